@@ -1,0 +1,106 @@
+//! The circuit itself.
+
+use veil_math::Ring;
+
+/// A wire: inputs first, in port order, then one per gate.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Wire(pub u32);
+
+/// A gate. Operands are wires of smaller number than the gate's own.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Gate {
+    /// `a + b` (XOR of bits).
+    Add(Wire, Wire),
+    /// `a - b` (XOR of bits; readers and builders of bit circuits use `Add`).
+    Sub(Wire, Wire),
+    /// `a · b` (AND of bits): the only gate that costs communication.
+    Mul(Wire, Wire),
+    /// `a + c` for a public constant (`NOT` where `c` is 1 and the ring is bits).
+    Plus(Wire, u128),
+    /// `a · c` for a public constant.
+    Times(Wire, u128),
+    /// The public constant `c`.
+    Constant(u128),
+}
+
+/// Whether an input has a value per row of the batch, or one for the whole job.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Per {
+    /// A value in every row.
+    Row,
+    /// One value that all rows use, such as a key.
+    Job,
+}
+
+/// Named input wires. Ports take the first wires of the circuit, in order.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct InputPort {
+    /// Name in job files and reports.
+    pub name: String,
+    /// Wires: bits of the value, bit 0 first, or ring elements.
+    pub width: u32,
+    /// How often there is a value.
+    pub per: Per,
+}
+
+/// What happens to an output over the rows of the batch.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Reduce {
+    /// A value per row.
+    None,
+    /// The sum over all rows, in the ring: one value for the job. Rings only.
+    Sum,
+}
+
+/// Named output wires, in any order, repeats allowed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OutputPort {
+    /// Name in job files and reports.
+    pub name: String,
+    /// The wires, bit 0 first.
+    pub wires: Vec<Wire>,
+    /// Per row, or summed.
+    pub reduce: Reduce,
+}
+
+/// A circuit over one ring.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Circuit {
+    /// The ring of every wire.
+    pub ring: Ring,
+    /// Input ports; their wires come first.
+    pub inputs: Vec<InputPort>,
+    /// Gates in topological order.
+    pub gates: Vec<Gate>,
+    /// Output ports.
+    pub outputs: Vec<OutputPort>,
+}
+
+impl Gate {
+    /// The wires this gate reads, at most two.
+    pub fn operands(&self) -> impl Iterator<Item = Wire> + use<> {
+        let (a, b) = match *self {
+            Gate::Add(a, b) | Gate::Sub(a, b) | Gate::Mul(a, b) => (Some(a), Some(b)),
+            Gate::Plus(a, _) | Gate::Times(a, _) => (Some(a), None),
+            Gate::Constant(_) => (None, None),
+        };
+        a.into_iter().chain(b)
+    }
+}
+
+impl Circuit {
+    /// Number of input wires.
+    pub fn input_wires(&self) -> u32 {
+        self.inputs.iter().map(|p| p.width).sum()
+    }
+
+    /// Number of wires in all.
+    pub fn wires(&self) -> u32 {
+        self.input_wires() + self.gates.len() as u32
+    }
+
+    /// The wire that gate `index` drives.
+    pub fn gate_wire(&self, index: usize) -> Wire {
+        Wire(self.input_wires() + index as u32)
+    }
+}

@@ -1,0 +1,2 @@
+//! The `veil` command.
+fn main() {}

@@ -1,0 +1,16 @@
+//! What a peer may make us hold.
+
+/// Limits of a link, from the plan: what lies outside them is an error of the peer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Bounds {
+    /// The longest payload of any message, in bytes.
+    pub longest: u64,
+    /// Payload bytes per peer that may arrive before they are expected; beyond it we stop reading from that peer.
+    pub early: u64,
+    /// Payload bytes per peer that may wait to be sent before `post` says no.
+    pub credit: u64,
+    /// Rounds of the plan: a step at or beyond it does not exist.
+    pub places: u32,
+    /// Chunks of the plan; the frames of set-up and totals count as chunks.
+    pub chunks: u32,
+}

@@ -1,0 +1,61 @@
+//! What can go wrong on a link.
+
+use veil_session::{Channel, Peer};
+
+/// A link failed: which peer, at which message where one is known, and how.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{peer}{}: {fault}", at.map(|c| format!(", {c}")).unwrap_or_default())]
+pub struct LinkError {
+    /// The other end.
+    pub peer: Peer,
+    /// The message, where one is known.
+    pub at: Option<Channel>,
+    /// What happened.
+    pub fault: LinkFault,
+}
+
+/// How a link failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LinkFault {
+    /// The peer gave up and said so.
+    #[error("gave up the run; the reason is in its own log")]
+    Aborted,
+    /// The connection ended before the run did.
+    #[error("the connection ended before the run did ({0})")]
+    Closed(String),
+    /// The peer speaks another version.
+    #[error("speaks frame version {theirs}, this side speaks {ours}: run the same release on both sides")]
+    Version {
+        /// Ours.
+        ours: u8,
+        /// Theirs.
+        theirs: u8,
+    },
+    /// A frame of another session.
+    #[error("sent a frame of another session")]
+    Session,
+    /// A header that makes no sense.
+    #[error("sent a malformed frame: {0}")]
+    Malformed(&'static str),
+    /// A message longer than the plan allows, or not as long as announced.
+    #[error("sent {got} bytes where the plan says {want}")]
+    Length {
+        /// Length in the frame.
+        got: u64,
+        /// Length in the plan.
+        want: u64,
+    },
+    /// The same message twice.
+    #[error("sent the same message twice")]
+    Duplicate,
+    /// A message that the plan does not contain.
+    #[error("sent a message that is not in the plan")]
+    Unexpected,
+    /// This side has no link to that peer.
+    #[error("this participant has no link to it")]
+    NoSuchPeer,
+    /// TLS refused the connection.
+    #[error("TLS: {0}")]
+    Tls(String),
+}

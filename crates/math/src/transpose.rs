@@ -1,0 +1,86 @@
+//! Between rows of bits, as files hold them, and columns of bits, as devices hold them.
+
+/// Spreads `rows` packed rows of `width` bits over `width` packed columns.
+///
+/// `src` is `[row][⌈width/8⌉ bytes]`, bit 0 first in each row; `dst` is `[bit][⌈rows/8⌉ bytes]`, row 0 in bit 0.
+///
+/// # Panics
+/// If a slice is shorter than its shape.
+pub fn bits_from_rows(src: &[u8], rows: usize, width: usize, dst: &mut [u8]) {
+    let row_bytes = width.div_ceil(8);
+    let col_bytes = rows.div_ceil(8);
+    assert!(src.len() >= rows * row_bytes && dst.len() >= width * col_bytes);
+    for block in 0..col_bytes {
+        let here = (rows - block * 8).min(8);
+        for byte in 0..row_bytes {
+            let mut square = 0u64;
+            for r in 0..here {
+                square |= u64::from(src[(block * 8 + r) * row_bytes + byte]) << (8 * r);
+            }
+            let turned = transpose8(square);
+            for bit in 0..(width - byte * 8).min(8) {
+                dst[(byte * 8 + bit) * col_bytes + block] = (turned >> (8 * bit)) as u8;
+            }
+        }
+    }
+}
+
+/// The inverse of [`bits_from_rows`]: columns to rows. Padding bits of each row are zero.
+///
+/// # Panics
+/// If a slice is shorter than its shape.
+pub fn bits_to_rows(src: &[u8], rows: usize, width: usize, dst: &mut [u8]) {
+    let row_bytes = width.div_ceil(8);
+    let col_bytes = rows.div_ceil(8);
+    assert!(dst.len() >= rows * row_bytes && src.len() >= width * col_bytes);
+    for block in 0..col_bytes {
+        let here = (rows - block * 8).min(8);
+        for byte in 0..row_bytes {
+            let mut square = 0u64;
+            for bit in 0..(width - byte * 8).min(8) {
+                square |= u64::from(src[(byte * 8 + bit) * col_bytes + block]) << (8 * bit);
+            }
+            let turned = transpose8(square);
+            for r in 0..here {
+                dst[(block * 8 + r) * row_bytes + byte] = (turned >> (8 * r)) as u8;
+            }
+        }
+    }
+}
+
+/// Transposes an 8 × 8 bit matrix, one row per byte (Warren, Hacker's Delight, 7-3).
+const fn transpose8(x: u64) -> u64 {
+    let t = (x ^ (x >> 7)) & 0x00aa_00aa_00aa_00aa;
+    let x = x ^ t ^ (t << 7);
+    let t = (x ^ (x >> 14)) & 0x0000_cccc_0000_cccc;
+    let x = x ^ t ^ (t << 14);
+    let t = (x ^ (x >> 28)) & 0x0000_0000_f0f0_f0f0;
+    x ^ t ^ (t << 28)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_bit_lands_where_it_belongs() {
+        for (rows, width) in [(1, 1), (3, 9), (8, 8), (13, 128), (100, 7), (65, 64)] {
+            let row_bytes = width.div_ceil(8);
+            let col_bytes = rows.div_ceil(8);
+            for r in 0..rows {
+                for w in 0..width {
+                    let mut src = vec![0; rows * row_bytes];
+                    src[r * row_bytes + w / 8] = 1 << (w % 8);
+                    let mut dst = vec![0; width * col_bytes];
+                    bits_from_rows(&src, rows, width, &mut dst);
+                    let mut want = vec![0; width * col_bytes];
+                    want[w * col_bytes + r / 8] = 1 << (r % 8);
+                    assert_eq!(dst, want, "row {r} bit {w} of {rows} x {width}");
+                    let mut back = vec![0xff; rows * row_bytes];
+                    bits_to_rows(&dst, rows, width, &mut back);
+                    assert_eq!(back, src);
+                }
+            }
+        }
+    }
+}

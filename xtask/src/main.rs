@@ -1,0 +1,2 @@
+//! Checks and generators of the project itself.
+fn main() {}
