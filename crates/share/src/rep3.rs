@@ -124,7 +124,8 @@ mod tests {
         fn a_changed_copy_is_noticed(ring in rings(), v: u128, random: [u128; 2], i in 0usize..3) {
             let mut shares = split(ring, v, random);
             shares[i].previous = ring.add(shares[i].previous, 1);
-            prop_assert!(join(ring, shares) == Err(Inconsistent { component: (i + 2) % 3 }));
+            let want = Inconsistent { component: (i + 2) % 3 };
+            prop_assert!(join(ring, shares) == Err(want));
         }
     }
 
