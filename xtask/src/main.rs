@@ -1,2 +1,45 @@
-//! Checks and generators of the project itself.
-fn main() {}
+//! Checks of the project itself: `cargo xtask layers|links|words`.
+//!
+//! For whoever changes the project; `make check` and `make test` run all of them. Each prints what it looked at, or
+//! every finding with its file and line, and then exits with 1.
+//!
+//! Promises to read only what git tracks or would track, and to change nothing.
+
+mod layers;
+mod links;
+mod tree;
+mod words;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+Usage: cargo xtask COMMAND
+
+Commands:
+  layers  dependencies between the crates follow the list in ARCHITECTURE.md
+  links   relative links in Markdown lead somewhere
+  words   no file holds a leftover: a path of one machine, a marker of unfinished work";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let outcome = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["layers"] => layers::run(),
+        ["links"] => links::run(),
+        ["words"] => words::run(),
+        ["help" | "--help" | "-h"] => Ok(USAGE.to_owned()),
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match outcome {
+        Ok(report) => {
+            println!("{report}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
