@@ -1,0 +1,26 @@
+# Nothing is needed before these but make itself: on a bare Debian or Ubuntu they install what is missing.
+
+export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
+.DEFAULT_GOAL := help
+.PHONY: help demo test check bench deps tools
+
+help: ## What there is to make
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+
+demo: deps ## Three parties compute a pay-gap study that none of them could alone (10 minutes at most)
+	@scripts/demo.sh
+
+test: tools ## Every check and every test (15 minutes at most)
+	@scripts/test.sh
+
+check: tools ## Format, lints, layers, links, supply chain: what to run before a commit
+	@scripts/check.sh
+
+bench: deps ## Rates per CPU-second of all parties, with SVG plots
+	@scripts/bench.sh
+
+deps: ## Install what building needs and this machine lacks
+	@scripts/deps.sh
+
+tools:
+	@scripts/deps.sh tools

@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# What can be said of the project without running it.
+source "$(dirname "$0")/lib.sh"
+
+run cargo fmt --all --check
+run cargo clippy --workspace --all-targets --all-features --locked -- -D warnings
+run env RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items --locked --quiet
+run cargo xtask layers
+run cargo xtask links
+run cargo xtask words
+run python3 vectors/model/rep3.py --check
+if cargo deny --version >/dev/null 2>&1; then
+  run cargo deny --locked check
+else
+  say "skipped: cargo deny is not installed (cargo install cargo-deny)"
+fi
+if typos --version >/dev/null 2>&1; then
+  run typos
+else
+  say "skipped: typos is not installed (cargo install typos-cli)"
+fi
