@@ -1,1 +1,128 @@
-//! Placeholder.
+//! Devices: command queues that do a party's local work on whole layers of whole batches.
+//!
+//! A device knows rings, forms and bytes, and no protocol. The scalar [`Reference`] *defines* what each operation means, keeps
+//! the ledger of draws, and is slow; [`Cpu`] gives the same bytes with SIMD. [`conformance`] is the suite that every device must
+//! pass, and `veil device check` runs it.
+//!
+//! ```
+//! use veil_device::{Cpu, Device, Frame, Item, Layout, Place, Region};
+//! use veil_math::Ring;
+//! let mut layout = Layout { chunk_rows: 100, regions: vec![] };
+//! let r = layout.add(Region { place: Place::Mapped, item: Item::Rows(Ring::Bits), parts: 1, count: 3 });
+//! let mut device = Cpu::detect();
+//! let bank = device.open(&layout, Frame { epoch: 0, lane: 0, chunk: 0, rows: 10 }).unwrap();
+//! device.write(bank, layout.all(r, 0), &[1, 0, 2, 0, 3, 0]).unwrap(); // three wires of ten rows
+//! assert_eq!(device.view(bank, layout.all(r, 0)).unwrap(), [1, 0, 2, 0, 3, 0]);
+//! device.close(bank);
+//! ```
+//!
+//! Promises: commands of a bank take effect in order, banks are independent, a closed bank is scrubbed, no branch and no
+//! memory index of the CPU device depends on a value. Does not promise secrecy against whoever controls the machine.
+
+mod command;
+pub mod conformance;
+mod cpu;
+mod hash;
+mod layout;
+mod program;
+mod reference;
+
+pub use command::{Command, Completion, Draw, Form, KeyId, Op, Outcome, ProgramId, Tag};
+pub use cpu::{Cpu, Isa};
+pub use layout::{Item, Layout, Place, Region, Span};
+pub use program::{Dst, Instr, Program, Src};
+pub use reference::Reference;
+
+use std::sync::Arc;
+
+pub use veil_session::Frame;
+use veil_session::{Secret, SessionId};
+
+/// An open bank.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Bank(pub u32);
+
+/// A device could not do what it was told. Always a defect of a plan or a machine, never a peer's doing.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Fault {
+    /// No such bank, program or key.
+    #[error("{0} was not loaded into the device")]
+    Unknown(&'static str),
+    /// A span outside its region, or of the wrong shape for the operation.
+    #[error("command {command}: {what}")]
+    Shape {
+        /// Index in the batch.
+        command: usize,
+        /// What does not fit.
+        what: &'static str,
+    },
+    /// The host asked for a region that is not its business.
+    #[error("the host may not reach this region")]
+    NotReachable,
+    /// A program that breaks a rule.
+    #[error("malformed program: {0}")]
+    Program(&'static str),
+    /// A bank larger than the device has room for.
+    #[error("a bank of {bytes} bytes does not fit the device")]
+    TooLarge {
+        /// Bytes asked for.
+        bytes: u64,
+    },
+    /// A tuple of the PRF would be used twice (rule R4).
+    #[error("refused to reuse randomness: {0}")]
+    Reuse(#[from] veil_prss::Reuse),
+}
+
+/// A command queue over banks.
+pub trait Device: Send {
+    /// Name for reports, such as `cpu-avx512`.
+    fn name(&self) -> &'static str;
+
+    /// Binds the device to a session: hashes of other sessions differ.
+    fn bind(&mut self, session: SessionId);
+
+    /// Loads a key. It is wiped with [`Device::wipe`] or on drop.
+    fn load_key(&mut self, id: KeyId, key: &Secret) -> Result<(), Fault>;
+
+    /// Loads a program that will run on banks of `layout`; may compile it.
+    fn load(&mut self, program: &Arc<Program>, layout: &Layout) -> Result<ProgramId, Fault>;
+
+    /// Opens a bank for one chunk, all zero.
+    fn open(&mut self, layout: &Layout, frame: Frame) -> Result<Bank, Fault>;
+
+    /// Scrubs and frees a bank.
+    fn close(&mut self, bank: Bank);
+
+    /// Writes packed bytes into a mapped span.
+    fn write(&mut self, bank: Bank, to: Span, bytes: &[u8]) -> Result<(), Fault>;
+
+    /// The packed bytes of a mapped span, to be filled by a transfer.
+    fn map(&mut self, bank: Bank, to: Span) -> Result<&mut [u8], Fault>;
+
+    /// The packed bytes of a mapped or public span.
+    fn view(&self, bank: Bank, from: Span) -> Result<&[u8], Fault>;
+
+    /// Queues a batch. Returns at once; one completion per batch.
+    fn submit(&mut self, bank: Bank, batch: &[Command], tag: Tag) -> Result<(), Fault>;
+
+    /// The next completion, if a batch ended.
+    fn poll(&mut self) -> Option<Completion>;
+
+    /// Scrubs all banks and keys: after a failed check, a time-out, or the end.
+    fn wipe(&mut self);
+}
+
+/// Checks a program against the regions it names.
+fn check_program(program: &Program, layout: &Layout) -> Result<(), Fault> {
+    let region = |index: u16, item: Item| {
+        layout.regions.get(index as usize).filter(|r| r.item == item).ok_or(Fault::Program("a region of the wrong shape"))
+    };
+    let slots = region(program.slots, Item::Rows(program.ring))?;
+    let uniforms = region(program.uniforms, Item::One(program.ring))?;
+    let sums = region(program.sums, Item::One(program.ring))?;
+    if slots.place != Place::Resident || slots.parts != uniforms.parts || slots.parts != sums.parts {
+        return Err(Fault::Program("regions of different components"));
+    }
+    program.check(slots.count, uniforms.count, sums.count).map_err(Fault::Program)
+}

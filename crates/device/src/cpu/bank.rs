@@ -1,0 +1,127 @@
+//! The memory of a bank: one aligned block, scrubbed when it goes back to the pool.
+
+use veil_session::Frame;
+use zeroize::Zeroize;
+
+use super::vector::VECTOR;
+use crate::layout::{Item, Layout, Place, Span};
+
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Line([u8; VECTOR]);
+
+impl Zeroize for Line {
+    fn zeroize(&mut self) {
+        self.0.zeroize();
+    }
+}
+
+/// Where a region lies.
+#[derive(Clone, Copy)]
+pub(super) struct Place512 {
+    /// Offset of item 0, part 0.
+    pub(super) offset: usize,
+    /// Bytes from an item to the next.
+    pub(super) item: usize,
+    /// Bytes from a part to the next.
+    pub(super) part: usize,
+    /// Bytes of one part of one item that count; resident rows are padded beyond it to whole vectors.
+    pub(super) packed: usize,
+}
+
+/// A bank. Resident rows are `[item][part][row]`, padded to vectors, so that a slot is one run of memory; what the host reaches is
+/// packed `[part][item][row]`.
+pub(super) struct Memory {
+    lines: Vec<Line>,
+    pub(super) layout: Layout,
+    pub(super) frame: Frame,
+    pub(super) places: Vec<Place512>,
+}
+
+impl Memory {
+    /// A zeroed bank in `pooled` memory. `scratch[r]` items are kept behind region `r` for temps.
+    pub(super) fn new(pooled: Option<Memory>, layout: &Layout, frame: Frame, scratch: &[u32]) -> Self {
+        let (mut lines, mut places) = pooled.map_or((Vec::new(), Vec::new()), |m| (m.lines, m.places));
+        places.clear();
+        let mut offset = 0usize;
+        for (index, region) in layout.regions.iter().enumerate() {
+            let packed = region.item.bytes(frame.rows) as usize;
+            let (parts, count) = (region.parts as usize, region.count as usize);
+            let padded = matches!((region.place, region.item), (Place::Resident, Item::Rows(_)));
+            let place = if padded {
+                let part = packed.next_multiple_of(VECTOR);
+                Place512 { offset, item: part * parts, part, packed }
+            } else {
+                Place512 { offset, item: packed, part: packed * count, packed }
+            };
+            let extra = if padded { scratch.get(index).copied().unwrap_or(0) as usize * place.item } else { 0 };
+            let bytes = if padded { place.item * count } else { packed * parts * count };
+            offset = (offset + bytes + extra).next_multiple_of(VECTOR);
+            places.push(place);
+        }
+        lines.resize(offset / VECTOR, Line([0; VECTOR]));
+        Memory { lines, layout: layout.clone(), frame, places }
+    }
+
+    /// Bytes that a bank of this shape takes.
+    pub(super) fn len(&self) -> usize {
+        self.lines.len() * VECTOR
+    }
+
+    pub(super) fn scrub(&mut self) {
+        self.lines.zeroize();
+    }
+
+    pub(super) fn base(&mut self) -> *mut u8 {
+        self.lines.as_mut_ptr().cast()
+    }
+
+    /// Offset of one item of a span's part, and its packed length.
+    pub(super) fn item(&self, span: Span, k: u32) -> (usize, usize) {
+        let place = &self.places[span.region as usize];
+        let at = place.offset + span.part as usize * place.part + (span.first + k) as usize * place.item;
+        (at, place.packed)
+    }
+
+    fn all(&self) -> &[u8] {
+        // SAFETY: `lines` owns this many initialised bytes, and bytes have no alignment.
+        unsafe { std::slice::from_raw_parts(self.lines.as_ptr().cast(), self.len()) }
+    }
+
+    fn all_mut(&mut self) -> &mut [u8] {
+        let len = self.len();
+        // SAFETY: as `all`, and the borrow is exclusive.
+        unsafe { std::slice::from_raw_parts_mut(self.lines.as_mut_ptr().cast(), len) }
+    }
+
+    /// The packed bytes of item `k` of a span.
+    pub(super) fn item_bytes(&self, span: Span, k: u32) -> &[u8] {
+        let (at, len) = self.item(span, k);
+        &self.all()[at..at + len]
+    }
+
+    /// The packed bytes of item `k` of a span.
+    pub(super) fn item_bytes_mut(&mut self, span: Span, k: u32) -> &mut [u8] {
+        let (at, len) = self.item(span, k);
+        &mut self.all_mut()[at..at + len]
+    }
+
+    /// The bytes of a span that is stored packed (not resident rows).
+    pub(super) fn bytes(&self, span: Span) -> &[u8] {
+        let (at, len) = self.item(span, 0);
+        &self.all()[at..at + len * span.count as usize]
+    }
+
+    /// The bytes of a span that is stored packed (not resident rows).
+    pub(super) fn bytes_mut(&mut self, span: Span) -> &mut [u8] {
+        let (at, len) = self.item(span, 0);
+        &mut self.all_mut()[at..at + len * span.count as usize]
+    }
+
+    /// Copies item `k` of `from` to item `l` of `to`; both have the same packed length.
+    pub(super) fn copy_item(&mut self, from: (Span, u32), to: (Span, u32)) {
+        let (a, len) = self.item(from.0, from.1);
+        let (b, _) = self.item(to.0, to.1);
+        self.all_mut().copy_within(a..a + len, b);
+    }
+}

@@ -1,0 +1,381 @@
+//! From a program to a tape: temps get scratch rows, chains of XOR become one instruction, products are batched.
+
+use veil_math::Ring;
+
+use crate::program::{Dst, Instr, Program, Src};
+
+/// Products executed together: enough to fill the AES pipeline when rows are few, few enough that their operands stay in L1.
+const BATCH: usize = 8;
+
+/// An operand or result: a row number, slots first, then scratch rows.
+pub(super) type Row = u32;
+
+/// An instruction of the tape.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TapeOp {
+    /// out = XOR of `srcs[start..][..len]`, and of the constant 1 if `one`. Bits.
+    Xor { start: u32, len: u16, one: bool, out: Row },
+    /// out = a + b. Rings.
+    Add { a: Row, b: Row, out: Row },
+    /// out = a - b. Rings.
+    Sub { a: Row, b: Row, out: Row },
+    /// out = a + constants\[c\]. Rings.
+    Plus { a: Row, c: u32, out: Row },
+    /// out = a · constants\[c\]. Rings.
+    Times { a: Row, c: u32, out: Row },
+    /// out = constants\[c\]. Rings.
+    Constant { c: u32, out: Row },
+    /// out = the value of `uniform` in every row.
+    Spread { uniform: u32, out: Row },
+    /// `products[start..][..len]`.
+    Products { start: u32, len: u32 },
+    /// `sums[at]`.
+    ProductSum { at: u32 },
+    /// sums region \[out\] = Σ_rows a. Rings.
+    Sum { a: Row, out: u32 },
+}
+
+/// A product: `pairs[start..][..len]`, to slot or sum `out`, place `index` in the message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Product {
+    pub(super) start: u32,
+    pub(super) len: u32,
+    pub(super) out: u32,
+    pub(super) index: u32,
+}
+
+/// A compiled program.
+pub(super) struct Tape {
+    pub(super) ring: Ring,
+    pub(super) slots: u16,
+    pub(super) uniforms: u16,
+    pub(super) sums_region: u16,
+    /// Scratch rows behind the slots.
+    pub(super) scratch: u32,
+    pub(super) ops: Vec<TapeOp>,
+    pub(super) srcs: Vec<Row>,
+    pub(super) constants: Vec<u128>,
+    pub(super) pairs: Vec<(Row, Row)>,
+    pub(super) products: Vec<Product>,
+    pub(super) sums: Vec<Product>,
+}
+
+/// Compiles a checked program whose slots region has `slots` items.
+pub(super) fn compile(program: &Program, slots: u32) -> Tape {
+    let fused = fuse(program);
+    let mut c = Compiler {
+        tape: Tape {
+            ring: program.ring,
+            slots: program.slots,
+            uniforms: program.uniforms,
+            sums_region: program.sums,
+            scratch: 0,
+            ops: Vec::new(),
+            srcs: Vec::new(),
+            constants: Vec::new(),
+            pairs: Vec::new(),
+            products: Vec::new(),
+            sums: Vec::new(),
+        },
+        slots,
+        rows: std::collections::HashMap::new(),
+        free: Vec::new(),
+        uses: last_uses(&fused),
+        batch: 0,
+        waiting: Vec::new(),
+    };
+    for (at, instr) in fused.iter().enumerate() {
+        c.emit(at, instr);
+    }
+    c.flush();
+    c.tape
+}
+
+/// An instruction after fusion.
+enum Fused {
+    Xor { srcs: Vec<Src>, one: bool, out: Dst },
+    Plain(Instr),
+    Product { pairs: Vec<(Src, Src)>, out: u32, index: u32, sum: bool },
+}
+
+/// A chain longer than this is cut: the encoding of lengths is short, and nothing is gained beyond.
+const LONGEST_XOR: usize = 4096;
+
+/// Over bits: makes every linear instruction an XOR of a list, and puts lists that are read once, by another list, in its place.
+fn fuse(program: &Program) -> Vec<Fused> {
+    let mut reads = vec![0u32; program.temps as usize];
+    let mut count = |src: &Src| {
+        if let Src::Temp(t) = src {
+            reads[*t as usize] += 1;
+        }
+    };
+    for instr in &program.code {
+        match instr {
+            Instr::Add(a, b, _) | Instr::Sub(a, b, _) => [a, b].into_iter().for_each(&mut count),
+            Instr::Plus(a, _, _) | Instr::Times(a, _, _) | Instr::Copy(a, _) | Instr::Sum(a, _) => count(a),
+            Instr::Constant(..) => {}
+            Instr::Product { pairs, .. } | Instr::ProductSum { pairs, .. } => {
+                for (a, b) in &program.pairs[pairs.start as usize..pairs.end as usize] {
+                    count(a);
+                    // A product reads its operands from memory: a temp there is never put in place.
+                    count(a);
+                    count(b);
+                    count(b);
+                }
+            }
+        }
+    }
+    let mut lists: Vec<Option<(Vec<Src>, bool)>> = vec![None; program.temps as usize];
+    // A list that waits must not outlive a value it reads: slots that are overwritten meanwhile. Slots written in this program
+    // are known; lists that read them are not put off.
+    let mut overwritten = std::collections::HashSet::new();
+    for instr in &program.code {
+        match instr {
+            Instr::Add(_, _, Dst::Slot(s))
+            | Instr::Sub(_, _, Dst::Slot(s))
+            | Instr::Plus(_, _, Dst::Slot(s))
+            | Instr::Times(_, _, Dst::Slot(s))
+            | Instr::Copy(_, Dst::Slot(s))
+            | Instr::Constant(_, Dst::Slot(s))
+            | Instr::Product { out: s, .. } => {
+                overwritten.insert(*s);
+            }
+            _ => {}
+        }
+    }
+    let mut out = Vec::with_capacity(program.code.len());
+    for instr in &program.code {
+        let bits = program.ring == Ring::Bits;
+        let (sources, one, dst): (&[Src], bool, Dst) = match instr {
+            Instr::Product { pairs, out: o, index } | Instr::ProductSum { pairs, out: o, index } => {
+                let pairs = program.pairs[pairs.start as usize..pairs.end as usize].to_vec();
+                let sum = matches!(instr, Instr::ProductSum { .. });
+                out.push(Fused::Product { pairs, out: *o, index: *index, sum });
+                continue;
+            }
+            Instr::Add(a, b, o) | Instr::Sub(a, b, o) if bits => (&[*a, *b], false, *o),
+            Instr::Plus(a, c, o) if bits => (&[*a], c & 1 == 1, *o),
+            Instr::Times(a, c, o) if bits => (if c & 1 == 1 { std::slice::from_ref(a) } else { &[] }, false, *o),
+            Instr::Copy(a, o) if bits => (std::slice::from_ref(a), false, *o),
+            Instr::Constant(c, o) if bits => (&[], c & 1 == 1, *o),
+            other => {
+                out.push(Fused::Plain(other.clone()));
+                continue;
+            }
+        };
+        let mut list = Vec::with_capacity(4);
+        let mut one = one;
+        for src in sources {
+            match src {
+                Src::Temp(t) => match lists[*t as usize].take() {
+                    Some((inner, inner_one)) => {
+                        list.extend(inner);
+                        one ^= inner_one;
+                    }
+                    None => list.push(*src),
+                },
+                Src::Slot(_) | Src::Uniform(_) => list.push(*src),
+            }
+        }
+        match dst {
+            Dst::Temp(t)
+                if reads[t as usize] == 1
+                    && list.len() < LONGEST_XOR / 2
+                    && !list.iter().any(|s| matches!(s, Src::Slot(s) if overwritten.contains(s))) =>
+            {
+                lists[t as usize] = Some((list, one));
+            }
+            _ => out.push(Fused::Xor { srcs: list, one, out: dst }),
+        }
+    }
+    out
+}
+
+/// For each temp (and uniform) the last instruction that reads it.
+fn last_uses(code: &[Fused]) -> std::collections::HashMap<Src, usize> {
+    let mut uses = std::collections::HashMap::new();
+    for (at, instr) in code.iter().enumerate() {
+        for_sources(instr, |src| {
+            if !matches!(src, Src::Slot(_)) {
+                uses.insert(src, at);
+            }
+        });
+    }
+    uses
+}
+
+fn for_sources(instr: &Fused, mut f: impl FnMut(Src)) {
+    match instr {
+        Fused::Xor { srcs, .. } => srcs.iter().for_each(|s| f(*s)),
+        Fused::Product { pairs, .. } => pairs.iter().for_each(|(a, b)| {
+            f(*a);
+            f(*b);
+        }),
+        Fused::Plain(instr) => match instr {
+            Instr::Add(a, b, _) | Instr::Sub(a, b, _) => {
+                f(*a);
+                f(*b);
+            }
+            Instr::Plus(a, _, _) | Instr::Times(a, _, _) | Instr::Copy(a, _) | Instr::Sum(a, _) => f(*a),
+            Instr::Constant(..) | Instr::Product { .. } | Instr::ProductSum { .. } => {}
+        },
+    }
+}
+
+struct Compiler {
+    tape: Tape,
+    slots: u32,
+    /// Scratch row of each live temp or spread uniform.
+    rows: std::collections::HashMap<Src, Row>,
+    free: Vec<Row>,
+    uses: std::collections::HashMap<Src, usize>,
+    /// First product of the batch that is being filled.
+    batch: usize,
+    /// Rows that products of the batch read: free once it is flushed.
+    waiting: Vec<Row>,
+}
+
+impl Compiler {
+    fn fresh(&mut self) -> Row {
+        self.free.pop().unwrap_or_else(|| {
+            self.tape.scratch += 1;
+            self.slots + self.tape.scratch - 1
+        })
+    }
+
+    fn read(&mut self, src: Src) -> Row {
+        match src {
+            Src::Slot(s) => s,
+            Src::Temp(_) => self.rows[&src],
+            Src::Uniform(uniform) => {
+                if let Some(&row) = self.rows.get(&src) {
+                    return row;
+                }
+                let out = self.fresh();
+                self.tape.ops.push(TapeOp::Spread { uniform, out });
+                self.rows.insert(src, out);
+                out
+            }
+        }
+    }
+
+    fn write(&mut self, dst: Dst) -> Row {
+        match dst {
+            Dst::Slot(s) => {
+                self.flush_if_read(s);
+                s
+            }
+            Dst::Temp(t) => {
+                let row = self.fresh();
+                self.rows.insert(Src::Temp(t), row);
+                row
+            }
+        }
+    }
+
+    /// Products of the batch that read slot `s` must run before it is overwritten.
+    fn flush_if_read(&mut self, s: Row) {
+        let waits = self.tape.products[self.batch..].iter().any(|p| {
+            self.tape.pairs[p.start as usize..][..p.len as usize].iter().any(|(a, b)| *a == s || *b == s)
+        });
+        if waits {
+            self.flush();
+        }
+    }
+
+    fn flush(&mut self) {
+        let len = self.tape.products.len() - self.batch;
+        if len > 0 {
+            self.tape.ops.push(TapeOp::Products { start: self.batch as u32, len: len as u32 });
+            self.batch = self.tape.products.len();
+        }
+        self.free.append(&mut self.waiting);
+    }
+
+    fn emit(&mut self, at: usize, instr: &Fused) {
+        let mut dying = Vec::new();
+        for_sources(instr, |src| {
+            if self.uses.get(&src) == Some(&at) && !dying.contains(&src) {
+                dying.push(src);
+            }
+        });
+        match instr {
+            Fused::Xor { srcs, one, out } => {
+                let rows: Vec<Row> = srcs.iter().map(|s| self.read(*s)).collect();
+                let start = self.tape.srcs.len() as u32;
+                self.tape.srcs.extend(&rows);
+                let out = self.write(*out);
+                self.tape.ops.push(TapeOp::Xor { start, len: rows.len() as u16, one: *one, out });
+            }
+            Fused::Product { pairs, out, index, sum } => {
+                let start = self.tape.pairs.len() as u32;
+                let rows: Vec<_> = pairs.iter().map(|(a, b)| (self.read(*a), self.read(*b))).collect();
+                self.tape.pairs.extend(&rows);
+                let entry = Product { start, len: rows.len() as u32, out: *out, index: *index };
+                if *sum {
+                    self.tape.ops.push(TapeOp::ProductSum { at: self.tape.sums.len() as u32 });
+                    self.tape.sums.push(entry);
+                } else {
+                    // Within a batch products run in order, but an earlier one must not write what a later one reads:
+                    // `Program::check` forbids reading a pending slot, and a slot read by an earlier one may be overwritten
+                    // only after it ran, which the order gives.
+                    self.tape.products.push(entry);
+                }
+            }
+            Fused::Plain(instr) => self.plain(instr),
+        }
+        for src in dying {
+            if let Some(row) = self.rows.remove(&src) {
+                // Products of the batch may still read it.
+                let batch_is_open = self.tape.products.len() > self.batch;
+                if batch_is_open { self.waiting.push(row) } else { self.free.push(row) }
+            }
+        }
+        // A result that nobody reads: its row is free again.
+        if let Fused::Xor { out: Dst::Temp(t), .. } = instr
+            && !self.uses.contains_key(&Src::Temp(*t))
+            && let Some(row) = self.rows.remove(&Src::Temp(*t))
+        {
+            self.free.push(row);
+        }
+        if self.tape.products.len() - self.batch >= BATCH {
+            self.flush();
+        }
+    }
+
+    fn plain(&mut self, instr: &Instr) {
+        let mut constant = |c: u128| {
+            self.tape.constants.push(self.tape.ring.reduce(c));
+            self.tape.constants.len() as u32 - 1
+        };
+        let op = match *instr {
+            Instr::Add(a, b, out) | Instr::Sub(a, b, out) => {
+                let (a, b) = (self.read(a), self.read(b));
+                let out = self.write(out);
+                if matches!(instr, Instr::Add(..)) { TapeOp::Add { a, b, out } } else { TapeOp::Sub { a, b, out } }
+            }
+            Instr::Plus(a, c, out) => {
+                let c = constant(c);
+                let a = self.read(a);
+                TapeOp::Plus { a, c, out: self.write(out) }
+            }
+            Instr::Times(a, c, out) => {
+                let c = constant(c);
+                let a = self.read(a);
+                TapeOp::Times { a, c, out: self.write(out) }
+            }
+            Instr::Copy(a, out) => {
+                let c = constant(1);
+                let a = self.read(a);
+                TapeOp::Times { a, c, out: self.write(out) }
+            }
+            Instr::Constant(c, out) => {
+                let c = constant(c);
+                TapeOp::Constant { c, out: self.write(out) }
+            }
+            Instr::Sum(a, out) => TapeOp::Sum { a: self.read(a), out },
+            Instr::Product { .. } | Instr::ProductSum { .. } => unreachable!("fusion made them products"),
+        };
+        self.tape.ops.push(op);
+    }
+}

@@ -1,0 +1,418 @@
+//! 512 bits at a time: the few operations that the kernels are written in, and the three instruction sets that provide them.
+
+use veil_prss::{Prf, Use};
+use veil_session::Secret;
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+/// Bytes of a vector; slots and temps are padded to it.
+pub(crate) const VECTOR: usize = 64;
+
+/// Blocks that are encrypted side by side: four per vector. Four vectors under two keys are eight chains, which cover the
+/// latency of the AES round on every core since 2019.
+pub(crate) const GROUP: usize = 4;
+
+/// An expanded AES-128 key. Wiped on drop.
+#[derive(Clone, Zeroize, ZeroizeOnDrop)]
+pub(crate) struct RoundKeys {
+    /// Round keys, each four times over: one load feeds a vector.
+    rounds: [[[u8; 16]; 4]; 11],
+    #[zeroize(skip)]
+    portable: std::sync::Arc<Prf>,
+}
+
+impl RoundKeys {
+    pub(crate) fn new(key: &Secret) -> Self {
+        let mut round = *key.expose();
+        let mut rounds = [[[0; 16]; 4]; 11];
+        let mut rcon = 1u8;
+        for (r, out) in rounds.iter_mut().enumerate() {
+            if r > 0 {
+                round = next_round_key(round, rcon);
+                rcon = (rcon << 1) ^ (0x1b & (rcon >> 7).wrapping_neg());
+            }
+            *out = [round; 4];
+        }
+        round.zeroize();
+        RoundKeys { rounds, portable: std::sync::Arc::new(Prf::new(key)) }
+    }
+}
+
+/// The next round key (FIPS-197, section 5.2). The S-box is the `aes` crate's, so that no table is indexed by the key.
+fn next_round_key(key: [u8; 16], rcon: u8) -> [u8; 16] {
+    // One AES round of a block with equal columns is SubBytes and ShiftRows and MixColumns of it; with the last word of the
+    // key in every column, ShiftRows changes nothing, and the inverse of MixColumns leaves SubWord.
+    let word: [u8; 4] = key[12..].try_into().expect("four bytes");
+    let mut block: aes::Block = std::array::from_fn::<u8, 16, _>(|i| word[i % 4]).into();
+    aes::hazmat::cipher_round(&mut block, &[0; 16].into());
+    aes::hazmat::inv_mix_columns(&mut block);
+    let sub: [u8; 4] = [block[1], block[2], block[3], block[0]];
+    let mut next = key;
+    for i in 0..4 {
+        next[i] ^= sub[i] ^ if i == 0 { rcon } else { 0 };
+    }
+    for i in 4..16 {
+        next[i] ^= next[i - 4];
+    }
+    block.as_mut_slice().zeroize();
+    next
+}
+
+/// The part of a PRF input that is the same for a whole command: tag, lane, chunk.
+#[derive(Clone, Copy)]
+pub(crate) struct Domain {
+    pub(crate) tag: Use,
+    pub(crate) lane: u16,
+    pub(crate) j: u32,
+}
+
+/// 512 bits.
+///
+/// # Safety
+/// Methods of an implementation may be called only where its instruction set is present, and are always inlined into a
+/// function that enables it. `load` and `store` need 64 bytes behind the pointer, of any alignment.
+pub(crate) trait Vector: Copy {
+    unsafe fn load(from: *const u8) -> Self;
+    unsafe fn store(self, to: *mut u8);
+    unsafe fn splat(value: u64) -> Self;
+    unsafe fn xor(self, other: Self) -> Self;
+    unsafe fn and(self, other: Self) -> Self;
+    /// `self ^ b ^ c`.
+    unsafe fn xor3(self, b: Self, c: Self) -> Self;
+    /// `self ^ (b & c)`.
+    unsafe fn xor_and(self, b: Self, c: Self) -> Self;
+    unsafe fn add64(self, other: Self) -> Self;
+    unsafe fn sub64(self, other: Self) -> Self;
+    unsafe fn mul64(self, other: Self) -> Self;
+    /// The PRF of `domain` at four blocks from each counter.
+    unsafe fn prf(key: &RoundKeys, domain: Domain, ctr: [u64; GROUP]) -> [Self; GROUP];
+    /// The XOR of two keys' [`Vector::prf`].
+    #[inline(always)]
+    unsafe fn prf_xor(a: &RoundKeys, b: &RoundKeys, domain: Domain, ctr: [u64; GROUP]) -> [Self; GROUP] {
+        // SAFETY: the caller's.
+        unsafe {
+            let (x, y) = (Self::prf(a, domain, ctr), Self::prf(b, domain, ctr));
+            std::array::from_fn(|k| x[k].xor(y[k]))
+        }
+    }
+}
+
+/// Sixteen zero bytes but for the bytes of tag, lane and chunk, four times over.
+#[inline(always)]
+fn frame_of(domain: Domain) -> [[u8; 16]; 4] {
+    [Prf::input(domain.tag, domain.lane, 0, domain.j); 4]
+}
+
+/// Any machine: words of 64 bits and the `aes` crate.
+#[derive(Clone, Copy)]
+pub(crate) struct Portable([u64; 8]);
+
+impl Portable {
+    #[inline(always)]
+    fn zip(self, other: Self, f: impl Fn(u64, u64) -> u64) -> Self {
+        Portable(std::array::from_fn(|i| f(self.0[i], other.0[i])))
+    }
+}
+
+impl Vector for Portable {
+    #[inline(always)]
+    unsafe fn load(from: *const u8) -> Self {
+        // SAFETY: 64 bytes are readable, by the trait's contract; any bytes are a `[u64; 8]`.
+        Portable(unsafe { from.cast::<[u64; 8]>().read_unaligned() })
+    }
+    #[inline(always)]
+    unsafe fn store(self, to: *mut u8) {
+        // SAFETY: 64 bytes are writable, by the trait's contract.
+        unsafe { to.cast::<[u64; 8]>().write_unaligned(self.0) }
+    }
+    #[inline(always)]
+    unsafe fn splat(value: u64) -> Self {
+        Portable([value; 8])
+    }
+    #[inline(always)]
+    unsafe fn xor(self, other: Self) -> Self {
+        self.zip(other, |a, b| a ^ b)
+    }
+    #[inline(always)]
+    unsafe fn and(self, other: Self) -> Self {
+        self.zip(other, |a, b| a & b)
+    }
+    #[inline(always)]
+    unsafe fn xor3(self, b: Self, c: Self) -> Self {
+        self.zip(b, |a, b| a ^ b).zip(c, |a, b| a ^ b)
+    }
+    #[inline(always)]
+    unsafe fn xor_and(self, b: Self, c: Self) -> Self {
+        self.zip(b.zip(c, |b, c| b & c), |a, b| a ^ b)
+    }
+    #[inline(always)]
+    unsafe fn add64(self, other: Self) -> Self {
+        self.zip(other, u64::wrapping_add)
+    }
+    #[inline(always)]
+    unsafe fn sub64(self, other: Self) -> Self {
+        self.zip(other, u64::wrapping_sub)
+    }
+    #[inline(always)]
+    unsafe fn mul64(self, other: Self) -> Self {
+        self.zip(other, u64::wrapping_mul)
+    }
+    #[inline(always)]
+    unsafe fn prf(key: &RoundKeys, domain: Domain, ctr: [u64; GROUP]) -> [Self; GROUP] {
+        ctr.map(|c| {
+            let mut bytes = [0; VECTOR];
+            key.portable.stream(domain.tag, domain.lane, c, domain.j, &mut bytes);
+            // SAFETY: `bytes` is 64 bytes long.
+            unsafe { Self::load(bytes.as_ptr()) }
+        })
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+pub(crate) use x86::{Avx2, Avx512};
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use super::{Domain, GROUP, RoundKeys, Vector, frame_of};
+    use std::arch::x86_64::*;
+
+    /// AVX-512 with VAES.
+    #[derive(Clone, Copy)]
+    pub(crate) struct Avx512(__m512i);
+
+    /// Puts the counter, little-endian in the low half of each 128-bit lane, big-endian into bytes 4 to 12.
+    const SHUFFLE: [i8; 16] = [-1, -1, -1, -1, 7, 6, 5, 4, 3, 2, 1, 0, -1, -1, -1, -1];
+
+    /// Whitened inputs: four blocks from each counter, XOR round key 0.
+    macro_rules! inputs512 {
+        ($key:expr, $domain:expr, $ctr:expr) => {{
+            let shuffle = _mm512_broadcast_i32x4(_mm_loadu_si128(SHUFFLE.as_ptr().cast()));
+            let fixed = _mm512_loadu_si512(frame_of($domain).as_ptr().cast());
+            let fixed = _mm512_xor_si512(fixed, _mm512_loadu_si512($key.rounds[0].as_ptr().cast()));
+            let steps = _mm512_set_epi64(0, 3, 0, 2, 0, 1, 0, 0);
+            $ctr.map(|c| {
+                let counters = _mm512_add_epi64(_mm512_set1_epi64(c as i64), steps);
+                _mm512_xor_si512(_mm512_shuffle_epi8(counters, shuffle), fixed)
+            })
+        }};
+    }
+
+    impl Vector for Avx512 {
+        #[inline(always)]
+        unsafe fn load(from: *const u8) -> Self {
+            // SAFETY: by the trait's contract, here and below.
+            Avx512(unsafe { _mm512_loadu_si512(from.cast()) })
+        }
+        #[inline(always)]
+        unsafe fn store(self, to: *mut u8) {
+            unsafe { _mm512_storeu_si512(to.cast(), self.0) }
+        }
+        #[inline(always)]
+        unsafe fn splat(value: u64) -> Self {
+            Avx512(unsafe { _mm512_set1_epi64(value as i64) })
+        }
+        #[inline(always)]
+        unsafe fn xor(self, other: Self) -> Self {
+            Avx512(unsafe { _mm512_xor_si512(self.0, other.0) })
+        }
+        #[inline(always)]
+        unsafe fn and(self, other: Self) -> Self {
+            Avx512(unsafe { _mm512_and_si512(self.0, other.0) })
+        }
+        #[inline(always)]
+        unsafe fn xor3(self, b: Self, c: Self) -> Self {
+            Avx512(unsafe { _mm512_ternarylogic_epi64::<0x96>(self.0, b.0, c.0) })
+        }
+        #[inline(always)]
+        unsafe fn xor_and(self, b: Self, c: Self) -> Self {
+            // a ^ (b & c), index a·4 + b·2 + c.
+            Avx512(unsafe { _mm512_ternarylogic_epi64::<0x78>(self.0, b.0, c.0) })
+        }
+        #[inline(always)]
+        unsafe fn add64(self, other: Self) -> Self {
+            Avx512(unsafe { _mm512_add_epi64(self.0, other.0) })
+        }
+        #[inline(always)]
+        unsafe fn sub64(self, other: Self) -> Self {
+            Avx512(unsafe { _mm512_sub_epi64(self.0, other.0) })
+        }
+        #[inline(always)]
+        unsafe fn mul64(self, other: Self) -> Self {
+            Avx512(unsafe { _mm512_mullo_epi64(self.0, other.0) })
+        }
+        #[inline(always)]
+        unsafe fn prf(key: &RoundKeys, domain: Domain, ctr: [u64; GROUP]) -> [Self; GROUP] {
+            unsafe {
+                let mut x = inputs512!(key, domain, ctr);
+                for r in 1..10 {
+                    let k = _mm512_loadu_si512(key.rounds[r].as_ptr().cast());
+                    x = x.map(|x| _mm512_aesenc_epi128(x, k));
+                }
+                let k = _mm512_loadu_si512(key.rounds[10].as_ptr().cast());
+                x.map(|x| Avx512(_mm512_aesenclast_epi128(x, k)))
+            }
+        }
+        #[inline(always)]
+        unsafe fn prf_xor(a: &RoundKeys, b: &RoundKeys, domain: Domain, ctr: [u64; GROUP]) -> [Self; GROUP] {
+            unsafe {
+                let mut x = inputs512!(a, domain, ctr);
+                let mut y = inputs512!(b, domain, ctr);
+                for r in 1..10 {
+                    let k = _mm512_loadu_si512(a.rounds[r].as_ptr().cast());
+                    let l = _mm512_loadu_si512(b.rounds[r].as_ptr().cast());
+                    x = x.map(|x| _mm512_aesenc_epi128(x, k));
+                    y = y.map(|y| _mm512_aesenc_epi128(y, l));
+                }
+                // aesenclast(x, k) ^ aesenclast(y, l) = aesenclast(x, k ^ l ^ aesenclast(y, 0)): one XOR less per block.
+                let k = _mm512_loadu_si512(a.rounds[10].as_ptr().cast());
+                let l = _mm512_loadu_si512(b.rounds[10].as_ptr().cast());
+                let both = _mm512_xor_si512(k, l);
+                std::array::from_fn(|i| Avx512(_mm512_aesenclast_epi128(x[i], _mm512_aesenclast_epi128(y[i], both))))
+            }
+        }
+    }
+
+    /// AVX2 with AES-NI.
+    #[derive(Clone, Copy)]
+    pub(crate) struct Avx2([__m256i; 2]);
+
+    impl Avx2 {
+        #[inline(always)]
+        fn zip(self, other: Self, f: impl Fn(__m256i, __m256i) -> __m256i) -> Self {
+            Avx2([f(self.0[0], other.0[0]), f(self.0[1], other.0[1])])
+        }
+    }
+
+    impl Vector for Avx2 {
+        #[inline(always)]
+        unsafe fn load(from: *const u8) -> Self {
+            // SAFETY: by the trait's contract, here and below.
+            unsafe { Avx2([_mm256_loadu_si256(from.cast()), _mm256_loadu_si256(from.add(32).cast())]) }
+        }
+        #[inline(always)]
+        unsafe fn store(self, to: *mut u8) {
+            unsafe {
+                _mm256_storeu_si256(to.cast(), self.0[0]);
+                _mm256_storeu_si256(to.add(32).cast(), self.0[1]);
+            }
+        }
+        #[inline(always)]
+        unsafe fn splat(value: u64) -> Self {
+            Avx2([unsafe { _mm256_set1_epi64x(value as i64) }; 2])
+        }
+        #[inline(always)]
+        unsafe fn xor(self, other: Self) -> Self {
+            self.zip(other, |a, b| unsafe { _mm256_xor_si256(a, b) })
+        }
+        #[inline(always)]
+        unsafe fn and(self, other: Self) -> Self {
+            self.zip(other, |a, b| unsafe { _mm256_and_si256(a, b) })
+        }
+        #[inline(always)]
+        unsafe fn xor3(self, b: Self, c: Self) -> Self {
+            unsafe { self.xor(b).xor(c) }
+        }
+        #[inline(always)]
+        unsafe fn xor_and(self, b: Self, c: Self) -> Self {
+            unsafe { self.xor(b.and(c)) }
+        }
+        #[inline(always)]
+        unsafe fn add64(self, other: Self) -> Self {
+            self.zip(other, |a, b| unsafe { _mm256_add_epi64(a, b) })
+        }
+        #[inline(always)]
+        unsafe fn sub64(self, other: Self) -> Self {
+            self.zip(other, |a, b| unsafe { _mm256_sub_epi64(a, b) })
+        }
+        #[inline(always)]
+        unsafe fn mul64(self, other: Self) -> Self {
+            // Low 64 bits from three 32-bit products: a_lo b_lo + ((a_lo b_hi + a_hi b_lo) << 32).
+            self.zip(other, |a, b| unsafe {
+                let cross = _mm256_add_epi64(
+                    _mm256_mul_epu32(a, _mm256_srli_epi64::<32>(b)),
+                    _mm256_mul_epu32(_mm256_srli_epi64::<32>(a), b),
+                );
+                _mm256_add_epi64(_mm256_mul_epu32(a, b), _mm256_slli_epi64::<32>(cross))
+            })
+        }
+        #[inline(always)]
+        unsafe fn prf(key: &RoundKeys, domain: Domain, ctr: [u64; GROUP]) -> [Self; GROUP] {
+            unsafe {
+                let shuffle = _mm_loadu_si128(SHUFFLE.as_ptr().cast());
+                let fixed = _mm_loadu_si128(frame_of(domain)[0].as_ptr().cast());
+                let fixed = _mm_xor_si128(fixed, _mm_loadu_si128(key.rounds[0][0].as_ptr().cast()));
+                ctr.map(|c| {
+                    let mut x: [__m128i; 4] = std::array::from_fn(|i| {
+                        let counter = _mm_set_epi64x(0, c.wrapping_add(i as u64) as i64);
+                        _mm_xor_si128(_mm_shuffle_epi8(counter, shuffle), fixed)
+                    });
+                    for r in 1..10 {
+                        let k = _mm_loadu_si128(key.rounds[r][0].as_ptr().cast());
+                        x = x.map(|x| _mm_aesenc_si128(x, k));
+                    }
+                    let k = _mm_loadu_si128(key.rounds[10][0].as_ptr().cast());
+                    let x = x.map(|x| _mm_aesenclast_si128(x, k));
+                    Avx2([_mm256_set_m128i(x[1], x[0]), _mm256_set_m128i(x[3], x[2])])
+                })
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    unsafe fn prf_bytes<V: Vector>(key: &Secret, other: &Secret, domain: Domain, ctr: [u64; GROUP]) -> [Vec<u8>; 2] {
+        let (key, other) = (RoundKeys::new(key), RoundKeys::new(other));
+        let bytes = |vectors: [V; GROUP]| {
+            let mut out = vec![0; VECTOR * GROUP];
+            // SAFETY: `out` has room; the instruction set is the caller's.
+            vectors.into_iter().enumerate().for_each(|(k, v)| unsafe { v.store(out.as_mut_ptr().add(k * VECTOR)) });
+            out
+        };
+        // SAFETY: the caller's.
+        unsafe { [bytes(V::prf(&key, domain, ctr)), bytes(V::prf_xor(&key, &other, domain, ctr))] }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,vaes")]
+    unsafe fn avx512(k: &Secret, o: &Secret, d: Domain, c: [u64; GROUP]) -> [Vec<u8>; 2] {
+        unsafe { prf_bytes::<Avx512>(k, o, d, c) }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,aes")]
+    unsafe fn avx2(k: &Secret, o: &Secret, d: Domain, c: [u64; GROUP]) -> [Vec<u8>; 2] {
+        unsafe { prf_bytes::<Avx2>(k, o, d, c) }
+    }
+
+    #[test]
+    fn every_prf_is_the_prf() {
+        let (key, other) = (Secret::new(std::array::from_fn(|i| i as u8 * 17)), Secret::new([0xa5; 16]));
+        let domain = Domain { tag: Use(0x0203), lane: 0x0405, j: 0x0607_0809 };
+        for ctr in [[0, 4, 8, 12], [5, 1 << 40, u64::MAX - 9, 77]] {
+            let want = [&key, &other].map(|k| {
+                let mut out = vec![0; VECTOR * GROUP];
+                for (piece, c) in out.chunks_mut(VECTOR).zip(ctr) {
+                    Prf::new(k).stream(domain.tag, domain.lane, c, domain.j, piece);
+                }
+                out
+            });
+            let xor: Vec<u8> = want[0].iter().zip(&want[1]).map(|(a, b)| a ^ b).collect();
+            for isa in crate::Isa::available() {
+                // SAFETY: `available` lists what this machine has.
+                let got = unsafe {
+                    match isa {
+                        #[cfg(target_arch = "x86_64")]
+                        crate::Isa::Avx512 => avx512(&key, &other, domain, ctr),
+                        #[cfg(target_arch = "x86_64")]
+                        crate::Isa::Avx2 => avx2(&key, &other, domain, ctr),
+                        _ => prf_bytes::<Portable>(&key, &other, domain, ctr),
+                    }
+                };
+                assert_eq!(got[0], want[0], "{isa:?}");
+                assert_eq!(got[1], xor, "{isa:?}");
+            }
+        }
+    }
+}

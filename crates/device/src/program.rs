@@ -1,0 +1,149 @@
+//! The straight-line program of a layer: linear gates and products in order.
+
+use std::ops::Range;
+
+use veil_math::Ring;
+
+/// Where an operand comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Src {
+    /// A slot of the bank: survives from layer to layer.
+    Slot(u32),
+    /// A value of this program, written before by an instruction of it and forgotten after it. Written once.
+    Temp(u32),
+    /// A value that all rows of the job share.
+    Uniform(u32),
+}
+
+/// Where a result goes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Dst {
+    /// A slot of the bank.
+    Slot(u32),
+    /// A value of this program; each is written once.
+    Temp(u32),
+}
+
+/// One instruction. Linear ones act on every component alike; constants act on the components that the command names.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Instr {
+    /// out = a + b.
+    Add(Src, Src, Dst),
+    /// out = a - b.
+    Sub(Src, Src, Dst),
+    /// out = a + c, where c is public.
+    Plus(Src, u128, Dst),
+    /// out = a · c, where c is public.
+    Times(Src, u128, Dst),
+    /// out = a.
+    Copy(Src, Dst),
+    /// out = c, a public constant as a sharing.
+    Constant(u128, Dst),
+    /// out = Σ a · b over `pairs`, one element per row, as product `index` of the message.
+    Product {
+        /// Range of [`Program::pairs`]; not empty.
+        pairs: Range<u32>,
+        /// Slot that gets the own component now and the received one by `Scatter`.
+        out: u32,
+        /// Place in the message, and in the draws.
+        index: u32,
+    },
+    /// sums[out] = Σ_rows Σ a · b over `pairs`, one element in all, as element `index` of the message of sums.
+    ProductSum {
+        /// Range of [`Program::pairs`]; not empty.
+        pairs: Range<u32>,
+        /// Item of the sums region.
+        out: u32,
+        /// Place in the message of sums, and in the draws.
+        index: u32,
+    },
+    /// sums[out] = Σ_rows a.
+    Sum(Src, u32),
+}
+
+/// A program over the slots of a bank.
+///
+/// The result of a product is complete only after `Scatter`: no later instruction of the same program touches its slot.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Program {
+    /// The ring of all its values.
+    pub ring: Ring,
+    /// Region of slots: resident, `Item::Rows(ring)`.
+    pub slots: u16,
+    /// Region of values that all rows share: `Item::One(ring)`; read only.
+    pub uniforms: u16,
+    /// Region of sums: `Item::One(ring)`.
+    pub sums: u16,
+    /// Number of temps.
+    pub temps: u32,
+    /// Operands of products.
+    pub pairs: Vec<(Src, Src)>,
+    /// The instructions.
+    pub code: Vec<Instr>,
+}
+
+impl Program {
+    /// Lengths of the message of row products and of the message of sums: one more than the largest index.
+    pub fn products(&self) -> (u32, u32) {
+        self.code.iter().fold((0, 0), |(rows, sums), i| match i {
+            Instr::Product { index, .. } => (rows.max(index + 1), sums),
+            Instr::ProductSum { index, .. } => (rows, sums.max(index + 1)),
+            _ => (rows, sums),
+        })
+    }
+
+    /// The first rule that the program breaks, if any: operands exist, temps are written once and before they are read,
+    /// no result of a product
+    /// is touched by a later instruction. `slots`, `uniforms` and `sums` are the sizes of the regions.
+    pub fn check(&self, slots: u32, uniforms: u32, sums: u32) -> Result<(), &'static str> {
+        let mut written = vec![false; self.temps as usize];
+        let mut pending = vec![false; slots as usize];
+        let readable = |src: Src, written: &[bool], pending: &[bool]| match src {
+            Src::Slot(s) => pending.get(s as usize).is_some_and(|p| !p),
+            Src::Uniform(u) => u < uniforms,
+            Src::Temp(t) => written.get(t as usize).copied().unwrap_or(false),
+        };
+        for instr in &self.code {
+            let mut sources_exist = true;
+            let mut out = None;
+            match instr {
+                Instr::Add(a, b, o) | Instr::Sub(a, b, o) => {
+                    sources_exist = readable(*a, &written, &pending) && readable(*b, &written, &pending);
+                    out = Some(*o);
+                }
+                Instr::Plus(a, _, o) | Instr::Times(a, _, o) | Instr::Copy(a, o) => {
+                    sources_exist = readable(*a, &written, &pending);
+                    out = Some(*o);
+                }
+                Instr::Constant(_, o) => out = Some(*o),
+                Instr::Sum(a, o) => {
+                    sources_exist = readable(*a, &written, &pending) && *o < sums && self.ring != Ring::Bits;
+                }
+                Instr::Product { pairs, out: o, .. } | Instr::ProductSum { pairs, out: o, .. } => {
+                    let row_product = matches!(instr, Instr::Product { .. });
+                    let there = self.pairs.get(pairs.start as usize..pairs.end as usize).unwrap_or(&[]);
+                    sources_exist = !there.is_empty()
+                        && there.iter().all(|(a, b)| readable(*a, &written, &pending) && readable(*b, &written, &pending))
+                        && if row_product { *o < slots } else { *o < sums && self.ring != Ring::Bits };
+                    if row_product && sources_exist {
+                        sources_exist = !std::mem::replace(&mut pending[*o as usize], true);
+                    }
+                }
+            }
+            if !sources_exist {
+                return Err("an operand that does not exist or is not yet there");
+            }
+            match out {
+                Some(Dst::Slot(s)) if pending.get(s as usize).is_none_or(|p| *p) => {
+                    return Err("a slot that does not exist or waits for its product");
+                }
+                Some(Dst::Temp(t)) => match written.get_mut(t as usize) {
+                    Some(w) if !*w => *w = true,
+                    _ => return Err("a temp that does not exist or is written twice"),
+                },
+                Some(Dst::Slot(_)) | None => {}
+            }
+        }
+        Ok(())
+    }
+}

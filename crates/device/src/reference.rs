@@ -1,0 +1,389 @@
+//! The scalar device: every operation element by element, as it is defined, with the ledger of draws always on.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use sha2::Digest;
+use subtle::ConstantTimeEq;
+use veil_math::Ring;
+use veil_prss::{Ledger, Prf};
+use veil_session::{Frame, Secret, SessionId};
+use zeroize::Zeroize;
+
+use crate::command::{Command, Completion, Draw, KeyId, Op, Outcome, ProgramId, Tag};
+use crate::layout::{Item, Layout, Place, Span};
+use crate::program::{Dst, Instr, Program, Src};
+use crate::{Bank, Device, Fault, hash};
+
+/// The reference device.
+pub struct Reference {
+    session: SessionId,
+    keys: BTreeMap<KeyId, Prf>,
+    programs: Vec<Arc<Program>>,
+    banks: BTreeMap<u32, Memory>,
+    opened: u32,
+    done: VecDeque<Completion>,
+    ledger: Ledger,
+}
+
+/// A bank: packed bytes `[part][item][row]` per region.
+struct Memory {
+    layout: Layout,
+    frame: Frame,
+    regions: Vec<Vec<u8>>,
+}
+
+impl Default for Reference {
+    fn default() -> Self {
+        Reference {
+            session: SessionId([0; 32]),
+            keys: BTreeMap::new(),
+            programs: Vec::new(),
+            banks: BTreeMap::new(),
+            opened: 0,
+            done: VecDeque::new(),
+            ledger: Ledger::default(),
+        }
+    }
+}
+
+impl Memory {
+    fn range(&self, span: Span) -> std::ops::Range<usize> {
+        let region = &self.layout.regions[span.region as usize];
+        let item = region.item.bytes(self.frame.rows) as usize;
+        let start = (span.part as usize * region.count as usize + span.first as usize) * item;
+        start..start + span.count as usize * item
+    }
+
+    fn bytes(&self, span: Span) -> &[u8] {
+        &self.regions[span.region as usize][self.range(span)]
+    }
+
+    fn bytes_mut(&mut self, span: Span) -> &mut [u8] {
+        let range = self.range(span);
+        &mut self.regions[span.region as usize][range]
+    }
+
+    /// Elements of an item: for bits whole bytes, so that padding bits of messages are defined too.
+    fn cells(&self, region: u16) -> usize {
+        match self.layout.regions[region as usize].item {
+            Item::Rows(Ring::Bits) => self.frame.rows.div_ceil(8) as usize * 8,
+            Item::Rows(_) => self.frame.rows as usize,
+            Item::One(Ring::Bits) => 8,
+            Item::One(_) => 1,
+            Item::Bytes(n) => n as usize,
+        }
+    }
+
+    fn get(&self, span: Span, ring: Ring, cell: usize) -> u128 {
+        let bytes = self.bytes(Span { count: 1, ..span });
+        match ring {
+            Ring::Bits => u128::from(bytes[cell / 8] >> (cell % 8) & 1),
+            Ring::Z64 => u64::from_le_bytes(bytes[cell * 8..][..8].try_into().expect("8 bytes")).into(),
+            Ring::Z128 => u128::from_le_bytes(bytes[cell * 16..][..16].try_into().expect("16 bytes")),
+        }
+    }
+
+    fn set(&mut self, span: Span, ring: Ring, cell: usize, value: u128) {
+        let bytes = self.bytes_mut(Span { count: 1, ..span });
+        match ring {
+            Ring::Bits => {
+                let bit = 1 << (cell % 8);
+                bytes[cell / 8] = if value & 1 == 1 { bytes[cell / 8] | bit } else { bytes[cell / 8] & !bit };
+            }
+            Ring::Z64 => bytes[cell * 8..][..8].copy_from_slice(&(value as u64).to_le_bytes()),
+            Ring::Z128 => bytes[cell * 16..][..16].copy_from_slice(&value.to_le_bytes()),
+        }
+    }
+}
+
+impl Reference {
+    /// Packed bytes of items `0..count` of a draw.
+    fn draw(&mut self, memory: &Memory, draw: Draw, item: Item, count: u32) -> Result<Vec<u8>, Fault> {
+        let Frame { lane, chunk, rows, .. } = memory.frame;
+        let bytes = item.bytes(rows) as usize;
+        let stride = item.bytes(memory.layout.chunk_rows).div_ceil(16);
+        let prf = self.keys.get(&draw.key).ok_or(Fault::Unknown("the key of a draw"))?;
+        let mut out = vec![0; bytes * count as usize];
+        if bytes > 0 {
+            for (p, piece) in out.chunks_mut(bytes).enumerate() {
+                let ctr = draw.first + p as u64 * stride;
+                self.ledger.draw(draw.key.0, draw.tag, lane, chunk, ctr, stride)?;
+                prf.stream(draw.tag, lane, ctr, chunk, piece);
+            }
+        }
+        Ok(out)
+    }
+
+    fn run(&mut self, memory: &mut Memory, index: usize, command: &Command) -> Result<bool, Fault> {
+        let shape = |what| Fault::Shape { command: index, what };
+        if !command.src.iter().chain(&command.dst).all(|s| memory.layout.contains(*s)) {
+            return Err(shape("a span outside its region"));
+        }
+        match &command.op {
+            Op::Linear | Op::Product(_) => self.program(memory, index, command)?,
+            Op::Scatter { part } => {
+                let program = self.program_of(command)?;
+                for instr in &program.code {
+                    let (message, to, index) = match *instr {
+                        Instr::Product { out, index, .. } => (0, (program.slots, out), index),
+                        Instr::ProductSum { out, index, .. } => (1, (program.sums, out), index),
+                        _ => continue,
+                    };
+                    let from = *command.src.get(message).ok_or_else(|| shape("a message is missing"))?;
+                    let bytes = memory.bytes(Span { first: from.first + index, count: 1, ..from }).to_vec();
+                    let to = Span { region: to.0, part: *part, first: to.1, count: 1 };
+                    memory.bytes_mut(to).copy_from_slice(&bytes);
+                }
+            }
+            Op::Random => {
+                let (Some(&to), Some(&draw)) = (command.dst.first(), command.draws.first()) else {
+                    return Err(shape("one destination and one draw are needed"));
+                };
+                let item = memory.layout.regions[to.region as usize].item;
+                let bytes = self.draw(memory, draw, item, to.count)?;
+                memory.bytes_mut(to).copy_from_slice(&bytes);
+            }
+            Op::Combine { ring, minus } => {
+                let to = *command.dst.first().ok_or_else(|| shape("one destination is needed"))?;
+                if command.src.iter().any(|s| s.count != to.count) {
+                    return Err(shape("sources and destination differ in length"));
+                }
+                command.check_overlap(index)?;
+                for item in 0..to.count {
+                    for cell in 0..memory.cells(to.region) {
+                        let mut sum = 0;
+                        for (k, s) in command.src.iter().enumerate() {
+                            let x = memory.get(Span { first: s.first + item, ..*s }, *ring, cell);
+                            sum = if minus >> k & 1 == 1 { ring.sub(sum, x) } else { ring.add(sum, x) };
+                        }
+                        memory.set(Span { first: to.first + item, ..to }, *ring, cell, sum);
+                    }
+                }
+            }
+            Op::Hash { label } => {
+                let to = *command.dst.first().ok_or_else(|| shape("one destination is needed"))?;
+                let mut digest = hash::start(&self.session, *label, memory.frame);
+                command.src.iter().for_each(|s| digest.update(memory.bytes(*s)));
+                memory.bytes_mut(to).copy_from_slice(&digest.finalize());
+            }
+            Op::CheckEqual => {
+                let [a, b] = command.src[..] else { return Err(shape("two sources are needed")) };
+                return Ok(bool::from(memory.bytes(a).ct_eq(memory.bytes(b))));
+            }
+        }
+        Ok(true)
+    }
+
+    fn program_of(&self, command: &Command) -> Result<Arc<Program>, Fault> {
+        let id = command.program.ok_or(Fault::Unknown("the program of a command"))?;
+        self.programs.get(id.0 as usize).cloned().ok_or(Fault::Unknown("the program of a command"))
+    }
+
+    fn program(&mut self, memory: &mut Memory, index: usize, command: &Command) -> Result<(), Fault> {
+        let shape = |what| Fault::Shape { command: index, what };
+        let program = self.program_of(command)?;
+        let ring = program.ring;
+        let (rows, sums) = program.products();
+        let mut masks = [(Vec::new(), Item::Rows(ring), rows), (Vec::new(), Item::One(ring), sums)];
+        if let Op::Product(_) = command.op {
+            for (k, draw) in command.draws.iter().enumerate() {
+                let (list, item, count) = &mut masks[k / 2];
+                list.push((draw.minus, self.draw(memory, *draw, *item, *count)?));
+            }
+        }
+        let parts = memory.layout.regions[program.slots as usize].parts;
+        let cells = memory.cells(program.slots);
+        let mut temps = vec![0u128; program.temps as usize * parts as usize * cells];
+        let at = |t: u32, part: u8, cell| (t as usize * parts as usize + part as usize) * cells + cell;
+        let slot = |first, part| Span { region: program.slots, part, first, count: 1 };
+        let sum = |first, part| Span { region: program.sums, part, first, count: 1 };
+        let read = |memory: &Memory, temps: &[u128], src, part, cell| match src {
+            Src::Slot(s) => memory.get(slot(s, part), ring, cell),
+            Src::Temp(t) => temps[at(t, part, cell)],
+            Src::Uniform(u) => memory.get(Span { region: program.uniforms, part, first: u, count: 1 }, ring, 0),
+        };
+        for instr in &program.code {
+            match instr {
+                Instr::Product { pairs, out, .. } | Instr::ProductSum { pairs, out, .. } => {
+                    let Op::Product(form) = command.op else {
+                        return Err(shape("a linear command whose program has products"));
+                    };
+                    let row_product = matches!(instr, Instr::Product { .. });
+                    let (Instr::Product { index: p, .. } | Instr::ProductSum { index: p, .. }) = *instr else {
+                        unreachable!("matched above")
+                    };
+                    let message = command.dst.get(usize::from(!row_product));
+                    let message = *message.ok_or_else(|| shape("a message is missing"))?;
+                    let message = Span { first: message.first + p, count: 1, ..message };
+                    let mut total = 0;
+                    for cell in 0..cells {
+                        let mut r = 0;
+                        for &(a, b) in &program.pairs[pairs.start as usize..pairs.end as usize] {
+                            for &(i, j) in form.terms {
+                                let (x, y) = (read(memory, &temps, a, i, cell), read(memory, &temps, b, j, cell));
+                                r = ring.add(r, ring.mul(x, y));
+                            }
+                        }
+                        if row_product {
+                            r = masked(ring, r, &masks[0].0, cell, p, memory.cells(message.region));
+                            memory.set(slot(*out, form.own), ring, cell, r);
+                            memory.set(message, ring, cell, r);
+                        } else {
+                            total = ring.add(total, r);
+                        }
+                    }
+                    if !row_product {
+                        let r = masked(ring, total, &masks[1].0, 0, p, 1);
+                        memory.set(sum(*out, form.own), ring, 0, r);
+                        memory.set(message, ring, 0, r);
+                    }
+                }
+                Instr::Sum(a, out) => {
+                    for part in 0..parts {
+                        let total = (0..cells).fold(0, |t, c| ring.add(t, read(memory, &temps, *a, part, c)));
+                        memory.set(sum(*out, part), ring, 0, total);
+                    }
+                }
+                Instr::Add(..) | Instr::Sub(..) | Instr::Plus(..) | Instr::Times(..) | Instr::Copy(..) | Instr::Constant(..) => {
+                    for part in 0..parts {
+                        let constant = |c: u128| if command.constants >> part & 1 == 1 { ring.reduce(c) } else { 0 };
+                        for cell in 0..cells {
+                            let get = |src| read(memory, &temps, src, part, cell);
+                            let (value, out) = match *instr {
+                                Instr::Add(a, b, out) => (ring.add(get(a), get(b)), out),
+                                Instr::Sub(a, b, out) => (ring.sub(get(a), get(b)), out),
+                                Instr::Plus(a, c, out) => (ring.add(get(a), constant(c)), out),
+                                Instr::Times(a, c, out) => (ring.mul(get(a), ring.reduce(c)), out),
+                                Instr::Copy(a, out) => (get(a), out),
+                                Instr::Constant(c, out) => (constant(c), out),
+                                _ => unreachable!("matched above"),
+                            };
+                            match out {
+                                Dst::Slot(s) => memory.set(slot(s, part), ring, cell, value),
+                                Dst::Temp(t) => temps[at(t, part, cell)] = value,
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        temps.zeroize();
+        Ok(())
+    }
+}
+
+/// `r` plus and minus the drawn elements of item `p`.
+fn masked(ring: Ring, mut r: u128, masks: &[(bool, Vec<u8>)], cell: usize, p: u32, cells: usize) -> u128 {
+    for (minus, bytes) in masks {
+        let item = match ring {
+            Ring::Bits => cells / 8,
+            Ring::Z64 => cells * 8,
+            Ring::Z128 => cells * 16,
+        };
+        let bytes = &bytes[p as usize * item..][..item];
+        let m = match ring {
+            Ring::Bits => u128::from(bytes[cell / 8] >> (cell % 8) & 1),
+            Ring::Z64 => u64::from_le_bytes(bytes[cell * 8..][..8].try_into().expect("8 bytes")).into(),
+            Ring::Z128 => u128::from_le_bytes(bytes[cell * 16..][..16].try_into().expect("16 bytes")),
+        };
+        r = if *minus { ring.sub(r, m) } else { ring.add(r, m) };
+    }
+    r
+}
+
+impl Device for Reference {
+    fn name(&self) -> &'static str {
+        "reference"
+    }
+
+    fn bind(&mut self, session: SessionId) {
+        self.session = session;
+        self.ledger = Ledger::default();
+    }
+
+    fn load_key(&mut self, id: KeyId, key: &Secret) -> Result<(), Fault> {
+        self.keys.insert(id, Prf::new(key));
+        Ok(())
+    }
+
+    fn load(&mut self, program: &Arc<Program>, layout: &Layout) -> Result<ProgramId, Fault> {
+        crate::check_program(program, layout)?;
+        self.programs.push(Arc::clone(program));
+        Ok(ProgramId(self.programs.len() as u32 - 1))
+    }
+
+    fn open(&mut self, layout: &Layout, frame: Frame) -> Result<Bank, Fault> {
+        let size = |r: &crate::Region| r.item.bytes(frame.rows) as usize * r.parts as usize * r.count as usize;
+        let regions = layout.regions.iter().map(|r| vec![0; size(r)]).collect();
+        let bank = self.opened;
+        self.opened += 1;
+        self.banks.insert(bank, Memory { layout: layout.clone(), frame, regions });
+        Ok(Bank(bank))
+    }
+
+    fn close(&mut self, bank: Bank) {
+        if let Some(mut memory) = self.banks.remove(&bank.0) {
+            memory.regions.zeroize();
+        }
+    }
+
+    fn write(&mut self, bank: Bank, to: Span, bytes: &[u8]) -> Result<(), Fault> {
+        let into = self.map(bank, to)?;
+        if into.len() != bytes.len() {
+            return Err(Fault::Shape { command: 0, what: "written bytes do not fill the span" });
+        }
+        into.copy_from_slice(bytes);
+        Ok(())
+    }
+
+    fn map(&mut self, bank: Bank, to: Span) -> Result<&mut [u8], Fault> {
+        let memory = self.banks.get_mut(&bank.0).ok_or(Fault::Unknown("the bank"))?;
+        if !memory.layout.contains(to) || memory.layout.regions[to.region as usize].place != Place::Mapped {
+            return Err(Fault::NotReachable);
+        }
+        Ok(memory.bytes_mut(to))
+    }
+
+    fn view(&self, bank: Bank, from: Span) -> Result<&[u8], Fault> {
+        let memory = self.banks.get(&bank.0).ok_or(Fault::Unknown("the bank"))?;
+        if !memory.layout.contains(from) || memory.layout.regions[from.region as usize].place == Place::Resident {
+            return Err(Fault::NotReachable);
+        }
+        Ok(memory.bytes(from))
+    }
+
+    fn submit(&mut self, bank: Bank, batch: &[Command], tag: Tag) -> Result<(), Fault> {
+        let mut memory = self.banks.remove(&bank.0).ok_or(Fault::Unknown("the bank"))?;
+        let mut outcome = Ok(Outcome::Done);
+        for (index, command) in batch.iter().enumerate() {
+            match self.run(&mut memory, index, command) {
+                Ok(true) => {}
+                Ok(false) => outcome = Ok(Outcome::Mismatch { command: index }),
+                Err(fault) => outcome = Err(fault),
+            }
+            if outcome != Ok(Outcome::Done) {
+                break;
+            }
+        }
+        self.banks.insert(bank.0, memory);
+        self.done.push_back(Completion { tag, outcome: outcome? });
+        Ok(())
+    }
+
+    fn poll(&mut self) -> Option<Completion> {
+        self.done.pop_front()
+    }
+
+    fn wipe(&mut self) {
+        self.banks.values_mut().for_each(|m| m.regions.zeroize());
+        self.banks.clear();
+        self.keys.clear();
+    }
+}
+
+impl Drop for Reference {
+    fn drop(&mut self) {
+        self.wipe();
+    }
+}
