@@ -22,7 +22,7 @@ import keys
 from aes128 import Aes128
 
 SEED = b"veilworks golden vectors 1"
-FAMILIES = {"AND3": 0x01, "MUL3": 0x02, "INPUT3": 0x03, "SHARE3": 0x04, "RAND3": 0x05}
+FAMILIES = {"AND3": 0x01, "MUL3": 0x02, "INPUT3": 0x03, "SHARE3": 0x04, "RAND3": 0x05, "SUM3": 0x06}
 PARTIES = range(3)
 RAGGED = [1, 3, 127, 128, 129, 200]
 
@@ -100,23 +100,22 @@ def prf_stream(key, use, lane, counter, chunk, length):
     return b"".join(blocks)[:length]
 
 
-def stride(ring, chunk_rows):
-    """Counters that one item of a command takes, whatever the rows of the last chunk."""
-    return -(-chunk_rows * ring.bits // 128)
-
-
 class Place:
     """Where a command stands: what its draws of randomness depend on."""
 
-    def __init__(self, ring, lane, chunk, first, chunk_rows, rows):
+    def __init__(self, ring, lane, chunk, first, chunk_rows, rows, sum_rows=False):
         self.ring, self.lane, self.chunk, self.first = ring, lane, chunk, first
-        self.chunk_rows, self.rows = chunk_rows, rows
+        self.chunk_rows, self.rows, self.sum_rows = chunk_rows, rows, sum_rows
+        # Counters that one item takes: as many as a full chunk needs, whatever the rows of the last one.
+        self.stride = 1 if sum_rows else -(-chunk_rows * ring.bits // 128)
 
-    def stream(self, key, use, item, rows=None):
-        count = self.ring.padded(self.rows if rows is None else rows)
-        counter = self.first + item * stride(self.ring, self.chunk_rows)
+    def counter(self, item):
+        return self.first + item * self.stride
+
+    def stream(self, key, use, item):
+        count = 1 if self.sum_rows else self.ring.padded(self.rows)
         length = -(-count * self.ring.bits // 8)
-        return self.ring.decode(prf_stream(key, use, self.lane, counter, self.chunk, length), count)
+        return self.ring.decode(prf_stream(key, use, self.lane, self.counter(item), self.chunk, length), count)
 
     def fields(self):
         return {
@@ -124,14 +123,14 @@ class Place:
             "chunk": self.chunk,
             "first": self.first,
             "chunk_rows": self.chunk_rows,
-            "stride": stride(self.ring, self.chunk_rows),
+            "stride": self.stride,
             "rows": self.rows,
         }
 
 
-def zero_sharing(place, kappa, use, item, rows=None):
+def zero_sharing(place, kappa, use, item):
     """alpha_i = rho_i - rho_(i-1), rho_i drawn under kappa_i; the three add up to zero."""
-    rho = [place.stream(kappa[i], use, item, rows) for i in PARTIES]
+    rho = [place.stream(kappa[i], use, item) for i in PARTIES]
     return [place.ring.sub(rho[i], rho[i - 1]) for i in PARTIES]
 
 
@@ -153,11 +152,14 @@ def local_product(ring, i, u, w):
     return ring.add(ring.mul(u[i], ring.add(w[i], w[i - 1])), ring.mul(u[i - 1], w[i]))
 
 
-def product(place, kappa, item, pairs, sum_rows=False):
+def product_tag(ring, sum_rows):
+    return tag("AND3" if ring.bits == 1 else "SUM3" if sum_rows else "MUL3")
+
+
+def product(place, kappa, item, pairs):
     """Sum over the pairs of their products: local terms first, one mask, one message."""
-    ring = place.ring
-    use = tag("AND3" if ring.bits == 1 else "MUL3")
-    alpha = zero_sharing(place, kappa, use, item, 1 if sum_rows else None)
+    ring, sum_rows = place.ring, place.sum_rows
+    alpha = zero_sharing(place, kappa, product_tag(ring, sum_rows), item)
     parts = []
     for i in PARTIES:
         term = ring.add(*(local_product(ring, i, u, w) for u, w in pairs))
@@ -204,19 +206,19 @@ def sharing_fields(ring, u):
     return {"value": ring.hex(ring.add(*u)), "components": [ring.hex(c) for c in u]}
 
 
-def command_case(name, place, kappa, operands, items, sum_rows=False):
+def command_case(name, place, kappa, operands, items):
     """One product command: its items in schedule order, the three messages, the opening of the results."""
     ring = place.ring
-    case = {"name": name, **place.fields(), "sum_rows": sum_rows}
+    case = {"name": name, "tag": product_tag(ring, place.sum_rows), **place.fields(), "sum_rows": place.sum_rows}
     case["operands"] = [sharing_fields(ring, u) for u in operands]
     results, case["items"] = [], []
     for item, pairs in enumerate(items):
-        alpha, parts, clear = product(place, kappa, item, [(operands[l], operands[r]) for l, r in pairs], sum_rows)
+        alpha, parts, clear = product(place, kappa, item, [(operands[l], operands[r]) for l, r in pairs])
         results.append(parts)
         case["items"].append(
             {
                 "pairs": pairs,
-                "counter": place.first + item * stride(ring, place.chunk_rows),
+                "counter": place.counter(item),
                 "alpha": [ring.hex(a) for a in alpha],
                 "parts": [ring.hex(p) for p in parts],
                 "value": ring.hex(clear),
@@ -274,18 +276,17 @@ def ring_vectors(ring):
     inputs, place = operands("chain", chained, 2), Place(ring, 0, 1, 7, chained, chained)
     case, results = command_case("chain-0", place, kappa, inputs, [[[0, 1]], [[1, 1]]])
     cases.append(case)
-    place = Place(ring, 0, 1, 7 + 2 * stride(ring, chained), chained, chained)
+    place = Place(ring, 0, 1, place.counter(2), chained, chained)
     cases.append(command_case("chain-1", place, kappa, results, one)[0])
     if ring.bits > 1:
         rows_sum = [[[0, 1]], [[0, 1], [2, 3]]]
         for rows in (1, 3, 33):
-            place = Place(ring, 0, 5, 11, 40, rows)
+            place = Place(ring, 0, 5, 11, 40, rows, sum_rows=True)
             taken = operands(f"s{rows}", rows, 4)
-            cases.append(command_case(f"row-sum-{rows}", place, kappa, taken, rows_sum, True)[0])
+            cases.append(command_case(f"row-sum-{rows}", place, kappa, taken, rows_sum)[0])
     return {
         "ring": ring.name,
         "bits": ring.bits,
-        "tag": tag("AND3" if ring.bits == 1 else "MUL3"),
         "keys": [k.hex() for k in kappa],
         "linear": [linear_case(ring, rows) for rows in (1, 9, 64)],
         "commands": cases,
