@@ -86,6 +86,19 @@ impl Gate {
         };
         a.into_iter().chain(b)
     }
+
+    /// The same gate on other wires.
+    #[must_use]
+    pub fn map_operands(self, mut map: impl FnMut(Wire) -> Wire) -> Self {
+        match self {
+            Gate::Add(a, b) => Gate::Add(map(a), map(b)),
+            Gate::Sub(a, b) => Gate::Sub(map(a), map(b)),
+            Gate::Mul(a, b) => Gate::Mul(map(a), map(b)),
+            Gate::Plus(a, c) => Gate::Plus(map(a), c),
+            Gate::Times(a, c) => Gate::Times(map(a), c),
+            Gate::Constant(c) => Gate::Constant(c),
+        }
+    }
 }
 
 impl Circuit {

@@ -1,0 +1,150 @@
+//! What can be wrong with a file.
+
+use crate::CircuitError;
+
+/// Where a file is wrong, and how.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("line {line}, column {column}: {kind}")]
+#[non_exhaustive]
+pub struct ParseError {
+    /// Line of the file, from 1.
+    pub line: u64,
+    /// Byte in the line, from 1.
+    pub column: u64,
+    /// What is wrong there.
+    pub kind: ParseErrorKind,
+}
+
+/// What is wrong with a file.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ParseErrorKind {
+    /// Something else stands where a number should.
+    #[error("expected {expected}, found `{found}`")]
+    NotANumber {
+        /// What the number says.
+        expected: &'static str,
+        /// The text found, shortened.
+        found: String,
+    },
+    /// The line ends too early.
+    #[error("the line ends where {expected} should follow")]
+    LineEnds {
+        /// What is missing.
+        expected: &'static str,
+    },
+    /// The file ends too early.
+    #[error(
+        "the file ends where {expected} should follow; it was cut off, or its header counts too many"
+    )]
+    FileEnds {
+        /// What is missing.
+        expected: String,
+    },
+    /// A line goes on after its last field.
+    #[error("`{found}` follows the end of the {after}; remove it, or correct the counts before it")]
+    LineGoesOn {
+        /// The text found, shortened.
+        found: String,
+        /// What the line holds.
+        after: &'static str,
+    },
+    /// The file goes on after its last gate.
+    #[error(
+        "`{found}` follows the last of {gates} gates; remove it, or correct the gate count in line 1"
+    )]
+    FileGoesOn {
+        /// The text found, shortened.
+        found: String,
+        /// Gates that the header declares.
+        gates: u64,
+    },
+    /// More than the limits allow.
+    #[error(
+        "{found} {what} are more than the limit of {limit}; split the circuit, or raise the limit at every party"
+    )]
+    TooLarge {
+        /// What there is too much of.
+        what: &'static str,
+        /// How many the file declares.
+        found: u64,
+        /// How many are allowed.
+        limit: u64,
+    },
+    /// Inputs or outputs have more bits than the header has wires.
+    #[error("the {what} take {found} wires, but line 1 declares {wires}; correct one of them")]
+    Widths {
+        /// `inputs` or `outputs`.
+        what: &'static str,
+        /// Sum of the widths.
+        found: u64,
+        /// Wires that the header declares.
+        wires: u64,
+    },
+    /// A value without bits.
+    #[error("a value of 0 bits; leave it out, and lower the number of values")]
+    EmptyValue,
+    /// A gate name that the format does not have.
+    #[error("unknown gate `{found}`; {known}")]
+    UnknownGate {
+        /// The name found, shortened.
+        found: String,
+        /// The names that there are.
+        known: &'static str,
+    },
+    /// A gate with the wrong number of inputs or outputs.
+    #[error("a gate {gate} has {shape}, not {inputs} and {outputs}")]
+    Arity {
+        /// The gate.
+        gate: &'static str,
+        /// What it should have.
+        shape: &'static str,
+        /// Inputs it declares.
+        inputs: u64,
+        /// Outputs it declares.
+        outputs: u64,
+    },
+    /// A constant that is not a bit.
+    #[error("{found} is not a bit; an EQ gate takes the constant 0 or 1")]
+    NotABit {
+        /// The number found.
+        found: u64,
+    },
+    /// A wire that does not exist.
+    #[error("wire {wire} does not exist; line 1 declares wires 0 to {last}")]
+    NoSuchWire {
+        /// The wire.
+        wire: u64,
+        /// The last wire.
+        last: u64,
+    },
+    /// A wire is read before it is driven.
+    #[error("wire {wire} is read before any gate drives it; put gates in topological order")]
+    NotYetDriven {
+        /// The wire.
+        wire: u64,
+    },
+    /// A wire is driven twice.
+    #[error(
+        "wire {wire} is already driven, by an input or an earlier gate; give each gate its own output wire"
+    )]
+    DrivenTwice {
+        /// The wire.
+        wire: u64,
+    },
+    /// The counts of the header do not fit the gates.
+    #[error(
+        "wire {wire} is never driven: {driven} of the {wires} wires in line 1 are inputs or gate outputs"
+    )]
+    NeverDriven {
+        /// The first such wire.
+        wire: u64,
+        /// Wires that are driven.
+        driven: u64,
+        /// Wires that the header declares.
+        wires: u64,
+    },
+    /// The gates are fine, the circuit is not.
+    #[error(transparent)]
+    Circuit(#[from] CircuitError),
+}

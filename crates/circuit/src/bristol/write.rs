@@ -1,0 +1,208 @@
+//! From circuit to text.
+
+use std::io::{self, Write as _};
+
+use veil_math::Ring;
+
+use super::Flavour;
+use crate::{Circuit, CircuitError, Gate, Wire};
+
+/// Why a circuit was not written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WriteError {
+    /// Bristol files hold bits only.
+    #[error("the circuit is over {}, and Bristol files hold circuits of bits; write another format", .0.name())]
+    NotBits(Ring),
+    /// The old format has one or two inputs.
+    #[error(
+        "the circuit has {0} input ports, and the old Bristol Format holds one or two; write Bristol Fashion"
+    )]
+    OldInputs(usize),
+    /// The old format has one output.
+    #[error(
+        "the circuit has {0} output ports, and the old Bristol Format holds one; write Bristol Fashion"
+    )]
+    OldOutputs(usize),
+    /// The circuit is not well formed.
+    #[error(transparent)]
+    Circuit(#[from] CircuitError),
+    /// The file could not be written.
+    #[error("cannot write the circuit: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// Writes a circuit of bits. Port names and `per` are not part of the format, and are lost.
+///
+/// Gates keep their order. Gates that compute nothing (`a + 0`, `a · 1`) are left out, and an output that is an input
+/// or another output gets a copy: `EQW`, or in the old format a double `INV`. The old format has no constants either,
+/// so there a constant is computed from wire 0.
+pub fn write(
+    circuit: &Circuit,
+    flavour: Flavour,
+    to: &mut impl io::Write,
+) -> Result<(), WriteError> {
+    if circuit.ring != Ring::Bits {
+        return Err(WriteError::NotBits(circuit.ring));
+    }
+    circuit.validate()?;
+    if flavour == Flavour::Old {
+        if !(1..=2).contains(&circuit.inputs.len()) {
+            return Err(WriteError::OldInputs(circuit.inputs.len()));
+        }
+        if circuit.outputs.len() != 1 {
+            return Err(WriteError::OldOutputs(circuit.outputs.len()));
+        }
+    }
+    let mut body = Body::new(circuit, flavour);
+    for gate in &circuit.gates {
+        body.gate(*gate);
+    }
+    let numbers = body.number_outputs(circuit);
+
+    let mut text = header(circuit, flavour, &body).into_bytes();
+    for (line, number) in body
+        .lines
+        .iter()
+        .zip(&numbers[circuit.input_wires() as usize..])
+    {
+        let at = |file: u32| numbers[file as usize];
+        match *line {
+            Out::Xor(a, b) => writeln!(text, "2 1 {} {} {number} XOR", at(a), at(b))?,
+            Out::And(a, b) => writeln!(text, "2 1 {} {} {number} AND", at(a), at(b))?,
+            Out::Inv(a) => writeln!(text, "1 1 {} {number} INV", at(a))?,
+            Out::Eq(bit) => writeln!(text, "1 1 {} {number} EQ", u8::from(bit))?,
+            Out::Eqw(a) => writeln!(text, "1 1 {} {number} EQW", at(a))?,
+        }
+        if text.len() >= BUFFER {
+            to.write_all(&text)?;
+            text.clear();
+        }
+    }
+    to.write_all(&text)?;
+    Ok(())
+}
+
+// Far more than a line, so that unbuffered files are written in few calls.
+const BUFFER: usize = 1 << 16;
+
+fn header(circuit: &Circuit, flavour: Flavour, body: &Body) -> String {
+    let inputs: Vec<String> = circuit
+        .inputs
+        .iter()
+        .map(|port| port.width.to_string())
+        .collect();
+    let outputs: Vec<String> = circuit
+        .outputs
+        .iter()
+        .map(|port| port.wires.len().to_string())
+        .collect();
+    let gates = body.lines.len();
+    let wires = circuit.input_wires() as usize + gates;
+    match flavour {
+        Flavour::Fashion => {
+            let values = |widths: &[String]| {
+                let count = widths.len().to_string();
+                [&[count], widths].concat().join(" ")
+            };
+            format!(
+                "{gates} {wires}\n{}\n{}\n\n",
+                values(&inputs),
+                values(&outputs)
+            )
+        }
+        Flavour::Old => {
+            let second = inputs.get(1).map_or("0", String::as_str);
+            format!("{gates} {wires}\n{} {second} {}\n\n", inputs[0], outputs[0])
+        }
+    }
+}
+
+/// A gate line. Operands are wires as numbered before the outputs are moved to the end.
+#[derive(Clone, Copy)]
+enum Out {
+    Xor(u32, u32),
+    And(u32, u32),
+    Inv(u32),
+    Eq(bool),
+    Eqw(u32),
+}
+
+struct Body {
+    flavour: Flavour,
+    inputs: u32,
+    lines: Vec<Out>,
+    /// The file's wire for each of the circuit's.
+    place: Vec<u32>,
+}
+
+impl Body {
+    fn new(circuit: &Circuit, flavour: Flavour) -> Self {
+        let inputs = circuit.input_wires();
+        Self {
+            flavour,
+            inputs,
+            lines: Vec::with_capacity(circuit.gates.len()),
+            place: (0..inputs).collect(),
+        }
+    }
+
+    fn push(&mut self, line: Out) -> u32 {
+        self.lines.push(line);
+        self.inputs + self.lines.len() as u32 - 1
+    }
+
+    fn gate(&mut self, gate: Gate) {
+        let at = |wire: Wire| self.place[wire.0 as usize];
+        let place = match gate {
+            Gate::Add(a, b) | Gate::Sub(a, b) => self.push(Out::Xor(at(a), at(b))),
+            Gate::Mul(a, b) => self.push(Out::And(at(a), at(b))),
+            Gate::Plus(a, 0) | Gate::Times(a, 1) => at(a),
+            Gate::Plus(a, _) => self.push(Out::Inv(at(a))),
+            Gate::Times(_, bit) | Gate::Constant(bit) => self.constant(bit == 1),
+        };
+        self.place.push(place);
+    }
+
+    fn constant(&mut self, bit: bool) -> u32 {
+        if self.flavour == Flavour::Fashion {
+            return self.push(Out::Eq(bit));
+        }
+        let zero = self.push(Out::Xor(0, 0));
+        if bit { self.push(Out::Inv(zero)) } else { zero }
+    }
+
+    fn copy(&mut self, of: u32) -> u32 {
+        if self.flavour == Flavour::Fashion {
+            return self.push(Out::Eqw(of));
+        }
+        let not = self.push(Out::Inv(of));
+        self.push(Out::Inv(not))
+    }
+
+    /// Gives every output bit a gate of its own, and returns the final number of each wire: outputs last, in order.
+    fn number_outputs(&mut self, circuit: &Circuit) -> Vec<u32> {
+        let mut taken = vec![false; self.inputs as usize + self.lines.len()];
+        taken[..self.inputs as usize].fill(true);
+        let mut outputs = Vec::new();
+        for wire in circuit.outputs.iter().flat_map(|port| &port.wires) {
+            let place = self.place[wire.0 as usize];
+            let own = if std::mem::replace(&mut taken[place as usize], true) {
+                self.copy(place)
+            } else {
+                place
+            };
+            outputs.push(own);
+        }
+        let wires = self.inputs as usize + self.lines.len();
+        let mut numbers = vec![u32::MAX; wires];
+        for (number, &output) in (wires - outputs.len()..).zip(&outputs) {
+            numbers[output as usize] = number as u32;
+        }
+        let mut next = 0..;
+        for number in numbers.iter_mut().filter(|number| **number == u32::MAX) {
+            *number = next.next().expect("an endless range");
+        }
+        numbers
+    }
+}

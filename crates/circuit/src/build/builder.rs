@@ -1,0 +1,373 @@
+//! A builder that never adds a gate whose value it already has.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use veil_math::Ring;
+
+use crate::{Circuit, CircuitError, Gate, InputPort, Limits, OutputPort, Per, Reduce, Wire};
+
+/// Builds a circuit gate by gate.
+///
+/// Constants are folded (`a + 0`, `a · 1`, `a ⊕ a`, …), equal gates are made once, and gates that no output needs are
+/// dropped at the end. Wires are this builder's own: [`Builder::finish`] numbers them anew, inputs first.
+///
+/// ```
+/// use veil_circuit::{Builder, Per};
+/// use veil_math::Ring;
+///
+/// let mut b = Builder::new(Ring::Bits);
+/// let x = b.input("x", 2, Per::Row);
+/// let both = b.and(x[0], x[1]);
+/// let again = b.and(x[1], x[0]);
+/// assert_eq!(both, again);
+/// b.output("both", &[both]);
+/// let circuit = b.finish()?;
+/// assert_eq!(circuit.evaluate(&[vec![1, 1]])?, [[1]]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Builder {
+    ring: Ring,
+    inputs: Vec<InputPort>,
+    outputs: Vec<OutputPort>,
+    /// What drives each wire: a gate, or an input.
+    drivers: Vec<Option<Gate>>,
+    known: HashMap<Gate, Wire>,
+}
+
+impl Builder {
+    /// An empty circuit over `ring`.
+    pub fn new(ring: Ring) -> Self {
+        Self {
+            ring,
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+            drivers: Vec::new(),
+            known: HashMap::new(),
+        }
+    }
+
+    /// The ring of the circuit.
+    pub fn ring(&self) -> Ring {
+        self.ring
+    }
+
+    /// Adds an input port of `width` wires, bit 0 first.
+    pub fn input(&mut self, name: impl Into<String>, width: u32, per: Per) -> Vec<Wire> {
+        self.inputs.push(InputPort {
+            name: name.into(),
+            width,
+            per,
+        });
+        (0..width).map(|_| self.drive(None)).collect()
+    }
+
+    /// Adds an output port with a value per row.
+    pub fn output(&mut self, name: impl Into<String>, wires: &[Wire]) {
+        self.outputs.push(OutputPort {
+            name: name.into(),
+            wires: wires.to_vec(),
+            reduce: Reduce::None,
+        });
+    }
+
+    /// Adds an output port with the sum over all rows. Rings of integers only.
+    pub fn output_sum(&mut self, name: impl Into<String>, wires: &[Wire]) {
+        self.outputs.push(OutputPort {
+            name: name.into(),
+            wires: wires.to_vec(),
+            reduce: Reduce::Sum,
+        });
+    }
+
+    /// The public constant `value`, reduced into the ring.
+    pub fn constant(&mut self, value: u128) -> Wire {
+        self.gate(Gate::Constant(self.ring.reduce(value)))
+    }
+
+    /// `a + b`.
+    pub fn add(&mut self, a: Wire, b: Wire) -> Wire {
+        let ring = self.ring;
+        match (self.constant_of(a), self.constant_of(b)) {
+            (Some(a), _) => return self.plus(b, a),
+            (_, Some(b)) => return self.plus(a, b),
+            _ => {}
+        }
+        // (x + c) + (y + d) = (x + y) + (c + d), which of two NOTs leaves none.
+        if let (Some(Gate::Plus(x, c)), Some(Gate::Plus(y, d))) = (self.driver(a), self.driver(b)) {
+            let sum = self.add(x, y);
+            return self.plus(sum, ring.add(c, d));
+        }
+        if ring == Ring::Bits
+            && let Some(difference) = self.difference(a, b)
+        {
+            return self.constant(difference);
+        }
+        self.gate(Gate::Add(a.min(b), a.max(b)))
+    }
+
+    /// `a - b`. In a circuit of bits this is [`Builder::add`].
+    pub fn sub(&mut self, a: Wire, b: Wire) -> Wire {
+        let ring = self.ring;
+        if ring == Ring::Bits {
+            return self.add(a, b);
+        }
+        if let Some(difference) = self.difference(a, b) {
+            return self.constant(difference);
+        }
+        match (self.constant_of(a), self.constant_of(b)) {
+            (_, Some(b)) => self.plus(a, ring.sub(0, b)),
+            (Some(a), _) => {
+                let minus = self.times(b, ring.sub(0, 1));
+                self.plus(minus, a)
+            }
+            _ => self.gate(Gate::Sub(a, b)),
+        }
+    }
+
+    /// `a · b`: the only gate that costs communication.
+    pub fn mul(&mut self, a: Wire, b: Wire) -> Wire {
+        match (self.constant_of(a), self.constant_of(b)) {
+            (Some(a), _) => return self.times(b, a),
+            (_, Some(b)) => return self.times(a, b),
+            _ => {}
+        }
+        if self.ring == Ring::Bits {
+            match self.difference(a, b) {
+                Some(0) => return a,
+                Some(_) => return self.constant(0),
+                None => {}
+            }
+        }
+        self.gate(Gate::Mul(a.min(b), a.max(b)))
+    }
+
+    /// `a + value` for a public constant.
+    pub fn plus(&mut self, a: Wire, value: u128) -> Wire {
+        let value = self.ring.reduce(value);
+        match self.driver(a) {
+            _ if value == 0 => a,
+            Some(Gate::Constant(other)) => self.constant(self.ring.add(other, value)),
+            Some(Gate::Plus(x, other)) => self.plus(x, self.ring.add(other, value)),
+            _ => self.gate(Gate::Plus(a, value)),
+        }
+    }
+
+    /// `a · value` for a public constant.
+    pub fn times(&mut self, a: Wire, value: u128) -> Wire {
+        let value = self.ring.reduce(value);
+        match self.driver(a) {
+            _ if value == 0 => self.constant(0),
+            _ if value == 1 => a,
+            Some(Gate::Constant(other)) => self.constant(self.ring.mul(other, value)),
+            Some(Gate::Times(x, other)) => self.times(x, self.ring.mul(other, value)),
+            _ => self.gate(Gate::Times(a, value)),
+        }
+    }
+
+    /// `a ⊕ b` of bits: addition.
+    pub fn xor(&mut self, a: Wire, b: Wire) -> Wire {
+        self.assert_bits();
+        self.add(a, b)
+    }
+
+    /// `a ∧ b` of bits: multiplication.
+    pub fn and(&mut self, a: Wire, b: Wire) -> Wire {
+        self.assert_bits();
+        self.mul(a, b)
+    }
+
+    /// `a ∨ b` of bits: one AND.
+    pub fn or(&mut self, a: Wire, b: Wire) -> Wire {
+        let (both, either) = (self.and(a, b), self.xor(a, b));
+        self.xor(both, either)
+    }
+
+    /// `¬a` of a bit.
+    pub fn not(&mut self, a: Wire) -> Wire {
+        self.assert_bits();
+        self.plus(a, 1)
+    }
+
+    /// `yes` where `condition` is 1, `no` where it is 0: one multiplication.
+    pub fn mux(&mut self, condition: Wire, yes: Wire, no: Wire) -> Wire {
+        let change = self.sub(yes, no);
+        let chosen = self.mul(condition, change);
+        self.add(no, chosen)
+    }
+
+    /// The circuit: inputs first, gates in the order they were made, without those that no output needs.
+    pub fn finish(self) -> Result<Circuit, CircuitError> {
+        self.finish_within(&Limits::default())
+    }
+
+    /// [`Builder::finish`] with limits of the caller's choice.
+    pub fn finish_within(self, limits: &Limits) -> Result<Circuit, CircuitError> {
+        let mut needed = vec![false; self.drivers.len()];
+        for wire in self.outputs.iter().flat_map(|port| &port.wires) {
+            needed[wire.0 as usize] = true;
+        }
+        for (index, driver) in self.drivers.iter().enumerate().rev() {
+            if let Some(gate) = driver.filter(|_| needed[index]) {
+                gate.operands()
+                    .for_each(|wire| needed[wire.0 as usize] = true);
+            }
+        }
+        // Numbers: inputs in the order of their ports, then the needed gates.
+        let mut number = vec![Wire(0); self.drivers.len()];
+        let mut next = 0;
+        for (index, _) in self
+            .drivers
+            .iter()
+            .enumerate()
+            .filter(|(_, driver)| driver.is_none())
+        {
+            number[index] = Wire(next);
+            next += 1;
+        }
+        let mut gates = Vec::new();
+        for (index, driver) in self.drivers.iter().enumerate() {
+            if let Some(gate) = driver.filter(|_| needed[index]) {
+                number[index] = Wire(next);
+                next += 1;
+                gates.push(gate.map_operands(|wire| number[wire.0 as usize]));
+            }
+        }
+        let mut outputs = self.outputs;
+        for wire in outputs.iter_mut().flat_map(|port| &mut port.wires) {
+            *wire = number[wire.0 as usize];
+        }
+        let circuit = Circuit {
+            ring: self.ring,
+            inputs: self.inputs,
+            gates,
+            outputs,
+        };
+        circuit.validate_within(limits)?;
+        Ok(circuit)
+    }
+
+    fn assert_bits(&self) {
+        assert_eq!(self.ring, Ring::Bits, "this gate is for circuits of bits");
+    }
+
+    pub(crate) fn driver(&self, wire: Wire) -> Option<Gate> {
+        self.drivers[wire.0 as usize]
+    }
+
+    fn constant_of(&self, wire: Wire) -> Option<u128> {
+        match self.driver(wire) {
+            Some(Gate::Constant(value)) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// `a - b`, if it is known to be a constant.
+    fn difference(&self, a: Wire, b: Wire) -> Option<u128> {
+        let split = |wire| match self.driver(wire) {
+            Some(Gate::Plus(x, c)) => (x, c),
+            _ => (wire, 0),
+        };
+        let ((x, c), (y, d)) = (split(a), split(b));
+        (x == y).then(|| self.ring.sub(c, d))
+    }
+
+    fn gate(&mut self, gate: Gate) -> Wire {
+        let next = Wire(self.drivers.len() as u32);
+        match self.known.entry(gate) {
+            Entry::Occupied(entry) => *entry.get(),
+            Entry::Vacant(entry) => {
+                entry.insert(next);
+                self.drive(Some(gate))
+            }
+        }
+    }
+
+    fn drive(&mut self, driver: Option<Gate>) -> Wire {
+        let wire = u32::try_from(self.drivers.len()).expect("a circuit of fewer than 2^32 wires");
+        self.drivers.push(driver);
+        Wire(wire)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn constants_fold_over_bits() {
+        let mut b = Builder::new(Ring::Bits);
+        let x = b.input("x", 2, Per::Row);
+        let (x, y) = (x[0], x[1]);
+        let (zero, one) = (b.constant(0), b.constant(1));
+        let (not_x, not_y) = (b.not(x), b.not(y));
+        assert_eq!(b.not(not_x), x);
+        assert_eq!(b.xor(x, zero), x);
+        assert_eq!(b.xor(one, x), not_x);
+        assert_eq!(b.xor(x, x), zero);
+        assert_eq!(b.xor(not_x, x), one);
+        assert_eq!(b.and(x, one), x);
+        assert_eq!(b.and(x, zero), zero);
+        assert_eq!(b.and(x, x), x);
+        assert_eq!(b.and(x, not_x), zero);
+        assert_eq!(b.or(x, one), one);
+        assert_eq!(b.mux(x, y, y), y);
+        assert_eq!(b.xor(not_x, not_y), b.xor(y, x));
+        assert_eq!(b.xor(one, one), zero);
+    }
+
+    #[test]
+    fn constants_fold_over_integers() {
+        let mut b = Builder::new(Ring::Z64);
+        let wires = b.input("x", 2, Per::Row);
+        let (x, y) = (wires[0], wires[1]);
+        let (zero, one, three) = (b.constant(0), b.constant(1), b.constant(3));
+        assert_eq!(b.add(one, three), b.constant(4));
+        assert_eq!(b.mul(three, three), b.constant(9));
+        assert_eq!(b.sub(one, three), b.constant(u64::MAX as u128 - 1));
+        assert_eq!(b.sub(x, x), zero);
+        assert_eq!(b.mul(x, one), x);
+        assert_eq!(b.constant(1 << 64), zero);
+        let (up, down) = (b.plus(x, 5), b.sub(x, three));
+        assert_eq!(b.sub(up, down), b.constant(8));
+        assert_eq!(b.plus(down, 3), x);
+        let minus = b.sub(zero, x);
+        assert_eq!(b.times(minus, u128::MAX), x);
+        assert_ne!(b.add(x, x), zero);
+        assert_ne!(b.mul(x, x), x);
+        assert_ne!(b.sub(x, y), b.sub(y, x));
+    }
+
+    #[test]
+    fn inputs_may_come_late_and_unneeded_gates_go() {
+        let mut b = Builder::new(Ring::Bits);
+        let x = b.input("x", 1, Per::Row)[0];
+        let not = b.not(x);
+        let y = b.input("y", 1, Per::Job)[0];
+        b.and(x, y);
+        let z = b.xor(not, y);
+        b.output("z", &[z, x]);
+        let circuit = b.finish().unwrap();
+        assert_eq!(
+            circuit.gates,
+            [Gate::Plus(Wire(0), 1), Gate::Add(Wire(2), Wire(1))]
+        );
+        assert_eq!(circuit.outputs[0].wires, [Wire(3), Wire(0)]);
+    }
+
+    #[test]
+    fn finish_checks() {
+        let mut b = Builder::new(Ring::Bits);
+        b.input("x", 1, Per::Row);
+        assert_eq!(b.finish(), Err(CircuitError::NoOutputs));
+    }
+
+    #[test]
+    #[should_panic(expected = "this gate is for circuits of bits")]
+    fn not_is_for_bits() {
+        let mut b = Builder::new(Ring::Z64);
+        let x = b.input("x", 1, Per::Row)[0];
+        b.not(x);
+    }
+}

@@ -1,0 +1,248 @@
+//! Circuits by name.
+
+use veil_math::Ring;
+
+use super::adder::{Aim, add, sub};
+use super::aes::{aes128, aes128_expanded};
+use super::compare::{equal, less_than, less_than_signed};
+use super::multiply::multiply;
+use super::sha256::sha256;
+use crate::{Builder, Circuit, Per, Wire};
+
+/// A circuit that [`make`] knows.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct CatalogueEntry {
+    /// Its name. Where it takes a width, a specification is `name:width`.
+    pub name: &'static str,
+    /// Whether it takes a width, 1 to 256 bits.
+    pub takes_width: bool,
+    /// What it computes, in a line.
+    pub summary: &'static str,
+    make: Make,
+}
+
+/// Why [`make`] made nothing.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MakeError {
+    /// No circuit has this name.
+    #[error("no circuit is called `{name}`; known are: {known}")]
+    Unknown {
+        /// The name asked for, shortened.
+        name: String,
+        /// The names that there are.
+        known: String,
+    },
+    /// A width is missing.
+    #[error("`{name}` needs a width of 1 to 256 bits; write for example `{name}:64`")]
+    WidthMissing {
+        /// The circuit asked for.
+        name: &'static str,
+    },
+    /// The width is not a number from 1 to 256.
+    #[error(
+        "`{width}` is not a width for `{name}`; give a number of bits from 1 to 256, for example `{name}:64`"
+    )]
+    BadWidth {
+        /// The circuit asked for.
+        name: &'static str,
+        /// The width given, shortened.
+        width: String,
+    },
+    /// The circuit has a fixed size.
+    #[error("`{name}` takes no width; leave out `:` and what follows")]
+    NoWidth {
+        /// The circuit asked for.
+        name: &'static str,
+    },
+}
+
+/// Every circuit that [`make`] knows.
+pub fn catalogue() -> &'static [CatalogueEntry] {
+    CATALOGUE
+}
+
+/// Makes a circuit from its specification: a name of the [`catalogue`], with a width where it takes one.
+///
+/// Keys and chaining states are one for the job, other inputs one per row; change [`crate::InputPort::per`] for other
+/// uses. Outputs are called `out`.
+///
+/// ```
+/// let circuit = veil_circuit::make("lt-signed:32")?;
+/// assert_eq!(circuit.stats().muls, 32);
+/// assert!(veil_circuit::make("adder:0").is_err());
+/// # Ok::<(), veil_circuit::MakeError>(())
+/// ```
+pub fn make(specification: &str) -> Result<Circuit, MakeError> {
+    let (name, width) = match specification.split_once(':') {
+        Some((name, width)) => (name, Some(width)),
+        None => (specification, None),
+    };
+    let Some(entry) = CATALOGUE.iter().find(|entry| entry.name == name) else {
+        let known = CATALOGUE
+            .iter()
+            .map(CatalogueEntry::usage)
+            .collect::<Vec<_>>()
+            .join(", ");
+        return Err(MakeError::Unknown {
+            name: shorten(name),
+            known,
+        });
+    };
+    let name = entry.name;
+    match (entry.make, width) {
+        (Make::Fixed(make), None) => Ok(make()),
+        (Make::Fixed(_), Some(_)) => Err(MakeError::NoWidth { name }),
+        (Make::Word(_) | Make::Bit(_), None) => Err(MakeError::WidthMissing { name }),
+        (make, Some(width)) => match width.parse() {
+            Ok(bits @ 1..=MAX_WIDTH) => Ok(binary(make, bits)),
+            _ => Err(MakeError::BadWidth {
+                name,
+                width: shorten(width),
+            }),
+        },
+    }
+}
+
+impl CatalogueEntry {
+    /// How to ask for it: `name`, or `name:WIDTH`.
+    pub fn usage(&self) -> String {
+        if self.takes_width {
+            format!("{}:WIDTH", self.name)
+        } else {
+            self.name.to_owned()
+        }
+    }
+}
+
+// The widest operand that anyone has asked for, and a multiplier of it is still made in a blink.
+const MAX_WIDTH: u32 = 256;
+
+#[derive(Clone, Copy, Debug)]
+enum Make {
+    Fixed(fn() -> Circuit),
+    /// Two words to a word.
+    Word(fn(&mut Builder, &[Wire], &[Wire]) -> Vec<Wire>),
+    /// Two words to a bit.
+    Bit(fn(&mut Builder, &[Wire], &[Wire]) -> Wire),
+}
+
+fn binary(make: Make, width: u32) -> Circuit {
+    let mut b = Builder::new(Ring::Bits);
+    let (x, y) = (b.input("x", width, Per::Row), b.input("y", width, Per::Row));
+    let out = match make {
+        Make::Fixed(make) => return make(),
+        Make::Word(make) => make(&mut b, &x, &y),
+        Make::Bit(make) => vec![make(&mut b, &x, &y)],
+    };
+    b.output("out", &out);
+    b.finish()
+        .expect("two ports of other names, and fewer gates than the limit")
+}
+
+fn shorten(text: &str) -> String {
+    // Enough to recognise a slip of the keyboard.
+    text.chars()
+        .take(40)
+        .filter(|char| !char.is_control())
+        .collect()
+}
+
+const fn fixed(name: &'static str, summary: &'static str, make: fn() -> Circuit) -> CatalogueEntry {
+    CatalogueEntry {
+        name,
+        takes_width: false,
+        summary,
+        make: Make::Fixed(make),
+    }
+}
+
+const fn of_width(name: &'static str, summary: &'static str, make: Make) -> CatalogueEntry {
+    CatalogueEntry {
+        name,
+        takes_width: true,
+        summary,
+        make,
+    }
+}
+
+const CATALOGUE: &[CatalogueEntry] = &[
+    fixed("aes128", "AES-128 with key schedule: key, block", || {
+        aes128(Per::Job, Aim::Size)
+    }),
+    fixed(
+        "aes128-shallow",
+        "the same with fewer rounds and 3 % more ANDs",
+        || aes128(Per::Job, Aim::Depth),
+    ),
+    fixed(
+        "aes128-expanded",
+        "AES-128 under round keys: round_keys, block",
+        || aes128_expanded(Per::Job, Aim::Size),
+    ),
+    fixed(
+        "aes128-expanded-shallow",
+        "the same with fewer rounds and 3 % more ANDs",
+        || aes128_expanded(Per::Job, Aim::Depth),
+    ),
+    fixed("sha256", "one compression of SHA-256: state, block", || {
+        sha256(Per::Row, Aim::Size)
+    }),
+    fixed(
+        "sha256-shallow",
+        "the same with fewer rounds and more ANDs",
+        || sha256(Per::Row, Aim::Depth),
+    ),
+    of_width(
+        "adder",
+        "x + y, few ANDs",
+        Make::Word(|b, x, y| add(b, x, y, Aim::Size)),
+    ),
+    of_width(
+        "adder-fast",
+        "x + y, few rounds",
+        Make::Word(|b, x, y| add(b, x, y, Aim::Depth)),
+    ),
+    of_width(
+        "sub",
+        "x - y, few ANDs",
+        Make::Word(|b, x, y| sub(b, x, y, Aim::Size)),
+    ),
+    of_width(
+        "sub-fast",
+        "x - y, few rounds",
+        Make::Word(|b, x, y| sub(b, x, y, Aim::Depth)),
+    ),
+    of_width(
+        "mul",
+        "x · y, the low half, few ANDs",
+        Make::Word(|b, x, y| multiply(b, x, y, Aim::Size)),
+    ),
+    of_width(
+        "mul-fast",
+        "x · y, the low half, few rounds",
+        Make::Word(|b, x, y| multiply(b, x, y, Aim::Depth)),
+    ),
+    of_width("eq", "x = y", Make::Bit(equal)),
+    of_width(
+        "lt",
+        "x < y, unsigned, few ANDs",
+        Make::Bit(|b, x, y| less_than(b, x, y, Aim::Size)),
+    ),
+    of_width(
+        "lt-fast",
+        "x < y, unsigned, few rounds",
+        Make::Bit(|b, x, y| less_than(b, x, y, Aim::Depth)),
+    ),
+    of_width(
+        "lt-signed",
+        "x < y, two's complement, few ANDs",
+        Make::Bit(|b, x, y| less_than_signed(b, x, y, Aim::Size)),
+    ),
+    of_width(
+        "lt-signed-fast",
+        "x < y, two's complement, few rounds",
+        Make::Bit(|b, x, y| less_than_signed(b, x, y, Aim::Depth)),
+    ),
+];

@@ -1,0 +1,175 @@
+//! The name of a circuit that all parties compare.
+
+use sha2::{Digest, Sha256};
+use veil_math::Ring;
+
+use crate::{Circuit, Gate, Per, Reduce};
+
+// Changes whenever the encoding does, so that two versions never agree on a hash by accident.
+const DOMAIN: &[u8] = b"veilworks circuit 1\0";
+
+impl Circuit {
+    /// SHA-256 over a canonical encoding of all that the circuit says; part of every plan hash.
+    ///
+    /// Two circuits have one hash exactly if they are equal, names and gate order included. The encoding: the domain
+    /// `veilworks circuit 1\0`, the ring's bits (u8), then input ports, gates and output ports, each list preceded by
+    /// its length (u64). Integers are little-endian. An input port is its name (length u64, bytes), width (u32) and
+    /// `per` (u8: 0 row, 1 job); a gate is a tag (u8: 0 add, 1 sub, 2 mul, 3 plus, 4 times, 5 constant), its operands
+    /// (u32 each) and its constant (u128); an output port is its name, wires (length u64, u32 each) and reduction
+    /// (u8: 0 none, 1 sum).
+    pub fn canonical_hash(&self) -> [u8; 32] {
+        let mut hash = Sink(Sha256::new(), Vec::with_capacity(BUFFER + 64));
+        hash.bytes(DOMAIN);
+        hash.bytes(&[match self.ring {
+            Ring::Bits => 1,
+            Ring::Z64 => 64,
+            Ring::Z128 => 128,
+        }]);
+        hash.length(self.inputs.len());
+        for port in &self.inputs {
+            hash.text(&port.name);
+            hash.bytes(&port.width.to_le_bytes());
+            hash.bytes(&[match port.per {
+                Per::Row => 0,
+                Per::Job => 1,
+            }]);
+        }
+        hash.length(self.gates.len());
+        for gate in &self.gates {
+            hash.gate(gate);
+        }
+        hash.length(self.outputs.len());
+        for port in &self.outputs {
+            hash.text(&port.name);
+            hash.length(port.wires.len());
+            for wire in &port.wires {
+                hash.bytes(&wire.0.to_le_bytes());
+            }
+            hash.bytes(&[match port.reduce {
+                Reduce::None => 0,
+                Reduce::Sum => 1,
+            }]);
+        }
+        hash.finish()
+    }
+}
+
+// Feeding the hash a few bytes at a time costs more than hashing them.
+const BUFFER: usize = 4096;
+
+struct Sink(Sha256, Vec<u8>);
+
+impl Sink {
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.1.extend_from_slice(bytes);
+        if self.1.len() >= BUFFER {
+            self.0.update(&self.1);
+            self.1.clear();
+        }
+    }
+
+    fn length(&mut self, length: usize) {
+        self.bytes(&(length as u64).to_le_bytes());
+    }
+
+    fn text(&mut self, text: &str) {
+        self.length(text.len());
+        self.bytes(text.as_bytes());
+    }
+
+    fn gate(&mut self, gate: &Gate) {
+        let (tag, constant) = match *gate {
+            Gate::Add(..) => (0, None),
+            Gate::Sub(..) => (1, None),
+            Gate::Mul(..) => (2, None),
+            Gate::Plus(_, c) => (3, Some(c)),
+            Gate::Times(_, c) => (4, Some(c)),
+            Gate::Constant(c) => (5, Some(c)),
+        };
+        self.bytes(&[tag]);
+        for operand in gate.operands() {
+            self.bytes(&operand.0.to_le_bytes());
+        }
+        if let Some(constant) = constant {
+            self.bytes(&constant.to_le_bytes());
+        }
+    }
+
+    fn finish(mut self) -> [u8; 32] {
+        self.0.update(&self.1);
+        self.0.finalize().into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{InputPort, OutputPort, Wire};
+
+    fn sample() -> Circuit {
+        Circuit {
+            ring: Ring::Z64,
+            inputs: vec![
+                InputPort {
+                    name: "x".into(),
+                    width: 2,
+                    per: Per::Row,
+                },
+                InputPort {
+                    name: "key".into(),
+                    width: 1,
+                    per: Per::Job,
+                },
+            ],
+            gates: vec![
+                Gate::Sub(Wire(0), Wire(2)),
+                Gate::Times(Wire(3), 258),
+                Gate::Constant(7),
+            ],
+            outputs: vec![OutputPort {
+                name: "s".into(),
+                wires: vec![Wire(5), Wire(4)],
+                reduce: Reduce::Sum,
+            }],
+        }
+    }
+
+    #[test]
+    fn the_encoding_is_as_documented() {
+        let mut want = b"veilworks circuit 1\0\x40".to_vec();
+        want.extend(b"\x02\0\0\0\0\0\0\0");
+        want.extend(b"\x01\0\0\0\0\0\0\0x\x02\0\0\0\x00");
+        want.extend(b"\x03\0\0\0\0\0\0\0key\x01\0\0\0\x01");
+        want.extend(b"\x03\0\0\0\0\0\0\0");
+        want.extend(b"\x01\0\0\0\0\x02\0\0\0");
+        want.extend(b"\x04\x03\0\0\0\x02\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0");
+        want.extend(b"\x05\x07\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0");
+        want.extend(b"\x01\0\0\0\0\0\0\0");
+        want.extend(b"\x01\0\0\0\0\0\0\0s\x02\0\0\0\0\0\0\0\x05\0\0\0\x04\0\0\0\x01");
+        let want: [u8; 32] = Sha256::digest(&want).into();
+        assert_eq!(sample().canonical_hash(), want);
+    }
+
+    #[test]
+    fn every_part_counts() {
+        let changes: [&dyn Fn(&mut Circuit); 9] = [
+            &|c| c.ring = Ring::Z128,
+            &|c| c.inputs[0].name = "y".into(),
+            &|c| c.inputs[0].per = Per::Job,
+            &|c| c.inputs.swap(0, 1),
+            &|c| c.gates[0] = Gate::Add(Wire(0), Wire(2)),
+            &|c| c.gates[1] = Gate::Times(Wire(3), 257),
+            &|c| c.outputs[0].name = "t".into(),
+            &|c| c.outputs[0].wires.swap(0, 1),
+            &|c| c.outputs[0].reduce = Reduce::None,
+        ];
+        let mut seen = vec![sample().canonical_hash()];
+        for change in changes {
+            let mut circuit = sample();
+            change(&mut circuit);
+            let hash = circuit.canonical_hash();
+            assert!(!seen.contains(&hash));
+            seen.push(hash);
+        }
+    }
+}
