@@ -1,6 +1,7 @@
-# For the other scripts: where they run, what they print.
+# For the other scripts: where they run, where cargo builds, what they print.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+target=${CARGO_TARGET_DIR:-$PWD/target}
 
 say() { printf '\033[1m==> %s\033[0m\n' "$*"; }
 # Shows a command, then runs it.
