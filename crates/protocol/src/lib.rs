@@ -1,1 +1,42 @@
-//! Placeholder.
+//! Protocols: a circuit's layers become rounds, and a round is data.
+//!
+//! A [`Plan`] says what all participants must agree on: the schedule, slots, counters, chunks, lanes. A [`Protocol`] turns each task
+//! of a plan into a [`Flow`] of [`Round`]s for one participant: commands for a device, transfers over links, commands that finish.
+//! Nothing here does I/O, draws randomness or looks at a value; `engine` moves the bytes.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use veil_circuit::{Circuit, Gate, InputPort, OutputPort, Per, Reduce, Wire};
+//! use veil_math::Ring;
+//! use veil_program::{Audience, Block, Holder, Lowered};
+//! use veil_protocol::{Plan, Options};
+//! let port = |name: &str| InputPort { name: name.into(), width: 1, per: Per::Row };
+//! let circuit = Circuit {
+//!     ring: Ring::Bits,
+//!     inputs: vec![port("x"), port("y")],
+//!     gates: vec![Gate::Mul(Wire(0), Wire(1))],
+//!     outputs: vec![OutputPort { name: "z".into(), wires: vec![Wire(2)], reduce: Reduce::None }],
+//! };
+//! let job = Lowered {
+//!     name: "and".into(),
+//!     owners: vec!["ann".into(), "bob".into()],
+//!     parties: ["p0", "p1", "p2"].map(String::from),
+//!     recipients: vec!["eve".into()],
+//!     circuit,
+//!     blocks: vec![Block { name: "all".into(), rows: 1000, holders: vec![Holder::Owner(0), Holder::Owner(1)] }],
+//!     audiences: vec![Audience::Recipient(0)],
+//!     opened: vec!["z of every row".into()],
+//! };
+//! let plan = Plan::new(Arc::new(job), Options::default()).unwrap();
+//! assert_eq!(plan.layers.len(), 2); // one round of products, and what is linear after it
+//! ```
+//!
+//! Promises: equal jobs and options give equal plans and hashes, on every machine; no two draws of a plan overlap. Does not promise
+//! that a job is worth its consent: what is opened is the job's business.
+
+mod plan;
+pub mod rep3;
+mod round;
+
+pub use plan::{Chunk, LayerPlan, Options, Plan, PlanError, PortPlan};
+pub use round::{Check, Cleared, Cost, Flow, Protocol, Round, Seed, Spans, Task, Transfer, seed_digest};

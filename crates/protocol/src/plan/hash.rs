@@ -1,0 +1,71 @@
+//! SHA-256 over a canonical encoding: integers little-endian, strings and lists preceded by their length.
+
+use sha2::{Digest, Sha256};
+use veil_program::{Audience, Holder};
+use veil_session::PlanHash;
+
+use super::Plan;
+
+/// Changes whenever frames, counters or rounds change their meaning: peers of different releases refuse each other.
+const VERSION: &str = "veilworks plan 1 rep3 semi-honest layers";
+
+struct Encoder(Sha256);
+
+impl Encoder {
+    fn int(&mut self, value: u64) {
+        self.0.update(value.to_le_bytes());
+    }
+
+    fn text(&mut self, text: &str) {
+        self.int(text.len() as u64);
+        self.0.update(text);
+    }
+
+    fn texts(&mut self, list: &[String]) {
+        self.int(list.len() as u64);
+        list.iter().for_each(|t| self.text(t));
+    }
+}
+
+pub(super) fn of(plan: &Plan) -> PlanHash {
+    let job = &plan.job;
+    let mut e = Encoder(Sha256::new());
+    e.text(VERSION);
+    e.text(&job.name);
+    e.texts(&job.owners);
+    e.texts(&job.parties);
+    e.texts(&job.recipients);
+    e.0.update(job.circuit.canonical_hash());
+    e.int(job.blocks.len() as u64);
+    for block in &job.blocks {
+        e.text(&block.name);
+        e.int(block.rows);
+        e.int(block.holders.len() as u64);
+        for holder in &block.holders {
+            match holder {
+                Holder::Party(p) => e.int(p.index() as u64),
+                Holder::Owner(o) => e.int(0x100 + u64::from(*o)),
+            }
+        }
+    }
+    e.int(job.audiences.len() as u64);
+    for audience in &job.audiences {
+        match audience {
+            Audience::Party(p) => e.int(p.index() as u64),
+            Audience::Parties => e.int(3),
+            Audience::Recipient(r) => e.int(0x100 + u64::from(*r)),
+        }
+    }
+    e.texts(&job.opened);
+    // The schedule follows from the circuit and these; its shape is hashed too, so that two planners that differ are found out.
+    e.int(u64::from(plan.lanes));
+    e.int(u64::from(plan.chunk_rows));
+    e.int(u64::from(plan.slots));
+    e.int(plan.layers.len() as u64);
+    for layer in &plan.layers {
+        e.int(u64::from(layer.products));
+        e.int(u64::from(layer.sums));
+        e.int(plan.programs[layer.program].code.len() as u64);
+    }
+    PlanHash(e.0.finalize().into())
+}

@@ -1,0 +1,256 @@
+//! The plan: what all participants agree on before anything input-dependent is sent (rule R5).
+
+mod hash;
+mod layers;
+
+use std::sync::Arc;
+
+use veil_circuit::{Per, Reduce};
+use veil_device::Program;
+use veil_math::Ring;
+use veil_program::{Holder, Lowered};
+use veil_session::{Frame, PlanHash};
+
+/// Choices of a plan that are not in the job. All participants must choose alike: they are under the plan hash.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Options {
+    /// Logical lanes: parts of the batch that run in parallel, on as many cores.
+    pub lanes: u16,
+    /// Rows of a chunk; `None`: chosen from the circuit's width so that a bank stays within the cache.
+    pub chunk_rows: Option<u32>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { lanes: 1, chunk_rows: None }
+    }
+}
+
+/// Why there is no plan.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlanError {
+    /// The circuit breaks a rule.
+    #[error("the circuit is malformed: {0}")]
+    Circuit(String),
+    /// Lists of the job do not fit each other.
+    #[error("the job is malformed: {0}")]
+    Job(&'static str),
+    /// Too large for 32-bit chunk numbers.
+    #[error("{rows} rows in chunks of {chunk_rows} are more than 2^32 chunks: choose longer chunks")]
+    TooManyRows {
+        /// Rows of the job.
+        rows: u64,
+        /// Rows of a chunk.
+        chunk_rows: u32,
+    },
+    /// A key would be used beyond its bound.
+    #[error("the plan draws more than 2^40 blocks under one key: split the job")]
+    TooManyDraws,
+}
+
+/// Slots or uniforms of an input port.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PortPlan {
+    /// How often there is a value.
+    pub per: Per,
+    /// First slot (a value per row) or first uniform (one per job).
+    pub first: u32,
+    /// Wires.
+    pub width: u32,
+}
+
+/// A layer: its program, its messages, its draws.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LayerPlan {
+    /// Index in [`Plan::programs`].
+    pub program: usize,
+    /// Products with one element per row.
+    pub products: u32,
+    /// Products with one element in all.
+    pub sums: u32,
+    /// Counter of product 0 among the draws of row products.
+    pub first_draw: u64,
+    /// Counter of sum 0 among the draws of sums.
+    pub first_sum_draw: u64,
+}
+
+/// An output port: where its values are when all layers are done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OutputPlan {
+    /// Per row, or summed.
+    pub reduce: Reduce,
+    /// First slot, or first item of the sums.
+    pub first: u32,
+    /// Wires.
+    pub width: u32,
+}
+
+/// A chunk of the batch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Chunk {
+    /// Names the chunk in messages and draws.
+    pub frame: Frame,
+    /// Block that its rows belong to.
+    pub block: u32,
+    /// First row, within the block.
+    pub first: u64,
+}
+
+/// The plan. Made once per circuit; its size does not depend on the number of rows.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The job.
+    pub job: Arc<Lowered>,
+    /// Ring of all values.
+    pub ring: Ring,
+    /// Lanes.
+    pub lanes: u16,
+    /// Rows of a full chunk.
+    pub chunk_rows: u32,
+    /// Slots of a bank.
+    pub slots: u32,
+    /// Values that all rows use.
+    pub uniforms: u32,
+    /// Sums over rows.
+    pub sums: u32,
+    /// Input ports, in order.
+    pub inputs: Vec<PortPlan>,
+    /// Output ports, in order.
+    pub outputs: Vec<OutputPlan>,
+    /// Programs, one per layer.
+    pub programs: Vec<Arc<Program>>,
+    /// Layers in order; the last one has no products and computes what is linear after the others.
+    pub layers: Vec<LayerPlan>,
+    /// Multiplicative depth.
+    pub depth: u32,
+    /// SHA-256 over all of the above.
+    pub hash: PlanHash,
+}
+
+/// Bytes that the live slots of a chunk may take: a share of a 1 MiB level-2 cache, beside messages and the other banks of the core.
+const BANK_BYTES: u64 = 192 * 1024;
+
+/// The shortest and the longest chunk chosen by itself. Shorter ones are all overhead; longer ones only add latency.
+const CHUNK_ROWS: (u64, u64) = (512, 16 * 1024);
+
+/// Regions of programs, as in [`crate::rep3`]'s layout.
+pub(crate) const SLOTS: u16 = 0;
+pub(crate) const UNIFORMS: u16 = 1;
+pub(crate) const SUMS: u16 = 2;
+
+/// Blocks that one key may encrypt (protocol documentation, "PRF").
+const MOST_DRAWS: u64 = 1 << 40;
+
+impl Plan {
+    /// Plans `job`.
+    pub fn new(job: Arc<Lowered>, options: Options) -> Result<Plan, PlanError> {
+        let circuit = &job.circuit;
+        circuit.validate().map_err(|e| PlanError::Circuit(e.to_string()))?;
+        if job.blocks.is_empty() || job.blocks.iter().any(|b| b.rows == 0) {
+            return Err(PlanError::Job("every block needs at least one row"));
+        }
+        if job.blocks.iter().any(|b| b.holders.len() != circuit.inputs.len()) {
+            return Err(PlanError::Job("every block needs one holder per input port"));
+        }
+        if job.audiences.len() != circuit.outputs.len() || job.opened.len() != circuit.outputs.len() {
+            return Err(PlanError::Job("every output port needs an audience and a description"));
+        }
+        if circuit.ring == Ring::Bits && circuit.outputs.iter().any(|o| o.reduce == Reduce::Sum) {
+            return Err(PlanError::Job("bits cannot be summed over rows"));
+        }
+        for (k, port) in circuit.inputs.iter().enumerate() {
+            let first = job.blocks[0].holders[k];
+            if port.per == Per::Job && job.blocks.iter().any(|b| b.holders[k] != first) {
+                return Err(PlanError::Job("a value per job has the same holder in every block"));
+            }
+        }
+        let known = |h: &Holder| !matches!(h, Holder::Owner(o) if *o as usize >= job.owners.len());
+        if !job.blocks.iter().flat_map(|b| &b.holders).all(known) || job.owners.len() > 1024 || job.recipients.len() > 1024 {
+            return Err(PlanError::Job("holders name owners of the job, of whom there are at most 1024"));
+        }
+        let schedule = layers::schedule(circuit);
+        let chunk_rows = options.chunk_rows.unwrap_or_else(|| chunk_rows(circuit.ring, schedule.slots));
+        let most = |rows: u64| rows.div_ceil(u64::from(chunk_rows.max(1)));
+        let chunks: u64 = job.blocks.iter().map(|b| most(b.rows)).fold(0, u64::saturating_add);
+        // Set-up and totals are chunks too, and a frame's rows are 32 bits.
+        if chunk_rows == 0 || chunks >= u64::from(u32::MAX) - 2 {
+            return Err(PlanError::TooManyRows { rows: job.rows(), chunk_rows });
+        }
+        let stride = circuit.ring.bytes(u64::from(chunk_rows)).div_ceil(16);
+        let (mut draws, mut sum_draws) = (0u64, 0u64);
+        let mut layers = Vec::with_capacity(schedule.programs.len());
+        for (program, p) in schedule.programs.iter().enumerate() {
+            let (products, sums) = p.products();
+            layers.push(LayerPlan { program, products, sums, first_draw: draws, first_sum_draw: sum_draws });
+            draws += u64::from(products) * stride;
+            sum_draws += u64::from(sums);
+        }
+        let inputs = u64::from(circuit.input_wires()) * stride;
+        if (draws + sum_draws + inputs).saturating_mul(chunks + 2) > MOST_DRAWS {
+            return Err(PlanError::TooManyDraws);
+        }
+        let mut plan = Plan {
+            ring: circuit.ring,
+            lanes: options.lanes.max(1),
+            chunk_rows,
+            slots: schedule.slots,
+            uniforms: schedule.uniforms,
+            sums: schedule.sums,
+            inputs: schedule.inputs,
+            outputs: schedule.outputs,
+            programs: schedule.programs.into_iter().map(Arc::new).collect(),
+            layers,
+            depth: schedule.depth,
+            hash: PlanHash([0; 32]),
+            job,
+        };
+        plan.hash = hash::of(&plan);
+        Ok(plan)
+    }
+
+    /// Number of chunks that hold rows.
+    pub fn chunks(&self) -> u32 {
+        let of = |rows: u64| rows.div_ceil(u64::from(self.chunk_rows)) as u32;
+        self.job.blocks.iter().map(|b| of(b.rows)).sum()
+    }
+
+    /// The frame of the set-up: chunk 0.
+    pub fn set_up_frame(&self) -> Frame {
+        Frame { epoch: 0, lane: 0, chunk: 0, rows: 1 }
+    }
+
+    /// The frame in which totals are opened: the chunk after the last.
+    pub fn totals_frame(&self) -> Frame {
+        Frame { epoch: 0, lane: 0, chunk: self.chunks() + 1, rows: 1 }
+    }
+
+    /// Chunk `index`, from 0: it belongs to lane `index mod lanes`, and is number `index + 1` in frames. Nothing beyond the last.
+    pub fn chunk(&self, index: u32) -> Option<Chunk> {
+        let mut before = 0u32;
+        for (block, b) in self.job.blocks.iter().enumerate() {
+            let count = b.rows.div_ceil(u64::from(self.chunk_rows)) as u32;
+            if index - before < count {
+                let first = u64::from(index - before) * u64::from(self.chunk_rows);
+                let rows = (b.rows - first).min(u64::from(self.chunk_rows)) as u32;
+                let lane = (index % u32::from(self.lanes)) as u16;
+                let frame = Frame { epoch: 0, lane, chunk: 1 + index, rows };
+                return Some(Chunk { frame, block: block as u32, first });
+            }
+            before += count;
+        }
+        None
+    }
+
+    /// Products per row, over all layers.
+    pub fn products(&self) -> u64 {
+        self.layers.iter().map(|l| u64::from(l.products)).sum()
+    }
+}
+
+/// Rows such that the slots of a bank, two components each, fit the budget: a power of two, whole vectors.
+fn chunk_rows(ring: Ring, slots: u32) -> u32 {
+    let bits = u64::from(slots.max(1)) * 2 * u64::from(ring.bits());
+    let rows = (BANK_BYTES * 8 / bits).clamp(CHUNK_ROWS.0, CHUNK_ROWS.1);
+    1 << rows.ilog2()
+}

@@ -1,0 +1,210 @@
+//! The round, and what protocols make of it.
+
+use std::sync::Arc;
+
+use veil_device::{Command, Layout, Program, Span};
+use veil_session::{Peer, Secret};
+
+/// Bytes of a span that go to or come from a peer.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Transfer {
+    /// Which bytes: of a mapped region.
+    pub span: Span,
+    /// The other end.
+    pub peer: Peer,
+    /// Which message of the round.
+    pub part: u16,
+}
+
+/// A check among the finishing commands: who is to blame if it fails.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Check {
+    /// Index in [`Round::finish`].
+    pub command: usize,
+    /// Who may have sent what does not match. More than one where two contradict each other.
+    pub suspects: Vec<Peer>,
+    /// What was compared, for the log of this participant; peers never learn it.
+    pub what: &'static str,
+}
+
+/// A round: compute, let the network move, finish.
+///
+/// Sends leave when all of `local` is done; `finish` runs when every receive has landed; the next round starts when every check in
+/// `finish` has passed. So nothing that depends on an unchecked value leaves the participant (rule R1).
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Round {
+    /// Its place in the plan, the same for all participants.
+    pub place: u32,
+    /// Commands before the transfers.
+    pub local: Vec<Command>,
+    /// What is sent.
+    pub sends: Vec<Transfer>,
+    /// What is received.
+    pub recvs: Vec<Transfer>,
+    /// Commands after the transfers.
+    pub finish: Vec<Command>,
+    /// The checks among them.
+    pub checks: Vec<Check>,
+}
+
+/// What an engine asks a protocol to do, in the order in which the security argument needs it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Task {
+    /// Agree on the list of accepted inputs and on owners' seeds; share the values that all rows use.
+    SetUp,
+    /// Share the values of the rows of a chunk.
+    Inputs {
+        /// Index of the chunk's block.
+        block: u32,
+    },
+    /// Compute.
+    Layers,
+    /// Tell each other that everything so far was checked. Ends with [`Cleared`].
+    Agree,
+    /// Open the chunk's outputs.
+    Open(Cleared),
+    /// Open the sums over all rows.
+    OpenTotals(Cleared),
+}
+
+/// Permission to open: every check in the cone of the value has passed and every party has said so (rule R2). Only a finished
+/// agreement makes one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Cleared(());
+
+/// One task on one chunk, pulled round by round.
+#[derive(Debug)]
+pub struct Flow {
+    rounds: Arc<[Arc<Round>]>,
+    next: usize,
+    clears: bool,
+}
+
+impl Flow {
+    pub(crate) fn new(rounds: Arc<[Arc<Round>]>, clears: bool) -> Self {
+        Flow { rounds, next: 0, clears }
+    }
+
+    /// The next round. Asking for it says that the one before is finished and checked.
+    #[expect(clippy::should_implement_trait, reason = "a flow is pulled by the engine, not iterated")]
+    pub fn next(&mut self) -> Option<Arc<Round>> {
+        let round = self.rounds.get(self.next).cloned();
+        self.next += 1;
+        round
+    }
+
+    /// The permission that a finished agreement gives.
+    pub fn cleared(&self) -> Option<Cleared> {
+        (self.clears && self.next > self.rounds.len()).then_some(Cleared(()))
+    }
+
+    /// All rounds, to sum their costs.
+    pub fn rounds(&self) -> &[Arc<Round>] {
+        &self.rounds
+    }
+}
+
+/// What a task costs one participant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Cost {
+    /// Rounds in which something is received: each waits for the network once.
+    pub rounds: u64,
+    /// Messages sent.
+    pub messages: u64,
+    /// Payload bytes sent.
+    pub bytes: u64,
+}
+
+impl std::ops::Add for Cost {
+    type Output = Cost;
+    fn add(self, other: Cost) -> Cost {
+        Cost {
+            rounds: self.rounds + other.rounds,
+            messages: self.messages + other.messages,
+            bytes: self.bytes + other.bytes,
+        }
+    }
+}
+
+/// A protocol, as one participant of one plan runs it.
+pub trait Protocol: Send + Sync {
+    /// Name in commands and reports.
+    fn name(&self) -> &'static str;
+
+    /// The guarantee in one line, for `explain` and results.
+    fn guarantee(&self) -> &'static str;
+
+    /// The participant.
+    fn me(&self) -> Peer;
+
+    /// Regions of a bank.
+    fn layout(&self) -> &Layout;
+
+    /// Programs to load, in order: their ids are 0, 1, ….
+    fn programs(&self) -> &[Arc<Program>];
+
+    /// The flow of a task.
+    fn flow(&self, task: Task) -> Flow;
+
+    /// What a task costs on `rows` rows, by formula. Tests compare it with the sum over the rounds and with the meters.
+    fn cost(&self, task: Task, rows: u32) -> Cost;
+
+    /// The region where the host puts or finds bytes of a kind.
+    fn spans(&self) -> &Spans;
+
+    /// Rounds of the plan have places below this number.
+    fn places(&self) -> u32;
+
+    /// Peers that this participant has links to.
+    fn peers(&self) -> Vec<Peer>;
+
+    /// Keys of the pair with `peer`: label of the schedule and number of the key at this participant.
+    fn keys(&self, peer: Peer) -> Vec<(&'static str, veil_device::KeyId)>;
+
+    /// Keys that this owner chooses, or that owner `owner` chooses and this party holds: their numbers and holders.
+    fn seeds(&self, owner: u16) -> Vec<Seed>;
+}
+
+/// A key that an outside owner chooses and sends to two parties.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Seed {
+    /// Which of the owner's seeds.
+    pub index: u8,
+    /// Number of the key at this participant.
+    pub key: veil_device::KeyId,
+    /// The parties that get it.
+    pub holders: [Peer; 2],
+    /// Where the party puts the digest that it compares with the other holder.
+    pub digest: Option<Span>,
+}
+
+/// Where the host writes and reads.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Spans {
+    /// Per input port that this participant supplies and that has a value per row: where its clear values go.
+    pub inputs: Vec<(usize, Span)>,
+    /// Per input port that this participant supplies once per job: where its clear values go.
+    pub job_inputs: Vec<(usize, Span)>,
+    /// Shared values that all rows use: out of the set-up bank, into every other.
+    pub uniforms: Vec<Span>,
+    /// Shared sums: out of every chunk, added up, into the bank of totals.
+    pub sums: Vec<Span>,
+    /// Digest of the list of accepted inputs, at parties.
+    pub list: Option<Span>,
+    /// Per output port opened to this participant: its values.
+    pub opened: Vec<(usize, Span)>,
+    /// Per summed output port opened to this participant: its values.
+    pub opened_sums: Vec<(usize, Span)>,
+}
+
+/// The digest of a seed that its two holders compare.
+pub fn seed_digest(session: &veil_session::SessionId, owner: u16, index: u8, seed: &Secret) -> [u8; 32] {
+    use sha2::{Digest, Sha256};
+    let mut hash = Sha256::new();
+    hash.update(b"veilworks seed");
+    hash.update(session.0);
+    hash.update(owner.to_le_bytes());
+    hash.update([index]);
+    hash.update(seed.expose());
+    hash.finalize().into()
+}
