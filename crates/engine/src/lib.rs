@@ -1,1 +1,143 @@
-//! Placeholder.
+//! The engine: runs a plan's flows on devices and links, in the order that the security argument needs.
+//!
+//! One [`Worker`] is one participant's lane: it never blocks, and is stepped by whoever owns the thread. [`local::run`] steps all participants
+//! of a job in this process; [`party::run`] runs one of them over its links. Values come from a `Source` and go to a `Sink` of
+//! `veil_program`, which publishes only when everything was verified.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use veil_engine::{local, Data, Settings};
+//! # use veil_circuit::{Circuit, Gate, InputPort, OutputPort, Per, Reduce, Wire};
+//! # use veil_program::{Audience, Block, DataError, Holder, Lowered, Sink, Slice, Source};
+//! # let port = |name: &str| InputPort { name: name.into(), width: 1, per: Per::Row };
+//! # let circuit = Circuit { ring: veil_math::Ring::Z64, inputs: vec![port("x"), port("y")], gates: vec![Gate::Mul(Wire(0), Wire(1))],
+//! #     outputs: vec![OutputPort { name: "z".into(), wires: vec![Wire(2)], reduce: Reduce::None }] };
+//! # let job = Lowered { name: "product".into(), owners: vec!["ann".into(), "bob".into()], parties: ["a", "b", "c"].map(String::from),
+//! #     recipients: vec!["eve".into()], circuit,
+//! #     blocks: vec![Block { name: "all".into(), rows: 3, holders: vec![Holder::Owner(0), Holder::Owner(1)] }],
+//! #     audiences: vec![Audience::Recipient(0)], opened: vec!["z".into()] };
+//! struct Column(Vec<u64>);
+//! impl Source for Column {
+//!     fn fill(&self, _port: usize, slice: Slice, into: &mut [u8]) -> Result<(), DataError> {
+//!         let rows = &self.0[slice.first as usize..][..slice.rows as usize];
+//!         into.chunks_mut(8).zip(rows).for_each(|(b, x)| b.copy_from_slice(&x.to_le_bytes()));
+//!         Ok(())
+//!     }
+//! }
+//! # #[derive(Default)] struct Seen(std::sync::Mutex<Vec<u8>>);
+//! # impl Sink for Seen {
+//! #     fn put(&self, _: usize, _: Slice, values: &[u8]) -> Result<(), DataError> { self.0.lock().unwrap().extend(values); Ok(()) }
+//! #     fn finish(&self) -> Result<(), DataError> { Ok(()) }
+//! # }
+//! let plan = Arc::new(veil_protocol::Plan::new(Arc::new(job), Default::default())?);
+//! let eve = Arc::new(Seen::default());
+//! let data = |peer| match peer {
+//!     veil_session::Peer::Owner(0) => Data { source: Some(Arc::new(Column(vec![2, 3, 4]))), sink: None },
+//!     veil_session::Peer::Owner(_) => Data { source: Some(Arc::new(Column(vec![5, 6, 7]))), sink: None },
+//!     veil_session::Peer::Recipient(_) => Data { source: None, sink: Some(eve.clone()) },
+//!     veil_session::Peer::Party(_) => Data::default(),
+//! };
+//! local::run(&plan, &Settings::default(), data, &|_| ())?;
+//! let z: Vec<u64> = eve.0.lock().unwrap().chunks(8).map(|b| u64::from_le_bytes(b.try_into().unwrap())).collect();
+//! assert_eq!(z, [10, 18, 28]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Promises: nothing is opened before every check in its cone has passed and every party has said so; a failure at one participant ends
+//! the run at all of them within the time-out, with an error that says who, where and what; keys and shares are wiped then. Does not
+//! promise fairness: who fails last may know the result.
+
+mod abort;
+pub mod local;
+pub mod party;
+mod run;
+mod setup;
+mod shared;
+mod worker;
+
+pub use abort::{Abort, Wait};
+pub use setup::Binding;
+pub use shared::{Progress, Report};
+pub use worker::{Step, Worker};
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use veil_device::{Cpu, Device};
+use veil_link::Bounds;
+use veil_math::Ring;
+use veil_program::{Sink, Source};
+use veil_protocol::{Plan, Protocol};
+use veil_session::Peer;
+
+/// What one participant brings and takes.
+#[derive(Clone, Default)]
+pub struct Data {
+    /// Its values, if it supplies any.
+    pub source: Option<Arc<dyn Source>>,
+    /// Where opened values go, if it gets any.
+    pub sink: Option<Arc<dyn Sink>>,
+}
+
+/// Makes the device of a lane.
+pub type DeviceFactory = Arc<dyn Fn() -> Box<dyn Device> + Send + Sync>;
+
+/// Choices of one participant that the others need not know.
+#[derive(Clone)]
+pub struct Settings {
+    /// Without any progress for this long, the run is given up with a stall report.
+    pub timeout: Duration,
+    /// Chunks in flight per lane: while the messages of one travel, the next is computed.
+    pub window: usize,
+    /// The device of each lane.
+    pub device: DeviceFactory,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings { timeout: Duration::from_secs(30), window: 2, device: Arc::new(|| Box::new(Cpu::detect())) }
+    }
+}
+
+/// The largest window that peers reckon with.
+const LARGEST_WINDOW: usize = 16;
+
+/// What links of this plan may carry.
+pub fn bounds(plan: &Plan, protocol: &dyn Protocol) -> Bounds {
+    let layout = protocol.layout();
+    let of = |span| layout.bytes(span, plan.chunk_rows);
+    let width = plan.inputs.iter().map(|p| p.width).chain(plan.outputs.iter().map(|o| o.width)).max().unwrap_or(0);
+    let products = plan.layers.iter().map(|l| l.products.max(l.sums)).max().unwrap_or(0);
+    let element = match plan.ring {
+        Ring::Bits => plan.ring.bytes(u64::from(plan.chunk_rows)),
+        ring => ring.bytes(u64::from(plan.chunk_rows)).max(16),
+    };
+    let spans = protocol.spans();
+    let mapped = spans.uniforms.iter().chain(&spans.sums).map(|s| of(*s)).max().unwrap_or(0);
+    let longest = (u64::from(width.max(products)) * element).max(mapped).max(256);
+    Bounds {
+        longest,
+        // A correct neighbour is at most two rounds ahead in each chunk of its window, and an owner fills what it is given.
+        early: 3 * LARGEST_WINDOW as u64 * (longest + 64) + (1 << 16),
+        credit: 2 * longest + (1 << 18),
+        places: protocol.places() + setup::PLACES,
+        chunks: plan.chunks() + 2,
+    }
+}
+
+/// All participants of a plan, parties first.
+pub fn participants(plan: &Plan) -> Vec<Peer> {
+    let parties = veil_session::PartyId::ALL.into_iter().map(Peer::Party);
+    let owners = (0..plan.job.owners.len() as u16).map(Peer::Owner);
+    let recipients = (0..plan.job.recipients.len() as u16).map(Peer::Recipient);
+    parties.chain(owners).chain(recipients).collect()
+}
+
+/// The name of a participant in its job.
+pub fn name_of(plan: &Plan, peer: Peer) -> &str {
+    match peer {
+        Peer::Party(p) => &plan.job.parties[p.index()],
+        Peer::Owner(o) => &plan.job.owners[o as usize],
+        Peer::Recipient(r) => &plan.job.recipients[r as usize],
+    }
+}

@@ -1,0 +1,115 @@
+//! How a run ends when it does not end well.
+
+use std::fmt;
+use std::time::Duration;
+
+use veil_device::Fault;
+use veil_link::{LinkError, LinkFault};
+use veil_program::DataError;
+use veil_session::{Channel, Peer};
+
+/// Somebody waits for a message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Wait {
+    /// From whom.
+    pub peer: Peer,
+    /// Which message.
+    pub at: Channel,
+    /// `true`: the peer does not take what we send; `false`: we wait for what it sends.
+    pub sending: bool,
+}
+
+/// A run was given up. A cheat is never mixed up with a network that failed.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Abort {
+    /// A check failed: somebody among the suspects sent what contradicts another message.
+    #[error("a check failed at {at}: {what}, as {} sent it, contradicts what was received elsewhere; nothing that depends on it was opened", List(.suspects))]
+    Cheated {
+        /// Where.
+        at: Channel,
+        /// Who may have done it. Of two that contradict each other both are named.
+        suspects: Vec<Peer>,
+        /// What was compared.
+        what: &'static str,
+    },
+    /// A peer gave up and told us.
+    #[error("{by} gave up the run; the reason is in its own log")]
+    Told {
+        /// The peer.
+        by: Peer,
+    },
+    /// A link failed.
+    #[error(transparent)]
+    Link(LinkError),
+    /// The device failed.
+    #[error("the device failed: {0}")]
+    Device(#[from] Fault),
+    /// Nothing happened for the time-out.
+    #[error("nothing happened for {:.1} s: {}", after.as_secs_f64(), Waits(.waits))]
+    Stalled {
+        /// What was waited for.
+        waits: Vec<Wait>,
+        /// For how long.
+        after: Duration,
+    },
+    /// Values could not be read or written at this participant.
+    #[error("{0}")]
+    Data(std::sync::Arc<DataError>),
+    /// Participants do not agree on the session.
+    #[error("{peer}: {what}")]
+    SetUp {
+        /// The other end.
+        peer: Peer,
+        /// What differs.
+        what: &'static str,
+    },
+    /// This participant lacks something that the job needs from it.
+    #[error("{0}")]
+    Missing(String),
+}
+
+impl From<LinkError> for Abort {
+    fn from(error: LinkError) -> Self {
+        match error.fault {
+            LinkFault::Aborted => Abort::Told { by: error.peer },
+            _ => Abort::Link(error),
+        }
+    }
+}
+
+impl From<DataError> for Abort {
+    fn from(error: DataError) -> Self {
+        Abort::Data(std::sync::Arc::new(error))
+    }
+}
+
+struct List<'a>(&'a [Peer]);
+
+impl fmt::Display for List<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (k, peer) in self.0.iter().enumerate() {
+            write!(f, "{}{peer}", if k == 0 { "" } else { " or " })?;
+        }
+        Ok(())
+    }
+}
+
+struct Waits<'a>(&'a [Wait]);
+
+impl fmt::Display for Waits<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return f.write_str("this participant waits for its other lanes");
+        }
+        // A few are enough to see who holds everybody up.
+        for (k, wait) in self.0.iter().take(4).enumerate() {
+            let verb = if wait.sending { "to take" } else { "for" };
+            write!(f, "{}waiting for {} {verb} {}", if k == 0 { "" } else { "; " }, wait.peer, wait.at)?;
+        }
+        if self.0.len() > 4 {
+            write!(f, "; and {} more", self.0.len() - 4)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,171 @@
+//! All participants of a job in this process, over links in memory.
+//!
+//! A lane is one thread that steps every participant in turn: no participant ever blocks, so nothing is lost to waking threads, and a core's
+//! cache holds the three parties' banks of the same chunk.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use veil_link::{Link, memory};
+use veil_protocol::rep3::Rep3;
+use veil_protocol::{Plan, Protocol};
+use veil_session::Peer;
+
+use crate::abort::Abort;
+use crate::setup::Binding;
+use crate::shared::{Progress, Report, Shared};
+use crate::worker::{Step, Worker};
+use crate::{Data, Settings, bounds, participants};
+
+/// A run ended at each participant for its own reason.
+#[derive(Debug)]
+pub struct Failure(pub BTreeMap<Peer, Abort>);
+
+impl Failure {
+    /// The reason that explains the others: not one that a participant was told of.
+    pub fn first(&self) -> (Peer, &Abort) {
+        let own = self.0.iter().find(|(_, a)| !matches!(a, Abort::Told { .. } | Abort::Link(_) | Abort::Stalled { .. }));
+        let untold = || self.0.iter().find(|(_, a)| !matches!(a, Abort::Told { .. }));
+        let (peer, abort) = own.or_else(untold).or_else(|| self.0.iter().next()).expect("a failure has a reason");
+        (*peer, abort)
+    }
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (peer, abort) = self.first();
+        write!(f, "{peer}: {abort}")
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// Runs the job; `progress` is called about ten times a second.
+pub fn run(
+    plan: &Arc<Plan>,
+    settings: &Settings,
+    data: impl Fn(Peer) -> Data,
+    progress: &(dyn Fn(Progress) + Sync),
+) -> Result<BTreeMap<Peer, Report>, Failure> {
+    run_on(plan, settings, data, progress, |_, _, link| Box::new(link))
+}
+
+/// As [`run`], with every link wrapped by `wrap(participant, lane, link)`: shaped, metered, or tapped by a test.
+pub fn run_on(
+    plan: &Arc<Plan>,
+    settings: &Settings,
+    data: impl Fn(Peer) -> Data,
+    progress: &(dyn Fn(Progress) + Sync),
+    wrap: impl Fn(Peer, u16, memory::MemoryLink) -> Box<dyn Link>,
+) -> Result<BTreeMap<Peer, Report>, Failure> {
+    let start = Instant::now();
+    let peers = participants(plan);
+    let protocols: Vec<Arc<dyn Protocol>> =
+        peers.iter().map(|p| Arc::new(Rep3::new(Arc::clone(plan), *p)) as Arc<dyn Protocol>).collect();
+    let shared: Vec<Arc<Shared>> = peers.iter().map(|_| Arc::new(Shared::new())).collect();
+    let brought: Vec<Data> = peers.iter().map(|p| data(*p)).collect();
+    let mut failed = BTreeMap::new();
+    let mut lanes = Vec::new();
+    for lane in 0..plan.lanes {
+        let limits = protocols.iter().map(|p| bounds(plan, &**p)).reduce(wider).expect("there are parties");
+        let mut workers = Vec::new();
+        for (k, link) in memory::mesh(&peers, limits).into_iter().enumerate() {
+            let link = wrap(peers[k], lane, link);
+            let rest = (brought[k].clone(), Binding::default(), settings);
+            let worker = Worker::new(Arc::clone(plan), Arc::clone(&protocols[k]), lane, link, Arc::clone(&shared[k]), rest);
+            match worker {
+                Ok(worker) => workers.push((peers[k], worker)),
+                Err(abort) => {
+                    failed.insert(peers[k], abort);
+                }
+            }
+        }
+        lanes.push(workers);
+    }
+    if !failed.is_empty() {
+        return Err(Failure(failed));
+    }
+    let of = plan.job.rows();
+    let (over, ended) = mpsc::channel();
+    std::thread::scope(|scope| {
+        for workers in lanes {
+            let over = over.clone();
+            scope.spawn(move || {
+                let failures = step_all(workers);
+                // The receiver lives as long as the scope.
+                let _ = over.send(failures);
+            });
+        }
+        drop(over);
+        loop {
+            match ended.recv_timeout(Duration::from_millis(100)) {
+                Ok(failures) => failed.extend(failures),
+                Err(mpsc::RecvTimeoutError::Timeout) => {}
+                Err(mpsc::RecvTimeoutError::Disconnected) => break,
+            }
+            progress(Progress { rows: shared[0].rows(), of });
+        }
+    });
+    for (k, peer) in peers.iter().enumerate() {
+        if let (true, Some(sink)) = (failed.is_empty(), &brought[k].sink)
+            && let Err(e) = sink.finish()
+        {
+            failed.insert(*peer, e.into());
+        }
+    }
+    if !failed.is_empty() {
+        return Err(Failure(failed));
+    }
+    let elapsed = start.elapsed();
+    let report = |s: &Arc<Shared>| {
+        let meters = *s.meters.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        Report { elapsed, meters }
+    };
+    Ok(peers.iter().copied().zip(shared.iter().map(report)).collect())
+}
+
+/// Steps the participants of one lane in turn until all are done or have failed.
+fn step_all(mut workers: Vec<(Peer, Worker)>) -> Vec<(Peer, Abort)> {
+    let mut failures = Vec::new();
+    let mut idle = 0u32;
+    while !workers.is_empty() {
+        let mut moved = false;
+        workers.retain_mut(|(peer, worker)| match worker.step() {
+            Ok(Step::Moved) => {
+                moved = true;
+                true
+            }
+            Ok(Step::Waiting) => true,
+            Ok(Step::Done) => {
+                moved = true;
+                false
+            }
+            Err(abort) => {
+                moved = true;
+                failures.push((*peer, abort));
+                false
+            }
+        });
+        // Nothing moved: another lane, a shaped link or a stall. Yield first, sleep when it lasts.
+        idle = if moved { 0 } else { idle + 1 };
+        match idle {
+            0..8 => {}
+            8..64 => std::thread::yield_now(),
+            _ => std::thread::sleep(Duration::from_micros(50)),
+        }
+    }
+    failures
+}
+
+/// Limits that hold every participant's traffic: links in memory share them.
+fn wider(a: veil_link::Bounds, b: veil_link::Bounds) -> veil_link::Bounds {
+    veil_link::Bounds {
+        longest: a.longest.max(b.longest),
+        early: a.early.max(b.early),
+        credit: a.credit.max(b.credit),
+        places: a.places.max(b.places),
+        chunks: a.chunks.max(b.chunks),
+    }
+}

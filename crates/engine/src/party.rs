@@ -1,0 +1,83 @@
+//! One participant of a job, over links to the others: a thread per lane.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use veil_link::Link;
+use veil_protocol::{Plan, Protocol};
+
+use crate::abort::Abort;
+use crate::setup::Binding;
+use crate::shared::{Progress, Report, Shared};
+use crate::worker::{Step, Worker};
+use crate::{Data, Settings};
+
+/// How long a lane sleeps at most before it looks at its siblings and at the request to stop.
+const TICK: Duration = Duration::from_millis(50);
+
+/// Runs `protocol` with one link per lane. `stop` ends the run from outside; `progress` is called about ten times a second.
+pub fn run(
+    plan: &Arc<Plan>,
+    protocol: &Arc<dyn Protocol>,
+    settings: &Settings,
+    (data, binding): (Data, Binding),
+    links: Vec<Box<dyn Link>>,
+    stop: &AtomicBool,
+    progress: &(dyn Fn(Progress) + Sync),
+) -> Result<Report, Abort> {
+    let start = Instant::now();
+    if links.len() != usize::from(plan.lanes) {
+        return Err(Abort::Missing(format!("the plan has {} lanes and {} links were given", plan.lanes, links.len())));
+    }
+    let shared = Arc::new(Shared::new());
+    let mut workers = Vec::new();
+    for (lane, link) in links.into_iter().enumerate() {
+        let rest = (data.clone(), binding.clone(), settings);
+        let (plan, protocol) = (Arc::clone(plan), Arc::clone(protocol));
+        workers.push(Worker::new(plan, protocol, lane as u16, link, Arc::clone(&shared), rest)?);
+    }
+    let of = plan.job.rows();
+    let (over, ended) = mpsc::channel();
+    let mut outcome = Ok(());
+    std::thread::scope(|scope| {
+        for worker in workers {
+            let over = over.clone();
+            scope.spawn(move || {
+                // The receiver lives as long as the scope.
+                let _ = over.send(drive(worker, stop));
+            });
+        }
+        drop(over);
+        loop {
+            match ended.recv_timeout(Duration::from_millis(100)) {
+                Ok(Err(abort)) if outcome.is_ok() => outcome = Err(abort),
+                Ok(_) | Err(mpsc::RecvTimeoutError::Timeout) => {}
+                Err(mpsc::RecvTimeoutError::Disconnected) => break,
+            }
+            progress(Progress { rows: shared.rows(), of });
+        }
+    });
+    outcome?;
+    if let Some(sink) = &data.sink {
+        sink.finish()?;
+    }
+    let meters = *shared.meters.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    Ok(Report { elapsed: start.elapsed(), meters })
+}
+
+fn drive(mut worker: Worker, stop: &AtomicBool) -> Result<(), Abort> {
+    loop {
+        match worker.step()? {
+            Step::Moved => {}
+            Step::Done => return Ok(()),
+            Step::Waiting => {
+                worker.wait(TICK)?;
+            }
+        }
+        if stop.load(Ordering::Relaxed) {
+            worker.stop(Abort::Missing("stopped by a signal".into()));
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! A chunk on its way through its tasks: round by round, without ever blocking.
+
+use std::sync::Arc;
+
+use veil_device::{Bank, Device, Outcome, Tag};
+use veil_link::Link;
+use veil_protocol::{Chunk, Cleared, Flow, Protocol, Round, Task};
+use veil_session::{Channel, Frame, StepId};
+
+use crate::abort::{Abort, Wait};
+
+/// Where in a round a run is.
+enum Phase {
+    /// Between rounds.
+    Between,
+    /// The device works on the local commands.
+    Local,
+    /// Messages up to this one are sent.
+    Sending(usize),
+    /// Some messages are not here yet.
+    Receiving,
+    /// The device works on the finishing commands.
+    Finish,
+}
+
+/// Tasks of a run, in order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Work {
+    SetUp,
+    /// Inputs, layers, and the opening if something is opened per row.
+    Chunk { block: u32, opens: bool },
+    Totals,
+}
+
+/// What a run needs from its lane.
+pub(crate) struct Means<'a> {
+    pub(crate) protocol: &'a dyn Protocol,
+    pub(crate) device: &'a mut dyn Device,
+    pub(crate) link: &'a mut dyn Link,
+    /// Batches that ended and were not asked for yet.
+    pub(crate) ended: &'a mut Vec<(Tag, Outcome)>,
+    pub(crate) tags: &'a mut u64,
+}
+
+/// How a run went on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Advance {
+    /// Something moved.
+    Moved,
+    /// Everything waits for a peer or the device.
+    Waiting,
+    /// A task is over: the lane may reach into the bank before the next one.
+    TaskDone(Task),
+    /// All tasks are over.
+    Done,
+}
+
+pub(crate) struct Run {
+    pub(crate) chunk: Chunk,
+    pub(crate) bank: Bank,
+    work: Work,
+    task: usize,
+    cleared: Option<Cleared>,
+    flow: Option<(Task, Flow)>,
+    round: Option<Arc<Round>>,
+    phase: Phase,
+    landed: Vec<bool>,
+    tag: Tag,
+}
+
+impl Run {
+    pub(crate) fn new(chunk: Chunk, bank: Bank, work: Work) -> Self {
+        Run {
+            chunk,
+            bank,
+            work,
+            task: 0,
+            cleared: None,
+            flow: None,
+            round: None,
+            phase: Phase::Between,
+            landed: Vec::new(),
+            tag: Tag(0),
+        }
+    }
+
+    /// The next task; an opening needs the permission of the agreement before it.
+    fn next_task(&self) -> Option<Task> {
+        match (self.work, self.task) {
+            (Work::SetUp, 0) => Some(Task::SetUp),
+            (Work::Chunk { block, .. }, 0) => Some(Task::Inputs { block }),
+            (Work::Chunk { .. }, 1) => Some(Task::Layers),
+            (Work::Chunk { opens: true, .. }, 2) | (Work::Totals, 0) => Some(Task::Agree),
+            (Work::Chunk { opens: true, .. }, 3) => self.cleared.map(Task::Open),
+            (Work::Totals, 1) => self.cleared.map(Task::OpenTotals),
+            _ => None,
+        }
+    }
+
+    fn channel(&self, place: u32, part: u16) -> Channel {
+        let frame: Frame = self.chunk.frame;
+        Channel { frame, step: StepId { place, cycle: 0 }, part }
+    }
+
+    /// Goes on as far as it can without waiting, at most to the end of a task.
+    pub(crate) fn advance(&mut self, means: &mut Means<'_>) -> Result<Advance, Abort> {
+        let mut moved = false;
+        loop {
+            match self.phase {
+                Phase::Between => {
+                    let Some((task, flow)) = &mut self.flow else {
+                        let Some(task) = self.next_task() else { return Ok(Advance::Done) };
+                        self.flow = Some((task, means.protocol.flow(task)));
+                        continue;
+                    };
+                    let Some(round) = flow.next() else {
+                        let task = *task;
+                        self.cleared = flow.cleared();
+                        self.flow = None;
+                        self.task += 1;
+                        return Ok(Advance::TaskDone(task));
+                    };
+                    self.landed.clear();
+                    for recv in &round.recvs {
+                        let bytes = means.protocol.layout().bytes(recv.span, self.chunk.frame.rows);
+                        // Nothing is sent where nothing is to be said: a port without wires.
+                        self.landed.push(bytes == 0);
+                        if bytes > 0 {
+                            means.link.expect(recv.peer, self.channel(round.place, recv.part), bytes)?;
+                        }
+                    }
+                    self.tag = submit(means, self.bank, &round.local)?;
+                    self.round = Some(round);
+                    self.phase = Phase::Local;
+                }
+                Phase::Local => match ended(means, self.tag) {
+                    Some(Outcome::Done) => self.phase = Phase::Sending(0),
+                    Some(Outcome::Mismatch { command }) => return Err(self.cheated(command)),
+                    None => break,
+                },
+                Phase::Sending(from) => {
+                    let round = self.round.as_ref().expect("a round is sent");
+                    let mut sent = from;
+                    for send in &round.sends[from..] {
+                        let bytes = means.device.view(self.bank, send.span)?;
+                        if !bytes.is_empty() && !means.link.post(send.peer, self.channel(round.place, send.part), bytes)? {
+                            break;
+                        }
+                        moved = true;
+                        sent += 1;
+                    }
+                    if sent < round.sends.len() {
+                        self.phase = Phase::Sending(sent);
+                        break;
+                    }
+                    self.phase = Phase::Receiving;
+                }
+                Phase::Receiving => {
+                    let round = Arc::clone(self.round.as_ref().expect("a round is received"));
+                    for (k, recv) in round.recvs.iter().enumerate() {
+                        if !self.landed[k] {
+                            let at = self.channel(round.place, recv.part);
+                            let into = means.device.map(self.bank, recv.span)?;
+                            self.landed[k] = means.link.land(recv.peer, at, into)?;
+                            moved |= self.landed[k];
+                        }
+                    }
+                    if !self.landed.iter().all(|l| *l) {
+                        break;
+                    }
+                    self.tag = submit(means, self.bank, &round.finish)?;
+                    self.phase = Phase::Finish;
+                }
+                Phase::Finish => match ended(means, self.tag) {
+                    Some(Outcome::Done) => {
+                        self.round = None;
+                        self.phase = Phase::Between;
+                        moved = true;
+                    }
+                    Some(Outcome::Mismatch { command }) => return Err(self.cheated(command)),
+                    None => break,
+                },
+            }
+        }
+        Ok(if moved { Advance::Moved } else { Advance::Waiting })
+    }
+
+    fn cheated(&self, command: usize) -> Abort {
+        let round = self.round.as_ref().expect("a check belongs to a round");
+        let check = round.checks.iter().find(|c| c.command == command);
+        Abort::Cheated {
+            at: self.channel(round.place, 0),
+            suspects: check.map(|c| c.suspects.clone()).unwrap_or_default(),
+            what: check.map_or("a value", |c| c.what),
+        }
+    }
+
+    /// What this run waits for.
+    pub(crate) fn waits(&self) -> Vec<Wait> {
+        let Some(round) = &self.round else { return Vec::new() };
+        match self.phase {
+            Phase::Sending(from) => round.sends[from..]
+                .iter()
+                .map(|s| Wait { peer: s.peer, at: self.channel(round.place, s.part), sending: true })
+                .collect(),
+            Phase::Receiving => round
+                .recvs
+                .iter()
+                .zip(&self.landed)
+                .filter(|(_, landed)| !**landed)
+                .map(|(r, _)| Wait { peer: r.peer, at: self.channel(round.place, r.part), sending: false })
+                .collect(),
+            Phase::Between | Phase::Local | Phase::Finish => Vec::new(),
+        }
+    }
+}
+
+fn submit(means: &mut Means<'_>, bank: Bank, batch: &[veil_device::Command]) -> Result<Tag, Abort> {
+    *means.tags += 1;
+    let tag = Tag(*means.tags);
+    if batch.is_empty() {
+        means.ended.push((tag, Outcome::Done));
+    } else {
+        means.device.submit(bank, batch, tag)?;
+    }
+    Ok(tag)
+}
+
+fn ended(means: &mut Means<'_>, tag: Tag) -> Option<Outcome> {
+    while let Some(completion) = means.device.poll() {
+        means.ended.push((completion.tag, completion.outcome));
+    }
+    let at = means.ended.iter().position(|(t, _)| *t == tag)?;
+    Some(means.ended.swap_remove(at).1)
+}

@@ -1,0 +1,291 @@
+//! The handshake of a session, over the links of lane 0: nonces and X25519 shares, the session id and its echo, owners' seeds.
+//!
+//! sid = SHA-256("veilworks session 1" ‖ plan hash ‖ for each party: identity ‖ nonce). Every participant computes it from what the parties
+//! told it, and compares with every party; a pair's keys are HKDF under it of the transport's exporter and an X25519 secret, and both
+//! ends prove that they hold the same before anything else is sent (so a wrong exporter, or a man in the middle of one, is found).
+
+use std::collections::BTreeMap;
+
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+use veil_device::KeyId;
+use veil_link::Link;
+use veil_protocol::{Plan, Protocol, seed_digest};
+use veil_session::{Channel, KeySchedule, Label, PairSecret, PartyId, Peer, Secret, SessionId, StepId};
+use x25519_dalek::{PublicKey, StaticSecret};
+use zeroize::Zeroize;
+
+use crate::abort::{Abort, Wait};
+
+/// Places of the handshake's messages, after those of the plan.
+pub(crate) const PLACES: u32 = 3;
+
+const HELLO: usize = 96;
+const PROOF: usize = 64;
+
+/// What the transport knows about the ends of its connections. Empty in memory.
+#[derive(Clone, Default)]
+pub struct Binding {
+    /// Identities (key fingerprints) of the three parties, by index.
+    pub identities: [[u8; 32]; 3],
+    /// A secret that only the two ends of a connection know, such as a TLS exporter.
+    pub exporters: BTreeMap<Peer, Vec<u8>>,
+}
+
+/// What a handshake ends with.
+pub(crate) struct Keys {
+    pub(crate) session: SessionId,
+    pub(crate) keys: Vec<(KeyId, Secret)>,
+    /// Digests of the seeds that this party holds, and where they go.
+    pub(crate) seed_digests: Vec<(veil_device::Span, [u8; 32])>,
+}
+
+/// Messages to send and to receive; the step is over when all are done.
+struct Exchange {
+    sends: Vec<(Peer, Channel, Vec<u8>)>,
+    recvs: Vec<(Peer, Channel, Vec<u8>, bool)>,
+    announced: bool,
+}
+
+impl Exchange {
+    fn step(&mut self, link: &mut dyn Link) -> Result<bool, Abort> {
+        if !self.announced {
+            for (peer, at, into, _) in &self.recvs {
+                link.expect(*peer, *at, into.len() as u64)?;
+            }
+            self.announced = true;
+        }
+        while let Some((peer, at, bytes)) = self.sends.last_mut() {
+            if !link.post(*peer, *at, bytes)? {
+                return Ok(false);
+            }
+            bytes.zeroize();
+            self.sends.pop();
+        }
+        for (peer, at, into, landed) in self.recvs.iter_mut().filter(|r| !r.3) {
+            *landed = link.land(*peer, *at, into)?;
+        }
+        Ok(self.recvs.iter().all(|r| r.3))
+    }
+
+    fn waits(&self) -> Vec<Wait> {
+        let sends = self.sends.iter().map(|(peer, at, _)| Wait { peer: *peer, at: *at, sending: true });
+        let recvs = self.recvs.iter().filter(|r| !r.3).map(|(peer, at, _, _)| Wait { peer: *peer, at: *at, sending: false });
+        sends.chain(recvs).collect()
+    }
+}
+
+impl Drop for Exchange {
+    fn drop(&mut self) {
+        self.sends.iter_mut().for_each(|s| s.2.zeroize());
+        self.recvs.iter_mut().for_each(|r| r.2.zeroize());
+    }
+}
+
+enum Stage {
+    Hello,
+    Proof,
+    Seeds,
+}
+
+/// The handshake as a machine that is stepped until it has keys.
+pub(crate) struct Handshake {
+    stage: Stage,
+    exchange: Exchange,
+    nonce: [u8; 32],
+    share: StaticSecret,
+    schedules: BTreeMap<Peer, KeySchedule>,
+    session: SessionId,
+    seeds: Vec<(u16, u8, Secret)>,
+}
+
+impl Handshake {
+    pub(crate) fn new(plan: &Plan, protocol: &dyn Protocol) -> Result<Self, Abort> {
+        let random = || {
+            let mut bytes = [0; 32];
+            getrandom::fill(&mut bytes).map_err(|e| Abort::Missing(format!("the operating system gives no randomness: {e}")))?;
+            Ok::<_, Abort>(bytes)
+        };
+        let (nonce, mut share_bytes) = (random()?, random()?);
+        let share = StaticSecret::from(share_bytes);
+        share_bytes.zeroize();
+        let mut hello = Vec::with_capacity(HELLO);
+        hello.extend_from_slice(&nonce);
+        hello.extend_from_slice(PublicKey::from(&share).as_bytes());
+        hello.extend_from_slice(&plan.hash.0);
+        let exchange = exchange(plan, protocol, 0, |_| Some(hello.clone()), |_| Some(HELLO));
+        let mut seeds = Vec::new();
+        if let Peer::Owner(owner) = protocol.me() {
+            for seed in protocol.seeds(owner) {
+                let mut bytes: [u8; 16] = random()?[..16].try_into().expect("16 of 32 bytes");
+                seeds.push((owner, seed.index, Secret::new(bytes)));
+                bytes.zeroize();
+            }
+        }
+        let (schedules, session) = (BTreeMap::new(), SessionId([0; 32]));
+        Ok(Handshake { stage: Stage::Hello, exchange, nonce, share, schedules, session, seeds })
+    }
+
+    /// Goes on as far as it can; the keys when all is done.
+    pub(crate) fn step(
+        &mut self,
+        plan: &Plan,
+        protocol: &dyn Protocol,
+        binding: &Binding,
+        link: &mut dyn Link,
+    ) -> Result<Option<Keys>, Abort> {
+        while self.exchange.step(link)? {
+            match self.stage {
+                Stage::Hello => self.hello(plan, protocol, binding)?,
+                Stage::Proof => self.proof(plan, protocol, link)?,
+                Stage::Seeds => return self.finish(protocol).map(Some),
+            }
+        }
+        Ok(None)
+    }
+
+    pub(crate) fn waits(&self) -> Vec<Wait> {
+        self.exchange.waits()
+    }
+
+    /// All hellos are here: the session and the pairs' schedules follow.
+    fn hello(&mut self, plan: &Plan, protocol: &dyn Protocol, binding: &Binding) -> Result<(), Abort> {
+        let mut nonces: BTreeMap<Peer, [u8; 32]> = BTreeMap::new();
+        let mut shares: BTreeMap<Peer, [u8; 32]> = BTreeMap::new();
+        nonces.insert(protocol.me(), self.nonce);
+        for (peer, _, hello, _) in &self.exchange.recvs {
+            if hello[64..] != plan.hash.0 {
+                return Err(Abort::SetUp { peer: *peer, what: "runs another plan: compare job files, versions and lanes" });
+            }
+            nonces.insert(*peer, hello[..32].try_into().expect("32 bytes"));
+            shares.insert(*peer, hello[32..64].try_into().expect("32 bytes"));
+        }
+        let mut hash = Sha256::new();
+        hash.update(b"veilworks session 1");
+        hash.update(plan.hash.0);
+        for party in PartyId::ALL {
+            hash.update(binding.identities[party.index()]);
+            hash.update(nonces.get(&Peer::Party(party)).expect("every participant is linked to every party"));
+        }
+        self.session = SessionId(hash.finalize().into());
+        for (peer, share) in shares {
+            let agreed = self.share.diffie_hellman(&PublicKey::from(share));
+            if !agreed.was_contributory() {
+                return Err(Abort::SetUp { peer, what: "sent a key share of small order" });
+            }
+            let exporter = binding.exporters.get(&peer).map_or(&[][..], Vec::as_slice);
+            let secret = PairSecret::combine(exporter, agreed.as_bytes());
+            self.schedules.insert(peer, KeySchedule::new(&self.session, &secret, [protocol.me(), peer]));
+        }
+        let (session, schedules) = (&self.session, &self.schedules);
+        self.exchange = exchange(
+            plan,
+            protocol,
+            1,
+            |peer| Some([session.0, proof_of(&schedules[&peer], protocol.me())].concat()),
+            |_| Some(PROOF),
+        );
+        self.stage = Stage::Proof;
+        Ok(())
+    }
+
+    /// All proofs are here: same session, same keys. Owners send seeds.
+    fn proof(&mut self, plan: &Plan, protocol: &dyn Protocol, link: &mut dyn Link) -> Result<(), Abort> {
+        for (peer, _, proof, _) in &self.exchange.recvs {
+            if proof[..32] != self.session.0 {
+                return Err(Abort::SetUp { peer: *peer, what: "was told other nonces by another party" });
+            }
+            let want = proof_of(&self.schedules[peer], *peer);
+            if !bool::from(proof[32..].ct_eq(&want)) {
+                return Err(Abort::SetUp { peer: *peer, what: "does not hold the same keys: somebody sits between the two ends" });
+            }
+        }
+        link.bind(self.session);
+        let seeds = &self.seeds;
+        self.exchange = exchange(
+            plan,
+            protocol,
+            2,
+            |peer| match protocol.me() {
+                Peer::Owner(owner) => {
+                    let mine = protocol.seeds(owner).into_iter().filter(|s| s.holders.contains(&peer));
+                    let bytes = |s: veil_protocol::Seed| *seeds[s.index as usize].2.expose();
+                    Some(mine.flat_map(bytes).collect())
+                }
+                _ => None,
+            },
+            |peer| match (protocol.me(), peer) {
+                (Peer::Party(_), Peer::Owner(owner)) => Some(16 * protocol.seeds(owner).len()),
+                _ => None,
+            },
+        );
+        self.stage = Stage::Seeds;
+        Ok(())
+    }
+
+    fn finish(&mut self, protocol: &dyn Protocol) -> Result<Keys, Abort> {
+        let mut keys = Vec::new();
+        let mut seed_digests = Vec::new();
+        for (peer, schedule) in &self.schedules {
+            for (purpose, id) in protocol.keys(*peer) {
+                let label = Label { protocol: protocol.name(), purpose, epoch: 0, run: 0 };
+                keys.push((id, schedule.derive(label)));
+            }
+        }
+        for (owner, index, seed) in self.seeds.drain(..) {
+            let of = protocol.seeds(owner).into_iter().find(|s| s.index == index);
+            keys.push((of.expect("made from this list").key, seed));
+        }
+        for (peer, _, bytes, _) in &self.exchange.recvs {
+            let Peer::Owner(owner) = *peer else { continue };
+            for (seed, bytes) in protocol.seeds(owner).into_iter().zip(bytes.chunks_exact(16)) {
+                let secret = Secret::new(bytes.try_into().expect("16 bytes"));
+                if let Some(span) = seed.digest {
+                    seed_digests.push((span, seed_digest(&self.session, owner, seed.index, &secret)));
+                }
+                keys.push((seed.key, secret));
+            }
+        }
+        Ok(Keys { session: self.session, keys, seed_digests })
+    }
+}
+
+/// What `from` proves to the other end of a pair.
+fn proof_of(schedule: &KeySchedule, from: Peer) -> [u8; 32] {
+    let label = Label { protocol: "session", purpose: "proof", epoch: 0, run: 0 };
+    let mut hash = Sha256::new();
+    hash.update(schedule.confirm(label));
+    hash.update(from.to_bytes());
+    hash.finalize().into()
+}
+
+fn exchange(
+    plan: &Plan,
+    protocol: &dyn Protocol,
+    step: u32,
+    mut send: impl FnMut(Peer) -> Option<Vec<u8>>,
+    receive: impl Fn(Peer) -> Option<usize>,
+) -> Exchange {
+    let step = StepId { place: protocol.places() + step, cycle: 0 };
+    let at = Channel { frame: plan.set_up_frame(), step, part: 0 };
+    let peers = protocol.peers();
+    Exchange {
+        sends: peers.iter().filter_map(|p| Some((*p, at, send(*p)?))).collect(),
+        recvs: peers.iter().filter_map(|p| Some((*p, at, vec![0; receive(*p)?], false))).collect(),
+        announced: false,
+    }
+}
+
+/// SHA-256 of the list of accepted inputs: what parties compare before they use any (attack case A7).
+pub(crate) fn list_digest(plan: &Plan, session: SessionId, accepted: impl Iterator<Item = u16>) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    hash.update(b"veilworks accepted inputs");
+    hash.update(session.0);
+    hash.update(plan.hash.0);
+    for owner in accepted {
+        hash.update(owner.to_le_bytes());
+        let rows: u64 = plan.job.blocks.iter().filter(|b| b.holders.contains(&veil_program::Holder::Owner(owner))).map(|b| b.rows).sum();
+        hash.update(rows.to_le_bytes());
+    }
+    hash.finalize().into()
+}

@@ -1,0 +1,126 @@
+//! What the lanes of one participant share. Touched at the start, at the end and at a failure; never per chunk but for a counter.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock};
+use std::time::Duration;
+
+use veil_link::Meters;
+use veil_math::Ring;
+use zeroize::Zeroize;
+
+use crate::abort::Abort;
+use crate::setup::Keys;
+
+/// What a lane needs before its first chunk.
+pub(crate) struct Ready {
+    pub(crate) keys: Keys,
+    /// Shares of the values that all rows use, per component.
+    pub(crate) uniforms: Vec<Vec<u8>>,
+}
+
+impl Drop for Ready {
+    fn drop(&mut self) {
+        self.uniforms.iter_mut().for_each(Zeroize::zeroize);
+    }
+}
+
+/// State of one participant over all its lanes.
+pub(crate) struct Shared {
+    pub(crate) ready: OnceLock<Ready>,
+    pub(crate) failed: OnceLock<Abort>,
+    tally: Mutex<Vec<Vec<u8>>>,
+    pub(crate) lanes_done: AtomicUsize,
+    pub(crate) rows_done: AtomicU64,
+    pub(crate) meters: Mutex<Meters>,
+}
+
+impl Shared {
+    pub(crate) fn new() -> Self {
+        Shared {
+            ready: OnceLock::new(),
+            failed: OnceLock::new(),
+            tally: Mutex::new(Vec::new()),
+            lanes_done: AtomicUsize::new(0),
+            rows_done: AtomicU64::new(0),
+            meters: Mutex::new(Meters::default()),
+        }
+    }
+
+    /// Adds a lane's sums, per component, to those of the others.
+    pub(crate) fn add(&self, ring: Ring, sums: &[Vec<u8>]) {
+        let mut tally = self.tally.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if tally.is_empty() {
+            tally.extend(sums.iter().cloned());
+        } else {
+            tally.iter_mut().zip(sums).for_each(|(a, b)| add(ring, a, b));
+        }
+    }
+
+    /// The sums of all lanes, per component. They are gone afterwards.
+    pub(crate) fn take_sums(&self) -> Vec<Vec<u8>> {
+        std::mem::take(&mut *self.tally.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
+    }
+
+    pub(crate) fn add_meters(&self, m: Meters) {
+        let mut sum = self.meters.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        sum.messages_sent += m.messages_sent;
+        sum.payload_sent += m.payload_sent;
+        sum.bytes_sent += m.bytes_sent;
+        sum.messages_received += m.messages_received;
+        sum.payload_received += m.payload_received;
+    }
+
+    pub(crate) fn rows(&self) -> u64 {
+        self.rows_done.load(Ordering::Relaxed)
+    }
+
+    /// Wipes what is left of shares.
+    pub(crate) fn wipe(&self) {
+        self.take_sums().iter_mut().for_each(Zeroize::zeroize);
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.wipe();
+    }
+}
+
+/// a += b, packed elements of a ring with more than bits.
+pub(crate) fn add(ring: Ring, a: &mut [u8], b: &[u8]) {
+    match ring {
+        Ring::Bits => a.iter_mut().zip(b).for_each(|(a, b)| *a ^= b),
+        Ring::Z64 => {
+            for (a, b) in a.chunks_exact_mut(8).zip(b.chunks_exact(8)) {
+                let sum = u64::from_le_bytes((&*a).try_into().expect("8 bytes"))
+                    .wrapping_add(u64::from_le_bytes(b.try_into().expect("8 bytes")));
+                a.copy_from_slice(&sum.to_le_bytes());
+            }
+        }
+        Ring::Z128 => {
+            for (a, b) in a.chunks_exact_mut(16).zip(b.chunks_exact(16)) {
+                let sum = u128::from_le_bytes((&*a).try_into().expect("16 bytes"))
+                    .wrapping_add(u128::from_le_bytes(b.try_into().expect("16 bytes")));
+                a.copy_from_slice(&sum.to_le_bytes());
+            }
+        }
+    }
+}
+
+/// How far a run is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Progress {
+    /// Rows that are finished.
+    pub rows: u64,
+    /// Rows of the job.
+    pub of: u64,
+}
+
+/// What a run took at one participant.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Report {
+    /// From the first connection to the last byte.
+    pub elapsed: Duration,
+    /// Messages and bytes, over all lanes and peers.
+    pub meters: Meters,
+}

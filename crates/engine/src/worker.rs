@@ -1,0 +1,442 @@
+//! One participant's lane, as a machine that is stepped.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use veil_circuit::Reduce;
+use veil_device::{Device, Fault, Outcome, Tag};
+use veil_link::{Link, Woken};
+use veil_program::{Holder, Slice};
+use veil_protocol::{Chunk, Plan, Protocol, Task};
+use veil_session::{Frame, Peer};
+
+use crate::abort::{Abort, Wait};
+use crate::run::{Advance, Means, Run, Work};
+use crate::setup::{Binding, Handshake, Keys, list_digest};
+use crate::shared::{Ready, Shared, add};
+use crate::{Data, LARGEST_WINDOW, Settings};
+
+/// What came of a step.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Step {
+    /// Something moved: step again.
+    Moved,
+    /// Everything waits for a peer or for another lane.
+    Waiting,
+    /// The lane is finished.
+    Done,
+}
+
+enum Stage {
+    Handshake(Box<Handshake>),
+    SetUp(Run, Keys),
+    /// Not the first lane: keys come from it.
+    Keys,
+    Chunks,
+    /// The first lane: sums come from the others.
+    Lanes,
+    Totals(Run),
+    Done,
+}
+
+/// One participant's lane. It owns its device and its end of the links.
+pub struct Worker {
+    plan: Arc<Plan>,
+    protocol: Arc<dyn Protocol>,
+    lane: u16,
+    device: Box<dyn Device>,
+    link: Box<dyn Link>,
+    shared: Arc<Shared>,
+    data: Data,
+    binding: Binding,
+    window: usize,
+    timeout: Duration,
+    stage: Stage,
+    next_chunk: u32,
+    active: VecDeque<Run>,
+    /// This lane's share of the sums, per component.
+    sums: Vec<Vec<u8>>,
+    ended: Vec<(Tag, Outcome)>,
+    tags: u64,
+    quiet_since: Instant,
+}
+
+impl Worker {
+    /// Lane `lane` of the participant that runs `protocol`.
+    pub(crate) fn new(
+        plan: Arc<Plan>,
+        protocol: Arc<dyn Protocol>,
+        lane: u16,
+        link: Box<dyn Link>,
+        shared: Arc<Shared>,
+        (data, binding, settings): (Data, Binding, &Settings),
+    ) -> Result<Self, Abort> {
+        let mut device = (settings.device)();
+        for (index, program) in protocol.programs().iter().enumerate() {
+            let id = device.load(program, protocol.layout())?;
+            if id.0 as usize != index {
+                return Err(Fault::Unknown("a fresh device").into());
+            }
+        }
+        let spans = protocol.spans();
+        if data.source.is_none() && !(spans.inputs.is_empty() && spans.job_inputs.is_empty()) {
+            return Err(Abort::Missing("this participant supplies values to the job, and has no data".into()));
+        }
+        if data.sink.is_none() && !(spans.opened.is_empty() && spans.opened_sums.is_empty()) {
+            return Err(Abort::Missing("this participant gets results of the job, and has nowhere to put them".into()));
+        }
+        let stage = match lane {
+            0 => Stage::Handshake(Box::new(Handshake::new(&plan, &*protocol)?)),
+            _ => Stage::Keys,
+        };
+        Ok(Worker {
+            plan,
+            protocol,
+            lane,
+            device,
+            link,
+            shared,
+            data,
+            binding,
+            window: settings.window.clamp(1, LARGEST_WINDOW),
+            timeout: settings.timeout,
+            stage,
+            next_chunk: u32::from(lane),
+            active: VecDeque::new(),
+            sums: Vec::new(),
+            ended: Vec::new(),
+            tags: 0,
+            quiet_since: Instant::now(),
+        })
+    }
+
+    /// Goes on as far as it can without waiting. After an error the lane is wiped, its peers are told, and it stays finished.
+    pub fn step(&mut self) -> Result<Step, Abort> {
+        if let Stage::Done = self.stage {
+            return Ok(Step::Done);
+        }
+        if let Some(failed) = self.shared.failed.get() {
+            let failed = failed.clone();
+            self.give_up();
+            return Err(failed);
+        }
+        match self.try_step() {
+            Ok(Step::Waiting) => match self.stall() {
+                None => Ok(Step::Waiting),
+                Some(stall) => Err(self.fail(stall)),
+            },
+            Ok(step) => {
+                self.quiet_since = Instant::now();
+                Ok(step)
+            }
+            Err(abort) => Err(self.fail(abort)),
+        }
+    }
+
+    /// Blocks until something may have changed, for at most `longest`.
+    pub fn wait(&mut self, longest: Duration) -> Result<Woken, Abort> {
+        // Other lanes do not wake the link: look at them often while they are what is waited for.
+        let longest = match self.stage {
+            Stage::Keys | Stage::Lanes => longest.min(Duration::from_micros(500)),
+            _ => longest,
+        };
+        self.link.wait(Instant::now() + longest).map_err(|e| self.fail(e.into()))
+    }
+
+    /// Ends the lane from outside: the process was told to stop.
+    pub fn stop(&mut self, why: Abort) {
+        self.fail(why);
+    }
+
+    fn stall(&self) -> Option<Abort> {
+        let after = self.quiet_since.elapsed();
+        // Lanes that wait for the first one, or the first for them, are not stalled as long as those are not.
+        let patience = match self.stage {
+            Stage::Keys | Stage::Lanes => self.timeout * 2,
+            _ => self.timeout,
+        };
+        (after > patience).then(|| Abort::Stalled { waits: self.waits(), after })
+    }
+
+    /// What this lane waits for now.
+    pub fn waits(&self) -> Vec<Wait> {
+        match &self.stage {
+            Stage::Handshake(handshake) => handshake.waits(),
+            Stage::SetUp(run, _) | Stage::Totals(run) => run.waits(),
+            Stage::Chunks => self.active.iter().flat_map(Run::waits).collect(),
+            Stage::Keys | Stage::Lanes | Stage::Done => Vec::new(),
+        }
+    }
+
+    fn fail(&mut self, abort: Abort) -> Abort {
+        // The first reason is the one to report: what follows at other lanes is its consequence.
+        let first = self.shared.failed.get_or_init(|| abort).clone();
+        self.give_up();
+        first
+    }
+
+    fn give_up(&mut self) {
+        self.link.abort();
+        self.device.wipe();
+        self.shared.wipe();
+        self.sums.iter_mut().for_each(zeroize::Zeroize::zeroize);
+        self.active.clear();
+        self.stage = Stage::Done;
+    }
+
+    fn try_step(&mut self) -> Result<Step, Abort> {
+        let mut moved = self.link.poll()?;
+        moved |= match std::mem::replace(&mut self.stage, Stage::Done) {
+            Stage::Handshake(mut handshake) => {
+                match handshake.step(&self.plan, &*self.protocol, &self.binding, &mut *self.link)? {
+                    None => {
+                        self.stage = Stage::Handshake(handshake);
+                        false
+                    }
+                    Some(keys) => {
+                        self.load(&keys)?;
+                        self.set_up(keys)?;
+                        true
+                    }
+                }
+            }
+            Stage::SetUp(mut run, keys) => {
+                let advance = self.advance(&mut run)?;
+                if let Advance::TaskDone(_) = advance {
+                    let uniforms = self.read(&run, |s| &s.uniforms)?;
+                    self.device.close(run.bank);
+                    self.stage = Stage::Chunks;
+                    // Other lanes wait for this.
+                    if self.shared.ready.set(Ready { keys, uniforms }).is_err() {
+                        return Err(Fault::Unknown("a fresh session").into());
+                    }
+                    true
+                } else {
+                    self.stage = Stage::SetUp(run, keys);
+                    advance == Advance::Moved
+                }
+            }
+            Stage::Keys => match self.shared.clone().ready.get() {
+                None => {
+                    self.stage = Stage::Keys;
+                    false
+                }
+                Some(ready) => {
+                    self.link.bind(ready.keys.session);
+                    self.load(&ready.keys)?;
+                    self.stage = Stage::Chunks;
+                    true
+                }
+            },
+            Stage::Chunks => self.chunks()?,
+            Stage::Lanes => {
+                let others = usize::from(self.plan.lanes) - 1;
+                if self.shared.lanes_done.load(Ordering::Acquire) < others {
+                    self.stage = Stage::Lanes;
+                    false
+                } else if self.plan.sums > 0 {
+                    self.totals()?;
+                    true
+                } else {
+                    return self.close();
+                }
+            }
+            Stage::Totals(mut run) => match self.advance(&mut run)? {
+                Advance::Done => {
+                    self.device.close(run.bank);
+                    return self.close();
+                }
+                Advance::TaskDone(Task::OpenTotals(_)) => {
+                    self.put(&run, |s| &s.opened_sums)?;
+                    self.stage = Stage::Totals(run);
+                    true
+                }
+                advance => {
+                    self.stage = Stage::Totals(run);
+                    advance != Advance::Waiting
+                }
+            },
+            Stage::Done => return Ok(Step::Done),
+        };
+        Ok(if moved { Step::Moved } else { Step::Waiting })
+    }
+
+    fn load(&mut self, keys: &Keys) -> Result<(), Abort> {
+        self.device.bind(keys.session);
+        for (id, key) in &keys.keys {
+            self.device.load_key(*id, key)?;
+        }
+        Ok(())
+    }
+
+    fn advance(&mut self, run: &mut Run) -> Result<Advance, Abort> {
+        run.advance(&mut Means {
+            protocol: &*self.protocol,
+            device: &mut *self.device,
+            link: &mut *self.link,
+            ended: &mut self.ended,
+            tags: &mut self.tags,
+        })
+    }
+
+    fn open(&mut self, frame: Frame, block: u32, first: u64, work: Work) -> Result<Run, Abort> {
+        let bank = self.device.open(self.protocol.layout(), frame)?;
+        Ok(Run::new(Chunk { frame, block, first }, bank, work))
+    }
+
+    /// The set-up bank: the list of accepted inputs, digests of seeds, values per job.
+    fn set_up(&mut self, keys: Keys) -> Result<(), Abort> {
+        let run = self.open(self.plan.set_up_frame(), 0, 0, Work::SetUp)?;
+        let protocol = Arc::clone(&self.protocol);
+        let spans = protocol.spans();
+        if let Some(list) = spans.list {
+            let accepted = 0..self.plan.job.owners.len() as u16;
+            self.device.write(run.bank, list, &list_digest(&self.plan, keys.session, accepted))?;
+            for (span, digest) in &keys.seed_digests {
+                self.device.write(run.bank, *span, digest)?;
+            }
+        }
+        let slice = Slice { block: 0, first: 0, rows: 1 };
+        for &(port, span) in &spans.job_inputs {
+            let source = self.data.source.as_ref().expect("checked when the worker was made");
+            source.fill(port, slice, self.device.map(run.bank, span)?)?;
+        }
+        self.stage = Stage::SetUp(run, keys);
+        Ok(())
+    }
+
+    fn chunks(&mut self) -> Result<bool, Abort> {
+        let mut moved = false;
+        while self.active.len() < self.window {
+            let Some(chunk) = self.plan.chunk(self.next_chunk) else { break };
+            self.next_chunk += u32::from(self.plan.lanes);
+            let run = self.start(chunk)?;
+            self.active.push_back(run);
+            moved = true;
+        }
+        let mut active = std::mem::take(&mut self.active);
+        let mut result = Ok(());
+        active.retain_mut(|run| {
+            if result.is_err() {
+                return true;
+            }
+            match self.chunk(run) {
+                Ok((going, m)) => {
+                    moved |= m;
+                    going
+                }
+                Err(e) => {
+                    result = Err(e);
+                    true
+                }
+            }
+        });
+        self.active = active;
+        result?;
+        if self.active.is_empty() && self.plan.chunk(self.next_chunk).is_none() {
+            if !self.sums.is_empty() {
+                let sums = std::mem::take(&mut self.sums);
+                self.shared.add(self.plan.ring, &sums);
+            }
+            if self.lane == 0 {
+                self.stage = Stage::Lanes;
+                return Ok(true);
+            }
+            self.close()?;
+            self.shared.lanes_done.fetch_add(1, Ordering::Release);
+            return Ok(true);
+        }
+        self.stage = Stage::Chunks;
+        Ok(moved)
+    }
+
+    fn start(&mut self, chunk: Chunk) -> Result<Run, Abort> {
+        let opens = self.plan.outputs.iter().any(|o| o.reduce == Reduce::None);
+        let run = self.open(chunk.frame, chunk.block, chunk.first, Work::Chunk { block: chunk.block, opens })?;
+        let protocol = Arc::clone(&self.protocol);
+        let spans = protocol.spans();
+        if let Some(ready) = self.shared.ready.get() {
+            for (span, bytes) in spans.uniforms.iter().zip(&ready.uniforms) {
+                self.device.write(run.bank, *span, bytes)?;
+            }
+        }
+        let slice = Slice { block: chunk.block, first: chunk.first, rows: chunk.frame.rows };
+        for &(port, span) in &spans.inputs {
+            let mine = match self.plan.job.blocks[chunk.block as usize].holders[port] {
+                Holder::Party(p) => protocol.me() == Peer::Party(p),
+                Holder::Owner(o) => protocol.me() == Peer::Owner(o),
+            };
+            if mine {
+                let source = self.data.source.as_ref().expect("checked when the worker was made");
+                source.fill(port, slice, self.device.map(run.bank, span)?)?;
+            }
+        }
+        Ok(run)
+    }
+
+    /// Advances a chunk: whether it goes on, and whether anything moved.
+    fn chunk(&mut self, run: &mut Run) -> Result<(bool, bool), Abort> {
+        let mut moved = false;
+        loop {
+            match self.advance(run)? {
+                Advance::Waiting => return Ok((true, moved)),
+                Advance::Moved => return Ok((true, true)),
+                Advance::TaskDone(Task::Layers) if self.plan.sums > 0 => {
+                    let sums = self.read(run, |s| &s.sums)?;
+                    if self.sums.is_empty() {
+                        self.sums = sums;
+                    } else {
+                        let ring = self.plan.ring;
+                        self.sums.iter_mut().zip(&sums).for_each(|(a, b)| add(ring, a, b));
+                    }
+                }
+                Advance::TaskDone(Task::Open(_)) => self.put(run, |s| &s.opened)?,
+                Advance::TaskDone(_) => {}
+                Advance::Done => {
+                    self.device.close(run.bank);
+                    self.shared.rows_done.fetch_add(u64::from(run.chunk.frame.rows), Ordering::Relaxed);
+                    return Ok((false, true));
+                }
+            }
+            moved = true;
+        }
+    }
+
+    fn totals(&mut self) -> Result<(), Abort> {
+        let run = self.open(self.plan.totals_frame(), 0, 0, Work::Totals)?;
+        let sums = self.shared.take_sums();
+        for (span, bytes) in self.protocol.spans().sums.iter().zip(&sums) {
+            self.device.write(run.bank, *span, bytes)?;
+        }
+        self.stage = Stage::Totals(run);
+        Ok(())
+    }
+
+    fn read(&self, run: &Run, of: impl Fn(&veil_protocol::Spans) -> &Vec<veil_device::Span>) -> Result<Vec<Vec<u8>>, Abort> {
+        let spans = of(self.protocol.spans());
+        spans.iter().map(|s| Ok(self.device.view(run.bank, *s)?.to_vec())).collect()
+    }
+
+    fn put(
+        &self,
+        run: &Run,
+        of: impl Fn(&veil_protocol::Spans) -> &Vec<(usize, veil_device::Span)>,
+    ) -> Result<(), Abort> {
+        let Chunk { frame, block, first } = run.chunk;
+        for (port, span) in of(self.protocol.spans()) {
+            let sink = self.data.sink.as_ref().expect("checked when the worker was made");
+            sink.put(*port, Slice { block, first, rows: frame.rows }, self.device.view(run.bank, *span)?)?;
+        }
+        Ok(())
+    }
+
+    fn close(&mut self) -> Result<Step, Abort> {
+        self.link.close(Instant::now() + self.timeout)?;
+        self.shared.add_meters(self.link.meters());
+        self.device.wipe();
+        self.stage = Stage::Done;
+        Ok(Step::Done)
+    }
+}
