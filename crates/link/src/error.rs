@@ -25,7 +25,9 @@ pub enum LinkFault {
     #[error("the connection ended before the run did ({0})")]
     Closed(String),
     /// The peer speaks another version.
-    #[error("speaks frame version {theirs}, this side speaks {ours}: run the same release on both sides")]
+    #[error(
+        "speaks frame version {theirs}, this side speaks {ours}: run the same release on both sides"
+    )]
     Version {
         /// Ours.
         ours: u8,
@@ -58,4 +60,30 @@ pub enum LinkFault {
     /// TLS refused the connection.
     #[error("TLS: {0}")]
     Tls(String),
+    /// What was sent had not been taken when the time for closing was over.
+    #[error("has not taken {0} bytes that were sent to it: it is stalled or the network is")]
+    Unsent(u64),
+    /// The owner of this end of the link asked for something that its own announcements exclude.
+    #[error("this side uses the link wrongly: {0}; please report this as a bug")]
+    Misuse(&'static str),
+}
+
+impl LinkFault {
+    /// The peer said goodbye, or is gone, while this side still needs it.
+    pub(crate) fn left() -> Self {
+        LinkFault::Closed("it left while this side still needs it".into())
+    }
+}
+
+impl LinkError {
+    /// Of several faults the one to report: a closed connection is mostly the consequence of another, and so is an abort.
+    pub(crate) fn foremost<'a>(
+        errors: impl Iterator<Item = &'a LinkError>,
+    ) -> Option<&'a LinkError> {
+        errors.min_by_key(|error| match error.fault {
+            LinkFault::Closed(_) => 2,
+            LinkFault::Aborted => 1,
+            _ => 0,
+        })
+    }
 }
