@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# The main job: a pay-gap study over data that no one may put together, checked against the clear computation.
+source "$(dirname "$0")/lib.sh"
+
+folder=$target/demo
+run cargo build --release --locked --package veil-cli
+run cargo run --release --locked --quiet --package veil-program --example pay-gap-generate -- "$folder"
+export PATH="$target/release:$PATH"
+run veil explain "$folder/job.toml"
+run veil stats "$folder/job.toml" --check
+
+say "That was one machine. Next:"
+cat <<END
+    $target/release/veil stats $folder/job.toml --processes   three processes over TLS
+    $target/release/veil bench                                how fast this machine is
+    examples/README.md                                        other jobs; README.md has one of your own in ten lines
+    make test                                                 every check and every test
+END
