@@ -16,7 +16,7 @@
 //! assert_eq!(adder.evaluate(&[bits(200), bits(100)])?, [bits(300 % 256)]);
 //! let mut file = Vec::new();
 //! bristol::write(&optimise(&adder), Flavour::Fashion, &mut file)?;
-//! assert!(file.starts_with(b"35 51\n2 8 8\n1 8\n"));
+//! assert!(file.starts_with(b"34 50\n2 8 8\n1 8\n"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!

@@ -23,8 +23,6 @@ pub fn simplify(circuit: &Circuit) -> Circuit {
 /// Only products that nothing else reads are taken apart, so none are added.
 pub fn balance(circuit: &Circuit) -> Circuit {
     let chains = Chains::new(circuit);
-    // Depth of each wire of the result.
-    let mut depths: Vec<u32> = Vec::new();
     rebuild(circuit, |b, wires, own, gate| {
         match gate {
             Gate::Mul(..) if chains.inner[own.0 as usize] => {
@@ -35,9 +33,9 @@ pub fn balance(circuit: &Circuit) -> Circuit {
                 let mut factors: BinaryHeap<_> = chains
                     .factors(circuit, own)
                     .map(|factor| wires[factor.0 as usize])
-                    .map(|wire| Reverse((depth_of(b, &mut depths, wire), wire)))
+                    .map(|wire| Reverse((b.depth(wire), wire)))
                     .collect();
-                multiply_all(b, &mut depths, &mut factors)
+                multiply_all(b, &mut factors)
             }
             _ => copy(b, wires, gate),
         }
@@ -175,35 +173,15 @@ fn gate_of(circuit: &Circuit, wire: Wire) -> Option<Gate> {
 
 /// The product of all factors: always the two earliest, so that the last is as early as it can be (as in Huffman's
 /// code).
-fn multiply_all(
-    b: &mut Builder,
-    depths: &mut Vec<u32>,
-    factors: &mut BinaryHeap<Reverse<(u32, Wire)>>,
-) -> Wire {
+fn multiply_all(b: &mut Builder, factors: &mut BinaryHeap<Reverse<(u32, Wire)>>) -> Wire {
     loop {
         match (factors.pop(), factors.pop()) {
             (Some(Reverse((_, x))), Some(Reverse((_, y)))) => {
                 let product = b.mul(x, y);
-                factors.push(Reverse((depth_of(b, depths, product), product)));
+                factors.push(Reverse((b.depth(product), product)));
             }
             (Some(Reverse((_, last))), None) => return last,
             (None, _) => unreachable!("a product has factors"),
         }
     }
-}
-
-/// The depth of a wire of the builder; `depths` holds those that are known.
-fn depth_of(b: &Builder, depths: &mut Vec<u32>, wire: Wire) -> u32 {
-    for next in depths.len()..=wire.0 as usize {
-        let depth = b.driver(Wire(next as u32)).map_or(0, |gate| {
-            let before = gate
-                .operands()
-                .map(|wire| depths[wire.0 as usize])
-                .max()
-                .unwrap_or(0);
-            before + u32::from(matches!(gate, Gate::Mul(..)))
-        });
-        depths.push(depth);
-    }
-    depths[wire.0 as usize]
 }

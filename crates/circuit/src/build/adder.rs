@@ -29,50 +29,105 @@ pub fn sub(b: &mut Builder, x: &[Wire], y: &[Wire], aim: Aim) -> Vec<Wire> {
 
 /// The sum of any number of `n`-bit words modulo 2^n: carry-save, then one [`add`].
 ///
-/// Each word after the second costs `n - 1` ANDs at most and, since always the three earliest words are taken together,
-/// little depth.
+/// Each word after the second costs `n - 1` ANDs at most. Bits that are known early are added early.
 pub fn sum(b: &mut Builder, words: &[Vec<Wire>], aim: Aim) -> Vec<Wire> {
     let width = words.first().map_or(0, Vec::len);
+    let zero = b.constant(0);
     let mut columns = vec![Vec::new(); width];
     for word in words {
         assert_eq!(word.len(), width, "words of one width");
         for (column, &wire) in columns.iter_mut().zip(word) {
-            column.push((wire, 0));
-        }
-    }
-    add_columns(b, columns, aim)
-}
-
-/// Adds bits of equal weight, `columns[i]` of weight 2^i, modulo 2^(number of columns). With each bit stands the AND
-/// depth at which it is known, relative to the others.
-pub(super) fn add_columns(
-    b: &mut Builder,
-    mut columns: Vec<Vec<(Wire, u32)>>,
-    aim: Aim,
-) -> Vec<Wire> {
-    let width = columns.len();
-    let zero = b.constant(0);
-    let (mut x, mut y) = (vec![zero; width], vec![zero; width]);
-    for place in 0..width {
-        let mut column = std::mem::take(&mut columns[place]);
-        while column.len() > 2 {
-            // Earliest last, so that they are taken first.
-            column.sort_by_key(|&(_, depth)| std::cmp::Reverse(depth));
-            let (Some(p), Some(q), Some(r)) = (column.pop(), column.pop(), column.pop()) else {
-                break;
-            };
-            let depth = p.1.max(q.1).max(r.1);
-            let (bit, carry) = full_adder(b, p.0, q.0, r.0);
-            column.push((bit, depth));
-            if let Some(next) = columns.get_mut(place + 1) {
-                next.push((carry, depth + 1));
+            // A known zero costs an AND if it is added, but keeps columns equally high: no carry runs along them.
+            if wire != zero || aim == Aim::Depth {
+                column.push(wire);
             }
         }
-        let mut rest = column.into_iter();
-        x[place] = rest.next().map_or(zero, |(wire, _)| wire);
-        y[place] = rest.next().map_or(zero, |(wire, _)| wire);
     }
+    loop {
+        for column in &mut columns {
+            // Known bits last, where they are taken.
+            column.sort_by_key(|&wire| std::cmp::Reverse(b.depth(wire)));
+        }
+        // The first round in which three bits of some column are known.
+        let third = |column: &Vec<Wire>| Some(b.depth(column[column.len().checked_sub(3)?]));
+        let Some(round) = columns.iter().filter_map(third).min() else {
+            break;
+        };
+        compress(&mut columns, |column, _| match column[..] {
+            [.., x, _, _] if b.depth(x) <= round => Some(full_adder_of(b, column)),
+            _ => None,
+        });
+    }
+    add_rows(b, &columns, aim)
+}
+
+/// Adds bits of equal weight, `columns[i]` of weight 2^i, modulo 2^(number of columns), with small depth.
+///
+/// A sum is known in the round of its bits and a carry a round later, so a column of `2t - 1` bits can be left with one
+/// bit and take in `t - 1` carries. As in Dadda's trees (1965, "Some schemes for parallel multipliers"), each round
+/// brings the columns down to the next such `t` and no further, or a last carry would run along all of them.
+pub(super) fn sum_columns(b: &mut Builder, mut columns: Vec<Vec<Wire>>) -> Vec<Wire> {
+    let highest = columns.iter().map(Vec::len).max().unwrap_or(0);
+    let mut goals: Vec<usize> = std::iter::successors(Some(2), |goal| Some(2 * goal - 1))
+        .take_while(|&goal| goal < highest)
+        .collect();
+    while let Some(goal) = goals.pop() {
+        compress(&mut columns, |column, carried| match column.len() {
+            left if left + carried <= goal => None,
+            0 | 1 => None,
+            2 => Some(half_adder_of(b, column)),
+            _ => Some(full_adder_of(b, column)),
+        });
+    }
+    add_rows(b, &columns, Aim::Depth)
+}
+
+/// One round of carry-save addition: in each column, `step` replaces bits by their sum and returns their carry until it
+/// has enough. It is told how many carries came from the column before.
+fn compress(
+    columns: &mut [Vec<Wire>],
+    mut step: impl FnMut(&mut Vec<Wire>, usize) -> Option<Wire>,
+) {
+    let mut carried = Vec::new();
+    for column in columns {
+        let mut carries = Vec::new();
+        while let Some(carry) = step(column, carried.len()) {
+            carries.push(carry);
+        }
+        column.append(&mut carried);
+        carried = carries;
+    }
+}
+
+/// Adds columns of at most two bits.
+fn add_rows(b: &mut Builder, columns: &[Vec<Wire>], aim: Aim) -> Vec<Wire> {
+    let zero = b.constant(0);
+    let row = |place: usize| {
+        columns
+            .iter()
+            .map(|column| column.get(place).copied().unwrap_or(zero))
+            .collect::<Vec<_>>()
+    };
+    let (x, y) = (row(0), row(1));
     add(b, &x, &y, aim)
+}
+
+/// Replaces the last three bits by their sum; returns the carry.
+fn full_adder_of(b: &mut Builder, column: &mut Vec<Wire>) -> Wire {
+    let at = column.len() - 3;
+    let (sum, carry) = full_adder(b, column[at + 2], column[at + 1], column[at]);
+    column.truncate(at);
+    column.push(sum);
+    carry
+}
+
+/// Replaces the last two bits by their sum; returns the carry.
+fn half_adder_of(b: &mut Builder, column: &mut Vec<Wire>) -> Wire {
+    let at = column.len() - 2;
+    let (x, y) = (column[at], column[at + 1]);
+    column.truncate(at);
+    column.push(b.xor(x, y));
+    b.and(x, y)
 }
 
 /// Sum and carry of three bits: one AND.

@@ -33,6 +33,8 @@ pub struct Builder {
     outputs: Vec<OutputPort>,
     /// What drives each wire: a gate, or an input.
     drivers: Vec<Option<Gate>>,
+    /// Products on the longest path to each wire.
+    depths: Vec<u32>,
     known: HashMap<Gate, Wire>,
 }
 
@@ -44,6 +46,7 @@ impl Builder {
             inputs: Vec::new(),
             outputs: Vec::new(),
             drivers: Vec::new(),
+            depths: Vec::new(),
             known: HashMap::new(),
         }
     }
@@ -51,6 +54,11 @@ impl Builder {
     /// The ring of the circuit.
     pub fn ring(&self) -> Ring {
         self.ring
+    }
+
+    /// The largest number of products on a path to `wire`.
+    pub fn depth(&self, wire: Wire) -> u32 {
+        self.depths[wire.0 as usize]
     }
 
     /// Adds an input port of `width` wires, bit 0 first.
@@ -252,7 +260,7 @@ impl Builder {
         assert_eq!(self.ring, Ring::Bits, "this gate is for circuits of bits");
     }
 
-    pub(crate) fn driver(&self, wire: Wire) -> Option<Gate> {
+    fn driver(&self, wire: Wire) -> Option<Gate> {
         self.drivers[wire.0 as usize]
     }
 
@@ -286,7 +294,14 @@ impl Builder {
 
     fn drive(&mut self, driver: Option<Gate>) -> Wire {
         let wire = u32::try_from(self.drivers.len()).expect("a circuit of fewer than 2^32 wires");
+        let before = driver
+            .iter()
+            .flat_map(Gate::operands)
+            .map(|wire| self.depth(wire))
+            .max();
+        let own = u32::from(matches!(driver, Some(Gate::Mul(..))));
         self.drivers.push(driver);
+        self.depths.push(before.unwrap_or(0) + own);
         Wire(wire)
     }
 }

@@ -1,13 +1,12 @@
 //! Multiplication.
 
-use super::adder::{Aim, add, add_columns};
+use super::adder::{Aim, add, sum_columns};
 use crate::{Builder, Wire};
 
 /// The low `n` bits of `x · y`, for words of `n` bits, signed or not.
 ///
-/// [`Aim::Size`]: rows of partial products added one after another, `n² - n + 1` ANDs. [`Aim::Depth`]: a carry-save
-/// tree (Wallace 1964, "A suggestion for a fast multiplier") that always adds the earliest bits, then a parallel-prefix
-/// adder: little more than logarithmic.
+/// [`Aim::Size`]: rows of partial products added one after another, `n² - n + 1` ANDs. [`Aim::Depth`]: a carry-save tree,
+/// then a parallel-prefix adder: depth `2 + 2 ⌈log2 n⌉` at most.
 pub fn multiply(b: &mut Builder, x: &[Wire], y: &[Wire], aim: Aim) -> Vec<Wire> {
     assert_eq!(x.len(), y.len(), "words of one width");
     let width = x.len();
@@ -31,10 +30,10 @@ pub fn multiply(b: &mut Builder, x: &[Wire], y: &[Wire], aim: Aim) -> Vec<Wire> 
             let mut columns = vec![Vec::new(); width];
             for (i, &x) in x.iter().enumerate() {
                 for (j, &y) in y[..width - i].iter().enumerate() {
-                    columns[i + j].push((b.and(x, y), 0));
+                    columns[i + j].push(b.and(x, y));
                 }
             }
-            add_columns(b, columns, Aim::Depth)
+            sum_columns(b, columns)
         }
     }
 }

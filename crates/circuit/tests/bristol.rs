@@ -1,0 +1,400 @@
+//! Bristol files: what is read, what is written, and what is refused, where and with which words.
+
+use veil_circuit::bristol::{self, Flavour};
+use veil_circuit::{Circuit, Gate, Limits, Wire, catalogue, make};
+
+fn read(text: &str) -> Result<Circuit, String> {
+    bristol::read(text.as_bytes(), &Limits::default()).map_err(|error| error.to_string())
+}
+
+fn write(circuit: &Circuit, flavour: Flavour) -> String {
+    let mut text = Vec::new();
+    bristol::write(circuit, flavour, &mut text).expect("a circuit that the format holds");
+    String::from_utf8(text).expect("Bristol files are ASCII")
+}
+
+/// Outputs for `inputs`, one after the other: 0 or 1 per wire.
+fn run(circuit: &Circuit, inputs: &[&[u128]]) -> Vec<u128> {
+    let inputs: Vec<_> = inputs.iter().map(|input| input.to_vec()).collect();
+    circuit
+        .evaluate(&inputs)
+        .expect("inputs of the right size")
+        .concat()
+}
+
+const EVERY_GATE: &str = "\
+8 13
+2 3 2
+2 1 3
+
+1 1 1 6 EQ
+2 1 0 3 5 XOR
+4 2 0 1 3 4 8 7 MAND
+1 1 8 11 EQW
+2 1 5 2 9 AND
+1 1 9 10 INV
+1 1 0 12 EQ
+";
+
+#[test]
+fn every_gate_is_read() {
+    // Seven lines, so the count of eight is wrong on purpose: see the next test.
+    let text = EVERY_GATE.replacen('8', "7", 1);
+    let circuit = read(&text).expect("a good file");
+    assert_eq!(
+        circuit.gates,
+        [
+            Gate::Constant(1),
+            Gate::Add(Wire(0), Wire(3)),
+            Gate::Mul(Wire(0), Wire(3)),
+            Gate::Mul(Wire(1), Wire(4)),
+            Gate::Mul(Wire(6), Wire(2)),
+            Gate::Plus(Wire(9), 1),
+            Gate::Constant(0),
+        ]
+    );
+    let names: Vec<_> = circuit
+        .inputs
+        .iter()
+        .map(|port| (port.name.as_str(), port.width))
+        .collect();
+    assert_eq!(names, [("in0", 3), ("in1", 2)]);
+    // File wire 9, then 10, 11 and 12.
+    assert_eq!(circuit.outputs[0].wires, [Wire(9)]);
+    assert_eq!(circuit.outputs[1].wires, [Wire(10), Wire(7), Wire(11)]);
+    for input in 0..32u128 {
+        let bit = |i: u32| input >> i & 1;
+        let and = (bit(0) ^ bit(3)) & bit(2);
+        let want = [and, 1 ^ and, bit(0) & bit(3), 0];
+        assert_eq!(
+            run(&circuit, &[&[bit(0), bit(1), bit(2)], &[bit(3), bit(4)]]),
+            want
+        );
+    }
+}
+
+#[test]
+fn layout_is_free() {
+    let plain = "2 4\n2 1 1\n1 1\n\n2 1 0 1 2 AND\n1 1 2 3 INV\n";
+    let want = read(plain).expect("a good file");
+    for text in [
+        plain.replace('\n', "\r\n"),
+        plain.replace('\n', " \t \n"),
+        plain.replace('\n', "\n\n \n"),
+        plain.replace(' ', "   "),
+        plain.trim_end().to_owned(),
+        format!("\n\n{}", plain.replace("\n\n", "\n")),
+    ] {
+        assert_eq!(read(&text).as_ref(), Ok(&want), "{text:?}");
+    }
+}
+
+#[test]
+fn the_old_format_is_told_apart() {
+    // Line 2 alone could be either: one value of two bits, or two inputs and an output.
+    let gates = "2 1 0 1 2 XOR\n2 1 0 2 3 AND\n1 1 3 4 INV\n";
+    let old = format!("3 5\n1 1 2\n\n{gates}");
+    let new = format!("3 5\n1 2\n1 2\n\n{gates}");
+    assert_eq!(bristol::detect(old.as_bytes()), Flavour::Old);
+    assert_eq!(bristol::detect(new.as_bytes()), Flavour::Fashion);
+    let (old, new) = (
+        read(&old).expect("a good file"),
+        read(&new).expect("a good file"),
+    );
+    assert_eq!((old.inputs.len(), new.inputs.len()), (2, 1));
+    assert_eq!((&old.gates, &old.outputs), (&new.gates, &new.outputs));
+    let one = read("1 3\n2 0 1\n2 1 0 1 2 AND\n").expect("a good file with one input");
+    assert_eq!((one.inputs.len(), one.inputs[0].width), (1, 2));
+    let none = read("0 2\n1 1 2\n").expect("a good file without gates");
+    assert_eq!(none.outputs[0].wires, [Wire(0), Wire(1)]);
+}
+
+#[test]
+fn every_error_has_its_place_and_words() {
+    const KNOWN: &str = "Bristol Fashion has XOR, AND, INV, EQ, EQW and MAND";
+    let head = "2 4\n2 1 1\n1 1\n\n";
+    let gate = |line: &str| format!("{head}2 1 0 1 2 XOR\n{line}\n");
+    let cases: Vec<(String, String)> = [
+        (
+            String::new(),
+            "line 1, column 1: the file ends where the numbers of gates and wires should follow; it was cut off, or \
+             its header counts too many",
+        ),
+        ("x 4\n".into(), "line 1, column 1: expected the number of gates, found `x`"),
+        ("-1 4\n".into(), "line 1, column 1: expected the number of gates, found `-1`"),
+        ("2\n".into(), "line 1, column 2: the line ends where the number of wires should follow"),
+        (
+            "2 4 7\n".into(),
+            "line 1, column 5: `7` follows the end of the numbers of gates and wires; remove it, or correct the counts \
+             before it",
+        ),
+        (
+            "18446744073709551616 4\n".into(),
+            "line 1, column 1: expected the number of gates, found `18446744073709551616`",
+        ),
+        (
+            "16777217 4\n".into(),
+            "line 1, column 1: 16777217 gates are more than the limit of 16777216; split the circuit, or raise the \
+             limit at every party",
+        ),
+        (
+            "1 33554433\n".into(),
+            "line 1, column 3: 33554433 wires are more than the limit of 33554432; split the circuit, or raise the \
+             limit at every party",
+        ),
+        (
+            "2 4\n".into(),
+            "line 2, column 1: the file ends where the widths of the inputs should follow; it was cut off, or its \
+             header counts too many",
+        ),
+        (
+            "2 4\n2 1\n1 1\n".into(),
+            "line 2, column 4: the line ends where the width of a value should follow",
+        ),
+        (
+            "2 4\n1025 1\n1 1\n".into(),
+            "line 2, column 1: 1025 inputs are more than the limit of 1024; split the circuit, or raise the limit at \
+             every party",
+        ),
+        (
+            "2 4\n2 1 0\n1 1\n".into(),
+            "line 2, column 5: a value of 0 bits; leave it out, and lower the number of values",
+        ),
+        (
+            "2 4\n2 1 4\n1 1\n".into(),
+            "line 2, column 5: the inputs take 5 wires, but line 1 declares 4; correct one of them",
+        ),
+        (
+            "2 4\n2 1 18446744073709551615\n1 1\n".into(),
+            "line 2, column 5: the inputs take 18446744073709551615 wires, but line 1 declares 4; correct one of them",
+        ),
+        (
+            "2 4\n2 1 1\n1 5\n".into(),
+            "line 3, column 3: the outputs take 5 wires, but line 1 declares 4; correct one of them",
+        ),
+        (
+            "2 4\n2 1 1 1\n1 1\n".into(),
+            "line 2, column 7: `1` follows the end of the widths of the values; remove it, or correct the counts before \
+             it",
+        ),
+        (
+            "1 3\n1 1 1 1\n2 1 0 1 2 AND\n".into(),
+            "line 2, column 7: `1` follows the end of the widths of two inputs and an output; remove it, or correct the \
+             counts before it",
+        ),
+        (
+            "0 2\n2 1 1\n0\n".into(),
+            "line 1, column 3: the circuit has no outputs; name at least one",
+        ),
+        (
+            format!("{head}2 1 0 1 2 XOR\n"),
+            "line 6, column 1: the file ends where gate 2 of 2 should follow; it was cut off, or its header counts too \
+             many",
+        ),
+        (
+            format!("{head}2 1 0 1 2 XOR\n1 1 2 3 INV\n\n  1 1 0 1 INV"),
+            "line 8, column 3: `1` follows the last of 2 gates; remove it, or correct the gate count in line 1",
+        ),
+        (gate("2 1 0 1 3 XNOR"), "line 6, column 11: unknown gate `XNOR`; {known}"),
+        (gate("2 1 0 1 3 xor"), "line 6, column 11: unknown gate `xor`; {known}"),
+        (gate("2 1 0 1 3"), "line 6, column 10: the line ends where the name of the gate should follow"),
+        (gate("2 1 0"), "line 6, column 6: the line ends where the name of the gate should follow"),
+        (gate("2"), "line 6, column 2: the line ends where the gate's number of outputs should follow"),
+        (gate("2 1 zero 1 3"), "line 6, column 5: expected a wire, found `zero`"),
+        (gate("2 1 0 -1 3 XOR"), "line 6, column 7: expected a wire, found `-1`"),
+        (gate("2 1 0 1 XOR"), "line 6, column 9: expected the wire that the gate drives, found `XOR`"),
+        (
+            gate("2 1 0 1 3 3 XOR"),
+            "line 6, column 11: `3` follows the end of the wires of the gate; remove it, or correct the counts before \
+             it",
+        ),
+        (gate("1 1 0 3 XOR"), "line 6, column 1: a gate XOR has 2 inputs and 1 output, not 1 and 1"),
+        (gate("2 2 0 1 3 2 AND"), "line 6, column 1: a gate AND has 2 inputs and 1 output, not 2 and 2"),
+        (gate("2 1 0 1 3 INV"), "line 6, column 1: a gate INV has 1 input and 1 output, not 2 and 1"),
+        (
+            gate("3 1 0 1 0 3 MAND"),
+            "line 6, column 1: a gate MAND has two inputs for each of its outputs, not 3 and 1",
+        ),
+        (gate("0 0 MAND"), "line 6, column 1: a gate MAND has two inputs for each of its outputs, not 0 and 0"),
+        (
+            gate("9223372036854775808 9223372036854775808 0 3 MAND"),
+            "line 6, column 1: a gate MAND has two inputs for each of its outputs, not 9223372036854775808 and \
+             9223372036854775808",
+        ),
+        (
+            gate("9223372036854775806 4611686018427387903 0 3 MAND"),
+            "line 6, column 1: 4611686018427387904 gates are more than the limit of 16777216; split the circuit, or \
+             raise the limit at every party",
+        ),
+        (gate("1 1 2 3 EQ"), "line 6, column 5: 2 is not a bit; an EQ gate takes the constant 0 or 1"),
+        (gate("1 1 4 3 INV"), "line 6, column 5: wire 4 does not exist; line 1 declares wires 0 to 3"),
+        (gate("1 1 0 4 INV"), "line 6, column 7: wire 4 does not exist; line 1 declares wires 0 to 3"),
+        (
+            gate("1 1 3 3 INV"),
+            "line 6, column 5: wire 3 is read before any gate drives it; put gates in topological order",
+        ),
+        (
+            gate("1 1 0 2 INV"),
+            "line 6, column 7: wire 2 is already driven, by an input or an earlier gate; give each gate its own output \
+             wire",
+        ),
+        (
+            gate("1 1 0 1 INV"),
+            "line 6, column 7: wire 1 is already driven, by an input or an earlier gate; give each gate its own output \
+             wire",
+        ),
+        (
+            "1 4\n2 1 1\n1 1\n2 1 0 1 3 AND\n".into(),
+            "line 1, column 3: wire 2 is never driven: 3 of the 4 wires in line 1 are inputs or gate outputs",
+        ),
+        (
+            "1 1000000\n2 1 1\n1 1\n2 1 0 1 2 AND\n".into(),
+            "line 1, column 3: wire 3 is never driven: 3 of the 1000000 wires in line 1 are inputs or gate outputs",
+        ),
+        (
+            "1 3\n1 1 1\n1 1 0 2 EQW\n".into(),
+            "line 3, column 9: unknown gate `EQW`; the old Bristol Format has XOR, AND and INV",
+        ),
+        (gate("2 1 0 1 3 A\u{7f}B"), "line 6, column 11: unknown gate `A\u{fffd}B`; {known}"),
+        (
+            gate(&format!("2 1 0 1 3 {}", "Z".repeat(40))),
+            "line 6, column 11: unknown gate `ZZZZZZZZZZZZZZZZZZZZZZZZ…`; {known}",
+        ),
+    ]
+    .map(|(text, want)| (text, want.replace("{known}", KNOWN)))
+    .into();
+    for (text, want) in cases {
+        assert_eq!(read(&text), Err(want), "{text:?}");
+    }
+}
+
+#[test]
+fn limits_are_the_callers() {
+    let limits = Limits {
+        gates: 2,
+        wires: 5,
+        ports: 2,
+        output_wires: 2,
+    };
+    let text = |extra: &str| format!("2 5\n2 1 1\n1 2\n4 2 0 0 1 1 2 3 MAND\n{extra}\n");
+    let message = |limits, text: String| {
+        bristol::read(text.as_bytes(), &limits).map_err(|error| error.to_string())
+    };
+    // Three gates in two lines: the header's count is of lines.
+    let want = "line 1, column 3: the circuit has 3 gates, and the limit is 2; split it, or raise the limit at every party";
+    assert_eq!(message(limits, text("1 1 2 4 INV")), Err(want.to_owned()));
+    assert!(message(Limits { gates: 3, ..limits }, text("1 1 2 4 INV")).is_ok());
+}
+
+#[test]
+fn catalogue_goes_through_both_formats() {
+    for entry in catalogue() {
+        let specification = entry.usage().replace("WIDTH", "9");
+        let circuit = make(&specification).expect("a name of the catalogue");
+        for flavour in [Flavour::Fashion, Flavour::Old] {
+            let text = write(&circuit, flavour);
+            assert_eq!(bristol::detect(text.as_bytes()), flavour, "{specification}");
+            let back = read(&text).expect("what was written");
+            let (mut stats, same) = (back.stats(), circuit.stats());
+            // Reading forgets that a key is for the job.
+            stats.job_muls = same.job_muls;
+            assert_eq!(stats, same, "{specification}");
+            assert_eq!(write(&back, flavour), text, "{specification}");
+
+            let inputs: Vec<Vec<u128>> = circuit
+                .inputs
+                .iter()
+                .map(|port| {
+                    (0..port.width)
+                        .map(|bit| u128::from(bit % 3 == 1))
+                        .collect()
+                })
+                .collect();
+            assert_eq!(
+                back.evaluate(&inputs),
+                circuit.evaluate(&inputs),
+                "{specification}"
+            );
+        }
+    }
+}
+
+/// Outputs that are inputs, repeat, or are constants; gates that do nothing.
+fn awkward() -> Circuit {
+    let mut circuit = read("2 4\n2 1 1\n1 1\n2 1 0 1 2 AND\n1 1 2 3 INV\n").expect("a good file");
+    circuit.gates.extend([
+        Gate::Constant(1),           // 4
+        Gate::Times(Wire(0), 1),     // 5: wire 0
+        Gate::Plus(Wire(2), 0),      // 6: wire 2
+        Gate::Times(Wire(1), 0),     // 7: zero
+        Gate::Sub(Wire(5), Wire(6)), // 8
+    ]);
+    circuit.outputs[0].wires = [3, 0, 5, 2, 2, 6, 4, 7, 8].map(Wire).to_vec();
+    circuit
+}
+
+#[test]
+fn awkward_outputs_are_copied() {
+    let circuit = awkward();
+    for flavour in [Flavour::Fashion, Flavour::Old] {
+        let text = write(&circuit, flavour);
+        let back = read(&text).expect("what was written");
+        for (x, y) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+            let want = [1 ^ (x & y), x, x, x & y, x & y, x & y, 1, 0, x ^ (x & y)];
+            assert_eq!(run(&circuit, &[&[x], &[y]]), want);
+            assert_eq!(run(&back, &[&[x], &[y]]), want, "{text}");
+        }
+    }
+}
+
+#[test]
+fn what_a_format_cannot_hold_is_refused() {
+    let refusal = |circuit: &Circuit, flavour| {
+        bristol::write(circuit, flavour, &mut std::io::sink())
+            .expect_err("not in this format")
+            .to_string()
+    };
+    let three = read("1 4\n3 1 1 1\n2 1 1\n2 1 0 1 3 AND\n").expect("a good file");
+    assert_eq!(
+        refusal(&three, Flavour::Old),
+        "the circuit has 3 input ports, and the old Bristol Format holds one or two; write Bristol Fashion"
+    );
+    let mut two_out = three.clone();
+    two_out.inputs.truncate(2);
+    two_out.gates.clear();
+    two_out.outputs[0].wires = vec![Wire(0)];
+    two_out.outputs[1].wires = vec![Wire(1)];
+    assert_eq!(
+        refusal(&two_out, Flavour::Old),
+        "the circuit has 2 output ports, and the old Bristol Format holds one; write Bristol Fashion"
+    );
+    let mut integers = three.clone();
+    integers.ring = veil_math::Ring::Z64;
+    assert_eq!(
+        refusal(&integers, Flavour::Fashion),
+        "the circuit is over Z_2^64, and Bristol files hold circuits of bits; write another format"
+    );
+    let mut broken = three;
+    broken.gates[0] = Gate::Add(Wire(9), Wire(0));
+    assert_eq!(
+        refusal(&broken, Flavour::Fashion),
+        "gate 0 drives wire 3 and reads wire 9; a gate may only read wires of smaller number"
+    );
+}
+
+#[test]
+fn a_full_disk_is_reported() {
+    struct Full;
+    impl std::io::Write for Full {
+        fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+            Err(std::io::ErrorKind::StorageFull.into())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let error = bristol::write(&awkward(), Flavour::Fashion, &mut Full)
+        .expect_err("no space")
+        .to_string();
+    assert!(error.starts_with("cannot write the circuit: "), "{error}");
+}
