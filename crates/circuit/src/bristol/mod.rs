@@ -30,7 +30,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+use crate::Limits;
+
 mod error;
+mod header;
 mod read;
 mod scan;
 mod write;
@@ -46,4 +49,44 @@ pub enum Flavour {
     Fashion,
     /// The older Bristol Format: one or two inputs, one output, and only `XOR`, `AND`, `INV`.
     Old,
+}
+
+/// The body of the fuzz target: reads `text`, and checks what was read. Returns whether it was a circuit.
+///
+/// # Panics
+/// If a promise of this module is broken.
+#[doc(hidden)]
+pub fn fuzz(text: &[u8]) -> bool {
+    // Small enough that a run of the fuzzer needs little memory for any input.
+    let limits = Limits {
+        gates: 1 << 16,
+        wires: 1 << 17,
+        ports: 64,
+        output_wires: 1 << 16,
+    };
+    let Ok(circuit) = read(text, &limits) else {
+        return false;
+    };
+    circuit
+        .validate_within(&limits)
+        .expect("what is read is valid");
+    let mut fashion = Vec::new();
+    write(&circuit, Flavour::Fashion, &mut fashion).expect("what is read can be written");
+    let copies = Limits {
+        gates: 1 << 18,
+        wires: 1 << 19,
+        ..limits
+    };
+    let again = read(&fashion, &copies).expect("what is written can be read");
+    let zeros: Vec<Vec<u128>> = circuit
+        .inputs
+        .iter()
+        .map(|port| vec![0; port.width as usize])
+        .collect();
+    assert_eq!(
+        circuit.evaluate(&zeros),
+        again.evaluate(&zeros),
+        "writing and reading keeps the meaning"
+    );
+    true
 }

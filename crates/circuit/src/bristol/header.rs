@@ -1,0 +1,122 @@
+//! The first lines of a file: how much there is of everything.
+
+use super::scan::{Line, Lines, Word};
+use super::{Flavour, ParseError, ParseErrorKind};
+use crate::Limits;
+
+/// What the header declares, within the limits.
+pub(super) struct Header {
+    /// Where the number of wires stands.
+    pub(super) first_line: u64,
+    pub(super) wires_column: u64,
+    pub(super) gates: u64,
+    pub(super) wires: u64,
+    pub(super) inputs: Vec<u32>,
+    pub(super) outputs: Vec<u32>,
+}
+
+impl Header {
+    /// Reads the header, and checks it against `limits`.
+    pub(super) fn read(
+        lines: &mut Lines<'_>,
+        flavour: Flavour,
+        limits: &Limits,
+    ) -> Result<Self, ParseError> {
+        let mut line = lines
+            .next()
+            .ok_or_else(|| lines.file_ends("the numbers of gates and wires"))?;
+        let (gates, word) = line.number("the number of gates")?;
+        at_most(&line, word, "gates", gates, limits.gates)?;
+        let (wires, word) = line.number("the number of wires")?;
+        // Wires are numbered by u32.
+        at_most(
+            &line,
+            word,
+            "wires",
+            wires,
+            limits.wires.min(u64::from(u32::MAX)),
+        )?;
+        let (first_line, wires_column) = (line.number, word.column);
+        line.end("numbers of gates and wires")?;
+
+        let mut line = lines
+            .next()
+            .ok_or_else(|| lines.file_ends("the widths of the inputs"))?;
+        let (inputs, outputs) = match flavour {
+            Flavour::Fashion => {
+                let inputs = values(&mut line, "inputs", wires, limits)?;
+                let mut line = lines
+                    .next()
+                    .ok_or_else(|| lines.file_ends("the widths of the outputs"))?;
+                (inputs, values(&mut line, "outputs", wires, limits)?)
+            }
+            Flavour::Old => {
+                let inputs = widths(&mut line, 2, true, "inputs", wires)?;
+                let outputs = widths(&mut line, 1, false, "outputs", wires)?;
+                line.end("widths of two inputs and an output")?;
+                (inputs, outputs)
+            }
+        };
+        Ok(Self {
+            first_line,
+            wires_column,
+            gates,
+            wires,
+            inputs,
+            outputs,
+        })
+    }
+}
+
+/// A line `count { width }*count` of Bristol Fashion.
+fn values(
+    line: &mut Line<'_>,
+    what: &'static str,
+    wires: u64,
+    limits: &Limits,
+) -> Result<Vec<u32>, ParseError> {
+    let (count, word) = line.number("a number of values")?;
+    at_most(line, word, what, count, limits.ports)?;
+    let widths = widths(line, count, false, what, wires)?;
+    line.end("widths of the values")?;
+    Ok(widths)
+}
+
+fn widths(
+    line: &mut Line<'_>,
+    count: u64,
+    skip_empty: bool,
+    what: &'static str,
+    wires: u64,
+) -> Result<Vec<u32>, ParseError> {
+    let mut widths = Vec::new();
+    let mut found: u64 = 0;
+    for _ in 0..count {
+        let (width, word) = line.number("the width of a value")?;
+        found = found.saturating_add(width);
+        if found > wires {
+            return Err(line.error(word, ParseErrorKind::Widths { what, found, wires }));
+        }
+        if width > 0 {
+            widths.push(width as u32);
+        } else if !skip_empty {
+            return Err(line.error(word, ParseErrorKind::EmptyValue));
+        }
+    }
+    Ok(widths)
+}
+
+/// Refuses a number that is more than its limit.
+pub(super) fn at_most(
+    line: &Line<'_>,
+    word: Word<'_>,
+    what: &'static str,
+    found: u64,
+    limit: u64,
+) -> Result<(), ParseError> {
+    if found > limit {
+        Err(line.error(word, ParseErrorKind::TooLarge { what, found, limit }))
+    } else {
+        Ok(())
+    }
+}

@@ -1,0 +1,7 @@
+//! Bristol Fashion and old Bristol Format: `crates/circuit/tests/smoke_bristol.rs` runs the same without libFuzzer.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|text: &[u8]| {
+    veil_circuit::bristol::fuzz(text);
+});
