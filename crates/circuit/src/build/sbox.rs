@@ -2,8 +2,9 @@
 //!
 //! From: J. Boyar, R. Peralta, "A small depth-16 circuit for the AES S-box", SEC 2012 (ePrint 2011/332), and "A new
 //! combinational logic minimization technique with applications to cryptology", SEA 2010 (ePrint 2009/191): inversion in
-//! a tower of fields between two linear layers, 113 gates of which 32 are ANDs. As there, `x0` is the most significant
-//! bit of the input. Their final inversions are left to the caller.
+//! a tower of fields between two linear layers, 32 ANDs. Of 115 gates there, 113 are left in the form that the authors
+//! published later. As there, `x0` is the most significant bit of the input; the four final inversions are a separate step
+//! here.
 
 use super::adder::Aim;
 use super::linear::SBOX_OUTPUT;
