@@ -62,6 +62,9 @@ pub enum Op {
     Random,
     /// dst 0 = Σ ± src; bit k of `minus` set: source k is subtracted. No source: zero. The destination may be source 0 itself, if
     /// that is not subtracted; it overlaps no other.
+    ///
+    /// Of bits, what lies beyond the last row becomes zero: rows that do not exist are computed along, on values that all rows
+    /// share, and must never be opened.
     Combine {
         /// Ring.
         ring: Ring,

@@ -159,6 +159,10 @@ impl Reference {
                         }
                         memory.set(Span { first: to.first + item, ..to }, *ring, cell, sum);
                     }
+                    let keep = memory.layout.regions[to.region as usize].item.padding(memory.frame.rows);
+                    if let Some(last) = memory.bytes_mut(Span { first: to.first + item, count: 1, ..to }).last_mut() {
+                        *last &= keep;
+                    }
                 }
             }
             Op::Hash { label } => {

@@ -1,7 +1,6 @@
 //! The memory of a bank: one aligned block, scrubbed when it goes back to the pool.
 
 use veil_session::Frame;
-use zeroize::Zeroize;
 
 use super::vector::VECTOR;
 use crate::layout::{Item, Layout, Place, Span};
@@ -9,12 +8,6 @@ use crate::layout::{Item, Layout, Place, Span};
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Line([u8; VECTOR]);
-
-impl Zeroize for Line {
-    fn zeroize(&mut self) {
-        self.0.zeroize();
-    }
-}
 
 /// Where a region lies.
 #[derive(Clone, Copy)]
@@ -69,7 +62,10 @@ impl Memory {
     }
 
     pub(super) fn scrub(&mut self) {
-        self.lines.zeroize();
+        self.lines.fill(Line([0; VECTOR]));
+        // The zeros are seen by somebody, as far as the compiler knows: they are written, at the speed of a fill.
+        std::hint::black_box(self.lines.as_ptr());
+        std::sync::atomic::compiler_fence(std::sync::atomic::Ordering::SeqCst);
     }
 
     pub(super) fn base(&mut self) -> *mut u8 {
@@ -116,6 +112,14 @@ impl Memory {
     pub(super) fn bytes_mut(&mut self, span: Span) -> &mut [u8] {
         let (at, len) = self.item(span, 0);
         &mut self.all_mut()[at..at + len * span.count as usize]
+    }
+
+    /// Clears the bits beyond the last row in the last byte of item `k` of a span of bits.
+    pub(super) fn clear_padding(&mut self, span: Span, k: u32) {
+        let keep = self.layout.regions[span.region as usize].item.padding(self.frame.rows);
+        if let Some(last) = self.item_bytes_mut(span, k).last_mut() {
+            *last &= keep;
+        }
     }
 
     /// Copies item `k` of `from` to item `l` of `to`; both have the same packed length.

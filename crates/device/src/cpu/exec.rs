@@ -21,6 +21,8 @@ pub(super) struct Run<'a> {
     pub(super) tape: &'a Tape,
     pub(super) constants: u8,
     pub(super) form: Option<&'static Form>,
+    /// The form is the one of replicated sharing, which takes two products instead of three.
+    pub(super) replicated: bool,
     /// Masks of row products, of sums.
     pub(super) masks: [&'a [Mask<'a>]; 2],
     /// Offset of product 0 in the message of row products, of sums.
@@ -130,8 +132,8 @@ pub(super) unsafe fn run<V: Vector>(memory: &mut Memory, run: &Run<'_>) {
                     let Some(form) = run.form else { continue };
                     let product = &tape.sums[at as usize];
                     let mut r = match tape.ring {
-                        Ring::Z64 => u128::from(dot64::<V>(rows, tape, form, product)),
-                        Ring::Bits | Ring::Z128 => dot128(rows, tape, form, product),
+                        Ring::Z64 => u128::from(dot64::<V>(rows, run, form, product)),
+                        Ring::Bits | Ring::Z128 => dot128(rows, run.tape, form, product),
                     };
                     for mask in run.masks[1] {
                         let mut bytes = [0; VECTOR];
@@ -348,14 +350,22 @@ unsafe fn zip<V: Vector>(ring: Ring, rows: Rows, a: u32, b: u32, out: u32, minus
         // SAFETY: every row is `rows.slot` bytes.
         unsafe {
             let (x, y) = (V::load(a.add(at)), V::load(b.add(at)));
-            let z = match (ring, minus) {
-                (Ring::Bits, _) => x.xor(y),
-                (Ring::Z64, false) => x.add64(y),
-                (Ring::Z64, true) => x.sub64(y),
-                (Ring::Z128, false) => Z128Ops::add(x, y),
-                (Ring::Z128, true) => Z128Ops::sub(x, y),
-            };
-            z.store(out.add(at));
+            step(ring, minus, x, y).store(out.add(at));
+        }
+    }
+}
+
+/// x ± y.
+#[inline(always)]
+unsafe fn step<V: Vector>(ring: Ring, minus: bool, x: V, y: V) -> V {
+    // SAFETY: the caller's instruction set.
+    unsafe {
+        match (ring, minus) {
+            (Ring::Bits, _) => x.xor(y),
+            (Ring::Z64, false) => x.add64(y),
+            (Ring::Z64, true) => x.sub64(y),
+            (Ring::Z128, false) => Z128Ops::add(x, y),
+            (Ring::Z128, true) => Z128Ops::sub(x, y),
         }
     }
 }
@@ -426,23 +436,32 @@ unsafe fn total<V: Vector>(ring: Ring, row: *const u8, bytes: usize) -> u128 {
 const RING_FORM: &[(u8, u8)] = &[(0, 0), (0, 1), (1, 0)];
 const BIT_FORM: &[(u8, u8)] = &[(0, 1), (1, 0), (1, 1)];
 
-/// acc + the bilinear form of two operands at one vector; the two replicated forms take two products instead of three.
+/// Whether [`replicated`] computes the form.
+pub(super) fn is_replicated(form: &Form) -> bool {
+    form.own == 0 && form.terms == if form.ring == Ring::Bits { BIT_FORM } else { RING_FORM }
+}
+
+/// acc + the form of replicated sharing at one vector: bits u0 w1 + u1 (w0 + w1), rings u0 (w0 + w1) + u1 w0.
 #[inline(always)]
-unsafe fn bilinear<V: Vector, R: RingOps<V>>(rows: Rows, form: &Form, a: *const u8, b: *const u8, mut acc: V) -> V {
+unsafe fn replicated<V: Vector, R: RingOps<V>>(part: usize, a: *const u8, b: *const u8, acc: V) -> V {
     // SAFETY: the caller's addresses, as in `products_of`.
     unsafe {
-        if form.terms == if R::BITS { BIT_FORM } else { RING_FORM } {
-            let (u0, u1) = (V::load(a), V::load(a.add(rows.part)));
-            let (w0, w1) = (V::load(b), V::load(b.add(rows.part)));
-            let w = R::add(w0, w1);
-            return if R::BITS {
-                // u0 w1 + u1 (w0 + w1)
-                R::mul_add(R::mul_add(acc, u0, w1), u1, w)
-            } else {
-                // u0 (w0 + w1) + u1 w0
-                R::mul_add(R::mul_add(acc, u0, w), u1, w0)
-            };
+        let (u0, u1) = (V::load(a), V::load(a.add(part)));
+        let (w0, w1) = (V::load(b), V::load(b.add(part)));
+        let w = R::add(w0, w1);
+        if R::BITS { R::mul_add(R::mul_add(acc, u0, w1), u1, w) } else { R::mul_add(R::mul_add(acc, u0, w), u1, w0) }
+    }
+}
+
+/// acc + any bilinear form of two operands at one vector.
+#[inline(always)]
+unsafe fn bilinear<V: Vector, R: RingOps<V>>(rows: Rows, run: &Run<'_>, form: &Form, a: *const u8, b: *const u8, acc: V) -> V {
+    // SAFETY: the caller's addresses, as in `products_of`.
+    unsafe {
+        if run.replicated {
+            return replicated::<V, R>(rows.part, a, b, acc);
         }
+        let mut acc = acc;
         for &(i, j) in form.terms {
             let x = V::load(a.add(i as usize * rows.part));
             let y = V::load(b.add(j as usize * rows.part));
@@ -452,82 +471,157 @@ unsafe fn bilinear<V: Vector, R: RingOps<V>>(rows: Rows, form: &Form, a: *const 
     }
 }
 
-/// A batch of products, `GROUP` vectors at a time over products and rows alike, so that the AES pipeline is full for few rows too.
+/// Masks of a group of vectors of row products.
+#[inline(always)]
+unsafe fn masks_of<V: Vector, R: RingOps<V>>(run: &Run<'_>, counters: [u64; GROUP]) -> [V; GROUP] {
+    // SAFETY: the caller's instruction set.
+    unsafe {
+        match run.masks[0] {
+            [a, b] if R::BITS && a.domain.tag == b.domain.tag && a.first == b.first => {
+                V::prf_xor(a.key, b.key, a.domain, from(counters, a.first))
+            }
+            list => {
+                let mut masks = [V::splat(0); GROUP];
+                for mask in list {
+                    let m = V::prf(mask.key, mask.domain, from(counters, mask.first));
+                    for k in 0..GROUP {
+                        masks[k] = if mask.minus { R::sub(masks[k], m[k]) } else { R::add(masks[k], m[k]) };
+                    }
+                }
+                masks
+            }
+        }
+    }
+}
+
+/// Stores a vector of a product: whole in the slot, and the rows that count in the message.
+#[inline(always)]
+unsafe fn store<V: Vector>(rows: Rows, r: V, slot: *mut u8, message: *mut u8, at: usize) {
+    // SAFETY: the caller's addresses, as in `products_of`.
+    unsafe {
+        r.store(slot.add(at));
+        if at + VECTOR <= rows.packed {
+            r.store(message.add(at));
+        } else if at < rows.packed {
+            let mut last = [0u8; VECTOR];
+            r.store(last.as_mut_ptr());
+            std::ptr::copy_nonoverlapping(last.as_ptr(), message.add(at), rows.packed - at);
+        }
+    }
+}
+
+/// A batch of products, `GROUP` vectors at a time.
 #[inline(always)]
 unsafe fn products_of<V: Vector, R: RingOps<V>>(rows: Rows, run: &Run<'_>, form: &Form, products: &[Product]) {
     let vectors = rows.part / VECTOR;
-    let total = vectors * products.len();
-    let (mut p, mut v) = (0, 0);
-    let mut done = 0;
-    while done < total {
-        let here = (total - done).min(GROUP);
-        // The group: product and vector of each lane; lanes beyond `here` repeat the last one and are not stored.
-        let mut which = [(0usize, 0usize); GROUP];
-        for (k, lane) in which.iter_mut().enumerate() {
-            *lane = (p, v);
-            if k < here {
-                v += 1;
-                if v == vectors {
-                    (p, v) = (p + 1, 0);
-                }
-                if p == products.len() {
-                    p -= 1;
-                }
-            }
-        }
-        // SAFETY: the caller's instruction set; rows of the products exist; messages have room (checked by the caller of `run`).
-        unsafe {
-            let ctr = |first: u64| {
-                which.map(|(p, v)| first + u64::from(products[p].index) * run.stride + (v * VECTOR / 16) as u64)
-            };
-            let mut masks = [V::splat(0); GROUP];
-            match run.masks[0] {
-                [a, b] if R::BITS && a.domain.tag == b.domain.tag && a.first == b.first => {
-                    masks = V::prf_xor(a.key, b.key, a.domain, ctr(a.first));
-                }
-                list => {
-                    for mask in list {
-                        let m = V::prf(mask.key, mask.domain, ctr(mask.first));
+    let own = form.own as usize * rows.part;
+    let message_of = |p: &Product| rows.base.wrapping_add(run.messages[0] + p.index as usize * rows.packed);
+    // SAFETY: the caller's instruction set; rows of the products exist; messages have room (checked by the caller of `run`).
+    unsafe {
+        if vectors % GROUP == 0 && run.replicated {
+            // Whole groups of one product each.
+            for product in products {
+                let (out, message) = (rows.at(product.out).add(own), message_of(product));
+                let first = u64::from(product.index) * run.stride;
+                let pairs = &run.tape.pairs[product.start as usize..][..product.len as usize];
+                let (a, b) = pairs[0];
+                let (a, b) = (rows.at(a), rows.at(b));
+                for v in (0..vectors).step_by(GROUP) {
+                    let mut r = masks_of::<V, R>(run, from([0, 4, 8, 12], first + (v * VECTOR / 16) as u64));
+                    for k in 0..GROUP {
+                        let at = (v + k) * VECTOR;
+                        r[k] = replicated::<V, R>(rows.part, a.add(at), b.add(at), r[k]);
+                    }
+                    for &(a, b) in &pairs[1..] {
                         for k in 0..GROUP {
-                            masks[k] = if mask.minus { R::sub(masks[k], m[k]) } else { R::add(masks[k], m[k]) };
+                            let at = (v + k) * VECTOR;
+                            r[k] = replicated::<V, R>(rows.part, rows.at(a).add(at), rows.at(b).add(at), r[k]);
                         }
+                    }
+                    for k in 0..GROUP {
+                        store(rows, r[k], out, message, (v + k) * VECTOR);
                     }
                 }
             }
-            for k in 0..here {
-                let (p, v) = which[k];
-                let product = products[p];
-                let at = v * VECTOR;
-                let mut r = masks[k];
-                for &(a, b) in &run.tape.pairs[product.start as usize..][..product.len as usize] {
-                    r = bilinear::<V, R>(rows, form, rows.at(a).add(at), rows.at(b).add(at), r);
-                }
-                r.store(rows.at(product.out).add(form.own as usize * rows.part + at));
-                let message = rows.base.add(run.messages[0] + product.index as usize * rows.packed + at);
-                if at + VECTOR <= rows.packed {
-                    r.store(message);
-                } else if at < rows.packed {
-                    let mut last = [0u8; VECTOR];
-                    r.store(last.as_mut_ptr());
-                    std::ptr::copy_nonoverlapping(last.as_ptr(), message, rows.packed - at);
+            return;
+        }
+        // Groups run over products and rows alike, so that the AES pipeline is full for few rows too.
+        let total = vectors * products.len();
+        let (mut p, mut v) = (0, 0);
+        let mut done = 0;
+        while done < total {
+            let here = (total - done).min(GROUP);
+            // Product and vector of each lane; lanes beyond `here` repeat the last one and are not stored.
+            let mut which = [(0usize, 0usize); GROUP];
+            let mut counters = [0u64; GROUP];
+            for k in 0..GROUP {
+                which[k] = (p, v);
+                counters[k] = u64::from(products[p].index) * run.stride + (v * VECTOR / 16) as u64;
+                if k + 1 < here || here == GROUP {
+                    v += 1;
+                    if v == vectors {
+                        (p, v) = ((p + 1).min(products.len() - 1), 0);
+                    }
                 }
             }
+            let masks = masks_of::<V, R>(run, counters);
+            for k in 0..here {
+                let (p, v) = which[k];
+                let (product, at) = (&products[p], v * VECTOR);
+                let mut r = masks[k];
+                for &(a, b) in &run.tape.pairs[product.start as usize..][..product.len as usize] {
+                    r = bilinear::<V, R>(rows, run, form, rows.at(a).add(at), rows.at(b).add(at), r);
+                }
+                store(rows, r, rows.at(product.out).add(own), message_of(product), at);
+            }
+            done += here;
         }
-        done += here;
+    }
+}
+
+/// Puts a received message of row products in its place.
+///
+/// # Safety
+/// As [`run`]; `message` is the offset of product 0.
+#[inline(always)]
+pub(super) unsafe fn scatter<V: Vector>(memory: &mut Memory, tape: &Tape, part: u8, message: usize) {
+    let place = memory.places[tape.slots as usize];
+    let base = memory.base();
+    for product in &tape.products {
+        // SAFETY: slot and message of the product exist and do not overlap.
+        unsafe {
+            let to = base.add(place.offset + product.out as usize * place.item + part as usize * place.part);
+            let from = base.add(message + product.index as usize * place.packed);
+            if place.packed % VECTOR == 0 {
+                for at in (0..place.packed).step_by(VECTOR) {
+                    V::load(from.add(at)).store(to.add(at));
+                }
+            } else {
+                std::ptr::copy_nonoverlapping(from, to, place.packed);
+            }
+        }
     }
 }
 
 #[inline(always)]
-unsafe fn dot64<V: Vector>(rows: Rows, tape: &Tape, form: &Form, product: &Product) -> u64 {
+fn from(mut counters: [u64; GROUP], first: u64) -> [u64; GROUP] {
+    for c in &mut counters {
+        *c = c.wrapping_add(first);
+    }
+    counters
+}
+
+#[inline(always)]
+unsafe fn dot64<V: Vector>(rows: Rows, run: &Run<'_>, form: &Form, product: &Product) -> u64 {
     // SAFETY: rows of the product exist.
     unsafe {
         let whole = rows.packed / VECTOR * VECTOR;
         let mut sum = 0u64;
         let mut acc = V::splat(0);
-        for &(a, b) in &tape.pairs[product.start as usize..][..product.len as usize] {
+        for &(a, b) in &run.tape.pairs[product.start as usize..][..product.len as usize] {
             let (a, b) = (rows.at(a), rows.at(b));
             for at in (0..whole).step_by(VECTOR) {
-                acc = bilinear::<V, Z64Ops>(rows, form, a.add(at), b.add(at), acc);
+                acc = bilinear::<V, Z64Ops>(rows, run, form, a.add(at), b.add(at), acc);
             }
             for at in (whole..rows.packed).step_by(8) {
                 for &(i, j) in form.terms {
@@ -573,7 +667,7 @@ pub(super) unsafe fn random<V: Vector>(mask: Mask<'_>, ctr: u64, out: &mut [u8])
         let at = ctr + (k * VECTOR * GROUP / 16) as u64;
         // SAFETY: the caller's instruction set; `block` has room for the group.
         unsafe {
-            let vectors = V::prf(mask.key, mask.domain, std::array::from_fn(|g| at + (g * VECTOR / 16) as u64));
+            let vectors = V::prf(mask.key, mask.domain, from([0, 4, 8, 12], at));
             for (g, v) in vectors.into_iter().enumerate() {
                 v.store(block.as_mut_ptr().add(g * VECTOR));
             }
@@ -585,29 +679,17 @@ pub(super) unsafe fn random<V: Vector>(mask: Mask<'_>, ctr: u64, out: &mut [u8])
 /// to = to ± from, packed bytes of ring elements.
 #[inline(always)]
 pub(super) unsafe fn accumulate<V: Vector>(ring: Ring, minus: bool, from: *const u8, to: *mut u8, bytes: usize) {
-    let step = |x: V, y: V| {
-        // SAFETY: the caller's instruction set.
-        unsafe {
-            match (ring, minus) {
-                (Ring::Bits, _) => x.xor(y),
-                (Ring::Z64, false) => x.add64(y),
-                (Ring::Z64, true) => x.sub64(y),
-                (Ring::Z128, false) => Z128Ops::add(x, y),
-                (Ring::Z128, true) => Z128Ops::sub(x, y),
-            }
-        }
-    };
     let whole = bytes / VECTOR * VECTOR;
     // SAFETY: `bytes` are readable at `from` and writable at `to`; elements do not straddle vectors.
     unsafe {
         for at in (0..whole).step_by(VECTOR) {
-            step(V::load(to.add(at)), V::load(from.add(at))).store(to.add(at));
+            step(ring, minus, V::load(to.add(at)), V::load(from.add(at))).store(to.add(at));
         }
         if whole < bytes {
             let (mut x, mut y) = ([0u8; VECTOR], [0u8; VECTOR]);
             std::ptr::copy_nonoverlapping(to.add(whole), x.as_mut_ptr(), bytes - whole);
             std::ptr::copy_nonoverlapping(from.add(whole), y.as_mut_ptr(), bytes - whole);
-            step(V::load(x.as_ptr()), V::load(y.as_ptr())).store(x.as_mut_ptr());
+            step::<V>(ring, minus, V::load(x.as_ptr()), V::load(y.as_ptr())).store(x.as_mut_ptr());
             std::ptr::copy_nonoverlapping(x.as_ptr(), to.add(whole), bytes - whole);
         }
     }

@@ -112,15 +112,14 @@ impl Cpu {
             Op::Linear | Op::Product(_) => self.program(memory, index, command)?,
             Op::Scatter { part } => {
                 let tape = self.tape_of(command)?;
-                for (list, region, message) in [(&tape.products, tape.slots, 0), (&tape.sums, tape.sums_region, 1)] {
-                    if list.is_empty() {
-                        continue;
-                    }
-                    let from = *command.src.get(message).ok_or_else(|| shape("a message is missing"))?;
-                    let to = Span { region, part: *part, first: 0, count: 0 };
-                    for p in list {
-                        memory.copy_item((from, p.index), (to, p.out));
-                    }
+                let messages = self.messages(memory, index, tape, &command.src)?;
+                if *part >= memory.layout.regions[tape.slots as usize].parts {
+                    return Err(shape("a component that the slots do not have"));
+                }
+                self.scatter(memory, tape, *part, messages[0]);
+                for p in &tape.sums {
+                    let to = Span { region: tape.sums_region, part: *part, first: p.out, count: 1 };
+                    memory.copy_item((command.src[1], p.index), (to, 0));
                 }
             }
             Op::Random => {
@@ -150,6 +149,7 @@ impl Cpu {
                     for (i, s) in command.src.iter().enumerate().skip(copied) {
                         self.accumulate(memory, *ring, minus >> i & 1 == 1, (*s, k), (to, k));
                     }
+                    memory.clear_padding(to, k);
                 }
             }
             Op::Hash { label } => {
@@ -194,18 +194,7 @@ impl Cpu {
             masks.push(self.mask(*draw, memory.frame)?);
         }
         let (rows, sums) = masks.split_at(masks.len().min(2));
-        let mut messages = [0; 2];
-        for (m, list) in [&tape.products, &tape.sums].into_iter().enumerate() {
-            if list.is_empty() {
-                continue;
-            }
-            let span = *command.dst.get(m).ok_or_else(|| shape("a message is missing"))?;
-            let want = memory.layout.regions[span.region as usize].item;
-            if want != [Item::Rows(tape.ring), Item::One(tape.ring)][m] || list.iter().any(|p| p.index >= span.count) {
-                return Err(shape("a message is too short for its products"));
-            }
-            messages[m] = memory.item(span, 0).0;
-        }
+        let messages = self.messages(memory, index, tape, &command.dst)?;
         let form = match command.op {
             Op::Product(form) => Some(form),
             _ if tape.products.is_empty() && tape.sums.is_empty() => None,
@@ -219,6 +208,7 @@ impl Cpu {
             tape,
             constants: command.constants,
             form,
+            replicated: form.is_some_and(exec::is_replicated),
             masks: [rows, sums],
             messages,
             stride: self.stride(memory, tape.slots),
@@ -235,6 +225,38 @@ impl Cpu {
             }
         }
         Ok(())
+    }
+
+    /// Offsets of the messages of row products and of sums, which are long enough for all products.
+    fn messages(&self, memory: &Memory, index: usize, tape: &Tape, spans: &[Span]) -> Result<[usize; 2], Fault> {
+        let shape = |what| Fault::Shape { command: index, what };
+        let mut messages = [0; 2];
+        for (m, list) in [&tape.products, &tape.sums].into_iter().enumerate() {
+            if list.is_empty() {
+                continue;
+            }
+            let span = *spans.get(m).ok_or_else(|| shape("a message is missing"))?;
+            let want = [Item::Rows(tape.ring), Item::One(tape.ring)][m];
+            let region = &memory.layout.regions[span.region as usize];
+            if region.item != want || region.place == Place::Resident || list.iter().any(|p| p.index >= span.count) {
+                return Err(shape("a message is too short for its products"));
+            }
+            messages[m] = memory.item(span, 0).0;
+        }
+        Ok(messages)
+    }
+
+    fn scatter(&self, memory: &mut Memory, tape: &Tape, part: u8, message: usize) {
+        // SAFETY: as in `program`.
+        unsafe {
+            match self.isa {
+                #[cfg(target_arch = "x86_64")]
+                Isa::Avx512 => scatter_avx512(memory, tape, part, message),
+                #[cfg(target_arch = "x86_64")]
+                Isa::Avx2 => scatter_avx2(memory, tape, part, message),
+                _ => exec::scatter::<Portable>(memory, tape, part, message),
+            }
+        }
     }
 
     fn random(&self, mask: Mask<'_>, ctr: u64, out: &mut [u8]) {
@@ -271,11 +293,16 @@ impl Cpu {
 /// The kernels once per instruction set: everything below them is inlined into these functions.
 #[cfg(target_arch = "x86_64")]
 macro_rules! kernels {
-    ($vector:ty, $features:literal, $run:ident, $random:ident, $accumulate:ident) => {
+    ($vector:ty, $features:literal, $run:ident, $scatter:ident, $random:ident, $accumulate:ident) => {
         #[target_feature(enable = $features)]
         unsafe fn $run(memory: &mut Memory, run: &Run<'_>) {
             // SAFETY: the caller's.
             unsafe { exec::run::<$vector>(memory, run) }
+        }
+        #[target_feature(enable = $features)]
+        unsafe fn $scatter(memory: &mut Memory, tape: &Tape, part: u8, message: usize) {
+            // SAFETY: the caller's.
+            unsafe { exec::scatter::<$vector>(memory, tape, part, message) }
         }
         #[target_feature(enable = $features)]
         unsafe fn $random(mask: Mask<'_>, ctr: u64, out: &mut [u8]) {
@@ -290,9 +317,9 @@ macro_rules! kernels {
     };
 }
 #[cfg(target_arch = "x86_64")]
-kernels!(vector::Avx512, "avx512f,avx512bw,avx512dq,vaes,bmi2,adx", run_avx512, random_avx512, accumulate_avx512);
+kernels!(vector::Avx512, "avx512f,avx512bw,avx512dq,vaes,bmi2,adx", run_avx512, scatter_avx512, random_avx512, accumulate_avx512);
 #[cfg(target_arch = "x86_64")]
-kernels!(vector::Avx2, "avx2,aes", run_avx2, random_avx2, accumulate_avx2);
+kernels!(vector::Avx2, "avx2,aes", run_avx2, scatter_avx2, random_avx2, accumulate_avx2);
 
 impl Device for Cpu {
     fn name(&self) -> &'static str {

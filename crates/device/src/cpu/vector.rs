@@ -69,7 +69,7 @@ pub(crate) struct Domain {
 ///
 /// # Safety
 /// Methods of an implementation may be called only where its instruction set is present, and are always inlined into a
-/// function that enables it. `load` and `store` need 64 bytes behind the pointer, of any alignment.
+/// function that enables it. They use loops, not closures: a closure is a function of its own, without the instruction set. `load` and `store` need 64 bytes behind the pointer, of any alignment.
 pub(crate) trait Vector: Copy {
     unsafe fn load(from: *const u8) -> Self;
     unsafe fn store(self, to: *mut u8);
@@ -90,16 +90,19 @@ pub(crate) trait Vector: Copy {
     unsafe fn prf_xor(a: &RoundKeys, b: &RoundKeys, domain: Domain, ctr: [u64; GROUP]) -> [Self; GROUP] {
         // SAFETY: the caller's.
         unsafe {
-            let (x, y) = (Self::prf(a, domain, ctr), Self::prf(b, domain, ctr));
-            std::array::from_fn(|k| x[k].xor(y[k]))
+            let (mut x, y) = (Self::prf(a, domain, ctr), Self::prf(b, domain, ctr));
+            for k in 0..GROUP {
+                x[k] = x[k].xor(y[k]);
+            }
+            x
         }
     }
 }
 
-/// Sixteen zero bytes but for the bytes of tag, lane and chunk, four times over.
+/// Sixteen zero bytes but for the bytes of tag, lane and chunk.
 #[inline(always)]
-fn frame_of(domain: Domain) -> [[u8; 16]; 4] {
-    [Prf::input(domain.tag, domain.lane, 0, domain.j); 4]
+fn frame_of(domain: Domain) -> [u8; 16] {
+    Prf::input(domain.tag, domain.lane, 0, domain.j)
 }
 
 /// Any machine: words of 64 bits and the `aes` crate.
@@ -182,18 +185,30 @@ mod x86 {
     /// Puts the counter, little-endian in the low half of each 128-bit lane, big-endian into bytes 4 to 12.
     const SHUFFLE: [i8; 16] = [-1, -1, -1, -1, 7, 6, 5, 4, 3, 2, 1, 0, -1, -1, -1, -1];
 
-    /// Whitened inputs: four blocks from each counter, XOR round key 0.
-    macro_rules! inputs512 {
-        ($key:expr, $domain:expr, $ctr:expr) => {{
+    /// Counters in their place in the PRF's input: four blocks from each.
+    #[inline(always)]
+    unsafe fn counters(ctr: [u64; GROUP]) -> [__m512i; GROUP] {
+        // SAFETY: the caller's instruction set; the constant is as long as what is loaded.
+        unsafe {
             let shuffle = _mm512_broadcast_i32x4(_mm_loadu_si128(SHUFFLE.as_ptr().cast()));
-            let fixed = _mm512_loadu_si512(frame_of($domain).as_ptr().cast());
-            let fixed = _mm512_xor_si512(fixed, _mm512_loadu_si512($key.rounds[0].as_ptr().cast()));
             let steps = _mm512_set_epi64(0, 3, 0, 2, 0, 1, 0, 0);
-            $ctr.map(|c| {
-                let counters = _mm512_add_epi64(_mm512_set1_epi64(c as i64), steps);
-                _mm512_xor_si512(_mm512_shuffle_epi8(counters, shuffle), fixed)
-            })
-        }};
+            let mut x = [steps; GROUP];
+            for k in 0..GROUP {
+                let c = _mm512_add_epi64(_mm512_set1_epi64(ctr[k] as i64), steps);
+                x[k] = _mm512_shuffle_epi8(c, shuffle);
+            }
+            x
+        }
+    }
+
+    /// Tag, lane and chunk, XOR round key 0.
+    #[inline(always)]
+    unsafe fn whitened(key: &RoundKeys, domain: Domain) -> __m512i {
+        // SAFETY: the caller's instruction set; both constants are as long as what is loaded.
+        unsafe {
+            let fixed = _mm512_broadcast_i32x4(_mm_loadu_si128(frame_of(domain).as_ptr().cast()));
+            _mm512_xor_si512(fixed, _mm512_loadu_si512(key.rounds[0].as_ptr().cast()))
+        }
     }
 
     impl Vector for Avx512 {
@@ -242,31 +257,52 @@ mod x86 {
         #[inline(always)]
         unsafe fn prf(key: &RoundKeys, domain: Domain, ctr: [u64; GROUP]) -> [Self; GROUP] {
             unsafe {
-                let mut x = inputs512!(key, domain, ctr);
+                let mut x = counters(ctr);
+                let fixed = whitened(key, domain);
+                for x in &mut x {
+                    *x = _mm512_xor_si512(*x, fixed);
+                }
                 for r in 1..10 {
                     let k = _mm512_loadu_si512(key.rounds[r].as_ptr().cast());
-                    x = x.map(|x| _mm512_aesenc_epi128(x, k));
+                    for x in &mut x {
+                        *x = _mm512_aesenc_epi128(*x, k);
+                    }
                 }
                 let k = _mm512_loadu_si512(key.rounds[10].as_ptr().cast());
-                x.map(|x| Avx512(_mm512_aesenclast_epi128(x, k)))
+                let mut out = [Avx512(k); GROUP];
+                for i in 0..GROUP {
+                    out[i] = Avx512(_mm512_aesenclast_epi128(x[i], k));
+                }
+                out
             }
         }
         #[inline(always)]
         unsafe fn prf_xor(a: &RoundKeys, b: &RoundKeys, domain: Domain, ctr: [u64; GROUP]) -> [Self; GROUP] {
             unsafe {
-                let mut x = inputs512!(a, domain, ctr);
-                let mut y = inputs512!(b, domain, ctr);
+                let mut x = counters(ctr);
+                let mut y = x;
+                let (fixed_x, fixed_y) = (whitened(a, domain), whitened(b, domain));
+                for i in 0..GROUP {
+                    x[i] = _mm512_xor_si512(x[i], fixed_x);
+                    y[i] = _mm512_xor_si512(y[i], fixed_y);
+                }
                 for r in 1..10 {
                     let k = _mm512_loadu_si512(a.rounds[r].as_ptr().cast());
                     let l = _mm512_loadu_si512(b.rounds[r].as_ptr().cast());
-                    x = x.map(|x| _mm512_aesenc_epi128(x, k));
-                    y = y.map(|y| _mm512_aesenc_epi128(y, l));
+                    for i in 0..GROUP {
+                        x[i] = _mm512_aesenc_epi128(x[i], k);
+                        y[i] = _mm512_aesenc_epi128(y[i], l);
+                    }
                 }
-                // aesenclast(x, k) ^ aesenclast(y, l) = aesenclast(x, k ^ l ^ aesenclast(y, 0)): one XOR less per block.
+                // aesenclast(x, k) ^ aesenclast(y, l) = aesenclast(x, aesenclast(y, k ^ l)): no XOR per block.
                 let k = _mm512_loadu_si512(a.rounds[10].as_ptr().cast());
                 let l = _mm512_loadu_si512(b.rounds[10].as_ptr().cast());
                 let both = _mm512_xor_si512(k, l);
-                std::array::from_fn(|i| Avx512(_mm512_aesenclast_epi128(x[i], _mm512_aesenclast_epi128(y[i], both))))
+                let mut out = [Avx512(both); GROUP];
+                for i in 0..GROUP {
+                    out[i] = Avx512(_mm512_aesenclast_epi128(x[i], _mm512_aesenclast_epi128(y[i], both)));
+                }
+                out
             }
         }
     }
@@ -275,10 +311,23 @@ mod x86 {
     #[derive(Clone, Copy)]
     pub(crate) struct Avx2([__m256i; 2]);
 
-    impl Avx2 {
-        #[inline(always)]
-        fn zip(self, other: Self, f: impl Fn(__m256i, __m256i) -> __m256i) -> Self {
-            Avx2([f(self.0[0], other.0[0]), f(self.0[1], other.0[1])])
+    /// One intrinsic on both halves.
+    macro_rules! halves {
+        ($intrinsic:ident, $a:expr, $b:expr) => {
+            Avx2([$intrinsic($a.0[0], $b.0[0]), $intrinsic($a.0[1], $b.0[1])])
+        };
+    }
+
+    /// Low 64 bits from three 32-bit products: a_lo b_lo + ((a_lo b_hi + a_hi b_lo) << 32).
+    #[inline(always)]
+    unsafe fn mul64_256(a: __m256i, b: __m256i) -> __m256i {
+        // SAFETY: the caller's instruction set.
+        unsafe {
+            let cross = _mm256_add_epi64(
+                _mm256_mul_epu32(a, _mm256_srli_epi64::<32>(b)),
+                _mm256_mul_epu32(_mm256_srli_epi64::<32>(a), b),
+            );
+            _mm256_add_epi64(_mm256_mul_epu32(a, b), _mm256_slli_epi64::<32>(cross))
         }
     }
 
@@ -301,11 +350,11 @@ mod x86 {
         }
         #[inline(always)]
         unsafe fn xor(self, other: Self) -> Self {
-            self.zip(other, |a, b| unsafe { _mm256_xor_si256(a, b) })
+            unsafe { halves!(_mm256_xor_si256, self, other) }
         }
         #[inline(always)]
         unsafe fn and(self, other: Self) -> Self {
-            self.zip(other, |a, b| unsafe { _mm256_and_si256(a, b) })
+            unsafe { halves!(_mm256_and_si256, self, other) }
         }
         #[inline(always)]
         unsafe fn xor3(self, b: Self, c: Self) -> Self {
@@ -317,42 +366,42 @@ mod x86 {
         }
         #[inline(always)]
         unsafe fn add64(self, other: Self) -> Self {
-            self.zip(other, |a, b| unsafe { _mm256_add_epi64(a, b) })
+            unsafe { halves!(_mm256_add_epi64, self, other) }
         }
         #[inline(always)]
         unsafe fn sub64(self, other: Self) -> Self {
-            self.zip(other, |a, b| unsafe { _mm256_sub_epi64(a, b) })
+            unsafe { halves!(_mm256_sub_epi64, self, other) }
         }
         #[inline(always)]
         unsafe fn mul64(self, other: Self) -> Self {
-            // Low 64 bits from three 32-bit products: a_lo b_lo + ((a_lo b_hi + a_hi b_lo) << 32).
-            self.zip(other, |a, b| unsafe {
-                let cross = _mm256_add_epi64(
-                    _mm256_mul_epu32(a, _mm256_srli_epi64::<32>(b)),
-                    _mm256_mul_epu32(_mm256_srli_epi64::<32>(a), b),
-                );
-                _mm256_add_epi64(_mm256_mul_epu32(a, b), _mm256_slli_epi64::<32>(cross))
-            })
+            unsafe { halves!(mul64_256, self, other) }
         }
         #[inline(always)]
         unsafe fn prf(key: &RoundKeys, domain: Domain, ctr: [u64; GROUP]) -> [Self; GROUP] {
             unsafe {
                 let shuffle = _mm_loadu_si128(SHUFFLE.as_ptr().cast());
-                let fixed = _mm_loadu_si128(frame_of(domain)[0].as_ptr().cast());
+                let fixed = _mm_loadu_si128(frame_of(domain).as_ptr().cast());
                 let fixed = _mm_xor_si128(fixed, _mm_loadu_si128(key.rounds[0][0].as_ptr().cast()));
-                ctr.map(|c| {
-                    let mut x: [__m128i; 4] = std::array::from_fn(|i| {
-                        let counter = _mm_set_epi64x(0, c.wrapping_add(i as u64) as i64);
-                        _mm_xor_si128(_mm_shuffle_epi8(counter, shuffle), fixed)
-                    });
+                let mut out = [Avx2([_mm256_setzero_si256(); 2]); GROUP];
+                for g in 0..GROUP {
+                    let mut x = [fixed; 4];
+                    for (i, x) in x.iter_mut().enumerate() {
+                        let counter = _mm_set_epi64x(0, ctr[g].wrapping_add(i as u64) as i64);
+                        *x = _mm_xor_si128(_mm_shuffle_epi8(counter, shuffle), fixed);
+                    }
                     for r in 1..10 {
                         let k = _mm_loadu_si128(key.rounds[r][0].as_ptr().cast());
-                        x = x.map(|x| _mm_aesenc_si128(x, k));
+                        for x in &mut x {
+                            *x = _mm_aesenc_si128(*x, k);
+                        }
                     }
                     let k = _mm_loadu_si128(key.rounds[10][0].as_ptr().cast());
-                    let x = x.map(|x| _mm_aesenclast_si128(x, k));
-                    Avx2([_mm256_set_m128i(x[1], x[0]), _mm256_set_m128i(x[3], x[2])])
-                })
+                    for x in &mut x {
+                        *x = _mm_aesenclast_si128(*x, k);
+                    }
+                    out[g] = Avx2([_mm256_set_m128i(x[1], x[0]), _mm256_set_m128i(x[3], x[2])]);
+                }
+                out
             }
         }
     }

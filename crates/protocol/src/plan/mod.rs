@@ -129,7 +129,7 @@ pub struct Plan {
 }
 
 /// Bytes that the live slots of a chunk may take: a share of a 1 MiB level-2 cache, beside messages and the other banks of the core.
-const BANK_BYTES: u64 = 192 * 1024;
+const BANK_BYTES: u64 = 512 * 1024;
 
 /// The shortest and the longest chunk chosen by itself. Shorter ones are all overhead; longer ones only add latency.
 const CHUNK_ROWS: (u64, u64) = (512, 16 * 1024);
