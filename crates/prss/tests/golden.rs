@@ -1,0 +1,95 @@
+//! The golden vectors of the PRF: `vectors/prf.json`, written by the Python model.
+
+use serde_json::Value;
+use veil_prss::{Prf, Use};
+use veil_session::Secret;
+
+fn vectors() -> Value {
+    serde_json::from_str(include_str!("../../../vectors/prf.json")).expect("the vectors are JSON")
+}
+
+fn bytes(hex: &Value) -> Vec<u8> {
+    let digits = hex.as_str().expect("a string of hex digits").as_bytes();
+    let byte = |pair: &[u8]| u8::from_str_radix(str::from_utf8(pair).expect("ASCII"), 16);
+    digits
+        .chunks(2)
+        .map(|pair| byte(pair).expect("hex digits"))
+        .collect()
+}
+
+fn number<T: TryFrom<u64>>(value: &Value) -> T {
+    let number = value.as_u64().expect("a number");
+    T::try_from(number).ok().expect("a number in range")
+}
+
+fn list(value: &Value) -> &[Value] {
+    let list = value.as_array().expect("a list");
+    assert!(!list.is_empty(), "an empty list of vectors tests nothing");
+    list
+}
+
+fn prf(vectors: &Value) -> Prf {
+    Prf::new(&Secret::new(
+        bytes(&vectors["key"]).try_into().expect("16 bytes"),
+    ))
+}
+
+#[test]
+fn blocks_are_those_of_the_model() {
+    let vectors = vectors();
+    let prf = prf(&vectors);
+    for case in list(&vectors["blocks"]) {
+        let counter = case["counter"].as_str().expect("a decimal string");
+        let counter = counter.parse().expect("64 bits");
+        let tag = Use(number(&case["tag"]));
+        let block = prf.block(tag, number(&case["lane"]), counter, number(&case["chunk"]));
+        assert_eq!(block[..], bytes(&case["block"]), "{case}");
+    }
+}
+
+#[test]
+fn streams_of_items_are_those_of_the_model() {
+    let vectors = vectors();
+    let prf = prf(&vectors);
+    for case in list(&vectors["streams"]) {
+        let want = bytes(&case["stream"]);
+        let item: u64 = number(&case["item"]);
+        let counter = number::<u64>(&case["first"]) + item * number::<u64>(&case["stride"]);
+        let mut stream = vec![0; want.len()];
+        let (tag, lane, chunk) = (
+            Use(number(&case["tag"])),
+            number(&case["lane"]),
+            number(&case["chunk"]),
+        );
+        prf.stream(tag, lane, counter, chunk, &mut stream);
+        assert_eq!(stream, want, "{case}");
+    }
+}
+
+#[test]
+fn families_have_the_numbers_of_the_model() {
+    let vectors = vectors();
+    let families = vectors["families"].as_object().expect("an object");
+    let ours = [
+        ("AND3", Use::AND3),
+        ("MUL3", Use::MUL3),
+        ("INPUT3", Use::input3(0)),
+        ("SHARE3", Use::SHARE3),
+        ("RAND3", Use::RAND3),
+        ("SUM3", Use::SUM3),
+    ];
+    for (name, tag) in ours {
+        assert_eq!(tag.0, number::<u16>(&families[name]) << 8, "{name}");
+    }
+    for party in 0..3 {
+        assert_eq!(
+            Use::input3(party).0,
+            number::<u16>(&families["INPUT3"]) << 8 | u16::from(party)
+        );
+    }
+    assert_eq!(
+        families.len(),
+        ours.len(),
+        "a family that the crate does not have"
+    );
+}
