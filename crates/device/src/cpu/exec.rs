@@ -3,7 +3,7 @@
 use veil_math::Ring;
 
 use super::bank::Memory;
-use super::tape::{Product, Tape, TapeOp};
+use super::tape::{NO_UNIFORM, Product, Tape, TapeOp};
 use super::vector::{Domain, GROUP, RoundKeys, VECTOR, Vector};
 use crate::command::Form;
 
@@ -76,15 +76,17 @@ pub(super) unsafe fn run<V: Vector>(memory: &mut Memory, run: &Run<'_>) {
         // SAFETY: rows, uniforms and sums named by the tape exist (caller), and every access below stays within one of them.
         unsafe {
             match *op {
-                TapeOp::Xor { start, len, one, out } => {
+                TapeOp::Xor2 { a, b, out } => xor2::<V>(rows, a, b, out),
+                TapeOp::Xor3 { a, b, c, out } => xor3::<V>(rows, a, b, c, out),
+                TapeOp::Xor { start, len, one, uniform, out } => {
                     let srcs = &tape.srcs[start as usize..][..len as usize];
-                    xor::<V>(rows, srcs, rows.at(out));
-                    if one {
-                        for part in 0..parts {
-                            if run.constants >> part & 1 == 1 {
-                                invert::<V>(rows.at(out).add(part * rows.part), rows.part);
-                            }
+                    for part in 0..parts {
+                        let mut constant = u64::from(one && run.constants >> part & 1 == 1).wrapping_neg();
+                        if uniform != NO_UNIFORM {
+                            let from = uniforms.offset + part * uniforms.part + uniform as usize * uniforms.item;
+                            constant ^= u64::from(rows.base.add(from).read() & 1).wrapping_neg();
                         }
+                        xor::<V>(rows, srcs, part * rows.part, V::splat(constant), rows.at(out));
                     }
                 }
                 TapeOp::Add { a, b, out } => zip::<V>(tape.ring, rows, a, b, out, false),
@@ -200,62 +202,71 @@ unsafe fn fill<V: Vector>(ring: Ring, value: u128, to: *mut u8, bytes: usize) {
     }
 }
 
+/// out = a ^ b, whole slots, all parts at once.
 #[inline(always)]
-unsafe fn invert<V: Vector>(row: *mut u8, bytes: usize) {
-    // SAFETY: `bytes` whole vectors are there.
+unsafe fn xor2<V: Vector>(rows: Rows, a: u32, b: u32, out: u32) {
+    let (a, b, out) = (rows.at(a), rows.at(b), rows.at(out));
+    // SAFETY: every row is `rows.slot` bytes, whole vectors.
     unsafe {
-        let ones = V::splat(u64::MAX);
-        for at in (0..bytes).step_by(VECTOR) {
-            V::load(row.add(at)).xor(ones).store(row.add(at));
+        let mut at = 0;
+        // Four at a time: the loop itself costs more than a vector.
+        while at + 4 * VECTOR <= rows.slot {
+            let mut x = [V::splat(0); 4];
+            for k in 0..4 {
+                x[k] = V::load(a.add(at + k * VECTOR)).xor(V::load(b.add(at + k * VECTOR)));
+            }
+            for k in 0..4 {
+                x[k].store(out.add(at + k * VECTOR));
+            }
+            at += 4 * VECTOR;
+        }
+        while at < rows.slot {
+            V::load(a.add(at)).xor(V::load(b.add(at))).store(out.add(at));
+            at += VECTOR;
         }
     }
 }
 
-/// out = XOR of whole slots, all parts at once; the running value stays in a register.
+/// out = a ^ b ^ c, whole slots, all parts at once.
 #[inline(always)]
-unsafe fn xor<V: Vector>(rows: Rows, srcs: &[u32], out: *mut u8) {
+unsafe fn xor3<V: Vector>(rows: Rows, a: u32, b: u32, c: u32, out: u32) {
+    let (a, b, c, out) = (rows.at(a), rows.at(b), rows.at(c), rows.at(out));
     // SAFETY: every row is `rows.slot` bytes, whole vectors.
     unsafe {
-        match *srcs {
-            [] => fill::<V>(Ring::Bits, 0, out, rows.slot),
-            [a] => {
-                let a = rows.at(a);
-                for at in (0..rows.slot).step_by(VECTOR) {
-                    V::load(a.add(at)).store(out.add(at));
-                }
+        let mut at = 0;
+        while at + 4 * VECTOR <= rows.slot {
+            let mut x = [V::splat(0); 4];
+            for k in 0..4 {
+                let at = at + k * VECTOR;
+                x[k] = V::load(a.add(at)).xor3(V::load(b.add(at)), V::load(c.add(at)));
             }
-            [a, b] => {
-                let (a, b) = (rows.at(a), rows.at(b));
-                for at in (0..rows.slot).step_by(VECTOR) {
-                    V::load(a.add(at)).xor(V::load(b.add(at))).store(out.add(at));
-                }
+            for k in 0..4 {
+                x[k].store(out.add(at + k * VECTOR));
             }
-            [a, b, c] => {
-                let (a, b, c) = (rows.at(a), rows.at(b), rows.at(c));
-                for at in (0..rows.slot).step_by(VECTOR) {
-                    V::load(a.add(at)).xor3(V::load(b.add(at)), V::load(c.add(at))).store(out.add(at));
-                }
+            at += 4 * VECTOR;
+        }
+        while at < rows.slot {
+            V::load(a.add(at)).xor3(V::load(b.add(at)), V::load(c.add(at))).store(out.add(at));
+            at += VECTOR;
+        }
+    }
+}
+
+/// One part of out = XOR of any number of rows and a constant; the running value stays in a register.
+#[inline(always)]
+unsafe fn xor<V: Vector>(rows: Rows, srcs: &[u32], part: usize, constant: V, out: *mut u8) {
+    // SAFETY: every row is `rows.slot` bytes, whole vectors, of which this part is `rows.part`.
+    unsafe {
+        for at in (part..part + rows.part).step_by(VECTOR) {
+            let mut pairs = srcs.chunks_exact(2);
+            let mut x = constant;
+            for pair in &mut pairs {
+                x = x.xor3(V::load(rows.at(pair[0]).add(at)), V::load(rows.at(pair[1]).add(at)));
             }
-            [a, b, c, d] => {
-                let (a, b, c, d) = (rows.at(a), rows.at(b), rows.at(c), rows.at(d));
-                for at in (0..rows.slot).step_by(VECTOR) {
-                    let x = V::load(a.add(at)).xor3(V::load(b.add(at)), V::load(c.add(at)));
-                    x.xor(V::load(d.add(at))).store(out.add(at));
-                }
+            for &s in pairs.remainder() {
+                x = x.xor(V::load(rows.at(s).add(at)));
             }
-            _ => {
-                for at in (0..rows.slot).step_by(VECTOR) {
-                    let mut pairs = srcs.chunks_exact(2);
-                    let mut x = V::splat(0);
-                    for pair in &mut pairs {
-                        x = x.xor3(V::load(rows.at(pair[0]).add(at)), V::load(rows.at(pair[1]).add(at)));
-                    }
-                    for &s in pairs.remainder() {
-                        x = x.xor(V::load(rows.at(s).add(at)));
-                    }
-                    x.store(out.add(at));
-                }
-            }
+            x.store(out.add(at));
         }
     }
 }
@@ -545,6 +556,22 @@ unsafe fn products_of<V: Vector, R: RingOps<V>>(rows: Rows, run: &Run<'_>, form:
             }
             return;
         }
+        let single = products.iter().all(|p| p.len == 1);
+        let (products, rest) = match vectors {
+            1 if run.replicated && single => products.split_at(products.len() / 4 * 4),
+            2 if run.replicated && single => products.split_at(products.len() / 2 * 2),
+            _ => products.split_at(0),
+        };
+        if vectors == 1 {
+            for group in products.chunks_exact(4) {
+                side_by_side::<V, R, 1>(rows, run, own, group);
+            }
+        } else {
+            for group in products.chunks_exact(2) {
+                side_by_side::<V, R, 2>(rows, run, own, group);
+            }
+        }
+        let products = rest;
         // Groups run over products and rows alike, so that the AES pipeline is full for few rows too.
         let total = vectors * products.len();
         let (mut p, mut v) = (0, 0);
@@ -575,6 +602,27 @@ unsafe fn products_of<V: Vector, R: RingOps<V>>(rows: Rows, run: &Run<'_>, form:
                 store(rows, r, rows.at(product.out).add(own), message_of(product), at);
             }
             done += here;
+        }
+    }
+}
+
+/// A group of `GROUP / N` products of `N` vectors each.
+#[inline(always)]
+unsafe fn side_by_side<V: Vector, R: RingOps<V>, const N: usize>(rows: Rows, run: &Run<'_>, own: usize, products: &[Product]) {
+    // SAFETY: as `products_of`.
+    unsafe {
+        let mut counters = [0u64; GROUP];
+        for (k, c) in counters.iter_mut().enumerate() {
+            *c = u64::from(products[k / N].index) * run.stride + (k % N * VECTOR / 16) as u64;
+        }
+        let r = masks_of::<V, R>(run, counters);
+        for k in 0..GROUP {
+            let product = &products[k / N];
+            let (a, b) = run.tape.pairs[product.start as usize];
+            let at = k % N * VECTOR;
+            let r = replicated::<V, R>(rows.part, rows.at(a).add(at), rows.at(b).add(at), r[k]);
+            let message = rows.base.wrapping_add(run.messages[0] + product.index as usize * rows.packed);
+            store(rows, r, rows.at(product.out).add(own), message, at);
         }
     }
 }

@@ -5,7 +5,7 @@ mod exec;
 mod tape;
 mod vector;
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use sha2::Digest;
@@ -63,9 +63,9 @@ pub struct Cpu {
     tapes: Vec<Tape>,
     /// Scratch rows that loaded tapes need behind each region.
     scratch: Vec<u32>,
-    banks: HashMap<u32, Memory>,
+    /// Open banks by number; numbers are used again.
+    banks: Vec<Option<Memory>>,
     pool: Vec<Memory>,
-    opened: u32,
     done: VecDeque<Completion>,
 }
 
@@ -90,9 +90,8 @@ impl Cpu {
             keys: BTreeMap::new(),
             tapes: Vec::new(),
             scratch: Vec::new(),
-            banks: HashMap::new(),
+            banks: Vec::new(),
             pool: Vec::new(),
-            opened: 0,
             done: VecDeque::new(),
         }
     }
@@ -231,14 +230,14 @@ impl Cpu {
     fn messages(&self, memory: &Memory, index: usize, tape: &Tape, spans: &[Span]) -> Result<[usize; 2], Fault> {
         let shape = |what| Fault::Shape { command: index, what };
         let mut messages = [0; 2];
-        for (m, list) in [&tape.products, &tape.sums].into_iter().enumerate() {
-            if list.is_empty() {
+        for m in 0..2 {
+            if tape.message_len[m] == 0 {
                 continue;
             }
             let span = *spans.get(m).ok_or_else(|| shape("a message is missing"))?;
             let want = [Item::Rows(tape.ring), Item::One(tape.ring)][m];
             let region = &memory.layout.regions[span.region as usize];
-            if region.item != want || region.place == Place::Resident || list.iter().any(|p| p.index >= span.count) {
+            if region.item != want || region.place == Place::Resident || tape.message_len[m] > span.count {
                 return Err(shape("a message is too short for its products"));
             }
             messages[m] = memory.item(span, 0).0;
@@ -361,14 +360,16 @@ impl Device for Cpu {
             return Err(Fault::TooLarge { bytes });
         }
         let memory = Memory::new(self.pool.pop(), layout, frame, &self.scratch);
-        let bank = self.opened;
-        self.opened = self.opened.wrapping_add(1);
-        self.banks.insert(bank, memory);
-        Ok(Bank(bank))
+        let bank = self.banks.iter().position(Option::is_none).unwrap_or(self.banks.len());
+        if bank == self.banks.len() {
+            self.banks.push(None);
+        }
+        self.banks[bank] = Some(memory);
+        Ok(Bank(bank as u32))
     }
 
     fn close(&mut self, bank: Bank) {
-        if let Some(mut memory) = self.banks.remove(&bank.0) {
+        if let Some(mut memory) = self.banks.get_mut(bank.0 as usize).and_then(Option::take) {
             memory.scrub();
             self.pool.push(memory);
         }
@@ -384,7 +385,7 @@ impl Device for Cpu {
     }
 
     fn map(&mut self, bank: Bank, to: Span) -> Result<&mut [u8], Fault> {
-        let memory = self.banks.get_mut(&bank.0).ok_or(Fault::Unknown("the bank"))?;
+        let memory = self.banks.get_mut(bank.0 as usize).and_then(Option::as_mut).ok_or(Fault::Unknown("the bank"))?;
         if !memory.layout.contains(to) || memory.layout.regions[to.region as usize].place != Place::Mapped {
             return Err(Fault::NotReachable);
         }
@@ -392,7 +393,7 @@ impl Device for Cpu {
     }
 
     fn view(&self, bank: Bank, from: Span) -> Result<&[u8], Fault> {
-        let memory = self.banks.get(&bank.0).ok_or(Fault::Unknown("the bank"))?;
+        let memory = self.banks.get(bank.0 as usize).and_then(Option::as_ref).ok_or(Fault::Unknown("the bank"))?;
         if !memory.layout.contains(from) || memory.layout.regions[from.region as usize].place == Place::Resident {
             return Err(Fault::NotReachable);
         }
@@ -400,8 +401,9 @@ impl Device for Cpu {
     }
 
     fn submit(&mut self, bank: Bank, batch: &[Command], tag: Tag) -> Result<(), Fault> {
-        // Out of the map while the commands run: they read keys and tapes of the device.
-        let mut memory = self.banks.remove(&bank.0).ok_or(Fault::Unknown("the bank"))?;
+        // Out of the list while the commands run: they read keys and tapes of the device.
+        let slot = self.banks.get_mut(bank.0 as usize);
+        let mut memory = slot.and_then(Option::take).ok_or(Fault::Unknown("the bank"))?;
         let mut outcome = Ok(Outcome::Done);
         for (index, command) in batch.iter().enumerate() {
             match self.run(&mut memory, index, command) {
@@ -413,7 +415,7 @@ impl Device for Cpu {
                 break;
             }
         }
-        self.banks.insert(bank.0, memory);
+        self.banks[bank.0 as usize] = Some(memory);
         self.done.push_back(Completion { tag, outcome: outcome? });
         Ok(())
     }
@@ -423,7 +425,7 @@ impl Device for Cpu {
     }
 
     fn wipe(&mut self) {
-        self.banks.values_mut().for_each(Memory::scrub);
+        self.banks.iter_mut().flatten().for_each(Memory::scrub);
         self.banks.clear();
         self.pool.clear();
         self.keys.clear();

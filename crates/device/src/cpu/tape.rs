@@ -7,14 +7,21 @@ use crate::program::{Dst, Instr, Program, Src};
 /// Products executed together: enough to fill the AES pipeline when rows are few, few enough that their operands stay in L1.
 const BATCH: usize = 8;
 
+/// No uniform in a [`TapeOp::Xor`].
+pub(super) const NO_UNIFORM: u32 = u32::MAX;
+
 /// An operand or result: a row number, slots first, then scratch rows.
 pub(super) type Row = u32;
 
 /// An instruction of the tape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TapeOp {
-    /// out = XOR of `srcs[start..][..len]`, and of the constant 1 if `one`. Bits.
-    Xor { start: u32, len: u16, one: bool, out: Row },
+    /// out = a ^ b. Bits; by far the most frequent instruction.
+    Xor2 { a: Row, b: Row, out: Row },
+    /// out = a ^ b ^ c. Bits.
+    Xor3 { a: Row, b: Row, c: Row, out: Row },
+    /// out = XOR of `srcs[start..][..len]`, of the constant 1 if `one`, and of a uniform unless it is [`NO_UNIFORM`]. Bits.
+    Xor { start: u32, len: u16, one: bool, uniform: u32, out: Row },
     /// out = a + b. Rings.
     Add { a: Row, b: Row, out: Row },
     /// out = a - b. Rings.
@@ -58,6 +65,8 @@ pub(super) struct Tape {
     pub(super) pairs: Vec<(Row, Row)>,
     pub(super) products: Vec<Product>,
     pub(super) sums: Vec<Product>,
+    /// Length of the message of row products, and of that of sums.
+    pub(super) message_len: [u32; 2],
 }
 
 /// Compiles a checked program whose slots region has `slots` items.
@@ -76,6 +85,7 @@ pub(super) fn compile(program: &Program, slots: u32) -> Tape {
             pairs: Vec::new(),
             products: Vec::new(),
             sums: Vec::new(),
+            message_len: program.products().into(),
         },
         slots,
         rows: std::collections::HashMap::new(),
@@ -301,11 +311,24 @@ impl Compiler {
         });
         match instr {
             Fused::Xor { srcs, one, out } => {
-                let rows: Vec<Row> = srcs.iter().map(|s| self.read(*s)).collect();
-                let start = self.tape.srcs.len() as u32;
-                self.tape.srcs.extend(&rows);
+                // One uniform that is not spread for somebody else goes into the instruction itself.
+                let inline = srcs.iter().position(|s| matches!(s, Src::Uniform(_)) && !self.rows.contains_key(s));
+                let uniform = match inline.map(|k| srcs[k]) {
+                    Some(Src::Uniform(u)) => u,
+                    _ => NO_UNIFORM,
+                };
+                let others = srcs.iter().enumerate().filter(|(k, _)| Some(*k) != inline);
+                let rows: Vec<Row> = others.map(|(_, s)| self.read(*s)).collect();
                 let out = self.write(*out);
-                self.tape.ops.push(TapeOp::Xor { start, len: rows.len() as u16, one: *one, out });
+                self.tape.ops.push(match *rows {
+                    [a, b] if !one && uniform == NO_UNIFORM => TapeOp::Xor2 { a, b, out },
+                    [a, b, c] if !one && uniform == NO_UNIFORM => TapeOp::Xor3 { a, b, c, out },
+                    _ => {
+                        let start = self.tape.srcs.len() as u32;
+                        self.tape.srcs.extend(&rows);
+                        TapeOp::Xor { start, len: rows.len() as u16, one: *one, uniform, out }
+                    }
+                });
             }
             Fused::Product { pairs, out, index, sum } => {
                 let start = self.tape.pairs.len() as u32;
