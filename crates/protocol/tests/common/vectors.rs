@@ -1,0 +1,211 @@
+//! Reads the golden vectors, and puts their cases on a [`Net`].
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use veil_circuit::{Circuit, Gate, InputPort, OutputPort, Per, Reduce, Wire};
+use veil_device::{Command, Draw, KeyId, Op, Span};
+use veil_math::Ring;
+use veil_program::{Audience, Block, Holder, Lowered};
+use veil_protocol::rep3::{KEY_OWN, KEY_PREVIOUS, OWN, PREVIOUS};
+use veil_protocol::{Options, Plan};
+use veil_prss::Use;
+use veil_session::{Frame, PartyId};
+
+use super::{Keys, Net};
+
+/// A file of vectors.
+pub fn json(text: &str) -> Value {
+    serde_json::from_str(text).expect("the vectors are JSON")
+}
+
+/// The bytes of a string of hex digits.
+pub fn bytes(hex: &Value) -> Vec<u8> {
+    let digits = hex.as_str().expect("a string of hex digits").as_bytes();
+    let byte = |pair: &[u8]| u8::from_str_radix(str::from_utf8(pair).expect("ASCII"), 16);
+    digits
+        .chunks(2)
+        .map(|pair| byte(pair).expect("hex digits"))
+        .collect()
+}
+
+/// A number that fits.
+pub fn number<T: TryFrom<u64>>(value: &Value) -> T {
+    let number = value.as_u64().expect("a number");
+    T::try_from(number).ok().expect("a number in range")
+}
+
+/// A list that is not empty.
+pub fn list(value: &Value) -> &[Value] {
+    let list = value.as_array().expect("a list");
+    assert!(!list.is_empty(), "an empty list of vectors tests nothing");
+    list
+}
+
+/// The columns of party or component `index`, joined.
+pub fn joined<'a>(columns: impl IntoIterator<Item = &'a Value>, index: usize) -> Vec<u8> {
+    columns
+        .into_iter()
+        .flat_map(|column| bytes(&column[index]))
+        .collect()
+}
+
+/// Columns with zeros in the bits that fill their last byte: what devices make of shares before they leave, except for the messages
+/// of products, which are masked there as well. The model does not cut them off.
+pub fn cut(ring: Ring, rows: u32, mut columns: Vec<u8>) -> Vec<u8> {
+    if ring == Ring::Bits && !rows.is_multiple_of(8) {
+        for column in columns.chunks_mut(ring.bytes(rows.into()) as usize) {
+            *column.last_mut().expect("a chunk is not empty") &= (1 << (rows % 8)) - 1;
+        }
+    }
+    columns
+}
+
+/// The ring of a case.
+pub fn ring(case: &Value) -> Ring {
+    match case["ring"].as_str() {
+        Some("bits") => Ring::Bits,
+        Some("z64") => Ring::Z64,
+        Some("z128") => Ring::Z128,
+        other => panic!("the ring {other:?} is none of ours"),
+    }
+}
+
+/// Where a case stands.
+pub fn frame(case: &Value) -> Frame {
+    Frame {
+        epoch: 0,
+        lane: number(&case["lane"]),
+        chunk: number(&case["chunk"]),
+        rows: number(&case["rows"]),
+    }
+}
+
+/// The keys of a file, and its seeds if it has any.
+pub fn keys(vectors: &Value) -> Keys {
+    let key = |hex: &Value| bytes(hex).try_into().expect("16 bytes");
+    let seeds = match &vectors["seeds"] {
+        Value::Null => vec![],
+        seeds => vec![[key(&seeds[0]), key(&seeds[1])]],
+    };
+    Keys {
+        pairs: std::array::from_fn(|i| key(&vectors["keys"][i])),
+        seeds,
+    }
+}
+
+/// A plan of one input port, held by `holder`, and one output port, opened to all parties.
+pub fn plan(
+    ring: Ring,
+    width: u32,
+    gates: Vec<Gate>,
+    outputs: Vec<Wire>,
+    reduce: Reduce,
+    holder: Holder,
+    chunk_rows: u32,
+) -> Plan {
+    let circuit = Circuit {
+        ring,
+        inputs: vec![InputPort {
+            name: "v".into(),
+            width,
+            per: Per::Row,
+        }],
+        gates,
+        outputs: vec![OutputPort {
+            name: "z".into(),
+            wires: outputs,
+            reduce,
+        }],
+    };
+    let owners = if matches!(holder, Holder::Owner(_)) {
+        vec!["owner".into()]
+    } else {
+        vec![]
+    };
+    let job = Lowered {
+        name: "golden".into(),
+        owners,
+        parties: ["p0", "p1", "p2"].map(String::from),
+        recipients: vec![],
+        circuit,
+        blocks: vec![Block {
+            name: "all".into(),
+            rows: 1,
+            holders: vec![holder],
+        }],
+        audiences: vec![Audience::Parties],
+        opened: vec!["z".into()],
+    };
+    Plan::new(
+        Arc::new(job),
+        Options {
+            lanes: 1,
+            chunk_rows: Some(chunk_rows),
+        },
+    )
+    .expect("a job that can be planned")
+}
+
+/// Supplies what nobody asks for.
+pub const PARTY_0: Holder = Holder::Party(PartyId::ALL[0]);
+
+/// Own and previous share of the input port, at a party.
+pub fn shares(net: &Net, part: u8) -> Span {
+    let (slots, port) = (net.plan.programs[0].slots, net.plan.inputs[0]);
+    Span {
+        region: slots,
+        part,
+        first: port.first,
+        count: port.width,
+    }
+}
+
+/// Own and previous share of the output port, at a party.
+pub fn results(net: &Net, part: u8) -> Span {
+    let (program, port) = (&net.plan.programs[0], net.plan.outputs[0]);
+    let region = if port.reduce == Reduce::Sum {
+        program.sums
+    } else {
+        program.slots
+    };
+    Span {
+        region,
+        part,
+        first: port.first,
+        count: port.width,
+    }
+}
+
+/// Gives party i the components `u_i` and `u_{i-1}` of the operands.
+pub fn deal(net: &mut Net, operands: &[Value]) {
+    for i in 0..3 {
+        for (part, component) in [(OWN, i), (PREVIOUS, (i + 2) % 3)] {
+            let to = shares(net, part);
+            net.nodes[i].poke(
+                to,
+                &joined(operands.iter().map(|o| &o["components"]), component),
+            );
+        }
+    }
+}
+
+/// Moves draws to where the vectors stand.
+pub fn moved(first: u64) -> impl Fn(&mut Command) {
+    move |command| command.draws.iter_mut().for_each(|d| d.first += first)
+}
+
+/// `dst = ±` draws of the own and the previous key: at party i, a share of zero or of a random value.
+pub fn drawn(to: [Span; 2], tag: u16, first: u64) -> Vec<Command> {
+    let draw = |to: Span, key: KeyId| {
+        let mut command = Command::new(Op::Random, vec![], vec![to]);
+        command.draws = vec![Draw {
+            key,
+            tag: Use(tag),
+            first,
+            minus: false,
+        }];
+        command
+    };
+    vec![draw(to[0], KEY_OWN), draw(to[1], KEY_PREVIOUS)]
+}
