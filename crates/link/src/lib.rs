@@ -9,6 +9,7 @@ mod frame;
 mod inbox;
 pub mod memory;
 mod pool;
+pub mod tls;
 
 use std::time::Instant;
 

@@ -24,6 +24,10 @@ struct Parcel {
 }
 
 #[derive(Debug, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent facts: any of them may hold with any other"
+)]
 struct PipeState {
     queue: VecDeque<Parcel>,
     /// Payload bytes in `queue`.

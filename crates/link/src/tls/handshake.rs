@@ -1,0 +1,110 @@
+//! One connection on its way from TCP to an agreed lane: TLS, then call and answer. Never blocks.
+
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+
+use rustls::Connection;
+
+use super::socket::Quiet;
+
+/// How far a handshake came.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Progress {
+    /// It waits for the other side.
+    Waiting,
+    /// What was asked for is complete.
+    Complete,
+}
+
+/// Why it failed.
+#[derive(Debug)]
+pub(super) enum Fail {
+    /// The connection broke: the other side may not be ready yet.
+    Broken(String),
+    /// TLS refused.
+    Tls(rustls::Error),
+}
+
+impl Fail {
+    pub(super) fn text(&self) -> String {
+        match self {
+            Fail::Broken(why) => why.clone(),
+            Fail::Tls(why) => why.to_string(),
+        }
+    }
+}
+
+/// A TLS connection over a non-blocking socket, before it belongs to a link.
+#[derive(Debug)]
+pub(super) struct Handshake {
+    pub(super) socket: TcpStream,
+    pub(super) tls: Connection,
+}
+
+impl Handshake {
+    /// Prepares the socket.
+    pub(super) fn new(socket: TcpStream, tls: Connection) -> io::Result<Self> {
+        socket.set_nonblocking(true)?;
+        socket.set_nodelay(true)?;
+        rustix::net::sockopt::set_socket_keepalive(&socket, true)?;
+        // Buffer sizes are left to the kernel: a fixed size turns its tuning off and is capped far below what a WAN needs.
+        Ok(Handshake { socket, tls })
+    }
+
+    /// Sends `call` once, as soon as TLS can: before the handshake is complete nothing of it leaves.
+    pub(super) fn say(&mut self, call: &[u8]) -> Result<(), Fail> {
+        self.tls
+            .writer()
+            .write_all(call)
+            .map_err(|e| Fail::Broken(e.to_string()))
+    }
+
+    /// Reads until `into` is full; `have` counts what is in it.
+    pub(super) fn hear(&mut self, into: &mut [u8], have: &mut usize) -> Result<Progress, Fail> {
+        loop {
+            self.flush()?;
+            // Plaintext first: it may have come with the last bytes of the handshake.
+            match self.tls.reader().read(&mut into[*have..]) {
+                Ok(0) if *have < into.len() => {
+                    return Err(Fail::Broken("the other side hung up".into()));
+                }
+                Ok(read) => {
+                    *have += read;
+                    if *have == into.len() {
+                        return Ok(Progress::Complete);
+                    }
+                    continue;
+                }
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
+                Err(e) => return Err(Fail::Broken(e.to_string())),
+            }
+            match self.tls.read_tls(&mut self.socket) {
+                Ok(0) => return Err(Fail::Broken("the other side hung up".into())),
+                Ok(_) => {}
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(Progress::Waiting),
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(Fail::Broken(e.to_string())),
+            }
+            if let Err(error) = self.tls.process_new_packets() {
+                // The alert tells the other side why; if it cannot be sent, the connection ends all the same.
+                let _ = self.flush();
+                return Err(Fail::Tls(error));
+            }
+        }
+    }
+
+    /// Sends what TLS has to send.
+    pub(super) fn flush(&mut self) -> Result<Progress, Fail> {
+        while self.tls.wants_write() {
+            match self.tls.write_tls(&mut Quiet(&self.socket)) {
+                Ok(_) => {}
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(Progress::Waiting),
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                // What the other side said before it broke off may still be read.
+                Err(e) if e.kind() == io::ErrorKind::BrokenPipe => return Ok(Progress::Waiting),
+                Err(e) => return Err(Fail::Broken(e.to_string())),
+            }
+        }
+        Ok(Progress::Complete)
+    }
+}
