@@ -255,18 +255,50 @@ unsafe fn xor3<V: Vector>(rows: Rows, a: u32, b: u32, c: u32, out: u32) {
 /// One part of out = XOR of any number of rows and a constant; the running value stays in a register.
 #[inline(always)]
 unsafe fn xor<V: Vector>(rows: Rows, srcs: &[u32], part: usize, constant: V, out: *mut u8) {
-    // SAFETY: every row is `rows.slot` bytes, whole vectors, of which this part is `rows.part`.
+    // SAFETY: every row is `rows.slot` bytes, of which this part is `rows.part`; `out` is such a row.
     unsafe {
-        for at in (part..part + rows.part).step_by(VECTOR) {
-            let mut pairs = srcs.chunks_exact(2);
+        let to = out.add(part);
+        match srcs.len() {
+            0 => xor_n::<V, 0>(rows, srcs, part, constant, to),
+            1 => xor_n::<V, 1>(rows, srcs, part, constant, to),
+            2 => xor_n::<V, 2>(rows, srcs, part, constant, to),
+            3 => xor_n::<V, 3>(rows, srcs, part, constant, to),
+            4 => xor_n::<V, 4>(rows, srcs, part, constant, to),
+            5 => xor_n::<V, 5>(rows, srcs, part, constant, to),
+            6 => xor_n::<V, 6>(rows, srcs, part, constant, to),
+            _ => {
+                for at in (part..part + rows.part).step_by(VECTOR) {
+                    let mut x = constant;
+                    for &s in srcs {
+                        x = x.xor(V::load(rows.at(s).add(at)));
+                    }
+                    x.store(out.add(at));
+                }
+            }
+        }
+    }
+}
+
+/// As [`xor`] for `N` rows: addresses are computed once.
+#[inline(always)]
+unsafe fn xor_n<V: Vector, const N: usize>(rows: Rows, srcs: &[u32], part: usize, constant: V, to: *mut u8) {
+    let mut from = [rows.base; N];
+    for k in 0..N {
+        from[k] = rows.at(srcs[k]).wrapping_add(part);
+    }
+    for at in (0..rows.part).step_by(VECTOR) {
+        // SAFETY: as in `xor`.
+        unsafe {
             let mut x = constant;
-            for pair in &mut pairs {
-                x = x.xor3(V::load(rows.at(pair[0]).add(at)), V::load(rows.at(pair[1]).add(at)));
+            let mut k = 0;
+            while k + 2 <= N {
+                x = x.xor3(V::load(from[k].add(at)), V::load(from[k + 1].add(at)));
+                k += 2;
             }
-            for &s in pairs.remainder() {
-                x = x.xor(V::load(rows.at(s).add(at)));
+            if k < N {
+                x = x.xor(V::load(from[k].add(at)));
             }
-            x.store(out.add(at));
+            x.store(to.add(at));
         }
     }
 }
