@@ -7,6 +7,7 @@
 )]
 
 pub mod job;
+pub mod jobs;
 pub mod vectors;
 
 use std::collections::HashMap;
