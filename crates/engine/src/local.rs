@@ -14,7 +14,7 @@ use veil_protocol::{Plan, Protocol};
 use veil_session::Peer;
 
 use crate::abort::Abort;
-use crate::setup::Binding;
+use crate::setup::{Binding, Random, system};
 use crate::shared::{Progress, Report, Shared};
 use crate::worker::{Step, Worker};
 use crate::{Data, Settings, bounds, participants};
@@ -60,6 +60,42 @@ pub fn run_on(
     progress: &(dyn Fn(Progress) + Sync),
     wrap: impl Fn(Peer, u16, memory::MemoryLink) -> Box<dyn Link>,
 ) -> Result<BTreeMap<Peer, Report>, Failure> {
+    let conditions = Conditions { settings: &|_| settings.clone(), wrap: &wrap };
+    run_under(plan, data, progress, &conditions, &mut |_, bytes| system(bytes))
+}
+
+/// What differs from participant to participant.
+pub struct Conditions<'a> {
+    /// The choices of each participant.
+    pub settings: &'a dyn Fn(Peer) -> Settings,
+    /// Wraps each participant's link of each lane.
+    pub wrap: &'a dyn Fn(Peer, u16, memory::MemoryLink) -> Box<dyn Link>,
+}
+
+/// A run whose nonces, key shares and seeds are what `randomness(participant, bytes)` writes: **for tests alone**, which see the same
+/// bytes on the links every time. Whoever knows this randomness reads all inputs.
+///
+/// It exists in one process only. What meets others over a network, [`party::run`](crate::party::run), has no such way in.
+pub fn rehearse(
+    plan: &Arc<Plan>,
+    data: impl Fn(Peer) -> Data,
+    conditions: &Conditions<'_>,
+    mut randomness: impl FnMut(Peer, &mut [u8]),
+) -> Result<BTreeMap<Peer, Report>, Failure> {
+    let mut random = |peer, bytes: &mut [u8]| {
+        randomness(peer, bytes);
+        Ok(())
+    };
+    run_under(plan, data, &|_| (), conditions, &mut random)
+}
+
+fn run_under(
+    plan: &Arc<Plan>,
+    data: impl Fn(Peer) -> Data,
+    progress: &(dyn Fn(Progress) + Sync),
+    conditions: &Conditions<'_>,
+    random: &mut dyn FnMut(Peer, &mut [u8]) -> Result<(), Abort>,
+) -> Result<BTreeMap<Peer, Report>, Failure> {
     let start = Instant::now();
     let peers = participants(plan);
     let protocols: Vec<Arc<dyn Protocol>> =
@@ -72,8 +108,10 @@ pub fn run_on(
         let limits = protocols.iter().map(|p| bounds(plan, &**p)).reduce(wider).expect("there are parties");
         let mut workers = Vec::new();
         for (k, link) in memory::mesh(&peers, limits).into_iter().enumerate() {
-            let link = wrap(peers[k], lane, link);
-            let rest = (brought[k].clone(), Binding::default(), settings);
+            let link = (conditions.wrap)(peers[k], lane, link);
+            let settings = (conditions.settings)(peers[k]);
+            let mut random = |bytes: &mut [u8]| random(peers[k], bytes);
+            let rest = (brought[k].clone(), Binding::default(), &settings, &mut random as Random<'_>);
             let worker = Worker::new(Arc::clone(plan), Arc::clone(&protocols[k]), lane, link, Arc::clone(&shared[k]), rest);
             match worker {
                 Ok(worker) => workers.push((peers[k], worker)),
@@ -119,11 +157,7 @@ pub fn run_on(
         return Err(Failure(failed));
     }
     let elapsed = start.elapsed();
-    let report = |s: &Arc<Shared>| {
-        let meters = *s.meters.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        Report { elapsed, meters }
-    };
-    Ok(peers.iter().copied().zip(shared.iter().map(report)).collect())
+    Ok(peers.iter().copied().zip(shared.iter().map(|s| s.report(elapsed))).collect())
 }
 
 /// Steps the participants of one lane in turn until all are done or have failed.

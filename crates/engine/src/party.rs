@@ -9,7 +9,7 @@ use veil_link::Link;
 use veil_protocol::{Plan, Protocol};
 
 use crate::abort::Abort;
-use crate::setup::Binding;
+use crate::setup::{Binding, Random, system};
 use crate::shared::{Progress, Report, Shared};
 use crate::worker::{Step, Worker};
 use crate::{Data, Settings};
@@ -34,7 +34,7 @@ pub fn run(
     let shared = Arc::new(Shared::new());
     let mut workers = Vec::new();
     for (lane, link) in links.into_iter().enumerate() {
-        let rest = (data.clone(), binding.clone(), settings);
+        let rest = (data.clone(), binding.clone(), settings, &mut system as Random<'_>);
         let (plan, protocol) = (Arc::clone(plan), Arc::clone(protocol));
         workers.push(Worker::new(plan, protocol, lane as u16, link, Arc::clone(&shared), rest)?);
     }
@@ -63,8 +63,7 @@ pub fn run(
     if let Some(sink) = &data.sink {
         sink.finish()?;
     }
-    let meters = *shared.meters.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    Ok(Report { elapsed: start.elapsed(), meters })
+    Ok(shared.report(start.elapsed()))
 }
 
 fn drive(mut worker: Worker, stop: &AtomicBool) -> Result<(), Abort> {

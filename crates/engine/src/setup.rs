@@ -99,11 +99,19 @@ pub(crate) struct Handshake {
     seeds: Vec<(u16, u8, Secret)>,
 }
 
+/// Where nonces, key shares and seeds come from.
+pub(crate) type Random<'a> = &'a mut dyn FnMut(&mut [u8]) -> Result<(), Abort>;
+
+/// The operating system's random numbers: what every run takes that is not a rehearsal.
+pub(crate) fn system(bytes: &mut [u8]) -> Result<(), Abort> {
+    getrandom::fill(bytes).map_err(|e| Abort::Missing(format!("the operating system gives no randomness: {e}")))
+}
+
 impl Handshake {
-    pub(crate) fn new(plan: &Plan, protocol: &dyn Protocol) -> Result<Self, Abort> {
-        let random = || {
+    pub(crate) fn new(plan: &Plan, protocol: &dyn Protocol, random: Random<'_>) -> Result<Self, Abort> {
+        let mut random = || {
             let mut bytes = [0; 32];
-            getrandom::fill(&mut bytes).map_err(|e| Abort::Missing(format!("the operating system gives no randomness: {e}")))?;
+            random(&mut bytes)?;
             Ok::<_, Abort>(bytes)
         };
         let (nonce, mut share_bytes) = (random()?, random()?);

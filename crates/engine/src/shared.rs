@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use veil_link::Meters;
 use veil_math::Ring;
@@ -27,6 +27,8 @@ impl Drop for Ready {
 /// State of one participant over all its lanes.
 pub(crate) struct Shared {
     pub(crate) ready: OnceLock<Ready>,
+    started: Instant,
+    ready_after: OnceLock<Duration>,
     pub(crate) failed: OnceLock<Abort>,
     tally: Mutex<Vec<Vec<u8>>>,
     pub(crate) lanes_done: AtomicUsize,
@@ -38,6 +40,8 @@ impl Shared {
     pub(crate) fn new() -> Self {
         Shared {
             ready: OnceLock::new(),
+            started: Instant::now(),
+            ready_after: OnceLock::new(),
             failed: OnceLock::new(),
             tally: Mutex::new(Vec::new()),
             lanes_done: AtomicUsize::new(0),
@@ -68,6 +72,18 @@ impl Shared {
         sum.bytes_sent += m.bytes_sent;
         sum.messages_received += m.messages_received;
         sum.payload_received += m.payload_received;
+    }
+
+    /// Keys are there: the set-up is over.
+    pub(crate) fn note_ready(&self) {
+        let _ = self.ready_after.set(self.started.elapsed());
+    }
+
+    /// What the run took.
+    pub(crate) fn report(&self, elapsed: Duration) -> Report {
+        let meters = *self.meters.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let set_up = self.ready_after.get().copied().unwrap_or_default();
+        Report { elapsed, set_up, meters }
     }
 
     pub(crate) fn rows(&self) -> u64 {
@@ -119,8 +135,10 @@ pub struct Progress {
 /// What a run took at one participant.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Report {
-    /// From the first connection to the last byte.
+    /// From the first message to the last.
     pub elapsed: Duration,
+    /// Of that, the handshake and the inputs that all rows share.
+    pub set_up: Duration,
     /// Messages and bytes, over all lanes and peers.
     pub meters: Meters,
 }

@@ -14,7 +14,7 @@ use veil_session::{Frame, Peer};
 
 use crate::abort::{Abort, Wait};
 use crate::run::{Advance, Means, Run, Work};
-use crate::setup::{Binding, Handshake, Keys, list_digest};
+use crate::setup::{Binding, Handshake, Keys, Random, list_digest};
 use crate::shared::{Ready, Shared, add};
 use crate::{Data, LARGEST_WINDOW, Settings};
 
@@ -71,7 +71,7 @@ impl Worker {
         lane: u16,
         link: Box<dyn Link>,
         shared: Arc<Shared>,
-        (data, binding, settings): (Data, Binding, &Settings),
+        (data, binding, settings, random): (Data, Binding, &Settings, Random<'_>),
     ) -> Result<Self, Abort> {
         let mut device = (settings.device)();
         for (index, program) in protocol.programs().iter().enumerate() {
@@ -88,7 +88,7 @@ impl Worker {
             return Err(Abort::Missing("this participant gets results of the job, and has nowhere to put them".into()));
         }
         let stage = match lane {
-            0 => Stage::Handshake(Box::new(Handshake::new(&plan, &*protocol)?)),
+            0 => Stage::Handshake(Box::new(Handshake::new(&plan, &*protocol, random)?)),
             _ => Stage::Keys,
         };
         Ok(Worker {
@@ -208,6 +208,7 @@ impl Worker {
                     let uniforms = self.read(&run, |s| &s.uniforms)?;
                     self.device.close(run.bank);
                     self.stage = Stage::Chunks;
+                    self.shared.note_ready();
                     // Other lanes wait for this.
                     if self.shared.ready.set(Ready { keys, uniforms }).is_err() {
                         return Err(Fault::Unknown("a fresh session").into());
