@@ -1,5 +1,12 @@
 //! Where values come from and where they go: the two ends that the engine meets.
 
+use std::{
+    fmt, io,
+    path::{Path, PathBuf},
+};
+
+use crate::number::NumberError;
+
 /// Consecutive rows of one block.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Slice {
@@ -37,7 +44,8 @@ pub trait Sink: Send + Sync {
 pub enum DataError {
     /// The caller asked for what is not there.
     #[error(
-        "port {port} has no rows {first} to {last} in block {block} here; this is a mistake of the caller"
+        "port {port} has no rows {first} to {} of block {block} here, or in another shape; this is a mistake of the program",
+        first.saturating_add(*rows)
     )]
     OutOfReach {
         /// Index of the port.
@@ -46,7 +54,245 @@ pub enum DataError {
         block: u32,
         /// First row asked for.
         first: u64,
-        /// Last row asked for.
-        last: u64,
+        /// Rows asked for.
+        rows: u64,
     },
+    /// A file that cannot be opened, read or written.
+    #[error("cannot {doing} {}: {source}{}", file.display(), advice(source, doing))]
+    Io {
+        /// What was tried.
+        doing: &'static str,
+        /// The file.
+        file: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// Nothing says where the data are.
+    #[error("no file is given for {what} of `{owner}`; name it in the job, or on the command line")]
+    NoFile {
+        /// Whose data.
+        owner: String,
+        /// Which data.
+        what: String,
+    },
+    /// A file name for data that the job does not have.
+    #[error(
+        "`{owner}` supplies no `{what}` in this job; it supplies {}",
+        list(known)
+    )]
+    NoSuchData {
+        /// Whose data.
+        owner: String,
+        /// Which data.
+        what: String,
+        /// What there is.
+        known: Vec<String>,
+    },
+    /// A table without a header.
+    #[error("{}: the file is empty; its first line must name the columns", .0.display())]
+    NoHeader(PathBuf),
+    /// A column that the header does not name.
+    #[error("{}: line 1: no column `{column}`; the header names {}", file.display(), list(found))]
+    NoColumn {
+        /// The file.
+        file: PathBuf,
+        /// The column.
+        column: String,
+        /// What the header names.
+        found: Vec<String>,
+    },
+    /// A column that the header names twice.
+    #[error("{}: line 1: column `{column}` is there twice; rename or remove one", file.display())]
+    ColumnTwice {
+        /// The file.
+        file: PathBuf,
+        /// The column.
+        column: String,
+    },
+    /// A line that cannot be understood as a whole.
+    #[error("{}: line {line}: {reason}", file.display())]
+    Line {
+        /// The file.
+        file: PathBuf,
+        /// Line, from 1.
+        line: u64,
+        /// What is wrong and what to do.
+        reason: String,
+    },
+    /// Cells that cannot be used.
+    #[error("{}", cells(file, problems, *more))]
+    Cells {
+        /// The file.
+        file: PathBuf,
+        /// The first of them.
+        problems: Vec<CellProblem>,
+        /// How many more there are.
+        more: u64,
+    },
+    /// Another number of rows than the job says.
+    #[error(
+        "rows do not align: {} has {found} rows, but the job declares {declared} for {what}; \
+         the rows of all owners must be the same ones in the same order",
+        file.display()
+    )]
+    Rows {
+        /// The file.
+        file: PathBuf,
+        /// What it is the data of.
+        what: String,
+        /// Rows found.
+        found: u64,
+        /// Rows declared.
+        declared: u64,
+    },
+    /// A file of records that ends within one.
+    #[error(
+        "{}: {bytes} bytes are not a multiple of the record of {record} bytes; \
+         cut or complete the last record, or set `pad = \"zero\"` or `pad = \"pkcs7\"`",
+        file.display()
+    )]
+    PartialRecord {
+        /// The file.
+        file: PathBuf,
+        /// Its length.
+        bytes: u64,
+        /// Bytes of a record.
+        record: u64,
+    },
+    /// A file that changed between the check and the use of its values.
+    #[error("{} changed while the job was running; nothing was published, run it again", .0.display())]
+    Changed(PathBuf),
+    /// Not everything came.
+    #[error("the result is incomplete: {got} of {want} values came; nothing was published")]
+    Incomplete {
+        /// Values that came.
+        got: u64,
+        /// Values that should have come.
+        want: u64,
+    },
+    /// The chart could not be drawn.
+    #[error("cannot draw the chart: {0}")]
+    Chart(String),
+}
+
+impl DataError {
+    pub(crate) fn io(doing: &'static str, file: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Io {
+            doing,
+            file: file.to_owned(),
+            source,
+        }
+    }
+}
+
+/// A cell that cannot be used.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CellProblem {
+    /// Line of the file, from 1.
+    pub line: u64,
+    /// Row of data, from 1.
+    pub row: u64,
+    /// Column.
+    pub column: String,
+    /// What the cell says, shortened.
+    pub value: String,
+    /// What is wrong with it.
+    pub fault: CellFault,
+}
+
+/// What is wrong with a cell.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CellFault {
+    /// Nothing there, in a column that needs a value.
+    #[error("is empty; give a value, or declare the column with missing = \"skip\"")]
+    Empty,
+    /// A word for a missing value.
+    #[error("is not a value; leave the cell empty where a value is missing")]
+    Placeholder,
+    /// Not a number.
+    #[error(transparent)]
+    Number(#[from] NumberError),
+    /// Outside the declared range.
+    #[error(
+        "is outside the declared range {min} to {max}; correct it, or declare a wider range in the job"
+    )]
+    Range {
+        /// Smallest value.
+        min: String,
+        /// Largest value.
+        max: String,
+    },
+    /// Not one of the declared values.
+    #[error("is not one of the declared values {}", list(.0))]
+    Category(Vec<String>),
+    /// Not digits in base 16, or not as many as the port needs.
+    #[error("is not {digits} hexadecimal digits")]
+    Hex {
+        /// Digits needed.
+        digits: u64,
+    },
+    /// More bits than the port has.
+    #[error("does not fit {width} bits")]
+    Wide {
+        /// Bits of the port.
+        width: u32,
+    },
+}
+
+impl fmt::Display for CellProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            line,
+            row,
+            column,
+            value,
+            fault,
+        } = self;
+        write!(
+            f,
+            "line {line} (row {row}), column `{column}`: `{value}` {fault}"
+        )
+    }
+}
+
+fn cells(file: &Path, problems: &[CellProblem], more: u64) -> String {
+    let lines: Vec<String> = problems
+        .iter()
+        .map(|problem| format!("{}: {problem}", file.display()))
+        .collect();
+    let rest = if more == 0 {
+        String::new()
+    } else {
+        format!("\n… and {more} more cells of this file")
+    };
+    lines.join("\n") + &rest
+}
+
+/// Names for a message; a long list is cut.
+fn list(names: &[String]) -> String {
+    const SHOWN: usize = 12;
+    match names {
+        [] => "nothing".into(),
+        _ if names.len() > SHOWN => format!(
+            "`{}`, … ({} in all)",
+            names[..SHOWN].join("`, `"),
+            names.len()
+        ),
+        _ => format!("`{}`", names.join("`, `")),
+    }
+}
+
+fn advice(error: &io::Error, doing: &str) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::NotFound if doing == "open" => {
+            "; check the path in the job, it is relative to the job file"
+        }
+        io::ErrorKind::NotFound => "; create the folder first",
+        io::ErrorKind::PermissionDenied => "; check the permissions of file and folder",
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "; free some space and run again, nothing was published"
+        }
+        _ => "",
+    }
 }

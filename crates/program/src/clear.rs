@@ -1,0 +1,117 @@
+//! What a job means: all rows evaluated in the clear, without parties.
+
+use veil_circuit::{EvaluateError, Per, Reduce};
+use veil_session::Peer;
+
+use crate::{DataError, Holder, Lowered, Sink, Slice, Source};
+
+/// Rows evaluated at once: enough to fill words, little memory.
+const CHUNK: u64 = 4096;
+
+/// Why a job could not be evaluated in the clear.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ClearError {
+    /// A source or a sink failed.
+    #[error(transparent)]
+    Data(#[from] DataError),
+    /// The circuit does not fit its inputs.
+    #[error(transparent)]
+    Evaluate(#[from] EvaluateError),
+    /// Nobody supplies a port.
+    #[error("no source is given for input `{0}`; give the sources of all holders")]
+    NoSource(String),
+}
+
+/// Evaluates the circuit of a job on the values of all holders, and hands every output to those who may read it. What
+/// parties compute must be the same, byte for byte.
+pub fn evaluate(
+    job: &Lowered,
+    sources: &[(Holder, &dyn Source)],
+    sinks: &[(Peer, &dyn Sink)],
+) -> Result<(), ClearError> {
+    let circuit = &job.circuit;
+    let ring = circuit.ring;
+    let mut sums: Vec<Vec<u128>> = circuit
+        .outputs
+        .iter()
+        .map(|port| vec![0; port.wires.len()])
+        .collect();
+    let put = |port: usize, slice: Slice, values: &[u8]| -> Result<(), DataError> {
+        let mut readers = sinks
+            .iter()
+            .filter(|(peer, _)| job.audiences[port].includes(*peer));
+        readers.try_for_each(|(_, sink)| sink.put(port, slice, values))
+    };
+    for (index, block) in job.blocks.iter().enumerate() {
+        let block_index = index as u32;
+        for first in (0..block.rows).step_by(CHUNK as usize) {
+            let rows = CHUNK.min(block.rows - first) as u32;
+            let mut inputs = Vec::new();
+            for (port, (input, holder)) in circuit.inputs.iter().zip(&block.holders).enumerate() {
+                let slice = match input.per {
+                    Per::Row => Slice {
+                        block: block_index,
+                        first,
+                        rows,
+                    },
+                    Per::Job => Slice {
+                        block: 0,
+                        first: 0,
+                        rows: 1,
+                    },
+                };
+                let mut values =
+                    vec![0; (u64::from(input.width) * ring.bytes(slice.rows.into())) as usize];
+                let source = sources.iter().find(|source| source.0 == *holder);
+                let source = source
+                    .ok_or_else(|| ClearError::NoSource(input.name.clone()))?
+                    .1;
+                source.fill(port, slice, &mut values)?;
+                inputs.push(values);
+            }
+            let inputs: Vec<&[u8]> = inputs.iter().map(Vec::as_slice).collect();
+            let outputs = circuit.evaluate_batch(rows.into(), &inputs)?;
+            for (port, values) in outputs.iter().enumerate() {
+                if circuit.outputs[port].reduce == Reduce::None {
+                    put(
+                        port,
+                        Slice {
+                            block: block_index,
+                            first,
+                            rows,
+                        },
+                        values,
+                    )?;
+                    continue;
+                }
+                let bytes = ring.bytes(1) as usize;
+                for (sum, value) in sums[port].iter_mut().zip(values.chunks_exact(bytes)) {
+                    let mut whole = [0; 16];
+                    whole[..bytes].copy_from_slice(value);
+                    *sum = ring.add(*sum, u128::from_le_bytes(whole));
+                }
+            }
+        }
+    }
+    for (port, sums) in sums.iter().enumerate() {
+        if circuit.outputs[port].reduce == Reduce::Sum {
+            let bytes = ring.bytes(1) as usize;
+            let values: Vec<u8> = sums
+                .iter()
+                .flat_map(|sum| sum.to_le_bytes()[..bytes].to_vec())
+                .collect();
+            put(
+                port,
+                Slice {
+                    block: 0,
+                    first: 0,
+                    rows: 1,
+                },
+                &values,
+            )?;
+        }
+    }
+    sinks.iter().try_for_each(|(_, sink)| sink.finish())?;
+    Ok(())
+}

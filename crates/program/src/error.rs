@@ -1,0 +1,329 @@
+//! What can be wrong with a job file, and where.
+
+use std::{fmt, io, ops::Range, path::PathBuf};
+
+/// A job file that cannot be used: which, where in it, why, and what to do.
+#[derive(Debug)]
+pub struct JobError {
+    /// The job file.
+    pub file: PathBuf,
+    /// Where in the file; nothing if it could not be read at all.
+    pub place: Option<Place>,
+    /// What is wrong.
+    pub problem: JobProblem,
+}
+
+/// A place in a job file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Place {
+    /// Line, from 1.
+    pub line: usize,
+    /// Column in characters, from 1.
+    pub column: usize,
+    /// Bytes of the file, for tools that mark them.
+    pub span: Range<usize>,
+}
+
+impl Place {
+    /// Finds the line and column of `span` in `text`.
+    pub(crate) fn of(text: &str, span: Range<usize>) -> Self {
+        let before = text.get(..span.start).unwrap_or(text);
+        let start_of_line = before.rfind('\n').map_or(0, |at| at + 1);
+        Self {
+            line: before.matches('\n').count() + 1,
+            column: before[start_of_line..].chars().count() + 1,
+            span,
+        }
+    }
+}
+
+impl fmt::Display for JobError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.file.display())?;
+        if let Some(place) = &self.place {
+            write!(f, ":{}:{}", place.line, place.column)?;
+        }
+        write!(f, ": {}", self.problem)
+    }
+}
+
+impl std::error::Error for JobError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        std::error::Error::source(&self.problem)
+    }
+}
+
+/// What is wrong with a job.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum JobProblem {
+    /// The file cannot be read.
+    #[error("cannot read the job: {0}")]
+    Read(#[source] io::Error),
+    /// Larger than any job.
+    #[error(
+        "the job has {bytes} bytes, and the limit is {limit}; data belong into files of their own"
+    )]
+    TooLong {
+        /// Bytes of the file.
+        bytes: u64,
+        /// The limit.
+        limit: u64,
+    },
+    /// Not TOML, or a field that jobs do not have.
+    #[error("{0}")]
+    Syntax(String),
+    /// A version that this program does not know.
+    #[error("version {0} of the job format is unknown; this program reads version 1")]
+    Version(i64),
+    /// Neither a statistics nor a circuit job.
+    #[error("kind `{0}` is unknown; write \"stats\" or \"circuit\"")]
+    Kind(String),
+    /// A section that does not belong to the kind of job.
+    #[error("a {kind} job has no `{section}`; remove it, or change `kind`")]
+    WrongSection {
+        /// The section.
+        section: &'static str,
+        /// The kind of the job.
+        kind: &'static str,
+    },
+    /// A section that the kind of job needs.
+    #[error("the {kind} job has no `{section}`; add at least one")]
+    NoSection {
+        /// The section.
+        section: &'static str,
+        /// The kind of the job.
+        kind: &'static str,
+    },
+    /// Two things of one name.
+    #[error("{what} `{name}` is named twice; rename or remove one")]
+    Duplicate {
+        /// What kind of thing.
+        what: &'static str,
+        /// Its name.
+        name: String,
+    },
+    /// A name that reports cannot show.
+    #[error(
+        "{what} name {name:?} is empty, longer than 64 characters, or has control characters or blanks at an end; rename it"
+    )]
+    BadName {
+        /// What kind of thing.
+        what: &'static str,
+        /// The name.
+        name: String,
+    },
+    /// A name with a meaning of its own.
+    #[error("`{0}` means all three computing parties; choose another name")]
+    Reserved(String),
+    /// Not three parties.
+    #[error("the job names {0} parties; it needs exactly 3")]
+    Parties(usize),
+    /// A name that the job does not define.
+    #[error("{what} `{name}` is not defined; there {}", list(known))]
+    Unknown {
+        /// What kind of thing.
+        what: &'static str,
+        /// The name.
+        name: String,
+        /// What is defined.
+        known: Vec<String>,
+    },
+    /// Too many of something.
+    #[error("the job has {found} {what}, and the limit is {limit}; split it into several jobs")]
+    TooMany {
+        /// What there is too much of.
+        what: &'static str,
+        /// How many there are.
+        found: u64,
+        /// How many there may be.
+        limit: u64,
+    },
+    /// Nothing to compute on.
+    #[error("{what} has 0 rows; give it at least 1 or remove it")]
+    NoRows {
+        /// Block or job.
+        what: String,
+    },
+    /// Nobody supplies a column of a block, or two owners do.
+    #[error(
+        "column `{column}` of block `{block}` is held by {holders}; name exactly one owner for it in `holds`"
+    )]
+    Holders {
+        /// The column.
+        column: String,
+        /// The block.
+        block: String,
+        /// Who holds it.
+        holders: String,
+    },
+    /// A field is missing for what is asked.
+    #[error("{what} needs `{field}`; add it")]
+    NoField {
+        /// What needs it.
+        what: String,
+        /// The field.
+        field: &'static str,
+    },
+    /// A field makes no sense here.
+    #[error("{what} has no use for `{field}`; remove it")]
+    NoUse {
+        /// What does not need it.
+        what: String,
+        /// The field.
+        field: &'static str,
+    },
+    /// A number that is not what the field needs.
+    #[error("`{field}` is `{value}`: {reason}")]
+    Number {
+        /// The field.
+        field: &'static str,
+        /// What it says.
+        value: String,
+        /// Why it will not do.
+        reason: String,
+    },
+    /// No value can be in the range.
+    #[error("min is larger than max in column `{0}`; exchange them")]
+    EmptyRange(String),
+    /// A column of the wrong type.
+    #[error("column `{column}` is {is}, but {what} needs {needs}")]
+    WrongType {
+        /// The column.
+        column: String,
+        /// What it is.
+        is: &'static str,
+        /// Who needs something else.
+        what: String,
+        /// What is needed.
+        needs: &'static str,
+    },
+    /// The same column twice where that has no meaning.
+    #[error("column `{column}` is used twice in {what}; remove one")]
+    Repeated {
+        /// The column.
+        column: String,
+        /// Where.
+        what: String,
+    },
+    /// A sum that no ring can hold.
+    #[error(
+        "analysis `{analysis}`: the {sum} can need {bits} bits, and the largest ring has 128; \
+         narrow the declared ranges or have fewer rows"
+    )]
+    Overflow {
+        /// The analysis.
+        analysis: String,
+        /// What would be opened.
+        sum: String,
+        /// Bits that it can need, with sign.
+        bits: u64,
+    },
+    /// Everything asked for is in the job file.
+    #[error(
+        "nothing secret is asked: the number of rows is in the job; ask for something of a column"
+    )]
+    NothingSecret,
+    /// A circuit that cannot be made or read.
+    #[error("cannot use circuit `{name}`: {reason}")]
+    Circuit {
+        /// Generator or file.
+        name: String,
+        /// Why.
+        reason: String,
+    },
+    /// Two choices where there must be one.
+    #[error("write either `{one}` or `{other}`, not {}", if *both { "both" } else { "neither" })]
+    OneOf {
+        /// One field.
+        one: &'static str,
+        /// The other.
+        other: &'static str,
+        /// Whether both are there.
+        both: bool,
+    },
+    /// A port that several inputs or none supply.
+    #[error("input port `{port}` of the circuit is supplied {}; {hint}", times(*found))]
+    Supply {
+        /// The port.
+        port: String,
+        /// How many inputs name it.
+        found: usize,
+        /// What to do.
+        hint: &'static str,
+    },
+    /// The number of rows is nowhere.
+    #[error(
+        "the number of rows is not known here: write `rows = …` under [circuit], or give a data file of an input that has a value per row"
+    )]
+    RowsUnknown,
+    /// The files of this machine do not agree with each other or with the job.
+    #[error("rows do not align: {one} has {one_rows} rows, {other} has {other_rows}")]
+    RowsDiffer {
+        /// Who says so.
+        one: String,
+        /// Rows of the first.
+        one_rows: u64,
+        /// Who else.
+        other: String,
+        /// Rows of the second.
+        other_rows: u64,
+    },
+    /// A data file that had to be looked into.
+    #[error("{0}")]
+    Data(String),
+}
+
+fn list(known: &[String]) -> String {
+    match known {
+        [] => "is none".into(),
+        [one] => format!("is only `{one}`"),
+        _ => format!("are `{}`", known.join("`, `")),
+    }
+}
+
+fn times(found: usize) -> String {
+    match found {
+        0 => "by nobody".into(),
+        1 => "once".into(),
+        more => format!("{more} times"),
+    }
+}
+
+/// A problem and where it is; the file is added by whoever read it.
+#[derive(Debug)]
+pub(crate) struct Fault {
+    pub(crate) span: Range<usize>,
+    pub(crate) problem: JobProblem,
+}
+
+impl Fault {
+    pub(crate) fn new(span: Range<usize>, problem: JobProblem) -> Self {
+        Self { span, problem }
+    }
+
+    pub(crate) fn of(error: &toml::de::Error) -> Self {
+        let span = error.span().unwrap_or(0..0);
+        Self::new(span, JobProblem::Syntax(error.message().to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_count_lines_and_characters_from_one() {
+        let text = "a = 1\nbé = 2\n";
+        assert_eq!(
+            (Place::of(text, 0..1).line, Place::of(text, 0..1).column),
+            (1, 1)
+        );
+        let at = text.find('2').expect("is there");
+        assert_eq!(
+            (Place::of(text, at..at).line, Place::of(text, at..at).column),
+            (2, 6)
+        );
+        assert_eq!(Place::of(text, 900..901).line, 3);
+    }
+}

@@ -1,0 +1,500 @@
+//! From the text of a circuit job to a circuit with its files.
+
+use std::{
+    collections::HashSet,
+    fs,
+    ops::Range,
+    path::{Component, Path, PathBuf},
+};
+
+use toml::Spanned;
+use veil_circuit::{Circuit, Limits, Per, bristol, make};
+use veil_math::Ring;
+
+use super::{
+    Gates, Input, InputFormat, Length, Output, OutputFormat, Pad,
+    lower::{Supply, counter_mode, distinct, rewire},
+    record_bytes,
+    source::count_rows,
+};
+use crate::{
+    Roles,
+    error::{Fault, JobProblem},
+    raw::{RawCircuit, RawFormat, RawInput, RawJob, RawOutput, RawPad, RawPer},
+    roles::unknown,
+};
+
+/// Circuits that are put together here, beside those of the circuit catalogue.
+const COUNTER_MODE: &str = "aes128-ctr";
+/// Rows of a job; 2^40 blocks of AES are 16 TiB.
+const MOST_ROWS: u64 = 1 << 40;
+/// Bytes of a circuit file.
+const LONGEST_CIRCUIT: u64 = 1 << 30;
+
+impl Gates {
+    /// `path` says where the file of an input is on this machine, if anywhere.
+    pub(crate) fn parse(
+        raw: &RawJob,
+        section: &Spanned<RawCircuit>,
+        roles: &Roles,
+        base: &Path,
+        path: impl Fn(&Input) -> Option<PathBuf>,
+    ) -> Result<Self, Fault> {
+        let circuit = load(section.get_ref(), section.span(), base)?;
+        let (supply, inputs) = inputs(raw, &circuit, section.span(), roles)?;
+        let (chosen, mut outputs) = outputs(raw, &circuit, &inputs, roles)?;
+        let names = distinct(outputs.iter().map(|output| output.name.clone()));
+        for (output, name) in outputs.iter_mut().zip(names) {
+            output.name = name;
+        }
+        let names = outputs.iter().map(|output| output.name.clone());
+        let circuit = rewire(
+            &circuit,
+            &supply,
+            &chosen.into_iter().zip(names).collect::<Vec<_>>(),
+        );
+        let rows = rows(section.get_ref(), section.span(), &inputs, path)?;
+        let gates = Self {
+            circuit,
+            rows,
+            inputs,
+            outputs,
+        };
+        gates.check_lengths(raw)?;
+        Ok(gates)
+    }
+
+    /// No output file is longer than its records.
+    fn check_lengths(&self, raw: &RawJob) -> Result<(), Fault> {
+        for (output, raw) in self.outputs.iter().zip(&raw.output) {
+            let whole = self.rows * record_bytes(output.width) as u64;
+            if let OutputFormat::Binary(Length::Bytes(bytes)) = output.format
+                && bytes > whole
+            {
+                let reason = format!("{} rows give only {whole} bytes", self.rows);
+                let problem = JobProblem::Number {
+                    field: "bytes",
+                    value: bytes.to_string(),
+                    reason,
+                };
+                return Err(Fault::new(raw.span(), problem));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn load(raw: &RawCircuit, span: Range<usize>, base: &Path) -> Result<Circuit, Fault> {
+    let bad = |span: Range<usize>, name: &str, reason: String| {
+        Fault::new(
+            span,
+            JobProblem::Circuit {
+                name: name.to_owned(),
+                reason,
+            },
+        )
+    };
+    let circuit = match (&raw.make, &raw.file) {
+        (Some(name), None) if name.get_ref() == COUNTER_MODE => {
+            let cipher = make("aes128")
+                .map_err(|error| bad(name.span(), name.get_ref(), error.to_string()))?;
+            counter_mode(&cipher)
+        }
+        (Some(name), None) => make(name.get_ref())
+            .map_err(|error| bad(name.span(), name.get_ref(), error.to_string()))?,
+        (None, Some(file)) => {
+            let shown = file.get_ref().display().to_string();
+            let path = base.join(file.get_ref());
+            let read = fs::metadata(&path).and_then(|data| {
+                if data.len() > LONGEST_CIRCUIT {
+                    Err(std::io::ErrorKind::FileTooLarge.into())
+                } else {
+                    fs::read(&path)
+                }
+            });
+            let text = read.map_err(|error| bad(file.span(), &shown, error.to_string()))?;
+            let error = |error: bristol::ParseError| bad(file.span(), &shown, error.to_string());
+            bristol::read(&text, &Limits::default()).map_err(error)?
+        }
+        (make, _) => {
+            let problem = JobProblem::OneOf {
+                one: "make",
+                other: "file",
+                both: make.is_some(),
+            };
+            return Err(Fault::new(span, problem));
+        }
+    };
+    if circuit.ring == Ring::Bits {
+        return Ok(circuit);
+    }
+    Err(bad(
+        span,
+        circuit.ring.name(),
+        "files feed circuits of bits only".into(),
+    ))
+}
+
+/// How each port of the circuit is supplied, and the inputs in the order of the new ports.
+fn inputs(
+    raw: &RawJob,
+    circuit: &Circuit,
+    span: Range<usize>,
+    roles: &Roles,
+) -> Result<(Vec<Supply>, Vec<Input>), Fault> {
+    let known = || circuit.inputs.iter().map(|port| port.name.as_str());
+    for input in &raw.input {
+        let port = &input.get_ref().port;
+        if !known().any(|name| name == port.get_ref()) {
+            return Err(unknown("input port", port.get_ref(), known(), port.span()));
+        }
+    }
+    let mut supplies = Vec::new();
+    let mut all = Vec::new();
+    for port in &circuit.inputs {
+        let own: Vec<_> = raw
+            .input
+            .iter()
+            .filter(|raw| *raw.get_ref().port.get_ref() == port.name)
+            .collect();
+        let wrong = |span, hint| {
+            Fault::new(
+                span,
+                JobProblem::Supply {
+                    port: port.name.clone(),
+                    found: own.len(),
+                    hint,
+                },
+            )
+        };
+        let Some(first) = own.first() else {
+            return Err(wrong(span, "add an [[input]] for it"));
+        };
+        let combined = own
+            .iter()
+            .filter(|raw| raw.get_ref().combine.is_some())
+            .count();
+        if own.len() > 1 && combined != own.len() {
+            let hint = "write `combine = \"xor\"` in each if its value is the XOR of theirs";
+            return Err(wrong(own[1].span(), hint));
+        }
+        if own.len() == 1 && combined == 1 {
+            return Err(wrong(first.span(), "`combine` needs at least two inputs"));
+        }
+        let per = |raw: &RawInput| match raw.per {
+            None => port.per,
+            Some(RawPer::Row) => Per::Row,
+            Some(RawPer::Job) => Per::Job,
+        };
+        let shared = per(first.get_ref());
+        let names = distinct(own.iter().map(|raw| match own.len() {
+            1 => port.name.clone(),
+            _ => format!("{} of {}", port.name, raw.get_ref().owner.get_ref()),
+        }));
+        for (raw, name) in own.iter().zip(&names) {
+            let (span, raw) = (raw.span(), raw.get_ref());
+            if per(raw) != shared {
+                return Err(wrong(span, "`per` must be the same in all of them"));
+            }
+            all.push(Input {
+                name: name.clone(),
+                port: port.name.clone(),
+                width: port.width,
+                per: shared,
+                holder: roles.owner_at(&raw.owner)?,
+                format: input_format(raw, port.width, shared)?,
+                file: raw.file.clone(),
+            });
+        }
+        supplies.push(Supply {
+            per: shared,
+            parts: names,
+        });
+    }
+    Ok((supplies, all))
+}
+
+fn input_format(raw: &RawInput, width: u32, per: Per) -> Result<InputFormat, Fault> {
+    let span = raw.format.span();
+    let port = raw.port.get_ref();
+    let format = *raw.format.get_ref();
+    let extra = [
+        (
+            "pad",
+            raw.pad.is_some(),
+            format == RawFormat::Binary && per == Per::Row,
+        ),
+        ("column", raw.column.is_some(), format == RawFormat::Csv),
+        ("start", raw.start.is_some(), format == RawFormat::Counter),
+        ("file", raw.file.is_some(), format != RawFormat::Counter),
+    ];
+    if let Some((field, ..)) = extra
+        .into_iter()
+        .find(|(_, given, useful)| *given && !useful)
+    {
+        let what = format!("{} input `{port}`", name_of(format));
+        return Err(Fault::new(span, JobProblem::NoUse { what, field }));
+    }
+    let needed = |field| {
+        let what = format!("{} input `{port}`", name_of(format));
+        Fault::new(span.clone(), JobProblem::NoField { what, field })
+    };
+    let bad = |field, value: String, reason: &str| {
+        let reason = reason.to_owned();
+        Fault::new(
+            span.clone(),
+            JobProblem::Number {
+                field,
+                value,
+                reason,
+            },
+        )
+    };
+    Ok(match format {
+        RawFormat::Hex => InputFormat::Hex,
+        RawFormat::Binary => InputFormat::Binary(match raw.pad {
+            None => Pad::None,
+            Some(RawPad::Zero) => Pad::Zero,
+            Some(RawPad::Pkcs7) if record_bytes(width) > 255 => {
+                return Err(bad(
+                    "pad",
+                    "pkcs7".into(),
+                    "it is for values of at most 255 bytes; pad with zeros",
+                ));
+            }
+            Some(RawPad::Pkcs7) if !width.is_multiple_of(8) => {
+                return Err(bad(
+                    "pad",
+                    "pkcs7".into(),
+                    "it is for values of whole bytes; pad with zeros",
+                ));
+            }
+            Some(RawPad::Pkcs7) => Pad::Pkcs7,
+        }),
+        RawFormat::Csv => {
+            narrow(port, width, &span)?;
+            InputFormat::Csv(raw.column.clone().ok_or_else(|| needed("column"))?)
+        }
+        RawFormat::Counter => {
+            narrow(port, width, &span)?;
+            let start = raw.start.as_ref().ok_or_else(|| needed("start"))?;
+            let digits = start.get_ref();
+            if !width.is_multiple_of(8) || per == Per::Job {
+                let reason = "a counter is for ports of whole bytes that have a value per row";
+                return Err(bad("format", "counter".into(), reason));
+            }
+            let plain = digits.len() == width as usize / 4
+                && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+            let value = u128::from_str_radix(digits, 16).ok().filter(|_| plain);
+            InputFormat::Counter(value.ok_or_else(|| {
+                let reason = format!("write exactly {} hexadecimal digits in quotes", width / 4);
+                Fault::new(
+                    start.span(),
+                    JobProblem::Number {
+                        field: "start",
+                        value: digits.clone(),
+                        reason,
+                    },
+                )
+            })?)
+        }
+    })
+}
+
+const fn name_of(format: RawFormat) -> &'static str {
+    match format {
+        RawFormat::Hex => "hex",
+        RawFormat::Binary => "binary",
+        RawFormat::Csv => "csv",
+        RawFormat::Counter => "counter",
+    }
+}
+
+/// Integers in text have at most 128 bits.
+fn narrow(port: &str, width: u32, span: &Range<usize>) -> Result<(), Fault> {
+    if width <= 128 {
+        return Ok(());
+    }
+    let reason =
+        format!("port `{port}` has {width} bits, and numbers at most 128; use hex or binary");
+    let problem = JobProblem::Number {
+        field: "format",
+        value: "csv".into(),
+        reason,
+    };
+    Err(Fault::new(span.clone(), problem))
+}
+
+/// Which ports of the circuit are opened, and the outputs in the order of the job.
+fn outputs(
+    raw: &RawJob,
+    circuit: &Circuit,
+    inputs: &[Input],
+    roles: &Roles,
+) -> Result<(Vec<usize>, Vec<Output>), Fault> {
+    let known = || circuit.outputs.iter().map(|port| port.name.as_str());
+    let mut chosen = Vec::new();
+    let mut all = Vec::new();
+    let mut taken = HashSet::new();
+    for raw in &raw.output {
+        let raw = raw.get_ref();
+        let port = known()
+            .position(|name| name == raw.port.get_ref())
+            .ok_or_else(|| unknown("output port", raw.port.get_ref(), known(), raw.port.span()))?;
+        let to = roles.audience_at(&raw.to)?;
+        let file = raw.file.get_ref().clone();
+        if !file
+            .components()
+            .all(|part| matches!(part, Component::Normal(_)))
+            || file.as_os_str().is_empty()
+        {
+            let reason = "write a path within the folder of results, without `..`".to_owned();
+            let value = file.display().to_string();
+            return Err(Fault::new(
+                raw.file.span(),
+                JobProblem::Number {
+                    field: "file",
+                    value,
+                    reason,
+                },
+            ));
+        }
+        if !taken.insert((to, file.clone())) {
+            let problem = JobProblem::Duplicate {
+                what: "output file",
+                name: file.display().to_string(),
+            };
+            return Err(Fault::new(raw.file.span(), problem));
+        }
+        let width = circuit.outputs[port].wires.len() as u32;
+        let format = output_format(raw, width, inputs)?;
+        chosen.push(port);
+        all.push(Output {
+            name: raw.port.get_ref().clone(),
+            width,
+            to,
+            format,
+            file,
+        });
+    }
+    Ok((chosen, all))
+}
+
+fn output_format(raw: &RawOutput, width: u32, inputs: &[Input]) -> Result<OutputFormat, Fault> {
+    let span = raw.format.span();
+    let port = raw.port.get_ref();
+    let format = *raw.format.get_ref();
+    let what = || format!("{} output `{port}`", name_of(format));
+    let extra = [
+        ("bytes", raw.bytes.is_some(), format == RawFormat::Binary),
+        (
+            "like",
+            raw.like.is_some(),
+            format == RawFormat::Binary && raw.bytes.is_none(),
+        ),
+        ("column", raw.column.is_some(), format == RawFormat::Csv),
+    ];
+    if let Some((field, ..)) = extra
+        .into_iter()
+        .find(|(_, given, useful)| *given && !useful)
+    {
+        return Err(Fault::new(
+            span,
+            JobProblem::NoUse {
+                what: what(),
+                field,
+            },
+        ));
+    }
+    Ok(match format {
+        RawFormat::Hex => OutputFormat::Hex,
+        RawFormat::Binary => OutputFormat::Binary(match (&raw.bytes, &raw.like) {
+            (Some(bytes), _) => Length::Bytes(*bytes.get_ref()),
+            (None, Some(like)) => {
+                let known = || inputs.iter().map(|input| input.port.as_str());
+                if !known().any(|name| name == like.get_ref()) {
+                    return Err(unknown("input port", like.get_ref(), known(), like.span()));
+                }
+                Length::Like(like.get_ref().clone())
+            }
+            (None, None) => Length::Whole,
+        }),
+        RawFormat::Csv => {
+            narrow(port, width, &span)?;
+            OutputFormat::Csv(raw.column.clone().unwrap_or_else(|| port.clone()))
+        }
+        RawFormat::Counter => {
+            let reason = "an output is hex, binary or csv".to_owned();
+            let problem = JobProblem::Number {
+                field: "format",
+                value: "counter".into(),
+                reason,
+            };
+            return Err(Fault::new(span, problem));
+        }
+    })
+}
+
+/// The declared number of rows, or that of the files on this machine.
+fn rows(
+    raw: &RawCircuit,
+    span: Range<usize>,
+    inputs: &[Input],
+    path: impl Fn(&Input) -> Option<PathBuf>,
+) -> Result<u64, Fault> {
+    let (rows, span) = if let Some(rows) = &raw.rows {
+        (*rows.get_ref(), rows.span())
+    } else {
+        let mut found: Option<(String, u64)> = None;
+        for input in inputs.iter().filter(|input| input.per == Per::Row) {
+            let Some(path) = path(input).filter(|path| path.exists()) else {
+                continue;
+            };
+            let data = |error: crate::DataError| {
+                Fault::new(span.clone(), JobProblem::Data(error.to_string()))
+            };
+            let Some(rows) = count_rows(input, &path).map_err(data)? else {
+                continue;
+            };
+            match &found {
+                Some((one, one_rows)) if *one_rows != rows => {
+                    let (one, one_rows) = (one.clone(), *one_rows);
+                    let other = path.display().to_string();
+                    return Err(Fault::new(
+                        span,
+                        JobProblem::RowsDiffer {
+                            one,
+                            one_rows,
+                            other,
+                            other_rows: rows,
+                        },
+                    ));
+                }
+                _ => found = Some((path.display().to_string(), rows)),
+            }
+        }
+        (
+            found
+                .ok_or_else(|| Fault::new(span.clone(), JobProblem::RowsUnknown))?
+                .1,
+            span,
+        )
+    };
+    match rows {
+        0 => Err(Fault::new(
+            span,
+            JobProblem::NoRows {
+                what: "the job".into(),
+            },
+        )),
+        1..=MOST_ROWS => Ok(rows),
+        found => Err(Fault::new(
+            span,
+            JobProblem::TooMany {
+                what: "rows",
+                found,
+                limit: MOST_ROWS,
+            },
+        )),
+    }
+}

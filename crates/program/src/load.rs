@@ -1,0 +1,463 @@
+//! A job file, checked and lowered; its owners' data and its recipients' results.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File},
+    io::Read,
+    path::{Path, PathBuf},
+};
+
+use veil_session::Peer;
+
+use crate::{
+    Block, DataError, FileSink, FileSource, Gates, Holder, JobError, JobProblem, Lowered, Place,
+    Roles, Sink, Slice, Source,
+    error::Fault,
+    gates::{Input, InputFormat},
+    raw::{self, RawJob},
+    roles::check_name,
+    stats::{Opening, Stats, StatsResult, StatsSink, StatsSource},
+};
+
+/// Bytes of a job file: ten thousand lines.
+const LONGEST_JOB: u64 = 1 << 20;
+
+/// Files of this machine that replace those named in a job, or add to them: by owner and by what they hold, the name
+/// of a block or of an input port.
+pub type Files = BTreeMap<(String, String), PathBuf>;
+
+/// A data file of a job.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DataFile {
+    /// Whose data.
+    pub holder: Holder,
+    /// The owner's name.
+    pub owner: String,
+    /// The block or the input port.
+    pub what: String,
+    /// Where it is on this machine, if that is known.
+    pub path: Option<PathBuf>,
+}
+
+/// What kind of job it is.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Kind {
+    /// Statistics over tables.
+    Stats(Stats),
+    /// A circuit on files.
+    Circuit(Gates),
+}
+
+/// A job: read, checked, and lowered to what planner and engine need.
+#[derive(Clone, Debug)]
+pub struct Job {
+    base: PathBuf,
+    roles: Roles,
+    kind: Kind,
+    lowered: Lowered,
+    opening: Option<Opening>,
+    given: Files,
+}
+
+impl Job {
+    /// Reads a job file. Paths in it are relative to its folder; those in `given` replace them.
+    pub fn load(file: &Path, given: Files) -> Result<Self, JobError> {
+        let read = |problem| JobError {
+            file: file.to_owned(),
+            place: None,
+            problem,
+        };
+        let handle = File::open(file).map_err(|error| read(JobProblem::Read(error)))?;
+        let mut text = String::new();
+        let got = handle.take(LONGEST_JOB + 1).read_to_string(&mut text);
+        got.map_err(|error| read(JobProblem::Read(error)))?;
+        Self::parse(&text, file, given)
+    }
+
+    /// Reads the text of a job file that is, or could be, at `file`.
+    pub fn parse(text: &str, file: &Path, given: Files) -> Result<Self, JobError> {
+        let bytes = text.len() as u64;
+        if bytes > LONGEST_JOB {
+            let problem = JobProblem::TooLong {
+                bytes,
+                limit: LONGEST_JOB,
+            };
+            return Err(JobError {
+                file: file.to_owned(),
+                place: None,
+                problem,
+            });
+        }
+        let base = file.parent().unwrap_or(Path::new("")).to_owned();
+        raw::read(text)
+            .and_then(|raw| Self::check(&raw, base, given))
+            .map_err(|Fault { span, problem }| JobError {
+                file: file.to_owned(),
+                place: Some(Place::of(text, span)),
+                problem,
+            })
+    }
+
+    fn check(raw: &RawJob, base: PathBuf, given: Files) -> Result<Self, Fault> {
+        check_name("job", &raw.name)?;
+        let roles = Roles::parse(raw)?;
+        let job = match raw.kind.get_ref().as_str() {
+            "stats" => Self::stats(raw, roles, base, given)?,
+            "circuit" => Self::circuit(raw, roles, base, given)?,
+            other => {
+                return Err(Fault::new(
+                    raw.kind.span(),
+                    JobProblem::Kind(other.to_owned()),
+                ));
+            }
+        };
+        let known = job.data();
+        for (owner, what) in job.given.keys() {
+            if !known
+                .iter()
+                .any(|data| data.owner == *owner && data.what == *what)
+            {
+                let known = known
+                    .iter()
+                    .filter(|data| data.owner == *owner)
+                    .map(|data| data.what.clone())
+                    .collect();
+                let error = DataError::NoSuchData {
+                    owner: owner.clone(),
+                    what: what.clone(),
+                    known,
+                };
+                return Err(Fault::new(
+                    raw.name.span(),
+                    JobProblem::Data(error.to_string()),
+                ));
+            }
+        }
+        Ok(job)
+    }
+
+    fn stats(raw: &RawJob, roles: Roles, base: PathBuf, given: Files) -> Result<Self, Fault> {
+        let extra = [
+            ("[circuit]", raw.circuit.as_ref().map(toml::Spanned::span)),
+            ("[[input]]", raw.input.first().map(toml::Spanned::span)),
+            ("[[output]]", raw.output.first().map(toml::Spanned::span)),
+        ];
+        let missing = [
+            ("[[column]]", raw.column.is_empty()),
+            ("[[block]]", raw.block.is_empty()),
+            ("[[analysis]]", raw.analysis.is_empty()),
+        ];
+        sections(raw, "stats", extra, missing)?;
+        let stats = Stats::parse(raw, &roles)?;
+        let lowered = stats
+            .lower()
+            .map_err(|(analysis, problem)| Fault::new(raw.analysis[analysis].span(), problem))?;
+        let blocks = (stats.blocks.iter())
+            .map(|block| Block {
+                name: block.name.clone(),
+                rows: block.rows,
+                holders: lowered
+                    .opening
+                    .columns
+                    .iter()
+                    .map(|&column| block.holders[column])
+                    .collect(),
+            })
+            .collect();
+        let circuit = lowered.circuit;
+        let whole = roles.lowered(raw, circuit, blocks, lowered.audiences, lowered.opened);
+        let opening = Some(lowered.opening);
+        Ok(Self {
+            base,
+            roles,
+            kind: Kind::Stats(stats),
+            lowered: whole,
+            opening,
+            given,
+        })
+    }
+
+    fn circuit(raw: &RawJob, roles: Roles, base: PathBuf, given: Files) -> Result<Self, Fault> {
+        let extra = [
+            ("[[column]]", raw.column.first().map(toml::Spanned::span)),
+            ("[[block]]", raw.block.first().map(toml::Spanned::span)),
+            (
+                "[[analysis]]",
+                raw.analysis.first().map(toml::Spanned::span),
+            ),
+        ];
+        let missing = [
+            ("[circuit]", raw.circuit.is_none()),
+            ("[[input]]", raw.input.is_empty()),
+            ("[[output]]", raw.output.is_empty()),
+        ];
+        sections(raw, "circuit", extra, missing)?;
+        let section = raw.circuit.as_ref().expect("checked: the section is there");
+        let path = |input: &Input| locate(&roles, &base, &given, input);
+        let gates = Gates::parse(raw, section, &roles, &base, path)?;
+        let holders = gates.inputs.iter().map(|input| input.holder).collect();
+        let blocks = vec![Block {
+            name: "rows".into(),
+            rows: gates.rows,
+            holders,
+        }];
+        let audiences = gates.outputs.iter().map(|output| output.to).collect();
+        let sentence = |output: &crate::gates::Output| {
+            format!(
+                "`{}` of every row: {} bits of each of {} rows",
+                output.name, output.width, gates.rows
+            )
+        };
+        let opened = gates.outputs.iter().map(sentence).collect();
+        let whole = roles.lowered(raw, gates.circuit.clone(), blocks, audiences, opened);
+        Ok(Self {
+            base,
+            roles,
+            kind: Kind::Circuit(gates),
+            lowered: whole,
+            opening: None,
+            given,
+        })
+    }
+
+    /// Who takes part.
+    pub fn roles(&self) -> &Roles {
+        &self.roles
+    }
+
+    /// What is asked.
+    pub fn kind(&self) -> &Kind {
+        &self.kind
+    }
+
+    /// What planner and engine need.
+    pub fn lowered(&self) -> &Lowered {
+        &self.lowered
+    }
+
+    /// Every data file of the job, and where it is on this machine.
+    pub fn data(&self) -> Vec<DataFile> {
+        let file = |holder, what: &str, named: Option<&Path>| {
+            let owner = self.roles.holder_name(holder);
+            let given = self.given.get(&(owner.clone(), what.to_owned())).cloned();
+            let path = given.or_else(|| named.map(|path| self.base.join(path)));
+            DataFile {
+                holder,
+                owner,
+                what: what.to_owned(),
+                path,
+            }
+        };
+        match &self.kind {
+            Kind::Stats(stats) => (stats.blocks.iter().zip(&self.lowered.blocks))
+                .flat_map(|(block, lowered)| {
+                    let mut holders = lowered.holders.clone();
+                    holders.sort_unstable();
+                    holders.dedup();
+                    holders.into_iter().map(move |holder| {
+                        let named = block.files.iter().find(|named| named.0 == holder);
+                        file(holder, &block.name, named.map(|named| named.1.as_path()))
+                    })
+                })
+                .collect(),
+            Kind::Circuit(gates) => (gates.inputs.iter())
+                .filter(|input| !matches!(input.format, InputFormat::Counter(_)))
+                .map(|input| file(input.holder, &input.port, input.file.as_deref()))
+                .collect(),
+        }
+    }
+
+    /// Everyone who supplies values.
+    pub fn holders(&self) -> Vec<Holder> {
+        let mut holders: Vec<Holder> = self
+            .lowered
+            .blocks
+            .iter()
+            .flat_map(|block| block.holders.iter().copied())
+            .collect();
+        holders.sort_unstable();
+        holders.dedup();
+        holders
+    }
+
+    /// Reads and checks all data of one holder.
+    pub fn source(&self, holder: Holder) -> Result<Box<dyn Source>, DataError> {
+        match &self.kind {
+            Kind::Stats(stats) => Ok(Box::new(self.tables(stats, holder)?)),
+            Kind::Circuit(gates) => {
+                let path = |input: &Input| {
+                    locate(&self.roles, &self.base, &self.given, input).ok_or_else(|| {
+                        DataError::NoFile {
+                            owner: self.roles.holder_name(holder),
+                            what: format!("input `{}`", input.port),
+                        }
+                    })
+                };
+                Ok(Box::new(FileSource::open(gates, holder, path)?))
+            }
+        }
+    }
+
+    fn opening(&self) -> &Opening {
+        self.opening
+            .as_ref()
+            .expect("a statistics job is made with its opening")
+    }
+
+    fn tables(&self, stats: &Stats, holder: Holder) -> Result<StatsSource, DataError> {
+        let data = self.data();
+        StatsSource::read(stats, self.opening(), holder, |block| {
+            let what = &stats.blocks[block].name;
+            let path = data
+                .iter()
+                .find(|data| data.holder == holder && data.what == *what);
+            path.and_then(|data| data.path.clone())
+                .ok_or_else(|| DataError::NoFile {
+                    owner: self.roles.holder_name(holder),
+                    what: format!("block `{what}`"),
+                })
+        })
+    }
+
+    /// The end of `peer`, whose results appear in `folder` when everything is complete.
+    pub fn sink(&self, peer: Peer, folder: &Path) -> Result<Output, DataError> {
+        match &self.kind {
+            Kind::Stats(stats) => {
+                let (name, opening) = (&self.lowered.name, self.opening());
+                let sink = StatsSink::new(name, &self.roles, stats, opening, peer, Some(folder))?;
+                Ok(Output::Stats(Box::new(sink)))
+            }
+            Kind::Circuit(gates) => {
+                let length = |port: &str| {
+                    let input = gates.inputs.iter().find(|input| input.port == port);
+                    let path =
+                        input.and_then(|input| locate(&self.roles, &self.base, &self.given, input));
+                    let what = format!(
+                        "input `{port}`, whose length an output takes (or set `bytes` there),"
+                    );
+                    let owner = input
+                        .map(|input| self.roles.holder_name(input.holder))
+                        .unwrap_or_default();
+                    let path = path.ok_or(DataError::NoFile { owner, what })?;
+                    Ok(fs::metadata(&path)
+                        .map_err(DataError::io("open", &path))?
+                        .len())
+                };
+                Ok(Output::Files(FileSink::create(
+                    gates, peer, folder, length,
+                )?))
+            }
+        }
+    }
+
+    /// The statistics that `peer` should get, from all owners' files on this machine, by counting and adding in the
+    /// clear: what a result is compared with where that is allowed. Nothing for a circuit job.
+    pub fn clear_statistics(&self, peer: Peer) -> Result<Option<StatsResult>, DataError> {
+        let Kind::Stats(stats) = &self.kind else {
+            return Ok(None);
+        };
+        let sources: Vec<(Holder, StatsSource)> = (self.holders().into_iter())
+            .map(|holder| Ok((holder, self.tables(stats, holder)?)))
+            .collect::<Result<_, DataError>>()?;
+        let sources: Vec<_> = sources
+            .iter()
+            .map(|(holder, source)| (*holder, source))
+            .collect();
+        Ok(Some(stats.clear(
+            &self.lowered.name,
+            &self.roles,
+            peer,
+            &sources,
+        )))
+    }
+}
+
+impl Roles {
+    fn lowered(
+        &self,
+        raw: &RawJob,
+        circuit: veil_circuit::Circuit,
+        blocks: Vec<Block>,
+        audiences: Vec<crate::Audience>,
+        opened: Vec<String>,
+    ) -> Lowered {
+        Lowered {
+            name: raw.name.get_ref().clone(),
+            owners: self.outside_owners(),
+            parties: self.parties.clone(),
+            recipients: self.outside_recipients(),
+            circuit,
+            blocks,
+            audiences,
+            opened,
+        }
+    }
+}
+
+/// Where the file of an input is on this machine.
+fn locate(roles: &Roles, base: &Path, given: &Files, input: &Input) -> Option<PathBuf> {
+    let given = given
+        .get(&(roles.holder_name(input.holder), input.port.clone()))
+        .cloned();
+    given.or_else(|| input.file.as_ref().map(|file| base.join(file)))
+}
+
+type Span = Option<std::ops::Range<usize>>;
+
+/// A job has the sections of its kind, and no others.
+fn sections(
+    raw: &RawJob,
+    kind: &'static str,
+    extra: [(&'static str, Span); 3],
+    missing: [(&'static str, bool); 3],
+) -> Result<(), Fault> {
+    for (section, span) in extra {
+        if let Some(span) = span {
+            return Err(Fault::new(span, JobProblem::WrongSection { section, kind }));
+        }
+    }
+    match missing.into_iter().find(|(_, missing)| *missing) {
+        Some((section, _)) => Err(Fault::new(
+            raw.kind.span(),
+            JobProblem::NoSection { section, kind },
+        )),
+        None => Ok(()),
+    }
+}
+
+/// A recipient's end of a job.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Output {
+    /// Of a statistics job.
+    Stats(Box<StatsSink>),
+    /// Of a circuit job.
+    Files(FileSink),
+}
+
+impl Output {
+    /// The statistics, once finished.
+    pub fn statistics(&self) -> Option<&StatsResult> {
+        match self {
+            Output::Stats(sink) => sink.result(),
+            Output::Files(_) => None,
+        }
+    }
+}
+
+impl Sink for Output {
+    fn put(&self, port: usize, slice: Slice, values: &[u8]) -> Result<(), DataError> {
+        match self {
+            Output::Stats(sink) => sink.put(port, slice, values),
+            Output::Files(sink) => sink.put(port, slice, values),
+        }
+    }
+
+    fn finish(&self) -> Result<(), DataError> {
+        match self {
+            Output::Stats(sink) => sink.finish(),
+            Output::Files(sink) => sink.finish(),
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! The job file as it is written, before anything is checked.
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use crate::error::{Fault, JobProblem};
+
+/// The only field that every version has.
+#[derive(Deserialize)]
+struct RawVersion {
+    version: Option<Spanned<i64>>,
+}
+
+/// Both kinds of job; which sections belong to which is checked later, so that the message can say so.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawJob {
+    #[expect(dead_code, reason = "checked before the other fields are read")]
+    version: i64,
+    pub(crate) kind: Spanned<String>,
+    pub(crate) name: Spanned<String>,
+    pub(crate) owners: Vec<Spanned<String>>,
+    pub(crate) parties: Spanned<Vec<Spanned<String>>>,
+    #[serde(default)]
+    pub(crate) recipients: Vec<Spanned<String>>,
+    #[serde(default)]
+    pub(crate) column: Vec<Spanned<RawColumn>>,
+    #[serde(default)]
+    pub(crate) block: Vec<Spanned<RawBlock>>,
+    #[serde(default)]
+    pub(crate) analysis: Vec<Spanned<RawAnalysis>>,
+    pub(crate) circuit: Option<Spanned<RawCircuit>>,
+    #[serde(default)]
+    pub(crate) input: Vec<Spanned<RawInput>>,
+    #[serde(default)]
+    pub(crate) output: Vec<Spanned<RawOutput>>,
+}
+
+/// A number that may be written as a string, so that decimals stay exact.
+#[derive(Deserialize)]
+#[serde(untagged)]
+pub(crate) enum RawNumber {
+    Integer(i64),
+    Float(f64),
+    Text(String),
+}
+
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum RawType {
+    Integer,
+    Decimal,
+    Category,
+}
+
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Default)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum RawMissing {
+    #[default]
+    Refuse,
+    Skip,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawColumn {
+    pub(crate) name: Spanned<String>,
+    #[serde(rename = "type")]
+    pub(crate) kind: RawType,
+    pub(crate) scale: Option<Spanned<u8>>,
+    pub(crate) min: Option<Spanned<RawNumber>>,
+    pub(crate) max: Option<Spanned<RawNumber>>,
+    pub(crate) values: Option<Vec<Spanned<String>>>,
+    pub(crate) unit: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(crate) missing: RawMissing,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawBlock {
+    pub(crate) name: Spanned<String>,
+    pub(crate) rows: Spanned<u64>,
+    /// Columns by owner.
+    pub(crate) holds: BTreeMap<Spanned<String>, Vec<Spanned<String>>>,
+    /// Data files by owner.
+    #[serde(default)]
+    pub(crate) files: BTreeMap<Spanned<String>, PathBuf>,
+}
+
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum RawStatistic {
+    Count,
+    Sum,
+    Mean,
+    Variance,
+    Covariance,
+    Correlation,
+    Regression,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+pub(crate) enum RawNames {
+    One(String),
+    Several(Vec<String>),
+}
+
+impl RawNames {
+    pub(crate) fn as_slice(&self) -> &[String] {
+        match self {
+            RawNames::One(name) => std::slice::from_ref(name),
+            RawNames::Several(names) => names,
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawAnalysis {
+    pub(crate) name: Spanned<String>,
+    pub(crate) kind: RawStatistic,
+    pub(crate) of: Option<Spanned<RawNames>>,
+    pub(crate) on: Option<Spanned<RawNames>>,
+    pub(crate) by: Option<Spanned<RawNames>>,
+    pub(crate) to: Spanned<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawCircuit {
+    pub(crate) make: Option<Spanned<String>>,
+    pub(crate) file: Option<Spanned<PathBuf>>,
+    pub(crate) rows: Option<Spanned<u64>>,
+}
+
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum RawPer {
+    Row,
+    Job,
+}
+
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum RawFormat {
+    Hex,
+    Binary,
+    Csv,
+    Counter,
+}
+
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum RawPad {
+    Zero,
+    Pkcs7,
+}
+
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum RawCombine {
+    Xor,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawInput {
+    pub(crate) port: Spanned<String>,
+    pub(crate) owner: Spanned<String>,
+    pub(crate) per: Option<RawPer>,
+    pub(crate) combine: Option<RawCombine>,
+    pub(crate) format: Spanned<RawFormat>,
+    pub(crate) file: Option<PathBuf>,
+    pub(crate) pad: Option<RawPad>,
+    pub(crate) column: Option<String>,
+    pub(crate) start: Option<Spanned<String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawOutput {
+    pub(crate) port: Spanned<String>,
+    pub(crate) to: Spanned<String>,
+    pub(crate) format: Spanned<RawFormat>,
+    pub(crate) file: Spanned<PathBuf>,
+    pub(crate) bytes: Option<Spanned<u64>>,
+    pub(crate) like: Option<Spanned<String>>,
+    pub(crate) column: Option<String>,
+}
+
+/// Reads the text; the version first, because a later version may have other fields.
+pub(crate) fn read(text: &str) -> Result<RawJob, Fault> {
+    let head: RawVersion = toml::from_str(text).map_err(|error| Fault::of(&error))?;
+    match head.version {
+        Some(version) if *version.get_ref() != 1 => Err(Fault::new(
+            version.span(),
+            JobProblem::Version(*version.get_ref()),
+        )),
+        _ => toml::from_str(text).map_err(|error| Fault::of(&error)),
+    }
+}

@@ -1,0 +1,439 @@
+//! A result as a chart: a panel for each analysis, a bar for each group or coefficient.
+
+use plotters::{
+    coord::Shift,
+    prelude::*,
+    style::text_anchor::{HPos, Pos, VPos},
+};
+
+use super::{AnalysisResult, Figure, StatsResult, report::short};
+use crate::DataError;
+
+// Sizes in pixels: a page of a report is about 960 wide.
+const WIDTH: i32 = 960;
+const MARGIN: i32 = 24;
+const LABELS: i32 = 230;
+/// Room for the number behind the longest bar.
+const NUMBERS: i32 = 170;
+const BAR: i32 = 20;
+const PITCH: i32 = 30;
+const TITLE: i32 = 58;
+const AXIS: i32 = 38;
+const FOOT: i32 = 34;
+
+const INK: RGBColor = RGBColor(0x22, 0x2b, 0x36);
+const PALE: RGBColor = RGBColor(0x6b, 0x76, 0x84);
+const GRID: RGBColor = RGBColor(0xe3, 0xe7, 0xec);
+/// One for each value of the first grouping column; chosen to differ for the colour-blind too (Okabe and Ito, 2008).
+const BARS: [RGBColor; 6] = [
+    RGBColor(0x00, 0x72, 0xb2),
+    RGBColor(0xe6, 0x9f, 0x00),
+    RGBColor(0x00, 0x9e, 0x73),
+    RGBColor(0xcc, 0x79, 0xa7),
+    RGBColor(0x56, 0xb4, 0xe9),
+    RGBColor(0xd5, 0x5e, 0x00),
+];
+
+/// Half the width of a 95 % interval, in standard errors, for many rows.
+const NORMAL_95: f64 = 1.96;
+/// Bars in a panel; a chart with more shows nothing.
+const MOST_BARS: usize = 200;
+
+type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+
+/// One bar.
+struct Bar {
+    label: String,
+    value: Option<f64>,
+    shown: String,
+    error: Option<f64>,
+    colour: RGBColor,
+}
+
+struct Panel {
+    title: String,
+    subtitle: String,
+    bars: Vec<Bar>,
+    more: usize,
+}
+
+impl Panel {
+    fn height(&self) -> i32 {
+        TITLE + PITCH * self.bars.len() as i32 + AXIS
+    }
+}
+
+/// Draws the chart as SVG.
+pub(super) fn draw(result: &StatsResult) -> Result<String, DataError> {
+    let panels: Vec<Panel> = result.analyses.iter().map(panel).collect();
+    let height = MARGIN + panels.iter().map(Panel::height).sum::<i32>() + FOOT;
+    let mut text = String::new();
+    {
+        let area =
+            SVGBackend::with_string(&mut text, (WIDTH as u32, height as u32)).into_drawing_area();
+        paint(&area, &panels, result, height)
+            .map_err(|error| DataError::Chart(error.to_string()))?;
+    }
+    Ok(text)
+}
+
+type Drawn<'a> = Result<(), DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>>;
+
+fn paint<'a>(area: &Area<'a>, panels: &[Panel], result: &StatsResult, height: i32) -> Drawn<'a> {
+    area.fill(&WHITE)?;
+    let mut top = MARGIN;
+    for panel in panels {
+        paint_panel(area, panel, top)?;
+        top += panel.height();
+    }
+    let foot = format!(
+        "{} · {} rows, none of them seen by anyone but its owner · whiskers: 95 % interval (normal approximation)",
+        result.job, result.rows
+    );
+    write(
+        area,
+        &foot,
+        (MARGIN, height - FOOT / 2),
+        13,
+        PALE,
+        HPos::Left,
+        false,
+    )?;
+    area.present()
+}
+
+/// What an analysis shows.
+fn panel(analysis: &AnalysisResult) -> Panel {
+    let regression = analysis.statistic == "regression";
+    let wanted = match analysis.statistic {
+        "variance" => "mean",
+        other => other,
+    };
+    let mut bars = Vec::new();
+    let mut unit = None;
+    let mut hue = Vec::new();
+    for group in &analysis.groups {
+        let first = group.values.first().cloned().unwrap_or_default();
+        let colour = hue
+            .iter()
+            .position(|other| *other == first)
+            .unwrap_or_else(|| {
+                hue.push(first);
+                hue.len() - 1
+            });
+        let coefficients = |figure: &&Figure| {
+            !["count", "R squared", "residual standard error", "intercept"]
+                .contains(&figure.name.as_str())
+        };
+        let figures: Vec<&Figure> = if regression {
+            group.figures.iter().filter(coefficients).collect()
+        } else {
+            group
+                .figures
+                .iter()
+                .filter(|figure| figure.name == wanted)
+                .collect()
+        };
+        for figure in figures {
+            let mut label = group.values.clone();
+            if regression {
+                label.push(figure.name.clone());
+            }
+            unit = unit.or(figure.unit.clone().filter(|_| !regression));
+            let own = figure
+                .unit
+                .as_ref()
+                .filter(|_| regression)
+                .map(|unit| format!(" {unit}"));
+            bars.push(Bar {
+                label: if label.is_empty() {
+                    "all rows".into()
+                } else {
+                    label.join(" · ")
+                },
+                value: figure.estimate.value(),
+                shown: super::report::show(&figure.estimate) + &own.unwrap_or_default(),
+                error: figure.standard_error,
+                colour: BARS[colour % BARS.len()],
+            });
+        }
+    }
+    let by = if analysis.by.is_empty() {
+        String::new()
+    } else {
+        format!(" by {}", analysis.by.join(" and "))
+    };
+    let what = match analysis.statistic {
+        "variance" => analysis.about.replacen("variance", "mean", 1),
+        "regression" => format!("{}: coefficients", analysis.about),
+        _ => analysis.about.clone(),
+    };
+    let unit = unit.map(|unit| format!(", {unit}")).unwrap_or_default();
+    let more = bars.len().saturating_sub(MOST_BARS);
+    bars.truncate(MOST_BARS);
+    Panel {
+        title: analysis.name.clone(),
+        subtitle: format!("{what}{by}{unit}"),
+        bars,
+        more,
+    }
+}
+
+fn paint_panel<'a>(area: &Area<'a>, panel: &Panel, top: i32) -> Drawn<'a> {
+    write(
+        area,
+        &panel.title,
+        (MARGIN, top + 12),
+        21,
+        INK,
+        HPos::Left,
+        true,
+    )?;
+    let more = if panel.more > 0 {
+        format!(" ({} more not shown)", panel.more)
+    } else {
+        String::new()
+    };
+    write(
+        area,
+        &format!("{}{more}", panel.subtitle),
+        (MARGIN, top + 34),
+        15,
+        PALE,
+        HPos::Left,
+        false,
+    )?;
+
+    let ends = panel.bars.iter().filter_map(|bar| {
+        let spread = bar.error.unwrap_or(0.0) * NORMAL_95;
+        bar.value.map(|value| (value - spread, value + spread))
+    });
+    let (low, high) = ends.fold((0.0f64, 0.0f64), |(low, high), (from, to)| {
+        (low.min(from), high.max(to))
+    });
+    let axis = Axis::new(low, high);
+    let (first, last) = (
+        top + TITLE - 4,
+        top + TITLE + PITCH * panel.bars.len() as i32,
+    );
+    for tick in axis.ticks() {
+        let x = axis.at(tick);
+        area.draw(&PathElement::new([(x, first), (x, last)], GRID))?;
+        write(
+            area,
+            &axis.label(tick),
+            (x, last + 12),
+            13,
+            PALE,
+            HPos::Center,
+            false,
+        )?;
+    }
+    let zero = axis.at(0.0);
+    for (index, bar) in panel.bars.iter().enumerate() {
+        let middle = top + TITLE + PITCH * index as i32 + PITCH / 2;
+        let label_end = MARGIN + LABELS - 12;
+        write(
+            area,
+            &cut(&bar.label, 34),
+            (label_end, middle),
+            15,
+            INK,
+            HPos::Right,
+            false,
+        )?;
+        let Some(value) = bar.value else {
+            write(
+                area,
+                &bar.shown,
+                (zero + 8, middle),
+                14,
+                PALE,
+                HPos::Left,
+                false,
+            )?;
+            continue;
+        };
+        let end = axis.at(value);
+        let corners = [
+            (zero.min(end), middle - BAR / 2),
+            (zero.max(end), middle + BAR / 2),
+        ];
+        area.draw(&Rectangle::new(corners, bar.colour.filled()))?;
+        let mut right = zero.max(end);
+        if let Some(error) = bar.error {
+            let (from, to) = (
+                axis.at(value - NORMAL_95 * error),
+                axis.at(value + NORMAL_95 * error),
+            );
+            let style = INK.stroke_width(2);
+            area.draw(&PathElement::new([(from, middle), (to, middle)], style))?;
+            for x in [from, to] {
+                area.draw(&PathElement::new([(x, middle - 4), (x, middle + 4)], style))?;
+            }
+            right = right.max(to);
+        }
+        write(
+            area,
+            &bar.shown,
+            (right + 8, middle),
+            14,
+            INK,
+            HPos::Left,
+            false,
+        )?;
+    }
+    area.draw(&PathElement::new(
+        [(zero, first), (zero, last)],
+        INK.stroke_width(1),
+    ))
+}
+
+/// From values to pixels, with round ticks.
+struct Axis {
+    low: f64,
+    high: f64,
+    step: f64,
+}
+
+impl Axis {
+    fn new(low: f64, high: f64) -> Self {
+        let span = if high > low && (high - low).is_finite() {
+            high - low
+        } else {
+            1.0
+        };
+        let rough = span / 5.0;
+        let power = 10f64.powf(rough.log10().floor());
+        let factor = [1.0, 2.0, 2.5, 5.0, 10.0]
+            .into_iter()
+            .find(|factor| factor * power >= rough);
+        let step = factor.unwrap_or(10.0) * power;
+        Self {
+            low: (low / step).floor() * step,
+            high: ((low + span) / step).ceil() * step,
+            step,
+        }
+    }
+
+    fn at(&self, value: f64) -> i32 {
+        let room = f64::from(WIDTH - 2 * MARGIN - LABELS - NUMBERS);
+        let part = (value - self.low) / (self.high - self.low);
+        MARGIN + LABELS + (part * room).round() as i32
+    }
+
+    fn ticks(&self) -> impl Iterator<Item = f64> {
+        let count = ((self.high - self.low) / self.step).round() as u32;
+        (0..=count).map(|index| self.low + f64::from(index) * self.step)
+    }
+
+    fn label(&self, tick: f64) -> String {
+        if tick.abs() < self.step / 2.0 {
+            return "0".into();
+        }
+        if tick.abs() >= 1e9 || self.step < 1e-5 {
+            return short(tick);
+        }
+        let decimals = (1 - self.step.log10().floor() as i64).clamp(0, 6) as usize;
+        let text = format!("{tick:.decimals$}");
+        if text.contains('.') {
+            text.trim_end_matches('0').trim_end_matches('.').to_owned()
+        } else {
+            text
+        }
+    }
+}
+
+fn cut(text: &str, longest: usize) -> String {
+    if text.chars().count() <= longest {
+        return text.to_owned();
+    }
+    text.chars().take(longest - 1).chain(['…']).collect()
+}
+
+fn write<'a>(
+    area: &Area<'a>,
+    text: &str,
+    at: (i32, i32),
+    size: i32,
+    colour: RGBColor,
+    side: HPos,
+    bold: bool,
+) -> Drawn<'a> {
+    let weight = if bold {
+        FontStyle::Bold
+    } else {
+        FontStyle::Normal
+    };
+    // The backend divides sizes by 1.24.
+    let font = FontDesc::new(FontFamily::SansSerif, f64::from(size) * 1.24, weight);
+    let style = TextStyle::from(font)
+        .color(&colour)
+        .pos(Pos::new(side, VPos::Center));
+    area.draw(&Text::new(text.to_owned(), at, style))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::{Estimate, Group};
+
+    fn result(values: &[(&str, Estimate, Option<f64>)]) -> StatsResult {
+        let group = |(value, estimate, standard_error): &(&str, Estimate, Option<f64>)| Group {
+            values: vec![(*value).to_owned()],
+            figures: vec![Figure {
+                name: "mean".into(),
+                estimate: estimate.clone(),
+                standard_error: *standard_error,
+                unit: Some("EUR".into()),
+            }],
+        };
+        StatsResult {
+            job: "study".into(),
+            recipient: "press".into(),
+            rows: 3,
+            analyses: vec![AnalysisResult {
+                name: "pay".into(),
+                statistic: "variance",
+                about: "variance of pay".into(),
+                by: vec!["kind".into()],
+                groups: values.iter().map(group).collect(),
+            }],
+            opened: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn every_group_has_its_label_and_number() {
+        let svg = draw(&result(&[
+            ("<a&b>", Estimate::Rounded(-1234.5), Some(10.0)),
+            ("c", Estimate::Rounded(99.25), None),
+            ("d", Estimate::Undefined("no rows"), None),
+        ]))
+        .unwrap();
+        for text in [
+            "&lt;a&amp;b&gt;",
+            "-1234.50",
+            "99.2500",
+            "(no rows)",
+            "mean of pay by kind, EUR",
+        ] {
+            assert!(svg.contains(text), "{text} is missing from\n{svg}");
+        }
+        assert!(svg.trim_end().ends_with("</svg>"));
+    }
+
+    #[test]
+    fn strange_values_still_make_a_chart() {
+        for value in [0.0, 1e300, -1e300, 1e-300, f64::MAX] {
+            let svg = draw(&result(&[(
+                "a",
+                Estimate::Rounded(value),
+                Some(value.abs()),
+            )]))
+            .unwrap();
+            assert!(svg.contains("</svg>"));
+        }
+        assert!(draw(&result(&[])).unwrap().contains("</svg>"));
+    }
+}

@@ -1,0 +1,331 @@
+//! From exact sums to statistics.
+//!
+//! Everything up to the last division or root is exact; only then a number is rounded, once.
+
+use num_bigint::BigInt;
+use num_rational::BigRational;
+use num_traits::{ToPrimitive, Zero};
+
+use super::{
+    Analysis, AnalysisResult, Estimate, Figure, Group, Statistic, Stats,
+    moments::{Moments, Variable},
+    solve::invert,
+};
+use crate::number::Scaled;
+
+const NO_ROWS: &str = "no rows";
+const ONE_ROW: &str = "only one row";
+const CONSTANT: &str = "a column is constant";
+const DEPENDENT: &str = "the regressors are linearly dependent in these rows";
+const FEW_ROWS: &str = "not more rows than coefficients";
+
+/// The answer to an analysis, from the moments of its groups in order.
+pub(super) fn derive(stats: &Stats, analysis: &Analysis, moments: &[Moments]) -> AnalysisResult {
+    let context = Context {
+        stats,
+        analysis,
+        variables: analysis.variables(&stats.columns),
+    };
+    let name = |column: usize| stats.columns[column].name.clone();
+    let groups = (stats.groups(analysis).iter().zip(moments))
+        .map(|(group, moments)| Group {
+            values: (analysis.by.iter().zip(group))
+                .map(|(&column, &value)| {
+                    stats.columns[column].categories()[usize::from(value)].clone()
+                })
+                .collect(),
+            figures: context.figures(moments),
+        })
+        .collect();
+    AnalysisResult {
+        name: analysis.name.clone(),
+        statistic: analysis.statistic.name(),
+        about: context.about(),
+        by: analysis.by.iter().map(|&column| name(column)).collect(),
+        groups,
+    }
+}
+
+struct Context<'a> {
+    stats: &'a Stats,
+    analysis: &'a Analysis,
+    variables: Vec<Variable>,
+}
+
+impl Context<'_> {
+    fn about(&self) -> String {
+        let name = |column: usize| self.stats.columns[column].name.as_str();
+        match &self.analysis.statistic {
+            Statistic::Count(None) => "number of rows".into(),
+            Statistic::Count(Some(of)) => format!("rows with {}", name(*of)),
+            Statistic::Covariance(a, b) | Statistic::Correlation(a, b) => {
+                format!(
+                    "{} of {} and {}",
+                    self.analysis.statistic.name(),
+                    name(*a),
+                    name(*b)
+                )
+            }
+            Statistic::Regression { of, on } => {
+                let on: Vec<&str> = on.iter().map(|&column| name(column)).collect();
+                format!("least squares of {} on {}", name(*of), on.join(", "))
+            }
+            other => {
+                let of: Vec<&str> = other.columns().into_iter().map(name).collect();
+                format!("{} of {}", other.name(), of.join(", "))
+            }
+        }
+    }
+
+    fn scale(&self, variable: usize) -> u8 {
+        self.variables[variable].scale(&self.stats.columns)
+    }
+
+    fn unit(&self, variable: usize) -> Option<String> {
+        match self.variables[variable] {
+            Variable::Value(column) => self.stats.columns[column].unit().map(str::to_owned),
+            Variable::Cell(..) => None,
+        }
+    }
+
+    fn figures(&self, moments: &Moments) -> Vec<Figure> {
+        let count = figure(
+            "count",
+            Estimate::Exact(Scaled {
+                value: moments.at(0, 0),
+                scale: 0,
+            }),
+        );
+        match self.analysis.statistic {
+            Statistic::Count(_) => vec![count],
+            Statistic::Sum(_) => {
+                let sum = Scaled {
+                    value: moments.at(0, 1),
+                    scale: self.scale(0),
+                };
+                vec![Figure {
+                    unit: self.unit(0),
+                    ..figure("sum", Estimate::Exact(sum))
+                }]
+            }
+            Statistic::Mean(_) => vec![count, self.mean("mean".into(), moments, 0)],
+            Statistic::Variance(_) => {
+                let variance = self.covariance(moments, 0, 0);
+                let deviation = root(&variance);
+                let mut mean = self.mean("mean".into(), moments, 0);
+                mean.standard_error = deviation
+                    .value()
+                    .map(|value| value / (moments.at(0, 0) as f64).sqrt());
+                let unit = self.unit(0);
+                let square = unit.as_ref().map(|unit| format!("{unit}²"));
+                vec![
+                    count,
+                    mean,
+                    Figure {
+                        unit: square,
+                        ..figure("variance", variance)
+                    },
+                    Figure {
+                        unit,
+                        ..figure("standard deviation", deviation)
+                    },
+                ]
+            }
+            Statistic::Covariance(..) => {
+                let unit = match (self.unit(0), self.unit(1)) {
+                    (Some(a), Some(b)) => Some(format!("{a}·{b}")),
+                    (a, b) => a.or(b),
+                };
+                let covariance = self.covariance(moments, 0, 1);
+                vec![
+                    count,
+                    Figure {
+                        unit,
+                        ..figure("covariance", covariance)
+                    },
+                ]
+            }
+            Statistic::Correlation(..) => vec![count, figure("correlation", correlation(moments))],
+            Statistic::Regression { .. } => self.regression(count, moments),
+        }
+    }
+
+    fn mean(&self, name: String, moments: &Moments, variable: usize) -> Figure {
+        let estimate = match moments.at(0, 0) {
+            0 => Estimate::Undefined(NO_ROWS),
+            rows => rounded(&self.unscaled(&ratio(moments.at(0, variable + 1), rows), &[variable])),
+        };
+        Figure {
+            unit: self.unit(variable),
+            ..figure(&name, estimate)
+        }
+    }
+
+    /// `(n S_ij - S_i S_j) / (n (n - 1))`, unbiased.
+    fn covariance(&self, moments: &Moments, i: usize, j: usize) -> Estimate {
+        let rows = BigInt::from(moments.at(0, 0));
+        match moments.at(0, 0) {
+            0 => Estimate::Undefined(NO_ROWS),
+            1 => Estimate::Undefined(ONE_ROW),
+            _ => {
+                let below = &rows * (&rows - 1);
+                rounded(&self.unscaled(&BigRational::new(spread(moments, i, j), below), &[i, j]))
+            }
+        }
+    }
+
+    /// Divides by the units of the given variables.
+    fn unscaled(&self, value: &BigRational, variables: &[usize]) -> BigRational {
+        variables.iter().fold(value.clone(), |value, &variable| {
+            value / power_of_ten(self.scale(variable))
+        })
+    }
+
+    /// `beta = (X'X)^-1 X'y`, residual variance `(y'y - beta' X'y) / (n - p)`, standard errors from the diagonal of the
+    /// inverse.
+    fn regression(&self, count: Figure, moments: &Moments) -> Vec<Figure> {
+        let last = moments.variables();
+        let size = last; // the constant and every regressor
+        let names = ["intercept".to_owned()].into_iter().chain(
+            self.variables[..last - 1]
+                .iter()
+                .map(|variable| variable.name(&self.stats.columns)),
+        );
+        let undefined = |reason| {
+            let fit = ["R squared", "residual standard error"].map(str::to_owned);
+            let all = fit.into_iter().chain(names.clone());
+            let figures = all.map(|name| figure(&name, Estimate::Undefined(reason)));
+            std::iter::once(count.clone()).chain(figures).collect()
+        };
+        let rows = moments.at(0, 0);
+        if rows == 0 {
+            return undefined(NO_ROWS);
+        }
+        let gram: Vec<Vec<BigInt>> = (0..size)
+            .map(|i| (0..size).map(|j| moments.at(i, j).into()).collect())
+            .collect();
+        let Some((adjugate, determinant)) = invert(&gram) else {
+            return undefined(DEPENDENT);
+        };
+        let right: Vec<BigInt> = (0..size).map(|i| moments.at(i, last).into()).collect();
+        let dot = |row: &[BigInt]| row.iter().zip(&right).map(|(a, b)| a * b).sum::<BigInt>();
+        let coefficients: Vec<BigRational> = adjugate
+            .iter()
+            .map(|row| BigRational::new(dot(row), determinant.clone()))
+            .collect();
+        let explained: BigRational = coefficients
+            .iter()
+            .zip(&right)
+            .map(|(beta, right)| beta * right)
+            .sum();
+        let residual = BigRational::from(BigInt::from(moments.at(last, last))) - explained;
+
+        // In units of the data: the target's scale, and each regressor's.
+        let target = power_of_ten(self.scale(last - 1));
+        let scale = |index: usize| match index {
+            0 => power_of_ten(0),
+            index => power_of_ten(self.scale(index - 1)),
+        };
+        let total = ratio(1, rows) * spread(moments, last - 1, last - 1);
+        let fit = if total.is_zero() {
+            Estimate::Undefined(CONSTANT)
+        } else {
+            rounded(&(ratio(1, 1) - &residual / total))
+        };
+        let freedom = rows - size as i128;
+        let variance = (freedom > 0).then(|| &residual / BigInt::from(freedom));
+        let deviation = match &variance {
+            None => Estimate::Undefined(FEW_ROWS),
+            Some(variance) => root(&rounded(&(variance / &target / &target))),
+        };
+        let unit = self.unit(last - 1);
+        let mut figures = vec![
+            count,
+            figure("R squared", fit),
+            Figure {
+                unit: unit.clone(),
+                ..figure("residual standard error", deviation)
+            },
+        ];
+        for (index, (name, coefficient)) in names.zip(&coefficients).enumerate() {
+            let standard_error = variance.as_ref().and_then(|variance| {
+                let own = BigRational::new(adjugate[index][index].clone(), determinant.clone());
+                let scaled = variance * own * scale(index) * scale(index) / &target / &target;
+                root(&rounded(&scaled)).value()
+            });
+            let estimate = rounded(&(coefficient * scale(index) / &target));
+            let per = match index.checked_sub(1).and_then(|index| self.unit(index)) {
+                Some(own) => unit.as_ref().map(|unit| format!("{unit}/{own}")),
+                None => unit.clone(),
+            };
+            figures.push(Figure {
+                name,
+                estimate,
+                standard_error,
+                unit: per,
+            });
+        }
+        figures
+    }
+}
+
+/// `n S_ij - S_i S_j`: covariance times `n^2`, or `n (n - 1)` for a sample.
+fn spread(moments: &Moments, i: usize, j: usize) -> BigInt {
+    let of = |i: usize, j: usize| BigInt::from(moments.at(i, j));
+    of(0, 0) * of(i + 1, j + 1) - of(0, i + 1) * of(0, j + 1)
+}
+
+fn correlation(moments: &Moments) -> Estimate {
+    match moments.at(0, 0) {
+        0 => return Estimate::Undefined(NO_ROWS),
+        1 => return Estimate::Undefined(ONE_ROW),
+        _ => {}
+    }
+    let (both, a, b) = (
+        spread(moments, 0, 1),
+        spread(moments, 0, 0),
+        spread(moments, 1, 1),
+    );
+    if a.is_zero() || b.is_zero() {
+        return Estimate::Undefined(CONSTANT);
+    }
+    let square = BigRational::new(&both * &both, a * b);
+    match root(&rounded(&square)) {
+        Estimate::Rounded(value) if both.sign() == num_bigint::Sign::Minus => {
+            Estimate::Rounded(-value)
+        }
+        other => other,
+    }
+}
+
+fn figure(name: &str, estimate: Estimate) -> Figure {
+    Figure {
+        name: name.to_owned(),
+        estimate,
+        standard_error: None,
+        unit: None,
+    }
+}
+
+fn ratio(above: i128, below: i128) -> BigRational {
+    BigRational::new(above.into(), below.into())
+}
+
+fn power_of_ten(scale: u8) -> BigRational {
+    BigRational::from(BigInt::from(10).pow(u32::from(scale)))
+}
+
+fn rounded(value: &BigRational) -> Estimate {
+    match value.to_f64() {
+        Some(value) if value.is_finite() => Estimate::Rounded(value),
+        _ => Estimate::Undefined("beyond the range of floating-point numbers"),
+    }
+}
+
+fn root(value: &Estimate) -> Estimate {
+    match value {
+        // An exact variance is never negative.
+        Estimate::Rounded(value) => Estimate::Rounded(value.max(0.0).sqrt()),
+        other => other.clone(),
+    }
+}

@@ -1,0 +1,440 @@
+//! From questions to one circuit: what is multiplied, and what is opened to whom.
+//!
+//! A number column is an input port of two wires, value and validity; a category column is a port of one membership
+//! bit for each of its values. Columns that no analysis uses are not inputs, so they are never shared. Every output is
+//! summed over the rows, so that nothing about a single row is ever opened. Products of rows may wrap around in the
+//! ring without harm: sums modulo 2^k are right wherever the true sum fits, and that is what is checked.
+
+use std::collections::HashMap;
+
+use veil_circuit::{Circuit, Gate, InputPort, OutputPort, Per, Reduce, Wire};
+use veil_math::Ring;
+
+use super::{
+    Analysis, Column, Stats,
+    moments::{Moments, Variable},
+    monomial::Monomial,
+    products::{self, Splits},
+};
+use crate::{Audience, error::JobProblem};
+
+/// Numbers opened in one job: the reports list each of them.
+const MOST_OPENED: u64 = 1 << 16;
+
+/// What is opened, and which statistic needs it.
+#[derive(Clone, Debug)]
+pub(crate) struct Opening {
+    pub(crate) ring: Ring,
+    /// Column of the job behind each input port.
+    pub(crate) columns: Vec<usize>,
+    /// What each output port opens, in order.
+    sums: Vec<(Audience, Monomial)>,
+    ports: HashMap<(Audience, Monomial), usize>,
+}
+
+impl Opening {
+    /// What each output port opens, and to whom.
+    pub(super) fn sums(&self) -> impl Iterator<Item = (Audience, &Monomial)> {
+        self.sums.iter().map(|(audience, sum)| (*audience, sum))
+    }
+}
+
+/// A statistics job as a circuit.
+pub(crate) struct LoweredStats {
+    pub(crate) circuit: Circuit,
+    pub(crate) audiences: Vec<Audience>,
+    pub(crate) opened: Vec<String>,
+    pub(crate) opening: Opening,
+}
+
+impl Stats {
+    /// Lowers the job. An error comes with the index of the analysis.
+    pub(crate) fn lower(&self) -> Result<LoweredStats, (usize, JobProblem)> {
+        let opening = self.opening()?;
+        let mut targets: Vec<Monomial> = opening.sums.iter().map(|sum| sum.1.clone()).collect();
+        targets.sort();
+        targets.dedup();
+        let splits = products::choose(&self.columns, &targets);
+        let mut builder = Builder::new(self, &opening, &splits);
+        let outputs = (opening.sums.iter().enumerate())
+            .map(|(index, (_, sum))| OutputPort {
+                name: format!("sum {index}"),
+                wires: vec![builder.wire(sum)],
+                reduce: Reduce::Sum,
+            })
+            .collect();
+        let circuit = Circuit {
+            ring: opening.ring,
+            inputs: builder.inputs,
+            gates: builder.gates,
+            outputs,
+        };
+        Ok(LoweredStats {
+            circuit,
+            audiences: opening.sums.iter().map(|sum| sum.0).collect(),
+            opened: opening
+                .sums
+                .iter()
+                .map(|sum| sum.1.sentence(&self.columns))
+                .collect(),
+            opening,
+        })
+    }
+
+    /// The sums that the analyses need, each once per audience, and the ring that holds them all.
+    fn opening(&self) -> Result<Opening, (usize, JobProblem)> {
+        let mut opening = Opening {
+            ring: Ring::Z64,
+            columns: Vec::new(),
+            sums: Vec::new(),
+            ports: HashMap::new(),
+        };
+        let rows = self.rows();
+        for (index, analysis) in self.analyses.iter().enumerate() {
+            let variables = analysis.variables(&self.columns);
+            for group in self.groups(analysis) {
+                for (i, j) in analysis.needs(variables.len()) {
+                    let Some(sum) = self.product(analysis, &variables, &group, i, j) else {
+                        continue;
+                    };
+                    let key = (analysis.to, sum);
+                    if key.1 == Monomial::ONE || opening.ports.contains_key(&key) {
+                        continue;
+                    }
+                    let bits = key.1.bits(&self.columns, rows);
+                    if bits > u64::from(Ring::Z128.bits()) {
+                        let sum = key.1.sentence(&self.columns);
+                        return Err((
+                            index,
+                            JobProblem::Overflow {
+                                analysis: analysis.name.clone(),
+                                sum,
+                                bits,
+                            },
+                        ));
+                    }
+                    if bits > u64::from(Ring::Z64.bits()) {
+                        opening.ring = Ring::Z128;
+                    }
+                    opening.ports.insert(key.clone(), opening.sums.len());
+                    opening.sums.push(key);
+                    let found = opening.sums.len() as u64;
+                    if found > MOST_OPENED {
+                        let what = "numbers to open";
+                        return Err((
+                            index,
+                            JobProblem::TooMany {
+                                what,
+                                found,
+                                limit: MOST_OPENED,
+                            },
+                        ));
+                    }
+                }
+            }
+        }
+        if opening.sums.is_empty() {
+            return Err((0, JobProblem::NothingSecret));
+        }
+        let sums = || opening.sums.iter().map(|sum| &sum.1);
+        let reads = |column: usize| {
+            sums().any(|sum| {
+                sum.values.contains(&column)
+                    || sum.valid.contains(&column)
+                    || sum.cells.iter().any(|cell| cell.0 == column)
+            })
+        };
+        opening.columns = (0..self.columns.len())
+            .filter(|&column| reads(column))
+            .collect();
+        Ok(opening)
+    }
+
+    /// `z_i z_j` in the rows of a group where no column of the statistic is missing; nothing if it is always 0.
+    fn product(
+        &self,
+        analysis: &Analysis,
+        variables: &[Variable],
+        group: &[u8],
+        i: usize,
+        j: usize,
+    ) -> Option<Monomial> {
+        let mut values = Vec::new();
+        let mut cells: Vec<_> = analysis
+            .by
+            .iter()
+            .copied()
+            .zip(group.iter().copied())
+            .collect();
+        for index in [i, j] {
+            match index.checked_sub(1).map(|index| variables[index]) {
+                None => {}
+                Some(Variable::Value(column)) => values.push(column),
+                Some(Variable::Cell(column, value)) => cells.push((column, value)),
+            }
+        }
+        Monomial::new(&self.columns, values, cells, analysis.statistic.columns())
+    }
+
+    /// The moments of one group, from all opened numbers by output port.
+    pub(super) fn moments(
+        &self,
+        opening: &Opening,
+        analysis: &Analysis,
+        group: &[u8],
+        opened: &[i128],
+    ) -> Moments {
+        let variables = analysis.variables(&self.columns);
+        let mut moments = Moments::zero(variables.len());
+        for (i, j) in analysis.needs(variables.len()) {
+            let value = match self.product(analysis, &variables, group, i, j) {
+                None => 0,
+                Some(sum) if sum == Monomial::ONE => i128::from(self.rows()),
+                Some(sum) => opened[opening.ports[&(analysis.to, sum)]],
+            };
+            moments.set(i, j, value);
+        }
+        moments
+    }
+}
+
+/// Emits gates, each product once.
+struct Builder<'a> {
+    splits: &'a Splits,
+    inputs: Vec<InputPort>,
+    input_wires: u32,
+    gates: Vec<Gate>,
+    /// First wire and width of each column of the job that is an input.
+    columns: HashMap<usize, (u32, u32)>,
+    is_number: Vec<bool>,
+    wires: HashMap<Monomial, Wire>,
+}
+
+impl<'a> Builder<'a> {
+    fn new(stats: &Stats, opening: &Opening, splits: &'a Splits) -> Self {
+        let mut builder = Self {
+            splits,
+            inputs: Vec::new(),
+            input_wires: 0,
+            gates: Vec::new(),
+            columns: HashMap::new(),
+            is_number: stats.columns.iter().map(Column::is_number).collect(),
+            wires: HashMap::new(),
+        };
+        for &index in &opening.columns {
+            let column = &stats.columns[index];
+            let width = column.width();
+            builder.columns.insert(index, (builder.input_wires, width));
+            builder.input_wires += width;
+            builder.inputs.push(InputPort {
+                name: column.name.clone(),
+                width,
+                per: Per::Row,
+            });
+        }
+        builder
+    }
+
+    fn push(&mut self, gate: Gate) -> Wire {
+        self.gates.push(gate);
+        Wire(self.input_wires + self.gates.len() as u32 - 1)
+    }
+
+    fn wire(&mut self, product: &Monomial) -> Wire {
+        if let Some(&wire) = self.wires.get(product) {
+            return wire;
+        }
+        let wire = if let Some((a, b)) = self.splits.get(product) {
+            let (a, b) = (self.wire(a), self.wire(b));
+            self.push(Gate::Mul(a, b))
+        } else if let Some(column) = product.values.first() {
+            Wire(self.columns[column].0)
+        } else if let Some((column, value)) = product.cells.first() {
+            Wire(self.columns[column].0 + u32::from(*value))
+        } else {
+            self.validity(product.valid[0])
+        };
+        self.wires.insert(product.clone(), wire);
+        wire
+    }
+
+    /// The second wire of a number; of a category, the sum of its membership bits.
+    fn validity(&mut self, column: usize) -> Wire {
+        let (first, width) = self.columns[&column];
+        if self.is_number[column] {
+            return Wire(first + 1);
+        }
+        (1..width).fold(Wire(first), |sum, next| {
+            self.push(Gate::Add(sum, Wire(first + next)))
+        })
+    }
+}
+
+impl Column {
+    /// Wires of the column as an input port.
+    pub(crate) fn width(&self) -> u32 {
+        if self.is_number() {
+            2
+        } else {
+            self.categories().len() as u32
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::{ColumnKind, Missing, Statistic, StatsBlock};
+
+    fn stats(max: i64, rows: u64, analyses: &[(Statistic, &[usize])]) -> Stats {
+        let number = |name: &str, missing| Column {
+            name: name.into(),
+            kind: ColumnKind::Number {
+                scale: 0,
+                min: 0,
+                max,
+                unit: None,
+            },
+            missing,
+        };
+        let category = |name: &str, values: &[&str]| Column {
+            name: name.into(),
+            kind: ColumnKind::Category(values.iter().map(|&value| value.to_owned()).collect()),
+            missing: Missing::Skip,
+        };
+        let columns = vec![
+            number("x", Missing::Refuse),
+            number("y", Missing::Skip),
+            category("g", &["a", "b"]),
+            category("h", &["p", "q", "r"]),
+            number("unused", Missing::Skip),
+        ];
+        let analysis = |(index, (statistic, by)): (usize, &(Statistic, &[usize]))| Analysis {
+            name: format!("analysis {index}"),
+            statistic: statistic.clone(),
+            by: by.to_vec(),
+            to: Audience::Recipient(0),
+        };
+        let holders = vec![crate::Holder::Owner(0); columns.len()];
+        let blocks = vec![StatsBlock {
+            name: "all".into(),
+            rows,
+            holders,
+            files: Vec::new(),
+        }];
+        Stats {
+            columns,
+            blocks,
+            analyses: analyses.iter().enumerate().map(analysis).collect(),
+        }
+    }
+
+    fn shape(stats: &Stats) -> (Vec<String>, usize, usize, u64) {
+        let lowered = stats.lower().map_err(|error| error.1).expect("fits");
+        lowered
+            .circuit
+            .validate()
+            .expect("lowering makes valid circuits");
+        let inputs = lowered
+            .circuit
+            .inputs
+            .iter()
+            .map(|port| port.name.clone())
+            .collect();
+        let muls = lowered
+            .circuit
+            .gates
+            .iter()
+            .filter(|gate| matches!(gate, Gate::Mul(..)))
+            .count();
+        let mut read = vec![false; lowered.circuit.wires() as usize];
+        lowered
+            .circuit
+            .gates
+            .iter()
+            .flat_map(Gate::operands)
+            .for_each(|wire| read[wire.0 as usize] = true);
+        let made = (lowered.circuit.gates.iter().enumerate())
+            .filter(|&(index, gate)| {
+                matches!(gate, Gate::Mul(..)) && read[lowered.circuit.gate_wire(index).0 as usize]
+            })
+            .count() as u64;
+        (inputs, lowered.audiences.len(), muls, made)
+    }
+
+    fn names(names: &[&str]) -> Vec<String> {
+        names.iter().map(|&name| name.to_owned()).collect()
+    }
+
+    #[test]
+    fn a_plain_sum_needs_no_product() {
+        assert_eq!(
+            shape(&stats(9, 5, &[(Statistic::Mean(0), &[])])),
+            (names(&["x"]), 1, 0, 0)
+        );
+        // The number of rows is public for a column without missing values, and a sum of validities otherwise.
+        assert_eq!(
+            shape(&stats(9, 5, &[(Statistic::Mean(1), &[])])),
+            (names(&["y"]), 2, 0, 0)
+        );
+    }
+
+    #[test]
+    fn products_that_are_only_summed_are_free() {
+        // Sums of g, g·x; of x and x·x: no product is a factor of another.
+        let analyses: [(Statistic, &[usize]); 2] =
+            [(Statistic::Mean(0), &[2]), (Statistic::Variance(0), &[])];
+        assert_eq!(
+            shape(&stats(9, 5, &analyses)),
+            (names(&["x", "g"]), 6, 3, 0)
+        );
+    }
+
+    #[test]
+    fn few_products_serve_many_groups() {
+        // Variance by g and h: 6 groups of number, sum and sum of squares. With the parts g·x (2) and h·x (3) every
+        // sum is one further product, which is free.
+        let (_, opened, _, made) = shape(&stats(9, 5, &[(Statistic::Variance(0), &[2, 3])]));
+        assert_eq!(opened, 18);
+        assert!(made <= 5, "{made} products cost an element per row");
+    }
+
+    #[test]
+    fn analyses_share_what_is_opened() {
+        let one = shape(&stats(9, 5, &[(Statistic::Correlation(0, 1), &[2])]));
+        let analyses: [(Statistic, &[usize]); 2] = [
+            (Statistic::Correlation(0, 1), &[2]),
+            (Statistic::Covariance(1, 0), &[2]),
+        ];
+        assert_eq!(shape(&stats(9, 5, &analyses)), one);
+    }
+
+    #[test]
+    fn the_ring_follows_from_the_ranges() {
+        let ring = |max, rows| {
+            stats(max, rows, &[(Statistic::Variance(0), &[])])
+                .lower()
+                .map(|lowered| lowered.opening.ring)
+        };
+        assert_eq!(ring((1 << 30) - 1, 8).expect("fits"), Ring::Z64); // just below 2^63
+        assert_eq!(ring(1 << 30, 8).expect("fits"), Ring::Z128); // exactly 2^63
+        assert_eq!(ring((1 << 62) - 1, 8).expect("fits"), Ring::Z128);
+        let (index, problem) = ring(1 << 62, 8).expect_err("2^127");
+        assert_eq!(index, 0);
+        assert_eq!(
+            problem.to_string(),
+            "analysis `analysis 0`: the sum of x × x over all rows can need 129 bits, and the largest ring has 128; \
+             narrow the declared ranges or have fewer rows"
+        );
+    }
+
+    #[test]
+    fn what_is_public_anyway_is_no_job() {
+        let problem = stats(9, 5, &[(Statistic::Count(None), &[])])
+            .lower()
+            .map(|_| ())
+            .expect_err("public")
+            .1;
+        assert!(matches!(problem, JobProblem::NothingSecret), "{problem}");
+    }
+}

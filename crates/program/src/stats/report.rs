@@ -1,0 +1,334 @@
+//! A result as text, CSV and JSON.
+
+use std::fmt;
+
+use super::{AnalysisResult, Estimate, Figure, StatsResult};
+
+impl fmt::Display for StatsResult {
+    /// Tables for a terminal, then every opened number.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.tables())?;
+        let title = format!(
+            "opened to {}: {} numbers, all that it learns",
+            self.recipient,
+            self.opened.len()
+        );
+        writeln!(f, "\n{title}\n{}", "─".repeat(title.chars().count()))?;
+        let lines = self
+            .opened
+            .iter()
+            .map(|opened| vec![opened.value.to_string(), opened.what.clone()]);
+        write!(f, "{}", align(&lines.collect::<Vec<_>>(), 0, &[1]))
+    }
+}
+
+impl StatsResult {
+    /// The answers as tables for a terminal.
+    pub fn tables(&self) -> String {
+        let tables: Vec<String> = self.analyses.iter().map(table).collect();
+        tables.join("\n")
+    }
+
+    /// One line for each number of each group: `analysis, statistic, by, group, figure, value, standard_error, unit,
+    /// note`.
+    pub fn to_csv(&self) -> String {
+        let mut text = line(&[
+            "analysis",
+            "statistic",
+            "by",
+            "group",
+            "figure",
+            "value",
+            "standard_error",
+            "unit",
+            "note",
+        ]);
+        for analysis in &self.analyses {
+            for group in &analysis.groups {
+                for figure in &group.figures {
+                    let (value, note) = match &figure.estimate {
+                        Estimate::Exact(value) => (value.to_string(), ""),
+                        Estimate::Rounded(value) => (value.to_string(), ""),
+                        Estimate::Undefined(why) => (String::new(), *why),
+                    };
+                    let error = figure
+                        .standard_error
+                        .map(|error| error.to_string())
+                        .unwrap_or_default();
+                    text += &line(&[
+                        &analysis.name,
+                        analysis.statistic,
+                        &analysis.by.join(" / "),
+                        &group.values.join(" / "),
+                        &figure.name,
+                        &value,
+                        &error,
+                        figure.unit.as_deref().unwrap_or_default(),
+                        note,
+                    ]);
+                }
+            }
+        }
+        text
+    }
+
+    /// Everything, the opened numbers included.
+    pub fn to_json(&self) -> String {
+        let text =
+            serde_json::to_string_pretty(self).expect("a result has only text, numbers and lists");
+        text + "\n"
+    }
+}
+
+/// A line of CSV, quoted where it must be.
+fn line(cells: &[&str]) -> String {
+    let quote = |cell: &&str| {
+        if cell.contains([',', '"', '\n', '\r']) {
+            format!("\"{}\"", cell.replace('"', "\"\""))
+        } else {
+            (*cell).to_owned()
+        }
+    };
+    cells.iter().map(quote).collect::<Vec<_>>().join(",") + "\n"
+}
+
+/// A title and a table: a row for each group, or for each coefficient of a regression.
+fn table(analysis: &AnalysisResult) -> String {
+    let title = if analysis.name == analysis.about {
+        analysis.name.clone()
+    } else {
+        format!("{}: {}", analysis.name, analysis.about)
+    };
+    let mut rows = Vec::new();
+    let mut header = analysis.by.clone();
+    if analysis.statistic == "regression" {
+        header.extend(["", "estimate", "standard error", "t"].map(str::to_owned));
+        for group in &analysis.groups {
+            for figure in &group.figures {
+                let mut row = group.values.clone();
+                row.push(title_of(figure));
+                row.extend([show(&figure.estimate), error(figure), ratio(figure)]);
+                rows.push(row);
+            }
+        }
+    } else {
+        for figure in analysis
+            .groups
+            .first()
+            .map_or(&[][..], |group| &group.figures)
+        {
+            header.push(title_of(figure));
+            if figure.standard_error.is_some()
+                || analysis.statistic == "variance" && figure.name == "mean"
+            {
+                header.push("standard error".into());
+            }
+        }
+        for group in &analysis.groups {
+            let mut row = group.values.clone();
+            for figure in &group.figures {
+                row.push(show(&figure.estimate));
+                if analysis.statistic == "variance" && figure.name == "mean" {
+                    row.push(error(figure));
+                }
+            }
+            rows.push(row);
+        }
+    }
+    let labels = analysis.by.len() + usize::from(analysis.statistic == "regression");
+    rows.insert(0, header);
+    format!(
+        "{title}\n{}\n{}",
+        "─".repeat(title.chars().count()),
+        align(&rows, 1, &(0..labels).collect::<Vec<_>>())
+    )
+}
+
+fn title_of(figure: &Figure) -> String {
+    match &figure.unit {
+        Some(unit) => format!("{} [{unit}]", figure.name),
+        None => figure.name.clone(),
+    }
+}
+
+fn error(figure: &Figure) -> String {
+    figure.standard_error.map(short).unwrap_or_default()
+}
+
+/// Estimate divided by its standard error.
+fn ratio(figure: &Figure) -> String {
+    match (figure.estimate.value(), figure.standard_error) {
+        (Some(value), Some(error)) if error > 0.0 => format!("{:.2}", value / error),
+        _ => String::new(),
+    }
+}
+
+/// A number for people: exact ones in full, others with about six digits.
+pub(super) fn show(estimate: &Estimate) -> String {
+    match estimate {
+        Estimate::Exact(value) => value.to_string(),
+        Estimate::Rounded(value) => short(*value),
+        Estimate::Undefined(why) => format!("({why})"),
+    }
+}
+
+/// About six digits.
+pub(super) fn short(value: f64) -> String {
+    let size = value.abs();
+    if value == 0.0 {
+        return "0".into();
+    }
+    if !(1e-4..1e12).contains(&size) {
+        return format!("{value:.5e}");
+    }
+    let decimals = (5 - size.log10().floor() as i64).clamp(2, 9);
+    format!("{value:.*}", decimals as usize)
+}
+
+/// Columns of equal width, two blanks between; `left` lists those that begin at the left. Rules below `head` rows.
+fn align(rows: &[Vec<String>], head: usize, left: &[usize]) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| {
+        rows.iter()
+            .filter_map(|row| row.get(column))
+            .map(|cell| cell.chars().count())
+            .max()
+            .unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let mut text = String::new();
+    for (index, row) in rows.iter().enumerate() {
+        let pad = |(column, cell): (usize, &String)| {
+            let blanks = " ".repeat(widths[column] - cell.chars().count());
+            if left.contains(&column) {
+                format!("{cell}{blanks}")
+            } else {
+                format!("{blanks}{cell}")
+            }
+        };
+        let cells: Vec<String> = row.iter().enumerate().map(pad).collect();
+        text += cells.join("  ").trim_end();
+        text.push('\n');
+        if index + 1 == head {
+            let rules: Vec<String> = widths.iter().map(|&width| "─".repeat(width)).collect();
+            text += &rules.join("  ");
+            text.push('\n');
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        number::Scaled,
+        stats::{Group, Opened},
+    };
+
+    fn result() -> StatsResult {
+        let figure = |name: &str, estimate, standard_error| Figure {
+            name: name.into(),
+            estimate,
+            standard_error,
+            unit: (name == "mean").then(|| "EUR".into()),
+        };
+        let group = |value: &str, count, mean, error| Group {
+            values: vec![value.into()],
+            figures: vec![
+                figure(
+                    "count",
+                    Estimate::Exact(Scaled {
+                        value: count,
+                        scale: 0,
+                    }),
+                    None,
+                ),
+                figure("mean", mean, error),
+            ],
+        };
+        StatsResult {
+            job: "study".into(),
+            recipient: "press".into(),
+            rows: 12,
+            analyses: vec![AnalysisResult {
+                name: "pay".into(),
+                statistic: "variance",
+                about: "variance of pay".into(),
+                by: vec!["kind".into()],
+                groups: vec![
+                    group("a, \"b\"", 12, Estimate::Rounded(1234.5), Some(0.25)),
+                    group("c", 0, Estimate::Undefined("no rows"), None),
+                ],
+            }],
+            opened: vec![Opened {
+                what: "sum of pay".into(),
+                value: Scaled {
+                    value: -1_481_400,
+                    scale: 2,
+                },
+            }],
+        }
+    }
+
+    #[test]
+    fn the_table_is_aligned_and_complete() {
+        let want = "\
+pay: variance of pay
+────────────────────
+kind    count  mean [EUR]  standard error
+──────  ─────  ──────────  ──────────────
+a, \"b\"     12     1234.50        0.250000
+c           0   (no rows)
+
+opened to press: 1 numbers, all that it learns
+──────────────────────────────────────────────
+-14814.00  sum of pay
+";
+        assert_eq!(result().to_string(), want);
+    }
+
+    #[test]
+    fn csv_is_read_again_by_a_csv_reader() {
+        let text = result().to_csv();
+        let mut reader = csv::Reader::from_reader(text.as_bytes());
+        let rows: Vec<csv::StringRecord> = reader.records().collect::<Result<_, _>>().unwrap();
+        assert_eq!(rows.len(), 4);
+        assert_eq!(
+            &rows[1],
+            [
+                "pay", "variance", "kind", "a, \"b\"", "mean", "1234.5", "0.25", "EUR", ""
+            ]
+            .as_slice()
+        );
+        assert_eq!(&rows[3][8], "no rows");
+    }
+
+    #[test]
+    fn json_has_every_opened_number_in_full() {
+        let value: serde_json::Value = serde_json::from_str(&result().to_json()).unwrap();
+        assert_eq!(value["opened"][0]["value"], "-14814.00");
+        assert_eq!(
+            value["analyses"][0]["groups"][0]["figures"][1]["rounded"],
+            1234.5
+        );
+        assert_eq!(
+            value["analyses"][0]["groups"][1]["figures"][1]["undefined"],
+            "no rows"
+        );
+    }
+
+    #[test]
+    fn numbers_keep_about_six_digits() {
+        for (value, text) in [
+            (0.0, "0"),
+            (0.5, "0.500000"),
+            (1.0 / 3.0, "0.333333"),
+            (-12.345_678_9, "-12.3457"),
+            (123_456_789.123, "123456789.12"),
+            (1.5e-7, "1.50000e-7"),
+        ] {
+            assert_eq!(short(value), text);
+        }
+    }
+}

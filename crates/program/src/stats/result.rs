@@ -1,0 +1,100 @@
+//! The answer to a statistics job.
+
+use serde::{Serialize, Serializer};
+
+use crate::number::Scaled;
+
+/// What one recipient learns.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct StatsResult {
+    /// Name of the job.
+    pub job: String,
+    /// Who it is for.
+    pub recipient: String,
+    /// Rows of all blocks.
+    pub rows: u64,
+    /// Answers, as the job lists the questions.
+    pub analyses: Vec<AnalysisResult>,
+    /// Every number that was opened to this recipient: all that it learns.
+    pub opened: Vec<Opened>,
+}
+
+/// An opened number.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Opened {
+    /// What it is.
+    pub what: String,
+    /// The number, exactly.
+    #[serde(serialize_with = "exact")]
+    pub value: Scaled,
+}
+
+/// The answer to one question.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct AnalysisResult {
+    /// Name in the job.
+    pub name: String,
+    /// What was computed: `mean`, `regression` …
+    pub statistic: &'static str,
+    /// What it is about, in words.
+    pub about: String,
+    /// Columns that make the groups.
+    pub by: Vec<String>,
+    /// One answer for each group.
+    pub groups: Vec<Group>,
+}
+
+/// The answer for one group.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Group {
+    /// Values of the columns that make the groups, in order; empty for all rows.
+    pub values: Vec<String>,
+    /// The numbers.
+    pub figures: Vec<Figure>,
+}
+
+/// One number of an answer.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Figure {
+    /// What it is: `count`, `mean`, a regressor …
+    pub name: String,
+    /// Its value.
+    #[serde(flatten)]
+    pub estimate: Estimate,
+    /// Standard error, where it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub standard_error: Option<f64>,
+    /// Unit, where it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unit: Option<String>,
+}
+
+/// A number, exact where it can be.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Estimate {
+    /// An integer or a decimal, exactly.
+    #[serde(serialize_with = "exact")]
+    Exact(Scaled),
+    /// Rounded to a floating-point number from exact sums.
+    Rounded(f64),
+    /// Not defined for these rows, and why.
+    Undefined(&'static str),
+}
+
+impl Estimate {
+    /// The nearest floating-point number, if it is defined.
+    pub fn value(&self) -> Option<f64> {
+        match self {
+            Estimate::Exact(scaled) => scaled.to_string().parse().ok(),
+            Estimate::Rounded(value) => Some(*value),
+            Estimate::Undefined(_) => None,
+        }
+    }
+}
+
+/// As text: numbers of JSON lose digits beyond 53 bits in many readers.
+fn exact<S: Serializer>(value: &Scaled, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(value)
+}

@@ -1,0 +1,175 @@
+//! A recipient's end: takes the opened sums, derives the statistics, and publishes them.
+
+use std::{
+    path::Path,
+    sync::{Mutex, MutexGuard, OnceLock, PoisonError},
+};
+
+use veil_math::Ring;
+use veil_session::Peer;
+
+use super::{Opened, Opening, Stats, StatsResult, chart, derive::derive};
+use crate::{
+    DataError, Roles, Sink, Slice,
+    number::Scaled,
+    publish::{Staged, publish},
+};
+
+/// Takes the opened sums of one recipient. Once finished, the folder has `result.txt`, `result.csv`, `result.json` and
+/// `result.svg`, and [`StatsSink::result`] has the answer.
+#[derive(Debug)]
+pub struct StatsSink {
+    stats: Stats,
+    opening: Opening,
+    job: String,
+    recipient: String,
+    peer: Peer,
+    mine: Vec<bool>,
+    opened: Mutex<Vec<Option<i128>>>,
+    files: Mutex<Option<Files>>,
+    result: OnceLock<StatsResult>,
+}
+
+/// The four files of a result.
+#[derive(Debug)]
+struct Files {
+    text: Staged,
+    csv: Staged,
+    json: Staged,
+    svg: Staged,
+}
+
+impl StatsSink {
+    pub(crate) fn new(
+        job: &str,
+        roles: &Roles,
+        stats: &Stats,
+        opening: &Opening,
+        peer: Peer,
+        folder: Option<&Path>,
+    ) -> Result<Self, DataError> {
+        let mine: Vec<bool> = opening
+            .sums()
+            .map(|(audience, _)| audience.includes(peer))
+            .collect();
+        let create = |folder: &Path| -> Result<Files, DataError> {
+            let file = |name: &str| Staged::create(&folder.join(name));
+            Ok(Files {
+                text: file("result.txt")?,
+                csv: file("result.csv")?,
+                json: file("result.json")?,
+                svg: file("result.svg")?,
+            })
+        };
+        Ok(Self {
+            stats: stats.clone(),
+            opening: opening.clone(),
+            job: job.to_owned(),
+            recipient: roles.peer_name(peer),
+            peer,
+            opened: Mutex::new(vec![None; mine.len()]),
+            mine,
+            files: Mutex::new(folder.map(create).transpose()?),
+            result: OnceLock::new(),
+        })
+    }
+
+    /// The answer, once finished.
+    pub fn result(&self) -> Option<&StatsResult> {
+        self.result.get()
+    }
+
+    fn opened(&self) -> MutexGuard<'_, Vec<Option<i128>>> {
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn derive(&self, opened: &[i128]) -> StatsResult {
+        let Self { stats, opening, .. } = self;
+        let mine = stats
+            .analyses
+            .iter()
+            .filter(|analysis| analysis.to.includes(self.peer));
+        let analyses = mine
+            .map(|analysis| {
+                let groups = stats.groups(analysis);
+                let moments: Vec<_> = groups
+                    .iter()
+                    .map(|group| stats.moments(opening, analysis, group, opened))
+                    .collect();
+                derive(stats, analysis, &moments)
+            })
+            .collect();
+        let list = (opening.sums().zip(opened).zip(&self.mine))
+            .filter(|(_, mine)| **mine)
+            .map(|(((_, sum), &value), _)| Opened {
+                what: sum.sentence(&stats.columns),
+                value: Scaled {
+                    value,
+                    scale: sum.scale(&stats.columns),
+                },
+            })
+            .collect();
+        StatsResult {
+            job: self.job.clone(),
+            recipient: self.recipient.clone(),
+            rows: stats.rows(),
+            analyses,
+            opened: list,
+        }
+    }
+}
+
+impl Sink for StatsSink {
+    fn put(&self, port: usize, slice: Slice, values: &[u8]) -> Result<(), DataError> {
+        let Slice { block, first, rows } = slice;
+        let beyond = || DataError::OutOfReach {
+            port,
+            block,
+            first,
+            rows: rows.into(),
+        };
+        let fits = self.mine.get(port) == Some(&true)
+            && (block, first, rows) == (0, 0, 1)
+            && values.len() as u64 == self.opening.ring.bytes(1);
+        let mut opened = self.opened();
+        if !fits || opened[port].is_some() {
+            return Err(beyond());
+        }
+        opened[port] = Some(signed(self.opening.ring, values));
+        Ok(())
+    }
+
+    fn finish(&self) -> Result<(), DataError> {
+        let opened = self.opened().clone();
+        let want = self.mine.iter().filter(|mine| **mine).count() as u64;
+        let got = opened.iter().flatten().count() as u64;
+        if got != want {
+            return Err(DataError::Incomplete { got, want });
+        }
+        // Numbers for others never come here; no statistic of this recipient reads them.
+        let opened: Vec<i128> = opened.into_iter().map(Option::unwrap_or_default).collect();
+        let result = self.derive(&opened);
+        let files = self
+            .files
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some(mut files) = files {
+            files.text.append(result.to_string().as_bytes())?;
+            files.csv.append(result.to_csv().as_bytes())?;
+            files.json.append(result.to_json().as_bytes())?;
+            files.svg.append(chart::draw(&result)?.as_bytes())?;
+            publish(vec![files.text, files.csv, files.json, files.svg])?;
+        }
+        let _ = self.result.set(result);
+        Ok(())
+    }
+}
+
+/// The ring element as a signed number.
+fn signed(ring: Ring, bytes: &[u8]) -> i128 {
+    let negative = bytes.last().is_some_and(|byte| byte & 0x80 != 0) && ring != Ring::Bits;
+    let mut whole = [if negative { 0xff } else { 0 }; 16];
+    whole[..bytes.len()].copy_from_slice(bytes);
+    i128::from_le_bytes(whole)
+}
