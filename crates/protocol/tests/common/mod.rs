@@ -84,6 +84,8 @@ pub struct Message {
     pub from: Peer,
     /// To whom.
     pub to: Peer,
+    /// In which task.
+    pub task: Task,
     /// Place of its round.
     pub place: u32,
     /// Which message of the round.
@@ -399,6 +401,7 @@ impl Net {
                             let mut message = Message {
                                 from: node.me,
                                 to: t.peer,
+                                task: tasks[k],
                                 place: round.place,
                                 part: t.part,
                                 bytes,
