@@ -177,6 +177,8 @@ fn products_of_one_depth_share_a_layer() {
     let plan = plan(job(Ring::Bits, 64, gates, vec![Wire(126)], Reduce::None));
     let products: Vec<u32> = plan.layers.iter().map(|l| l.products).collect();
     assert_eq!(products, [32, 16, 8, 4, 2, 1, 0]);
+    // The inputs and the first layer; all others fit where those were. And the output.
+    assert_eq!(plan.slots, 64 + 32 + 1);
     assert_eq!(
         layer_cost(plan),
         Cost {

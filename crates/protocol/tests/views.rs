@@ -378,3 +378,31 @@ fn unmasked_products_are_noticed() {
         }
     }
 }
+
+/// Three rows fill a byte together with five that do not exist, in which the device computes along on the value that all rows use. What
+/// is sent to open the rows must not have them.
+#[test]
+fn rows_that_do_not_exist_are_not_opened() {
+    let mut job = (*and_plan(Ring::Bits).job).clone();
+    job.circuit.inputs[1].per = Per::Job;
+    job.blocks[0].rows = 3;
+    let plan = Plan::new(Arc::new(job), Options::default()).expect("a job that can be planned");
+    for kind in Kind::all() {
+        for secret in [0, 1] {
+            let mut net = Net::new(plan.clone(), &Keys::from_seed(9, 1), kind);
+            let rows = (0..3).map(|t| vec![vec![t % 2], vec![secret]]).collect();
+            net.job(&vec![rows]).expect("honest participants");
+            // Values have even parts, their digests odd ones.
+            let opened = net
+                .log
+                .iter()
+                .filter(|m| matches!(m.task, Task::Open(_)) && m.part.is_multiple_of(2));
+            let bytes: Vec<u8> = opened.flat_map(|m| m.bytes.clone()).collect();
+            assert_eq!(bytes.len(), 3, "each component once");
+            assert!(
+                bytes.iter().all(|b| b & 0b1111_1000 == 0),
+                "{kind:?} sent {bytes:?}"
+            );
+        }
+    }
+}
