@@ -1,7 +1,33 @@
-//! Links: messages between peers. Bytes, never shares; nothing here blocks except [`Link::wait`].
+//! Links: messages between peers. Bytes, never shares; nothing here blocks except [`Link::wait`] and [`Link::close`].
 //!
-//! A message has a name, the [`Channel`]. A receiver says what it expects before it takes anything: a message that nobody
-//! expects is an error with the peer and the step in it, and never makes this side hold more memory than was agreed.
+//! Made for the engine that runs a plan, and for whoever connects its participants: in one process ([`memory`]) or over
+//! TCP and TLS 1.3 ([`tls`]), if need be slowed down to another network ([`shape`]) or, in tests, cheating ([`tap`]).
+//! Protocols do not use it: they are sans-I/O.
+//!
+//! ```
+//! # fn main() -> Result<(), veil_link::LinkError> {
+//! use veil_link::{Bounds, Link, memory};
+//! use veil_session::{Channel, Frame, PartyId, Peer, StepId};
+//!
+//! let [alice, bob, _] = PartyId::ALL.map(Peer::Party);
+//! let bounds = Bounds { longest: 1 << 16, early: 1 << 20, credit: 1 << 20, places: 10, chunks: 1 };
+//! let [mut a, mut b] = memory::mesh(&[alice, bob], bounds).try_into().expect("two ends");
+//! let frame = Frame { epoch: 0, lane: 0, chunk: 0, rows: 8 };
+//! let name = Channel { frame, step: StepId { place: 3, cycle: 0 }, part: 0 };
+//! a.post(bob, name, b"veil")?;
+//! let mut into = [0; 4];
+//! b.expect(alice, name, 4)?;
+//! assert!(b.land(alice, name, &mut into)? && into == *b"veil");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! It promises: a message lands once, whole, under the name and at the length that both sides announced, from the peer that
+//! TLS authenticated, or there is an error that names peer and message. Whatever bytes a peer sends, this side neither
+//! panics nor holds more for it than [`Bounds`] says. One side's abort reaches all its peers ahead of what waits.
+//!
+//! It does not promise: that a peer sends anything, or sends the truth; that a lost connection comes back; that who watches
+//! the network learns nothing from the lengths and times of messages (they follow from the plan, which is public).
 
 mod bounds;
 mod error;
@@ -9,6 +35,8 @@ mod frame;
 mod inbox;
 pub mod memory;
 mod pool;
+pub mod shape;
+pub mod tap;
 pub mod tls;
 
 use std::time::Instant;
@@ -123,6 +151,12 @@ impl Meters {
         self.messages_received += 1;
         self.payload_received += payload as u64;
     }
+}
+
+/// For fuzzing: feeds `bytes`, as a peer would send them under a random tag, through header, admission and delivery. Panics if
+/// a header does not encode to the bytes that it was read from, or if more is held than the bounds allow.
+pub fn fuzz_frame(bytes: &[u8]) {
+    inbox::feed(bytes);
 }
 
 /// May this side post a message of `bytes` bytes, as far as only this side matters?

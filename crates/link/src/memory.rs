@@ -11,7 +11,7 @@ use std::time::Instant;
 use veil_session::{Channel, Peer, SessionId};
 
 use crate::frame::tag;
-use crate::inbox::{Admit, Inbox};
+use crate::inbox::Inbox;
 use crate::pool::Pool;
 use crate::{Bounds, Link, LinkError, LinkFault, Meters, Woken, check_post};
 
@@ -140,28 +140,19 @@ impl Side {
     fn drain(&mut self) -> bool {
         let mut moved = false;
         loop {
-            while let Some(parcel) = self.arrived.front() {
-                match self
-                    .inbox
-                    .admit(parcel.tag, parcel.at, parcel.body.len() as u64)
-                {
-                    Ok(Admit::Later) => return moved,
-                    Ok(Admit::Now) => {
-                        let Some(Parcel { tag, at, body }) = self.arrived.pop_front() else {
-                            break;
-                        };
-                        if let Err(fault) = self.inbox.deliver(tag, at, body) {
-                            self.inbox.fail(Some(at), fault);
-                        }
+            while let Some(Parcel { tag, at, body }) = self.arrived.pop_front() {
+                match self.inbox.offer(tag, at, body) {
+                    Ok(None) => moved = true,
+                    Ok(Some(body)) => {
+                        self.arrived.push_front(Parcel { tag, at, body });
+                        return moved;
                     }
                     Err(fault) => {
-                        let at = parcel.at;
                         self.inbox.fail(Some(at), fault);
                         self.arrived.clear();
                         return true;
                     }
                 }
-                moved = true;
             }
             if self.inbox.fault().is_some() || !self.into.filled.swap(false, Ordering::AcqRel) {
                 return moved;
