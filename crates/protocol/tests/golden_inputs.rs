@@ -15,6 +15,7 @@ use veil_protocol::{Protocol, Task};
 use veil_prss::Use;
 use veil_session::{PartyId, Peer};
 
+/// The file.
 fn vectors() -> Value {
     json(include_str!("../../../vectors/share.json"))
 }

@@ -27,7 +27,7 @@ pub fn rings() -> impl Strategy<Value = Ring> {
     prop_oneof![Just(Ring::Bits), Just(Ring::Z64), Just(Ring::Z128)]
 }
 
-/// Valid circuits of up to `size` gates: two in three of them products, sums of products among them.
+/// Valid circuits of up to `size` gates: five in twelve of them products, sums of products among them.
 pub fn circuits(ring: Ring, size: usize) -> impl Strategy<Value = Circuit> {
     let constant = prop_oneof![Just(0), Just(1), Just(u128::MAX), any::<u128>()];
     let gates = prop::collection::vec((0..12u8, any::<u32>(), any::<u32>(), constant), 0..size);
