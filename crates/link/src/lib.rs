@@ -32,6 +32,7 @@
 mod bounds;
 mod error;
 mod frame;
+mod fuzz;
 mod inbox;
 pub mod memory;
 mod pool;
@@ -43,6 +44,7 @@ use std::time::Instant;
 
 pub use bounds::Bounds;
 pub use error::{LinkError, LinkFault};
+pub use fuzz::fuzz_frame;
 use veil_session::{Channel, Peer, SessionId};
 
 /// What ended a [`Link::wait`].
@@ -151,12 +153,6 @@ impl Meters {
         self.messages_received += 1;
         self.payload_received += payload as u64;
     }
-}
-
-/// For fuzzing: feeds `bytes`, as a peer would send them under a random tag, through header, admission and delivery. Panics if
-/// a header does not encode to the bytes that it was read from, or if more is held than the bounds allow.
-pub fn fuzz_frame(bytes: &[u8]) {
-    inbox::feed(bytes);
 }
 
 /// May this side post a message of `bytes` bytes, as far as only this side matters?

@@ -97,6 +97,8 @@ struct Line {
     flying: VecDeque<Flying>,
     /// Payload bytes in `flying`.
     bytes: u64,
+    /// How many of `flying`, the first ones, were posted before the session had a name.
+    unnamed: usize,
     refused: bool,
     pool: Pool,
 }
@@ -108,6 +110,8 @@ pub struct Shaped<L> {
     profile: Profile,
     lines: Vec<Line>,
     sent: Meters,
+    /// The session's name, while messages from before it had one are under way.
+    unnamed: Option<SessionId>,
 }
 
 impl<L: Link> Shaped<L> {
@@ -118,6 +122,7 @@ impl<L: Link> Shaped<L> {
             profile,
             lines: Vec::new(),
             sent: Meters::default(),
+            unnamed: None,
         }
     }
 
@@ -132,6 +137,7 @@ impl<L: Link> Shaped<L> {
                     free: Instant::now(),
                     flying: VecDeque::new(),
                     bytes: 0,
+                    unnamed: 0,
                     refused: false,
                     pool: Pool::new(self.profile.window()),
                 });
@@ -142,15 +148,31 @@ impl<L: Link> Shaped<L> {
 
     /// Hands on what is due. `true` if anything was, or if there is room again for somebody who was refused.
     fn release(&mut self) -> Result<bool, LinkError> {
+        let mut moved = self.release_due()?;
+        if self.lines.iter().all(|line| line.unnamed == 0)
+            && let Some(session) = self.unnamed.take()
+        {
+            self.inner.bind(session);
+            moved = true;
+            self.release_due()?;
+        }
+        Ok(moved)
+    }
+
+    fn release_due(&mut self) -> Result<bool, LinkError> {
         let now = Instant::now();
         let window = self.profile.window();
+        let naming = self.unnamed.is_some();
         let mut moved = false;
         for line in &mut self.lines {
             while let Some(first) = line.flying.front().filter(|first| first.due <= now) {
-                if !self.inner.post(line.to, first.at, &first.bytes)? {
+                // What was posted under the session's name waits until the link has it.
+                let held = naming && line.unnamed == 0;
+                if held || !self.inner.post(line.to, first.at, &first.bytes)? {
                     break;
                 }
                 moved = true;
+                line.unnamed = line.unnamed.saturating_sub(1);
                 line.bytes -= first.bytes.len() as u64;
                 if let Some(done) = line.flying.pop_front() {
                     line.pool.put(done.bytes);
@@ -177,16 +199,16 @@ impl<L: Link> Shaped<L> {
 }
 
 impl<L: Link> Link for Shaped<L> {
-    /// Messages under way are handed on first: they belong to the time before the session had a name.
+    /// Takes effect when the messages that are under way have left: they belong to the time before.
     fn bind(&mut self, session: SessionId) {
         for line in &mut self.lines {
-            for message in line.flying.drain(..) {
-                // A link with nothing queued takes a message; one that failed says so at the next call.
-                let _ = self.inner.post(line.to, message.at, &message.bytes);
-            }
-            line.bytes = 0;
+            line.unnamed = line.flying.len();
         }
-        self.inner.bind(session);
+        self.unnamed = Some(session);
+        if self.lines.iter().all(|line| line.unnamed == 0) {
+            self.unnamed = None;
+            self.inner.bind(session);
+        }
     }
 
     fn post(&mut self, to: Peer, at: Channel, bytes: &[u8]) -> Result<bool, LinkError> {
@@ -356,7 +378,7 @@ mod tests {
         };
         let mut near = Shaped::new(links.pop().unwrap(), profile);
         let mut posted = 0;
-        while near.post(b, at(posted), &[0; 100_000]).unwrap() {
+        while near.post(b, at(posted), &vec![0; 100_000]).unwrap() {
             posted += 1;
         }
         assert_eq!(posted, 6, "60 ms at 10 MB/s");
@@ -383,5 +405,30 @@ mod tests {
             far.land(a, at(0), &mut [0]).unwrap_err().fault,
             LinkFault::Aborted
         );
+    }
+
+    #[test]
+    fn a_name_does_not_overtake_the_messages_before_it() {
+        let [a, b, _] = PartyId::ALL.map(Peer::Party);
+        let mut links = memory::mesh(&[a, b], BOUNDS);
+        let mut far = links.pop().unwrap();
+        let profile = Profile {
+            latency: Duration::from_millis(5),
+            bandwidth: 1_000_000_000,
+        };
+        let mut near = Shaped::new(links.pop().unwrap(), profile);
+        near.post(b, at(0), &[1]).unwrap();
+        near.bind(SessionId([3; 32]));
+        near.post(b, at(1), &[2]).unwrap();
+        near.close(Instant::now() + Duration::from_secs(5)).unwrap();
+        let mut got = [0];
+        far.expect(a, at(0), 1).unwrap();
+        assert!(
+            far.land(a, at(0), &mut got).unwrap(),
+            "the first came without the name"
+        );
+        far.bind(SessionId([3; 32]));
+        far.expect(a, at(1), 1).unwrap();
+        assert!(far.land(a, at(1), &mut got).unwrap() && got == [2]);
     }
 }

@@ -93,6 +93,7 @@ impl<L: Link, F: FnMut(Peer, Channel, &[u8]) -> Fate + Send> Tapped<L, F> {
 }
 
 impl<L: Link, F: FnMut(Peer, Channel, &[u8]) -> Fate + Send> Link for Tapped<L, F> {
+    /// A message that is still held back goes out under the new name.
     fn bind(&mut self, session: SessionId) {
         self.inner.bind(session);
     }

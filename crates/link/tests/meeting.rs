@@ -1,4 +1,8 @@
 //! Meeting over TLS when something is wrong: who is told what, on both sides.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a helper that fails is a test that fails"
+)]
 
 mod common;
 

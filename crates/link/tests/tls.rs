@@ -1,4 +1,8 @@
 //! Links over TLS on loopback: meeting, moving bytes, endings.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a helper that fails is a test that fails"
+)]
 
 mod common;
 
@@ -132,7 +136,7 @@ fn a_peer_that_is_lost_while_we_send_is_no_signal_and_no_hang() {
 fn after_goodbye_what_was_sent_still_lands() {
     let (mut a, mut b) = World::pair(BOUNDS);
     let sender = thread::spawn(move || {
-        assert!(a.post(party(1), at(0), &[4; 100_000]).unwrap());
+        assert!(a.post(party(1), at(0), &vec![4; 100_000]).unwrap());
         a.close(soon()).unwrap();
     });
     b.expect(party(0), at(0), 100_000).unwrap();
@@ -210,7 +214,10 @@ fn what_is_early_beyond_the_limit_stays_in_the_network_until_it_is_expected() {
     let (mut a, mut b) = World::pair(bounds);
     let sender = thread::spawn(move || {
         for place in 0..100 {
-            assert!(a.post(party(1), at(place), &[place as u8; 40_000]).unwrap());
+            assert!(
+                a.post(party(1), at(place), &vec![place as u8; 40_000])
+                    .unwrap()
+            );
         }
         while a.wait(Instant::now() + Duration::from_millis(100)).unwrap() == Woken::Ready {}
         a

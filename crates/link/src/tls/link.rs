@@ -225,3 +225,139 @@ impl Link for TlsLink {
         self.meters
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::io::Write;
+    use std::thread;
+    use std::time::Duration;
+
+    use veil_session::{PartyId, PlanHash};
+
+    use super::*;
+    use crate::frame::tests::at;
+    use crate::frame::{Body, Header};
+    use crate::tls::{Identity, Listener, Terms, meet};
+
+    const BOUNDS: Bounds = Bounds {
+        longest: 1000,
+        early: 10_000,
+        credit: 10_000,
+        places: 10,
+        chunks: 1,
+    };
+    const PLAN: PlanHash = PlanHash([6; 32]);
+
+    fn soon() -> Instant {
+        Instant::now() + Duration::from_secs(20)
+    }
+
+    fn parties() -> [Peer; 2] {
+        [0, 1].map(|i| Peer::Party(PartyId::new(i).unwrap()))
+    }
+
+    /// A link of the first party, and the bare connection of the second.
+    fn ends() -> (TlsLink, Connected) {
+        let [a, b] = parties();
+        let [first, second] = [(); 2].map(|()| Identity::generate().unwrap());
+        let pins = BTreeMap::from([(a, first.fingerprint()), (b, second.fingerprint())]);
+        let terms = |me| Terms {
+            me,
+            plan: PLAN,
+            pins: pins.clone(),
+        };
+        let listener = Listener::bind("127.0.0.1:0").unwrap();
+        let dial = [(a, listener.address().unwrap().to_string())];
+        thread::scope(|scope| {
+            let dialler =
+                scope.spawn(|| meet(&second, &terms(b), &dial, None, &[], 1, soon()).unwrap());
+            let mut heard = meet(&first, &terms(a), &[], Some(&listener), &[b], 1, soon()).unwrap();
+            let bare = dialler.join().unwrap().remove(0).remove(0);
+            (TlsLink::new(heard.remove(0), BOUNDS), bare)
+        })
+    }
+
+    /// What the link says to `bytes` inside TLS, after which the peer stays silent.
+    fn answer(bytes: &[u8]) -> LinkError {
+        let (mut link, mut bare) = ends();
+        bare.tls.writer().write_all(bytes).unwrap();
+        while bare.tls.wants_write() {
+            bare.tls.write_tls(&mut bare.socket).unwrap();
+        }
+        loop {
+            match link.wait(soon()) {
+                Ok(woken) => assert_eq!(woken, Woken::Ready, "no error came"),
+                Err(error) => return error,
+            }
+        }
+    }
+
+    fn header(tag: u64, length: u32) -> Vec<u8> {
+        Header {
+            tag,
+            body: Body::Message { at: at(3), length },
+        }
+        .encode()
+        .to_vec()
+    }
+
+    #[test]
+    fn garbage_inside_tls_is_a_fault_of_the_peer() {
+        let error = answer(&[0xff; 500]);
+        assert_eq!(error.peer, parties()[1]);
+        assert_eq!(
+            error.fault,
+            LinkFault::Version {
+                ours: 1,
+                theirs: 0xff
+            }
+        );
+        assert!(matches!(answer(&[1; 500]).fault, LinkFault::Malformed(_)));
+    }
+
+    #[test]
+    fn a_length_beyond_the_bounds_is_refused_at_the_header() {
+        let tag = tag(&PLAN.0);
+        for length in [1001, u32::MAX] {
+            let error = answer(&header(tag, length));
+            assert_eq!(error.at, Some(at(3)));
+            assert_eq!(
+                error.fault,
+                LinkFault::Length {
+                    got: length.into(),
+                    want: 1000
+                }
+            );
+        }
+    }
+
+    #[test]
+    fn garbage_under_tls_is_a_fault_of_tls() {
+        let (mut link, mut bare) = ends();
+        bare.socket
+            .write_all(&[0x17, 3, 3, 0, 32, 1, 2, 3, 4, 5])
+            .unwrap();
+        bare.socket.write_all(&[9; 27]).unwrap();
+        let error = loop {
+            if let Err(error) = link.wait(soon()) {
+                break error;
+            }
+        };
+        assert!(matches!(error.fault, LinkFault::Tls(_)), "{error}");
+    }
+
+    #[test]
+    fn a_clean_end_of_tls_without_goodbye_is_no_clean_end() {
+        let (mut link, mut bare) = ends();
+        bare.tls.send_close_notify();
+        bare.tls.write_tls(&mut bare.socket).unwrap();
+        drop(bare);
+        let error = loop {
+            if let Err(error) = link.wait(soon()) {
+                break error;
+            }
+        };
+        assert!(matches!(error.fault, LinkFault::Closed(_)), "{error}");
+    }
+}

@@ -148,7 +148,7 @@ impl Listener {
                     }
                     Outcome::Fatal(error) => return Err(error),
                     Outcome::Stranger(why) => {
-                        hint = format!("{} was turned away: {why}", pending[i].from)
+                        hint = format!("{} was turned away: {why}", pending[i].from);
                     }
                 }
                 pending.swap_remove(i);

@@ -49,6 +49,9 @@ pub(crate) fn take(link: &mut impl Link, from: Peer, at: Channel, into: &mut [u8
     }
 }
 
+/// What a participant gets from meeting the others.
+pub(crate) type Met = Result<Vec<Vec<Connected>>, tls::SetupError>;
+
 /// One participant before it is connected.
 pub(crate) struct Member {
     pub(crate) identity: Identity,
@@ -105,11 +108,7 @@ impl World {
     }
 
     /// Everybody meets: parties dial parties of lower index, the others dial all parties.
-    pub(crate) fn try_meet(
-        &self,
-        lanes: u16,
-        until: Instant,
-    ) -> Vec<(Peer, Result<Vec<Vec<Connected>>, tls::SetupError>)> {
+    pub(crate) fn try_meet(&self, lanes: u16, until: Instant) -> Vec<(Peer, Met)> {
         thread::scope(|scope| {
             let handles: Vec<_> = self
                 .members
