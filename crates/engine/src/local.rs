@@ -89,12 +89,15 @@ pub fn rehearse(
     run_under(plan, data, &|_| (), conditions, &mut random)
 }
 
+/// Fills bytes for a participant.
+type Randomness<'a> = dyn FnMut(Peer, &mut [u8]) -> Result<(), Abort> + 'a;
+
 fn run_under(
     plan: &Arc<Plan>,
     data: impl Fn(Peer) -> Data,
     progress: &(dyn Fn(Progress) + Sync),
     conditions: &Conditions<'_>,
-    random: &mut dyn FnMut(Peer, &mut [u8]) -> Result<(), Abort>,
+    random: &mut Randomness<'_>,
 ) -> Result<BTreeMap<Peer, Report>, Failure> {
     let start = Instant::now();
     let peers = participants(plan);

@@ -35,7 +35,7 @@ pub struct Binding {
 /// What a handshake ends with.
 pub(crate) struct Keys {
     pub(crate) session: SessionId,
-    pub(crate) keys: Vec<(KeyId, Secret)>,
+    pub(crate) secrets: Vec<(KeyId, Secret)>,
     /// Digests of the seeds that this party holds, and where they go.
     pub(crate) seed_digests: Vec<(veil_device::Span, [u8; 32])>,
 }
@@ -146,7 +146,7 @@ impl Handshake {
             match self.stage {
                 Stage::Hello => self.hello(plan, protocol, binding)?,
                 Stage::Proof => self.proof(plan, protocol, link)?,
-                Stage::Seeds => return self.finish(protocol).map(Some),
+                Stage::Seeds => return Ok(Some(self.finish(protocol))),
             }
         }
         Ok(None)
@@ -231,7 +231,7 @@ impl Handshake {
         Ok(())
     }
 
-    fn finish(&mut self, protocol: &dyn Protocol) -> Result<Keys, Abort> {
+    fn finish(&mut self, protocol: &dyn Protocol) -> Keys {
         let mut keys = Vec::new();
         let mut seed_digests = Vec::new();
         for (peer, schedule) in &self.schedules {
@@ -254,7 +254,7 @@ impl Handshake {
                 keys.push((seed.key, secret));
             }
         }
-        Ok(Keys { session: self.session, keys, seed_digests })
+        Keys { session: self.session, secrets: keys, seed_digests }
     }
 }
 

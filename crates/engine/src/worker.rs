@@ -266,7 +266,7 @@ impl Worker {
 
     fn load(&mut self, keys: &Keys) -> Result<(), Abort> {
         self.device.bind(keys.session);
-        for (id, key) in &keys.keys {
+        for (id, key) in &keys.secrets {
             self.device.load_key(*id, key)?;
         }
         Ok(())

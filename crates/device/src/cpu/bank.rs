@@ -7,7 +7,7 @@ use crate::layout::{Item, Layout, Place, Span};
 
 #[derive(Clone, Copy)]
 #[repr(align(64))]
-struct Line([u8; VECTOR]);
+struct Line(#[expect(dead_code, reason = "read through pointers")] [u8; VECTOR]);
 
 /// Where a region lies.
 #[derive(Clone, Copy)]

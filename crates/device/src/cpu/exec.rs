@@ -1,5 +1,11 @@
 //! The kernels: a tape over a bank, generic over the vector. No branch and no address here depends on a value.
 
+#![expect(
+    clippy::inline_always,
+    clippy::needless_range_loop,
+    reason = "everything is inlined into the function that enables the instruction set, and closures would not be"
+)]
+
 use veil_math::Ring;
 
 use super::bank::Memory;
@@ -561,7 +567,7 @@ unsafe fn products_of<V: Vector, R: RingOps<V>>(rows: Rows, run: &Run<'_>, form:
     let message_of = |p: &Product| rows.base.wrapping_add(run.messages[0] + p.index as usize * rows.packed);
     // SAFETY: the caller's instruction set; rows of the products exist; messages have room (checked by the caller of `run`).
     unsafe {
-        if vectors % GROUP == 0 && run.replicated {
+        if vectors.is_multiple_of(GROUP) && run.replicated {
             // Whole groups of one product each.
             for product in products {
                 let (out, message) = (rows.at(product.out).add(own), message_of(product));
@@ -672,7 +678,7 @@ pub(super) unsafe fn scatter<V: Vector>(memory: &mut Memory, tape: &Tape, part: 
         unsafe {
             let to = base.add(place.offset + product.out as usize * place.item + part as usize * place.part);
             let from = base.add(message + product.index as usize * place.packed);
-            if place.packed % VECTOR == 0 {
+            if place.packed.is_multiple_of(VECTOR) {
                 for at in (0..place.packed).step_by(VECTOR) {
                     V::load(from.add(at)).store(to.add(at));
                 }

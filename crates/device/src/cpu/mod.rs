@@ -111,7 +111,7 @@ impl Cpu {
             Op::Linear | Op::Product(_) => self.program(memory, index, command)?,
             Op::Scatter { part } => {
                 let tape = self.tape_of(command)?;
-                let messages = self.messages(memory, index, tape, &command.src)?;
+                let messages = messages(memory, index, tape, &command.src)?;
                 if *part >= memory.layout.regions[tape.slots as usize].parts {
                     return Err(shape("a component that the slots do not have"));
                 }
@@ -126,7 +126,7 @@ impl Cpu {
                     return Err(shape("one destination and one draw are needed"));
                 };
                 let mask = self.mask(draw, memory.frame)?;
-                let stride = self.stride(memory, to.region);
+                let stride = stride(memory, to.region);
                 for k in 0..to.count {
                     let ctr = draw.first + u64::from(k) * stride;
                     self.random(mask, ctr, memory.item_bytes_mut(to, k));
@@ -176,10 +176,6 @@ impl Cpu {
         Ok(true)
     }
 
-    fn stride(&self, memory: &Memory, region: u16) -> u64 {
-        memory.layout.regions[region as usize].item.bytes(memory.layout.chunk_rows).div_ceil(16)
-    }
-
     fn tape_of(&self, command: &Command) -> Result<&Tape, Fault> {
         let id = command.program.ok_or(Fault::Unknown("the program of a command"))?;
         self.tapes.get(id.0 as usize).ok_or(Fault::Unknown("the program of a command"))
@@ -193,7 +189,7 @@ impl Cpu {
             masks.push(self.mask(*draw, memory.frame)?);
         }
         let (rows, sums) = masks.split_at(masks.len().min(2));
-        let messages = self.messages(memory, index, tape, &command.dst)?;
+        let messages = messages(memory, index, tape, &command.dst)?;
         let form = match command.op {
             Op::Product(form) => Some(form),
             _ if tape.products.is_empty() && tape.sums.is_empty() => None,
@@ -210,7 +206,7 @@ impl Cpu {
             replicated: form.is_some_and(exec::is_replicated),
             masks: [rows, sums],
             messages,
-            stride: self.stride(memory, tape.slots),
+            stride: stride(memory, tape.slots),
         };
         // SAFETY: `with` checked the instruction set; `load` checked the program against the layout, `open` made room for
         // scratch rows of every loaded tape, and messages and form were checked above.
@@ -224,25 +220,6 @@ impl Cpu {
             }
         }
         Ok(())
-    }
-
-    /// Offsets of the messages of row products and of sums, which are long enough for all products.
-    fn messages(&self, memory: &Memory, index: usize, tape: &Tape, spans: &[Span]) -> Result<[usize; 2], Fault> {
-        let shape = |what| Fault::Shape { command: index, what };
-        let mut messages = [0; 2];
-        for m in 0..2 {
-            if tape.message_len[m] == 0 {
-                continue;
-            }
-            let span = *spans.get(m).ok_or_else(|| shape("a message is missing"))?;
-            let want = [Item::Rows(tape.ring), Item::One(tape.ring)][m];
-            let region = &memory.layout.regions[span.region as usize];
-            if region.item != want || region.place == Place::Resident || tape.message_len[m] > span.count {
-                return Err(shape("a message is too short for its products"));
-            }
-            messages[m] = memory.item(span, 0).0;
-        }
-        Ok(messages)
     }
 
     fn scatter(&self, memory: &mut Memory, tape: &Tape, part: u8, message: usize) {
@@ -287,6 +264,30 @@ impl Cpu {
             }
         }
     }
+}
+
+/// Counters that an item of a full chunk takes.
+fn stride(memory: &Memory, region: u16) -> u64 {
+    memory.layout.regions[region as usize].item.bytes(memory.layout.chunk_rows).div_ceil(16)
+}
+
+/// Offsets of the messages of row products and of sums, which are long enough for all products.
+fn messages(memory: &Memory, index: usize, tape: &Tape, spans: &[Span]) -> Result<[usize; 2], Fault> {
+    let shape = |what| Fault::Shape { command: index, what };
+    let mut messages = [0; 2];
+    for m in 0..2 {
+        if tape.message_len[m] == 0 {
+            continue;
+        }
+        let span = *spans.get(m).ok_or_else(|| shape("a message is missing"))?;
+        let want = [Item::Rows(tape.ring), Item::One(tape.ring)][m];
+        let region = &memory.layout.regions[span.region as usize];
+        if region.item != want || region.place == Place::Resident || tape.message_len[m] > span.count {
+            return Err(shape("a message is too short for its products"));
+        }
+        messages[m] = memory.item(span, 0).0;
+    }
+    Ok(messages)
 }
 
 /// The kernels once per instruction set: everything below them is inlined into these functions.

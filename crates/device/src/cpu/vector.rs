@@ -1,5 +1,10 @@
 //! 512 bits at a time: the few operations that the kernels are written in, and the three instruction sets that provide them.
 
+#![expect(
+    clippy::inline_always,
+    reason = "everything is inlined into the function that enables the instruction set, and closures would not be"
+)]
+
 use veil_prss::{Prf, Use};
 use veil_session::Secret;
 use zeroize::{Zeroize, ZeroizeOnDrop};
@@ -176,6 +181,7 @@ pub(crate) use x86::{Avx2, Avx512};
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use super::{Domain, GROUP, RoundKeys, Vector, frame_of};
+    #[expect(clippy::wildcard_imports, reason = "intrinsics carry their namespace in their names")]
     use std::arch::x86_64::*;
 
     /// AVX-512 with VAES.

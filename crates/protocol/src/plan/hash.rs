@@ -23,7 +23,9 @@ impl Encoder {
 
     fn texts(&mut self, list: &[String]) {
         self.int(list.len() as u64);
-        list.iter().for_each(|t| self.text(t));
+        for text in list {
+            self.text(text);
+        }
     }
 }
 

@@ -21,6 +21,9 @@ pub(super) struct Schedule {
     pub(super) depth: u32,
 }
 
+/// Operands of products that are summed.
+type Pairs = Vec<(Wire, Wire)>;
+
 /// A product to compute: in which layer, of which pairs.
 struct Product {
     layer: u32,
@@ -75,7 +78,7 @@ pub(super) fn schedule(circuit: &Circuit) -> Schedule {
     };
     s.count_readers();
     let sums = s.find_products();
-    s.run(sums)
+    s.run(&sums)
 }
 
 impl Scheduler<'_> {
@@ -181,7 +184,7 @@ impl Scheduler<'_> {
         }
     }
 
-    fn run(mut self, sums: Vec<Vec<SumTerm>>) -> Schedule {
+    fn run(mut self, sums: &[Vec<SumTerm>]) -> Schedule {
         // Layers: products by depth; sums that are products right after their operands; the tail last.
         let depth = self.products.iter().flatten().map(|p| p.layer).max().unwrap_or(0);
         let sum_layer = |s: &Self, t: &SumTerm| match t {
@@ -196,7 +199,7 @@ impl Scheduler<'_> {
                 by_layer[p.layer as usize].push(Wire(w as u32));
             }
         }
-        let mut sums_by_layer: Vec<Vec<(u32, Vec<(Wire, Wire)>)>> = vec![Vec::new(); tail as usize + 1];
+        let mut sums_by_layer: Vec<Vec<(u32, Pairs)>> = vec![Vec::new(); tail as usize + 1];
         let mut linear_sums = Vec::new();
         let mut sum_items = 0;
         for term in sums.iter().flatten() {

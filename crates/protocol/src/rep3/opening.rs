@@ -35,8 +35,8 @@ pub(super) fn open(plan: &Plan, me: Peer, totals: bool) -> Vec<Round> {
     let reduce = if totals { Reduce::Sum } else { Reduce::None };
     for (port, _) in plan.outputs.iter().enumerate().filter(|(_, o)| o.reduce == reduce) {
         let span = |part| regions::output(plan, port, OPEN, OPEN_SUMS, part);
-        let port = Port { plan, port, span: &span, label: if totals { label::OPEN_TOTALS } else { label::OPEN } };
-        match (me, plan.job.audiences[port.port]) {
+        let port = Port { plan, index: port, span: &span, label: if totals { label::OPEN_TOTALS } else { label::OPEN } };
+        match (me, plan.job.audiences[port.index]) {
             (Peer::Party(me), audience) => port.at_party(&mut round, me, audience),
             (Peer::Recipient(me), Audience::Recipient(r)) if me == r => port.at_recipient(&mut round),
             (Peer::Owner(_) | Peer::Recipient(_), _) => {}
@@ -47,7 +47,7 @@ pub(super) fn open(plan: &Plan, me: Peer, totals: bool) -> Vec<Round> {
 
 struct Port<'a> {
     plan: &'a Plan,
-    port: usize,
+    index: usize,
     span: &'a dyn Fn(u8) -> Span,
     label: u16,
 }
@@ -55,11 +55,11 @@ struct Port<'a> {
 impl Port<'_> {
     /// Number of the value message of component `c`; that of its digest is one more.
     fn part(&self, component: PartyId) -> u16 {
-        (self.port * 6 + component.index() * 2) as u16
+        (self.index * 6 + component.index() * 2) as u16
     }
 
     fn digest(&self, k: u32) -> Span {
-        regions::open_digest(self.plan, self.port, k)
+        regions::open_digest(self.plan, self.index, k)
     }
 
     fn hash(&self, component: PartyId, of: Span, k: u32) -> Command {
@@ -69,7 +69,7 @@ impl Port<'_> {
     fn at_party(&self, round: &mut Round, me: PartyId, audience: Audience) {
         let ring = self.plan.ring;
         let from = |part| {
-            let output = self.plan.outputs[self.port];
+            let output = self.plan.outputs[self.index];
             let region = if output.reduce == Reduce::None { SLOTS } else { SUMS };
             Span { region, part, first: output.first, count: output.width }
         };
@@ -122,7 +122,7 @@ impl Port<'_> {
 
     /// The sum of all three components: the last command of a port, after its checks.
     fn reveal(&self, round: &mut Round) {
-        let to = regions::output(self.plan, self.port, OPENED, OPENED_SUMS, 0);
+        let to = regions::output(self.plan, self.index, OPENED, OPENED_SUMS, 0);
         round.finish.push(combine(self.plan.ring, (0..3).map(self.span).collect(), 0, to));
     }
 }
