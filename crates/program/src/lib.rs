@@ -1,4 +1,40 @@
 //! Jobs: what is computed, on whose data, for whom.
+//!
+//! **What it is for.** A job file (TOML) names owners, three computing parties and recipients, and asks for statistics
+//! over tables or for a circuit on files. [`Job`] checks it and lowers it to one [`Lowered`] circuit with a holder for
+//! each input and an audience for each output; [`Source`] and [`Sink`] are the two ends where values come in and go
+//! out. No protocol, no network.
+//!
+//! **Who may use it.** Engine and commands; owners that want to check their files; tests that want the clear answer.
+//!
+//! ```
+//! use veil_program::Job;
+//!
+//! let job = r#"
+//!     version = 1
+//!     kind = "stats"
+//!     name = "pay"
+//!     owners = ["mill", "harbour"]
+//!     parties = ["university", "union", "ministry"]
+//!     recipients = ["press"]
+//!     column = [{ name = "pay", type = "decimal", scale = 2, min = 0, max = "9999.99" }]
+//!     block = [{ name = "mill", rows = 70, holds = { mill = ["pay"] } },
+//!              { name = "harbour", rows = 30, holds = { harbour = ["pay"] } }]
+//!     analysis = [{ name = "mean pay", kind = "mean", of = "pay", to = "press" }]
+//! "#;
+//! let job = Job::parse(job, "job.toml".as_ref(), Default::default())?;
+//! assert_eq!(job.lowered().opened, ["sum of pay over all rows"]);
+//! assert_eq!(job.lowered().rows(), 100);
+//! # Ok::<(), veil_program::JobError>(())
+//! ```
+//!
+//! **What it promises.** Files never cause a panic, an overflow or an allocation that their own size does not justify.
+//! A number that is opened is exact, or the job is refused. All values of an owner are checked before the first is
+//! handed out. What is opened is exactly [`Lowered::opened`], and results appear complete or not at all.
+//!
+//! **What it does not.** It does not judge whether what is opened says too much: a group of one person has that
+//! person's pay as its sum. It cannot see whether the rows of two owners really are the same people in the same order,
+//! only whether they are equally many.
 
 mod clear;
 mod data;

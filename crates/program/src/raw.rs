@@ -156,6 +156,7 @@ pub(crate) enum RawFormat {
 #[derive(Deserialize, Clone, Copy, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum RawPad {
+    None,
     Zero,
     Pkcs7,
 }

@@ -253,7 +253,7 @@ fn input_format(raw: &RawInput, width: u32, per: Per) -> Result<InputFormat, Fau
     Ok(match format {
         RawFormat::Hex => InputFormat::Hex,
         RawFormat::Binary => InputFormat::Binary(match raw.pad {
-            None => Pad::None,
+            None | Some(RawPad::None) => Pad::None,
             Some(RawPad::Zero) => Pad::Zero,
             Some(RawPad::Pkcs7) if record_bytes(width) > 255 => {
                 return Err(bad(

@@ -24,7 +24,7 @@ const FOOT: i32 = 34;
 const INK: RGBColor = RGBColor(0x22, 0x2b, 0x36);
 const PALE: RGBColor = RGBColor(0x6b, 0x76, 0x84);
 const GRID: RGBColor = RGBColor(0xe3, 0xe7, 0xec);
-/// One for each value of the first grouping column; chosen to differ for the colour-blind too (Okabe and Ito, 2008).
+/// One for each value of the last grouping column; chosen to differ for the colour-blind too (Okabe and Ito, 2008).
 const BARS: [RGBColor; 6] = [
     RGBColor(0x00, 0x72, 0xb2),
     RGBColor(0xe6, 0x9f, 0x00),
@@ -86,8 +86,17 @@ fn paint<'a>(area: &Area<'a>, panels: &[Panel], result: &StatsResult, height: i3
         paint_panel(area, panel, top)?;
         top += panel.height();
     }
+    let errors = panels
+        .iter()
+        .flat_map(|panel| &panel.bars)
+        .any(|bar| bar.error.is_some());
+    let whiskers = if errors {
+        " · whiskers: 95 % interval (normal approximation)"
+    } else {
+        ""
+    };
     let foot = format!(
-        "{} · {} rows, none of them seen by anyone but its owner · whiskers: 95 % interval (normal approximation)",
+        "{} · {} rows, none of which left its owner in the clear{whiskers}",
         result.job, result.rows
     );
     write(
@@ -113,12 +122,12 @@ fn panel(analysis: &AnalysisResult) -> Panel {
     let mut unit = None;
     let mut hue = Vec::new();
     for group in &analysis.groups {
-        let first = group.values.first().cloned().unwrap_or_default();
+        let last = group.values.last().cloned().unwrap_or_default();
         let colour = hue
             .iter()
-            .position(|other| *other == first)
+            .position(|other| *other == last)
             .unwrap_or_else(|| {
-                hue.push(first);
+                hue.push(last);
                 hue.len() - 1
             });
         let coefficients = |figure: &&Figure| {

@@ -130,13 +130,20 @@ impl Monomial {
             )
         };
         let mut conditions: Vec<String> = self.cells.iter().map(member).collect();
-        let present = |&&column: &&usize| !self.cells.iter().any(|cell| cell.0 == column);
-        conditions.extend(
-            self.valid
-                .iter()
-                .filter(present)
-                .map(|&column| format!("{} is present", name(column))),
-        );
+        let present = |column: &&usize| !self.cells.iter().any(|cell| cell.0 == **column);
+        let present: Vec<&str> = self
+            .valid
+            .iter()
+            .filter(present)
+            .map(|&column| name(column))
+            .collect();
+        match present.split_last() {
+            None => {}
+            Some((one, [])) => conditions.push(format!("{one} is present")),
+            Some((last, others)) => {
+                conditions.push(format!("{} and {last} are present", others.join(", ")))
+            }
+        }
         if conditions.is_empty() {
             text.push_str(" over all rows");
         } else {

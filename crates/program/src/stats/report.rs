@@ -9,7 +9,7 @@ impl fmt::Display for StatsResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.tables())?;
         let title = format!(
-            "opened to {}: {} numbers, all that it learns",
+            "opened to {}: {} in all, and nothing else",
             self.recipient,
             self.opened.len()
         );
@@ -281,8 +281,8 @@ kind    count  mean [EUR]  standard error
 a, \"b\"     12     1234.50        0.250000
 c           0   (no rows)
 
-opened to press: 1 numbers, all that it learns
-──────────────────────────────────────────────
+opened to press: 1 in all, and nothing else
+───────────────────────────────────────────
 -14814.00  sum of pay
 ";
         assert_eq!(result().to_string(), want);

@@ -1,0 +1,431 @@
+//! Every mistake in a job file gets its place and says what to do.
+
+mod common;
+
+use common::Case;
+
+const STATS: &str = r#"version = 1
+kind = "stats"
+name = "study"
+owners = ["a", "b"]
+parties = ["p", "q", "r"]
+recipients = ["press"]
+
+[[column]]
+name = "x"
+type = "decimal"
+scale = 2
+min = 0
+max = "99.50"
+
+[[column]]
+name = "g"
+type = "category"
+values = ["u", "v"]
+
+[[block]]
+name = "all"
+rows = 3
+holds = { a = ["x"], b = ["g"] }
+
+[[analysis]]
+name = "mean of x"
+kind = "mean"
+of = "x"
+by = "g"
+to = "press"
+"#;
+
+/// The message for the job with one text replaced.
+fn refusal(job: &str, from: &str, to: &str) -> String {
+    assert_eq!(job.matches(from).count(), 1, "`{from}` is not there once");
+    Case::new(&[("job.toml", &job.replace(from, to))])
+        .load()
+        .expect_err("must be refused")
+}
+
+#[test]
+fn the_unchanged_jobs_are_fine() {
+    Case::new(&[("job.toml", STATS)]).load().unwrap();
+    Case::new(&[("job.toml", CIRCUIT)]).load().unwrap();
+}
+
+#[test]
+fn mistakes_in_any_job() {
+    for (from, to, message) in [
+        (
+            "version = 1",
+            "version = 2",
+            "job.toml:1:11: version 2 of the job format is unknown; this program reads version 1",
+        ),
+        ("version = 1\n", "", "job.toml:1:1: missing field `version`"),
+        (
+            "kind = \"stats\"",
+            "kind = \"sql\"",
+            "job.toml:2:8: kind `sql` is unknown; write \"stats\" or \"circuit\"",
+        ),
+        (
+            "name = \"study\"",
+            "name = \" study\"",
+            "job.toml:3:8: job name \" study\" is empty, longer than 64 characters, or has control characters or blanks at an end; rename it",
+        ),
+        (
+            "[\"a\", \"b\"]",
+            "[\"a\", \"b\", \"a\"]",
+            "job.toml:4:21: owner `a` is named twice; rename or remove one",
+        ),
+        (
+            "\"q\", \"r\"]",
+            "\"q\", \"p\"]",
+            "job.toml:5:22: party `p` is named twice; rename or remove one",
+        ),
+        (
+            "\"q\", \"r\"]",
+            "\"q\"]",
+            "job.toml:5:11: the job names 2 parties; it needs exactly 3",
+        ),
+        (
+            "[\"press\"]",
+            "[\"parties\"]",
+            "job.toml:6:15: `parties` means all three computing parties; choose another name",
+        ),
+        ("recipients", "recipient", "unknown field `recipient`"),
+        (
+            "to = \"press\"",
+            "to = \"pres\"",
+            "job.toml:30:6: recipient `pres` is not defined; there are `press`, `p`, `q`, `r`, `parties`",
+        ),
+        ("[[block]]", "[[block", "job.toml:20:"),
+    ] {
+        let found = refusal(STATS, from, to);
+        assert!(found.contains(message), "{found}\n{message}");
+    }
+}
+
+#[test]
+fn mistakes_in_a_statistics_job() {
+    for (from, to, message) in [
+        (
+            "scale = 2",
+            "scale = 19",
+            "job.toml:11:9: `scale` is `19`: at most 18 digits are kept",
+        ),
+        (
+            "scale = 2\n",
+            "",
+            "job.toml:8:1: column `x` needs `scale`; add it",
+        ),
+        (
+            "max = \"99.50\"",
+            "max = 99.5",
+            "job.toml:13:7: `max` is `99.5`: write it in quotes, such as \"1.50\", so that no digit is lost",
+        ),
+        (
+            "max = \"99.50\"",
+            "max = \"99,50\"",
+            "job.toml:13:7: `max` is `99,50`: has a decimal comma; write a point",
+        ),
+        (
+            "max = \"99.50\"",
+            "max = \"-1\"",
+            "job.toml:8:1: min is larger than max in column `x`; exchange them",
+        ),
+        (
+            "max = \"99.50\"",
+            "max = 4000000000000000000",
+            "numbers have at most 62 bits",
+        ),
+        (
+            "max = \"99.50\"\n",
+            "",
+            "job.toml:8:1: column `x` needs `max`; add it",
+        ),
+        (
+            "values = [\"u\", \"v\"]",
+            "values = [\"u\", \"u\"]",
+            "job.toml:18:16: value `u` is named twice; rename or remove one",
+        ),
+        (
+            "values = [\"u\", \"v\"]",
+            "values = []",
+            "job.toml:15:1: column `g` needs `values`; add it",
+        ),
+        (
+            "values = [\"u\", \"v\"]",
+            "values = [\"u\"]\nmin = 3",
+            "job.toml:19:7: column `g` has no use for `min`; remove it",
+        ),
+        (
+            "name = \"g\"",
+            "name = \"x\"",
+            "job.toml:16:8: column `x` is named twice; rename or remove one",
+        ),
+        (
+            "type = \"decimal\"",
+            "type = \"float\"",
+            "job.toml:10:8: unknown variant `float`",
+        ),
+        (
+            "rows = 3",
+            "rows = 0",
+            "job.toml:22:8: block `all` has 0 rows; give it at least 1 or remove it",
+        ),
+        ("rows = 3", "rows = -1", "job.toml:22:8:"),
+        (
+            "rows = 3",
+            "rows = 2000000000000",
+            "job.toml:22:8: the job has 2000000000000 rows, and the limit is 1099511627776",
+        ),
+        (
+            "b = [\"g\"] }",
+            "c = [\"g\"] }",
+            "job.toml:23:22: owner `c` is not defined; there are `a`, `b`",
+        ),
+        (
+            "b = [\"g\"] }",
+            "b = [\"h\"] }",
+            "job.toml:23:27: column `h` is not defined; there are `x`, `g`",
+        ),
+        (
+            "b = [\"g\"] }",
+            "b = [] }",
+            "job.toml:20:1: column `g` of block `all` is held by nobody; name exactly one owner for it in `holds`",
+        ),
+        (
+            "b = [\"g\"] }",
+            "b = [\"g\", \"x\"] }",
+            "job.toml:20:1: column `x` of block `all` is held by `a` and `b`; name exactly one owner for it in `holds`",
+        ),
+        (
+            "b = [\"g\"] }",
+            "b = [\"g\", \"g\"] }",
+            "job.toml:23:32: column `g` is named twice; rename or remove one",
+        ),
+        (
+            "kind = \"mean\"",
+            "kind = \"median\"",
+            "job.toml:27:8: unknown variant `median`",
+        ),
+        (
+            "of = \"x\"\n",
+            "",
+            "job.toml:25:1: mean `mean of x` needs `of = \"column\"`; add it",
+        ),
+        (
+            "of = \"x\"",
+            "of = \"g\"",
+            "job.toml:28:6: column `g` is a category, but mean `mean of x` needs a number",
+        ),
+        (
+            "by = \"g\"",
+            "by = \"x\"",
+            "job.toml:29:6: column `x` is a number, but `by` needs a category",
+        ),
+        (
+            "by = \"g\"",
+            "by = [\"g\", \"g\"]",
+            "job.toml:25:1: column `g` is used twice in mean `mean of x`; remove one",
+        ),
+        (
+            "by = \"g\"",
+            "on = \"g\"",
+            "job.toml:29:6: mean `mean of x` has no use for `on`; remove it",
+        ),
+        (
+            "kind = \"mean\"",
+            "kind = \"covariance\"",
+            "job.toml:25:1: covariance `mean of x` needs `of = [\"column\", \"column\"]`; add it",
+        ),
+        (
+            "kind = \"mean\"",
+            "kind = \"regression\"",
+            "job.toml:25:1: regression `mean of x` needs `on = [\"column\"]`; add it",
+        ),
+        (
+            "kind = \"mean\"\nof = \"x\"\nby = \"g\"\n",
+            "kind = \"count\"\n",
+            "job.toml:25:1: nothing secret is asked: the number of rows is in the job; ask for something of a column",
+        ),
+        (
+            "[[block]]",
+            "[circuit]\nmake = \"aes128\"\n[[block]]",
+            "job.toml:20:1: a stats job has no `[circuit]`; remove it, or change `kind`",
+        ),
+        (
+            "kind = \"stats\"",
+            "kind = \"circuit\"",
+            "job.toml:8:1: a circuit job has no `[[column]]`; remove it, or change `kind`",
+        ),
+    ] {
+        let found = refusal(STATS, from, to);
+        assert!(found.contains(message), "{found}\n{message}");
+    }
+}
+
+#[test]
+fn what_could_overflow_is_refused_with_the_sum_and_its_bits() {
+    let large = STATS
+        .replace("scale = 2", "scale = 0")
+        .replace("\"99.50\"", "4000000000000000000");
+    let found = refusal(
+        &large.replace("rows = 3", "rows = 99"),
+        "kind = \"mean\"",
+        "kind = \"variance\"",
+    );
+    assert_eq!(
+        found,
+        "job.toml:25:1: analysis `mean of x`: the sum of x × x over rows where g = u can need 132 bits, and the largest \
+         ring has 128; narrow the declared ranges or have fewer rows"
+    );
+}
+
+const CIRCUIT: &str = r#"version = 1
+kind = "circuit"
+name = "add"
+owners = ["a", "b"]
+parties = ["p", "q", "r"]
+recipients = ["c"]
+
+[circuit]
+make = "adder:12"
+rows = 2
+
+[[input]]
+port = "x"
+owner = "a"
+format = "csv"
+column = "n"
+
+[[input]]
+port = "y"
+owner = "b"
+format = "binary"
+
+[[output]]
+port = "out"
+to = "c"
+format = "binary"
+file = "sum"
+"#;
+
+#[test]
+fn mistakes_in_a_circuit_job() {
+    for (from, to, message) in [
+        (
+            "make = \"adder:12\"",
+            "make = \"adder\"",
+            "job.toml:9:8: cannot use circuit `adder`: `adder` needs a width",
+        ),
+        (
+            "make = \"adder:12\"",
+            "file = \"none.txt\"",
+            "job.toml:9:8: cannot use circuit `none.txt`: No such file",
+        ),
+        (
+            "make = \"adder:12\"",
+            "",
+            "job.toml:8:1: write either `make` or `file`, not neither",
+        ),
+        (
+            "make = \"adder:12\"",
+            "make = \"adder:12\"\nfile = \"x\"",
+            "job.toml:8:1: write either `make` or `file`, not both",
+        ),
+        (
+            "rows = 2",
+            "rows = 0",
+            "job.toml:10:8: the job has 0 rows; give it at least 1 or remove it",
+        ),
+        (
+            "rows = 2",
+            "",
+            "job.toml:8:1: the number of rows is not known here: write `rows = …` under [circuit]",
+        ),
+        (
+            "port = \"x\"",
+            "port = \"z\"",
+            "job.toml:13:8: input port `z` is not defined; there are `x`, `y`",
+        ),
+        (
+            "port = \"x\"",
+            "port = \"y\"",
+            "job.toml:8:1: input port `x` of the circuit is supplied by nobody; add an [[input]] for it",
+        ),
+        (
+            "port = \"x\"\n",
+            "port = \"x\"\ncombine = \"xor\"\n",
+            "job.toml:12:1: input port `x` of the circuit is supplied once; `combine` needs at least two inputs",
+        ),
+        (
+            "[[output]]",
+            "[[input]]\nport = \"x\"\nowner = \"b\"\nformat = \"hex\"\n[[output]]",
+            "job.toml:23:1: input port `x` of the circuit is supplied 2 times; write `combine = \"xor\"` in each if its value is the XOR of theirs",
+        ),
+        (
+            "column = \"n\"\n",
+            "",
+            "job.toml:15:10: csv input `x` needs `column`; add it",
+        ),
+        (
+            "column = \"n\"",
+            "column = \"n\"\npad = \"zero\"",
+            "job.toml:15:10: csv input `x` has no use for `pad`; remove it",
+        ),
+        (
+            "format = \"binary\"\n\n",
+            "format = \"binary\"\npad = \"pkcs7\"\n\n",
+            "job.toml:21:10: `pad` is `pkcs7`: it is for values of whole bytes; pad with zeros",
+        ),
+        (
+            "format = \"csv\"\ncolumn = \"n\"",
+            "format = \"counter\"",
+            "job.toml:15:10: counter input `x` needs `start`; add it",
+        ),
+        (
+            "port = \"out\"",
+            "port = \"sum\"",
+            "job.toml:24:8: output port `sum` is not defined; there is only `out`",
+        ),
+        (
+            "to = \"c\"",
+            "to = \"a\"",
+            "job.toml:25:6: recipient `a` is not defined; there are `c`, `p`, `q`, `r`, `parties`",
+        ),
+        (
+            "file = \"sum\"",
+            "file = \"../sum\"",
+            "job.toml:27:8: `file` is `../sum`: write a path within the folder of results, without `..`",
+        ),
+        (
+            "file = \"sum\"",
+            "file = \"/sum\"",
+            "job.toml:27:8: `file` is `/sum`",
+        ),
+        (
+            "file = \"sum\"",
+            "file = \"sum\"\nbytes = 5",
+            "`bytes` is `5`: 2 rows give only 4 bytes",
+        ),
+        (
+            "file = \"sum\"",
+            "file = \"sum\"\nlike = \"z\"",
+            "input port `z` is not defined; there are `x`, `y`",
+        ),
+    ] {
+        let found = refusal(CIRCUIT, from, to);
+        assert!(found.contains(message), "{found}\n{message}");
+    }
+}
+
+#[test]
+fn a_job_that_cannot_be_read_says_so() {
+    let case = Case::new(&[]);
+    assert_eq!(
+        case.load().unwrap_err(),
+        "job.toml: cannot read the job: No such file or directory (os error 2)"
+    );
+    case.write("job.toml", &[0xff; 10]);
+    assert!(case.load().unwrap_err().contains("valid UTF-8"));
+    case.write("job.toml", " ".repeat((1 << 20) + 1).as_bytes());
+    assert!(case.load().unwrap_err().contains("the limit is 1048576"));
+}

@@ -1,0 +1,462 @@
+//! Statistics through the circuit equal those by counting and adding, and those of textbooks.
+
+mod common;
+
+use std::fmt::Write as _;
+
+use common::Case;
+use proptest::prelude::*;
+use veil_math::Ring;
+use veil_program::{
+    Sink, Slice,
+    stats::{Estimate, Figure, StatsResult},
+};
+use veil_session::Peer;
+
+const HEAD: &str = r#"
+version = 1
+kind = "stats"
+name = "study"
+owners = ["a", "b", "c"]
+parties = ["p", "q", "c"]
+recipients = ["press"]
+"#;
+
+/// A job in which `a` holds `x` and `y`, and `b` (in the second block `c`) holds `g` and `h`.
+fn job(rows: [usize; 2], missing: &str, bound: i64, analyses: &str) -> String {
+    format!(
+        r#"{HEAD}
+        column = [
+            {{ name = "x", type = "decimal", scale = 1, min = -{bound}, max = {bound}, missing = "{missing}" }},
+            {{ name = "y", type = "integer", min = -{bound}, max = {bound}, missing = "{missing}" }},
+            {{ name = "g", type = "category", values = ["u", "v"], missing = "{missing}" }},
+            {{ name = "h", type = "category", values = ["k", "l", "m"], missing = "{missing}" }},
+        ]
+        [[block]]
+        name = "first"
+        rows = {}
+        holds = {{ a = ["x", "y"], b = ["g", "h"] }}
+        files = {{ a = "a1.csv", b = "b1.csv" }}
+        [[block]]
+        name = "second"
+        rows = {}
+        holds = {{ a = ["y", "x"], c = ["h", "g"] }}
+        files = {{ a = "a2.csv", c = "c2.csv" }}
+        {analyses}
+        "#,
+        rows[0], rows[1]
+    )
+}
+
+const EVERYTHING: &str = r#"
+    [[analysis]]
+    name = "rows"
+    kind = "count"
+    by = ["g", "h"]
+    to = "press"
+    [[analysis]]
+    name = "rows with x"
+    kind = "count"
+    of = "x"
+    to = "press"
+    [[analysis]]
+    name = "rows with h"
+    kind = "count"
+    of = "h"
+    by = "g"
+    to = "press"
+    [[analysis]]
+    name = "sum"
+    kind = "sum"
+    of = "x"
+    by = "h"
+    to = "press"
+    [[analysis]]
+    name = "mean"
+    kind = "mean"
+    of = "y"
+    to = "press"
+    [[analysis]]
+    name = "variance"
+    kind = "variance"
+    of = "x"
+    by = ["h", "g"]
+    to = "press"
+    [[analysis]]
+    name = "covariance"
+    kind = "covariance"
+    of = ["x", "y"]
+    by = "g"
+    to = "press"
+    [[analysis]]
+    name = "correlation"
+    kind = "correlation"
+    of = ["y", "x"]
+    to = "press"
+    [[analysis]]
+    name = "regression"
+    kind = "regression"
+    of = "x"
+    on = ["y", "h"]
+    by = "g"
+    to = "press"
+    [[analysis]]
+    name = "not for the press"
+    kind = "sum"
+    of = "y"
+    by = "g"
+    to = "p"
+"#;
+
+/// `x` in tenths, `y`, `g`, `h`.
+type Row = (Option<i64>, Option<i64>, Option<usize>, Option<usize>);
+
+fn case(rows: &[Row], split: usize, missing: &str, bound: i64, analyses: &str) -> Case {
+    let (mut numbers, mut kinds) = (Vec::new(), Vec::new());
+    for (x, y, g, h) in rows {
+        let tenths = |x: i64| {
+            format!(
+                "{}{}.{}",
+                if x < 0 { "-" } else { "" },
+                x.abs() / 10,
+                x.abs() % 10
+            )
+        };
+        // Quotes, so that a line without any value is not a blank one.
+        let cell = |text: Option<String>| format!("\"{}\"", text.unwrap_or_default());
+        numbers.push(format!(
+            "{},{}\n",
+            cell(x.map(tenths)),
+            cell(y.map(|y| y.to_string()))
+        ));
+        let name =
+            |names: &[&str], value: Option<usize>| cell(value.map(|value| names[value].to_owned()));
+        kinds.push(format!(
+            "{},{}\n",
+            name(&["u", "v"], *g),
+            name(&["k", "l", "m"], *h)
+        ));
+    }
+    let table = |header: &str, lines: &[String]| format!("{header}\n{}", lines.concat());
+    Case::new(&[
+        (
+            "job.toml",
+            &job([split, rows.len() - split], missing, bound, analyses),
+        ),
+        ("a1.csv", &table("x,y", &numbers[..split])),
+        ("b1.csv", &table("g,h", &kinds[..split])),
+        ("a2.csv", &table("x,y", &numbers[split..])),
+        ("c2.csv", &table("g,h", &kinds[split..])),
+    ])
+}
+
+fn row(missing: bool, bound: i64) -> impl Strategy<Value = Row> {
+    let some = move |present: bool| present || !missing;
+    let chance = || prop::bool::weighted(0.8);
+    (
+        (chance(), -bound * 10..=bound * 10),
+        (chance(), -bound..=bound),
+        (chance(), 0..2usize),
+        (chance(), 0..3usize),
+    )
+        .prop_map(move |(x, y, g, h)| {
+            (
+                some(x.0).then_some(x.1),
+                some(y.0).then_some(y.1),
+                some(g.0).then_some(g.1),
+                some(h.0).then_some(h.1),
+            )
+        })
+}
+
+fn figures<'a>(result: &'a StatsResult, analysis: &str, group: &[&str]) -> &'a [Figure] {
+    let analysis = result
+        .analyses
+        .iter()
+        .find(|other| other.name == analysis)
+        .unwrap();
+    &analysis
+        .groups
+        .iter()
+        .find(|other| other.values == group)
+        .unwrap()
+        .figures
+}
+
+fn value(figures: &[Figure], name: &str) -> Estimate {
+    figures
+        .iter()
+        .find(|figure| figure.name == name)
+        .unwrap()
+        .estimate
+        .clone()
+}
+
+fn close(estimate: &Estimate, want: f64) -> bool {
+    estimate
+        .value()
+        .is_some_and(|value| (value - want).abs() <= 1e-9 * want.abs().max(1.0))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// `Case::statistics` compares the circuit with counting and adding; this adds the plain formulas.
+    #[test]
+    fn the_circuit_computes_what_is_asked(
+        (missing, bound, rows) in (any::<bool>(), prop::sample::select(vec![3i64, 1_000_000, 1 << 40]))
+            .prop_flat_map(|(missing, bound)| {
+                (Just(missing), Just(bound), prop::collection::vec(row(missing, bound), 2..40))
+            }),
+        split in 1..1000usize,
+    ) {
+        let split = 1 + split % (rows.len() - 1);
+        let case = case(&rows, split, if missing { "skip" } else { "refuse" }, bound, EVERYTHING);
+        let result = case.statistics();
+
+        let text = figures(&result, "sum", &["l"]);
+        let sum: i64 = rows.iter().filter(|row| row.3 == Some(1)).filter_map(|row| row.0).sum();
+        let Estimate::Exact(exact) = value(text, "sum") else { panic!("a sum is exact") };
+        prop_assert_eq!((exact.value, exact.scale), (i128::from(sum), 1));
+
+        let xs: Vec<f64> = rows.iter()
+            .filter(|row| row.3 == Some(2) && row.2 == Some(1))
+            .filter_map(|row| row.0.map(|x| x as f64 / 10.0))
+            .collect();
+        let found = figures(&result, "variance", &["m", "v"]);
+        prop_assert!(close(&value(found, "count"), xs.len() as f64));
+        if xs.is_empty() {
+            prop_assert_eq!(value(found, "mean"), Estimate::Undefined("no rows"));
+        } else if xs.len() == 1 {
+            prop_assert_eq!(value(found, "variance"), Estimate::Undefined("only one row"));
+        } else {
+            let mean = xs.iter().sum::<f64>() / xs.len() as f64;
+            let variance = xs.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (xs.len() - 1) as f64;
+            prop_assert!(close(&value(found, "mean"), mean));
+            let got = value(found, "variance").value().unwrap();
+            prop_assert!((got - variance).abs() <= 1e-6 * variance.max(1e-3), "{got} {variance}");
+        }
+    }
+}
+
+#[test]
+fn others_get_only_what_is_theirs() {
+    let rows: Vec<Row> = (0..9)
+        .map(|i| {
+            (
+                Some(i),
+                Some(i - 4),
+                Some(i as usize % 2),
+                Some(i as usize % 3),
+            )
+        })
+        .collect();
+    let case = case(&rows, 4, "refuse", 10, EVERYTHING);
+    let job = case.load().unwrap();
+    let party = Peer::Party(veil_session::PartyId::ALL[0]);
+    let result = case
+        .evaluate(&job, party)
+        .unwrap()
+        .statistics()
+        .unwrap()
+        .clone();
+    assert_eq!(result.recipient, "p");
+    assert_eq!(result.analyses.len(), 1);
+    let sentences: Vec<&str> = result
+        .opened
+        .iter()
+        .map(|opened| opened.what.as_str())
+        .collect();
+    assert_eq!(
+        sentences,
+        [
+            "sum of y over rows where g = u",
+            "sum of y over rows where g = v"
+        ]
+    );
+    assert_eq!(
+        result.opened[0].value.value,
+        [-4, -2, 0, 2, 4].iter().sum::<i128>()
+    );
+
+    let sink = job.sink(party, &case.path("other")).unwrap();
+    let one = Slice {
+        block: 0,
+        first: 0,
+        rows: 1,
+    };
+    let error = sink.put(0, one, &[0; 8]).unwrap_err().to_string();
+    assert!(error.contains("port 0"), "port 0 is for the press: {error}");
+    let last = job.lowered().opened.len() - 1;
+    sink.put(last, one, &[0; 8]).unwrap();
+    assert!(
+        sink.put(last, one, &[0; 8]).is_err(),
+        "the same number twice"
+    );
+    assert_eq!(
+        sink.finish().unwrap_err().to_string(),
+        "the result is incomplete: 1 of 2 values came; nothing was published"
+    );
+    let left = std::fs::read_dir(case.path("other"))
+        .unwrap()
+        .filter(|entry| {
+            let name = entry.as_ref().unwrap().file_name();
+            name.to_string_lossy().starts_with("result")
+        });
+    assert_eq!(left.count(), 0);
+}
+
+#[test]
+fn one_row_is_enough_for_a_sum_and_too_little_for_a_variance() {
+    let rows: [Row; 2] = [
+        (Some(15), Some(2), Some(0), Some(0)),
+        (None, None, None, None),
+    ];
+    let result = case(&rows, 1, "skip", 10, EVERYTHING).statistics();
+    assert_eq!(
+        value(figures(&result, "sum", &["k"]), "sum").value(),
+        Some(1.5)
+    );
+    assert_eq!(
+        value(figures(&result, "mean", &[]), "mean"),
+        Estimate::Rounded(2.0)
+    );
+    let of = |analysis, group: &[&str], name| value(figures(&result, analysis, group), name);
+    assert_eq!(
+        of("variance", &["k", "u"], "variance"),
+        Estimate::Undefined("only one row")
+    );
+    assert_eq!(
+        of("variance", &["k", "v"], "mean"),
+        Estimate::Undefined("no rows")
+    );
+    assert_eq!(
+        of("correlation", &[], "correlation"),
+        Estimate::Undefined("only one row")
+    );
+    assert_eq!(
+        of("covariance", &["v"], "covariance"),
+        Estimate::Undefined("no rows")
+    );
+    assert!(
+        matches!(of("regression", &["u"], "y"), Estimate::Undefined(why) if why.contains("linearly dependent"))
+    );
+    let text = result.to_string();
+    assert!(
+        text.contains("(only one row)") && text.contains("(no rows)"),
+        "{text}"
+    );
+}
+
+/// Longley, "An appraisal of least squares programs for the electronic computer from the point of view of the user",
+/// JASA 62, 1967: so ill-conditioned that programs in single precision get no digit right. Certified values: NIST
+/// Statistical Reference Datasets.
+#[test]
+fn longley_is_exact() {
+    const DATA: [(i64, &str, i64, i64, i64, i64, i64); 16] = [
+        (60323, "83.0", 234_289, 2356, 1590, 107_608, 1947),
+        (61122, "88.5", 259_426, 2325, 1456, 108_632, 1948),
+        (60171, "88.2", 258_054, 3682, 1616, 109_773, 1949),
+        (61187, "89.5", 284_599, 3351, 1650, 110_929, 1950),
+        (63221, "96.2", 328_975, 2099, 3099, 112_075, 1951),
+        (63639, "98.1", 346_999, 1932, 3594, 113_270, 1952),
+        (64989, "99.0", 365_385, 1870, 3547, 115_094, 1953),
+        (63761, "100.0", 363_112, 3578, 3350, 116_219, 1954),
+        (66019, "101.2", 397_469, 2904, 3048, 117_388, 1955),
+        (67857, "104.6", 419_180, 2822, 2857, 118_734, 1956),
+        (68169, "108.4", 442_769, 2936, 2798, 120_445, 1957),
+        (66513, "110.8", 444_546, 4681, 2637, 121_950, 1958),
+        (68655, "112.6", 482_704, 3813, 2552, 123_366, 1959),
+        (69564, "114.2", 502_601, 3931, 2514, 125_368, 1960),
+        (69331, "115.7", 518_173, 4806, 2572, 127_852, 1961),
+        (70551, "116.9", 554_894, 4007, 2827, 130_081, 1962),
+    ];
+    let mut table = String::from("employed,deflator,gnp,unemployed,forces,people,year\n");
+    for (y, a, b, c, d, e, f) in DATA {
+        writeln!(table, "{y},{a},{b},{c},{d},{e},{f}").unwrap();
+    }
+    let names = [
+        "employed",
+        "deflator",
+        "gnp",
+        "unemployed",
+        "forces",
+        "people",
+        "year",
+    ];
+    let columns: String = names
+        .iter()
+        .map(|name| {
+            let kind = if *name == "deflator" {
+                "type = \"decimal\"\nscale = 1"
+            } else {
+                "type = \"integer\""
+            };
+            format!("[[column]]\nname = \"{name}\"\n{kind}\nmin = 0\nmax = 1000000\n")
+        })
+        .collect();
+    let job = format!(
+        "{HEAD}{columns}
+        [[block]]
+        name = \"all\"
+        rows = 16
+        holds = {{ a = {names:?} }}
+        files = {{ a = \"longley.csv\" }}
+        [[analysis]]
+        name = \"longley\"
+        kind = \"regression\"
+        of = \"employed\"
+        on = {:?}
+        to = \"press\"",
+        &names[1..]
+    );
+    let result = Case::new(&[("job.toml", &job), ("longley.csv", &table)]).statistics();
+    let found = figures(&result, "longley", &[]);
+    for (name, estimate, error) in [
+        ("intercept", -3_482_258.634_595_82, 890_420.383_607_373),
+        ("deflator", 15.061_872_271_373_3, 84.914_925_774_766_9),
+        ("gnp", -0.358_191_792_925_910e-1, 0.334_910_077_722_432e-1),
+        ("unemployed", -2.020_229_803_816_83, 0.488_399_681_651_699),
+        ("forces", -1.033_226_867_173_59, 0.214_274_163_161_675),
+        ("people", -0.511_041_056_535_807e-1, 0.226_073_200_069_370),
+        ("year", 1_829.151_464_613_55, 455.478_499_142_212),
+    ] {
+        let figure = found.iter().find(|figure| figure.name == name).unwrap();
+        let same = |got: f64, want: f64| (got - want).abs() <= 1e-13 * want.abs();
+        assert!(
+            same(figure.estimate.value().unwrap(), estimate),
+            "{figure:?} {estimate}"
+        );
+        assert!(
+            same(figure.standard_error.unwrap(), error),
+            "{figure:?} {error}"
+        );
+    }
+    assert!(close(&value(found, "R squared"), 0.995_479_004_577_296));
+    assert!(close(
+        &value(found, "residual standard error"),
+        304.854_073_561_965
+    ));
+}
+
+#[test]
+fn a_million_rows_are_light() {
+    let mut numbers = String::from("x,y\n");
+    let mut kinds = String::from("h,g\n");
+    for i in 0..1_000_000 {
+        writeln!(numbers, "{}.{},{}", i % 1000, i % 10, i % 7).unwrap();
+        kinds.push_str(["k,u\n", "l,u\n", "m,v\n"][i % 3]);
+    }
+    let analyses = "[[analysis]]\nname = \"all\"\nkind = \"variance\"\nof = \"x\"\nby = \"g\"\nto = \"press\"\n";
+    let case = Case::new(&[
+        ("job.toml", &job([999_999, 1], "refuse", 1000, analyses)),
+        ("a1.csv", &numbers[..numbers.len() - "999.9,0\n".len()]),
+        ("b1.csv", &kinds[..kinds.len() - 4]),
+        ("a2.csv", "x,y\n999.9,0\n"),
+        ("c2.csv", "h,g\nk,u\n"),
+    ]);
+    assert_eq!(case.load().unwrap().lowered().circuit.ring, Ring::Z64);
+    let result = case.statistics();
+    let count = |group: &str| value(figures(&result, "all", &[group]), "count").value();
+    assert_eq!((count("u"), count("v")), (Some(666_667.0), Some(333_333.0)));
+}
