@@ -2,6 +2,7 @@
 
 use std::io::{self, BufRead};
 
+use rustix::buffer::spare_capacity;
 use rustix::net::{RecvFlags, recv};
 use veil_session::Channel;
 
@@ -89,26 +90,24 @@ impl Line {
     /// Takes from the socket: bytes taken, 0 if none are there, or why none will come.
     fn refill(&mut self) -> Result<usize, String> {
         self.start = 0;
-        self.received.resize(RECEIVE, 0);
+        self.received.clear();
+        // Its capacity stays: the kernel writes into it, nobody clears it first.
+        self.received.reserve_exact(RECEIVE);
         let got = loop {
             match recv(
                 &self.socket,
-                self.received.as_mut_slice(),
+                spare_capacity(&mut self.received),
                 RecvFlags::empty(),
             ) {
-                Ok((_, got)) => break Ok(got),
+                Ok((got, _)) => break Ok(got),
                 Err(rustix::io::Errno::INTR) => {}
                 Err(error) => break Err(error),
             }
         };
         match got {
             Ok(0) => Err("it is gone: its process or the network ended".into()),
-            Ok(got) => {
-                self.received.truncate(got);
-                Ok(got)
-            }
+            Ok(got) => Ok(got),
             Err(error) => {
-                self.received.clear();
                 let error = io::Error::from(error);
                 if error.kind() == io::ErrorKind::WouldBlock {
                     Ok(0)
