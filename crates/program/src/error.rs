@@ -1,6 +1,10 @@
 //! What can be wrong with a job file, and where.
 
-use std::{fmt, io, ops::Range, path::PathBuf};
+use std::{
+    fmt, io,
+    ops::Range,
+    path::{Path, PathBuf},
+};
 
 /// A job file that cannot be used: which, where in it, why, and what to do.
 #[derive(Debug)]
@@ -10,7 +14,7 @@ pub struct JobError {
     /// Where in the file; nothing if it could not be read at all.
     pub place: Option<Place>,
     /// What is wrong.
-    pub problem: JobProblem,
+    pub problem: Box<JobProblem>,
 }
 
 /// A place in a job file.
@@ -37,6 +41,16 @@ impl Place {
     }
 }
 
+impl JobError {
+    pub(crate) fn new(file: &Path, place: Option<Place>, problem: JobProblem) -> Self {
+        Self {
+            file: file.to_owned(),
+            place,
+            problem: Box::new(problem),
+        }
+    }
+}
+
 impl fmt::Display for JobError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.file.display())?;
@@ -49,7 +63,7 @@ impl fmt::Display for JobError {
 
 impl std::error::Error for JobError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        std::error::Error::source(&self.problem)
+        std::error::Error::source(self.problem.as_ref())
     }
 }
 

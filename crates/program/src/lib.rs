@@ -8,7 +8,7 @@
 //! **Who may use it.** Engine and commands; owners that want to check their files; tests that want the clear answer.
 //!
 //! ```
-//! use veil_program::Job;
+//! use veil_program::{Files, Job};
 //!
 //! let job = r#"
 //!     version = 1
@@ -22,7 +22,7 @@
 //!              { name = "harbour", rows = 30, holds = { harbour = ["pay"] } }]
 //!     analysis = [{ name = "mean pay", kind = "mean", of = "pay", to = "press" }]
 //! "#;
-//! let job = Job::parse(job, "job.toml".as_ref(), Default::default())?;
+//! let job = Job::parse(job, "job.toml".as_ref(), Files::new())?;
 //! assert_eq!(job.lowered().opened, ["sum of pay over all rows"]);
 //! assert_eq!(job.lowered().rows(), 100);
 //! # Ok::<(), veil_program::JobError>(())

@@ -63,15 +63,13 @@ pub struct Job {
 impl Job {
     /// Reads a job file. Paths in it are relative to its folder; those in `given` replace them.
     pub fn load(file: &Path, given: Files) -> Result<Self, JobError> {
-        let read = |problem| JobError {
-            file: file.to_owned(),
-            place: None,
-            problem,
-        };
-        let handle = File::open(file).map_err(|error| read(JobProblem::Read(error)))?;
+        let unread = |error| JobError::new(file, None, JobProblem::Read(error));
+        let handle = File::open(file).map_err(unread)?;
         let mut text = String::new();
-        let got = handle.take(LONGEST_JOB + 1).read_to_string(&mut text);
-        got.map_err(|error| read(JobProblem::Read(error)))?;
+        handle
+            .take(LONGEST_JOB + 1)
+            .read_to_string(&mut text)
+            .map_err(unread)?;
         Self::parse(&text, file, given)
     }
 
@@ -83,19 +81,13 @@ impl Job {
                 bytes,
                 limit: LONGEST_JOB,
             };
-            return Err(JobError {
-                file: file.to_owned(),
-                place: None,
-                problem,
-            });
+            return Err(JobError::new(file, None, problem));
         }
         let base = file.parent().unwrap_or(Path::new("")).to_owned();
         raw::read(text)
             .and_then(|raw| Self::check(&raw, base, given))
-            .map_err(|Fault { span, problem }| JobError {
-                file: file.to_owned(),
-                place: Some(Place::of(text, span)),
-                problem,
+            .map_err(|Fault { span, problem }| {
+                JobError::new(file, Some(Place::of(text, span)), problem)
             })
     }
 

@@ -1,5 +1,7 @@
 //! The jobs in `examples/` do what they say.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod common;
 
 use std::path::Path;
@@ -73,7 +75,7 @@ fn the_pay_gap_study_finds_what_is_in_the_data() {
     }
 }
 
-/// AES-128-CTR by RustCrypto's block cipher, counting from 0.
+/// AES-128-CTR by the block cipher of `RustCrypto`, counting from 0.
 fn encrypt(key: [u8; 16], text: &[u8]) -> Vec<u8> {
     let cipher = Aes128::new(&key.into());
     let pad = |(counter, chunk): (u128, &[u8])| {

@@ -1,5 +1,7 @@
 //! Circuit jobs: formats in and out, padding, split keys, several recipients, broken files.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod common;
 
 use std::fs;

@@ -108,11 +108,11 @@ impl Context<'_> {
                     ..figure("sum", Estimate::Exact(sum))
                 }]
             }
-            Statistic::Mean(_) => vec![count, self.mean("mean".into(), moments, 0)],
+            Statistic::Mean(_) => vec![count, self.mean("mean", moments, 0)],
             Statistic::Variance(_) => {
                 let variance = self.covariance(moments, 0, 0);
                 let deviation = root(&variance);
-                let mut mean = self.mean("mean".into(), moments, 0);
+                let mut mean = self.mean("mean", moments, 0);
                 mean.standard_error = deviation
                     .value()
                     .map(|value| value / (moments.at(0, 0) as f64).sqrt());
@@ -150,14 +150,14 @@ impl Context<'_> {
         }
     }
 
-    fn mean(&self, name: String, moments: &Moments, variable: usize) -> Figure {
+    fn mean(&self, name: &str, moments: &Moments, variable: usize) -> Figure {
         let estimate = match moments.at(0, 0) {
             0 => Estimate::Undefined(NO_ROWS),
             rows => rounded(&self.unscaled(&ratio(moments.at(0, variable + 1), rows), &[variable])),
         };
         Figure {
             unit: self.unit(variable),
-            ..figure(&name, estimate)
+            ..figure(name, estimate)
         }
     }
 

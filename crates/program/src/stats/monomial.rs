@@ -141,7 +141,7 @@ impl Monomial {
             None => {}
             Some((one, [])) => conditions.push(format!("{one} is present")),
             Some((last, others)) => {
-                conditions.push(format!("{} and {last} are present", others.join(", ")))
+                conditions.push(format!("{} and {last} are present", others.join(", ")));
             }
         }
         if conditions.is_empty() {

@@ -261,7 +261,7 @@ fn shorten(bytes: &[u8]) -> String {
 fn explain(error: csv::Error, file: &Path) -> DataError {
     let line = error.position().map_or(0, csv::Position::line);
     let reason = match error.into_kind() {
-        ErrorKind::Io(source) if source.get_ref().is_some_and(|inner| inner.is::<TooLong>()) => {
+        ErrorKind::Io(source) if is_too_long(&source) => {
             return DataError::Line {
                 file: file.to_owned(),
                 line,
@@ -287,6 +287,13 @@ fn explain(error: csv::Error, file: &Path) -> DataError {
         line,
         reason,
     }
+}
+
+fn is_too_long(error: &io::Error) -> bool {
+    error
+        .get_ref()
+        .and_then(|inner| inner.downcast_ref::<TooLong>())
+        .is_some()
 }
 
 /// Ends a record that is longer than any sensible one.

@@ -83,10 +83,10 @@ mod tests {
             let matrix = big(&entries.chunks(4).map(<[i64]>::to_vec).collect::<Vec<_>>());
             if let Some((adjugate, determinant)) = invert(&matrix) {
                 prop_assert!(!determinant.is_zero());
-                for row in 0..4 {
+                for (index, row) in adjugate.iter().enumerate() {
                     for column in 0..4 {
-                        let entry: BigInt = (0..4).map(|k| &adjugate[row][k] * &matrix[k][column]).sum();
-                        let want = if row == column { determinant.clone() } else { BigInt::zero() };
+                        let entry: BigInt = row.iter().zip(&matrix).map(|(a, other)| a * &other[column]).sum();
+                        let want = if index == column { determinant.clone() } else { BigInt::zero() };
                         prop_assert_eq!(entry, want);
                     }
                 }

@@ -6,6 +6,9 @@ use std::{collections::BTreeMap, fs, path::PathBuf};
 use veil_program::{Holder, Job, Output, Sink, Source, evaluate, stats::StatsResult};
 use veil_session::Peer;
 
+/// Everyone who supplies values, and the values.
+pub type Sources = Vec<(Holder, Box<dyn Source>)>;
+
 /// A folder that goes away with the test.
 pub struct Case {
     pub folder: tempfile::TempDir,
@@ -41,7 +44,7 @@ impl Case {
     }
 
     /// Reads the data of every holder.
-    pub fn sources(&self, job: &Job) -> Result<Vec<(Holder, Box<dyn Source>)>, String> {
+    pub fn sources(&self, job: &Job) -> Result<Sources, String> {
         let source = |holder| {
             Ok((
                 holder,
