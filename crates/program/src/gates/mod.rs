@@ -2,6 +2,7 @@
 
 mod format;
 mod lower;
+mod outputs;
 mod parse;
 mod sink;
 mod source;

@@ -1,10 +1,9 @@
 //! From the text of a circuit job to a circuit with its files.
 
 use std::{
-    collections::HashSet,
     fs,
     ops::Range,
-    path::{Component, Path, PathBuf},
+    path::{Path, PathBuf},
 };
 
 use toml::Spanned;
@@ -12,15 +11,16 @@ use veil_circuit::{Circuit, Limits, Per, bristol, make};
 use veil_math::Ring;
 
 use super::{
-    Gates, Input, InputFormat, Length, Output, OutputFormat, Pad,
+    Gates, Input, InputFormat, Length, OutputFormat, Pad,
     lower::{Supply, counter_mode, distinct, rewire},
+    outputs::outputs,
     record_bytes,
     source::count_rows,
 };
 use crate::{
     Roles,
     error::{Fault, JobProblem},
-    raw::{RawCircuit, RawFormat, RawInput, RawJob, RawOutput, RawPad, RawPer},
+    raw::{RawCircuit, RawFormat, RawInput, RawJob, RawPad, RawPer},
     roles::unknown,
 };
 
@@ -301,7 +301,7 @@ fn input_format(raw: &RawInput, width: u32, per: Per) -> Result<InputFormat, Fau
     })
 }
 
-const fn name_of(format: RawFormat) -> &'static str {
+pub(super) const fn name_of(format: RawFormat) -> &'static str {
     match format {
         RawFormat::Hex => "hex",
         RawFormat::Binary => "binary",
@@ -311,7 +311,7 @@ const fn name_of(format: RawFormat) -> &'static str {
 }
 
 /// Integers in text have at most 128 bits.
-fn narrow(port: &str, width: u32, span: &Range<usize>) -> Result<(), Fault> {
+pub(super) fn narrow(port: &str, width: u32, span: &Range<usize>) -> Result<(), Fault> {
     if width <= 128 {
         return Ok(());
     }
@@ -323,116 +323,6 @@ fn narrow(port: &str, width: u32, span: &Range<usize>) -> Result<(), Fault> {
         reason,
     };
     Err(Fault::new(span.clone(), problem))
-}
-
-/// Which ports of the circuit are opened, and the outputs in the order of the job.
-fn outputs(
-    raw: &RawJob,
-    circuit: &Circuit,
-    inputs: &[Input],
-    roles: &Roles,
-) -> Result<(Vec<usize>, Vec<Output>), Fault> {
-    let known = || circuit.outputs.iter().map(|port| port.name.as_str());
-    let mut chosen = Vec::new();
-    let mut all = Vec::new();
-    let mut taken = HashSet::new();
-    for raw in &raw.output {
-        let raw = raw.get_ref();
-        let port = known()
-            .position(|name| name == raw.port.get_ref())
-            .ok_or_else(|| unknown("output port", raw.port.get_ref(), known(), raw.port.span()))?;
-        let to = roles.audience_at(&raw.to)?;
-        let file = raw.file.get_ref().clone();
-        if !file
-            .components()
-            .all(|part| matches!(part, Component::Normal(_)))
-            || file.as_os_str().is_empty()
-        {
-            let reason = "write a path within the folder of results, without `..`".to_owned();
-            let value = file.display().to_string();
-            return Err(Fault::new(
-                raw.file.span(),
-                JobProblem::Number {
-                    field: "file",
-                    value,
-                    reason,
-                },
-            ));
-        }
-        if !taken.insert((to, file.clone())) {
-            let problem = JobProblem::Duplicate {
-                what: "output file",
-                name: file.display().to_string(),
-            };
-            return Err(Fault::new(raw.file.span(), problem));
-        }
-        let width = circuit.outputs[port].wires.len() as u32;
-        let format = output_format(raw, width, inputs)?;
-        chosen.push(port);
-        all.push(Output {
-            name: raw.port.get_ref().clone(),
-            width,
-            to,
-            format,
-            file,
-        });
-    }
-    Ok((chosen, all))
-}
-
-fn output_format(raw: &RawOutput, width: u32, inputs: &[Input]) -> Result<OutputFormat, Fault> {
-    let span = raw.format.span();
-    let port = raw.port.get_ref();
-    let format = *raw.format.get_ref();
-    let what = || format!("{} output `{port}`", name_of(format));
-    let extra = [
-        ("bytes", raw.bytes.is_some(), format == RawFormat::Binary),
-        (
-            "like",
-            raw.like.is_some(),
-            format == RawFormat::Binary && raw.bytes.is_none(),
-        ),
-        ("column", raw.column.is_some(), format == RawFormat::Csv),
-    ];
-    if let Some((field, ..)) = extra
-        .into_iter()
-        .find(|(_, given, useful)| *given && !useful)
-    {
-        return Err(Fault::new(
-            span,
-            JobProblem::NoUse {
-                what: what(),
-                field,
-            },
-        ));
-    }
-    Ok(match format {
-        RawFormat::Hex => OutputFormat::Hex,
-        RawFormat::Binary => OutputFormat::Binary(match (&raw.bytes, &raw.like) {
-            (Some(bytes), _) => Length::Bytes(*bytes.get_ref()),
-            (None, Some(like)) => {
-                let known = || inputs.iter().map(|input| input.port.as_str());
-                if !known().any(|name| name == like.get_ref()) {
-                    return Err(unknown("input port", like.get_ref(), known(), like.span()));
-                }
-                Length::Like(like.get_ref().clone())
-            }
-            (None, None) => Length::Whole,
-        }),
-        RawFormat::Csv => {
-            narrow(port, width, &span)?;
-            OutputFormat::Csv(raw.column.clone().unwrap_or_else(|| port.clone()))
-        }
-        RawFormat::Counter => {
-            let reason = "an output is hex, binary or csv".to_owned();
-            let problem = JobProblem::Number {
-                field: "format",
-                value: "counter".into(),
-                reason,
-            };
-            return Err(Fault::new(span, problem));
-        }
-    })
 }
 
 /// The declared number of rows, or that of the files on this machine.

@@ -1,0 +1,126 @@
+//! From the text of a circuit job to what is opened and where it goes.
+
+use std::{collections::HashSet, path::Component};
+
+use veil_circuit::Circuit;
+
+use super::{
+    Input, Length, Output, OutputFormat,
+    parse::{name_of, narrow},
+};
+use crate::{
+    Roles,
+    error::{Fault, JobProblem},
+    raw::{RawFormat, RawJob, RawOutput},
+    roles::unknown,
+};
+
+/// Which ports of the circuit are opened, and the outputs in the order of the job.
+pub(super) fn outputs(
+    raw: &RawJob,
+    circuit: &Circuit,
+    inputs: &[Input],
+    roles: &Roles,
+) -> Result<(Vec<usize>, Vec<Output>), Fault> {
+    let known = || circuit.outputs.iter().map(|port| port.name.as_str());
+    let mut chosen = Vec::new();
+    let mut all = Vec::new();
+    let mut taken = HashSet::new();
+    for raw in &raw.output {
+        let raw = raw.get_ref();
+        let port = known()
+            .position(|name| name == raw.port.get_ref())
+            .ok_or_else(|| unknown("output port", raw.port.get_ref(), known(), raw.port.span()))?;
+        let to = roles.audience_at(&raw.to)?;
+        let file = raw.file.get_ref().clone();
+        if !file
+            .components()
+            .all(|part| matches!(part, Component::Normal(_)))
+            || file.as_os_str().is_empty()
+        {
+            let reason = "write a path within the folder of results, without `..`".to_owned();
+            let value = file.display().to_string();
+            return Err(Fault::new(
+                raw.file.span(),
+                JobProblem::Number {
+                    field: "file",
+                    value,
+                    reason,
+                },
+            ));
+        }
+        if !taken.insert((to, file.clone())) {
+            let problem = JobProblem::Duplicate {
+                what: "output file",
+                name: file.display().to_string(),
+            };
+            return Err(Fault::new(raw.file.span(), problem));
+        }
+        let width = circuit.outputs[port].wires.len() as u32;
+        let format = output_format(raw, width, inputs)?;
+        chosen.push(port);
+        all.push(Output {
+            name: raw.port.get_ref().clone(),
+            width,
+            to,
+            format,
+            file,
+        });
+    }
+    Ok((chosen, all))
+}
+
+fn output_format(raw: &RawOutput, width: u32, inputs: &[Input]) -> Result<OutputFormat, Fault> {
+    let span = raw.format.span();
+    let port = raw.port.get_ref();
+    let format = *raw.format.get_ref();
+    let what = || format!("{} output `{port}`", name_of(format));
+    let extra = [
+        ("bytes", raw.bytes.is_some(), format == RawFormat::Binary),
+        (
+            "like",
+            raw.like.is_some(),
+            format == RawFormat::Binary && raw.bytes.is_none(),
+        ),
+        ("column", raw.column.is_some(), format == RawFormat::Csv),
+    ];
+    if let Some((field, ..)) = extra
+        .into_iter()
+        .find(|(_, given, useful)| *given && !useful)
+    {
+        return Err(Fault::new(
+            span,
+            JobProblem::NoUse {
+                what: what(),
+                field,
+            },
+        ));
+    }
+    Ok(match format {
+        RawFormat::Hex => OutputFormat::Hex,
+        RawFormat::Binary => OutputFormat::Binary(match (&raw.bytes, &raw.like) {
+            (Some(bytes), _) => Length::Bytes(*bytes.get_ref()),
+            (None, Some(like)) => {
+                let known = || inputs.iter().map(|input| input.port.as_str());
+                if !known().any(|name| name == like.get_ref()) {
+                    return Err(unknown("input port", like.get_ref(), known(), like.span()));
+                }
+                Length::Like(like.get_ref().clone())
+            }
+            (None, None) => Length::Whole,
+        }),
+        RawFormat::Csv => {
+            narrow(port, width, &span)?;
+            OutputFormat::Csv(raw.column.clone().unwrap_or_else(|| port.clone()))
+        }
+        RawFormat::Counter => {
+            let reason = "an output is hex, binary or csv".to_owned();
+            let problem = JobProblem::Number {
+                field: "format",
+                value: "counter".into(),
+                reason,
+            };
+            return Err(Fault::new(span, problem));
+        }
+    })
+}

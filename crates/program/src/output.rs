@@ -1,0 +1,42 @@
+//! A recipient's end of any job.
+
+use crate::{
+    DataError, FileSink, Sink, Slice,
+    stats::{StatsResult, StatsSink},
+};
+
+/// A recipient's end of a job.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Output {
+    /// Of a statistics job.
+    Stats(Box<StatsSink>),
+    /// Of a circuit job.
+    Files(FileSink),
+}
+
+impl Output {
+    /// The statistics, once finished.
+    pub fn statistics(&self) -> Option<&StatsResult> {
+        match self {
+            Output::Stats(sink) => sink.result(),
+            Output::Files(_) => None,
+        }
+    }
+}
+
+impl Sink for Output {
+    fn put(&self, port: usize, slice: Slice, values: &[u8]) -> Result<(), DataError> {
+        match self {
+            Output::Stats(sink) => sink.put(port, slice, values),
+            Output::Files(sink) => sink.put(port, slice, values),
+        }
+    }
+
+    fn finish(&self) -> Result<(), DataError> {
+        match self {
+            Output::Stats(sink) => sink.finish(),
+            Output::Files(sink) => sink.finish(),
+        }
+    }
+}
