@@ -1,1 +1,47 @@
-//! Placeholder.
+//! Tests of whole runs: all participants of a job in one process, honest or not.
+//!
+//! For the tests of any crate that stands below it; no product code may depend on it. A [`World`] runs a job on plain integers with links,
+//! devices and randomness that the test chooses; an [`Outcome`] says who got what, who gave up and why, and what was on the links.
+//!
+//! ```
+//! use veil_link::tap::Fate;
+//! use veil_math::Ring;
+//! use veil_program::Audience;
+//! use veil_testkit::{Kind, World, sample};
+//! let job = sample::product(Ring::Z64, 100, Audience::Recipient(0));
+//! World::new(job.clone()).run().assert_right();
+//! // The first component that is opened arrives with one bit changed.
+//! let cheat = |m: &veil_testkit::Message| match m.kind {
+//!     Some(Kind::Opened) if m.from == sample::peer(0) => Fate::Replace(veil_testkit::flipped(&m.bytes)),
+//!     _ => Fate::Pass,
+//! };
+//! let outcome = World::new(job).cheat(cheat).run();
+//! assert!(matches!(outcome.abort(veil_session::Peer::Recipient(0)), veil_engine::Abort::Cheated { .. }));
+//! ```
+//!
+//! Promises: a [`World`] of the same job and [`Seed`] puts the same bytes on the links, on any device; every assertion prints the seed.
+//! Does not promise anything about time: it runs all participants on the cores of one machine.
+
+mod fall;
+mod kind;
+mod outcome;
+pub mod sample;
+mod seed;
+mod values;
+mod world;
+
+pub use fall::Fall;
+pub use kind::{Kind, Kinds, tasks};
+pub use outcome::{Message, Outcome};
+pub use seed::{Numbers, Seed};
+pub use values::{Rows, Seen, Values, pack};
+pub use world::World;
+
+/// `bytes` with one bit changed: the first, which is a row of every packed column. Bytes of no length stay as they are.
+pub fn flipped(bytes: &[u8]) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    if let Some(first) = bytes.first_mut() {
+        *first ^= 1;
+    }
+    bytes
+}

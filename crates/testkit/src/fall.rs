@@ -1,0 +1,182 @@
+//! A participant that is killed or stands still at a chosen message.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use veil_link::{Link, LinkError, LinkFault, Meters, Woken};
+use veil_session::{Channel, Peer, SessionId};
+
+/// How a participant leaves a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fall {
+    /// Its connections end without a word: the process was killed.
+    Killed,
+    /// Its connections stay, and nothing passes any more: the process or the network stands still.
+    Paused,
+}
+
+/// State of the falling participant, over all its lanes.
+#[derive(Debug)]
+pub(crate) struct Edge {
+    fall: Fall,
+    /// Messages that it still posts.
+    left: AtomicU64,
+    down: AtomicBool,
+    /// Links that stand still: peers must not see them close before the end.
+    limbo: Mutex<Vec<Parked>>,
+}
+
+/// A link that nobody uses any more.
+struct Parked(#[expect(dead_code, reason = "it is kept, not used")] Box<dyn Link>);
+
+impl std::fmt::Debug for Parked {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Parked(..)")
+    }
+}
+
+impl Edge {
+    pub(crate) fn new(fall: Fall, after: u64) -> Self {
+        Edge {
+            fall,
+            left: AtomicU64::new(after),
+            down: AtomicBool::new(false),
+            limbo: Mutex::default(),
+        }
+    }
+}
+
+/// A link that its owner loses.
+pub(crate) struct Falling {
+    inner: Option<Box<dyn Link>>,
+    edge: Arc<Edge>,
+}
+
+impl Falling {
+    pub(crate) fn new(inner: Box<dyn Link>, edge: Arc<Edge>) -> Self {
+        Falling {
+            inner: Some(inner),
+            edge,
+        }
+    }
+
+    /// The link, as long as there is one; else how it was lost.
+    fn inner(&mut self) -> Result<&mut Box<dyn Link>, Fall> {
+        if self.edge.down.load(Ordering::Acquire) {
+            if self.edge.fall == Fall::Killed {
+                self.inner = None;
+            }
+            return Err(self.edge.fall);
+        }
+        self.inner.as_mut().ok_or(self.edge.fall)
+    }
+
+    /// What a call on the lost link gives: a killed participant fails, one that stands still waits.
+    fn lost<T>(fall: Fall, peer: Option<Peer>, quiet: T) -> Result<T, LinkError> {
+        match fall {
+            Fall::Paused => Ok(quiet),
+            Fall::Killed => Err(LinkError {
+                peer: peer.unwrap_or(Peer::Recipient(u16::MAX)),
+                at: None,
+                fault: LinkFault::Closed("this participant was killed by the test".into()),
+            }),
+        }
+    }
+}
+
+impl Link for Falling {
+    fn bind(&mut self, session: SessionId) {
+        if let Ok(link) = self.inner() {
+            link.bind(session);
+        }
+    }
+
+    fn post(&mut self, to: Peer, at: Channel, bytes: &[u8]) -> Result<bool, LinkError> {
+        if self.edge.left.load(Ordering::Acquire) == 0 {
+            self.edge.down.store(true, Ordering::Release);
+        }
+        let posted = match self.inner() {
+            Ok(link) => link.post(to, at, bytes)?,
+            Err(fall) => return Self::lost(fall, Some(to), false),
+        };
+        if posted {
+            // Lanes may both take the last one: then the fall comes one message later.
+            let less = |left: u64| Some(left.saturating_sub(1));
+            let _ = self
+                .edge
+                .left
+                .fetch_update(Ordering::AcqRel, Ordering::Acquire, less);
+        }
+        Ok(posted)
+    }
+
+    fn expect(&mut self, from: Peer, at: Channel, bytes: u64) -> Result<(), LinkError> {
+        match self.inner() {
+            Ok(link) => link.expect(from, at, bytes),
+            Err(fall) => Self::lost(fall, Some(from), ()),
+        }
+    }
+
+    fn land(&mut self, from: Peer, at: Channel, into: &mut [u8]) -> Result<bool, LinkError> {
+        match self.inner() {
+            Ok(link) => link.land(from, at, into),
+            Err(fall) => Self::lost(fall, Some(from), false),
+        }
+    }
+
+    fn poll(&mut self) -> Result<bool, LinkError> {
+        match self.inner() {
+            Ok(link) => link.poll(),
+            Err(fall) => Self::lost(fall, None, false),
+        }
+    }
+
+    fn wait(&mut self, until: Instant) -> Result<Woken, LinkError> {
+        match self.inner() {
+            Ok(link) => link.wait(until),
+            Err(fall) => {
+                std::thread::sleep(
+                    until
+                        .saturating_duration_since(Instant::now())
+                        .min(Duration::from_millis(5)),
+                );
+                Self::lost(fall, None, Woken::TimedOut)
+            }
+        }
+    }
+
+    /// Who is killed or stands still tells nobody.
+    fn abort(&mut self) {
+        if let Ok(link) = self.inner() {
+            link.abort();
+        }
+    }
+
+    fn close(&mut self, until: Instant) -> Result<(), LinkError> {
+        match self.inner() {
+            Ok(link) => link.close(until),
+            Err(fall) => Self::lost(fall, None, ()),
+        }
+    }
+
+    fn meters(&self) -> Meters {
+        self.inner.as_ref().map(Link::meters).unwrap_or_default()
+    }
+}
+
+impl Drop for Falling {
+    fn drop(&mut self) {
+        if self.edge.fall == Fall::Paused
+            && self.edge.down.load(Ordering::Acquire)
+            && let Some(link) = self.inner.take()
+        {
+            let mut limbo = self
+                .edge
+                .limbo
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner);
+            limbo.push(Parked(link));
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! What a message is for: found in the rounds of the plan, not by its number.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use veil_device::Item;
+use veil_engine::participants;
+use veil_protocol::rep3::Rep3;
+use veil_protocol::{Cleared, Plan, Protocol, Round, Task, Transfer};
+use veil_session::{Channel, Peer};
+
+/// The purpose of a message.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Kind {
+    /// Nonce, key share and plan hash.
+    Hello,
+    /// Session id and proof of the keys.
+    Proof,
+    /// An owner's seeds.
+    Seeds,
+    /// Digest of the list of accepted inputs.
+    List,
+    /// Digest of an owner's seed.
+    SeedDigest,
+    /// A party's share of its input per job.
+    PartyJobInput,
+    /// An owner's explicit component of its input per job.
+    OwnerJobInput,
+    /// Digest of an owner's explicit components per job.
+    OwnerJobDigest,
+    /// A party's share of its rows.
+    PartyInput,
+    /// An owner's explicit component of its rows.
+    OwnerInput,
+    /// Digest of an owner's explicit components.
+    OwnerDigest,
+    /// A party's part of products.
+    Product,
+    /// A party's part of sums of products over the rows.
+    SumProduct,
+    /// A party says that all its checks have passed.
+    Agreement,
+    /// A component of opened rows.
+    Opened,
+    /// The digest of it that its other holder sends.
+    OpenedDigest,
+    /// A component of opened sums.
+    Total,
+    /// The digest of it that its other holder sends.
+    TotalDigest,
+}
+
+type Name = (Peer, Peer, u32, u16);
+
+/// The kinds of all messages of a plan.
+#[derive(Clone, Debug)]
+pub struct Kinds {
+    named: BTreeMap<Name, Kind>,
+    handshake: u32,
+}
+
+impl Kinds {
+    /// Looks through the rounds of every participant.
+    pub fn of(plan: &Arc<Plan>) -> Self {
+        let mut named = BTreeMap::new();
+        let mut handshake = 0;
+        for me in participants(plan) {
+            let protocol = Rep3::new(Arc::clone(plan), me);
+            handshake = protocol.places();
+            for (task, round) in tasks(plan, &protocol)
+                .iter()
+                .flat_map(|task| rounds(&protocol, *task))
+            {
+                for send in &round.sends {
+                    let name = (me, send.peer, round.place, send.part);
+                    named.insert(name, kind(&protocol, task, send));
+                }
+            }
+        }
+        Kinds { named, handshake }
+    }
+
+    /// The kind of the message `at`. `None`: the plan has no such message.
+    pub fn find(&self, from: Peer, to: Peer, at: Channel) -> Option<Kind> {
+        match at.step.place.checked_sub(self.handshake) {
+            Some(0) => Some(Kind::Hello),
+            Some(1) => Some(Kind::Proof),
+            Some(2) => Some(Kind::Seeds),
+            Some(_) => None,
+            None => self.named.get(&(from, to, at.step.place, at.part)).copied(),
+        }
+    }
+}
+
+/// Every task of a plan once, with the inputs of every block.
+pub fn tasks(plan: &Plan, protocol: &dyn Protocol) -> Vec<Task> {
+    let blocks = 0..plan.job.blocks.len() as u32;
+    let cleared = cleared(protocol);
+    let mut tasks = vec![Task::SetUp];
+    tasks.extend(blocks.map(|block| Task::Inputs { block }));
+    tasks.extend([
+        Task::Layers,
+        Task::Agree,
+        Task::Open(cleared),
+        Task::OpenTotals(cleared),
+    ]);
+    tasks
+}
+
+/// The permission to open that a finished agreement gives: here without any message, to look at the rounds after it.
+fn cleared(protocol: &dyn Protocol) -> Cleared {
+    let mut flow = protocol.flow(Task::Agree);
+    while flow.next().is_some() {}
+    flow.cleared().expect("the agreement is over")
+}
+
+fn rounds(protocol: &dyn Protocol, task: Task) -> Vec<(Task, Arc<Round>)> {
+    let flow = protocol.flow(task);
+    flow.rounds()
+        .iter()
+        .map(|round| (task, Arc::clone(round)))
+        .collect()
+}
+
+fn kind(protocol: &dyn Protocol, task: Task, send: &Transfer) -> Kind {
+    let item = protocol.layout().regions[send.span.region as usize].item;
+    let digest = matches!(item, Item::Bytes(_));
+    let party = protocol.me().party().is_some();
+    match task {
+        Task::SetUp if protocol.spans().list == Some(send.span) => Kind::List,
+        Task::SetUp => match (digest, party) {
+            (true, _) if is_seed(protocol, send) => Kind::SeedDigest,
+            (true, _) => Kind::OwnerJobDigest,
+            (false, true) => Kind::PartyJobInput,
+            (false, false) => Kind::OwnerJobInput,
+        },
+        Task::Inputs { .. } => match (digest, party) {
+            (true, _) => Kind::OwnerDigest,
+            (false, true) => Kind::PartyInput,
+            (false, false) => Kind::OwnerInput,
+        },
+        Task::Layers if matches!(item, Item::One(_)) => Kind::SumProduct,
+        Task::Layers => Kind::Product,
+        Task::Agree => Kind::Agreement,
+        Task::Open(_) if digest => Kind::OpenedDigest,
+        Task::Open(_) => Kind::Opened,
+        Task::OpenTotals(_) if digest => Kind::TotalDigest,
+        Task::OpenTotals(_) => Kind::Total,
+    }
+}
+
+fn is_seed(protocol: &dyn Protocol, send: &Transfer) -> bool {
+    let owners = protocol.peers().into_iter().filter_map(|peer| match peer {
+        Peer::Owner(owner) => Some(owner),
+        _ => None,
+    });
+    owners
+        .flat_map(|owner| protocol.seeds(owner))
+        .any(|seed| seed.digest == Some(send.span))
+}

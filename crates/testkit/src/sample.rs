@@ -1,0 +1,165 @@
+//! Small jobs that between them have every kind of input, message and output.
+
+use veil_circuit::{Builder, Circuit, Per};
+use veil_math::Ring;
+use veil_program::{Audience, Block, Holder, Lowered};
+use veil_session::{PartyId, Peer};
+
+/// Party `index`: 0, 1 or 2.
+///
+/// # Panics
+/// If there is no such party.
+pub fn party(index: u8) -> PartyId {
+    PartyId::new(index).expect("parties are 0, 1 and 2")
+}
+
+/// Party `index` as a peer.
+///
+/// # Panics
+/// If there is no such party.
+pub fn peer(index: u8) -> Peer {
+    Peer::Party(party(index))
+}
+
+/// A job of `circuit`: of each block the number of rows and the holders of the input ports; of each output port the audience. Owners
+/// and recipients are as many as these name.
+pub fn job(circuit: Circuit, blocks: &[(u64, &[Holder])], audiences: &[Audience]) -> Lowered {
+    let owner = |h: &Holder| {
+        if let Holder::Owner(o) = h {
+            Some(*o)
+        } else {
+            None
+        }
+    };
+    let recipient = |a: &Audience| {
+        if let Audience::Recipient(r) = a {
+            Some(*r)
+        } else {
+            None
+        }
+    };
+    let owners = blocks
+        .iter()
+        .flat_map(|(_, holders)| *holders)
+        .filter_map(owner)
+        .max()
+        .map_or(0, |o| o + 1);
+    let recipients = audiences
+        .iter()
+        .filter_map(recipient)
+        .max()
+        .map_or(0, |r| r + 1);
+    let block = |(k, (rows, holders)): (usize, &(u64, &[Holder]))| Block {
+        name: format!("block {k}"),
+        rows: *rows,
+        holders: holders.to_vec(),
+    };
+    Lowered {
+        name: "sample".into(),
+        owners: (0..owners).map(|o| format!("owner {o}")).collect(),
+        parties: [0, 1, 2].map(|p| format!("party {p}")),
+        recipients: (0..recipients).map(|r| format!("recipient {r}")).collect(),
+        blocks: blocks.iter().enumerate().map(block).collect(),
+        opened: circuit
+            .outputs
+            .iter()
+            .map(|o| format!("output {}", o.name))
+            .collect(),
+        audiences: audiences.to_vec(),
+        circuit,
+    }
+}
+
+/// x y per row, x of owner 0 and y of owner 1, opened to `audience`.
+///
+/// # Panics
+/// Never: the circuit is valid.
+pub fn product(ring: Ring, rows: u64, audience: Audience) -> Lowered {
+    let mut b = Builder::new(ring);
+    let (x, y) = (b.input("x", 1, Per::Row), b.input("y", 1, Per::Row));
+    let z = b.mul(x[0], y[0]);
+    b.output("z", &[z]);
+    let circuit = b.finish().expect("a valid circuit");
+    job(
+        circuit,
+        &[(rows, &[Holder::Owner(0), Holder::Owner(1)])],
+        &[audience],
+    )
+}
+
+/// Σ x y and Σ x over the rows, x of owner 0 and y of party 1, both opened to `audience`.
+///
+/// # Panics
+/// If `ring` is bits, which cannot be summed.
+pub fn dot(ring: Ring, rows: u64, audience: Audience) -> Lowered {
+    let mut b = Builder::new(ring);
+    let (x, y) = (b.input("x", 1, Per::Row), b.input("y", 1, Per::Row));
+    let z = b.mul(x[0], y[0]);
+    b.output_sum("z", &[z]);
+    b.output_sum("x", &[x[0]]);
+    let circuit = b.finish().expect("a valid circuit");
+    job(
+        circuit,
+        &[(rows, &[Holder::Owner(0), Holder::Party(party(1))])],
+        &[audience, audience],
+    )
+}
+
+/// Every kind of input, of output and, over a ring with sums, of message; blocks of the given numbers of rows, which differ in who
+/// holds the second port.
+///
+/// # Panics
+/// If there is no block.
+pub fn everything(ring: Ring, blocks: &[u64]) -> Lowered {
+    let mut b = Builder::new(ring);
+    let (x, y, p) = (
+        b.input("x", 2, Per::Row),
+        b.input("y", 1, Per::Row),
+        b.input("p", 1, Per::Row),
+    );
+    let (k, q) = (b.input("k", 1, Per::Job), b.input("q", 2, Per::Job));
+    let m = b.mul(x[0], y[0]);
+    let n = b.mul(m, p[0]);
+    let keyed = b.mul(k[0], x[1]);
+    let shifted = b.add(n, q[1]);
+    let more = b.plus(keyed, 1);
+    b.output("to all", &[shifted, m]);
+    b.output("to party 1", &[m]);
+    b.output("to recipient 0", &[more, p[0]]);
+    b.output("to recipient 1", &[q[0]]);
+    let mut audiences = vec![
+        Audience::Parties,
+        Audience::Party(party(1)),
+        Audience::Recipient(0),
+        Audience::Recipient(1),
+    ];
+    if ring != Ring::Bits {
+        let (xy, xp) = (b.mul(x[1], y[0]), b.mul(x[0], p[0]));
+        let dot = b.add(xy, xp);
+        b.output_sum("dot to all", &[dot, x[0]]);
+        b.output_sum("sum to recipient 0", &[n]);
+        b.output_sum("sum to party 2", &[y[0], keyed]);
+        audiences.extend([
+            Audience::Parties,
+            Audience::Recipient(0),
+            Audience::Party(party(2)),
+        ]);
+    }
+    let circuit = b.finish().expect("a valid circuit");
+    let holders = |second| {
+        [
+            Holder::Owner(0),
+            second,
+            Holder::Party(party(0)),
+            Holder::Owner(0),
+            Holder::Party(party(2)),
+        ]
+    };
+    let (even, odd) = (holders(Holder::Owner(1)), holders(Holder::Party(party(1))));
+    let blocks: Vec<(u64, &[Holder])> = blocks
+        .iter()
+        .enumerate()
+        .map(|(k, rows)| (*rows, if k % 2 == 0 { &even[..] } else { &odd[..] }))
+        .collect();
+    job(circuit, &blocks, &audiences)
+}

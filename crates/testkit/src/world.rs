@@ -1,0 +1,369 @@
+//! All participants of a job in one process, under conditions that a test chooses.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use veil_device::{Device, Reference};
+use veil_engine::local::{Conditions, rehearse};
+use veil_engine::{Abort, Binding, Data, Report, Settings, bounds, participants, party};
+use veil_link::memory::{self, MemoryLink};
+use veil_link::shape::{Profile, Shaped};
+use veil_link::tap::{Fate, Tapped};
+use veil_link::{Bounds, Link};
+use veil_program::Lowered;
+use veil_protocol::rep3::Rep3;
+use veil_protocol::{Options, Plan, Protocol};
+use veil_session::Peer;
+
+use crate::fall::{Edge, Fall, Falling};
+use crate::outcome::{Message, Outcome};
+use crate::{Kinds, Seed, Seen, Values};
+
+/// Decides about every message that any participant posts.
+type Cheat = Arc<dyn Fn(&Message) -> Fate + Send + Sync>;
+
+/// A job and the conditions under which it runs. Without any choice: everybody is honest, devices are [`Reference`] with its ledger, links
+/// are as fast as memory, and everything random follows from a new [`Seed`].
+#[derive(Clone)]
+pub struct World {
+    plan: Arc<Plan>,
+    seed: Seed,
+    values: Option<Values>,
+    timeout: Duration,
+    window: usize,
+    devices: Arc<dyn Fn(Peer) -> Box<dyn Device> + Send + Sync>,
+    cheat: Option<Cheat>,
+    fall: Option<(Peer, Fall, u64)>,
+    profile: Option<Profile>,
+}
+
+impl World {
+    /// The job, planned by default.
+    ///
+    /// # Panics
+    /// If there is no plan for it.
+    pub fn new(job: Lowered) -> Self {
+        Self::planned(job, Options::default())
+    }
+
+    /// The job, planned in chunks of `chunk_rows` rows on `lanes` lanes.
+    ///
+    /// # Panics
+    /// If there is no plan for it.
+    pub fn in_chunks(job: Lowered, chunk_rows: u32, lanes: u16) -> Self {
+        Self::planned(
+            job,
+            Options {
+                lanes,
+                chunk_rows: Some(chunk_rows),
+            },
+        )
+    }
+
+    fn planned(job: Lowered, options: Options) -> Self {
+        World {
+            plan: Arc::new(Plan::new(Arc::new(job), options).expect("the test's job has a plan")),
+            seed: Seed::any(),
+            values: None,
+            timeout: Duration::from_secs(20),
+            window: 2,
+            devices: Arc::new(|_| Box::new(Reference::default())),
+            cheat: None,
+            fall: None,
+            profile: None,
+        }
+    }
+
+    /// Everything random follows from `seed`.
+    #[must_use]
+    pub fn seed(self, seed: Seed) -> Self {
+        World { seed, ..self }
+    }
+
+    /// These inputs; random ones if none are given.
+    #[must_use]
+    pub fn values(self, values: Values) -> Self {
+        World {
+            values: Some(values),
+            ..self
+        }
+    }
+
+    /// Time without progress after which participants give up.
+    #[must_use]
+    pub fn timeout(self, timeout: Duration) -> Self {
+        World { timeout, ..self }
+    }
+
+    /// Chunks in flight per lane.
+    #[must_use]
+    pub fn window(self, window: usize) -> Self {
+        World { window, ..self }
+    }
+
+    /// The devices of each participant.
+    #[must_use]
+    pub fn devices(
+        self,
+        devices: impl Fn(Peer) -> Box<dyn Device> + Send + Sync + 'static,
+    ) -> Self {
+        World {
+            devices: Arc::new(devices),
+            ..self
+        }
+    }
+
+    /// `cheat` decides about every message that any participant posts.
+    #[must_use]
+    pub fn cheat(self, cheat: impl Fn(&Message) -> Fate + Send + Sync + 'static) -> Self {
+        World {
+            cheat: Some(Arc::new(cheat)),
+            ..self
+        }
+    }
+
+    /// `who` leaves the run in the manner of `fall` when it posts more than `after` messages.
+    #[must_use]
+    pub fn fall(self, who: Peer, fall: Fall, after: u64) -> Self {
+        World {
+            fall: Some((who, fall, after)),
+            ..self
+        }
+    }
+
+    /// Links that are as slow as `profile` says.
+    #[must_use]
+    pub fn net(self, profile: Profile) -> Self {
+        World {
+            profile: Some(profile),
+            ..self
+        }
+    }
+
+    /// The plan that everybody runs.
+    pub fn plan(&self) -> &Arc<Plan> {
+        &self.plan
+    }
+
+    /// Runs all participants as a run in one process does, stepped in turn, with randomness from the seed.
+    pub fn run(&self) -> Outcome {
+        let stage = Stage::new(self);
+        let start = Instant::now();
+        let settings = |peer| self.settings(peer);
+        let wrap = |peer, _: u16, link: MemoryLink| stage.wrap(peer, link);
+        let conditions = Conditions {
+            settings: &settings,
+            wrap: &wrap,
+        };
+        let mut numbers = BTreeMap::new();
+        let ended = rehearse(
+            &self.plan,
+            |peer| stage.data(peer),
+            &conditions,
+            |peer, bytes| {
+                let numbers = numbers
+                    .entry(peer)
+                    .or_insert_with(|| self.seed.numbers(&peer.to_string()));
+                numbers.fill(bytes);
+            },
+        );
+        let (reports, aborts) = match ended {
+            Ok(reports) => (reports, BTreeMap::new()),
+            Err(failure) => (BTreeMap::new(), failure.0),
+        };
+        stage.outcome(start.elapsed(), reports, aborts)
+    }
+
+    /// Runs every participant for itself, as a run over a network does: threads that wait, randomness of the operating system, and each
+    /// one finishes when its own part is done.
+    ///
+    /// # Panics
+    /// If a participant panics.
+    pub fn run_apart(&self) -> Outcome {
+        let stage = Stage::new(self);
+        let start = Instant::now();
+        let peers = participants(&self.plan);
+        let protocols: Vec<Arc<dyn Protocol>> = peers
+            .iter()
+            .map(|p| Arc::new(Rep3::new(Arc::clone(&self.plan), *p)) as _)
+            .collect();
+        let limits = protocols
+            .iter()
+            .map(|p| bounds(&self.plan, &**p))
+            .reduce(wider)
+            .expect("there are parties");
+        let mut links: Vec<Vec<Box<dyn Link>>> = peers.iter().map(|_| Vec::new()).collect();
+        for _ in 0..self.plan.lanes {
+            for ((links, link), peer) in links
+                .iter_mut()
+                .zip(memory::mesh(&peers, limits))
+                .zip(&peers)
+            {
+                links.push(stage.wrap(*peer, link));
+            }
+        }
+        let (mut reports, mut aborts) = (BTreeMap::new(), BTreeMap::new());
+        let stop = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let mut running = Vec::new();
+            for ((&peer, protocol), links) in peers.iter().zip(&protocols).zip(links) {
+                let (stage, stop) = (&stage, &stop);
+                let run = move || {
+                    let rest = (stage.data(peer), Binding::default());
+                    party::run(
+                        &self.plan,
+                        protocol,
+                        &self.settings(peer),
+                        rest,
+                        links,
+                        stop,
+                        &|_| (),
+                    )
+                };
+                running.push((peer, scope.spawn(run)));
+            }
+            for (peer, thread) in running {
+                match thread
+                    .join()
+                    .expect("no participant panics, whatever its peers do")
+                {
+                    Ok(report) => {
+                        reports.insert(peer, report);
+                    }
+                    Err(abort) => {
+                        aborts.insert(peer, abort);
+                    }
+                }
+            }
+        });
+        stage.outcome(start.elapsed(), reports, aborts)
+    }
+
+    fn settings(&self, peer: Peer) -> Settings {
+        let devices = Arc::clone(&self.devices);
+        Settings {
+            timeout: self.timeout,
+            window: self.window,
+            device: Arc::new(move || devices(peer)),
+        }
+    }
+}
+
+/// What is there during one run.
+struct Stage<'a> {
+    world: &'a World,
+    values: Arc<Values>,
+    seen: BTreeMap<Peer, Arc<Seen>>,
+    kinds: Arc<Kinds>,
+    transcript: Arc<Mutex<Vec<Message>>>,
+    edge: Option<Arc<Edge>>,
+}
+
+impl<'a> Stage<'a> {
+    fn new(world: &'a World) -> Self {
+        let values = world
+            .values
+            .clone()
+            .unwrap_or_else(|| Values::random(&world.plan.job, world.seed));
+        Stage {
+            world,
+            values: Arc::new(values),
+            seen: participants(&world.plan)
+                .into_iter()
+                .map(|peer| (peer, Arc::default()))
+                .collect(),
+            kinds: Arc::new(Kinds::of(&world.plan)),
+            transcript: Arc::default(),
+            edge: world
+                .fall
+                .map(|(_, fall, after)| Arc::new(Edge::new(fall, after))),
+        }
+    }
+
+    fn data(&self, peer: Peer) -> Data {
+        Data {
+            source: Some(Arc::clone(&self.values) as _),
+            sink: Some(Arc::clone(&self.seen[&peer]) as _),
+        }
+    }
+
+    fn wrap(&self, from: Peer, link: MemoryLink) -> Box<dyn Link> {
+        let mut link: Box<dyn Link> = match self.world.profile {
+            None => Box::new(link),
+            Some(profile) => Box::new(Shaped::new(link, profile)),
+        };
+        if let (Some((who, ..)), Some(edge)) = (self.world.fall, &self.edge)
+            && who == from
+        {
+            link = Box::new(Falling::new(link, Arc::clone(edge)));
+        }
+        let (kinds, cheat, transcript) = (
+            Arc::clone(&self.kinds),
+            self.world.cheat.clone(),
+            Arc::clone(&self.transcript),
+        );
+        Box::new(Tapped::new(link, move |to, at, bytes: &[u8]| {
+            let message = |to, at, bytes| Message {
+                from,
+                to,
+                at,
+                kind: kinds.find(from, to, at),
+                bytes,
+            };
+            let honest = message(to, at, bytes.to_vec());
+            let fate = cheat.as_ref().map_or(Fate::Pass, |cheat| cheat(&honest));
+            let sent = match &fate {
+                Fate::Pass | Fate::Delay(_) => vec![honest],
+                Fate::Drop => vec![],
+                Fate::Replace(bytes) => vec![message(to, at, bytes.clone())],
+                Fate::Twice => vec![honest.clone(), honest],
+                Fate::Instead(others) => others
+                    .iter()
+                    .map(|(to, at, bytes)| message(*to, *at, bytes.clone()))
+                    .collect(),
+            };
+            transcript
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .extend(sent);
+            fate
+        }))
+    }
+
+    fn outcome(
+        self,
+        elapsed: Duration,
+        reports: BTreeMap<Peer, Report>,
+        aborts: BTreeMap<Peer, Abort>,
+    ) -> Outcome {
+        let transcript = std::mem::take(
+            &mut *self
+                .transcript
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner),
+        );
+        Outcome {
+            plan: Arc::clone(&self.world.plan),
+            seed: self.world.seed,
+            values: self.values,
+            elapsed,
+            reports,
+            aborts,
+            seen: self.seen,
+            transcript,
+        }
+    }
+}
+
+/// Limits that hold every participant's traffic: links in memory share them.
+fn wider(a: Bounds, b: Bounds) -> Bounds {
+    Bounds {
+        longest: a.longest.max(b.longest),
+        early: a.early.max(b.early),
+        credit: a.credit.max(b.credit),
+        places: a.places.max(b.places),
+        chunks: a.chunks.max(b.chunks),
+    }
+}

@@ -1,0 +1,184 @@
+//! Declared cost = sum over the rounds = what the meters say.
+
+use std::sync::Arc;
+
+use veil_circuit::Reduce;
+use veil_engine::participants;
+use veil_math::Ring;
+use veil_program::{Audience, Lowered};
+use veil_protocol::rep3::Rep3;
+use veil_protocol::{Cost, Plan, Protocol, Task};
+use veil_session::Peer;
+use veil_testkit::sample::{dot, everything, party, product};
+use veil_testkit::{World, tasks};
+
+/// Bytes of a hello, of a proof and of a seed.
+const HANDSHAKE: [u64; 3] = [96, 64, 16];
+
+/// The tasks of a run, each with its number of rows, once per chunk.
+fn schedule(plan: &Plan, protocol: &dyn Protocol) -> Vec<(Task, u32)> {
+    let all = tasks(plan, protocol);
+    let find = |wanted: fn(&Task) -> bool| {
+        *all.iter()
+            .find(|task| wanted(task))
+            .expect("all tasks are listed")
+    };
+    let open = find(|t| matches!(t, Task::Open(_)));
+    let totals = find(|t| matches!(t, Task::OpenTotals(_)));
+    let mut schedule = vec![(Task::SetUp, 1)];
+    for chunk in (0..).map_while(|index| plan.chunk(index)) {
+        let rows = chunk.frame.rows;
+        schedule.extend([
+            (Task::Inputs { block: chunk.block }, rows),
+            (Task::Layers, rows),
+        ]);
+        if plan.outputs.iter().any(|o| o.reduce == Reduce::None) {
+            schedule.extend([(Task::Agree, rows), (open, rows)]);
+        }
+    }
+    if plan.sums > 0 {
+        schedule.extend([(Task::Agree, 1), (totals, 1)]);
+    }
+    schedule
+}
+
+/// What a task's rounds send.
+fn of_rounds(protocol: &dyn Protocol, task: Task, rows: u32) -> Cost {
+    let flow = protocol.flow(task);
+    flow.rounds().iter().fold(Cost::default(), |cost, round| {
+        let bytes = round
+            .sends
+            .iter()
+            .map(|send| protocol.layout().bytes(send.span, rows))
+            .sum();
+        cost + Cost {
+            rounds: u64::from(!round.recvs.is_empty()),
+            messages: round.sends.len() as u64,
+            bytes,
+        }
+    })
+}
+
+/// What the handshake sends: a hello and a proof to every peer, and owners 16 bytes per seed and holder.
+fn of_handshake(protocol: &dyn Protocol) -> Cost {
+    let peers = protocol.peers().len() as u64;
+    let [hello, proof, seed] = HANDSHAKE;
+    let common = Cost {
+        rounds: 2,
+        messages: 2 * peers,
+        bytes: peers * (hello + proof),
+    };
+    match protocol.me() {
+        Peer::Owner(owner) => {
+            let holders: u64 = protocol
+                .seeds(owner)
+                .iter()
+                .map(|seed| seed.holders.len() as u64)
+                .sum();
+            common
+                + Cost {
+                    rounds: 0,
+                    messages: 3,
+                    bytes: holders * seed,
+                }
+        }
+        _ => common,
+    }
+}
+
+fn check(job: Lowered, chunk_rows: u32, lanes: u16) {
+    let world = World::in_chunks(job, chunk_rows, lanes);
+    let outcome = world.run();
+    outcome.assert_right();
+    for me in participants(world.plan()) {
+        let protocol = Rep3::new(Arc::clone(world.plan()), me);
+        let mut declared = of_handshake(&protocol);
+        for (task, rows) in schedule(world.plan(), &protocol) {
+            let cost = protocol.cost(task, rows);
+            assert_eq!(
+                cost,
+                of_rounds(&protocol, task, rows),
+                "{me}, {task:?}, {rows} rows"
+            );
+            declared = declared + cost;
+        }
+        let metered = outcome.reports[&me].meters;
+        assert_eq!(
+            metered.payload_sent, declared.bytes,
+            "{}: bytes of {me}",
+            outcome.seed
+        );
+        assert_eq!(
+            metered.messages_sent, declared.messages,
+            "{}: messages of {me}",
+            outcome.seed
+        );
+        let recorded = outcome.transcript.iter().filter(|m| m.from == me);
+        let recorded = recorded.fold((0, 0), |(messages, bytes), m| {
+            (messages + 1, bytes + m.bytes.len() as u64)
+        });
+        assert_eq!(
+            recorded,
+            (declared.messages, declared.bytes),
+            "{}: transcript of {me}",
+            outcome.seed
+        );
+        let received: u64 = outcome
+            .transcript
+            .iter()
+            .filter(|m| m.to == me)
+            .map(|m| m.bytes.len() as u64)
+            .sum();
+        assert_eq!(
+            metered.payload_received, received,
+            "{}: received by {me}",
+            outcome.seed
+        );
+    }
+}
+
+#[test]
+fn meters_say_what_was_declared() {
+    for ring in [Ring::Bits, Ring::Z64, Ring::Z128] {
+        check(everything(ring, &[1]), 8, 1);
+        check(everything(ring, &[23, 9]), 8, 1);
+        check(everything(ring, &[17, 8, 30]), 10, 3);
+    }
+}
+
+#[test]
+fn every_audience_costs_what_is_declared() {
+    for audience in [
+        Audience::Parties,
+        Audience::Party(party(0)),
+        Audience::Party(party(2)),
+        Audience::Recipient(0),
+    ] {
+        check(product(Ring::Bits, 37, audience), 16, 2);
+        check(product(Ring::Z64, 37, audience), 16, 1);
+        check(dot(Ring::Z64, 37, audience), 16, 2);
+        check(dot(Ring::Z128, 5, audience), 16, 1);
+    }
+}
+
+#[test]
+fn an_and_costs_one_bit_per_party() {
+    let rows = 1 << 13;
+    let world = World::in_chunks(
+        product(Ring::Bits, rows, Audience::Recipient(0)),
+        rows as u32,
+        1,
+    );
+    for me in veil_session::PartyId::ALL {
+        let protocol = Rep3::new(Arc::clone(world.plan()), Peer::Party(me));
+        let cost = protocol.cost(Task::Layers, rows as u32);
+        assert_eq!(
+            cost,
+            Cost {
+                rounds: 1,
+                messages: 1,
+                bytes: rows / 8
+            }
+        );
+    }
+}
