@@ -9,7 +9,7 @@
 use veil_math::Ring;
 
 use super::bank::Memory;
-use super::tape::{NO_UNIFORM, Product, Tape, TapeOp};
+use super::tape::{NO_ROW, NO_UNIFORM, Product, Tape, TapeOp};
 use super::vector::{Domain, GROUP, RoundKeys, VECTOR, Vector};
 use crate::command::Form;
 
@@ -82,8 +82,15 @@ pub(super) unsafe fn run<V: Vector>(memory: &mut Memory, run: &Run<'_>) {
         // SAFETY: rows, uniforms and sums named by the tape exist (caller), and every access below stays within one of them.
         unsafe {
             match *op {
-                TapeOp::Xor2 { a, b, out } => xor2::<V>(rows, a, b, out),
-                TapeOp::Xor3 { a, b, c, out } => xor3::<V>(rows, a, b, c, out),
+                TapeOp::Xors { start, len } => {
+                    for x in &tape.xors[start as usize..][..len as usize] {
+                        if x.c == NO_ROW {
+                            xor2::<V>(rows, x.a, x.b, x.out);
+                        } else {
+                            xor3::<V>(rows, x.a, x.b, x.c, x.out);
+                        }
+                    }
+                }
                 TapeOp::Xor { start, len, one, uniform, out } => {
                     let srcs = &tape.srcs[start as usize..][..len as usize];
                     for part in 0..parts {

@@ -16,10 +16,8 @@ pub(super) type Row = u32;
 /// An instruction of the tape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TapeOp {
-    /// out = a ^ b. Bits; by far the most frequent instruction.
-    Xor2 { a: Row, b: Row, out: Row },
-    /// out = a ^ b ^ c. Bits.
-    Xor3 { a: Row, b: Row, c: Row, out: Row },
+    /// `xors[start..][..len]`: a run of out = a ^ b and out = a ^ b ^ c, by far the most frequent instructions. Bits.
+    Xors { start: u32, len: u32 },
     /// out = XOR of `srcs[start..][..len]`, of the constant 1 if `one`, and of a uniform unless it is [`NO_UNIFORM`]. Bits.
     Xor { start: u32, len: u16, one: bool, uniform: u32, out: Row },
     /// out = a + b. Rings.
@@ -42,6 +40,18 @@ pub(super) enum TapeOp {
     Sum { a: Row, out: u32 },
 }
 
+/// out = a ^ b, and ^ c unless `c` is [`NO_ROW`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Xor {
+    pub(super) a: Row,
+    pub(super) b: Row,
+    pub(super) c: Row,
+    pub(super) out: Row,
+}
+
+/// No third operand of a [`Xor`].
+pub(super) const NO_ROW: Row = Row::MAX;
+
 /// A product: `pairs[start..][..len]`, to slot or sum `out`, place `index` in the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Product {
@@ -60,6 +70,7 @@ pub(super) struct Tape {
     /// Scratch rows behind the slots.
     pub(super) scratch: u32,
     pub(super) ops: Vec<TapeOp>,
+    pub(super) xors: Vec<Xor>,
     pub(super) srcs: Vec<Row>,
     pub(super) constants: Vec<u128>,
     pub(super) pairs: Vec<(Row, Row)>,
@@ -80,6 +91,7 @@ pub(super) fn compile(program: &Program, slots: u32) -> Tape {
             sums_region: program.sums,
             scratch: 0,
             ops: Vec::new(),
+            xors: Vec::new(),
             srcs: Vec::new(),
             constants: Vec::new(),
             pairs: Vec::new(),
@@ -320,15 +332,16 @@ impl Compiler {
                 let others = srcs.iter().enumerate().filter(|(k, _)| Some(*k) != inline);
                 let rows: Vec<Row> = others.map(|(_, s)| self.read(*s)).collect();
                 let out = self.write(*out);
-                self.tape.ops.push(match *rows {
-                    [a, b] if !one && uniform == NO_UNIFORM => TapeOp::Xor2 { a, b, out },
-                    [a, b, c] if !one && uniform == NO_UNIFORM => TapeOp::Xor3 { a, b, c, out },
+                match *rows {
+                    [a, b] if !one && uniform == NO_UNIFORM => self.short(Xor { a, b, c: NO_ROW, out }),
+                    [a, b, c] if !one && uniform == NO_UNIFORM => self.short(Xor { a, b, c, out }),
                     _ => {
                         let start = self.tape.srcs.len() as u32;
                         self.tape.srcs.extend(&rows);
-                        TapeOp::Xor { start, len: rows.len() as u16, one: *one, uniform, out }
+                        let len = rows.len() as u16;
+                        self.tape.ops.push(TapeOp::Xor { start, len, one: *one, uniform, out });
                     }
-                });
+                }
             }
             Fused::Product { pairs, out, index, sum } => {
                 let start = self.tape.pairs.len() as u32;
@@ -363,6 +376,15 @@ impl Compiler {
         }
         if self.tape.products.len() - self.batch >= BATCH {
             self.flush();
+        }
+    }
+
+    /// Adds to the run of short XORs that ends the tape, or starts one.
+    fn short(&mut self, xor: Xor) {
+        self.tape.xors.push(xor);
+        match self.tape.ops.last_mut() {
+            Some(TapeOp::Xors { len, .. }) => *len += 1,
+            _ => self.tape.ops.push(TapeOp::Xors { start: self.tape.xors.len() as u32 - 1, len: 1 }),
         }
     }
 
