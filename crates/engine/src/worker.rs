@@ -184,6 +184,8 @@ impl Worker {
         self.sums.iter_mut().for_each(zeroize::Zeroize::zeroize);
         self.active.clear();
         self.stage = Stage::Done;
+        // The news has to leave this machine. Whoever does not take it soon finds the connection closed.
+        let _ = self.link.close(Instant::now() + Duration::from_millis(200));
     }
 
     fn try_step(&mut self) -> Result<Step, Abort> {
