@@ -281,6 +281,45 @@ fn what_could_overflow_is_refused_with_the_sum_and_its_bits() {
     );
 }
 
+#[test]
+fn too_many_numbers_are_refused() {
+    let values: Vec<String> = (0..40).map(|value| format!("\"{value}\"")).collect();
+    let column = format!(
+        "[[column]]\nname = \"h\"\ntype = \"category\"\nvalues = [{}]\n",
+        values.join(",")
+    );
+    let job = STATS
+        .replace("[[block]]", &format!("{column}[[block]]"))
+        .replace("[\"u\", \"v\"]", &format!("[{}]", values.join(",")))
+        .replace("b = [\"g\"]", "b = [\"g\", \"h\"]")
+        .replace("by = \"g\"", "by = [\"g\", \"h\"]");
+    let found = Case::new(&[("job.toml", &job)]).load().unwrap_err();
+    assert_eq!(
+        found,
+        "job.toml:29:1: the job has 1025 numbers to open, and the limit is 1024; split it into several jobs"
+    );
+}
+
+#[test]
+fn a_split_value_is_not_split_without_end() {
+    let part = "[[input]]\nport = \"key\"\nowner = \"a\"\nformat = \"hex\"\ncombine = \"xor\"\n";
+    let job = CIRCUIT
+        .replace("adder:12", "aes128")
+        .split("[[input]]")
+        .next()
+        .map(|head| {
+            let block = "[[input]]\nport = \"block\"\nowner = \"b\"\nformat = \"hex\"\n";
+            let output = "[[output]]\nport = \"out\"\nto = \"c\"\nformat = \"hex\"\nfile = \"f\"\n";
+            format!("{head}{}{block}{output}", part.repeat(1100))
+        })
+        .unwrap();
+    let found = Case::new(&[("job.toml", &job)]).load().unwrap_err();
+    assert!(
+        found.contains("1101 input ports, and the limit is 1024"),
+        "{found}"
+    );
+}
+
 const CIRCUIT: &str = r#"version = 1
 kind = "circuit"
 name = "add"

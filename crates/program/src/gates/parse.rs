@@ -1,7 +1,8 @@
 //! From the text of a circuit job to a circuit with its files.
 
 use std::{
-    fs,
+    fs::File,
+    io::{ErrorKind, Read},
     ops::Range,
     path::{Path, PathBuf},
 };
@@ -28,6 +29,8 @@ use crate::{
 const COUNTER_MODE: &str = "aes128-ctr";
 /// Rows of a job; 2^40 blocks of AES are 16 TiB.
 const MOST_ROWS: u64 = 1 << 40;
+/// Wires that inputs or outputs of the job may have in all, before anything of that size is made.
+const MOST_WIRES: u64 = 1 << 24;
 /// Bytes of a circuit file.
 const LONGEST_CIRCUIT: u64 = 1 << 30;
 
@@ -48,12 +51,35 @@ impl Gates {
             output.name = name;
         }
         let names = outputs.iter().map(|output| output.name.clone());
+        let wires = |widths: &mut dyn Iterator<Item = u32>| widths.map(u64::from).sum::<u64>();
+        for (what, found) in [
+            (
+                "input wires",
+                wires(&mut inputs.iter().map(|input| input.width)),
+            ),
+            (
+                "output wires",
+                wires(&mut outputs.iter().map(|output| output.width)),
+            ),
+        ] {
+            if found > MOST_WIRES {
+                let limit = MOST_WIRES;
+                return Err(Fault::new(
+                    section.span(),
+                    JobProblem::TooMany { what, found, limit },
+                ));
+            }
+        }
         let circuit = rewire(
             &circuit,
             &supply,
             &chosen.into_iter().zip(names).collect::<Vec<_>>(),
         );
         let rows = rows(section.get_ref(), section.span(), &inputs, path)?;
+        circuit.validate().map_err(|error| {
+            let (name, reason) = ("with the ports of this job".to_owned(), error.to_string());
+            Fault::new(section.span(), JobProblem::Circuit { name, reason })
+        })?;
         let gates = Self {
             circuit,
             rows,
@@ -105,11 +131,13 @@ fn load(raw: &RawCircuit, span: Range<usize>, base: &Path) -> Result<Circuit, Fa
         (None, Some(file)) => {
             let shown = file.get_ref().display().to_string();
             let path = base.join(file.get_ref());
-            let read = fs::metadata(&path).and_then(|data| {
-                if data.len() > LONGEST_CIRCUIT {
-                    Err(std::io::ErrorKind::FileTooLarge.into())
+            let read = File::open(&path).and_then(|file| {
+                let mut text = Vec::new();
+                file.take(LONGEST_CIRCUIT + 1).read_to_end(&mut text)?;
+                if text.len() as u64 > LONGEST_CIRCUIT {
+                    Err(ErrorKind::FileTooLarge.into())
                 } else {
-                    fs::read(&path)
+                    Ok(text)
                 }
             });
             let text = read.map_err(|error| bad(file.span(), &shown, error.to_string()))?;
@@ -337,7 +365,7 @@ fn rows(
     } else {
         let mut found: Option<(String, u64)> = None;
         for input in inputs.iter().filter(|input| input.per == Per::Row) {
-            let Some(path) = path(input).filter(|path| path.exists()) else {
+            let Some(path) = path(input).filter(|path| path.is_file()) else {
                 continue;
             };
             let data = |error: crate::DataError| {

@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use veil_circuit::{Circuit, Gate, InputPort, OutputPort, Per, Reduce, Wire};
+use veil_circuit::{Circuit, Gate, InputPort, Limits, OutputPort, Per, Reduce, Wire};
 use veil_math::Ring;
 
 use super::{
@@ -17,9 +17,6 @@ use super::{
     products::{self, Splits},
 };
 use crate::{Audience, error::JobProblem};
-
-/// Numbers opened in one job: the reports list each of them.
-const MOST_OPENED: u64 = 1 << 16;
 
 /// What is opened, and which statistic needs it.
 #[derive(Clone, Debug)]
@@ -118,17 +115,11 @@ impl Stats {
                     }
                     opening.ports.insert(key.clone(), opening.sums.len());
                     opening.sums.push(key);
-                    let found = opening.sums.len() as u64;
-                    if found > MOST_OPENED {
+                    // Each is an output port.
+                    let (found, limit) = (opening.sums.len() as u64, Limits::default().ports);
+                    if found > limit {
                         let what = "numbers to open";
-                        return Err((
-                            index,
-                            JobProblem::TooMany {
-                                what,
-                                found,
-                                limit: MOST_OPENED,
-                            },
-                        ));
+                        return Err((index, JobProblem::TooMany { what, found, limit }));
                     }
                 }
             }
