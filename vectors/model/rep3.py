@@ -66,6 +66,10 @@ class Ring:
         drawn = self.decode(draw(label, -(-rows * self.bits // 8)), rows)
         return drawn + [0] * (self.padded(rows) - rows)
 
+    def cut(self, column, rows):
+        """Zero in the elements that fill the last byte: rows that do not exist leave no device."""
+        return column[:rows] + [0] * (len(column) - rows)
+
     def add(self, *columns):
         return [sum(row) & self.mask for row in zip(*columns)]
 
@@ -116,6 +120,10 @@ class Place:
         count = 1 if self.sum_rows else self.ring.padded(self.rows)
         length = -(-count * self.ring.bits // 8)
         return self.ring.decode(prf_stream(key, use, self.lane, self.counter(item), self.chunk, length), count)
+
+    def share(self, column):
+        """A component that counts: that of a row that does not exist is zero."""
+        return column if self.sum_rows else self.ring.cut(column, self.rows)
 
     def fields(self):
         return {
@@ -211,20 +219,22 @@ def command_case(name, place, kappa, operands, items):
     ring = place.ring
     case = {"name": name, "tag": product_tag(ring, place.sum_rows), **place.fields(), "sum_rows": place.sum_rows}
     case["operands"] = [sharing_fields(ring, u) for u in operands]
-    results, case["items"] = [], []
+    results, messages, case["items"] = [], [], []
     for item, pairs in enumerate(items):
         alpha, parts, clear = product(place, kappa, item, [(operands[l], operands[r]) for l, r in pairs])
-        results.append(parts)
+        results.append([place.share(part) for part in parts])
+        messages.append(parts)
         case["items"].append(
             {
                 "pairs": pairs,
                 "counter": place.counter(item),
                 "alpha": [ring.hex(a) for a in alpha],
                 "parts": [ring.hex(p) for p in parts],
+                "components": [ring.hex(u) for u in results[-1]],
                 "value": ring.hex(clear),
             }
         )
-    case["messages"] = [b"".join(ring.encode(parts[i]) for parts in results).hex() for i in PARTIES]
+    case["messages"] = [b"".join(ring.encode(parts[i]) for parts in messages).hex() for i in PARTIES]
     case["opening"], case["opened"] = open_to_all(ring, results)
     return case, results
 
@@ -272,7 +282,7 @@ def ring_vectors(ring):
     cases.append(command_case("last-chunk", place, kappa, operands("last", rows, 3), several)[0])
     dot = [[[0, 1], [2, 3], [4, 5]], [[0, 5]]]
     cases.append(command_case("dot", Place(ring, 1, 2, 40, 64, 37), kappa, operands("dot", 37, 6), dot)[0])
-    # Two layers: the parts of the first are the components of the second's operands. No rows to pad.
+    # Two layers: the results of the first are the operands of the second.
     inputs, place = operands("chain", chained, 2), Place(ring, 0, 1, 7, chained, chained)
     case, results = command_case("chain-0", place, kappa, inputs, [[[0, 1]], [[1, 1]]])
     cases.append(case)
@@ -326,7 +336,7 @@ def share_vectors():
             sharings, zero = [], [0] * ring.padded(rows)
             for item, value in enumerate(columns):
                 u = [zero] * 3
-                u[i] = place.stream(kappa[i], tag("INPUT3", i), item)
+                u[i] = place.share(place.stream(kappa[i], tag("INPUT3", i), item))
                 u[i - 1] = ring.sub(value, u[i])
                 sharings.append(u)
             message = b"".join(ring.encode(u[i - 1]) for u in sharings).hex()
@@ -334,12 +344,12 @@ def share_vectors():
             out["party_input"].append(base | fields | {"columns": [sharing_fields(ring, u) for u in sharings]})
         sharings = []
         for item, value in enumerate(columns):
-            u = [place.stream(seeds[s], tag("SHARE3"), item) for s in (0, 1)]
+            u = [place.share(place.stream(seeds[s], tag("SHARE3"), item)) for s in (0, 1)]
             sharings.append([*u, ring.sub(value, ring.add(*u))])
         message = b"".join(ring.encode(u[2]) for u in sharings).hex()
         fields = {"tag": tag("SHARE3"), "to": [2, 0], "message": message}
         out["owner_input"].append(base | fields | {"columns": [sharing_fields(ring, u) for u in sharings]})
-        u = [place.stream(kappa[i], tag("RAND3"), 0) for i in PARTIES]
+        u = [place.share(place.stream(kappa[i], tag("RAND3"), 0)) for i in PARTIES]
         out["random"].append(base | {"tag": tag("RAND3"), **sharing_fields(ring, u)})
         dealt = deal(ring, f"share/{ring.name}/{rows}/format", rows)
         x, a = wolfe(ring, dealt)

@@ -4,7 +4,7 @@
 mod common;
 
 use common::vectors::{
-    PARTY_0, bytes, cut, drawn, frame, joined, json, keys, list, moved, number, plan, ring, shares,
+    PARTY_0, bytes, drawn, frame, joined, json, keys, list, moved, number, plan, ring, shares,
 };
 use common::{Kind, Message, Net};
 use serde_json::Value;
@@ -53,7 +53,6 @@ fn input(vectors: &Value, case: &Value, holder: Holder, kind: Kind) -> Net {
         for (part, component) in [(OWN, i), (PREVIOUS, (i + 2) % 3)] {
             let span = shares(&net, part);
             let want = joined(columns.iter().map(|c| &c["components"]), component);
-            let want = cut(ring(case), number(&case["rows"]), want);
             assert_eq!(
                 net.nodes[i].peek(span),
                 want,
@@ -82,10 +81,7 @@ fn inputs_by_parties_are_those_of_the_model() {
             (message.from, message.to),
             (Peer::Party(party), Peer::Party(to))
         );
-        assert_eq!(
-            message.bytes,
-            cut(ring(case), number(&case["rows"]), bytes(&case["message"]))
-        );
+        assert_eq!(message.bytes, bytes(&case["message"]));
     }
 }
 
@@ -108,10 +104,7 @@ fn inputs_by_owners_are_those_of_the_model() {
             .collect();
         assert_eq!(sent.iter().map(|m| m.to).collect::<Vec<_>>(), to);
         for message in sent {
-            assert_eq!(
-                message.bytes,
-                cut(ring(case), number(&case["rows"]), bytes(&case["message"]))
-            );
+            assert_eq!(message.bytes, bytes(&case["message"]));
         }
     }
 }
@@ -142,13 +135,7 @@ fn random_values_are_those_of_the_model() {
                 None
             );
             let pair = to.map(|span| node.peek(span));
-            let want = [i, (i + 2) % 3].map(|component| {
-                cut(
-                    ring(case),
-                    number(&case["rows"]),
-                    bytes(&case["components"][component]),
-                )
-            });
+            let want = [i, (i + 2) % 3].map(|component| bytes(&case["components"][component]));
             assert_eq!(pair, want, "party {i} on {kind:?}: {case}");
         }
     }

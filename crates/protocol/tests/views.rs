@@ -380,7 +380,7 @@ fn unmasked_products_are_noticed() {
 }
 
 /// Three rows fill a byte together with five that do not exist, in which the device computes along on the value that all rows use. What
-/// is sent to open the rows must not have them.
+/// is sent to open the rows must not have them (attack case G3).
 #[test]
 fn rows_that_do_not_exist_are_not_opened() {
     let mut job = (*and_plan(Ring::Bits).job).clone();

@@ -190,7 +190,8 @@ impl Node {
         );
     }
 
-    fn window(&self, span: Span) -> (Span, Op) {
+    /// Where the window shows a span of resident rows, and the command that copies between the two.
+    pub fn window(&self, span: Span) -> (Span, Op) {
         let Item::Rows(ring) = self.layout.regions[span.region as usize].item else {
             panic!("the window shows rows")
         };

@@ -50,15 +50,16 @@ pub fn joined<'a>(columns: impl IntoIterator<Item = &'a Value>, index: usize) ->
         .collect()
 }
 
-/// Columns with zeros in the bits that fill their last byte: what devices make of shares before they leave, except for the messages
-/// of products, which are masked there as well. The model does not cut them off.
-pub fn cut(ring: Ring, rows: u32, mut columns: Vec<u8>) -> Vec<u8> {
-    if ring == Ring::Bits && !rows.is_multiple_of(8) {
-        for column in columns.chunks_mut(ring.bytes(rows.into()) as usize) {
-            *column.last_mut().expect("a chunk is not empty") &= (1 << (rows % 8)) - 1;
-        }
+/// The elements of packed columns; of bits, those that fill a last byte too.
+pub fn elements(ring: Ring, columns: &[u8]) -> Vec<u128> {
+    let little = |bytes: &[u8]| bytes.iter().rev().fold(0, |n, b| n << 8 | u128::from(*b));
+    match ring {
+        Ring::Bits => columns
+            .iter()
+            .flat_map(|b| (0..8).map(move |k| u128::from(b >> k & 1)))
+            .collect(),
+        Ring::Z64 | Ring::Z128 => columns.chunks(ring.bytes(1) as usize).map(little).collect(),
     }
-    columns
 }
 
 /// The ring of a case.
@@ -195,17 +196,19 @@ pub fn moved(first: u64) -> impl Fn(&mut Command) {
     move |command| command.draws.iter_mut().for_each(|d| d.first += first)
 }
 
-/// `dst = ±` draws of the own and the previous key: at party i, a share of zero or of a random value.
-pub fn drawn(to: [Span; 2], tag: u16, first: u64) -> Vec<Command> {
-    let draw = |to: Span, key: KeyId| {
-        let mut command = Command::new(Op::Random, vec![], vec![to]);
-        command.draws = vec![Draw {
-            key,
-            tag: Use(tag),
-            first,
-            minus: false,
-        }];
-        command
-    };
-    vec![draw(to[0], KEY_OWN), draw(to[1], KEY_PREVIOUS)]
+/// Draws of the own and the previous key into `to`: a party's components of a random value.
+pub fn drawn(to: [Span; 2], tag: u16, first: u64) -> [Command; 2] {
+    [(to[0], KEY_OWN), (to[1], KEY_PREVIOUS)].map(|(to, key)| draw(to, key, tag, first))
+}
+
+/// A draw of `key` into `to`.
+pub fn draw(to: Span, key: KeyId, tag: u16, first: u64) -> Command {
+    let mut command = Command::new(Op::Random, vec![], vec![to]);
+    command.draws = vec![Draw {
+        key,
+        tag: Use(tag),
+        first,
+        minus: false,
+    }];
+    command
 }
