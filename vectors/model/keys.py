@@ -8,6 +8,7 @@ import hashlib
 import hmac
 
 PARTY, OWNER, RECIPIENT = range(3)
+KEY, CONFIRMATION = range(2)
 
 
 def extract(salt, ikm):
@@ -33,12 +34,15 @@ def peer(kind, index):
     return bytes([kind]) + index.to_bytes(2, "little")
 
 
-def info(protocol, purpose, pair, epoch, run):
-    """LE32 length || protocol || LE32 length || purpose || both names in order || LE16 epoch || LE64 run."""
+def info(protocol, purpose, pair, epoch, run, of):
+    """LE32 length || protocol || LE32 length || purpose || both names in order || LE16 epoch || LE64 run || output.
+
+    The output, KEY or CONFIRMATION, keeps the one from being the beginning of the other.
+    """
     out = b""
     for text in (protocol, purpose):
         out += len(text).to_bytes(4, "little") + text.encode()
-    return out + b"".join(sorted(pair)) + epoch.to_bytes(2, "little") + run.to_bytes(8, "little")
+    return out + b"".join(sorted(pair)) + epoch.to_bytes(2, "little") + run.to_bytes(8, "little") + bytes([of])
 
 
 def vectors(draw):
@@ -55,7 +59,7 @@ def vectors(draw):
     out = []
     for number, (exporter, protocol, purpose, pair, epoch, run) in enumerate(cases):
         session, agreed = (draw(f"keys/{name}/{number}", 32) for name in ("session", "agreed"))
-        label = info(protocol, purpose, pair, epoch, run)
+        key, confirmation = (info(protocol, purpose, pair, epoch, run, of) for of in (KEY, CONFIRMATION))
         prk = extract(session, combine(exporter, agreed))
         out.append(
             {
@@ -67,9 +71,10 @@ def vectors(draw):
                 "pair": [name.hex() for name in pair],
                 "epoch": epoch,
                 "run": str(run),
-                "info": label.hex(),
-                "key": expand(prk, label, 16).hex(),
-                "confirm": expand(prk, label, 32).hex(),
+                "key_info": key.hex(),
+                "key": expand(prk, key, 16).hex(),
+                "confirm_info": confirmation.hex(),
+                "confirm": expand(prk, confirmation, 32).hex(),
             }
         )
     return {"derivations": out}

@@ -68,7 +68,8 @@ pub struct Label<'a> {
 /// Derives keys from a pair secret under a session.
 ///
 /// K = HKDF-SHA256(salt = session id, IKM = exporter ‖ X25519 secret, info = length-prefixed protocol, purpose,
-/// ordered participants, epoch, run) — RFC 5869.
+/// ordered participants, epoch, run, and whether this is a key or a confirmation) — RFC 5869. The last keeps a confirmation, which
+/// is sent, from starting with the key of the same label.
 pub struct KeySchedule {
     extracted: Hkdf<Sha256>,
     pair: [Peer; 2],
@@ -84,20 +85,20 @@ impl KeySchedule {
     /// The key for `label`.
     pub fn derive(&self, label: Label<'_>) -> Secret {
         let mut key = [0; 16];
-        self.expand(label, &mut key);
+        self.expand(label, Output::Key, &mut key);
         let secret = Secret::new(key);
         key.zeroize();
         secret
     }
 
-    /// A 32-byte tag that proves knowledge of the schedule without telling a key.
+    /// A 32-byte tag that proves knowledge of the schedule and tells nothing of any key, that of the same label included.
     pub fn confirm(&self, label: Label<'_>) -> [u8; 32] {
         let mut tag = [0; 32];
-        self.expand(label, &mut tag);
+        self.expand(label, Output::Confirmation, &mut tag);
         tag
     }
 
-    fn expand(&self, label: Label<'_>, out: &mut [u8]) {
+    fn expand(&self, label: Label<'_>, output: Output, out: &mut [u8]) {
         let mut info = Vec::with_capacity(64);
         for field in [label.protocol.as_bytes(), label.purpose.as_bytes()] {
             info.extend_from_slice(&(field.len() as u32).to_le_bytes());
@@ -108,8 +109,16 @@ impl KeySchedule {
         }
         info.extend_from_slice(&label.epoch.to_le_bytes());
         info.extend_from_slice(&label.run.to_le_bytes());
+        info.push(output as u8);
         self.extracted.expand(&info, out).expect("at most 255 blocks of SHA-256 are asked for");
     }
+}
+
+/// What is expanded: the last byte of the info.
+#[derive(Clone, Copy)]
+enum Output {
+    Key = 0,
+    Confirmation = 1,
 }
 
 impl fmt::Debug for KeySchedule {
@@ -146,6 +155,12 @@ mod tests {
             assert_ne!(&base, key.expose());
         }
         assert_eq!(&base, schedule(1, b"x", 1).derive(LABEL).expose());
+    }
+
+    #[test]
+    fn a_confirmation_does_not_start_with_the_key() {
+        let schedule = schedule(1, b"x", 1);
+        assert_ne!(&schedule.confirm(LABEL)[..16], schedule.derive(LABEL).expose());
     }
 
     #[test]
