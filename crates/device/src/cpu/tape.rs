@@ -82,7 +82,7 @@ pub(super) struct Tape {
 
 /// Compiles a checked program whose slots region has `slots` items.
 pub(super) fn compile(program: &Program, slots: u32) -> Tape {
-    let fused = fuse(program);
+    let fused = fuse(program, slots);
     let mut c = Compiler {
         tape: Tape {
             ring: program.ring,
@@ -100,9 +100,9 @@ pub(super) fn compile(program: &Program, slots: u32) -> Tape {
             message_len: program.products().into(),
         },
         slots,
-        rows: std::collections::HashMap::new(),
+        rows: PerValue::new(program.temps),
         free: Vec::new(),
-        uses: last_uses(&fused),
+        uses: last_uses(&fused, program.temps),
         batch: 0,
         waiting: Vec::new(),
     };
@@ -124,7 +124,7 @@ enum Fused {
 const LONGEST_XOR: usize = 4096;
 
 /// Over bits: makes every linear instruction an XOR of a list, and puts lists that are read once, by another list, in its place.
-fn fuse(program: &Program) -> Vec<Fused> {
+fn fuse(program: &Program, slots: u32) -> Vec<Fused> {
     let mut reads = vec![0u32; program.temps as usize];
     let mut count = |src: &Src| {
         if let Src::Temp(t) = src {
@@ -150,7 +150,7 @@ fn fuse(program: &Program) -> Vec<Fused> {
     let mut lists: Vec<Option<(Vec<Src>, bool)>> = vec![None; program.temps as usize];
     // A list that waits must not outlive a value it reads: slots that are overwritten meanwhile. Slots written in this program
     // are known; lists that read them are not put off.
-    let mut overwritten = std::collections::HashSet::new();
+    let mut overwritten = vec![false; slots as usize];
     for instr in &program.code {
         match instr {
             Instr::Add(_, _, Dst::Slot(s))
@@ -160,7 +160,7 @@ fn fuse(program: &Program) -> Vec<Fused> {
             | Instr::Copy(_, Dst::Slot(s))
             | Instr::Constant(_, Dst::Slot(s))
             | Instr::Product { out: s, .. } => {
-                overwritten.insert(*s);
+                overwritten[*s as usize] = true;
             }
             _ => {}
         }
@@ -203,7 +203,7 @@ fn fuse(program: &Program) -> Vec<Fused> {
             Dst::Temp(t)
                 if reads[t as usize] == 1
                     && list.len() < LONGEST_XOR / 2
-                    && !list.iter().any(|s| matches!(s, Src::Slot(s) if overwritten.contains(s))) =>
+                    && !list.iter().any(|s| matches!(s, Src::Slot(s) if overwritten[*s as usize])) =>
             {
                 lists[t as usize] = Some((list, one));
             }
@@ -213,15 +213,49 @@ fn fuse(program: &Program) -> Vec<Fused> {
     out
 }
 
-/// For each temp (and uniform) the last instruction that reads it.
-fn last_uses(code: &[Fused]) -> std::collections::HashMap<Src, usize> {
-    let mut uses = std::collections::HashMap::new();
-    for (at, instr) in code.iter().enumerate() {
-        for_sources(instr, |src| {
-            if !matches!(src, Src::Slot(_)) {
-                uses.insert(src, at);
+/// Something for each temp and uniform: an array, since compiling is part of every run.
+struct PerValue<T> {
+    temps: usize,
+    values: Vec<Option<T>>,
+}
+
+impl<T: Copy> PerValue<T> {
+    fn new(temps: u32) -> Self {
+        PerValue { temps: temps as usize, values: vec![None; temps as usize] }
+    }
+
+    fn index(&self, src: Src) -> Option<usize> {
+        match src {
+            Src::Slot(_) => None,
+            Src::Temp(t) => Some(t as usize),
+            Src::Uniform(u) => Some(self.temps + u as usize),
+        }
+    }
+
+    fn get(&self, src: Src) -> Option<T> {
+        self.index(src).and_then(|k| self.values.get(k).copied().flatten())
+    }
+
+    fn set(&mut self, src: Src, value: T) {
+        if let Some(k) = self.index(src) {
+            if k >= self.values.len() {
+                self.values.resize(k + 1, None);
             }
-        });
+            self.values[k] = Some(value);
+        }
+    }
+
+    fn take(&mut self, src: Src) -> Option<T> {
+        let k = self.index(src)?;
+        self.values.get_mut(k).and_then(Option::take)
+    }
+}
+
+/// For each temp (and uniform) the last instruction that reads it.
+fn last_uses(code: &[Fused], temps: u32) -> PerValue<usize> {
+    let mut uses = PerValue::new(temps);
+    for (at, instr) in code.iter().enumerate() {
+        for_sources(instr, |src| uses.set(src, at));
     }
     uses
 }
@@ -248,9 +282,9 @@ struct Compiler {
     tape: Tape,
     slots: u32,
     /// Scratch row of each live temp or spread uniform.
-    rows: std::collections::HashMap<Src, Row>,
+    rows: PerValue<Row>,
     free: Vec<Row>,
-    uses: std::collections::HashMap<Src, usize>,
+    uses: PerValue<usize>,
     /// First product of the batch that is being filled.
     batch: usize,
     /// Rows that products of the batch read: free once it is flushed.
@@ -268,14 +302,14 @@ impl Compiler {
     fn read(&mut self, src: Src) -> Row {
         match src {
             Src::Slot(s) => s,
-            Src::Temp(_) => self.rows[&src],
+            Src::Temp(_) => self.rows.get(src).expect("a checked program reads what was written"),
             Src::Uniform(uniform) => {
-                if let Some(&row) = self.rows.get(&src) {
+                if let Some(row) = self.rows.get(src) {
                     return row;
                 }
                 let out = self.fresh();
                 self.tape.ops.push(TapeOp::Spread { uniform, out });
-                self.rows.insert(src, out);
+                self.rows.set(src, out);
                 out
             }
         }
@@ -289,7 +323,7 @@ impl Compiler {
             }
             Dst::Temp(t) => {
                 let row = self.fresh();
-                self.rows.insert(Src::Temp(t), row);
+                self.rows.set(Src::Temp(t), row);
                 row
             }
         }
@@ -317,14 +351,14 @@ impl Compiler {
     fn emit(&mut self, at: usize, instr: &Fused) {
         let mut dying = Vec::new();
         for_sources(instr, |src| {
-            if self.uses.get(&src) == Some(&at) && !dying.contains(&src) {
+            if self.uses.get(src) == Some(at) && !dying.contains(&src) {
                 dying.push(src);
             }
         });
         match instr {
             Fused::Xor { srcs, one, out } => {
                 // One uniform that is not spread for somebody else goes into the instruction itself.
-                let inline = srcs.iter().position(|s| matches!(s, Src::Uniform(_)) && !self.rows.contains_key(s));
+                let inline = srcs.iter().position(|s| matches!(s, Src::Uniform(_)) && self.rows.get(*s).is_none());
                 let uniform = match inline.map(|k| srcs[k]) {
                     Some(Src::Uniform(u)) => u,
                     _ => NO_UNIFORM,
@@ -361,7 +395,7 @@ impl Compiler {
             Fused::Plain(instr) => self.plain(instr),
         }
         for src in dying {
-            if let Some(row) = self.rows.remove(&src) {
+            if let Some(row) = self.rows.take(src) {
                 // Products of the batch may still read it.
                 let batch_is_open = self.tape.products.len() > self.batch;
                 if batch_is_open { self.waiting.push(row) } else { self.free.push(row) }
@@ -369,8 +403,8 @@ impl Compiler {
         }
         // A result that nobody reads: its row is free again.
         if let Fused::Xor { out: Dst::Temp(t), .. } = instr
-            && !self.uses.contains_key(&Src::Temp(*t))
-            && let Some(row) = self.rows.remove(&Src::Temp(*t))
+            && self.uses.get(Src::Temp(*t)).is_none()
+            && let Some(row) = self.rows.take(Src::Temp(*t))
         {
             self.free.push(row);
         }

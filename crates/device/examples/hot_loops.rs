@@ -1,0 +1,236 @@
+//! Runs one hot loop of the CPU device a number of times: `hot_loops ISA LOOP TIMES`. Without arguments it lists `ISA LOOP ELEMENTS`,
+//! the elements of one time.
+//!
+//! `cargo xtask counts` runs it under callgrind and compares the instructions per element with `bench/instructions.toml`.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use veil_device::{
+    Command, Cpu, Device, Draw, Dst, Form, Frame, Instr, Isa, Item, KeyId, Layout, Op, Outcome,
+    Place, Program, Region, Span, Src, Tag,
+};
+use veil_math::Ring;
+use veil_prss::Use;
+use veil_session::Secret;
+
+/// Instruction sets that callgrind can follow, as the file names them.
+const ISAS: [(&str, Isa); 2] = [("avx2", Isa::Avx2), ("portable", Isa::Portable)];
+
+/// Wires of a layer: operands in the first two thirds of the slots, products in the last.
+const WIRES: u32 = 64;
+
+static BITS: Form = Form {
+    ring: Ring::Bits,
+    terms: &[(0, 1), (1, 0), (1, 1)],
+    own: 0,
+};
+static Z64: Form = Form {
+    ring: Ring::Z64,
+    terms: &[(0, 0), (0, 1), (1, 0)],
+    own: 0,
+};
+
+/// A loop: a program over slots of a ring, and which operation runs it.
+struct HotLoop {
+    name: &'static str,
+    ring: Ring,
+    /// Rows of a chunk: the bank stays in the second cache level.
+    rows: u32,
+    op: Op,
+    code: Vec<Instr>,
+    temps: u32,
+    /// What one element is counted by: instructions of the program, or items drawn.
+    items: u32,
+}
+
+fn hot_loops() -> Vec<HotLoop> {
+    let product = |k: u32| Instr::Product {
+        pairs: k..k + 1,
+        out: 2 * WIRES + k,
+        index: k,
+    };
+    let sum = |k: u32| Instr::ProductSum {
+        pairs: k..k + 1,
+        out: k,
+        index: k,
+    };
+    // Eight sources each, as the linear layers of AES have them; the middle values are nobody else's.
+    let xors = (0..WIRES).flat_map(|k| {
+        let slot = move |n: u32| Src::Slot((5 * k + 7 * n) % (2 * WIRES));
+        (0..7).map(move |n| {
+            let before = if n == 0 {
+                slot(0)
+            } else {
+                Src::Temp(6 * k + n - 1)
+            };
+            let to = if n == 6 {
+                Dst::Slot(2 * WIRES + k)
+            } else {
+                Dst::Temp(6 * k + n)
+            };
+            Instr::Add(before, slot(n + 1), to)
+        })
+    });
+    let bits = |name, op, code: Vec<Instr>, temps| {
+        let items = code.len() as u32;
+        HotLoop {
+            name,
+            ring: Ring::Bits,
+            rows: 8192,
+            op,
+            code,
+            temps,
+            items,
+        }
+    };
+    let words = |name, op, code: Vec<Instr>| HotLoop {
+        name,
+        ring: Ring::Z64,
+        rows: 512,
+        op,
+        code,
+        temps: 0,
+        items: WIRES,
+    };
+    vec![
+        bits(
+            "and",
+            Op::Product(&BITS),
+            (0..WIRES).map(product).collect(),
+            0,
+        ),
+        bits("xor", Op::Linear, xors.collect(), 6 * WIRES),
+        bits(
+            "scatter",
+            Op::Scatter { part: 1 },
+            (0..WIRES).map(product).collect(),
+            0,
+        ),
+        words(
+            "mul64",
+            Op::Product(&Z64),
+            (0..WIRES).map(product).collect(),
+        ),
+        words("row_sum", Op::Product(&Z64), (0..WIRES).map(sum).collect()),
+        words("random", Op::Random, vec![]),
+    ]
+}
+
+impl HotLoop {
+    fn elements(&self) -> u64 {
+        u64::from(self.items) * u64::from(self.rows)
+    }
+
+    fn run(&self, isa: Isa, times: u64) {
+        let region = |place, item, parts, count| Region {
+            place,
+            item,
+            parts,
+            count,
+        };
+        let mut layout = Layout {
+            chunk_rows: self.rows,
+            regions: vec![],
+        };
+        let slots = layout.add(region(Place::Resident, Item::Rows(self.ring), 2, 3 * WIRES));
+        let uniforms = layout.add(region(Place::Mapped, Item::One(self.ring), 2, 1));
+        let sums = layout.add(region(Place::Mapped, Item::One(self.ring), 2, WIRES));
+        let message = layout.add(region(Place::Mapped, Item::Rows(self.ring), 1, WIRES));
+        let sum_message = layout.add(region(Place::Mapped, Item::One(self.ring), 1, WIRES));
+        let program = Arc::new(Program {
+            ring: self.ring,
+            slots,
+            uniforms,
+            sums,
+            temps: self.temps,
+            pairs: (0..WIRES)
+                .map(|k| (Src::Slot(k), Src::Slot(WIRES + k)))
+                .collect(),
+            code: self.code.clone(),
+        });
+
+        let mut device = Cpu::with(isa);
+        for key in [0, 1] {
+            device
+                .load_key(KeyId(key), &Secret::new([key as u8; 16]))
+                .expect("a key");
+        }
+        let id = device
+            .load(&program, &layout)
+            .expect("a program that fits the layout");
+        let frame = Frame {
+            epoch: 0,
+            lane: 0,
+            chunk: 0,
+            rows: self.rows,
+        };
+        let bank = device.open(&layout, frame).expect("a small bank");
+
+        let draw = |key, minus| Draw {
+            key: KeyId(key),
+            tag: Use(0x0100),
+            first: 0,
+            minus,
+        };
+        let messages = [message, sum_message].map(|r| layout.all(r, 0)).to_vec();
+        let random = |to: Span| {
+            let mut command = Command::new(Op::Random, vec![], vec![to]);
+            command.draws = vec![draw(0, false)];
+            command
+        };
+        let fill: Vec<Command> = [0, 1].map(|part| random(layout.all(slots, part))).to_vec();
+        let mut command = match self.op {
+            Op::Random => random(layout.all(message, 0)),
+            Op::Scatter { .. } => Command::new(self.op.clone(), messages, vec![]),
+            _ => Command::new(self.op.clone(), vec![], messages),
+        };
+        if matches!(self.op, Op::Product(_)) {
+            command.draws = [(0, false), (1, true)]
+                .repeat(2)
+                .into_iter()
+                .map(|(k, m)| draw(k, m))
+                .collect();
+        }
+        command.program = Some(id);
+        let commands = [command];
+        submit(&mut device, bank, &fill);
+        for _ in 0..times {
+            submit(&mut device, bank, &commands);
+        }
+        device.close(bank);
+    }
+}
+
+fn submit(device: &mut Cpu, bank: veil_device::Bank, batch: &[Command]) {
+    device
+        .submit(bank, batch, Tag(0))
+        .expect("commands that fit the layout");
+    let done = device.poll().expect("a completion per batch");
+    assert_eq!(done.outcome, Outcome::Done);
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if arguments.is_empty() {
+        for (name, isa) in ISAS {
+            for hot in hot_loops()
+                .iter()
+                .filter(|_| Isa::available().contains(&isa))
+            {
+                println!("{name} {} {}", hot.name, hot.elements());
+            }
+        }
+        return ExitCode::SUCCESS;
+    }
+    if let [isa, name, times] = &arguments[..]
+        && let Some((_, isa)) = ISAS.iter().find(|(n, _)| n == isa)
+        && let Some(hot) = hot_loops().iter().find(|h| h.name == name)
+        && let Ok(times) = times.parse()
+    {
+        hot.run(*isa, times);
+        return ExitCode::SUCCESS;
+    }
+    eprintln!("Usage: hot_loops [ISA LOOP TIMES]; without arguments it lists what there is");
+    ExitCode::from(2)
+}
