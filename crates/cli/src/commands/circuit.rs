@@ -1,0 +1,283 @@
+//! `veil circuit`: looking at circuits, making, converting and checking them.
+
+mod compare;
+
+use std::fmt::Write as _;
+use std::fs::Permissions;
+use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use serde::Serialize;
+use veil_circuit::{Circuit, Flavour, Limits, Per, bristol, catalogue, make, optimise};
+
+use crate::failure::{Code, Failure};
+use crate::output::{self, columns};
+
+/// Looks at circuits, makes, converts and checks them.
+#[derive(clap::Subcommand, Debug)]
+#[command(after_help = "Examples:
+  veil circuit list                                  what `make` knows
+  veil circuit info adder.txt                        gates, depth, ports, hash
+  veil circuit make adder:64 --out adder.txt
+  veil circuit convert adder.txt --to old --out adder-old.txt
+  veil circuit check adder.txt make:adder:64         do they compute the same?
+
+A CIRCUIT is a Bristol file of either flavour, or `make:` and a name of the catalogue.")]
+pub(crate) enum CircuitCommand {
+    /// List the circuits that can be made
+    List,
+    /// Print gates, depth, ports and hash
+    Info {
+        /// The circuit.
+        circuit: String,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Write a circuit of the catalogue to a file
+    Make {
+        /// Its name, with a width where it takes one: adder:64.
+        name: String,
+        /// The file.
+        #[arg(long, value_name = "FILE")]
+        out: PathBuf,
+        /// The format.
+        #[arg(long, value_enum, default_value_t = To::Fashion)]
+        to: To,
+    },
+    /// Write a circuit in the other format, or with fewer gates
+    Convert {
+        /// The circuit.
+        circuit: String,
+        /// The file.
+        #[arg(long, value_name = "FILE")]
+        out: PathBuf,
+        /// The format.
+        #[arg(long, value_enum, default_value_t = To::Fashion)]
+        to: To,
+        /// Fold constants, share common gates, drop dead ones, and reorder by depth.
+        #[arg(long)]
+        optimise: bool,
+    },
+    /// Validate a circuit; with a second one, compare what they compute
+    Check {
+        /// The circuit.
+        circuit: String,
+        /// Another one.
+        other: Option<String>,
+        /// Random inputs to compare on; few inputs are all tried.
+        #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+        cases: u32,
+    },
+}
+
+/// A format of files.
+#[derive(ValueEnum, Clone, Copy, Debug)]
+pub(crate) enum To {
+    /// Bristol Fashion.
+    Fashion,
+    /// The older Bristol Format.
+    Old,
+}
+
+impl From<To> for Flavour {
+    fn from(to: To) -> Self {
+        match to {
+            To::Fashion => Flavour::Fashion,
+            To::Old => Flavour::Old,
+        }
+    }
+}
+
+pub(crate) fn run(command: &CircuitCommand) -> Result<(), Failure> {
+    match command {
+        CircuitCommand::List => list(),
+        CircuitCommand::Info { circuit, json } => info(circuit, *json),
+        CircuitCommand::Make { name, out, to } => write(&made(name)?, (*to).into(), out),
+        CircuitCommand::Convert {
+            circuit,
+            out,
+            to,
+            optimise: better,
+        } => {
+            let circuit = load(circuit)?;
+            let circuit = if *better { optimise(&circuit) } else { circuit };
+            write(&circuit, (*to).into(), out)
+        }
+        CircuitCommand::Check {
+            circuit,
+            other,
+            cases,
+        } => check(circuit, other.as_deref(), *cases),
+    }
+}
+
+fn list() -> Result<(), Failure> {
+    let rows: Vec<_> = catalogue()
+        .iter()
+        .map(|entry| vec![entry.usage(), entry.summary.to_owned()])
+        .collect();
+    output::print(&columns(&rows))
+}
+
+/// What `info --json` prints.
+#[derive(Serialize)]
+struct Info {
+    ring: &'static str,
+    inputs: Vec<Port>,
+    outputs: Vec<Port>,
+    wires: u64,
+    gates: u64,
+    products: u64,
+    depth: u64,
+    hash: String,
+}
+
+/// A port of a circuit.
+#[derive(Serialize)]
+struct Port {
+    name: String,
+    width: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    per: Option<&'static str>,
+}
+
+fn info(name: &str, json: bool) -> Result<(), Failure> {
+    let circuit = load(name)?;
+    let stats = circuit.stats();
+    let per = |per| if per == Per::Job { "job" } else { "row" };
+    let input = |port: &veil_circuit::InputPort| Port {
+        name: port.name.clone(),
+        width: port.width.into(),
+        per: Some(per(port.per)),
+    };
+    let output_port = |port: &veil_circuit::OutputPort| Port {
+        name: port.name.clone(),
+        width: port.wires.len() as u64,
+        per: None,
+    };
+    let info = Info {
+        ring: circuit.ring.name(),
+        inputs: circuit.inputs.iter().map(input).collect(),
+        outputs: circuit.outputs.iter().map(output_port).collect(),
+        wires: stats.wires,
+        gates: stats.gates,
+        products: stats.muls,
+        depth: stats.depth,
+        hash: hex(&circuit.canonical_hash()),
+    };
+    if json {
+        return output::print_json(&info);
+    }
+    let mut rows = vec![
+        vec!["circuit".to_owned(), name.to_owned()],
+        vec!["size".into(), stats.to_string()],
+    ];
+    for port in &info.inputs {
+        let per = if port.per == Some("job") {
+            ", one value for the job"
+        } else {
+            ""
+        };
+        rows.push(vec![
+            "input".into(),
+            format!("{}: {} bits{per}", port.name, port.width),
+        ]);
+    }
+    for port in &info.outputs {
+        rows.push(vec![
+            "output".into(),
+            format!("{}: {} bits", port.name, port.width),
+        ]);
+    }
+    rows.push(vec!["hash".into(), info.hash]);
+    output::print(&columns(&rows))
+}
+
+fn check(name: &str, other: Option<&str>, cases: u32) -> Result<(), Failure> {
+    let circuit = load(name)?;
+    let Some(other) = other else {
+        return output::print(&format!("{name} is a valid circuit: {}\n", circuit.stats()));
+    };
+    let second = load(other)?;
+    match compare::compare(&circuit, &second, cases)? {
+        compare::Verdict::Same { cases, all: true } => output::print(&format!(
+            "the same: {name} and {other} agree on all {cases} inputs\n"
+        )),
+        compare::Verdict::Same { cases, all: false } => output::print(&format!(
+            "no difference found: {name} and {other} agree on {cases} random inputs\n"
+        )),
+        compare::Verdict::Differ(how) => Err(Failure::new(
+            Code::Check,
+            format!("{name} and {other} differ: {how}"),
+        )),
+    }
+}
+
+fn made(name: &str) -> Result<Circuit, Failure> {
+    make(name).map_err(|error| {
+        Failure::new(Code::Input, error.to_string()).help("`veil circuit list` shows all")
+    })
+}
+
+/// A circuit of the catalogue, or of a file.
+fn load(name: &str) -> Result<Circuit, Failure> {
+    if let Some(name) = name.strip_prefix("make:") {
+        return made(name);
+    }
+    // Sixteen million gates take less than this.
+    const LONGEST: u64 = 1 << 30;
+    let failed = |error: &dyn std::fmt::Display| {
+        Failure::new(Code::Input, format!("cannot read {name}: {error}"))
+    };
+    let file = std::fs::File::open(name).map_err(|error| failed(&error))?;
+    let mut text = Vec::new();
+    file.take(LONGEST + 1)
+        .read_to_end(&mut text)
+        .map_err(|error| failed(&error))?;
+    if text.len() as u64 > LONGEST {
+        return Err(failed(&format!(
+            "it is longer than {LONGEST} bytes; split it"
+        )));
+    }
+    bristol::read(&text, &Limits::default())
+        .map_err(|error| Failure::new(Code::Input, format!("{name}: {error}")))
+}
+
+/// Writes a circuit to a file that appears complete or not at all.
+fn write(circuit: &Circuit, flavour: Flavour, path: &Path) -> Result<(), Failure> {
+    let mut text = Vec::new();
+    bristol::write(circuit, flavour, &mut text)
+        .map_err(|error| Failure::new(Code::Input, error.to_string()))?;
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    // A circuit is no secret: whoever the user's mask allows may read it.
+    let staging = tempfile::Builder::new()
+        .prefix(".veil-")
+        .suffix(".partial")
+        .permissions(Permissions::from_mode(0o666))
+        .tempfile_in(folder);
+    let written = staging.and_then(|mut file| {
+        file.write_all(&text)?;
+        file.as_file().sync_all()?;
+        file.persist(path).map_err(|error| error.error)
+    });
+    written.map_err(|error| {
+        Failure::new(
+            Code::Input,
+            format!("cannot write {}: {error}", path.display()),
+        )
+    })?;
+    output::print(&format!("{}: {}\n", path.display(), circuit.stats()))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}

@@ -1,0 +1,189 @@
+//! Whether two circuits compute the same: on all inputs where those are few, on random ones otherwise.
+
+use std::fmt::Write;
+
+use veil_circuit::{Circuit, Per};
+use veil_math::Ring;
+
+use crate::failure::{Code, Failure};
+
+/// Inputs of so many bits are all tried: a million cases.
+const EXHAUSTIVE: u32 = 20;
+
+/// What a comparison found.
+pub(super) enum Verdict {
+    /// No difference.
+    Same {
+        /// Inputs tried.
+        cases: u64,
+        /// Whether these are all there are.
+        all: bool,
+    },
+    /// A difference, in words.
+    Differ(String),
+}
+
+/// Compares two circuits of bits.
+pub(super) fn compare(a: &Circuit, b: &Circuit, cases: u32) -> Result<Verdict, Failure> {
+    let inputs = |circuit: &Circuit| {
+        circuit
+            .inputs
+            .iter()
+            .map(|port| port.width)
+            .collect::<Vec<_>>()
+    };
+    let outputs = |circuit: &Circuit| {
+        circuit
+            .outputs
+            .iter()
+            .map(|port| port.wires.len())
+            .collect::<Vec<_>>()
+    };
+    if a.ring != Ring::Bits || b.ring != Ring::Bits {
+        return Err(Failure::new(
+            Code::Input,
+            "only circuits of bits can be compared",
+        ));
+    }
+    if inputs(a) != inputs(b) || outputs(a) != outputs(b) {
+        let shape =
+            |circuit: &Circuit| format!("{:?} bits to {:?}", inputs(circuit), outputs(circuit));
+        return Ok(Verdict::Differ(format!(
+            "the first takes {}, the second {}",
+            shape(a),
+            shape(b)
+        )));
+    }
+    let all = a.input_wires() <= EXHAUSTIVE;
+    let rows = if all {
+        1 << a.input_wires()
+    } else {
+        u64::from(cases)
+    };
+    let values = if all {
+        every(a, rows)
+    } else {
+        random(a, rows)?
+    };
+    let evaluate = |circuit: &Circuit| {
+        let mut circuit = circuit.clone();
+        circuit
+            .inputs
+            .iter_mut()
+            .for_each(|port| port.per = Per::Row);
+        let values: Vec<&[u8]> = values.iter().map(Vec::as_slice).collect();
+        circuit
+            .evaluate_batch(rows, &values)
+            .map_err(|error| Failure::new(Code::Other, error.to_string()))
+    };
+    let (first, second) = (evaluate(a)?, evaluate(b)?);
+    for row in 0..rows {
+        let at = |columns: &[Vec<u8>]| {
+            columns
+                .iter()
+                .map(|column| value(column, rows, row))
+                .collect::<Vec<_>>()
+        };
+        if at(&first) != at(&second) {
+            let (given, one, two) = (
+                at(&values).join(" "),
+                at(&first).join(" "),
+                at(&second).join(" "),
+            );
+            return Ok(Verdict::Differ(format!(
+                "the input {given} gives {one} in the first and {two} in the second"
+            )));
+        }
+    }
+    Ok(Verdict::Same { cases: rows, all })
+}
+
+/// All inputs: row `i` has the bits of `i`, the first wire the least significant.
+fn every(circuit: &Circuit, rows: u64) -> Vec<Vec<u8>> {
+    let mut wire = 0;
+    let column = |port: &veil_circuit::InputPort| {
+        let stride = Ring::Bits.bytes(rows) as usize;
+        let mut bits = vec![0; stride * port.width as usize];
+        for column in bits.chunks_exact_mut(stride) {
+            for row in (0..rows).filter(|row| row >> wire & 1 == 1) {
+                column[(row / 8) as usize] |= 1 << (row % 8);
+            }
+            wire += 1;
+        }
+        bits
+    };
+    circuit.inputs.iter().map(column).collect()
+}
+
+fn random(circuit: &Circuit, rows: u64) -> Result<Vec<Vec<u8>>, Failure> {
+    let column = |port: &veil_circuit::InputPort| {
+        let mut bits = vec![0; Ring::Bits.bytes(rows) as usize * port.width as usize];
+        getrandom::fill(&mut bits).map_err(|error| {
+            Failure::new(
+                Code::Other,
+                format!("the operating system gives no randomness: {error}"),
+            )
+        })?;
+        Ok(bits)
+    };
+    circuit.inputs.iter().map(column).collect()
+}
+
+/// The value of a port in a row, in hexadecimal, most significant digit first.
+fn value(column: &[u8], rows: u64, row: u64) -> String {
+    let stride = Ring::Bits.bytes(rows) as usize;
+    let bits: Vec<bool> = column
+        .chunks_exact(stride)
+        .map(|wire| wire[(row / 8) as usize] >> (row % 8) & 1 == 1)
+        .collect();
+    let mut text = String::from("0x");
+    for digit in bits.chunks(4).rev() {
+        let digit = digit
+            .iter()
+            .enumerate()
+            .fold(0, |sum, (at, bit)| sum | u8::from(*bit) << at);
+        let _ = write!(text, "{digit:x}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use veil_circuit::make;
+
+    fn verdict(a: &str, b: &str) -> Verdict {
+        compare(&make(a).unwrap(), &make(b).unwrap(), 100).unwrap()
+    }
+
+    #[test]
+    fn equal_circuits_agree_on_all_or_on_random_inputs() {
+        assert!(matches!(
+            verdict("adder:5", "adder-fast:5"),
+            Verdict::Same {
+                cases: 1024,
+                all: true
+            }
+        ));
+        assert!(matches!(
+            verdict("adder:64", "adder-fast:64"),
+            Verdict::Same {
+                cases: 100,
+                all: false
+            }
+        ));
+    }
+
+    #[test]
+    fn a_difference_is_shown_with_its_input() {
+        let Verdict::Differ(how) = verdict("lt:3", "lt-signed:3") else {
+            panic!("they differ")
+        };
+        // 0 < 4 without a sign; with one, 4 is -4.
+        assert_eq!(
+            how,
+            "the input 0x4 0x0 gives 0x0 in the first and 0x1 in the second"
+        );
+        assert!(matches!(verdict("adder:3", "adder:4"), Verdict::Differ(_)));
+    }
+}

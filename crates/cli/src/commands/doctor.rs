@@ -1,0 +1,363 @@
+//! `veil doctor`: what this machine has, what is missing, and how to get it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use rustix::process::{Resource, getrlimit};
+use serde::Serialize;
+use veil_device::{Cpu, Device};
+use veil_link::tls::{Identity, Listener, SetupError, Terms, meet};
+use veil_session::{PartyId, Peer, PlanHash};
+
+use crate::commands::device;
+use crate::failure::{Code, Failure};
+use crate::output::{self, columns};
+
+/// Says what this machine has.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  veil doctor
+  veil doctor --port 7000      and whether a party could listen there")]
+pub(crate) struct DoctorArgs {
+    /// Look whether this port is free.
+    #[arg(long)]
+    port: Option<u16>,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// How good something is.
+#[derive(Serialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(rename_all = "lowercase")]
+enum State {
+    /// As it should be.
+    Ok,
+    /// Works, and could be better.
+    Note,
+    /// Nothing works without it.
+    Missing,
+}
+
+/// What was found.
+#[derive(Serialize, Debug)]
+struct Finding {
+    what: &'static str,
+    state: State,
+    found: String,
+    /// How to get what is missing.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    advice: String,
+}
+
+impl Finding {
+    fn ok(what: &'static str, found: impl Into<String>) -> Self {
+        Finding {
+            what,
+            state: State::Ok,
+            found: found.into(),
+            advice: String::new(),
+        }
+    }
+
+    fn but(
+        what: &'static str,
+        state: State,
+        found: impl Into<String>,
+        advice: impl Into<String>,
+    ) -> Self {
+        Finding {
+            what,
+            state,
+            found: found.into(),
+            advice: advice.into(),
+        }
+    }
+}
+
+pub(crate) fn run(args: &DoctorArgs) -> Result<(), Failure> {
+    let mut findings = vec![
+        version(),
+        processor(),
+        cores(),
+        memory(),
+        kernel(),
+        clock(),
+        open_files(),
+        randomness(),
+        temporary(),
+        loopback(),
+    ];
+    findings.extend(args.port.map(port));
+    if args.json {
+        output::print_json(&findings)?;
+    } else {
+        let mut rows = Vec::new();
+        for finding in &findings {
+            let state = match finding.state {
+                State::Ok => "ok",
+                State::Note => "note",
+                State::Missing => "MISSING",
+            };
+            rows.push(vec![
+                finding.what.to_owned(),
+                state.to_owned(),
+                finding.found.clone(),
+            ]);
+            if !finding.advice.is_empty() {
+                rows.push(vec![
+                    String::new(),
+                    String::new(),
+                    format!("→ {}", finding.advice),
+                ]);
+            }
+        }
+        output::print(&columns(&rows))?;
+    }
+    match findings
+        .iter()
+        .find(|finding| finding.state == State::Missing)
+    {
+        None => Ok(()),
+        Some(finding) => Err(Failure::new(
+            Code::Other,
+            format!("{}: {}", finding.what, finding.found),
+        )
+        .help(finding.advice.clone())),
+    }
+}
+
+fn version() -> Finding {
+    Finding::ok("veil", env!("CARGO_PKG_VERSION"))
+}
+
+fn processor() -> Finding {
+    let name = Cpu::detect().name();
+    let missing = |needs: &[(&str, bool)]| -> String {
+        needs
+            .iter()
+            .filter(|(_, there)| !there)
+            .map(|(name, _)| *name)
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    match (missing(&device::avx512()), missing(&device::avx2())) {
+        (lacks, _) if lacks.is_empty() => Finding::ok("processor", name),
+        (lacks, slow) if slow.is_empty() => Finding::but(
+            "processor",
+            State::Note,
+            name,
+            format!("with {lacks} it would be about twice as fast"),
+        ),
+        (_, lacks) => Finding::but(
+            "processor",
+            State::Note,
+            name,
+            format!("slow: it lacks {lacks}; use an x86-64 of the last ten years"),
+        ),
+    }
+}
+
+fn cores() -> Finding {
+    match thread::available_parallelism() {
+        Ok(cores) => Finding::ok("cores", format!("{cores}: that many lanes by default")),
+        Err(error) => Finding::but("cores", State::Note, error.to_string(), "give --lanes"),
+    }
+}
+
+fn memory() -> Finding {
+    // 64 MB per party are enough for any number of rows of a circuit of moderate width.
+    const ENOUGH: u64 = 512 << 20;
+    let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kilobytes = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
+    match kilobytes.map(|kb| kb * 1024) {
+        Some(free) if free >= ENOUGH => {
+            Finding::ok("memory", format!("{} available", output::bytes(free)))
+        }
+        Some(free) => {
+            let advice = "large jobs may not fit; use fewer lanes, or end other programs";
+            Finding::but(
+                "memory",
+                State::Note,
+                format!("{} available", output::bytes(free)),
+                advice,
+            )
+        }
+        None => Finding::but(
+            "memory",
+            State::Note,
+            "unknown",
+            "/proc/meminfo cannot be read",
+        ),
+    }
+}
+
+fn kernel() -> Finding {
+    let read = |path| fs::read_to_string(path).map(|text| text.trim().to_owned());
+    match read("/proc/sys/kernel/osrelease") {
+        Ok(release) => Finding::ok("kernel", format!("{} {release}", std::env::consts::OS)),
+        Err(_) => Finding::but(
+            "kernel",
+            State::Note,
+            std::env::consts::OS,
+            "only Linux is tested",
+        ),
+    }
+}
+
+fn clock() -> Finding {
+    // The release of this program is later than this day.
+    const JANUARY_2025: u64 = 1_735_689_600;
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |time| time.as_secs());
+    let source =
+        fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+            .unwrap_or_default();
+    let found = format!(
+        "{now} s since 1970, source {}",
+        if source.is_empty() {
+            "unknown"
+        } else {
+            source.trim()
+        }
+    );
+    if now >= JANUARY_2025 {
+        Finding::ok("clock", found)
+    } else {
+        Finding::but(
+            "clock",
+            State::Note,
+            found,
+            "the clock is wrong; logs of different parties will be hard to compare",
+        )
+    }
+}
+
+fn open_files() -> Finding {
+    // A connection per peer and lane, and files: enough for a hundred lanes with a few peers.
+    const ENOUGH: u64 = 1024;
+    match getrlimit(Resource::Nofile).current {
+        Some(limit) if limit < ENOUGH => Finding::but(
+            "open files",
+            State::Note,
+            format!("at most {limit}"),
+            format!("`ulimit -n {ENOUGH}` before runs with many lanes"),
+        ),
+        Some(limit) => Finding::ok("open files", format!("at most {limit}")),
+        None => Finding::ok("open files", "no limit"),
+    }
+}
+
+fn randomness() -> Finding {
+    match getrandom::u64() {
+        Ok(_) => Finding::ok("randomness", "the operating system's"),
+        Err(error) => Finding::but(
+            "randomness",
+            State::Missing,
+            error.to_string(),
+            "keys come from the system's randomness alone; nothing can run without it",
+        ),
+    }
+}
+
+fn temporary() -> Finding {
+    let folder = std::env::temp_dir();
+    let written = tempfile::tempfile().and_then(|mut file| file.write_all(&[0; 4096]));
+    match written {
+        Ok(()) => Finding::ok("temporary files", folder.display().to_string()),
+        Err(error) => {
+            let found = format!("cannot write to {}: {error}", folder.display());
+            Finding::but(
+                "temporary files",
+                State::Missing,
+                found,
+                "set TMPDIR to a folder that you can write to, or free some space",
+            )
+        }
+    }
+}
+
+fn loopback() -> Finding {
+    let start = Instant::now();
+    match handshake() {
+        Ok(()) => Finding::ok(
+            "TLS on loopback",
+            format!(
+                "handshake in {}",
+                output::seconds(start.elapsed().as_secs_f64())
+            ),
+        ),
+        Err(error) => {
+            let advice = "--processes and `veil party` need TCP on 127.0.0.1; look at firewalls and containers";
+            Finding::but("TLS on loopback", State::Missing, error.to_string(), advice)
+        }
+    }
+}
+
+/// Two parties meet on loopback.
+fn handshake() -> Result<(), SetupError> {
+    let local = |error: &dyn std::fmt::Display| SetupError::Local(error.to_string());
+    let [a, b, _] = PartyId::ALL.map(Peer::Party);
+    let identities = [
+        Identity::generate().map_err(|e| local(&e))?,
+        Identity::generate().map_err(|e| local(&e))?,
+    ];
+    let pins: BTreeMap<_, _> = [a, b]
+        .into_iter()
+        .zip(identities.iter().map(Identity::fingerprint))
+        .collect();
+    let listener = Listener::bind("127.0.0.1:0")?;
+    let address = listener.address().map_err(|e| local(&e))?.to_string();
+    let terms = |me| Terms {
+        me,
+        plan: PlanHash([0; 32]),
+        pins: pins.clone(),
+    };
+    let until = Instant::now() + Duration::from_secs(5);
+    thread::scope(|scope| {
+        let dialling = scope.spawn(|| {
+            meet(
+                &identities[1],
+                &terms(b),
+                &[(a, address)],
+                None,
+                &[],
+                1,
+                until,
+            )
+        });
+        let listening = meet(
+            &identities[0],
+            &terms(a),
+            &[],
+            Some(&listener),
+            &[b],
+            1,
+            until,
+        );
+        dialling
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            .and(listening)
+    })?;
+    Ok(())
+}
+
+fn port(port: u16) -> Finding {
+    match Listener::bind(&format!("0.0.0.0:{port}")) {
+        Ok(_) => Finding::ok("port", format!("{port} is free")),
+        Err(error) => Finding::but(
+            "port",
+            State::Missing,
+            error.to_string(),
+            "declare another one as `listen` in the party file",
+        ),
+    }
+}

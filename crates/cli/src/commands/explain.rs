@@ -1,0 +1,384 @@
+//! `veil explain`: what a job computes, what it costs, and what it opens, before anything runs.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde::Serialize;
+use veil_circuit::Reduce;
+use veil_engine::Settings;
+use veil_link::shape::Profile;
+use veil_math::Ring;
+use veil_program::{Audience, Holder};
+use veil_protocol::rep3::Rep3;
+use veil_protocol::{Cost, Plan, Protocol, Task};
+use veil_session::{PartyId, Peer};
+
+use crate::failure::Failure;
+use crate::output::{self, bytes, columns, seconds};
+use crate::prepare::{self, JobArgs};
+
+/// Says what a job costs and opens.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  veil explain job.toml
+  veil explain job.toml --lanes 4 --json
+
+Bytes are exact and without message headers (40 bytes each), the handshake (a few hundred bytes per connection) and TLS.
+Times add latency of every round, bytes at the rate of the line, and computation at the speed of one core of a server.")]
+pub(crate) struct ExplainArgs {
+    #[command(flatten)]
+    job: JobArgs,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What `--json` prints.
+#[derive(Serialize, Debug)]
+struct Explanation {
+    job: String,
+    plan: String,
+    protocol: &'static str,
+    guarantee: &'static str,
+    ring: String,
+    rows: u64,
+    products_per_row: u64,
+    chunk_rows: u32,
+    chunks: u32,
+    lanes: u16,
+    layers: usize,
+    rounds: Rounds,
+    participants: Vec<Participant>,
+    estimates: Vec<Estimate>,
+    inputs: Vec<Supplied>,
+    opened: Vec<Opened>,
+}
+
+/// Rounds that follow each other.
+#[derive(Serialize, Debug, Clone, Copy)]
+struct Rounds {
+    set_up: u64,
+    per_chunk: u64,
+    totals: u64,
+}
+
+/// One participant's part.
+#[derive(Serialize, Debug)]
+struct Participant {
+    name: String,
+    role: &'static str,
+    messages: u64,
+    bytes: u64,
+    memory_bytes: u64,
+}
+
+/// How long it takes over a network.
+#[derive(Serialize, Debug)]
+struct Estimate {
+    net: &'static str,
+    description: String,
+    seconds: f64,
+}
+
+/// Who supplies what.
+#[derive(Serialize, Debug)]
+struct Supplied {
+    owner: String,
+    inputs: Vec<String>,
+    values: u64,
+}
+
+/// An opened value.
+#[derive(Serialize, Debug)]
+struct Opened {
+    what: String,
+    to: String,
+    values: u64,
+}
+
+pub(crate) fn run(args: &ExplainArgs) -> Result<(), Failure> {
+    let (_, plan) = args.job.plan()?;
+    let explanation = explain(&plan);
+    if args.json {
+        output::print_json(&explanation)
+    } else {
+        output::print(&explanation.text(&args.job.job))
+    }
+}
+
+fn explain(plan: &std::sync::Arc<Plan>) -> Explanation {
+    let job = &plan.job;
+    let protocols: Vec<Rep3> = veil_engine::participants(plan)
+        .into_iter()
+        .map(|peer| Rep3::new(std::sync::Arc::clone(plan), peer))
+        .collect();
+    let window = Settings::default().window as u64;
+    let mut rounds = Rounds {
+        set_up: 0,
+        per_chunk: 0,
+        totals: 0,
+    };
+    let mut participants = Vec::new();
+    for protocol in &protocols {
+        let [set_up, chunk, totals, all] = costs(plan, protocol);
+        rounds.set_up = rounds.set_up.max(set_up.rounds);
+        rounds.per_chunk = rounds.per_chunk.max(chunk.rounds);
+        rounds.totals = rounds.totals.max(totals.rounds);
+        let bank: u64 = protocol
+            .layout()
+            .regions
+            .iter()
+            .map(|r| r.item.bytes(plan.chunk_rows) * u64::from(r.parts) * u64::from(r.count))
+            .sum();
+        participants.push(Participant {
+            name: veil_engine::name_of(plan, protocol.me()).to_owned(),
+            role: prepare::role(protocol.me()),
+            messages: all.messages,
+            bytes: all.bytes,
+            memory_bytes: bank * window * u64::from(plan.lanes),
+        });
+    }
+    let busiest = participants.iter().map(|p| p.bytes).max().unwrap_or(0);
+    let estimate = |net, profile: Profile| Estimate {
+        net,
+        description: profile.to_string(),
+        seconds: time(plan, rounds, window, busiest, profile).as_secs_f64(),
+    };
+    let first = &protocols[0];
+    Explanation {
+        job: job.name.clone(),
+        plan: plan.hash.to_string(),
+        protocol: first.name(),
+        guarantee: first.guarantee(),
+        ring: plan.ring.name().to_string(),
+        rows: job.rows(),
+        products_per_row: plan.products(),
+        chunk_rows: plan.chunk_rows,
+        chunks: plan.chunks(),
+        lanes: plan.lanes,
+        layers: plan.layers.len(),
+        rounds,
+        participants,
+        estimates: vec![estimate("lan", Profile::LAN), estimate("wan", Profile::WAN)],
+        inputs: supplied(plan),
+        opened: opened(plan),
+    }
+}
+
+/// What a participant sends in the set-up, in a full chunk, for the totals, and in all.
+fn costs(plan: &Plan, protocol: &dyn Protocol) -> [Cost; 4] {
+    let mut agree = protocol.flow(Task::Agree);
+    while agree.next().is_some() {}
+    // The cost of an opening needs the permission to open; a flow of which nothing is sent gives one.
+    let cleared = agree
+        .cleared()
+        .expect("an agreement that was pulled to its end clears");
+    let per_row = plan
+        .outputs
+        .iter()
+        .any(|output| output.reduce == Reduce::None);
+    let chunk = |block: usize, rows: u32| {
+        let inputs = protocol.cost(
+            Task::Inputs {
+                block: block as u32,
+            },
+            rows,
+        ) + protocol.cost(Task::Layers, rows);
+        if per_row {
+            inputs + protocol.cost(Task::Agree, rows) + protocol.cost(Task::Open(cleared), rows)
+        } else {
+            inputs
+        }
+    };
+    let set_up = protocol.cost(Task::SetUp, 1);
+    let totals = if plan.sums > 0 {
+        protocol.cost(Task::Agree, 1) + protocol.cost(Task::OpenTotals(cleared), 1)
+    } else {
+        Cost::default()
+    };
+    let mut all = set_up + totals;
+    let mut longest = Cost::default();
+    for (index, block) in plan.job.blocks.iter().enumerate() {
+        let (full, rest) = (
+            block.rows / u64::from(plan.chunk_rows),
+            (block.rows % u64::from(plan.chunk_rows)) as u32,
+        );
+        let one = chunk(index, plan.chunk_rows);
+        all = all
+            + Cost {
+                rounds: 0,
+                messages: one.messages * full,
+                bytes: one.bytes * full,
+            };
+        if rest > 0 {
+            all = all + chunk(index, rest);
+        }
+        longest.rounds = longest.rounds.max(one.rounds);
+    }
+    [set_up, longest, totals, all]
+}
+
+/// Products per second of one core that does all three parties' work; a third of it is one party's.
+fn nominal_rate(ring: Ring) -> f64 {
+    // Round numbers for a server core with 512-bit vectors; `veil bench` measures this machine.
+    match ring {
+        Ring::Bits => 12e9,
+        Ring::Z64 => 150e6,
+        Ring::Z128 => 60e6,
+    }
+}
+
+fn time(plan: &Plan, rounds: Rounds, window: u64, bytes: u64, net: Profile) -> Duration {
+    let in_flight = window * u64::from(plan.lanes);
+    let waits = HANDSHAKE_ROUNDS
+        + rounds.set_up
+        + u64::from(plan.chunks()).div_ceil(in_flight) * rounds.per_chunk
+        + rounds.totals;
+    let products = plan.products() as f64 * plan.job.rows() as f64;
+    let computing = products / (3.0 * nominal_rate(plan.ring)) / f64::from(plan.lanes);
+    let sending = bytes as f64 * 8.0 / net.bandwidth as f64;
+    net.latency.mul_f64(waits as f64) + Duration::from_secs_f64(sending.max(computing))
+}
+
+/// Nonces and key shares, proofs, seeds.
+const HANDSHAKE_ROUNDS: u64 = 3;
+
+fn supplied(plan: &Plan) -> Vec<Supplied> {
+    let job = &plan.job;
+    let mut all: Vec<(Holder, Supplied)> = Vec::new();
+    for block in &job.blocks {
+        for (port, holder) in job.circuit.inputs.iter().zip(&block.holders) {
+            let rows = if port.per == veil_circuit::Per::Job {
+                1
+            } else {
+                block.rows
+            };
+            let at = all
+                .iter()
+                .position(|(other, _)| other == holder)
+                .unwrap_or_else(|| {
+                    let owner = veil_engine::name_of(plan, holder.peer()).to_owned();
+                    all.push((
+                        *holder,
+                        Supplied {
+                            owner,
+                            inputs: Vec::new(),
+                            values: 0,
+                        },
+                    ));
+                    all.len() - 1
+                });
+            let entry = &mut all[at].1;
+            entry.values += rows;
+            if !entry.inputs.contains(&port.name) {
+                entry.inputs.push(port.name.clone());
+            }
+        }
+    }
+    all.into_iter().map(|(_, supplied)| supplied).collect()
+}
+
+fn opened(plan: &Plan) -> Vec<Opened> {
+    let job = &plan.job;
+    let outputs = job
+        .circuit
+        .outputs
+        .iter()
+        .zip(&job.audiences)
+        .zip(&job.opened);
+    outputs
+        .map(|((port, audience), what)| Opened {
+            what: what.clone(),
+            to: audience_name(plan, *audience),
+            values: if port.reduce == Reduce::Sum {
+                1
+            } else {
+                job.rows()
+            },
+        })
+        .collect()
+}
+
+fn audience_name(plan: &Plan, audience: Audience) -> String {
+    let name = |peer| veil_engine::name_of(plan, peer).to_owned();
+    match audience {
+        Audience::Parties => PartyId::ALL
+            .map(|party| name(Peer::Party(party)))
+            .join(", "),
+        Audience::Party(party) => name(Peer::Party(party)),
+        Audience::Recipient(recipient) => name(Peer::Recipient(recipient)),
+    }
+}
+
+impl Explanation {
+    fn text(&self, file: &Path) -> String {
+        let facts = [
+            ("job", format!("{} ({})", self.job, file.display())),
+            ("protocol", self.protocol.to_owned()),
+            ("guarantee", self.guarantee.to_owned()),
+            ("ring", self.ring.clone()),
+            (
+                "rows",
+                format!("{}, {} products each", self.rows, self.products_per_row),
+            ),
+            (
+                "chunks",
+                format!(
+                    "{} of at most {} rows, on {} lanes",
+                    self.chunks, self.chunk_rows, self.lanes
+                ),
+            ),
+            ("layers", self.layers.to_string()),
+            (
+                "rounds",
+                format!(
+                    "{} to set up, {} per chunk, {} for totals",
+                    self.rounds.set_up, self.rounds.per_chunk, self.rounds.totals
+                ),
+            ),
+            (
+                "plan",
+                format!(
+                    "{} (participants compare it before anything is sent)",
+                    self.plan
+                ),
+            ),
+        ];
+        let mut text = columns(&facts.map(|(name, value)| vec![name.to_owned(), value]));
+        text += "\nparticipants\n";
+        let rows = self.participants.iter().map(|p| {
+            let memory = format!("{} of working memory", bytes(p.memory_bytes));
+            let sends = format!(
+                "sends {} ({} bytes in {} messages)",
+                bytes(p.bytes),
+                p.bytes,
+                p.messages
+            );
+            vec![p.name.clone(), p.role.to_owned(), sends, memory]
+        });
+        text += &columns(&rows.collect::<Vec<_>>());
+        text += "\nestimated time\n";
+        let rows = self.estimates.iter().map(|e| {
+            vec![
+                e.net.to_owned(),
+                format!("about {}", seconds(e.seconds)),
+                e.description.clone(),
+            ]
+        });
+        text += &columns(&rows.collect::<Vec<_>>());
+        text += "\nsupplied, as shares\n";
+        let rows = self.inputs.iter().map(|s| {
+            vec![
+                s.owner.clone(),
+                format!("{} values of {}", s.values, s.inputs.join(", ")),
+            ]
+        });
+        text += &columns(&rows.collect::<Vec<_>>());
+        let numbers: u64 = self.opened.iter().map(|o| o.values).sum();
+        text += &format!("\nopened: {numbers} values, and nothing else\n");
+        for opened in &self.opened {
+            text += &format!("  opened: {}, to: {}\n", opened.what, opened.to);
+        }
+        text
+    }
+}

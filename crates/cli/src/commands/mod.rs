@@ -1,0 +1,56 @@
+//! The commands, one per file.
+
+mod circuit;
+mod completions;
+mod device;
+mod doctor;
+mod explain;
+mod identity;
+mod party;
+mod run;
+mod stats;
+
+use crate::failure::Failure;
+
+/// What `veil` can do.
+#[derive(clap::Subcommand, Debug)]
+pub(crate) enum Command {
+    /// Run a job of any kind, all roles on this machine
+    Run(run::RunArgs),
+    /// Private statistics: run a statistics job on this machine and print its tables
+    Stats(stats::StatsArgs),
+    /// Run one participant of a deployment, over TLS
+    Party(party::PartyArgs),
+    /// Make or show the key by which other participants know this one
+    #[command(subcommand)]
+    Identity(identity::IdentityCommand),
+    /// Say what a job costs, and every value that it opens, before anything runs
+    Explain(explain::ExplainArgs),
+    /// Look at circuits, make, convert and check them
+    #[command(subcommand)]
+    Circuit(circuit::CircuitCommand),
+    /// List the devices of this machine, or check them against the reference
+    #[command(subcommand)]
+    Device(device::DeviceCommand),
+    /// Say what this machine has, what is missing, and how to get it
+    Doctor(doctor::DoctorArgs),
+    /// Print the completions of a shell
+    Completions(completions::CompletionsArgs),
+}
+
+impl Command {
+    /// Runs the command.
+    pub(crate) fn run(self, verbose: bool) -> Result<(), Failure> {
+        match self {
+            Command::Run(args) => run::run(&args, verbose),
+            Command::Stats(args) => stats::run(&args, verbose),
+            Command::Party(args) => party::run(&args, verbose),
+            Command::Identity(command) => identity::run(&command),
+            Command::Explain(args) => explain::run(&args),
+            Command::Circuit(command) => circuit::run(&command),
+            Command::Device(command) => device::run(&command),
+            Command::Doctor(args) => doctor::run(&args),
+            Command::Completions(args) => completions::run(&args),
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! `veil run`: all roles of a job on this machine.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use veil_link::shape;
+use veil_program::{Job, Kind};
+use veil_protocol::Plan;
+
+use crate::failure::{Code, Failure};
+use crate::launch::threads::Site;
+use crate::launch::{Answer, Outcome, Took, processes, threads};
+use crate::output;
+use crate::prepare::{self, JobArgs};
+use crate::signals::Stop;
+use crate::views::Views;
+
+/// Runs all roles of a job on this machine.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  veil run job.toml                    threads and links in memory
+  veil run job.toml --processes        a process per participant, TLS on loopback, keys made for this run
+  veil run job.toml --net wan          as it would feel between two cities
+  veil run job.toml --data ann:north=/data/pay.csv --out results")]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub(crate) local: LocalArgs,
+}
+
+/// How a job runs on this machine.
+#[derive(clap::Args, Debug, Clone)]
+pub(crate) struct LocalArgs {
+    #[command(flatten)]
+    pub(crate) job: JobArgs,
+    /// Give up when nothing moves for so many seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=86400))]
+    pub(crate) timeout: u64,
+    /// Imitate the delay and the rate of a network: lan or wan.
+    #[arg(long, value_name = "NET")]
+    pub(crate) net: Option<shape::Profile>,
+    /// A process per participant, over TLS on loopback, with keys that are made for this run.
+    #[arg(long)]
+    pub(crate) processes: bool,
+    /// Folder for results, one folder in it per recipient [default: `results` beside a circuit job; statistics are only
+    /// printed]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// A run that succeeded.
+pub(crate) struct Finished {
+    pub(crate) job: Job,
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) outcome: Outcome,
+    link: &'static str,
+    seconds: f64,
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Printed<'a> {
+    job: &'a str,
+    protocol: &'static str,
+    plan: String,
+    rows: u64,
+    lanes: u16,
+    link: &'static str,
+    seconds: f64,
+    participants: &'a [Took],
+    results: &'a [Answer],
+    /// Whether the clear computation gave the same, if it was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    checked: Option<bool>,
+}
+
+pub(crate) fn run(args: &RunArgs, verbose: bool) -> Result<(), Failure> {
+    let finished = execute(&args.local, None, verbose)?;
+    if args.local.json {
+        finished.print_json(None)
+    } else {
+        finished.print()
+    }
+}
+
+/// Runs the job; `views` collects what participants see.
+pub(crate) fn execute(
+    args: &LocalArgs,
+    views: Option<Views>,
+    verbose: bool,
+) -> Result<Finished, Failure> {
+    let (job, plan) = args.job.plan()?;
+    if verbose {
+        let (rows, slots, lanes) = (plan.chunk_rows, plan.slots, plan.lanes);
+        eprintln!(
+            "plan {}: {} layers, {slots} slots, chunks of {rows} rows, {lanes} lanes",
+            plan.hash,
+            plan.layers.len()
+        );
+    }
+    let stop = Stop::install()?;
+    let start = Instant::now();
+    // Results that nobody asked to keep still need a place until they are printed.
+    let temporary = tempfile::tempdir().map_err(|error| {
+        Failure::new(
+            Code::Other,
+            format!("cannot make a temporary folder: {error}"),
+        )
+    })?;
+    let beside = args
+        .job
+        .job
+        .parent()
+        .unwrap_or(Path::new(""))
+        .join("results");
+    let (out, kept) = match (&args.out, job.kind()) {
+        (Some(out), _) => (out.as_path(), true),
+        (None, Kind::Stats(_)) => (temporary.path(), false),
+        (None, _) => (beside.as_path(), true),
+    };
+    let timeout = Duration::from_secs(args.timeout);
+    let site = Site {
+        timeout,
+        net: args.net,
+        out,
+        kept,
+        views,
+        stop: &stop,
+    };
+    let outcome = if args.processes {
+        processes::run(&job, &plan, &args.job, &site, verbose)?
+    } else {
+        threads::run(&job, &plan, &site)?
+    };
+    let link = if args.processes { "tls" } else { "memory" };
+    Ok(Finished {
+        job,
+        plan,
+        outcome,
+        link,
+        seconds: start.elapsed().as_secs_f64(),
+    })
+}
+
+impl Finished {
+    /// Prints one object.
+    pub(crate) fn print_json(&self, checked: Option<bool>) -> Result<(), Failure> {
+        output::print_json(&Printed {
+            job: &self.plan.job.name,
+            protocol: "rep3",
+            plan: self.plan.hash.to_string(),
+            rows: self.plan.job.rows(),
+            lanes: self.plan.lanes,
+            link: self.link,
+            seconds: self.seconds,
+            participants: &self.outcome.participants,
+            results: &self.outcome.answers,
+            checked,
+        })
+    }
+
+    /// Prints what recipients got, then what it took.
+    pub(crate) fn print(&self) -> Result<(), Failure> {
+        let mut text = String::new();
+        for answer in &self.outcome.answers {
+            match &answer.statistics {
+                Some(statistics) => text += &format!("{}\n", statistics.text),
+                None => text += &format!("for {}:\n", answer.recipient),
+            }
+            if let Some(folder) = &answer.folder {
+                let names = self.files_of(&answer.recipient);
+                text += &names
+                    .iter()
+                    .map(|name| format!("  {}\n", folder.join(name).display()))
+                    .collect::<String>();
+            }
+        }
+        output::print(&text)?;
+        output::print(&self.summary())
+    }
+
+    /// The files of a recipient within its folder.
+    fn files_of(&self, recipient: &str) -> Vec<PathBuf> {
+        match self.job.kind() {
+            Kind::Circuit(gates) => {
+                let peers = veil_engine::participants(&self.plan).into_iter();
+                let mut own =
+                    peers.filter(|peer| veil_engine::name_of(&self.plan, *peer) == recipient);
+                let own = own.find(|peer| prepare::receives(&self.plan, *peer));
+                let mine = gates
+                    .outputs
+                    .iter()
+                    .filter(|output| own.is_some_and(|peer| output.to.includes(peer)));
+                mine.map(|output| output.file.clone()).collect()
+            }
+            _ => ["result.txt", "result.csv", "result.json", "result.svg"]
+                .map(PathBuf::from)
+                .to_vec(),
+        }
+    }
+
+    /// What it took.
+    fn summary(&self) -> String {
+        let plan = &self.plan;
+        let rows: Vec<Vec<String>> = self
+            .outcome
+            .participants
+            .iter()
+            .map(|took| {
+                let sent = format!(
+                    "sent {} in {} messages",
+                    output::bytes(took.bytes_sent),
+                    took.messages_sent
+                );
+                vec![took.name.clone(), took.role.clone(), sent]
+            })
+            .collect();
+        format!(
+            "{} rows by rep3 over {}, {} lanes, links {}, in {}\n{}",
+            plan.job.rows(),
+            plan.ring.name(),
+            plan.lanes,
+            if self.link == "tls" {
+                "over TLS"
+            } else {
+                "in memory"
+            },
+            output::seconds(self.seconds),
+            output::columns(&rows)
+        )
+    }
+}

@@ -1,0 +1,89 @@
+//! Running jobs: in this process, in a process per participant, or as one participant of a deployment.
+
+pub(crate) mod participant;
+pub(crate) mod party_file;
+pub(crate) mod processes;
+pub(crate) mod threads;
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use veil_engine::Report;
+use veil_program::Output;
+use veil_protocol::Plan;
+use veil_session::Peer;
+
+use crate::prepare;
+
+/// What a run came to.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Outcome {
+    /// One for every recipient.
+    pub(crate) answers: Vec<Answer>,
+    /// What the run took at each participant.
+    pub(crate) participants: Vec<Took>,
+}
+
+/// What one recipient got.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Answer {
+    /// Its name.
+    pub(crate) recipient: String,
+    /// Where its files are, if they were kept.
+    pub(crate) folder: Option<PathBuf>,
+    /// The result of a statistics job.
+    pub(crate) statistics: Option<Statistics>,
+}
+
+/// A result of a statistics job, for machines and for people.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Statistics {
+    /// As in `result.json`.
+    pub(crate) json: serde_json::Value,
+    /// As in `result.txt`.
+    pub(crate) text: String,
+}
+
+/// What a run took at one participant.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Took {
+    /// Its name.
+    pub(crate) name: String,
+    /// `party`, `owner` or `recipient`.
+    pub(crate) role: String,
+    /// From the first message to the last.
+    pub(crate) seconds: f64,
+    /// Messages sent.
+    pub(crate) messages_sent: u64,
+    /// Bytes sent, with headers, before encryption.
+    pub(crate) bytes_sent: u64,
+    /// Payload bytes received.
+    pub(crate) bytes_received: u64,
+}
+
+impl Answer {
+    fn new(plan: &Plan, peer: Peer, folder: Option<PathBuf>, output: &Output) -> Self {
+        let statistics = output.statistics().map(|result| Statistics {
+            json: serde_json::to_value(result).unwrap_or_default(),
+            text: result.to_string(),
+        });
+        Answer {
+            recipient: veil_engine::name_of(plan, peer).to_owned(),
+            folder,
+            statistics,
+        }
+    }
+}
+
+impl Took {
+    fn new(plan: &Plan, peer: Peer, report: &Report) -> Self {
+        Took {
+            name: veil_engine::name_of(plan, peer).to_owned(),
+            role: prepare::role(peer).to_owned(),
+            seconds: report.elapsed.as_secs_f64(),
+            messages_sent: report.meters.messages_sent,
+            bytes_sent: report.meters.bytes_sent,
+            bytes_received: report.meters.payload_received,
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! From a job file to a plan and to what each participant brings and takes.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+
+use veil_engine::Data;
+use veil_program::{Files, Holder, Job, Output, Sink, Source};
+use veil_protocol::{Options, Plan};
+use veil_session::Peer;
+
+use crate::failure::Failure;
+
+/// The job of a command line.
+#[derive(clap::Args, Debug, Clone)]
+pub(crate) struct JobArgs {
+    /// The job file.
+    #[arg(value_name = "JOB.toml")]
+    pub(crate) job: PathBuf,
+    /// Take a data file from elsewhere; WHAT is the block, or the input port.
+    #[arg(long, value_name = "OWNER:WHAT=FILE", value_parser = replacement)]
+    pub(crate) data: Vec<Replacement>,
+    /// Lanes: parts of the rows that run in parallel [default: as many as cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) lanes: Option<u16>,
+}
+
+/// A data file that is elsewhere than the job says.
+#[derive(Clone, Debug)]
+pub(crate) struct Replacement {
+    pub(crate) owner: String,
+    pub(crate) what: String,
+    pub(crate) file: PathBuf,
+}
+
+fn replacement(text: &str) -> Result<Replacement, String> {
+    let parts = text
+        .split_once(':')
+        .and_then(|(owner, rest)| Some((owner, rest.split_once('=')?)));
+    let (owner, (what, file)) =
+        parts.ok_or("write OWNER:WHAT=FILE, such as `ann:north=pay.csv`")?;
+    Ok(Replacement {
+        owner: owner.into(),
+        what: what.into(),
+        file: file.into(),
+    })
+}
+
+impl JobArgs {
+    /// Reads and checks the job.
+    pub(crate) fn load(&self) -> Result<Job, Failure> {
+        let files: Files = self
+            .data
+            .iter()
+            .map(|r| ((r.owner.clone(), r.what.clone()), r.file.clone()))
+            .collect();
+        Ok(Job::load(&self.job, files)?)
+    }
+
+    /// Reads, checks and plans the job.
+    pub(crate) fn plan(&self) -> Result<(Job, Arc<Plan>), Failure> {
+        let job = self.load()?;
+        let plan = plan(&job, self.lanes)?;
+        Ok((job, plan))
+    }
+}
+
+/// Plans `job` for so many lanes, or for as many as there are cores and chunks.
+pub(crate) fn plan(job: &Job, lanes: Option<u16>) -> Result<Arc<Plan>, Failure> {
+    let lowered = Arc::new(job.lowered().clone());
+    let make = |lanes| {
+        Plan::new(
+            Arc::clone(&lowered),
+            Options {
+                lanes,
+                chunk_rows: None,
+            },
+        )
+    };
+    if let Some(lanes) = lanes {
+        return Ok(Arc::new(make(lanes)?));
+    }
+    let cores = thread::available_parallelism()
+        .map_or(1, usize::from)
+        .min(1024) as u16;
+    let plan = make(cores)?;
+    // A lane without a chunk only costs.
+    let useful = u16::try_from(plan.chunks())
+        .unwrap_or(u16::MAX)
+        .clamp(1, cores);
+    Ok(Arc::new(if useful < cores { make(useful)? } else { plan }))
+}
+
+/// The holder behind a peer, if it supplies values.
+pub(crate) fn holder(job: &Job, peer: Peer) -> Option<Holder> {
+    job.holders()
+        .into_iter()
+        .find(|holder| holder.peer() == peer)
+}
+
+/// Whether something is opened to `peer`.
+pub(crate) fn receives(plan: &Plan, peer: Peer) -> bool {
+    plan.job
+        .audiences
+        .iter()
+        .any(|audience| audience.includes(peer))
+}
+
+/// Reads and checks what `peer` brings, if anything.
+pub(crate) fn source(job: &Job, peer: Peer) -> Result<Option<Arc<dyn Source>>, Failure> {
+    Ok(holder(job, peer)
+        .map(|holder| job.source(holder))
+        .transpose()?
+        .map(Arc::from))
+}
+
+/// Prepares the files of what `peer` gets.
+pub(crate) fn sink(job: &Job, peer: Peer, folder: &Path) -> Result<Arc<Output>, Failure> {
+    Ok(Arc::new(job.sink(peer, folder)?))
+}
+
+/// Both ends of a participant as the engine wants them.
+pub(crate) fn data(source: Option<Arc<dyn Source>>, sink: Option<&Arc<Output>>) -> Data {
+    Data {
+        source,
+        sink: sink.map(|sink| Arc::clone(sink) as Arc<dyn Sink>),
+    }
+}
+
+/// What a participant is, in a word.
+pub(crate) fn role(peer: Peer) -> &'static str {
+    match peer {
+        Peer::Party(_) => "party",
+        Peer::Owner(_) => "owner",
+        Peer::Recipient(_) => "recipient",
+    }
+}

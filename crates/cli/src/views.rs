@@ -1,0 +1,124 @@
+//! Links that look: at what their owner receives, and at the signal to stop.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use veil_link::{Link, LinkError, LinkFault, Meters, Woken};
+use veil_session::{Channel, Peer, SessionId};
+
+use crate::signals::Stop;
+
+/// Bytes of a sample: a line of a terminal.
+const SAMPLE: usize = 16;
+
+/// What a participant received on the values of the job: the handshake is left out.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct View {
+    /// Messages.
+    pub(crate) messages: u64,
+    /// Bytes.
+    pub(crate) bytes: u64,
+    /// Bits that are 1, of all.
+    pub(crate) ones: u64,
+    /// The first bytes of the first long message.
+    pub(crate) sample: Vec<u8>,
+}
+
+impl View {
+    fn add(&mut self, message: &[u8]) {
+        self.messages += 1;
+        self.bytes += message.len() as u64;
+        self.ones += message
+            .iter()
+            .map(|byte| u64::from(byte.count_ones()))
+            .sum::<u64>();
+        if self.sample.len() < SAMPLE && message.len() > self.sample.len() {
+            self.sample = message[..message.len().min(SAMPLE)].to_vec();
+        }
+    }
+}
+
+/// Views by participant.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Views(Arc<Mutex<BTreeMap<Peer, View>>>);
+
+impl Views {
+    /// What `peer` saw.
+    pub(crate) fn of(&self, peer: Peer) -> View {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(&peer)
+            .cloned()
+            .unwrap_or_default()
+    }
+
+    fn add(&self, peer: Peer, message: &[u8]) {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .entry(peer)
+            .or_default()
+            .add(message);
+    }
+}
+
+/// A link whose owner can be stopped, and watched.
+pub(crate) struct Watched {
+    pub(crate) inner: Box<dyn Link>,
+    pub(crate) me: Peer,
+    pub(crate) stop: Stop,
+    pub(crate) views: Option<Views>,
+}
+
+impl Link for Watched {
+    fn bind(&mut self, session: SessionId) {
+        self.inner.bind(session);
+    }
+
+    fn post(&mut self, to: Peer, at: Channel, bytes: &[u8]) -> Result<bool, LinkError> {
+        self.inner.post(to, at, bytes)
+    }
+
+    fn expect(&mut self, from: Peer, at: Channel, bytes: u64) -> Result<(), LinkError> {
+        self.inner.expect(from, at, bytes)
+    }
+
+    fn land(&mut self, from: Peer, at: Channel, into: &mut [u8]) -> Result<bool, LinkError> {
+        let landed = self.inner.land(from, at, into)?;
+        // Chunk 0 is the set-up: keys and seeds, which are nobody's business.
+        if let (true, Some(views), 1..) = (landed, &self.views, at.frame.chunk) {
+            views.add(self.me, into);
+        }
+        Ok(landed)
+    }
+
+    fn poll(&mut self) -> Result<bool, LinkError> {
+        if self.stop.asked() {
+            let fault = LinkFault::Closed("this process was told to stop".into());
+            return Err(LinkError {
+                peer: self.me,
+                at: None,
+                fault,
+            });
+        }
+        self.inner.poll()
+    }
+
+    fn wait(&mut self, until: Instant) -> Result<Woken, LinkError> {
+        self.inner.wait(until)
+    }
+
+    fn abort(&mut self) {
+        self.inner.abort();
+    }
+
+    fn close(&mut self, until: Instant) -> Result<(), LinkError> {
+        self.inner.close(until)
+    }
+
+    fn meters(&self) -> Meters {
+        self.inner.meters()
+    }
+}
