@@ -151,13 +151,12 @@ impl Worker {
     }
 
     fn stall(&self) -> Option<Abort> {
+        // A lane that waits for a sibling is not stalled: the sibling is, if it is, and says whom it waits for.
+        if let Stage::Keys | Stage::Lanes = self.stage {
+            return None;
+        }
         let after = self.quiet_since.elapsed();
-        // Lanes that wait for the first one, or the first for them, are not stalled as long as those are not.
-        let patience = match self.stage {
-            Stage::Keys | Stage::Lanes => self.timeout * 2,
-            _ => self.timeout,
-        };
-        (after > patience).then(|| Abort::Stalled { waits: self.waits(), after })
+        (after > self.timeout).then(|| Abort::Stalled { waits: self.waits(), after })
     }
 
     /// What this lane waits for now.
