@@ -4,6 +4,7 @@ source "$(dirname "$0")/lib.sh"
 
 scripts/check.sh
 run cargo test --workspace --all-features --locked
+run cargo xtask counts --check
 for script in tests/shell/*.sh; do
   run bash "$script"
 done

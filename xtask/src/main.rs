@@ -1,10 +1,11 @@
-//! Checks of the project itself: `cargo xtask layers|links|words`.
+//! Checks of the project itself: `cargo xtask layers|links|words|counts`.
 //!
-//! For whoever changes the project; `make check` and `make test` run all of them. Each prints what it looked at, or
+//! For whoever changes the project; `make test` runs all of them, `make check` all but the last. Each prints what it looked at, or
 //! every finding with its file and line, and then exits with 1.
 //!
-//! Promises to read only what git tracks or would track, and to change nothing.
+//! Promises to read only what git tracks or would track, and to change nothing but the baselines, where it is told to.
 
+mod counts;
 mod layers;
 mod links;
 mod tree;
@@ -18,6 +19,8 @@ Usage: cargo xtask COMMAND
 Commands:
   layers  dependencies between the crates follow the list in ARCHITECTURE.md
   links   relative links in Markdown lead somewhere
+  counts  instructions per element of the device's hot loops; --check compares them with bench/instructions.toml,
+          --write records them there (takes valgrind)
   words   no file holds a leftover: a path of one machine, a marker of unfinished work";
 
 fn main() -> ExitCode {
@@ -26,6 +29,9 @@ fn main() -> ExitCode {
         ["layers"] => layers::run(),
         ["links"] => links::run(),
         ["words"] => words::run(),
+        ["counts"] => counts::print(),
+        ["counts", "--check"] => counts::check(),
+        ["counts", "--write"] => counts::write(),
         ["help" | "--help" | "-h"] => Ok(USAGE.to_owned()),
         _ => {
             eprintln!("{USAGE}");

@@ -28,6 +28,9 @@ pub(crate) enum Failure {
     /// The list of allowed dependencies is wrong in itself.
     #[error("ARCHITECTURE.md: {0}")]
     Rule(#[from] crate::layers::RuleError),
+    /// Hot loops could not be counted.
+    #[error(transparent)]
+    Counts(#[from] crate::counts::CountsError),
     /// The check found something.
     #[error("{}{advice}", findings.iter().fold(String::new(), |all, one| all + one + "\n"))]
     Findings {
