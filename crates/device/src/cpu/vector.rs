@@ -181,7 +181,7 @@ pub(crate) use x86::{Avx2, Avx512};
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use super::{Domain, GROUP, RoundKeys, Vector, frame_of};
-    #[expect(clippy::wildcard_imports, reason = "intrinsics carry their namespace in their names")]
+    #[allow(clippy::wildcard_imports, reason = "intrinsics carry their namespace in their names")]
     use std::arch::x86_64::*;
 
     /// AVX-512 with VAES.
