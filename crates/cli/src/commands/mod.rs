@@ -1,5 +1,6 @@
 //! The commands, one per file.
 
+mod bench;
 mod circuit;
 mod completions;
 mod device;
@@ -34,6 +35,8 @@ pub(crate) enum Command {
     Device(device::DeviceCommand),
     /// Say what this machine has, what is missing, and how to get it
     Doctor(doctor::DoctorArgs),
+    /// Measure speed against the bound of this machine
+    Bench(bench::BenchArgs),
     /// Print the completions of a shell
     Completions(completions::CompletionsArgs),
 }
@@ -50,6 +53,7 @@ impl Command {
             Command::Circuit(command) => circuit::run(&command),
             Command::Device(command) => device::run(&command),
             Command::Doctor(args) => doctor::run(&args),
+            Command::Bench(args) => Ok(bench::run(&args)?),
             Command::Completions(args) => completions::run(&args),
         }
     }

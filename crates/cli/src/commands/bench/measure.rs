@@ -1,0 +1,227 @@
+//! One measurement: a workload on a link, with the CPU time of everything that takes part.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use miette::{IntoDiagnostic, Result, miette};
+use veil_device::{Cpu, Device};
+use veil_engine::{Binding, Data, Report, Settings, bounds, local, participants, party};
+use veil_link::tls::{Identity, Listener, Terms, TlsLink, meet};
+use veil_link::{Link, shape};
+use veil_protocol::rep3::Rep3;
+use veil_protocol::{Options, Plan, Protocol};
+use veil_session::{PartyId, Peer};
+
+use super::workload::{Nowhere, Pattern, Workload};
+
+/// Over what messages travel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub(crate) enum Carrier {
+    /// In this process.
+    Memory,
+    /// TLS 1.3 over loopback, a thread per participant and lane.
+    Tls,
+}
+
+/// A row of results. Field names are those of the JSON rows; later protocols and devices add rows, never another format.
+#[derive(Clone, Debug, serde::Serialize)]
+pub(crate) struct Row {
+    pub(crate) bench: String,
+    pub(crate) protocol: &'static str,
+    pub(crate) adversary: &'static str,
+    pub(crate) device: &'static str,
+    pub(crate) link: &'static str,
+    /// Delay and rate of a shaped link; `none` as the machine is.
+    pub(crate) net: String,
+    /// Rows computed together.
+    pub(crate) batch: u64,
+    pub(crate) cores: u16,
+    /// Operations per CPU-second, user and system, of all participants together.
+    pub(crate) rate_per_cpu_s: f64,
+    /// Operations per second of the clock, set-up included.
+    pub(crate) rate_per_s: f64,
+    /// Part of what the masks alone would allow, measured in the same run.
+    pub(crate) bound_fraction: f64,
+    /// Bytes that one party sends per operation, our frames included.
+    pub(crate) bytes_per_op: f64,
+    /// Gb/s that one party sends.
+    pub(crate) gbit_per_s: f64,
+    /// Largest memory of this process, with all participants in it.
+    pub(crate) peak_rss_mb: f64,
+    /// Milliseconds from the end of the set-up to the last result.
+    pub(crate) online_ms: f64,
+    /// Milliseconds of handshake and inputs that all rows share.
+    pub(crate) set_up_ms: f64,
+}
+
+/// What is measured besides the workload.
+#[derive(Clone, Copy)]
+pub(crate) struct Setup {
+    pub(crate) carrier: Carrier,
+    pub(crate) net: Option<shape::Profile>,
+    pub(crate) cores: u16,
+    pub(crate) chunk_rows: Option<u32>,
+    pub(crate) repeat: u32,
+}
+
+/// Measures `workload` and gives the median of the repetitions by CPU time.
+pub(crate) fn measure(workload: &Workload, setup: Setup) -> Result<Row> {
+    let options = Options { lanes: setup.cores, chunk_rows: setup.chunk_rows };
+    let plan = Arc::new(Plan::new(Arc::clone(&workload.job), options).into_diagnostic()?);
+    let device = Cpu::detect();
+    let prf = device.prf_rate(Duration::from_millis(200));
+    let mut runs = Vec::new();
+    for _ in 0..setup.repeat.max(1) {
+        forget_peak();
+        let (cpu, start) = (cpu_seconds(), Instant::now());
+        let reports = match setup.carrier {
+            Carrier::Memory => in_memory(&plan, setup.net)?,
+            Carrier::Tls => over_tls(&plan, setup.net)?,
+        };
+        runs.push((cpu_seconds() - cpu, start.elapsed().as_secs_f64(), reports, peak_mb()));
+    }
+    runs.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let (cpu, wall, reports, peak) = runs.swap_remove((runs.len() - 1) / 2);
+    let ops = workload.job.rows() as f64 * workload.ops as f64;
+    let sent = PartyId::ALL.map(|p| reports.get(&Peer::Party(p)).map_or(0, |r| r.meters.bytes_sent));
+    let sent = sent.into_iter().max().unwrap_or(0) as f64;
+    let slowest = |f: fn(&Report) -> Duration| reports.values().map(f).max().unwrap_or_default().as_secs_f64() * 1e3;
+    let rate = ops / cpu;
+    Ok(Row {
+        bench: workload.name.to_owned(),
+        protocol: "rep3",
+        adversary: "semi-honest",
+        device: device.name(),
+        link: match setup.carrier {
+            Carrier::Memory => "memory",
+            Carrier::Tls => "tls",
+        },
+        net: setup.net.map_or_else(|| "none".to_owned(), |n| n.to_string()),
+        batch: workload.job.rows(),
+        cores: setup.cores,
+        rate_per_cpu_s: rate,
+        rate_per_s: ops / wall,
+        bound_fraction: rate / (prf / workload.blocks_per_op),
+        bytes_per_op: sent / ops,
+        gbit_per_s: sent * 8.0 / wall / 1e9,
+        peak_rss_mb: peak,
+        online_ms: slowest(|r| r.elapsed.saturating_sub(r.set_up)),
+        set_up_ms: slowest(|r| r.set_up),
+    })
+}
+
+fn data(peer: Peer) -> Data {
+    match peer {
+        Peer::Owner(_) => Data { source: Some(Arc::new(Pattern)), sink: None },
+        Peer::Recipient(_) => Data { source: None, sink: Some(Arc::new(Nowhere)) },
+        Peer::Party(_) => Data::default(),
+    }
+}
+
+/// Settings of a benchmark: a window that hides the network's delay, and none in one process, where there is nothing to hide.
+fn settings(carrier: Carrier, net: Option<shape::Profile>) -> Settings {
+    let window = match (carrier, net) {
+        (_, Some(_)) => 8,
+        (Carrier::Memory, None) => 1,
+        (Carrier::Tls, None) => 4,
+    };
+    Settings { window, ..Settings::default() }
+}
+
+type Reports = BTreeMap<Peer, Report>;
+
+fn in_memory(plan: &Arc<Plan>, net: Option<shape::Profile>) -> Result<Reports> {
+    let settings = settings(Carrier::Memory, net);
+    let wrap = |_, _, link| -> Box<dyn Link> {
+        match net {
+            Some(profile) => Box::new(shape::Shaped::new(link, profile)),
+            None => Box::new(link),
+        }
+    };
+    local::run_on(plan, &settings, data, &|_| (), wrap).into_diagnostic()
+}
+
+/// Every participant in threads of its own, with keys made for this run.
+fn over_tls(plan: &Arc<Plan>, net: Option<shape::Profile>) -> Result<Reports> {
+    let peers = participants(plan);
+    let identities = peers.iter().map(|p| Ok((*p, Identity::generate()?))).collect::<Result<BTreeMap<_, _>, veil_link::tls::IdentityError>>();
+    let identities = identities.into_diagnostic()?;
+    let pins: BTreeMap<_, _> = identities.iter().map(|(p, i)| (*p, i.fingerprint())).collect();
+    let mut listeners = BTreeMap::new();
+    for party in PartyId::ALL {
+        let listener = Listener::bind("127.0.0.1:0").into_diagnostic()?;
+        let address = listener.address().into_diagnostic()?.to_string();
+        listeners.insert(Peer::Party(party), (listener, address));
+    }
+    let stop = AtomicBool::new(false);
+    let results: Vec<(Peer, Result<Report>)> = std::thread::scope(|scope| {
+        let handles: Vec<_> = peers
+            .iter()
+            .map(|me| {
+                let (identities, pins, listeners, stop) = (&identities, &pins, &listeners, &stop);
+                let run = move || one(plan, *me, &identities[me], pins, listeners, net, stop);
+                (*me, scope.spawn(run))
+            })
+            .collect();
+        let join = |h: std::thread::ScopedJoinHandle<'_, Result<Report>>| h.join().unwrap_or_else(|_| Err(miette!("a participant panicked")));
+        handles.into_iter().map(|(me, h)| (me, join(h))).collect()
+    });
+    results.into_iter().map(|(peer, r)| Ok((peer, r?))).collect()
+}
+
+fn one(
+    plan: &Arc<Plan>,
+    me: Peer,
+    identity: &Identity,
+    pins: &BTreeMap<Peer, veil_link::tls::Fingerprint>,
+    listeners: &BTreeMap<Peer, (Listener, String)>,
+    net: Option<shape::Profile>,
+    stop: &AtomicBool,
+) -> Result<Report> {
+    let protocol: Arc<dyn Protocol> = Arc::new(Rep3::new(Arc::clone(plan), me));
+    let terms = Terms { me, plan: plan.hash, pins: pins.clone() };
+    // Parties dial parties of lower index; owners and recipients dial all parties.
+    let dials = |peer: &Peer| peer.party().is_some() && *peer < me;
+    let (dial, from): (Vec<Peer>, Vec<Peer>) = protocol.peers().into_iter().partition(dials);
+    let dial: Vec<_> = dial.into_iter().map(|p| (p, listeners[&p].1.clone())).collect();
+    let listener = listeners.get(&me).map(|(l, _)| l);
+    let until = Instant::now() + Duration::from_secs(30);
+    let lanes = meet(identity, &terms, &dial, listener, &from, plan.lanes, until).into_diagnostic()?;
+    let mut binding = Binding { identities: PartyId::ALL.map(|p| *pins[&Peer::Party(p)].as_bytes()), ..Binding::default() };
+    for connected in lanes.first().into_iter().flatten() {
+        let secret = connected.exporter(b"EXPORTER-veilworks pair", &plan.hash.0);
+        binding.exporters.insert(connected.peer(), secret.to_vec());
+    }
+    let limits = bounds(plan, &*protocol);
+    let link = |connections| -> Box<dyn Link> {
+        let link = TlsLink::new(connections, limits);
+        match net {
+            Some(profile) => Box::new(shape::Shaped::new(link, profile)),
+            None => Box::new(link),
+        }
+    };
+    let links = lanes.into_iter().map(link).collect();
+    party::run(plan, &protocol, &settings(Carrier::Tls, net), (data(me), binding), links, stop, &|_| ()).into_diagnostic()
+}
+
+/// User and system time of this process so far, all threads.
+fn cpu_seconds() -> f64 {
+    let t = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    t.tv_sec as f64 + t.tv_nsec as f64 * 1e-9
+}
+
+/// Largest resident memory of this process, in MB, since [`forget_peak`]; 0 where the system does not tell.
+fn peak_mb() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"));
+    let kib: Option<f64> = line.and_then(|l| l.trim().strip_suffix("kB")?.trim().parse().ok());
+    kib.unwrap_or(0.0) / 1024.0
+}
+
+/// Starts the peak anew (Linux; elsewhere it stays that of the process).
+fn forget_peak() {
+    // Not allowed in every container; the peak is then that of all runs so far, which is never too small.
+    let _ = std::fs::write("/proc/self/clear_refs", "5");
+}

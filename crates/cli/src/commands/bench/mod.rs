@@ -1,0 +1,114 @@
+//! `veil bench`: how fast, at what part of the bound, with how many bytes and how much memory.
+
+mod chart;
+mod measure;
+mod workload;
+
+use std::path::PathBuf;
+
+use miette::Result;
+use veil_link::shape;
+
+use measure::{Carrier, Row, Setup, measure};
+use workload::Name;
+
+/// Measures a protocol on this machine.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  veil bench and                       ANDs in process and over TLS on loopback
+  veil bench aes --cores 1..2          AES blocks per second against cores
+  veil bench aes --batch 1             the latency of one block
+  veil bench mul64 --net wan --json    over a link of 40 ms and 1 Gb/s, as JSON lines
+
+The unit is operations per CPU-second of all participants together; the bound is what this machine's AES allows if
+nothing but the masks is made, measured in the same run.")]
+pub(crate) struct BenchArgs {
+    /// What to measure.
+    name: Name,
+    /// Rows computed together (default: as in docs/benchmarks.md).
+    #[arg(long)]
+    batch: Option<u64>,
+    /// Cores: a number, or a range such as 1..4.
+    #[arg(long, default_value = "1", value_parser = cores)]
+    cores: (u16, u16),
+    /// Links to measure.
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Carrier::Memory, Carrier::Tls])]
+    link: Vec<Carrier>,
+    /// Add the delay and the rate of a network: lan or wan.
+    #[arg(long)]
+    net: Option<shape::Profile>,
+    /// Rows of a chunk (default: chosen from the circuit).
+    #[arg(long)]
+    chunk_rows: Option<u32>,
+    /// Runs, of which the median by CPU time is told.
+    #[arg(long, default_value_t = 3)]
+    repeat: u32,
+    /// Print one JSON object per row.
+    #[arg(long)]
+    json: bool,
+    /// Write a plot to this file.
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+}
+
+fn cores(text: &str) -> Result<(u16, u16), String> {
+    let number = |t: &str| t.parse::<u16>().ok().filter(|n| *n > 0).ok_or_else(|| format!("`{t}` is no number of cores"));
+    match text.split_once("..") {
+        Some((from, to)) => {
+            let range = (number(from)?, number(to.trim_start_matches('='))?);
+            if range.0 <= range.1 { Ok(range) } else { Err("the range is empty".into()) }
+        }
+        None => number(text).map(|n| (n, n)),
+    }
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &BenchArgs) -> Result<()> {
+    let workload = args.name.workload(args.batch.unwrap_or_else(|| args.name.batch()).max(1));
+    let mut rows = Vec::new();
+    if !args.json {
+        println!("{HEADER}");
+    }
+    for &carrier in &args.link {
+        for cores in args.cores.0..=args.cores.1 {
+            let setup = Setup { carrier, net: args.net, cores, chunk_rows: args.chunk_rows, repeat: args.repeat };
+            let row = measure(&workload, setup)?;
+            if args.json {
+                println!("{}", serde_json::to_string(&row).map_err(|e| miette::miette!("{e}"))?);
+            } else {
+                print(&row);
+            }
+            rows.push(row);
+        }
+    }
+    if let Some(path) = &args.svg {
+        chart::write(&rows, path)?;
+    }
+    Ok(())
+}
+
+const HEADER: &str = "bench   link    net   cores      batch   per CPU-s      per s   of bound   B/op   Gb/s/party   MB   online ms";
+
+fn print(row: &Row) {
+    let Row { bench, link, net, cores, batch, .. } = row;
+    println!(
+        "{bench:<7} {link:<7} {net:<5} {cores:>5} {batch:>10} {:>11} {:>10} {:>9.0}% {:>6.3} {:>12.2} {:>4.0} {:>11.2}",
+        short(row.rate_per_cpu_s),
+        short(row.rate_per_s),
+        row.bound_fraction * 100.0,
+        row.bytes_per_op,
+        row.gbit_per_s,
+        row.peak_rss_mb,
+        row.online_ms,
+    );
+}
+
+/// Three digits and a unit.
+fn short(x: f64) -> String {
+    match x {
+        x if x >= 1e9 => format!("{:.2} G", x / 1e9),
+        x if x >= 1e6 => format!("{:.2} M", x / 1e6),
+        x if x >= 1e3 => format!("{:.2} k", x / 1e3),
+        x => format!("{x:.2}"),
+    }
+}

@@ -1,0 +1,106 @@
+//! What is measured: a job, and how many operations it is.
+
+use std::sync::Arc;
+
+use veil_circuit::{Circuit, Gate, InputPort, OutputPort, Per, Reduce, Wire};
+use veil_math::Ring;
+use veil_program::{Audience, Block, DataError, Holder, Lowered, Sink, Slice, Source};
+
+/// Names of benches, as they are written on the command line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub(crate) enum Name {
+    /// ANDs of shared bits.
+    And,
+    /// Products in Z_2^64.
+    Mul64,
+    /// Products in Z_2^128.
+    Mul128,
+    /// AES-128 blocks under a shared, expanded key: 5120 ANDs each.
+    Aes,
+}
+
+/// A job to measure.
+pub(crate) struct Workload {
+    pub(crate) name: &'static str,
+    pub(crate) job: Arc<Lowered>,
+    /// Operations per row.
+    pub(crate) ops: u64,
+    /// AES blocks of masks per operation, over all three parties: two streams each.
+    pub(crate) blocks_per_op: f64,
+}
+
+impl Name {
+    /// Rows that are measured if nothing else is said.
+    pub(crate) fn batch(self) -> u64 {
+        match self {
+            Name::And | Name::Aes => 100_000,
+            Name::Mul64 => 50_000,
+            Name::Mul128 => 20_000,
+        }
+    }
+
+    /// The job on `rows` rows: one outside owner, one outside recipient.
+    pub(crate) fn workload(self, rows: u64) -> Workload {
+        let (name, circuit, ops, bits) = match self {
+            Name::And => ("and", chain(Ring::Bits, 128, 64), 128 * 64, 1.0),
+            Name::Mul64 => ("mul64", chain(Ring::Z64, 16, 64), 16 * 64, 64.0),
+            Name::Mul128 => ("mul128", chain(Ring::Z128, 16, 64), 16 * 64, 128.0),
+            Name::Aes => ("aes", veil_circuit::make("aes128-expanded").expect("the catalogue has it"), 1, 5120.0),
+        };
+        let (inputs, outputs) = (circuit.inputs.len(), circuit.outputs.len());
+        let job = Lowered {
+            name: format!("bench {name}"),
+            owners: vec!["owner".into()],
+            parties: ["party 0", "party 1", "party 2"].map(String::from),
+            recipients: vec!["recipient".into()],
+            circuit,
+            blocks: vec![Block { name: "rows".into(), rows, holders: vec![Holder::Owner(0); inputs] }],
+            audiences: vec![Audience::Recipient(0); outputs],
+            opened: vec!["the results of a benchmark".into(); outputs],
+        };
+        Workload { name, job: Arc::new(job), ops, blocks_per_op: 3.0 * 2.0 * bits / 128.0 }
+    }
+}
+
+/// `layers` layers of `width` products, each of two neighbours in the layer before: nothing but products, every one of them needed.
+fn chain(ring: Ring, width: u32, layers: u32) -> Circuit {
+    let wire = |layer: u32, k: u32| Wire(layer * width + k % width);
+    let gates = (0..layers).flat_map(|l| (0..width).map(move |k| Gate::Mul(wire(l, k), wire(l, k + 1)))).collect();
+    let wires = (0..width).map(|k| wire(layers, k)).collect();
+    Circuit {
+        ring,
+        inputs: vec![InputPort { name: "x".into(), width, per: Per::Row }],
+        gates,
+        outputs: vec![OutputPort { name: "z".into(), wires, reduce: Reduce::None }],
+    }
+}
+
+/// Values that follow from their place; the protocol works the same on any.
+pub(crate) struct Pattern;
+
+impl Source for Pattern {
+    fn fill(&self, port: usize, slice: Slice, into: &mut [u8]) -> Result<(), DataError> {
+        let mut x = slice.first.wrapping_add(port as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+        for word in into.chunks_mut(8) {
+            x ^= x << 13;
+            x ^= x >> 7;
+            x ^= x << 17;
+            word.copy_from_slice(&x.to_le_bytes()[..word.len()]);
+        }
+        Ok(())
+    }
+}
+
+/// Takes results and forgets them.
+pub(crate) struct Nowhere;
+
+impl Sink for Nowhere {
+    fn put(&self, _port: usize, _slice: Slice, values: &[u8]) -> Result<(), DataError> {
+        std::hint::black_box(values);
+        Ok(())
+    }
+
+    fn finish(&self) -> Result<(), DataError> {
+        Ok(())
+    }
+}
