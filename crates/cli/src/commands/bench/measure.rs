@@ -114,9 +114,9 @@ pub(crate) fn measure(workload: &Workload, setup: Setup) -> Result<Row> {
 
 fn data(peer: Peer) -> Data {
     match peer {
-        Peer::Owner(_) => Data { source: Some(Arc::new(Pattern)), sink: None },
-        Peer::Recipient(_) => Data { source: None, sink: Some(Arc::new(Nowhere)) },
-        Peer::Party(_) => Data::default(),
+        Peer::Party(p) if p.index() == 0 => Data { source: Some(Arc::new(Pattern)), sink: None },
+        Peer::Party(p) if p.index() == 1 => Data { source: None, sink: Some(Arc::new(Nowhere)) },
+        Peer::Party(_) | Peer::Owner(_) | Peer::Recipient(_) => Data::default(),
     }
 }
 

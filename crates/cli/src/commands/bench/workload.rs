@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use veil_circuit::{Circuit, Gate, InputPort, OutputPort, Per, Reduce, Wire};
 use veil_math::Ring;
+use veil_session::PartyId;
 use veil_program::{Audience, Block, DataError, Holder, Lowered, Sink, Slice, Source};
 
 /// Names of benches, as they are written on the command line.
@@ -34,28 +35,29 @@ impl Name {
     pub(crate) fn batch(self) -> u64 {
         match self {
             Name::And | Name::Aes => 100_000,
-            Name::Mul64 => 50_000,
-            Name::Mul128 => 20_000,
+            Name::Mul64 => 20_000,
+            Name::Mul128 => 10_000,
         }
     }
 
-    /// The job on `rows` rows: one outside owner, one outside recipient.
+    /// The job on `rows` rows. Party 0 supplies the values and party 1 gets the results, so that nobody but the three
+    /// parties takes part in what is measured.
     pub(crate) fn workload(self, rows: u64) -> Workload {
         let (name, circuit, ops, bits) = match self {
-            Name::And => ("and", chain(Ring::Bits, 128, 64), 128 * 64, 1.0),
-            Name::Mul64 => ("mul64", chain(Ring::Z64, 16, 64), 16 * 64, 64.0),
-            Name::Mul128 => ("mul128", chain(Ring::Z128, 16, 64), 16 * 64, 128.0),
+            Name::And => ("and", chain(Ring::Bits, 128, 256), 128 * 256, 1.0),
+            Name::Mul64 => ("mul64", chain(Ring::Z64, 16, 256), 16 * 256, 64.0),
+            Name::Mul128 => ("mul128", chain(Ring::Z128, 16, 256), 16 * 256, 128.0),
             Name::Aes => ("aes", veil_circuit::make("aes128-expanded").expect("the catalogue has it"), 1, 5120.0),
         };
         let (inputs, outputs) = (circuit.inputs.len(), circuit.outputs.len());
         let job = Lowered {
             name: format!("bench {name}"),
-            owners: vec!["owner".into()],
+            owners: vec![],
             parties: ["party 0", "party 1", "party 2"].map(String::from),
-            recipients: vec!["recipient".into()],
+            recipients: vec![],
             circuit,
-            blocks: vec![Block { name: "rows".into(), rows, holders: vec![Holder::Owner(0); inputs] }],
-            audiences: vec![Audience::Recipient(0); outputs],
+            blocks: vec![Block { name: "rows".into(), rows, holders: vec![Holder::Party(PartyId::ALL[0]); inputs] }],
+            audiences: vec![Audience::Party(PartyId::ALL[1]); outputs],
             opened: vec!["the results of a benchmark".into(); outputs],
         };
         Workload { name, job: Arc::new(job), ops, blocks_per_op: 3.0 * 2.0 * bits / 128.0 }
