@@ -3,6 +3,7 @@
 mod chart;
 mod clear;
 mod derive;
+mod fuzz;
 mod lower;
 mod moments;
 mod monomial;
@@ -18,6 +19,8 @@ mod table;
 
 use std::path::PathBuf;
 
+#[doc(hidden)]
+pub use fuzz::fuzz_table;
 pub use result::{AnalysisResult, Estimate, Figure, Group, Opened, StatsResult};
 pub use sink::StatsSink;
 pub use source::StatsSource;
