@@ -11,8 +11,8 @@ run veil stats "$folder/job.toml" --check
 
 say "That was one machine. Next:"
 cat <<END
-    $target/release/veil stats $folder/job.toml --processes   three processes over TLS
-    $target/release/veil bench                                how fast this machine is
+    $target/release/veil stats $folder/job.toml --processes   a process per participant, over TLS
+    $target/release/veil bench aes                            how fast this machine is
     examples/README.md                                        other jobs; README.md has one of your own in ten lines
     make test                                                 every check and every test
 END
