@@ -128,7 +128,7 @@ impl Failure {
     pub(crate) fn setup(plan: &Plan, error: &SetupError) -> Self {
         let code = match error {
             SetupError::WrongKey { .. } | SetupError::OurKey { .. } => Code::Check,
-            SetupError::NoPin { .. } => Code::Input,
+            SetupError::NoPin { .. } | SetupError::Plan { .. } => Code::Input,
             _ => Code::Link,
         };
         let message = error.to_string();

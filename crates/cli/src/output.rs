@@ -1,5 +1,6 @@
 //! What commands print, and where results go.
 
+use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -62,7 +63,7 @@ pub(crate) fn columns(rows: &[Vec<String>]) -> String {
     for row in rows {
         let mut line = String::from(" ");
         for (column, cell) in row.iter().enumerate() {
-            line += &format!(" {cell:<width$} ", width = width(column));
+            let _ = write!(line, " {cell:<width$} ", width = width(column));
         }
         text += line.trim_end();
         text.push('\n');

@@ -222,13 +222,14 @@ fn made(name: &str) -> Result<Circuit, Failure> {
     })
 }
 
+/// Longest circuit file: sixteen million gates take less.
+const LONGEST: u64 = 1 << 30;
+
 /// A circuit of the catalogue, or of a file.
 fn load(name: &str) -> Result<Circuit, Failure> {
     if let Some(name) = name.strip_prefix("make:") {
         return made(name);
     }
-    // Sixteen million gates take less than this.
-    const LONGEST: u64 = 1 << 30;
     let failed = |error: &dyn std::fmt::Display| {
         Failure::new(Code::Input, format!("cannot read {name}: {error}"))
     };

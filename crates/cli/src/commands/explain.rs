@@ -1,5 +1,6 @@
 //! `veil explain`: what a job computes, what it costs, and what it opens, before anything runs.
 
+use std::fmt::Write;
 use std::path::Path;
 use std::time::Duration;
 
@@ -375,9 +376,13 @@ impl Explanation {
         });
         text += &columns(&rows.collect::<Vec<_>>());
         let numbers: u64 = self.opened.iter().map(|o| o.values).sum();
-        text += &format!("\nopened: {numbers} values, and nothing else\n");
+        let _ = writeln!(
+            text,
+            "
+opened: {numbers} values, and nothing else"
+        );
         for opened in &self.opened {
-            text += &format!("  opened: {}, to: {}\n", opened.what, opened.to);
+            let _ = writeln!(text, "  opened: {}, to: {}", opened.what, opened.to);
         }
         text
     }

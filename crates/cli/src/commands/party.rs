@@ -1,5 +1,6 @@
 //! `veil party`: one participant of a deployment.
 
+use std::fmt::Write;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -75,7 +76,7 @@ fn print(outcome: &Outcome) -> Result<(), Failure> {
             text += &statistics.text;
         }
         if let Some(folder) = &answer.folder {
-            text += &format!("results are in {}\n", folder.display());
+            let _ = writeln!(text, "results are in {}", folder.display());
         }
     }
     for took in &outcome.participants {
@@ -83,8 +84,9 @@ fn print(outcome: &Outcome) -> Result<(), Failure> {
             output::bytes(took.bytes_sent),
             output::seconds(took.seconds),
         );
-        text += &format!(
-            "done as {}: sent {sent} in {} messages, in {time}\n",
+        let _ = writeln!(
+            text,
+            "done as {}: sent {sent} in {} messages, in {time}",
             took.role, took.messages_sent
         );
     }

@@ -1,5 +1,6 @@
 //! `veil run`: all roles of a job on this machine.
 
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -168,15 +169,14 @@ impl Finished {
         let mut text = String::new();
         for answer in &self.outcome.answers {
             match &answer.statistics {
-                Some(statistics) => text += &format!("{}\n", statistics.text),
-                None => text += &format!("for {}:\n", answer.recipient),
+                Some(statistics) => text += &(statistics.text.clone() + "\n"),
+                None => text += &["for ", &answer.recipient, ":\n"].concat(),
             }
             if let Some(folder) = &answer.folder {
                 let names = self.files_of(&answer.recipient);
-                text += &names
-                    .iter()
-                    .map(|name| format!("  {}\n", folder.join(name).display()))
-                    .collect::<String>();
+                for name in names {
+                    let _ = writeln!(text, "  {}", folder.join(name).display());
+                }
             }
         }
         output::print(&text)?;

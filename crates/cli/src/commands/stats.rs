@@ -107,11 +107,7 @@ fn show(finished: &Finished, views: &Views) -> String {
     let mut text = String::from("\nwhat the owners hold, and show nobody\n");
     let mut rows = Vec::new();
     for data in finished.job.data() {
-        let lines = data
-            .path
-            .as_deref()
-            .map(|path| first_lines(path))
-            .unwrap_or_default();
+        let lines = data.path.as_deref().map(first_lines).unwrap_or_default();
         for (index, line) in lines.into_iter().enumerate() {
             let owner = if index == 0 {
                 format!("{}, {}", data.owner, data.what)

@@ -45,6 +45,7 @@ struct Common<'a> {
     net: Option<shape::Profile>,
     stop: &'a Stop,
     progress: &'a (dyn Fn(Progress) + Sync),
+    say: &'a (dyn Fn(&str) + Sync),
 }
 
 /// Runs what `file` says. Everything that can be checked on this machine is checked before anybody is called.
@@ -53,7 +54,7 @@ pub(crate) fn run(
     net: Option<shape::Profile>,
     stop: &Stop,
     progress: &(dyn Fn(Progress) + Sync),
-    say: &dyn Fn(&str),
+    say: &(dyn Fn(&str) + Sync),
 ) -> Result<Outcome, Failure> {
     let raw = file.raw();
     let job = load(file)?;
@@ -100,6 +101,7 @@ pub(crate) fn run(
         net,
         stop,
         progress,
+        say,
     };
     let mut outcome = Outcome::default();
     for (role, took) in ready.iter().zip(all_roles(&common, &ready)?) {
@@ -188,6 +190,7 @@ fn all_roles(common: &Common<'_>, roles: &[Role]) -> Result<Vec<Took>, Failure> 
 fn one_role(common: &Common<'_>, role: &Role) -> Result<Took, Failure> {
     let plan = common.plan;
     let connections = meet(common, role)?;
+    (common.say)(&format!("connected as {}", prepare::role(role.me)));
     let protocol: Arc<dyn Protocol> = Arc::new(Rep3::new(Arc::clone(plan), role.me));
     let bounds = veil_engine::bounds(plan, &*protocol);
     let binding = binding(common, role, &connections[0]);
@@ -209,6 +212,8 @@ fn one_role(common: &Common<'_>, role: &Role) -> Result<Took, Failure> {
         flag,
         progress,
     ) {
+        // Who was told to stop just ends; with results it ends well only if they are complete and published.
+        Ok(_) if common.stop.asked() && role.sink.is_none() => Err(Failure::stopped()),
         Ok(report) => Ok(Took::new(plan, role.me, &report)),
         Err(_) if common.stop.asked() => Err(Failure::stopped()),
         Err(abort) => Err(Failure::abort(plan, role.me, &abort)),

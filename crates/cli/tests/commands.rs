@@ -1,0 +1,149 @@
+//! The small commands.
+
+mod common;
+
+use common::Folder;
+
+#[test]
+fn circuits_are_made_shown_converted_and_compared() {
+    let folder = Folder::new();
+    assert!(folder.succeed("circuit list").contains("adder:WIDTH"));
+    folder.succeed("circuit make adder:8 --out a.txt");
+    let info: serde_json::Value =
+        serde_json::from_str(&folder.succeed("circuit info a.txt --json")).unwrap();
+    assert_eq!(
+        (info["products"].as_u64(), info["depth"].as_u64()),
+        (Some(7), Some(7))
+    );
+    assert_eq!(info["hash"].as_str().map(str::len), Some(64));
+    folder.succeed("circuit convert a.txt --to old --out old.txt");
+    // The older format has the widths of two inputs and an output on its second line.
+    let old = std::fs::read_to_string(folder.at("old.txt")).unwrap();
+    assert_eq!(old.lines().nth(1), Some("8 8 8"));
+    let same = "the same: old.txt and make:adder-fast:8 agree on all 65536 inputs\n";
+    assert_eq!(
+        folder.succeed("circuit check old.txt make:adder-fast:8"),
+        same
+    );
+    assert!(
+        folder
+            .succeed("circuit check make:aes128 make:aes128-shallow --cases 50")
+            .contains("agree on 50 random inputs")
+    );
+    folder.succeed("circuit convert make:mul:8 --optimise --out m.txt");
+    assert!(
+        folder
+            .succeed("circuit check m.txt make:mul:8")
+            .contains("on all 65536")
+    );
+    assert!(
+        folder
+            .succeed("circuit check m.txt")
+            .contains("m.txt is a valid circuit")
+    );
+}
+
+#[test]
+fn devices_are_listed_and_checked() {
+    let folder = Folder::new();
+    let listed = folder.succeed("device list");
+    for name in ["reference", "cpu-avx512", "cpu-avx2", "cpu-portable"] {
+        assert!(listed.contains(name), "{listed}");
+    }
+    let checked: serde_json::Value =
+        serde_json::from_str(&folder.succeed("device check --cases 5 --seed 1 --json")).unwrap();
+    let devices = checked["devices"].as_array().unwrap();
+    assert_eq!(devices.len(), 4);
+    for device in devices {
+        // One that is not here is skipped, never passed.
+        let absent = listed
+            .lines()
+            .any(|line| line.contains(device["name"].as_str().unwrap()) && line.contains("absent"));
+        assert_eq!(
+            device["state"],
+            if absent { "skipped" } else { "passed" },
+            "{device}"
+        );
+    }
+}
+
+#[test]
+fn the_doctor_looks_at_this_machine() {
+    let folder = Folder::new();
+    let port = std::net::TcpListener::bind("0.0.0.0:0").unwrap();
+    let number = port.local_addr().unwrap().port();
+    let output = folder.veil(&format!("doctor --port {number}"));
+    assert_eq!(output.status.code(), Some(1));
+    assert!(common::text(&output.stderr).contains("the port is in use"));
+    drop(port);
+    let said = folder.succeed("doctor");
+    for part in [
+        "processor",
+        "cores",
+        "memory",
+        "kernel",
+        "clock",
+        "open files",
+        "TLS on loopback  ok",
+    ] {
+        assert!(said.contains(part), "no `{part}` in {said}");
+    }
+}
+
+#[test]
+fn keys_are_private_and_never_overwritten() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new();
+    let print = folder.succeed("identity new me.key");
+    assert!(
+        print.starts_with("vw1:") && print.trim().len() == 68,
+        "{print}"
+    );
+    assert_eq!(
+        std::fs::metadata(folder.at("me.key"))
+            .unwrap()
+            .permissions()
+            .mode()
+            & 0o777,
+        0o600
+    );
+    assert_eq!(folder.succeed("identity show me.key"), print);
+    folder.fail("identity new me.key", 3, &["me.key", "never overwritten"]);
+    folder.fail(
+        "identity show you.key",
+        3,
+        &["you.key", "veil identity new"],
+    );
+}
+
+#[test]
+fn help_and_completions_know_every_command() {
+    let folder = Folder::new();
+    let help = folder.succeed("--help");
+    let completions = folder.succeed("completions bash");
+    for command in [
+        "run",
+        "stats",
+        "party",
+        "identity",
+        "explain",
+        "circuit",
+        "device",
+        "doctor",
+        "bench",
+        "completions",
+    ] {
+        assert!(help.contains(&format!("  {command} ")), "{help}");
+        assert!(
+            completions.contains(&format!("veil__subcmd__{command}"))
+                || completions.contains(&format!("veil__{command}")),
+            "{command}"
+        );
+        assert!(
+            folder
+                .succeed(&format!("{command} --help"))
+                .contains("Usage: veil")
+        );
+    }
+    assert!(folder.succeed("--version").starts_with("veil 0."));
+}

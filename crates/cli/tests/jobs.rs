@@ -1,0 +1,257 @@
+//! Jobs from end to end: in threads, in processes over TLS, and what `explain` says of them.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that unwraps says what it expects by failing there"
+)]
+
+mod common;
+
+use aes::Aes128;
+use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
+use common::Folder;
+use serde_json::Value;
+
+/// A table of two owners side by side, and one below.
+fn study() -> Folder {
+    let folder = Folder::new();
+    folder.write(
+        "study.toml",
+        r#"version = 1
+kind = "stats"
+name = "study"
+owners = ["mill", "port", "office"]
+parties = ["mill", "university", "trustee"]
+recipients = ["press"]
+column = [{ name = "pay", type = "decimal", scale = 2, min = 0, max = "9999.99", missing = "skip" },
+          { name = "years", type = "integer", min = 0, max = 50 },
+          { name = "group", type = "category", values = ["a", "b"] }]
+block = [{ name = "mill", rows = 4, holds = { mill = ["pay", "years"], office = ["group"] },
+           files = { mill = "mill.csv", office = "office-mill.csv" } },
+         { name = "port", rows = 2, holds = { port = ["pay", "years"], office = ["group"] },
+           files = { port = "port.csv", office = "office-port.csv" } }]
+analysis = [{ name = "pay by group", kind = "mean", of = "pay", by = "group", to = "press" },
+            { name = "pay and years", kind = "regression", of = "pay", on = ["years"], to = "press" },
+            { name = "how many", kind = "sum", of = "years", to = "parties" }]
+"#,
+    );
+    folder.write("mill.csv", "years,pay\n1,10.50\n2,20.25\n3,\n4,40.00\n");
+    folder.write("office-mill.csv", "group\na\nb\na\nb\n");
+    folder.write("port.csv", "pay,years\n99.25,10\n1.00,0\n");
+    folder.write("office-port.csv", "group\na\na\n");
+    folder
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+#[test]
+fn statistics_in_threads_and_in_processes_are_what_counting_gives() {
+    let folder = study();
+    let threads = json(&folder.succeed("stats study.toml --check --json --out one"));
+    let processes =
+        json(&folder.succeed("stats study.toml --check --json --out two --processes --lanes 2"));
+    for run in [&threads, &processes] {
+        assert_eq!(run["checked"], true);
+        let press = run["results"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|result| result["recipient"] == "press")
+            .unwrap();
+        let groups = &press["statistics"]["json"]["analyses"][0]["groups"];
+        // (10.50 + 99.25 + 1.00) / 3 and (20.25 + 40.00) / 2.
+        let means: Vec<f64> = (0..2)
+            .map(|group| number(&groups[group]["figures"][1]))
+            .collect();
+        assert!(
+            (means[0] - 110.75 / 3.0).abs() < 1e-9 && (means[1] - 30.125).abs() < 1e-9,
+            "{groups}"
+        );
+        for party in ["mill", "university", "trustee"] {
+            let own = run["results"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .find(|result| result["recipient"] == party)
+                .unwrap();
+            let figure = &own["statistics"]["json"]["analyses"][0]["groups"][0]["figures"][0];
+            assert_eq!(figure["exact"], "20", "{own}");
+        }
+    }
+    for name in ["result.txt", "result.csv", "result.json", "result.svg"] {
+        for recipient in ["press", "mill", "university", "trustee"] {
+            let file =
+                |run: &str| std::fs::read(folder.at(&format!("{run}/{recipient}/{name}"))).unwrap();
+            assert_eq!(file("one"), file("two"), "{recipient}/{name}");
+        }
+        assert!(!folder.at("one/port").exists(), "an owner gets nothing");
+    }
+}
+
+/// The value of a figure, exact or rounded.
+fn number(figure: &Value) -> f64 {
+    let exact = figure["exact"].as_str().map(|text| text.parse().unwrap());
+    exact
+        .or_else(|| figure["rounded"].as_f64())
+        .unwrap_or_else(|| panic!("no value in {figure}"))
+}
+
+#[test]
+fn views_show_shares_and_tables() {
+    let said = study().succeed("stats study.toml --show-views");
+    for part in [
+        "what the owners hold",
+        "1,10.50",
+        "what was received",
+        "university (party)",
+        "press (recipient)",
+        "% ones",
+    ] {
+        assert!(said.contains(part), "no `{part}` in {said}");
+    }
+    assert!(
+        said.contains("pay by group") && said.contains("opened to press"),
+        "{said}"
+    );
+}
+
+#[test]
+fn explain_names_every_opened_value_and_counts_every_byte() {
+    let folder = study();
+    let said = folder.succeed("explain study.toml");
+    for part in [
+        "semi-honest",
+        "Z_2^64",
+        "lan",
+        "wan",
+        ", to: press",
+        ", to: mill, university, trustee",
+    ] {
+        assert!(said.contains(part), "no `{part}` in {said}");
+    }
+    let explained = json(&folder.succeed("explain study.toml --json"));
+    let run = json(&folder.succeed("run study.toml --json"));
+    assert_eq!(explained["plan"], run["plan"]);
+    let handshake = |role: &str, peers: u64| match role {
+        // Nonce, key share and plan hash; session and proof; an owner's four copies of two seeds. 40 bytes of header each.
+        "owner" => 3 * (96 + 64) + 4 * 16 + 9 * 40,
+        _ => peers * (96 + 64) + peers * 2 * 40,
+    };
+    for (explained, run) in explained["participants"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .zip(run["participants"].as_array().unwrap())
+    {
+        assert_eq!(explained["name"], run["name"]);
+        let role = run["role"].as_str().unwrap();
+        // Two parties, two outside owners and a recipient; or three parties.
+        let peers = if role == "party" { 5 } else { 3 };
+        let payload =
+            explained["bytes"].as_u64().unwrap() + 40 * explained["messages"].as_u64().unwrap();
+        assert_eq!(
+            payload + handshake(role, peers),
+            run["bytes_sent"].as_u64().unwrap(),
+            "{run}"
+        );
+    }
+    let opened = explained["opened"].as_array().unwrap();
+    let to_press = opened
+        .iter()
+        .filter(|opened| opened["to"] == "press")
+        .count();
+    let result = run["results"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|result| result["recipient"] == "press")
+        .unwrap();
+    assert_eq!(
+        to_press,
+        result["statistics"]["json"]["opened"]
+            .as_array()
+            .unwrap()
+            .len()
+    );
+}
+
+#[test]
+fn a_letter_is_encrypted_under_a_key_that_nobody_holds() {
+    let folder = Folder::new();
+    let job = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../examples/encrypt-file/job.toml"
+    );
+    folder.write("job.toml", std::fs::read(job).unwrap());
+    let halves = [[0x3cu8; 16], std::array::from_fn(|i| (i * 37) as u8)];
+    let hex = |bytes: &[u8]| {
+        let digits: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        digits.concat() + "\n"
+    };
+    folder.write("bank.key", hex(&halves[0]));
+    folder.write("notary.key", hex(&halves[1]));
+    let letter: Vec<u8> = (0..20_001u32).map(|i| ((i * i) >> 7) as u8).collect();
+    folder.write("letter.txt", &letter);
+
+    let key: [u8; 16] = std::array::from_fn(|i| halves[0][i] ^ halves[1][i]);
+    let cipher = Aes128::new(&Array::from(key));
+    let mut expected = letter;
+    for (counter, block) in expected.chunks_mut(16).enumerate() {
+        let mut stream = Array::from((counter as u128).to_be_bytes());
+        cipher.encrypt_block(&mut stream);
+        block
+            .iter_mut()
+            .zip(stream)
+            .for_each(|(byte, mask)| *byte ^= mask);
+    }
+    let said = folder.succeed("run job.toml");
+    assert!(said.contains("results/archive/letter.enc"), "{said}");
+    assert!(std::fs::read(folder.at("results/archive/letter.enc")).unwrap() == expected);
+    folder.succeed("run job.toml --processes --lanes 2 --out other");
+    assert!(std::fs::read(folder.at("other/archive/letter.enc")).unwrap() == expected);
+}
+
+#[test]
+fn data_may_be_elsewhere() {
+    let folder = Folder::wages();
+    std::fs::rename(folder.at("ann.csv"), folder.at("moved.csv")).unwrap();
+    for how in ["", "--processes"] {
+        let said = folder.succeed(&format!(
+            "stats wages.toml --data ann:north=moved.csv {how}"
+        ));
+        assert!(said.contains("3200.00"), "{said}");
+    }
+}
+
+#[test]
+fn a_signal_ends_a_run_in_order() {
+    use std::io::Read;
+    let folder = Folder::blocks();
+    folder.replace("job.toml", "rows = 4096", "rows = 20000");
+    let before = folder.everything();
+    for how in [&[][..], &["--processes"]] {
+        let mut run = std::process::Command::new(assert_cmd::cargo::cargo_bin!("veil"))
+            .args(["run", "job.toml", "--net", "wan"])
+            .args(how)
+            .current_dir(folder.path())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(1500));
+        rustix::process::kill_process(
+            rustix::process::Pid::from_child(&run),
+            rustix::process::Signal::TERM,
+        )
+        .unwrap();
+        let mut said = String::new();
+        run.stderr
+            .take()
+            .unwrap()
+            .read_to_string(&mut said)
+            .unwrap();
+        assert_eq!(run.wait().unwrap().code(), Some(1), "{said}");
+        assert!(said.contains("stopped by a signal"), "{said}");
+        assert_eq!(folder.everything(), before);
+    }
+}

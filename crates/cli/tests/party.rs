@@ -1,0 +1,403 @@
+//! A deployment on loopback: three parties, an owner and a recipient, each a process of its own; and what everybody says
+//! when one of them is absent, killed, stopped, or not who it should be.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that unwraps says what it expects by failing there"
+)]
+
+mod common;
+
+use std::fmt::Write;
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use common::Folder;
+use rustix::process::{Pid, Signal, kill_process};
+
+const NAMES: [&str; 5] = ["a", "b", "c", "ann", "eve"];
+
+/// Seconds without progress after which a participant gives up.
+const TIMEOUT: u64 = 2;
+
+/// A job with many rounds, a key and a party file for everybody.
+fn deployment() -> Folder {
+    let folder = Folder::blocks();
+    let prints: Vec<String> = NAMES
+        .iter()
+        .map(|name| folder.succeed(&format!("identity new {name}.key")))
+        .collect();
+    let ports: Vec<_> = (0..3)
+        .map(|_| std::net::TcpListener::bind("127.0.0.1:0").unwrap())
+        .collect();
+    let address = |at: usize| {
+        ports
+            .get(at)
+            .map(|port| port.local_addr().unwrap().to_string())
+    };
+    for (at, name) in NAMES.iter().enumerate() {
+        let mut text = format!(
+            "job = \"job.toml\"\nme = \"{name}\"\nidentity = \"{name}.key\"\nout = \"out\"\ntimeout = {TIMEOUT}\nwait = 20\n"
+        );
+        if let Some(address) = address(at) {
+            writeln!(text, "listen = \"{address}\"").unwrap();
+        }
+        for (other, peer) in NAMES
+            .iter()
+            .enumerate()
+            .filter(|(other, _)| *other != at && (*other < 3 || at < 3))
+        {
+            let address = address(other)
+                .map(|address| format!("address = \"{address}\"\n"))
+                .unwrap_or_default();
+            let print = prints[other].trim();
+            writeln!(
+                text,
+                "[[peer]]\nname = \"{peer}\"\nfingerprint = \"{print}\""
+            )
+            .unwrap();
+            text += &address;
+        }
+        folder.write(&format!("{name}.toml"), text);
+    }
+    folder
+}
+
+struct Player {
+    name: &'static str,
+    process: Child,
+    said: thread::JoinHandle<String>,
+}
+
+/// Starts a participant; `connected` hears of it when it is connected.
+fn start(folder: &Folder, name: &'static str, connected: &std::sync::mpsc::Sender<()>) -> Player {
+    let mut process = Command::new(assert_cmd::cargo::cargo_bin!("veil"))
+        // Rounds that take long enough to be killed in.
+        .args(["party", &format!("{name}.toml"), "--net", "wan"])
+        .current_dir(folder.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut errors = BufReader::new(process.stderr.take().unwrap());
+    let connected = connected.clone();
+    let said = thread::spawn(move || {
+        let mut said = String::new();
+        while errors.read_line(&mut said).unwrap() > 0 {
+            if said
+                .lines()
+                .last()
+                .is_some_and(|line| line.starts_with("connected as"))
+            {
+                let _ = connected.send(());
+                break;
+            }
+        }
+        errors.read_to_string(&mut said).unwrap();
+        said
+    });
+    Player {
+        name,
+        process,
+        said,
+    }
+}
+
+fn start_all(
+    folder: &Folder,
+    names: &[&'static str],
+) -> (Vec<Player>, std::sync::mpsc::Receiver<()>) {
+    let (sender, connected) = std::sync::mpsc::channel();
+    (
+        names
+            .iter()
+            .map(|name| start(folder, name, &sender))
+            .collect(),
+        connected,
+    )
+}
+
+/// Waits for all but `except`, at most so long, and gives who ended how.
+fn finish(
+    players: Vec<Player>,
+    except: Option<&str>,
+    longest: Duration,
+) -> Vec<(&'static str, Option<i32>, String)> {
+    let until = Instant::now() + longest;
+    let mut ends = Vec::new();
+    for mut player in players {
+        if Some(player.name) == except {
+            // It was killed, or hangs because it was stopped.
+            let _ = player.process.kill();
+            player.process.wait().unwrap();
+            continue;
+        }
+        let status = loop {
+            match player.process.try_wait().unwrap() {
+                Some(status) => break status,
+                None if Instant::now() > until => {
+                    player.process.kill().unwrap();
+                    panic!("{} still runs after {longest:?}", player.name);
+                }
+                None => thread::sleep(Duration::from_millis(10)),
+            }
+        };
+        ends.push((player.name, status.code(), player.said.join().unwrap()));
+    }
+    ends
+}
+
+fn wait_for_all(connected: &std::sync::mpsc::Receiver<()>, count: usize) {
+    for _ in 0..count {
+        connected
+            .recv_timeout(Duration::from_secs(20))
+            .expect("everybody connects");
+    }
+}
+
+#[test]
+fn a_deployment_computes() {
+    use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
+    let folder = deployment();
+    let (players, _connected) = start_all(&folder, &NAMES);
+    for (name, code, said) in finish(players, None, Duration::from_secs(60)) {
+        assert_eq!(code, Some(0), "{name}: {said}");
+    }
+    let cipher = aes::Aes128::new(&Array::from(std::array::from_fn::<u8, 16, _>(|i| i as u8)));
+    let expected: Vec<u8> = (0..4096u128)
+        .flat_map(|counter| {
+            let mut block = Array::from(counter.to_be_bytes());
+            cipher.encrypt_block(&mut block);
+            block
+        })
+        .collect();
+    assert!(std::fs::read(folder.at("out/blocks")).unwrap() == expected);
+}
+
+/// Everybody but `victim` must end within the time-out with a clear error and without a result.
+fn fall(victim: &'static str, after: Duration, signal: Signal) {
+    let folder = deployment();
+    let before = folder.everything();
+    let (players, connected) = start_all(&folder, &NAMES);
+    wait_for_all(&connected, NAMES.len());
+    thread::sleep(after);
+    let fallen = players.iter().find(|player| player.name == victim).unwrap();
+    kill_process(Pid::from_child(&fallen.process), signal).unwrap();
+    let ends = finish(players, Some(victim), Duration::from_secs(4 * TIMEOUT + 2));
+    for (name, code, said) in &ends {
+        // An owner that has sent everything is done.
+        if *name == "ann" && *code == Some(0) {
+            continue;
+        }
+        assert_eq!(
+            *code,
+            Some(5),
+            "{victim} fell after {after:?}, and {name} said: {said}"
+        );
+        let clear = [
+            "the connection ended",
+            "gave up the run",
+            "nothing happened for",
+            "has not taken",
+        ];
+        assert!(
+            clear.iter().any(|part| said.contains(part)),
+            "{name}: {said}"
+        );
+    }
+    let number = NAMES.iter().position(|name| *name == victim).unwrap();
+    let numbered = if number < 3 {
+        format!("party {number} is `{victim}`")
+    } else {
+        format!("is `{victim}`")
+    };
+    assert!(
+        ends.iter().any(|(_, _, said)| said.contains(&numbered)),
+        "nobody names {victim}: {ends:?}"
+    );
+    if victim != "eve" {
+        assert_eq!(
+            folder.everything(),
+            before,
+            "half a result after the fall of {victim}"
+        );
+    }
+}
+
+#[test]
+fn a_party_is_killed_at_the_start() {
+    fall("b", Duration::ZERO, Signal::KILL);
+}
+
+#[test]
+fn a_party_is_killed_in_the_middle() {
+    fall("a", Duration::from_millis(700), Signal::KILL);
+}
+
+#[test]
+fn a_party_is_killed_late() {
+    fall("c", Duration::from_millis(1600), Signal::KILL);
+}
+
+#[test]
+fn a_recipient_is_killed() {
+    fall("eve", Duration::from_millis(500), Signal::KILL);
+}
+
+#[test]
+fn an_owner_is_killed() {
+    fall("ann", Duration::from_millis(20), Signal::KILL);
+}
+
+#[test]
+fn a_party_hangs() {
+    fall("b", Duration::from_millis(500), Signal::STOP);
+}
+
+#[test]
+fn a_party_is_told_to_stop() {
+    let folder = deployment();
+    let (players, connected) = start_all(&folder, &NAMES);
+    wait_for_all(&connected, NAMES.len());
+    thread::sleep(Duration::from_millis(300));
+    let told = players.iter().find(|player| player.name == "c").unwrap();
+    kill_process(Pid::from_child(&told.process), Signal::TERM).unwrap();
+    for (name, code, said) in finish(players, None, Duration::from_secs(4 * TIMEOUT)) {
+        if name == "c" {
+            assert_eq!(code, Some(1), "{said}");
+            assert!(said.contains("stopped by a signal"), "{said}");
+        } else if name != "ann" {
+            assert_eq!(code, Some(5), "{name}: {said}");
+        }
+    }
+}
+
+#[test]
+fn somebody_does_not_turn_up() {
+    let folder = deployment();
+    for name in NAMES {
+        folder.replace(&format!("{name}.toml"), "wait = 20", "wait = 2");
+    }
+    let (players, _connected) = start_all(&folder, &["a", "b", "c", "eve"]);
+    for (name, code, said) in finish(players, None, Duration::from_secs(12)) {
+        assert_eq!(code, Some(5), "{name}: {said}");
+        if name != "eve" {
+            assert!(
+                said.contains("waited for owner 0") && said.contains("owner 0 is `ann`"),
+                "{name}: {said}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_key_is_another_than_the_pinned_one() {
+    let folder = deployment();
+    folder.succeed("identity new other.key");
+    folder.replace("b.toml", "b.key", "other.key");
+    for name in NAMES {
+        folder.replace(&format!("{name}.toml"), "wait = 20", "wait = 3");
+    }
+    let (players, _connected) = start_all(&folder, &NAMES);
+    let ends = finish(players, None, Duration::from_secs(15));
+    for (name, code, said) in &ends {
+        // Who calls after the false one has given up finds nobody.
+        assert!(matches!(code, Some(4 | 5)), "{name}: {said}");
+    }
+    let shown = |said: &str| {
+        said.contains("shows the key") && said.contains("pinned") && said.contains("party 1 is `b`")
+    };
+    let refused =
+        |said: &str| said.contains("does not accept our key") && said.contains("must pin");
+    assert!(
+        ends.iter()
+            .any(|(_, code, said)| *code == Some(4) && (shown(said) || refused(said))),
+        "{ends:?}"
+    );
+}
+
+#[test]
+fn jobs_differ() {
+    let folder = deployment();
+    let job = std::fs::read_to_string(folder.at("job.toml")).unwrap();
+    folder.write("other.toml", job.replace("rows = 4096", "rows = 4095"));
+    folder.replace("b.toml", "job.toml", "other.toml");
+    for name in NAMES {
+        folder.replace(&format!("{name}.toml"), "wait = 20", "wait = 3");
+    }
+    let (players, _connected) = start_all(&folder, &NAMES);
+    let ends = finish(players, None, Duration::from_secs(15));
+    for (name, code, said) in &ends {
+        assert!(matches!(code, Some(3 | 5)), "{name}: {said}");
+    }
+    assert!(
+        ends.iter().any(|(_, code, said)| *code == Some(3)
+            && said.contains("runs plan")
+            && said.contains("must be the same")),
+        "{ends:?}"
+    );
+}
+
+#[test]
+fn party_files_that_are_wrong() {
+    let folder = deployment();
+    let fail = |from: &str, to: &str, code, parts: &[&str]| {
+        let text = std::fs::read_to_string(folder.at("b.toml")).unwrap();
+        assert!(text.contains(from), "{text}");
+        folder.write("x.toml", text.replacen(from, to, 1));
+        folder.fail("party x.toml", code, parts);
+    };
+    fail(
+        "me = \"b\"",
+        "me = \"bob\"",
+        3,
+        &["x.toml:2:6", "`bob`", "a, b, c, ann, eve"],
+    );
+    fail(
+        "me = \"b\"",
+        "you = \"b\"",
+        3,
+        &["x.toml:2:1", "unknown field `you`"],
+    );
+    fail("listen", "#", 3, &["needs `listen`"]);
+    fail(
+        "name = \"ann\"",
+        "name = \"anna\"",
+        3,
+        &["`anna` has no part in the job"],
+    );
+    fail(
+        "name = \"ann\"",
+        "name = \"eve\"",
+        3,
+        &["`eve` is there twice"],
+    );
+    fail("vw1:", "vw9:", 3, &["is no fingerprint"]);
+    fail(
+        "b.key",
+        "nobody.key",
+        3,
+        &["nobody.key", "veil identity new"],
+    );
+    fail("timeout = 2", "timeout = 0", 3, &["`timeout`"]);
+    folder.fail(
+        "party nothing.toml",
+        3,
+        &["cannot read the party file nothing.toml"],
+    );
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let text = std::fs::read_to_string(folder.at("b.toml")).unwrap();
+    let listen = text
+        .lines()
+        .find(|line| line.starts_with("listen"))
+        .unwrap()
+        .to_owned();
+    let other = format!("listen = \"{}\"", taken.local_addr().unwrap());
+    fail(
+        &listen,
+        &other,
+        5,
+        &["cannot listen on", "the port is in use", "ss -ltnp"],
+    );
+}
