@@ -34,10 +34,13 @@ pub enum Abort {
         what: &'static str,
     },
     /// A peer gave up and told us.
-    #[error("{by} gave up the run; the reason is in its own log")]
+    #[error("{by} gave up the run; the reason is in its own log{}", Meanwhile(.waits))]
     Told {
         /// The peer.
         by: Peer,
+        /// What this participant was waiting for itself: if the peer gave up because it waited too long, the one to look at is found
+        /// by following who waits for whom.
+        waits: Vec<Wait>,
     },
     /// A link failed.
     #[error(transparent)]
@@ -69,10 +72,31 @@ pub enum Abort {
     Missing(String),
 }
 
+impl Abort {
+    /// The same reason, as a lane sees it that waits for `waits`.
+    pub(crate) fn seen_with(self, waits: Vec<Wait>) -> Self {
+        match self {
+            Abort::Told { by, .. } => Abort::Told { by, waits },
+            Abort::Stalled { after, .. } => Abort::Stalled { waits, after },
+            other => other,
+        }
+    }
+
+    /// Adds what another lane of the same participant was waiting for when the run was given up.
+    pub(crate) fn join(&mut self, other: Self) {
+        if let Abort::Told { waits, .. } | Abort::Stalled { waits, .. } = self
+            && let Abort::Told { waits: more, .. } | Abort::Stalled { waits: more, .. } = other
+        {
+            let known = waits.clone();
+            waits.extend(more.into_iter().filter(|wait| !known.contains(wait)));
+        }
+    }
+}
+
 impl From<LinkError> for Abort {
     fn from(error: LinkError) -> Self {
         match error.fault {
-            LinkFault::Aborted => Abort::Told { by: error.peer },
+            LinkFault::Aborted => Abort::Told { by: error.peer, waits: Vec::new() },
             _ => Abort::Link(error),
         }
     }
@@ -92,6 +116,14 @@ impl fmt::Display for List<'_> {
             write!(f, "{}{peer}", if k == 0 { "" } else { " or " })?;
         }
         Ok(())
+    }
+}
+
+struct Meanwhile<'a>(&'a [Wait]);
+
+impl fmt::Display for Meanwhile<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() { Ok(()) } else { write!(f, "; meanwhile this participant was {}", Waits(self.0)) }
     }
 }
 

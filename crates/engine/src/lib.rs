@@ -107,7 +107,7 @@ pub fn bounds(plan: &Plan, protocol: &dyn Protocol) -> Bounds {
     let layout = protocol.layout();
     let of = |span| layout.bytes(span, plan.chunk_rows);
     let width = plan.inputs.iter().map(|p| p.width).chain(plan.outputs.iter().map(|o| o.width)).max().unwrap_or(0);
-    let products = plan.layers.iter().map(|l| l.products.max(l.sums)).max().unwrap_or(0);
+    let products = plan.all_layers().map(|l| l.products.max(l.sums)).max().unwrap_or(0);
     let element = match plan.ring {
         Ring::Bits => plan.ring.bytes(u64::from(plan.chunk_rows)),
         ring => ring.bytes(u64::from(plan.chunk_rows)).max(16),

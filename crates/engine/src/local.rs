@@ -4,6 +4,7 @@
 //! cache holds the three parties' banks of the same chunk.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -142,7 +143,12 @@ fn run_under(
         drop(over);
         loop {
             match ended.recv_timeout(Duration::from_millis(100)) {
-                Ok(failures) => failed.extend(failures),
+                Ok(failures) => failures.into_iter().for_each(|(peer, abort)| match failed.entry(peer) {
+                    Entry::Vacant(first) => {
+                        first.insert(abort);
+                    }
+                    Entry::Occupied(mut first) => first.get_mut().join(abort),
+                }),
                 Err(mpsc::RecvTimeoutError::Timeout) => {}
                 Err(mpsc::RecvTimeoutError::Disconnected) => break,
             }

@@ -52,8 +52,11 @@ pub fn run(
         drop(over);
         loop {
             match ended.recv_timeout(Duration::from_millis(100)) {
-                Ok(Err(abort)) if outcome.is_ok() => outcome = Err(abort),
-                Ok(_) | Err(mpsc::RecvTimeoutError::Timeout) => {}
+                Ok(Err(abort)) => match &mut outcome {
+                    Ok(()) => outcome = Err(abort),
+                    Err(first) => first.join(abort),
+                },
+                Ok(Ok(())) | Err(mpsc::RecvTimeoutError::Timeout) => {}
                 Err(mpsc::RecvTimeoutError::Disconnected) => break,
             }
             progress(Progress { rows: shared.rows(), of });

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use veil_circuit::Reduce;
 use veil_device::{Device, Fault, Outcome, Tag};
-use veil_link::{Link, Woken};
+use veil_link::{Link, LinkError, Woken};
 use veil_program::{Holder, Slice};
 use veil_protocol::{Chunk, Plan, Protocol, Task};
 use veil_session::{Frame, Peer};
@@ -118,7 +118,7 @@ impl Worker {
             return Ok(Step::Done);
         }
         if let Some(failed) = self.shared.failed.get() {
-            let failed = failed.clone();
+            let failed = failed.clone().seen_with(self.waits());
             self.give_up();
             return Err(failed);
         }
@@ -142,7 +142,8 @@ impl Worker {
             Stage::Keys | Stage::Lanes => longest.min(Duration::from_micros(500)),
             _ => longest,
         };
-        self.link.wait(Instant::now() + longest).map_err(|e| self.fail(e.into()))
+        let woken = self.link.wait(Instant::now() + longest);
+        woken.map_err(|e| self.fail(self.told(e)))
     }
 
     /// Ends the lane from outside: the process was told to stop.
@@ -169,9 +170,15 @@ impl Worker {
         }
     }
 
+    /// A link's failure as the reason to give up, with what this lane was waiting for if a peer gave up first.
+    fn told(&self, error: LinkError) -> Abort {
+        Abort::from(error).seen_with(self.waits())
+    }
+
     fn fail(&mut self, abort: Abort) -> Abort {
         // The first reason is the one to report: what follows at other lanes is its consequence.
-        let first = self.shared.failed.get_or_init(|| abort).clone();
+        let mut first = self.shared.failed.get_or_init(|| abort.clone()).clone();
+        first.join(abort);
         self.give_up();
         first
     }
@@ -188,7 +195,7 @@ impl Worker {
     }
 
     fn try_step(&mut self) -> Result<Step, Abort> {
-        let mut moved = self.link.poll()?;
+        let mut moved = self.link.poll().map_err(|e| self.told(e))?;
         moved |= match std::mem::replace(&mut self.stage, Stage::Done) {
             Stage::Handshake(mut handshake) => {
                 match handshake.step(&self.plan, &*self.protocol, &self.binding, &mut *self.link)? {

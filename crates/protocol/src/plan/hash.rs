@@ -63,8 +63,9 @@ pub(super) fn of(plan: &Plan) -> PlanHash {
     e.int(u64::from(plan.lanes));
     e.int(u64::from(plan.chunk_rows));
     e.int(u64::from(plan.slots));
+    e.int(u64::from(plan.uniforms));
     e.int(plan.layers.len() as u64);
-    for layer in &plan.layers {
+    for layer in plan.all_layers() {
         e.int(u64::from(layer.products));
         e.int(u64::from(layer.sums));
         e.int(plan.programs[layer.program].code.len() as u64);

@@ -1,6 +1,7 @@
 //! The plan: what all participants agree on before anything input-dependent is sent (rule R5).
 
 mod hash;
+mod hoist;
 mod layers;
 
 use std::sync::Arc;
@@ -86,6 +87,21 @@ pub struct OutputPlan {
     pub width: u32,
 }
 
+/// What is computed once, in the set-up, from values that all rows share: on one row, over the same slots.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct JobPlan {
+    /// First uniform, first slot and width of each port with a value per job.
+    pub inputs: Vec<(u32, u32, u32)>,
+    /// First slot of the results.
+    pub slot: u32,
+    /// First uniform of the results.
+    pub uniform: u32,
+    /// Number of results.
+    pub width: u32,
+    /// Layers, as [`Plan::layers`].
+    pub layers: Vec<LayerPlan>,
+}
+
 /// A chunk of the batch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Chunk {
@@ -110,7 +126,7 @@ pub struct Plan {
     pub chunk_rows: u32,
     /// Slots of a bank.
     pub slots: u32,
-    /// Values that all rows use.
+    /// Values that all rows use: those that are supplied, then those that are derived from them.
     pub uniforms: u32,
     /// Sums over rows.
     pub sums: u32,
@@ -118,8 +134,10 @@ pub struct Plan {
     pub inputs: Vec<PortPlan>,
     /// Output ports, in order.
     pub outputs: Vec<OutputPlan>,
-    /// Programs, one per layer.
+    /// Programs, one per layer; those of the set-up come last.
     pub programs: Vec<Arc<Program>>,
+    /// What is derived from values that all rows use.
+    pub job_plan: Option<JobPlan>,
     /// Layers in order; the last one has no products and computes what is linear after the others.
     pub layers: Vec<LayerPlan>,
     /// Multiplicative depth.
@@ -169,7 +187,8 @@ impl Plan {
         if !job.blocks.iter().flat_map(|b| &b.holders).all(known) || job.owners.len() > 1024 || job.recipients.len() > 1024 {
             return Err(PlanError::Job("holders name owners of the job, of whom there are at most 1024"));
         }
-        let schedule = layers::schedule(circuit);
+        let split = hoist::split(circuit);
+        let mut schedule = layers::schedule(split.as_ref().map_or(circuit, |s| &s.rows));
         let chunk_rows = options.chunk_rows.unwrap_or_else(|| chunk_rows(circuit.ring, schedule.slots));
         let most = |rows: u64| rows.div_ceil(u64::from(chunk_rows.max(1)));
         let chunks: u64 = job.blocks.iter().map(|b| most(b.rows)).fold(0, u64::saturating_add);
@@ -178,28 +197,36 @@ impl Plan {
             return Err(PlanError::TooManyRows { rows: job.rows(), chunk_rows });
         }
         let stride = circuit.ring.bytes(u64::from(chunk_rows)).div_ceil(16);
-        let (mut draws, mut sum_draws) = (0u64, 0u64);
-        let mut layers = Vec::with_capacity(schedule.programs.len());
-        for (program, p) in schedule.programs.iter().enumerate() {
-            let (products, sums) = p.products();
-            layers.push(LayerPlan { program, products, sums, first_draw: draws, first_sum_draw: sum_draws });
-            draws += u64::from(products) * stride;
-            sum_draws += u64::from(sums);
-        }
+        let (layers, draws) = layer_plans(&schedule.programs, 0, stride);
+        let mut programs = schedule.programs;
+        let mut slots = schedule.slots;
+        let mut job_draws = 0;
+        let job_plan = split.map(|split| {
+            let derived = schedule.inputs.pop().expect("the derived values are the last port");
+            let job = layers::schedule(&split.job);
+            let (layers, draws) = layer_plans(&job.programs, programs.len(), stride);
+            job_draws = draws;
+            slots = slots.max(job.slots);
+            programs.extend(job.programs);
+            let supplied = schedule.inputs.iter().filter(|p| p.per == Per::Job);
+            let inputs = supplied.zip(&job.inputs).map(|(p, j)| (p.first, j.first, p.width)).collect();
+            JobPlan { inputs, slot: job.outputs[0].first, uniform: derived.first, width: split.derived, layers }
+        });
         let inputs = u64::from(circuit.input_wires()) * stride;
-        if (draws + sum_draws + inputs).saturating_mul(chunks + 2) > MOST_DRAWS {
+        if (draws + job_draws + inputs).saturating_mul(chunks + 2) > MOST_DRAWS {
             return Err(PlanError::TooManyDraws);
         }
         let mut plan = Plan {
             ring: circuit.ring,
             lanes: options.lanes.max(1),
             chunk_rows,
-            slots: schedule.slots,
+            slots,
             uniforms: schedule.uniforms,
             sums: schedule.sums,
             inputs: schedule.inputs,
             outputs: schedule.outputs,
-            programs: schedule.programs.into_iter().map(Arc::new).collect(),
+            programs: programs.into_iter().map(Arc::new).collect(),
+            job_plan,
             layers,
             depth: schedule.depth,
             hash: PlanHash([0; 32]),
@@ -207,6 +234,11 @@ impl Plan {
         };
         plan.hash = hash::of(&plan);
         Ok(plan)
+    }
+
+    /// Layers of the rows, then those of the set-up.
+    pub fn all_layers(&self) -> impl Iterator<Item = &LayerPlan> {
+        self.layers.iter().chain(self.job_plan.iter().flat_map(|j| &j.layers))
     }
 
     /// Number of chunks that hold rows.
@@ -246,6 +278,20 @@ impl Plan {
     pub fn products(&self) -> u64 {
         self.layers.iter().map(|l| u64::from(l.products)).sum()
     }
+}
+
+/// The layers of programs that are numbered from `first`, and how many counters they draw. Every program's draws follow those of the one
+/// before it: of row products under one tag, of sums under another.
+fn layer_plans(programs: &[Program], first: usize, stride: u64) -> (Vec<LayerPlan>, u64) {
+    let (mut draws, mut sum_draws) = (0u64, 0u64);
+    let mut layers = Vec::with_capacity(programs.len());
+    for (k, p) in programs.iter().enumerate() {
+        let (products, sums) = p.products();
+        layers.push(LayerPlan { program: first + k, products, sums, first_draw: draws, first_sum_draw: sum_draws });
+        draws += u64::from(products) * stride;
+        sum_draws += u64::from(sums);
+    }
+    (layers, draws + sum_draws)
 }
 
 /// Rows such that the slots of a bank, two components each, fit the budget: a power of two, whole vectors.

@@ -9,12 +9,32 @@ use veil_session::{PartyId, Peer};
 
 use super::regions::{RECEIVE, RECEIVE_SUMS, SEND, SEND_SUMS};
 use super::{BITS, KEY_OWN, KEY_PREVIOUS, PREVIOUS, Z64, Z128, place, transfer};
-use crate::plan::{LayerPlan, Plan};
+use crate::plan::{LayerPlan, Plan, SLOTS, UNIFORMS};
 use crate::round::Round;
 
 pub(super) fn rounds(plan: &Plan, me: Peer) -> Vec<Round> {
     let Peer::Party(me) = me else { return Vec::new() };
     plan.layers.iter().enumerate().map(|(k, layer)| round(plan, me, k, layer)).collect()
+}
+
+/// The layers of the set-up: on one row, from values that all rows share to others that they all share.
+pub(super) fn job_rounds(plan: &Plan, me: Peer) -> Vec<Round> {
+    let (Peer::Party(me), Some(job)) = (me, &plan.job_plan) else { return Vec::new() };
+    let before = plan.layers.len();
+    let mut rounds: Vec<Round> = job.layers.iter().enumerate().map(|(k, layer)| round(plan, me, before + k, layer)).collect();
+    let copy = |from: (u16, u32), to: (u16, u32), count, part| {
+        let span = |(region, first)| Span { region, part, first, count };
+        super::combine(plan.ring, vec![span(from)], 0, span(to))
+    };
+    for part in [super::OWN, PREVIOUS] {
+        for &(uniform, slot, width) in &job.inputs {
+            // Before everything else of the first layer.
+            rounds[0].local.insert(0, copy((UNIFORMS, uniform), (SLOTS, slot), width, part));
+        }
+        let last = rounds.last_mut().expect("the last layer computes what is linear");
+        last.finish.push(copy((SLOTS, job.slot), (UNIFORMS, job.uniform), job.width, part));
+    }
+    rounds
 }
 
 fn round(plan: &Plan, me: PartyId, index: usize, layer: &LayerPlan) -> Round {

@@ -24,7 +24,7 @@ use veil_math::Ring;
 use veil_program::{Audience, Holder};
 use veil_session::{PartyId, Peer};
 
-use crate::plan::Plan;
+use crate::plan::{LayerPlan, Plan};
 use crate::round::{Check, Cost, Flow, Protocol, Round, Seed, Spans, Task, Transfer};
 
 /// Product of replicated bits: r = u w' + u' w + u' w', with (u, u') = (own, previous). With x = u ⊕ u' and a = u it is x y ⊕ a b.
@@ -166,7 +166,7 @@ impl Protocol for Rep3 {
     }
 
     fn places(&self) -> u32 {
-        place::LAYERS + self.plan.layers.len() as u32
+        place::LAYERS + self.plan.all_layers().count() as u32
     }
 
     fn peers(&self) -> Vec<Peer> {
@@ -220,11 +220,7 @@ impl Rep3 {
         let element = plan.ring.bytes(u64::from(rows));
         let one = plan.ring.bytes(1);
         match task {
-            Task::Layers => plan.layers.iter().fold(Cost::default(), |cost, l| {
-                let messages = u64::from(l.products > 0) + u64::from(l.sums > 0);
-                let bytes = u64::from(l.products) * element + u64::from(l.sums) * one;
-                cost + Cost { rounds: u64::from(messages > 0), messages, bytes }
-            }),
+            Task::Layers => layers_cost(&plan.layers, element, one),
             Task::Agree => Cost { rounds: 1, messages: 2, bytes: 64 },
             Task::Inputs { block } => self.input_cost(me, &plan.job.blocks[block as usize].holders, veil_circuit::Per::Row, element),
             Task::SetUp => {
@@ -232,7 +228,8 @@ impl Rep3 {
                 // The list to both, and the digests of one or two seeds per owner to their other holders.
                 let seeds = if me.index() == 1 { 2 } else { 1 } * owners;
                 let list = Cost { rounds: 1, messages: 2 + seeds, bytes: 32 * (2 + seeds) };
-                list + self.input_cost(me, &plan.job.blocks[0].holders, veil_circuit::Per::Job, one)
+                let derived = plan.job_plan.as_ref().map_or(Cost::default(), |j| layers_cost(&j.layers, one, one));
+                list + self.input_cost(me, &plan.job.blocks[0].holders, veil_circuit::Per::Job, one) + derived
             }
             Task::Open(_) | Task::OpenTotals(_) => {
                 let totals = matches!(task, Task::OpenTotals(_));
@@ -293,6 +290,15 @@ impl Rep3 {
         let ports = self.plan.inputs.iter().zip(holders).filter(|(p, h)| p.per == per && **h == Holder::Owner(me));
         ports.fold(Cost::default(), |c, (p, _)| c + Cost { rounds: 0, messages: 2, bytes: 2 * u64::from(p.width) * size })
     }
+}
+
+/// Layers whose products have `element` bytes, and sums `one`.
+fn layers_cost(layers: &[LayerPlan], element: u64, one: u64) -> Cost {
+    layers.iter().fold(Cost::default(), |cost, l| {
+        let messages = u64::from(l.products > 0) + u64::from(l.sums > 0);
+        let bytes = u64::from(l.products) * element + u64::from(l.sums) * one;
+        cost + Cost { rounds: u64::from(messages > 0), messages, bytes }
+    })
 }
 
 /// dst 0 = Σ ± src.

@@ -41,8 +41,8 @@ pub(super) fn layout(plan: &Plan, me: Peer) -> Layout {
     let when = |yes: bool, count: u32| if yes { count } else { 0 };
     let row_inputs: u32 = plan.inputs.iter().filter(|p| p.per == Per::Row).map(|p| p.width).sum();
     let row_outputs: u32 = plan.outputs.iter().filter(|o| o.reduce == Reduce::None).map(|o| o.width).sum();
-    let products = plan.layers.iter().map(|l| l.products).max().unwrap_or(0);
-    let sums = plan.layers.iter().map(|l| l.sums).max().unwrap_or(0);
+    let products = plan.all_layers().map(|l| l.products).max().unwrap_or(0);
+    let sums = plan.all_layers().map(|l| l.sums).max().unwrap_or(0);
     let digests = OWNERS + PER_OWNER * plan.job.owners.len() as u32 + PER_OUTPUT * plan.outputs.len() as u32;
     let mut layout = Layout { chunk_rows: plan.chunk_rows, regions: Vec::new() };
     let mut add = |index: u16, place, item, parts, count| {

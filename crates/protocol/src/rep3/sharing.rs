@@ -17,13 +17,14 @@ use super::{KEY_OWN, KEY_PREVIOUS, OWN, PREVIOUS, check, combine, label, place, 
 use crate::plan::{Plan, PortPlan};
 use crate::round::Round;
 
-/// Agreement on the list of inputs and on seeds, then the inputs that all rows share.
+/// Agreement on the list of inputs and on seeds, then the inputs that all rows share, and what follows from them.
 pub(super) fn set_up(plan: &Plan, me: Peer) -> Vec<Round> {
     let mut rounds = Vec::new();
     if let Peer::Party(me) = me {
         rounds.push(list(plan, me));
     }
     rounds.extend(shared(plan, me, 0, Per::Job));
+    rounds.extend(super::layers::job_rounds(plan, me));
     rounds
 }
 
