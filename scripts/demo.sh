@@ -7,7 +7,7 @@ run cargo build --release --locked --package veil-cli
 run cargo run --release --locked --quiet --package veil-program --example pay-gap-generate -- "$folder"
 export PATH="$target/release:$PATH"
 run veil explain "$folder/job.toml"
-run veil stats "$folder/job.toml" --check
+run veil stats "$folder/job.toml" --check --show-views --out "$folder/results"
 
 say "That was one machine. Next:"
 cat <<END
