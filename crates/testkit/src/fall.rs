@@ -93,20 +93,21 @@ impl Link for Falling {
     }
 
     fn post(&mut self, to: Peer, at: Channel, bytes: &[u8]) -> Result<bool, LinkError> {
-        if self.edge.left.load(Ordering::Acquire) == 0 {
+        // One message less, taken back if there is no room for it now.
+        let less = |left: u64| left.checked_sub(1);
+        let taken = self
+            .edge
+            .left
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, less);
+        if taken.is_err() {
             self.edge.down.store(true, Ordering::Release);
         }
         let posted = match self.inner() {
             Ok(link) => link.post(to, at, bytes)?,
             Err(fall) => return Self::lost(fall, Some(to), false),
         };
-        if posted {
-            // Lanes may both take the last one: then the fall comes one message later.
-            let less = |left: u64| Some(left.saturating_sub(1));
-            let _ = self
-                .edge
-                .left
-                .fetch_update(Ordering::AcqRel, Ordering::Acquire, less);
+        if !posted {
+            self.edge.left.fetch_add(1, Ordering::AcqRel);
         }
         Ok(posted)
     }

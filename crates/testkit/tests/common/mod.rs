@@ -1,0 +1,129 @@
+//! What the cheating tests share.
+#![allow(dead_code, reason = "each test binary uses its part")]
+
+use std::time::Duration;
+
+use veil_engine::Abort;
+use veil_session::{Channel, Peer};
+use veil_testkit::{Kind, Outcome};
+
+/// A failed check must end a run at once: far below the time-out of a world.
+pub(crate) const AT_ONCE: Duration = Duration::from_secs(5);
+
+/// How a cheat must be found.
+#[derive(Clone, Debug)]
+pub(crate) enum Found {
+    /// A check fails at `by`, in the round in which messages of kind `round` travel.
+    Check {
+        by: Peer,
+        round: Kind,
+        suspects: Vec<Peer>,
+        what: &'static str,
+    },
+    /// The handshake fails at `by`, over what `peer` said.
+    SetUp {
+        by: Peer,
+        peer: Peer,
+        what: &'static str,
+    },
+}
+
+impl Found {
+    pub(crate) fn by(&self) -> Peer {
+        match self {
+            Found::Check { by, .. } | Found::SetUp { by, .. } => *by,
+        }
+    }
+
+    /// Whether `abort` says exactly this, about chunk `chunk`.
+    pub(crate) fn is(&self, outcome: &Outcome, chunk: u32, abort: &Abort) -> bool {
+        match (self, abort) {
+            (
+                Found::Check {
+                    round,
+                    suspects,
+                    what,
+                    ..
+                },
+                Abort::Cheated {
+                    at,
+                    suspects: s,
+                    what: w,
+                },
+            ) => {
+                let round = outcome
+                    .of(*round)
+                    .find(|m| m.at.frame.chunk == chunk)
+                    .expect("such a message was sent");
+                let place = Channel {
+                    part: 0,
+                    ..round.at
+                };
+                *at == place && suspects == s && what == w
+            }
+            (Found::SetUp { peer, what, .. }, Abort::SetUp { peer: p, what: w }) => {
+                peer == p && what == w
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Somebody found it as said; who could have found it and did not was told before; nobody went on, and nobody got a wrong value.
+#[track_caller]
+pub(crate) fn assert_found(outcome: &Outcome, chunk: u32, found: &[Found], cheater: Peer) {
+    let seed = outcome.seed;
+    let exact = |f: &Found| f.is(outcome, chunk, outcome.abort(f.by()));
+    assert!(
+        found.iter().any(exact),
+        "{seed}: nobody found {found:?} in {:?}",
+        outcome.aborts
+    );
+    for f in found {
+        let abort = outcome.abort(f.by());
+        assert!(
+            exact(f) || is_consequence(abort),
+            "{seed}: {} says {abort:?}, not {f:?}",
+            f.by()
+        );
+    }
+    for (peer, abort) in &outcome.aborts {
+        let known = found.iter().any(|f| f.by() == *peer) || is_consequence(abort);
+        assert!(known, "{seed}: {peer} says {abort:?}");
+    }
+    // Who has opened all that is opened to it is done, and does not hear what another one found in its own opening.
+    let opening = |f: &Found| {
+        matches!(
+            f,
+            Found::Check {
+                round: Kind::Opened | Kind::Total,
+                ..
+            }
+        )
+    };
+    if !found.iter().any(opening) {
+        assert_parties_gave_up(outcome);
+    }
+    assert!(
+        outcome.elapsed < AT_ONCE,
+        "{seed}: it took {:?}",
+        outcome.elapsed
+    );
+    outcome.assert_sound(Some(cheater));
+}
+
+#[track_caller]
+pub(crate) fn assert_parties_gave_up(outcome: &Outcome) {
+    for party in veil_session::PartyId::ALL {
+        outcome.abort(Peer::Party(party));
+    }
+}
+
+/// What somebody says to whom nothing happened but that others gave up or left.
+pub(crate) fn is_consequence(abort: &Abort) -> bool {
+    match abort {
+        Abort::Told { .. } => true,
+        Abort::Link(error) => matches!(error.fault, veil_link::LinkFault::Closed(_)),
+        _ => false,
+    }
+}

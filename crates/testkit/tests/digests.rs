@@ -1,0 +1,69 @@
+//! What is on the wire does not change unnoticed: for a fixed seed, the SHA-256 of the messages of every direction.
+//!
+//! A change of these digests is a change of the protocol for everyone: participants of two releases no longer understand each other. It
+//! needs a new version in the plan hash and a line in `news/`.
+
+use std::fmt::Write as _;
+
+use veil_math::Ring;
+use veil_program::{Audience, Lowered};
+use veil_testkit::sample::{dot, everything, product};
+use veil_testkit::{Outcome, Seed, World};
+
+const RECORDED: &str = include_str!("digests.txt");
+
+fn jobs() -> [(&'static str, Lowered); 3] {
+    [
+        (
+            "product of bits",
+            product(Ring::Bits, 100, Audience::Recipient(0)),
+        ),
+        (
+            "dot product of 128-bit numbers",
+            dot(Ring::Z128, 20, Audience::Parties),
+        ),
+        (
+            "everything over 64-bit numbers",
+            everything(Ring::Z64, &[13, 9]),
+        ),
+    ]
+}
+
+fn run(job: &Lowered, seed: u64) -> Outcome {
+    World::in_chunks(job.clone(), 16, 2).seed(Seed(seed)).run()
+}
+
+#[test]
+fn what_is_on_the_wire_is_as_recorded() {
+    let mut text = String::new();
+    for (name, job) in jobs() {
+        writeln!(text, "# {name}").unwrap();
+        for ((from, to), digest) in run(&job, 1).assert_right().digests() {
+            writeln!(text, "{from} -> {to}: {digest}").unwrap();
+        }
+    }
+    assert!(
+        text == RECORDED,
+        "what is on the wire has changed; if that is meant, crates/testkit/tests/digests.txt becomes\n{text}"
+    );
+}
+
+#[test]
+fn the_same_seed_gives_the_same_messages_and_another_seed_gives_others() {
+    for (name, job) in jobs() {
+        let names = |outcome: &Outcome| {
+            let mut names: Vec<_> = outcome
+                .transcript
+                .iter()
+                .map(|m| (m.from, m.to, m.at, m.bytes.len()))
+                .collect();
+            names.sort_unstable();
+            names
+        };
+        let (first, again, other) = (run(&job, 1), run(&job, 1), run(&job, 2));
+        assert_eq!(first.digests(), again.digests(), "{name}");
+        assert_ne!(first.digests(), other.digests(), "{name}");
+        // Names and lengths are public: they depend on the job alone.
+        assert_eq!(names(&first), names(&other), "{name}");
+    }
+}

@@ -1,0 +1,132 @@
+//! Attack case G1: a participant that is killed or stands still, at any of its messages: everybody else ends within the time-out with an
+//! error that says so, or has everything and has it right.
+
+mod common;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use common::is_consequence;
+use veil_engine::{Abort, participants};
+use veil_math::Ring;
+use veil_session::Peer;
+use veil_testkit::sample::everything;
+use veil_testkit::{Fall, Outcome, World};
+
+/// Long enough for an honest participant on a busy machine, short enough to be waited for a few hundred times.
+const TIMEOUT: Duration = Duration::from_secs(1);
+
+/// A participant may notice only after two time-outs: its first lane waits for the others.
+const END: Duration = Duration::from_secs(8);
+
+fn world(lanes: u16) -> World {
+    World::in_chunks(everything(Ring::Z64, &[9, 5]), 8, lanes).timeout(TIMEOUT)
+}
+
+/// Runs `check` for every participant and every number of messages that it may have posted before, on a few threads: they mostly wait.
+fn at_every_message(world: &World, check: impl Fn(&World, Peer, u64) + Sync) {
+    let honest = world.run();
+    honest.assert_right();
+    let posted = |who: Peer| honest.transcript.iter().filter(|m| m.from == who).count() as u64;
+    let cases: Vec<(Peer, u64)> = participants(world.plan())
+        .into_iter()
+        .flat_map(|who| (0..posted(who)).map(move |after| (who, after)))
+        .collect();
+    let next = AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..16 {
+            scope.spawn(|| {
+                while let Some((who, after)) =
+                    cases.get(next.fetch_add(1, Ordering::Relaxed) as usize)
+                {
+                    check(world, *who, *after);
+                }
+            });
+        }
+    });
+}
+
+#[track_caller]
+fn assert_ended(outcome: &Outcome, fallen: Peer, after: u64) {
+    let seed = outcome.seed;
+    let case = format!("{seed}: {fallen} fell after {after} messages");
+    outcome.assert_sound(Some(fallen));
+    assert!(outcome.elapsed < END, "{case}: {:?}", outcome.elapsed);
+    let others = || outcome.aborts.iter().filter(|(who, _)| **who != fallen);
+    for (who, abort) in others() {
+        let clear = match abort {
+            Abort::Stalled { waits, after } => {
+                *after >= TIMEOUT && (!waits.is_empty() || who.party().is_some())
+            }
+            other => is_consequence(other),
+        };
+        assert!(clear, "{case}: {who} says {abort:?}");
+    }
+    // Every message is for somebody who cannot go on without it.
+    assert!(others().count() > 0, "{case}: nobody noticed");
+    // Whoever waited for the fallen one names it, even if another one gave up first, and so tells the operator where to look.
+    let names = |abort: &Abort| match abort {
+        Abort::Stalled { waits, .. } | Abort::Told { waits, .. } => {
+            waits.iter().any(|w| w.peer == fallen)
+        }
+        Abort::Link(error) => error.peer == fallen,
+        _ => false,
+    };
+    assert!(
+        others().any(|(_, abort)| names(abort)),
+        "{case}: {:?}",
+        outcome.aborts
+    );
+}
+
+#[test]
+fn whoever_is_killed_is_named_in_one_process() {
+    for lanes in [1, 2] {
+        at_every_message(&world(lanes), |world, who, after| {
+            let outcome = world.clone().fall(who, Fall::Killed, after).run();
+            assert!(
+                outcome.seen.values().all(|seen| !seen.finished()),
+                "{}: a sink was finished",
+                outcome.seed
+            );
+            assert_ended(&outcome, who, after);
+        });
+    }
+}
+
+#[test]
+fn whoever_is_killed_is_named_by_each() {
+    for lanes in [1, 2] {
+        at_every_message(&world(lanes), |world, who, after| {
+            assert_ended(
+                &world.clone().fall(who, Fall::Killed, after).run_apart(),
+                who,
+                after,
+            );
+        });
+    }
+}
+
+#[test]
+fn whoever_stands_still_is_named_in_one_process() {
+    at_every_message(&world(1), |world, who, after| {
+        let outcome = world.clone().fall(who, Fall::Paused, after).run();
+        assert!(
+            outcome.seen.values().all(|seen| !seen.finished()),
+            "{}: a sink was finished",
+            outcome.seed
+        );
+        assert_ended(&outcome, who, after);
+    });
+}
+
+#[test]
+fn whoever_stands_still_is_named_by_each() {
+    at_every_message(&world(2), |world, who, after| {
+        assert_ended(
+            &world.clone().fall(who, Fall::Paused, after).run_apart(),
+            who,
+            after,
+        );
+    });
+}
