@@ -28,6 +28,8 @@ pub enum Kind {
     OwnerJobInput,
     /// Digest of an owner's explicit components per job.
     OwnerJobDigest,
+    /// A party's part of products of values per job.
+    JobProduct,
     /// A party's share of its rows.
     PartyInput,
     /// An owner's explicit component of its rows.
@@ -131,6 +133,8 @@ fn kind(protocol: &dyn Protocol, task: Task, send: &Transfer) -> Kind {
         Task::SetUp => match (digest, party) {
             (true, _) if is_seed(protocol, send) => Kind::SeedDigest,
             (true, _) => Kind::OwnerJobDigest,
+            // Values per job are one element each; products are computed in the place of rows.
+            (false, true) if matches!(item, Item::Rows(_)) => Kind::JobProduct,
             (false, true) => Kind::PartyJobInput,
             (false, false) => Kind::OwnerJobInput,
         },

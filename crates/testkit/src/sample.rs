@@ -120,13 +120,14 @@ pub fn everything(ring: Ring, blocks: &[u64]) -> Lowered {
     let (k, q) = (b.input("k", 1, Per::Job), b.input("q", 2, Per::Job));
     let m = b.mul(x[0], y[0]);
     let n = b.mul(m, p[0]);
-    let keyed = b.mul(k[0], x[1]);
+    let kq = b.mul(k[0], q[0]);
+    let keyed = b.mul(kq, x[1]);
     let shifted = b.add(n, q[1]);
     let more = b.plus(keyed, 1);
     b.output("to all", &[shifted, m]);
     b.output("to party 1", &[m]);
     b.output("to recipient 0", &[more, p[0]]);
-    b.output("to recipient 1", &[q[0]]);
+    b.output("to recipient 1", &[q[0], kq]);
     let mut audiences = vec![
         Audience::Parties,
         Audience::Party(party(1)),

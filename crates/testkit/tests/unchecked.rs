@@ -1,0 +1,156 @@
+//! What semi-honest security does not find, and how far it goes (attack case A1).
+
+mod common;
+
+use common::{Found, assert_found};
+use veil_circuit::{Builder, Per};
+use veil_link::tap::Fate;
+use veil_math::Ring;
+use veil_program::{Audience, Holder, Lowered};
+use veil_session::Peer;
+use veil_testkit::sample::{dot, job, party, peer, product};
+use veil_testkit::{Kind, Message, World, flipped};
+
+const RECIPIENT: Peer = Peer::Recipient(0);
+
+/// One more than the first element.
+fn one_more(bytes: &[u8]) -> Vec<u8> {
+    let first = u64::from_le_bytes(bytes[..8].try_into().expect("8 bytes")).wrapping_add(1);
+    [&first.to_le_bytes(), &bytes[8..]].concat()
+}
+
+/// A1, the documented limit of semi-honest security: party 1 adds one to its part of a product, for party 2 and in its own share, which
+/// it opens to the recipient. Nobody notices, and the result is off by one. Malicious security must turn this test around.
+#[test]
+fn a_changed_product_changes_the_result_unnoticed() {
+    for (product, opened, job) in [
+        (
+            Kind::Product,
+            Kind::Opened,
+            product(Ring::Z64, 20, Audience::Recipient(0)),
+        ),
+        (
+            Kind::SumProduct,
+            Kind::Total,
+            dot(Ring::Z64, 20, Audience::Recipient(0)),
+        ),
+    ] {
+        let cheat = move |m: &Message| {
+            let first = m.at.frame.chunk == 1 || (m.kind == Some(Kind::Total) && m.at.part < 6);
+            let mine =
+                m.from == peer(1) && first && [Some(product), Some(opened)].contains(&m.kind);
+            if mine {
+                Fate::Replace(one_more(&m.bytes))
+            } else {
+                Fate::Pass
+            }
+        };
+        let outcome = World::in_chunks(job, 8, 1).cheat(cheat).run();
+        assert!(
+            outcome.aborts.is_empty(),
+            "{}: {:?}",
+            outcome.seed,
+            outcome.aborts
+        );
+        let expected = &outcome.values.expected(&outcome.plan.job)[0];
+        let got = outcome.rows(RECIPIENT, 0).expect("the recipient got rows");
+        assert_eq!(
+            got[0][0] as u64,
+            (expected[0][0] as u64).wrapping_add(1),
+            "{}",
+            outcome.seed
+        );
+        assert_eq!(got[1..], expected[1..], "{}", outcome.seed);
+    }
+}
+
+/// If it does not change its own share alike, the two copies of the component differ, and the opening shows it.
+#[test]
+fn a_product_whose_copies_differ_is_found_when_it_is_opened() {
+    let [p1, p2] = [1, 2].map(peer);
+    for (product, round, chunk, job) in [
+        (
+            Kind::Product,
+            Kind::Opened,
+            1,
+            product(Ring::Z64, 20, Audience::Recipient(0)),
+        ),
+        (
+            Kind::SumProduct,
+            Kind::Total,
+            4,
+            dot(Ring::Z64, 20, Audience::Recipient(0)),
+        ),
+    ] {
+        let cheat = move |m: &Message| {
+            let mine = m.from == p1 && m.at.frame.chunk == 1 && m.kind == Some(product);
+            if mine {
+                Fate::Replace(flipped(&m.bytes))
+            } else {
+                Fate::Pass
+            }
+        };
+        let outcome = World::in_chunks(job, 8, 1).window(1).cheat(cheat).run();
+        let found = Found::Check {
+            by: RECIPIENT,
+            round,
+            suspects: vec![p1, p2],
+            what: "an opened component",
+        };
+        assert_found(&outcome, chunk, &[found], p1);
+    }
+}
+
+/// Copies of what only one party made are not compared before they are used: of its own input, which it may choose anyway, and of its
+/// part of a product that is used further. What it gains is an additive error. Everybody is still given the same result.
+#[test]
+fn what_one_party_made_is_not_compared_before_it_is_used() {
+    for (kind, job) in [
+        (Kind::PartyInput, dot(Ring::Z64, 20, Audience::Parties)),
+        (Kind::PartyJobInput, scaled()),
+        (Kind::JobProduct, scaled()),
+    ] {
+        let picked = move |m: &Message| m.from == peer(1) && m.kind == Some(kind);
+        let cheat = move |m: &Message| {
+            if picked(m) {
+                Fate::Replace(one_more(&m.bytes))
+            } else {
+                Fate::Pass
+            }
+        };
+        let outcome = World::in_chunks(job, 8, 1).cheat(cheat).run();
+        assert!(outcome.of(kind).count() > 0, "{}", outcome.seed);
+        assert!(
+            outcome.aborts.is_empty(),
+            "{}: {:?}",
+            outcome.seed,
+            outcome.aborts
+        );
+        let results = [0, 1, 2].map(|p| outcome.rows(peer(p), 0).expect("all parties get it"));
+        assert!(
+            results.iter().all(|r| *r == results[0]),
+            "{}: parties differ",
+            outcome.seed
+        );
+        assert_ne!(
+            results[0],
+            outcome.values.expected(&outcome.plan.job)[0],
+            "{}",
+            outcome.seed
+        );
+    }
+}
+
+/// Σ k k x with k of party 1, one for the job.
+fn scaled() -> Lowered {
+    let mut b = Builder::new(Ring::Z64);
+    let (x, k) = (b.input("x", 1, Per::Row), b.input("k", 1, Per::Job));
+    let squared = b.mul(k[0], k[0]);
+    let z = b.mul(x[0], squared);
+    b.output_sum("z", &[z]);
+    job(
+        b.finish().expect("a valid circuit"),
+        &[(20, &[Holder::Owner(0), Holder::Party(party(1))])],
+        &[Audience::Parties],
+    )
+}
