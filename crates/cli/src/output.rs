@@ -40,6 +40,11 @@ pub(crate) fn bytes(count: u64) -> String {
     }
 }
 
+/// A number of things: `1 row`, `2 rows`.
+pub(crate) fn count(number: u64, one: &str) -> String {
+    format!("{number} {one}{}", if number == 1 { "" } else { "s" })
+}
+
 /// A time for people.
 pub(crate) fn seconds(time: f64) -> String {
     match time {
@@ -177,6 +182,10 @@ mod tests {
 
     #[test]
     fn units() {
+        assert_eq!(
+            [count(0, "row"), count(1, "row"), count(2, "row")],
+            ["0 rows", "1 row", "2 rows"]
+        );
         assert_eq!(
             [bytes(0), bytes(999), bytes(1500), bytes(2_000_000)],
             ["0 B", "999 B", "1.5 kB", "2.0 MB"]

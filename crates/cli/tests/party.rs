@@ -10,6 +10,7 @@ mod common;
 use std::fmt::Write;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -20,6 +21,14 @@ const NAMES: [&str; 5] = ["a", "b", "c", "ann", "eve"];
 
 /// Seconds without progress after which a participant gives up.
 const TIMEOUT: u64 = 2;
+
+/// One deployment at a time: five processes are enough for a small machine to keep within the time-out.
+static TURN: Mutex<()> = Mutex::new(());
+
+fn turn() -> MutexGuard<'static, ()> {
+    // Another test that failed is no reason to fail.
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// A job with many rounds, a key and a party file for everybody.
 fn deployment() -> Folder {
@@ -159,7 +168,11 @@ fn wait_for_all(connected: &std::sync::mpsc::Receiver<()>, count: usize) {
 #[test]
 fn a_deployment_computes() {
     use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
+    let _turn = turn();
     let folder = deployment();
+    for name in NAMES {
+        folder.replace(&format!("{name}.toml"), "timeout = 2", "timeout = 20");
+    }
     let (players, _connected) = start_all(&folder, &NAMES);
     for (name, code, said) in finish(players, None, Duration::from_secs(60)) {
         assert_eq!(code, Some(0), "{name}: {said}");
@@ -177,6 +190,7 @@ fn a_deployment_computes() {
 
 /// Everybody but `victim` must end within the time-out with a clear error and without a result.
 fn fall(victim: &'static str, after: Duration, signal: Signal) {
+    let _turn = turn();
     let folder = deployment();
     let before = folder.everything();
     let (players, connected) = start_all(&folder, &NAMES);
@@ -257,6 +271,7 @@ fn a_party_hangs() {
 
 #[test]
 fn a_party_is_told_to_stop() {
+    let _turn = turn();
     let folder = deployment();
     let (players, connected) = start_all(&folder, &NAMES);
     wait_for_all(&connected, NAMES.len());
@@ -275,6 +290,7 @@ fn a_party_is_told_to_stop() {
 
 #[test]
 fn somebody_does_not_turn_up() {
+    let _turn = turn();
     let folder = deployment();
     for name in NAMES {
         folder.replace(&format!("{name}.toml"), "wait = 20", "wait = 2");
@@ -293,6 +309,7 @@ fn somebody_does_not_turn_up() {
 
 #[test]
 fn a_key_is_another_than_the_pinned_one() {
+    let _turn = turn();
     let folder = deployment();
     folder.succeed("identity new other.key");
     folder.replace("b.toml", "b.key", "other.key");
@@ -319,6 +336,7 @@ fn a_key_is_another_than_the_pinned_one() {
 
 #[test]
 fn jobs_differ() {
+    let _turn = turn();
     let folder = deployment();
     let job = std::fs::read_to_string(folder.at("job.toml")).unwrap();
     folder.write("other.toml", job.replace("rows = 4096", "rows = 4095"));

@@ -15,7 +15,7 @@ use veil_protocol::{Cost, Plan, Protocol, Task};
 use veil_session::{PartyId, Peer};
 
 use crate::failure::Failure;
-use crate::output::{self, bytes, columns, seconds};
+use crate::output::{self, bytes, columns, count, seconds};
 use crate::prepare::{self, JobArgs};
 
 /// Says what a job costs and opens.
@@ -44,6 +44,7 @@ struct Explanation {
     ring: String,
     rows: u64,
     products_per_row: u64,
+    summed_products_per_row: u64,
     chunk_rows: u32,
     chunks: u32,
     lanes: u16,
@@ -154,6 +155,7 @@ fn explain(plan: &std::sync::Arc<Plan>) -> Explanation {
         ring: plan.ring.name().to_string(),
         rows: job.rows(),
         products_per_row: plan.products(),
+        summed_products_per_row: summed(plan),
         chunk_rows: plan.chunk_rows,
         chunks: plan.chunks(),
         lanes: plan.lanes,
@@ -219,6 +221,11 @@ fn costs(plan: &Plan, protocol: &dyn Protocol) -> [Cost; 4] {
     [set_up, longest, totals, all]
 }
 
+/// Products of every row that only their sum over the rows leaves the party: dot products.
+fn summed(plan: &Plan) -> u64 {
+    plan.layers.iter().map(|layer| u64::from(layer.sums)).sum()
+}
+
 /// Products per second of one core that does all three parties' work; a third of it is one party's.
 fn nominal_rate(ring: Ring) -> f64 {
     // Round numbers for a server core with 512-bit vectors; `veil bench` measures this machine.
@@ -235,7 +242,7 @@ fn time(plan: &Plan, rounds: Rounds, window: u64, bytes: u64, net: Profile) -> D
         + rounds.set_up
         + u64::from(plan.chunks()).div_ceil(in_flight) * rounds.per_chunk
         + rounds.totals;
-    let products = plan.products() as f64 * plan.job.rows() as f64;
+    let products = (plan.products() + summed(plan)) as f64 * plan.job.rows() as f64;
     let computing = products / (3.0 * nominal_rate(plan.ring)) / f64::from(plan.lanes);
     let sending = bytes as f64 * 8.0 / net.bandwidth as f64;
     net.latency.mul_f64(waits as f64) + Duration::from_secs_f64(sending.max(computing))
@@ -320,13 +327,20 @@ impl Explanation {
             ("ring", self.ring.clone()),
             (
                 "rows",
-                format!("{}, {} products each", self.rows, self.products_per_row),
+                format!(
+                    "{}, each with {} and {} of sums over rows",
+                    self.rows,
+                    count(self.products_per_row, "product"),
+                    count(self.summed_products_per_row, "term"),
+                ),
             ),
             (
                 "chunks",
                 format!(
-                    "{} of at most {} rows, on {} lanes",
-                    self.chunks, self.chunk_rows, self.lanes
+                    "{} of at most {}, on {}",
+                    self.chunks,
+                    count(self.chunk_rows.into(), "row"),
+                    count(self.lanes.into(), "lane"),
                 ),
             ),
             ("layers", self.layers.to_string()),
@@ -350,10 +364,10 @@ impl Explanation {
         let rows = self.participants.iter().map(|p| {
             let memory = format!("{} of working memory", bytes(p.memory_bytes));
             let sends = format!(
-                "sends {} ({} bytes in {} messages)",
+                "sends {} ({} bytes in {})",
                 bytes(p.bytes),
                 p.bytes,
-                p.messages
+                count(p.messages, "message"),
             );
             vec![p.name.clone(), p.role.to_owned(), sends, memory]
         });
@@ -371,16 +385,13 @@ impl Explanation {
         let rows = self.inputs.iter().map(|s| {
             vec![
                 s.owner.clone(),
-                format!("{} values of {}", s.values, s.inputs.join(", ")),
+                format!("{} of {}", count(s.values, "value"), s.inputs.join(", ")),
             ]
         });
         text += &columns(&rows.collect::<Vec<_>>());
         let numbers: u64 = self.opened.iter().map(|o| o.values).sum();
-        let _ = writeln!(
-            text,
-            "
-opened: {numbers} values, and nothing else"
-        );
+        let numbers = count(numbers, "value");
+        let _ = writeln!(text, "\nopened: {numbers}, and nothing else");
         for opened in &self.opened {
             let _ = writeln!(text, "  opened: {}, to: {}", opened.what, opened.to);
         }

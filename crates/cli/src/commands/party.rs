@@ -86,8 +86,9 @@ fn print(outcome: &Outcome) -> Result<(), Failure> {
         );
         let _ = writeln!(
             text,
-            "done as {}: sent {sent} in {} messages, in {time}",
-            took.role, took.messages_sent
+            "done as {}: sent {sent} in {}, in {time}",
+            took.role,
+            output::count(took.messages_sent, "message")
         );
     }
     output::print(&text)

@@ -212,18 +212,18 @@ impl Finished {
             .iter()
             .map(|took| {
                 let sent = format!(
-                    "sent {} in {} messages",
+                    "sent {} in {}",
                     output::bytes(took.bytes_sent),
-                    took.messages_sent
+                    output::count(took.messages_sent, "message")
                 );
                 vec![took.name.clone(), took.role.clone(), sent]
             })
             .collect();
         format!(
-            "{} rows by rep3 over {}, {} lanes, links {}, in {}\n{}",
-            plan.job.rows(),
+            "{} by rep3 over {}, {}, links {}, in {}\n{}",
+            output::count(plan.job.rows(), "row"),
             plan.ring.name(),
-            plan.lanes,
+            output::count(plan.lanes.into(), "lane"),
             if self.link == "tls" {
                 "over TLS"
             } else {

@@ -136,9 +136,9 @@ fn show(finished: &Finished, views: &Views) -> String {
                 prepare::role(peer)
             ),
             format!(
-                "{} in {} messages",
+                "{} in {}",
                 output::bytes(view.bytes),
-                view.messages
+                output::count(view.messages, "message")
             ),
             format!(
                 "{:.1} % ones",
