@@ -100,17 +100,31 @@ pub struct Command {
 impl Command {
     /// A command without program and randomness.
     pub fn new(op: Op, src: Vec<Span>, dst: Vec<Span>) -> Self {
-        Command { op, program: None, constants: 0, src, dst, draws: Vec::new() }
+        Command {
+            op,
+            program: None,
+            constants: 0,
+            src,
+            dst,
+            draws: Vec::new(),
+        }
     }
 
     /// Refuses a `Combine` that would read what it has written.
     pub(crate) fn check_overlap(&self, index: usize) -> Result<(), Fault> {
-        let Op::Combine { minus, .. } = self.op else { return Ok(()) };
+        let Op::Combine { minus, .. } = self.op else {
+            return Ok(());
+        };
         let bad = |(k, s): (usize, &Span)| {
-            self.dst.iter().any(|d| d.overlaps(*s) && !(k == 0 && minus & 1 == 0 && d.first == s.first))
+            self.dst
+                .iter()
+                .any(|d| d.overlaps(*s) && !(k == 0 && minus & 1 == 0 && d.first == s.first))
         };
         if self.src.iter().enumerate().any(bad) {
-            return Err(Fault::Shape { command: index, what: "the destination overlaps a source" });
+            return Err(Fault::Shape {
+                command: index,
+                what: "the destination overlaps a source",
+            });
         }
         Ok(())
     }

@@ -9,8 +9,8 @@ use veil_prss::Use;
 use veil_session::{Frame, Secret, SessionId};
 
 use crate::{
-    Command, Device, Draw, Dst, Fault, Form, Instr, Item, KeyId, Layout, Op, Outcome, Place, Program, Reference, Region, Span,
-    Src, Tag,
+    Command, Device, Draw, Dst, Fault, Form, Instr, Item, KeyId, Layout, Op, Outcome, Place,
+    Program, Reference, Region, Span, Src, Tag,
 };
 
 /// A device gave other bytes than the reference.
@@ -18,7 +18,9 @@ use crate::{
 #[non_exhaustive]
 pub enum Difference {
     /// Bytes differ.
-    #[error("case {case} ({ring:?}, {rows} of {chunk_rows} rows): {what} differs from the reference")]
+    #[error(
+        "case {case} ({ring:?}, {rows} of {chunk_rows} rows): {what} differs from the reference"
+    )]
     Bytes {
         /// Number of the case under the seed.
         case: u32,
@@ -43,14 +45,32 @@ pub enum Difference {
 
 /// Forms of the protocols at hand, and one that nobody specialises.
 const FORMS: [Form; 4] = [
-    Form { ring: Ring::Bits, terms: &[(0, 1), (1, 0), (1, 1)], own: 0 },
-    Form { ring: Ring::Z64, terms: &[(0, 0), (0, 1), (1, 0)], own: 0 },
-    Form { ring: Ring::Z128, terms: &[(0, 0), (0, 1), (1, 0)], own: 0 },
-    Form { ring: Ring::Z64, terms: &[(1, 1), (0, 1)], own: 1 },
+    Form {
+        ring: Ring::Bits,
+        terms: &[(0, 1), (1, 0), (1, 1)],
+        own: 0,
+    },
+    Form {
+        ring: Ring::Z64,
+        terms: &[(0, 0), (0, 1), (1, 0)],
+        own: 0,
+    },
+    Form {
+        ring: Ring::Z128,
+        terms: &[(0, 0), (0, 1), (1, 0)],
+        own: 0,
+    },
+    Form {
+        ring: Ring::Z64,
+        terms: &[(1, 1), (0, 1)],
+        own: 1,
+    },
 ];
 
 /// Numbers of rows that find the edges: nothing, one, around bytes, words, vectors and groups of them.
-const ROWS: [u32; 18] = [0, 1, 2, 7, 8, 9, 31, 63, 64, 65, 127, 129, 511, 512, 513, 1000, 2048, 2500];
+const ROWS: [u32; 18] = [
+    0, 1, 2, 7, 8, 9, 31, 63, 64, 65, 127, 129, 511, 512, 513, 1000, 2048, 2500,
+];
 
 /// Runs `cases` random cases from `seed`.
 pub fn check(device: &mut dyn Device, seed: u64, cases: u32) -> Result<(), Difference> {
@@ -96,7 +116,12 @@ const DIGEST: u16 = 7;
 const RANDOM: u16 = 8;
 
 fn layout(ring: Ring, chunk_rows: u32) -> Layout {
-    let region = |place, item, parts, count| Region { place, item, parts, count };
+    let region = |place, item, parts, count| Region {
+        place,
+        item,
+        parts,
+        count,
+    };
     Layout {
         chunk_rows,
         regions: vec![
@@ -161,7 +186,11 @@ fn program(rng: &mut SplitMix, ring: Ring) -> Program {
                 if rng.below(2) == 0 {
                     Instr::Sum(a, out)
                 } else {
-                    Instr::ProductSum { pairs: start..start + 2, out, index: out }
+                    Instr::ProductSum {
+                        pairs: start..start + 2,
+                        out,
+                        index: out,
+                    }
                 }
             }
             _ => {
@@ -174,7 +203,11 @@ fn program(rng: &mut SplitMix, ring: Ring) -> Program {
                 let out = free[rng.below(free.len())];
                 pending.push(out);
                 products += 1;
-                Instr::Product { pairs: start..start + len, out, index: products - 1 }
+                Instr::Product {
+                    pairs: start..start + len,
+                    out,
+                    index: products - 1,
+                }
             }
         };
         p.code.push(instr);
@@ -196,8 +229,18 @@ fn one(device: &mut dyn Device, rng: &mut SplitMix, case: u32) -> Result<(), Dif
     let received = rng.bytes(layout.bytes(layout.all(MESSAGE, 0), rows) as usize);
     let received_sums = rng.bytes(layout.bytes(layout.all(SUM_MESSAGE, 0), rows) as usize);
     let constants = rng.below(4) as u8;
-    let frame = Frame { epoch: 0, lane: rng.next() as u16, chunk: rng.next() as u32, rows };
-    let draw = |key, tag, first, minus| Draw { key: KeyId(key), tag, first, minus };
+    let frame = Frame {
+        epoch: 0,
+        lane: rng.next() as u16,
+        chunk: rng.next() as u32,
+        rows,
+    };
+    let draw = |key, tag, first, minus| Draw {
+        key: KeyId(key),
+        tag,
+        first,
+        minus,
+    };
     let first = rng.next() >> 8;
 
     let mut results = Vec::new();
@@ -212,17 +255,33 @@ fn one(device: &mut dyn Device, rng: &mut SplitMix, case: u32) -> Result<(), Dif
             let mut seen = Vec::new();
             for part in 0..2u8 {
                 let half = input.len() / 2 * part as usize;
-                device.write(bank, layout.all(IN, part), &input[half..][..input.len() / 2])?;
+                device.write(
+                    bank,
+                    layout.all(IN, part),
+                    &input[half..][..input.len() / 2],
+                )?;
                 let half = ones.len() / 2 * part as usize;
-                device.write(bank, layout.all(UNIFORM_REGION, part), &ones[half..][..ones.len() / 2])?;
+                device.write(
+                    bank,
+                    layout.all(UNIFORM_REGION, part),
+                    &ones[half..][..ones.len() / 2],
+                )?;
             }
             let copy = |from: u16, to: u16, part| {
-                Command::new(Op::Combine { ring, minus: 0 }, vec![layout.all(from, part)], vec![layout.all(to, part)])
+                Command::new(
+                    Op::Combine { ring, minus: 0 },
+                    vec![layout.all(from, part)],
+                    vec![layout.all(to, part)],
+                )
             };
             let (rows_products, sum_products) = program.products();
             let linear = rows_products + sum_products == 0;
             let mut run = Command::new(
-                if linear { Op::Linear } else { Op::Product(form) },
+                if linear {
+                    Op::Linear
+                } else {
+                    Op::Product(form)
+                },
                 vec![],
                 vec![layout.all(MESSAGE, 0), layout.all(SUM_MESSAGE, 0)],
             );
@@ -236,10 +295,21 @@ fn one(device: &mut dyn Device, rng: &mut SplitMix, case: u32) -> Result<(), Dif
             ];
             let mut random = Command::new(Op::Random, vec![], vec![layout.all(RANDOM, 0)]);
             random.draws = vec![draw(0, Use::RAND3, first, false)];
-            let digest = Span { region: DIGEST, part: 0, first: 1, count: 1 };
+            let digest = Span {
+                region: DIGEST,
+                part: 0,
+                first: 1,
+                count: 1,
+            };
             let difference = Command::new(
                 Op::Combine { ring, minus: 0b10 },
-                vec![layout.all(RANDOM, 0), Span { count: 5, ..layout.all(IN, 0) }],
+                vec![
+                    layout.all(RANDOM, 0),
+                    Span {
+                        count: 5,
+                        ..layout.all(IN, 0)
+                    },
+                ],
                 vec![layout.all(RANDOM, 0)],
             );
             let first_batch = [
@@ -247,30 +317,64 @@ fn one(device: &mut dyn Device, rng: &mut SplitMix, case: u32) -> Result<(), Dif
                 copy(IN, SLOT_REGION, 1),
                 run.clone(),
                 random,
-                Command::new(Op::Hash { label: 7 }, vec![layout.all(SLOT_REGION, 0), layout.all(RANDOM, 0)], vec![digest]),
+                Command::new(
+                    Op::Hash { label: 7 },
+                    vec![layout.all(SLOT_REGION, 0), layout.all(RANDOM, 0)],
+                    vec![digest],
+                ),
                 difference,
             ];
             device.submit(bank, &first_batch, Tag(1))?;
             expect_done(device)?;
-            seen.push(("the message of products", device.view(bank, used(&layout, MESSAGE, rows_products))?.to_vec()));
-            seen.push(("the message of sums", device.view(bank, layout.all(SUM_MESSAGE, 0))?.to_vec()));
-            seen.push(("a combination of random elements", device.view(bank, layout.all(RANDOM, 0))?.to_vec()));
+            seen.push((
+                "the message of products",
+                device
+                    .view(bank, used(&layout, MESSAGE, rows_products))?
+                    .to_vec(),
+            ));
+            seen.push((
+                "the message of sums",
+                device.view(bank, layout.all(SUM_MESSAGE, 0))?.to_vec(),
+            ));
+            seen.push((
+                "a combination of random elements",
+                device.view(bank, layout.all(RANDOM, 0))?.to_vec(),
+            ));
             seen.push(("a digest", device.view(bank, digest)?.to_vec()));
-            device.map(bank, layout.all(MESSAGE, 0))?.copy_from_slice(&received);
-            device.map(bank, layout.all(SUM_MESSAGE, 0))?.copy_from_slice(&received_sums);
+            device
+                .map(bank, layout.all(MESSAGE, 0))?
+                .copy_from_slice(&received);
+            device
+                .map(bank, layout.all(SUM_MESSAGE, 0))?
+                .copy_from_slice(&received_sums);
             let mut scatter = Command::new(
                 Op::Scatter { part: 1 - form.own },
                 vec![layout.all(MESSAGE, 0), layout.all(SUM_MESSAGE, 0)],
                 vec![],
             );
             scatter.program = Some(id);
-            device.submit(bank, &[scatter, copy(SLOT_REGION, OUT, 0), copy(SLOT_REGION, OUT, 1)], Tag(2))?;
+            device.submit(
+                bank,
+                &[
+                    scatter,
+                    copy(SLOT_REGION, OUT, 0),
+                    copy(SLOT_REGION, OUT, 1),
+                ],
+                Tag(2),
+            )?;
             expect_done(device)?;
             for part in 0..2 {
                 seen.push(("a slot", device.view(bank, layout.all(OUT, part))?.to_vec()));
-                seen.push(("a sum", device.view(bank, layout.all(SUM_REGION, part))?.to_vec()));
+                seen.push((
+                    "a sum",
+                    device.view(bank, layout.all(SUM_REGION, part))?.to_vec(),
+                ));
             }
-            let equal = Command::new(Op::CheckEqual, vec![layout.all(OUT, 0), layout.all(SLOT_REGION, 0)], vec![]);
+            let equal = Command::new(
+                Op::CheckEqual,
+                vec![layout.all(OUT, 0), layout.all(SLOT_REGION, 0)],
+                vec![],
+            );
             let unequal = Command::new(
                 Op::CheckEqual,
                 vec![Span { first: 0, ..digest }, Span { first: 1, ..digest }],
@@ -278,7 +382,10 @@ fn one(device: &mut dyn Device, rng: &mut SplitMix, case: u32) -> Result<(), Dif
             );
             device.submit(bank, &[equal, unequal], Tag(3))?;
             let ended = device.poll().map(|c| c.outcome);
-            seen.push(("a check of equality", vec![u8::from(ended == Some(Outcome::Mismatch { command: 1 }))]));
+            seen.push((
+                "a check of equality",
+                vec![u8::from(ended == Some(Outcome::Mismatch { command: 1 }))],
+            ));
             device.close(bank);
             Ok(seen)
         };
@@ -286,14 +393,23 @@ fn one(device: &mut dyn Device, rng: &mut SplitMix, case: u32) -> Result<(), Dif
     }
     for ((what, want), (_, got)) in results[0].iter().zip(&results[1]) {
         if want != got {
-            return Err(Difference::Bytes { case, ring, rows, chunk_rows, what });
+            return Err(Difference::Bytes {
+                case,
+                ring,
+                rows,
+                chunk_rows,
+                what,
+            });
         }
     }
     Ok(())
 }
 
 fn used(layout: &Layout, region: u16, count: u32) -> Span {
-    Span { count, ..layout.all(region, 0) }
+    Span {
+        count,
+        ..layout.all(region, 0)
+    }
 }
 
 fn expect_done(device: &mut dyn Device) -> Result<(), Fault> {
@@ -329,7 +445,11 @@ mod tests {
             fn load_key(&mut self, id: KeyId, _: &Secret) -> Result<(), Fault> {
                 self.0.load_key(id, &Secret::new([0; 16]))
             }
-            fn load(&mut self, program: &Arc<Program>, layout: &Layout) -> Result<crate::ProgramId, Fault> {
+            fn load(
+                &mut self,
+                program: &Arc<Program>,
+                layout: &Layout,
+            ) -> Result<crate::ProgramId, Fault> {
                 self.0.load(program, layout)
             }
             fn open(&mut self, layout: &Layout, frame: Frame) -> Result<crate::Bank, Fault> {
@@ -347,7 +467,12 @@ mod tests {
             fn view(&self, bank: crate::Bank, from: Span) -> Result<&[u8], Fault> {
                 self.0.view(bank, from)
             }
-            fn submit(&mut self, bank: crate::Bank, batch: &[Command], tag: Tag) -> Result<(), Fault> {
+            fn submit(
+                &mut self,
+                bank: crate::Bank,
+                batch: &[Command],
+                tag: Tag,
+            ) -> Result<(), Fault> {
                 self.0.submit(bank, batch, tag)
             }
             fn poll(&mut self) -> Option<crate::Completion> {

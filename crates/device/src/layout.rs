@@ -104,7 +104,12 @@ impl Layout {
 
     /// All items of part `part` of region `region`.
     pub fn all(&self, region: u16, part: u8) -> Span {
-        Span { region, part, first: 0, count: self.regions[region as usize].count }
+        Span {
+            region,
+            part,
+            first: 0,
+            count: self.regions[region as usize].count,
+        }
     }
 
     /// Packed bytes of `span` in a chunk of `rows` rows.
@@ -115,7 +120,11 @@ impl Layout {
     /// Whether `span` lies within the layout.
     pub fn contains(&self, span: Span) -> bool {
         self.regions.get(span.region as usize).is_some_and(|r| {
-            span.part < r.parts && span.first.checked_add(span.count).is_some_and(|end| end <= r.count)
+            span.part < r.parts
+                && span
+                    .first
+                    .checked_add(span.count)
+                    .is_some_and(|end| end <= r.count)
         })
     }
 }

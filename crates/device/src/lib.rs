@@ -116,13 +116,20 @@ pub trait Device: Send {
 /// Checks a program against the regions it names.
 fn check_program(program: &Program, layout: &Layout) -> Result<(), Fault> {
     let region = |index: u16, item: Item| {
-        layout.regions.get(index as usize).filter(|r| r.item == item).ok_or(Fault::Program("a region of the wrong shape"))
+        layout
+            .regions
+            .get(index as usize)
+            .filter(|r| r.item == item)
+            .ok_or(Fault::Program("a region of the wrong shape"))
     };
     let slots = region(program.slots, Item::Rows(program.ring))?;
     let uniforms = region(program.uniforms, Item::One(program.ring))?;
     let sums = region(program.sums, Item::One(program.ring))?;
-    if slots.place != Place::Resident || slots.parts != uniforms.parts || slots.parts != sums.parts {
+    if slots.place != Place::Resident || slots.parts != uniforms.parts || slots.parts != sums.parts
+    {
         return Err(Fault::Program("regions of different components"));
     }
-    program.check(slots.count, uniforms.count, sums.count).map_err(Fault::Program)
+    program
+        .check(slots.count, uniforms.count, sums.count)
+        .map_err(Fault::Program)
 }

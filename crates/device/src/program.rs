@@ -48,7 +48,7 @@ pub enum Instr {
         /// Place in the message, and in the draws.
         index: u32,
     },
-    /// sums[out] = Σ_rows Σ a · b over `pairs`, one element in all, as element `index` of the message of sums.
+    /// sums\[out\] = Σ_rows Σ a · b over `pairs`, one element in all, as element `index` of the message of sums.
     ProductSum {
         /// Range of [`Program::pairs`]; not empty.
         pairs: Range<u32>,
@@ -57,7 +57,7 @@ pub enum Instr {
         /// Place in the message of sums, and in the draws.
         index: u32,
     },
-    /// sums[out] = Σ_rows a.
+    /// sums\[out\] = Σ_rows a.
     Sum(Src, u32),
 }
 
@@ -108,7 +108,8 @@ impl Program {
             let mut out = None;
             match instr {
                 Instr::Add(a, b, o) | Instr::Sub(a, b, o) => {
-                    sources_exist = readable(*a, &written, &pending) && readable(*b, &written, &pending);
+                    sources_exist =
+                        readable(*a, &written, &pending) && readable(*b, &written, &pending);
                     out = Some(*o);
                 }
                 Instr::Plus(a, _, o) | Instr::Times(a, _, o) | Instr::Copy(a, o) => {
@@ -117,14 +118,24 @@ impl Program {
                 }
                 Instr::Constant(_, o) => out = Some(*o),
                 Instr::Sum(a, o) => {
-                    sources_exist = readable(*a, &written, &pending) && *o < sums && self.ring != Ring::Bits;
+                    sources_exist =
+                        readable(*a, &written, &pending) && *o < sums && self.ring != Ring::Bits;
                 }
                 Instr::Product { pairs, out: o, .. } | Instr::ProductSum { pairs, out: o, .. } => {
                     let row_product = matches!(instr, Instr::Product { .. });
-                    let there = self.pairs.get(pairs.start as usize..pairs.end as usize).unwrap_or(&[]);
+                    let there = self
+                        .pairs
+                        .get(pairs.start as usize..pairs.end as usize)
+                        .unwrap_or(&[]);
                     sources_exist = !there.is_empty()
-                        && there.iter().all(|(a, b)| readable(*a, &written, &pending) && readable(*b, &written, &pending))
-                        && if row_product { *o < slots } else { *o < sums && self.ring != Ring::Bits };
+                        && there.iter().all(|(a, b)| {
+                            readable(*a, &written, &pending) && readable(*b, &written, &pending)
+                        })
+                        && if row_product {
+                            *o < slots
+                        } else {
+                            *o < sums && self.ring != Ring::Bits
+                        };
                     if row_product && sources_exist {
                         sources_exist = !std::mem::replace(&mut pending[*o as usize], true);
                     }

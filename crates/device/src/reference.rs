@@ -79,8 +79,12 @@ impl Memory {
         let bytes = self.bytes(Span { count: 1, ..span });
         match ring {
             Ring::Bits => u128::from(bytes[cell / 8] >> (cell % 8) & 1),
-            Ring::Z64 => u64::from_le_bytes(bytes[cell * 8..][..8].try_into().expect("8 bytes")).into(),
-            Ring::Z128 => u128::from_le_bytes(bytes[cell * 16..][..16].try_into().expect("16 bytes")),
+            Ring::Z64 => {
+                u64::from_le_bytes(bytes[cell * 8..][..8].try_into().expect("8 bytes")).into()
+            }
+            Ring::Z128 => {
+                u128::from_le_bytes(bytes[cell * 16..][..16].try_into().expect("16 bytes"))
+            }
         }
     }
 
@@ -89,7 +93,11 @@ impl Memory {
         match ring {
             Ring::Bits => {
                 let bit = 1 << (cell % 8);
-                bytes[cell / 8] = if value & 1 == 1 { bytes[cell / 8] | bit } else { bytes[cell / 8] & !bit };
+                bytes[cell / 8] = if value & 1 == 1 {
+                    bytes[cell / 8] | bit
+                } else {
+                    bytes[cell / 8] & !bit
+                };
             }
             Ring::Z64 => bytes[cell * 8..][..8].copy_from_slice(&(value as u64).to_le_bytes()),
             Ring::Z128 => bytes[cell * 16..][..16].copy_from_slice(&value.to_le_bytes()),
@@ -99,16 +107,28 @@ impl Memory {
 
 impl Reference {
     /// Packed bytes of items `0..count` of a draw.
-    fn draw(&mut self, memory: &Memory, draw: Draw, item: Item, count: u32) -> Result<Vec<u8>, Fault> {
-        let Frame { lane, chunk, rows, .. } = memory.frame;
+    fn draw(
+        &mut self,
+        memory: &Memory,
+        draw: Draw,
+        item: Item,
+        count: u32,
+    ) -> Result<Vec<u8>, Fault> {
+        let Frame {
+            lane, chunk, rows, ..
+        } = memory.frame;
         let bytes = item.bytes(rows) as usize;
         let stride = item.bytes(memory.layout.chunk_rows).div_ceil(16);
-        let prf = self.keys.get(&draw.key).ok_or(Fault::Unknown("the key of a draw"))?;
+        let prf = self
+            .keys
+            .get(&draw.key)
+            .ok_or(Fault::Unknown("the key of a draw"))?;
         let mut out = vec![0; bytes * count as usize];
         if bytes > 0 {
             for (p, piece) in out.chunks_mut(bytes).enumerate() {
                 let ctr = draw.first + p as u64 * stride;
-                self.ledger.draw(draw.key.0, draw.tag, lane, chunk, ctr, stride)?;
+                self.ledger
+                    .draw(draw.key.0, draw.tag, lane, chunk, ctr, stride)?;
                 prf.stream(draw.tag, lane, ctr, chunk, piece);
             }
         }
@@ -116,8 +136,16 @@ impl Reference {
     }
 
     fn run(&mut self, memory: &mut Memory, index: usize, command: &Command) -> Result<bool, Fault> {
-        let shape = |what| Fault::Shape { command: index, what };
-        if !command.src.iter().chain(&command.dst).all(|s| memory.layout.contains(*s)) {
+        let shape = |what| Fault::Shape {
+            command: index,
+            what,
+        };
+        if !command
+            .src
+            .iter()
+            .chain(&command.dst)
+            .all(|s| memory.layout.contains(*s))
+        {
             return Err(shape("a span outside its region"));
         }
         match &command.op {
@@ -130,9 +158,23 @@ impl Reference {
                         Instr::ProductSum { out, index, .. } => (1, (program.sums, out), index),
                         _ => continue,
                     };
-                    let from = *command.src.get(message).ok_or_else(|| shape("a message is missing"))?;
-                    let bytes = memory.bytes(Span { first: from.first + index, count: 1, ..from }).to_vec();
-                    let to = Span { region: to.0, part: *part, first: to.1, count: 1 };
+                    let from = *command
+                        .src
+                        .get(message)
+                        .ok_or_else(|| shape("a message is missing"))?;
+                    let bytes = memory
+                        .bytes(Span {
+                            first: from.first + index,
+                            count: 1,
+                            ..from
+                        })
+                        .to_vec();
+                    let to = Span {
+                        region: to.0,
+                        part: *part,
+                        first: to.1,
+                        count: 1,
+                    };
                     memory.bytes_mut(to).copy_from_slice(&bytes);
                 }
             }
@@ -145,7 +187,10 @@ impl Reference {
                 memory.bytes_mut(to).copy_from_slice(&bytes);
             }
             Op::Combine { ring, minus } => {
-                let to = *command.dst.first().ok_or_else(|| shape("one destination is needed"))?;
+                let to = *command
+                    .dst
+                    .first()
+                    .ok_or_else(|| shape("one destination is needed"))?;
                 if command.src.iter().any(|s| s.count != to.count) {
                     return Err(shape("sources and destination differ in length"));
                 }
@@ -154,25 +199,61 @@ impl Reference {
                     for cell in 0..memory.cells(to.region) {
                         let mut sum = 0;
                         for (k, s) in command.src.iter().enumerate() {
-                            let x = memory.get(Span { first: s.first + item, ..*s }, *ring, cell);
-                            sum = if minus >> k & 1 == 1 { ring.sub(sum, x) } else { ring.add(sum, x) };
+                            let x = memory.get(
+                                Span {
+                                    first: s.first + item,
+                                    ..*s
+                                },
+                                *ring,
+                                cell,
+                            );
+                            sum = if minus >> k & 1 == 1 {
+                                ring.sub(sum, x)
+                            } else {
+                                ring.add(sum, x)
+                            };
                         }
-                        memory.set(Span { first: to.first + item, ..to }, *ring, cell, sum);
+                        memory.set(
+                            Span {
+                                first: to.first + item,
+                                ..to
+                            },
+                            *ring,
+                            cell,
+                            sum,
+                        );
                     }
-                    let keep = memory.layout.regions[to.region as usize].item.padding(memory.frame.rows);
-                    if let Some(last) = memory.bytes_mut(Span { first: to.first + item, count: 1, ..to }).last_mut() {
+                    let keep = memory.layout.regions[to.region as usize]
+                        .item
+                        .padding(memory.frame.rows);
+                    if let Some(last) = memory
+                        .bytes_mut(Span {
+                            first: to.first + item,
+                            count: 1,
+                            ..to
+                        })
+                        .last_mut()
+                    {
                         *last &= keep;
                     }
                 }
             }
             Op::Hash { label } => {
-                let to = *command.dst.first().ok_or_else(|| shape("one destination is needed"))?;
+                let to = *command
+                    .dst
+                    .first()
+                    .ok_or_else(|| shape("one destination is needed"))?;
                 let mut digest = hash::start(&self.session, *label, memory.frame);
-                command.src.iter().for_each(|s| digest.update(memory.bytes(*s)));
+                command
+                    .src
+                    .iter()
+                    .for_each(|s| digest.update(memory.bytes(*s)));
                 memory.bytes_mut(to).copy_from_slice(&digest.finalize());
             }
             Op::CheckEqual => {
-                let [a, b] = command.src[..] else { return Err(shape("two sources are needed")) };
+                let [a, b] = command.src[..] else {
+                    return Err(shape("two sources are needed"));
+                };
                 return Ok(bool::from(memory.bytes(a).ct_eq(memory.bytes(b))));
             }
         }
@@ -180,16 +261,32 @@ impl Reference {
     }
 
     fn program_of(&self, command: &Command) -> Result<Arc<Program>, Fault> {
-        let id = command.program.ok_or(Fault::Unknown("the program of a command"))?;
-        self.programs.get(id.0 as usize).cloned().ok_or(Fault::Unknown("the program of a command"))
+        let id = command
+            .program
+            .ok_or(Fault::Unknown("the program of a command"))?;
+        self.programs
+            .get(id.0 as usize)
+            .cloned()
+            .ok_or(Fault::Unknown("the program of a command"))
     }
 
-    fn program(&mut self, memory: &mut Memory, index: usize, command: &Command) -> Result<(), Fault> {
-        let shape = |what| Fault::Shape { command: index, what };
+    fn program(
+        &mut self,
+        memory: &mut Memory,
+        index: usize,
+        command: &Command,
+    ) -> Result<(), Fault> {
+        let shape = |what| Fault::Shape {
+            command: index,
+            what,
+        };
         let program = self.program_of(command)?;
         let ring = program.ring;
         let (rows, sums) = program.products();
-        let mut masks = [(Vec::new(), Item::Rows(ring), rows), (Vec::new(), Item::One(ring), sums)];
+        let mut masks = [
+            (Vec::new(), Item::Rows(ring), rows),
+            (Vec::new(), Item::One(ring), sums),
+        ];
         if let Op::Product(_) = command.op {
             for (k, draw) in command.draws.iter().enumerate() {
                 let (list, item, count) = &mut masks[k / 2];
@@ -199,13 +296,33 @@ impl Reference {
         let parts = memory.layout.regions[program.slots as usize].parts;
         let cells = memory.cells(program.slots);
         let mut temps = vec![0u128; program.temps as usize * parts as usize * cells];
-        let at = |t: u32, part: u8, cell| (t as usize * parts as usize + part as usize) * cells + cell;
-        let slot = |first, part| Span { region: program.slots, part, first, count: 1 };
-        let sum = |first, part| Span { region: program.sums, part, first, count: 1 };
+        let at =
+            |t: u32, part: u8, cell| (t as usize * parts as usize + part as usize) * cells + cell;
+        let slot = |first, part| Span {
+            region: program.slots,
+            part,
+            first,
+            count: 1,
+        };
+        let sum = |first, part| Span {
+            region: program.sums,
+            part,
+            first,
+            count: 1,
+        };
         let read = |memory: &Memory, temps: &[u128], src, part, cell| match src {
             Src::Slot(s) => memory.get(slot(s, part), ring, cell),
             Src::Temp(t) => temps[at(t, part, cell)],
-            Src::Uniform(u) => memory.get(Span { region: program.uniforms, part, first: u, count: 1 }, ring, 0),
+            Src::Uniform(u) => memory.get(
+                Span {
+                    region: program.uniforms,
+                    part,
+                    first: u,
+                    count: 1,
+                },
+                ring,
+                0,
+            ),
         };
         for instr in &program.code {
             match instr {
@@ -214,18 +331,27 @@ impl Reference {
                         return Err(shape("a linear command whose program has products"));
                     };
                     let row_product = matches!(instr, Instr::Product { .. });
-                    let (Instr::Product { index: p, .. } | Instr::ProductSum { index: p, .. }) = *instr else {
+                    let (Instr::Product { index: p, .. } | Instr::ProductSum { index: p, .. }) =
+                        *instr
+                    else {
                         unreachable!("matched above")
                     };
                     let message = command.dst.get(usize::from(!row_product));
                     let message = *message.ok_or_else(|| shape("a message is missing"))?;
-                    let message = Span { first: message.first + p, count: 1, ..message };
+                    let message = Span {
+                        first: message.first + p,
+                        count: 1,
+                        ..message
+                    };
                     let mut total = 0;
                     for cell in 0..cells {
                         let mut r = 0;
                         for &(a, b) in &program.pairs[pairs.start as usize..pairs.end as usize] {
                             for &(i, j) in form.terms {
-                                let (x, y) = (read(memory, &temps, a, i, cell), read(memory, &temps, b, j, cell));
+                                let (x, y) = (
+                                    read(memory, &temps, a, i, cell),
+                                    read(memory, &temps, b, j, cell),
+                                );
                                 r = ring.add(r, ring.mul(x, y));
                             }
                         }
@@ -245,13 +371,25 @@ impl Reference {
                 }
                 Instr::Sum(a, out) => {
                     for part in 0..parts {
-                        let total = (0..cells).fold(0, |t, c| ring.add(t, read(memory, &temps, *a, part, c)));
+                        let total = (0..cells)
+                            .fold(0, |t, c| ring.add(t, read(memory, &temps, *a, part, c)));
                         memory.set(sum(*out, part), ring, 0, total);
                     }
                 }
-                Instr::Add(..) | Instr::Sub(..) | Instr::Plus(..) | Instr::Times(..) | Instr::Copy(..) | Instr::Constant(..) => {
+                Instr::Add(..)
+                | Instr::Sub(..)
+                | Instr::Plus(..)
+                | Instr::Times(..)
+                | Instr::Copy(..)
+                | Instr::Constant(..) => {
                     for part in 0..parts {
-                        let constant = |c: u128| if command.constants >> part & 1 == 1 { ring.reduce(c) } else { 0 };
+                        let constant = |c: u128| {
+                            if command.constants >> part & 1 == 1 {
+                                ring.reduce(c)
+                            } else {
+                                0
+                            }
+                        };
                         for cell in 0..cells {
                             let get = |src| read(memory, &temps, src, part, cell);
                             let (value, out) = match *instr {
@@ -278,7 +416,14 @@ impl Reference {
 }
 
 /// `r` plus and minus the drawn elements of item `p`.
-fn masked(ring: Ring, mut r: u128, masks: &[(bool, Vec<u8>)], cell: usize, p: u32, cells: usize) -> u128 {
+fn masked(
+    ring: Ring,
+    mut r: u128,
+    masks: &[(bool, Vec<u8>)],
+    cell: usize,
+    p: u32,
+    cells: usize,
+) -> u128 {
     for (minus, bytes) in masks {
         let item = match ring {
             Ring::Bits => cells / 8,
@@ -288,10 +433,18 @@ fn masked(ring: Ring, mut r: u128, masks: &[(bool, Vec<u8>)], cell: usize, p: u3
         let bytes = &bytes[p as usize * item..][..item];
         let m = match ring {
             Ring::Bits => u128::from(bytes[cell / 8] >> (cell % 8) & 1),
-            Ring::Z64 => u64::from_le_bytes(bytes[cell * 8..][..8].try_into().expect("8 bytes")).into(),
-            Ring::Z128 => u128::from_le_bytes(bytes[cell * 16..][..16].try_into().expect("16 bytes")),
+            Ring::Z64 => {
+                u64::from_le_bytes(bytes[cell * 8..][..8].try_into().expect("8 bytes")).into()
+            }
+            Ring::Z128 => {
+                u128::from_le_bytes(bytes[cell * 16..][..16].try_into().expect("16 bytes"))
+            }
         };
-        r = if *minus { ring.sub(r, m) } else { ring.add(r, m) };
+        r = if *minus {
+            ring.sub(r, m)
+        } else {
+            ring.add(r, m)
+        };
     }
     r
 }
@@ -318,11 +471,20 @@ impl Device for Reference {
     }
 
     fn open(&mut self, layout: &Layout, frame: Frame) -> Result<Bank, Fault> {
-        let size = |r: &crate::Region| r.item.bytes(frame.rows) as usize * r.parts as usize * r.count as usize;
+        let size = |r: &crate::Region| {
+            r.item.bytes(frame.rows) as usize * r.parts as usize * r.count as usize
+        };
         let regions = layout.regions.iter().map(|r| vec![0; size(r)]).collect();
         let bank = self.opened;
         self.opened += 1;
-        self.banks.insert(bank, Memory { layout: layout.clone(), frame, regions });
+        self.banks.insert(
+            bank,
+            Memory {
+                layout: layout.clone(),
+                frame,
+                regions,
+            },
+        );
         Ok(Bank(bank))
     }
 
@@ -335,15 +497,23 @@ impl Device for Reference {
     fn write(&mut self, bank: Bank, to: Span, bytes: &[u8]) -> Result<(), Fault> {
         let into = self.map(bank, to)?;
         if into.len() != bytes.len() {
-            return Err(Fault::Shape { command: 0, what: "written bytes do not fill the span" });
+            return Err(Fault::Shape {
+                command: 0,
+                what: "written bytes do not fill the span",
+            });
         }
         into.copy_from_slice(bytes);
         Ok(())
     }
 
     fn map(&mut self, bank: Bank, to: Span) -> Result<&mut [u8], Fault> {
-        let memory = self.banks.get_mut(&bank.0).ok_or(Fault::Unknown("the bank"))?;
-        if !memory.layout.contains(to) || memory.layout.regions[to.region as usize].place != Place::Mapped {
+        let memory = self
+            .banks
+            .get_mut(&bank.0)
+            .ok_or(Fault::Unknown("the bank"))?;
+        if !memory.layout.contains(to)
+            || memory.layout.regions[to.region as usize].place != Place::Mapped
+        {
             return Err(Fault::NotReachable);
         }
         Ok(memory.bytes_mut(to))
@@ -351,14 +521,19 @@ impl Device for Reference {
 
     fn view(&self, bank: Bank, from: Span) -> Result<&[u8], Fault> {
         let memory = self.banks.get(&bank.0).ok_or(Fault::Unknown("the bank"))?;
-        if !memory.layout.contains(from) || memory.layout.regions[from.region as usize].place == Place::Resident {
+        if !memory.layout.contains(from)
+            || memory.layout.regions[from.region as usize].place == Place::Resident
+        {
             return Err(Fault::NotReachable);
         }
         Ok(memory.bytes(from))
     }
 
     fn submit(&mut self, bank: Bank, batch: &[Command], tag: Tag) -> Result<(), Fault> {
-        let mut memory = self.banks.remove(&bank.0).ok_or(Fault::Unknown("the bank"))?;
+        let mut memory = self
+            .banks
+            .remove(&bank.0)
+            .ok_or(Fault::Unknown("the bank"))?;
         let mut outcome = Ok(Outcome::Done);
         for (index, command) in batch.iter().enumerate() {
             match self.run(&mut memory, index, command) {
@@ -371,7 +546,10 @@ impl Device for Reference {
             }
         }
         self.banks.insert(bank.0, memory);
-        self.done.push_back(Completion { tag, outcome: outcome? });
+        self.done.push_back(Completion {
+            tag,
+            outcome: outcome?,
+        });
         Ok(())
     }
 

@@ -96,7 +96,10 @@ impl Abort {
 impl From<LinkError> for Abort {
     fn from(error: LinkError) -> Self {
         match error.fault {
-            LinkFault::Aborted => Abort::Told { by: error.peer, waits: Vec::new() },
+            LinkFault::Aborted => Abort::Told {
+                by: error.peer,
+                waits: Vec::new(),
+            },
             _ => Abort::Link(error),
         }
     }
@@ -123,7 +126,11 @@ struct Meanwhile<'a>(&'a [Wait]);
 
 impl fmt::Display for Meanwhile<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_empty() { Ok(()) } else { write!(f, "; meanwhile this participant was {}", Waits(self.0)) }
+        if self.0.is_empty() {
+            Ok(())
+        } else {
+            write!(f, "; meanwhile this participant was {}", Waits(self.0))
+        }
     }
 }
 
@@ -137,7 +144,13 @@ impl fmt::Display for Waits<'_> {
         // A few are enough to see who holds everybody up.
         for (k, wait) in self.0.iter().take(4).enumerate() {
             let verb = if wait.sending { "to take" } else { "for" };
-            write!(f, "{}waiting for {} {verb} {}", if k == 0 { "" } else { "; " }, wait.peer, wait.at)?;
+            write!(
+                f,
+                "{}waiting for {} {verb} {}",
+                if k == 0 { "" } else { "; " },
+                wait.peer,
+                wait.at
+            )?;
         }
         if self.0.len() > 4 {
             write!(f, "; and {} more", self.0.len() - 4)?;

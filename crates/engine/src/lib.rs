@@ -95,7 +95,11 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Settings { timeout: Duration::from_secs(30), window: 2, device: Arc::new(|| Box::new(Cpu::detect())) }
+        Settings {
+            timeout: Duration::from_secs(30),
+            window: 2,
+            device: Arc::new(|| Box::new(Cpu::detect())),
+        }
     }
 }
 
@@ -106,15 +110,33 @@ const LARGEST_WINDOW: usize = 16;
 pub fn bounds(plan: &Plan, protocol: &dyn Protocol) -> Bounds {
     let layout = protocol.layout();
     let of = |span| layout.bytes(span, plan.chunk_rows);
-    let width = plan.inputs.iter().map(|p| p.width).chain(plan.outputs.iter().map(|o| o.width)).max().unwrap_or(0);
-    let products = plan.all_layers().map(|l| l.products.max(l.sums)).max().unwrap_or(0);
+    let width = plan
+        .inputs
+        .iter()
+        .map(|p| p.width)
+        .chain(plan.outputs.iter().map(|o| o.width))
+        .max()
+        .unwrap_or(0);
+    let products = plan
+        .all_layers()
+        .map(|l| l.products.max(l.sums))
+        .max()
+        .unwrap_or(0);
     let element = match plan.ring {
         Ring::Bits => plan.ring.bytes(u64::from(plan.chunk_rows)),
         ring => ring.bytes(u64::from(plan.chunk_rows)).max(16),
     };
     let spans = protocol.spans();
-    let mapped = spans.uniforms.iter().chain(&spans.sums).map(|s| of(*s)).max().unwrap_or(0);
-    let longest = (u64::from(width.max(products)) * element).max(mapped).max(256);
+    let mapped = spans
+        .uniforms
+        .iter()
+        .chain(&spans.sums)
+        .map(|s| of(*s))
+        .max()
+        .unwrap_or(0);
+    let longest = (u64::from(width.max(products)) * element)
+        .max(mapped)
+        .max(256);
     Bounds {
         longest,
         // A correct neighbour is at most two rounds ahead in each chunk of its window, and an owner fills what it is given.

@@ -27,9 +27,21 @@ pub struct Failure(pub BTreeMap<Peer, Abort>);
 impl Failure {
     /// The reason that explains the others: not one that a participant was told of.
     pub fn first(&self) -> (Peer, &Abort) {
-        let own = self.0.iter().find(|(_, a)| !matches!(a, Abort::Told { .. } | Abort::Link(_) | Abort::Stalled { .. }));
-        let untold = || self.0.iter().find(|(_, a)| !matches!(a, Abort::Told { .. }));
-        let (peer, abort) = own.or_else(untold).or_else(|| self.0.iter().next()).expect("a failure has a reason");
+        let own = self.0.iter().find(|(_, a)| {
+            !matches!(
+                a,
+                Abort::Told { .. } | Abort::Link(_) | Abort::Stalled { .. }
+            )
+        });
+        let untold = || {
+            self.0
+                .iter()
+                .find(|(_, a)| !matches!(a, Abort::Told { .. }))
+        };
+        let (peer, abort) = own
+            .or_else(untold)
+            .or_else(|| self.0.iter().next())
+            .expect("a failure has a reason");
         (*peer, abort)
     }
 }
@@ -61,8 +73,13 @@ pub fn run_on(
     progress: &(dyn Fn(Progress) + Sync),
     wrap: impl Fn(Peer, u16, memory::MemoryLink) -> Box<dyn Link>,
 ) -> Result<BTreeMap<Peer, Report>, Failure> {
-    let conditions = Conditions { settings: &|_| settings.clone(), wrap: &wrap };
-    run_under(plan, data, progress, &conditions, &mut |_, bytes| system(bytes))
+    let conditions = Conditions {
+        settings: &|_| settings.clone(),
+        wrap: &wrap,
+    };
+    run_under(plan, data, progress, &conditions, &mut |_, bytes| {
+        system(bytes)
+    })
 }
 
 /// What differs from participant to participant.
@@ -102,21 +119,39 @@ fn run_under(
 ) -> Result<BTreeMap<Peer, Report>, Failure> {
     let start = Instant::now();
     let peers = participants(plan);
-    let protocols: Vec<Arc<dyn Protocol>> =
-        peers.iter().map(|p| Arc::new(Rep3::new(Arc::clone(plan), *p)) as Arc<dyn Protocol>).collect();
+    let protocols: Vec<Arc<dyn Protocol>> = peers
+        .iter()
+        .map(|p| Arc::new(Rep3::new(Arc::clone(plan), *p)) as Arc<dyn Protocol>)
+        .collect();
     let shared: Vec<Arc<Shared>> = peers.iter().map(|_| Arc::new(Shared::new())).collect();
     let brought: Vec<Data> = peers.iter().map(|p| data(*p)).collect();
     let mut failed = BTreeMap::new();
     let mut lanes = Vec::new();
     for lane in 0..plan.lanes {
-        let limits = protocols.iter().map(|p| bounds(plan, &**p)).reduce(wider).expect("there are parties");
+        let limits = protocols
+            .iter()
+            .map(|p| bounds(plan, &**p))
+            .reduce(wider)
+            .expect("there are parties");
         let mut workers = Vec::new();
         for (k, link) in memory::mesh(&peers, limits).into_iter().enumerate() {
             let link = (conditions.wrap)(peers[k], lane, link);
             let settings = (conditions.settings)(peers[k]);
             let mut random = |bytes: &mut [u8]| random(peers[k], bytes);
-            let rest = (brought[k].clone(), Binding::default(), &settings, &mut random as Random<'_>);
-            let worker = Worker::new(Arc::clone(plan), Arc::clone(&protocols[k]), lane, link, Arc::clone(&shared[k]), rest);
+            let rest = (
+                brought[k].clone(),
+                Binding::default(),
+                &settings,
+                &mut random as Random<'_>,
+            );
+            let worker = Worker::new(
+                Arc::clone(plan),
+                Arc::clone(&protocols[k]),
+                lane,
+                link,
+                Arc::clone(&shared[k]),
+                rest,
+            );
             match worker {
                 Ok(worker) => workers.push((peers[k], worker)),
                 Err(abort) => {
@@ -143,16 +178,23 @@ fn run_under(
         drop(over);
         loop {
             match ended.recv_timeout(Duration::from_millis(100)) {
-                Ok(failures) => failures.into_iter().for_each(|(peer, abort)| match failed.entry(peer) {
-                    Entry::Vacant(first) => {
-                        first.insert(abort);
-                    }
-                    Entry::Occupied(mut first) => first.get_mut().join(abort),
-                }),
+                Ok(failures) => {
+                    failures
+                        .into_iter()
+                        .for_each(|(peer, abort)| match failed.entry(peer) {
+                            Entry::Vacant(first) => {
+                                first.insert(abort);
+                            }
+                            Entry::Occupied(mut first) => first.get_mut().join(abort),
+                        })
+                }
                 Err(mpsc::RecvTimeoutError::Timeout) => {}
                 Err(mpsc::RecvTimeoutError::Disconnected) => break,
             }
-            progress(Progress { rows: shared[0].rows(), of });
+            progress(Progress {
+                rows: shared[0].rows(),
+                of,
+            });
         }
     });
     for (k, peer) in peers.iter().enumerate() {
@@ -166,7 +208,11 @@ fn run_under(
         return Err(Failure(failed));
     }
     let elapsed = start.elapsed();
-    Ok(peers.iter().copied().zip(shared.iter().map(|s| s.report(elapsed))).collect())
+    Ok(peers
+        .iter()
+        .copied()
+        .zip(shared.iter().map(|s| s.report(elapsed)))
+        .collect())
 }
 
 /// Steps the participants of one lane in turn until all are done or have failed.

@@ -29,14 +29,30 @@ pub fn run(
 ) -> Result<Report, Abort> {
     let start = Instant::now();
     if links.len() != usize::from(plan.lanes) {
-        return Err(Abort::Missing(format!("the plan has {} lanes and {} links were given", plan.lanes, links.len())));
+        return Err(Abort::Missing(format!(
+            "the plan has {} lanes and {} links were given",
+            plan.lanes,
+            links.len()
+        )));
     }
     let shared = Arc::new(Shared::new());
     let mut workers = Vec::new();
     for (lane, link) in links.into_iter().enumerate() {
-        let rest = (data.clone(), binding.clone(), settings, &mut system as Random<'_>);
+        let rest = (
+            data.clone(),
+            binding.clone(),
+            settings,
+            &mut system as Random<'_>,
+        );
         let (plan, protocol) = (Arc::clone(plan), Arc::clone(protocol));
-        workers.push(Worker::new(plan, protocol, lane as u16, link, Arc::clone(&shared), rest)?);
+        workers.push(Worker::new(
+            plan,
+            protocol,
+            lane as u16,
+            link,
+            Arc::clone(&shared),
+            rest,
+        )?);
     }
     let of = plan.job.rows();
     let (over, ended) = mpsc::channel();
@@ -59,7 +75,10 @@ pub fn run(
                 Ok(Ok(())) | Err(mpsc::RecvTimeoutError::Timeout) => {}
                 Err(mpsc::RecvTimeoutError::Disconnected) => break,
             }
-            progress(Progress { rows: shared.rows(), of });
+            progress(Progress {
+                rows: shared.rows(),
+                of,
+            });
         }
     });
     outcome?;

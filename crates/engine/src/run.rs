@@ -28,7 +28,10 @@ enum Phase {
 pub(crate) enum Work {
     SetUp,
     /// Inputs, layers, and the opening if something is opened per row.
-    Chunk { block: u32, opens: bool },
+    Chunk {
+        block: u32,
+        opens: bool,
+    },
     Totals,
 }
 
@@ -99,7 +102,11 @@ impl Run {
 
     fn channel(&self, place: u32, part: u16) -> Channel {
         let frame: Frame = self.chunk.frame;
-        Channel { frame, step: StepId { place, cycle: 0 }, part }
+        Channel {
+            frame,
+            step: StepId { place, cycle: 0 },
+            part,
+        }
     }
 
     /// Goes on as far as it can without waiting, at most to the end of a task.
@@ -109,7 +116,9 @@ impl Run {
             match self.phase {
                 Phase::Between => {
                     let Some((task, flow)) = &mut self.flow else {
-                        let Some(task) = self.next_task() else { return Ok(Advance::Done) };
+                        let Some(task) = self.next_task() else {
+                            return Ok(Advance::Done);
+                        };
                         self.flow = Some((task, means.protocol.flow(task)));
                         continue;
                     };
@@ -122,11 +131,18 @@ impl Run {
                     };
                     self.landed.clear();
                     for recv in &round.recvs {
-                        let bytes = means.protocol.layout().bytes(recv.span, self.chunk.frame.rows);
+                        let bytes = means
+                            .protocol
+                            .layout()
+                            .bytes(recv.span, self.chunk.frame.rows);
                         // Nothing is sent where nothing is to be said: a port without wires.
                         self.landed.push(bytes == 0);
                         if bytes > 0 {
-                            means.link.expect(recv.peer, self.channel(round.place, recv.part), bytes)?;
+                            means.link.expect(
+                                recv.peer,
+                                self.channel(round.place, recv.part),
+                                bytes,
+                            )?;
                         }
                     }
                     self.tag = submit(means, self.bank, &round.local)?;
@@ -143,7 +159,13 @@ impl Run {
                     let mut sent = from;
                     for send in &round.sends[from..] {
                         let bytes = means.device.view(self.bank, send.span)?;
-                        if !bytes.is_empty() && !means.link.post(send.peer, self.channel(round.place, send.part), bytes)? {
+                        if !bytes.is_empty()
+                            && !means.link.post(
+                                send.peer,
+                                self.channel(round.place, send.part),
+                                bytes,
+                            )?
+                        {
                             break;
                         }
                         moved = true;
@@ -182,7 +204,11 @@ impl Run {
                 },
             }
         }
-        Ok(if moved { Advance::Moved } else { Advance::Waiting })
+        Ok(if moved {
+            Advance::Moved
+        } else {
+            Advance::Waiting
+        })
     }
 
     fn cheated(&self, command: usize) -> Abort {
@@ -197,18 +223,28 @@ impl Run {
 
     /// What this run waits for.
     pub(crate) fn waits(&self) -> Vec<Wait> {
-        let Some(round) = &self.round else { return Vec::new() };
+        let Some(round) = &self.round else {
+            return Vec::new();
+        };
         match self.phase {
             Phase::Sending(from) => round.sends[from..]
                 .iter()
-                .map(|s| Wait { peer: s.peer, at: self.channel(round.place, s.part), sending: true })
+                .map(|s| Wait {
+                    peer: s.peer,
+                    at: self.channel(round.place, s.part),
+                    sending: true,
+                })
                 .collect(),
             Phase::Receiving => round
                 .recvs
                 .iter()
                 .zip(&self.landed)
                 .filter(|(_, landed)| !**landed)
-                .map(|(r, _)| Wait { peer: r.peer, at: self.channel(round.place, r.part), sending: false })
+                .map(|(r, _)| Wait {
+                    peer: r.peer,
+                    at: self.channel(round.place, r.part),
+                    sending: false,
+                })
                 .collect(),
             Phase::Between | Phase::Local | Phase::Finish => Vec::new(),
         }

@@ -11,7 +11,9 @@ use subtle::ConstantTimeEq;
 use veil_device::KeyId;
 use veil_link::Link;
 use veil_protocol::{Plan, Protocol, seed_digest};
-use veil_session::{Channel, KeySchedule, Label, PairSecret, PartyId, Peer, Secret, SessionId, StepId};
+use veil_session::{
+    Channel, KeySchedule, Label, PairSecret, PartyId, Peer, Secret, SessionId, StepId,
+};
 use x25519_dalek::{PublicKey, StaticSecret};
 use zeroize::Zeroize;
 
@@ -69,8 +71,20 @@ impl Exchange {
     }
 
     fn waits(&self) -> Vec<Wait> {
-        let sends = self.sends.iter().map(|(peer, at, _)| Wait { peer: *peer, at: *at, sending: true });
-        let recvs = self.recvs.iter().filter(|r| !r.3).map(|(peer, at, _, _)| Wait { peer: *peer, at: *at, sending: false });
+        let sends = self.sends.iter().map(|(peer, at, _)| Wait {
+            peer: *peer,
+            at: *at,
+            sending: true,
+        });
+        let recvs = self
+            .recvs
+            .iter()
+            .filter(|r| !r.3)
+            .map(|(peer, at, _, _)| Wait {
+                peer: *peer,
+                at: *at,
+                sending: false,
+            });
         sends.chain(recvs).collect()
     }
 }
@@ -104,11 +118,16 @@ pub(crate) type Random<'a> = &'a mut dyn FnMut(&mut [u8]) -> Result<(), Abort>;
 
 /// The operating system's random numbers: what every run takes that is not a rehearsal.
 pub(crate) fn system(bytes: &mut [u8]) -> Result<(), Abort> {
-    getrandom::fill(bytes).map_err(|e| Abort::Missing(format!("the operating system gives no randomness: {e}")))
+    getrandom::fill(bytes)
+        .map_err(|e| Abort::Missing(format!("the operating system gives no randomness: {e}")))
 }
 
 impl Handshake {
-    pub(crate) fn new(plan: &Plan, protocol: &dyn Protocol, random: Random<'_>) -> Result<Self, Abort> {
+    pub(crate) fn new(
+        plan: &Plan,
+        protocol: &dyn Protocol,
+        random: Random<'_>,
+    ) -> Result<Self, Abort> {
         let mut random = || {
             let mut bytes = [0; 32];
             random(&mut bytes)?;
@@ -131,7 +150,15 @@ impl Handshake {
             }
         }
         let (schedules, session) = (BTreeMap::new(), SessionId([0; 32]));
-        Ok(Handshake { stage: Stage::Hello, exchange, nonce, share, schedules, session, seeds })
+        Ok(Handshake {
+            stage: Stage::Hello,
+            exchange,
+            nonce,
+            share,
+            schedules,
+            session,
+            seeds,
+        })
     }
 
     /// Goes on as far as it can; the keys when all is done.
@@ -157,13 +184,21 @@ impl Handshake {
     }
 
     /// All hellos are here: the session and the pairs' schedules follow.
-    fn hello(&mut self, plan: &Plan, protocol: &dyn Protocol, binding: &Binding) -> Result<(), Abort> {
+    fn hello(
+        &mut self,
+        plan: &Plan,
+        protocol: &dyn Protocol,
+        binding: &Binding,
+    ) -> Result<(), Abort> {
         let mut nonces: BTreeMap<Peer, [u8; 32]> = BTreeMap::new();
         let mut shares: BTreeMap<Peer, [u8; 32]> = BTreeMap::new();
         nonces.insert(protocol.me(), self.nonce);
         for (peer, _, hello, _) in &self.exchange.recvs {
             if hello[64..] != plan.hash.0 {
-                return Err(Abort::SetUp { peer: *peer, what: "runs another plan: compare job files, versions and lanes" });
+                return Err(Abort::SetUp {
+                    peer: *peer,
+                    what: "runs another plan: compare job files, versions and lanes",
+                });
             }
             nonces.insert(*peer, hello[..32].try_into().expect("32 bytes"));
             shares.insert(*peer, hello[32..64].try_into().expect("32 bytes"));
@@ -173,17 +208,27 @@ impl Handshake {
         hash.update(plan.hash.0);
         for party in PartyId::ALL {
             hash.update(binding.identities[party.index()]);
-            hash.update(nonces.get(&Peer::Party(party)).expect("every participant is linked to every party"));
+            hash.update(
+                nonces
+                    .get(&Peer::Party(party))
+                    .expect("every participant is linked to every party"),
+            );
         }
         self.session = SessionId(hash.finalize().into());
         for (peer, share) in shares {
             let agreed = self.share.diffie_hellman(&PublicKey::from(share));
             if !agreed.was_contributory() {
-                return Err(Abort::SetUp { peer, what: "sent a key share of small order" });
+                return Err(Abort::SetUp {
+                    peer,
+                    what: "sent a key share of small order",
+                });
             }
             let exporter = binding.exporters.get(&peer).map_or(&[][..], Vec::as_slice);
             let secret = PairSecret::combine(exporter, agreed.as_bytes());
-            self.schedules.insert(peer, KeySchedule::new(&self.session, &secret, [protocol.me(), peer]));
+            self.schedules.insert(
+                peer,
+                KeySchedule::new(&self.session, &secret, [protocol.me(), peer]),
+            );
         }
         let (session, schedules) = (&self.session, &self.schedules);
         self.exchange = exchange(
@@ -198,14 +243,25 @@ impl Handshake {
     }
 
     /// All proofs are here: same session, same keys. Owners send seeds.
-    fn proof(&mut self, plan: &Plan, protocol: &dyn Protocol, link: &mut dyn Link) -> Result<(), Abort> {
+    fn proof(
+        &mut self,
+        plan: &Plan,
+        protocol: &dyn Protocol,
+        link: &mut dyn Link,
+    ) -> Result<(), Abort> {
         for (peer, _, proof, _) in &self.exchange.recvs {
             if proof[..32] != self.session.0 {
-                return Err(Abort::SetUp { peer: *peer, what: "was told other nonces by another party" });
+                return Err(Abort::SetUp {
+                    peer: *peer,
+                    what: "was told other nonces by another party",
+                });
             }
             let want = proof_of(&self.schedules[peer], *peer);
             if !bool::from(proof[32..].ct_eq(&want)) {
-                return Err(Abort::SetUp { peer: *peer, what: "does not hold the same keys: somebody sits between the two ends" });
+                return Err(Abort::SetUp {
+                    peer: *peer,
+                    what: "does not hold the same keys: somebody sits between the two ends",
+                });
             }
         }
         link.bind(self.session);
@@ -216,7 +272,10 @@ impl Handshake {
             2,
             |peer| match protocol.me() {
                 Peer::Owner(owner) => {
-                    let mine = protocol.seeds(owner).into_iter().filter(|s| s.holders.contains(&peer));
+                    let mine = protocol
+                        .seeds(owner)
+                        .into_iter()
+                        .filter(|s| s.holders.contains(&peer));
                     let bytes = |s: veil_protocol::Seed| *seeds[s.index as usize].2.expose();
                     Some(mine.flat_map(bytes).collect())
                 }
@@ -236,7 +295,12 @@ impl Handshake {
         let mut seed_digests = Vec::new();
         for (peer, schedule) in &self.schedules {
             for (purpose, id) in protocol.keys(*peer) {
-                let label = Label { protocol: protocol.name(), purpose, epoch: 0, run: 0 };
+                let label = Label {
+                    protocol: protocol.name(),
+                    purpose,
+                    epoch: 0,
+                    run: 0,
+                };
                 keys.push((id, schedule.derive(label)));
             }
         }
@@ -246,21 +310,35 @@ impl Handshake {
         }
         for (peer, _, bytes, _) in &self.exchange.recvs {
             let Peer::Owner(owner) = *peer else { continue };
-            for (seed, bytes) in protocol.seeds(owner).into_iter().zip(bytes.chunks_exact(16)) {
+            for (seed, bytes) in protocol
+                .seeds(owner)
+                .into_iter()
+                .zip(bytes.chunks_exact(16))
+            {
                 let secret = Secret::new(bytes.try_into().expect("16 bytes"));
                 if let Some(span) = seed.digest {
-                    seed_digests.push((span, seed_digest(&self.session, owner, seed.index, &secret)));
+                    seed_digests
+                        .push((span, seed_digest(&self.session, owner, seed.index, &secret)));
                 }
                 keys.push((seed.key, secret));
             }
         }
-        Keys { session: self.session, secrets: keys, seed_digests }
+        Keys {
+            session: self.session,
+            secrets: keys,
+            seed_digests,
+        }
     }
 }
 
 /// What `from` proves to the other end of a pair.
 fn proof_of(schedule: &KeySchedule, from: Peer) -> [u8; 32] {
-    let label = Label { protocol: "session", purpose: "proof", epoch: 0, run: 0 };
+    let label = Label {
+        protocol: "session",
+        purpose: "proof",
+        epoch: 0,
+        run: 0,
+    };
     let mut hash = Sha256::new();
     hash.update(schedule.confirm(label));
     hash.update(from.to_bytes());
@@ -274,25 +352,48 @@ fn exchange(
     mut send: impl FnMut(Peer) -> Option<Vec<u8>>,
     receive: impl Fn(Peer) -> Option<usize>,
 ) -> Exchange {
-    let step = StepId { place: protocol.places() + step, cycle: 0 };
-    let at = Channel { frame: plan.set_up_frame(), step, part: 0 };
+    let step = StepId {
+        place: protocol.places() + step,
+        cycle: 0,
+    };
+    let at = Channel {
+        frame: plan.set_up_frame(),
+        step,
+        part: 0,
+    };
     let peers = protocol.peers();
     Exchange {
-        sends: peers.iter().filter_map(|p| Some((*p, at, send(*p)?))).collect(),
-        recvs: peers.iter().filter_map(|p| Some((*p, at, vec![0; receive(*p)?], false))).collect(),
+        sends: peers
+            .iter()
+            .filter_map(|p| Some((*p, at, send(*p)?)))
+            .collect(),
+        recvs: peers
+            .iter()
+            .filter_map(|p| Some((*p, at, vec![0; receive(*p)?], false)))
+            .collect(),
         announced: false,
     }
 }
 
 /// SHA-256 of the list of accepted inputs: what parties compare before they use any (attack case A7).
-pub(crate) fn list_digest(plan: &Plan, session: SessionId, accepted: impl Iterator<Item = u16>) -> [u8; 32] {
+pub(crate) fn list_digest(
+    plan: &Plan,
+    session: SessionId,
+    accepted: impl Iterator<Item = u16>,
+) -> [u8; 32] {
     let mut hash = Sha256::new();
     hash.update(b"veilworks accepted inputs");
     hash.update(session.0);
     hash.update(plan.hash.0);
     for owner in accepted {
         hash.update(owner.to_le_bytes());
-        let rows: u64 = plan.job.blocks.iter().filter(|b| b.holders.contains(&veil_program::Holder::Owner(owner))).map(|b| b.rows).sum();
+        let rows: u64 = plan
+            .job
+            .blocks
+            .iter()
+            .filter(|b| b.holders.contains(&veil_program::Holder::Owner(owner)))
+            .map(|b| b.rows)
+            .sum();
         hash.update(rows.to_le_bytes());
     }
     hash.finalize().into()

@@ -52,21 +52,35 @@ impl Shared {
 
     /// Adds a lane's sums, per component, to those of the others.
     pub(crate) fn add(&self, ring: Ring, sums: &[Vec<u8>]) {
-        let mut tally = self.tally.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut tally = self
+            .tally
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
         if tally.is_empty() {
             tally.extend(sums.iter().cloned());
         } else {
-            tally.iter_mut().zip(sums).for_each(|(a, b)| add(ring, a, b));
+            tally
+                .iter_mut()
+                .zip(sums)
+                .for_each(|(a, b)| add(ring, a, b));
         }
     }
 
     /// The sums of all lanes, per component. They are gone afterwards.
     pub(crate) fn take_sums(&self) -> Vec<Vec<u8>> {
-        std::mem::take(&mut *self.tally.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
+        std::mem::take(
+            &mut *self
+                .tally
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner),
+        )
     }
 
     pub(crate) fn add_meters(&self, m: Meters) {
-        let mut sum = self.meters.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut sum = self
+            .meters
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
         sum.messages_sent += m.messages_sent;
         sum.payload_sent += m.payload_sent;
         sum.bytes_sent += m.bytes_sent;
@@ -81,9 +95,16 @@ impl Shared {
 
     /// What the run took.
     pub(crate) fn report(&self, elapsed: Duration) -> Report {
-        let meters = *self.meters.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let meters = *self
+            .meters
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
         let set_up = self.ready_after.get().copied().unwrap_or_default();
-        Report { elapsed, set_up, meters }
+        Report {
+            elapsed,
+            set_up,
+            meters,
+        }
     }
 
     pub(crate) fn rows(&self) -> u64 {

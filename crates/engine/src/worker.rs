@@ -82,10 +82,14 @@ impl Worker {
         }
         let spans = protocol.spans();
         if data.source.is_none() && !(spans.inputs.is_empty() && spans.job_inputs.is_empty()) {
-            return Err(Abort::Missing("this participant supplies values to the job, and has no data".into()));
+            return Err(Abort::Missing(
+                "this participant supplies values to the job, and has no data".into(),
+            ));
         }
         if data.sink.is_none() && !(spans.opened.is_empty() && spans.opened_sums.is_empty()) {
-            return Err(Abort::Missing("this participant gets results of the job, and has nowhere to put them".into()));
+            return Err(Abort::Missing(
+                "this participant gets results of the job, and has nowhere to put them".into(),
+            ));
         }
         let stage = match lane {
             0 => Stage::Handshake(Box::new(Handshake::new(&plan, &*protocol, random)?)),
@@ -157,7 +161,10 @@ impl Worker {
             return None;
         }
         let after = self.quiet_since.elapsed();
-        (after > self.timeout).then(|| Abort::Stalled { waits: self.waits(), after })
+        (after > self.timeout).then(|| Abort::Stalled {
+            waits: self.waits(),
+            after,
+        })
     }
 
     /// What this lane waits for now.
@@ -292,7 +299,15 @@ impl Worker {
 
     fn open(&mut self, frame: Frame, block: u32, first: u64, work: Work) -> Result<Run, Abort> {
         let bank = self.device.open(self.protocol.layout(), frame)?;
-        Ok(Run::new(Chunk { frame, block, first }, bank, work))
+        Ok(Run::new(
+            Chunk {
+                frame,
+                block,
+                first,
+            },
+            bank,
+            work,
+        ))
     }
 
     /// The set-up bank: the list of accepted inputs, digests of seeds, values per job.
@@ -302,14 +317,26 @@ impl Worker {
         let spans = protocol.spans();
         if let Some(list) = spans.list {
             let accepted = 0..self.plan.job.owners.len() as u16;
-            self.device.write(run.bank, list, &list_digest(&self.plan, keys.session, accepted))?;
+            self.device.write(
+                run.bank,
+                list,
+                &list_digest(&self.plan, keys.session, accepted),
+            )?;
             for (span, digest) in &keys.seed_digests {
                 self.device.write(run.bank, *span, digest)?;
             }
         }
-        let slice = Slice { block: 0, first: 0, rows: 1 };
+        let slice = Slice {
+            block: 0,
+            first: 0,
+            rows: 1,
+        };
         for &(port, span) in &spans.job_inputs {
-            let source = self.data.source.as_ref().expect("checked when the worker was made");
+            let source = self
+                .data
+                .source
+                .as_ref()
+                .expect("checked when the worker was made");
             source.fill(port, slice, self.device.map(run.bank, span)?)?;
         }
         self.stage = Stage::SetUp(run, keys);
@@ -319,7 +346,9 @@ impl Worker {
     fn chunks(&mut self) -> Result<bool, Abort> {
         let mut moved = false;
         while self.active.len() < self.window {
-            let Some(chunk) = self.plan.chunk(self.next_chunk) else { break };
+            let Some(chunk) = self.plan.chunk(self.next_chunk) else {
+                break;
+            };
             self.next_chunk += u32::from(self.plan.lanes);
             let run = self.start(chunk)?;
             self.active.push_back(run);
@@ -363,7 +392,15 @@ impl Worker {
 
     fn start(&mut self, chunk: Chunk) -> Result<Run, Abort> {
         let opens = self.plan.outputs.iter().any(|o| o.reduce == Reduce::None);
-        let run = self.open(chunk.frame, chunk.block, chunk.first, Work::Chunk { block: chunk.block, opens })?;
+        let run = self.open(
+            chunk.frame,
+            chunk.block,
+            chunk.first,
+            Work::Chunk {
+                block: chunk.block,
+                opens,
+            },
+        )?;
         let protocol = Arc::clone(&self.protocol);
         let spans = protocol.spans();
         if let Some(ready) = self.shared.ready.get() {
@@ -371,14 +408,22 @@ impl Worker {
                 self.device.write(run.bank, *span, bytes)?;
             }
         }
-        let slice = Slice { block: chunk.block, first: chunk.first, rows: chunk.frame.rows };
+        let slice = Slice {
+            block: chunk.block,
+            first: chunk.first,
+            rows: chunk.frame.rows,
+        };
         for &(port, span) in &spans.inputs {
             let mine = match self.plan.job.blocks[chunk.block as usize].holders[port] {
                 Holder::Party(p) => protocol.me() == Peer::Party(p),
                 Holder::Owner(o) => protocol.me() == Peer::Owner(o),
             };
             if mine {
-                let source = self.data.source.as_ref().expect("checked when the worker was made");
+                let source = self
+                    .data
+                    .source
+                    .as_ref()
+                    .expect("checked when the worker was made");
                 source.fill(port, slice, self.device.map(run.bank, span)?)?;
             }
         }
@@ -398,14 +443,19 @@ impl Worker {
                         self.sums = sums;
                     } else {
                         let ring = self.plan.ring;
-                        self.sums.iter_mut().zip(&sums).for_each(|(a, b)| add(ring, a, b));
+                        self.sums
+                            .iter_mut()
+                            .zip(&sums)
+                            .for_each(|(a, b)| add(ring, a, b));
                     }
                 }
                 Advance::TaskDone(Task::Open(_)) => self.put(run, |s| &s.opened)?,
                 Advance::TaskDone(_) => {}
                 Advance::Done => {
                     self.device.close(run.bank);
-                    self.shared.rows_done.fetch_add(u64::from(run.chunk.frame.rows), Ordering::Relaxed);
+                    self.shared
+                        .rows_done
+                        .fetch_add(u64::from(run.chunk.frame.rows), Ordering::Relaxed);
                     return Ok((false, true));
                 }
             }
@@ -423,9 +473,16 @@ impl Worker {
         Ok(())
     }
 
-    fn read(&self, run: &Run, of: impl Fn(&veil_protocol::Spans) -> &Vec<veil_device::Span>) -> Result<Vec<Vec<u8>>, Abort> {
+    fn read(
+        &self,
+        run: &Run,
+        of: impl Fn(&veil_protocol::Spans) -> &Vec<veil_device::Span>,
+    ) -> Result<Vec<Vec<u8>>, Abort> {
         let spans = of(self.protocol.spans());
-        spans.iter().map(|s| Ok(self.device.view(run.bank, *s)?.to_vec())).collect()
+        spans
+            .iter()
+            .map(|s| Ok(self.device.view(run.bank, *s)?.to_vec()))
+            .collect()
     }
 
     fn put(
@@ -433,10 +490,26 @@ impl Worker {
         run: &Run,
         of: impl Fn(&veil_protocol::Spans) -> &Vec<(usize, veil_device::Span)>,
     ) -> Result<(), Abort> {
-        let Chunk { frame, block, first } = run.chunk;
+        let Chunk {
+            frame,
+            block,
+            first,
+        } = run.chunk;
         for (port, span) in of(self.protocol.spans()) {
-            let sink = self.data.sink.as_ref().expect("checked when the worker was made");
-            sink.put(*port, Slice { block, first, rows: frame.rows }, self.device.view(run.bank, *span)?)?;
+            let sink = self
+                .data
+                .sink
+                .as_ref()
+                .expect("checked when the worker was made");
+            sink.put(
+                *port,
+                Slice {
+                    block,
+                    first,
+                    rows: frame.rows,
+                },
+                self.device.view(run.bank, *span)?,
+            )?;
         }
         Ok(())
     }

@@ -64,7 +64,14 @@ mod tests {
 
     #[test]
     fn every_bit_lands_where_it_belongs() {
-        for (rows, width) in [(1usize, 1usize), (3, 9), (8, 8), (13, 128), (100, 7), (65, 64)] {
+        for (rows, width) in [
+            (1usize, 1usize),
+            (3, 9),
+            (8, 8),
+            (13, 128),
+            (100, 7),
+            (65, 64),
+        ] {
             let row_bytes = width.div_ceil(8);
             let col_bytes = rows.div_ceil(8);
             for r in 0..rows {

@@ -39,4 +39,6 @@ pub mod rep3;
 mod round;
 
 pub use plan::{Chunk, JobPlan, LayerPlan, Options, Plan, PlanError, PortPlan};
-pub use round::{Check, Cleared, Cost, Flow, Protocol, Round, Seed, Spans, Task, Transfer, seed_digest};
+pub use round::{
+    Check, Cleared, Cost, Flow, Protocol, Round, Seed, Spans, Task, Transfer, seed_digest,
+};

@@ -82,11 +82,18 @@ pub struct Flow {
 
 impl Flow {
     pub(crate) fn new(rounds: Arc<[Arc<Round>]>, clears: bool) -> Self {
-        Flow { rounds, next: 0, clears }
+        Flow {
+            rounds,
+            next: 0,
+            clears,
+        }
     }
 
     /// The next round. Asking for it says that the one before is finished and checked.
-    #[expect(clippy::should_implement_trait, reason = "a flow is pulled by the engine, not iterated")]
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "a flow is pulled by the engine, not iterated"
+    )]
     pub fn next(&mut self) -> Option<Arc<Round>> {
         let round = self.rounds.get(self.next).cloned();
         self.next += 1;
@@ -198,7 +205,12 @@ pub struct Spans {
 }
 
 /// The digest of a seed that its two holders compare.
-pub fn seed_digest(session: &veil_session::SessionId, owner: u16, index: u8, seed: &Secret) -> [u8; 32] {
+pub fn seed_digest(
+    session: &veil_session::SessionId,
+    owner: u16,
+    index: u8,
+    seed: &Secret,
+) -> [u8; 32] {
     use sha2::{Digest, Sha256};
     let mut hash = Sha256::new();
     hash.update(b"veilworks seed");

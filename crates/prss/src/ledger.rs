@@ -39,16 +39,36 @@ pub struct Ledger(BTreeMap<Domain, BTreeMap<u64, u64>>);
 
 impl Ledger {
     /// Records the draw of `count` counters from `first`, unless one of them was drawn before.
-    pub fn draw(&mut self, key: u16, tag: Use, lane: u16, j: u32, first: u64, count: u64) -> Result<(), Reuse> {
+    pub fn draw(
+        &mut self,
+        key: u16,
+        tag: Use,
+        lane: u16,
+        j: u32,
+        first: u64,
+        count: u64,
+    ) -> Result<(), Reuse> {
         if count == 0 {
             return Ok(());
         }
-        let end = first.checked_add(count).ok_or(Reuse { key, tag, lane, j, ctr: u64::MAX })?;
+        let end = first.checked_add(count).ok_or(Reuse {
+            key,
+            tag,
+            lane,
+            j,
+            ctr: u64::MAX,
+        })?;
         let ranges = self.0.entry((key, tag.0, lane, j)).or_default();
         if let Some((&start, &stop)) = ranges.range(..end).next_back()
             && stop > first
         {
-            return Err(Reuse { key, tag, lane, j, ctr: start.max(first) });
+            return Err(Reuse {
+                key,
+                tag,
+                lane,
+                j,
+                ctr: start.max(first),
+            });
         }
         // Neighbours grow together: a run of products is one range.
         let mut start = first;
@@ -70,7 +90,11 @@ mod tests {
     #[test]
     fn rings_on_overlap_only() {
         let mut ledger = Ledger::default();
-        let mut draw = |tag, j, first, count| ledger.draw(0, Use(tag), 0, j, first, count).map_err(|r| r.ctr);
+        let mut draw = |tag, j, first, count| {
+            ledger
+                .draw(0, Use(tag), 0, j, first, count)
+                .map_err(|r| r.ctr)
+        };
         assert_eq!(draw(1, 0, 10, 5), Ok(()));
         assert_eq!(draw(1, 0, 15, 5), Ok(()));
         assert_eq!(draw(1, 0, 5, 5), Ok(()));

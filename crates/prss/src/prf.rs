@@ -58,7 +58,10 @@ impl Prf {
         let l = lane.to_be_bytes();
         let c = ctr.to_be_bytes();
         let j = j.to_be_bytes();
-        [t[0], t[1], l[0], l[1], c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7], j[0], j[1], j[2], j[3]]
+        [
+            t[0], t[1], l[0], l[1], c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7], j[0], j[1],
+            j[2], j[3],
+        ]
     }
 }
 

@@ -12,7 +12,11 @@ impl PartyId {
 
     /// Party `index`, or nothing if there is no such party.
     pub const fn new(index: u8) -> Option<Self> {
-        if index < 3 { Some(PartyId(index)) } else { None }
+        if index < 3 {
+            Some(PartyId(index))
+        } else {
+            None
+        }
     }
 
     /// The index, 0 to 2.
@@ -131,7 +135,11 @@ impl fmt::Display for Channel {
         if self.step.cycle != 0 {
             write!(f, " cycle {}", self.step.cycle)?;
         }
-        write!(f, " message {} of chunk {} (lane {})", self.part, self.frame.chunk, self.frame.lane)
+        write!(
+            f,
+            " message {} of chunk {} (lane {})",
+            self.part, self.frame.chunk, self.frame.lane
+        )
     }
 }
 
@@ -167,7 +175,12 @@ mod tests {
 
     #[test]
     fn peers_survive_their_bytes() {
-        for peer in [Peer::Party(PartyId(2)), Peer::Owner(0), Peer::Owner(65535), Peer::Recipient(7)] {
+        for peer in [
+            Peer::Party(PartyId(2)),
+            Peer::Owner(0),
+            Peer::Owner(65535),
+            Peer::Recipient(7),
+        ] {
             assert_eq!(Peer::from_bytes(peer.to_bytes()), Some(peer));
         }
         assert_eq!(Peer::from_bytes([0, 3, 0]), None);

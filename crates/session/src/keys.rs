@@ -79,7 +79,10 @@ impl KeySchedule {
     /// The schedule of `pair` in `session`. The order of the pair does not matter.
     pub fn new(session: &SessionId, secret: &PairSecret, mut pair: [Peer; 2]) -> Self {
         pair.sort();
-        KeySchedule { extracted: Hkdf::new(Some(&session.0), &secret.0), pair }
+        KeySchedule {
+            extracted: Hkdf::new(Some(&session.0), &secret.0),
+            pair,
+        }
     }
 
     /// The key for `label`.
@@ -110,7 +113,9 @@ impl KeySchedule {
         info.extend_from_slice(&label.epoch.to_le_bytes());
         info.extend_from_slice(&label.run.to_le_bytes());
         info.push(output as u8);
-        self.extracted.expand(&info, out).expect("at most 255 blocks of SHA-256 are asked for");
+        self.extracted
+            .expand(&info, out)
+            .expect("at most 255 blocks of SHA-256 are asked for");
     }
 }
 
@@ -134,10 +139,19 @@ mod tests {
 
     fn schedule(session: u8, exporter: &[u8], agreed: u8) -> KeySchedule {
         let [a, b, _] = PartyId::ALL.map(Peer::Party);
-        KeySchedule::new(&SessionId([session; 32]), &PairSecret::combine(exporter, &[agreed; 32]), [b, a])
+        KeySchedule::new(
+            &SessionId([session; 32]),
+            &PairSecret::combine(exporter, &[agreed; 32]),
+            [b, a],
+        )
     }
 
-    const LABEL: Label<'static> = Label { protocol: "rep3", purpose: "pair", epoch: 0, run: 0 };
+    const LABEL: Label<'static> = Label {
+        protocol: "rep3",
+        purpose: "pair",
+        epoch: 0,
+        run: 0,
+    };
 
     #[test]
     fn every_part_of_the_tuple_changes_the_key() {
@@ -146,8 +160,14 @@ mod tests {
             schedule(2, b"x", 1).derive(LABEL),
             schedule(1, b"y", 1).derive(LABEL),
             schedule(1, b"x", 2).derive(LABEL),
-            schedule(1, b"x", 1).derive(Label { protocol: "rep", ..LABEL }),
-            schedule(1, b"x", 1).derive(Label { purpose: "pai", ..LABEL }),
+            schedule(1, b"x", 1).derive(Label {
+                protocol: "rep",
+                ..LABEL
+            }),
+            schedule(1, b"x", 1).derive(Label {
+                purpose: "pai",
+                ..LABEL
+            }),
             schedule(1, b"x", 1).derive(Label { epoch: 1, ..LABEL }),
             schedule(1, b"x", 1).derive(Label { run: 1, ..LABEL }),
         ];
@@ -160,7 +180,10 @@ mod tests {
     #[test]
     fn a_confirmation_does_not_start_with_the_key() {
         let schedule = schedule(1, b"x", 1);
-        assert_ne!(&schedule.confirm(LABEL)[..16], schedule.derive(LABEL).expose());
+        assert_ne!(
+            &schedule.confirm(LABEL)[..16],
+            schedule.derive(LABEL).expose()
+        );
     }
 
     #[test]

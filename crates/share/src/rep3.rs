@@ -30,7 +30,10 @@ pub fn split(ring: Ring, value: u128, random: [u128; 2]) -> [Share; 3] {
 
 /// The shares of given components.
 pub fn from_components(u: [u128; 3]) -> [Share; 3] {
-    std::array::from_fn(|i| Share { own: u[i], previous: u[(i + 2) % 3] })
+    std::array::from_fn(|i| Share {
+        own: u[i],
+        previous: u[(i + 2) % 3],
+    })
 }
 
 /// The value behind three shares, if every component is the same at both holders.
@@ -60,7 +63,9 @@ pub fn to_pair_format(ring: Ring, share: Share) -> PairShare {
     let x = ring.sub(previous, own);
     let a = match ring {
         Ring::Bits => own,
-        Ring::Z64 | Ring::Z128 => ring.sub(ring.mul(previous, ring.reduce(2u128.wrapping_neg())), own),
+        Ring::Z64 | Ring::Z128 => {
+            ring.sub(ring.mul(previous, ring.reduce(2u128.wrapping_neg())), own)
+        }
     };
     PairShare { x, a }
 }
@@ -71,7 +76,10 @@ pub fn to_pair_format(ring: Ring, share: Share) -> PairShare {
 pub fn from_pair_format(ring: Ring, share: PairShare) -> Share {
     let PairShare { x, a } = share;
     match ring {
-        Ring::Bits => Share { own: a, previous: a ^ x },
+        Ring::Bits => Share {
+            own: a,
+            previous: a ^ x,
+        },
         Ring::Z64 | Ring::Z128 => {
             // 3 · 0xAA…AB = 1 modulo 2^k for every k, so -1/3 = 0x55…55.
             let minus_third = ring.reduce(0x5555_5555_5555_5555_5555_5555_5555_5555);

@@ -33,27 +33,59 @@ pub(super) struct Memory {
 
 impl Memory {
     /// A zeroed bank in `pooled` memory. `scratch[r]` items are kept behind region `r` for temps.
-    pub(super) fn new(pooled: Option<Memory>, layout: &Layout, frame: Frame, scratch: &[u32]) -> Self {
-        let (mut lines, mut places) = pooled.map_or((Vec::new(), Vec::new()), |m| (m.lines, m.places));
+    pub(super) fn new(
+        pooled: Option<Memory>,
+        layout: &Layout,
+        frame: Frame,
+        scratch: &[u32],
+    ) -> Self {
+        let (mut lines, mut places) =
+            pooled.map_or((Vec::new(), Vec::new()), |m| (m.lines, m.places));
         places.clear();
         let mut offset = 0usize;
         for (index, region) in layout.regions.iter().enumerate() {
             let packed = region.item.bytes(frame.rows) as usize;
             let (parts, count) = (region.parts as usize, region.count as usize);
-            let padded = matches!((region.place, region.item), (Place::Resident, Item::Rows(_)));
+            let padded = matches!(
+                (region.place, region.item),
+                (Place::Resident, Item::Rows(_))
+            );
             let place = if padded {
                 let part = packed.next_multiple_of(VECTOR);
-                Place512 { offset, item: part * parts, part, packed }
+                Place512 {
+                    offset,
+                    item: part * parts,
+                    part,
+                    packed,
+                }
             } else {
-                Place512 { offset, item: packed, part: packed * count, packed }
+                Place512 {
+                    offset,
+                    item: packed,
+                    part: packed * count,
+                    packed,
+                }
             };
-            let extra = if padded { scratch.get(index).copied().unwrap_or(0) as usize * place.item } else { 0 };
-            let bytes = if padded { place.item * count } else { packed * parts * count };
+            let extra = if padded {
+                scratch.get(index).copied().unwrap_or(0) as usize * place.item
+            } else {
+                0
+            };
+            let bytes = if padded {
+                place.item * count
+            } else {
+                packed * parts * count
+            };
             offset = (offset + bytes + extra).next_multiple_of(VECTOR);
             places.push(place);
         }
         lines.resize(offset / VECTOR, Line([0; VECTOR]));
-        Memory { lines, layout: layout.clone(), frame, places }
+        Memory {
+            lines,
+            layout: layout.clone(),
+            frame,
+            places,
+        }
     }
 
     /// Bytes that a bank of this shape takes.
@@ -75,7 +107,8 @@ impl Memory {
     /// Offset of one item of a span's part, and its packed length.
     pub(super) fn item(&self, span: Span, k: u32) -> (usize, usize) {
         let place = &self.places[span.region as usize];
-        let at = place.offset + span.part as usize * place.part + (span.first + k) as usize * place.item;
+        let at =
+            place.offset + span.part as usize * place.part + (span.first + k) as usize * place.item;
         (at, place.packed)
     }
 
@@ -116,7 +149,9 @@ impl Memory {
 
     /// Clears the bits beyond the last row in the last byte of item `k` of a span of bits.
     pub(super) fn clear_padding(&mut self, span: Span, k: u32) {
-        let keep = self.layout.regions[span.region as usize].item.padding(self.frame.rows);
+        let keep = self.layout.regions[span.region as usize]
+            .item
+            .padding(self.frame.rows);
         if let Some(last) = self.item_bytes_mut(span, k).last_mut() {
             *last &= keep;
         }

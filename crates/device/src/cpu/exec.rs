@@ -54,7 +54,8 @@ struct Rows {
 impl Rows {
     #[inline(always)]
     fn at(&self, row: u32) -> *mut u8 {
-        self.base.wrapping_add(self.slots + row as usize * self.slot)
+        self.base
+            .wrapping_add(self.slots + row as usize * self.slot)
     }
 }
 
@@ -91,45 +92,85 @@ pub(super) unsafe fn run<V: Vector>(memory: &mut Memory, run: &Run<'_>) {
                         }
                     }
                 }
-                TapeOp::Xor { start, len, one, uniform, out } => {
+                TapeOp::Xor {
+                    start,
+                    len,
+                    one,
+                    uniform,
+                    out,
+                } => {
                     let srcs = &tape.srcs[start as usize..][..len as usize];
                     for part in 0..parts {
-                        let mut constant = u64::from(one && run.constants >> part & 1 == 1).wrapping_neg();
+                        let mut constant =
+                            u64::from(one && run.constants >> part & 1 == 1).wrapping_neg();
                         if uniform != NO_UNIFORM {
-                            let from = uniforms.offset + part * uniforms.part + uniform as usize * uniforms.item;
+                            let from = uniforms.offset
+                                + part * uniforms.part
+                                + uniform as usize * uniforms.item;
                             constant ^= u64::from(rows.base.add(from).read() & 1).wrapping_neg();
                         }
-                        xor::<V>(rows, srcs, part * rows.part, V::splat(constant), rows.at(out));
+                        xor::<V>(
+                            rows,
+                            srcs,
+                            part * rows.part,
+                            V::splat(constant),
+                            rows.at(out),
+                        );
                     }
                 }
                 TapeOp::Add { a, b, out } => zip::<V>(tape.ring, rows, a, b, out, false),
                 TapeOp::Sub { a, b, out } => zip::<V>(tape.ring, rows, a, b, out, true),
                 TapeOp::Plus { a, c, out } => {
                     for part in 0..parts {
-                        let c = if run.constants >> part & 1 == 1 { tape.constants[c as usize] } else { 0 };
-                        let (a, out) = (rows.at(a).add(part * rows.part), rows.at(out).add(part * rows.part));
+                        let c = if run.constants >> part & 1 == 1 {
+                            tape.constants[c as usize]
+                        } else {
+                            0
+                        };
+                        let (a, out) = (
+                            rows.at(a).add(part * rows.part),
+                            rows.at(out).add(part * rows.part),
+                        );
                         plus::<V>(tape.ring, a, c, out, rows.part);
                     }
                 }
                 TapeOp::Times { a, c, out } => {
-                    times::<V>(tape.ring, rows.at(a), tape.constants[c as usize], rows.at(out), rows.slot);
+                    times::<V>(
+                        tape.ring,
+                        rows.at(a),
+                        tape.constants[c as usize],
+                        rows.at(out),
+                        rows.slot,
+                    );
                 }
                 TapeOp::Constant { c, out } => {
                     for part in 0..parts {
-                        let c = if run.constants >> part & 1 == 1 { tape.constants[c as usize] } else { 0 };
+                        let c = if run.constants >> part & 1 == 1 {
+                            tape.constants[c as usize]
+                        } else {
+                            0
+                        };
                         fill::<V>(tape.ring, c, rows.at(out).add(part * rows.part), rows.part);
                     }
                 }
                 TapeOp::Spread { uniform, out } => {
                     for part in 0..parts {
-                        let from = uniforms.offset + part * uniforms.part + uniform as usize * uniforms.item;
+                        let from = uniforms.offset
+                            + part * uniforms.part
+                            + uniform as usize * uniforms.item;
                         let value = element(tape.ring, rows.base.add(from));
-                        fill::<V>(tape.ring, value, rows.at(out).add(part * rows.part), rows.part);
+                        fill::<V>(
+                            tape.ring,
+                            value,
+                            rows.at(out).add(part * rows.part),
+                            rows.part,
+                        );
                     }
                 }
                 TapeOp::Sum { a, out } => {
                     for part in 0..parts {
-                        let total = total::<V>(tape.ring, rows.at(a).add(part * rows.part), rows.packed);
+                        let total =
+                            total::<V>(tape.ring, rows.at(a).add(part * rows.part), rows.packed);
                         let to = sums.offset + part * sums.part + out as usize * sums.item;
                         set_element(tape.ring, rows.base.add(to), total);
                     }
@@ -155,9 +196,15 @@ pub(super) unsafe fn run<V: Vector>(memory: &mut Memory, run: &Run<'_>) {
                         let ctr = mask.first + u64::from(product.index);
                         V::prf(mask.key, mask.domain, [ctr; GROUP])[0].store(bytes.as_mut_ptr());
                         let m = element(tape.ring, bytes.as_ptr());
-                        r = if mask.minus { tape.ring.sub(r, m) } else { tape.ring.add(r, m) };
+                        r = if mask.minus {
+                            tape.ring.sub(r, m)
+                        } else {
+                            tape.ring.add(r, m)
+                        };
                     }
-                    let to = sums.offset + form.own as usize * sums.part + product.out as usize * sums.item;
+                    let to = sums.offset
+                        + form.own as usize * sums.part
+                        + product.out as usize * sums.item;
                     set_element(tape.ring, rows.base.add(to), r);
                     let message = run.messages[1] + product.index as usize * sums.packed;
                     set_element(tape.ring, rows.base.add(message), r);
@@ -234,7 +281,9 @@ unsafe fn xor2<V: Vector>(rows: Rows, a: u32, b: u32, out: u32) {
             at += 4 * VECTOR;
         }
         while at < rows.slot {
-            V::load(a.add(at)).xor(V::load(b.add(at))).store(out.add(at));
+            V::load(a.add(at))
+                .xor(V::load(b.add(at)))
+                .store(out.add(at));
             at += VECTOR;
         }
     }
@@ -259,7 +308,9 @@ unsafe fn xor3<V: Vector>(rows: Rows, a: u32, b: u32, c: u32, out: u32) {
             at += 4 * VECTOR;
         }
         while at < rows.slot {
-            V::load(a.add(at)).xor3(V::load(b.add(at)), V::load(c.add(at))).store(out.add(at));
+            V::load(a.add(at))
+                .xor3(V::load(b.add(at)), V::load(c.add(at)))
+                .store(out.add(at));
             at += VECTOR;
         }
     }
@@ -294,7 +345,13 @@ unsafe fn xor<V: Vector>(rows: Rows, srcs: &[u32], part: usize, constant: V, out
 
 /// As [`xor`] for `N` rows: addresses are computed once.
 #[inline(always)]
-unsafe fn xor_n<V: Vector, const N: usize>(rows: Rows, srcs: &[u32], part: usize, constant: V, to: *mut u8) {
+unsafe fn xor_n<V: Vector, const N: usize>(
+    rows: Rows,
+    srcs: &[u32],
+    part: usize,
+    constant: V,
+    to: *mut u8,
+) {
     let mut from = [rows.base; N];
     for k in 0..N {
         from[k] = rows.at(srcs[k]).wrapping_add(part);
@@ -494,24 +551,46 @@ const BIT_FORM: &[(u8, u8)] = &[(0, 1), (1, 0), (1, 1)];
 
 /// Whether [`replicated`] computes the form.
 pub(super) fn is_replicated(form: &Form) -> bool {
-    form.own == 0 && form.terms == if form.ring == Ring::Bits { BIT_FORM } else { RING_FORM }
+    form.own == 0
+        && form.terms
+            == if form.ring == Ring::Bits {
+                BIT_FORM
+            } else {
+                RING_FORM
+            }
 }
 
 /// acc + the form of replicated sharing at one vector: bits u0 w1 + u1 (w0 + w1), rings u0 (w0 + w1) + u1 w0.
 #[inline(always)]
-unsafe fn replicated<V: Vector, R: RingOps<V>>(part: usize, a: *const u8, b: *const u8, acc: V) -> V {
+unsafe fn replicated<V: Vector, R: RingOps<V>>(
+    part: usize,
+    a: *const u8,
+    b: *const u8,
+    acc: V,
+) -> V {
     // SAFETY: the caller's addresses, as in `products_of`.
     unsafe {
         let (u0, u1) = (V::load(a), V::load(a.add(part)));
         let (w0, w1) = (V::load(b), V::load(b.add(part)));
         let w = R::add(w0, w1);
-        if R::BITS { R::mul_add(R::mul_add(acc, u0, w1), u1, w) } else { R::mul_add(R::mul_add(acc, u0, w), u1, w0) }
+        if R::BITS {
+            R::mul_add(R::mul_add(acc, u0, w1), u1, w)
+        } else {
+            R::mul_add(R::mul_add(acc, u0, w), u1, w0)
+        }
     }
 }
 
 /// acc + any bilinear form of two operands at one vector.
 #[inline(always)]
-unsafe fn bilinear<V: Vector, R: RingOps<V>>(rows: Rows, run: &Run<'_>, form: &Form, a: *const u8, b: *const u8, acc: V) -> V {
+unsafe fn bilinear<V: Vector, R: RingOps<V>>(
+    rows: Rows,
+    run: &Run<'_>,
+    form: &Form,
+    a: *const u8,
+    b: *const u8,
+    acc: V,
+) -> V {
     // SAFETY: the caller's addresses, as in `products_of`.
     unsafe {
         if run.replicated {
@@ -541,7 +620,11 @@ unsafe fn masks_of<V: Vector, R: RingOps<V>>(run: &Run<'_>, counters: [u64; GROU
                 for mask in list {
                     let m = V::prf(mask.key, mask.domain, from(counters, mask.first));
                     for k in 0..GROUP {
-                        masks[k] = if mask.minus { R::sub(masks[k], m[k]) } else { R::add(masks[k], m[k]) };
+                        masks[k] = if mask.minus {
+                            R::sub(masks[k], m[k])
+                        } else {
+                            R::add(masks[k], m[k])
+                        };
                     }
                 }
                 masks
@@ -568,10 +651,18 @@ unsafe fn store<V: Vector>(rows: Rows, r: V, slot: *mut u8, message: *mut u8, at
 
 /// A batch of products, `GROUP` vectors at a time.
 #[inline(always)]
-unsafe fn products_of<V: Vector, R: RingOps<V>>(rows: Rows, run: &Run<'_>, form: &Form, products: &[Product]) {
+unsafe fn products_of<V: Vector, R: RingOps<V>>(
+    rows: Rows,
+    run: &Run<'_>,
+    form: &Form,
+    products: &[Product],
+) {
     let vectors = rows.part / VECTOR;
     let own = form.own as usize * rows.part;
-    let message_of = |p: &Product| rows.base.wrapping_add(run.messages[0] + p.index as usize * rows.packed);
+    let message_of = |p: &Product| {
+        rows.base
+            .wrapping_add(run.messages[0] + p.index as usize * rows.packed)
+    };
     // SAFETY: the caller's instruction set; rows of the products exist; messages have room (checked by the caller of `run`).
     unsafe {
         if vectors.is_multiple_of(GROUP) && run.replicated {
@@ -583,7 +674,10 @@ unsafe fn products_of<V: Vector, R: RingOps<V>>(rows: Rows, run: &Run<'_>, form:
                 let (a, b) = pairs[0];
                 let (a, b) = (rows.at(a), rows.at(b));
                 for v in (0..vectors).step_by(GROUP) {
-                    let mut r = masks_of::<V, R>(run, from([0, 4, 8, 12], first + (v * VECTOR / 16) as u64));
+                    let mut r = masks_of::<V, R>(
+                        run,
+                        from([0, 4, 8, 12], first + (v * VECTOR / 16) as u64),
+                    );
                     for k in 0..GROUP {
                         let at = (v + k) * VECTOR;
                         r[k] = replicated::<V, R>(rows.part, a.add(at), b.add(at), r[k]);
@@ -591,7 +685,12 @@ unsafe fn products_of<V: Vector, R: RingOps<V>>(rows: Rows, run: &Run<'_>, form:
                     for &(a, b) in &pairs[1..] {
                         for k in 0..GROUP {
                             let at = (v + k) * VECTOR;
-                            r[k] = replicated::<V, R>(rows.part, rows.at(a).add(at), rows.at(b).add(at), r[k]);
+                            r[k] = replicated::<V, R>(
+                                rows.part,
+                                rows.at(a).add(at),
+                                rows.at(b).add(at),
+                                r[k],
+                            );
                         }
                     }
                     for k in 0..GROUP {
@@ -642,9 +741,22 @@ unsafe fn products_of<V: Vector, R: RingOps<V>>(rows: Rows, run: &Run<'_>, form:
                 let (product, at) = (&products[p], v * VECTOR);
                 let mut r = masks[k];
                 for &(a, b) in &run.tape.pairs[product.start as usize..][..product.len as usize] {
-                    r = bilinear::<V, R>(rows, run, form, rows.at(a).add(at), rows.at(b).add(at), r);
+                    r = bilinear::<V, R>(
+                        rows,
+                        run,
+                        form,
+                        rows.at(a).add(at),
+                        rows.at(b).add(at),
+                        r,
+                    );
                 }
-                store(rows, r, rows.at(product.out).add(own), message_of(product), at);
+                store(
+                    rows,
+                    r,
+                    rows.at(product.out).add(own),
+                    message_of(product),
+                    at,
+                );
             }
             done += here;
         }
@@ -653,7 +765,12 @@ unsafe fn products_of<V: Vector, R: RingOps<V>>(rows: Rows, run: &Run<'_>, form:
 
 /// A group of `GROUP / N` products of `N` vectors each.
 #[inline(always)]
-unsafe fn side_by_side<V: Vector, R: RingOps<V>, const N: usize>(rows: Rows, run: &Run<'_>, own: usize, products: &[Product]) {
+unsafe fn side_by_side<V: Vector, R: RingOps<V>, const N: usize>(
+    rows: Rows,
+    run: &Run<'_>,
+    own: usize,
+    products: &[Product],
+) {
     // SAFETY: as `products_of`.
     unsafe {
         let mut counters = [0u64; GROUP];
@@ -666,7 +783,9 @@ unsafe fn side_by_side<V: Vector, R: RingOps<V>, const N: usize>(rows: Rows, run
             let (a, b) = run.tape.pairs[product.start as usize];
             let at = k % N * VECTOR;
             let r = replicated::<V, R>(rows.part, rows.at(a).add(at), rows.at(b).add(at), r[k]);
-            let message = rows.base.wrapping_add(run.messages[0] + product.index as usize * rows.packed);
+            let message = rows
+                .base
+                .wrapping_add(run.messages[0] + product.index as usize * rows.packed);
             store(rows, r, rows.at(product.out).add(own), message, at);
         }
     }
@@ -677,13 +796,19 @@ unsafe fn side_by_side<V: Vector, R: RingOps<V>, const N: usize>(rows: Rows, run
 /// # Safety
 /// As [`run`]; `message` is the offset of product 0.
 #[inline(always)]
-pub(super) unsafe fn scatter<V: Vector>(memory: &mut Memory, tape: &Tape, part: u8, message: usize) {
+pub(super) unsafe fn scatter<V: Vector>(
+    memory: &mut Memory,
+    tape: &Tape,
+    part: u8,
+    message: usize,
+) {
     let place = memory.places[tape.slots as usize];
     let base = memory.base();
     for product in &tape.products {
         // SAFETY: slot and message of the product exist and do not overlap.
         unsafe {
-            let to = base.add(place.offset + product.out as usize * place.item + part as usize * place.part);
+            let to = base
+                .add(place.offset + product.out as usize * place.item + part as usize * place.part);
             let from = base.add(message + product.index as usize * place.packed);
             if place.packed.is_multiple_of(VECTOR) {
                 for at in (0..place.packed).step_by(VECTOR) {
@@ -771,7 +896,13 @@ pub(super) unsafe fn random<V: Vector>(mask: Mask<'_>, ctr: u64, out: &mut [u8])
 
 /// to = to ± from, packed bytes of ring elements.
 #[inline(always)]
-pub(super) unsafe fn accumulate<V: Vector>(ring: Ring, minus: bool, from: *const u8, to: *mut u8, bytes: usize) {
+pub(super) unsafe fn accumulate<V: Vector>(
+    ring: Ring,
+    minus: bool,
+    from: *const u8,
+    to: *mut u8,
+    bytes: usize,
+) {
     let whole = bytes / VECTOR * VECTOR;
     // SAFETY: `bytes` are readable at `from` and writable at `to`; elements do not straddle vectors.
     unsafe {
@@ -799,7 +930,12 @@ pub(super) unsafe fn rate<V: Vector>(keys: &[RoundKeys; 2], domain: Domain, ctr:
     unsafe {
         let mut sum = V::splat(0);
         for g in 0..RATE_BLOCKS / (2 * 16) {
-            for v in V::prf_xor(&keys[0], &keys[1], domain, from([0, 4, 8, 12], ctr + 16 * g)) {
+            for v in V::prf_xor(
+                &keys[0],
+                &keys[1],
+                domain,
+                from([0, 4, 8, 12], ctr + 16 * g),
+            ) {
                 sum = sum.xor(v);
             }
         }

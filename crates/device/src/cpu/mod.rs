@@ -83,7 +83,10 @@ impl Cpu {
     /// # Panics
     /// If this machine does not have it.
     pub fn with(isa: Isa) -> Self {
-        assert!(Isa::available().contains(&isa), "this machine has no {isa:?}");
+        assert!(
+            Isa::available().contains(&isa),
+            "this machine has no {isa:?}"
+        );
         Cpu {
             isa,
             session: SessionId([0; 32]),
@@ -97,14 +100,34 @@ impl Cpu {
     }
 
     fn mask(&self, draw: Draw, frame: Frame) -> Result<Mask<'_>, Fault> {
-        let key = self.keys.get(&draw.key).ok_or(Fault::Unknown("the key of a draw"))?;
-        let domain = Domain { tag: draw.tag, lane: frame.lane, j: frame.chunk };
-        Ok(Mask { key, domain, first: draw.first, minus: draw.minus })
+        let key = self
+            .keys
+            .get(&draw.key)
+            .ok_or(Fault::Unknown("the key of a draw"))?;
+        let domain = Domain {
+            tag: draw.tag,
+            lane: frame.lane,
+            j: frame.chunk,
+        };
+        Ok(Mask {
+            key,
+            domain,
+            first: draw.first,
+            minus: draw.minus,
+        })
     }
 
     fn run(&self, memory: &mut Memory, index: usize, command: &Command) -> Result<bool, Fault> {
-        let shape = |what| Fault::Shape { command: index, what };
-        if !command.src.iter().chain(&command.dst).all(|s| memory.layout.contains(*s)) {
+        let shape = |what| Fault::Shape {
+            command: index,
+            what,
+        };
+        if !command
+            .src
+            .iter()
+            .chain(&command.dst)
+            .all(|s| memory.layout.contains(*s))
+        {
             return Err(shape("a span outside its region"));
         }
         match &command.op {
@@ -117,7 +140,12 @@ impl Cpu {
                 }
                 self.scatter(memory, tape, *part, messages[0]);
                 for p in &tape.sums {
-                    let to = Span { region: tape.sums_region, part: *part, first: p.out, count: 1 };
+                    let to = Span {
+                        region: tape.sums_region,
+                        part: *part,
+                        first: p.out,
+                        count: 1,
+                    };
                     memory.copy_item((command.src[1], p.index), (to, 0));
                 }
             }
@@ -133,9 +161,14 @@ impl Cpu {
                 }
             }
             Op::Combine { ring, minus } => {
-                let to = *command.dst.first().ok_or_else(|| shape("one destination is needed"))?;
+                let to = *command
+                    .dst
+                    .first()
+                    .ok_or_else(|| shape("one destination is needed"))?;
                 let packed = memory.places[to.region as usize].packed;
-                if command.src.iter().any(|s| s.count != to.count || memory.places[s.region as usize].packed != packed) {
+                if command.src.iter().any(|s| {
+                    s.count != to.count || memory.places[s.region as usize].packed != packed
+                }) {
                     return Err(shape("sources and destination differ in length"));
                 }
                 command.check_overlap(index)?;
@@ -152,7 +185,10 @@ impl Cpu {
                 }
             }
             Op::Hash { label } => {
-                let to = *command.dst.first().ok_or_else(|| shape("one destination is needed"))?;
+                let to = *command
+                    .dst
+                    .first()
+                    .ok_or_else(|| shape("one destination is needed"))?;
                 if memory.places[to.region as usize].packed != 32 {
                     return Err(shape("a digest has 32 bytes"));
                 }
@@ -160,10 +196,14 @@ impl Cpu {
                 for s in &command.src {
                     (0..s.count).for_each(|k| digest.update(memory.item_bytes(*s, k)));
                 }
-                memory.item_bytes_mut(to, 0).copy_from_slice(&digest.finalize());
+                memory
+                    .item_bytes_mut(to, 0)
+                    .copy_from_slice(&digest.finalize());
             }
             Op::CheckEqual => {
-                let [a, b] = command.src[..] else { return Err(shape("two sources are needed")) };
+                let [a, b] = command.src[..] else {
+                    return Err(shape("two sources are needed"));
+                };
                 if a.count != b.count {
                     return Err(shape("sources differ in length"));
                 }
@@ -177,12 +217,19 @@ impl Cpu {
     }
 
     fn tape_of(&self, command: &Command) -> Result<&Tape, Fault> {
-        let id = command.program.ok_or(Fault::Unknown("the program of a command"))?;
-        self.tapes.get(id.0 as usize).ok_or(Fault::Unknown("the program of a command"))
+        let id = command
+            .program
+            .ok_or(Fault::Unknown("the program of a command"))?;
+        self.tapes
+            .get(id.0 as usize)
+            .ok_or(Fault::Unknown("the program of a command"))
     }
 
     fn program(&self, memory: &mut Memory, index: usize, command: &Command) -> Result<(), Fault> {
-        let shape = |what| Fault::Shape { command: index, what };
+        let shape = |what| Fault::Shape {
+            command: index,
+            what,
+        };
         let tape = self.tape_of(command)?;
         let mut masks = Vec::with_capacity(4);
         for draw in &command.draws {
@@ -196,7 +243,9 @@ impl Cpu {
             _ => return Err(shape("a linear command whose program has products")),
         };
         let parts = memory.layout.regions[tape.slots as usize].parts;
-        if form.is_some_and(|f| f.own >= parts || f.terms.iter().any(|(i, j)| *i >= parts || *j >= parts)) {
+        if form.is_some_and(|f| {
+            f.own >= parts || f.terms.iter().any(|(i, j)| *i >= parts || *j >= parts)
+        }) {
             return Err(shape("a form of components that the slots do not have"));
         }
         let run = Run {
@@ -248,7 +297,14 @@ impl Cpu {
         }
     }
 
-    fn accumulate(&self, memory: &mut Memory, ring: veil_math::Ring, minus: bool, from: (Span, u32), to: (Span, u32)) {
+    fn accumulate(
+        &self,
+        memory: &mut Memory,
+        ring: veil_math::Ring,
+        minus: bool,
+        from: (Span, u32),
+        to: (Span, u32),
+    ) {
         let (a, len) = memory.item(from.0, from.1);
         let (b, _) = memory.item(to.0, to.1);
         let base = memory.base();
@@ -268,12 +324,23 @@ impl Cpu {
 
 /// Counters that an item of a full chunk takes.
 fn stride(memory: &Memory, region: u16) -> u64 {
-    memory.layout.regions[region as usize].item.bytes(memory.layout.chunk_rows).div_ceil(16)
+    memory.layout.regions[region as usize]
+        .item
+        .bytes(memory.layout.chunk_rows)
+        .div_ceil(16)
 }
 
 /// Offsets of the messages of row products and of sums, which are long enough for all products.
-fn messages(memory: &Memory, index: usize, tape: &Tape, spans: &[Span]) -> Result<[usize; 2], Fault> {
-    let shape = |what| Fault::Shape { command: index, what };
+fn messages(
+    memory: &Memory,
+    index: usize,
+    tape: &Tape,
+    spans: &[Span],
+) -> Result<[usize; 2], Fault> {
+    let shape = |what| Fault::Shape {
+        command: index,
+        what,
+    };
     let mut messages = [0; 2];
     for m in 0..2 {
         if tape.message_len[m] == 0 {
@@ -282,7 +349,10 @@ fn messages(memory: &Memory, index: usize, tape: &Tape, spans: &[Span]) -> Resul
         let span = *spans.get(m).ok_or_else(|| shape("a message is missing"))?;
         let want = [Item::Rows(tape.ring), Item::One(tape.ring)][m];
         let region = &memory.layout.regions[span.region as usize];
-        if region.item != want || region.place == Place::Resident || tape.message_len[m] > span.count {
+        if region.item != want
+            || region.place == Place::Resident
+            || tape.message_len[m] > span.count
+        {
             return Err(shape("a message is too short for its products"));
         }
         messages[m] = memory.item(span, 0).0;
@@ -310,16 +380,36 @@ macro_rules! kernels {
             unsafe { exec::random::<$vector>(mask, ctr, out) }
         }
         #[target_feature(enable = $features)]
-        unsafe fn $accumulate(ring: veil_math::Ring, minus: bool, from: *const u8, to: *mut u8, bytes: usize) {
+        unsafe fn $accumulate(
+            ring: veil_math::Ring,
+            minus: bool,
+            from: *const u8,
+            to: *mut u8,
+            bytes: usize,
+        ) {
             // SAFETY: the caller's.
             unsafe { exec::accumulate::<$vector>(ring, minus, from, to, bytes) }
         }
     };
 }
 #[cfg(target_arch = "x86_64")]
-kernels!(vector::Avx512, "avx512f,avx512bw,avx512dq,vaes,bmi2,adx", run_avx512, scatter_avx512, random_avx512, accumulate_avx512);
+kernels!(
+    vector::Avx512,
+    "avx512f,avx512bw,avx512dq,vaes,bmi2,adx",
+    run_avx512,
+    scatter_avx512,
+    random_avx512,
+    accumulate_avx512
+);
 #[cfg(target_arch = "x86_64")]
-kernels!(vector::Avx2, "avx2,aes", run_avx2, scatter_avx2, random_avx2, accumulate_avx2);
+kernels!(
+    vector::Avx2,
+    "avx2,aes",
+    run_avx2,
+    scatter_avx2,
+    random_avx2,
+    accumulate_avx2
+);
 
 impl Device for Cpu {
     fn name(&self) -> &'static str {
@@ -355,13 +445,21 @@ impl Device for Cpu {
         let bytes: u64 = layout
             .regions
             .iter()
-            .map(|r| (r.item.bytes(frame.rows) + 64).saturating_mul(u64::from(r.parts)).saturating_mul(u64::from(r.count)))
+            .map(|r| {
+                (r.item.bytes(frame.rows) + 64)
+                    .saturating_mul(u64::from(r.parts))
+                    .saturating_mul(u64::from(r.count))
+            })
             .fold(0, u64::saturating_add);
         if bytes > LARGEST_BANK {
             return Err(Fault::TooLarge { bytes });
         }
         let memory = Memory::new(self.pool.pop(), layout, frame, &self.scratch);
-        let bank = self.banks.iter().position(Option::is_none).unwrap_or(self.banks.len());
+        let bank = self
+            .banks
+            .iter()
+            .position(Option::is_none)
+            .unwrap_or(self.banks.len());
         if bank == self.banks.len() {
             self.banks.push(None);
         }
@@ -379,23 +477,38 @@ impl Device for Cpu {
     fn write(&mut self, bank: Bank, to: Span, bytes: &[u8]) -> Result<(), Fault> {
         let into = self.map(bank, to)?;
         if into.len() != bytes.len() {
-            return Err(Fault::Shape { command: 0, what: "written bytes do not fill the span" });
+            return Err(Fault::Shape {
+                command: 0,
+                what: "written bytes do not fill the span",
+            });
         }
         into.copy_from_slice(bytes);
         Ok(())
     }
 
     fn map(&mut self, bank: Bank, to: Span) -> Result<&mut [u8], Fault> {
-        let memory = self.banks.get_mut(bank.0 as usize).and_then(Option::as_mut).ok_or(Fault::Unknown("the bank"))?;
-        if !memory.layout.contains(to) || memory.layout.regions[to.region as usize].place != Place::Mapped {
+        let memory = self
+            .banks
+            .get_mut(bank.0 as usize)
+            .and_then(Option::as_mut)
+            .ok_or(Fault::Unknown("the bank"))?;
+        if !memory.layout.contains(to)
+            || memory.layout.regions[to.region as usize].place != Place::Mapped
+        {
             return Err(Fault::NotReachable);
         }
         Ok(memory.bytes_mut(to))
     }
 
     fn view(&self, bank: Bank, from: Span) -> Result<&[u8], Fault> {
-        let memory = self.banks.get(bank.0 as usize).and_then(Option::as_ref).ok_or(Fault::Unknown("the bank"))?;
-        if !memory.layout.contains(from) || memory.layout.regions[from.region as usize].place == Place::Resident {
+        let memory = self
+            .banks
+            .get(bank.0 as usize)
+            .and_then(Option::as_ref)
+            .ok_or(Fault::Unknown("the bank"))?;
+        if !memory.layout.contains(from)
+            || memory.layout.regions[from.region as usize].place == Place::Resident
+        {
             return Err(Fault::NotReachable);
         }
         Ok(memory.bytes(from))
@@ -404,7 +517,9 @@ impl Device for Cpu {
     fn submit(&mut self, bank: Bank, batch: &[Command], tag: Tag) -> Result<(), Fault> {
         // Out of the list while the commands run: they read keys and tapes of the device.
         let slot = self.banks.get_mut(bank.0 as usize);
-        let mut memory = slot.and_then(Option::take).ok_or(Fault::Unknown("the bank"))?;
+        let mut memory = slot
+            .and_then(Option::take)
+            .ok_or(Fault::Unknown("the bank"))?;
         let mut outcome = Ok(Outcome::Done);
         for (index, command) in batch.iter().enumerate() {
             match self.run(&mut memory, index, command) {
@@ -417,7 +532,10 @@ impl Device for Cpu {
             }
         }
         self.banks[bank.0 as usize] = Some(memory);
-        self.done.push_back(Completion { tag, outcome: outcome? });
+        self.done.push_back(Completion {
+            tag,
+            outcome: outcome?,
+        });
         Ok(())
     }
 
@@ -444,7 +562,11 @@ impl Cpu {
     /// masks it makes. Measured for about `budget`.
     pub fn prf_rate(&self, budget: std::time::Duration) -> f64 {
         let keys = [0u8, 1].map(|k| RoundKeys::new(&Secret::new([k; 16])));
-        let domain = Domain { tag: veil_prss::Use::RAND3, lane: 0, j: 0 };
+        let domain = Domain {
+            tag: veil_prss::Use::RAND3,
+            lane: 0,
+            j: 0,
+        };
         let start = std::time::Instant::now();
         let (mut best, mut ctr, mut sink) = (0f64, 0u64, 0u8);
         while start.elapsed() < budget {

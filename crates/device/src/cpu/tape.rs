@@ -19,7 +19,13 @@ pub(super) enum TapeOp {
     /// `xors[start..][..len]`: a run of out = a ^ b and out = a ^ b ^ c, by far the most frequent instructions. Bits.
     Xors { start: u32, len: u32 },
     /// out = XOR of `srcs[start..][..len]`, of the constant 1 if `one`, and of a uniform unless it is [`NO_UNIFORM`]. Bits.
-    Xor { start: u32, len: u16, one: bool, uniform: u32, out: Row },
+    Xor {
+        start: u32,
+        len: u16,
+        one: bool,
+        uniform: u32,
+        out: Row,
+    },
     /// out = a + b. Rings.
     Add { a: Row, b: Row, out: Row },
     /// out = a - b. Rings.
@@ -115,9 +121,18 @@ pub(super) fn compile(program: &Program, slots: u32) -> Tape {
 
 /// An instruction after fusion.
 enum Fused {
-    Xor { srcs: Vec<Src>, one: bool, out: Dst },
+    Xor {
+        srcs: Vec<Src>,
+        one: bool,
+        out: Dst,
+    },
     Plain(Instr),
-    Product { pairs: Vec<(Src, Src)>, out: u32, index: u32, sum: bool },
+    Product {
+        pairs: Vec<(Src, Src)>,
+        out: u32,
+        index: u32,
+        sum: bool,
+    },
 }
 
 /// A chain longer than this is cut: the encoding of lengths is short, and nothing is gained beyond.
@@ -134,7 +149,9 @@ fn fuse(program: &Program, slots: u32) -> Vec<Fused> {
     for instr in &program.code {
         match instr {
             Instr::Add(a, b, _) | Instr::Sub(a, b, _) => [a, b].into_iter().for_each(&mut count),
-            Instr::Plus(a, _, _) | Instr::Times(a, _, _) | Instr::Copy(a, _) | Instr::Sum(a, _) => count(a),
+            Instr::Plus(a, _, _) | Instr::Times(a, _, _) | Instr::Copy(a, _) | Instr::Sum(a, _) => {
+                count(a)
+            }
             Instr::Constant(..) => {}
             Instr::Product { pairs, .. } | Instr::ProductSum { pairs, .. } => {
                 for (a, b) in &program.pairs[pairs.start as usize..pairs.end as usize] {
@@ -169,15 +186,37 @@ fn fuse(program: &Program, slots: u32) -> Vec<Fused> {
     for instr in &program.code {
         let bits = program.ring == Ring::Bits;
         let (sources, one, dst): (&[Src], bool, Dst) = match instr {
-            Instr::Product { pairs, out: o, index } | Instr::ProductSum { pairs, out: o, index } => {
+            Instr::Product {
+                pairs,
+                out: o,
+                index,
+            }
+            | Instr::ProductSum {
+                pairs,
+                out: o,
+                index,
+            } => {
                 let pairs = program.pairs[pairs.start as usize..pairs.end as usize].to_vec();
                 let sum = matches!(instr, Instr::ProductSum { .. });
-                out.push(Fused::Product { pairs, out: *o, index: *index, sum });
+                out.push(Fused::Product {
+                    pairs,
+                    out: *o,
+                    index: *index,
+                    sum,
+                });
                 continue;
             }
             Instr::Add(a, b, o) | Instr::Sub(a, b, o) if bits => (&[*a, *b], false, *o),
             Instr::Plus(a, c, o) if bits => (&[*a], c & 1 == 1, *o),
-            Instr::Times(a, c, o) if bits => (if c & 1 == 1 { std::slice::from_ref(a) } else { &[] }, false, *o),
+            Instr::Times(a, c, o) if bits => (
+                if c & 1 == 1 {
+                    std::slice::from_ref(a)
+                } else {
+                    &[]
+                },
+                false,
+                *o,
+            ),
             Instr::Copy(a, o) if bits => (std::slice::from_ref(a), false, *o),
             Instr::Constant(c, o) if bits => (&[], c & 1 == 1, *o),
             other => {
@@ -203,11 +242,17 @@ fn fuse(program: &Program, slots: u32) -> Vec<Fused> {
             Dst::Temp(t)
                 if reads[t as usize] == 1
                     && list.len() < LONGEST_XOR / 2
-                    && !list.iter().any(|s| matches!(s, Src::Slot(s) if overwritten[*s as usize])) =>
+                    && !list
+                        .iter()
+                        .any(|s| matches!(s, Src::Slot(s) if overwritten[*s as usize])) =>
             {
                 lists[t as usize] = Some((list, one));
             }
-            _ => out.push(Fused::Xor { srcs: list, one, out: dst }),
+            _ => out.push(Fused::Xor {
+                srcs: list,
+                one,
+                out: dst,
+            }),
         }
     }
     out
@@ -221,7 +266,10 @@ struct PerValue<T> {
 
 impl<T: Copy> PerValue<T> {
     fn new(temps: u32) -> Self {
-        PerValue { temps: temps as usize, values: vec![None; temps as usize] }
+        PerValue {
+            temps: temps as usize,
+            values: vec![None; temps as usize],
+        }
     }
 
     fn index(&self, src: Src) -> Option<usize> {
@@ -233,7 +281,8 @@ impl<T: Copy> PerValue<T> {
     }
 
     fn get(&self, src: Src) -> Option<T> {
-        self.index(src).and_then(|k| self.values.get(k).copied().flatten())
+        self.index(src)
+            .and_then(|k| self.values.get(k).copied().flatten())
     }
 
     fn set(&mut self, src: Src, value: T) {
@@ -272,7 +321,9 @@ fn for_sources(instr: &Fused, mut f: impl FnMut(Src)) {
                 f(*a);
                 f(*b);
             }
-            Instr::Plus(a, _, _) | Instr::Times(a, _, _) | Instr::Copy(a, _) | Instr::Sum(a, _) => f(*a),
+            Instr::Plus(a, _, _) | Instr::Times(a, _, _) | Instr::Copy(a, _) | Instr::Sum(a, _) => {
+                f(*a)
+            }
             Instr::Constant(..) | Instr::Product { .. } | Instr::ProductSum { .. } => {}
         },
     }
@@ -302,7 +353,10 @@ impl Compiler {
     fn read(&mut self, src: Src) -> Row {
         match src {
             Src::Slot(s) => s,
-            Src::Temp(_) => self.rows.get(src).expect("a checked program reads what was written"),
+            Src::Temp(_) => self
+                .rows
+                .get(src)
+                .expect("a checked program reads what was written"),
             Src::Uniform(uniform) => {
                 if let Some(row) = self.rows.get(src) {
                     return row;
@@ -332,7 +386,9 @@ impl Compiler {
     /// Products of the batch that read slot `s` must run before it is overwritten.
     fn flush_if_read(&mut self, s: Row) {
         let waits = self.tape.products[self.batch..].iter().any(|p| {
-            self.tape.pairs[p.start as usize..][..p.len as usize].iter().any(|(a, b)| *a == s || *b == s)
+            self.tape.pairs[p.start as usize..][..p.len as usize]
+                .iter()
+                .any(|(a, b)| *a == s || *b == s)
         });
         if waits {
             self.flush();
@@ -342,7 +398,10 @@ impl Compiler {
     fn flush(&mut self) {
         let len = self.tape.products.len() - self.batch;
         if len > 0 {
-            self.tape.ops.push(TapeOp::Products { start: self.batch as u32, len: len as u32 });
+            self.tape.ops.push(TapeOp::Products {
+                start: self.batch as u32,
+                len: len as u32,
+            });
             self.batch = self.tape.products.len();
         }
         self.free.append(&mut self.waiting);
@@ -358,7 +417,9 @@ impl Compiler {
         match instr {
             Fused::Xor { srcs, one, out } => {
                 // One uniform that is not spread for somebody else goes into the instruction itself.
-                let inline = srcs.iter().position(|s| matches!(s, Src::Uniform(_)) && self.rows.get(*s).is_none());
+                let inline = srcs
+                    .iter()
+                    .position(|s| matches!(s, Src::Uniform(_)) && self.rows.get(*s).is_none());
                 let uniform = match inline.map(|k| srcs[k]) {
                     Some(Src::Uniform(u)) => u,
                     _ => NO_UNIFORM,
@@ -367,23 +428,49 @@ impl Compiler {
                 let rows: Vec<Row> = others.map(|(_, s)| self.read(*s)).collect();
                 let out = self.write(*out);
                 match *rows {
-                    [a, b] if !one && uniform == NO_UNIFORM => self.short(Xor { a, b, c: NO_ROW, out }),
+                    [a, b] if !one && uniform == NO_UNIFORM => self.short(Xor {
+                        a,
+                        b,
+                        c: NO_ROW,
+                        out,
+                    }),
                     [a, b, c] if !one && uniform == NO_UNIFORM => self.short(Xor { a, b, c, out }),
                     _ => {
                         let start = self.tape.srcs.len() as u32;
                         self.tape.srcs.extend(&rows);
                         let len = rows.len() as u16;
-                        self.tape.ops.push(TapeOp::Xor { start, len, one: *one, uniform, out });
+                        self.tape.ops.push(TapeOp::Xor {
+                            start,
+                            len,
+                            one: *one,
+                            uniform,
+                            out,
+                        });
                     }
                 }
             }
-            Fused::Product { pairs, out, index, sum } => {
+            Fused::Product {
+                pairs,
+                out,
+                index,
+                sum,
+            } => {
                 let start = self.tape.pairs.len() as u32;
-                let rows: Vec<_> = pairs.iter().map(|(a, b)| (self.read(*a), self.read(*b))).collect();
+                let rows: Vec<_> = pairs
+                    .iter()
+                    .map(|(a, b)| (self.read(*a), self.read(*b)))
+                    .collect();
                 self.tape.pairs.extend(&rows);
-                let entry = Product { start, len: rows.len() as u32, out: *out, index: *index };
+                let entry = Product {
+                    start,
+                    len: rows.len() as u32,
+                    out: *out,
+                    index: *index,
+                };
                 if *sum {
-                    self.tape.ops.push(TapeOp::ProductSum { at: self.tape.sums.len() as u32 });
+                    self.tape.ops.push(TapeOp::ProductSum {
+                        at: self.tape.sums.len() as u32,
+                    });
                     self.tape.sums.push(entry);
                 } else {
                     // Within a batch products run in order, but an earlier one must not write what a later one reads:
@@ -398,11 +485,17 @@ impl Compiler {
             if let Some(row) = self.rows.take(src) {
                 // Products of the batch may still read it.
                 let batch_is_open = self.tape.products.len() > self.batch;
-                if batch_is_open { self.waiting.push(row) } else { self.free.push(row) }
+                if batch_is_open {
+                    self.waiting.push(row)
+                } else {
+                    self.free.push(row)
+                }
             }
         }
         // A result that nobody reads: its row is free again.
-        if let Fused::Xor { out: Dst::Temp(t), .. } = instr
+        if let Fused::Xor {
+            out: Dst::Temp(t), ..
+        } = instr
             && self.uses.get(Src::Temp(*t)).is_none()
             && let Some(row) = self.rows.take(Src::Temp(*t))
         {
@@ -418,7 +511,10 @@ impl Compiler {
         self.tape.xors.push(xor);
         match self.tape.ops.last_mut() {
             Some(TapeOp::Xors { len, .. }) => *len += 1,
-            _ => self.tape.ops.push(TapeOp::Xors { start: self.tape.xors.len() as u32 - 1, len: 1 }),
+            _ => self.tape.ops.push(TapeOp::Xors {
+                start: self.tape.xors.len() as u32 - 1,
+                len: 1,
+            }),
         }
     }
 
@@ -431,29 +527,53 @@ impl Compiler {
             Instr::Add(a, b, out) | Instr::Sub(a, b, out) => {
                 let (a, b) = (self.read(a), self.read(b));
                 let out = self.write(out);
-                if matches!(instr, Instr::Add(..)) { TapeOp::Add { a, b, out } } else { TapeOp::Sub { a, b, out } }
+                if matches!(instr, Instr::Add(..)) {
+                    TapeOp::Add { a, b, out }
+                } else {
+                    TapeOp::Sub { a, b, out }
+                }
             }
             Instr::Plus(a, c, out) => {
                 let c = constant(c);
                 let a = self.read(a);
-                TapeOp::Plus { a, c, out: self.write(out) }
+                TapeOp::Plus {
+                    a,
+                    c,
+                    out: self.write(out),
+                }
             }
             Instr::Times(a, c, out) => {
                 let c = constant(c);
                 let a = self.read(a);
-                TapeOp::Times { a, c, out: self.write(out) }
+                TapeOp::Times {
+                    a,
+                    c,
+                    out: self.write(out),
+                }
             }
             Instr::Copy(a, out) => {
                 let c = constant(1);
                 let a = self.read(a);
-                TapeOp::Times { a, c, out: self.write(out) }
+                TapeOp::Times {
+                    a,
+                    c,
+                    out: self.write(out),
+                }
             }
             Instr::Constant(c, out) => {
                 let c = constant(c);
-                TapeOp::Constant { c, out: self.write(out) }
+                TapeOp::Constant {
+                    c,
+                    out: self.write(out),
+                }
             }
-            Instr::Sum(a, out) => TapeOp::Sum { a: self.read(a), out },
-            Instr::Product { .. } | Instr::ProductSum { .. } => unreachable!("fusion made them products"),
+            Instr::Sum(a, out) => TapeOp::Sum {
+                a: self.read(a),
+                out,
+            },
+            Instr::Product { .. } | Instr::ProductSum { .. } => {
+                unreachable!("fusion made them products")
+            }
         };
         self.tape.ops.push(op);
     }

@@ -38,7 +38,10 @@ impl RoundKeys {
             *out = [round; 4];
         }
         round.zeroize();
-        RoundKeys { rounds, portable: std::sync::Arc::new(Prf::new(key)) }
+        RoundKeys {
+            rounds,
+            portable: std::sync::Arc::new(Prf::new(key)),
+        }
     }
 }
 
@@ -92,7 +95,12 @@ pub(crate) trait Vector: Copy {
     unsafe fn prf(key: &RoundKeys, domain: Domain, ctr: [u64; GROUP]) -> [Self; GROUP];
     /// The XOR of two keys' [`Vector::prf`].
     #[inline(always)]
-    unsafe fn prf_xor(a: &RoundKeys, b: &RoundKeys, domain: Domain, ctr: [u64; GROUP]) -> [Self; GROUP] {
+    unsafe fn prf_xor(
+        a: &RoundKeys,
+        b: &RoundKeys,
+        domain: Domain,
+        ctr: [u64; GROUP],
+    ) -> [Self; GROUP] {
         // SAFETY: the caller's.
         unsafe {
             let (mut x, y) = (Self::prf(a, domain, ctr), Self::prf(b, domain, ctr));
@@ -168,7 +176,8 @@ impl Vector for Portable {
     unsafe fn prf(key: &RoundKeys, domain: Domain, ctr: [u64; GROUP]) -> [Self; GROUP] {
         ctr.map(|c| {
             let mut bytes = [0; VECTOR];
-            key.portable.stream(domain.tag, domain.lane, c, domain.j, &mut bytes);
+            key.portable
+                .stream(domain.tag, domain.lane, c, domain.j, &mut bytes);
             // SAFETY: `bytes` is 64 bytes long.
             unsafe { Self::load(bytes.as_ptr()) }
         })
@@ -181,7 +190,10 @@ pub(crate) use x86::{Avx2, Avx512};
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use super::{Domain, GROUP, RoundKeys, Vector, frame_of};
-    #[allow(clippy::wildcard_imports, reason = "intrinsics carry their namespace in their names")]
+    #[allow(
+        clippy::wildcard_imports,
+        reason = "intrinsics carry their namespace in their names"
+    )]
     use std::arch::x86_64::*;
 
     /// AVX-512 with VAES.
@@ -283,7 +295,12 @@ mod x86 {
             }
         }
         #[inline(always)]
-        unsafe fn prf_xor(a: &RoundKeys, b: &RoundKeys, domain: Domain, ctr: [u64; GROUP]) -> [Self; GROUP] {
+        unsafe fn prf_xor(
+            a: &RoundKeys,
+            b: &RoundKeys,
+            domain: Domain,
+            ctr: [u64; GROUP],
+        ) -> [Self; GROUP] {
             unsafe {
                 let mut x = counters(ctr);
                 let mut y = x;
@@ -306,7 +323,10 @@ mod x86 {
                 let both = _mm512_xor_si512(k, l);
                 let mut out = [Avx512(both); GROUP];
                 for i in 0..GROUP {
-                    out[i] = Avx512(_mm512_aesenclast_epi128(x[i], _mm512_aesenclast_epi128(y[i], both)));
+                    out[i] = Avx512(_mm512_aesenclast_epi128(
+                        x[i],
+                        _mm512_aesenclast_epi128(y[i], both),
+                    ));
                 }
                 out
             }
@@ -341,7 +361,12 @@ mod x86 {
         #[inline(always)]
         unsafe fn load(from: *const u8) -> Self {
             // SAFETY: by the trait's contract, here and below.
-            unsafe { Avx2([_mm256_loadu_si256(from.cast()), _mm256_loadu_si256(from.add(32).cast())]) }
+            unsafe {
+                Avx2([
+                    _mm256_loadu_si256(from.cast()),
+                    _mm256_loadu_si256(from.add(32).cast()),
+                ])
+            }
         }
         #[inline(always)]
         unsafe fn store(self, to: *mut u8) {
@@ -417,16 +442,29 @@ mod x86 {
 mod tests {
     use super::*;
 
-    unsafe fn prf_bytes<V: Vector>(key: &Secret, other: &Secret, domain: Domain, ctr: [u64; GROUP]) -> [Vec<u8>; 2] {
+    unsafe fn prf_bytes<V: Vector>(
+        key: &Secret,
+        other: &Secret,
+        domain: Domain,
+        ctr: [u64; GROUP],
+    ) -> [Vec<u8>; 2] {
         let (key, other) = (RoundKeys::new(key), RoundKeys::new(other));
         let bytes = |vectors: [V; GROUP]| {
             let mut out = vec![0; VECTOR * GROUP];
             // SAFETY: `out` has room; the instruction set is the caller's.
-            vectors.into_iter().enumerate().for_each(|(k, v)| unsafe { v.store(out.as_mut_ptr().add(k * VECTOR)) });
+            vectors
+                .into_iter()
+                .enumerate()
+                .for_each(|(k, v)| unsafe { v.store(out.as_mut_ptr().add(k * VECTOR)) });
             out
         };
         // SAFETY: the caller's.
-        unsafe { [bytes(V::prf(&key, domain, ctr)), bytes(V::prf_xor(&key, &other, domain, ctr))] }
+        unsafe {
+            [
+                bytes(V::prf(&key, domain, ctr)),
+                bytes(V::prf_xor(&key, &other, domain, ctr)),
+            ]
+        }
     }
 
     #[cfg(target_arch = "x86_64")]
@@ -443,8 +481,15 @@ mod tests {
 
     #[test]
     fn every_prf_is_the_prf() {
-        let (key, other) = (Secret::new(std::array::from_fn(|i| i as u8 * 17)), Secret::new([0xa5; 16]));
-        let domain = Domain { tag: Use(0x0203), lane: 0x0405, j: 0x0607_0809 };
+        let (key, other) = (
+            Secret::new(std::array::from_fn(|i| i as u8 * 17)),
+            Secret::new([0xa5; 16]),
+        );
+        let domain = Domain {
+            tag: Use(0x0203),
+            lane: 0x0405,
+            j: 0x0607_0809,
+        };
         for ctr in [[0, 4, 8, 12], [5, 1 << 40, u64::MAX - 9, 77]] {
             let want = [&key, &other].map(|k| {
                 let mut out = vec![0; VECTOR * GROUP];

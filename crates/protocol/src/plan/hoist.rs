@@ -30,7 +30,11 @@ pub(super) fn split(circuit: &Circuit) -> Option<Split> {
     let inputs = circuit.input_wires();
     let mut depends: Vec<Depends> = Vec::with_capacity(circuit.wires() as usize);
     for port in &circuit.inputs {
-        let of = if port.per == Per::Job { Depends::Job } else { Depends::Row };
+        let of = if port.per == Per::Job {
+            Depends::Job
+        } else {
+            Depends::Row
+        };
         depends.extend(std::iter::repeat_n(of, port.width as usize));
     }
     for gate in &circuit.gates {
@@ -39,20 +43,37 @@ pub(super) fn split(circuit: &Circuit) -> Option<Split> {
     }
     // Gates of the job that the rest, or an output, reads.
     let mut crossing = vec![false; depends.len()];
-    let read_by_rows = circuit.gates.iter().enumerate().filter(|(g, _)| depends[inputs as usize + g] == Depends::Row);
-    let read = read_by_rows.flat_map(|(_, gate)| gate.operands()).chain(circuit.outputs.iter().flat_map(|o| o.wires.clone()));
+    let read_by_rows = circuit
+        .gates
+        .iter()
+        .enumerate()
+        .filter(|(g, _)| depends[inputs as usize + g] == Depends::Row);
+    let read = read_by_rows
+        .flat_map(|(_, gate)| gate.operands())
+        .chain(circuit.outputs.iter().flat_map(|o| o.wires.clone()));
     for wire in read.filter(|w| w.0 >= inputs && depends[w.0 as usize] == Depends::Job) {
         crossing[wire.0 as usize] = true;
     }
-    let derived: Vec<Wire> = (0..circuit.wires()).map(Wire).filter(|w| crossing[w.0 as usize]).collect();
+    let derived: Vec<Wire> = (0..circuit.wires())
+        .map(Wire)
+        .filter(|w| crossing[w.0 as usize])
+        .collect();
     if derived.is_empty() {
         return None;
     }
-    let ports = |per: Option<Per>| circuit.inputs.iter().filter(move |p| per.is_none_or(|per| p.per == per)).cloned();
+    let ports = |per: Option<Per>| {
+        circuit
+            .inputs
+            .iter()
+            .filter(move |p| per.is_none_or(|per| p.per == per))
+            .cloned()
+    };
 
     // The job's half: its ports with a value per row, of which there is one.
     let mut job = Copy::new(circuit);
-    for port in circuit.inputs.iter().scan(0, |first, p| Some((std::mem::replace(first, *first + p.width), p))) {
+    for port in circuit.inputs.iter().scan(0, |first, p| {
+        Some((std::mem::replace(first, *first + p.width), p))
+    }) {
         if port.1.per == Per::Job {
             job.inputs(port.0, port.1.width);
         }
@@ -63,8 +84,15 @@ pub(super) fn split(circuit: &Circuit) -> Option<Split> {
         wires: derived.iter().map(|w| job.at(*w)).collect(),
         reduce: Reduce::None,
     }];
-    let one_row = ports(Some(Per::Job)).map(|p| InputPort { per: Per::Row, ..p }).collect();
-    let job = Circuit { ring: circuit.ring, inputs: one_row, gates: job.gates, outputs };
+    let one_row = ports(Some(Per::Job))
+        .map(|p| InputPort { per: Per::Row, ..p })
+        .collect();
+    let job = Circuit {
+        ring: circuit.ring,
+        inputs: one_row,
+        gates: job.gates,
+        outputs,
+    };
 
     // The rest: all ports, and the derived values.
     let mut rest = Copy::new(circuit);
@@ -73,11 +101,29 @@ pub(super) fn split(circuit: &Circuit) -> Option<Split> {
         rest.input(*wire);
     }
     rest.gates(&depends, &[Depends::Nothing, Depends::Row]);
-    let port = InputPort { name: "derived".into(), width: derived.len() as u32, per: Per::Job };
+    let port = InputPort {
+        name: "derived".into(),
+        width: derived.len() as u32,
+        per: Per::Job,
+    };
     let outputs = circuit.outputs.iter();
-    let outputs = outputs.map(|o| OutputPort { wires: o.wires.iter().map(|w| rest.at(*w)).collect(), ..o.clone() }).collect();
-    let rows = Circuit { ring: circuit.ring, inputs: ports(None).chain([port]).collect(), gates: rest.gates, outputs };
-    Some(Split { job, rows, derived: derived.len() as u32 })
+    let outputs = outputs
+        .map(|o| OutputPort {
+            wires: o.wires.iter().map(|w| rest.at(*w)).collect(),
+            ..o.clone()
+        })
+        .collect();
+    let rows = Circuit {
+        ring: circuit.ring,
+        inputs: ports(None).chain([port]).collect(),
+        gates: rest.gates,
+        outputs,
+    };
+    Some(Split {
+        job,
+        rows,
+        derived: derived.len() as u32,
+    })
 }
 
 /// Part of a circuit under new wire numbers.
@@ -90,7 +136,12 @@ struct Copy<'a> {
 
 impl<'a> Copy<'a> {
     fn new(from: &'a Circuit) -> Self {
-        Copy { from, new: vec![None; from.wires() as usize], wires: 0, gates: Vec::new() }
+        Copy {
+            from,
+            new: vec![None; from.wires() as usize],
+            wires: 0,
+            gates: Vec::new(),
+        }
     }
 
     fn input(&mut self, wire: Wire) {
@@ -128,7 +179,12 @@ mod tests {
     fn a_key_schedule_is_computed_once() {
         let circuit = veil_circuit::make("aes128").expect("the catalogue has it");
         let split = split(&circuit).expect("the key is per job");
-        let ands = |c: &Circuit| c.gates.iter().filter(|g| matches!(g, Gate::Mul(..))).count();
+        let ands = |c: &Circuit| {
+            c.gates
+                .iter()
+                .filter(|g| matches!(g, Gate::Mul(..)))
+                .count()
+        };
         assert_eq!((ands(&split.job), ands(&split.rows)), (1280, 5120));
         split.job.validate().expect("a valid circuit");
         split.rows.validate().expect("a valid circuit");
@@ -140,10 +196,25 @@ mod tests {
         let circuit = veil_circuit::make("aes128").expect("the catalogue has it");
         let split = split(&circuit).expect("the key is per job");
         let bits = |x: u128| (0..128).map(|k| x >> k & 1).collect::<Vec<_>>();
-        let (key, block) = (bits(0x0f0e_0d0c_0b0a_0908_0706_0504_0302_0100), bits(0xffee_ddcc_bbaa_9988_7766_5544_3322_1100));
-        let derived = split.job.evaluate(&[key.clone()]).expect("one port").remove(0);
-        let whole = circuit.evaluate(&[key.clone(), block.clone()]).expect("two ports");
-        assert_eq!(split.rows.evaluate(&[key, block, derived]).expect("three ports"), whole);
+        let (key, block) = (
+            bits(0x0f0e_0d0c_0b0a_0908_0706_0504_0302_0100),
+            bits(0xffee_ddcc_bbaa_9988_7766_5544_3322_1100),
+        );
+        let derived = split
+            .job
+            .evaluate(std::slice::from_ref(&key))
+            .expect("one port")
+            .remove(0);
+        let whole = circuit
+            .evaluate(&[key.clone(), block.clone()])
+            .expect("two ports");
+        assert_eq!(
+            split
+                .rows
+                .evaluate(&[key, block, derived])
+                .expect("three ports"),
+            whole
+        );
     }
 
     #[test]

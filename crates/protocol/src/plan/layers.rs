@@ -83,12 +83,15 @@ pub(super) fn schedule(circuit: &Circuit) -> Schedule {
 
 impl Scheduler<'_> {
     fn gate(&self, wire: Wire) -> Option<Gate> {
-        wire.0.checked_sub(self.inputs).map(|g| self.circuit.gates[g as usize])
+        wire.0
+            .checked_sub(self.inputs)
+            .map(|g| self.circuit.gates[g as usize])
     }
 
     fn count_readers(&mut self) {
         for gate in &self.circuit.gates {
-            gate.operands().for_each(|w| self.readers[w.0 as usize] += 1);
+            gate.operands()
+                .for_each(|w| self.readers[w.0 as usize] += 1);
         }
         for wire in self.circuit.outputs.iter().flat_map(|o| &o.wires) {
             self.readers[wire.0 as usize] += 1;
@@ -122,7 +125,12 @@ impl Scheduler<'_> {
         let mut inner = vec![false; self.readers.len()];
         let mut pairs_at: Vec<Option<Vec<(Wire, Wire)>>> = vec![None; self.readers.len()];
         let mut sums = Vec::new();
-        for output in self.circuit.outputs.iter().filter(|o| o.reduce == Reduce::Sum) {
+        for output in self
+            .circuit
+            .outputs
+            .iter()
+            .filter(|o| o.reduce == Reduce::Sum)
+        {
             let mut terms = Vec::new();
             for &wire in &output.wires {
                 let alone = self.readers[wire.0 as usize] == 1;
@@ -164,14 +172,23 @@ impl Scheduler<'_> {
                     self.products[w] = Some(Product { layer, pairs });
                     layer
                 }
-                None => self.circuit.gates[index].operands().map(|o| self.depth[o.0 as usize]).max().unwrap_or(0),
+                None => self.circuit.gates[index]
+                    .operands()
+                    .map(|o| self.depth[o.0 as usize])
+                    .max()
+                    .unwrap_or(0),
             };
         }
         sums
     }
 
     fn deepest(&self, pairs: &[(Wire, Wire)]) -> u32 {
-        pairs.iter().flat_map(|(a, b)| [a, b]).map(|w| self.depth[w.0 as usize]).max().unwrap_or(0)
+        pairs
+            .iter()
+            .flat_map(|(a, b)| [a, b])
+            .map(|w| self.depth[w.0 as usize])
+            .max()
+            .unwrap_or(0)
     }
 
     fn mark_inner(&self, wire: Wire, inner: &mut [bool]) {
@@ -186,12 +203,23 @@ impl Scheduler<'_> {
 
     fn run(mut self, sums: &[Vec<SumTerm>]) -> Schedule {
         // Layers: products by depth; sums that are products right after their operands; the tail last.
-        let depth = self.products.iter().flatten().map(|p| p.layer).max().unwrap_or(0);
+        let depth = self
+            .products
+            .iter()
+            .flatten()
+            .map(|p| p.layer)
+            .max()
+            .unwrap_or(0);
         let sum_layer = |s: &Self, t: &SumTerm| match t {
             SumTerm::Product(pairs) => 1 + s.deepest(pairs),
             SumTerm::Linear(_) => 0,
         };
-        let deepest_sum = sums.iter().flatten().map(|t| sum_layer(&self, t)).max().unwrap_or(0);
+        let deepest_sum = sums
+            .iter()
+            .flatten()
+            .map(|t| sum_layer(&self, t))
+            .max()
+            .unwrap_or(0);
         let tail = depth.max(deepest_sum) + 1;
         let mut by_layer: Vec<Vec<Wire>> = vec![Vec::new(); tail as usize + 1];
         for (w, product) in self.products.iter().enumerate() {
@@ -211,19 +239,36 @@ impl Scheduler<'_> {
             }
             sum_items += 1;
         }
-        let row_outputs: Vec<Wire> =
-            self.circuit.outputs.iter().filter(|o| o.reduce == Reduce::None).flat_map(|o| o.wires.clone()).collect();
+        let row_outputs: Vec<Wire> = self
+            .circuit
+            .outputs
+            .iter()
+            .filter(|o| o.reduce == Reduce::None)
+            .flat_map(|o| o.wires.clone())
+            .collect();
 
         // Which layer computes each linear gate, and until when each wire is read.
         for layer in 1..=tail {
             let mut roots: Vec<Wire> = Vec::new();
             for w in &by_layer[layer as usize] {
-                let product = self.products[w.0 as usize].as_ref().expect("listed by layer");
+                let product = self.products[w.0 as usize]
+                    .as_ref()
+                    .expect("listed by layer");
                 roots.extend(product.pairs.iter().flat_map(|(a, b)| [*a, *b]));
             }
-            roots.extend(sums_by_layer[layer as usize].iter().flat_map(|(_, p)| p).flat_map(|(a, b)| [*a, *b]));
+            roots.extend(
+                sums_by_layer[layer as usize]
+                    .iter()
+                    .flat_map(|(_, p)| p)
+                    .flat_map(|(a, b)| [*a, *b]),
+            );
             if layer == tail {
-                roots.extend(linear_sums.iter().map(|(w, _)| *w).chain(row_outputs.iter().copied()));
+                roots.extend(
+                    linear_sums
+                        .iter()
+                        .map(|(w, _)| *w)
+                        .chain(row_outputs.iter().copied()),
+                );
             }
             for root in roots {
                 self.claim(root, layer);
@@ -237,7 +282,11 @@ impl Scheduler<'_> {
                 Per::Row => self.slots,
                 Per::Job => uniforms,
             };
-            ports.push(PortPlan { per: port.per, first, width: port.width });
+            ports.push(PortPlan {
+                per: port.per,
+                first,
+                width: port.width,
+            });
             for k in 0..port.width {
                 self.home[wire as usize] = match port.per {
                     Per::Row => Home::Slot(first + k),
@@ -263,15 +312,28 @@ impl Scheduler<'_> {
         for layer in 1..=tail {
             let mut e = Emitter::new(self.circuit.ring);
             for &w in &by_layer[layer as usize] {
-                let pairs = std::mem::take(&mut self.products[w.0 as usize].as_mut().expect("listed by layer").pairs);
+                let pairs = std::mem::take(
+                    &mut self.products[w.0 as usize]
+                        .as_mut()
+                        .expect("listed by layer")
+                        .pairs,
+                );
                 let range = self.operands(&mut e, &pairs, layer);
                 let out = self.take_slot(w);
-                e.program.code.push(Instr::Product { pairs: range, out, index: e.products });
+                e.program.code.push(Instr::Product {
+                    pairs: range,
+                    out,
+                    index: e.products,
+                });
                 e.products += 1;
             }
             for (out, pairs) in &sums_by_layer[layer as usize] {
                 let range = self.operands(&mut e, pairs, layer);
-                e.program.code.push(Instr::ProductSum { pairs: range, out: *out, index: e.sums });
+                e.program.code.push(Instr::ProductSum {
+                    pairs: range,
+                    out: *out,
+                    index: e.sums,
+                });
                 e.sums += 1;
             }
             if layer == tail {
@@ -284,7 +346,9 @@ impl Scheduler<'_> {
                 self.slots += row_outputs.len() as u32;
                 for (k, &w) in row_outputs.iter().enumerate() {
                     let src = self.emit(&mut e, w, layer);
-                    e.program.code.push(Instr::Copy(src, Dst::Slot(first + k as u32)));
+                    e.program
+                        .code
+                        .push(Instr::Copy(src, Dst::Slot(first + k as u32)));
                 }
             }
             // Slots are free for the next layer, not for this one: the values of a layer's products arrive at its end.
@@ -300,13 +364,29 @@ impl Scheduler<'_> {
             .iter()
             .map(|o| {
                 let width = o.wires.len() as u32;
-                let next = if o.reduce == Reduce::None { &mut row_out } else { &mut sum_out };
+                let next = if o.reduce == Reduce::None {
+                    &mut row_out
+                } else {
+                    &mut sum_out
+                };
                 let first = *next;
                 *next += width;
-                OutputPlan { reduce: o.reduce, first, width }
+                OutputPlan {
+                    reduce: o.reduce,
+                    first,
+                    width,
+                }
             })
             .collect();
-        Schedule { slots: self.slots, uniforms, sums: sum_items, inputs: ports, outputs, programs, depth: tail - 1 }
+        Schedule {
+            slots: self.slots,
+            uniforms,
+            sums: sum_items,
+            inputs: ports,
+            outputs,
+            programs,
+            depth: tail - 1,
+        }
     }
 
     /// Notes that `layer` reads `root`, and computes in it what was not computed before.
@@ -332,9 +412,16 @@ impl Scheduler<'_> {
         slot
     }
 
-    fn operands(&mut self, e: &mut Emitter, pairs: &[(Wire, Wire)], layer: u32) -> std::ops::Range<u32> {
-        let sources: Vec<(Src, Src)> =
-            pairs.iter().map(|(a, b)| (self.emit(e, *a, layer), self.emit(e, *b, layer))).collect();
+    fn operands(
+        &mut self,
+        e: &mut Emitter,
+        pairs: &[(Wire, Wire)],
+        layer: u32,
+    ) -> std::ops::Range<u32> {
+        let sources: Vec<(Src, Src)> = pairs
+            .iter()
+            .map(|(a, b)| (self.emit(e, *a, layer), self.emit(e, *b, layer)))
+            .collect();
         let start = e.program.pairs.len() as u32;
         e.program.pairs.extend(sources);
         start..e.program.pairs.len() as u32
@@ -350,7 +437,10 @@ impl Scheduler<'_> {
             }
             let gate = self.gate(wire).expect("inputs have a home");
             let before = stack.len();
-            stack.extend(gate.operands().filter(|o| matches!(self.home[o.0 as usize], Home::Nowhere)));
+            stack.extend(
+                gate.operands()
+                    .filter(|o| matches!(self.home[o.0 as usize], Home::Nowhere)),
+            );
             if stack.len() > before {
                 continue;
             }
@@ -400,8 +490,19 @@ struct Emitter {
 
 impl Emitter {
     fn new(ring: veil_math::Ring) -> Self {
-        let program =
-            Program { ring, slots: SLOTS, uniforms: UNIFORMS, sums: SUMS, temps: 0, pairs: vec![], code: vec![] };
-        Emitter { program, products: 0, sums: 0 }
+        let program = Program {
+            ring,
+            slots: SLOTS,
+            uniforms: UNIFORMS,
+            sums: SUMS,
+            temps: 0,
+            pairs: vec![],
+            code: vec![],
+        };
+        Emitter {
+            program,
+            products: 0,
+            sums: 0,
+        }
     }
 }

@@ -23,7 +23,10 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Options { lanes: 1, chunk_rows: None }
+        Options {
+            lanes: 1,
+            chunk_rows: None,
+        }
     }
 }
 
@@ -38,7 +41,9 @@ pub enum PlanError {
     #[error("the job is malformed: {0}")]
     Job(&'static str),
     /// Too large for 32-bit chunk numbers.
-    #[error("{rows} rows in chunks of {chunk_rows} are more than 2^32 chunks: choose longer chunks")]
+    #[error(
+        "{rows} rows in chunks of {chunk_rows} are more than 2^32 chunks: choose longer chunks"
+    )]
     TooManyRows {
         /// Rows of the job.
         rows: u64,
@@ -164,15 +169,26 @@ impl Plan {
     /// Plans `job`.
     pub fn new(job: Arc<Lowered>, options: Options) -> Result<Plan, PlanError> {
         let circuit = &job.circuit;
-        circuit.validate().map_err(|e| PlanError::Circuit(e.to_string()))?;
+        circuit
+            .validate()
+            .map_err(|e| PlanError::Circuit(e.to_string()))?;
         if job.blocks.is_empty() || job.blocks.iter().any(|b| b.rows == 0) {
             return Err(PlanError::Job("every block needs at least one row"));
         }
-        if job.blocks.iter().any(|b| b.holders.len() != circuit.inputs.len()) {
-            return Err(PlanError::Job("every block needs one holder per input port"));
+        if job
+            .blocks
+            .iter()
+            .any(|b| b.holders.len() != circuit.inputs.len())
+        {
+            return Err(PlanError::Job(
+                "every block needs one holder per input port",
+            ));
         }
-        if job.audiences.len() != circuit.outputs.len() || job.opened.len() != circuit.outputs.len() {
-            return Err(PlanError::Job("every output port needs an audience and a description"));
+        if job.audiences.len() != circuit.outputs.len() || job.opened.len() != circuit.outputs.len()
+        {
+            return Err(PlanError::Job(
+                "every output port needs an audience and a description",
+            ));
         }
         if circuit.ring == Ring::Bits && circuit.outputs.iter().any(|o| o.reduce == Reduce::Sum) {
             return Err(PlanError::Job("bits cannot be summed over rows"));
@@ -180,21 +196,37 @@ impl Plan {
         for (k, port) in circuit.inputs.iter().enumerate() {
             let first = job.blocks[0].holders[k];
             if port.per == Per::Job && job.blocks.iter().any(|b| b.holders[k] != first) {
-                return Err(PlanError::Job("a value per job has the same holder in every block"));
+                return Err(PlanError::Job(
+                    "a value per job has the same holder in every block",
+                ));
             }
         }
         let known = |h: &Holder| !matches!(h, Holder::Owner(o) if *o as usize >= job.owners.len());
-        if !job.blocks.iter().flat_map(|b| &b.holders).all(known) || job.owners.len() > 1024 || job.recipients.len() > 1024 {
-            return Err(PlanError::Job("holders name owners of the job, of whom there are at most 1024"));
+        if !job.blocks.iter().flat_map(|b| &b.holders).all(known)
+            || job.owners.len() > 1024
+            || job.recipients.len() > 1024
+        {
+            return Err(PlanError::Job(
+                "holders name owners of the job, of whom there are at most 1024",
+            ));
         }
         let split = hoist::split(circuit);
         let mut schedule = layers::schedule(split.as_ref().map_or(circuit, |s| &s.rows));
-        let chunk_rows = options.chunk_rows.unwrap_or_else(|| chunk_rows(circuit.ring, schedule.slots));
+        let chunk_rows = options
+            .chunk_rows
+            .unwrap_or_else(|| chunk_rows(circuit.ring, schedule.slots));
         let most = |rows: u64| rows.div_ceil(u64::from(chunk_rows.max(1)));
-        let chunks: u64 = job.blocks.iter().map(|b| most(b.rows)).fold(0, u64::saturating_add);
+        let chunks: u64 = job
+            .blocks
+            .iter()
+            .map(|b| most(b.rows))
+            .fold(0, u64::saturating_add);
         // Set-up and totals are chunks too, and a frame's rows are 32 bits.
         if chunk_rows == 0 || chunks >= u64::from(u32::MAX) - 2 {
-            return Err(PlanError::TooManyRows { rows: job.rows(), chunk_rows });
+            return Err(PlanError::TooManyRows {
+                rows: job.rows(),
+                chunk_rows,
+            });
         }
         let stride = circuit.ring.bytes(u64::from(chunk_rows)).div_ceil(16);
         let (layers, draws) = layer_plans(&schedule.programs, 0, stride);
@@ -202,15 +234,27 @@ impl Plan {
         let mut slots = schedule.slots;
         let mut job_draws = 0;
         let job_plan = split.map(|split| {
-            let derived = schedule.inputs.pop().expect("the derived values are the last port");
+            let derived = schedule
+                .inputs
+                .pop()
+                .expect("the derived values are the last port");
             let job = layers::schedule(&split.job);
             let (layers, draws) = layer_plans(&job.programs, programs.len(), stride);
             job_draws = draws;
             slots = slots.max(job.slots);
             programs.extend(job.programs);
             let supplied = schedule.inputs.iter().filter(|p| p.per == Per::Job);
-            let inputs = supplied.zip(&job.inputs).map(|(p, j)| (p.first, j.first, p.width)).collect();
-            JobPlan { inputs, slot: job.outputs[0].first, uniform: derived.first, width: split.derived, layers }
+            let inputs = supplied
+                .zip(&job.inputs)
+                .map(|(p, j)| (p.first, j.first, p.width))
+                .collect();
+            JobPlan {
+                inputs,
+                slot: job.outputs[0].first,
+                uniform: derived.first,
+                width: split.derived,
+                layers,
+            }
         });
         let inputs = u64::from(circuit.input_wires()) * stride;
         if (draws + job_draws + inputs).saturating_mul(chunks + 2) > MOST_DRAWS {
@@ -238,7 +282,9 @@ impl Plan {
 
     /// Layers of the rows, then those of the set-up.
     pub fn all_layers(&self) -> impl Iterator<Item = &LayerPlan> {
-        self.layers.iter().chain(self.job_plan.iter().flat_map(|j| &j.layers))
+        self.layers
+            .iter()
+            .chain(self.job_plan.iter().flat_map(|j| &j.layers))
     }
 
     /// Number of chunks that hold rows.
@@ -249,12 +295,22 @@ impl Plan {
 
     /// The frame of the set-up: chunk 0.
     pub fn set_up_frame(&self) -> Frame {
-        Frame { epoch: 0, lane: 0, chunk: 0, rows: 1 }
+        Frame {
+            epoch: 0,
+            lane: 0,
+            chunk: 0,
+            rows: 1,
+        }
     }
 
     /// The frame in which totals are opened: the chunk after the last.
     pub fn totals_frame(&self) -> Frame {
-        Frame { epoch: 0, lane: 0, chunk: self.chunks() + 1, rows: 1 }
+        Frame {
+            epoch: 0,
+            lane: 0,
+            chunk: self.chunks() + 1,
+            rows: 1,
+        }
     }
 
     /// Chunk `index`, from 0: it belongs to lane `index mod lanes`, and is number `index + 1` in frames. Nothing beyond the last.
@@ -266,8 +322,17 @@ impl Plan {
                 let first = u64::from(index - before) * u64::from(self.chunk_rows);
                 let rows = (b.rows - first).min(u64::from(self.chunk_rows)) as u32;
                 let lane = (index % u32::from(self.lanes)) as u16;
-                let frame = Frame { epoch: 0, lane, chunk: 1 + index, rows };
-                return Some(Chunk { frame, block: block as u32, first });
+                let frame = Frame {
+                    epoch: 0,
+                    lane,
+                    chunk: 1 + index,
+                    rows,
+                };
+                return Some(Chunk {
+                    frame,
+                    block: block as u32,
+                    first,
+                });
             }
             before += count;
         }
@@ -287,7 +352,13 @@ fn layer_plans(programs: &[Program], first: usize, stride: u64) -> (Vec<LayerPla
     let mut layers = Vec::with_capacity(programs.len());
     for (k, p) in programs.iter().enumerate() {
         let (products, sums) = p.products();
-        layers.push(LayerPlan { program: first + k, products, sums, first_draw: draws, first_sum_draw: sum_draws });
+        layers.push(LayerPlan {
+            program: first + k,
+            products,
+            sums,
+            first_draw: draws,
+            first_sum_draw: sum_draws,
+        });
         draws += u64::from(products) * stride;
         sum_draws += u64::from(sums);
     }

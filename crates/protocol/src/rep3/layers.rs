@@ -13,34 +13,76 @@ use crate::plan::{LayerPlan, Plan, SLOTS, UNIFORMS};
 use crate::round::Round;
 
 pub(super) fn rounds(plan: &Plan, me: Peer) -> Vec<Round> {
-    let Peer::Party(me) = me else { return Vec::new() };
-    plan.layers.iter().enumerate().map(|(k, layer)| round(plan, me, k, layer)).collect()
+    let Peer::Party(me) = me else {
+        return Vec::new();
+    };
+    plan.layers
+        .iter()
+        .enumerate()
+        .map(|(k, layer)| round(plan, me, k, layer))
+        .collect()
 }
 
 /// The layers of the set-up: on one row, from values that all rows share to others that they all share.
 pub(super) fn job_rounds(plan: &Plan, me: Peer) -> Vec<Round> {
-    let (Peer::Party(me), Some(job)) = (me, &plan.job_plan) else { return Vec::new() };
+    let (Peer::Party(me), Some(job)) = (me, &plan.job_plan) else {
+        return Vec::new();
+    };
     let before = plan.layers.len();
-    let mut rounds: Vec<Round> = job.layers.iter().enumerate().map(|(k, layer)| round(plan, me, before + k, layer)).collect();
+    let mut rounds: Vec<Round> = job
+        .layers
+        .iter()
+        .enumerate()
+        .map(|(k, layer)| round(plan, me, before + k, layer))
+        .collect();
     let copy = |from: (u16, u32), to: (u16, u32), count, part| {
-        let span = |(region, first)| Span { region, part, first, count };
+        let span = |(region, first)| Span {
+            region,
+            part,
+            first,
+            count,
+        };
         super::combine(plan.ring, vec![span(from)], 0, span(to))
     };
     for part in [super::OWN, PREVIOUS] {
         for &(uniform, slot, width) in &job.inputs {
             // Before everything else of the first layer.
-            rounds[0].local.insert(0, copy((UNIFORMS, uniform), (SLOTS, slot), width, part));
+            rounds[0]
+                .local
+                .insert(0, copy((UNIFORMS, uniform), (SLOTS, slot), width, part));
         }
-        let last = rounds.last_mut().expect("the last layer computes what is linear");
-        last.finish.push(copy((SLOTS, job.slot), (UNIFORMS, job.uniform), job.width, part));
+        let last = rounds
+            .last_mut()
+            .expect("the last layer computes what is linear");
+        last.finish.push(copy(
+            (SLOTS, job.slot),
+            (UNIFORMS, job.uniform),
+            job.width,
+            part,
+        ));
     }
     rounds
 }
 
 fn round(plan: &Plan, me: PartyId, index: usize, layer: &LayerPlan) -> Round {
-    let message = |region, count| Span { region, part: 0, first: 0, count };
-    let mut round = Round { place: place::LAYERS + index as u32, ..Round::default() };
-    let mut run = Command::new(Op::Linear, vec![], vec![message(SEND, layer.products), message(SEND_SUMS, layer.sums)]);
+    let message = |region, count| Span {
+        region,
+        part: 0,
+        first: 0,
+        count,
+    };
+    let mut round = Round {
+        place: place::LAYERS + index as u32,
+        ..Round::default()
+    };
+    let mut run = Command::new(
+        Op::Linear,
+        vec![],
+        vec![
+            message(SEND, layer.products),
+            message(SEND_SUMS, layer.sums),
+        ],
+    );
     run.program = Some(ProgramId(layer.program as u32));
     run.constants = constants(plan.ring, me);
     if layer.products + layer.sums > 0 {
@@ -50,19 +92,29 @@ fn round(plan: &Plan, me: PartyId, index: usize, layer: &LayerPlan) -> Round {
             Ring::Z128 => (&Z128, Use::MUL3),
         };
         run.op = Op::Product(form);
-        let draw = |key, tag, first, minus| Draw { key, tag, first, minus };
+        let draw = |key, tag, first, minus| Draw {
+            key,
+            tag,
+            first,
+            minus,
+        };
         run.draws = vec![
             draw(KEY_OWN, tag, layer.first_draw, false),
             draw(KEY_PREVIOUS, tag, layer.first_draw, true),
             draw(KEY_OWN, Use::SUM3, layer.first_sum_draw, false),
             draw(KEY_PREVIOUS, Use::SUM3, layer.first_sum_draw, true),
         ];
-        let received = vec![message(RECEIVE, layer.products), message(RECEIVE_SUMS, layer.sums)];
+        let received = vec![
+            message(RECEIVE, layer.products),
+            message(RECEIVE_SUMS, layer.sums),
+        ];
         let (next, previous) = (Peer::Party(me.next()), Peer::Party(me.previous()));
         for (part, count) in [(0, layer.products), (1, layer.sums)] {
             if count > 0 {
                 round.sends.push(transfer(run.dst[part], next, part as u16));
-                round.recvs.push(transfer(received[part], previous, part as u16));
+                round
+                    .recvs
+                    .push(transfer(received[part], previous, part as u16));
             }
         }
         let mut scatter = Command::new(Op::Scatter { part: PREVIOUS }, received, vec![]);

@@ -28,13 +28,25 @@ use crate::plan::{LayerPlan, Plan};
 use crate::round::{Check, Cost, Flow, Protocol, Round, Seed, Spans, Task, Transfer};
 
 /// Product of replicated bits: r = u w' + u' w + u' w', with (u, u') = (own, previous). With x = u ⊕ u' and a = u it is x y ⊕ a b.
-pub static BITS: Form = Form { ring: Ring::Bits, terms: &[(0, 1), (1, 0), (1, 1)], own: OWN };
+pub static BITS: Form = Form {
+    ring: Ring::Bits,
+    terms: &[(0, 1), (1, 0), (1, 1)],
+    own: OWN,
+};
 
 /// Product of replicated elements of Z_2^64: r = u (w + w') + u' w.
-pub static Z64: Form = Form { ring: Ring::Z64, terms: &[(0, 0), (0, 1), (1, 0)], own: OWN };
+pub static Z64: Form = Form {
+    ring: Ring::Z64,
+    terms: &[(0, 0), (0, 1), (1, 0)],
+    own: OWN,
+};
 
 /// Product of replicated elements of Z_2^128.
-pub static Z128: Form = Form { ring: Ring::Z128, terms: &[(0, 0), (0, 1), (1, 0)], own: OWN };
+pub static Z128: Form = Form {
+    ring: Ring::Z128,
+    terms: &[(0, 0), (0, 1), (1, 0)],
+    own: OWN,
+};
 
 /// Component u_i.
 pub const OWN: u8 = 0;
@@ -92,12 +104,16 @@ impl Rep3 {
     /// The rounds of participant `me`.
     pub fn new(plan: Arc<Plan>, me: Peer) -> Self {
         let layout = regions::layout(&plan, me);
-        let list = |rounds: Vec<Round>| -> Arc<[Arc<Round>]> { rounds.into_iter().map(Arc::new).collect() };
+        let list = |rounds: Vec<Round>| -> Arc<[Arc<Round>]> {
+            rounds.into_iter().map(Arc::new).collect()
+        };
         let blocks = 0..plan.job.blocks.len();
         let spans = regions::spans(&plan, me, &layout);
         Rep3 {
             set_up: list(sharing::set_up(&plan, me)),
-            inputs: blocks.map(|b| list(sharing::inputs(&plan, me, b))).collect(),
+            inputs: blocks
+                .map(|b| list(sharing::inputs(&plan, me, b)))
+                .collect(),
             layers: list(layers::rounds(&plan, me)),
             agree: list(opening::agree(me)),
             open: list(opening::open(&plan, me, false)),
@@ -175,7 +191,12 @@ impl Protocol for Rep3 {
             Peer::Party(p) => {
                 let owners = (0..job.owners.len() as u16).map(Peer::Owner);
                 let recipients = (0..job.recipients.len() as u16).map(Peer::Recipient);
-                [p.next(), p.previous()].map(Peer::Party).into_iter().chain(owners).chain(recipients).collect()
+                [p.next(), p.previous()]
+                    .map(Peer::Party)
+                    .into_iter()
+                    .chain(owners)
+                    .chain(recipients)
+                    .collect()
             }
             Peer::Owner(_) | Peer::Recipient(_) => PartyId::ALL.map(Peer::Party).to_vec(),
         }
@@ -194,8 +215,16 @@ impl Protocol for Rep3 {
             // s_0 makes u_0, held by parties 0 and 1; s_1 makes u_1, held by parties 1 and 2.
             let first = PartyId::ALL[index as usize];
             let holders = [Peer::Party(first), Peer::Party(first.next())];
-            let digest = self.me.party().map(|_| regions::seed_digest(&self.plan, owner, index));
-            Seed { index, key: seed_key(owner, index), holders, digest }
+            let digest = self
+                .me
+                .party()
+                .map(|_| regions::seed_digest(&self.plan, owner, index));
+            Seed {
+                index,
+                key: seed_key(owner, index),
+                holders,
+                digest,
+            }
         };
         let all = [seed(0), seed(1)];
         let mine = |s: &Seed| self.me == Peer::Owner(owner) || s.holders.contains(&self.me);
@@ -211,7 +240,9 @@ impl Rep3 {
     /// Audience and width of the outputs that are opened per chunk, or in the end.
     fn outputs_to(&self, totals: bool) -> impl Iterator<Item = (Audience, u32)> + '_ {
         let outputs = self.plan.outputs.iter().zip(&self.plan.job.audiences);
-        outputs.filter(move |(o, _)| (o.reduce == veil_circuit::Reduce::Sum) == totals).map(|(o, a)| (*a, o.width))
+        outputs
+            .filter(move |(o, _)| (o.reduce == veil_circuit::Reduce::Sum) == totals)
+            .map(|(o, a)| (*a, o.width))
     }
 
     /// What party `me` sends, by formula: see "Cost" in the protocol's documentation.
@@ -221,47 +252,89 @@ impl Rep3 {
         let one = plan.ring.bytes(1);
         match task {
             Task::Layers => layers_cost(&plan.layers, element, one),
-            Task::Agree => Cost { rounds: 1, messages: 2, bytes: 64 },
-            Task::Inputs { block } => self.input_cost(me, &plan.job.blocks[block as usize].holders, veil_circuit::Per::Row, element),
+            Task::Agree => Cost {
+                rounds: 1,
+                messages: 2,
+                bytes: 64,
+            },
+            Task::Inputs { block } => self.input_cost(
+                me,
+                &plan.job.blocks[block as usize].holders,
+                veil_circuit::Per::Row,
+                element,
+            ),
             Task::SetUp => {
                 let owners = plan.job.owners.len() as u64;
                 // The list to both, and the digests of one or two seeds per owner to their other holders.
                 let seeds = if me.index() == 1 { 2 } else { 1 } * owners;
-                let list = Cost { rounds: 1, messages: 2 + seeds, bytes: 32 * (2 + seeds) };
-                let derived = plan.job_plan.as_ref().map_or(Cost::default(), |j| layers_cost(&j.layers, one, one));
-                list + self.input_cost(me, &plan.job.blocks[0].holders, veil_circuit::Per::Job, one) + derived
+                let list = Cost {
+                    rounds: 1,
+                    messages: 2 + seeds,
+                    bytes: 32 * (2 + seeds),
+                };
+                let derived = plan
+                    .job_plan
+                    .as_ref()
+                    .map_or(Cost::default(), |j| layers_cost(&j.layers, one, one));
+                list + self.input_cost(me, &plan.job.blocks[0].holders, veil_circuit::Per::Job, one)
+                    + derived
             }
             Task::Open(_) | Task::OpenTotals(_) => {
                 let totals = matches!(task, Task::OpenTotals(_));
                 let size = if totals { one } else { element };
-                self.outputs_to(totals).fold(Cost::default(), |cost, (audience, width)| {
-                    let value = (1, u64::from(width) * size);
-                    let digest = (1, 32);
-                    let (rounds, sent) = match audience {
-                        // The value to the next, the digest to the previous.
-                        Audience::Parties => (1, vec![value, digest]),
-                        Audience::Party(p) if p == me => (1, vec![]),
-                        Audience::Party(p) if p == me.next() => (0, vec![value]),
-                        Audience::Party(_) => (0, vec![digest]),
-                        Audience::Recipient(_) => (0, vec![value, digest]),
-                    };
-                    // All ports are opened in one round.
-                    let rounds = u64::from(cost.rounds + rounds > 0);
-                    let sum = cost + sent.iter().fold(Cost::default(), |c, (m, b)| c + Cost { rounds: 0, messages: *m, bytes: *b });
-                    Cost { rounds, ..sum }
-                })
+                self.outputs_to(totals)
+                    .fold(Cost::default(), |cost, (audience, width)| {
+                        let value = (1, u64::from(width) * size);
+                        let digest = (1, 32);
+                        let (rounds, sent) = match audience {
+                            // The value to the next, the digest to the previous.
+                            Audience::Parties => (1, vec![value, digest]),
+                            Audience::Party(p) if p == me => (1, vec![]),
+                            Audience::Party(p) if p == me.next() => (0, vec![value]),
+                            Audience::Party(_) => (0, vec![digest]),
+                            Audience::Recipient(_) => (0, vec![value, digest]),
+                        };
+                        // All ports are opened in one round.
+                        let rounds = u64::from(cost.rounds + rounds > 0);
+                        let sum = cost
+                            + sent.iter().fold(Cost::default(), |c, (m, b)| {
+                                c + Cost {
+                                    rounds: 0,
+                                    messages: *m,
+                                    bytes: *b,
+                                }
+                            });
+                        Cost { rounds, ..sum }
+                    })
             }
         }
     }
 
-    fn input_cost(&self, me: PartyId, holders: &[Holder], per: veil_circuit::Per, size: u64) -> Cost {
+    fn input_cost(
+        &self,
+        me: PartyId,
+        holders: &[Holder],
+        per: veil_circuit::Per,
+        size: u64,
+    ) -> Cost {
         let mut cost = Cost::default();
         let mut waits = false;
         let mut checked: Vec<u16> = Vec::new();
-        for (port, holder) in self.plan.inputs.iter().zip(holders).filter(|(p, _)| p.per == per) {
+        for (port, holder) in self
+            .plan
+            .inputs
+            .iter()
+            .zip(holders)
+            .filter(|(p, _)| p.per == per)
+        {
             match *holder {
                 Holder::Party(p) if p == me => {
-                    cost = cost + Cost { rounds: 0, messages: 1, bytes: u64::from(port.width) * size };
+                    cost = cost
+                        + Cost {
+                            rounds: 0,
+                            messages: 1,
+                            bytes: u64::from(port.width) * size,
+                        };
                 }
                 Holder::Party(p) => waits |= me == p.previous(),
                 // The explicit component goes to parties 2 and 0, which compare digests.
@@ -276,19 +349,40 @@ impl Rep3 {
             }
         }
         let checks = checked.len() as u64;
-        cost + Cost { rounds: u64::from(waits) + u64::from(checks > 0), messages: checks, bytes: 32 * checks }
+        cost + Cost {
+            rounds: u64::from(waits) + u64::from(checks > 0),
+            messages: checks,
+            bytes: 32 * checks,
+        }
     }
 
     fn owner_cost(&self, me: u16, task: Task, rows: u32) -> Cost {
         let (holders, per, size) = match task {
-            Task::Inputs { block } => {
-                (&self.plan.job.blocks[block as usize].holders, veil_circuit::Per::Row, self.plan.ring.bytes(u64::from(rows)))
-            }
-            Task::SetUp => (&self.plan.job.blocks[0].holders, veil_circuit::Per::Job, self.plan.ring.bytes(1)),
+            Task::Inputs { block } => (
+                &self.plan.job.blocks[block as usize].holders,
+                veil_circuit::Per::Row,
+                self.plan.ring.bytes(u64::from(rows)),
+            ),
+            Task::SetUp => (
+                &self.plan.job.blocks[0].holders,
+                veil_circuit::Per::Job,
+                self.plan.ring.bytes(1),
+            ),
             _ => return Cost::default(),
         };
-        let ports = self.plan.inputs.iter().zip(holders).filter(|(p, h)| p.per == per && **h == Holder::Owner(me));
-        ports.fold(Cost::default(), |c, (p, _)| c + Cost { rounds: 0, messages: 2, bytes: 2 * u64::from(p.width) * size })
+        let ports = self
+            .plan
+            .inputs
+            .iter()
+            .zip(holders)
+            .filter(|(p, h)| p.per == per && **h == Holder::Owner(me));
+        ports.fold(Cost::default(), |c, (p, _)| {
+            c + Cost {
+                rounds: 0,
+                messages: 2,
+                bytes: 2 * u64::from(p.width) * size,
+            }
+        })
     }
 }
 
@@ -297,7 +391,11 @@ fn layers_cost(layers: &[LayerPlan], element: u64, one: u64) -> Cost {
     layers.iter().fold(Cost::default(), |cost, l| {
         let messages = u64::from(l.products > 0) + u64::from(l.sums > 0);
         let bytes = u64::from(l.products) * element + u64::from(l.sums) * one;
-        cost + Cost { rounds: u64::from(messages > 0), messages, bytes }
+        cost + Cost {
+            rounds: u64::from(messages > 0),
+            messages,
+            bytes,
+        }
     })
 }
 
@@ -309,14 +407,25 @@ fn combine(ring: Ring, src: Vec<Span>, minus: u32, to: Span) -> Command {
 /// dst 0 = pseudorandom elements.
 fn random(to: Span, key: KeyId, tag: veil_prss::Use, first: u64) -> Command {
     let mut command = Command::new(Op::Random, vec![], vec![to]);
-    command.draws = vec![Draw { key, tag, first, minus: false }];
+    command.draws = vec![Draw {
+        key,
+        tag,
+        first,
+        minus: false,
+    }];
     command
 }
 
 /// Adds a comparison to a round.
 fn check(round: &mut Round, a: Span, b: Span, suspects: Vec<Peer>, what: &'static str) {
-    round.checks.push(Check { command: round.finish.len(), suspects, what });
-    round.finish.push(Command::new(Op::CheckEqual, vec![a, b], vec![]));
+    round.checks.push(Check {
+        command: round.finish.len(),
+        suspects,
+        what,
+    });
+    round
+        .finish
+        .push(Command::new(Op::CheckEqual, vec![a, b], vec![]));
 }
 
 fn transfer(span: Span, peer: Peer, part: u16) -> Transfer {

@@ -16,33 +16,77 @@ const RECEIVED: u8 = 2;
 
 /// Every party tells the others that all its checks have passed.
 pub(super) fn agree(me: Peer) -> Vec<Round> {
-    let Peer::Party(me) = me else { return Vec::new() };
-    let mut round = Round { place: place::AGREE, ..Round::default() };
-    round.local.push(Command::new(Op::Hash { label: label::AGREE }, vec![], vec![regions::agreement(0)]));
+    let Peer::Party(me) = me else {
+        return Vec::new();
+    };
+    let mut round = Round {
+        place: place::AGREE,
+        ..Round::default()
+    };
+    round.local.push(Command::new(
+        Op::Hash {
+            label: label::AGREE,
+        },
+        vec![],
+        vec![regions::agreement(0)],
+    ));
     for (k, peer) in [(1, me.next()), (2, me.previous())] {
         let peer = Peer::Party(peer);
         round.sends.push(transfer(regions::agreement(0), peer, 0));
         round.recvs.push(transfer(regions::agreement(k), peer, 0));
-        check(&mut round, regions::agreement(0), regions::agreement(k), vec![peer], "the agreement to open");
+        check(
+            &mut round,
+            regions::agreement(0),
+            regions::agreement(k),
+            vec![peer],
+            "the agreement to open",
+        );
     }
     vec![round]
 }
 
 /// All ports that are opened per chunk, or all sums, in one round.
 pub(super) fn open(plan: &Plan, me: Peer, totals: bool) -> Vec<Round> {
-    let place = if totals { place::OPEN_TOTALS } else { place::OPEN };
-    let mut round = Round { place, ..Round::default() };
+    let place = if totals {
+        place::OPEN_TOTALS
+    } else {
+        place::OPEN
+    };
+    let mut round = Round {
+        place,
+        ..Round::default()
+    };
     let reduce = if totals { Reduce::Sum } else { Reduce::None };
-    for (port, _) in plan.outputs.iter().enumerate().filter(|(_, o)| o.reduce == reduce) {
+    for (port, _) in plan
+        .outputs
+        .iter()
+        .enumerate()
+        .filter(|(_, o)| o.reduce == reduce)
+    {
         let span = |part| regions::output(plan, port, OPEN, OPEN_SUMS, part);
-        let port = Port { plan, index: port, span: &span, label: if totals { label::OPEN_TOTALS } else { label::OPEN } };
+        let port = Port {
+            plan,
+            index: port,
+            span: &span,
+            label: if totals {
+                label::OPEN_TOTALS
+            } else {
+                label::OPEN
+            },
+        };
         match (me, plan.job.audiences[port.index]) {
             (Peer::Party(me), audience) => port.at_party(&mut round, me, audience),
-            (Peer::Recipient(me), Audience::Recipient(r)) if me == r => port.at_recipient(&mut round),
+            (Peer::Recipient(me), Audience::Recipient(r)) if me == r => {
+                port.at_recipient(&mut round)
+            }
             (Peer::Owner(_) | Peer::Recipient(_), _) => {}
         }
     }
-    if round.local.is_empty() && round.recvs.is_empty() { vec![] } else { vec![round] }
+    if round.local.is_empty() && round.recvs.is_empty() {
+        vec![]
+    } else {
+        vec![round]
+    }
 }
 
 struct Port<'a> {
@@ -63,27 +107,48 @@ impl Port<'_> {
     }
 
     fn hash(&self, component: PartyId, of: Span, k: u32) -> Command {
-        Command::new(Op::Hash { label: self.label + component.index() as u16 }, vec![of], vec![self.digest(k)])
+        Command::new(
+            Op::Hash {
+                label: self.label + component.index() as u16,
+            },
+            vec![of],
+            vec![self.digest(k)],
+        )
     }
 
     fn at_party(&self, round: &mut Round, me: PartyId, audience: Audience) {
         let ring = self.plan.ring;
         let from = |part| {
             let output = self.plan.outputs[self.index];
-            let region = if output.reduce == Reduce::None { SLOTS } else { SUMS };
-            Span { region, part, first: output.first, count: output.width }
+            let region = if output.reduce == Reduce::None {
+                SLOTS
+            } else {
+                SUMS
+            };
+            Span {
+                region,
+                part,
+                first: output.first,
+                count: output.width,
+            }
         };
         for part in [OWN, PREVIOUS] {
-            round.local.push(combine(ring, vec![from(part)], 0, (self.span)(part)));
+            round
+                .local
+                .push(combine(ring, vec![from(part)], 0, (self.span)(part)));
         }
         // Own component: u_me; previous: u_{me-1}; missing: u_{me+1}.
         let missing = me.next();
         let send_value = |round: &mut Round, part: u8, component: PartyId, to| {
-            round.sends.push(transfer((self.span)(part), to, self.part(component)));
+            round
+                .sends
+                .push(transfer((self.span)(part), to, self.part(component)));
         };
         let send_digest = |round: &mut Round, part: u8, component: PartyId, to| {
             round.local.push(self.hash(component, (self.span)(part), 0));
-            round.sends.push(transfer(self.digest(0), to, self.part(component) + 1));
+            round
+                .sends
+                .push(transfer(self.digest(0), to, self.part(component) + 1));
         };
         match audience {
             Audience::Recipient(r) => {
@@ -91,8 +156,12 @@ impl Port<'_> {
                 send_digest(round, PREVIOUS, me.previous(), Peer::Recipient(r));
                 return;
             }
-            Audience::Party(p) if p == me.next() => return send_value(round, PREVIOUS, me.previous(), Peer::Party(p)),
-            Audience::Party(p) if p == me.previous() => return send_digest(round, OWN, me, Peer::Party(p)),
+            Audience::Party(p) if p == me.next() => {
+                return send_value(round, PREVIOUS, me.previous(), Peer::Party(p));
+            }
+            Audience::Party(p) if p == me.previous() => {
+                return send_digest(round, OWN, me, Peer::Party(p));
+            }
             Audience::Party(_) => {}
             Audience::Parties => {
                 send_value(round, PREVIOUS, me.previous(), Peer::Party(me.next()));
@@ -100,10 +169,24 @@ impl Port<'_> {
             }
         }
         let (next, previous) = (Peer::Party(me.next()), Peer::Party(me.previous()));
-        round.recvs.push(transfer((self.span)(RECEIVED), previous, self.part(missing)));
-        round.recvs.push(transfer(self.digest(3), next, self.part(missing) + 1));
-        round.finish.push(self.hash(missing, (self.span)(RECEIVED), 1));
-        check(round, self.digest(1), self.digest(3), vec![previous, next], "an opened component");
+        round.recvs.push(transfer(
+            (self.span)(RECEIVED),
+            previous,
+            self.part(missing),
+        ));
+        round
+            .recvs
+            .push(transfer(self.digest(3), next, self.part(missing) + 1));
+        round
+            .finish
+            .push(self.hash(missing, (self.span)(RECEIVED), 1));
+        check(
+            round,
+            self.digest(1),
+            self.digest(3),
+            vec![previous, next],
+            "an opened component",
+        );
         self.reveal(round);
     }
 
@@ -112,10 +195,22 @@ impl Port<'_> {
             let c = component.index() as u8;
             let (holder, other) = (Peer::Party(component), Peer::Party(component.next()));
             let theirs = self.digest(3 + u32::from(c));
-            round.recvs.push(transfer((self.span)(c), holder, self.part(component)));
-            round.recvs.push(transfer(theirs, other, self.part(component) + 1));
-            round.finish.push(self.hash(component, (self.span)(c), u32::from(c)));
-            check(round, self.digest(u32::from(c)), theirs, vec![holder, other], "an opened component");
+            round
+                .recvs
+                .push(transfer((self.span)(c), holder, self.part(component)));
+            round
+                .recvs
+                .push(transfer(theirs, other, self.part(component) + 1));
+            round
+                .finish
+                .push(self.hash(component, (self.span)(c), u32::from(c)));
+            check(
+                round,
+                self.digest(u32::from(c)),
+                theirs,
+                vec![holder, other],
+                "an opened component",
+            );
         }
         self.reveal(round);
     }
@@ -123,6 +218,11 @@ impl Port<'_> {
     /// The sum of all three components: the last command of a port, after its checks.
     fn reveal(&self, round: &mut Round) {
         let to = regions::output(self.plan, self.index, OPENED, OPENED_SUMS, 0);
-        round.finish.push(combine(self.plan.ring, (0..3).map(self.span).collect(), 0, to));
+        round.finish.push(combine(
+            self.plan.ring,
+            (0..3).map(self.span).collect(),
+            0,
+            to,
+        ));
     }
 }

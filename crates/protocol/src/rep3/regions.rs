@@ -39,14 +39,33 @@ pub(super) fn layout(plan: &Plan, me: Peer) -> Layout {
     let party = me.party().is_some();
     let owner = matches!(me, Peer::Owner(_));
     let when = |yes: bool, count: u32| if yes { count } else { 0 };
-    let row_inputs: u32 = plan.inputs.iter().filter(|p| p.per == Per::Row).map(|p| p.width).sum();
-    let row_outputs: u32 = plan.outputs.iter().filter(|o| o.reduce == Reduce::None).map(|o| o.width).sum();
+    let row_inputs: u32 = plan
+        .inputs
+        .iter()
+        .filter(|p| p.per == Per::Row)
+        .map(|p| p.width)
+        .sum();
+    let row_outputs: u32 = plan
+        .outputs
+        .iter()
+        .filter(|o| o.reduce == Reduce::None)
+        .map(|o| o.width)
+        .sum();
     let products = plan.all_layers().map(|l| l.products).max().unwrap_or(0);
     let sums = plan.all_layers().map(|l| l.sums).max().unwrap_or(0);
-    let digests = OWNERS + PER_OWNER * plan.job.owners.len() as u32 + PER_OUTPUT * plan.outputs.len() as u32;
-    let mut layout = Layout { chunk_rows: plan.chunk_rows, regions: Vec::new() };
+    let digests =
+        OWNERS + PER_OWNER * plan.job.owners.len() as u32 + PER_OUTPUT * plan.outputs.len() as u32;
+    let mut layout = Layout {
+        chunk_rows: plan.chunk_rows,
+        regions: Vec::new(),
+    };
     let mut add = |index: u16, place, item, parts, count| {
-        let at = layout.add(Region { place, item, parts, count });
+        let at = layout.add(Region {
+            place,
+            item,
+            parts,
+            count,
+        });
         assert_eq!(at, index, "regions are added in the order of their numbers");
     };
     let (rows, one) = (Item::Rows(ring), Item::One(ring));
@@ -57,20 +76,43 @@ pub(super) fn layout(plan: &Plan, me: Peer) -> Layout {
     add(RECEIVE, Place::Mapped, rows, 1, when(party, products));
     add(SEND_SUMS, Place::Mapped, one, 1, when(party, sums));
     add(RECEIVE_SUMS, Place::Mapped, one, 1, when(party, sums));
-    add(INPUT, Place::Mapped, rows, 1, when(party || owner, row_inputs));
-    add(JOB_INPUT, Place::Mapped, one, 1, when(party || owner, plan.uniforms));
+    add(
+        INPUT,
+        Place::Mapped,
+        rows,
+        1,
+        when(party || owner, row_inputs),
+    );
+    add(
+        JOB_INPUT,
+        Place::Mapped,
+        one,
+        1,
+        when(party || owner, plan.uniforms),
+    );
     add(OPEN, Place::Mapped, rows, 3, when(!owner, row_outputs));
     add(OPEN_SUMS, Place::Mapped, one, 3, when(!owner, plan.sums));
     add(OPENED, Place::Public, rows, 1, when(!owner, row_outputs));
     add(OPENED_SUMS, Place::Public, one, 1, when(!owner, plan.sums));
     add(DIGESTS, Place::Mapped, Item::Bytes(32), 1, digests);
     add(MASKS, Place::Resident, rows, 2, when(owner, row_inputs));
-    add(JOB_MASKS, Place::Resident, one, 2, when(owner, plan.uniforms));
+    add(
+        JOB_MASKS,
+        Place::Resident,
+        one,
+        2,
+        when(owner, plan.uniforms),
+    );
     layout
 }
 
 fn digest(first: u32) -> Span {
-    Span { region: DIGESTS, part: 0, first, count: 1 }
+    Span {
+        region: DIGESTS,
+        part: 0,
+        first,
+        count: 1,
+    }
 }
 
 /// Digest of an agreement: 0 mine, 1 the next party's, 2 the previous party's.
@@ -85,7 +127,9 @@ pub(super) fn list(k: u32) -> Span {
 
 /// Digest of an owner's explicit components: mine or the other holder's.
 pub(super) fn owner_digest(owner: u16, per: Per, theirs: bool) -> Span {
-    digest(OWNERS + PER_OWNER * u32::from(owner) + 2 * u32::from(per == Per::Job) + u32::from(theirs))
+    digest(
+        OWNERS + PER_OWNER * u32::from(owner) + 2 * u32::from(per == Per::Job) + u32::from(theirs),
+    )
 }
 
 /// Digest of an owner's seed: mine.
@@ -109,7 +153,12 @@ pub(super) fn input(port: &PortPlan) -> Span {
         Per::Row => INPUT,
         Per::Job => JOB_INPUT,
     };
-    Span { region, part: 0, first: port.first, count: port.width }
+    Span {
+        region,
+        part: 0,
+        first: port.first,
+        count: port.width,
+    }
 }
 
 /// Where a port's shares are.
@@ -118,15 +167,35 @@ pub(super) fn shares(port: &PortPlan, part: u8) -> Span {
         Per::Row => SLOTS,
         Per::Job => UNIFORMS,
     };
-    Span { region, part, first: port.first, count: port.width }
+    Span {
+        region,
+        part,
+        first: port.first,
+        count: port.width,
+    }
 }
 
 /// An output port's items in region `rows` or `sums`, depending on its kind, which start at `0` for the first such port.
 pub(super) fn output(plan: &Plan, port: usize, rows: u16, sums: u16, part: u8) -> Span {
-    let OutputPlan { reduce, first, width } = plan.outputs[port];
-    let base = plan.outputs.iter().filter(|o| o.reduce == reduce).map(|o| o.first).min().unwrap_or(0);
+    let OutputPlan {
+        reduce,
+        first,
+        width,
+    } = plan.outputs[port];
+    let base = plan
+        .outputs
+        .iter()
+        .filter(|o| o.reduce == reduce)
+        .map(|o| o.first)
+        .min()
+        .unwrap_or(0);
     let region = if reduce == Reduce::None { rows } else { sums };
-    Span { region, part, first: first - base, count: width }
+    Span {
+        region,
+        part,
+        first: first - base,
+        count: width,
+    }
 }
 
 pub(super) fn spans(plan: &Plan, me: Peer, layout: &Layout) -> Spans {
@@ -136,7 +205,11 @@ pub(super) fn spans(plan: &Plan, me: Peer, layout: &Layout) -> Spans {
     };
     let supplies = |k: usize| plan.job.blocks.iter().any(|b| mine(b.holders[k]));
     let ports = |per: Per| {
-        let ports = plan.inputs.iter().enumerate().filter(|(k, p)| p.per == per && supplies(*k));
+        let ports = plan
+            .inputs
+            .iter()
+            .enumerate()
+            .filter(|(k, p)| p.per == per && supplies(*k));
         ports.map(|(k, p)| (k, input(p))).collect()
     };
     let sees = |audience: &Audience| match audience {
@@ -147,10 +220,15 @@ pub(super) fn spans(plan: &Plan, me: Peer, layout: &Layout) -> Spans {
     let opened = |reduce: Reduce| {
         let ports = plan.outputs.iter().zip(&plan.job.audiences).enumerate();
         let ports = ports.filter(|(_, (o, a))| o.reduce == reduce && sees(a));
-        ports.map(|(k, _)| (k, output(plan, k, OPENED, OPENED_SUMS, 0))).collect()
+        ports
+            .map(|(k, _)| (k, output(plan, k, OPENED, OPENED_SUMS, 0)))
+            .collect()
     };
     let shares = |region| match me.party() {
-        Some(_) => vec![layout.all(region, super::OWN), layout.all(region, super::PREVIOUS)],
+        Some(_) => vec![
+            layout.all(region, super::OWN),
+            layout.all(region, super::PREVIOUS),
+        ],
         None => vec![],
     };
     Spans {

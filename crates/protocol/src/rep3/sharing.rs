@@ -8,12 +8,14 @@
 
 use veil_circuit::Per;
 use veil_device::{Command, Op};
-use veil_prss::Use;
 use veil_program::Holder;
+use veil_prss::Use;
 use veil_session::{PartyId, Peer};
 
 use super::regions::{self, JOB_MASKS, MASKS};
-use super::{KEY_OWN, KEY_PREVIOUS, OWN, PREVIOUS, check, combine, label, place, random, seed_key, transfer};
+use super::{
+    KEY_OWN, KEY_PREVIOUS, OWN, PREVIOUS, check, combine, label, place, random, seed_key, transfer,
+};
 use crate::plan::{Plan, PortPlan};
 use crate::round::Round;
 
@@ -35,12 +37,21 @@ pub(super) fn inputs(plan: &Plan, me: Peer, block: usize) -> Vec<Round> {
 
 /// Everyone tells everyone the digest of its list of accepted inputs (attack case A7), and holders of a seed its digest.
 fn list(plan: &Plan, me: PartyId) -> Round {
-    let mut round = Round { place: place::LIST, ..Round::default() };
+    let mut round = Round {
+        place: place::LIST,
+        ..Round::default()
+    };
     for (k, peer) in [(1, me.next()), (2, me.previous())] {
         let peer = Peer::Party(peer);
         round.sends.push(transfer(regions::list(0), peer, 0));
         round.recvs.push(transfer(regions::list(k), peer, 0));
-        check(&mut round, regions::list(0), regions::list(k), vec![peer], "the list of accepted inputs");
+        check(
+            &mut round,
+            regions::list(0),
+            regions::list(k),
+            vec![peer],
+            "the list of accepted inputs",
+        );
     }
     for owner in 0..plan.job.owners.len() as u16 {
         for (index, holder) in [(0u8, PartyId::ALL[0]), (1, PartyId::ALL[1])] {
@@ -49,12 +60,21 @@ fn list(plan: &Plan, me: PartyId) -> Round {
                 m if m == holder.next() => holder,
                 _ => continue,
             };
-            let (mine, theirs) = (regions::seed_digest(plan, owner, index), regions::other_seed_digest(owner, index));
+            let (mine, theirs) = (
+                regions::seed_digest(plan, owner, index),
+                regions::other_seed_digest(owner, index),
+            );
             let part = 1 + 2 * owner + u16::from(index);
             let other = Peer::Party(other);
             round.sends.push(transfer(mine, other, part));
             round.recvs.push(transfer(theirs, other, part));
-            check(&mut round, mine, theirs, vec![Peer::Owner(owner), other], "an owner's seed");
+            check(
+                &mut round,
+                mine,
+                theirs,
+                vec![Peer::Owner(owner), other],
+                "an owner's seed",
+            );
         }
     }
     round
@@ -63,7 +83,12 @@ fn list(plan: &Plan, me: PartyId) -> Round {
 /// Ports with a value per row, or per job, and their holders in a block.
 fn ports(plan: &Plan, block: usize, per: Per) -> impl Iterator<Item = (usize, &PortPlan, Holder)> {
     let holders = &plan.job.blocks[block].holders;
-    plan.inputs.iter().zip(holders).enumerate().filter(move |(_, (p, _))| p.per == per).map(|(k, (p, h))| (k, p, *h))
+    plan.inputs
+        .iter()
+        .zip(holders)
+        .enumerate()
+        .filter(move |(_, (p, _))| p.per == per)
+        .map(|(k, (p, h))| (k, p, *h))
 }
 
 fn shared(plan: &Plan, me: Peer, block: usize, per: Per) -> Vec<Round> {
@@ -71,7 +96,10 @@ fn shared(plan: &Plan, me: Peer, block: usize, per: Per) -> Vec<Round> {
         Per::Row => (place::INPUTS, place::INPUT_CHECK),
         Per::Job => (place::JOB_INPUTS, place::JOB_CHECK),
     };
-    let mut round = Round { place, ..Round::default() };
+    let mut round = Round {
+        place,
+        ..Round::default()
+    };
     let mut owners: Vec<u16> = Vec::new();
     for (k, port, holder) in ports(plan, block, per) {
         match (me, holder) {
@@ -82,12 +110,17 @@ fn shared(plan: &Plan, me: Peer, block: usize, per: Per) -> Vec<Round> {
                     owners.push(o);
                 }
             }
-            (Peer::Owner(me), Holder::Owner(o)) if me == o => by_owner(plan, &mut round, o, k, port),
+            (Peer::Owner(me), Holder::Owner(o)) if me == o => {
+                by_owner(plan, &mut round, o, k, port)
+            }
             (Peer::Owner(_) | Peer::Recipient(_), _) => {}
         }
     }
     let mut rounds = Vec::new();
-    let nothing = round.local.is_empty() && round.sends.is_empty() && round.recvs.is_empty() && round.finish.is_empty();
+    let nothing = round.local.is_empty()
+        && round.sends.is_empty()
+        && round.recvs.is_empty()
+        && round.finish.is_empty();
     if !nothing {
         rounds.push(round);
     }
@@ -95,17 +128,39 @@ fn shared(plan: &Plan, me: Peer, block: usize, per: Per) -> Vec<Round> {
         && let Some(other) = explicit_partner(me)
         && !owners.is_empty()
     {
-        let mut round = Round { place: check_place, ..Round::default() };
+        let mut round = Round {
+            place: check_place,
+            ..Round::default()
+        };
         for owner in owners {
             let src = ports(plan, block, per).filter(|(_, _, h)| *h == Holder::Owner(owner));
             let src = src.map(|(_, port, _)| regions::input(port)).collect();
-            let (mine, theirs) = (regions::owner_digest(owner, per, false), regions::owner_digest(owner, per, true));
-            let base = if per == Per::Row { label::OWNER_ROWS } else { label::OWNER_JOB };
-            round.local.push(Command::new(Op::Hash { label: base + owner }, src, vec![mine]));
+            let (mine, theirs) = (
+                regions::owner_digest(owner, per, false),
+                regions::owner_digest(owner, per, true),
+            );
+            let base = if per == Per::Row {
+                label::OWNER_ROWS
+            } else {
+                label::OWNER_JOB
+            };
+            round.local.push(Command::new(
+                Op::Hash {
+                    label: base + owner,
+                },
+                src,
+                vec![mine],
+            ));
             let other = Peer::Party(other);
             round.sends.push(transfer(mine, other, owner));
             round.recvs.push(transfer(theirs, other, owner));
-            check(&mut round, mine, theirs, vec![Peer::Owner(owner), other], "an owner's shares");
+            check(
+                &mut round,
+                mine,
+                theirs,
+                vec![Peer::Owner(owner), other],
+                "an owner's shares",
+            );
         }
         rounds.push(round);
     }
@@ -130,16 +185,37 @@ fn first_draw(plan: &Plan, port: &PortPlan) -> u64 {
     u64::from(port.first) * stride
 }
 
-fn by_party(plan: &Plan, round: &mut Round, me: PartyId, holder: PartyId, k: usize, port: &PortPlan) {
-    let (own, previous, input) = (regions::shares(port, OWN), regions::shares(port, PREVIOUS), regions::input(port));
-    let (tag, first, ring) = (Use::input3(holder.index() as u8), first_draw(plan, port), plan.ring);
+fn by_party(
+    plan: &Plan,
+    round: &mut Round,
+    me: PartyId,
+    holder: PartyId,
+    k: usize,
+    port: &PortPlan,
+) {
+    let (own, previous, input) = (
+        regions::shares(port, OWN),
+        regions::shares(port, PREVIOUS),
+        regions::input(port),
+    );
+    let (tag, first, ring) = (
+        Use::input3(holder.index() as u8),
+        first_draw(plan, port),
+        plan.ring,
+    );
     if me == holder {
         round.local.push(random(own, KEY_OWN, tag, first));
-        round.local.push(combine(ring, vec![input, own], 0b10, input));
+        round
+            .local
+            .push(combine(ring, vec![input, own], 0b10, input));
         round.local.push(combine(ring, vec![input], 0, previous));
-        round.sends.push(transfer(input, Peer::Party(me.previous()), k as u16));
+        round
+            .sends
+            .push(transfer(input, Peer::Party(me.previous()), k as u16));
     } else if me == holder.previous() {
-        round.recvs.push(transfer(input, Peer::Party(holder), k as u16));
+        round
+            .recvs
+            .push(transfer(input, Peer::Party(holder), k as u16));
         round.finish.push(combine(ring, vec![input], 0, own));
         round.finish.push(combine(ring, vec![], 0, previous));
     } else {
@@ -149,11 +225,17 @@ fn by_party(plan: &Plan, round: &mut Round, me: PartyId, holder: PartyId, k: usi
 }
 
 fn from_owner(plan: &Plan, round: &mut Round, me: PartyId, owner: u16, k: usize, port: &PortPlan) {
-    let (own, previous, input) = (regions::shares(port, OWN), regions::shares(port, PREVIOUS), regions::input(port));
+    let (own, previous, input) = (
+        regions::shares(port, OWN),
+        regions::shares(port, PREVIOUS),
+        regions::input(port),
+    );
     let first = first_draw(plan, port);
     let drawn = |to, index| random(to, seed_key(owner, index), Use::SHARE3, first);
     let explicit = |round: &mut Round, to| {
-        round.recvs.push(transfer(input, Peer::Owner(owner), k as u16));
+        round
+            .recvs
+            .push(transfer(input, Peer::Owner(owner), k as u16));
         round.finish.push(combine(plan.ring, vec![input], 0, to));
     };
     match me.index() {
@@ -171,14 +253,31 @@ fn from_owner(plan: &Plan, round: &mut Round, me: PartyId, owner: u16, k: usize,
 
 fn by_owner(plan: &Plan, round: &mut Round, owner: u16, k: usize, port: &PortPlan) {
     let input = regions::input(port);
-    let region = if port.per == Per::Row { MASKS } else { JOB_MASKS };
-    let masks = [0, 1].map(|part| veil_device::Span { region, part, ..input });
+    let region = if port.per == Per::Row {
+        MASKS
+    } else {
+        JOB_MASKS
+    };
+    let masks = [0, 1].map(|part| veil_device::Span {
+        region,
+        part,
+        ..input
+    });
     let first = first_draw(plan, port);
     for (index, to) in masks.into_iter().enumerate() {
-        round.local.push(random(to, seed_key(owner, index as u8), Use::SHARE3, first));
+        round
+            .local
+            .push(random(to, seed_key(owner, index as u8), Use::SHARE3, first));
     }
-    round.local.push(combine(plan.ring, vec![input, masks[0], masks[1]], 0b110, input));
+    round.local.push(combine(
+        plan.ring,
+        vec![input, masks[0], masks[1]],
+        0b110,
+        input,
+    ));
     for party in [2, 0] {
-        round.sends.push(transfer(input, Peer::Party(PartyId::ALL[party]), k as u16));
+        round
+            .sends
+            .push(transfer(input, Peer::Party(PartyId::ALL[party]), k as u16));
     }
 }

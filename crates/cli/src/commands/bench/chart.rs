@@ -22,7 +22,13 @@ pub(super) fn write(rows: &[Row], path: &Path) -> Result<()> {
     drawn.map_err(|e| miette!("cannot draw the plot: {e}"))?;
     let temporary = path.with_extension("svg.tmp");
     let put = || std::fs::write(&temporary, &svg).and_then(|()| std::fs::rename(&temporary, path));
-    put().map_err(|e| miette!(help = "is the folder there, writable, and the disk not full?", "cannot write {}: {e}", path.display()))
+    put().map_err(|e| {
+        miette!(
+            help = "is the folder there, writable, and the disk not full?",
+            "cannot write {}: {e}",
+            path.display()
+        )
+    })
 }
 
 type Drawn = std::result::Result<(), DrawingAreaErrorKind<std::io::Error>>;
@@ -37,37 +43,69 @@ fn unit(rate: f64) -> (f64, &'static str) {
 }
 
 fn bars(rows: &[Row], svg: &mut String) -> Drawn {
-    let most = rows.iter().map(|r| r.rate_per_cpu_s / r.bound_fraction).fold(1.0, f64::max);
+    let most = rows
+        .iter()
+        .map(|r| r.rate_per_cpu_s / r.bound_fraction)
+        .fold(1.0, f64::max);
     let (scale, unit) = unit(most);
     let root = SVGBackend::with_string(svg, SIZE).into_drawing_area();
     root.fill(&WHITE)?;
-    let title = format!("{} per CPU-second of all parties", rows.first().map_or("", |r| &r.bench));
+    let title = format!(
+        "{} per CPU-second of all parties",
+        rows.first().map_or("", |r| &r.bench)
+    );
     let mut chart = ChartBuilder::on(&root)
         .caption(title, ("sans-serif", 24))
         .margin(16)
         .x_label_area_size(48)
         .y_label_area_size(72)
-        .build_cartesian_2d((0..rows.len().max(1) as u32).into_segmented(), 0.0..most / scale * 1.1)?;
+        .build_cartesian_2d(
+            (0..rows.len().max(1) as u32).into_segmented(),
+            0.0..most / scale * 1.1,
+        )?;
     let label = |x: &SegmentValue<u32>| match x {
-        SegmentValue::CenterOf(k) => rows.get(*k as usize).map(|r| format!("{} {} {}", r.link, r.net, r.batch)).unwrap_or_default(),
+        SegmentValue::CenterOf(k) => rows
+            .get(*k as usize)
+            .map(|r| format!("{} {} {}", r.link, r.net, r.batch))
+            .unwrap_or_default(),
         _ => String::new(),
     };
-    chart.configure_mesh().disable_x_mesh().y_desc(unit).x_label_formatter(&label).draw()?;
+    chart
+        .configure_mesh()
+        .disable_x_mesh()
+        .y_desc(unit)
+        .x_label_formatter(&label)
+        .draw()?;
     let bar = |k: usize, height: f64, color: RGBColor| {
-        let (left, right) = (SegmentValue::Exact(k as u32), SegmentValue::Exact(k as u32 + 1));
+        let (left, right) = (
+            SegmentValue::Exact(k as u32),
+            SegmentValue::Exact(k as u32 + 1),
+        );
         let mut bar = Rectangle::new([(left, 0.0), (right, height / scale)], color.filled());
         bar.set_margin(0, 0, 40, 40);
         bar
     };
     chart
-        .draw_series(rows.iter().enumerate().map(|(k, r)| bar(k, r.rate_per_cpu_s / r.bound_fraction, BOUND)))?
+        .draw_series(
+            rows.iter()
+                .enumerate()
+                .map(|(k, r)| bar(k, r.rate_per_cpu_s / r.bound_fraction, BOUND)),
+        )?
         .label("masks alone (bound)")
         .legend(|(x, y)| Rectangle::new([(x, y - 5), (x + 12, y + 5)], BOUND.filled()));
     chart
-        .draw_series(rows.iter().enumerate().map(|(k, r)| bar(k, r.rate_per_cpu_s, BAR)))?
+        .draw_series(
+            rows.iter()
+                .enumerate()
+                .map(|(k, r)| bar(k, r.rate_per_cpu_s, BAR)),
+        )?
         .label("measured")
         .legend(|(x, y)| Rectangle::new([(x, y - 5), (x + 12, y + 5)], BAR.filled()));
-    chart.configure_series_labels().background_style(WHITE.mix(0.9)).border_style(BLACK).draw()?;
+    chart
+        .configure_series_labels()
+        .background_style(WHITE.mix(0.9))
+        .border_style(BLACK)
+        .draw()?;
     root.present()
 }
 
@@ -77,15 +115,26 @@ fn line(rows: &[Row], svg: &mut String) -> Drawn {
     let cores = rows.iter().map(|r| r.cores).max().unwrap_or(1);
     let root = SVGBackend::with_string(svg, SIZE).into_drawing_area();
     root.fill(&WHITE)?;
-    let title = format!("{} per second against cores", rows.first().map_or("", |r| &r.bench));
+    let title = format!(
+        "{} per second against cores",
+        rows.first().map_or("", |r| &r.bench)
+    );
     let mut chart = ChartBuilder::on(&root)
         .caption(title, ("sans-serif", 24))
         .margin(16)
         .x_label_area_size(48)
         .y_label_area_size(72)
         .build_cartesian_2d(0.0..f64::from(cores) * 1.05, 0.0..most / scale * 1.1)?;
-    chart.configure_mesh().x_desc("cores of all parties together").y_desc(unit).x_labels(usize::from(cores) + 1).draw()?;
-    let points: Vec<_> = rows.iter().map(|r| (f64::from(r.cores), r.rate_per_s / scale)).collect();
+    chart
+        .configure_mesh()
+        .x_desc("cores of all parties together")
+        .y_desc(unit)
+        .x_labels(usize::from(cores) + 1)
+        .draw()?;
+    let points: Vec<_> = rows
+        .iter()
+        .map(|r| (f64::from(r.cores), r.rate_per_s / scale))
+        .collect();
     chart.draw_series(LineSeries::new(points.clone(), BAR.stroke_width(2)))?;
     chart.draw_series(points.into_iter().map(|p| Circle::new(p, 4, BAR.filled())))?;
     root.present()

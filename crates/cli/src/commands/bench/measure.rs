@@ -68,7 +68,10 @@ pub(crate) struct Setup {
 
 /// Measures `workload` and gives the median of the repetitions by CPU time.
 pub(crate) fn measure(workload: &Workload, setup: Setup) -> Result<Row> {
-    let options = Options { lanes: setup.cores, chunk_rows: setup.chunk_rows };
+    let options = Options {
+        lanes: setup.cores,
+        chunk_rows: setup.chunk_rows,
+    };
     let plan = Arc::new(Plan::new(Arc::clone(&workload.job), options).into_diagnostic()?);
     let device = Cpu::detect();
     let prf = device.prf_rate(Duration::from_millis(200));
@@ -80,14 +83,31 @@ pub(crate) fn measure(workload: &Workload, setup: Setup) -> Result<Row> {
             Carrier::Memory => in_memory(&plan, setup.net)?,
             Carrier::Tls => over_tls(&plan, setup.net)?,
         };
-        runs.push((cpu_seconds() - cpu, start.elapsed().as_secs_f64(), reports, peak_mb()));
+        runs.push((
+            cpu_seconds() - cpu,
+            start.elapsed().as_secs_f64(),
+            reports,
+            peak_mb(),
+        ));
     }
     runs.sort_by(|a, b| a.0.total_cmp(&b.0));
     let (cpu, wall, reports, peak) = runs.swap_remove((runs.len() - 1) / 2);
     let ops = workload.job.rows() as f64 * workload.ops as f64;
-    let sent = PartyId::ALL.map(|p| reports.get(&Peer::Party(p)).map_or(0, |r| r.meters.bytes_sent));
+    let sent = PartyId::ALL.map(|p| {
+        reports
+            .get(&Peer::Party(p))
+            .map_or(0, |r| r.meters.bytes_sent)
+    });
     let sent = sent.into_iter().max().unwrap_or(0) as f64;
-    let slowest = |f: fn(&Report) -> Duration| reports.values().map(f).max().unwrap_or_default().as_secs_f64() * 1e3;
+    let slowest = |f: fn(&Report) -> Duration| {
+        reports
+            .values()
+            .map(f)
+            .max()
+            .unwrap_or_default()
+            .as_secs_f64()
+            * 1e3
+    };
     let rate = ops / cpu;
     Ok(Row {
         bench: workload.name.to_owned(),
@@ -98,7 +118,9 @@ pub(crate) fn measure(workload: &Workload, setup: Setup) -> Result<Row> {
             Carrier::Memory => "memory",
             Carrier::Tls => "tls",
         },
-        net: setup.net.map_or_else(|| "none".to_owned(), |n| n.to_string()),
+        net: setup
+            .net
+            .map_or_else(|| "none".to_owned(), |n| n.to_string()),
         batch: workload.job.rows(),
         cores: setup.cores,
         rate_per_cpu_s: rate,
@@ -114,8 +136,14 @@ pub(crate) fn measure(workload: &Workload, setup: Setup) -> Result<Row> {
 
 fn data(peer: Peer) -> Data {
     match peer {
-        Peer::Party(p) if p.index() == 0 => Data { source: Some(Arc::new(Pattern)), sink: None },
-        Peer::Party(p) if p.index() == 1 => Data { source: None, sink: Some(Arc::new(Nowhere)) },
+        Peer::Party(p) if p.index() == 0 => Data {
+            source: Some(Arc::new(Pattern)),
+            sink: None,
+        },
+        Peer::Party(p) if p.index() == 1 => Data {
+            source: None,
+            sink: Some(Arc::new(Nowhere)),
+        },
         Peer::Party(_) | Peer::Owner(_) | Peer::Recipient(_) => Data::default(),
     }
 }
@@ -127,7 +155,10 @@ fn settings(carrier: Carrier, net: Option<shape::Profile>) -> Settings {
         (Carrier::Memory, None) => 1,
         (Carrier::Tls, None) => 4,
     };
-    Settings { window, ..Settings::default() }
+    Settings {
+        window,
+        ..Settings::default()
+    }
 }
 
 type Reports = BTreeMap<Peer, Report>;
@@ -146,9 +177,15 @@ fn in_memory(plan: &Arc<Plan>, net: Option<shape::Profile>) -> Result<Reports> {
 /// Every participant in threads of its own, with keys made for this run.
 fn over_tls(plan: &Arc<Plan>, net: Option<shape::Profile>) -> Result<Reports> {
     let peers = participants(plan);
-    let identities = peers.iter().map(|p| Ok((*p, Identity::generate()?))).collect::<Result<BTreeMap<_, _>, veil_link::tls::IdentityError>>();
+    let identities = peers
+        .iter()
+        .map(|p| Ok((*p, Identity::generate()?)))
+        .collect::<Result<BTreeMap<_, _>, veil_link::tls::IdentityError>>();
     let identities = identities.into_diagnostic()?;
-    let pins: BTreeMap<_, _> = identities.iter().map(|(p, i)| (*p, i.fingerprint())).collect();
+    let pins: BTreeMap<_, _> = identities
+        .iter()
+        .map(|(p, i)| (*p, i.fingerprint()))
+        .collect();
     let mut listeners = BTreeMap::new();
     for party in PartyId::ALL {
         let listener = Listener::bind("127.0.0.1:0").into_diagnostic()?;
@@ -165,10 +202,16 @@ fn over_tls(plan: &Arc<Plan>, net: Option<shape::Profile>) -> Result<Reports> {
                 (*me, scope.spawn(run))
             })
             .collect();
-        let join = |h: std::thread::ScopedJoinHandle<'_, Result<Report>>| h.join().unwrap_or_else(|_| Err(miette!("a participant panicked")));
+        let join = |h: std::thread::ScopedJoinHandle<'_, Result<Report>>| {
+            h.join()
+                .unwrap_or_else(|_| Err(miette!("a participant panicked")))
+        };
         handles.into_iter().map(|(me, h)| (me, join(h))).collect()
     });
-    results.into_iter().map(|(peer, r)| Ok((peer, r?))).collect()
+    results
+        .into_iter()
+        .map(|(peer, r)| Ok((peer, r?)))
+        .collect()
 }
 
 fn one(
@@ -181,15 +224,26 @@ fn one(
     stop: &AtomicBool,
 ) -> Result<Report> {
     let protocol: Arc<dyn Protocol> = Arc::new(Rep3::new(Arc::clone(plan), me));
-    let terms = Terms { me, plan: plan.hash, pins: pins.clone() };
+    let terms = Terms {
+        me,
+        plan: plan.hash,
+        pins: pins.clone(),
+    };
     // Parties dial parties of lower index; owners and recipients dial all parties.
     let dials = |peer: &Peer| peer.party().is_some() && *peer < me;
     let (dial, from): (Vec<Peer>, Vec<Peer>) = protocol.peers().into_iter().partition(dials);
-    let dial: Vec<_> = dial.into_iter().map(|p| (p, listeners[&p].1.clone())).collect();
+    let dial: Vec<_> = dial
+        .into_iter()
+        .map(|p| (p, listeners[&p].1.clone()))
+        .collect();
     let listener = listeners.get(&me).map(|(l, _)| l);
     let until = Instant::now() + Duration::from_secs(30);
-    let lanes = meet(identity, &terms, &dial, listener, &from, plan.lanes, until).into_diagnostic()?;
-    let mut binding = Binding { identities: PartyId::ALL.map(|p| *pins[&Peer::Party(p)].as_bytes()), ..Binding::default() };
+    let lanes =
+        meet(identity, &terms, &dial, listener, &from, plan.lanes, until).into_diagnostic()?;
+    let mut binding = Binding {
+        identities: PartyId::ALL.map(|p| *pins[&Peer::Party(p)].as_bytes()),
+        ..Binding::default()
+    };
     for connected in lanes.first().into_iter().flatten() {
         let secret = connected.exporter(b"EXPORTER-veilworks pair", &plan.hash.0);
         binding.exporters.insert(connected.peer(), secret.to_vec());
@@ -203,7 +257,16 @@ fn one(
         }
     };
     let links = lanes.into_iter().map(link).collect();
-    party::run(plan, &protocol, &settings(Carrier::Tls, net), (data(me), binding), links, stop, &|_| ()).into_diagnostic()
+    party::run(
+        plan,
+        &protocol,
+        &settings(Carrier::Tls, net),
+        (data(me), binding),
+        links,
+        stop,
+        &|_| (),
+    )
+    .into_diagnostic()
 }
 
 /// User and system time of this process so far, all threads.

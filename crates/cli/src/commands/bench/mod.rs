@@ -52,11 +52,20 @@ pub(crate) struct BenchArgs {
 }
 
 fn cores(text: &str) -> Result<(u16, u16), String> {
-    let number = |t: &str| t.parse::<u16>().ok().filter(|n| *n > 0).ok_or_else(|| format!("`{t}` is no number of cores"));
+    let number = |t: &str| {
+        t.parse::<u16>()
+            .ok()
+            .filter(|n| *n > 0)
+            .ok_or_else(|| format!("`{t}` is no number of cores"))
+    };
     match text.split_once("..") {
         Some((from, to)) => {
             let range = (number(from)?, number(to.trim_start_matches('='))?);
-            if range.0 <= range.1 { Ok(range) } else { Err("the range is empty".into()) }
+            if range.0 <= range.1 {
+                Ok(range)
+            } else {
+                Err("the range is empty".into())
+            }
         }
         None => number(text).map(|n| (n, n)),
     }
@@ -64,17 +73,28 @@ fn cores(text: &str) -> Result<(u16, u16), String> {
 
 /// Runs the command.
 pub(crate) fn run(args: &BenchArgs) -> Result<()> {
-    let workload = args.name.workload(args.batch.unwrap_or_else(|| args.name.batch()).max(1));
+    let workload = args
+        .name
+        .workload(args.batch.unwrap_or_else(|| args.name.batch()).max(1));
     let mut rows = Vec::new();
     if !args.json {
         println!("{HEADER}");
     }
     for &carrier in &args.link {
         for cores in args.cores.0..=args.cores.1 {
-            let setup = Setup { carrier, net: args.net, cores, chunk_rows: args.chunk_rows, repeat: args.repeat };
+            let setup = Setup {
+                carrier,
+                net: args.net,
+                cores,
+                chunk_rows: args.chunk_rows,
+                repeat: args.repeat,
+            };
             let row = measure(&workload, setup)?;
             if args.json {
-                println!("{}", serde_json::to_string(&row).map_err(|e| miette::miette!("{e}"))?);
+                println!(
+                    "{}",
+                    serde_json::to_string(&row).map_err(|e| miette::miette!("{e}"))?
+                );
             } else {
                 print(&row);
             }
@@ -90,7 +110,14 @@ pub(crate) fn run(args: &BenchArgs) -> Result<()> {
 const HEADER: &str = "bench   link    net   cores      batch   per CPU-s      per s   of bound   B/op   Gb/s/party   MB   online ms";
 
 fn print(row: &Row) {
-    let Row { bench, link, net, cores, batch, .. } = row;
+    let Row {
+        bench,
+        link,
+        net,
+        cores,
+        batch,
+        ..
+    } = row;
     println!(
         "{bench:<7} {link:<7} {net:<5} {cores:>5} {batch:>10} {:>11} {:>10} {:>9.0}% {:>6.3} {:>12.2} {:>4.0} {:>11.2}",
         short(row.rate_per_cpu_s),

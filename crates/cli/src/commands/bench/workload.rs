@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use veil_circuit::{Circuit, Gate, InputPort, OutputPort, Per, Reduce, Wire};
 use veil_math::Ring;
-use veil_session::PartyId;
 use veil_program::{Audience, Block, DataError, Holder, Lowered, Sink, Slice, Source};
+use veil_session::PartyId;
 
 /// Names of benches, as they are written on the command line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
@@ -47,7 +47,12 @@ impl Name {
             Name::And => ("and", chain(Ring::Bits, 128, 256), 128 * 256, 1.0),
             Name::Mul64 => ("mul64", chain(Ring::Z64, 16, 256), 16 * 256, 64.0),
             Name::Mul128 => ("mul128", chain(Ring::Z128, 16, 256), 16 * 256, 128.0),
-            Name::Aes => ("aes", veil_circuit::make("aes128-expanded").expect("the catalogue has it"), 1, 5120.0),
+            Name::Aes => (
+                "aes",
+                veil_circuit::make("aes128-expanded").expect("the catalogue has it"),
+                1,
+                5120.0,
+            ),
         };
         let (inputs, outputs) = (circuit.inputs.len(), circuit.outputs.len());
         let job = Lowered {
@@ -56,24 +61,43 @@ impl Name {
             parties: ["party 0", "party 1", "party 2"].map(String::from),
             recipients: vec![],
             circuit,
-            blocks: vec![Block { name: "rows".into(), rows, holders: vec![Holder::Party(PartyId::ALL[0]); inputs] }],
+            blocks: vec![Block {
+                name: "rows".into(),
+                rows,
+                holders: vec![Holder::Party(PartyId::ALL[0]); inputs],
+            }],
             audiences: vec![Audience::Party(PartyId::ALL[1]); outputs],
             opened: vec!["the results of a benchmark".into(); outputs],
         };
-        Workload { name, job: Arc::new(job), ops, blocks_per_op: 3.0 * 2.0 * bits / 128.0 }
+        Workload {
+            name,
+            job: Arc::new(job),
+            ops,
+            blocks_per_op: 3.0 * 2.0 * bits / 128.0,
+        }
     }
 }
 
 /// `layers` layers of `width` products, each of two neighbours in the layer before: nothing but products, every one of them needed.
 fn chain(ring: Ring, width: u32, layers: u32) -> Circuit {
     let wire = |layer: u32, k: u32| Wire(layer * width + k % width);
-    let gates = (0..layers).flat_map(|l| (0..width).map(move |k| Gate::Mul(wire(l, k), wire(l, k + 1)))).collect();
+    let gates = (0..layers)
+        .flat_map(|l| (0..width).map(move |k| Gate::Mul(wire(l, k), wire(l, k + 1))))
+        .collect();
     let wires = (0..width).map(|k| wire(layers, k)).collect();
     Circuit {
         ring,
-        inputs: vec![InputPort { name: "x".into(), width, per: Per::Row }],
+        inputs: vec![InputPort {
+            name: "x".into(),
+            width,
+            per: Per::Row,
+        }],
         gates,
-        outputs: vec![OutputPort { name: "z".into(), wires, reduce: Reduce::None }],
+        outputs: vec![OutputPort {
+            name: "z".into(),
+            wires,
+            reduce: Reduce::None,
+        }],
     }
 }
 
@@ -82,7 +106,11 @@ pub(crate) struct Pattern;
 
 impl Source for Pattern {
     fn fill(&self, port: usize, slice: Slice, into: &mut [u8]) -> Result<(), DataError> {
-        let mut x = slice.first.wrapping_add(port as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+        let mut x = slice
+            .first
+            .wrapping_add(port as u64)
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            | 1;
         for word in into.chunks_mut(8) {
             x ^= x << 13;
             x ^= x >> 7;
