@@ -49,6 +49,15 @@ pub struct Outcome {
     pub transcript: Vec<Message>,
 }
 
+impl Drop for Outcome {
+    /// Whatever assertion failed: this is how to see it again.
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("to repeat this run: {}", self.seed);
+        }
+    }
+}
+
 impl Outcome {
     /// Output ports that are opened to `peer`.
     pub fn ports_of(&self, peer: Peer) -> Vec<usize> {

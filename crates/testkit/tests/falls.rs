@@ -3,10 +3,9 @@
 
 mod common;
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use common::is_consequence;
+use common::{is_consequence, side_by_side};
 use veil_engine::{Abort, participants};
 use veil_math::Ring;
 use veil_session::Peer;
@@ -23,7 +22,7 @@ fn world(lanes: u16) -> World {
     World::in_chunks(everything(Ring::Z64, &[9, 5]), 8, lanes).timeout(TIMEOUT)
 }
 
-/// Runs `check` for every participant and every number of messages that it may have posted before, on a few threads: they mostly wait.
+/// Runs `check` for every participant and every number of messages that it may have posted before.
 fn at_every_message(world: &World, check: impl Fn(&World, Peer, u64) + Sync) {
     let honest = world.run();
     honest.assert_right();
@@ -32,18 +31,7 @@ fn at_every_message(world: &World, check: impl Fn(&World, Peer, u64) + Sync) {
         .into_iter()
         .flat_map(|who| (0..posted(who)).map(move |after| (who, after)))
         .collect();
-    let next = AtomicU64::new(0);
-    std::thread::scope(|scope| {
-        for _ in 0..16 {
-            scope.spawn(|| {
-                while let Some((who, after)) =
-                    cases.get(next.fetch_add(1, Ordering::Relaxed) as usize)
-                {
-                    check(world, *who, *after);
-                }
-            });
-        }
-    });
+    side_by_side(&cases, |(who, after)| check(world, *who, *after));
 }
 
 #[track_caller]

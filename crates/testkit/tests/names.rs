@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use common::{AT_ONCE, Found, assert_found, assert_parties_gave_up, is_consequence};
+use common::{AT_ONCE, Found, assert_found, assert_parties_gave_up, is_consequence, side_by_side};
 use veil_engine::Abort;
 use veil_link::tap::Fate;
 use veil_link::{LinkError, LinkFault};
@@ -198,7 +198,7 @@ fn a_message_of_an_earlier_chunk_is_refused() {
                 }
             }
         });
-        let outcome = outcome.timeout(Duration::from_millis(300)).run();
+        let outcome = outcome.timeout(Duration::from_secs(1)).run();
         let replayed = Message {
             at: earlier,
             ..victim.clone()
@@ -311,9 +311,9 @@ fn a_proof_of_an_earlier_session_does_not_count_again() {
 
 #[test]
 fn a_message_that_does_not_come_is_named() {
-    for victim in one_of_each() {
-        let outcome = with(&victim, |_| Fate::Drop)
-            .timeout(Duration::from_millis(200))
+    side_by_side(&one_of_each(), |victim| {
+        let outcome = with(victim, |_| Fate::Drop)
+            .timeout(Duration::from_secs(1))
             .run();
         let awaited = |abort: &Abort| match abort {
             Abort::Stalled { waits, .. } | Abort::Told { waits, .. } => waits
@@ -339,5 +339,5 @@ fn a_message_that_does_not_come_is_named() {
             outcome.elapsed
         );
         outcome.assert_sound(None);
-    }
+    });
 }

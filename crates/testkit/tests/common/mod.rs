@@ -1,11 +1,26 @@
 //! What the cheating tests share.
 #![allow(dead_code, reason = "each test binary uses its part")]
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use veil_engine::Abort;
 use veil_session::{Channel, Peer};
 use veil_testkit::{Kind, Outcome};
+
+/// Plays all cases on a few threads, for those that mostly wait for a time-out.
+pub(crate) fn side_by_side<C: Sync>(cases: &[C], play: impl Fn(&C) + Sync) {
+    let next = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..16 {
+            scope.spawn(|| {
+                while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    play(case);
+                }
+            });
+        }
+    });
+}
 
 /// A failed check must end a run at once: far below the time-out of a world.
 pub(crate) const AT_ONCE: Duration = Duration::from_secs(5);
