@@ -1,0 +1,163 @@
+//! A participant that does anything at all to its messages: nobody panics or hangs, and nobody is given a wrong value.
+
+mod common;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use common::side_by_side;
+use veil_engine::participants;
+use veil_link::tap::Fate;
+use veil_math::Ring;
+use veil_session::{Channel, Frame, Peer, StepId};
+use veil_testkit::sample::everything;
+use veil_testkit::{Kind, Message, Numbers, Seed, World};
+
+/// Whose contents no check covers before they are used: see `unchecked.rs`.
+const UNCHECKED: [Kind; 5] = [
+    Kind::PartyInput,
+    Kind::PartyJobInput,
+    Kind::JobProduct,
+    Kind::Product,
+    Kind::SumProduct,
+];
+
+/// A name that is nearly right.
+fn misnamed(at: Channel, numbers: &mut Numbers) -> Channel {
+    let Channel { frame, step, part } = at;
+    let any = numbers.next_u128();
+    match numbers.below(7) {
+        0 => Channel {
+            frame: Frame {
+                chunk: numbers.below(6) as u32,
+                ..frame
+            },
+            ..at
+        },
+        1 => Channel {
+            frame: Frame {
+                rows: any as u32,
+                ..frame
+            },
+            ..at
+        },
+        2 => Channel {
+            frame: Frame {
+                lane: any as u16,
+                ..frame
+            },
+            ..at
+        },
+        3 => Channel {
+            frame: Frame { epoch: 1, ..frame },
+            ..at
+        },
+        4 => Channel {
+            step: StepId {
+                place: numbers.below(20) as u32,
+                ..step
+            },
+            ..at
+        },
+        5 => Channel {
+            step: StepId {
+                cycle: any as u64,
+                ..step
+            },
+            ..at
+        },
+        _ => Channel {
+            part: part ^ 1 << numbers.below(16),
+            ..at
+        },
+    }
+}
+
+/// What becomes of a message: of one in eight something else than it should.
+fn any_fate(m: &Message, seed: Seed, peers: &[Peer]) -> Fate {
+    let mut numbers = seed.numbers(&format!("{} {} {:?}", m.from, m.to, m.at));
+    let mut bytes = m.bytes.clone();
+    match numbers.below(64) {
+        0 => Fate::Drop,
+        1 => Fate::Twice,
+        2 => Fate::Delay(Duration::from_millis(numbers.below(20))),
+        3 => {
+            bytes.resize(numbers.below(300) as usize, 0);
+            // Of the right length it would be right.
+            if bytes.len() == m.bytes.len() {
+                Fate::Pass
+            } else {
+                Fate::Replace(bytes)
+            }
+        }
+        4 => Fate::Instead(vec![(m.to, misnamed(m.at, &mut numbers), bytes)]),
+        5 => Fate::Instead(vec![
+            (m.to, m.at, bytes.clone()),
+            (m.to, misnamed(m.at, &mut numbers), bytes),
+        ]),
+        6 => Fate::Instead(vec![(
+            peers[numbers.below(peers.len() as u64) as usize],
+            m.at,
+            bytes,
+        )]),
+        7 if !m.kind.is_some_and(|kind| UNCHECKED.contains(&kind)) => {
+            let at = numbers.below(bytes.len() as u64) as usize;
+            bytes[at] ^= 1 << numbers.below(8);
+            Fate::Replace(bytes)
+        }
+        _ => Fate::Pass,
+    }
+}
+
+#[test]
+fn whatever_one_participant_sends_the_others_end_and_get_nothing_wrong() {
+    let seed = Seed::any();
+    let world =
+        World::in_chunks(everything(Ring::Z64, &[13, 9]), 8, 2).timeout(Duration::from_secs(1));
+    let peers = participants(world.plan());
+    let cases: Vec<(Seed, Peer)> = (0..100)
+        .flat_map(|k| {
+            peers
+                .iter()
+                .map(move |peer| (Seed(seed.0.wrapping_add(k)), *peer))
+        })
+        .collect();
+    let (right, given_up) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    side_by_side(&cases, |&(seed, cheater)| {
+        let linked: Vec<Peer> = peers
+            .iter()
+            .copied()
+            .filter(|peer| {
+                *peer != cheater && (peer.party().is_some() || cheater.party().is_some())
+            })
+            .collect();
+        let cheat = move |m: &Message| {
+            if m.from == cheater {
+                any_fate(m, seed, &linked)
+            } else {
+                Fate::Pass
+            }
+        };
+        let world = world.clone().seed(seed).cheat(cheat);
+        for outcome in [world.run(), world.run_apart()] {
+            outcome.assert_sound(Some(cheater));
+            let count = if outcome.aborts.is_empty() {
+                &right
+            } else {
+                &given_up
+            };
+            count.fetch_add(1, Ordering::Relaxed);
+            assert!(
+                outcome.elapsed < Duration::from_secs(8),
+                "{}: {cheater}: {:?}",
+                outcome.seed,
+                outcome.elapsed
+            );
+        }
+    });
+    let counts = [right.into_inner(), given_up.into_inner()];
+    assert!(
+        counts.iter().all(|count| *count > cases.len() / 8),
+        "{seed}: the cheats are too mild or too wild: {counts:?}"
+    );
+}
