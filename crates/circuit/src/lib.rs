@@ -2,7 +2,7 @@
 //!
 //! **What it is for.** A [`Circuit`] is a list of gates over one ring, in topological order by construction; gate `i`
 //! drives wire `inputs + i`. This crate builds circuits ([`Builder`], [`make`]), reads and writes them ([`bristol`]),
-//! improves them ([`optimise`]), and says what they mean: [`Circuit::evaluate`] in the clear is the definition that
+//! improves them ([`optimise`](optimise())), and says what they mean: [`Circuit::evaluate`] in the clear is the definition that
 //! protocols are tested against.
 //!
 //! **Who may use it.** Everything that plans or runs a computation. It knows rings and bytes; no protocol, no party.

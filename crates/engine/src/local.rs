@@ -179,14 +179,14 @@ fn run_under(
         loop {
             match ended.recv_timeout(Duration::from_millis(100)) {
                 Ok(failures) => {
-                    failures
-                        .into_iter()
-                        .for_each(|(peer, abort)| match failed.entry(peer) {
+                    for (peer, abort) in failures {
+                        match failed.entry(peer) {
                             Entry::Vacant(first) => {
                                 first.insert(abort);
                             }
                             Entry::Occupied(mut first) => first.get_mut().join(abort),
-                        })
+                        }
+                    }
                 }
                 Err(mpsc::RecvTimeoutError::Timeout) => {}
                 Err(mpsc::RecvTimeoutError::Disconnected) => break,

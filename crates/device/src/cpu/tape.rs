@@ -150,7 +150,7 @@ fn fuse(program: &Program, slots: u32) -> Vec<Fused> {
         match instr {
             Instr::Add(a, b, _) | Instr::Sub(a, b, _) => [a, b].into_iter().for_each(&mut count),
             Instr::Plus(a, _, _) | Instr::Times(a, _, _) | Instr::Copy(a, _) | Instr::Sum(a, _) => {
-                count(a)
+                count(a);
             }
             Instr::Constant(..) => {}
             Instr::Product { pairs, .. } | Instr::ProductSum { pairs, .. } => {
@@ -322,7 +322,7 @@ fn for_sources(instr: &Fused, mut f: impl FnMut(Src)) {
                 f(*b);
             }
             Instr::Plus(a, _, _) | Instr::Times(a, _, _) | Instr::Copy(a, _) | Instr::Sum(a, _) => {
-                f(*a)
+                f(*a);
             }
             Instr::Constant(..) | Instr::Product { .. } | Instr::ProductSum { .. } => {}
         },
@@ -486,9 +486,9 @@ impl Compiler {
                 // Products of the batch may still read it.
                 let batch_is_open = self.tape.products.len() > self.batch;
                 if batch_is_open {
-                    self.waiting.push(row)
+                    self.waiting.push(row);
                 } else {
-                    self.free.push(row)
+                    self.free.push(row);
                 }
             }
         }

@@ -77,7 +77,7 @@ pub(super) fn open(plan: &Plan, me: Peer, totals: bool) -> Vec<Round> {
         match (me, plan.job.audiences[port.index]) {
             (Peer::Party(me), audience) => port.at_party(&mut round, me, audience),
             (Peer::Recipient(me), Audience::Recipient(r)) if me == r => {
-                port.at_recipient(&mut round)
+                port.at_recipient(&mut round);
             }
             (Peer::Owner(_) | Peer::Recipient(_), _) => {}
         }
