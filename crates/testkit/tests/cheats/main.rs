@@ -1,0 +1,153 @@
+//! For every message of the protocol a sender that changes it: who finds it, in which round, whom it suspects, and that nothing is
+//! opened that depends on it (attack cases A3, A4, A7).
+
+#[path = "../common/mod.rs"]
+mod common;
+mod handshake;
+mod inputs;
+mod openings;
+
+use std::collections::BTreeSet;
+
+use common::{Found, assert_found};
+use veil_link::tap::Fate;
+use veil_math::Ring;
+use veil_program::Lowered;
+use veil_session::Peer;
+use veil_testkit::sample::everything;
+use veil_testkit::{Kind, Message, Outcome, World};
+
+const OWNER: Peer = Peer::Owner(0);
+const RECIPIENT: Peer = Peer::Recipient(0);
+const ROWS: &[u64] = &[13, 9];
+
+/// Messages of kind `kind` from `from` to `to` that `change` changes, all in chunk `chunk`.
+struct Case {
+    name: &'static str,
+    job: Lowered,
+    chunk: u32,
+    kind: Kind,
+    from: Peer,
+    to: Peer,
+    change: fn(&[u8]) -> Vec<u8>,
+    found: Vec<Found>,
+}
+
+impl Case {
+    fn world(&self) -> World {
+        let (chunk, kind, from, to, change) =
+            (self.chunk, self.kind, self.from, self.to, self.change);
+        let picked = move |m: &Message| {
+            m.kind == Some(kind) && (m.from, m.to) == (from, to) && m.at.frame.chunk == chunk
+        };
+        let cheat = move |m: &Message| {
+            if picked(m) {
+                Fate::Replace(change(&m.bytes))
+            } else {
+                Fate::Pass
+            }
+        };
+        World::in_chunks(self.job.clone(), 8, 1)
+            .window(1)
+            .cheat(cheat)
+    }
+}
+
+fn check(by: Peer, round: Kind, suspects: &[Peer], what: &'static str) -> Found {
+    Found::Check {
+        by,
+        round,
+        suspects: suspects.to_vec(),
+        what,
+    }
+}
+
+fn play(cases: &[Case]) {
+    for case in cases {
+        let world = case.world();
+        // In one process and, whoever notices first, each participant for itself.
+        for outcome in [world.run(), world.run_apart()] {
+            println!("{}: {:?}", case.name, outcome.aborts);
+            assert_found(&outcome, case.chunk, &case.found, case.from);
+            nothing_was_opened(&outcome, case);
+        }
+    }
+}
+
+/// Who found the cheat was given nothing of that chunk or a later one; and if it happened before an opening, nobody was.
+fn nothing_was_opened(outcome: &Outcome, case: &Case) {
+    let opening = matches!(
+        case.kind,
+        Kind::Opened | Kind::OpenedDigest | Kind::Total | Kind::TotalDigest
+    );
+    let plan = &outcome.plan;
+    let reached = (0..)
+        .map_while(|index| plan.chunk(index))
+        .take_while(|chunk| chunk.frame.chunk < case.chunk);
+    let before: BTreeSet<(u32, u64)> = reached.map(|chunk| (chunk.block, chunk.first)).collect();
+    for (&who, seen) in &outcome.seen {
+        let bystander = opening && !case.found.iter().any(|f| f.by() == who);
+        if bystander || outcome.ports_of(who).is_empty() {
+            continue;
+        }
+        assert!(
+            !seen.finished(),
+            "{}: {}: {who} finished",
+            outcome.seed,
+            case.name
+        );
+        for (port, slice) in seen.slices() {
+            let summed = plan.outputs[port].reduce == veil_circuit::Reduce::Sum;
+            let early = !summed && before.contains(&(slice.block, slice.first));
+            assert!(
+                early,
+                "{}: {}: {who} was given {slice:?} of output {port}",
+                outcome.seed, case.name
+            );
+        }
+    }
+}
+
+#[test]
+fn whoever_changes_the_handshake_is_found() {
+    play(&handshake::cases());
+}
+
+#[test]
+fn whoever_changes_inputs_is_found_before_they_are_used() {
+    play(&inputs::cases());
+}
+
+#[test]
+fn whoever_changes_an_opening_is_found_before_it_is_used() {
+    play(&openings::cases());
+}
+
+/// Messages that no check covers in a semi-honest protocol: see the tests in `unchecked.rs`.
+const UNCHECKED: [Kind; 5] = [
+    Kind::PartyInput,
+    Kind::PartyJobInput,
+    Kind::JobProduct,
+    Kind::Product,
+    Kind::SumProduct,
+];
+
+#[test]
+fn no_message_is_without_a_cheat() {
+    let outcome = World::in_chunks(everything(Ring::Z64, ROWS), 8, 1).run();
+    let sent: BTreeSet<Option<Kind>> = outcome
+        .assert_right()
+        .transcript
+        .iter()
+        .map(|m| m.kind)
+        .collect();
+    let cases = handshake::cases()
+        .into_iter()
+        .chain(inputs::cases())
+        .chain(openings::cases());
+    let played: BTreeSet<Option<Kind>> = cases
+        .map(|case| Some(case.kind))
+        .chain(UNCHECKED.map(Some))
+        .collect();
+    assert_eq!(sent, played);
+}
