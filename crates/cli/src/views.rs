@@ -21,19 +21,23 @@ pub(crate) struct View {
     pub(crate) bytes: u64,
     /// Bits that are 1, of all.
     pub(crate) ones: u64,
-    /// The first bytes of the first long message.
+    /// The first bytes of the longest message of a party: with products in the job, one of them.
     pub(crate) sample: Vec<u8>,
+    /// How long that message was.
+    longest: usize,
 }
 
 impl View {
-    fn add(&mut self, message: &[u8]) {
+    fn add(&mut self, from: Peer, message: &[u8]) {
         self.messages += 1;
         self.bytes += message.len() as u64;
         self.ones += message
             .iter()
             .map(|byte| u64::from(byte.count_ones()))
             .sum::<u64>();
-        if self.sample.len() < SAMPLE && message.len() > self.sample.len() {
+        // Both parties that hold a component get the same from its owner, which would look strange side by side.
+        if from.party().is_some() && message.len() > self.longest {
+            self.longest = message.len();
             self.sample = message[..message.len().min(SAMPLE)].to_vec();
         }
     }
@@ -54,13 +58,13 @@ impl Views {
             .unwrap_or_default()
     }
 
-    fn add(&self, peer: Peer, message: &[u8]) {
+    fn add(&self, peer: Peer, from: Peer, message: &[u8]) {
         self.0
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .entry(peer)
             .or_default()
-            .add(message);
+            .add(from, message);
     }
 }
 
@@ -89,7 +93,7 @@ impl Link for Watched {
         let landed = self.inner.land(from, at, into)?;
         // Chunk 0 is the set-up: keys and seeds, which are nobody's business.
         if let (true, Some(views), 1..) = (landed, &self.views, at.frame.chunk) {
-            views.add(self.me, into);
+            views.add(self.me, from, into);
         }
         Ok(landed)
     }

@@ -150,13 +150,13 @@ fn processor() -> Finding {
             "processor",
             State::Note,
             name,
-            format!("with {lacks} it would be about twice as fast"),
+            format!("a processor with {lacks} runs kernels of twice the width"),
         ),
         (_, lacks) => Finding::but(
             "processor",
             State::Note,
             name,
-            format!("slow: it lacks {lacks}; use an x86-64 of the last ten years"),
+            format!("slow, for it lacks {lacks}"),
         ),
     }
 }

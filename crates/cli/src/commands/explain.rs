@@ -231,8 +231,8 @@ fn nominal_rate(ring: Ring) -> f64 {
     // Round numbers for a server core with 512-bit vectors; `veil bench` measures this machine.
     match ring {
         Ring::Bits => 12e9,
-        Ring::Z64 => 150e6,
-        Ring::Z128 => 60e6,
+        Ring::Z64 => 180e6,
+        Ring::Z128 => 40e6,
     }
 }
 
@@ -327,12 +327,18 @@ impl Explanation {
             ("ring", self.ring.clone()),
             (
                 "rows",
-                format!(
-                    "{}, each with {} and {} of sums over rows",
-                    self.rows,
-                    count(self.products_per_row, "product"),
-                    count(self.summed_products_per_row, "term"),
-                ),
+                match (self.products_per_row, self.summed_products_per_row) {
+                    (products, 0) => {
+                        format!("{}, each with {}", self.rows, count(products, "product"))
+                    }
+                    (products, terms) => {
+                        let (products, terms) = (count(products, "product"), count(terms, "term"));
+                        format!(
+                            "{}, each with {products} and {terms} of sums over rows",
+                            self.rows
+                        )
+                    }
+                },
             ),
             (
                 "chunks",
