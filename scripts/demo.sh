@@ -3,8 +3,8 @@
 source "$(dirname "$0")/lib.sh"
 
 folder=$target/demo
-run cargo build --release --locked --package veil-cli
-run cargo run --release --locked --quiet --package veil-program --example pay-gap-generate -- "$folder"
+run cargo build --release --locked --package veil-cli --bin veil --package veil-program --example pay-gap-generate
+run "$target/release/examples/pay-gap-generate" "$folder"
 export PATH="$target/release:$PATH"
 run veil explain "$folder/job.toml"
 run veil stats "$folder/job.toml" --check --show-views --out "$folder/results"
