@@ -1,0 +1,274 @@
+//! The kernels: a tape over a bank, generic over the vector. No branch and no address here depends on a value.
+
+#![allow(
+    clippy::inline_always,
+    clippy::needless_range_loop,
+    reason = "everything is inlined into the function that enables the instruction set, and closures would not be"
+)]
+
+mod product;
+mod ring;
+mod xor;
+
+use veil_math::Ring;
+
+use super::bank::Memory;
+use super::tape::{NO_ROW, NO_UNIFORM, Tape, TapeOp};
+use super::vector::{Domain, GROUP, RoundKeys, VECTOR, Vector};
+use crate::command::Form;
+use product::{dot64, dot128, products_of};
+pub(super) use product::{is_replicated, scatter};
+pub(super) use ring::accumulate;
+use ring::{BitOps, Z64Ops, Z128Ops, element, fill, plus, set_element, times, total, zip};
+use xor::{xor, xor2, xor3};
+
+/// A draw with its key at hand.
+#[derive(Clone, Copy)]
+pub(super) struct Mask<'a> {
+    pub(super) key: &'a RoundKeys,
+    pub(super) domain: Domain,
+    pub(super) first: u64,
+    pub(super) minus: bool,
+}
+
+/// Everything a run of a tape needs.
+pub(super) struct Run<'a> {
+    pub(super) tape: &'a Tape,
+    pub(super) constants: u8,
+    pub(super) form: Option<&'static Form>,
+    /// The form is the one of replicated sharing, which takes two products instead of three.
+    pub(super) replicated: bool,
+    /// Masks of row products, of sums.
+    pub(super) masks: [&'a [Mask<'a>]; 2],
+    /// Offset of product 0 in the message of row products, of sums.
+    pub(super) messages: [usize; 2],
+    /// Counters per row product.
+    pub(super) stride: u64,
+}
+
+/// Addresses of a bank's rows. All derived once, from a checked program and layout.
+#[derive(Clone, Copy)]
+struct Rows {
+    base: *mut u8,
+    slots: usize,
+    /// Bytes of a slot: all parts.
+    slot: usize,
+    /// Bytes of a part, whole vectors.
+    part: usize,
+    parts: usize,
+    /// Bytes of a part that count.
+    packed: usize,
+}
+
+impl Rows {
+    #[inline(always)]
+    fn at(&self, row: u32) -> *mut u8 {
+        self.base
+            .wrapping_add(self.slots + row as usize * self.slot)
+    }
+}
+
+/// Runs the tape.
+///
+/// # Safety
+/// `V`'s instruction set is enabled in the caller; the tape was compiled from a program that was checked against the bank's
+/// layout, the bank has `tape.scratch` scratch rows, and the messages lie in the bank with room for all products.
+#[inline(always)]
+pub(super) unsafe fn run<V: Vector>(memory: &mut Memory, run: &Run<'_>) {
+    let tape = run.tape;
+    let place = memory.places[tape.slots as usize];
+    let parts = memory.layout.regions[tape.slots as usize].parts as usize;
+    let rows = Rows {
+        base: memory.base(),
+        slots: place.offset,
+        slot: place.item,
+        part: place.part,
+        parts,
+        packed: place.packed,
+    };
+    let uniforms = memory.places[tape.uniforms as usize];
+    let sums = memory.places[tape.sums_region as usize];
+    for op in &tape.ops {
+        // SAFETY: rows, uniforms and sums named by the tape exist (caller), and every access below stays within one of them.
+        unsafe {
+            match *op {
+                TapeOp::Xors { start, len } => {
+                    for x in &tape.xors[start as usize..][..len as usize] {
+                        if x.c == NO_ROW {
+                            xor2::<V>(rows, x.a, x.b, x.out);
+                        } else {
+                            xor3::<V>(rows, x.a, x.b, x.c, x.out);
+                        }
+                    }
+                }
+                TapeOp::Xor {
+                    start,
+                    len,
+                    one,
+                    uniform,
+                    out,
+                } => {
+                    let srcs = &tape.srcs[start as usize..][..len as usize];
+                    for part in 0..parts {
+                        let mut constant =
+                            u64::from(one && run.constants >> part & 1 == 1).wrapping_neg();
+                        if uniform != NO_UNIFORM {
+                            let from = uniforms.offset
+                                + part * uniforms.part
+                                + uniform as usize * uniforms.item;
+                            constant ^= u64::from(rows.base.add(from).read() & 1).wrapping_neg();
+                        }
+                        xor::<V>(
+                            rows,
+                            srcs,
+                            part * rows.part,
+                            V::splat(constant),
+                            rows.at(out),
+                        );
+                    }
+                }
+                TapeOp::Add { a, b, out } => zip::<V>(tape.ring, rows, a, b, out, false),
+                TapeOp::Sub { a, b, out } => zip::<V>(tape.ring, rows, a, b, out, true),
+                TapeOp::Plus { a, c, out } => {
+                    for part in 0..parts {
+                        let c = if run.constants >> part & 1 == 1 {
+                            tape.constants[c as usize]
+                        } else {
+                            0
+                        };
+                        let (a, out) = (
+                            rows.at(a).add(part * rows.part),
+                            rows.at(out).add(part * rows.part),
+                        );
+                        plus::<V>(tape.ring, a, c, out, rows.part);
+                    }
+                }
+                TapeOp::Times { a, c, out } => {
+                    times::<V>(
+                        tape.ring,
+                        rows.at(a),
+                        tape.constants[c as usize],
+                        rows.at(out),
+                        rows.slot,
+                    );
+                }
+                TapeOp::Constant { c, out } => {
+                    for part in 0..parts {
+                        let c = if run.constants >> part & 1 == 1 {
+                            tape.constants[c as usize]
+                        } else {
+                            0
+                        };
+                        fill::<V>(tape.ring, c, rows.at(out).add(part * rows.part), rows.part);
+                    }
+                }
+                TapeOp::Spread { uniform, out } => {
+                    for part in 0..parts {
+                        let from = uniforms.offset
+                            + part * uniforms.part
+                            + uniform as usize * uniforms.item;
+                        let value = element(tape.ring, rows.base.add(from));
+                        fill::<V>(
+                            tape.ring,
+                            value,
+                            rows.at(out).add(part * rows.part),
+                            rows.part,
+                        );
+                    }
+                }
+                TapeOp::Sum { a, out } => {
+                    for part in 0..parts {
+                        let total =
+                            total::<V>(tape.ring, rows.at(a).add(part * rows.part), rows.packed);
+                        let to = sums.offset + part * sums.part + out as usize * sums.item;
+                        set_element(tape.ring, rows.base.add(to), total);
+                    }
+                }
+                TapeOp::Products { start, len } => {
+                    let products = &tape.products[start as usize..][..len as usize];
+                    let Some(form) = run.form else { continue };
+                    match tape.ring {
+                        Ring::Bits => products_of::<V, BitOps>(rows, run, form, products),
+                        Ring::Z64 => products_of::<V, Z64Ops>(rows, run, form, products),
+                        Ring::Z128 => products_of::<V, Z128Ops>(rows, run, form, products),
+                    }
+                }
+                TapeOp::ProductSum { at } => {
+                    let Some(form) = run.form else { continue };
+                    let product = &tape.sums[at as usize];
+                    let mut r = match tape.ring {
+                        Ring::Z64 => u128::from(dot64::<V>(rows, run, form, product)),
+                        Ring::Bits | Ring::Z128 => dot128(rows, run.tape, form, product),
+                    };
+                    for mask in run.masks[1] {
+                        let mut bytes = [0; VECTOR];
+                        let ctr = mask.first + u64::from(product.index);
+                        V::prf(mask.key, mask.domain, [ctr; GROUP])[0].store(bytes.as_mut_ptr());
+                        let m = element(tape.ring, bytes.as_ptr());
+                        r = if mask.minus {
+                            tape.ring.sub(r, m)
+                        } else {
+                            tape.ring.add(r, m)
+                        };
+                    }
+                    let to = sums.offset
+                        + form.own as usize * sums.part
+                        + product.out as usize * sums.item;
+                    set_element(tape.ring, rows.base.add(to), r);
+                    let message = run.messages[1] + product.index as usize * sums.packed;
+                    set_element(tape.ring, rows.base.add(message), r);
+                }
+            }
+        }
+    }
+}
+
+/// The stream of one item of a draw: `out` is filled from block `ctr` on.
+#[inline(always)]
+pub(super) unsafe fn random<V: Vector>(mask: Mask<'_>, ctr: u64, out: &mut [u8]) {
+    let mut block = [0u8; VECTOR * GROUP];
+    for (k, piece) in out.chunks_mut(VECTOR * GROUP).enumerate() {
+        let at = ctr + (k * VECTOR * GROUP / 16) as u64;
+        // SAFETY: the caller's instruction set; `block` has room for the group.
+        unsafe {
+            let vectors = V::prf(mask.key, mask.domain, from([0, 4, 8, 12], at));
+            for (g, v) in vectors.into_iter().enumerate() {
+                v.store(block.as_mut_ptr().add(g * VECTOR));
+            }
+        }
+        piece.copy_from_slice(&block[..piece.len()]);
+    }
+}
+
+#[inline(always)]
+fn from(mut counters: [u64; GROUP], first: u64) -> [u64; GROUP] {
+    for c in &mut counters {
+        *c = c.wrapping_add(first);
+    }
+    counters
+}
+
+/// Blocks of one round of [`rate`].
+pub(super) const RATE_BLOCKS: u64 = 1 << 18;
+
+/// Makes `RATE_BLOCKS` blocks under two keys, as products do, and keeps nothing of them but a byte.
+#[inline(always)]
+pub(super) unsafe fn rate<V: Vector>(keys: &[RoundKeys; 2], domain: Domain, ctr: u64) -> u8 {
+    let mut last = [0u8; VECTOR];
+    // SAFETY: the caller's instruction set; `last` is a vector long.
+    unsafe {
+        let mut sum = V::splat(0);
+        for g in 0..RATE_BLOCKS / (2 * 16) {
+            for v in V::prf_xor(
+                &keys[0],
+                &keys[1],
+                domain,
+                from([0, 4, 8, 12], ctr + 16 * g),
+            ) {
+                sum = sum.xor(v);
+            }
+        }
+        sum.store(last.as_mut_ptr());
+    }
+    last[0]
+}

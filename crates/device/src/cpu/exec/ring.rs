@@ -1,0 +1,268 @@
+//! Elements, vectors of elements, and what a kernel needs of a ring.
+
+use veil_math::Ring;
+
+use super::super::vector::{VECTOR, Vector};
+use super::Rows;
+
+#[inline(always)]
+pub(super) unsafe fn element(ring: Ring, from: *const u8) -> u128 {
+    // SAFETY: an element of the ring is readable at `from`.
+    unsafe {
+        match ring {
+            Ring::Bits => u128::from(from.read() & 1),
+            Ring::Z64 => u128::from(u64::from_le(from.cast::<u64>().read_unaligned())),
+            Ring::Z128 => u128::from_le(from.cast::<u128>().read_unaligned()),
+        }
+    }
+}
+
+#[inline(always)]
+pub(super) unsafe fn set_element(ring: Ring, to: *mut u8, value: u128) {
+    // SAFETY: an element of the ring is writable at `to`.
+    unsafe {
+        match ring {
+            Ring::Bits => to.write(value as u8 & 1),
+            Ring::Z64 => to.cast::<u64>().write_unaligned((value as u64).to_le()),
+            Ring::Z128 => to.cast::<u128>().write_unaligned(value.to_le()),
+        }
+    }
+}
+
+/// A vector of copies of one element; a bit is spread without a branch.
+#[inline(always)]
+pub(super) unsafe fn splat<V: Vector>(ring: Ring, value: u128) -> V {
+    // SAFETY: the caller's instruction set; the array is 64 bytes.
+    unsafe {
+        match ring {
+            Ring::Bits => V::splat((value as u64 & 1).wrapping_neg()),
+            Ring::Z64 => V::splat(value as u64),
+            Ring::Z128 => V::load([value.to_le(); 4].as_ptr().cast()),
+        }
+    }
+}
+
+#[inline(always)]
+pub(super) unsafe fn fill<V: Vector>(ring: Ring, value: u128, to: *mut u8, bytes: usize) {
+    // SAFETY: `bytes` whole vectors are writable.
+    unsafe {
+        let v = splat::<V>(ring, value);
+        for at in (0..bytes).step_by(VECTOR) {
+            v.store(to.add(at));
+        }
+    }
+}
+
+/// What the product kernel needs of a ring.
+pub(super) trait RingOps<V: Vector> {
+    unsafe fn add(a: V, b: V) -> V;
+    unsafe fn sub(a: V, b: V) -> V;
+    unsafe fn mul(a: V, b: V) -> V;
+    /// acc + a · b.
+    #[inline(always)]
+    unsafe fn mul_add(acc: V, a: V, b: V) -> V {
+        // SAFETY: the caller's.
+        unsafe { Self::add(acc, Self::mul(a, b)) }
+    }
+    const BITS: bool = false;
+}
+
+pub(super) struct BitOps;
+
+impl<V: Vector> RingOps<V> for BitOps {
+    #[inline(always)]
+    unsafe fn add(a: V, b: V) -> V {
+        unsafe { a.xor(b) }
+    }
+    #[inline(always)]
+    unsafe fn sub(a: V, b: V) -> V {
+        unsafe { a.xor(b) }
+    }
+    #[inline(always)]
+    unsafe fn mul(a: V, b: V) -> V {
+        unsafe { a.and(b) }
+    }
+    #[inline(always)]
+    unsafe fn mul_add(acc: V, a: V, b: V) -> V {
+        unsafe { acc.xor_and(a, b) }
+    }
+    const BITS: bool = true;
+}
+
+pub(super) struct Z64Ops;
+
+impl<V: Vector> RingOps<V> for Z64Ops {
+    #[inline(always)]
+    unsafe fn add(a: V, b: V) -> V {
+        unsafe { a.add64(b) }
+    }
+    #[inline(always)]
+    unsafe fn sub(a: V, b: V) -> V {
+        unsafe { a.sub64(b) }
+    }
+    #[inline(always)]
+    unsafe fn mul(a: V, b: V) -> V {
+        unsafe { a.mul64(b) }
+    }
+}
+
+/// Four 128-bit elements; no instruction set has them, so they go through memory, which the compiler keeps in registers.
+pub(super) struct Z128Ops;
+
+impl Z128Ops {
+    #[inline(always)]
+    unsafe fn zip<V: Vector>(a: V, b: V, f: impl Fn(u128, u128) -> u128) -> V {
+        let (mut x, mut y) = ([0u128; 4], [0u128; 4]);
+        // SAFETY: the arrays are 64 bytes.
+        unsafe {
+            a.store(x.as_mut_ptr().cast());
+            b.store(y.as_mut_ptr().cast());
+            for k in 0..4 {
+                x[k] = f(u128::from_le(x[k]), u128::from_le(y[k])).to_le();
+            }
+            V::load(x.as_ptr().cast())
+        }
+    }
+}
+
+impl<V: Vector> RingOps<V> for Z128Ops {
+    #[inline(always)]
+    unsafe fn add(a: V, b: V) -> V {
+        unsafe { Z128Ops::zip(a, b, u128::wrapping_add) }
+    }
+    #[inline(always)]
+    unsafe fn sub(a: V, b: V) -> V {
+        unsafe { Z128Ops::zip(a, b, u128::wrapping_sub) }
+    }
+    #[inline(always)]
+    unsafe fn mul(a: V, b: V) -> V {
+        unsafe { Z128Ops::zip(a, b, u128::wrapping_mul) }
+    }
+}
+
+#[inline(always)]
+pub(super) unsafe fn zip<V: Vector>(ring: Ring, rows: Rows, a: u32, b: u32, out: u32, minus: bool) {
+    let (a, b, out) = (rows.at(a), rows.at(b), rows.at(out));
+    for at in (0..rows.slot).step_by(VECTOR) {
+        // SAFETY: every row is `rows.slot` bytes.
+        unsafe {
+            let (x, y) = (V::load(a.add(at)), V::load(b.add(at)));
+            step(ring, minus, x, y).store(out.add(at));
+        }
+    }
+}
+
+/// x ± y.
+#[inline(always)]
+pub(super) unsafe fn step<V: Vector>(ring: Ring, minus: bool, x: V, y: V) -> V {
+    // SAFETY: the caller's instruction set.
+    unsafe {
+        match (ring, minus) {
+            (Ring::Bits, _) => x.xor(y),
+            (Ring::Z64, false) => x.add64(y),
+            (Ring::Z64, true) => x.sub64(y),
+            (Ring::Z128, false) => Z128Ops::add(x, y),
+            (Ring::Z128, true) => Z128Ops::sub(x, y),
+        }
+    }
+}
+
+#[inline(always)]
+pub(super) unsafe fn plus<V: Vector>(
+    ring: Ring,
+    a: *const u8,
+    c: u128,
+    out: *mut u8,
+    bytes: usize,
+) {
+    // SAFETY: both rows are `bytes` long.
+    unsafe {
+        let c = splat::<V>(ring, c);
+        for at in (0..bytes).step_by(VECTOR) {
+            let x = V::load(a.add(at));
+            let z = match ring {
+                Ring::Bits => x.xor(c),
+                Ring::Z64 => x.add64(c),
+                Ring::Z128 => Z128Ops::add(x, c),
+            };
+            z.store(out.add(at));
+        }
+    }
+}
+
+#[inline(always)]
+pub(super) unsafe fn times<V: Vector>(
+    ring: Ring,
+    a: *const u8,
+    c: u128,
+    out: *mut u8,
+    bytes: usize,
+) {
+    // SAFETY: both rows are `bytes` long.
+    unsafe {
+        let c = splat::<V>(ring, c);
+        for at in (0..bytes).step_by(VECTOR) {
+            let x = V::load(a.add(at));
+            let z = match ring {
+                Ring::Bits => x.and(c),
+                Ring::Z64 => x.mul64(c),
+                Ring::Z128 => Z128Ops::mul(x, c),
+            };
+            z.store(out.add(at));
+        }
+    }
+}
+
+/// The sum of `bytes` of elements: whole vectors, then the elements that are left.
+#[inline(always)]
+pub(super) unsafe fn total<V: Vector>(ring: Ring, row: *const u8, bytes: usize) -> u128 {
+    // SAFETY: `bytes` are readable.
+    unsafe {
+        let mut sum = 0u128;
+        if ring == Ring::Z128 {
+            for at in (0..bytes).step_by(16) {
+                sum = sum.wrapping_add(element(ring, row.add(at)));
+            }
+            return sum;
+        }
+        let whole = bytes / VECTOR * VECTOR;
+        let mut acc = V::splat(0);
+        for at in (0..whole).step_by(VECTOR) {
+            acc = acc.add64(V::load(row.add(at)));
+        }
+        let mut lanes = [0u64; 8];
+        acc.store(lanes.as_mut_ptr().cast());
+        for lane in lanes {
+            sum = ring.add(sum, u128::from(lane));
+        }
+        for at in (whole..bytes).step_by(8) {
+            sum = ring.add(sum, element(ring, row.add(at)));
+        }
+        sum
+    }
+}
+
+/// to = to ± from, packed bytes of ring elements.
+#[inline(always)]
+pub(in crate::cpu) unsafe fn accumulate<V: Vector>(
+    ring: Ring,
+    minus: bool,
+    from: *const u8,
+    to: *mut u8,
+    bytes: usize,
+) {
+    let whole = bytes / VECTOR * VECTOR;
+    // SAFETY: `bytes` are readable at `from` and writable at `to`; elements do not straddle vectors.
+    unsafe {
+        for at in (0..whole).step_by(VECTOR) {
+            step(ring, minus, V::load(to.add(at)), V::load(from.add(at))).store(to.add(at));
+        }
+        if whole < bytes {
+            let (mut x, mut y) = ([0u8; VECTOR], [0u8; VECTOR]);
+            std::ptr::copy_nonoverlapping(to.add(whole), x.as_mut_ptr(), bytes - whole);
+            std::ptr::copy_nonoverlapping(from.add(whole), y.as_mut_ptr(), bytes - whole);
+            step::<V>(ring, minus, V::load(x.as_ptr()), V::load(y.as_ptr())).store(x.as_mut_ptr());
+            std::ptr::copy_nonoverlapping(x.as_ptr(), to.add(whole), bytes - whole);
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! XOR of slots: most of what a bit circuit is made of.
+
+use super::super::vector::{VECTOR, Vector};
+use super::Rows;
+
+/// out = a ^ b, whole slots, all parts at once.
+#[inline(always)]
+pub(super) unsafe fn xor2<V: Vector>(rows: Rows, a: u32, b: u32, out: u32) {
+    let (a, b, out) = (rows.at(a), rows.at(b), rows.at(out));
+    // SAFETY: every row is `rows.slot` bytes, whole vectors.
+    unsafe {
+        let mut at = 0;
+        // Four at a time: the loop itself costs more than a vector.
+        while at + 4 * VECTOR <= rows.slot {
+            let mut x = [V::splat(0); 4];
+            for k in 0..4 {
+                x[k] = V::load(a.add(at + k * VECTOR)).xor(V::load(b.add(at + k * VECTOR)));
+            }
+            for k in 0..4 {
+                x[k].store(out.add(at + k * VECTOR));
+            }
+            at += 4 * VECTOR;
+        }
+        while at < rows.slot {
+            V::load(a.add(at))
+                .xor(V::load(b.add(at)))
+                .store(out.add(at));
+            at += VECTOR;
+        }
+    }
+}
+
+/// out = a ^ b ^ c, whole slots, all parts at once.
+#[inline(always)]
+pub(super) unsafe fn xor3<V: Vector>(rows: Rows, a: u32, b: u32, c: u32, out: u32) {
+    let (a, b, c, out) = (rows.at(a), rows.at(b), rows.at(c), rows.at(out));
+    // SAFETY: every row is `rows.slot` bytes, whole vectors.
+    unsafe {
+        let mut at = 0;
+        while at + 4 * VECTOR <= rows.slot {
+            let mut x = [V::splat(0); 4];
+            for k in 0..4 {
+                let at = at + k * VECTOR;
+                x[k] = V::load(a.add(at)).xor3(V::load(b.add(at)), V::load(c.add(at)));
+            }
+            for k in 0..4 {
+                x[k].store(out.add(at + k * VECTOR));
+            }
+            at += 4 * VECTOR;
+        }
+        while at < rows.slot {
+            V::load(a.add(at))
+                .xor3(V::load(b.add(at)), V::load(c.add(at)))
+                .store(out.add(at));
+            at += VECTOR;
+        }
+    }
+}
+
+/// One part of out = XOR of any number of rows and a constant; the running value stays in a register.
+#[inline(always)]
+pub(super) unsafe fn xor<V: Vector>(
+    rows: Rows,
+    srcs: &[u32],
+    part: usize,
+    constant: V,
+    out: *mut u8,
+) {
+    // SAFETY: every row is `rows.slot` bytes, of which this part is `rows.part`; `out` is such a row.
+    unsafe {
+        let to = out.add(part);
+        match srcs.len() {
+            0 => xor_n::<V, 0>(rows, srcs, part, constant, to),
+            1 => xor_n::<V, 1>(rows, srcs, part, constant, to),
+            2 => xor_n::<V, 2>(rows, srcs, part, constant, to),
+            3 => xor_n::<V, 3>(rows, srcs, part, constant, to),
+            4 => xor_n::<V, 4>(rows, srcs, part, constant, to),
+            5 => xor_n::<V, 5>(rows, srcs, part, constant, to),
+            6 => xor_n::<V, 6>(rows, srcs, part, constant, to),
+            _ => {
+                for at in (part..part + rows.part).step_by(VECTOR) {
+                    let mut x = constant;
+                    for &s in srcs {
+                        x = x.xor(V::load(rows.at(s).add(at)));
+                    }
+                    x.store(out.add(at));
+                }
+            }
+        }
+    }
+}
+
+/// As [`xor`] for `N` rows: addresses are computed once.
+#[inline(always)]
+unsafe fn xor_n<V: Vector, const N: usize>(
+    rows: Rows,
+    srcs: &[u32],
+    part: usize,
+    constant: V,
+    to: *mut u8,
+) {
+    let mut from = [rows.base; N];
+    for k in 0..N {
+        from[k] = rows.at(srcs[k]).wrapping_add(part);
+    }
+    for at in (0..rows.part).step_by(VECTOR) {
+        // SAFETY: as in `xor`.
+        unsafe {
+            let mut x = constant;
+            let mut k = 0;
+            while k + 2 <= N {
+                x = x.xor3(V::load(from[k].add(at)), V::load(from[k + 1].add(at)));
+                k += 2;
+            }
+            if k < N {
+                x = x.xor(V::load(from[k].add(at)));
+            }
+            x.store(to.add(at));
+        }
+    }
+}
