@@ -158,6 +158,7 @@ impl World {
             wrap: &wrap,
         };
         let mut numbers = BTreeMap::new();
+        #[expect(clippy::disallowed_methods, reason = "this is the test randomness")]
         let ended = rehearse(
             &self.plan,
             |peer| stage.data(peer),

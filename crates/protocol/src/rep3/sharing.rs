@@ -1,6 +1,7 @@
 //! Inputs: by a computing party, and by an outside owner who only sends shares.
 //!
-//! Party P_i: u_i = ρ_i, u_{i+1} = 0, and u_{i-1} = v - u_i goes to P_{i-1}. Always a consistent sharing.
+//! Party P_i: u_i = ρ_i, u_{i+1} = 0, and u_{i-1} = v - u_i goes to P_{i-1}. A consistent sharing of whatever
+//! the party sent, if the party keeps what it sends.
 //!
 //! Owner: u_0 and u_1 are drawn from two seeds, of which parties 0 and 1, and 1 and 2, hold one each; u_2 = v - u_0 - u_1 goes to parties 2
 //! and 0. Holders of the same seed compare digests of it once; parties 2 and 0 compare digests of every chunk of u_2 before they use it
