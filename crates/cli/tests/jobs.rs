@@ -255,3 +255,37 @@ fn a_signal_ends_a_run_in_order() {
         assert_eq!(folder.everything(), before);
     }
 }
+
+#[test]
+fn a_process_that_is_killed_ends_the_run() {
+    let folder = Folder::blocks();
+    let before = folder.everything();
+    let run = std::process::Command::new(assert_cmd::cargo::cargo_bin!("veil"))
+        .args([
+            "run",
+            "job.toml",
+            "--net",
+            "wan",
+            "--processes",
+            "--timeout",
+            "5",
+        ])
+        .current_dir(folder.path())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    let children = format!("/proc/{0}/task/{0}/children", run.id());
+    let children = std::fs::read_to_string(children).unwrap();
+    let second: i32 = children.split_whitespace().nth(1).unwrap().parse().unwrap();
+    let second = rustix::process::Pid::from_raw(second).unwrap();
+    rustix::process::kill_process(second, rustix::process::Signal::KILL).unwrap();
+    let output = run.wait_with_output().unwrap();
+    let said = common::text(&output.stderr);
+    assert_eq!(output.status.code(), Some(5), "{said}");
+    assert!(
+        said.contains("the process of `b` ended before the run did (signal: 9"),
+        "{said}"
+    );
+    assert_eq!(folder.everything(), before);
+}
