@@ -98,7 +98,7 @@ fn drive(mut worker: Worker, stop: &AtomicBool) -> Result<(), Abort> {
             }
         }
         if stop.load(Ordering::Relaxed) {
-            worker.stop(Abort::Missing("stopped by a signal".into()));
+            return Err(worker.stop(Abort::Missing("stopped by a signal".into())));
         }
     }
 }

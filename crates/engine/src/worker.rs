@@ -150,9 +150,9 @@ impl Worker {
         woken.map_err(|e| self.fail(self.told(e)))
     }
 
-    /// Ends the lane from outside: the process was told to stop.
-    pub fn stop(&mut self, why: Abort) {
-        self.fail(why);
+    /// Ends the lane from outside, and gives the reason to report: `why`, unless the run had failed already.
+    pub fn stop(&mut self, why: Abort) -> Abort {
+        self.fail(why)
     }
 
     fn stall(&self) -> Option<Abort> {

@@ -212,8 +212,6 @@ fn one_role(common: &Common<'_>, role: &Role) -> Result<Took, Failure> {
         flag,
         progress,
     ) {
-        // Who was told to stop just ends; with results it ends well only if they are complete and published.
-        Ok(_) if common.stop.asked() && role.sink.is_none() => Err(Failure::stopped()),
         Ok(report) => Ok(Took::new(plan, role.me, &report)),
         Err(_) if common.stop.asked() => Err(Failure::stopped()),
         Err(abort) => Err(Failure::abort(plan, role.me, &abort)),
