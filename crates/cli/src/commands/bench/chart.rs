@@ -60,14 +60,19 @@ fn bars(rows: &[Row], svg: &mut String) -> Drawn {
         .x_label_area_size(48)
         .y_label_area_size(72)
         .build_cartesian_2d(
-            (0..rows.len().max(1) as u32).into_segmented(),
+            (0..rows.len().max(1) as u32 - 1).into_segmented(),
             0.0..most / scale * 1.1,
         )?;
     let label = |x: &SegmentValue<u32>| match x {
-        SegmentValue::CenterOf(k) => rows
-            .get(*k as usize)
-            .map(|r| format!("{} {} {}", r.link, r.net, r.batch))
-            .unwrap_or_default(),
+        SegmentValue::CenterOf(k) => rows.get(*k as usize).map_or_else(String::new, |r| {
+            let net = if r.net == "none" {
+                String::new()
+            } else {
+                format!(", {}", r.net)
+            };
+            let rate = r.rate_per_cpu_s / scale;
+            format!("{}{net}, {} rows: {rate:.3} {unit}", r.link, r.batch)
+        }),
         _ => String::new(),
     };
     chart
