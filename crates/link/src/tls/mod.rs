@@ -29,6 +29,8 @@ pub use error::SetupError;
 pub use identity::{Fingerprint, FingerprintError, Identity, IdentityError};
 pub use link::TlsLink;
 pub use listen::Listener;
+#[doc(hidden)]
+pub use preface::fuzz_preface;
 
 /// What two participants must agree on before they talk.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -122,6 +122,28 @@ impl Answer {
     }
 }
 
+/// For fuzzing: takes `bytes` for the call of a dialler, and for the answer to one.
+///
+/// # Panics
+///
+/// If what was read does not encode to the bytes that it was read from.
+pub fn fuzz_preface(bytes: &[u8]) {
+    if let Some(bytes) = bytes.first_chunk::<CALL>()
+        && let Ok(call) = Call::decode(bytes)
+    {
+        assert_eq!(&call.encode(), bytes, "a call is what it was read from");
+    }
+    if let Some(bytes) = bytes.first_chunk::<ANSWER>()
+        && let Ok(answer) = Answer::decode(bytes)
+    {
+        assert_eq!(
+            &answer.encode(),
+            bytes,
+            "an answer is what it was read from"
+        );
+    }
+}
+
 fn check(bytes: &[u8]) -> Result<(), Garbled> {
     if bytes[..4] != MAGIC {
         return Err(Garbled::NotOurs);
@@ -178,5 +200,25 @@ mod tests {
         assert_eq!(with(0, b'v'), Err(Garbled::NotOurs));
         assert_eq!(with(4, 2), Err(Garbled::Version(2)));
         assert_eq!(with(37, 9), Err(Garbled::NotOurs));
+    }
+
+    /// Every byte of a valid call and answer takes every value: nothing panics, and what is read is what was sent.
+    #[test]
+    fn damaged_prefaces_are_read_or_refused() {
+        let answer = Answer {
+            version: VERSION,
+            refusal: Some(Refusal::Plan),
+            plan: CALL_EXAMPLE.plan,
+        };
+        for good in [&CALL_EXAMPLE.encode()[..], &answer.encode()[..]] {
+            for at in 0..good.len() {
+                for value in 0..=255 {
+                    let mut bytes = good.to_vec();
+                    bytes[at] = value;
+                    fuzz_preface(&bytes);
+                    fuzz_preface(&bytes[..at]);
+                }
+            }
+        }
     }
 }
