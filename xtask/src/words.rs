@@ -8,7 +8,6 @@ use crate::tree::{self, Failure};
 const FORBIDDEN: &[(&str, &str)] = &[
     ("/home/", "a path of one machine; use a relative path"),
     ("/root/", "a path of one machine; use a relative path"),
-    ("/work/", "a path of one machine; use a relative path"),
     ("TODO", "unfinished work belongs in an issue"),
     ("FIXME", "unfinished work belongs in an issue"),
     ("XXX", "unfinished work belongs in an issue"),
