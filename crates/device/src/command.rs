@@ -4,7 +4,7 @@ use veil_math::Ring;
 use veil_prss::Use;
 
 use crate::Fault;
-use crate::layout::Span;
+use crate::layout::{Layout, Span};
 
 /// A key that was loaded into the device.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -108,6 +108,22 @@ impl Command {
             dst,
             draws: Vec::new(),
         }
+    }
+
+    /// Refuses spans that do not lie within their regions.
+    pub(crate) fn check_spans(&self, index: usize, layout: &Layout) -> Result<(), Fault> {
+        if self
+            .src
+            .iter()
+            .chain(&self.dst)
+            .all(|s| layout.contains(*s))
+        {
+            return Ok(());
+        }
+        Err(Fault::Shape {
+            command: index,
+            what: "a span outside its region",
+        })
     }
 
     /// Refuses a `Combine` that would read what it has written.

@@ -122,14 +122,7 @@ impl Cpu {
             command: index,
             what,
         };
-        if !command
-            .src
-            .iter()
-            .chain(&command.dst)
-            .all(|s| memory.layout.contains(*s))
-        {
-            return Err(shape("a span outside its region"));
-        }
+        command.check_spans(index, &memory.layout)?;
         match &command.op {
             Op::Linear | Op::Product(_) => self.program(memory, index, command)?,
             Op::Scatter { part } => {

@@ -215,10 +215,7 @@ impl Protocol for Rep3 {
             // s_0 makes u_0, held by parties 0 and 1; s_1 makes u_1, held by parties 1 and 2.
             let first = PartyId::ALL[index as usize];
             let holders = [Peer::Party(first), Peer::Party(first.next())];
-            let digest = self
-                .me
-                .party()
-                .map(|_| regions::seed_digest(&self.plan, owner, index));
+            let digest = self.me.party().map(|_| regions::seed_digest(owner, index));
             Seed {
                 index,
                 key: seed_key(owner, index),

@@ -133,7 +133,7 @@ pub(super) fn owner_digest(owner: u16, per: Per, theirs: bool) -> Span {
 }
 
 /// Digest of an owner's seed: mine.
-pub(super) fn seed_digest(_plan: &Plan, owner: u16, index: u8) -> Span {
+pub(super) fn seed_digest(owner: u16, index: u8) -> Span {
     digest(OWNERS + PER_OWNER * u32::from(owner) + 4 + u32::from(index))
 }
 

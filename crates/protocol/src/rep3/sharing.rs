@@ -62,7 +62,7 @@ fn list(plan: &Plan, me: PartyId) -> Round {
                 _ => continue,
             };
             let (mine, theirs) = (
-                regions::seed_digest(plan, owner, index),
+                regions::seed_digest(owner, index),
                 regions::other_seed_digest(owner, index),
             );
             let part = 1 + 2 * owner + u16::from(index);

@@ -55,7 +55,6 @@ struct Rows {
     slot: usize,
     /// Bytes of a part, whole vectors.
     part: usize,
-    parts: usize,
     /// Bytes of a part that count.
     packed: usize,
 }
@@ -83,7 +82,6 @@ pub(super) unsafe fn run<V: Vector>(memory: &mut Memory, run: &Run<'_>) {
         slots: place.offset,
         slot: place.item,
         part: place.part,
-        parts,
         packed: place.packed,
     };
     let uniforms = memory.places[tape.uniforms as usize];

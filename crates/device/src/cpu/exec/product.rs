@@ -334,6 +334,5 @@ pub(super) unsafe fn dot128(rows: Rows, tape: &Tape, form: &Form, product: &Prod
             }
         }
     }
-    let _ = rows.parts;
     sum
 }

@@ -179,13 +179,7 @@ pub(super) unsafe fn plus<V: Vector>(
     unsafe {
         let c = splat::<V>(ring, c);
         for at in (0..bytes).step_by(VECTOR) {
-            let x = V::load(a.add(at));
-            let z = match ring {
-                Ring::Bits => x.xor(c),
-                Ring::Z64 => x.add64(c),
-                Ring::Z128 => Z128Ops::add(x, c),
-            };
-            z.store(out.add(at));
+            step(ring, false, V::load(a.add(at)), c).store(out.add(at));
         }
     }
 }
