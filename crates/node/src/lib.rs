@@ -1,0 +1,1 @@
+//! One participant's service.

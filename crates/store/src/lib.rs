@@ -1,0 +1,1 @@
+//! Shares at rest.
