@@ -2,11 +2,12 @@
 //! nothing at all for what takes less than a second.
 
 use std::io::IsTerminal;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use veil_engine::Progress;
+use veil_session::Peer;
 
 use crate::output;
 
@@ -19,6 +20,8 @@ const BETWEEN_LINES: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(crate) struct Meter {
     start: Instant,
+    /// Whose progress is shown.
+    of: OnceLock<Peer>,
     state: Mutex<State>,
 }
 
@@ -36,12 +39,16 @@ impl Meter {
     pub(crate) fn new() -> Self {
         Meter {
             start: Instant::now(),
+            of: OnceLock::new(),
             state: Mutex::new(State::Silent),
         }
     }
 
-    /// Shows the progress, if it is time to.
-    pub(crate) fn show(&self, progress: Progress) {
+    /// Shows the progress, if it is time to. Of several participants, the one that comes first.
+    pub(crate) fn show(&self, progress: &Progress) {
+        if self.of.get_or_init(|| progress.me) != &progress.me {
+            return;
+        }
         let elapsed = self.start.elapsed();
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         match &mut *state {
@@ -71,7 +78,7 @@ impl Drop for Meter {
     }
 }
 
-fn bar(progress: Progress) -> ProgressBar {
+fn bar(progress: &Progress) -> ProgressBar {
     let style = ProgressStyle::with_template(
         "{bar:30} {human_pos} of {human_len} rows, {per_sec}, {eta} left",
     );
@@ -81,7 +88,8 @@ fn bar(progress: Progress) -> ProgressBar {
     bar
 }
 
-fn line(Progress { rows, of }: Progress, elapsed: Duration) {
+fn line(progress: &Progress, elapsed: Duration) {
+    let Progress { rows, of, .. } = *progress;
     let rate = rows as f64 / elapsed.as_secs_f64();
     let rest = match rows {
         0 => String::new(),

@@ -53,11 +53,12 @@ pub mod party;
 mod run;
 mod setup;
 mod shared;
+mod status;
 mod worker;
 
 pub use abort::{Abort, Wait};
 pub use setup::Binding;
-pub use shared::{Progress, Report};
+pub use status::{Phase, Progress, Report, TraceId};
 pub use worker::{Step, Worker};
 
 use std::sync::Arc;

@@ -16,7 +16,8 @@ use veil_session::Peer;
 
 use crate::abort::Abort;
 use crate::setup::{Binding, Random, system};
-use crate::shared::{Progress, Report, Shared};
+use crate::shared::Shared;
+use crate::status::{Progress, Report};
 use crate::worker::{Step, Worker};
 use crate::{Data, Settings, bounds, participants};
 
@@ -55,7 +56,7 @@ impl std::fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// Runs the job; `progress` is called about ten times a second.
+/// Runs the job; `progress` is called for each participant, parties first, about ten times a second.
 pub fn run(
     plan: &Arc<Plan>,
     settings: &Settings,
@@ -123,7 +124,10 @@ fn run_under(
         .iter()
         .map(|p| Arc::new(Rep3::new(Arc::clone(plan), *p)) as Arc<dyn Protocol>)
         .collect();
-    let shared: Vec<Arc<Shared>> = peers.iter().map(|_| Arc::new(Shared::new())).collect();
+    let shared: Vec<Arc<Shared>> = peers
+        .iter()
+        .map(|me| Arc::new(Shared::new(*me, plan.lanes, plan.job.rows())))
+        .collect();
     let brought: Vec<Data> = peers.iter().map(|p| data(*p)).collect();
     let mut failed = BTreeMap::new();
     let mut lanes = Vec::new();
@@ -164,7 +168,6 @@ fn run_under(
     if !failed.is_empty() {
         return Err(Failure(failed));
     }
-    let of = plan.job.rows();
     let (over, ended) = mpsc::channel();
     std::thread::scope(|scope| {
         for workers in lanes {
@@ -191,10 +194,9 @@ fn run_under(
                 Err(mpsc::RecvTimeoutError::Timeout) => {}
                 Err(mpsc::RecvTimeoutError::Disconnected) => break,
             }
-            progress(Progress {
-                rows: shared[0].rows(),
-                of,
-            });
+            for shared in &shared {
+                progress(shared.progress());
+            }
         }
     });
     for (k, peer) in peers.iter().enumerate() {

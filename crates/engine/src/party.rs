@@ -10,7 +10,8 @@ use veil_protocol::{Plan, Protocol};
 
 use crate::abort::Abort;
 use crate::setup::{Binding, Random, system};
-use crate::shared::{Progress, Report, Shared};
+use crate::shared::Shared;
+use crate::status::{Progress, Report};
 use crate::worker::{Step, Worker};
 use crate::{Data, Settings};
 
@@ -35,7 +36,7 @@ pub fn run(
             links.len()
         )));
     }
-    let shared = Arc::new(Shared::new());
+    let shared = Arc::new(Shared::new(protocol.me(), plan.lanes, plan.job.rows()));
     let mut workers = Vec::new();
     for (lane, link) in links.into_iter().enumerate() {
         let rest = (
@@ -54,7 +55,6 @@ pub fn run(
             rest,
         )?);
     }
-    let of = plan.job.rows();
     let (over, ended) = mpsc::channel();
     let mut outcome = Ok(());
     std::thread::scope(|scope| {
@@ -75,10 +75,7 @@ pub fn run(
                 Ok(Ok(())) | Err(mpsc::RecvTimeoutError::Timeout) => {}
                 Err(mpsc::RecvTimeoutError::Disconnected) => break,
             }
-            progress(Progress {
-                rows: shared.rows(),
-                of,
-            });
+            progress(shared.progress());
         }
     });
     outcome?;

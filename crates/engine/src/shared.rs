@@ -2,14 +2,16 @@
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use veil_link::Meters;
 use veil_math::Ring;
+use veil_session::Peer;
 use zeroize::Zeroize;
 
 use crate::abort::Abort;
 use crate::setup::Keys;
+use crate::status::{Progress, Report, Status};
 
 /// What a lane needs before its first chunk.
 pub(crate) struct Ready {
@@ -27,7 +29,7 @@ impl Drop for Ready {
 /// State of one participant over all its lanes.
 pub(crate) struct Shared {
     pub(crate) ready: OnceLock<Ready>,
-    started: Instant,
+    pub(crate) status: Status,
     ready_after: OnceLock<Duration>,
     pub(crate) failed: OnceLock<Abort>,
     tally: Mutex<Vec<Vec<u8>>>,
@@ -37,10 +39,11 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new() -> Self {
+    /// Of a participant with `lanes` lanes, of a job with `rows` rows.
+    pub(crate) fn new(me: Peer, lanes: u16, rows: u64) -> Self {
         Shared {
             ready: OnceLock::new(),
-            started: Instant::now(),
+            status: Status::new(me, lanes, rows),
             ready_after: OnceLock::new(),
             failed: OnceLock::new(),
             tally: Mutex::new(Vec::new()),
@@ -90,7 +93,7 @@ impl Shared {
 
     /// Keys are there: the set-up is over.
     pub(crate) fn note_ready(&self) {
-        let _ = self.ready_after.set(self.started.elapsed());
+        let _ = self.ready_after.set(self.status.elapsed());
     }
 
     /// What the run took.
@@ -100,15 +103,19 @@ impl Shared {
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner);
         let set_up = self.ready_after.get().copied().unwrap_or_default();
+        let (waited, busy) = self.status.times();
         Report {
             elapsed,
             set_up,
             meters,
+            trace: self.status.trace(),
+            waited,
+            busy,
         }
     }
 
-    pub(crate) fn rows(&self) -> u64 {
-        self.rows_done.load(Ordering::Relaxed)
+    pub(crate) fn progress(&self) -> Progress {
+        self.status.progress(self.rows_done.load(Ordering::Relaxed))
     }
 
     /// Wipes what is left of shares.
@@ -142,24 +149,4 @@ pub(crate) fn add(ring: Ring, a: &mut [u8], b: &[u8]) {
             }
         }
     }
-}
-
-/// How far a run is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Progress {
-    /// Rows that are finished.
-    pub rows: u64,
-    /// Rows of the job.
-    pub of: u64,
-}
-
-/// What a run took at one participant.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Report {
-    /// From the first message to the last.
-    pub elapsed: Duration,
-    /// Of that, the handshake and the inputs that all rows share.
-    pub set_up: Duration,
-    /// Messages and bytes, over all lanes and peers.
-    pub meters: Meters,
 }

@@ -16,6 +16,7 @@ use crate::abort::{Abort, Wait};
 use crate::run::{Advance, Means, Run, Work};
 use crate::setup::{Binding, Handshake, Keys, Random, list_digest};
 use crate::shared::{Ready, Shared, add};
+use crate::status::{NOTED_AFTER, Phase};
 use crate::{Data, LARGEST_WINDOW, Settings};
 
 /// What came of a step.
@@ -61,6 +62,12 @@ pub struct Worker {
     ended: Vec<(Tag, Outcome)>,
     tags: u64,
     quiet_since: Instant,
+    /// The last step found nothing to do.
+    idle: bool,
+    /// The others were told that this lane waits.
+    noted: bool,
+    waited: Duration,
+    busy: Duration,
 }
 
 impl Worker {
@@ -113,6 +120,10 @@ impl Worker {
             ended: Vec::new(),
             tags: 0,
             quiet_since: Instant::now(),
+            idle: false,
+            noted: false,
+            waited: Duration::ZERO,
+            busy: Duration::ZERO,
         })
     }
 
@@ -126,16 +137,51 @@ impl Worker {
             self.give_up();
             return Err(failed);
         }
+        let began = self.idle.then(Instant::now);
         match self.try_step() {
-            Ok(Step::Waiting) => match self.stall() {
-                None => Ok(Step::Waiting),
-                Some(stall) => Err(self.fail(stall)),
-            },
+            Ok(Step::Waiting) => {
+                self.idle = true;
+                let quiet = self.quiet_since.elapsed();
+                if quiet > NOTED_AFTER && !self.noted {
+                    self.noted = true;
+                    let waits = self.waits();
+                    self.shared.status.note(self.lane, self.quiet_since, waits);
+                }
+                match self.stall(quiet) {
+                    None => Ok(Step::Waiting),
+                    Some(stall) => Err(self.fail(stall)),
+                }
+            }
             Ok(step) => {
+                if let Some(began) = began {
+                    self.waited += began.saturating_duration_since(self.quiet_since);
+                    self.idle = false;
+                }
                 self.quiet_since = Instant::now();
+                self.tell();
                 Ok(step)
             }
             Err(abort) => Err(self.fail(abort)),
+        }
+    }
+
+    /// Tells whoever shows the run how far this lane is.
+    fn tell(&mut self) {
+        let status = self.shared.status.lane(self.lane);
+        status.moved(self.link.meters(), self.waited, self.busy);
+        if let Stage::Done = self.stage {
+            status.over();
+        } else if std::mem::take(&mut self.noted) {
+            status.goes_on();
+        }
+        if self.lane == 0 {
+            self.shared.status.enter(match self.stage {
+                Stage::Handshake(_) | Stage::Keys => Phase::Handshake,
+                Stage::SetUp(..) => Phase::SetUp,
+                Stage::Chunks => Phase::Rows,
+                Stage::Lanes | Stage::Totals(_) => Phase::Opening,
+                Stage::Done => Phase::Done,
+            });
         }
     }
 
@@ -155,12 +201,11 @@ impl Worker {
         self.fail(why)
     }
 
-    fn stall(&self) -> Option<Abort> {
+    fn stall(&self, after: Duration) -> Option<Abort> {
         // A lane that waits for a sibling is not stalled: the sibling is, if it is, and says whom it waits for.
         if let Stage::Keys | Stage::Lanes = self.stage {
             return None;
         }
-        let after = self.quiet_since.elapsed();
         (after > self.timeout).then(|| Abort::Stalled {
             waits: self.waits(),
             after,
@@ -211,6 +256,7 @@ impl Worker {
                         false
                     }
                     Some(keys) => {
+                        self.shared.status.name(keys.session);
                         self.load(&keys)?;
                         self.set_up(keys)?;
                         true
@@ -294,6 +340,7 @@ impl Worker {
             link: &mut *self.link,
             ended: &mut self.ended,
             tags: &mut self.tags,
+            busy: &mut self.busy,
         })
     }
 

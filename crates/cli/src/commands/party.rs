@@ -58,7 +58,7 @@ pub(crate) fn run(args: &PartyArgs, _verbose: bool) -> Result<(), Failure> {
         &file,
         args.net,
         &stop,
-        &|progress| meter.show(progress),
+        &|progress| meter.show(&progress),
         &|line| eprintln!("{line}"),
     )?;
     drop(meter);
@@ -97,7 +97,7 @@ fn print(outcome: &Outcome) -> Result<(), Failure> {
 /// Says everything in lines that the parent understands.
 fn as_child(args: &PartyArgs, stop: &Stop) -> Result<(), Failure> {
     let last = Mutex::new(Instant::now());
-    let progress = |Progress { rows, of }: Progress| {
+    let progress = |Progress { rows, of, .. }: Progress| {
         let mut last = last
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner);

@@ -16,6 +16,7 @@ use veil_engine::Progress;
 use veil_link::tls::Identity;
 use veil_program::Job;
 use veil_protocol::Plan;
+use veil_session::{PartyId, Peer};
 
 use crate::failure::{Code, Failure};
 use crate::launch::Outcome;
@@ -57,7 +58,12 @@ struct Player {
 impl Player {
     fn hear(&mut self, index: usize, word: Word, meter: &Meter) {
         match word {
-            Word::Progress { rows, of } if index == 0 => meter.show(Progress { rows, of }),
+            Word::Progress { rows, of } if index == 0 => {
+                meter.show(&Progress {
+                    rows,
+                    ..Progress::new(Peer::Party(PartyId::ALL[0]), of)
+                });
+            }
             Word::Progress { .. } => {}
             Word::Done(outcome) => self.ended = Some(Ok(outcome)),
             Word::Failed {

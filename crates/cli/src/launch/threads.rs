@@ -70,7 +70,7 @@ pub(crate) fn run(job: &Job, plan: &Arc<Plan>, site: &Site<'_>) -> Result<Outcom
         plan,
         &settings,
         data,
-        &|progress| meter.show(progress),
+        &|progress| meter.show(&progress),
         |me, _, link| {
             let inner: Box<dyn Link> = match site.net {
                 Some(profile) => Box::new(shape::Shaped::new(link, profile)),
