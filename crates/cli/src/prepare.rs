@@ -95,7 +95,7 @@ pub(crate) fn plan(job: &Job, lanes: Option<u16>) -> Result<Arc<Plan>, Failure> 
 pub(crate) fn holder(job: &Job, peer: Peer) -> Option<Holder> {
     job.holders()
         .into_iter()
-        .find(|holder| holder.peer() == peer)
+        .find(|holder| holder.peer() == Some(peer))
 }
 
 /// Whether something is opened to `peer`.
@@ -124,6 +124,7 @@ pub(crate) fn data(source: Option<Arc<dyn Source>>, sink: Option<&Arc<Output>>) 
     Data {
         source,
         sink: sink.map(|sink| Arc::clone(sink) as Arc<dyn Sink>),
+        ..Data::default()
     }
 }
 

@@ -14,7 +14,7 @@
 //! #     outputs: vec![OutputPort { name: "z".into(), wires: vec![Wire(2)], reduce: Reduce::None }] };
 //! # let job = Lowered { name: "product".into(), owners: vec!["ann".into(), "bob".into()], parties: ["a", "b", "c"].map(String::from),
 //! #     recipients: vec!["eve".into()], circuit,
-//! #     blocks: vec![Block { name: "all".into(), rows: 3, holders: vec![Holder::Owner(0), Holder::Owner(1)] }],
+//! #     blocks: vec![Block { name: "all".into(), rows: 3, holders: vec![Holder::Owner(0), Holder::Owner(1)], stored: None, aligned: None }],
 //! #     audiences: vec![Audience::Recipient(0)], opened: vec!["z".into()] };
 //! struct Column(Vec<u64>);
 //! impl Source for Column {
@@ -32,9 +32,9 @@
 //! let plan = Arc::new(veil_protocol::Plan::new(Arc::new(job), Default::default())?);
 //! let eve = Arc::new(Seen::default());
 //! let data = |peer| match peer {
-//!     veil_session::Peer::Owner(0) => Data { source: Some(Arc::new(Column(vec![2, 3, 4]))), sink: None },
-//!     veil_session::Peer::Owner(_) => Data { source: Some(Arc::new(Column(vec![5, 6, 7]))), sink: None },
-//!     veil_session::Peer::Recipient(_) => Data { source: None, sink: Some(eve.clone()) },
+//!     veil_session::Peer::Owner(0) => Data { source: Some(Arc::new(Column(vec![2, 3, 4]))), ..Data::default() },
+//!     veil_session::Peer::Owner(_) => Data { source: Some(Arc::new(Column(vec![5, 6, 7]))), ..Data::default() },
+//!     veil_session::Peer::Recipient(_) => Data { sink: Some(eve.clone()), ..Data::default() },
 //!     veil_session::Peer::Party(_) => Data::default(),
 //! };
 //! local::run(&plan, &Settings::default(), data, &|_| ())?;
@@ -67,7 +67,7 @@ use std::time::Duration;
 use veil_device::{Cpu, Device};
 use veil_link::Bounds;
 use veil_math::Ring;
-use veil_program::{Sink, Source};
+use veil_program::{ShareSink, ShareSource, Sink, Source};
 use veil_protocol::{Plan, Protocol};
 use veil_session::Peer;
 
@@ -78,6 +78,10 @@ pub struct Data {
     pub source: Option<Arc<dyn Source>>,
     /// Where opened values go, if it gets any.
     pub sink: Option<Arc<dyn Sink>>,
+    /// A party's stored shares, if the job loads any.
+    pub stored: Option<Arc<dyn ShareSource>>,
+    /// Where a party's shares go, if the job keeps any.
+    pub keeps: Option<Arc<dyn ShareSink>>,
 }
 
 /// Makes the device of a lane.

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use veil_circuit::Reduce;
 use veil_device::{Device, Fault, Outcome, Tag};
 use veil_link::{Link, LinkError, Woken};
-use veil_program::{Holder, Slice};
+use veil_program::Slice;
 use veil_protocol::{Chunk, Plan, Protocol, Task};
-use veil_session::{Frame, Peer};
+use veil_session::Frame;
 
 use crate::abort::{Abort, Wait};
 use crate::run::{Advance, Means, Run, Work};
@@ -461,11 +461,8 @@ impl Worker {
             rows: chunk.frame.rows,
         };
         for &(port, span) in &spans.inputs {
-            let mine = match self.plan.job.blocks[chunk.block as usize].holders[port] {
-                Holder::Party(p) => protocol.me() == Peer::Party(p),
-                Holder::Owner(o) => protocol.me() == Peer::Owner(o),
-            };
-            if mine {
+            let holder = self.plan.job.blocks[chunk.block as usize].holders[port];
+            if holder.peer() == Some(protocol.me()) {
                 let source = self
                     .data
                     .source

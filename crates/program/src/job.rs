@@ -1,6 +1,6 @@
 //! What a job means to planner and engine.
 
-use veil_circuit::Circuit;
+use veil_circuit::{Circuit, Per, Reduce};
 use veil_session::PartyId;
 
 /// Who supplies the values of an input port.
@@ -10,6 +10,8 @@ pub enum Holder {
     Party(PartyId),
     /// An outside owner, numbered as in [`Lowered::owners`].
     Owner(u16),
+    /// Nobody in this run: every party loads its shares from its store ([`ShareSource`](crate::ShareSource)).
+    Stored,
 }
 
 /// To whom an output is opened.
@@ -21,6 +23,8 @@ pub enum Audience {
     Party(PartyId),
     /// An outside recipient, numbered as in [`Lowered::recipients`].
     Recipient(u16),
+    /// Nobody: it is not opened, and every party keeps its shares ([`ShareSink`](crate::ShareSink)).
+    Stored,
 }
 
 /// Rows that have the same holders. Blocks are stacked: the rows of one follow those of the other.
@@ -33,6 +37,12 @@ pub struct Block {
     /// Who supplies each of the circuit's input ports, in order. A port with one value per job has the same holder in
     /// every block.
     pub holders: Vec<Holder>,
+    /// What the ports of [`Holder::Stored`] are loaded from: the name of the dataset, as all parties know it. Nothing in
+    /// a block that loads nothing.
+    pub stored: Option<String>,
+    /// Rows per compared digest, if the holders of this block compare the order of a key column before anything that
+    /// depends on an input is sent.
+    pub aligned: Option<u32>,
 }
 
 /// A job as planner and engine see it. All of it is public, and all of it is under the plan hash.
@@ -56,9 +66,74 @@ pub struct Lowered {
     pub opened: Vec<String>,
 }
 
+/// A port whose shares are at rest between runs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StoredPort {
+    /// Index among the circuit's input ports (what is loaded) or output ports (what is kept).
+    pub port: usize,
+    /// The port's name.
+    pub name: String,
+    /// Elements in each row.
+    pub width: u32,
+    /// [`Per::Row`]: slices of every block. [`Per::Job`]: one value, in the slice of block 0 with one row.
+    pub per: Per,
+}
+
 impl Lowered {
     /// Rows of all blocks together.
     pub fn rows(&self) -> u64 {
         self.blocks.iter().map(|block| block.rows).sum()
+    }
+
+    /// The input ports that some block loads from the parties' stores.
+    pub fn loads(&self) -> Vec<StoredPort> {
+        let stored = |port: usize| {
+            self.blocks
+                .iter()
+                .any(|block| block.holders.get(port) == Some(&Holder::Stored))
+        };
+        let ports = self.circuit.inputs.iter().enumerate();
+        ports
+            .filter(|(port, _)| stored(*port))
+            .map(|(port, input)| StoredPort {
+                port,
+                name: input.name.clone(),
+                width: input.width,
+                per: input.per,
+            })
+            .collect()
+    }
+
+    /// The output ports that the parties keep.
+    pub fn keeps(&self) -> Vec<StoredPort> {
+        let ports = self.circuit.outputs.iter().zip(&self.audiences).enumerate();
+        ports
+            .filter(|(_, (_, audience))| **audience == Audience::Stored)
+            .map(|(port, (output, _))| StoredPort {
+                port,
+                name: output.name.clone(),
+                width: output.wires.len() as u32,
+                per: self.kept_per(port),
+            })
+            .collect()
+    }
+
+    /// How often output port `port` has a value when it is kept: once if it is summed over the rows, or if all of its
+    /// wires are inputs that all rows share.
+    pub fn kept_per(&self, port: usize) -> Per {
+        let output = &self.circuit.outputs[port];
+        let shared = |wire: &veil_circuit::Wire| {
+            let mut first = 0;
+            self.circuit.inputs.iter().any(|input| {
+                let range = first..first + input.width;
+                first = range.end;
+                input.per == Per::Job && range.contains(&wire.0)
+            })
+        };
+        if output.reduce == Reduce::Sum || output.wires.iter().all(shared) {
+            Per::Job
+        } else {
+            Per::Row
+        }
     }
 }

@@ -47,13 +47,14 @@ mod output;
 mod publish;
 mod raw;
 mod roles;
+mod stages;
 pub mod stats;
 
 pub use clear::{ClearError, evaluate};
-pub use data::{CellFault, CellProblem, DataError, Sink, Slice, Source};
+pub use data::{CellFault, CellProblem, DataError, ShareSink, ShareSource, Sink, Slice, Source};
 pub use error::{JobError, JobProblem, Place};
 pub use gates::{FileSink, FileSource, Gates};
-pub use job::{Audience, Block, Holder, Lowered};
+pub use job::{Audience, Block, Holder, Lowered, StoredPort};
 pub use load::{DataFile, Files, Job, Kind};
 pub use number::{NumberError, Scaled, parse_scaled};
 pub use output::Output;

@@ -155,6 +155,8 @@ impl Job {
                     .iter()
                     .map(|&column| block.holders[column])
                     .collect(),
+                stored: None,
+                aligned: None,
             })
             .collect();
         let circuit = lowered.circuit;
@@ -193,6 +195,8 @@ impl Job {
             name: "rows".into(),
             rows: gates.rows,
             holders,
+            stored: None,
+            aligned: None,
         }];
         let audiences = gates.outputs.iter().map(|output| output.to).collect();
         let sentence = |output: &crate::gates::Output| {
@@ -247,6 +251,7 @@ impl Job {
                     let mut holders = lowered.holders.clone();
                     holders.sort_unstable();
                     holders.dedup();
+                    holders.retain(|holder| *holder != Holder::Stored);
                     holders.into_iter().map(move |holder| {
                         let named = block.files.iter().find(|named| named.0 == holder);
                         file(holder, &block.name, named.map(|named| named.1.as_path()))
@@ -267,6 +272,7 @@ impl Job {
             .blocks
             .iter()
             .flat_map(|block| block.holders.iter().copied())
+            .filter(|holder| *holder != Holder::Stored)
             .collect();
         holders.sort_unstable();
         holders.dedup();

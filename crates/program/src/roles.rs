@@ -13,6 +13,9 @@ use crate::{
 
 /// The word for all three parties, as an audience.
 const ALL_PARTIES: &str = "parties";
+
+/// Where shares are at rest, in sentences.
+const STORES: &str = "the parties' stores";
 /// Longest name; two of them and a verb still fit a line of a terminal.
 const LONGEST_NAME: usize = 64;
 /// Names are numbered with 16 bits on the wire.
@@ -131,6 +134,7 @@ impl Roles {
                 .get(usize::from(owner))
                 .cloned()
                 .unwrap_or_default(),
+            Holder::Stored => STORES.into(),
         }
     }
 
@@ -153,6 +157,7 @@ impl Roles {
                 .get(usize::from(recipient))
                 .cloned()
                 .unwrap_or_default(),
+            Audience::Stored => STORES.into(),
         }
     }
 }
@@ -164,16 +169,18 @@ impl Audience {
             Audience::Parties => peer.party().is_some(),
             Audience::Party(party) => peer == Peer::Party(party),
             Audience::Recipient(recipient) => peer == Peer::Recipient(recipient),
+            Audience::Stored => false,
         }
     }
 }
 
 impl Holder {
-    /// The end of a link behind this holder.
-    pub const fn peer(self) -> Peer {
+    /// The end of a link behind this holder; nobody for what is stored.
+    pub const fn peer(self) -> Option<Peer> {
         match self {
-            Holder::Party(party) => Peer::Party(party),
-            Holder::Owner(owner) => Peer::Owner(owner),
+            Holder::Party(party) => Some(Peer::Party(party)),
+            Holder::Owner(owner) => Some(Peer::Owner(owner)),
+            Holder::Stored => None,
         }
     }
 }

@@ -280,7 +280,13 @@ fn binary_files_are_checked_and_read_where_they_are_needed() {
     let sources = case.sources(&job).unwrap();
     let party: &dyn Source = sources
         .iter()
-        .find(|source| source.0.peer().party().is_some())
+        .find(|source| {
+            source
+                .0
+                .peer()
+                .and_then(veil_session::Peer::party)
+                .is_some()
+        })
         .unwrap()
         .1
         .as_ref();

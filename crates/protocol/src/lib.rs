@@ -23,7 +23,7 @@
 //!     parties: ["p0", "p1", "p2"].map(String::from),
 //!     recipients: vec!["eve".into()],
 //!     circuit,
-//!     blocks: vec![Block { name: "all".into(), rows: 1000, holders: vec![Holder::Owner(0), Holder::Owner(1)] }],
+//!     blocks: vec![Block { name: "all".into(), rows: 1000, holders: vec![Holder::Owner(0), Holder::Owner(1)], stored: None, aligned: None }],
 //!     audiences: vec![Audience::Recipient(0)],
 //!     opened: vec!["z of every row".into()],
 //! };

@@ -51,6 +51,8 @@ fn plan() -> Plan {
             name: "all".into(),
             rows: 5,
             holders: vec![Holder::Owner(0), Holder::Party(party), Holder::Owner(0)],
+            stored: None,
+            aligned: None,
         }],
         audiences: vec![
             Audience::Parties,

@@ -107,6 +107,8 @@ fn job(ring: Ring, width: u32, gates: Vec<Gate>, outputs: Vec<Wire>, reduce: Red
             name: "all".into(),
             rows: 1000,
             holders: vec![Holder::Owner(0)],
+            stored: None,
+            aligned: None,
         }],
         audiences: vec![Audience::Parties],
         opened: vec!["z".into()],

@@ -192,6 +192,8 @@ fn and_plan(ring: Ring) -> Plan {
             name: "all".into(),
             rows: ROWS.into(),
             holders: vec![Holder::Owner(0); 2],
+            stored: None,
+            aligned: None,
         }],
         audiences: vec![Audience::Recipient(0)],
         opened: vec!["z".into()],

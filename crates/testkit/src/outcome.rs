@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 use veil_engine::{Abort, Report};
-use veil_program::Audience;
 use veil_protocol::Plan;
 use veil_session::{Channel, Peer};
 
@@ -61,15 +60,9 @@ impl Drop for Outcome {
 impl Outcome {
     /// Output ports that are opened to `peer`.
     pub fn ports_of(&self, peer: Peer) -> Vec<usize> {
-        let sees = |audience: &Audience| match (audience, peer) {
-            (Audience::Parties, Peer::Party(_)) => true,
-            (Audience::Party(p), Peer::Party(q)) => *p == q,
-            (Audience::Recipient(r), Peer::Recipient(q)) => *r == q,
-            _ => false,
-        };
         let audiences = self.plan.job.audiences.iter().enumerate();
         audiences
-            .filter(|(_, audience)| sees(audience))
+            .filter(|(_, audience)| audience.includes(peer))
             .map(|(port, _)| port)
             .collect()
     }

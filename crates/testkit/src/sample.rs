@@ -53,6 +53,8 @@ pub fn job(circuit: Circuit, blocks: &[(u64, &[Holder])], audiences: &[Audience]
         name: format!("block {k}"),
         rows: *rows,
         holders: holders.to_vec(),
+        stored: None,
+        aligned: None,
     };
     Lowered {
         name: "sample".into(),

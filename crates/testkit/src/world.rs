@@ -287,6 +287,7 @@ impl<'a> Stage<'a> {
         Data {
             source: Some(Arc::clone(&self.values) as _),
             sink: Some(Arc::clone(&self.seen[&peer]) as _),
+            ..Data::default()
         }
     }
 

@@ -265,7 +265,7 @@ fn supplied(plan: &Plan) -> Vec<Supplied> {
                 .iter()
                 .position(|(other, _)| other == holder)
                 .unwrap_or_else(|| {
-                    let owner = veil_engine::name_of(plan, holder.peer()).to_owned();
+                    let owner = holder_name(plan, *holder);
                     all.push((
                         *holder,
                         Supplied {
@@ -315,6 +315,14 @@ fn audience_name(plan: &Plan, audience: Audience) -> String {
             .join(", "),
         Audience::Party(party) => name(Peer::Party(party)),
         Audience::Recipient(recipient) => name(Peer::Recipient(recipient)),
+        Audience::Stored => "nobody".into(),
+    }
+}
+
+fn holder_name(plan: &Plan, holder: Holder) -> String {
+    match holder.peer() {
+        Some(peer) => veil_engine::name_of(plan, peer).to_owned(),
+        None => "the parties' stores".into(),
     }
 }
 

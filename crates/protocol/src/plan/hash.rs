@@ -47,6 +47,7 @@ pub(super) fn of(plan: &Plan) -> PlanHash {
             match holder {
                 Holder::Party(p) => e.int(p.index() as u64),
                 Holder::Owner(o) => e.int(0x100 + u64::from(*o)),
+                Holder::Stored => e.int(4),
             }
         }
     }
@@ -56,6 +57,7 @@ pub(super) fn of(plan: &Plan) -> PlanHash {
             Audience::Party(p) => e.int(p.index() as u64),
             Audience::Parties => e.int(3),
             Audience::Recipient(r) => e.int(0x100 + u64::from(*r)),
+            Audience::Stored => e.int(4),
         }
     }
     e.texts(&job.opened);

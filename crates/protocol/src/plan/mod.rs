@@ -9,7 +9,7 @@ use std::sync::Arc;
 use veil_circuit::{Per, Reduce};
 use veil_device::Program;
 use veil_math::Ring;
-use veil_program::{Holder, Lowered};
+use veil_program::{Audience, Holder, Lowered};
 use veil_session::{Frame, PlanHash};
 
 /// Choices of a plan that are not in the job. All participants must choose alike: they are under the plan hash.
@@ -188,6 +188,18 @@ impl Plan {
         {
             return Err(PlanError::Job(
                 "every output port needs an audience and a description",
+            ));
+        }
+        let stored = job
+            .blocks
+            .iter()
+            .flat_map(|b| &b.holders)
+            .any(|h| *h == Holder::Stored)
+            || job.audiences.contains(&Audience::Stored)
+            || job.blocks.iter().any(|b| b.aligned.is_some());
+        if stored {
+            return Err(PlanError::Job(
+                "shares at rest and comparisons of order are not supported",
             ));
         }
         if circuit.ring == Ring::Bits && circuit.outputs.iter().any(|o| o.reduce == Reduce::Sum) {

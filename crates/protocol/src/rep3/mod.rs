@@ -290,6 +290,7 @@ impl Rep3 {
                             Audience::Party(p) if p == me.next() => (0, vec![value]),
                             Audience::Party(_) => (0, vec![digest]),
                             Audience::Recipient(_) => (0, vec![value, digest]),
+                            Audience::Stored => (0, vec![]),
                         };
                         // All ports are opened in one round.
                         let rounds = u64::from(cost.rounds + rounds > 0);
@@ -334,6 +335,7 @@ impl Rep3 {
                         };
                 }
                 Holder::Party(p) => waits |= me == p.previous(),
+                Holder::Stored => {}
                 // The explicit component goes to parties 2 and 0, which compare digests.
                 Holder::Owner(o) => {
                     if me.index() != 1 {

@@ -162,7 +162,7 @@ impl Port<'_> {
             Audience::Party(p) if p == me.previous() => {
                 return send_digest(round, OWN, me, Peer::Party(p));
             }
-            Audience::Party(_) => {}
+            Audience::Party(_) | Audience::Stored => {}
             Audience::Parties => {
                 send_value(round, PREVIOUS, me.previous(), Peer::Party(me.next()));
                 send_digest(round, OWN, me, Peer::Party(me.previous()));

@@ -199,10 +199,7 @@ pub(super) fn output(plan: &Plan, port: usize, rows: u16, sums: u16, part: u8) -
 }
 
 pub(super) fn spans(plan: &Plan, me: Peer, layout: &Layout) -> Spans {
-    let mine = |holder: Holder| match holder {
-        Holder::Party(p) => me == Peer::Party(p),
-        Holder::Owner(o) => me == Peer::Owner(o),
-    };
+    let mine = |holder: Holder| holder.peer() == Some(me);
     let supplies = |k: usize| plan.job.blocks.iter().any(|b| mine(b.holders[k]));
     let ports = |per: Per| {
         let ports = plan
@@ -212,11 +209,7 @@ pub(super) fn spans(plan: &Plan, me: Peer, layout: &Layout) -> Spans {
             .filter(|(k, p)| p.per == per && supplies(*k));
         ports.map(|(k, p)| (k, input(p))).collect()
     };
-    let sees = |audience: &Audience| match audience {
-        Audience::Parties => me.party().is_some(),
-        Audience::Party(p) => me == Peer::Party(*p),
-        Audience::Recipient(r) => me == Peer::Recipient(*r),
-    };
+    let sees = |audience: &Audience| audience.includes(me);
     let opened = |reduce: Reduce| {
         let ports = plan.outputs.iter().zip(&plan.job.audiences).enumerate();
         let ports = ports.filter(|(_, (o, a))| o.reduce == reduce && sees(a));

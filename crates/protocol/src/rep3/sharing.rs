@@ -114,7 +114,7 @@ fn shared(plan: &Plan, me: Peer, block: usize, per: Per) -> Vec<Round> {
             (Peer::Owner(me), Holder::Owner(o)) if me == o => {
                 by_owner(plan, &mut round, o, k, port);
             }
-            (Peer::Owner(_) | Peer::Recipient(_), _) => {}
+            (Peer::Party(_), Holder::Stored) | (Peer::Owner(_) | Peer::Recipient(_), _) => {}
         }
     }
     let mut rounds = Vec::new();

@@ -139,6 +139,8 @@ fn lowered(circuit: Circuit, blocks: &[(u64, Vec<u16>)], audiences: &[u16]) -> L
             name: format!("block{k}"),
             rows: *rows,
             holders: holders.collect(),
+            stored: None,
+            aligned: None,
         }
     };
     Lowered {
@@ -195,6 +197,7 @@ pub fn expected(sample: &Sample, peer: Peer) -> Results {
                 Audience::Parties => peer.party().is_some(),
                 Audience::Party(p) => peer == Peer::Party(p),
                 Audience::Recipient(r) => peer == Peer::Recipient(r),
+                Audience::Stored => false,
             };
             if !learns {
                 continue;

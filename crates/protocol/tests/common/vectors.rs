@@ -134,6 +134,8 @@ pub fn plan(
             name: "all".into(),
             rows: 1,
             holders: vec![holder],
+            stored: None,
+            aligned: None,
         }],
         audiences: vec![Audience::Parties],
         opened: vec!["z".into()],

@@ -138,11 +138,11 @@ fn data(peer: Peer) -> Data {
     match peer {
         Peer::Party(p) if p.index() == 0 => Data {
             source: Some(Arc::new(Pattern)),
-            sink: None,
+            ..Data::default()
         },
         Peer::Party(p) if p.index() == 1 => Data {
-            source: None,
             sink: Some(Arc::new(Nowhere)),
+            ..Data::default()
         },
         Peer::Party(_) | Peer::Owner(_) | Peer::Recipient(_) => Data::default(),
     }

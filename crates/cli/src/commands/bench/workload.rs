@@ -65,6 +65,8 @@ impl Name {
                 name: "rows".into(),
                 rows,
                 holders: vec![Holder::Party(PartyId::ALL[0]); inputs],
+                stored: None,
+                aligned: None,
             }],
             audiences: vec![Audience::Party(PartyId::ALL[1]); outputs],
             opened: vec!["the results of a benchmark".into(); outputs],

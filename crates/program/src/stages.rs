@@ -1,0 +1,146 @@
+//! The two plans of a durable run: one that brings the owners' values to the parties' stores, one that computes on them.
+
+use veil_circuit::{Circuit, OutputPort, Per, Reduce, Wire};
+
+use crate::{Audience, Block, Holder, Lowered};
+
+impl Lowered {
+    /// The two plans of a durable run.
+    ///
+    /// The first, *input*, has the same owners, parties, input ports and blocks. It computes nothing and opens nothing: its
+    /// output port `k` is its input port `k`, kept as shares. The second, *compute*, is this job with every input loaded
+    /// from what the first has kept under the same number; it has no owners, so it can run again without asking them.
+    /// Each is a run of its own, with a session and keys of its own.
+    pub fn stages(&self) -> (Lowered, Lowered) {
+        (self.input_stage(), self.compute_stage())
+    }
+
+    fn input_stage(&self) -> Lowered {
+        let mut first = 0;
+        let outputs: Vec<OutputPort> = (self.circuit.inputs.iter())
+            .map(|input| {
+                let wires = (first..first + input.width).map(Wire).collect();
+                first += input.width;
+                OutputPort {
+                    name: input.name.clone(),
+                    wires,
+                    reduce: Reduce::None,
+                }
+            })
+            .collect();
+        let kept = (self.circuit.inputs.iter())
+            .map(|input| match input.per {
+                Per::Row => format!(
+                    "`{}` of every row, kept until the job is computed",
+                    input.name
+                ),
+                Per::Job => format!("`{}`, kept until the job is computed", input.name),
+            })
+            .collect();
+        Lowered {
+            name: format!("{}: input", self.name),
+            owners: self.owners.clone(),
+            parties: self.parties.clone(),
+            recipients: Vec::new(),
+            circuit: Circuit {
+                ring: self.circuit.ring,
+                inputs: self.circuit.inputs.clone(),
+                gates: Vec::new(),
+                outputs,
+            },
+            blocks: self.blocks.clone(),
+            audiences: vec![Audience::Stored; self.circuit.inputs.len()],
+            opened: kept,
+        }
+    }
+
+    fn compute_stage(&self) -> Lowered {
+        let stored = |block: &Block| Block {
+            name: block.name.clone(),
+            rows: block.rows,
+            holders: vec![Holder::Stored; block.holders.len()],
+            stored: Some(format!("{}: input", self.name)),
+            aligned: None,
+        };
+        Lowered {
+            name: format!("{}: compute", self.name),
+            owners: Vec::new(),
+            blocks: self.blocks.iter().map(stored).collect(),
+            ..self.clone()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use veil_circuit::InputPort;
+    use veil_math::Ring;
+
+    use super::*;
+
+    fn job() -> Lowered {
+        let port = |name: &str, per| InputPort {
+            name: name.into(),
+            width: 2,
+            per,
+        };
+        let circuit = Circuit {
+            ring: Ring::Bits,
+            inputs: vec![port("x", Per::Row), port("k", Per::Job)],
+            gates: vec![veil_circuit::Gate::Mul(Wire(0), Wire(3))],
+            outputs: vec![OutputPort {
+                name: "z".into(),
+                wires: vec![Wire(4)],
+                reduce: Reduce::None,
+            }],
+        };
+        let block = |name: &str, holders: [Holder; 2]| Block {
+            name: name.into(),
+            rows: 5,
+            holders: holders.to_vec(),
+            stored: None,
+            aligned: Some(2),
+        };
+        Lowered {
+            name: "pay".into(),
+            owners: vec!["mill".into()],
+            parties: ["a", "b", "c"].map(String::from),
+            recipients: vec!["press".into()],
+            circuit,
+            blocks: vec![
+                block("2024", [Holder::Owner(0), Holder::Owner(0)]),
+                block("2025", [Holder::Stored, Holder::Owner(0)]),
+            ],
+            audiences: vec![Audience::Recipient(0)],
+            opened: vec!["z".into()],
+        }
+    }
+
+    #[test]
+    fn the_input_stage_keeps_every_port_and_opens_none() {
+        let (input, _) = job().stages();
+        input.circuit.validate().expect("a valid circuit");
+        assert_eq!(input.blocks, job().blocks);
+        assert_eq!(input.owners, job().owners);
+        assert!(input.recipients.is_empty());
+        assert_eq!(input.audiences, [Audience::Stored; 2]);
+        let kept: Vec<_> = (input.keeps().into_iter())
+            .map(|kept| (kept.port, kept.name, kept.width, kept.per))
+            .collect();
+        assert_eq!(
+            kept,
+            [(0, "x".into(), 2, Per::Row), (1, "k".into(), 2, Per::Job)]
+        );
+    }
+
+    #[test]
+    fn the_compute_stage_loads_what_was_kept_and_asks_nobody() {
+        let (input, compute) = job().stages();
+        assert!(compute.owners.is_empty());
+        assert_eq!(compute.loads(), input.keeps());
+        assert_eq!(compute.circuit, job().circuit);
+        assert_eq!(compute.audiences, job().audiences);
+        assert!(compute.blocks.iter().all(|block| block.aligned.is_none()));
+        assert_ne!(compute.name, input.name);
+    }
+}
