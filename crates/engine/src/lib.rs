@@ -54,11 +54,13 @@ mod run;
 mod setup;
 mod shared;
 mod status;
+mod trace;
 mod worker;
 
 pub use abort::{Abort, Wait};
 pub use setup::Binding;
 pub use status::{Phase, Progress, Report, TraceId};
+pub use trace::{Recorder, RoundEvent};
 pub use worker::{Step, Worker};
 
 use std::sync::Arc;
@@ -96,6 +98,8 @@ pub struct Settings {
     pub window: usize,
     /// The device of each lane.
     pub device: DeviceFactory,
+    /// Writes down every round, if there is one.
+    pub trace: Option<Arc<dyn Recorder>>,
 }
 
 impl Default for Settings {
@@ -104,6 +108,7 @@ impl Default for Settings {
             timeout: Duration::from_secs(30),
             window: 2,
             device: Arc::new(|| Box::new(Cpu::detect())),
+            trace: None,
         }
     }
 }

@@ -78,7 +78,17 @@ pub fn run_on(
         settings: &|_| settings.clone(),
         wrap: &wrap,
     };
-    run_under(plan, data, progress, &conditions, &mut |_, bytes| {
+    run_with(plan, data, progress, &conditions)
+}
+
+/// As [`run_on`], with other choices for each participant: another device, or one that records.
+pub fn run_with(
+    plan: &Arc<Plan>,
+    data: impl Fn(Peer) -> Data,
+    progress: &(dyn Fn(Progress) + Sync),
+    conditions: &Conditions<'_>,
+) -> Result<BTreeMap<Peer, Report>, Failure> {
+    run_under(plan, data, progress, conditions, &mut |_, bytes| {
         system(bytes)
     })
 }

@@ -9,6 +9,7 @@ use veil_protocol::{Chunk, Cleared, Flow, Protocol, Round, Task};
 use veil_session::{Channel, Frame, StepId};
 
 use crate::abort::{Abort, Wait};
+use crate::trace::{Recorder, RoundEvent, Stamps};
 
 /// Where in a round a run is.
 enum Phase {
@@ -46,6 +47,7 @@ pub(crate) struct Means<'a> {
     pub(crate) tags: &'a mut u64,
     /// Time in which the device worked.
     pub(crate) busy: &'a mut Duration,
+    pub(crate) recorder: Option<&'a dyn Recorder>,
 }
 
 /// How a run went on.
@@ -72,6 +74,9 @@ pub(crate) struct Run {
     phase: Phase,
     landed: Vec<bool>,
     tag: Tag,
+    /// Rounds of the task that are over, where somebody records.
+    index: u32,
+    stamps: Option<Box<Stamps>>,
 }
 
 impl Run {
@@ -87,6 +92,8 @@ impl Run {
             phase: Phase::Between,
             landed: Vec::new(),
             tag: Tag(0),
+            index: 0,
+            stamps: None,
         }
     }
 
@@ -130,6 +137,7 @@ impl Run {
                         self.cleared = flow.cleared();
                         self.flow = None;
                         self.task += 1;
+                        self.index = 0;
                         return Ok(Advance::TaskDone(task));
                     };
                     self.landed.clear();
@@ -148,12 +156,18 @@ impl Run {
                             )?;
                         }
                     }
+                    if means.recorder.is_some() {
+                        self.stamps = Some(Box::new(self.stamps(means, &round)));
+                    }
                     self.tag = submit(means, self.bank, &round.local)?;
                     self.round = Some(round);
                     self.phase = Phase::Local;
                 }
                 Phase::Local => match ended(means, self.tag) {
-                    Some(Outcome::Done) => self.phase = Phase::Sending(0),
+                    Some(Outcome::Done) => {
+                        self.stamp(|stamps, now| stamps.computed = now);
+                        self.phase = Phase::Sending(0);
+                    }
                     Some(Outcome::Mismatch { command }) => return Err(self.cheated(command)),
                     None => break,
                 },
@@ -178,6 +192,7 @@ impl Run {
                         self.phase = Phase::Sending(sent);
                         break;
                     }
+                    self.stamp(|stamps, now| stamps.posted = now);
                     self.phase = Phase::Receiving;
                 }
                 Phase::Receiving => {
@@ -188,16 +203,21 @@ impl Run {
                             let into = means.device.map(self.bank, recv.span)?;
                             self.landed[k] = means.link.land(recv.peer, at, into)?;
                             moved |= self.landed[k];
+                            if self.landed[k] {
+                                self.stamp(|stamps, now| stamps.received[k].1 = now);
+                            }
                         }
                     }
                     if !self.landed.iter().all(|l| *l) {
                         break;
                     }
+                    self.stamp(|stamps, now| stamps.landed = now);
                     self.tag = submit(means, self.bank, &round.finish)?;
                     self.phase = Phase::Finish;
                 }
                 Phase::Finish => match ended(means, self.tag) {
                     Some(Outcome::Done) => {
+                        self.record(means);
                         self.round = None;
                         self.phase = Phase::Between;
                         moved = true;
@@ -212,6 +232,43 @@ impl Run {
         } else {
             Advance::Waiting
         })
+    }
+
+    /// Times of a round that begins now.
+    fn stamps(&self, means: &Means<'_>, round: &Round) -> Stamps {
+        let layout = means.protocol.layout();
+        let bytes = |t: &veil_protocol::Transfer| layout.bytes(t.span, self.chunk.frame.rows);
+        let sent = round.sends.iter().map(bytes).collect();
+        Stamps::new(sent, round.recvs.iter().map(bytes))
+    }
+
+    fn stamp(&mut self, set: impl FnOnce(&mut Stamps, Instant)) {
+        if let Some(stamps) = &mut self.stamps {
+            set(stamps, Instant::now());
+        }
+    }
+
+    /// Tells the recorder, if there is one, that the round is over.
+    fn record(&mut self, means: &Means<'_>) {
+        if let (Some(recorder), Some(stamps), Some(round), Some((task, _))) =
+            (means.recorder, self.stamps.take(), &self.round, &self.flow)
+        {
+            recorder.round(&RoundEvent {
+                me: means.protocol.me(),
+                frame: self.chunk.frame,
+                task: *task,
+                index: self.index,
+                round,
+                began: stamps.began,
+                computed: stamps.computed,
+                posted: stamps.posted,
+                landed: stamps.landed,
+                ended: Instant::now(),
+                sent: &stamps.sent,
+                received: &stamps.received,
+            });
+            self.index += 1;
+        }
     }
 
     fn cheated(&self, command: usize) -> Abort {

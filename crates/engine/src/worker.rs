@@ -17,6 +17,7 @@ use crate::run::{Advance, Means, Run, Work};
 use crate::setup::{Binding, Handshake, Keys, Random, list_digest};
 use crate::shared::{Ready, Shared, add};
 use crate::status::{NOTED_AFTER, Phase};
+use crate::trace::Recorder;
 use crate::{Data, LARGEST_WINDOW, Settings};
 
 /// What came of a step.
@@ -62,6 +63,7 @@ pub struct Worker {
     ended: Vec<(Tag, Outcome)>,
     tags: u64,
     quiet_since: Instant,
+    recorder: Option<Arc<dyn Recorder>>,
     /// The last step found nothing to do.
     idle: bool,
     /// The others were told that this lane waits.
@@ -120,6 +122,7 @@ impl Worker {
             ended: Vec::new(),
             tags: 0,
             quiet_since: Instant::now(),
+            recorder: settings.trace.clone(),
             idle: false,
             noted: false,
             waited: Duration::ZERO,
@@ -256,7 +259,10 @@ impl Worker {
                         false
                     }
                     Some(keys) => {
-                        self.shared.status.name(keys.session);
+                        let trace = self.shared.status.name(keys.session);
+                        if let Some(recorder) = &self.recorder {
+                            recorder.session(self.protocol.me(), trace);
+                        }
                         self.load(&keys)?;
                         self.set_up(keys)?;
                         true
@@ -341,6 +347,7 @@ impl Worker {
             ended: &mut self.ended,
             tags: &mut self.tags,
             busy: &mut self.busy,
+            recorder: self.recorder.as_deref(),
         })
     }
 

@@ -248,6 +248,7 @@ impl World {
             timeout: self.timeout,
             window: self.window,
             device: Arc::new(move || devices(peer)),
+            ..Settings::default()
         }
     }
 }
