@@ -32,6 +32,11 @@ impl Fingerprint {
         &self.0
     }
 
+    /// The fingerprint with this digest, as [`Fingerprint::as_bytes`] gives it.
+    pub const fn from_bytes(digest: [u8; 32]) -> Self {
+        Fingerprint(digest)
+    }
+
     /// The fingerprint of the key in a certificate. Nothing but the key counts: no name, no date, no issuer.
     pub(super) fn of(certificate: &CertificateDer<'_>) -> Result<Self, rustls::Error> {
         let key = ParsedCertificate::try_from(certificate)?.subject_public_key_info();
@@ -182,14 +187,26 @@ impl Identity {
         self.fingerprint
     }
 
+    /// The same key in a new certificate, for a process that runs for long. Peers check the key alone: a certificate of any
+    /// age will do, and this one only keeps its dates sensible.
+    pub fn renewed(&self) -> Result<Self, IdentityError> {
+        rcgen::KeyPair::from_pem(&self.pem)
+            .map_err(|e| e.to_string())
+            .and_then(|key| Self::from_key(&key))
+            .map_err(IdentityError::Provider)
+    }
+
     pub(super) fn certified(&self) -> Arc<CertifiedKey> {
         Arc::clone(&self.certified)
     }
 
     fn from_key(key: &rcgen::KeyPair) -> Result<Self, String> {
+        let params = rcgen::CertificateParams::new([config::NAME.to_owned()]);
+        Self::certify(key, &params.map_err(|e| e.to_string())?)
+    }
+
+    fn certify(key: &rcgen::KeyPair, params: &rcgen::CertificateParams) -> Result<Self, String> {
         let text = |e: &dyn fmt::Display| e.to_string();
-        let params =
-            rcgen::CertificateParams::new([config::NAME.to_owned()]).map_err(|e| text(&e))?;
         let certificate = params.self_signed(key).map_err(|e| text(&e))?.der().clone();
         let fingerprint = Fingerprint::of(&certificate).map_err(|e| text(&e))?;
         let private = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
@@ -292,5 +309,47 @@ mod tests {
         ] {
             assert!(text.parse::<Fingerprint>().is_err(), "{text}");
         }
+    }
+
+    /// Whether a dialler that pins `pinned` finishes the handshake with a listener that shows `shown`.
+    fn accepts(pinned: Fingerprint, shown: &Identity) -> bool {
+        use rustls::{ClientConnection, ServerConnection, pki_types::ServerName};
+
+        let ours = Identity::generate().unwrap();
+        let name = ServerName::try_from(config::NAME).unwrap();
+        let client = config::client(&ours, pinned).unwrap();
+        let mut client = ClientConnection::new(client, name).unwrap();
+        let server = config::server(shown, vec![ours.fingerprint()]).unwrap();
+        let mut server = ServerConnection::new(server).unwrap();
+        while client.is_handshaking() || server.is_handshaking() {
+            let mut bytes = Vec::new();
+            client.write_tls(&mut bytes).unwrap();
+            server.read_tls(&mut bytes.as_slice()).unwrap();
+            if server.process_new_packets().is_err() {
+                return false;
+            }
+            let mut bytes = Vec::new();
+            server.write_tls(&mut bytes).unwrap();
+            client.read_tls(&mut bytes.as_slice()).unwrap();
+            if client.process_new_packets().is_err() {
+                return false;
+            }
+        }
+        true
+    }
+
+    #[test]
+    fn the_key_counts_and_the_dates_of_its_certificate_do_not() {
+        let key = rcgen::KeyPair::generate_for(&rcgen::PKCS_ED25519).unwrap();
+        let mut params = rcgen::CertificateParams::new([config::NAME.to_owned()]).unwrap();
+        params.not_before = rcgen::date_time_ymd(2001, 1, 1);
+        params.not_after = rcgen::date_time_ymd(2001, 1, 2);
+        let expired = Identity::certify(&key, &params).unwrap();
+        assert!(accepts(expired.fingerprint(), &expired), "expired long ago");
+        let renewed = expired.renewed().unwrap();
+        assert_eq!(renewed.fingerprint(), expired.fingerprint());
+        assert!(accepts(expired.fingerprint(), &renewed));
+        let valid = Identity::generate().unwrap();
+        assert!(!accepts(expired.fingerprint(), &valid), "another key");
     }
 }

@@ -12,6 +12,7 @@ mod line;
 mod link;
 mod listen;
 mod preface;
+mod sign;
 mod socket;
 
 use std::collections::BTreeMap;
@@ -31,6 +32,7 @@ pub use link::TlsLink;
 pub use listen::Listener;
 #[doc(hidden)]
 pub use preface::fuzz_preface;
+pub use sign::verify;
 
 /// What two participants must agree on before they talk.
 #[derive(Clone, Debug, PartialEq, Eq)]
