@@ -1,0 +1,475 @@
+//! `veil.toml`: what a participant is, where it listens, and how much it takes on.
+
+use std::fmt::Write;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use crate::file::{self, FileError};
+use crate::names::{self, NameError, Role};
+
+/// The version of the file that this release reads and writes.
+const VERSION: i64 = 1;
+
+/// The settings of a home.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Settings {
+    /// Name of this participant, as jobs write it.
+    pub name: String,
+    /// What it is.
+    pub role: Role,
+    /// Where it listens, `host:port` with a numeric host; only parties do.
+    pub listen: Option<SocketAddr>,
+    /// Where others reach it, `host:port`: what its invitations tell them.
+    pub address: Option<String>,
+    /// Where health and metrics are served; nowhere by default.
+    pub admin: Option<SocketAddr>,
+    /// How much it takes on.
+    pub limits: Limits,
+    /// How long it waits.
+    pub timeouts: Timeouts,
+    /// What it writes to standard error.
+    pub log: LogSettings,
+}
+
+/// How much a participant takes on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Jobs that run at once; more wait.
+    pub jobs: u16,
+    /// Working memory of all running jobs, in MiB; a job that would need more waits, or is refused if it alone does.
+    pub memory_mib: u64,
+    /// Rows of a job.
+    pub rows: u64,
+    /// Lanes of a job.
+    pub lanes: u16,
+}
+
+/// How long a participant waits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Timeouts {
+    /// For the others to turn up.
+    pub meet: Duration,
+    /// Without any progress of a run.
+    pub stall: Duration,
+    /// For running jobs, when asked to stop.
+    pub grace: Duration,
+}
+
+/// What goes to standard error.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LogSettings {
+    /// In which form.
+    pub format: LogFormat,
+    /// From which level on: error, warn, info, debug or trace.
+    pub level: String,
+}
+
+/// The form of log lines.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// Text on a terminal, JSON elsewhere.
+    Auto,
+    /// A line of text.
+    Text,
+    /// A JSON object per line.
+    Json,
+}
+
+impl LogFormat {
+    const fn name(self) -> &'static str {
+        match self {
+            LogFormat::Auto => "auto",
+            LogFormat::Text => "text",
+            LogFormat::Json => "json",
+        }
+    }
+}
+
+const LEVELS: [&str; 5] = ["error", "warn", "info", "debug", "trace"];
+
+/// Settings that make no sense.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SettingsError {
+    /// A bad name.
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// Not an address to bind.
+    #[error(
+        "`{0}` is no address to listen on: write a number and a port, such as 0.0.0.0:7000 or [::]:7000"
+    )]
+    Listen(String),
+    /// Not an address to dial.
+    #[error(
+        "`{0}` is no address that others can dial: write a host and a port, such as mpc.example.org:7000"
+    )]
+    Address(String),
+    /// Somebody who only dials out.
+    #[error("an {0} only dials out: leave `{1}` away; only a party listens")]
+    OnlyParties(Role, &'static str),
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            jobs: 4,
+            memory_mib: 4096,
+            rows: 1_000_000_000,
+            lanes: 64,
+        }
+    }
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Timeouts {
+            meet: Duration::from_secs(300),
+            stall: Duration::from_secs(30),
+            grace: Duration::from_secs(30),
+        }
+    }
+}
+
+impl Default for LogSettings {
+    fn default() -> Self {
+        LogSettings {
+            format: LogFormat::Auto,
+            level: "info".to_owned(),
+        }
+    }
+}
+
+impl Settings {
+    /// Settings of a participant that listens nowhere yet.
+    pub fn new(name: &str, role: Role) -> Result<Self, SettingsError> {
+        names::check(name)?;
+        Ok(Settings {
+            name: name.to_owned(),
+            role,
+            listen: None,
+            address: None,
+            admin: None,
+            limits: Limits::default(),
+            timeouts: Timeouts::default(),
+            log: LogSettings::default(),
+        })
+    }
+
+    /// The same, listening there.
+    #[must_use]
+    pub fn listening_on(mut self, listen: SocketAddr) -> Self {
+        self.listen = Some(listen);
+        self
+    }
+
+    /// The same, reached by others there.
+    #[must_use]
+    pub fn reached_at(mut self, address: &str) -> Self {
+        self.address = Some(address.to_owned());
+        self
+    }
+
+    /// Whether the fields fit each other.
+    pub fn check(&self) -> Result<(), SettingsError> {
+        names::check(&self.name)?;
+        if let Some(address) = &self.address {
+            check_address(address)?;
+        }
+        if self.role != Role::Party {
+            let field = match (&self.listen, &self.address) {
+                (Some(_), _) => "listen",
+                (_, Some(_)) => "address",
+                _ => return Ok(()),
+            };
+            return Err(SettingsError::OnlyParties(self.role, field));
+        }
+        Ok(())
+    }
+
+    /// Reads the settings of a home.
+    pub(crate) fn load(path: &Path) -> Result<Self, FileError> {
+        Self::parse(path, &file::read(path)?)
+    }
+
+    /// Reads the text of a settings file that is, or could be, at `path`.
+    pub fn parse(path: &Path, text: &str) -> Result<Self, FileError> {
+        let raw: Raw = file::parse(path, text, VERSION)?;
+        let wrong = |span, what: String| FileError::at(path, text, span, what);
+        let socket = |field: &Option<Spanned<String>>| {
+            let parse = |field: &Spanned<String>| {
+                field.get_ref().parse::<SocketAddr>().map_err(|_| {
+                    let error = SettingsError::Listen(field.get_ref().clone());
+                    wrong(field.span(), error.to_string())
+                })
+            };
+            field.as_ref().map(parse).transpose()
+        };
+        let seconds = |field: &Option<Spanned<u64>>, default: Duration| match field {
+            Some(field) if !(1..=WEEK).contains(field.get_ref()) => Err(wrong(
+                field.span(),
+                format!("must be 1 to {WEEK} seconds, a week"),
+            )),
+            Some(field) => Ok(Duration::from_secs(*field.get_ref())),
+            None => Ok(default),
+        };
+        let at_least_one = |field: &Option<Spanned<u64>>, default: u64, most: u64| match field {
+            Some(field) if !(1..=most).contains(field.get_ref()) => {
+                Err(wrong(field.span(), format!("must be 1 to {most}")))
+            }
+            Some(field) => Ok(*field.get_ref()),
+            None => Ok(default),
+        };
+        let (limits, timeouts) = (Limits::default(), Timeouts::default());
+        let level = raw.log.level.as_ref();
+        if let Some(level) = level
+            && !LEVELS.contains(&level.get_ref().as_str())
+        {
+            let what = format!(
+                "`{}` is no level: write {}",
+                level.get_ref(),
+                LEVELS.join(", ")
+            );
+            return Err(wrong(level.span(), what));
+        }
+        let settings = Settings {
+            name: raw.name.get_ref().clone(),
+            role: raw.role,
+            listen: socket(&raw.listen)?,
+            address: raw.address.as_ref().map(|a| a.get_ref().clone()),
+            admin: socket(&raw.admin)?,
+            limits: Limits {
+                jobs: at_least_one(&raw.limits.jobs, limits.jobs.into(), 1024)? as u16,
+                memory_mib: at_least_one(&raw.limits.memory_mib, limits.memory_mib, 1 << 30)?,
+                rows: at_least_one(&raw.limits.rows, limits.rows, i64::MAX as u64)?,
+                lanes: at_least_one(&raw.limits.lanes, limits.lanes.into(), 1024)? as u16,
+            },
+            timeouts: Timeouts {
+                meet: seconds(&raw.timeouts.meet, timeouts.meet)?,
+                stall: seconds(&raw.timeouts.stall, timeouts.stall)?,
+                grace: seconds(&raw.timeouts.grace, timeouts.grace)?,
+            },
+            log: LogSettings {
+                format: raw.log.format.unwrap_or(LogFormat::Auto),
+                level: level.map_or_else(|| "info".to_owned(), |level| level.get_ref().clone()),
+            },
+        };
+        settings.check().map_err(|error| {
+            let span = match &error {
+                SettingsError::Name(_) => Some(raw.name.span()),
+                SettingsError::OnlyParties(_, "listen") => raw.listen.as_ref().map(Spanned::span),
+                _ => raw.address.as_ref().map(Spanned::span),
+            };
+            wrong(span.unwrap_or(0..0), error.to_string())
+        })?;
+        Ok(settings)
+    }
+
+    /// The text of a settings file, with every field and what it means.
+    pub fn to_toml(&self) -> String {
+        let text = |value: &str| toml::Value::from(value).to_string();
+        let optional = |name: &str, value: Option<String>, example: &str| match value {
+            Some(value) => format!("{name} = {}", text(&value)),
+            None => format!("# {name} = {}", text(example)),
+        };
+        let mut out = String::new();
+        let mut line = |left: &str, comment: &str| {
+            let _ = match comment {
+                "" => writeln!(out, "{left}"),
+                _ => writeln!(out, "{left:<34} # {comment}"),
+            };
+        };
+        line(&format!("version = {VERSION}"), "");
+        line(&format!("name = {}", text(&self.name)), "as jobs write it");
+        line(
+            &format!("role = {}", text(self.role.name())),
+            "party, owner or recipient",
+        );
+        line(
+            &optional("listen", self.listen.map(|a| a.to_string()), "0.0.0.0:7000"),
+            "parties only: one port for everybody",
+        );
+        line(
+            &optional("address", self.address.clone(), "mpc.example.org:7000"),
+            "parties only: where others dial",
+        );
+        line(
+            &optional("admin", self.admin.map(|a| a.to_string()), "127.0.0.1:9464"),
+            "health and metrics, without any protection",
+        );
+        line("", "");
+        line("[limits]", "");
+        line(
+            &format!("jobs = {}", self.limits.jobs),
+            "at once; more wait",
+        );
+        line(
+            &format!("memory_mib = {}", self.limits.memory_mib),
+            "working memory of all running jobs",
+        );
+        line(&format!("rows = {}", self.limits.rows), "of a job");
+        line(&format!("lanes = {}", self.limits.lanes), "of a job");
+        line("", "");
+        line("[timeouts]", "seconds");
+        line(
+            &format!("meet = {}", self.timeouts.meet.as_secs()),
+            "for the others to turn up",
+        );
+        line(
+            &format!("stall = {}", self.timeouts.stall.as_secs()),
+            "without any progress of a run",
+        );
+        line(
+            &format!("grace = {}", self.timeouts.grace.as_secs()),
+            "for running jobs, when asked to stop",
+        );
+        line("", "");
+        line("[log]", "");
+        line(
+            &format!("format = {}", text(self.log.format.name())),
+            "auto, text or json",
+        );
+        line(
+            &format!("level = {}", text(&self.log.level)),
+            "error, warn, info, debug or trace",
+        );
+        out
+    }
+}
+
+/// A week in seconds.
+const WEEK: u64 = 7 * 24 * 3600;
+
+/// Longest `host:port`: a host name has at most 253 characters.
+const LONGEST_ADDRESS: usize = 260;
+
+/// Whether text looks like `host:port`. Whether anybody is there, only dialling says.
+pub(crate) fn check_address(address: &str) -> Result<(), SettingsError> {
+    let host_and_port = || {
+        let (host, port) = address.rsplit_once(':')?;
+        let bracketed = host.starts_with('[') && host.ends_with(']');
+        let plain = !host.contains(':') && !host.contains(['[', ']']);
+        let printable = host
+            .chars()
+            .all(|c| c.is_ascii_graphic() && c != '/' && c != '@');
+        let port_is_one = port.parse::<u16>().is_ok_and(|port| port != 0);
+        let short = address.len() <= LONGEST_ADDRESS;
+        (!host.is_empty() && (bracketed || plain) && printable && port_is_one && short)
+            .then_some(())
+    };
+    host_and_port().ok_or_else(|| SettingsError::Address(address.chars().take(80).collect()))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Raw {
+    #[serde(rename = "version")]
+    _version: i64,
+    name: Spanned<String>,
+    role: Role,
+    listen: Option<Spanned<String>>,
+    address: Option<Spanned<String>>,
+    admin: Option<Spanned<String>>,
+    #[serde(default)]
+    limits: RawLimits,
+    #[serde(default)]
+    timeouts: RawTimeouts,
+    #[serde(default)]
+    log: RawLog,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+struct RawLimits {
+    jobs: Option<Spanned<u64>>,
+    memory_mib: Option<Spanned<u64>>,
+    rows: Option<Spanned<u64>>,
+    lanes: Option<Spanned<u64>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+struct RawTimeouts {
+    meet: Option<Spanned<u64>>,
+    stall: Option<Spanned<u64>>,
+    grace: Option<Spanned<u64>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+struct RawLog {
+    format: Option<LogFormat>,
+    level: Option<Spanned<String>>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Settings, FileError> {
+        Settings::parse(Path::new("veil.toml"), text)
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let mut settings = Settings::new("uni \"north\"", Role::Party).unwrap();
+        assert_eq!(parse(&settings.to_toml()).unwrap(), settings);
+        settings = settings
+            .listening_on("[::]:7000".parse().unwrap())
+            .reached_at("mpc.uni.example:7000");
+        settings.admin = Some("127.0.0.1:9464".parse().unwrap());
+        settings.limits.jobs = 9;
+        settings.timeouts.stall = Duration::from_secs(5);
+        settings.log.format = LogFormat::Json;
+        assert_eq!(parse(&settings.to_toml()).unwrap(), settings);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_where_it_stands() {
+        let with = |more: &str| {
+            let text = format!("version = 1\nname = \"a\"\nrole = \"party\"\n{more}\n");
+            parse(&text).unwrap_err().to_string()
+        };
+        for (more, want) in [
+            (
+                "listen = \"example.org:7000\"",
+                "veil.toml:4:10: `example.org:7000` is no address to listen on",
+            ),
+            (
+                "address = \"example.org\"",
+                "veil.toml:4:11: `example.org` is no address that others can dial",
+            ),
+            (
+                "address = \"http://a:1\"",
+                "no address that others can dial",
+            ),
+            ("[limits]\njobs = 0", "veil.toml:5:8: must be 1 to 1024"),
+            (
+                "[timeouts]\nmeet = 604801",
+                "veil.toml:5:8: must be 1 to 604800 seconds",
+            ),
+            ("[log]\nlevel = \"loud\"", "`loud` is no level"),
+            ("[limit]\njobs = 1", "unknown field `limit`"),
+        ] {
+            let error = with(more);
+            assert!(error.contains(want), "{error}");
+        }
+        let owner = "version = 1\nname = \"a\"\nrole = \"owner\"\nlisten = \"0.0.0.0:1\"\n";
+        let error = parse(owner).unwrap_err().to_string();
+        assert!(
+            error.contains("an owner only dials out: leave `listen` away"),
+            "{error}"
+        );
+        let error = parse("version = 1\nname = \" a\"\nrole = \"owner\"")
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.starts_with("veil.toml:2:8: the name \" a\" has blanks"),
+            "{error}"
+        );
+    }
+}
