@@ -25,6 +25,7 @@ mod output;
 mod prepare;
 mod progress;
 mod signals;
+mod trace;
 mod views;
 
 use std::process::ExitCode;

@@ -10,6 +10,7 @@ mod identity;
 mod party;
 mod run;
 mod stats;
+mod trace;
 
 use crate::failure::Failure;
 
@@ -35,6 +36,8 @@ pub(crate) enum Command {
     Device(device::DeviceCommand),
     /// Say what this machine has, what is missing, and how to get it
     Doctor(doctor::DoctorArgs),
+    /// Draw what a run did and when, from its traces
+    Trace(trace::TraceArgs),
     /// Measure speed against the bound of this machine
     Bench(bench::BenchArgs),
     /// Print the completions of a shell
@@ -53,6 +56,7 @@ impl Command {
             Command::Circuit(command) => circuit::run(&command),
             Command::Device(command) => device::run(&command),
             Command::Doctor(args) => doctor::run(&args),
+            Command::Trace(args) => trace::run(&args),
             Command::Bench(args) => Ok(bench::run(&args)?),
             Command::Completions(args) => completions::run(&args),
         }

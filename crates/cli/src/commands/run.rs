@@ -24,6 +24,7 @@ use crate::views::Views;
   veil run job.toml                    threads and links in memory
   veil run job.toml --processes        a process per participant, TLS on loopback, keys made for this run
   veil run job.toml --net wan          as it would feel between two cities
+  veil run job.toml --trace run.jsonl  what every round did, for `veil trace`
   veil run job.toml --data ann:north=/data/pay.csv --out results")]
 pub(crate) struct RunArgs {
     #[command(flatten)]
@@ -48,6 +49,9 @@ pub(crate) struct LocalArgs {
     /// printed]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
+    /// Write down every round: times, messages and waits, never a value. `veil trace` draws it.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
@@ -131,6 +135,7 @@ pub(crate) fn execute(
         kept,
         views,
         stop: &stop,
+        trace: args.trace.as_deref(),
     };
     let outcome = if args.processes {
         processes::run(&job, &plan, &args.job, &site, verbose)?

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use veil_engine::{Settings, local};
+use veil_engine::{Recorder, Settings, local};
 use veil_link::{Link, shape};
 use veil_program::Job;
 use veil_protocol::Plan;
@@ -15,6 +15,7 @@ use crate::output::Folders;
 use crate::prepare;
 use crate::progress::Meter;
 use crate::signals::Stop;
+use crate::trace::write::TraceFile;
 use crate::views::{Views, Watched};
 
 /// Where and how a job runs.
@@ -31,12 +32,17 @@ pub(crate) struct Site<'a> {
     pub(crate) views: Option<Views>,
     /// Ends the run.
     pub(crate) stop: &'a Stop,
+    /// Where the trace goes, if one is wanted.
+    pub(crate) trace: Option<&'a Path>,
 }
 
 /// Runs the job.
 pub(crate) fn run(job: &Job, plan: &Arc<Plan>, site: &Site<'_>) -> Result<Outcome, Failure> {
+    let trace = site.trace.map(|path| TraceFile::create(path, plan));
+    let trace = trace.transpose()?.map(Arc::new);
     let settings = Settings {
         timeout: site.timeout,
+        trace: trace.clone().map(|trace| trace as Arc<dyn Recorder>),
         ..Settings::default()
     };
     let peers = veil_engine::participants(plan);
@@ -85,6 +91,9 @@ pub(crate) fn run(job: &Job, plan: &Arc<Plan>, site: &Site<'_>) -> Result<Outcom
         },
     );
     drop(meter);
+    if let Some(trace) = trace {
+        trace.finish();
+    }
     let reports = match reports {
         Ok(reports) => reports,
         Err(_) if site.stop.asked() => return Err(Failure::stopped()),
