@@ -1,11 +1,12 @@
 //! Throughput of links over TLS on loopback: payload bytes per CPU-second of both ends together, and by the clock.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
-use veil_link::tls::{Identity, Listener, Terms, TlsLink, meet};
+use veil_link::tls::{Identity, Meeting, Port, Reception, Terms, TlsLink, meet};
 use veil_link::{Bounds, Link};
 use veil_session::{Channel, Frame, PartyId, Peer, PlanHash, StepId};
 
@@ -46,11 +47,24 @@ fn pair(bounds: Bounds) -> Result<(TlsLink, TlsLink), Failure> {
         plan: PlanHash([1; 32]),
         pins: pins.clone(),
     };
-    let listener = Listener::bind("127.0.0.1:0")?;
-    let dial = [(a, listener.address()?.to_string())];
+    let reception = Reception::sole([second.fingerprint()]);
+    let port = Port::bind(&first, "127.0.0.1:0", reception)?;
+    let dial = [(a, port.address().to_string())];
+    let dialling = Meeting {
+        dial: &dial,
+        from: &[],
+        lanes: 1,
+        until: soon(),
+    };
+    let listening = Meeting {
+        dial: &[],
+        from: &[b],
+        ..dialling
+    };
+    let go = AtomicBool::new(false);
     thread::scope(|scope| {
-        let dialler = scope.spawn(|| meet(&second, &terms(b), &dial, None, &[], 1, soon()));
-        let mut heard = meet(&first, &terms(a), &[], Some(&listener), &[b], 1, soon())?;
+        let dialler = scope.spawn(|| meet(&second, &terms(b), None, &dialling, &go));
+        let mut heard = meet(&first, &terms(a), Some(&port), &listening, &go)?;
         let mut dialled = dialler.join().map_err(|_| "the dialler panicked")??;
         Ok((
             TlsLink::new(heard.remove(0), bounds),

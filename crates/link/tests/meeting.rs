@@ -7,11 +7,12 @@
 mod common;
 
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{World, party, soon};
-use veil_link::tls::{Identity, Listener, SetupError, Terms, dial, meet};
+use veil_link::tls::{Identity, Meeting, Port, Reception, SetupError, Terms, dial, meet};
 use veil_session::{Peer, PlanHash};
 
 /// What the lower party, who listens, and the higher one, who dials, are told.
@@ -25,6 +26,12 @@ fn told(world: &World, until: Instant) -> [SetupError; 2] {
 
 fn shortly() -> Instant {
     Instant::now() + Duration::from_millis(400)
+}
+
+/// An address on which nobody listens, for now.
+fn free_address() -> String {
+    let reserved = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    reserved.local_addr().unwrap().to_string()
 }
 
 #[test]
@@ -59,11 +66,11 @@ fn another_plan_is_named_with_both_hashes_on_both_sides() {
 
 #[test]
 fn another_key_at_the_address_is_refused_by_the_dialler() {
-    let mut world = World::new(&[party(0), party(1)]);
+    let world = World::new(&[party(0), party(1)]);
     let imposter = Identity::generate().unwrap();
     let shown = imposter.fingerprint();
     let address = world.address(party(0));
-    world.members.get_mut(&party(0)).unwrap().identity = imposter;
+    world.port(party(0)).renew(&imposter).unwrap();
     let [listener, dialler] = told(&world, shortly());
     let pinned = world.members[&party(1)].terms.pins[&party(0)];
     assert_eq!(
@@ -113,15 +120,9 @@ fn a_known_key_cannot_speak_for_another_peer() {
     };
     let (listener, dialler) = thread::scope(|scope| {
         let listener = scope.spawn(|| {
-            let member = &world.members[&party(0)];
+            let terms = &world.members[&party(0)].terms;
             let awaited = [party(1), Peer::Owner(4)];
-            member.listener.as_ref().unwrap().accept(
-                &member.identity,
-                &member.terms,
-                &awaited,
-                1,
-                soon(),
-            )
+            world.port(party(0)).accept(terms, &awaited, 1, soon())
         });
         let dialler = dial(&owner.identity, &posing, party(0), &address, 0, soon());
         (
@@ -152,9 +153,8 @@ fn a_lane_connects_once_and_the_right_peer_only() {
     let second = &world.members[&party(1)];
     thread::scope(|scope| {
         scope.spawn(|| {
-            let member = &world.members[&party(0)];
-            let listener = member.listener.as_ref().unwrap();
-            let error = listener.accept(&member.identity, &member.terms, &[party(1)], 2, soon());
+            let terms = &world.members[&party(0)].terms;
+            let error = world.port(party(0)).accept(terms, &[party(1)], 2, soon());
             let error = error.map(|_| ()).unwrap_err();
             assert!(matches!(error, SetupError::Refused { .. }), "{error}");
         });
@@ -187,16 +187,15 @@ fn a_lane_connects_once_and_the_right_peer_only() {
 #[test]
 fn peers_start_at_different_times() {
     let world = World::new(&[party(0), party(1)]);
-    let reserved = Listener::bind("127.0.0.1:0").unwrap();
-    let address = reserved.address().unwrap().to_string();
-    drop(reserved);
+    let address = free_address();
     let [early, late] = [party(1), party(0)].map(|p| &world.members[&p]);
     let (met, heard) = thread::scope(|scope| {
         let met =
             scope.spawn(|| dial(&early.identity, &early.terms, party(0), &address, 0, soon()));
         thread::sleep(Duration::from_millis(300));
-        let listener = Listener::bind(&address).unwrap();
-        let heard = listener.accept(&late.identity, &late.terms, &[party(1)], 1, soon());
+        let reception = Reception::sole([early.identity.fingerprint()]);
+        let port = Port::bind(&late.identity, &address, reception).unwrap();
+        let heard = port.accept(&late.terms, &[party(1)], 1, soon());
         (met.join().unwrap().unwrap(), heard.unwrap())
     });
     assert_eq!((met.peer(), heard[0].peer()), (party(0), party(1)));
@@ -212,17 +211,20 @@ fn whoever_is_missing_is_named() {
             .pins
             .insert(absent, Identity::generate().unwrap().fingerprint());
     }
-    let reserved = Listener::bind("127.0.0.1:0").unwrap();
-    let address = reserved.address().unwrap().to_string();
-    drop(reserved);
+    let address = free_address();
+    let meeting = Meeting {
+        dial: &[(party(0), address.clone())],
+        from: &[party(2), Peer::Owner(5)],
+        lanes: 1,
+        until: shortly(),
+    };
+    let go = AtomicBool::new(false);
     let error = meet(
         &member.identity,
         &terms,
-        &[(party(0), address.clone())],
-        member.listener.as_ref(),
-        &[party(2), Peer::Owner(5)],
-        1,
-        shortly(),
+        member.port.as_ref(),
+        &meeting,
+        &go,
     );
     let error = error.map(|_| ()).unwrap_err();
     let SetupError::TimedOut { mut peers, hint } = error.clone() else {
@@ -236,9 +238,11 @@ fn whoever_is_missing_is_named() {
 
 #[test]
 fn a_port_in_use_says_what_to_do() {
-    let first = Listener::bind("127.0.0.1:0").unwrap();
-    let address = first.address().unwrap().to_string();
-    let error = Listener::bind(&address).unwrap_err();
+    let identity = Identity::generate().unwrap();
+    let bind = |address: &str| Port::bind(&identity, address, Reception::sole([]));
+    let first = bind("127.0.0.1:0").unwrap();
+    let address = first.address().to_string();
+    let error = bind(&address).unwrap_err();
     assert!(error.to_string().contains("the port is in use"), "{error}");
     assert!(error.to_string().contains(&address), "{error}");
 }

@@ -144,7 +144,7 @@ impl fmt::Display for Channel {
 }
 
 /// SHA-256 of everything the participants must agree on before anything input-dependent is sent (rule R5).
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PlanHash(pub [u8; 32]);
 
 /// One run of one plan between these participants.

@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
+use std::net::TcpListener;
+use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::process::{Resource, getrlimit};
 use serde::Serialize;
 use veil_device::{Cpu, Device};
-use veil_link::tls::{Identity, Listener, SetupError, Terms, meet};
+use veil_link::tls::{Identity, Meeting, Port, Reception, SetupError, Terms, meet};
 use veil_session::{PartyId, Peer, PlanHash};
 
 use crate::commands::device;
@@ -313,45 +315,40 @@ fn handshake() -> Result<(), SetupError> {
         .into_iter()
         .zip(identities.iter().map(Identity::fingerprint))
         .collect();
-    let listener = Listener::bind("127.0.0.1:0")?;
-    let address = listener.address().map_err(|e| local(&e))?.to_string();
+    let reception = Reception::sole(pins.values().copied());
+    let port = Port::bind(&identities[0], "127.0.0.1:0", reception)?;
+    let dial = [(a, port.address().to_string())];
     let terms = |me| Terms {
         me,
         plan: PlanHash([0; 32]),
         pins: pins.clone(),
     };
     let until = Instant::now() + Duration::from_secs(5);
+    let dialling = Meeting {
+        dial: &dial,
+        from: &[],
+        lanes: 1,
+        until,
+    };
+    let listening = Meeting {
+        dial: &[],
+        from: &[b],
+        ..dialling
+    };
+    let go = AtomicBool::new(false);
     thread::scope(|scope| {
-        let dialling = scope.spawn(|| {
-            meet(
-                &identities[1],
-                &terms(b),
-                &[(a, address)],
-                None,
-                &[],
-                1,
-                until,
-            )
-        });
-        let listening = meet(
-            &identities[0],
-            &terms(a),
-            &[],
-            Some(&listener),
-            &[b],
-            1,
-            until,
-        );
-        dialling
+        let dialled = scope.spawn(|| meet(&identities[1], &terms(b), None, &dialling, &go));
+        let heard = meet(&identities[0], &terms(a), Some(&port), &listening, &go);
+        dialled
             .join()
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            .and(listening)
+            .and(heard)
     })?;
     Ok(())
 }
 
 fn port(port: u16) -> Finding {
-    match Listener::bind(&format!("0.0.0.0:{port}")) {
+    match TcpListener::bind(("0.0.0.0", port)) {
         Ok(_) => Finding::ok("port", format!("{port} is free")),
         Err(error) => Finding::but(
             "port",

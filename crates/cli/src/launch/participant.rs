@@ -1,13 +1,13 @@
 //! One participant of a deployment, in each role that it has in the job.
 
 use std::path::Path;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use veil_engine::{Binding, Progress, Settings, party};
-use veil_link::tls::{self, Connected, Identity, Listener, Terms, TlsLink};
+use veil_link::tls::{self, Connected, Identity, Meeting, Port, Reception, Terms, TlsLink};
 use veil_link::{Link, shape};
 use veil_program::{Files, Job, Output, Source};
 use veil_protocol::rep3::Rep3;
@@ -39,7 +39,7 @@ struct Role {
 struct Common<'a> {
     plan: &'a Arc<Plan>,
     identity: Arc<Identity>,
-    listener: Option<Arc<Listener>>,
+    listener: Option<Arc<Port>>,
     settings: Settings,
     wait: Duration,
     net: Option<shape::Profile>,
@@ -74,7 +74,9 @@ pub(crate) fn run(
             sink: None,
         });
     }
-    let listener = listener(file, &plan, &roles)?;
+    let known = ready.iter().flat_map(|role| role.neighbours.pins.values());
+    let reception = Reception::sole(known.copied());
+    let listener = listener(file, &plan, &roles, &identity, reception)?;
     for role in &mut ready {
         role.sink = if prepare::receives(&plan, role.me) {
             Some(sink(&job, role.me, &out, &mut folders)?)
@@ -82,11 +84,8 @@ pub(crate) fn run(
             None
         };
     }
-    if let Some(address) = listener
-        .as_ref()
-        .and_then(|listener| listener.address().ok())
-    {
-        say(&format!("listening on {address}"));
+    if let Some(port) = &listener {
+        say(&format!("listening on {}", port.address()));
     }
     say(&format!("plan {}, waiting for the others", plan.hash));
     let common = Common {
@@ -137,13 +136,15 @@ fn listener(
     file: &PartyFile,
     plan: &Plan,
     roles: &[Peer],
-) -> Result<Option<Arc<Listener>>, Failure> {
+    identity: &Identity,
+    reception: Reception,
+) -> Result<Option<Arc<Port>>, Failure> {
     let party = roles.iter().any(|peer| peer.party().is_some());
     match (&file.raw().listen, party) {
         (Some(address), true) => {
-            let listener =
-                Listener::bind(address.get_ref()).map_err(|error| Failure::setup(plan, &error))?;
-            Ok(Some(Arc::new(listener)))
+            let port = Port::bind(identity, address.get_ref(), reception)
+                .map_err(|error| Failure::setup(plan, &error))?;
+            Ok(Some(Arc::new(port)))
         }
         (None, true) => Err(file.wrong(
             0..0,
@@ -231,14 +232,19 @@ fn meet(common: &Common<'_>, role: &Role) -> Result<Vec<Vec<Connected>>, Failure
     let (done, met) = mpsc::channel();
     thread::spawn(move || {
         // Nobody takes the result if the run was stopped meanwhile.
+        let meeting = Meeting {
+            dial: &dial,
+            from: &from,
+            lanes,
+            until,
+        };
+        let go = AtomicBool::new(false);
         let _ = done.send(tls::meet(
             &identity,
             &terms,
-            &dial,
             listener.as_deref(),
-            &from,
-            lanes,
-            until,
+            &meeting,
+            &go,
         ));
     });
     loop {

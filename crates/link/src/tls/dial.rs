@@ -1,27 +1,27 @@
-//! The side that dials: tries until the peer is up, then proves who both are.
+//! The side that dials: tries until the peer is up and awaits us, then proves who both are.
 
 use std::io;
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustls::pki_types::ServerName;
 use rustls::{AlertDescription, ClientConfig, ClientConnection, Error};
-use veil_session::Peer;
+use veil_session::{Peer, PlanHash};
 
 use super::config::{self, UnknownKey};
 use super::handshake::{Fail, Handshake, Progress};
-use super::identity::Identity;
-use super::preface::{ANSWER, Answer, Call, Garbled, Refusal, VERSION};
-use super::{Connected, SetupError, Terms};
+use super::identity::{Fingerprint, Identity};
+use super::preface::{ANSWER, Answer, Call, Garbled, LaneCall, Refusal, VERSION};
+use super::{Connected, Ended, SetupError, Terms};
 
 /// First pause between two attempts; each next one is twice as long.
-const FIRST_PAUSE: Duration = Duration::from_millis(20);
+pub(super) const FIRST_PAUSE: Duration = Duration::from_millis(20);
 
 /// Longest pause: a peer that starts late is met within a second.
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+pub(super) const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// A SYN without answer for so long was dropped by a firewall or the machine is down; another attempt may fare better.
 const CONNECT: Duration = Duration::from_secs(3);
@@ -30,7 +30,7 @@ const CONNECT: Duration = Duration::from_secs(3);
 const GLANCE: Duration = Duration::from_millis(100);
 
 /// Dials `peer` at `address` for `lane`, again and again until it answers or `until` has passed. What cannot become better by
-/// waiting (another key, plan or version) fails at once.
+/// waiting (another key or version, or a peer that has no other plan than its own) fails at once.
 pub fn dial(
     identity: &Identity,
     terms: &Terms,
@@ -39,7 +39,12 @@ pub fn dial(
     lane: u16,
     until: Instant,
 ) -> Result<Connected, SetupError> {
-    Dial::new(identity, terms, peer, address)?.connect(lane, until, &AtomicBool::new(false))
+    let never = AtomicBool::new(false);
+    let ended = Ended {
+        asked: &never,
+        failed: &never,
+    };
+    Dial::new(identity, terms, peer, address)?.connect(lane, until, &ended)
 }
 
 /// One peer to dial, for any of its lanes.
@@ -76,62 +81,50 @@ impl<'a> Dial<'a> {
         })
     }
 
-    /// Connects one lane. Gives up early when `stop` is set.
+    /// Connects one lane. Gives up early when the meeting has `ended`.
     pub(super) fn connect(
         &self,
         lane: u16,
         until: Instant,
-        stop: &AtomicBool,
+        ended: &Ended<'_>,
     ) -> Result<Connected, SetupError> {
         let mut pause = FIRST_PAUSE;
         loop {
-            let hint = match self.attempt(lane, until, stop) {
+            let hint = match self.attempt(lane, until, ended) {
                 Ok(connected) => return Ok(connected),
                 Err(Attempt::Never(error)) => return Err(error),
                 Err(Attempt::Again(hint)) => hint,
             };
-            let now = Instant::now();
-            if now >= until || stop.load(Ordering::Relaxed) {
-                return Err(SetupError::TimedOut {
-                    peers: vec![self.peer],
-                    hint,
-                });
+            nap(
+                pause.min(until.saturating_duration_since(Instant::now())),
+                &|| ended.now(),
+            );
+            if Instant::now() >= until || ended.now() {
+                return Err(ended.missing(vec![self.peer], hint));
             }
-            std::thread::sleep(pause.min(until - now));
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }
 
-    fn attempt(&self, lane: u16, until: Instant, stop: &AtomicBool) -> Result<Connected, Attempt> {
-        let again = |e: &dyn std::fmt::Display| Attempt::Again(format!("{}: {e}", self.address));
-        let local = |e: &dyn std::fmt::Display| Attempt::Never(SetupError::Local(e.to_string()));
-        let socket = self.open(until).map_err(|e| again(&e))?;
-        let name = ServerName::try_from(config::NAME).map_err(|e| local(&e))?;
-        let tls = ClientConnection::new(Arc::clone(&self.config), name).map_err(|e| local(&e))?;
-        let mut handshake = Handshake::new(socket, tls.into()).map_err(|e| local(&e))?;
-        let call = Call {
+    fn attempt(&self, lane: u16, until: Instant, ended: &Ended<'_>) -> Result<Connected, Attempt> {
+        let call = Call::Lane(LaneCall {
             plan: self.terms.plan,
             from: self.terms.me,
             to: self.peer,
             lane,
-        };
-        let (mut answer, mut have) = ([0; ANSWER], 0);
-        let mut go = handshake.say(&call.encode());
-        loop {
-            match go.and_then(|()| handshake.hear(&mut answer, &mut have)) {
-                Ok(Progress::Complete) => break,
-                Ok(Progress::Waiting) => {}
-                Err(Fail::Broken(why)) => return Err(again(&why)),
-                Err(Fail::Tls(error)) => return Err(Attempt::Never(self.refused_by_tls(&error))),
-            }
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() || stop.load(Ordering::Relaxed) {
-                return Err(again(&"it is up but does not answer"));
-            }
-            await_socket(&handshake, left.min(GLANCE)).map_err(|e| local(&e))?;
-            go = Ok(());
-        }
-        self.judge(&answer).map_err(Attempt::Never)?;
+        });
+        let again = |why: &str| Attempt::Again(format!("{}: {why}", self.address));
+        let reached = reach(self.address, &self.config, until);
+        let called = reached.and_then(|mut handshake| {
+            let answer = ask(&mut handshake, &call.encode(), until, &|| ended.now())?;
+            Ok((handshake, answer))
+        });
+        let (handshake, answer) = called.map_err(|missed| match missed {
+            Missed::Broken(why) => again(&why),
+            Missed::Tls(error) => Attempt::Never(self.refused_by_tls(&error)),
+            Missed::Local(why) => Attempt::Never(SetupError::Local(why)),
+        })?;
+        self.judge(&answer)?;
         let Handshake { socket, tls } = handshake;
         Ok(Connected {
             socket,
@@ -142,86 +135,61 @@ impl<'a> Dial<'a> {
         })
     }
 
-    /// Opens a TCP connection to the first address that takes one.
-    fn open(&self, until: Instant) -> io::Result<TcpStream> {
-        let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
-        let addresses: Vec<SocketAddr> = self.address.to_socket_addrs()?.collect();
-        for address in addresses {
-            let left = until.saturating_duration_since(Instant::now()).min(CONNECT);
-            if left.is_zero() {
-                return Err(io::ErrorKind::TimedOut.into());
-            }
-            match TcpStream::connect_timeout(&address, left) {
-                Ok(socket) => return Ok(socket),
-                Err(error) => last = error,
-            }
-        }
-        Err(last)
-    }
-
     fn refused_by_tls(&self, error: &Error) -> SetupError {
         let peer = self.peer;
-        if let Some(shown) = UnknownKey::within(error) {
-            let address = self.address.to_owned();
-            return match self.terms.pin(peer) {
+        match verdict(error) {
+            Verdict::Theirs(shown) => match self.terms.pin(peer) {
                 Ok(pinned) => SetupError::WrongKey {
                     peer,
-                    address,
+                    address: self.address.to_owned(),
                     pinned,
                     shown,
                 },
                 Err(error) => error,
-            };
-        }
-        match error {
-            // What the listener's verifier is answered with when it finds our key unknown.
-            Error::AlertReceived(
-                AlertDescription::CertificateUnknown
-                | AlertDescription::UnknownCA
-                | AlertDescription::BadCertificate
-                | AlertDescription::AccessDenied,
-            ) => SetupError::OurKey {
+            },
+            Verdict::Ours => SetupError::OurKey {
                 peer,
                 ours: self.identity.fingerprint(),
             },
-            other => SetupError::Tls {
+            Verdict::Other => SetupError::Tls {
                 peer,
-                why: format!("{}: {other}", self.address),
+                why: format!("{}: {error}", self.address),
             },
         }
     }
 
-    fn judge(&self, answer: &[u8; ANSWER]) -> Result<(), SetupError> {
+    fn judge(&self, answer: &[u8; ANSWER]) -> Result<(), Attempt> {
         let peer = self.peer;
+        let never = |error| Err(Attempt::Never(error));
         let refused = |why: &str| {
-            Err(SetupError::Refused {
+            never(SetupError::Refused {
                 peer,
                 why: why.to_owned(),
             })
         };
+        let later = |why: &str| Err(Attempt::Again(format!("{}: {why}", self.address)));
+        let version = |theirs| {
+            never(SetupError::Version {
+                peer,
+                ours: VERSION,
+                theirs,
+            })
+        };
         let answer = match Answer::decode(answer) {
             Ok(answer) => answer,
-            Err(Garbled::Version(theirs)) => {
-                return Err(SetupError::Version {
-                    peer,
-                    ours: VERSION,
-                    theirs,
-                });
-            }
-            Err(Garbled::NotOurs) => return refused("its answer is none of ours"),
+            Err(Garbled::Version(theirs)) => return version(theirs),
+            Err(Garbled::NotOurs | Garbled::Kind) => return refused("its answer is none of ours"),
         };
         match answer.refusal {
             None => Ok(()),
-            Some(Refusal::Version) => Err(SetupError::Version {
-                peer,
-                ours: VERSION,
-                theirs: answer.version,
-            }),
-            Some(Refusal::Plan) => Err(SetupError::Plan {
+            Some(Refusal::Version) => version(answer.version),
+            Some(Refusal::Plan) => never(SetupError::Plan {
                 peer,
                 ours: self.terms.plan,
                 theirs: answer.plan,
             }),
+            Some(Refusal::NotYet) => later(&not_yet(self.terms.plan)),
+            Some(Refusal::Busy) => later("it is up, and has too many callers"),
             Some(Refusal::Stranger) => {
                 refused("it does not await us in this job: compare the jobs")
             }
@@ -231,10 +199,133 @@ impl<'a> Dial<'a> {
             Some(Refusal::Lane) => refused(
                 "that lane is connected already: is another process running as this participant?",
             ),
-            Some(Refusal::Key) => {
-                refused("it pins our key for another participant: compare the party files")
-            }
+            Some(Refusal::Key) => refused(
+                "it pins our key for another participant: compare names and fingerprints (`veil members`)",
+            ),
+            Some(Refusal::TooLong | Refusal::Kind) => refused("it takes no jobs on this port"),
         }
+    }
+}
+
+fn not_yet(plan: PlanHash) -> String {
+    format!(
+        "it is up, and does not await us for plan {plan}: it may not have approved the job, may have ended it, or has another one"
+    )
+}
+
+/// Why there is no answer.
+pub(super) enum Missed {
+    /// It may be there later.
+    Broken(String),
+    /// TLS refused.
+    Tls(Error),
+    /// This machine failed.
+    Local(String),
+}
+
+/// Whose key is not accepted, if that is what a TLS error means.
+pub(super) enum Verdict {
+    /// The other side showed this key, which is not the pinned one.
+    Theirs(Fingerprint),
+    /// The other side does not know ours.
+    Ours,
+    Other,
+}
+
+pub(super) fn verdict(error: &Error) -> Verdict {
+    if let Some(shown) = UnknownKey::within(error) {
+        return Verdict::Theirs(shown);
+    }
+    match error {
+        // What the listener's verifier is answered with when it finds our key unknown.
+        Error::AlertReceived(
+            AlertDescription::CertificateUnknown
+            | AlertDescription::UnknownCA
+            | AlertDescription::BadCertificate
+            | AlertDescription::AccessDenied,
+        ) => Verdict::Ours,
+        _ => Verdict::Other,
+    }
+}
+
+/// Opens a connection to `address` that is ready for its TLS handshake.
+pub(super) fn reach(
+    address: &str,
+    config: &Arc<ClientConfig>,
+    until: Instant,
+) -> Result<Handshake, Missed> {
+    let local = |e: &dyn std::fmt::Display| Missed::Local(e.to_string());
+    let socket = open(address, until).map_err(|e| Missed::Broken(e.to_string()))?;
+    let name = ServerName::try_from(config::NAME).map_err(|e| local(&e))?;
+    let tls = ClientConnection::new(Arc::clone(config), name).map_err(|e| local(&e))?;
+    Handshake::new(socket, tls.into()).map_err(|e| local(&e))
+}
+
+/// Says `call` once TLS is there, and hears the answer.
+pub(super) fn ask(
+    handshake: &mut Handshake,
+    call: &[u8],
+    until: Instant,
+    ended: &dyn Fn() -> bool,
+) -> Result<[u8; ANSWER], Missed> {
+    let mut answer = [0; ANSWER];
+    let said = handshake.say(call);
+    said.map_err(missed)?;
+    hear(handshake, &mut answer, until, ended)?;
+    Ok(answer)
+}
+
+/// Hears as many bytes as fit `into`.
+pub(super) fn hear(
+    handshake: &mut Handshake,
+    into: &mut [u8],
+    until: Instant,
+    ended: &dyn Fn() -> bool,
+) -> Result<(), Missed> {
+    let mut have = 0;
+    while handshake.hear(into, &mut have).map_err(missed)? == Progress::Waiting {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() || ended() {
+            return Err(Missed::Broken("it is up but does not answer".into()));
+        }
+        await_socket(handshake, left.min(GLANCE)).map_err(|e| Missed::Local(e.to_string()))?;
+    }
+    Ok(())
+}
+
+fn missed(fail: Fail) -> Missed {
+    match fail {
+        Fail::Broken(why) => Missed::Broken(why),
+        Fail::Tls(error) => Missed::Tls(error),
+    }
+}
+
+/// Opens a TCP connection to the first address that takes one.
+fn open(address: &str, until: Instant) -> io::Result<TcpStream> {
+    let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+    let addresses: Vec<SocketAddr> = address.to_socket_addrs()?.collect();
+    for address in addresses {
+        let left = until.saturating_duration_since(Instant::now()).min(CONNECT);
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        match TcpStream::connect_timeout(&address, left) {
+            Ok(socket) => return Ok(socket),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+/// Sleeps so long, unless `ended` meanwhile.
+pub(super) fn nap(time: Duration, ended: &dyn Fn() -> bool) {
+    let until = Instant::now() + time;
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() || ended() {
+            return;
+        }
+        std::thread::sleep(left.min(GLANCE));
     }
 }
 

@@ -39,7 +39,9 @@ pub enum SetupError {
         shown: Fingerprint,
     },
     /// The peer does not accept this side's key.
-    #[error("{peer} does not accept our key: its party file must pin {ours} for us")]
+    #[error(
+        "{peer} does not accept our key: it must pin {ours} for us; `veil members` there shows whom it knows"
+    )]
     OurKey {
         /// Who refused.
         peer: Peer,
@@ -87,13 +89,116 @@ pub enum SetupError {
         why: String,
     },
     /// No key is pinned for a peer that this side is to meet.
-    #[error("no key is pinned for {peer}: add its fingerprint to the party file")]
+    #[error(
+        "no key is pinned for {peer}: `veil invite` and `veil join` make members of each other"
+    )]
     NoPin {
         /// Who.
         peer: Peer,
     },
+    /// The key of a peer is known no longer.
+    #[error(
+        "{peer}'s key was revoked or replaced here while the job waited for others: it no longer takes part"
+    )]
+    Dropped {
+        /// Who.
+        peer: Peer,
+    },
+    /// The same plan is being met already on this port.
+    #[error("plan {plan} already waits for its participants here: let it end, or stop it, first")]
+    Twice {
+        /// The plan.
+        plan: PlanHash,
+    },
+    /// This side was told to stop before everybody was there.
+    #[error("stopped while it waited for {}", list(peers))]
+    Stopped {
+        /// Who was missing.
+        peers: Vec<Peer>,
+    },
     /// This machine failed.
     #[error("connecting failed on this machine: {0}")]
+    Local(String),
+}
+
+/// A control call failed. Each says where, and what to do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ControlError {
+    /// Nobody answers there.
+    #[error(
+        "{address} cannot be reached: {why}; is `veil serve` running there, and does a firewall let this machine through?"
+    )]
+    Unreachable {
+        /// Where.
+        address: String,
+        /// What went wrong last.
+        why: String,
+    },
+    /// Somebody else answers there.
+    #[error(
+        "{address} shows the key {shown}, pinned is {pinned}: correct the member's address, take its rotated key, or somebody is in between"
+    )]
+    WrongKey {
+        /// Where.
+        address: String,
+        /// The key that was pinned.
+        pinned: Fingerprint,
+        /// The key that was shown.
+        shown: Fingerprint,
+    },
+    /// The other side does not know this side's key.
+    #[error(
+        "{address} does not accept our key {ours}: we are no member there, or were revoked; ask for an invitation"
+    )]
+    OurKey {
+        /// Where.
+        address: String,
+        /// Our fingerprint.
+        ours: Fingerprint,
+    },
+    /// The other side runs another release.
+    #[error(
+        "{address} speaks version {theirs} of the connection, we speak {ours}: run the same release on both sides"
+    )]
+    Version {
+        /// Where.
+        address: String,
+        /// Our version.
+        ours: u8,
+        /// Theirs.
+        theirs: u8,
+    },
+    /// The request is longer than the other side takes from us.
+    #[error(
+        "{address} takes no request of {bytes} bytes from us: the limit for members is {limit}"
+    )]
+    TooLong {
+        /// Where.
+        address: String,
+        /// How long it is.
+        bytes: usize,
+        /// How long one may be.
+        limit: usize,
+    },
+    /// The other side does not take such calls.
+    #[error("{address} takes no such calls: {why}")]
+    Refused {
+        /// Where.
+        address: String,
+        /// Why, as far as it is known.
+        why: String,
+    },
+    /// TLS failed.
+    #[error("TLS with {address} failed: {why}")]
+    Tls {
+        /// Where.
+        address: String,
+        /// What TLS says.
+        why: String,
+    },
+    /// This machine failed.
+    #[error("calling failed on this machine: {0}")]
     Local(String),
 }
 

@@ -25,15 +25,6 @@ pub(super) enum Fail {
     Tls(rustls::Error),
 }
 
-impl Fail {
-    pub(super) fn text(&self) -> String {
-        match self {
-            Fail::Broken(why) => why.clone(),
-            Fail::Tls(why) => why.to_string(),
-        }
-    }
-}
-
 /// A TLS connection over a non-blocking socket, before it belongs to a link.
 #[derive(Debug)]
 pub(super) struct Handshake {

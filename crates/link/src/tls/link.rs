@@ -230,6 +230,7 @@ impl Link for TlsLink {
 mod tests {
     use std::collections::BTreeMap;
     use std::io::Write;
+    use std::sync::atomic::AtomicBool;
     use std::thread;
     use std::time::Duration;
 
@@ -238,7 +239,7 @@ mod tests {
     use super::*;
     use crate::frame::tests::at;
     use crate::frame::{Body, Header};
-    use crate::tls::{Identity, Listener, Terms, meet};
+    use crate::tls::{Identity, Meeting, Port, Reception, Terms, meet};
 
     const BOUNDS: Bounds = Bounds {
         longest: 1000,
@@ -267,12 +268,24 @@ mod tests {
             plan: PLAN,
             pins: pins.clone(),
         };
-        let listener = Listener::bind("127.0.0.1:0").unwrap();
-        let dial = [(a, listener.address().unwrap().to_string())];
+        let reception = Reception::sole([second.fingerprint()]);
+        let port = Port::bind(&first, "127.0.0.1:0", reception).unwrap();
+        let dial = [(a, port.address().to_string())];
+        let go = AtomicBool::new(false);
+        let dialling = Meeting {
+            dial: &dial,
+            from: &[],
+            lanes: 1,
+            until: soon(),
+        };
+        let listening = Meeting {
+            dial: &[],
+            from: &[b],
+            ..dialling
+        };
         thread::scope(|scope| {
-            let dialler =
-                scope.spawn(|| meet(&second, &terms(b), &dial, None, &[], 1, soon()).unwrap());
-            let mut heard = meet(&first, &terms(a), &[], Some(&listener), &[b], 1, soon()).unwrap();
+            let dialler = scope.spawn(|| meet(&second, &terms(b), None, &dialling, &go).unwrap());
+            let mut heard = meet(&first, &terms(a), Some(&port), &listening, &go).unwrap();
             let bare = dialler.join().unwrap().remove(0).remove(0);
             (TlsLink::new(heard.remove(0), BOUNDS), bare)
         })

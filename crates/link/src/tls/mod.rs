@@ -1,16 +1,19 @@
 //! Links over TCP with TLS 1.3: both sides prove the key that the other has pinned, and agree on the plan before anything
 //! else is said.
 //!
-//! [`meet`] dials and listens until all peers of a participant are there; [`TlsLink`] is one lane of the result.
+//! A [`Port`] is the one address on which a participant is called, whatever the number of its jobs. [`meet`] dials, and awaits
+//! on the port, until all peers of a job are there; [`TlsLink`] is one lane of the result. [`control`] asks another participant's
+//! port something that is no job: one request, one reply.
 
 mod config;
+mod control;
 mod dial;
 mod error;
 mod handshake;
 mod identity;
 mod line;
 mod link;
-mod listen;
+mod port;
 mod preface;
 mod sign;
 mod socket;
@@ -25,11 +28,12 @@ use std::time::Instant;
 use rustls::Connection;
 use veil_session::{Peer, PlanHash};
 
+pub use control::control;
 pub use dial::dial;
-pub use error::SetupError;
+pub use error::{ControlError, SetupError};
 pub use identity::{Fingerprint, FingerprintError, Identity, IdentityError};
 pub use link::TlsLink;
-pub use listen::Listener;
+pub use port::{Admission, Admit, Caller, Handler, LONGEST_REQUEST, Port, Reception, Turned};
 #[doc(hidden)]
 pub use preface::fuzz_preface;
 pub use sign::verify;
@@ -83,28 +87,49 @@ impl Connected {
     }
 }
 
-/// Meets all peers of this participant: dials those in `dial`, awaits those in `from` on `listener`, `lanes` connections with
-/// each. The result has one entry per lane with one connection per peer, in the order of `dial`, then `from`.
+/// Whom a participant meets for a job, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct Meeting<'a> {
+    /// Whom it dials, and where.
+    pub dial: &'a [(Peer, String)],
+    /// Whom it awaits on its port.
+    pub from: &'a [Peer],
+    /// Connections with each.
+    pub lanes: u16,
+    /// How long the others have to turn up.
+    pub until: Instant,
+}
+
+/// Meets all peers of this participant: dials some, awaits the others on `port`. The result has one entry per lane with one
+/// connection per peer, in the order of [`Meeting::dial`], then [`Meeting::from`].
 ///
 /// Who dials whom is up to the caller, the same for all: parties dial parties of lower index, owners and recipients dial all
-/// parties. The first failure ends the meeting; whoever is missing when `until` comes is named.
+/// parties. The first failure ends the meeting, and so does `stop`; whoever is missing when the time is over is named.
 pub fn meet(
     identity: &Identity,
     terms: &Terms,
-    dial: &[(Peer, String)],
-    listener: Option<&Listener>,
-    from: &[Peer],
-    lanes: u16,
-    until: Instant,
+    port: Option<&Port>,
+    meeting: &Meeting<'_>,
+    stop: &AtomicBool,
 ) -> Result<Vec<Vec<Connected>>, SetupError> {
-    let stop = AtomicBool::new(false);
+    let Meeting {
+        dial,
+        from,
+        lanes,
+        until,
+    } = *meeting;
+    let failed = AtomicBool::new(false);
+    let ended = Ended {
+        asked: stop,
+        failed: &failed,
+    };
     let noted = |result: Result<Vec<Connected>, SetupError>| {
         // Being late is no reason to stop the others: they may be late too, and are then named as well.
         if result
             .as_ref()
             .is_err_and(|e| !matches!(e, SetupError::TimedOut { .. }))
         {
-            stop.store(true, Ordering::Relaxed);
+            failed.store(true, Ordering::Relaxed);
         }
         result
     };
@@ -113,22 +138,20 @@ pub fn meet(
         let dialled: Vec<_> = dial
             .iter()
             .map(|(peer, address)| {
-                let (stop, noted) = (&stop, &noted);
+                let (ended, noted) = (&ended, &noted);
                 scope.spawn(move || {
                     noted(
                         dial::Dial::new(identity, terms, *peer, address).and_then(|dial| {
                             (0..lanes)
-                                .map(|lane| dial.connect(lane, until, stop))
+                                .map(|lane| dial.connect(lane, until, ended))
                                 .collect()
                         }),
                     )
                 })
             })
             .collect();
-        results.push(match listener {
-            Some(listener) if !from.is_empty() => {
-                noted(listener.gather(identity, terms, from, lanes, until, &stop))
-            }
+        results.push(match port {
+            Some(port) if !from.is_empty() => noted(port.gather(terms, from, lanes, until, &ended)),
             _ if from.is_empty() => Ok(Vec::new()),
             _ => Err(SetupError::Local(
                 "peers are awaited, and no port is declared".into(),
@@ -159,12 +182,36 @@ pub fn meet(
     Ok(sorted)
 }
 
-/// All connections, or the failure to report: a definite one before those of being late, which are joined.
+/// Why a meeting may end early.
+struct Ended<'a> {
+    /// It was asked to.
+    asked: &'a AtomicBool,
+    /// A part of it failed.
+    failed: &'a AtomicBool,
+}
+
+impl Ended<'_> {
+    fn now(&self) -> bool {
+        self.asked.load(Ordering::Relaxed) || self.failed.load(Ordering::Relaxed)
+    }
+
+    /// What to say of those who are missing.
+    fn missing(&self, peers: Vec<Peer>, hint: String) -> SetupError {
+        if self.asked.load(Ordering::Relaxed) {
+            SetupError::Stopped { peers }
+        } else {
+            SetupError::TimedOut { peers, hint }
+        }
+    }
+}
+
+/// All connections, or the failure to report: a definite one before having been stopped, and that before being late, which are
+/// joined.
 fn all_or_worst(
     results: Vec<Result<Vec<Connected>, SetupError>>,
 ) -> Result<Vec<Connected>, SetupError> {
     let (mut all, mut late, mut hints) = (Vec::new(), Vec::new(), Vec::new());
-    let mut definite = None;
+    let (mut definite, mut stopped) = (None, Vec::new());
     for result in results {
         match result {
             Ok(mut some) => all.append(&mut some),
@@ -172,11 +219,16 @@ fn all_or_worst(
                 late.append(&mut peers);
                 hints.extend(Some(hint).filter(|hint| !hint.is_empty()));
             }
+            Err(SetupError::Stopped { mut peers }) => stopped.append(&mut peers),
             Err(error) => definite = definite.or(Some(error)),
         }
     }
     if let Some(error) = definite {
         return Err(error);
+    }
+    if !stopped.is_empty() {
+        stopped.append(&mut late);
+        return Err(SetupError::Stopped { peers: stopped });
     }
     if late.is_empty() {
         Ok(all)

@@ -1,37 +1,54 @@
-//! The first bytes inside TLS: who calls whom, about which plan, for which lane; and the answer.
+//! The first bytes inside TLS: what kind of call it is; who calls whom, about which plan, for which lane; and the answer.
 //!
-//! The dialler sends 45 bytes: `VEIL`, version, plan hash (32), its own name (3), the name of the peer it wants (3), lane
-//! (2, little-endian). The listener answers with 38: `VEIL`, version, code, its own plan hash. Version 1 fixes these offsets
-//! for ever, so that two releases can at least tell each other that they differ.
+//! The dialler sends 46 bytes: `VEIL`, version, kind. For a lane follow plan hash (32), its own name (3), the name of the peer
+//! it wants (3), lane (2, little-endian); for a control call the length of the request (4, little-endian) and zeros, and then
+//! the request. The listener answers with 38: `VEIL`, version, code, a plan hash; to a control call it adds the length of the
+//! reply (4, little-endian) and the reply. Every version begins with `VEIL` and its number, so that two releases can at least
+//! tell each other that they differ: a listener looks at these five bytes before it waits for more.
 
 use veil_session::{Peer, PlanHash};
 
 /// Version of everything that two participants must have in common beside the plan.
-pub(super) const VERSION: u8 = 1;
+pub(super) const VERSION: u8 = 2;
 
 const MAGIC: [u8; 4] = *b"VEIL";
 
+/// Bytes that every version begins with.
+pub(super) const START: usize = 5;
+
 /// Bytes of a call.
-pub(super) const CALL: usize = 45;
+pub(super) const CALL: usize = 46;
 
 /// Bytes of an answer.
 pub(super) const ANSWER: usize = 38;
 
 /// What the dialler says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Call {
+pub(super) enum Call {
+    /// It brings a lane of a job.
+    Lane(LaneCall),
+    /// It asks something, in so many bytes.
+    Control { length: u32 },
+}
+
+/// Which lane of which job.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct LaneCall {
     pub(super) plan: PlanHash,
     pub(super) from: Peer,
     pub(super) to: Peer,
     pub(super) lane: u16,
 }
 
+const LANE: u8 = 0;
+const CONTROL: u8 = 1;
+
 /// Why a call is turned down.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Refusal {
     /// Another version of the preface.
     Version,
-    /// Another plan.
+    /// Another plan, and this side will have no other.
     Plan,
     /// The caller is not awaited here.
     Stranger,
@@ -41,7 +58,29 @@ pub(super) enum Refusal {
     Lane,
     /// The key that was shown is pinned for somebody else.
     Key,
+    /// No such job awaits the caller, now: it may later.
+    NotYet,
+    /// Too many callers at once: later.
+    Busy,
+    /// A request that is longer than this caller may send.
+    TooLong,
+    /// A kind of call that this side does not take.
+    Kind,
 }
+
+/// Refusals in the order of their codes, from 1.
+const REFUSALS: [Refusal; 10] = [
+    Refusal::Version,
+    Refusal::Plan,
+    Refusal::Stranger,
+    Refusal::WrongNumber,
+    Refusal::Lane,
+    Refusal::Key,
+    Refusal::NotYet,
+    Refusal::Busy,
+    Refusal::TooLong,
+    Refusal::Kind,
+];
 
 /// What the listener says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -58,6 +97,8 @@ pub(super) enum Garbled {
     NotOurs,
     /// It is of this version.
     Version(u8),
+    /// It is of a kind that we do not know.
+    Kind,
 }
 
 impl Call {
@@ -65,54 +106,68 @@ impl Call {
         let mut out = [0; CALL];
         out[..4].copy_from_slice(&MAGIC);
         out[4] = VERSION;
-        out[5..37].copy_from_slice(&self.plan.0);
-        out[37..40].copy_from_slice(&self.from.to_bytes());
-        out[40..43].copy_from_slice(&self.to.to_bytes());
-        out[43..].copy_from_slice(&self.lane.to_le_bytes());
+        match self {
+            Call::Lane(call) => {
+                out[5] = LANE;
+                out[6..38].copy_from_slice(&call.plan.0);
+                out[38..41].copy_from_slice(&call.from.to_bytes());
+                out[41..44].copy_from_slice(&call.to.to_bytes());
+                out[44..].copy_from_slice(&call.lane.to_le_bytes());
+            }
+            Call::Control { length } => {
+                out[5] = CONTROL;
+                out[6..10].copy_from_slice(&length.to_le_bytes());
+            }
+        }
         out
     }
 
     pub(super) fn decode(bytes: &[u8; CALL]) -> Result<Self, Garbled> {
         check(bytes)?;
         let peer = |from| Peer::from_bytes(part(bytes, from)).ok_or(Garbled::NotOurs);
-        Ok(Call {
-            plan: PlanHash(part(bytes, 5)),
-            from: peer(37)?,
-            to: peer(40)?,
-            lane: u16::from_le_bytes(part(bytes, 43)),
-        })
+        match bytes[5] {
+            LANE => Ok(Call::Lane(LaneCall {
+                plan: PlanHash(part(bytes, 6)),
+                from: peer(38)?,
+                to: peer(41)?,
+                lane: u16::from_le_bytes(part(bytes, 44)),
+            })),
+            CONTROL if bytes[10..].iter().all(|byte| *byte == 0) => Ok(Call::Control {
+                length: u32::from_le_bytes(part(bytes, 6)),
+            }),
+            CONTROL => Err(Garbled::NotOurs),
+            _ => Err(Garbled::Kind),
+        }
     }
 }
 
 impl Answer {
+    /// An answer of this release.
+    pub(super) const fn new(refusal: Option<Refusal>, plan: PlanHash) -> Self {
+        Answer {
+            version: VERSION,
+            refusal,
+            plan,
+        }
+    }
+
     pub(super) fn encode(&self) -> [u8; ANSWER] {
         let mut out = [0; ANSWER];
         out[..4].copy_from_slice(&MAGIC);
         out[4] = self.version;
-        out[5] = match self.refusal {
-            None => 0,
-            Some(Refusal::Version) => 1,
-            Some(Refusal::Plan) => 2,
-            Some(Refusal::Stranger) => 3,
-            Some(Refusal::WrongNumber) => 4,
-            Some(Refusal::Lane) => 5,
-            Some(Refusal::Key) => 6,
-        };
+        let code = REFUSALS
+            .iter()
+            .position(|refusal| Some(*refusal) == self.refusal);
+        out[5] = code.map_or(0, |index| index as u8 + 1);
         out[6..].copy_from_slice(&self.plan.0);
         out
     }
 
     pub(super) fn decode(bytes: &[u8; ANSWER]) -> Result<Self, Garbled> {
         check(bytes)?;
-        let refusal = match bytes[5] {
-            0 => None,
-            1 => Some(Refusal::Version),
-            2 => Some(Refusal::Plan),
-            3 => Some(Refusal::Stranger),
-            4 => Some(Refusal::WrongNumber),
-            5 => Some(Refusal::Lane),
-            6 => Some(Refusal::Key),
-            _ => return Err(Garbled::NotOurs),
+        let refusal = match bytes[5].checked_sub(1) {
+            None => None,
+            Some(index) => Some(*REFUSALS.get(usize::from(index)).ok_or(Garbled::NotOurs)?),
         };
         Ok(Answer {
             version: bytes[4],
@@ -144,7 +199,8 @@ pub fn fuzz_preface(bytes: &[u8]) {
     }
 }
 
-fn check(bytes: &[u8]) -> Result<(), Garbled> {
+/// Whether `bytes`, at least [`START`] of them, begin a preface of this version.
+pub(super) fn check(bytes: &[u8]) -> Result<(), Garbled> {
     if bytes[..4] != MAGIC {
         return Err(Garbled::NotOurs);
     }
@@ -162,55 +218,57 @@ fn part<const N: usize>(bytes: &[u8], from: usize) -> [u8; N] {
 mod tests {
     use super::*;
 
-    const CALL_EXAMPLE: Call = Call {
+    const LANE_EXAMPLE: Call = Call::Lane(LaneCall {
         plan: PlanHash([7; 32]),
         from: Peer::Owner(0x0102),
         to: Peer::Recipient(3),
         lane: 0x0405,
+    });
+    const CONTROL_EXAMPLE: Call = Call::Control {
+        length: 0x0102_0304,
     };
 
     #[test]
     fn calls_and_answers_survive_their_bytes() {
-        let bytes = CALL_EXAMPLE.encode();
-        assert_eq!(&bytes[..6], b"VEIL\x01\x07");
-        assert_eq!(bytes[37..], [1, 0x02, 0x01, 2, 3, 0, 0x05, 0x04]);
-        assert_eq!(Call::decode(&bytes), Ok(CALL_EXAMPLE));
+        let bytes = LANE_EXAMPLE.encode();
+        assert_eq!(&bytes[..7], b"VEIL\x02\x00\x07");
+        assert_eq!(bytes[38..], [1, 0x02, 0x01, 2, 3, 0, 0x05, 0x04]);
+        assert_eq!(Call::decode(&bytes), Ok(LANE_EXAMPLE));
+        let bytes = CONTROL_EXAMPLE.encode();
+        assert_eq!(&bytes[..11], b"VEIL\x02\x01\x04\x03\x02\x01\x00");
+        assert_eq!(Call::decode(&bytes), Ok(CONTROL_EXAMPLE));
         for code in 0..=255 {
-            let mut bytes = Answer {
-                version: VERSION,
-                refusal: None,
-                plan: PlanHash([9; 32]),
-            }
-            .encode();
+            let mut bytes = Answer::new(None, PlanHash([9; 32])).encode();
             bytes[5] = code;
             match Answer::decode(&bytes) {
                 Ok(answer) => assert_eq!(answer.encode(), bytes),
-                Err(why) => assert!(code > 6 && why == Garbled::NotOurs),
+                Err(why) => assert!(usize::from(code) > REFUSALS.len() && why == Garbled::NotOurs),
             }
         }
     }
 
     #[test]
-    fn other_magic_versions_and_peers_are_refused() {
-        let with = |at: usize, byte: u8| {
-            let mut bytes = CALL_EXAMPLE.encode();
+    fn other_magic_versions_kinds_and_peers_are_refused() {
+        let with = |call: Call, at: usize, byte: u8| {
+            let mut bytes = call.encode();
             bytes[at] = byte;
             Call::decode(&bytes)
         };
-        assert_eq!(with(0, b'v'), Err(Garbled::NotOurs));
-        assert_eq!(with(4, 2), Err(Garbled::Version(2)));
-        assert_eq!(with(37, 9), Err(Garbled::NotOurs));
+        for call in [LANE_EXAMPLE, CONTROL_EXAMPLE] {
+            assert_eq!(with(call, 0, b'v'), Err(Garbled::NotOurs));
+            assert_eq!(with(call, 4, 1), Err(Garbled::Version(1)));
+            assert_eq!(with(call, 5, 2), Err(Garbled::Kind));
+        }
+        assert_eq!(with(LANE_EXAMPLE, 38, 9), Err(Garbled::NotOurs));
+        assert_eq!(with(CONTROL_EXAMPLE, 45, 1), Err(Garbled::NotOurs));
     }
 
     /// Every byte of a valid call and answer takes every value: nothing panics, and what is read is what was sent.
     #[test]
     fn damaged_prefaces_are_read_or_refused() {
-        let answer = Answer {
-            version: VERSION,
-            refusal: Some(Refusal::Plan),
-            plan: CALL_EXAMPLE.plan,
-        };
-        for good in [&CALL_EXAMPLE.encode()[..], &answer.encode()[..]] {
+        let answer = Answer::new(Some(Refusal::Plan), PlanHash([7; 32]));
+        let [lane, control] = [LANE_EXAMPLE, CONTROL_EXAMPLE].map(|call| call.encode());
+        for good in [&lane[..], &control[..], &answer.encode()[..]] {
             for at in 0..good.len() {
                 for value in 0..=255 {
                     let mut bytes = good.to_vec();

@@ -2,10 +2,11 @@
 #![allow(dead_code, reason = "each test binary uses its part")]
 
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use veil_link::tls::{self, Connected, Identity, Listener, Terms, TlsLink};
+use veil_link::tls::{self, Connected, Identity, Meeting, Port, Reception, Terms, TlsLink};
 use veil_link::{Bounds, Link, Woken};
 use veil_session::{Channel, Frame, PartyId, Peer, PlanHash, SessionId, StepId};
 
@@ -57,7 +58,7 @@ pub(crate) struct Member {
     pub(crate) identity: Identity,
     pub(crate) terms: Terms,
     /// Parties listen.
-    pub(crate) listener: Option<Listener>,
+    pub(crate) port: Option<Port>,
 }
 
 /// Participants who know each other's keys.
@@ -82,13 +83,16 @@ impl World {
                 plan: PlanHash([9; 32]),
                 pins: pins.clone(),
             };
-            let listener = me.party().map(|_| Listener::bind("127.0.0.1:0").unwrap());
+            let port = me.party().map(|_| {
+                let reception = Reception::sole(pins.values().copied());
+                Port::bind(&identity, "127.0.0.1:0", reception).unwrap()
+            });
             (
                 me,
                 Member {
                     identity,
                     terms,
-                    listener,
+                    port,
                 },
             )
         });
@@ -98,13 +102,11 @@ impl World {
     }
 
     pub(crate) fn address(&self, peer: Peer) -> String {
-        self.members[&peer]
-            .listener
-            .as_ref()
-            .unwrap()
-            .address()
-            .unwrap()
-            .to_string()
+        self.port(peer).address().to_string()
+    }
+
+    pub(crate) fn port(&self, peer: Peer) -> &Port {
+        self.members[&peer].port.as_ref().unwrap()
     }
 
     /// Everybody meets: parties dial parties of lower index, the others dial all parties.
@@ -128,20 +130,16 @@ impl World {
                         let Member {
                             identity,
                             terms,
-                            listener,
+                            port,
                         } = member;
-                        (
-                            me,
-                            tls::meet(
-                                identity,
-                                terms,
-                                &dial,
-                                listener.as_ref(),
-                                &from,
-                                lanes,
-                                until,
-                            ),
-                        )
+                        let meeting = Meeting {
+                            dial: &dial,
+                            from: &from,
+                            lanes,
+                            until,
+                        };
+                        let go = AtomicBool::new(false);
+                        (me, tls::meet(identity, terms, port.as_ref(), &meeting, &go))
                     })
                 })
                 .collect();

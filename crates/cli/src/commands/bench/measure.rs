@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use miette::{IntoDiagnostic, Result, miette};
 use veil_device::{Cpu, Device};
 use veil_engine::{Binding, Data, Report, Settings, bounds, local, participants, party};
-use veil_link::tls::{Identity, Listener, Terms, TlsLink, meet};
+use veil_link::tls::{Identity, Meeting, Port, Reception, Terms, TlsLink, meet};
 use veil_link::{Link, shape};
 use veil_protocol::rep3::Rep3;
 use veil_protocol::{Options, Plan, Protocol};
@@ -186,19 +186,19 @@ fn over_tls(plan: &Arc<Plan>, net: Option<shape::Profile>) -> Result<Reports> {
         .iter()
         .map(|(p, i)| (*p, i.fingerprint()))
         .collect();
-    let mut listeners = BTreeMap::new();
-    for party in PartyId::ALL {
-        let listener = Listener::bind("127.0.0.1:0").into_diagnostic()?;
-        let address = listener.address().into_diagnostic()?.to_string();
-        listeners.insert(Peer::Party(party), (listener, address));
+    let mut ports = BTreeMap::new();
+    for party in PartyId::ALL.map(Peer::Party) {
+        let reception = Reception::sole(pins.values().copied());
+        let port = Port::bind(&identities[&party], "127.0.0.1:0", reception);
+        ports.insert(party, port.into_diagnostic()?);
     }
     let stop = AtomicBool::new(false);
     let results: Vec<(Peer, Result<Report>)> = std::thread::scope(|scope| {
         let handles: Vec<_> = peers
             .iter()
             .map(|me| {
-                let (identities, pins, listeners, stop) = (&identities, &pins, &listeners, &stop);
-                let run = move || one(plan, *me, &identities[me], pins, listeners, net, stop);
+                let (identities, pins, ports, stop) = (&identities, &pins, &ports, &stop);
+                let run = move || one(plan, *me, &identities[me], pins, ports, net, stop);
                 (*me, scope.spawn(run))
             })
             .collect();
@@ -219,7 +219,7 @@ fn one(
     me: Peer,
     identity: &Identity,
     pins: &BTreeMap<Peer, veil_link::tls::Fingerprint>,
-    listeners: &BTreeMap<Peer, (Listener, String)>,
+    ports: &BTreeMap<Peer, Port>,
     net: Option<shape::Profile>,
     stop: &AtomicBool,
 ) -> Result<Report> {
@@ -234,12 +234,15 @@ fn one(
     let (dial, from): (Vec<Peer>, Vec<Peer>) = protocol.peers().into_iter().partition(dials);
     let dial: Vec<_> = dial
         .into_iter()
-        .map(|p| (p, listeners[&p].1.clone()))
+        .map(|p| (p, ports[&p].address().to_string()))
         .collect();
-    let listener = listeners.get(&me).map(|(l, _)| l);
-    let until = Instant::now() + Duration::from_secs(30);
-    let lanes =
-        meet(identity, &terms, &dial, listener, &from, plan.lanes, until).into_diagnostic()?;
+    let meeting = Meeting {
+        dial: &dial,
+        from: &from,
+        lanes: plan.lanes,
+        until: Instant::now() + Duration::from_secs(30),
+    };
+    let lanes = meet(identity, &terms, ports.get(&me), &meeting, stop).into_diagnostic()?;
     let mut binding = Binding {
         identities: PartyId::ALL.map(|p| *pins[&Peer::Party(p)].as_bytes()),
         ..Binding::default()

@@ -1,0 +1,253 @@
+//! One caller, from its TCP connection to the job or the handler that it wants.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use veil_session::PlanHash;
+
+use super::replies::Replies;
+use super::slots::{Seat, Slot};
+use super::{Admission, Away, Caller, Desk, LONGEST_INTRODUCTION, LONGEST_REQUEST};
+use crate::tls::config::UnknownKey;
+use crate::tls::handshake::{Fail, Handshake, Progress};
+use crate::tls::identity::Fingerprint;
+use crate::tls::preface::{self, Answer, CALL, Call, Garbled, LaneCall, Refusal, START};
+
+/// A handshake takes a few round trips; who takes longer is cut off.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A request of the longest kind takes so long on a slow line.
+const PATIENCE_FOR_REQUESTS: Duration = Duration::from_secs(60);
+
+/// Memory for a request grows as it comes in: a length alone costs nothing.
+const STEP: usize = 64 << 10;
+
+/// A connection before it belongs to anybody.
+pub(super) struct Pending {
+    pub(super) handshake: Handshake,
+    pub(super) from: SocketAddr,
+    since: Instant,
+    expires: Instant,
+    stage: Stage,
+}
+
+enum Stage {
+    /// The call is read.
+    Call { bytes: [u8; CALL], have: usize },
+    /// The request of a control call is read.
+    Request {
+        caller: Caller,
+        length: usize,
+        body: Vec<u8>,
+        have: usize,
+    },
+    /// The answer leaves; then the connection belongs to a job, or to nobody.
+    Answer(Verdict),
+}
+
+enum Verdict {
+    Seated(Arc<Slot>, Seat),
+    Away(Away, String),
+}
+
+/// What became of a pending connection.
+pub(super) enum Outcome {
+    Waiting,
+    /// It is a lane of this job.
+    Lane(Arc<Slot>, Seat),
+    /// It asked something.
+    Question(Caller, Vec<u8>),
+    /// It was turned away, for a reason that those who wait for somebody may want to know.
+    Away(Away, String),
+}
+
+impl Pending {
+    pub(super) fn new(handshake: Handshake, from: SocketAddr) -> Self {
+        let since = Instant::now();
+        let stage = Stage::Call {
+            bytes: [0; CALL],
+            have: 0,
+        };
+        Pending {
+            handshake,
+            from,
+            since,
+            expires: since + PATIENCE,
+            stage,
+        }
+    }
+
+    /// Whether it has shown a key that is known.
+    pub(super) fn known(&self) -> bool {
+        !self.handshake.tls.is_handshaking()
+    }
+
+    pub(super) const fn since(&self) -> Instant {
+        self.since
+    }
+
+    pub(super) const fn expires(&self) -> Instant {
+        self.expires
+    }
+
+    /// Moves it on.
+    pub(super) fn step(&mut self, desk: &Desk, replies: Option<&Replies>) -> Outcome {
+        let stranger = |why: String| Outcome::Away(Away::Stranger, why);
+        match self.advance(desk, replies) {
+            Ok(Outcome::Waiting) if Instant::now() >= self.expires => {
+                stranger("it did not finish its handshake".into())
+            }
+            Ok(outcome) => outcome,
+            Err(Fail::Tls(error)) => stranger(match UnknownKey::within(&error) {
+                Some(key) => format!("nobody here knows its key {key}"),
+                None => error.to_string(),
+            }),
+            Err(Fail::Broken(why)) => stranger(why),
+        }
+    }
+
+    fn advance(&mut self, desk: &Desk, replies: Option<&Replies>) -> Result<Outcome, Fail> {
+        loop {
+            match &mut self.stage {
+                Stage::Call { bytes, have } => {
+                    // The first bytes may show a version whose call is shorter than ours.
+                    let wanted = if *have < START { START } else { CALL };
+                    if self.handshake.hear(&mut bytes[..wanted], have)? == Progress::Waiting {
+                        return Ok(Outcome::Waiting);
+                    }
+                    if wanted == START && preface::check(bytes).is_ok() {
+                        continue;
+                    }
+                    let bytes = *bytes;
+                    self.called(desk, &bytes, replies.is_some())?;
+                }
+                Stage::Request {
+                    caller,
+                    length,
+                    body,
+                    have,
+                } => {
+                    if *have < *length {
+                        let room = (*have + STEP).min(*length);
+                        body.resize(room, 0);
+                        if self.handshake.hear(body, have)? == Progress::Waiting {
+                            return Ok(Outcome::Waiting);
+                        }
+                        continue;
+                    }
+                    if replies.is_some_and(Replies::full) {
+                        let plan = PlanHash([0; 32]);
+                        self.refuse(Refusal::Busy, plan, Away::Later, String::new())?;
+                        continue;
+                    }
+                    return Ok(Outcome::Question(*caller, std::mem::take(body)));
+                }
+                Stage::Answer(verdict) => {
+                    if self.handshake.flush()? == Progress::Waiting {
+                        return Ok(Outcome::Waiting);
+                    }
+                    return Ok(match verdict {
+                        Verdict::Seated(slot, seat) => Outcome::Lane(Arc::clone(slot), *seat),
+                        Verdict::Away(away, why) => Outcome::Away(*away, std::mem::take(why)),
+                    });
+                }
+            }
+        }
+    }
+
+    /// The call is here: decides what comes of it.
+    fn called(&mut self, desk: &Desk, bytes: &[u8; CALL], answers: bool) -> Result<(), Fail> {
+        let nothing = PlanHash([0; 32]);
+        let key = shown(&self.handshake);
+        // Asked again: it may have changed since the handshake.
+        let caller = key.map(|key| Caller {
+            key,
+            admission: (desk.admit)(&key),
+        });
+        let Some(caller) = caller.filter(|caller| caller.admission != Admission::Stranger) else {
+            let why = "nobody here knows its key any more".into();
+            return self.refuse(Refusal::Stranger, nothing, Away::Stranger, why);
+        };
+        match Call::decode(bytes) {
+            Ok(Call::Lane(call)) if caller.admission == Admission::Member => {
+                self.lane(desk, caller.key, call)
+            }
+            // Who is no member learns nothing about jobs.
+            Ok(Call::Lane(_)) => self.refuse(Refusal::NotYet, nothing, Away::Later, String::new()),
+            Ok(Call::Control { .. }) if !answers => {
+                let why = "it asked something, and this port serves a single job".into();
+                self.refuse(Refusal::Kind, nothing, Away::Refused, why)
+            }
+            Ok(Call::Control { length }) => {
+                let length = length as usize;
+                let limit = match caller.admission {
+                    Admission::Member => LONGEST_REQUEST,
+                    _ => LONGEST_INTRODUCTION,
+                };
+                if length > limit {
+                    let why = format!("it asked something in {length} bytes");
+                    return self.refuse(Refusal::TooLong, nothing, Away::Refused, why);
+                }
+                self.expires = Instant::now() + PATIENCE_FOR_REQUESTS;
+                self.stage = Stage::Request {
+                    caller,
+                    length,
+                    body: Vec::new(),
+                    have: 0,
+                };
+                Ok(())
+            }
+            Err(Garbled::Version(theirs)) => {
+                let why = desk.slots.other_version(&caller.key, theirs);
+                self.refuse(Refusal::Version, nothing, Away::Refused, why)
+            }
+            Err(Garbled::Kind) => {
+                let why = "its kind of call is unknown here".into();
+                self.refuse(Refusal::Kind, nothing, Away::Refused, why)
+            }
+            Err(Garbled::NotOurs) => {
+                let why = "its call is none of ours".into();
+                self.refuse(Refusal::Version, nothing, Away::Refused, why)
+            }
+        }
+    }
+
+    fn lane(&mut self, desk: &Desk, key: Fingerprint, call: LaneCall) -> Result<(), Fail> {
+        match desk.slots.seat(key, call) {
+            Ok((slot, seat)) => {
+                self.handshake.say(&Answer::new(None, call.plan).encode())?;
+                self.stage = Stage::Answer(Verdict::Seated(slot, seat));
+                Ok(())
+            }
+            Err(no) => {
+                let away = if no.refusal == Refusal::NotYet {
+                    Away::Later
+                } else {
+                    Away::Refused
+                };
+                self.refuse(no.refusal, no.plan, away, no.why)
+            }
+        }
+    }
+
+    fn refuse(
+        &mut self,
+        refusal: Refusal,
+        plan: PlanHash,
+        away: Away,
+        why: String,
+    ) -> Result<(), Fail> {
+        self.handshake
+            .say(&Answer::new(Some(refusal), plan).encode())?;
+        self.handshake.tls.send_close_notify();
+        self.stage = Stage::Answer(Verdict::Away(away, why));
+        Ok(())
+    }
+}
+
+/// The key that the other side proved to hold.
+fn shown(handshake: &Handshake) -> Option<Fingerprint> {
+    let certificate = handshake.tls.peer_certificates()?.first()?;
+    Fingerprint::of(certificate).ok()
+}

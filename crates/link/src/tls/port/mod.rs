@@ -1,0 +1,415 @@
+//! The side that is called: one declared port for all jobs, peers, lanes and questions, and any number of strangers who get
+//! nowhere.
+//!
+//! One thread accepts, shakes hands and looks at what a caller wants. A lane goes to the job that awaits it, by plan and key;
+//! a question goes to the handler, in one of a few threads. Nobody waits for anybody else: a caller that is slow costs its
+//! place among the pending, a job that fails or ends takes its own connections with it, and all others never notice.
+
+mod caller;
+mod replies;
+mod slots;
+
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use rustls::{ServerConfig, ServerConnection};
+use veil_session::Peer;
+
+use self::caller::{Outcome, Pending};
+use self::replies::Replies;
+use self::slots::Slots;
+use super::config;
+use super::dial::timespec;
+use super::handshake::Handshake;
+use super::identity::{Fingerprint, Identity};
+use super::{Connected, Ended, SetupError, Terms};
+
+/// Connections that may be in their handshake at once; strangers cost no more than that.
+const PENDING: usize = 64;
+
+/// Longest request that a member may send: a job and its circuit.
+pub const LONGEST_REQUEST: usize = 16 << 20;
+
+/// Longest request of a caller that is no member yet: an introduction.
+const LONGEST_INTRODUCTION: usize = 4 << 10;
+
+/// Longest reply.
+pub(super) const LONGEST_REPLY: usize = 16 << 20;
+
+/// The longest sleep of a port on which nothing happens; whatever does happen wakes it.
+const NAP: Duration = Duration::from_secs(60);
+
+/// A shortage on this machine (no file descriptor left, say) passes or not; looking all the time does not help.
+const SHORTAGE: Duration = Duration::from_millis(100);
+
+/// As what a key is let in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Admission {
+    /// A member: its lanes reach the jobs that await them, its questions the handler.
+    Member,
+    /// Somebody who may have been invited: short questions only.
+    Joiner,
+    /// Nobody: the handshake ends, and tells nothing.
+    Stranger,
+}
+
+/// Says as what a key is let in; asked in every handshake, so that a change takes effect at once.
+pub type Admit = Arc<dyn Fn(&Fingerprint) -> Admission + Send + Sync>;
+
+/// Who asks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Caller {
+    /// The key that it proved to hold.
+    pub key: Fingerprint,
+    /// As what it was let in.
+    pub admission: Admission,
+}
+
+/// Answers questions. Runs in a thread of the port; what takes long delays other questions, and nothing else.
+pub type Handler = Arc<dyn Fn(Caller, &[u8]) -> Vec<u8> + Send + Sync>;
+
+/// How a port treats its callers.
+#[derive(Clone)]
+pub struct Reception {
+    admit: Admit,
+    handler: Option<Handler>,
+    sole: bool,
+}
+
+impl Reception {
+    /// Lets in whom `admit` knows. A caller whose job is not awaited is told to come again later.
+    pub fn new(admit: Admit) -> Self {
+        Reception {
+            admit,
+            handler: None,
+            sole: false,
+        }
+    }
+
+    /// Lets in the holders of `keys`, for the one job at a time that the port is made for: whoever is awaited and comes with
+    /// another plan is told so at once, on both sides.
+    pub fn sole(keys: impl IntoIterator<Item = Fingerprint>) -> Self {
+        let keys: Vec<Fingerprint> = keys.into_iter().collect();
+        let admit = move |key: &Fingerprint| {
+            if keys.contains(key) {
+                Admission::Member
+            } else {
+                Admission::Stranger
+            }
+        };
+        Reception {
+            sole: true,
+            ..Reception::new(Arc::new(admit))
+        }
+    }
+
+    /// Answers questions with `handler`.
+    #[must_use]
+    pub fn with_handler(mut self, handler: Handler) -> Self {
+        self.handler = Some(handler);
+        self
+    }
+}
+
+/// How many callers were turned away since the port was bound, and why.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Turned {
+    /// Keys that nobody knows, and what never finished a handshake.
+    pub strangers: u64,
+    /// Members that were refused for good: another name, plan, version or lane.
+    pub refused: u64,
+    /// Members that were told to come again.
+    pub later: u64,
+}
+
+/// The declared port of this participant. Closed when dropped.
+pub struct Port {
+    desk: Arc<Desk>,
+    address: SocketAddr,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What the thread of a port shares with its owners.
+struct Desk {
+    slots: Slots,
+    admit: Admit,
+    config: Mutex<Arc<ServerConfig>>,
+    wake: OwnedFd,
+    closed: AtomicBool,
+    turned: [AtomicU64; 3],
+}
+
+/// Kinds of [`Desk::turned`].
+#[derive(Clone, Copy)]
+enum Away {
+    Stranger,
+    Refused,
+    Later,
+}
+
+impl Port {
+    /// Listens on `address`, such as `0.0.0.0:7000`; port 0 lets the system choose.
+    pub fn bind(
+        identity: &Identity,
+        address: &str,
+        reception: Reception,
+    ) -> Result<Self, SetupError> {
+        let err = |e: &io::Error| SetupError::Listen {
+            address: address.to_owned(),
+            why: format!("{e}{}", advice(e.kind())),
+        };
+        let local = |e: &dyn std::fmt::Display| SetupError::Local(e.to_string());
+        let socket = TcpListener::bind(address).map_err(|e| err(&e))?;
+        socket.set_nonblocking(true).map_err(|e| err(&e))?;
+        let bound = socket.local_addr().map_err(|e| err(&e))?;
+        let wake =
+            eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(|e| local(&e))?;
+        let config = server_config(identity, &reception.admit).map_err(|e| local(&e))?;
+        let desk = Arc::new(Desk {
+            slots: Slots::new(reception.sole),
+            admit: reception.admit,
+            config: Mutex::new(config),
+            wake,
+            closed: AtomicBool::new(false),
+            turned: Default::default(),
+        });
+        let replies = match reception.handler {
+            Some(handler) => Some(Replies::start(&handler).map_err(|e| local(&e))?),
+            None => None,
+        };
+        let thread = {
+            let desk = Arc::clone(&desk);
+            // Parsing certificates is the deepest that it gets.
+            let thread = thread::Builder::new()
+                .name("port".into())
+                .stack_size(512 << 10);
+            let serve = move || serve(&desk, &socket, replies.as_ref());
+            thread.spawn(serve).map_err(|e| local(&e))?
+        };
+        Ok(Port {
+            desk,
+            address: bound,
+            thread: Some(thread),
+        })
+    }
+
+    /// Where it listens.
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Accepts `lanes` connections from each of `peers`. Strangers are turned away and change nothing; a peer of the job that
+    /// proved its key and calls wrongly (another name or version, a lane twice) ends the wait at once, with an error on both
+    /// sides.
+    pub fn accept(
+        &self,
+        terms: &Terms,
+        peers: &[Peer],
+        lanes: u16,
+        until: Instant,
+    ) -> Result<Vec<Connected>, SetupError> {
+        let never = AtomicBool::new(false);
+        let ended = Ended {
+            asked: &never,
+            failed: &never,
+        };
+        self.gather(terms, peers, lanes, until, &ended)
+    }
+
+    pub(super) fn gather(
+        &self,
+        terms: &Terms,
+        peers: &[Peer],
+        lanes: u16,
+        until: Instant,
+        ended: &Ended<'_>,
+    ) -> Result<Vec<Connected>, SetupError> {
+        self.desk.slots.gather(terms, peers, lanes, until, ended)
+    }
+
+    /// Ends every meeting that awaits the holder of `key`, which was revoked or replaced. Runs that have met are ended by
+    /// whoever runs them; new calls of the key are refused by the admission that forgot it.
+    pub fn drop_key(&self, key: &Fingerprint) {
+        self.desk.slots.drop_key(key);
+    }
+
+    /// Shows `identity` to callers from here on: a new certificate, or a new key.
+    pub fn renew(&self, identity: &Identity) -> Result<(), SetupError> {
+        let config = server_config(identity, &self.desk.admit)
+            .map_err(|e| SetupError::Local(e.to_string()))?;
+        *lock(&self.desk.config) = config;
+        Ok(())
+    }
+
+    /// Who was turned away.
+    pub fn turned(&self) -> Turned {
+        let count = |away: Away| self.desk.turned[away as usize].load(Ordering::Relaxed);
+        Turned {
+            strangers: count(Away::Stranger),
+            refused: count(Away::Refused),
+            later: count(Away::Later),
+        }
+    }
+}
+
+impl Drop for Port {
+    fn drop(&mut self) {
+        self.desk.closed.store(true, Ordering::Relaxed);
+        // The counter of an eventfd is full only if nobody reads it, and then it wakes all the same.
+        let _ = rustix::io::write(&self.desk.wake, &1u64.to_ne_bytes());
+        if let Some(thread) = self.thread.take() {
+            // A panic in the thread was printed there, and the port is gone either way.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl std::fmt::Debug for Port {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Port({})", self.address)
+    }
+}
+
+impl Desk {
+    fn count(&self, away: Away) {
+        self.turned[away as usize].fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+fn server_config(identity: &Identity, admit: &Admit) -> Result<Arc<ServerConfig>, rustls::Error> {
+    let admit = Arc::clone(admit);
+    config::server(identity, move |key| admit(key) != Admission::Stranger)
+}
+
+fn advice(kind: io::ErrorKind) -> &'static str {
+    match kind {
+        io::ErrorKind::AddrInUse => {
+            ": the port is in use; stop the other program (`ss -ltnp` shows it) or declare another port"
+        }
+        io::ErrorKind::AddrNotAvailable => {
+            ": this machine has no such address; 0.0.0.0 means all of them"
+        }
+        io::ErrorKind::PermissionDenied => {
+            ": ports below 1024 need privileges; declare a higher one"
+        }
+        _ => "",
+    }
+}
+
+/// The thread of a port.
+fn serve(desk: &Desk, socket: &TcpListener, replies: Option<&Replies>) {
+    let mut pending: Vec<Pending> = Vec::new();
+    while !desk.closed.load(Ordering::Relaxed) {
+        let short = !take_in(desk, socket, &mut pending);
+        let mut index = 0;
+        while index < pending.len() {
+            match pending[index].step(desk, replies) {
+                Outcome::Waiting => {
+                    index += 1;
+                    continue;
+                }
+                Outcome::Lane(slot, call) => {
+                    slot.deliver(pending.swap_remove(index).handshake, call);
+                    continue;
+                }
+                Outcome::Question(caller, request) => {
+                    let handshake = pending.swap_remove(index).handshake;
+                    if let Some(replies) = replies {
+                        replies.ask(handshake, caller, request);
+                    }
+                    continue;
+                }
+                Outcome::Away(away, why) => {
+                    desk.count(away);
+                    if !why.is_empty() {
+                        let hint = format!("{} was turned away: {why}", pending[index].from);
+                        desk.slots.hint(&hint);
+                    }
+                }
+            }
+            pending.swap_remove(index);
+        }
+        // Polling only fails for want of memory, which the next round may have.
+        let _ = sleep(desk, socket, &pending, short);
+    }
+}
+
+/// Takes in new connections. `false` if the machine is short of something.
+fn take_in(desk: &Desk, socket: &TcpListener, pending: &mut Vec<Pending>) -> bool {
+    loop {
+        let (socket, from) = match socket.accept() {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                // An error of the caller's connection is no shortage of ours.
+                return matches!(
+                    error.kind(),
+                    io::ErrorKind::WouldBlock
+                        | io::ErrorKind::Interrupted
+                        | io::ErrorKind::ConnectionAborted
+                        | io::ErrorKind::ConnectionReset
+                );
+            }
+        };
+        if pending.len() >= PENDING {
+            desk.count(Away::Stranger);
+            match crowded(pending) {
+                Some(victim) => drop(pending.swap_remove(victim)),
+                None => continue,
+            }
+        }
+        let config = Arc::clone(&lock(&desk.config));
+        let Ok(tls) = ServerConnection::new(config) else {
+            return false;
+        };
+        // A socket that cannot be prepared was closed already.
+        if let Ok(handshake) = Handshake::new(socket, tls.into()) {
+            pending.push(Pending::new(handshake, from));
+        }
+    }
+}
+
+/// Whose place a newcomer gets: the oldest that has not shown a key, of the address with most of them. Whoever opens many
+/// connections and says nothing only hurts its own address.
+fn crowded(pending: &[Pending]) -> Option<usize> {
+    let mute = |address: IpAddr| {
+        let of = |one: &&Pending| one.from.ip() == address && !one.known();
+        pending.iter().filter(of).count()
+    };
+    let candidates = pending.iter().enumerate().filter(|(_, one)| !one.known());
+    let victim =
+        candidates.max_by_key(|(_, one)| (mute(one.from.ip()), std::cmp::Reverse(one.since())));
+    victim.map(|(index, _)| index)
+}
+
+fn sleep(desk: &Desk, socket: &TcpListener, pending: &[Pending], short: bool) -> io::Result<()> {
+    let mut fds = Vec::with_capacity(pending.len() + 2);
+    fds.push(PollFd::from_borrowed_fd(desk.wake.as_fd(), PollFlags::IN));
+    if !short {
+        fds.push(PollFd::new(socket, PollFlags::IN));
+    }
+    let now = Instant::now();
+    let mut at_most = if short { SHORTAGE } else { NAP };
+    for one in pending {
+        let mut flags = PollFlags::IN;
+        flags.set(PollFlags::OUT, one.handshake.tls.wants_write());
+        fds.push(PollFd::new(&one.handshake.socket, flags));
+        at_most = at_most.min(one.expires().saturating_duration_since(now));
+    }
+    // A little later than the first that expires, not a little earlier.
+    let at_most = at_most + Duration::from_millis(1);
+    super::settle(poll(&mut fds, Some(&timespec(at_most))))
+}
+
+/// Nothing here leaves a lock's content half changed, so one that a panic poisoned is as good as any.
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests;

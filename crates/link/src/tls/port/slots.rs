@@ -1,0 +1,303 @@
+//! The jobs that await somebody on a port, and who has come for them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::TcpStream;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use veil_session::{Peer, PlanHash};
+
+use super::lock;
+use crate::tls::dial::timespec;
+use crate::tls::handshake::Handshake;
+use crate::tls::identity::Fingerprint;
+use crate::tls::preface::{LaneCall, Refusal, VERSION};
+use crate::tls::{Connected, Ended, SetupError, Terms};
+
+/// How often a meeting looks whether it is still wanted.
+const GLANCE: Duration = Duration::from_millis(100);
+
+/// All jobs that await somebody.
+pub(super) struct Slots {
+    by_plan: Mutex<BTreeMap<PlanHash, Arc<Slot>>>,
+    /// Only one job at a time is ever met here.
+    sole: bool,
+}
+
+/// A job that awaits peers.
+pub(super) struct Slot {
+    terms: Terms,
+    peers: Vec<Peer>,
+    lanes: u16,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+struct State {
+    /// Lanes that were promised to a caller or are here.
+    taken: BTreeSet<Seat>,
+    connected: Vec<Connected>,
+    failed: Option<SetupError>,
+    /// The last thing that went wrong with somebody.
+    hint: String,
+}
+
+/// A lane of a peer.
+pub(super) type Seat = (Peer, u16);
+
+/// Why a lane is refused, what to answer, and what to tell those who wait.
+pub(super) struct No {
+    pub(super) refusal: Refusal,
+    pub(super) plan: PlanHash,
+    pub(super) why: String,
+}
+
+impl Slots {
+    pub(super) fn new(sole: bool) -> Self {
+        Slots {
+            by_plan: Mutex::default(),
+            sole,
+        }
+    }
+
+    fn all(&self) -> Vec<Arc<Slot>> {
+        lock(&self.by_plan).values().cloned().collect()
+    }
+
+    /// Notes what went wrong, for those who wait in vain.
+    pub(super) fn hint(&self, hint: &str) {
+        for slot in self.all() {
+            hint.clone_into(&mut lock(&slot.state).hint);
+        }
+    }
+
+    pub(super) fn drop_key(&self, key: &Fingerprint) {
+        for slot in self.all() {
+            if let Some(peer) = slot.holder(key) {
+                slot.fail(SetupError::Dropped { peer });
+            }
+        }
+    }
+
+    /// The holder of `key` speaks another version: whatever it was called for will not come about.
+    pub(super) fn other_version(&self, key: &Fingerprint, theirs: u8) -> String {
+        for slot in self.all() {
+            // Several jobs on one port: nobody knows which of them it meant, and the others are no business of its.
+            if let Some(peer) = slot.holder(key).filter(|_| self.sole) {
+                slot.fail(SetupError::Version {
+                    peer,
+                    ours: VERSION,
+                    theirs,
+                });
+            }
+        }
+        format!("it speaks version {theirs} of the connection, and we speak {VERSION}")
+    }
+
+    /// Finds the job that awaits this call of the holder of `key`, and promises it the lane.
+    pub(super) fn seat(&self, key: Fingerprint, call: LaneCall) -> Result<(Arc<Slot>, Seat), No> {
+        let found = lock(&self.by_plan).get(&call.plan).cloned();
+        // A job in which it has no part does not exist for it.
+        let found = found.and_then(|slot| Some((slot.holder(&key)?, slot)));
+        let Some((holder, slot)) = found else {
+            return Err(self.unknown(&key, call.plan));
+        };
+        let plan = call.plan;
+        slot.admit(key, call)
+            .map(|seat| (Arc::clone(&slot), seat))
+            .map_err(|(refusal, why)| {
+                let told = SetupError::Refused {
+                    peer: holder,
+                    why: format!("we turned it down: {why}"),
+                };
+                slot.fail(told);
+                No {
+                    refusal,
+                    plan,
+                    why: why.into(),
+                }
+            })
+    }
+
+    /// What to say to a member whose plan is none that awaits it.
+    fn unknown(&self, key: &Fingerprint, theirs: PlanHash) -> No {
+        let mut others = self.all().into_iter().filter(|_| self.sole);
+        let other = others.find_map(|slot| Some((slot.missing_of(key)?, slot)));
+        if let Some((peer, slot)) = other {
+            let ours = slot.terms.plan;
+            slot.fail(SetupError::Plan { peer, ours, theirs });
+            return No {
+                refusal: Refusal::Plan,
+                plan: ours,
+                why: String::new(),
+            };
+        }
+        No {
+            refusal: Refusal::NotYet,
+            plan: PlanHash([0; 32]),
+            why: format!("it came for plan {theirs}, in which nobody here awaits it now"),
+        }
+    }
+
+    /// Awaits `lanes` connections of each of `peers`.
+    pub(super) fn gather(
+        &self,
+        terms: &Terms,
+        peers: &[Peer],
+        lanes: u16,
+        until: Instant,
+        ended: &Ended<'_>,
+    ) -> Result<Vec<Connected>, SetupError> {
+        for &peer in peers {
+            terms.pin(peer)?;
+        }
+        let slot = Arc::new(Slot {
+            terms: terms.clone(),
+            peers: peers.to_owned(),
+            lanes,
+            state: Mutex::new(State {
+                taken: BTreeSet::new(),
+                connected: Vec::new(),
+                failed: None,
+                hint: String::new(),
+            }),
+            changed: Condvar::new(),
+        });
+        {
+            let mut slots = lock(&self.by_plan);
+            if slots.contains_key(&terms.plan) {
+                return Err(SetupError::Twice { plan: terms.plan });
+            }
+            slots.insert(terms.plan, Arc::clone(&slot));
+        }
+        let met = slot.wait(until, ended);
+        lock(&self.by_plan).remove(&terms.plan);
+        // Whoever came after the end of the wait is dropped with the slot, and calls again.
+        met
+    }
+}
+
+impl Slot {
+    /// As whom the holder of `key` is awaited.
+    fn holder(&self, key: &Fingerprint) -> Option<Peer> {
+        let pinned = |peer: &Peer| self.terms.pin(*peer).as_ref() == Ok(key);
+        self.peers.iter().copied().find(pinned)
+    }
+
+    /// As whom the holder of `key` is awaited, if it is not there with all lanes.
+    fn missing_of(&self, key: &Fingerprint) -> Option<Peer> {
+        let state = lock(&self.state);
+        let missing = |peer: &Peer| self.lacks(&state, *peer);
+        self.holder(key).filter(missing)
+    }
+
+    fn lacks(&self, state: &State, peer: Peer) -> bool {
+        let here = state.connected.iter().filter(|c| c.peer == peer).count();
+        here < usize::from(self.lanes)
+    }
+
+    fn fail(&self, error: SetupError) {
+        lock(&self.state).failed.get_or_insert(error);
+        self.changed.notify_all();
+    }
+
+    /// Checks a call of the holder of `key`, which has a part in this job, and promises it the lane.
+    fn admit(&self, key: Fingerprint, call: LaneCall) -> Result<Seat, (Refusal, &'static str)> {
+        if !self.peers.contains(&call.from) {
+            return Err((
+                Refusal::Stranger,
+                "it says it is somebody whom we do not await",
+            ));
+        }
+        if self.terms.pin(call.from) != Ok(key) {
+            return Err((
+                Refusal::Key,
+                "the key that it shows is not pinned for whom it says it is",
+            ));
+        }
+        if call.to != self.terms.me {
+            return Err((
+                Refusal::WrongNumber,
+                "it wanted somebody else: compare the addresses",
+            ));
+        }
+        let seat = (call.from, call.lane);
+        let mut state = lock(&self.state);
+        // Whoever hung up and comes again, after a restart perhaps, takes its old place.
+        state.leave(|connected| connected.seat() == seat && hung_up(&connected.socket));
+        if call.lane >= self.lanes || !state.taken.insert(seat) {
+            return Err((
+                Refusal::Lane,
+                "that lane is connected already or not in the plan",
+            ));
+        }
+        Ok(seat)
+    }
+
+    /// The connection of a caller that was promised `seat`.
+    pub(super) fn deliver(&self, handshake: Handshake, (peer, lane): Seat) {
+        let Handshake { socket, tls } = handshake;
+        lock(&self.state).connected.push(Connected {
+            socket,
+            tls,
+            peer,
+            lane,
+            plan: self.terms.plan,
+        });
+        self.changed.notify_all();
+    }
+
+    fn wait(&self, until: Instant, ended: &Ended<'_>) -> Result<Vec<Connected>, SetupError> {
+        let mut state = lock(&self.state);
+        loop {
+            if let Some(error) = state.failed.take() {
+                return Err(error);
+            }
+            let lacks = |peer: &Peer| self.lacks(&state, *peer);
+            let mut missing: Vec<Peer> = self.peers.iter().copied().filter(lacks).collect();
+            if missing.is_empty() {
+                state.leave(|connected| hung_up(&connected.socket));
+                let lacks = |peer: &Peer| self.lacks(&state, *peer);
+                missing = self.peers.iter().copied().filter(lacks).collect();
+            }
+            if missing.is_empty() {
+                return Ok(std::mem::take(&mut state.connected));
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() || ended.now() {
+                return Err(ended.missing(missing, std::mem::take(&mut state.hint)));
+            }
+            let waited = self.changed.wait_timeout(state, left.min(GLANCE));
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+impl State {
+    /// Forgets connections.
+    fn leave(&mut self, gone: impl Fn(&Connected) -> bool) {
+        let taken = &mut self.taken;
+        self.connected.retain(|connected| {
+            let gone = gone(connected);
+            if gone {
+                taken.remove(&connected.seat());
+            }
+            !gone
+        });
+    }
+}
+
+impl Connected {
+    fn seat(&self) -> Seat {
+        (self.peer, self.lane)
+    }
+}
+
+/// Whether the other side has closed its end.
+fn hung_up(socket: &TcpStream) -> bool {
+    let over = PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR;
+    let mut fds = [PollFd::new(socket, over)];
+    let polled = poll(&mut fds, Some(&timespec(Duration::ZERO)));
+    polled.is_ok_and(|ready| ready > 0) && fds[0].revents().intersects(over)
+}

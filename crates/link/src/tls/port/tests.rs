@@ -1,0 +1,178 @@
+//! Callers that only a raw connection can play.
+
+use std::io::Write;
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use super::*;
+use crate::tls::dial::{self, Missed};
+use crate::tls::preface::{ANSWER, Answer, CALL, Call, Garbled, Refusal, VERSION};
+use crate::tls::{control, preface};
+
+fn soon() -> Instant {
+    Instant::now() + Duration::from_secs(20)
+}
+
+/// A port that echoes questions of these keys backwards.
+fn echo(identity: &Identity, members: &[Fingerprint], joiners: &[Fingerprint]) -> Port {
+    let (members, joiners) = (members.to_vec(), joiners.to_vec());
+    let admit = move |key: &Fingerprint| {
+        if members.contains(key) {
+            Admission::Member
+        } else if joiners.contains(key) {
+            Admission::Joiner
+        } else {
+            Admission::Stranger
+        }
+    };
+    let handler = |_: Caller, request: &[u8]| request.iter().rev().copied().collect();
+    let reception = Reception::new(Arc::new(admit)).with_handler(Arc::new(handler));
+    Port::bind(identity, "127.0.0.1:0", reception).unwrap()
+}
+
+/// Says `bytes` inside TLS, and hears the answer.
+fn say(
+    identity: &Identity,
+    port: (&Identity, &Port),
+    bytes: &[u8],
+) -> Result<[u8; ANSWER], String> {
+    let config = config::client(identity, port.0.fingerprint()).unwrap();
+    let text = |missed| match missed {
+        Missed::Broken(why) | Missed::Local(why) => why,
+        Missed::Tls(error) => error.to_string(),
+    };
+    let mut handshake =
+        dial::reach(&port.1.address().to_string(), &config, soon()).map_err(text)?;
+    handshake.tls.set_buffer_limit(None);
+    dial::ask(&mut handshake, bytes, soon(), &|| false).map_err(text)
+}
+
+fn refusal(answer: &[u8; ANSWER]) -> Option<Refusal> {
+    Answer::decode(answer).unwrap().refusal
+}
+
+#[test]
+fn two_versions_tell_each_other_that_they_differ() {
+    let [us, them] = [(); 2].map(|()| Identity::generate().unwrap());
+    let port = echo(&us, &[them.fingerprint()], &[]);
+    // What version 1 said: `VEIL`, 1, and 40 bytes more, one less than ours.
+    let mut first = [7; 45];
+    first[..5].copy_from_slice(b"VEIL\x01");
+    let answer = say(&them, (&us, &port), &first).unwrap();
+    // What version 1 looked at: our number at its place, and its own code for "another version".
+    assert_eq!(
+        (&answer[..4], answer[4], answer[5]),
+        (&b"VEIL"[..], VERSION, 1)
+    );
+    // And what we make of an answer of version 1 or 3.
+    for other in [1, 3] {
+        let mut theirs = answer;
+        theirs[4] = other;
+        assert_eq!(Answer::decode(&theirs), Err(Garbled::Version(other)));
+    }
+    assert_eq!(preface::check(b"VEIL\x01"), Err(Garbled::Version(1)));
+    assert_eq!(port.turned().refused, 1);
+}
+
+#[test]
+fn garbage_and_unknown_kinds_are_refused_and_the_port_goes_on() {
+    let [us, them] = [(); 2].map(|()| Identity::generate().unwrap());
+    let port = echo(&us, &[them.fingerprint()], &[]);
+    let call = Call::Control { length: 3 }.encode();
+    let with = |at: usize, byte: u8| {
+        let mut bytes = call;
+        bytes[at] = byte;
+        say(&them, (&us, &port), &bytes).unwrap()
+    };
+    assert_eq!(refusal(&with(5, 2)), Some(Refusal::Kind));
+    assert_eq!(refusal(&with(20, 1)), Some(Refusal::Version));
+    assert_eq!(refusal(&with(0, b'v')), Some(Refusal::Version));
+    let lane = [b"VEIL\x02\x00".as_slice(), &[9; CALL - 6]].concat();
+    assert_eq!(
+        refusal(&say(&them, (&us, &port), &lane).unwrap()),
+        Some(Refusal::Version),
+        "it names nobody"
+    );
+    // HTTP, or anything else that is not TLS.
+    for noise in [
+        &b"GET / HTTP/1.1\r\n\r\n"[..],
+        &[0; 3000],
+        &[0x16, 3, 1, 0xff, 0xff],
+    ] {
+        let mut socket = TcpStream::connect(port.address()).unwrap();
+        socket.write_all(noise).unwrap();
+    }
+    let address = port.address().to_string();
+    let reply = control(&them, us.fingerprint(), &address, b"veil", soon());
+    assert_eq!(reply, Ok(b"liev".to_vec()));
+}
+
+#[test]
+fn lengths_are_limited_before_anything_is_read() {
+    let [us, member, joiner] = [(); 3].map(|()| Identity::generate().unwrap());
+    let port = echo(&us, &[member.fingerprint()], &[joiner.fingerprint()]);
+    let announce = |who: &Identity, length: usize| {
+        let call = Call::Control {
+            length: length as u32,
+        };
+        refusal(&say(who, (&us, &port), &call.encode()).unwrap())
+    };
+    assert_eq!(
+        announce(&member, LONGEST_REQUEST + 1),
+        Some(Refusal::TooLong)
+    );
+    assert_eq!(announce(&member, u32::MAX as usize), Some(Refusal::TooLong));
+    assert_eq!(
+        announce(&joiner, LONGEST_INTRODUCTION + 1),
+        Some(Refusal::TooLong)
+    );
+    let address = port.address().to_string();
+    for (who, length) in [
+        (&member, LONGEST_REQUEST),
+        (&joiner, LONGEST_INTRODUCTION),
+        (&joiner, 0),
+    ] {
+        let request: Vec<u8> = (0..length).map(|i| i as u8).collect();
+        let mut reply = control(who, us.fingerprint(), &address, &request, soon()).unwrap();
+        reply.reverse();
+        assert!(reply == request, "{length} bytes");
+    }
+}
+
+#[test]
+fn a_joiner_learns_nothing_about_jobs() {
+    let [us, joiner] = [(); 2].map(|()| Identity::generate().unwrap());
+    let port = echo(&us, &[], &[joiner.fingerprint()]);
+    let mut call = [0; CALL];
+    call[..5].copy_from_slice(b"VEIL\x02");
+    assert_eq!(
+        refusal(&say(&joiner, (&us, &port), &call).unwrap()),
+        Some(Refusal::NotYet)
+    );
+}
+
+#[test]
+fn who_says_nothing_gives_way_to_who_comes_next() {
+    let [us, them] = [(); 2].map(|()| Identity::generate().unwrap());
+    let port = echo(&us, &[them.fingerprint()], &[]);
+    let address = port.address().to_string();
+    // More than may be pending; each says nothing, or stops in the middle of its hello.
+    let mut held = Vec::new();
+    for i in 0..3 * PENDING {
+        let mut socket = TcpStream::connect(port.address()).unwrap();
+        if i % 2 == 0 {
+            // It may have been cut off already.
+            let _ = socket.write_all(&[0x16, 3, 1, 2, 0, 1]);
+        }
+        held.push(socket);
+    }
+    let start = Instant::now();
+    let reply = control(&them, us.fingerprint(), &address, b"ab", soon());
+    assert_eq!(reply, Ok(b"ba".to_vec()));
+    assert!(
+        start.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        start.elapsed()
+    );
+    assert!(port.turned().strangers >= 2 * PENDING as u64);
+}
