@@ -3,5 +3,5 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    veil_program::stats::fuzz_table(bytes);
+    veil_program::stats::fuzz_table("table.csv", bytes);
 });

@@ -22,7 +22,7 @@ name = "study"
 owners = ["mill", "port", "office"]
 parties = ["mill", "university", "trustee"]
 recipients = ["press"]
-column = [{ name = "pay", type = "decimal", scale = 2, min = 0, max = "9999.99", missing = "skip" },
+column = [{ name = "pay", type = "decimal", scale = 2, min = 0, max = "9999.99", missing = "drop-pair" },
           { name = "years", type = "integer", min = 0, max = 50 },
           { name = "group", type = "category", values = ["a", "b"] }]
 block = [{ name = "mill", rows = 4, holds = { mill = ["pay", "years"], office = ["group"] },

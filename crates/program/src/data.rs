@@ -131,8 +131,93 @@ pub enum DataError {
         known: Vec<String>,
     },
     /// A table without a header.
-    #[error("{}: the file is empty; its first line must name the columns", .0.display())]
+    #[error("{}: the file is empty, or its first line is; the first line must name the columns", .0.display())]
     NoHeader(PathBuf),
+    /// A pipe, a device or a folder.
+    #[error(
+        "{} is not a regular file, and tables are read twice: once to check them, once to share them; \
+         write what comes out of a pipe to a file first",
+        .0.display()
+    )]
+    NotAFile(PathBuf),
+    /// A file whose name does not say what is in it.
+    #[error(
+        "{}: tables are CSV (.csv, .txt, .tsv), Parquet (.parquet) or Arrow IPC files (.arrow, .feather), and are read \
+         as their name says; rename the file",
+        .0.display()
+    )]
+    Format(PathBuf),
+    /// Not what the name of the file says.
+    #[error("{}: this is {looks}, and not {wanted}; {advice}", file.display())]
+    Magic {
+        /// The file.
+        file: PathBuf,
+        /// What it looks like.
+        looks: &'static str,
+        /// What it should be.
+        wanted: &'static str,
+        /// What to do.
+        advice: &'static str,
+    },
+    /// A file in one of the binary formats that cannot be read.
+    #[error("{}: {reason}; the file is damaged or uses what this program does not read: write it again", file.display())]
+    Damaged {
+        /// The file.
+        file: PathBuf,
+        /// What its reader says.
+        reason: String,
+    },
+    /// A column of a type that does not fit the declared one.
+    #[error("{}: column `{column}` has type {found}, and the job declares {declared}; {advice}", file.display())]
+    ColumnType {
+        /// The file.
+        file: PathBuf,
+        /// The column.
+        column: String,
+        /// Its type in the file.
+        found: String,
+        /// Its type in the job.
+        declared: String,
+        /// What to do.
+        advice: String,
+    },
+    /// Text that is not UTF-8, or no text at all.
+    #[error(
+        "{}: this is {looks}, and not CSV in UTF-8; save it as CSV in UTF-8",
+        file.display()
+    )]
+    Encoding {
+        /// The file.
+        file: PathBuf,
+        /// What it looks like.
+        looks: &'static str,
+    },
+    /// Another delimiter than the job says.
+    #[error(
+        "{}: line 1: the columns are delimited by `{found}`; put `delimiter = \"{found}\"` into block `{block}` of the job",
+        file.display()
+    )]
+    Delimiter {
+        /// The file.
+        file: PathBuf,
+        /// The delimiter found, as the job writes it.
+        found: &'static str,
+        /// The block.
+        block: String,
+    },
+    /// The order of a key column is compared, and there is no key.
+    #[error(
+        "block `{block}` compares the order of column `{column}`, and `{owner}` has no alignment key; make one with \
+         `veil data key new FILE`, hand it to the other owners of the block, and give it with --align-key FILE"
+    )]
+    NoAlignKey {
+        /// Who needs it.
+        owner: String,
+        /// The block.
+        block: String,
+        /// The key column.
+        column: String,
+    },
     /// A column that the header does not name.
     #[error("{}: line 1: no column `{column}`; the header names {}", file.display(), list(found))]
     NoColumn {
@@ -174,7 +259,7 @@ pub enum DataError {
     /// Another number of rows than the job says.
     #[error(
         "rows do not align: {} has {found} rows, but the job declares {declared} for {what}; \
-         the rows of all owners must be the same ones in the same order",
+         the rows of all owners must be the same ones in the same order{note}",
         file.display()
     )]
     Rows {
@@ -186,6 +271,8 @@ pub enum DataError {
         found: u64,
         /// Rows declared.
         declared: u64,
+        /// What may be the reason, after a semicolon; empty if nothing is known.
+        note: String,
     },
     /// A file of records that ends within one.
     #[error(
@@ -230,12 +317,12 @@ impl DataError {
 /// A cell that cannot be used.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CellProblem {
-    /// Line of the file, from 1.
-    pub line: u64,
+    /// Line of the file, from 1; nothing in a file without lines.
+    pub line: Option<u64>,
     /// Row of data, from 1.
     pub row: u64,
-    /// Column.
-    pub column: String,
+    /// Column; nothing if the row is at fault as a whole.
+    pub column: Option<String>,
     /// What the cell says, shortened.
     pub value: String,
     /// What is wrong with it.
@@ -247,14 +334,69 @@ pub struct CellProblem {
 #[non_exhaustive]
 pub enum CellFault {
     /// Nothing there, in a column that needs a value.
-    #[error("is empty; give a value, or declare the column with missing = \"skip\"")]
+    #[error(
+        "is empty; give a value, or declare what a missing one means: missing = \"drop-pair\", \"drop-row\" or \"zero\""
+    )]
     Empty,
+    /// Nothing there, in the key column whose order is compared.
+    #[error("is empty; every row needs a key where the order of rows is compared")]
+    NoKey,
     /// A word for a missing value.
     #[error("is not a value; leave the cell empty where a value is missing")]
     Placeholder,
     /// Not a number.
     #[error(transparent)]
     Number(#[from] NumberError),
+    /// A number in marks that the column does not declare: every reading, and what declares it.
+    #[error("looks like {}", readings(.0))]
+    Marks(Vec<(String, String)>),
+    /// Not a date in the format of the column.
+    #[error(
+        "is not a date of the form {format}; correct it, or put the `format` of the file into the column"
+    )]
+    Date {
+        /// The format, as in `strftime`.
+        format: String,
+    },
+    /// A point in time where a date is wanted.
+    #[error("is not midnight; the column is declared as a date: store dates, or cut the times off")]
+    TimeOfDay,
+    /// A binary fraction that is not the decimal it stands for.
+    #[error(
+        "is a binary fraction, and not exactly a number of {scale} digits after the point; store the column as \
+         decimal with scale {scale}, or as integer"
+    )]
+    Inexact {
+        /// Digits that the column keeps.
+        scale: u8,
+    },
+    /// Bytes that are no text.
+    #[error("is not UTF-8 from byte {at} on; save the file as UTF-8")]
+    Utf8 {
+        /// First bad byte of the cell, from 1.
+        at: usize,
+    },
+    /// Zero bytes.
+    #[error("has zero bytes; the file is damaged, or not UTF-8")]
+    Nul,
+    /// A record with too few or too many cells.
+    #[error(
+        "{found} cells, but the header has {header}; check for a missing or an extra comma or quote"
+    )]
+    Record {
+        /// Cells found.
+        found: usize,
+        /// Cells of the header.
+        header: usize,
+    },
+    /// Text after a closing quote.
+    #[error(
+        "cell {cell} goes on after its closing quote; write a quote within a quoted cell twice"
+    )]
+    Stray {
+        /// The cell, from 1.
+        cell: usize,
+    },
     /// Outside the declared range.
     #[error(
         "is outside the declared range {min} to {max}; correct it, or declare a wider range in the job"
@@ -291,10 +433,14 @@ impl fmt::Display for CellProblem {
             value,
             fault,
         } = self;
-        write!(
-            f,
-            "line {line} (row {row}), column `{column}`: `{value}` {fault}"
-        )
+        match line {
+            Some(line) => write!(f, "line {line} (row {row})")?,
+            None => write!(f, "row {row}")?,
+        }
+        match column {
+            Some(column) => write!(f, ", column `{column}`: `{value}` {fault}"),
+            None => write!(f, ": {fault}"),
+        }
     }
 }
 
@@ -309,6 +455,25 @@ fn cells(file: &Path, problems: &[CellProblem], more: u64) -> String {
         format!("\n… and {more} more cells of this file")
     };
     lines.join("\n") + &rest
+}
+
+/// What a number in other marks may be.
+fn readings(readings: &[(String, String)]) -> String {
+    match readings {
+        [(number, write)] => {
+            format!("{number}; put `{write}` into the column if that is meant")
+        }
+        several => {
+            let each: Vec<String> = several
+                .iter()
+                .map(|(number, write)| format!("{number} (`{write}`)"))
+                .collect();
+            format!(
+                "{}; put what is meant into the column",
+                each.join(" or like ")
+            )
+        }
+    }
 }
 
 /// Names for a message; a long list is cut.

@@ -187,6 +187,26 @@ pub enum JobProblem {
         /// The field.
         field: &'static str,
     },
+    /// A word of former versions.
+    #[error("`{field} = \"{was}\"` is now called `{field} = \"{now}\"`; it means the same")]
+    Renamed {
+        /// The field.
+        field: &'static str,
+        /// The former word.
+        was: &'static str,
+        /// The word now.
+        now: &'static str,
+    },
+    /// A word that is not what the field needs.
+    #[error("`{field}` is {value:?}: {reason}")]
+    Word {
+        /// The field.
+        field: &'static str,
+        /// What it says.
+        value: String,
+        /// Why it will not do.
+        reason: String,
+    },
     /// A number that is not what the field needs.
     #[error("`{field}` is `{value}`: {reason}")]
     Number {

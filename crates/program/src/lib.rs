@@ -38,6 +38,7 @@
 
 mod clear;
 mod data;
+mod date;
 mod error;
 mod gates;
 mod job;
@@ -49,6 +50,7 @@ mod raw;
 mod roles;
 mod stages;
 pub mod stats;
+mod table;
 
 pub use clear::{ClearError, evaluate};
 pub use data::{CellFault, CellProblem, DataError, ShareSink, ShareSource, Sink, Slice, Source};
@@ -59,3 +61,4 @@ pub use load::{DataFile, Files, Job, Kind};
 pub use number::{NumberError, Scaled, parse_scaled};
 pub use output::Output;
 pub use roles::Roles;
+pub use table::{AlignKey, AlignKeyError, TableReport, Watch};

@@ -10,13 +10,13 @@ use std::{
 use veil_session::Peer;
 
 use crate::{
-    Block, DataError, FileSink, FileSource, Gates, Holder, JobError, JobProblem, Lowered, Output,
-    Place, Roles, Source,
+    AlignKey, Block, DataError, FileSink, FileSource, Gates, Holder, JobError, JobProblem, Lowered,
+    Output, Place, Roles, Source, TableReport, Watch,
     error::Fault,
     gates::{Input, InputFormat},
     raw::{self, RawJob},
     roles::check_name,
-    stats::{Opening, Stats, StatsResult, StatsSink, StatsSource},
+    stats::{Opening, Reading, Stats, StatsResult, StatsSink, StatsSource, table},
 };
 
 /// Bytes of a job file: ten thousand lines.
@@ -58,6 +58,7 @@ pub struct Job {
     lowered: Lowered,
     opening: Option<Opening>,
     given: Files,
+    align: Option<AlignKey>,
 }
 
 impl Job {
@@ -156,7 +157,7 @@ impl Job {
                     .map(|&column| block.holders[column])
                     .collect(),
                 stored: None,
-                aligned: None,
+                aligned: block.align.as_ref().map(|align| align.every),
             })
             .collect();
         let circuit = lowered.circuit;
@@ -169,6 +170,7 @@ impl Job {
             lowered: whole,
             opening,
             given,
+            align: None,
         })
     }
 
@@ -214,6 +216,7 @@ impl Job {
             lowered: whole,
             opening: None,
             given,
+            align: None,
         })
     }
 
@@ -279,10 +282,33 @@ impl Job {
         holders
     }
 
+    /// Gives the key under which the owners of this machine compare the order of rows, where the job says that they do.
+    pub fn set_align_key(&mut self, key: AlignKey) {
+        self.align = Some(key);
+    }
+
+    /// Whether `holder` needs an alignment key.
+    pub fn needs_align_key(&self, holder: Holder) -> bool {
+        let Kind::Stats(stats) = &self.kind else {
+            return false;
+        };
+        (stats.blocks.iter().zip(&self.lowered.blocks))
+            .any(|(block, lowered)| block.align.is_some() && lowered.holders.contains(&holder))
+    }
+
     /// Reads and checks all data of one holder.
     pub fn source(&self, holder: Holder) -> Result<Box<dyn Source>, DataError> {
+        self.source_watched(holder, &|_, _| {})
+    }
+
+    /// [`Job::source`], telling how far each file is read.
+    pub fn source_watched(
+        &self,
+        holder: Holder,
+        watch: Watch<'_>,
+    ) -> Result<Box<dyn Source>, DataError> {
         match &self.kind {
-            Kind::Stats(stats) => Ok(Box::new(self.tables(stats, holder)?)),
+            Kind::Stats(stats) => Ok(Box::new(self.tables(stats, holder, watch)?)),
             Kind::Circuit(gates) => {
                 let path = |input: &Input| {
                     locate(&self.roles, &self.base, &self.given, input).ok_or_else(|| {
@@ -303,19 +329,62 @@ impl Job {
             .expect("a statistics job is made with its opening")
     }
 
-    fn tables(&self, stats: &Stats, holder: Holder) -> Result<StatsSource, DataError> {
-        let data = self.data();
-        StatsSource::read(stats, self.opening(), holder, |block| {
-            let what = &stats.blocks[block].name;
-            let path = data
-                .iter()
-                .find(|data| data.holder == holder && data.what == *what);
-            path.and_then(|data| data.path.clone())
-                .ok_or_else(|| DataError::NoFile {
-                    owner: self.roles.holder_name(holder),
-                    what: format!("block `{what}`"),
-                })
+    fn tables(
+        &self,
+        stats: &Stats,
+        holder: Holder,
+        watch: Watch<'_>,
+    ) -> Result<StatsSource, DataError> {
+        let owner = self.roles.holder_name(holder);
+        let reading = self.reading(&owner, watch);
+        StatsSource::read(stats, self.opening(), holder, reading, |block| {
+            self.file(stats, holder, block)
         })
+    }
+
+    fn reading<'a>(&'a self, owner: &'a str, watch: Watch<'a>) -> Reading<'a> {
+        Reading {
+            owner,
+            align: self.align.as_ref(),
+            watch,
+        }
+    }
+
+    /// Where the file of a block is on this machine.
+    fn file(&self, stats: &Stats, holder: Holder, block: usize) -> Result<PathBuf, DataError> {
+        let what = &stats.blocks[block].name;
+        let path = (self.data().into_iter())
+            .find(|data| data.holder == holder && data.what == *what)
+            .and_then(|data| data.path);
+        path.ok_or_else(|| DataError::NoFile {
+            owner: self.roles.holder_name(holder),
+            what: format!("block `{what}`"),
+        })
+    }
+
+    /// Checks all data of one holder, and goes on where a file is wrong: what is known of each good table, and every
+    /// problem. The files of a circuit job are only checked.
+    pub fn check_data(
+        &self,
+        holder: Holder,
+        watch: Watch<'_>,
+    ) -> (Vec<TableReport>, Vec<DataError>) {
+        let (mut reports, mut problems) = (Vec::new(), Vec::new());
+        let Kind::Stats(stats) = &self.kind else {
+            problems.extend(self.source(holder).err());
+            return (reports, problems);
+        };
+        let owner = self.roles.holder_name(holder);
+        let reading = self.reading(&owner, watch);
+        for block in 0..stats.blocks.len() {
+            let file = |block| self.file(stats, holder, block);
+            match table(stats, self.opening(), holder, reading, block, file) {
+                Ok(None) => {}
+                Ok(Some(table)) => reports.push(table.report().clone()),
+                Err(problem) => problems.push(problem),
+            }
+        }
+        (reports, problems)
     }
 
     /// The end of `peer`, whose results appear in `folder` when everything is complete.
@@ -356,18 +425,14 @@ impl Job {
             return Ok(None);
         };
         let sources: Vec<(Holder, StatsSource)> = (self.holders().into_iter())
-            .map(|holder| Ok((holder, self.tables(stats, holder)?)))
+            .map(|holder| Ok((holder, self.tables(stats, holder, &|_, _| {})?)))
             .collect::<Result<_, DataError>>()?;
         let sources: Vec<_> = sources
             .iter()
             .map(|(holder, source)| (*holder, source))
             .collect();
-        Ok(Some(stats.clear(
-            &self.lowered.name,
-            &self.roles,
-            peer,
-            &sources,
-        )))
+        let result = stats.clear(&self.lowered.name, &self.roles, peer, &sources)?;
+        Ok(Some(result))
     }
 }
 

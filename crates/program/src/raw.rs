@@ -52,14 +52,18 @@ pub(crate) enum RawNumber {
 pub(crate) enum RawType {
     Integer,
     Decimal,
+    Date,
     Category,
 }
 
-#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Default)]
-#[serde(rename_all = "lowercase")]
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
 pub(crate) enum RawMissing {
-    #[default]
     Refuse,
+    DropRow,
+    DropPair,
+    Zero,
+    /// The former word for `drop-pair`, read so that the message can say so.
     Skip,
 }
 
@@ -74,8 +78,10 @@ pub(crate) struct RawColumn {
     pub(crate) max: Option<Spanned<RawNumber>>,
     pub(crate) values: Option<Vec<Spanned<String>>>,
     pub(crate) unit: Option<Spanned<String>>,
-    #[serde(default)]
-    pub(crate) missing: RawMissing,
+    pub(crate) decimal: Option<Spanned<String>>,
+    pub(crate) thousands: Option<Spanned<String>>,
+    pub(crate) format: Option<Spanned<String>>,
+    pub(crate) missing: Option<Spanned<RawMissing>>,
 }
 
 #[derive(Deserialize)]
@@ -88,6 +94,23 @@ pub(crate) struct RawBlock {
     /// Data files by owner.
     #[serde(default)]
     pub(crate) files: BTreeMap<Spanned<String>, PathBuf>,
+    pub(crate) delimiter: Option<Spanned<RawDelimiter>>,
+    pub(crate) align: Option<Spanned<RawAlign>>,
+}
+
+/// Of all files of a block, or by owner.
+#[derive(Deserialize)]
+#[serde(untagged)]
+pub(crate) enum RawDelimiter {
+    All(String),
+    Each(BTreeMap<String, String>),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawAlign {
+    pub(crate) column: Spanned<String>,
+    pub(crate) every: Spanned<u32>,
 }
 
 #[derive(Deserialize, Clone, Copy, PartialEq, Eq)]

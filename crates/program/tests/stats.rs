@@ -213,7 +213,7 @@ proptest! {
         split in 1..1000usize,
     ) {
         let split = 1 + split % (rows.len() - 1);
-        let case = case(&rows, split, if missing { "skip" } else { "refuse" }, bound, EVERYTHING);
+        let case = case(&rows, split, if missing { "drop-pair" } else { "refuse" }, bound, EVERYTHING);
         let result = case.statistics();
 
         let text = figures(&result, "sum", &["l"]);
@@ -314,7 +314,7 @@ fn one_row_is_enough_for_a_sum_and_too_little_for_a_variance() {
         (Some(15), Some(2), Some(0), Some(0)),
         (None, None, None, None),
     ];
-    let result = case(&rows, 1, "skip", 10, EVERYTHING).statistics();
+    let result = case(&rows, 1, "drop-pair", 10, EVERYTHING).statistics();
     assert_eq!(
         value(figures(&result, "sum", &["k"]), "sum").value(),
         Some(1.5)

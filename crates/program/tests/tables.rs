@@ -16,7 +16,7 @@ parties = ["p", "q", "r"]
 recipients = ["press"]
 column = [
     { name = "pay", type = "decimal", scale = 2, min = 0, max = "100.00" },
-    { name = "age", type = "integer", min = -5, max = 5, missing = "skip" },
+    { name = "age", type = "integer", min = -5, max = 5, missing = "drop-pair" },
     { name = "kind", type = "category", values = ["x", "y, z"] },
 ]
 block = [{ name = "all", rows = 2, holds = { a = ["pay", "age", "kind"] }, files = { a = "a.csv" } }]
@@ -81,7 +81,7 @@ fn mistakes_are_named() {
     for (table, message) in [
         (
             "",
-            "a.csv: the file is empty; its first line must name the columns",
+            "a.csv: the file is empty, or its first line is; the first line must name the columns",
         ),
         (
             "pay,kind\n",
@@ -89,7 +89,7 @@ fn mistakes_are_named() {
         ),
         (
             "pay;age;kind\n",
-            "a.csv: line 1: no column `pay`; the header names `pay;age;kind`",
+            "a.csv: line 1: the columns are delimited by `;`; put `delimiter = \";\"` into block `all` of the job",
         ),
         (
             "pay,age,kind,pay\n",
@@ -110,7 +110,7 @@ fn mistakes_are_named() {
         ),
         (
             "pay,age,kind\n1,1,x\n1,1\n",
-            "a.csv: line 3: 2 cells, but the header has 3; check for a missing or an extra comma or quote",
+            "a.csv: line 3 (row 2): 2 cells, but the header has 3; check for a missing or an extra comma or quote",
         ),
     ] {
         let found = read(table.as_bytes()).expect_err(table);
@@ -131,11 +131,11 @@ fn mistakes_are_named() {
         ),
         (
             "\"1,5\",1,x",
-            "column `pay`: `1,5` has a decimal comma; write a point",
+            "column `pay`: `1,5` looks like 1.5; put `decimal = \",\"` into the column if that is meant",
         ),
         (
             "\"1,234.5\",1,x",
-            "column `pay`: `1,234.5` has thousands separators; remove them",
+            "column `pay`: `1,234.5` looks like 1234.5; put `thousands = \",\"` into the column if that is meant",
         ),
         (
             "1e2,1,x",
@@ -143,7 +143,7 @@ fn mistakes_are_named() {
         ),
         (
             ",1,x",
-            "column `pay`: `` is empty; give a value, or declare the column with missing = \"skip\"",
+            "column `pay`: `` is empty; give a value, or declare what a missing one means: missing = \"drop-pair\", \"drop-row\" or \"zero\"",
         ),
         (
             "NA,1,x",

@@ -167,9 +167,9 @@ pub(super) fn read_csv(
         let value = integer(text, width).map_err(|fault| DataError::Cells {
             file: file.to_owned(),
             problems: vec![CellProblem {
-                line: cells.position().map_or(0, csv::Position::line),
+                line: cells.position().map(csv::Position::line),
                 row: rows,
-                column: column.to_owned(),
+                column: Some(column.to_owned()),
                 value: text.chars().take(40).flat_map(char::escape_debug).collect(),
                 fault,
             }],

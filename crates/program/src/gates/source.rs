@@ -113,6 +113,7 @@ impl Values {
             what,
             found,
             declared: rows,
+            note: String::new(),
         })
     }
 

@@ -406,6 +406,7 @@ mod tests {
                 statistic: "variance",
                 about: "variance of pay".into(),
                 by: vec!["kind".into()],
+                rows_used: 3,
                 groups: values.iter().map(group).collect(),
             }],
             opened: Vec::new(),

@@ -27,6 +27,11 @@ pub(super) fn derive(stats: &Stats, analysis: &Analysis, moments: &[Moments]) ->
         variables: analysis.variables(&stats.columns),
     };
     let name = |column: usize| stats.columns[column].name.clone();
+    let used = if counts_rows(stats, analysis) {
+        moments.iter().map(|moments| moments.at(0, 0)).sum()
+    } else {
+        i128::from(stats.rows())
+    };
     let groups = (stats.groups(analysis).iter().zip(moments))
         .map(|(group, moments)| Group {
             values: (analysis.by.iter().zip(group))
@@ -42,8 +47,19 @@ pub(super) fn derive(stats: &Stats, analysis: &Analysis, moments: &[Moments]) ->
         statistic: analysis.statistic.name(),
         about: context.about(),
         by: analysis.by.iter().map(|&column| name(column)).collect(),
+        rows_used: u64::try_from(used).unwrap_or_default(),
         groups,
     }
+}
+
+/// Whether the number of rows of every group is among the moments.
+fn counts_rows(stats: &Stats, analysis: &Analysis) -> bool {
+    analysis
+        .needs(
+            analysis.variables(&stats.columns).len(),
+            stats.may_drop(analysis),
+        )
+        .contains(&(0, 0))
 }
 
 struct Context<'a> {
@@ -103,10 +119,15 @@ impl Context<'_> {
                     value: moments.at(0, 1),
                     scale: self.scale(0),
                 };
-                vec![Figure {
+                let sum = Figure {
                     unit: self.unit(0),
                     ..figure("sum", Estimate::Exact(sum))
-                }]
+                };
+                if counts_rows(self.stats, self.analysis) {
+                    vec![count, sum]
+                } else {
+                    vec![sum]
+                }
             }
             Statistic::Mean(_) => vec![count, self.mean("mean", moments, 0)],
             Statistic::Variance(_) => {
@@ -155,9 +176,16 @@ impl Context<'_> {
             0 => Estimate::Undefined(NO_ROWS),
             rows => rounded(&self.unscaled(&ratio(moments.at(0, variable + 1), rows), &[variable])),
         };
-        Figure {
-            unit: self.unit(variable),
-            ..figure(name, estimate)
+        match (self.variables[variable], estimate) {
+            (Variable::Value(column), Estimate::Rounded(day))
+                if self.stats.columns[column].is_date() =>
+            {
+                figure(name, Estimate::Date(day))
+            }
+            (_, estimate) => Figure {
+                unit: self.unit(variable),
+                ..figure(name, estimate)
+            },
         }
     }
 

@@ -90,7 +90,7 @@ impl Stats {
         for (index, analysis) in self.analyses.iter().enumerate() {
             let variables = analysis.variables(&self.columns);
             for group in self.groups(analysis) {
-                for (i, j) in analysis.needs(variables.len()) {
+                for (i, j) in analysis.needs(variables.len(), self.may_drop(analysis)) {
                     let Some(sum) = self.product(analysis, &variables, &group, i, j) else {
                         continue;
                     };
@@ -141,7 +141,7 @@ impl Stats {
         Ok(opening)
     }
 
-    /// `z_i z_j` in the rows of a group where no column of the statistic is missing; nothing if it is always 0.
+    /// `z_i z_j` in the rows of a group that count for the analysis; nothing if it is always 0.
     fn product(
         &self,
         analysis: &Analysis,
@@ -164,7 +164,7 @@ impl Stats {
                 Some(Variable::Cell(column, value)) => cells.push((column, value)),
             }
         }
-        Monomial::new(&self.columns, values, cells, analysis.statistic.columns())
+        Monomial::new(&self.columns, values, cells, self.needed(analysis))
     }
 
     /// The moments of one group, from all opened numbers by output port.
@@ -177,7 +177,7 @@ impl Stats {
     ) -> Moments {
         let variables = analysis.variables(&self.columns);
         let mut moments = Moments::zero(variables.len());
-        for (i, j) in analysis.needs(variables.len()) {
+        for (i, j) in analysis.needs(variables.len(), self.may_drop(analysis)) {
             let value = match self.product(analysis, &variables, group, i, j) {
                 None => 0,
                 Some(sum) if sum == Monomial::ONE => i128::from(self.rows()),
@@ -275,7 +275,7 @@ impl Column {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::{ColumnKind, Missing, Statistic, StatsBlock};
+    use crate::stats::{ColumnKind, Marks, Missing, Statistic, StatsBlock};
 
     fn stats(max: i64, rows: u64, analyses: &[(Statistic, &[usize])]) -> Stats {
         let number = |name: &str, missing| Column {
@@ -285,20 +285,21 @@ mod tests {
                 min: 0,
                 max,
                 unit: None,
+                marks: Marks::default(),
             },
             missing,
         };
         let category = |name: &str, values: &[&str]| Column {
             name: name.into(),
             kind: ColumnKind::Category(values.iter().map(|&value| value.to_owned()).collect()),
-            missing: Missing::Skip,
+            missing: Missing::DropPair,
         };
         let columns = vec![
             number("x", Missing::Refuse),
-            number("y", Missing::Skip),
+            number("y", Missing::DropPair),
             category("g", &["a", "b"]),
             category("h", &["p", "q", "r"]),
-            number("unused", Missing::Skip),
+            number("unused", Missing::DropPair),
         ];
         let analysis = |(index, (statistic, by)): (usize, &(Statistic, &[usize]))| Analysis {
             name: format!("analysis {index}"),
@@ -312,6 +313,8 @@ mod tests {
             rows,
             holders,
             files: Vec::new(),
+            delimiters: Vec::new(),
+            align: None,
         }];
         Stats {
             columns,

@@ -3,29 +3,27 @@
 mod chart;
 mod clear;
 mod derive;
-mod fuzz;
 mod lower;
 mod moments;
 mod monomial;
 mod parse;
 mod products;
-mod read;
 mod report;
 mod result;
 mod sink;
 mod solve;
 mod source;
-mod table;
 
-use std::path::PathBuf;
+use std::{fmt, path::PathBuf};
 
 #[doc(hidden)]
-pub use fuzz::fuzz_table;
+pub use crate::table::fuzz_table;
 pub use result::{AnalysisResult, Estimate, Figure, Group, Opened, StatsResult};
 pub use sink::StatsSink;
 pub use source::StatsSource;
+pub(crate) use source::{Reading, table};
 
-use crate::{Audience, Holder};
+use crate::{Audience, Holder, date, number::Scaled};
 pub(crate) use lower::Opening;
 
 /// What to do with an empty cell.
@@ -33,8 +31,54 @@ pub(crate) use lower::Opening;
 pub enum Missing {
     /// It is an error at the owner: every cell must have a value.
     Refuse,
-    /// The row counts nowhere where this column is used.
-    Skip,
+    /// The row counts in no analysis.
+    DropRow,
+    /// The row counts in no analysis that uses this column.
+    DropPair,
+    /// It counts as the value 0.
+    Zero,
+}
+
+impl Missing {
+    /// The word in job files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Missing::Refuse => "refuse",
+            Missing::DropRow => "drop-row",
+            Missing::DropPair => "drop-pair",
+            Missing::Zero => "zero",
+        }
+    }
+}
+
+/// How the numbers of a text column are written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Marks {
+    /// Before the fraction: a point or a comma.
+    pub decimal: char,
+    /// Between groups of three digits, if any.
+    pub thousands: Option<char>,
+}
+
+impl Default for Marks {
+    fn default() -> Self {
+        Self {
+            decimal: '.',
+            thousands: None,
+        }
+    }
+}
+
+impl fmt::Display for Marks {
+    /// As in job files.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { decimal, thousands } = self;
+        match thousands {
+            None => write!(f, "decimal = \"{decimal}\""),
+            Some(mark) if *decimal == '.' => write!(f, "thousands = \"{mark}\""),
+            Some(mark) => write!(f, "decimal = \"{decimal}\", thousands = \"{mark}\""),
+        }
+    }
 }
 
 /// What the cells of a column are.
@@ -50,6 +94,17 @@ pub enum ColumnKind {
         max: i64,
         /// Unit to show, such as `EUR`.
         unit: Option<String>,
+        /// How text files write them.
+        marks: Marks,
+    },
+    /// Dates, computed as days since 1970-01-01.
+    Date {
+        /// First day.
+        min: i64,
+        /// Last day.
+        max: i64,
+        /// Format in text files, as in `strftime`; ISO 8601 if nothing is said.
+        format: Option<String>,
     },
     /// One of these values.
     Category(Vec<String>),
@@ -71,31 +126,80 @@ impl Column {
     pub fn categories(&self) -> &[String] {
         match &self.kind {
             ColumnKind::Category(values) => values,
-            ColumnKind::Number { .. } => &[],
+            ColumnKind::Number { .. } | ColumnKind::Date { .. } => &[],
         }
     }
 
+    /// The smallest and the largest value, in units of the scale or in days; nothing for categories.
+    pub fn range(&self) -> Option<(i64, i64)> {
+        match self.kind {
+            ColumnKind::Number { min, max, .. } | ColumnKind::Date { min, max, .. } => {
+                Some((min, max))
+            }
+            ColumnKind::Category(_) => None,
+        }
+    }
+
+    /// A value as people write it: a date, or a decimal.
+    pub fn show(&self, value: i64) -> String {
+        match self.kind {
+            ColumnKind::Date { .. } => date::show(value),
+            _ => Scaled {
+                value: value.into(),
+                scale: self.scale(),
+            }
+            .to_string(),
+        }
+    }
+
+    /// The type in a word, as in job files.
+    pub fn type_name(&self) -> &'static str {
+        match self.kind {
+            ColumnKind::Number { scale: 0, .. } => "integer",
+            ColumnKind::Number { .. } => "decimal",
+            ColumnKind::Date { .. } => "date",
+            ColumnKind::Category(_) => "category",
+        }
+    }
+
+    /// Whether it has values to add and multiply: numbers and dates.
     pub(crate) fn is_number(&self) -> bool {
-        matches!(self.kind, ColumnKind::Number { .. })
+        self.range().is_some()
+    }
+
+    pub(crate) fn is_date(&self) -> bool {
+        matches!(self.kind, ColumnKind::Date { .. })
     }
 
     pub(crate) fn scale(&self) -> u8 {
         match self.kind {
             ColumnKind::Number { scale, .. } => scale,
-            ColumnKind::Category(_) => 0,
+            ColumnKind::Date { .. } | ColumnKind::Category(_) => 0,
         }
     }
 
+    /// The unit of differences.
     pub(crate) fn unit(&self) -> Option<&str> {
         match &self.kind {
             ColumnKind::Number { unit, .. } => unit.as_deref(),
+            ColumnKind::Date { .. } => Some("days"),
             ColumnKind::Category(_) => None,
         }
     }
 
+    /// Whether a row can be without a value.
     pub(crate) fn may_be_missing(&self) -> bool {
-        self.missing == Missing::Skip
+        matches!(self.missing, Missing::DropRow | Missing::DropPair)
     }
+}
+
+/// A key column whose order the owners of a block compare.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Alignment {
+    /// Name of the column in every owner's file. It is read for this alone, and never shared.
+    pub column: String,
+    /// Rows per compared digest.
+    pub every: u32,
 }
 
 /// Rows of the same people, machines or days, whose columns may lie with several owners, in the same order.
@@ -109,6 +213,18 @@ pub struct StatsBlock {
     pub holders: Vec<Holder>,
     /// Where the owners' files are, if the job says so.
     pub files: Vec<(Holder, PathBuf)>,
+    /// Between the cells of the owners' CSV files, where it is not a comma.
+    pub delimiters: Vec<(Holder, u8)>,
+    /// The key column whose order the owners compare, if they do.
+    pub align: Option<Alignment>,
+}
+
+impl StatsBlock {
+    /// What is between the cells of a CSV file of `holder`.
+    pub fn delimiter(&self, holder: Holder) -> u8 {
+        let given = self.delimiters.iter().find(|given| given.0 == holder);
+        given.map_or(b',', |given| given.1)
+    }
 }
 
 /// What is computed of a group of rows. Columns are numbered as in the job.
@@ -150,7 +266,7 @@ impl Statistic {
         }
     }
 
-    /// The columns that must have a value in a row, or the row is left out.
+    /// The columns that it reads.
     pub fn columns(&self) -> Vec<usize> {
         match self {
             Statistic::Count(of) => of.iter().copied().collect(),
@@ -189,6 +305,24 @@ impl Stats {
     /// Rows of all blocks.
     pub fn rows(&self) -> u64 {
         self.blocks.iter().map(|block| block.rows).sum()
+    }
+
+    /// The columns that must have a value in a row, or it does not count for an analysis: those that the statistic
+    /// uses, and those that drop a row from everything.
+    pub(crate) fn needed(&self, analysis: &Analysis) -> Vec<usize> {
+        let mut needed = analysis.statistic.columns();
+        let drops = |column: &usize| self.columns[*column].missing == Missing::DropRow;
+        needed.extend((0..self.columns.len()).filter(drops));
+        needed.sort_unstable();
+        needed.dedup();
+        needed
+    }
+
+    /// Whether rows can be left out of an analysis because a value is missing.
+    pub(crate) fn may_drop(&self, analysis: &Analysis) -> bool {
+        let used = self.needed(analysis);
+        let mut used = used.iter().chain(&analysis.by);
+        used.any(|&column| self.columns[column].may_be_missing())
     }
 
     /// The groups of an analysis: a value for each column of `by`, numbered as in the column.

@@ -3,7 +3,7 @@
 use num_bigint::BigInt;
 use num_traits::One;
 
-use super::{Column, ColumnKind};
+use super::Column;
 
 /// A product of values, of membership bits and of validity bits of one row, in a normal form in which equal products
 /// are equal.
@@ -86,9 +86,9 @@ impl Monomial {
                 .iter()
                 .take_while(|&&other| other == column)
                 .count();
-            let ColumnKind::Number { min, max, .. } = columns[column].kind else {
-                unreachable!("only number columns have values");
-            };
+            let (min, max) = columns[column]
+                .range()
+                .expect("only numbers and dates have values");
             let (below, above) = power_range(min, max, power as u32);
             let corners = [&low * &below, &low * &above, &high * &below, &high * &above];
             let [a, b, c, d] = corners;
@@ -119,7 +119,15 @@ impl Monomial {
         let mut text = if self.values.is_empty() {
             "number of rows".to_owned()
         } else {
-            let factors: Vec<&str> = self.values.iter().map(|&column| name(column)).collect();
+            let factor = |&column: &usize| {
+                let days = if columns[column].is_date() {
+                    "day number of "
+                } else {
+                    ""
+                };
+                format!("{days}{}", name(column))
+            };
+            let factors: Vec<String> = self.values.iter().map(factor).collect();
             format!("sum of {}", factors.join(" × "))
         };
         let member = |&(column, value): &(usize, u8)| {
@@ -170,7 +178,7 @@ fn power_range(min: i64, max: i64, power: u32) -> (BigInt, BigInt) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::Missing;
+    use crate::stats::{ColumnKind, Marks, Missing};
 
     fn columns() -> Vec<Column> {
         let number = |name: &str, min, max, missing| Column {
@@ -180,16 +188,17 @@ mod tests {
                 min,
                 max,
                 unit: None,
+                marks: Marks::default(),
             },
             missing,
         };
         vec![
-            number("pay", 0, 100, Missing::Skip),
+            number("pay", 0, 100, Missing::DropPair),
             number("change", -3, 2, Missing::Refuse),
             Column {
                 name: "gender".into(),
                 kind: ColumnKind::Category(vec!["f".into(), "m".into()]),
-                missing: Missing::Skip,
+                missing: Missing::DropPair,
             },
         ]
     }

@@ -4,16 +4,19 @@ use std::ops::Range;
 
 use toml::Spanned;
 
-use super::{Analysis, Column, ColumnKind, Missing, Statistic, Stats, StatsBlock};
+use super::{
+    Alignment, Analysis, Column, ColumnKind, Marks, Missing, Statistic, Stats, StatsBlock,
+};
 use crate::{
-    Roles,
+    Roles, date,
     error::{Fault, JobProblem},
     number::{LARGEST, MOST_DIGITS, parse_scaled},
     raw::{
-        RawAnalysis, RawBlock, RawColumn, RawJob, RawMissing, RawNames, RawNumber, RawStatistic,
-        RawType,
+        RawAlign, RawAnalysis, RawBlock, RawColumn, RawDelimiter, RawJob, RawMissing, RawNames,
+        RawNumber, RawStatistic, RawType,
     },
     roles::{check_name, distinct, unknown},
+    table::THOUSANDS,
 };
 
 /// A category value is a byte in memory, and one byte means that it is missing.
@@ -22,6 +25,10 @@ const MOST_VALUES: u64 = 255;
 const MOST_COLUMNS: u64 = 256;
 /// Rows of a job: beyond this the sums of almost anything overflow.
 const MOST_ROWS: u64 = 1 << 40;
+/// Rows of a part whose order is compared. The index of the first part that differs is all that is learned; fewer rows
+/// would say more, and more rows would need a search.
+const FEWEST_ALIGNED: u32 = 16;
+const MOST_ALIGNED: u32 = 1 << 24;
 /// Regressors: the normal equations grow with the square, and the report with it.
 const MOST_REGRESSORS: u64 = 32;
 
@@ -148,11 +155,22 @@ impl Stats {
             }
             files.push((holder, file.clone()));
         }
+        let delimiters = match &raw.delimiter {
+            None => Vec::new(),
+            Some(given) => delimiters(given, &name, &holders, roles)?,
+        };
+        let align = raw
+            .align
+            .as_ref()
+            .map(|given| align(given.get_ref()))
+            .transpose()?;
         Ok(StatsBlock {
             name,
             rows,
             holders,
             files,
+            delimiters,
+            align,
         })
     }
 
@@ -175,10 +193,10 @@ impl Stats {
         let (of, on, by) = (columns(&raw.of)?, columns(&raw.on)?, columns(&raw.by)?);
         let wrong = |(column, span): &(usize, Range<usize>), what: String, number: bool| {
             let column = &self.columns[*column];
-            let (is, needs) = if number {
-                ("a category", "a number")
-            } else {
-                ("a number", "a category")
+            let (is, needs) = match (number, column.is_date()) {
+                (true, _) => ("a category", "a number"),
+                (false, true) => ("a date", "a category"),
+                (false, false) => ("a number", "a category"),
             };
             Fault::new(
                 span.clone(),
@@ -225,7 +243,19 @@ impl Stats {
                 ));
             }
             RawStatistic::Count => Statistic::Count(of.first().map(|(column, _)| *column)),
-            RawStatistic::Sum => Statistic::Sum(numeric(1, "sum")?[0]),
+            RawStatistic::Sum => {
+                let column = numeric(1, "sum")?[0];
+                if self.columns[column].is_date() {
+                    let problem = JobProblem::WrongType {
+                        column: self.columns[column].name.clone(),
+                        is: "a date",
+                        what: who("sum"),
+                        needs: "a number; a mean of dates has a meaning, a sum has none",
+                    };
+                    return Err(Fault::new(of[0].1.clone(), problem));
+                }
+                Statistic::Sum(column)
+            }
             RawStatistic::Mean => Statistic::Mean(numeric(1, "mean")?[0]),
             RawStatistic::Variance => Statistic::Variance(numeric(1, "variance")?[0]),
             RawStatistic::Covariance => {
@@ -297,6 +327,73 @@ impl Stats {
     }
 }
 
+/// Marks between cells, by holder.
+fn delimiters(
+    raw: &Spanned<RawDelimiter>,
+    block: &str,
+    holders: &[crate::Holder],
+    roles: &Roles,
+) -> Result<Vec<(crate::Holder, u8)>, Fault> {
+    let one = |text: &str| match text.as_bytes() {
+        &[mark]
+            if !mark.is_ascii_alphanumeric()
+                && !matches!(mark, b'"' | b'\n' | b'\r' | b'.' | b'-') =>
+        {
+            Ok(mark)
+        }
+        _ => Err(Fault::new(
+            raw.span(),
+            JobProblem::Word {
+                field: "delimiter",
+                value: text.to_owned(),
+                reason: "it must be one character between cells, such as `,`, `;` or `\\t`".into(),
+            },
+        )),
+    };
+    match raw.get_ref() {
+        RawDelimiter::All(text) => {
+            let mark = one(text)?;
+            Ok(holders.iter().map(|&holder| (holder, mark)).collect())
+        }
+        RawDelimiter::Each(each) => (each.iter())
+            .map(|(owner, text)| {
+                let owner = Spanned::new(raw.span(), owner.clone());
+                let holder = roles.owner_at(&owner)?;
+                if !holders.contains(&holder) {
+                    let what = format!(
+                        "block `{block}`, where `{}` holds no column,",
+                        owner.get_ref()
+                    );
+                    let field = "delimiter";
+                    return Err(Fault::new(raw.span(), JobProblem::NoUse { what, field }));
+                }
+                Ok((holder, one(text)?))
+            })
+            .collect(),
+    }
+}
+
+fn align(raw: &RawAlign) -> Result<Alignment, Fault> {
+    check_name("column", &raw.column)?;
+    let every = *raw.every.get_ref();
+    if !(FEWEST_ALIGNED..=MOST_ALIGNED).contains(&every) {
+        return Err(Fault::new(
+            raw.every.span(),
+            JobProblem::Number {
+                field: "every",
+                value: every.to_string(),
+                reason: format!(
+                    "a compared part has {FEWEST_ALIGNED} to {MOST_ALIGNED} rows; 65536 is a good choice"
+                ),
+            },
+        ));
+    }
+    Ok(Alignment {
+        column: raw.column.get_ref().clone(),
+        every,
+    })
+}
+
 fn limit(
     what: &'static str,
     found: u64,
@@ -335,15 +432,51 @@ fn column(raw: &RawColumn, span: Range<usize>) -> Result<Column, Fault> {
             },
         )
     };
-    let missing = match raw.missing {
-        RawMissing::Refuse => Missing::Refuse,
-        RawMissing::Skip => Missing::Skip,
+    let missing = match &raw.missing {
+        None => Missing::Refuse,
+        Some(word) => match word.get_ref() {
+            RawMissing::Refuse => Missing::Refuse,
+            RawMissing::DropRow => Missing::DropRow,
+            RawMissing::DropPair => Missing::DropPair,
+            RawMissing::Zero => Missing::Zero,
+            RawMissing::Skip => {
+                let problem = JobProblem::Renamed {
+                    field: "missing",
+                    was: "skip",
+                    now: "drop-pair",
+                };
+                return Err(Fault::new(word.span(), problem));
+            }
+        },
     };
+    let at_missing = || raw.missing.as_ref().map_or(span.clone(), Spanned::span);
+    let zero_is_no_value = |reason: String| {
+        let (field, value) = ("missing", "zero".into());
+        Fault::new(
+            at_missing(),
+            JobProblem::Word {
+                field,
+                value,
+                reason,
+            },
+        )
+    };
+    if !matches!(raw.kind, RawType::Integer | RawType::Decimal) {
+        useless(raw.scale.as_ref().map(Spanned::span), "scale")?;
+        useless(raw.unit.as_ref().map(Spanned::span), "unit")?;
+        useless(raw.decimal.as_ref().map(Spanned::span), "decimal")?;
+        useless(raw.thousands.as_ref().map(Spanned::span), "thousands")?;
+        if missing == Missing::Zero {
+            let reason = "only numbers have the value 0; write \"drop-pair\" or \"drop-row\"";
+            return Err(zero_is_no_value(reason.into()));
+        }
+    }
+    if raw.kind != RawType::Date {
+        useless(raw.format.as_ref().map(Spanned::span), "format")?;
+    }
     if raw.kind == RawType::Category {
         useless(raw.min.as_ref().map(Spanned::span), "min")?;
         useless(raw.max.as_ref().map(Spanned::span), "max")?;
-        useless(raw.scale.as_ref().map(Spanned::span), "scale")?;
-        useless(raw.unit.as_ref().map(Spanned::span), "unit")?;
         let values = raw.values.as_ref().filter(|values| !values.is_empty());
         let values = distinct("value", values.ok_or_else(|| needed("values"))?)?;
         limit(
@@ -359,6 +492,37 @@ fn column(raw: &RawColumn, span: Range<usize>) -> Result<Column, Fault> {
         });
     }
     useless(raw.values.as_ref().map(|_| span.clone()), "values")?;
+    let bounds = || {
+        let min = raw.min.as_ref().ok_or_else(|| needed("min"))?;
+        Ok((min, raw.max.as_ref().ok_or_else(|| needed("max"))?))
+    };
+    if raw.kind == RawType::Date {
+        let (min, max) = bounds()?;
+        let (min, max) = (day("min", min)?, day("max", max)?);
+        if min > max {
+            return Err(Fault::new(span, JobProblem::EmptyRange(name)));
+        }
+        let format = raw.format.as_ref();
+        if let Some(format) = format.filter(|format| !date::is_complete(format.get_ref())) {
+            let (field, value) = ("format", format.get_ref().clone());
+            let reason =
+                "it must say year, month and day, such as \"%d.%m.%Y\" or \"%Y%m%d\"".into();
+            return Err(Fault::new(
+                format.span(),
+                JobProblem::Word {
+                    field,
+                    value,
+                    reason,
+                },
+            ));
+        }
+        let format = format.map(|format| format.get_ref().clone());
+        return Ok(Column {
+            kind: ColumnKind::Date { min, max, format },
+            name,
+            missing,
+        });
+    }
     if raw.kind == RawType::Integer {
         useless(raw.scale.as_ref().map(Spanned::span), "scale")?;
     }
@@ -382,11 +546,16 @@ fn column(raw: &RawColumn, span: Range<usize>) -> Result<Column, Fault> {
     if let Some(unit) = &raw.unit {
         check_name("unit", unit)?;
     }
-    let min = bound("min", raw.min.as_ref().ok_or_else(|| needed("min"))?, scale)?;
-    let max = bound("max", raw.max.as_ref().ok_or_else(|| needed("max"))?, scale)?;
+    let (min, max) = bounds()?;
+    let (min, max) = (bound("min", min, scale)?, bound("max", max, scale)?);
     if min > max {
         return Err(Fault::new(span, JobProblem::EmptyRange(name)));
     }
+    if missing == Missing::Zero && !(min..=max).contains(&0) {
+        let reason = "0 is outside the range from `min` to `max`; widen it, or write \"drop-pair\"";
+        return Err(zero_is_no_value(reason.into()));
+    }
+    let marks = marks(raw)?;
     let unit = raw.unit.as_ref().map(|unit| unit.get_ref().clone());
     Ok(Column {
         kind: ColumnKind::Number {
@@ -394,10 +563,73 @@ fn column(raw: &RawColumn, span: Range<usize>) -> Result<Column, Fault> {
             min,
             max,
             unit,
+            marks,
         },
         name,
         missing,
     })
+}
+
+/// How text files write the numbers of a column.
+fn marks(raw: &RawColumn) -> Result<Marks, Fault> {
+    let one = |field: &'static str, text: &Spanned<String>, of: &[char], what: &str| {
+        let mut characters = text.get_ref().chars();
+        match (characters.next(), characters.next()) {
+            (Some(mark), None) if of.contains(&mark) => Ok(mark),
+            _ => Err(Fault::new(
+                text.span(),
+                JobProblem::Word {
+                    field,
+                    value: text.get_ref().clone(),
+                    reason: format!("it must be {what}"),
+                },
+            )),
+        }
+    };
+    let mut marks = Marks::default();
+    if let Some(text) = &raw.decimal {
+        marks.decimal = one("decimal", text, &['.', ','], "\".\" or \",\"")?;
+    }
+    if let Some(text) = &raw.thousands {
+        let what = "a point, comma, apostrophe, blank, no-break blank or underscore";
+        let mark = one("thousands", text, &THOUSANDS, what)?;
+        if mark == marks.decimal {
+            let value = text.get_ref().clone();
+            let reason = format!("`decimal` is `{mark}`, too; set it to the other mark");
+            let field = "thousands";
+            return Err(Fault::new(
+                text.span(),
+                JobProblem::Word {
+                    field,
+                    value,
+                    reason,
+                },
+            ));
+        }
+        marks.thousands = Some(mark);
+    }
+    Ok(marks)
+}
+
+/// A declared bound of dates.
+fn day(field: &'static str, raw: &Spanned<RawNumber>) -> Result<i64, Fault> {
+    let value = match raw.get_ref() {
+        RawNumber::Text(text) => match date::iso(text.as_bytes()) {
+            Some(day) => return Ok(day),
+            None => text.clone(),
+        },
+        RawNumber::Integer(value) => value.to_string(),
+        RawNumber::Float(value) => value.to_string(),
+    };
+    let reason = "it must be a date in quotes, such as \"2025-03-14\"".into();
+    Err(Fault::new(
+        raw.span(),
+        JobProblem::Word {
+            field,
+            value,
+            reason,
+        },
+    ))
 }
 
 /// A declared bound, in units of the scale.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{AnalysisResult, Estimate, Figure, StatsResult};
+use super::{AnalysisResult, Estimate, Figure, StatsResult, result::day_of};
 
 impl fmt::Display for StatsResult {
     /// Tables for a terminal, then every opened number.
@@ -25,6 +25,7 @@ impl fmt::Display for StatsResult {
 impl StatsResult {
     /// The answers as tables for a terminal.
     pub fn tables(&self) -> String {
+        let table = |analysis| table(analysis, self.rows);
         let tables: Vec<String> = self.analyses.iter().map(table).collect();
         tables.join("\n")
     }
@@ -49,6 +50,7 @@ impl StatsResult {
                     let (value, note) = match &figure.estimate {
                         Estimate::Exact(value) => (value.to_string(), ""),
                         Estimate::Rounded(value) => (value.to_string(), ""),
+                        Estimate::Date(days) => (day_of(*days), ""),
                         Estimate::Undefined(why) => (String::new(), *why),
                     };
                     let error = figure
@@ -93,13 +95,13 @@ fn line(cells: &[&str]) -> String {
 }
 
 /// A title and a table: a row for each group, or for each coefficient of a regression.
-fn table(analysis: &AnalysisResult) -> String {
+fn table(analysis: &AnalysisResult, rows: u64) -> String {
     let title = if analysis.name == analysis.about {
         analysis.name.clone()
     } else {
         format!("{}: {}", analysis.name, analysis.about)
     };
-    let mut rows = Vec::new();
+    let mut lines = Vec::new();
     let mut header = analysis.by.clone();
     if analysis.statistic == "regression" {
         header.extend(["", "estimate", "standard error", "t"].map(str::to_owned));
@@ -108,7 +110,7 @@ fn table(analysis: &AnalysisResult) -> String {
                 let mut row = group.values.clone();
                 row.push(title_of(figure));
                 row.extend([show(&figure.estimate), error(figure), ratio(figure)]);
-                rows.push(row);
+                lines.push(row);
             }
         }
     } else {
@@ -132,15 +134,21 @@ fn table(analysis: &AnalysisResult) -> String {
                     row.push(error(figure));
                 }
             }
-            rows.push(row);
+            lines.push(row);
         }
     }
+    // Rows where something is missing are left out, and nobody should have to guess how many.
+    let used = if analysis.rows_used == rows {
+        String::new()
+    } else {
+        format!("{} of {rows} rows used\n", analysis.rows_used)
+    };
     let labels = analysis.by.len() + usize::from(analysis.statistic == "regression");
-    rows.insert(0, header);
+    lines.insert(0, header);
     format!(
-        "{title}\n{}\n{}",
+        "{title}\n{}\n{}{used}",
         "─".repeat(title.chars().count()),
-        align(&rows, 1, &(0..labels).collect::<Vec<_>>())
+        align(&lines, 1, &(0..labels).collect::<Vec<_>>())
     )
 }
 
@@ -168,6 +176,7 @@ pub(super) fn show(estimate: &Estimate) -> String {
     match estimate {
         Estimate::Exact(value) => value.to_string(),
         Estimate::Rounded(value) => short(*value),
+        Estimate::Date(days) => day_of(*days),
         Estimate::Undefined(why) => format!("({why})"),
     }
 }
@@ -256,6 +265,7 @@ mod tests {
                 statistic: "variance",
                 about: "variance of pay".into(),
                 by: vec!["kind".into()],
+                rows_used: 12,
                 groups: vec![
                     group("a, \"b\"", 12, Estimate::Rounded(1234.5), Some(0.25)),
                     group("c", 0, Estimate::Undefined("no rows"), None),

@@ -2,7 +2,7 @@
 
 use serde::{Serialize, Serializer};
 
-use crate::number::Scaled;
+use crate::{date, number::Scaled};
 
 /// What one recipient learns.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -40,6 +40,8 @@ pub struct AnalysisResult {
     pub about: String,
     /// Columns that make the groups.
     pub by: Vec<String>,
+    /// Rows that count in some group: those where nothing that is needed is missing.
+    pub rows_used: u64,
     /// One answer for each group.
     pub groups: Vec<Group>,
 }
@@ -79,6 +81,9 @@ pub enum Estimate {
     Exact(Scaled),
     /// Rounded to a floating-point number from exact sums.
     Rounded(f64),
+    /// A mean of dates, in days since 1970-01-01 as they were averaged; shown as the day that it is in.
+    #[serde(serialize_with = "date")]
+    Date(f64),
     /// Not defined for these rows, and why.
     Undefined(&'static str),
 }
@@ -88,7 +93,7 @@ impl Estimate {
     pub fn value(&self) -> Option<f64> {
         match self {
             Estimate::Exact(scaled) => scaled.to_string().parse().ok(),
-            Estimate::Rounded(value) => Some(*value),
+            Estimate::Rounded(value) | Estimate::Date(value) => Some(*value),
             Estimate::Undefined(_) => None,
         }
     }
@@ -97,4 +102,14 @@ impl Estimate {
 /// As text: numbers of JSON lose digits beyond 53 bits in many readers.
 fn exact<S: Serializer>(value: &Scaled, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(value)
+}
+
+/// The day that a mean of dates is in.
+pub(super) fn day_of(days: f64) -> String {
+    date::show(days.floor() as i64)
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn date<S: Serializer>(days: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&day_of(*days))
 }

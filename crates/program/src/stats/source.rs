@@ -4,78 +4,123 @@ use std::path::PathBuf;
 
 use veil_math::Ring;
 
-use super::{
-    Opening, Stats,
-    read::{Wanted, read},
-    table::{Cells, Table},
+use super::{Opening, Stats, StatsBlock};
+use crate::{
+    DataError, Holder, Slice, Source, TableReport, Watch,
+    table::{AlignKey, Cells, Order, Table, Wanted},
 };
-use crate::{DataError, Holder, Slice, Source};
 
-/// The values of one owner, read from its CSV files and checked against the job.
-#[derive(Clone, Debug)]
+/// The values of one owner: its files were checked against the job, and are read again where values are needed.
+#[derive(Debug)]
 pub struct StatsSource {
     /// By block of the job; nothing where this owner holds no column.
-    pub(super) tables: Vec<Option<Table>>,
+    tables: Vec<Option<Table>>,
     /// Column of the job behind each port, and its wires.
     ports: Vec<(usize, u32)>,
     ring: Ring,
 }
 
+/// What an owner brings beside its files.
+#[derive(Clone, Copy)]
+pub(crate) struct Reading<'a> {
+    /// The owner's name.
+    pub(crate) owner: &'a str,
+    /// The key under which the order of rows is compared.
+    pub(crate) align: Option<&'a AlignKey>,
+    /// Is told how far the reading is.
+    pub(crate) watch: Watch<'a>,
+}
+
 impl StatsSource {
-    /// Reads all files of `holder`. `file` says where those of a block are, given its index.
+    /// Reads and checks all files of `holder`. `file` says where those of a block are, given its index.
     pub(crate) fn read(
         stats: &Stats,
         opening: &Opening,
         holder: Holder,
+        reading: Reading<'_>,
         file: impl Fn(usize) -> Result<PathBuf, DataError>,
     ) -> Result<Self, DataError> {
-        let table = |(index, block): (usize, &super::StatsBlock)| {
-            let held: Vec<usize> = opening
-                .columns
-                .iter()
-                .copied()
-                .filter(|&column| block.holders[column] == holder)
-                .collect();
-            if held.is_empty() {
-                return Ok(None);
-            }
-            let wanted = Wanted {
-                columns: &stats.columns,
-                held: &held,
-                block: &block.name,
-                rows: block.rows,
-            };
-            read(&file(index)?, &wanted).map(Some)
-        };
-        let tables = stats
-            .blocks
-            .iter()
-            .enumerate()
-            .map(table)
-            .collect::<Result<_, _>>()?;
-        Ok(Self::new(stats, opening, tables))
-    }
-
-    /// The values of these tables.
-    pub(super) fn new(stats: &Stats, opening: &Opening, tables: Vec<Option<Table>>) -> Self {
-        let ports = opening
-            .columns
-            .iter()
-            .map(|&column| (column, stats.columns[column].width()))
-            .collect();
-        Self {
-            tables,
-            ports,
-            ring: opening.ring,
+        // Whatever is missing beside the files is said before a long reading begins.
+        for block in &stats.blocks {
+            order(block, opening, holder, reading)?;
         }
+        let tables = (0..stats.blocks.len())
+            .map(|block| table(stats, opening, holder, reading, block, &file))
+            .collect::<Result<_, _>>()?;
+        Ok(Self {
+            tables,
+            ports: (opening.columns.iter())
+                .map(|&column| (column, stats.columns[column].width()))
+                .collect(),
+            ring: opening.ring,
+        })
     }
 
-    /// The cells of a port in a block, if they are here.
-    fn cells(&self, port: usize, block: u32) -> Option<(&Cells, u32)> {
-        let &(column, width) = self.ports.get(port)?;
-        let table = self.tables.get(usize::try_from(block).ok()?)?.as_ref()?;
-        Some((table.columns[column].as_ref()?, width))
+    /// The table of a block, if it is here.
+    pub(super) fn table(&self, block: usize) -> Option<&Table> {
+        self.tables.get(block)?.as_ref()
     }
+
+    /// What is known of the tables.
+    pub fn reports(&self) -> impl Iterator<Item = &TableReport> {
+        self.tables.iter().flatten().map(Table::report)
+    }
+}
+
+/// Reads and checks the file of one block, if `holder` holds a column of it.
+pub(crate) fn table(
+    stats: &Stats,
+    opening: &Opening,
+    holder: Holder,
+    reading: Reading<'_>,
+    index: usize,
+    file: impl Fn(usize) -> Result<PathBuf, DataError>,
+) -> Result<Option<Table>, DataError> {
+    let block = &stats.blocks[index];
+    let held = held(block, opening, holder);
+    if held.is_empty() {
+        return Ok(None);
+    }
+    let wanted = Wanted {
+        columns: &stats.columns,
+        held: &held,
+        block: &block.name,
+        rows: block.rows,
+        delimiter: block.delimiter(holder),
+        order: order(block, opening, holder, reading)?,
+    };
+    Table::open(&file(index)?, &wanted, reading.watch).map(Some)
+}
+
+/// Columns that a holder supplies of a block.
+fn held(block: &StatsBlock, opening: &Opening, holder: Holder) -> Vec<usize> {
+    let mine = |column: &usize| block.holders[*column] == holder;
+    opening.columns.iter().copied().filter(mine).collect()
+}
+
+/// The key column of a block, if its order is compared and the holder takes part in it.
+fn order<'a>(
+    block: &'a StatsBlock,
+    opening: &Opening,
+    holder: Holder,
+    reading: Reading<'a>,
+) -> Result<Option<Order<'a>>, DataError> {
+    let Some(align) = &block.align else {
+        return Ok(None);
+    };
+    if held(block, opening, holder).is_empty() {
+        return Ok(None);
+    }
+    let key = reading.align.ok_or_else(|| DataError::NoAlignKey {
+        owner: reading.owner.to_owned(),
+        block: block.name.clone(),
+        column: align.column.clone(),
+    })?;
+    Ok(Some(Order {
+        column: &align.column,
+        every: align.every,
+        key,
+    }))
 }
 
 impl Source for StatsSource {
@@ -87,55 +132,85 @@ impl Source for StatsSource {
             first,
             rows: rows.into(),
         };
-        let (cells, width) = self.cells(port, block).ok_or_else(beyond)?;
+        let &(column, width) = self.ports.get(port).ok_or_else(beyond)?;
+        let table = usize::try_from(block)
+            .ok()
+            .and_then(|block| self.table(block));
+        let table = table.ok_or_else(beyond)?;
+        let place = table.place(column).ok_or_else(beyond)?;
         let end = first
             .checked_add(rows.into())
-            .filter(|&end| end <= cells.len() as u64)
+            .filter(|&end| end <= table.rows())
             .ok_or_else(beyond)?;
-        let range = first as usize..end as usize;
         let wire = self.ring.bytes(rows.into()) as usize;
         if into.len() != wire * width as usize {
             return Err(beyond());
         }
-        if rows == 0 {
-            return Ok(());
-        }
-        for (index, column) in into.chunks_exact_mut(wire).enumerate() {
-            match cells {
-                Cells::Numbers { values, .. } if index == 0 => {
-                    write(
-                        self.ring,
-                        column,
-                        values[range.clone()].iter().map(|&value| i128::from(value)),
-                    );
-                }
-                Cells::Numbers { .. } => {
-                    write(
-                        self.ring,
-                        column,
-                        range.clone().map(|row| cells.is_present(row).into()),
-                    );
-                }
-                Cells::Codes(codes) => {
-                    let member = index as u8 + 1;
-                    write(
-                        self.ring,
-                        column,
-                        codes[range.clone()]
-                            .iter()
-                            .map(|&code| (code == member).into()),
-                    );
-                }
+        let element = self.ring.bytes(1) as usize;
+        let mut at = first;
+        while at < end {
+            let (chunk, here) = table.at(at)?;
+            let cells = &chunk.columns[place];
+            let count = (cells.len() - here).min((end - at) as usize);
+            let start = (at - first) as usize * element;
+            let wires = into.chunks_exact_mut(wire);
+            for (index, wire) in wires.enumerate() {
+                let wire = &mut wire[start..start + count * element];
+                pack(self.ring, cells, here, index, wire);
             }
+            at += count as u64;
         }
         Ok(())
+    }
+
+    fn order(&self, block: u32) -> &[[u8; 32]] {
+        let table = usize::try_from(block)
+            .ok()
+            .and_then(|block| self.table(block));
+        table.map_or(&[], Table::order)
+    }
+}
+
+/// Writes wire `index` of the cells from `first` on, as many as there is room for.
+fn pack(ring: Ring, cells: &Cells, first: usize, index: usize, into: &mut [u8]) {
+    match cells {
+        Cells::Numbers { values, .. } if index == 0 => {
+            write(ring, into, values[first..].iter().copied());
+        }
+        Cells::Numbers {
+            values, missing, ..
+        } if missing.is_empty() => {
+            write(ring, into, values[first..].iter().map(|_| 1));
+        }
+        Cells::Numbers { missing, .. } => {
+            write(
+                ring,
+                into,
+                missing[first..].iter().map(|&flag| i64::from(flag == 0)),
+            );
+        }
+        Cells::Codes(codes) => {
+            let member = index as u8 + 1;
+            write(
+                ring,
+                into,
+                codes[first..].iter().map(|&code| i64::from(code == member)),
+            );
+        }
     }
 }
 
 /// Writes elements, negative numbers in two's complement.
-fn write(ring: Ring, into: &mut [u8], values: impl Iterator<Item = i128>) {
-    let bytes = ring.bytes(1) as usize;
-    for (element, value) in into.chunks_exact_mut(bytes).zip(values) {
-        element.copy_from_slice(&value.to_le_bytes()[..bytes]);
+fn write(ring: Ring, into: &mut [u8], values: impl Iterator<Item = i64>) {
+    if ring == Ring::Z64 {
+        let (elements, _) = into.as_chunks_mut::<8>();
+        for (element, value) in elements.iter_mut().zip(values) {
+            *element = value.to_le_bytes();
+        }
+    } else {
+        let bytes = ring.bytes(1) as usize;
+        for (element, value) in into.chunks_exact_mut(bytes).zip(values) {
+            element.copy_from_slice(&i128::from(value).to_le_bytes()[..bytes]);
+        }
     }
 }

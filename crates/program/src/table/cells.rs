@@ -1,0 +1,165 @@
+//! A few thousand rows of an owner's columns in memory.
+
+use std::hash::{BuildHasher, Hasher};
+
+use foldhash::quality::FixedState;
+
+/// The cells of one column.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Cells {
+    /// Numbers in units of the scale, dates in days; 0 where missing.
+    Numbers {
+        /// One for each row.
+        values: Vec<i64>,
+        /// A byte per row, 1 where missing; allocated with the first missing value.
+        missing: Vec<u8>,
+        /// Empty cells that count as 0.
+        zeros: u64,
+    },
+    /// 0 where missing, else 1 + the number of the value.
+    Codes(Vec<u8>),
+}
+
+impl Cells {
+    pub(super) fn numbers() -> Self {
+        Self::Numbers {
+            values: Vec::new(),
+            missing: Vec::new(),
+            zeros: 0,
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        match self {
+            Self::Numbers {
+                values,
+                missing,
+                zeros,
+            } => {
+                values.clear();
+                missing.clear();
+                *zeros = 0;
+            }
+            Self::Codes(codes) => codes.clear(),
+        }
+    }
+
+    pub(super) fn push_number(&mut self, value: i64) {
+        if let Self::Numbers {
+            values, missing, ..
+        } = self
+        {
+            values.push(value);
+            if !missing.is_empty() {
+                missing.push(0);
+            }
+        }
+    }
+
+    /// An empty cell that counts as 0.
+    pub(super) fn push_zero(&mut self) {
+        self.push_number(0);
+        if let Self::Numbers { zeros, .. } = self {
+            *zeros += 1;
+        }
+    }
+
+    pub(super) fn push_missing(&mut self) {
+        match self {
+            Self::Numbers {
+                values, missing, ..
+            } => {
+                missing.resize(values.len(), 0);
+                missing.push(1);
+                values.push(0);
+            }
+            Self::Codes(codes) => codes.push(0),
+        }
+    }
+
+    /// Rows.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Numbers { values, .. } => values.len(),
+            Self::Codes(codes) => codes.len(),
+        }
+    }
+
+    /// Rows without a value of their own.
+    fn missing(&self) -> u64 {
+        match self {
+            Self::Numbers { missing, zeros, .. } => {
+                missing.iter().map(|&flag| u64::from(flag)).sum::<u64>() + zeros
+            }
+            Self::Codes(codes) => codes.iter().map(|&code| u64::from(code == 0)).sum(),
+        }
+    }
+
+    /// The number in a row, if there is one.
+    pub(crate) fn number(&self, row: usize) -> Option<i64> {
+        match self {
+            Self::Numbers { values, .. } => self.is_present(row).then(|| values[row]),
+            Self::Codes(_) => None,
+        }
+    }
+
+    /// The category in a row, if there is one.
+    pub(crate) fn category(&self, row: usize) -> Option<u8> {
+        match self {
+            Self::Numbers { .. } => None,
+            Self::Codes(codes) => codes[row].checked_sub(1),
+        }
+    }
+
+    /// Whether a row has a value.
+    pub(crate) fn is_present(&self, row: usize) -> bool {
+        match self {
+            Self::Numbers { missing, .. } => missing.get(row).is_none_or(|&flag| flag == 0),
+            Self::Codes(codes) => codes[row] != 0,
+        }
+    }
+
+    fn digest(&self, hasher: &mut impl Hasher) {
+        match self {
+            Self::Numbers {
+                values, missing, ..
+            } => {
+                for &value in values {
+                    hasher.write_i64(value);
+                }
+                // A flag that is not stored is 0.
+                let last = missing.iter().rposition(|&flag| flag == 1);
+                hasher.write(&missing[..last.map_or(0, |last| last + 1)]);
+                hasher.write_usize(values.len());
+            }
+            Self::Codes(codes) => hasher.write(codes),
+        }
+    }
+}
+
+/// Consecutive rows of the columns that an owner holds of a block, in the order of the job.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Chunk {
+    pub(crate) columns: Vec<Cells>,
+}
+
+impl Chunk {
+    pub(super) fn clear(&mut self) {
+        self.columns.iter_mut().for_each(Cells::clear);
+    }
+
+    /// Missing values of each column.
+    pub(super) fn missing(&self) -> impl Iterator<Item = u64> {
+        self.columns.iter().map(Cells::missing)
+    }
+
+    /// 64 bits by which a file that changed between two readings is noticed. Not against an adversary: the file is the
+    /// reader's own.
+    pub(super) fn digest(&self) -> u64 {
+        let mut hasher = FixedState::with_seed(0).build_hasher();
+        for column in &self.columns {
+            column.digest(&mut hasher);
+        }
+        hasher.finish()
+    }
+}

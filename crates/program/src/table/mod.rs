@@ -1,0 +1,391 @@
+//! An owner's tables: checked completely in a first reading, parsed in parts where they are needed in a second one.
+//!
+//! The first reading keeps a place in the file for every few thousand rows, with 64 bits of what their values are. The
+//! second one begins at such a place. So memory does not depend on the length of a file, and a file that changed
+//! between the two readings is noticed.
+
+mod cache;
+mod cells;
+mod csv;
+mod fuzz;
+mod input;
+mod order;
+mod problems;
+mod split;
+mod text;
+
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+pub(crate) use cells::{Cells, Chunk};
+#[doc(hidden)]
+pub use fuzz::fuzz_table;
+pub use order::{AlignKey, AlignKeyError};
+pub(crate) use text::THOUSANDS;
+
+use self::{
+    cache::Cache, csv::CsvFile, input::Input, order::Chain, problems::Problems, text::Reader,
+};
+use crate::{data::DataError, stats::Column};
+
+/// Rows of a part of a table, if it is narrow: enough that a place in the file for each costs nothing.
+const MOST_PART: usize = 4096;
+/// Fewest rows of a part, and so what any two parts have in common: their sizes are multiples of it.
+pub(crate) const LEAST_PART: usize = 256;
+/// Bytes of a part in memory: several of them fit the second cache.
+const PART_BYTES: usize = 1 << 18;
+
+/// What is wanted of a file.
+pub(crate) struct Wanted<'a> {
+    /// The columns of the job.
+    pub(crate) columns: &'a [Column],
+    /// Which of them are in this file.
+    pub(crate) held: &'a [usize],
+    /// The block, for messages.
+    pub(crate) block: &'a str,
+    /// Rows that the job declares.
+    pub(crate) rows: u64,
+    /// Between the cells of a CSV file.
+    pub(crate) delimiter: u8,
+    /// The key column whose order the owners compare.
+    pub(crate) order: Option<Order<'a>>,
+}
+
+/// A key column whose order is compared.
+pub(crate) struct Order<'a> {
+    /// Its name.
+    pub(crate) column: &'a str,
+    /// Rows per compared digest.
+    pub(crate) every: u32,
+    /// Known to the owners of the block alone.
+    pub(crate) key: &'a AlignKey,
+}
+
+/// How far a reading is: bytes read of bytes in all.
+pub type Watch<'a> = &'a (dyn Fn(u64, u64) + Sync);
+
+/// What is known of a table once it is checked.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TableReport {
+    /// The block.
+    pub block: String,
+    /// The file.
+    pub file: PathBuf,
+    /// Its format: CSV, Parquet or Arrow.
+    pub format: &'static str,
+    /// Rows.
+    pub rows: u64,
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// How long reading and checking took.
+    pub elapsed: Duration,
+    /// Columns that the job needs, by index in the job, and how many of their cells are empty.
+    pub columns: Vec<(usize, u64)>,
+    /// The key column whose order is compared, if there is one.
+    pub order: Option<String>,
+}
+
+/// What all readers of a file need to know.
+#[derive(Debug)]
+struct Spec {
+    file: PathBuf,
+    block: String,
+    delimiter: u8,
+    readers: Vec<Reader>,
+    key: Option<String>,
+}
+
+impl Spec {
+    fn chunk(&self) -> Chunk {
+        Chunk {
+            columns: self.readers.iter().map(Reader::cells).collect(),
+        }
+    }
+}
+
+/// A file of one format whose header was read and found good.
+trait Format: fmt::Debug + Send + Sync {
+    /// Name of the format.
+    fn name(&self) -> &'static str;
+
+    /// A reader at the first row.
+    fn rows(&self) -> Result<Box<dyn Rows>, DataError>;
+}
+
+/// Reads the wanted columns in the order of the rows.
+trait Rows: fmt::Debug + Send {
+    /// Reads up to `most` further rows; fewer only at the end. Every column of `into` grows by so many cells, those at
+    /// fault are reported in `notes` and missing.
+    fn read(
+        &mut self,
+        most: usize,
+        into: &mut Chunk,
+        notes: &mut Notes,
+    ) -> Result<usize, DataError>;
+
+    /// Where the next row is.
+    fn mark(&self) -> Mark;
+
+    /// Goes on at another row.
+    fn seek(&mut self, to: Mark) -> Result<(), DataError>;
+
+    /// Bytes of the file that are done, for a progress bar.
+    fn done(&self) -> u64;
+}
+
+/// A place in a file: what is not needed for a format is 0.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Mark {
+    row: u64,
+    offset: u64,
+    line: u64,
+}
+
+/// What is noted while rows are read.
+#[derive(Debug, Default)]
+struct Notes {
+    problems: Problems,
+    /// The digests of the key column, in a first reading.
+    chain: Option<Chain>,
+    /// Rows are only counted.
+    quiet: bool,
+    /// Lines without a record.
+    blank_lines: u64,
+}
+
+/// A checked table.
+#[derive(Debug)]
+pub(crate) struct Table {
+    spec: Arc<Spec>,
+    format: Box<dyn Format>,
+    rows: u64,
+    /// Rows of a part, a power of two; the last part may have fewer.
+    part: usize,
+    index: Vec<Entry>,
+    digests: Vec<[u8; 32]>,
+    /// Readers that nobody uses now, wherever they are.
+    readers: Mutex<Vec<Box<dyn Rows>>>,
+    cache: Cache,
+    report: TableReport,
+}
+
+/// A part of a table in its file.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    mark: Mark,
+    digest: u64,
+}
+
+impl Table {
+    /// Reads and checks the wanted columns of a file.
+    pub(crate) fn open(
+        file: &Path,
+        wanted: &Wanted<'_>,
+        watch: Watch<'_>,
+    ) -> Result<Self, DataError> {
+        let input = Input::open(file)?;
+        Self::read(file, input, wanted, watch)
+    }
+
+    /// [`Table::open`], of bytes that are there.
+    fn read(
+        file: &Path,
+        input: Input,
+        wanted: &Wanted<'_>,
+        watch: Watch<'_>,
+    ) -> Result<Self, DataError> {
+        let start = Instant::now();
+        let bytes = input.len();
+        let spec = Arc::new(Spec {
+            file: file.to_owned(),
+            block: wanted.block.to_owned(),
+            delimiter: wanted.delimiter,
+            readers: (wanted.held.iter())
+                .map(|&column| Reader::new(column, &wanted.columns[column]))
+                .collect(),
+            key: (wanted.order.as_ref()).map(|order| order.column.to_owned()),
+        });
+        let format = open(&spec, input)?;
+        let part = part(wanted.held.len());
+        let mut first = Checked {
+            rows: wanted.rows,
+            index: Vec::new(),
+            missing: vec![0; wanted.held.len()],
+            found: 0,
+        };
+        let mut notes = Notes {
+            chain: (wanted.order.as_ref()).map(|order| Chain::new(order, wanted.block)),
+            ..Notes::default()
+        };
+        let mut rows = format.rows()?;
+        first.read(&spec, rows.as_mut(), part, &mut notes, &|done| {
+            watch(done, bytes);
+        })?;
+        watch(bytes, bytes);
+        notes.problems.none(file)?;
+        if first.found != wanted.rows {
+            let lines = match notes.blank_lines {
+                0 => String::new(),
+                lines => format!(
+                    "; {lines} empty lines were not counted as rows: write \"\" there if a single cell is empty"
+                ),
+            };
+            return Err(DataError::Rows {
+                file: file.to_owned(),
+                what: format!("block `{}`", wanted.block),
+                found: first.found,
+                declared: wanted.rows,
+                note: lines,
+            });
+        }
+        let report = TableReport {
+            block: wanted.block.to_owned(),
+            file: file.to_owned(),
+            format: format.name(),
+            rows: first.found,
+            bytes,
+            elapsed: start.elapsed(),
+            columns: wanted.held.iter().copied().zip(first.missing).collect(),
+            order: spec.key.clone(),
+        };
+        Ok(Self {
+            spec,
+            format,
+            rows: first.found,
+            part,
+            cache: Cache::new(first.index.len()),
+            index: first.index,
+            digests: notes.chain.map(Chain::finish).unwrap_or_default(),
+            readers: Mutex::new(vec![rows]),
+            report,
+        })
+    }
+
+    /// Rows.
+    pub(crate) fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Digests of the key column, chained.
+    pub(crate) fn order(&self) -> &[[u8; 32]] {
+        &self.digests
+    }
+
+    /// What is known of the table.
+    pub(crate) fn report(&self) -> &TableReport {
+        &self.report
+    }
+
+    /// Which of the cells of a chunk are those of a column of the job.
+    pub(crate) fn place(&self, column: usize) -> Option<usize> {
+        (self.spec.readers.iter()).position(|reader| reader.index == column)
+    }
+
+    /// The part that a row is in, and where: parsed now, or a moment ago.
+    pub(crate) fn at(&self, row: u64) -> Result<(Arc<Chunk>, usize), DataError> {
+        let index = (row / self.part as u64) as usize;
+        let chunk = self.cache.get(index, |into| self.parse(index, into))?;
+        Ok((chunk, (row % self.part as u64) as usize))
+    }
+
+    /// Parses a part again.
+    fn parse(&self, index: usize, into: Option<Chunk>) -> Result<Chunk, DataError> {
+        let changed = || DataError::Changed(self.spec.file.clone());
+        let entry = *self.index.get(index).ok_or_else(changed)?;
+        let mut rows = self.reader(entry.mark)?;
+        let first = index as u64 * self.part as u64;
+        let most = (self.rows - first).min(self.part as u64) as usize;
+        let mut chunk = into.unwrap_or_else(|| self.spec.chunk());
+        chunk.clear();
+        let mut notes = Notes::default();
+        let result = (rows.seek(entry.mark)).and_then(|()| rows.read(most, &mut chunk, &mut notes));
+        let good = match result {
+            Ok(got) => got == most && notes.problems.count() == 0 && chunk.digest() == entry.digest,
+            Err(error) if error.is_of_file() => false,
+            Err(error) => return Err(error),
+        };
+        if !good {
+            return Err(changed());
+        }
+        self.readers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(rows);
+        Ok(chunk)
+    }
+
+    /// A reader that is at `mark` if there is one, else any.
+    fn reader(&self, mark: Mark) -> Result<Box<dyn Rows>, DataError> {
+        let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
+        let there = readers.iter().position(|rows| rows.mark() == mark);
+        match there.or(readers.len().checked_sub(1)) {
+            Some(place) => Ok(readers.swap_remove(place)),
+            None => self.format.rows(),
+        }
+    }
+}
+
+/// The first reading.
+struct Checked {
+    /// Declared.
+    rows: u64,
+    index: Vec<Entry>,
+    missing: Vec<u64>,
+    found: u64,
+}
+
+impl Checked {
+    fn read(
+        &mut self,
+        spec: &Spec,
+        rows: &mut dyn Rows,
+        part: usize,
+        notes: &mut Notes,
+        watch: &dyn Fn(u64),
+    ) -> Result<(), DataError> {
+        let mut chunk = spec.chunk();
+        loop {
+            let left = self.rows.saturating_sub(self.found);
+            if left == 0 {
+                // More than declared: counted for the message, and checked for nothing else.
+                notes.quiet = true;
+            }
+            let most = if left == 0 {
+                part
+            } else {
+                left.min(part as u64) as usize
+            };
+            let mark = rows.mark();
+            chunk.clear();
+            let got = rows.read(most, &mut chunk, notes)?;
+            if got == 0 {
+                return Ok(());
+            }
+            self.found += got as u64;
+            if !notes.quiet {
+                let digest = chunk.digest();
+                self.index.push(Entry { mark, digest });
+                for (all, missing) in self.missing.iter_mut().zip(chunk.missing()) {
+                    *all += missing;
+                }
+            }
+            watch(rows.done());
+        }
+    }
+}
+
+/// Rows of a part of so many columns.
+fn part(columns: usize) -> usize {
+    let rows = PART_BYTES / size_of::<i64>() / columns.max(1);
+    let rows = rows.clamp(LEAST_PART, MOST_PART);
+    1 << rows.ilog2()
+}
+
+/// Opens a file in the format that its name says.
+fn open(spec: &Arc<Spec>, input: Input) -> Result<Box<dyn Format>, DataError> {
+    Ok(Box::new(CsvFile::open(spec, input)?))
+}

@@ -1,0 +1,454 @@
+//! From the text of a cell to a value.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+
+use super::cells::Cells;
+use crate::{
+    data::CellFault,
+    date,
+    number::{LARGEST, NumberError, Scaled, parse_scaled},
+    stats::{Column, ColumnKind, Marks, Missing},
+};
+
+/// Words that other programs write for a missing value.
+const PLACEHOLDERS: [&str; 12] = [
+    "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "null", "NULL", "None", "-", "?", ".",
+];
+/// Marks between groups of three digits.
+pub(crate) const THOUSANDS: [char; 8] = ['.', ',', '\'', '’', ' ', '_', '\u{a0}', '\u{202f}'];
+
+/// How the cells of a column are read.
+#[derive(Clone, Debug)]
+pub(super) struct Reader {
+    /// Index of the column in the job.
+    pub(super) index: usize,
+    pub(super) name: String,
+    pub(super) kind: Kind,
+    missing: Missing,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Kind {
+    Number {
+        scale: u8,
+        min: i64,
+        max: i64,
+        marks: Marks,
+    },
+    Date {
+        min: i64,
+        max: i64,
+        format: Option<String>,
+    },
+    Category {
+        codes: HashMap<Box<[u8]>, u8, RandomState>,
+        values: Vec<String>,
+    },
+}
+
+impl Reader {
+    pub(super) fn new(index: usize, column: &Column) -> Self {
+        let kind = match &column.kind {
+            ColumnKind::Number {
+                scale,
+                min,
+                max,
+                marks,
+                ..
+            } => Kind::Number {
+                scale: *scale,
+                min: *min,
+                max: *max,
+                marks: *marks,
+            },
+            ColumnKind::Date { min, max, format } => Kind::Date {
+                min: *min,
+                max: *max,
+                format: format.clone(),
+            },
+            ColumnKind::Category(values) => Kind::Category {
+                codes: (values.iter().zip(1..=u8::MAX))
+                    .map(|(value, code)| (value.as_bytes().into(), code))
+                    .collect(),
+                values: values.clone(),
+            },
+        };
+        Self {
+            index,
+            name: column.name.clone(),
+            kind,
+            missing: column.missing,
+        }
+    }
+
+    /// No cells yet.
+    pub(super) fn cells(&self) -> Cells {
+        match self.kind {
+            Kind::Number { .. } | Kind::Date { .. } => Cells::numbers(),
+            Kind::Category { .. } => Cells::Codes(Vec::new()),
+        }
+    }
+
+    /// Adds the cell with this text; nothing is added if it is at fault.
+    #[inline]
+    pub(super) fn push(&self, cells: &mut Cells, text: &[u8]) -> Result<(), CellFault> {
+        if text.is_empty() {
+            return self.push_missing(cells);
+        }
+        match (&self.kind, cells) {
+            (
+                Kind::Number {
+                    scale,
+                    min,
+                    max,
+                    marks,
+                },
+                cells @ Cells::Numbers { .. },
+            ) => {
+                let value = match plain(text, *scale, marks.decimal as u8) {
+                    Some(value) if value >= *min && value <= *max => value,
+                    _ => self.number(text, *scale, *marks)?,
+                };
+                cells.push_number(value);
+            }
+            (Kind::Date { format, .. }, cells @ Cells::Numbers { .. }) => {
+                let day = match format {
+                    None => date::iso(text),
+                    Some(format) => date::parse(text, format),
+                };
+                let day = day.ok_or_else(|| {
+                    explain(text, || CellFault::Date {
+                        format: format.clone().unwrap_or_else(|| "%Y-%m-%d".into()),
+                    })
+                })?;
+                return self.push_number(cells, day);
+            }
+            (Kind::Category { codes, values }, Cells::Codes(cells)) => {
+                let Some(code) = codes.get(text) else {
+                    return Err(explain(text, || CellFault::Category(values.clone())));
+                };
+                cells.push(*code);
+            }
+            _ => unreachable!("the cells were made by this reader"),
+        }
+        Ok(())
+    }
+
+    /// Adds a missing value, if the column may have one.
+    pub(super) fn push_missing(&self, cells: &mut Cells) -> Result<(), CellFault> {
+        match (self.missing, cells) {
+            (Missing::Refuse, _) => return Err(CellFault::Empty),
+            (Missing::Zero, cells) => cells.push_zero(),
+            (_, cells) => cells.push_missing(),
+        }
+        Ok(())
+    }
+
+    /// Adds a number in units of the scale, or a day.
+    pub(super) fn push_number(&self, cells: &mut Cells, value: i64) -> Result<(), CellFault> {
+        let (Kind::Number { min, max, .. } | Kind::Date { min, max, .. }) = self.kind else {
+            return Err(CellFault::Number(NumberError::NotANumber));
+        };
+        if value < min || value > max {
+            let show = |value| self.show(value);
+            return Err(CellFault::Range {
+                min: show(min),
+                max: show(max),
+            });
+        }
+        cells.push_number(value);
+        Ok(())
+    }
+
+    fn show(&self, value: i64) -> String {
+        match self.kind {
+            Kind::Date { .. } => date::show(value),
+            Kind::Number { scale, .. } => Scaled {
+                value: value.into(),
+                scale,
+            }
+            .to_string(),
+            Kind::Category { .. } => value.to_string(),
+        }
+    }
+
+    /// A number that is not plain, or not in the range: read in full, or explained.
+    #[cold]
+    fn number(&self, text: &[u8], scale: u8, marks: Marks) -> Result<i64, CellFault> {
+        let Ok(string) = std::str::from_utf8(text) else {
+            return Err(explain(text, || CellFault::Number(NumberError::NotANumber)));
+        };
+        let Some(number) = Normal::of(string, marks) else {
+            let fault = || match parse_scaled(string, scale) {
+                // `1.5` in a column with a decimal comma is as wrong as any other mark that is not declared.
+                Err(NumberError::Exponent) => CellFault::Number(NumberError::Exponent),
+                _ => readings(string),
+            };
+            return Err(explain(text, fault));
+        };
+        let value = parse_scaled(number.as_str(), scale)?;
+        self.push_number(&mut Cells::numbers(), value)
+            .map(|()| value)
+    }
+}
+
+/// What is wrong with a cell that has no value of the column.
+#[cold]
+fn explain(text: &[u8], fault: impl FnOnce() -> CellFault) -> CellFault {
+    match std::str::from_utf8(text) {
+        Err(error) => CellFault::Utf8 {
+            at: error.valid_up_to() + 1,
+        },
+        Ok(text) if text.contains('\0') => CellFault::Nul,
+        Ok(text) if PLACEHOLDERS.contains(&text) => CellFault::Placeholder,
+        Ok(_) => fault(),
+    }
+}
+
+const POWERS: [u64; 19] = {
+    let mut powers = [1u64; 19];
+    let mut at = 1;
+    while at < powers.len() {
+        powers[at] = powers[at - 1] * 10;
+        at += 1;
+    }
+    powers
+};
+
+/// The common case of a number: at most 18 digits, no thousands. Nothing for whatever needs a closer look.
+#[inline]
+fn plain(text: &[u8], scale: u8, mark: u8) -> Option<i64> {
+    let (negative, digits) = match text {
+        [b'-', rest @ ..] => (true, rest),
+        _ => (false, text),
+    };
+    if digits.len() > 18 {
+        return None;
+    }
+    let mut value = 0u64;
+    let mut at = 0;
+    while let Some(digit) = digits.get(at).map(|byte| byte.wrapping_sub(b'0')) {
+        if digit > 9 {
+            break;
+        }
+        value = value * 10 + u64::from(digit);
+        at += 1;
+    }
+    if at == 0 {
+        return None;
+    }
+    let mut kept = 0;
+    if at < digits.len() {
+        let fraction = digits[at..].strip_prefix(&[mark])?;
+        if fraction.is_empty() || fraction.len() > usize::from(scale) {
+            return None;
+        }
+        for byte in fraction {
+            let digit = byte.wrapping_sub(b'0');
+            if digit > 9 {
+                return None;
+            }
+            value = value * 10 + u64::from(digit);
+        }
+        kept = fraction.len();
+    }
+    let value = value.checked_mul(*POWERS.get(usize::from(scale) - kept)?)?;
+    let value = i64::try_from(value)
+        .ok()
+        .filter(|&value| value <= LARGEST)?;
+    Some(if negative { -value } else { value })
+}
+
+/// A number with a point and without thousands, on the stack.
+struct Normal {
+    bytes: [u8; 48],
+    len: usize,
+}
+
+impl Normal {
+    /// Reads `text` with these marks; nothing if it is not a number in them. Groups have three digits each, the first
+    /// one to three; a number without any groups is one, too.
+    fn of(text: &str, marks: Marks) -> Option<Self> {
+        let mut normal = Self {
+            bytes: [0; 48],
+            len: 0,
+        };
+        let (sign, digits) = match text.strip_prefix('-') {
+            Some(rest) => ("-", rest),
+            None => ("", text),
+        };
+        let (whole, fraction) = match digits.split_once(marks.decimal) {
+            Some((whole, fraction)) => (whole, Some(fraction)),
+            None => (digits, None),
+        };
+        normal.push(sign)?;
+        match marks.thousands.filter(|&mark| whole.contains(mark)) {
+            None => normal.push_digits(whole)?,
+            Some(mark) => {
+                for (index, group) in whole.split(mark).enumerate() {
+                    let fits = group.len() == 3 || index == 0 && (1..3).contains(&group.len());
+                    normal.push_digits(Some(group).filter(|_| fits)?)?;
+                }
+            }
+        }
+        if let Some(fraction) = fraction {
+            normal.push(".")?;
+            normal.push_digits(fraction)?;
+        }
+        Some(normal)
+    }
+
+    fn push(&mut self, text: &str) -> Option<()> {
+        let end = self.len + text.len();
+        self.bytes
+            .get_mut(self.len..end)?
+            .copy_from_slice(text.as_bytes());
+        self.len = end;
+        Some(())
+    }
+
+    fn push_digits(&mut self, text: &str) -> Option<()> {
+        let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        if digits { self.push(text) } else { None }
+    }
+
+    fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.bytes[..self.len]).expect("only digits, a sign and a point")
+    }
+}
+
+/// What a cell looks like that is no number in the marks of its column: all readings, never a choice.
+fn readings(text: &str) -> CellFault {
+    let mut found: Vec<(String, String)> = Vec::new();
+    for decimal in ['.', ','] {
+        for thousands in [None].into_iter().chain(THOUSANDS.map(Some)) {
+            // A mark that is not there explains nothing.
+            let useless = thousands.is_some_and(|mark| mark == decimal || !text.contains(mark));
+            if useless || decimal == ',' && !text.contains(',') {
+                continue;
+            }
+            let marks = Marks { decimal, thousands };
+            if let Some(number) = Normal::of(text, marks) {
+                let number = number.as_str().to_owned();
+                if !found.iter().any(|reading| reading.0 == number) {
+                    found.push((number, marks.to_string()));
+                }
+            }
+        }
+    }
+    if found.is_empty() {
+        CellFault::Number(NumberError::NotANumber)
+    } else {
+        CellFault::Marks(found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::number::MOST_DIGITS;
+    use proptest::prelude::*;
+
+    fn number(scale: u8, marks: Marks) -> Reader {
+        let kind = ColumnKind::Number {
+            scale,
+            min: -LARGEST,
+            max: LARGEST,
+            unit: None,
+            marks,
+        };
+        let column = Column {
+            name: "x".into(),
+            kind,
+            missing: Missing::Refuse,
+        };
+        Reader::new(0, &column)
+    }
+
+    fn read(reader: &Reader, text: &str) -> Result<i64, CellFault> {
+        let mut cells = reader.cells();
+        reader.push(&mut cells, text.as_bytes())?;
+        Ok(cells.number(0).expect("one was added"))
+    }
+
+    proptest! {
+        #[test]
+        fn numbers_are_those_of_the_slow_reader(text in "-?[0-9]{0,20}(\\.[0-9]{0,20})?", scale in 0..=MOST_DIGITS) {
+            let reader = number(scale, Marks::default());
+            let slow = parse_scaled(&text, scale);
+            match (read(&reader, &text), &slow) {
+                (Ok(value), Ok(slow)) => prop_assert_eq!(value, *slow),
+                (Ok(value), Err(error)) => prop_assert!(false, "{} was read as {}: {}", text, value, error),
+                (Err(fault), Ok(_)) => prop_assert!(false, "{} was refused: {}", text, fault),
+                (Err(_), Err(_)) => {}
+            }
+        }
+
+        #[test]
+        fn marks_change_the_writing_and_not_the_number(value in -LARGEST..=LARGEST, scale in 0..=MOST_DIGITS, mark in prop::sample::select(THOUSANDS.to_vec())) {
+            let point = Scaled { value: value.into(), scale }.to_string();
+            let (sign, digits) = point.split_at(usize::from(point.starts_with('-')));
+            let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+            let decimal = if mark == ',' { '.' } else { ',' };
+            let mut grouped = String::new();
+            for (index, digit) in whole.chars().enumerate() {
+                if index > 0 && (whole.len() - index) % 3 == 0 {
+                    grouped.push(mark);
+                }
+                grouped.push(digit);
+            }
+            let rest = if fraction.is_empty() { String::new() } else { format!("{decimal}{fraction}") };
+            let reader = number(scale, Marks { decimal, thousands: Some(mark) });
+            prop_assert_eq!(read(&reader, &format!("{sign}{grouped}{rest}")), Ok(value));
+            prop_assert_eq!(read(&reader, &format!("{sign}{whole}{rest}")), Ok(value));
+        }
+
+        #[test]
+        fn no_text_is_a_reason_to_panic(text in ".*", scale in 0..=MOST_DIGITS) {
+            let _ = read(&number(scale, Marks { decimal: ',', thousands: Some('’') }), &text);
+        }
+    }
+
+    #[test]
+    fn marks_that_are_not_declared_are_reported_with_every_reading() {
+        let said = |text: &str| {
+            read(&number(2, Marks::default()), text)
+                .expect_err("no plain number")
+                .to_string()
+        };
+        assert_eq!(
+            said("1.234,50"),
+            "looks like 1234.50; put `decimal = \",\", thousands = \".\"` into the column if that is meant"
+        );
+        assert_eq!(
+            said("-1,234.50"),
+            "looks like -1234.50; put `thousands = \",\"` into the column if that is meant"
+        );
+        assert_eq!(
+            said("1,234"),
+            "looks like 1234 (`thousands = \",\"`) or like 1.234 (`decimal = \",\"`); put what is meant into the column"
+        );
+        assert_eq!(
+            said("12 345"),
+            "looks like 12345; put `thousands = \" \"` into the column if that is meant"
+        );
+        assert_eq!(said("12,34,5"), "is not a number");
+        assert_eq!(
+            read(
+                &number(
+                    1,
+                    Marks {
+                        decimal: ',',
+                        thousands: None
+                    }
+                ),
+                "1.5"
+            )
+            .expect_err("a comma")
+            .to_string(),
+            "looks like 1.5; put `decimal = \".\"` into the column if that is meant"
+        );
+    }
+}
