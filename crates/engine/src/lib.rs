@@ -54,6 +54,7 @@ mod run;
 mod setup;
 mod shared;
 mod status;
+mod stored;
 mod trace;
 mod worker;
 

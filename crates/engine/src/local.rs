@@ -210,9 +210,13 @@ fn run_under(
         }
     });
     for (k, peer) in peers.iter().enumerate() {
-        if let (true, Some(sink)) = (failed.is_empty(), &brought[k].sink)
-            && let Err(e) = sink.finish()
-        {
+        if !failed.is_empty() {
+            break;
+        }
+        let Data { sink, keeps, .. } = &brought[k];
+        let kept = keeps.as_ref().map_or(Ok(()), |keeps| keeps.finish());
+        let ended = kept.and_then(|()| sink.as_ref().map_or(Ok(()), |sink| sink.finish()));
+        if let Err(e) = ended {
             failed.insert(*peer, e.into());
         }
     }

@@ -79,6 +79,9 @@ pub fn run(
         }
     });
     outcome?;
+    if let Some(keeps) = &data.keeps {
+        keeps.finish()?;
+    }
     if let Some(sink) = &data.sink {
         sink.finish()?;
     }

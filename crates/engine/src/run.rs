@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use veil_device::{Bank, Device, Outcome, Tag};
 use veil_link::Link;
+use veil_program::Slice;
 use veil_protocol::{Chunk, Cleared, Flow, Protocol, Round, Task};
 use veil_session::{Channel, Frame, StepId};
 
@@ -94,6 +95,15 @@ impl Run {
             tag: Tag(0),
             index: 0,
             stamps: None,
+        }
+    }
+
+    /// The rows of the chunk, as data are asked for.
+    pub(crate) fn slice(&self) -> Slice {
+        Slice {
+            block: self.chunk.block,
+            first: self.chunk.first,
+            rows: self.chunk.frame.rows,
         }
     }
 

@@ -5,11 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use veil_circuit::Reduce;
 use veil_device::{Device, Fault, Outcome, Tag};
 use veil_link::{Link, LinkError, Woken};
-use veil_program::Slice;
-use veil_protocol::{Chunk, Plan, Protocol, Task};
+use veil_program::{Holder, Slice};
+use veil_protocol::{Chunk, Plan, Protocol, Stored, Task};
 use veil_session::Frame;
 
 use crate::abort::{Abort, Wait};
@@ -17,6 +16,7 @@ use crate::run::{Advance, Means, Run, Work};
 use crate::setup::{Binding, Handshake, Keys, Random, list_digest};
 use crate::shared::{Ready, Shared, add};
 use crate::status::{NOTED_AFTER, Phase};
+use crate::stored::clear_beyond;
 use crate::trace::Recorder;
 use crate::{Data, LARGEST_WINDOW, Settings};
 
@@ -100,6 +100,7 @@ impl Worker {
                 "this participant gets results of the job, and has nowhere to put them".into(),
             ));
         }
+        crate::stored::check(protocol.spans(), &data)?;
         let stage = match lane {
             0 => Stage::Handshake(Box::new(Handshake::new(&plan, &*protocol, random)?)),
             _ => Stage::Keys,
@@ -273,6 +274,7 @@ impl Worker {
                 let advance = self.advance(&mut run)?;
                 if let Advance::TaskDone(_) = advance {
                     let uniforms = self.read(&run, |s| &s.uniforms)?;
+                    self.keep(&run, |s| &s.job_keeps)?;
                     self.device.close(run.bank);
                     self.stage = Stage::Chunks;
                     self.shared.note_ready();
@@ -304,7 +306,7 @@ impl Worker {
                 if self.shared.lanes_done.load(Ordering::Acquire) < others {
                     self.stage = Stage::Lanes;
                     false
-                } else if self.plan.sums > 0 {
+                } else if self.plan.has_totals() {
                     self.totals()?;
                     true
                 } else {
@@ -318,6 +320,7 @@ impl Worker {
                 }
                 Advance::TaskDone(Task::OpenTotals(_)) => {
                     self.put(&run, |s| &s.opened_sums)?;
+                    self.keep(&run, |s| &s.keeps_sums)?;
                     self.stage = Stage::Totals(run);
                     true
                 }
@@ -393,6 +396,7 @@ impl Worker {
                 .expect("checked when the worker was made");
             source.fill(port, slice, self.device.map(run.bank, span)?)?;
         }
+        self.fetch(&run, &spans.job_loads, slice)?;
         self.stage = Stage::SetUp(run, keys);
         Ok(())
     }
@@ -445,7 +449,7 @@ impl Worker {
     }
 
     fn start(&mut self, chunk: Chunk) -> Result<Run, Abort> {
-        let opens = self.plan.outputs.iter().any(|o| o.reduce == Reduce::None);
+        let opens = self.plan.opens_rows();
         let run = self.open(
             chunk.frame,
             chunk.block,
@@ -478,7 +482,45 @@ impl Worker {
                 source.fill(port, slice, self.device.map(run.bank, span)?)?;
             }
         }
+        let holders = &self.plan.job.blocks[chunk.block as usize].holders;
+        let loads = spans.loads.iter();
+        let loads: Vec<_> = loads
+            .filter(|load| holders[load.port] == Holder::Stored)
+            .copied()
+            .collect();
+        self.fetch(&run, &loads, slice)?;
         Ok(run)
+    }
+
+    /// Loads both components of `ports` from the party's store.
+    fn fetch(&mut self, run: &Run, ports: &[Stored], slice: Slice) -> Result<(), Abort> {
+        for Stored { port, components } in ports {
+            let store = self.data.stored.as_ref();
+            let store = store.expect("checked when the worker was made");
+            for (component, span) in components.iter().enumerate() {
+                let into = self.device.map(run.bank, *span)?;
+                store.load(*port, component as u8, slice, into)?;
+                clear_beyond(self.plan.ring, slice.rows, into);
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives both components of ports to the party's store.
+    fn keep(
+        &self,
+        run: &Run,
+        of: impl Fn(&veil_protocol::Spans) -> &Vec<Stored>,
+    ) -> Result<(), Abort> {
+        for Stored { port, components } in of(self.protocol.spans()) {
+            let store = self.data.keeps.as_ref();
+            let store = store.expect("checked when the worker was made");
+            for (component, span) in components.iter().enumerate() {
+                let shares = self.device.view(run.bank, *span)?;
+                store.keep(*port, component as u8, run.slice(), shares)?;
+            }
+        }
+        Ok(())
     }
 
     /// Advances a chunk: whether it goes on, and whether anything moved.
@@ -488,16 +530,19 @@ impl Worker {
             match self.advance(run)? {
                 Advance::Waiting => return Ok((true, moved)),
                 Advance::Moved => return Ok((true, true)),
-                Advance::TaskDone(Task::Layers) if self.plan.sums > 0 => {
-                    let sums = self.read(run, |s| &s.sums)?;
-                    if self.sums.is_empty() {
-                        self.sums = sums;
-                    } else {
-                        let ring = self.plan.ring;
-                        self.sums
-                            .iter_mut()
-                            .zip(&sums)
-                            .for_each(|(a, b)| add(ring, a, b));
+                Advance::TaskDone(Task::Layers) => {
+                    self.keep(run, |s| &s.keeps)?;
+                    if self.plan.sums > 0 {
+                        let sums = self.read(run, |s| &s.sums)?;
+                        if self.sums.is_empty() {
+                            self.sums = sums;
+                        } else {
+                            let ring = self.plan.ring;
+                            self.sums
+                                .iter_mut()
+                                .zip(&sums)
+                                .for_each(|(a, b)| add(ring, a, b));
+                        }
                     }
                 }
                 Advance::TaskDone(Task::Open(_)) => self.put(run, |s| &s.opened)?,
@@ -541,26 +586,13 @@ impl Worker {
         run: &Run,
         of: impl Fn(&veil_protocol::Spans) -> &Vec<(usize, veil_device::Span)>,
     ) -> Result<(), Abort> {
-        let Chunk {
-            frame,
-            block,
-            first,
-        } = run.chunk;
         for (port, span) in of(self.protocol.spans()) {
             let sink = self
                 .data
                 .sink
                 .as_ref()
                 .expect("checked when the worker was made");
-            sink.put(
-                *port,
-                Slice {
-                    block,
-                    first,
-                    rows: frame.rows,
-                },
-                self.device.view(run.bank, *span)?,
-            )?;
+            sink.put(*port, run.slice(), self.device.view(run.bank, *span)?)?;
         }
         Ok(())
     }

@@ -118,22 +118,30 @@ impl Lowered {
             .collect()
     }
 
-    /// How often output port `port` has a value when it is kept: once if it is summed over the rows, or if all of its
-    /// wires are inputs that all rows share.
+    /// How often output port `port` has a value when it is kept: once if it is summed over the rows, or if its wires are
+    /// those of an input port with one value per job.
+    ///
+    /// # Panics
+    /// If there is no such port.
     pub fn kept_per(&self, port: usize) -> Per {
-        let output = &self.circuit.outputs[port];
-        let shared = |wire: &veil_circuit::Wire| {
-            let mut first = 0;
-            self.circuit.inputs.iter().any(|input| {
-                let range = first..first + input.width;
-                first = range.end;
-                input.per == Per::Job && range.contains(&wire.0)
-            })
-        };
-        if output.reduce == Reduce::Sum || output.wires.iter().all(shared) {
-            Per::Job
-        } else {
-            Per::Row
+        match self.circuit.outputs[port].reduce {
+            Reduce::Sum => Per::Job,
+            Reduce::None if self.passes_through(port).is_some() => Per::Job,
+            Reduce::None => Per::Row,
         }
+    }
+
+    /// The input port with one value per job whose wires, in order, are those of output port `port`.
+    ///
+    /// # Panics
+    /// If there is no such output port.
+    pub fn passes_through(&self, port: usize) -> Option<usize> {
+        let wires = &self.circuit.outputs[port].wires;
+        let mut first = 0;
+        self.circuit.inputs.iter().position(|input| {
+            let range = first..first + input.width;
+            first = range.end;
+            input.per == Per::Job && range.map(veil_circuit::Wire).eq(wires.iter().copied())
+        })
     }
 }

@@ -38,7 +38,9 @@ mod plan;
 pub mod rep3;
 mod round;
 
-pub use plan::{Chunk, JobPlan, LayerPlan, Options, Plan, PlanError, PortPlan};
+pub use plan::{
+    Chunk, Gives, JobPlan, LayerPlan, Options, OrderPlan, OutputPlan, Plan, PlanError, PortPlan,
+};
 pub use round::{
-    Check, Cleared, Cost, Flow, Protocol, Round, Seed, Spans, Task, Transfer, seed_digest,
+    Check, Cleared, Cost, Flow, Protocol, Round, Seed, Spans, Stored, Task, Transfer, seed_digest,
 };

@@ -185,6 +185,15 @@ pub struct Seed {
     pub digest: Option<Span>,
 }
 
+/// Both components of a port, on their way from or to a party's store.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stored {
+    /// The input or output port.
+    pub port: usize,
+    /// The party's own component, and the previous party's.
+    pub components: [Span; 2],
+}
+
 /// Where the host writes and reads.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Spans {
@@ -192,6 +201,16 @@ pub struct Spans {
     pub inputs: Vec<(usize, Span)>,
     /// Per input port that this participant supplies once per job: where its clear values go.
     pub job_inputs: Vec<(usize, Span)>,
+    /// Input ports with a value per row that some block loads, at parties: where the host puts them.
+    pub loads: Vec<Stored>,
+    /// Input ports with a value per job that are loaded.
+    pub job_loads: Vec<Stored>,
+    /// Output ports with a value per row that are kept, at parties: where the host finds them after the layers.
+    pub keeps: Vec<Stored>,
+    /// Output ports with a value that all rows share that are kept: where the host finds them after the set-up.
+    pub job_keeps: Vec<Stored>,
+    /// Summed output ports that are kept: where the host finds them in the bank of totals.
+    pub keeps_sums: Vec<Stored>,
     /// Shared values that all rows use: out of the set-up bank, into every other.
     pub uniforms: Vec<Span>,
     /// Shared sums: out of every chunk, added up, into the bank of totals.

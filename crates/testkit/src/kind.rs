@@ -18,6 +18,12 @@ pub enum Kind {
     Proof,
     /// An owner's seeds.
     Seeds,
+    /// Digests of the order of a key column.
+    Order,
+    /// The first digest that differs, or none.
+    OrderAnswer,
+    /// A holder says that it was told of a difference.
+    OrderHeard,
     /// Digest of the list of accepted inputs.
     List,
     /// Digest of an owner's seed.
@@ -28,6 +34,8 @@ pub enum Kind {
     OwnerJobInput,
     /// Digest of an owner's explicit components per job.
     OwnerJobDigest,
+    /// Digest of a loaded component of values per job.
+    LoadedJobDigest,
     /// A party's part of products of values per job.
     JobProduct,
     /// A party's share of its rows.
@@ -36,6 +44,8 @@ pub enum Kind {
     OwnerInput,
     /// Digest of an owner's explicit components.
     OwnerDigest,
+    /// Digest of a loaded component of rows.
+    LoadedDigest,
     /// A party's part of products.
     Product,
     /// A party's part of sums of products over the rows.
@@ -88,6 +98,9 @@ impl Kinds {
             Some(0) => Some(Kind::Hello),
             Some(1) => Some(Kind::Proof),
             Some(2) => Some(Kind::Seeds),
+            Some(3) => Some(Kind::Order),
+            Some(4) => Some(Kind::OrderAnswer),
+            Some(5) => Some(Kind::OrderHeard),
             Some(_) => None,
             None => self.named.get(&(from, to, at.step.place, at.part)).copied(),
         }
@@ -132,6 +145,7 @@ fn kind(protocol: &dyn Protocol, task: Task, send: &Transfer) -> Kind {
         Task::SetUp if protocol.spans().list == Some(send.span) => Kind::List,
         Task::SetUp => match (digest, party) {
             (true, _) if is_seed(protocol, send) => Kind::SeedDigest,
+            (true, _) if send.part >= LOADED => Kind::LoadedJobDigest,
             (true, _) => Kind::OwnerJobDigest,
             // Values per job are one element each; products are computed in the place of rows.
             (false, true) if matches!(item, Item::Rows(_)) => Kind::JobProduct,
@@ -139,6 +153,7 @@ fn kind(protocol: &dyn Protocol, task: Task, send: &Transfer) -> Kind {
             (false, false) => Kind::OwnerJobInput,
         },
         Task::Inputs { .. } => match (digest, party) {
+            (true, _) if send.part >= LOADED => Kind::LoadedDigest,
             (true, _) => Kind::OwnerDigest,
             (false, true) => Kind::PartyInput,
             (false, false) => Kind::OwnerInput,
@@ -152,6 +167,9 @@ fn kind(protocol: &dyn Protocol, task: Task, send: &Transfer) -> Kind {
         Task::OpenTotals(_) => Kind::Total,
     }
 }
+
+/// Digests of loaded components have numbers behind those of owners, of whom there are at most 1024.
+const LOADED: u16 = 1024;
 
 fn is_seed(protocol: &dyn Protocol, send: &Transfer) -> bool {
     let owners = protocol.peers().into_iter().filter_map(|peer| match peer {

@@ -27,6 +27,7 @@ mod kind;
 mod outcome;
 pub mod sample;
 mod seed;
+mod shares;
 mod values;
 mod world;
 
@@ -34,6 +35,7 @@ pub use fall::Fall;
 pub use kind::{Kind, Kinds, tasks};
 pub use outcome::{Message, Outcome};
 pub use seed::{Numbers, Seed};
+pub use shares::Shares;
 pub use values::{Rows, Seen, Values, pack};
 pub use world::World;
 

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sha2::{Digest, Sha256};
+use veil_circuit::Per;
 use veil_engine::{Abort, Report};
 use veil_protocol::Plan;
 use veil_session::{Channel, Peer};
 
 use crate::values::Rows;
-use crate::{Kind, Seed, Seen, Values};
+use crate::{Kind, Seed, Seen, Shares, Values};
 
 /// A message on a link.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -44,6 +45,8 @@ pub struct Outcome {
     pub aborts: BTreeMap<Peer, Abort>,
     /// What each participant was given.
     pub seen: BTreeMap<Peer, Arc<Seen>>,
+    /// What each party keeps.
+    pub kept: [Arc<Shares>; 3],
     /// Every message that was sent, after cheating. Of a participant that fell also those that it could not send any more.
     pub transcript: Vec<Message>,
 }
@@ -92,7 +95,51 @@ impl Outcome {
                 );
             }
         }
+        for (k, port) in self.plan.job.keeps().into_iter().enumerate() {
+            assert!(
+                self.kept.iter().all(|kept| kept.finished()),
+                "{}: what is kept is not complete",
+                self.seed
+            );
+            let mut expected = expected[port.port].clone();
+            if port.per == Per::Job {
+                expected.truncate(1);
+            }
+            assert_eq!(
+                self.joined(port.port),
+                expected,
+                "{}: kept port {k}",
+                self.seed
+            );
+        }
         self
+    }
+
+    /// What output port `port`, which the parties keep, says: the sum of its three components, of which both holders must have the same.
+    ///
+    /// # Panics
+    /// If they have not.
+    #[track_caller]
+    pub fn joined(&self, port: usize) -> Rows {
+        let ring = self.plan.ring;
+        let own: Vec<Rows> = self
+            .kept
+            .iter()
+            .map(|kept| kept.component(port, 0))
+            .collect();
+        for (party, kept) in self.kept.iter().enumerate() {
+            assert_eq!(
+                kept.component(port, 1),
+                own[(party + 2) % 3],
+                "{}: what party {party} has of the one before it",
+                self.seed
+            );
+        }
+        let add =
+            |a: &Vec<u128>, b: &Vec<u128>| a.iter().zip(b).map(|(a, b)| ring.add(*a, *b)).collect();
+        let sum =
+            |a: &Rows, b: &Rows| -> Rows { a.iter().zip(b).map(|(a, b)| add(a, b)).collect() };
+        sum(&sum(&own[0], &own[1]), &own[2])
     }
 
     /// Whatever happened, no participant but perhaps `fallen` was given a wrong value, and none finished without all of its values.

@@ -107,7 +107,7 @@ pub fn pack(ring: Ring, values: impl Iterator<Item = u128>, into: &mut [u8]) {
 }
 
 /// Element `k` of a packed column.
-fn element(ring: Ring, column: &[u8], k: usize) -> u128 {
+pub(crate) fn element(ring: Ring, column: &[u8], k: usize) -> u128 {
     let mut bytes = [0; 16];
     match ring {
         Ring::Bits => return u128::from(column[k / 8] >> (k % 8) & 1),

@@ -12,14 +12,14 @@ use veil_link::memory::{self, MemoryLink};
 use veil_link::shape::{Profile, Shaped};
 use veil_link::tap::{Fate, Tapped};
 use veil_link::{Bounds, Link};
-use veil_program::Lowered;
+use veil_program::{DataError, Lowered, Slice, Source};
 use veil_protocol::rep3::Rep3;
 use veil_protocol::{Options, Plan, Protocol};
 use veil_session::Peer;
 
 use crate::fall::{Edge, Fall, Falling};
 use crate::outcome::{Message, Outcome};
-use crate::{Kinds, Seed, Seen, Values};
+use crate::{Kinds, Seed, Seen, Shares, Values};
 
 /// Decides about every message that any participant posts.
 type Cheat = Arc<dyn Fn(&Message) -> Fate + Send + Sync>;
@@ -37,6 +37,8 @@ pub struct World {
     cheat: Option<Cheat>,
     fall: Option<(Peer, Fall, u64)>,
     profile: Option<Profile>,
+    stored: [Option<Arc<Shares>>; 3],
+    orders: BTreeMap<Peer, Vec<Vec<[u8; 32]>>>,
 }
 
 impl World {
@@ -73,6 +75,8 @@ impl World {
             cheat: None,
             fall: None,
             profile: None,
+            stored: [None, None, None],
+            orders: BTreeMap::new(),
         }
     }
 
@@ -89,6 +93,29 @@ impl World {
             values: Some(values),
             ..self
         }
+    }
+
+    /// What the parties load: a run that loads shares needs all three.
+    #[must_use]
+    pub fn stored(self, stored: [Arc<Shares>; 3]) -> Self {
+        World {
+            stored: stored.map(Some),
+            ..self
+        }
+    }
+
+    /// What party `party` loads; nothing if it has no store.
+    #[must_use]
+    pub fn stored_at(mut self, party: u8, stored: Option<Arc<Shares>>) -> Self {
+        self.stored[usize::from(party)] = stored;
+        self
+    }
+
+    /// The digests of the key column that `holder` has, by block.
+    #[must_use]
+    pub fn order(mut self, holder: Peer, digests: Vec<Vec<[u8; 32]>>) -> Self {
+        self.orders.insert(holder, digests);
+        self
     }
 
     /// Time without progress after which participants give up.
@@ -258,6 +285,7 @@ struct Stage<'a> {
     world: &'a World,
     values: Arc<Values>,
     seen: BTreeMap<Peer, Arc<Seen>>,
+    kept: [Arc<Shares>; 3],
     kinds: Arc<Kinds>,
     transcript: Arc<Mutex<Vec<Message>>>,
     edge: Option<Arc<Edge>>,
@@ -276,6 +304,7 @@ impl<'a> Stage<'a> {
                 .into_iter()
                 .map(|peer| (peer, Arc::default()))
                 .collect(),
+            kept: [(); 3].map(|()| Arc::new(Shares::new(world.plan.ring))),
             kinds: Arc::new(Kinds::of(&world.plan)),
             transcript: Arc::default(),
             edge: world
@@ -285,10 +314,19 @@ impl<'a> Stage<'a> {
     }
 
     fn data(&self, peer: Peer) -> Data {
+        let source: Arc<dyn Source> = match self.world.orders.get(&peer) {
+            None => Arc::clone(&self.values) as _,
+            Some(digests) => Arc::new(Ordered {
+                values: Arc::clone(&self.values),
+                digests: digests.clone(),
+            }),
+        };
+        let party = peer.party().map(veil_session::PartyId::index);
         Data {
-            source: Some(Arc::clone(&self.values) as _),
+            source: Some(source),
             sink: Some(Arc::clone(&self.seen[&peer]) as _),
-            ..Data::default()
+            stored: party.and_then(|p| Some(self.world.stored[p].clone()? as _)),
+            keeps: party.map(|p| Arc::clone(&self.kept[p]) as _),
         }
     }
 
@@ -355,8 +393,25 @@ impl<'a> Stage<'a> {
             reports,
             aborts,
             seen: self.seen,
+            kept: self.kept,
             transcript,
         }
+    }
+}
+
+/// Values with digests of a key column.
+struct Ordered {
+    values: Arc<Values>,
+    digests: Vec<Vec<[u8; 32]>>,
+}
+
+impl Source for Ordered {
+    fn fill(&self, port: usize, slice: Slice, into: &mut [u8]) -> Result<(), DataError> {
+        self.values.fill(port, slice, into)
+    }
+
+    fn order(&self, block: u32) -> &[[u8; 32]] {
+        self.digests.get(block as usize).map_or(&[], Vec::as_slice)
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use veil_circuit::Reduce;
 use veil_engine::participants;
 use veil_math::Ring;
 use veil_program::{Audience, Lowered};
@@ -10,7 +9,7 @@ use veil_protocol::rep3::Rep3;
 use veil_protocol::{Cost, Plan, Protocol, Task};
 use veil_session::Peer;
 use veil_testkit::sample::{dot, everything, party, product};
-use veil_testkit::{World, tasks};
+use veil_testkit::{Outcome, Seed, Values, World, tasks};
 
 /// Bytes of a hello, of a proof and of a seed.
 const HANDSHAKE: [u64; 3] = [96, 64, 16];
@@ -32,11 +31,11 @@ fn schedule(plan: &Plan, protocol: &dyn Protocol) -> Vec<(Task, u32)> {
             (Task::Inputs { block: chunk.block }, rows),
             (Task::Layers, rows),
         ]);
-        if plan.outputs.iter().any(|o| o.reduce == Reduce::None) {
+        if plan.opens_rows() {
             schedule.extend([(Task::Agree, rows), (open, rows)]);
         }
     }
-    if plan.sums > 0 {
+    if plan.has_totals() {
         schedule.extend([(Task::Agree, 1), (totals, 1)]);
     }
     schedule
@@ -87,7 +86,11 @@ fn of_handshake(protocol: &dyn Protocol) -> Cost {
 }
 
 fn check(job: Lowered, chunk_rows: u32, lanes: u16) {
-    let world = World::in_chunks(job, chunk_rows, lanes);
+    measure(&World::in_chunks(job, chunk_rows, lanes));
+}
+
+/// Runs it, and compares what everybody sent with what was declared.
+fn measure(world: &World) -> Outcome {
     let outcome = world.run();
     outcome.assert_right();
     for me in participants(world.plan()) {
@@ -135,6 +138,7 @@ fn check(job: Lowered, chunk_rows: u32, lanes: u16) {
             outcome.seed
         );
     }
+    outcome
 }
 
 #[test]
@@ -158,6 +162,30 @@ fn every_audience_costs_what_is_declared() {
         check(product(Ring::Z64, 37, audience), 16, 1);
         check(dot(Ring::Z64, 37, audience), 16, 2);
         check(dot(Ring::Z128, 5, audience), 16, 1);
+    }
+}
+
+/// Keeping is free; loading costs two digests per party and chunk, and two for values per job.
+#[test]
+fn shares_at_rest_cost_what_is_declared() {
+    for ring in [Ring::Bits, Ring::Z64, Ring::Z128] {
+        let job = everything(ring, &[23, 9]);
+        let (input, compute) = job.stages();
+        let values = Values::random(&job, Seed(9));
+        let kept = measure(&World::in_chunks(input, 8, 2).values(values.clone()));
+        let compute = World::in_chunks(compute, 10, 3)
+            .values(values)
+            .stored(kept.kept.clone());
+        measure(&compute).assert_right();
+        for me in veil_session::PartyId::ALL {
+            let protocol = Rep3::new(Arc::clone(compute.plan()), Peer::Party(me));
+            let two_digests = Cost {
+                rounds: 1,
+                messages: 2,
+                bytes: 64,
+            };
+            assert_eq!(protocol.cost(Task::Inputs { block: 0 }, 10), two_digests);
+        }
     }
 }
 

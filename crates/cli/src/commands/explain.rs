@@ -5,11 +5,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde::Serialize;
-use veil_circuit::Reduce;
+use veil_circuit::{Per, Reduce};
 use veil_engine::Settings;
 use veil_link::shape::Profile;
 use veil_math::Ring;
-use veil_program::{Audience, Holder};
+use veil_program::{Audience, Block, Holder};
 use veil_protocol::rep3::Rep3;
 use veil_protocol::{Cost, Plan, Protocol, Task};
 use veil_session::{PartyId, Peer};
@@ -54,6 +54,7 @@ struct Explanation {
     estimates: Vec<Estimate>,
     inputs: Vec<Supplied>,
     opened: Vec<Opened>,
+    kept: Vec<Kept>,
 }
 
 /// Rounds that follow each other.
@@ -87,6 +88,13 @@ struct Estimate {
 struct Supplied {
     owner: String,
     inputs: Vec<String>,
+    values: u64,
+}
+
+/// What the parties keep.
+#[derive(Serialize, Debug)]
+struct Kept {
+    what: String,
     values: u64,
 }
 
@@ -165,6 +173,7 @@ fn explain(plan: &std::sync::Arc<Plan>) -> Explanation {
         estimates: vec![estimate("lan", Profile::LAN), estimate("wan", Profile::WAN)],
         inputs: supplied(plan),
         opened: opened(plan),
+        kept: kept(plan),
     }
 }
 
@@ -176,10 +185,7 @@ fn costs(plan: &Plan, protocol: &dyn Protocol) -> [Cost; 4] {
     let cleared = agree
         .cleared()
         .expect("an agreement that was pulled to its end clears");
-    let per_row = plan
-        .outputs
-        .iter()
-        .any(|output| output.reduce == Reduce::None);
+    let per_row = plan.opens_rows();
     let chunk = |block: usize, rows: u32| {
         let inputs = protocol.cost(
             Task::Inputs {
@@ -194,7 +200,7 @@ fn costs(plan: &Plan, protocol: &dyn Protocol) -> [Cost; 4] {
         }
     };
     let set_up = protocol.cost(Task::SetUp, 1);
-    let totals = if plan.sums > 0 {
+    let totals = if plan.has_totals() {
         protocol.cost(Task::Agree, 1) + protocol.cost(Task::OpenTotals(cleared), 1)
     } else {
         Cost::default()
@@ -253,7 +259,7 @@ const HANDSHAKE_ROUNDS: u64 = 3;
 
 fn supplied(plan: &Plan) -> Vec<Supplied> {
     let job = &plan.job;
-    let mut all: Vec<(Holder, Supplied)> = Vec::new();
+    let mut all: Vec<Supplied> = Vec::new();
     for block in &job.blocks {
         for (port, holder) in job.circuit.inputs.iter().zip(&block.holders) {
             let rows = if port.per == veil_circuit::Per::Job {
@@ -261,29 +267,26 @@ fn supplied(plan: &Plan) -> Vec<Supplied> {
             } else {
                 block.rows
             };
+            let owner = holder_name(plan, block, *holder);
             let at = all
                 .iter()
-                .position(|(other, _)| other == holder)
+                .position(|other| other.owner == owner)
                 .unwrap_or_else(|| {
-                    let owner = holder_name(plan, *holder);
-                    all.push((
-                        *holder,
-                        Supplied {
-                            owner,
-                            inputs: Vec::new(),
-                            values: 0,
-                        },
-                    ));
+                    all.push(Supplied {
+                        owner,
+                        inputs: Vec::new(),
+                        values: 0,
+                    });
                     all.len() - 1
                 });
-            let entry = &mut all[at].1;
+            let entry = &mut all[at];
             entry.values += rows;
             if !entry.inputs.contains(&port.name) {
                 entry.inputs.push(port.name.clone());
             }
         }
     }
-    all.into_iter().map(|(_, supplied)| supplied).collect()
+    all
 }
 
 fn opened(plan: &Plan) -> Vec<Opened> {
@@ -295,6 +298,7 @@ fn opened(plan: &Plan) -> Vec<Opened> {
         .zip(&job.audiences)
         .zip(&job.opened);
     outputs
+        .filter(|((_, audience), _)| **audience != Audience::Stored)
         .map(|((port, audience), what)| Opened {
             what: what.clone(),
             to: audience_name(plan, *audience),
@@ -302,6 +306,20 @@ fn opened(plan: &Plan) -> Vec<Opened> {
                 1
             } else {
                 job.rows()
+            },
+        })
+        .collect()
+}
+
+fn kept(plan: &Plan) -> Vec<Kept> {
+    let job = &plan.job;
+    let ports = job.keeps().into_iter();
+    ports
+        .map(|kept| Kept {
+            what: job.opened[kept.port].clone(),
+            values: match kept.per {
+                Per::Job => 1,
+                Per::Row => job.rows(),
             },
         })
         .collect()
@@ -319,10 +337,11 @@ fn audience_name(plan: &Plan, audience: Audience) -> String {
     }
 }
 
-fn holder_name(plan: &Plan, holder: Holder) -> String {
-    match holder.peer() {
-        Some(peer) => veil_engine::name_of(plan, peer).to_owned(),
-        None => "the parties' stores".into(),
+fn holder_name(plan: &Plan, block: &Block, holder: Holder) -> String {
+    match (holder.peer(), &block.stored) {
+        (Some(peer), _) => veil_engine::name_of(plan, peer).to_owned(),
+        (None, Some(dataset)) => format!("the parties' stores (`{dataset}`)"),
+        (None, None) => "the parties' stores".into(),
     }
 }
 
@@ -404,10 +423,22 @@ impl Explanation {
         });
         text += &columns(&rows.collect::<Vec<_>>());
         let numbers: u64 = self.opened.iter().map(|o| o.values).sum();
-        let numbers = count(numbers, "value");
-        let _ = writeln!(text, "\nopened: {numbers}, and nothing else");
+        let _ = match numbers {
+            0 => writeln!(text, "\nopened: nothing"),
+            _ => writeln!(
+                text,
+                "\nopened: {}, and nothing else",
+                count(numbers, "value")
+            ),
+        };
         for opened in &self.opened {
             let _ = writeln!(text, "  opened: {}, to: {}", opened.what, opened.to);
+        }
+        if !self.kept.is_empty() {
+            text += "\nkept as shares at the parties, opened to nobody\n";
+        }
+        for kept in &self.kept {
+            let _ = writeln!(text, "  kept: {}", kept.what);
         }
         text
     }

@@ -72,5 +72,18 @@ pub(super) fn of(plan: &Plan) -> PlanHash {
         e.int(u64::from(layer.sums));
         e.int(plan.programs[layer.program].code.len() as u64);
     }
+    // What most jobs do not have, each under its name; everything before has its length, so that no two plans read alike.
+    for (k, block) in job.blocks.iter().enumerate() {
+        if let Some(dataset) = &block.stored {
+            e.text("stored");
+            e.int(k as u64);
+            e.text(dataset);
+        }
+        if let Some(every) = block.aligned {
+            e.text("aligned");
+            e.int(k as u64);
+            e.int(u64::from(every));
+        }
+    }
     PlanHash(e.0.finalize().into())
 }

@@ -8,7 +8,7 @@
 use veil_circuit::{Circuit, Gate, Per, Reduce, Wire};
 use veil_device::{Dst, Instr, Program, Src};
 
-use super::{OutputPlan, PortPlan, SLOTS, SUMS, UNIFORMS};
+use super::{Gives, OutputPlan, PortPlan, SLOTS, SUMS, UNIFORMS};
 
 /// What the schedule makes of a circuit.
 pub(super) struct Schedule {
@@ -60,7 +60,10 @@ struct Scheduler<'a> {
 }
 
 /// Schedules a validated circuit.
-pub(super) fn schedule(circuit: &Circuit) -> Schedule {
+///
+/// `once` says of each output port that is only kept, and has one value per job, of which input port it is; a shorter list says so of no
+/// further port.
+pub(super) fn schedule(circuit: &Circuit, once: &[Option<usize>]) -> Schedule {
     let inputs = circuit.input_wires();
     let wires = circuit.wires() as usize;
     let mut s = Scheduler {
@@ -78,7 +81,7 @@ pub(super) fn schedule(circuit: &Circuit) -> Schedule {
     };
     s.count_readers();
     let sums = s.find_products();
-    s.run(&sums)
+    s.run(&sums, once)
 }
 
 impl Scheduler<'_> {
@@ -201,7 +204,8 @@ impl Scheduler<'_> {
         }
     }
 
-    fn run(mut self, sums: &[Vec<SumTerm>]) -> Schedule {
+    fn run(mut self, sums: &[Vec<SumTerm>], once: &[Option<usize>]) -> Schedule {
+        let passed = |output: usize| once.get(output).copied().flatten();
         // Layers: products by depth; sums that are products right after their operands; the tail last.
         let depth = self
             .products
@@ -243,8 +247,9 @@ impl Scheduler<'_> {
             .circuit
             .outputs
             .iter()
-            .filter(|o| o.reduce == Reduce::None)
-            .flat_map(|o| o.wires.clone())
+            .enumerate()
+            .filter(|(k, o)| o.reduce == Reduce::None && passed(*k).is_none())
+            .flat_map(|(_, o)| o.wires.clone())
             .collect();
 
         // Which layer computes each linear gate, and until when each wire is read.
@@ -362,17 +367,25 @@ impl Scheduler<'_> {
             .circuit
             .outputs
             .iter()
-            .map(|o| {
+            .enumerate()
+            .map(|(k, o)| {
                 let width = o.wires.len() as u32;
-                let next = if o.reduce == Reduce::None {
-                    &mut row_out
-                } else {
-                    &mut sum_out
+                let (gives, next) = match (o.reduce, passed(k)) {
+                    (Reduce::Sum, _) => (Gives::Sum, &mut sum_out),
+                    (Reduce::None, None) => (Gives::Row, &mut row_out),
+                    (Reduce::None, Some(input)) => {
+                        let first = ports[input].first;
+                        return OutputPlan {
+                            gives: Gives::Once,
+                            first,
+                            width,
+                        };
+                    }
                 };
                 let first = *next;
                 *next += width;
                 OutputPlan {
-                    reduce: o.reduce,
+                    gives,
                     first,
                     width,
                 }

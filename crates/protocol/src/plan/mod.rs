@@ -3,14 +3,17 @@
 mod hash;
 mod hoist;
 mod layers;
+mod order;
 
 use std::sync::Arc;
 
 use veil_circuit::{Per, Reduce};
 use veil_device::Program;
 use veil_math::Ring;
-use veil_program::{Audience, Holder, Lowered};
+use veil_program::{Audience, Block, Holder, Lowered};
 use veil_session::{Frame, PlanHash};
+
+pub use order::OrderPlan;
 
 /// Choices of a plan that are not in the job. All participants must choose alike: they are under the plan hash.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,6 +43,21 @@ pub enum PlanError {
     /// Lists of the job do not fit each other.
     #[error("the job is malformed: {0}")]
     Job(&'static str),
+    /// Too many digests of a key column.
+    #[error(
+        "block `{block}` compares {digests} digests of the order of its rows, and {} is the most: \
+         compare every {} rows or more",
+        order::MOST,
+        every
+    )]
+    TooManyDigests {
+        /// Name of the block.
+        block: String,
+        /// Digests that it asks for.
+        digests: u64,
+        /// The fewest rows per digest that would do.
+        every: u64,
+    },
     /// Too large for 32-bit chunk numbers.
     #[error(
         "{rows} rows in chunks of {chunk_rows} are more than 2^32 chunks: choose longer chunks"
@@ -81,12 +99,23 @@ pub struct LayerPlan {
     pub first_sum_draw: u64,
 }
 
+/// How often an output port has a value.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Gives {
+    /// In every row.
+    Row,
+    /// Once: the sum over the rows.
+    Sum,
+    /// Once: a value that all rows use, which is only kept.
+    Once,
+}
+
 /// An output port: where its values are when all layers are done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OutputPlan {
-    /// Per row, or summed.
-    pub reduce: Reduce,
-    /// First slot, or first item of the sums.
+    /// Per row, summed, or once.
+    pub gives: Gives,
+    /// First slot, first item of the sums, or first uniform.
     pub first: u32,
     /// Wires.
     pub width: u32,
@@ -147,6 +176,8 @@ pub struct Plan {
     pub layers: Vec<LayerPlan>,
     /// Multiplicative depth.
     pub depth: u32,
+    /// Blocks whose holders compare the order of a key column.
+    pub orders: Vec<OrderPlan>,
     /// SHA-256 over all of the above.
     pub hash: PlanHash,
 }
@@ -190,17 +221,15 @@ impl Plan {
                 "every output port needs an audience and a description",
             ));
         }
-        let stored = job
-            .blocks
-            .iter()
-            .flat_map(|b| &b.holders)
-            .any(|h| *h == Holder::Stored)
-            || job.audiences.contains(&Audience::Stored)
-            || job.blocks.iter().any(|b| b.aligned.is_some());
-        if stored {
+        let names_dataset = |b: &Block| b.stored.is_some() == b.holders.contains(&Holder::Stored);
+        if !job.blocks.iter().all(names_dataset) {
             return Err(PlanError::Job(
-                "shares at rest and comparisons of order are not supported",
+                "a block names a dataset exactly if it loads a port from one",
             ));
+        }
+        let orders = order::of(&job)?;
+        if !orders.is_empty() {
+            return Err(PlanError::Job("the order of rows cannot be compared yet"));
         }
         if circuit.ring == Ring::Bits && circuit.outputs.iter().any(|o| o.reduce == Reduce::Sum) {
             return Err(PlanError::Job("bits cannot be summed over rows"));
@@ -223,7 +252,13 @@ impl Plan {
             ));
         }
         let split = hoist::split(circuit);
-        let mut schedule = layers::schedule(split.as_ref().map_or(circuit, |s| &s.rows));
+        let once: Vec<Option<usize>> = (job.audiences.iter().enumerate())
+            .map(|(port, audience)| match audience {
+                Audience::Stored => job.passes_through(port),
+                _ => None,
+            })
+            .collect();
+        let mut schedule = layers::schedule(split.as_ref().map_or(circuit, |s| &s.rows), &once);
         let chunk_rows = options
             .chunk_rows
             .unwrap_or_else(|| chunk_rows(circuit.ring, schedule.slots));
@@ -250,7 +285,7 @@ impl Plan {
                 .inputs
                 .pop()
                 .expect("the derived values are the last port");
-            let job = layers::schedule(&split.job);
+            let job = layers::schedule(&split.job, &[]);
             let (layers, draws) = layer_plans(&job.programs, programs.len(), stride);
             job_draws = draws;
             slots = slots.max(job.slots);
@@ -285,6 +320,7 @@ impl Plan {
             job_plan,
             layers,
             depth: schedule.depth,
+            orders,
             hash: PlanHash([0; 32]),
             job,
         };
@@ -349,6 +385,23 @@ impl Plan {
             before += count;
         }
         None
+    }
+
+    /// Whether something is opened in every row.
+    pub fn opens_rows(&self) -> bool {
+        let mut outputs = self.outputs.iter().zip(&self.job.audiences);
+        outputs.any(|(o, a)| o.gives == Gives::Row && *a != Audience::Stored)
+    }
+
+    /// Whether parties keep shares.
+    pub fn keeps(&self) -> bool {
+        self.job.audiences.contains(&Audience::Stored)
+    }
+
+    /// Whether the run ends with an agreement of its own, after the last chunk of all lanes: for sums to be opened, and for
+    /// shares to be kept.
+    pub fn has_totals(&self) -> bool {
+        self.sums > 0 || self.keeps()
     }
 
     /// Products per row, over all layers.

@@ -9,18 +9,20 @@ use veil_session::{PartyId, Peer};
 
 use super::regions::{RECEIVE, RECEIVE_SUMS, SEND, SEND_SUMS};
 use super::{BITS, KEY_OWN, KEY_PREVIOUS, PREVIOUS, Z64, Z128, place, transfer};
-use crate::plan::{LayerPlan, Plan, SLOTS, UNIFORMS};
+use crate::plan::{Gives, LayerPlan, Plan, SLOTS, UNIFORMS};
 use crate::round::Round;
 
 pub(super) fn rounds(plan: &Plan, me: Peer) -> Vec<Round> {
     let Peer::Party(me) = me else {
         return Vec::new();
     };
-    plan.layers
-        .iter()
-        .enumerate()
-        .map(|(k, layer)| round(plan, me, k, layer))
-        .collect()
+    let rounds = plan.layers.iter().enumerate();
+    let mut rounds: Vec<Round> = rounds.map(|(k, layer)| round(plan, me, k, layer)).collect();
+    let last = rounds
+        .last_mut()
+        .expect("the last layer computes what is linear");
+    last.finish.extend(super::opening::keep(plan, Gives::Row));
+    rounds
 }
 
 /// The layers of the set-up: on one row, from values that all rows share to others that they all share.

@@ -24,7 +24,7 @@ use veil_math::Ring;
 use veil_program::{Audience, Holder};
 use veil_session::{PartyId, Peer};
 
-use crate::plan::{LayerPlan, Plan};
+use crate::plan::{Gives, LayerPlan, Plan};
 use crate::round::{Check, Cost, Flow, Protocol, Round, Seed, Spans, Task, Transfer};
 
 /// Product of replicated bits: r = u w' + u' w + u' w', with (u, u') = (own, previous). With x = u ⊕ u' and a = u it is x y ⊕ a b.
@@ -83,6 +83,8 @@ mod label {
     pub(super) const OWNER_JOB: u16 = 0x2000;
     pub(super) const OPEN: u16 = 0x3000; // + component
     pub(super) const OPEN_TOTALS: u16 = 0x4000;
+    pub(super) const STORED_ROWS: u16 = 0x5000; // + component
+    pub(super) const STORED_JOB: u16 = 0x6000;
 }
 
 /// The protocol as one participant runs it.
@@ -238,7 +240,9 @@ impl Rep3 {
     fn outputs_to(&self, totals: bool) -> impl Iterator<Item = (Audience, u32)> + '_ {
         let outputs = self.plan.outputs.iter().zip(&self.plan.job.audiences);
         outputs
-            .filter(move |(o, _)| (o.reduce == veil_circuit::Reduce::Sum) == totals)
+            .filter(move |(o, a)| {
+                o.gives == if totals { Gives::Sum } else { Gives::Row } && **a != Audience::Stored
+            })
             .map(|(o, a)| (*a, o.width))
     }
 
@@ -290,7 +294,7 @@ impl Rep3 {
                             Audience::Party(p) if p == me.next() => (0, vec![value]),
                             Audience::Party(_) => (0, vec![digest]),
                             Audience::Recipient(_) => (0, vec![value, digest]),
-                            Audience::Stored => (0, vec![]),
+                            Audience::Stored => unreachable!("filtered out by outputs_to"),
                         };
                         // All ports are opened in one round.
                         let rounds = u64::from(cost.rounds + rounds > 0);
@@ -316,7 +320,7 @@ impl Rep3 {
         size: u64,
     ) -> Cost {
         let mut cost = Cost::default();
-        let mut waits = false;
+        let (mut waits, mut loads) = (false, false);
         let mut checked: Vec<u16> = Vec::new();
         for (port, holder) in self
             .plan
@@ -335,7 +339,8 @@ impl Rep3 {
                         };
                 }
                 Holder::Party(p) => waits |= me == p.previous(),
-                Holder::Stored => {}
+                // Digests of both components, to their other holders.
+                Holder::Stored => loads = true,
                 // The explicit component goes to parties 2 and 0, which compare digests.
                 Holder::Owner(o) => {
                     if me.index() != 1 {
@@ -347,7 +352,7 @@ impl Rep3 {
                 }
             }
         }
-        let checks = checked.len() as u64;
+        let checks = checked.len() as u64 + if loads { 2 } else { 0 };
         cost + Cost {
             rounds: u64::from(waits) + u64::from(checks > 0),
             messages: checks,

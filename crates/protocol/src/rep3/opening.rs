@@ -1,14 +1,13 @@
 //! Agreement, then openings: each missing component arrives once in clear and once as a digest, from its two holders, and is used only if
 //! they match (rules R1 and R2, attack case A3).
 
-use veil_circuit::Reduce;
 use veil_device::{Command, Op, Span};
 use veil_program::Audience;
 use veil_session::{PartyId, Peer};
 
 use super::regions::{self, OPEN, OPEN_SUMS, OPENED, OPENED_SUMS};
 use super::{OWN, PREVIOUS, check, combine, label, place, transfer};
-use crate::plan::{Plan, SLOTS, SUMS};
+use crate::plan::{Gives, Plan};
 use crate::round::Round;
 
 /// Where a party puts the component that it receives.
@@ -56,12 +55,12 @@ pub(super) fn open(plan: &Plan, me: Peer, totals: bool) -> Vec<Round> {
         place,
         ..Round::default()
     };
-    let reduce = if totals { Reduce::Sum } else { Reduce::None };
+    let gives = if totals { Gives::Sum } else { Gives::Row };
     for (port, _) in plan
         .outputs
         .iter()
         .enumerate()
-        .filter(|(_, o)| o.reduce == reduce)
+        .filter(|(_, o)| o.gives == gives)
     {
         let span = |part| regions::output(plan, port, OPEN, OPEN_SUMS, part);
         let port = Port {
@@ -75,6 +74,7 @@ pub(super) fn open(plan: &Plan, me: Peer, totals: bool) -> Vec<Round> {
             },
         };
         match (me, plan.job.audiences[port.index]) {
+            (_, Audience::Stored) => {}
             (Peer::Party(me), audience) => port.at_party(&mut round, me, audience),
             (Peer::Recipient(me), Audience::Recipient(r)) if me == r => {
                 port.at_recipient(&mut round);
@@ -87,6 +87,20 @@ pub(super) fn open(plan: &Plan, me: Peer, totals: bool) -> Vec<Round> {
     } else {
         vec![round]
     }
+}
+
+/// Puts both components of every port that the parties keep, and that gives `gives`, where the host finds them.
+pub(super) fn keep(plan: &Plan, gives: Gives) -> Vec<Command> {
+    let ports = regions::kept(plan, gives);
+    ports
+        .flat_map(|port| {
+            let output = &plan.outputs[port];
+            [OWN, PREVIOUS].map(|part| {
+                let to = regions::output(plan, port, OPEN, OPEN_SUMS, part);
+                combine(plan.ring, vec![regions::result(output, part)], 0, to)
+            })
+        })
+        .collect()
 }
 
 struct Port<'a> {
@@ -120,17 +134,7 @@ impl Port<'_> {
         let ring = self.plan.ring;
         let from = |part| {
             let output = self.plan.outputs[self.index];
-            let region = if output.reduce == Reduce::None {
-                SLOTS
-            } else {
-                SUMS
-            };
-            Span {
-                region,
-                part,
-                first: output.first,
-                count: output.width,
-            }
+            regions::result(&output, part)
         };
         for part in [OWN, PREVIOUS] {
             round

@@ -17,7 +17,7 @@ use super::regions::{self, JOB_MASKS, MASKS};
 use super::{
     KEY_OWN, KEY_PREVIOUS, OWN, PREVIOUS, check, combine, label, place, random, seed_key, transfer,
 };
-use crate::plan::{Plan, PortPlan};
+use crate::plan::{Gives, Plan, PortPlan};
 use crate::round::Round;
 
 /// Agreement on the list of inputs and on seeds, then the inputs that all rows share, and what follows from them.
@@ -28,6 +28,14 @@ pub(super) fn set_up(plan: &Plan, me: Peer) -> Vec<Round> {
     }
     rounds.extend(shared(plan, me, 0, Per::Job));
     rounds.extend(super::layers::job_rounds(plan, me));
+    let keep = super::opening::keep(plan, Gives::Once);
+    if me.party().is_some() && !keep.is_empty() {
+        rounds.push(Round {
+            place: place::JOB_CHECK,
+            local: keep,
+            ..Round::default()
+        });
+    }
     rounds
 }
 
@@ -102,6 +110,7 @@ fn shared(plan: &Plan, me: Peer, block: usize, per: Per) -> Vec<Round> {
         ..Round::default()
     };
     let mut owners: Vec<u16> = Vec::new();
+    let mut loads = false;
     for (k, port, holder) in ports(plan, block, per) {
         match (me, holder) {
             (Peer::Party(me), Holder::Party(p)) => by_party(plan, &mut round, me, p, k, port),
@@ -114,7 +123,14 @@ fn shared(plan: &Plan, me: Peer, block: usize, per: Per) -> Vec<Round> {
             (Peer::Owner(me), Holder::Owner(o)) if me == o => {
                 by_owner(plan, &mut round, o, k, port);
             }
-            (Peer::Party(_), Holder::Stored) | (Peer::Owner(_) | Peer::Recipient(_), _) => {}
+            (Peer::Party(_), Holder::Stored) => {
+                for part in [OWN, PREVIOUS] {
+                    let (from, to) = (regions::stored(port, part), regions::shares(port, part));
+                    round.local.push(combine(plan.ring, vec![from], 0, to));
+                }
+                loads = true;
+            }
+            (Peer::Owner(_) | Peer::Recipient(_), _) => {}
         }
     }
     let mut rounds = Vec::new();
@@ -125,48 +141,103 @@ fn shared(plan: &Plan, me: Peer, block: usize, per: Per) -> Vec<Round> {
     if !nothing {
         rounds.push(round);
     }
-    if let Peer::Party(me) = me
-        && let Some(other) = explicit_partner(me)
-        && !owners.is_empty()
-    {
+    if let Peer::Party(me) = me {
         let mut round = Round {
             place: check_place,
             ..Round::default()
         };
-        for owner in owners {
-            let src = ports(plan, block, per).filter(|(_, _, h)| *h == Holder::Owner(owner));
-            let src = src.map(|(_, port, _)| regions::input(port)).collect();
-            let (mine, theirs) = (
-                regions::owner_digest(owner, per, false),
-                regions::owner_digest(owner, per, true),
-            );
-            let base = if per == Per::Row {
-                label::OWNER_ROWS
-            } else {
-                label::OWNER_JOB
-            };
-            round.local.push(Command::new(
-                Op::Hash {
-                    label: base + owner,
-                },
-                src,
-                vec![mine],
-            ));
-            let other = Peer::Party(other);
-            round.sends.push(transfer(mine, other, owner));
-            round.recvs.push(transfer(theirs, other, owner));
-            check(
-                &mut round,
-                mine,
-                theirs,
-                vec![Peer::Owner(owner), other],
-                "an owner's shares",
-            );
+        if let Some(other) = explicit_partner(me) {
+            for owner in owners {
+                compare_owner(plan, &mut round, other, owner, (block, per));
+            }
         }
-        rounds.push(round);
+        if loads {
+            compare_loaded(plan, &mut round, me, (block, per));
+        }
+        if !round.sends.is_empty() {
+            rounds.push(round);
+        }
     }
     rounds
 }
+
+/// Parties 2 and 0 compare digests of all explicit components of an owner.
+fn compare_owner(
+    plan: &Plan,
+    round: &mut Round,
+    other: PartyId,
+    owner: u16,
+    (block, per): (usize, Per),
+) {
+    let src = ports(plan, block, per).filter(|(_, _, h)| *h == Holder::Owner(owner));
+    let src = src.map(|(_, port, _)| regions::input(port)).collect();
+    let (mine, theirs) = (
+        regions::owner_digest(owner, per, false),
+        regions::owner_digest(owner, per, true),
+    );
+    let base = if per == Per::Row {
+        label::OWNER_ROWS
+    } else {
+        label::OWNER_JOB
+    };
+    round.local.push(Command::new(
+        Op::Hash {
+            label: base + owner,
+        },
+        src,
+        vec![mine],
+    ));
+    let other = Peer::Party(other);
+    round.sends.push(transfer(mine, other, owner));
+    round.recvs.push(transfer(theirs, other, owner));
+    check(
+        round,
+        mine,
+        theirs,
+        vec![Peer::Owner(owner), other],
+        "an owner's shares",
+    );
+}
+
+/// Both holders of a component that was loaded compare digests of it: own with the next party, previous with the previous one.
+fn compare_loaded(plan: &Plan, round: &mut Round, me: PartyId, (block, per): (usize, Per)) {
+    let base = if per == Per::Row {
+        label::STORED_ROWS
+    } else {
+        label::STORED_JOB
+    };
+    let holders = [
+        (OWN, me, Peer::Party(me.next())),
+        (PREVIOUS, me.previous(), Peer::Party(me.previous())),
+    ];
+    for (part, component, other) in holders {
+        let src = ports(plan, block, per).filter(|(_, _, h)| *h == Holder::Stored);
+        let src = src.map(|(_, port, _)| regions::stored(port, part));
+        let component = component.index() as u16;
+        let (mine, theirs) = (
+            regions::loaded_digest(plan, per, u32::from(part)),
+            regions::loaded_digest(plan, per, 2 + u32::from(part)),
+        );
+        let label = base + component;
+        round
+            .local
+            .push(Command::new(Op::Hash { label }, src.collect(), vec![mine]));
+        round.sends.push(transfer(mine, other, LOADED + component));
+        round
+            .recvs
+            .push(transfer(theirs, other, LOADED + component));
+        check(
+            round,
+            mine,
+            theirs,
+            vec![Peer::Party(me), other],
+            "a stored share",
+        );
+    }
+}
+
+/// Number of the digest message of loaded component 0, after those of owners, of whom there are at most 1024.
+const LOADED: u16 = 1024;
 
 /// The other holder of u_2.
 fn explicit_partner(me: PartyId) -> Option<PartyId> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use veil_circuit::{Per, Reduce};
+use veil_circuit::Per;
 use veil_math::Ring;
 use veil_program::Holder;
 use veil_protocol::{Plan, Protocol, Task, seed_digest};
@@ -69,7 +69,7 @@ impl Net {
                         .for_each(|(s, m)| *s = ring.add(*s, m[0]));
                 }
             }
-            if plan.outputs.iter().any(|o| o.reduce == Reduce::None) {
+            if plan.opens_rows() {
                 self.run(|_| Task::Agree)?;
                 self.run(|n| Task::Open(n.cleared()))?;
                 for (node, results) in self.nodes.iter().zip(&mut results) {

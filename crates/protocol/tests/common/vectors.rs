@@ -167,7 +167,7 @@ pub fn shares(net: &Net, part: u8) -> Span {
 /// Own and previous share of the output port, at a party.
 pub fn results(net: &Net, part: u8) -> Span {
     let (program, port) = (&net.plan.programs[0], net.plan.outputs[0]);
-    let region = if port.reduce == Reduce::Sum {
+    let region = if port.gives == veil_protocol::Gives::Sum {
         program.sums
     } else {
         program.slots

@@ -97,7 +97,7 @@ fn nothing_was_opened(outcome: &Outcome, case: &Case) {
             case.name
         );
         for (port, slice) in seen.slices() {
-            let summed = plan.outputs[port].reduce == veil_circuit::Reduce::Sum;
+            let summed = plan.outputs[port].gives == veil_protocol::Gives::Sum;
             let early = !summed && before.contains(&(slice.block, slice.first));
             assert!(
                 early,
