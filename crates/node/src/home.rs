@@ -16,6 +16,7 @@ use veil_session::PlanHash;
 use zeroize::Zeroizing;
 
 use crate::file::{self, FileError, Stamp};
+use crate::log::{Event, Log};
 use crate::members::{Member, Members, Revoked};
 use crate::names::{NameError, Role};
 use crate::settings::{Settings, SettingsError};
@@ -82,6 +83,9 @@ pub enum HomeError {
         /// The names that there are.
         known: Vec<String>,
     },
+    /// The log does not end as it should.
+    #[error("{}: the log does not end as it was left, and nothing is added to it: `veil log verify` says where; move it and `log.head` to a safe place, and a new log begins with the next entry", .0.display())]
+    LogDamaged(PathBuf),
     /// The system gives no random numbers.
     #[error("the system gives no random numbers: {0}")]
     Random(String),
@@ -140,7 +144,9 @@ impl Home {
         // It is no longer under its first name, and there is nothing to remove.
         let _ = staged.keep();
         file::sync_folder(above);
-        Self::open(path)
+        let home = Self::open(path)?;
+        home.log().begin()?;
+        Ok(home)
     }
 
     /// Opens a home, and checks all of it.
@@ -195,6 +201,11 @@ impl Home {
     /// The members, as they were when last read.
     pub fn members(&self) -> Arc<Members> {
         Arc::clone(&self.read().members)
+    }
+
+    /// The log.
+    pub const fn log(&self) -> Log<'_> {
+        Log::of(self)
     }
 
     /// The folder of stored shares.
@@ -285,6 +296,13 @@ impl Home {
     ) -> Result<(), HomeError> {
         crate::names::check(name)?;
         let lock = self.lock()?;
+        let event = Event::Member {
+            name: name.to_owned(),
+            role,
+            fingerprint: key.to_string(),
+            how: "pinned",
+        };
+        self.log().append_under(&lock, event)?;
         self.change_members(&lock, |members| {
             members.push(Member {
                 name: name.to_owned(),
@@ -311,10 +329,17 @@ impl Home {
             member.revoked = Some(revoked);
             Some(member.clone())
         })?;
-        member.ok_or_else(|| HomeError::NoMember {
+        let member = member.ok_or_else(|| HomeError::NoMember {
             name: name.to_owned(),
             known: self.members().iter().map(|m| m.name.clone()).collect(),
-        })
+        })?;
+        let event = Event::Revocation {
+            name: member.name.clone(),
+            fingerprint: member.fingerprint.to_string(),
+            reason: reason.trim().to_owned(),
+        };
+        self.log().append_under(&lock, event)?;
+        Ok(member)
     }
 
     /// Reads the members, lets `change` change them, and writes them.
@@ -340,7 +365,7 @@ impl Home {
 }
 
 const SETTINGS: &str = "veil.toml";
-const KEY: &str = "identity.key";
+pub(crate) const KEY: &str = "identity.key";
 const STORE_KEY: &str = "store.key";
 const MEMBERS: &str = "members.toml";
 const JOBS: &str = "jobs";

@@ -14,7 +14,9 @@
 //! let ann = Home::create(&ann, &Settings::new("ann", Role::Party)?.reached_at("ann.example:7000"))?;
 //! let bob = Home::create(&bob, &Settings::new("bob", Role::Owner)?)?;
 //!
-//! ann.pin("bob", Role::Owner, bob.identity().fingerprint(), None)?;
+//! let invitation = ann.invite("bob", Role::Owner, std::time::Duration::from_secs(3600))?;
+//! let (_, answer) = bob.join(&invitation.to_string().parse()?)?; // bob pins ann's key
+//! ann.accept_answer(&answer)?;                                   // ann pins bob's, on the strength of the token
 //! assert_eq!(ann.members().by_name("bob").map(|bob| bob.role), Some(Role::Owner));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -28,14 +30,54 @@
 
 mod file;
 mod home;
+mod invitation;
+pub mod log;
 mod members;
 mod names;
+mod pairing;
+mod rotation;
 mod settings;
+mod strings;
 mod time;
 
 pub use file::FileError;
 pub use home::{Changed, Home, HomeError, Lock};
+pub use invitation::{Answer, Introduction, Invitation, Join, Token};
 pub use members::{Former, Member, Members, Revoked, Standing};
 pub use names::{NameError, Role, RoleError};
+pub use pairing::{JoinError, Joined, RotationError};
+pub use rotation::{Statement, StatementError};
 pub use settings::{Limits, LogFormat, LogSettings, Settings, SettingsError, Timeouts};
+pub use strings::StringError;
 pub use time::Time;
+
+/// Which of the strings that people send each other a text is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Sent {
+    /// `veil1-…`.
+    Invitation(Box<Invitation>),
+    /// `veil2-…`.
+    Answer(Box<Answer>),
+    /// `veil3-…`.
+    Statement(Box<Statement>),
+}
+
+impl std::str::FromStr for Sent {
+    type Err = StringError;
+
+    fn from_str(text: &str) -> Result<Self, StringError> {
+        Ok(match strings::Kind::of(text) {
+            Some(strings::Kind::Invitation) => Sent::Invitation(Box::new(text.parse()?)),
+            Some(strings::Kind::Answer) => Sent::Answer(Box::new(text.parse()?)),
+            Some(strings::Kind::Rotation) => Sent::Statement(Box::new(text.parse()?)),
+            None => return Err(StringError::Foreign),
+        })
+    }
+}
+
+/// For fuzzing: takes `bytes` for a string that somebody sent. Returns whether it was understood.
+#[doc(hidden)]
+pub fn fuzz_string(bytes: &[u8]) -> bool {
+    std::str::from_utf8(bytes).is_ok_and(|text| text.parse::<Sent>().is_ok())
+}

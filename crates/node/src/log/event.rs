@@ -1,0 +1,172 @@
+//! What is logged.
+
+use serde::Serialize;
+use veil_session::PlanHash;
+
+use crate::names::Role;
+use crate::time::Time;
+
+/// Something that happened at this participant. Its fields are public: names, numbers of rows and files, keys'
+/// fingerprints, plan hashes. There is no place here for values, shares, tokens, keys, or hashes of any of them.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(tag = "kind", content = "fields", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Event {
+    /// The home was made; the first entry of every log.
+    Init {
+        /// Name of this participant.
+        name: String,
+        /// What it is.
+        role: Role,
+        /// Its key's fingerprint.
+        fingerprint: String,
+        /// Its public key, whose signatures follow: SubjectPublicKeyInfo in hexadecimal digits.
+        key: String,
+    },
+    /// Somebody was invited.
+    Invitation {
+        /// Who.
+        name: String,
+        /// As what.
+        role: Role,
+        /// Until when.
+        expires: Time,
+    },
+    /// Somebody became a member.
+    Member {
+        /// Who.
+        name: String,
+        /// As what.
+        role: Role,
+        /// By which key.
+        fingerprint: String,
+        /// `invited` by us, `joined` by us at their invitation, or `pinned` by hand.
+        how: &'static str,
+    },
+    /// A member was revoked.
+    Revocation {
+        /// Who.
+        name: String,
+        /// Its key.
+        fingerprint: String,
+        /// Why, in somebody's words.
+        reason: String,
+    },
+    /// A member has a new key.
+    Rotation {
+        /// Who.
+        name: String,
+        /// Its old key.
+        old: String,
+        /// Its new one.
+        new: String,
+    },
+    /// This participant has a new key; entries after this one are signed by it.
+    KeyRotated {
+        /// The old key's fingerprint.
+        old: String,
+        /// The new one's.
+        new: String,
+        /// The new public key, as in [`Event::Init`].
+        key: String,
+    },
+    /// The policy is another one than before.
+    PolicyChanged {
+        /// SHA-256 of the file; empty if there is none any more.
+        sha256: String,
+        /// Names of its rules, in order.
+        rules: Vec<String>,
+    },
+    /// A job was approved.
+    Approval {
+        /// Its plan.
+        plan: String,
+        /// Its name.
+        job: String,
+        /// `answered` on a terminal, or `--yes`.
+        how: &'static str,
+    },
+    /// An approval was taken back.
+    Withdrawal {
+        /// The plan.
+        plan: String,
+        /// The job's name.
+        job: String,
+    },
+    /// A job was refused.
+    Refusal {
+        /// Its plan.
+        plan: String,
+        /// Its name.
+        job: String,
+        /// Who asked; nobody, if this participant did.
+        asked_by: Option<String>,
+        /// The rule that refused it, if one did.
+        rule: Option<String>,
+        /// Why.
+        why: String,
+    },
+    /// A run began.
+    RunStarted {
+        /// The plan.
+        plan: String,
+        /// The job's name.
+        job: String,
+        /// Who asked; nobody, if this participant did.
+        asked_by: Option<String>,
+        /// The rule that allowed it; none, if somebody approved it.
+        rule: Option<String>,
+    },
+    /// A run ended.
+    RunEnded {
+        /// The plan.
+        plan: String,
+        /// The job's name.
+        job: String,
+        /// The run's trace id, if it got as far as having one.
+        trace: Option<String>,
+        /// `done`, or the code of the cause.
+        cause: String,
+        /// How long it took.
+        seconds: u64,
+    },
+    /// A result was written for somebody at this participant.
+    ResultPublished {
+        /// The plan.
+        plan: String,
+        /// The job's name.
+        job: String,
+        /// The run's trace id.
+        trace: Option<String>,
+        /// How many files. Their hashes are in the receipt beside them, not here: a hash of few bits tells them.
+        files: u64,
+    },
+}
+
+/// Longest text in somebody's words that is logged.
+const LONGEST: usize = 500;
+
+impl Event {
+    /// The name of a plan in logs, folders and receipts: all of its digits.
+    pub fn plan(hash: PlanHash) -> String {
+        crate::home::hex(&hash.0)
+    }
+
+    /// The same with texts cut to a length that a log bears.
+    pub(super) fn cut(mut self) -> Self {
+        let short = |text: &mut String| {
+            if let Some((at, _)) = text.char_indices().nth(LONGEST) {
+                text.truncate(at);
+                text.push('…');
+            }
+        };
+        match &mut self {
+            Event::Revocation { reason, .. } => short(reason),
+            Event::Refusal { why, .. } => short(why),
+            Event::RunEnded { cause, .. } => short(cause),
+            Event::PolicyChanged { rules, .. } => rules.iter_mut().for_each(short),
+            _ => {}
+        }
+        self
+    }
+}

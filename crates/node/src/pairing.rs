@@ -1,0 +1,641 @@
+//! What a home does with invitations and with statements of new keys.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use aws_lc_rs::constant_time::verify_slices_are_equal;
+use serde::{Deserialize, Serialize};
+use veil_link::tls::{Fingerprint, FingerprintError, Identity};
+
+use crate::file::{self, FileError};
+use crate::home::{Home, HomeError, KEY, Lock, hex};
+use crate::invitation::{Answer, Introduction, Invitation, Join, Token};
+use crate::log::Event;
+use crate::members::{Former, Member, Members, Standing};
+use crate::names::{self, Role};
+use crate::rotation::{Statement, StatementError};
+use crate::settings::{SettingsError, check_address};
+use crate::time::Time;
+
+/// The version of the file of invitations.
+const VERSION: i64 = 1;
+
+/// The files of invitations that are not used yet, of a key that is being replaced, and of the statements made.
+const INVITATIONS: &str = "invitations.toml";
+const NEXT_KEY: &str = "identity.key.next";
+const STATEMENTS: &str = "rotations.txt";
+
+/// Two participants cannot be made known to each other.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum JoinError {
+    /// The home cannot be used.
+    #[error(transparent)]
+    Home(#[from] HomeError),
+    /// For somebody else.
+    #[error(
+        "the invitation is for `{invitee}`, and this home is `{me}`'s: ask for one of your own, or choose the right home with `--home`"
+    )]
+    NotForUs {
+        /// Whom it invites.
+        invitee: String,
+        /// Who reads it.
+        me: String,
+    },
+    /// As something else.
+    #[error("the invitation is for `{name}` as {invited}, and it is {is}: ask for one as {is}")]
+    OtherRole {
+        /// Whom it invites.
+        name: String,
+        /// As what.
+        invited: Role,
+        /// What it is.
+        is: Role,
+    },
+    /// The answer is to somebody else's invitation.
+    #[error(
+        "the answer is for `{inviter}`, and this home is `{me}`'s: choose the right home with `--home`"
+    )]
+    NotOurs {
+        /// Whose invitation it answers.
+        inviter: String,
+        /// Who reads it.
+        me: String,
+    },
+    /// Too late.
+    #[error(
+        "the invitation expired at {expires}, and it is {now} by this machine's clock: ask for a new one, or set the clock"
+    )]
+    Expired {
+        /// Until when it was good.
+        expires: Time,
+        /// This machine's time.
+        now: Time,
+    },
+    /// No such token.
+    #[error(
+        "no open invitation fits: it was used already, was replaced by a newer one, or is not from here; ask for a new one"
+    )]
+    NoInvitation,
+    /// Invited as somebody else.
+    #[error("the invitation is for `{invited}`, and `{name}` used it: ask for one for `{name}`")]
+    OtherName {
+        /// Whom it invites.
+        invited: String,
+        /// Who used it.
+        name: String,
+    },
+    /// Not the key that the connection proves.
+    #[error(
+        "the connection proves the key {proved}, and the message says {said}: join from the home that owns the key"
+    )]
+    OtherKey {
+        /// The key of the connection.
+        proved: Fingerprint,
+        /// The key of the message.
+        said: Fingerprint,
+    },
+    /// Our own name or key.
+    #[error("`{0}` is this home itself: an invitation is for somebody else")]
+    Ourselves(String),
+    /// The name has another key here.
+    #[error(
+        "`{name}` is a member already, with another key ({pinned}): if it has a new key, let it run `veil identity rotate` and take its statement with `veil join`; if the old key is lost or stolen, run `veil members revoke {name}` and pair again"
+    )]
+    Name {
+        /// The name.
+        name: String,
+        /// Its key here.
+        pinned: Fingerprint,
+    },
+    /// The key has another name here.
+    #[error(
+        "the key of `{name}` is that of member `{known}`: one key has one name; let `{name}` make a home of its own with `veil init`"
+    )]
+    Key {
+        /// The name that it comes with.
+        name: String,
+        /// The name that it has.
+        known: String,
+    },
+    /// The key is not let in any more.
+    #[error("the key of `{name}` was {} here and is not let in again: it needs a new one (`veil init` in a new folder), and a new invitation", if *revoked { "revoked" } else { "replaced" })]
+    Dead {
+        /// Whose.
+        name: String,
+        /// Revoked, or replaced by its owner.
+        revoked: bool,
+    },
+    /// Invited though it is a member.
+    #[error(
+        "`{0}` is a member already; nothing has to be done, or run `veil members revoke {0}` first to pair again"
+    )]
+    Member(String),
+    /// Not a fingerprint.
+    #[error(transparent)]
+    Fingerprint(#[from] FingerprintError),
+    /// Not an address.
+    #[error(transparent)]
+    Address(#[from] SettingsError),
+    /// A bad name.
+    #[error(transparent)]
+    BadName(#[from] names::NameError),
+}
+
+/// A statement of a new key cannot be followed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RotationError {
+    /// The home cannot be used.
+    #[error(transparent)]
+    Home(#[from] HomeError),
+    /// Its signatures do not bear it out.
+    #[error(transparent)]
+    Statement(#[from] StatementError),
+    /// About a key that is not pinned.
+    #[error(
+        "the statement replaces the key {old}, which no member has here: take the earlier statements of `{name}` first (`veil identity show --statements` prints them there), or invite it"
+    )]
+    Unknown {
+        /// Whose statement.
+        name: String,
+        /// The key.
+        old: Fingerprint,
+    },
+    /// About a key that was replaced or revoked.
+    #[error("the statement replaces a key of `{name}` that was {} here: it is not followed", if *revoked { "revoked" } else { "replaced by another one" })]
+    Dead {
+        /// Whose key.
+        name: String,
+        /// Revoked, or replaced.
+        revoked: bool,
+    },
+    /// It speaks of another name.
+    #[error(
+        "the statement is of `{said}`, and its old key is that of member `{known}`: refuse it, and ask its sender"
+    )]
+    Name {
+        /// The name in it.
+        said: String,
+        /// The name of the key here.
+        known: String,
+    },
+    /// An old one.
+    #[error(
+        "the statement is number {counter} of `{name}`, and number {known} was accepted before: it is an old one"
+    )]
+    Old {
+        /// Whose.
+        name: String,
+        /// Its number.
+        counter: u64,
+        /// The last number that was accepted.
+        known: u64,
+    },
+    /// The new key is known already.
+    #[error("the new key of `{name}` is known here as `{known}`'s: a new key must be new")]
+    NotNew {
+        /// Whose statement.
+        name: String,
+        /// Whose key.
+        known: String,
+    },
+}
+
+/// What joining came to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Joined {
+    /// Who is a member now.
+    pub member: Member,
+    /// Whether it was one before, with the same key: then nothing has changed.
+    pub again: bool,
+}
+
+/// An invitation that was not used yet.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Open {
+    name: String,
+    role: Role,
+    expires: Time,
+    /// Of the token.
+    sha256: String,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Invitations {
+    version: i64,
+    #[serde(default)]
+    invitation: Vec<Open>,
+}
+
+impl Home {
+    /// Who this participant is, for others.
+    pub fn introduction(&self) -> Introduction {
+        let settings = self.settings();
+        Introduction {
+            name: settings.name.clone(),
+            role: settings.role,
+            address: settings.address.clone(),
+            fingerprint: self.identity().fingerprint(),
+        }
+    }
+
+    /// Invites a participant, for so long. A second invitation for the same name replaces the first.
+    pub fn invite(&self, name: &str, role: Role, span: Duration) -> Result<Invitation, JoinError> {
+        names::check(name)?;
+        if name == self.settings().name {
+            return Err(JoinError::Ourselves(name.to_owned()));
+        }
+        let lock = self.lock()?;
+        self.reload_if_changed()?;
+        if self.members().by_name(name).is_some() {
+            return Err(JoinError::Member(name.to_owned()));
+        }
+        let token = Token::generate().map_err(|error| HomeError::Random(error.to_string()))?;
+        let expires = Time::now().after(span);
+        let mut open = self.open_invitations()?;
+        let now = Time::now();
+        open.retain(|other| other.name != name && other.expires > now);
+        open.push(Open {
+            name: name.to_owned(),
+            role,
+            expires,
+            sha256: hex(&token.digest()),
+        });
+        self.write_invitations(&lock, open)?;
+        let event = Event::Invitation {
+            name: name.to_owned(),
+            role,
+            expires,
+        };
+        self.log().append_under(&lock, event)?;
+        Ok(Invitation {
+            inviter: self.introduction(),
+            invitee: name.to_owned(),
+            role,
+            expires,
+            token,
+        })
+    }
+
+    /// Takes up an invitation: pins the inviter. The answer makes this participant known there, as a message
+    /// ([`Answer::to_join`]) where the inviter can be dialled, else as a string.
+    pub fn join(&self, invitation: &Invitation) -> Result<(Joined, Answer), JoinError> {
+        let me = self.introduction();
+        if invitation.invitee != me.name {
+            return Err(JoinError::NotForUs {
+                invitee: invitation.invitee.clone(),
+                me: me.name,
+            });
+        }
+        if invitation.role != me.role {
+            return Err(JoinError::OtherRole {
+                name: me.name,
+                invited: invitation.role,
+                is: me.role,
+            });
+        }
+        let now = Time::now();
+        if invitation.expires < now {
+            let expires = invitation.expires;
+            return Err(JoinError::Expired { expires, now });
+        }
+        let lock = self.lock()?;
+        let joined = self.take_in(&lock, &invitation.inviter, "joined")?;
+        let answer = Answer {
+            inviter: invitation.inviter.name.clone(),
+            joiner: me,
+            token: invitation.token.clone(),
+        };
+        Ok((joined, answer))
+    }
+
+    /// Takes in an invited participant that says so over a connection which proves the key `proved`.
+    pub fn accept_join(&self, join: &Join, proved: Fingerprint) -> Result<Joined, JoinError> {
+        let said: Fingerprint = join.fingerprint.parse()?;
+        if said != proved {
+            return Err(JoinError::OtherKey { proved, said });
+        }
+        names::check(&join.name)?;
+        if let Some(address) = &join.address {
+            check_address(address)?;
+        }
+        let lock = self.lock()?;
+        self.reload_if_changed()?;
+        let open = self.open_invitations()?;
+        let digest = hex(&join.token.digest());
+        // All are compared, each in constant time: how long it takes says nothing about any of them.
+        let found = open.iter().fold(None, |found, open| {
+            let same = verify_slices_are_equal(open.sha256.as_bytes(), digest.as_bytes());
+            if same.is_ok() { Some(open) } else { found }
+        });
+        let Some(found) = found else {
+            // Its first answer may have been lost on the way: the same key under the same name is no harm.
+            return match self.members().by_fingerprint(&proved) {
+                Some(member) if member.name == join.name => Ok(Joined {
+                    member: member.clone(),
+                    again: true,
+                }),
+                _ => Err(JoinError::NoInvitation),
+            };
+        };
+        if found.name != join.name {
+            return Err(JoinError::OtherName {
+                invited: found.name.clone(),
+                name: join.name.clone(),
+            });
+        }
+        if found.role != join.role {
+            return Err(JoinError::OtherRole {
+                name: join.name.clone(),
+                invited: found.role,
+                is: join.role,
+            });
+        }
+        let now = Time::now();
+        if found.expires < now {
+            let expires = found.expires;
+            return Err(JoinError::Expired { expires, now });
+        }
+        let introduction = Introduction {
+            name: join.name.clone(),
+            role: join.role,
+            address: join.address.clone(),
+            fingerprint: proved,
+        };
+        let joined = self.take_in(&lock, &introduction, "invited")?;
+        let rest = open.into_iter().filter(|open| open.sha256 != digest);
+        self.write_invitations(&lock, rest.collect())?;
+        Ok(joined)
+    }
+
+    /// Takes in an invited participant by its answer, which came as a string.
+    pub fn accept_answer(&self, answer: &Answer) -> Result<Joined, JoinError> {
+        if answer.inviter != self.settings().name {
+            return Err(JoinError::NotOurs {
+                inviter: answer.inviter.clone(),
+                me: self.settings().name.clone(),
+            });
+        }
+        // No connection proves the key; a link will, each time.
+        self.accept_join(&answer.to_join(), answer.joiner.fingerprint)
+    }
+
+    /// Makes somebody a member.
+    fn take_in(
+        &self,
+        lock: &Lock,
+        who: &Introduction,
+        how: &'static str,
+    ) -> Result<Joined, JoinError> {
+        self.reload_if_changed()?;
+        let ours = self.identity().fingerprint();
+        if who.name == self.settings().name || who.fingerprint == ours {
+            return Err(JoinError::Ourselves(who.name.clone()));
+        }
+        let members = self.members();
+        match members.standing(&who.fingerprint) {
+            Standing::Active(known) if known.name == who.name => {
+                return Ok(Joined {
+                    member: known.clone(),
+                    again: true,
+                });
+            }
+            Standing::Active(known) => {
+                return Err(JoinError::Key {
+                    name: who.name.clone(),
+                    known: known.name.clone(),
+                });
+            }
+            Standing::Former(known) | Standing::Revoked(known) => {
+                return Err(JoinError::Dead {
+                    name: known.name.clone(),
+                    revoked: !known.is_active(),
+                });
+            }
+            Standing::Stranger => {}
+        }
+        if let Some(known) = members.by_name(&who.name) {
+            return Err(JoinError::Name {
+                name: known.name.clone(),
+                pinned: known.fingerprint,
+            });
+        }
+        let member = self.change_members(lock, |members| admit(members, who))?;
+        let event = Event::Member {
+            name: member.name.clone(),
+            role: member.role,
+            fingerprint: member.fingerprint.to_string(),
+            how,
+        };
+        self.log().append_under(lock, event)?;
+        Ok(Joined {
+            member,
+            again: false,
+        })
+    }
+
+    /// Replaces this participant's key. The statement must reach every member; until it has, that member refuses us.
+    pub fn rotate(&self) -> Result<Statement, HomeError> {
+        let lock = self.lock()?;
+        self.reload_if_changed()?;
+        // One that was interrupted is finished, and no second one begun.
+        if let Some(statement) = self.finish_rotation(&lock)? {
+            return Ok(statement);
+        }
+        let next = self.path().join(NEXT_KEY);
+        match fs::remove_file(&next) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(FileError::io("remove", &next)(error).into());
+            }
+            _ => {}
+        }
+        let new = Identity::generate()?;
+        new.save(&next)?;
+        let mut statements = self.statements()?;
+        let counter = statements.last().map_or(0, |last| last.counter) + 1;
+        let statement = Statement::make(&self.settings().name, counter, &self.identity(), &new)?;
+        statements.push(statement.clone());
+        let lines: Vec<String> = statements.iter().map(ToString::to_string).collect();
+        file::write(
+            &self.path().join(STATEMENTS),
+            (lines.join("\n") + "\n").as_bytes(),
+        )?;
+        self.finish_rotation(&lock)?;
+        Ok(statement)
+    }
+
+    /// Puts the next key in its place, if there is one with its statement. Every step can be repeated, so that it does
+    /// not matter after which of them a machine stopped: the old key signs the entry that names the new one, and then
+    /// goes.
+    pub(crate) fn finish_rotation(&self, lock: &Lock) -> Result<Option<Statement>, HomeError> {
+        let next = self.path().join(NEXT_KEY);
+        if !next.exists() {
+            return Ok(None);
+        }
+        let (old, statements) = (self.identity(), self.statements()?);
+        let (Ok(new), Some(statement)) = (Identity::load(&next), statements.last()) else {
+            return Ok(None);
+        };
+        if statement.old_key() != old.fingerprint() || statement.new_key() != new.fingerprint() {
+            return Ok(None);
+        }
+        self.log().hand_over(lock, old.fingerprint(), &new)?;
+        let key = self.path().join(KEY);
+        fs::rename(&next, &key).map_err(FileError::io("replace", &key))?;
+        file::sync_folder(self.path());
+        self.reload_if_changed()?;
+        Ok(Some(statement.clone()))
+    }
+
+    /// All statements of new keys that this participant made, the oldest first.
+    pub fn statements(&self) -> Result<Vec<Statement>, HomeError> {
+        let path = self.path().join(STATEMENTS);
+        let text = match file::read(&path) {
+            Ok(text) => text,
+            Err(error) if error.is_missing() => return Ok(Vec::new()),
+            Err(error) => return Err(error.into()),
+        };
+        let mut at = 0;
+        text.lines()
+            .map(|line| {
+                let span = at..at + line.len();
+                at = span.end + 1;
+                line.parse()
+                    .map_err(|error| FileError::at(&path, &text, span, format!("{error}")).into())
+            })
+            .collect()
+    }
+
+    /// Follows a member's statement of a new key. Anybody may bring it: it is signed by both keys.
+    pub fn accept_rotation(&self, statement: &Statement) -> Result<Joined, RotationError> {
+        statement.check()?;
+        let lock = self.lock()?;
+        self.reload_if_changed()?;
+        let (old, new) = (statement.old_key(), statement.new_key());
+        let members = self.members();
+        let name = || statement.name.clone();
+        let known = match members.standing(&old) {
+            Standing::Active(known) => known,
+            Standing::Former(known) if known.fingerprint == new && known.is_active() => {
+                return Ok(Joined {
+                    member: known.clone(),
+                    again: true,
+                });
+            }
+            Standing::Former(known) | Standing::Revoked(known) => {
+                return Err(RotationError::Dead {
+                    name: known.name.clone(),
+                    revoked: !known.is_active(),
+                });
+            }
+            Standing::Stranger => return Err(RotationError::Unknown { name: name(), old }),
+        };
+        if known.name != statement.name {
+            return Err(RotationError::Name {
+                said: name(),
+                known: known.name.clone(),
+            });
+        }
+        if statement.counter <= known.rotations {
+            return Err(RotationError::Old {
+                name: name(),
+                counter: statement.counter,
+                known: known.rotations,
+            });
+        }
+        let other = match members.standing(&new) {
+            Standing::Stranger if new != self.identity().fingerprint() => None,
+            Standing::Stranger => Some(self.settings().name.clone()),
+            Standing::Active(other) | Standing::Former(other) | Standing::Revoked(other) => {
+                Some(other.name.clone())
+            }
+        };
+        if let Some(known) = other {
+            return Err(RotationError::NotNew {
+                name: name(),
+                known,
+            });
+        }
+        let member = self.change_members(&lock, |members| {
+            let member = members.any_mut(&statement.name)?;
+            member.former.push(Former {
+                fingerprint: old,
+                until: Time::now(),
+            });
+            member.fingerprint = new;
+            member.since = Time::now();
+            member.rotations = statement.counter;
+            Some(member.clone())
+        })?;
+        let event = Event::Rotation {
+            name: name(),
+            old: old.to_string(),
+            new: new.to_string(),
+        };
+        self.log().append_under(&lock, event)?;
+        // The file is read again under the lock, and nobody else writes meanwhile.
+        member.map_or(
+            Err(RotationError::Unknown { name: name(), old }),
+            |member| {
+                Ok(Joined {
+                    member,
+                    again: false,
+                })
+            },
+        )
+    }
+
+    fn open_invitations(&self) -> Result<Vec<Open>, HomeError> {
+        let path = self.path().join(INVITATIONS);
+        match file::read(&path) {
+            Ok(text) => Ok(parse_invitations(&path, &text)?),
+            Err(error) if error.is_missing() => Ok(Vec::new()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn write_invitations(&self, _lock: &Lock, invitation: Vec<Open>) -> Result<(), HomeError> {
+        let all = Invitations {
+            version: VERSION,
+            invitation,
+        };
+        let text = toml::to_string(&all).expect("strings and times are TOML");
+        Ok(file::write(
+            &self.path().join(INVITATIONS),
+            text.as_bytes(),
+        )?)
+    }
+}
+
+fn parse_invitations(path: &Path, text: &str) -> Result<Vec<Open>, FileError> {
+    file::parse(path, text, VERSION).map(|all: Invitations| all.invitation)
+}
+
+/// Adds a member, in the place of a revoked one of this name, whose keys are remembered.
+fn admit(members: &mut Members, who: &Introduction) -> Member {
+    let mut member = Member {
+        name: who.name.clone(),
+        role: who.role,
+        fingerprint: who.fingerprint,
+        address: who.address.clone(),
+        since: Time::now(),
+        former: Vec::new(),
+        rotations: 0,
+        revoked: None,
+    };
+    if let Some(before) = members.any_mut(&who.name) {
+        member.former.append(&mut before.former);
+        member.former.push(Former {
+            fingerprint: before.fingerprint,
+            until: Time::now(),
+        });
+        *before = member.clone();
+    } else {
+        members.push(member.clone());
+    }
+    member
+}
