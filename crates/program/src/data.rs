@@ -299,6 +299,9 @@ pub enum DataError {
         /// Values that should have come.
         want: u64,
     },
+    /// A party's store of shares.
+    #[error(transparent)]
+    Stored(Box<dyn std::error::Error + Send + Sync>),
     /// The chart could not be drawn.
     #[error("cannot draw the chart: {0}")]
     Chart(String),

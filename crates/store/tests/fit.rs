@@ -1,0 +1,145 @@
+//! A dataset knows whose it is and what is in it, and refuses a job that it does not fit, with both sides named.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod common;
+
+use common::{description, expected, key, parties, write};
+use veil_math::Ring;
+use veil_session::{PartyId, PlanHash};
+use veil_store::{Description, Expected, Member, Reader};
+
+fn refused(
+    change: impl FnOnce(&mut Description),
+    wants: impl FnOnce(Expected<'_>) -> Expected<'_>,
+) -> Option<String> {
+    let root = tempfile::tempdir().unwrap();
+    let mut d = description(Ring::Z64, &[1], false, &[20, 3], 8);
+    change(&mut d);
+    write(root.path(), &d);
+    let parties = parties();
+    let wanted = wants(expected(&parties, Ring::Z64));
+    let error = Reader::open(root.path(), &d.name, &key(), &wanted)
+        .err()?
+        .to_string();
+    Some(
+        error
+            .strip_prefix("the dataset `pay 2025` does not fit this job: ")
+            .unwrap()
+            .to_owned(),
+    )
+}
+
+#[test]
+fn what_fits_is_opened() {
+    let error = refused(
+        |_| (),
+        |wanted| Expected {
+            plan: Some(PlanHash([0xab; 32])),
+            schema: Some("x0: integer"),
+            rows: Some(23),
+            ..wanted
+        },
+    );
+    assert_eq!(error, None);
+    assert_eq!(refused(|d| d.ring = Ring::Z128, |wanted| wanted), None);
+}
+
+#[test]
+fn what_does_not_fit_names_both_sides() {
+    let error = refused(|d| d.party = PartyId::ALL[2], |wanted| wanted);
+    assert_eq!(
+        error.unwrap(),
+        "it holds the shares of party 2 (`west`), and this run is party 1; each party loads its own"
+    );
+    let error = refused(|d| d.parties.swap(0, 2), |wanted| wanted);
+    assert_eq!(
+        error.unwrap(),
+        "it is shared among west, south and north, and the job names north, south and west; \
+         name the same parties in the same order, or reshare it: `veil shares reshare`"
+    );
+    let other = Some(PlanHash([0xcd; 32]));
+    let error = refused(
+        |_| (),
+        |wanted| Expected {
+            plan: other,
+            ..wanted
+        },
+    );
+    assert_eq!(
+        error.unwrap(),
+        "plan abababababababab made it, and this job continues plan cdcdcdcdcdcdcdcd; run the job from its start"
+    );
+    let error = refused(
+        |_| (),
+        |wanted| Expected {
+            schema: Some("y: date"),
+            ..wanted
+        },
+    );
+    assert_eq!(
+        error.unwrap(),
+        "its columns are `x0: integer`, and the job declares `y: date`; declare the columns as the job that kept them did"
+    );
+    let error = refused(
+        |_| (),
+        |wanted| Expected {
+            rows: Some(24),
+            ..wanted
+        },
+    );
+    assert_eq!(
+        error.unwrap(),
+        "it has 23 rows, and the job declares 24; declare 23"
+    );
+    let error = refused(
+        |_| (),
+        |wanted| Expected {
+            ring: Ring::Z128,
+            ..wanted
+        },
+    );
+    assert_eq!(
+        error.unwrap(),
+        "its shares are over Z_2^64, and the job computes over Z_2^128; \
+         only shares over Z_2^128 can be loaded into another ring, Z_2^64"
+    );
+    assert!(refused(|d| d.ring = Ring::Bits, |wanted| wanted).is_some());
+    assert!(
+        refused(
+            |d| d.ring = Ring::Z128,
+            |wanted| Expected {
+                ring: Ring::Bits,
+                ..wanted
+            }
+        )
+        .is_some()
+    );
+}
+
+#[test]
+fn a_party_is_its_name_and_a_key_that_it_has_or_had() {
+    let kept = |fingerprint: &str| {
+        let fingerprints = vec![fingerprint.to_owned()];
+        move |d: &mut Description| d.parties[0].fingerprints = fingerprints
+    };
+    let with = |fingerprints: &[&str]| {
+        let mut parties = parties();
+        parties[0].fingerprints = fingerprints.iter().map(|f| (*f).to_owned()).collect();
+        parties
+    };
+    let try_with = |kept_under: &str, now: &[&str]| {
+        let parties: [Member; 3] = with(now);
+        let root = tempfile::tempdir().unwrap();
+        let mut d = description(Ring::Z64, &[1], false, &[3], 8);
+        kept(kept_under)(&mut d);
+        write(root.path(), &d);
+        Reader::open(root.path(), &d.name, &key(), &expected(&parties, Ring::Z64)).is_ok()
+    };
+    assert!(try_with("vw1:aa", &["vw1:aa"]));
+    assert!(try_with("vw1:aa", &["vw1:bb", "vw1:aa"]), "rotated since");
+    assert!(
+        !try_with("vw1:aa", &["vw1:bb"]),
+        "the same name, another party"
+    );
+}
