@@ -258,6 +258,12 @@ pub enum JobProblem {
         "nothing secret is asked: the number of rows is in the job; ask for something of a column"
     )]
     NothingSecret,
+    /// A dataset whose shares would be narrower than what is computed from them.
+    #[error(
+        "the analyses of this job need 128 bits, and `{0}` is to be kept with 64; write `ring = 128` in `[keep]`, or \
+         leave it out"
+    )]
+    NarrowKeep(String),
     /// A circuit that cannot be made or read.
     #[error("cannot use circuit `{name}`: {reason}")]
     Circuit {

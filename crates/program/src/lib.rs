@@ -38,6 +38,7 @@
 
 mod clear;
 mod data;
+mod dataset;
 mod date;
 mod error;
 mod gates;
@@ -54,6 +55,7 @@ mod table;
 
 pub use clear::{ClearError, evaluate};
 pub use data::{CellFault, CellProblem, DataError, ShareSink, ShareSource, Sink, Slice, Source};
+pub use dataset::{DatasetRef, Keep};
 pub use error::{JobError, JobProblem, Place};
 pub use gates::{FileSink, FileSource, Gates};
 pub use job::{Audience, Block, Holder, Lowered, StoredPort};

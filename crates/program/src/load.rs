@@ -135,17 +135,22 @@ impl Job {
             ("[circuit]", raw.circuit.as_ref().map(toml::Spanned::span)),
             ("[[input]]", raw.input.first().map(toml::Spanned::span)),
             ("[[output]]", raw.output.first().map(toml::Spanned::span)),
+            ("[keep]", None),
         ];
         let missing = [
             ("[[column]]", raw.column.is_empty()),
             ("[[block]]", raw.block.is_empty()),
-            ("[[analysis]]", raw.analysis.is_empty()),
+            (
+                "[[analysis]]",
+                raw.analysis.is_empty() && raw.keep.is_none(),
+            ),
         ];
         sections(raw, "stats", extra, missing)?;
         let stats = Stats::parse(raw, &roles)?;
-        let lowered = stats
-            .lower()
-            .map_err(|(analysis, problem)| Fault::new(raw.analysis[analysis].span(), problem))?;
+        let lowered = stats.lower().map_err(|(analysis, problem)| {
+            let analysis = raw.analysis.get(analysis).map(toml::Spanned::span);
+            Fault::new(analysis.unwrap_or(raw.name.span()), problem)
+        })?;
         let blocks = (stats.blocks.iter())
             .map(|block| Block {
                 name: block.name.clone(),
@@ -156,7 +161,7 @@ impl Job {
                     .iter()
                     .map(|&column| block.holders[column])
                     .collect(),
-                stored: None,
+                stored: block.stored.clone(),
                 aligned: block.align.as_ref().map(|align| align.every),
             })
             .collect();
@@ -182,6 +187,7 @@ impl Job {
                 "[[analysis]]",
                 raw.analysis.first().map(toml::Spanned::span),
             ),
+            ("[keep]", raw.keep.as_ref().map(toml::Spanned::span)),
         ];
         let missing = [
             ("[circuit]", raw.circuit.is_none()),
@@ -323,6 +329,13 @@ impl Job {
         }
     }
 
+    /// The column of the job behind each input port of a statistics job.
+    pub(crate) fn columns_of_ports(&self) -> impl Iterator<Item = usize> + '_ {
+        self.opening
+            .iter()
+            .flat_map(|opening| opening.columns.iter().copied())
+    }
+
     fn opening(&self) -> &Opening {
         self.opening
             .as_ref()
@@ -419,11 +432,15 @@ impl Job {
     }
 
     /// The statistics that `peer` should get, from all owners' files on this machine, by counting and adding in the
-    /// clear: what a result is compared with where that is allowed. Nothing for a circuit job.
+    /// clear: what a result is compared with where that is allowed. Nothing for a circuit job, nor where shares are
+    /// loaded, of which nobody has the values.
     pub fn clear_statistics(&self, peer: Peer) -> Result<Option<StatsResult>, DataError> {
         let Kind::Stats(stats) = &self.kind else {
             return Ok(None);
         };
+        if !self.lowered.loads().is_empty() {
+            return Ok(None);
+        }
         let sources: Vec<(Holder, StatsSource)> = (self.holders().into_iter())
             .map(|holder| Ok((holder, self.tables(stats, holder, &|_, _| {})?)))
             .collect::<Result<_, DataError>>()?;
@@ -472,7 +489,7 @@ type Span = Option<std::ops::Range<usize>>;
 fn sections(
     raw: &RawJob,
     kind: &'static str,
-    extra: [(&'static str, Span); 3],
+    extra: [(&'static str, Span); 4],
     missing: [(&'static str, bool); 3],
 ) -> Result<(), Fault> {
     for (section, span) in extra {

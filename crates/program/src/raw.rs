@@ -31,6 +31,7 @@ pub(crate) struct RawJob {
     pub(crate) block: Vec<Spanned<RawBlock>>,
     #[serde(default)]
     pub(crate) analysis: Vec<Spanned<RawAnalysis>>,
+    pub(crate) keep: Option<Spanned<RawKeep>>,
     pub(crate) circuit: Option<Spanned<RawCircuit>>,
     #[serde(default)]
     pub(crate) input: Vec<Spanned<RawInput>>,
@@ -89,13 +90,26 @@ pub(crate) struct RawColumn {
 pub(crate) struct RawBlock {
     pub(crate) name: Spanned<String>,
     pub(crate) rows: Spanned<u64>,
+    /// The dataset that all columns are loaded from.
+    pub(crate) stored: Option<Spanned<String>>,
     /// Columns by owner.
+    #[serde(default)]
     pub(crate) holds: BTreeMap<Spanned<String>, Vec<Spanned<String>>>,
     /// Data files by owner.
     #[serde(default)]
     pub(crate) files: BTreeMap<Spanned<String>, PathBuf>,
     pub(crate) delimiter: Option<Spanned<RawDelimiter>>,
     pub(crate) align: Option<Spanned<RawAlign>>,
+}
+
+/// All columns, kept as shares at the parties.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawKeep {
+    #[serde(rename = "as")]
+    pub(crate) name: Spanned<String>,
+    /// Bits of an element.
+    pub(crate) ring: Option<Spanned<u16>>,
 }
 
 /// Of all files of a block, or by owner.

@@ -53,13 +53,25 @@ impl Stats {
         targets.dedup();
         let splits = products::choose(&self.columns, &targets);
         let mut builder = Builder::new(self, &opening, &splits);
-        let outputs = (opening.sums.iter().enumerate())
+        let mut outputs: Vec<OutputPort> = (opening.sums.iter().enumerate())
             .map(|(index, (_, sum))| OutputPort {
                 name: format!("sum {index}"),
                 wires: vec![builder.wire(sum)],
                 reduce: Reduce::Sum,
             })
             .collect();
+        let mut audiences: Vec<Audience> = opening.sums.iter().map(|sum| sum.0).collect();
+        let mut opened: Vec<String> = (opening.sums.iter())
+            .map(|sum| sum.1.sentence(&self.columns))
+            .collect();
+        if let Some(keep) = &self.keep {
+            outputs.extend(opening.columns.iter().map(|&column| builder.kept(column)));
+            audiences.extend(opening.columns.iter().map(|_| Audience::Stored));
+            opened.extend(opening.columns.iter().map(|&column| {
+                let column = &self.columns[column].name;
+                format!("`{column}` of every row, as `{}`", keep.name)
+            }));
+        }
         let circuit = Circuit {
             ring: opening.ring,
             inputs: builder.inputs,
@@ -68,12 +80,8 @@ impl Stats {
         };
         Ok(LoweredStats {
             circuit,
-            audiences: opening.sums.iter().map(|sum| sum.0).collect(),
-            opened: opening
-                .sums
-                .iter()
-                .map(|sum| sum.1.sentence(&self.columns))
-                .collect(),
+            audiences,
+            opened,
             opening,
         })
     }
@@ -123,6 +131,15 @@ impl Stats {
                     }
                 }
             }
+        }
+        if let Some(keep) = &self.keep {
+            if (keep.ring, opening.ring) == (Some(Ring::Z64), Ring::Z128) {
+                return Err((0, JobProblem::NarrowKeep(keep.name.clone())));
+            }
+            opening.ring = keep.ring.unwrap_or(opening.ring);
+            // Another job may use what this one does not.
+            opening.columns = (0..self.columns.len()).collect();
+            return Ok(opening);
         }
         if opening.sums.is_empty() {
             return Err((0, JobProblem::NothingSecret));
@@ -249,6 +266,16 @@ impl<'a> Builder<'a> {
         wire
     }
 
+    /// A column as it is shared, for the parties' stores.
+    fn kept(&self, column: usize) -> OutputPort {
+        let (first, width) = self.columns[&column];
+        OutputPort {
+            name: format!("column {column}"),
+            wires: (first..first + width).map(Wire).collect(),
+            reduce: Reduce::None,
+        }
+    }
+
     /// The second wire of a number; of a category, the sum of its membership bits.
     fn validity(&mut self, column: usize) -> Wire {
         let (first, width) = self.columns[&column];
@@ -315,11 +342,13 @@ mod tests {
             files: Vec::new(),
             delimiters: Vec::new(),
             align: None,
+            stored: None,
         }];
         Stats {
             columns,
             blocks,
             analyses: analyses.iter().enumerate().map(analysis).collect(),
+            keep: None,
         }
     }
 

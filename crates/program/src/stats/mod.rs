@@ -3,6 +3,7 @@
 mod chart;
 mod clear;
 mod derive;
+mod keep;
 mod lower;
 mod moments;
 mod monomial;
@@ -18,6 +19,7 @@ use std::{fmt, path::PathBuf};
 
 #[doc(hidden)]
 pub use crate::table::fuzz_table;
+pub use keep::Keeping;
 pub use result::{AnalysisResult, Estimate, Figure, Group, Opened, StatsResult};
 pub use sink::StatsSink;
 pub use source::StatsSource;
@@ -217,6 +219,8 @@ pub struct StatsBlock {
     pub delimiters: Vec<(Holder, u8)>,
     /// The key column whose order the owners compare, if they do.
     pub align: Option<Alignment>,
+    /// The dataset that all columns are loaded from, instead of holders that supply them.
+    pub stored: Option<String>,
 }
 
 impl StatsBlock {
@@ -299,6 +303,8 @@ pub struct Stats {
     pub blocks: Vec<StatsBlock>,
     /// Questions.
     pub analyses: Vec<Analysis>,
+    /// What the parties keep of all columns.
+    pub keep: Option<Keeping>,
 }
 
 impl Stats {

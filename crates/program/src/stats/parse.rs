@@ -5,10 +5,10 @@ use std::ops::Range;
 use toml::Spanned;
 
 use super::{
-    Alignment, Analysis, Column, ColumnKind, Marks, Missing, Statistic, Stats, StatsBlock,
+    Alignment, Analysis, Column, ColumnKind, Keeping, Marks, Missing, Statistic, Stats, StatsBlock,
 };
 use crate::{
-    Roles, date,
+    Holder, Roles, date,
     error::{Fault, JobProblem},
     number::{LARGEST, MOST_DIGITS, parse_scaled},
     raw::{
@@ -59,6 +59,9 @@ impl Stats {
             columns,
             blocks: Vec::new(),
             analyses: Vec::new(),
+            keep: (raw.keep.as_ref())
+                .map(|keep| Keeping::parse(keep.get_ref()))
+                .transpose()?,
         };
         let mut rows = 0u64;
         for raw in &raw.block {
@@ -103,6 +106,9 @@ impl Stats {
                     what: format!("block `{name}`"),
                 },
             ));
+        }
+        if let Some(dataset) = &raw.stored {
+            return self.stored(raw, dataset);
         }
         let mut holders = vec![Vec::new(); self.columns.len()];
         for (owner, columns) in &raw.holds {
@@ -171,6 +177,35 @@ impl Stats {
             files,
             delimiters,
             align,
+            stored: None,
+        })
+    }
+
+    /// A block whose columns all come from the parties' stores.
+    fn stored(&self, raw: &RawBlock, dataset: &Spanned<String>) -> Result<StatsBlock, Fault> {
+        check_name("dataset", dataset)?;
+        let name = raw.name.get_ref().clone();
+        let holds = raw.holds.keys().next().map(Spanned::span);
+        let useless = [
+            ("holds", holds),
+            ("files", raw.files.keys().next().map(Spanned::span)),
+            ("delimiter", raw.delimiter.as_ref().map(Spanned::span)),
+            ("align", raw.align.as_ref().map(Spanned::span)),
+        ];
+        for (field, span) in useless {
+            if let Some(span) = span {
+                let what = format!("block `{name}`, which is stored,");
+                return Err(Fault::new(span, JobProblem::NoUse { what, field }));
+            }
+        }
+        Ok(StatsBlock {
+            name,
+            rows: *raw.rows.get_ref(),
+            holders: vec![Holder::Stored; self.columns.len()],
+            files: Vec::new(),
+            delimiters: Vec::new(),
+            align: None,
+            stored: Some(dataset.get_ref().clone()),
         })
     }
 
