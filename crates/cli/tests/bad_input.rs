@@ -60,7 +60,7 @@ fn an_unknown_column() {
         "stats wages.toml --out results",
         3,
         &[
-            "ann.csv: line 1: no column `wage`",
+            "ann.csv: no column `wage`",
             "the header names `pay`",
         ],
     );

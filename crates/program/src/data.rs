@@ -219,7 +219,7 @@ pub enum DataError {
         column: String,
     },
     /// A column that the header does not name.
-    #[error("{}: line 1: no column `{column}`; the header names {}", file.display(), list(found))]
+    #[error("{}: no column `{column}`; the header names {}", file.display(), list(found))]
     NoColumn {
         /// The file.
         file: PathBuf,
@@ -229,7 +229,7 @@ pub enum DataError {
         found: Vec<String>,
     },
     /// A column that the header names twice.
-    #[error("{}: line 1: column `{column}` is there twice; rename or remove one", file.display())]
+    #[error("{}: column `{column}` is there twice; rename or remove one", file.display())]
     ColumnTwice {
         /// The file.
         file: PathBuf,

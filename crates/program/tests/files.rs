@@ -106,12 +106,12 @@ fn broken_files_are_explained() {
         (
             "m\n1\n2\n",
             "0000\n0000\n",
-            "a.csv: line 1: no column `n`; the header names `m`",
+            "a.csv: no column `n`; the header names `m`",
         ),
         (
             "",
             "0000\n0000\n",
-            "a.csv: the file is empty; its first line must name the columns",
+            "a.csv: the file is empty, or its first line is; the first line must name the columns",
         ),
         (
             "n\n1\n4096\n",

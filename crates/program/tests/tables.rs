@@ -85,7 +85,7 @@ fn mistakes_are_named() {
         ),
         (
             "pay,kind\n",
-            "a.csv: line 1: no column `age`; the header names `pay`, `kind`",
+            "a.csv: no column `age`; the header names `pay`, `kind`",
         ),
         (
             "pay;age;kind\n",
@@ -93,7 +93,7 @@ fn mistakes_are_named() {
         ),
         (
             "pay,age,kind,pay\n",
-            "a.csv: line 1: column `pay` is there twice; rename or remove one",
+            "a.csv: column `pay` is there twice; rename or remove one",
         ),
         (
             "pay,age,kind\n1,1,x\n",

@@ -1,18 +1,30 @@
 //! The bytes of a table, from any place in it.
 
-use std::{fs::File, io, os::unix::fs::FileExt, path::Path, sync::Arc};
+use std::{
+    fs::File,
+    io::{self, BufReader, Read},
+    os::unix::fs::FileExt,
+    path::Path,
+    sync::Arc,
+};
+
+use bytes::Bytes;
+use parquet::{
+    errors::ParquetError,
+    file::reader::{ChunkReader, Length},
+};
 
 use crate::DataError;
 
 /// An open file, or bytes in memory where tests and fuzzers come from. Many readers at once.
 #[derive(Clone, Debug)]
 pub(crate) struct Input {
-    bytes: Bytes,
+    bytes: Kind,
     len: u64,
 }
 
 #[derive(Clone, Debug)]
-enum Bytes {
+enum Kind {
     File(Arc<File>),
     Memory(Arc<[u8]>),
 }
@@ -28,7 +40,7 @@ impl Input {
         let file = File::open(path).map_err(DataError::io("open", path))?;
         let len = file.metadata().map_err(DataError::io("read", path))?.len();
         Ok(Self {
-            bytes: Bytes::File(Arc::new(file)),
+            bytes: Kind::File(Arc::new(file)),
             len,
         })
     }
@@ -36,20 +48,20 @@ impl Input {
     /// Bytes in memory.
     pub(crate) fn memory(bytes: &[u8]) -> Self {
         Self {
-            bytes: Bytes::Memory(bytes.into()),
+            bytes: Kind::Memory(bytes.into()),
             len: bytes.len() as u64,
         }
     }
 
     /// Length when it was opened.
-    pub(crate) fn len(&self) -> u64 {
+    pub(crate) fn length(&self) -> u64 {
         self.len
     }
 
     /// Reads from `offset` until `into` is full or nothing is left; returns how many bytes that were.
     pub(crate) fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
         match &self.bytes {
-            Bytes::File(file) => {
+            Kind::File(file) => {
                 let mut done = 0;
                 while done < into.len() {
                     match file.read_at(&mut into[done..], offset + done as u64) {
@@ -61,7 +73,7 @@ impl Input {
                 }
                 Ok(done)
             }
-            Bytes::Memory(bytes) => {
+            Kind::Memory(bytes) => {
                 let rest = usize::try_from(offset).ok().and_then(|at| bytes.get(at..));
                 let rest = rest.unwrap_or_default();
                 let count = rest.len().min(into.len());
@@ -69,5 +81,60 @@ impl Input {
                 Ok(count)
             }
         }
+    }
+
+    /// A reader with a place of its own.
+    pub(crate) fn reader(&self, at: u64) -> InputReader {
+        InputReader {
+            input: self.clone(),
+            at,
+        }
+    }
+}
+
+/// Reads an [`Input`] from its own place: readers do not move each other, unlike clones of a [`File`].
+#[derive(Clone, Debug)]
+pub(crate) struct InputReader {
+    input: Input,
+    at: u64,
+}
+
+impl Read for InputReader {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let count = self.input.read_at(into, self.at)?;
+        self.at += count as u64;
+        Ok(count)
+    }
+}
+
+impl Length for Input {
+    fn len(&self) -> u64 {
+        self.len
+    }
+}
+
+impl ChunkReader for Input {
+    type T = BufReader<InputReader>;
+
+    fn get_read(&self, start: u64) -> parquet::errors::Result<Self::T> {
+        Ok(BufReader::new(self.reader(start)))
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> parquet::errors::Result<Bytes> {
+        // The length comes from the file: what it does not have is not allocated.
+        if start
+            .checked_add(length as u64)
+            .is_none_or(|end| end > self.len)
+        {
+            return Err(ParquetError::EOF(
+                "a page lies beyond the end of the file".into(),
+            ));
+        }
+        let mut bytes = vec![0; length];
+        let got = self.read_at(&mut bytes, start)?;
+        if got < length {
+            return Err(ParquetError::EOF("the file became shorter".into()));
+        }
+        Ok(bytes.into())
     }
 }

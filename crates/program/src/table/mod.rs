@@ -6,10 +6,13 @@
 
 mod cache;
 mod cells;
+mod columnar;
 mod csv;
 mod fuzz;
 mod input;
+mod ipc;
 mod order;
+mod parquet;
 mod problems;
 mod split;
 mod text;
@@ -28,7 +31,8 @@ pub use order::{AlignKey, AlignKeyError};
 pub(crate) use text::THOUSANDS;
 
 use self::{
-    cache::Cache, csv::CsvFile, input::Input, order::Chain, problems::Problems, text::Reader,
+    cache::Cache, csv::CsvFile, input::Input, ipc::ArrowFile, order::Chain, parquet::ParquetFile,
+    problems::Problems, text::Reader,
 };
 use crate::{data::DataError, stats::Column};
 
@@ -199,7 +203,7 @@ impl Table {
         watch: Watch<'_>,
     ) -> Result<Self, DataError> {
         let start = Instant::now();
-        let bytes = input.len();
+        let bytes = input.length();
         let spec = Arc::new(Spec {
             file: file.to_owned(),
             block: wanted.block.to_owned(),
@@ -387,5 +391,14 @@ fn part(columns: usize) -> usize {
 
 /// Opens a file in the format that its name says.
 fn open(spec: &Arc<Spec>, input: Input) -> Result<Box<dyn Format>, DataError> {
-    Ok(Box::new(CsvFile::open(spec, input)?))
+    let extension = spec
+        .file
+        .extension()
+        .and_then(|extension| extension.to_str());
+    Ok(match extension.map(str::to_ascii_lowercase).as_deref() {
+        Some("parquet") => Box::new(ParquetFile::open(spec, input)?),
+        Some("arrow" | "feather" | "ipc") => Box::new(ArrowFile::open(spec, input)?),
+        None | Some("csv" | "txt" | "tsv" | "tab" | "dat") => Box::new(CsvFile::open(spec, input)?),
+        Some(_) => return Err(DataError::Format(spec.file.clone())),
+    })
 }

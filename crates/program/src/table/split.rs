@@ -144,7 +144,7 @@ fn unescape(cell: &[u8], into: &mut Vec<u8>) {
 }
 
 /// Without blanks and tabs at the ends.
-fn trim(mut cell: &[u8]) -> &[u8] {
+pub(super) fn trim(mut cell: &[u8]) -> &[u8] {
     while let [b' ' | b'\t', rest @ ..] = cell {
         cell = rest;
     }
