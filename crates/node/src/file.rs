@@ -187,11 +187,12 @@ pub(crate) fn parse<T: DeserializeOwned>(
     version: i64,
 ) -> Result<T, FileError> {
     let syntax = |error: &toml::de::Error| {
+        let message = error.message().trim_end();
         FileError::at(
             path,
             text,
             error.span().unwrap_or(0..0),
-            error.message().trim_end(),
+            misspelt(message).unwrap_or_else(|| message.to_owned()),
         )
     };
     // The version first: a later format may have fields that this one would call mistakes.
@@ -219,6 +220,45 @@ pub(crate) fn parse<T: DeserializeOwned>(
         }
     }
     toml::from_str(text).map_err(|error| syntax(&error))
+}
+
+/// A message about an unknown word, with the known one that is near to it in place of all that there are.
+fn misspelt(message: &str) -> Option<String> {
+    // `unknown field `colums`, expected one of `columns`, `jobs`` and the like.
+    let (what, rest) = message.strip_prefix("unknown ")?.split_once(" `")?;
+    let word = rest.split('`').next()?;
+    let known: Vec<&str> = rest.split('`').skip(2).step_by(2).collect();
+    let near = nearest(word, &known);
+    (!near.is_empty()).then(|| format!("unknown {what} `{word}`{near}"))
+}
+
+/// `, did you mean …?` if one of the known words is at most two letters away.
+pub(crate) fn nearest(word: &str, known: &[&str]) -> String {
+    let word: String = word.chars().take(64).collect();
+    let found = known
+        .iter()
+        .map(|known| (distance(&word, known), known))
+        .min();
+    match found {
+        Some((1..=2, known)) => format!(", did you mean `{known}`?"),
+        _ => String::new(),
+    }
+}
+
+/// Letters to insert, remove or change (Levenshtein).
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, a) in a.chars().enumerate() {
+        let mut above_left = i;
+        row[0] = i + 1;
+        for (j, b) in b.iter().enumerate() {
+            let changed = above_left + usize::from(a != *b);
+            above_left = row[j + 1];
+            row[j + 1] = changed.min(row[j] + 1).min(above_left + 1);
+        }
+    }
+    row[b.len()]
 }
 
 /// Writes a file whole: under another name first, brought to the disk, then renamed. Only its owner can read it.

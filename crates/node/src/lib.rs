@@ -1,7 +1,7 @@
 //! One participant's service: its home, its members, its consent, and the jobs that it runs on one port.
 //!
 //! **What it is for.** A *home* is a folder with everything that one participant owns: [`Settings`], the key, the
-//! [`Members`] it knows, its standing policy, what its people have approved, the log of all of it. This crate
+//! [`Members`] it knows, its standing [`Policy`], what its people have approved, the log of all of it. This crate
 //! keeps these files, and decides from them whether a job may run.
 //!
 //! **Who may use it.** The `veil` command, and programs that run a participant of their own.
@@ -28,6 +28,7 @@
 //! **What it does not.** It trusts the file system of its own user: who can write as that user can act as the
 //! participant. It cannot judge whether an answer says too much; a person or a policy does.
 
+mod approvals;
 mod file;
 mod home;
 mod invitation;
@@ -35,17 +36,24 @@ pub mod log;
 mod members;
 mod names;
 mod pairing;
+pub mod policy;
+pub mod receipt;
+mod renewal;
 mod rotation;
 mod settings;
 mod strings;
 mod time;
 
+pub use approvals::{Approval, Binding, Decision, Filed, Filing, How, Request, plan_of, roles_of};
 pub use file::FileError;
 pub use home::{Changed, Home, HomeError, Lock};
 pub use invitation::{Answer, Introduction, Invitation, Join, Token};
 pub use members::{Former, Member, Members, Revoked, Standing};
 pub use names::{NameError, Role, RoleError};
-pub use pairing::{JoinError, Joined, RotationError};
+pub use pairing::{JoinError, Joined};
+pub use policy::Policy;
+pub use receipt::Receipt;
+pub use renewal::RotationError;
 pub use rotation::{Statement, StatementError};
 pub use settings::{Limits, LogFormat, LogSettings, Settings, SettingsError, Timeouts};
 pub use strings::StringError;

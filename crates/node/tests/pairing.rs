@@ -203,7 +203,8 @@ fn a_revoked_key_does_not_come_back_but_its_name_does_with_another() {
         error.starts_with("the key of `bob` was revoked here and is not let in again"),
         "{error}"
     );
-    let fresh = World::new().home("bob", Role::Owner);
+    let other = World::new();
+    let fresh = other.home("bob", Role::Owner);
     let old = bob.identity().fingerprint();
     let (_, answer) = fresh.join(&invitation).unwrap();
     ann.accept_answer(&answer).unwrap();

@@ -104,6 +104,8 @@ pub struct Output {
 pub struct Gates {
     /// The circuit with the ports of this job.
     pub(crate) circuit: Circuit,
+    /// The name by which the circuit was made, if it comes from no file.
+    pub make: Option<String>,
     /// Rows.
     pub rows: u64,
     /// An input for each port of the circuit, in order.

@@ -82,6 +82,11 @@ impl Gates {
         })?;
         let gates = Self {
             circuit,
+            make: section
+                .get_ref()
+                .make
+                .as_ref()
+                .map(|name| name.get_ref().clone()),
             rows,
             inputs,
             outputs,

@@ -1,0 +1,406 @@
+//! Which rule of a policy decides on a job, and why the others do not.
+
+use std::collections::BTreeSet;
+
+use super::{ADVERSARIES, Effect, Facts, Policy, Rule};
+
+/// Who asks for what, and what happened before.
+#[derive(Clone, Copy)]
+#[allow(missing_debug_implementations, reason = "one field is a function")]
+pub struct Asked<'a> {
+    /// The job.
+    pub facts: &'a Facts,
+    /// The member who asks; nobody, if this participant does.
+    pub by: Option<&'a str>,
+    /// As what this participant takes part.
+    pub roles: &'a BTreeSet<String>,
+    /// Runs so far: by rule, in the last 24 hours, and by rule of jobs of this name, ever.
+    pub runs: &'a dyn Fn(&str) -> (u64, u64),
+}
+
+/// What a policy says of a job.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Judgement {
+    /// The rule that decided, and what; nothing, if none fits.
+    pub decided: Option<(String, Effect)>,
+    /// Why: for a refusal what it refuses, else why each rule before did not fit.
+    pub reasons: Vec<String>,
+}
+
+impl Policy {
+    /// Whether a rule counts runs.
+    pub(crate) fn counts_runs(&self) -> bool {
+        let counts = |rule: &Rule| rule.per_day.is_some() || rule.per_job.is_some();
+        self.rules.iter().any(counts)
+    }
+
+    /// Finds the rule that decides.
+    pub fn judge(&self, asked: &Asked<'_>) -> Judgement {
+        let mut reasons = Vec::new();
+        for rule in &self.rules {
+            let fits = match rule.effect {
+                Effect::Refuse => refused(rule, asked),
+                Effect::Allow | Effect::Ask => within(rule, asked).map(|()| Vec::new()),
+            };
+            match fits {
+                Ok(why) => {
+                    reasons.extend(why);
+                    return Judgement {
+                        decided: Some((rule.name.clone(), rule.effect)),
+                        reasons,
+                    };
+                }
+                Err(why) => reasons.push(format!("rule `{}`: {why}", rule.name)),
+            }
+        }
+        Judgement {
+            decided: None,
+            reasons,
+        }
+    }
+}
+
+/// What a list of a rule is of, the list, and what the job has of it.
+type Listed<'a> = (
+    &'static str,
+    Option<&'a BTreeSet<String>>,
+    BTreeSet<&'a str>,
+);
+
+/// The lists of a rule, what they are of, and what the job has of it.
+fn lists<'a>(rule: &'a Rule, asked: &Asked<'a>) -> [Listed<'a>; 8] {
+    fn all(set: &BTreeSet<String>) -> BTreeSet<&str> {
+        set.iter().map(String::as_str).collect()
+    }
+    let facts = asked.facts;
+    [
+        (
+            "is asked for by",
+            rule.asked_by.as_ref(),
+            BTreeSet::from([asked.by.unwrap_or("me")]),
+        ),
+        (
+            "has this participant as",
+            rule.roles.as_ref(),
+            all(asked.roles),
+        ),
+        (
+            "is named",
+            rule.jobs.as_ref(),
+            BTreeSet::from([facts.job.as_str()]),
+        ),
+        ("computes", rule.operations.as_ref(), all(&facts.operations)),
+        ("runs", rule.circuits.as_ref(), all(&facts.circuits)),
+        (
+            "uses the column",
+            rule.columns.as_ref(),
+            all(&facts.columns),
+        ),
+        (
+            "uses the stored data set",
+            rule.datasets.as_ref(),
+            all(&facts.datasets),
+        ),
+        ("opens values to", rule.to.as_ref(), all(&facts.to)),
+    ]
+}
+
+/// Whether a list of a rule has a name. Names of jobs may end in a star.
+fn listed(what: &str, list: &BTreeSet<String>, name: &str) -> bool {
+    list.contains(name)
+        || what == "is named"
+            && (list.iter())
+                .filter_map(|pattern| pattern.strip_suffix('*'))
+                .any(|start| name.starts_with(start))
+}
+
+/// Whether the job does something of everything that the rule lists; if so, what, else why not.
+fn refused(rule: &Rule, asked: &Asked<'_>) -> Result<Vec<String>, String> {
+    let mut does = Vec::new();
+    for (what, list, names) in lists(rule, asked) {
+        let Some(list) = list else { continue };
+        match names.iter().find(|name| listed(what, list, name)) {
+            Some(name) => does.push(format!("it {what} `{name}`")),
+            None => return Err("it refuses other jobs".to_owned()),
+        }
+    }
+    if does.is_empty() {
+        does.push("it refuses every job".to_owned());
+    }
+    Ok(does)
+}
+
+/// Whether all that the job does is within the rule; if not, the first thing that is not.
+fn within(rule: &Rule, asked: &Asked<'_>) -> Result<(), String> {
+    let facts = asked.facts;
+    for (what, list, names) in lists(rule, asked) {
+        let Some(list) = list else { continue };
+        // A circuit has a name and a hash, and either will do.
+        let either = what == "runs";
+        let outside = names.iter().find(|name| !listed(what, list, name));
+        let inside = names.iter().any(|name| listed(what, list, name));
+        if either && !names.is_empty() && !inside {
+            let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+            return Err(format!("the job runs {}", names.join(" or ")));
+        }
+        if let Some(name) = outside.filter(|_| !either) {
+            return Err(format!("the job {what} `{name}`"));
+        }
+    }
+    // Stored data have no owner in the run who could say no.
+    if rule.effect == Effect::Allow {
+        if rule.datasets.is_none()
+            && let Some(name) = facts.datasets.first()
+        {
+            return Err(format!(
+                "the job uses the stored data set `{name}`, and the rule lists no `datasets`"
+            ));
+        }
+        if facts.keeps && !rule.keep {
+            return Err("the job keeps shares, and the rule has no `keep = true`".to_owned());
+        }
+        if facts.operations.contains("circuit") && rule.circuits.is_none() {
+            return Err("the job runs a circuit, and the rule lists no `circuits`".to_owned());
+        }
+    }
+    if let Some(sets) = &rule.parties
+        && !sets.contains(&facts.parties)
+    {
+        let names: Vec<&str> = facts.parties.iter().map(String::as_str).collect();
+        return Err(format!("the parties are {}", names.join(", ")));
+    }
+    if let Some(least) = &rule.adversary {
+        let strength = |name: &str| ADVERSARIES.iter().position(|known| *known == name);
+        if strength(&facts.adversary) < strength(least) {
+            return Err(format!(
+                "the protocol is {}, and the rule wants {least}",
+                facts.adversary
+            ));
+        }
+    }
+    if let Some(least) = rule.min_rows
+        && facts.smallest_block < least
+    {
+        let rows = facts.smallest_block;
+        return Err(format!(
+            "a block has {rows} rows, and the rule wants {least}"
+        ));
+    }
+    if let Some(least) = rule.min_rows_per_group
+        && facts.rows / facts.groups < least
+    {
+        let (rows, groups) = (facts.rows, facts.groups);
+        return Err(format!(
+            "{rows} rows in {groups} groups are fewer than {least} per group"
+        ));
+    }
+    if let Some(most) = rule.max_rows
+        && facts.rows > most
+    {
+        let rows = facts.rows;
+        return Err(format!(
+            "the job has {rows} rows, and the rule allows {most}"
+        ));
+    }
+    if rule.per_day.is_some() || rule.per_job.is_some() {
+        let (today, ever) = (asked.runs)(&rule.name);
+        if rule.per_day.is_some_and(|most| today >= most) {
+            return Err(format!(
+                "{today} runs in the last 24 hours are all that it allows"
+            ));
+        }
+        if rule.per_job.is_some_and(|most| ever >= most) {
+            let job = &facts.job;
+            return Err(format!("{ever} runs of `{job}` are all that it allows"));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn facts() -> Facts {
+        let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        Facts {
+            job: "pay 2025".into(),
+            operations: set(&["mean", "count"]),
+            circuits: BTreeSet::new(),
+            columns: set(&["pay", "sex"]),
+            datasets: BTreeSet::new(),
+            keeps: false,
+            to: set(&["press"]),
+            parties: set(&["a", "b", "c"]),
+            rows: 100,
+            smallest_block: 30,
+            groups: 4,
+            protocol: "rep3".into(),
+            adversary: "semi-honest".into(),
+        }
+    }
+
+    fn judge(rules: &str, facts: &Facts) -> Judgement {
+        let text = format!("version = 1\n{rules}");
+        let policy = Policy::parse(Path::new("policy.toml"), &text).unwrap();
+        policy.judge(&Asked {
+            facts,
+            by: Some("press"),
+            roles: &BTreeSet::from(["owner".to_owned()]),
+            runs: &|rule| if rule == "often" { (3, 7) } else { (0, 0) },
+        })
+    }
+
+    const PAY: &str = r#"
+        [[rule]]
+        name = "pay"
+        decision = "allow"
+        asked_by = ["press", "me"]
+        roles = ["owner"]
+        jobs = ["pay *", "age"]
+        operations = ["count", "mean"]
+        columns = ["pay", "sex", "age"]
+        to = ["press"]
+        parties = [["c", "b", "a"]]
+        min_rows = 30
+        min_rows_per_group = 25
+        max_rows = 100
+        adversary = "semi-honest"
+    "#;
+
+    type Change = fn(&mut Facts);
+
+    #[test]
+    fn a_rule_allows_what_is_wholly_within_it() {
+        let judged = judge(PAY, &facts());
+        assert_eq!(judged.decided, Some(("pay".into(), Effect::Allow)));
+        let changes: [(Change, &str); 11] = [
+            (|f| f.job = "wages".into(), "the job is named `wages`"),
+            (
+                |f| assert!(f.operations.insert("sum".into())),
+                "the job computes `sum`",
+            ),
+            (
+                |f| assert!(f.columns.insert("home".into())),
+                "the job uses the column `home`",
+            ),
+            (
+                |f| assert!(f.to.insert("eve".into())),
+                "the job opens values to `eve`",
+            ),
+            (|f| drop(f.parties.pop_first()), "the parties are b, c"),
+            (
+                |f| f.smallest_block = 29,
+                "a block has 29 rows, and the rule wants 30",
+            ),
+            (
+                |f| f.groups = 5,
+                "100 rows in 5 groups are fewer than 25 per group",
+            ),
+            (
+                |f| (f.rows, f.groups) = (101, 1),
+                "the job has 101 rows, and the rule allows 100",
+            ),
+            (
+                |f| f.adversary = String::new(),
+                "the protocol is , and the rule wants semi-honest",
+            ),
+            (
+                |f| f.keeps = true,
+                "the job keeps shares, and the rule has no `keep = true`",
+            ),
+            (
+                |f| assert!(f.datasets.insert("old".into())),
+                "the job uses the stored data set `old`, and the rule lists no `datasets`",
+            ),
+        ];
+        for (change, want) in changes {
+            let mut facts = facts();
+            change(&mut facts);
+            let judged = judge(PAY, &facts);
+            assert_eq!(judged.decided, None, "{want}");
+            assert_eq!(judged.reasons, [format!("rule `pay`: {want}")]);
+        }
+    }
+
+    #[test]
+    fn a_rule_refuses_what_touches_it_and_the_first_that_fits_decides() {
+        let refuse = "[[rule]]\nname = \"no homes\"\ndecision = \"refuse\"\ncolumns = [\"home\", \"sex\"]\nto = [\"press\"]\n";
+        let judged = judge(&format!("{refuse}{PAY}"), &facts());
+        assert_eq!(judged.decided, Some(("no homes".into(), Effect::Refuse)));
+        assert_eq!(
+            judged.reasons,
+            ["it uses the column `sex`", "it opens values to `press`"]
+        );
+        let judged = judge(&format!("{PAY}{refuse}"), &facts());
+        assert_eq!(judged.decided, Some(("pay".into(), Effect::Allow)));
+        let mut inside = facts();
+        inside.to = BTreeSet::from(["b".to_owned()]);
+        let judged = judge(refuse, &inside);
+        assert_eq!(judged.decided, None, "all that it lists must be touched");
+        let everything = "[[rule]]\nname = \"closed\"\ndecision = \"refuse\"\n";
+        assert_eq!(
+            judge(everything, &facts()).reasons,
+            ["it refuses every job"]
+        );
+        let ask = "[[rule]]\nname = \"person\"\ndecision = \"ask\"\n";
+        assert_eq!(
+            judge(ask, &facts()).decided,
+            Some(("person".into(), Effect::Ask))
+        );
+        assert_eq!(judge("", &facts()).decided, None);
+    }
+
+    #[test]
+    fn runs_are_counted() {
+        let rule =
+            |limit: &str| format!("[[rule]]\nname = \"often\"\ndecision = \"allow\"\n{limit}\n");
+        assert!(
+            judge(&rule("per_day = 4\nper_job = 8"), &facts())
+                .decided
+                .is_some()
+        );
+        let judged = judge(&rule("per_day = 3"), &facts());
+        assert_eq!(
+            judged.reasons,
+            ["rule `often`: 3 runs in the last 24 hours are all that it allows"]
+        );
+        let judged = judge(&rule("per_job = 7"), &facts());
+        assert_eq!(
+            judged.reasons,
+            ["rule `often`: 7 runs of `pay 2025` are all that it allows"]
+        );
+    }
+
+    #[test]
+    fn circuits_go_by_name_or_by_hash_and_never_unnamed() {
+        let mut facts = facts();
+        let hash = format!("sha256:{}", "0".repeat(64));
+        facts.operations = BTreeSet::from(["circuit".to_owned()]);
+        facts.columns.clear();
+        facts.circuits = BTreeSet::from(["aes128".to_owned(), hash.clone()]);
+        let rule = |list: &str| format!("[[rule]]\nname = \"c\"\ndecision = \"allow\"\n{list}\n");
+        assert!(
+            judge(&rule("circuits = [\"aes128\"]"), &facts)
+                .decided
+                .is_some()
+        );
+        assert!(
+            judge(&rule(&format!("circuits = [\"{hash}\"]")), &facts)
+                .decided
+                .is_some()
+        );
+        let judged = judge(&rule("circuits = [\"sha256\"]"), &facts);
+        assert!(
+            judged.reasons[0].contains("the job runs `aes128` or `sha256:0000"),
+            "{judged:?}"
+        );
+        let judged = judge(&rule(""), &facts);
+        assert!(
+            judged.reasons[0].ends_with("the rule lists no `circuits`"),
+            "{judged:?}"
+        );
+    }
+}

@@ -1,0 +1,92 @@
+//! `policy.toml`: what may run without asking a person again, and what may not run at all.
+//!
+//! Rules are tried in order, and the first that fits a job decides. A rule that allows fits if *everything* the job does is
+//! within it; a rule that refuses fits if the job does *anything* that it lists. If none fits, a person decides.
+
+mod facts;
+mod judge;
+mod read;
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+pub use facts::Facts;
+pub use judge::{Asked, Judgement};
+pub use read::fuzz_policy;
+
+/// The standing policy of a participant.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Policy {
+    /// Its rules, in order.
+    pub rules: Vec<Rule>,
+}
+
+/// What a rule decides.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Effect {
+    /// The job may run.
+    Allow,
+    /// A person decides.
+    Ask,
+    /// The job may not run, even if a person approves it.
+    Refuse,
+}
+
+/// One rule. A list or a limit that is absent says nothing; but a rule that allows does not fit jobs that use stored data
+/// sets, or keep some, unless it says so.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Rule {
+    /// Its name, for decisions and the log.
+    pub name: String,
+    /// What it decides.
+    pub effect: Effect,
+    /// Who asks: names of members, or `me`.
+    pub asked_by: Option<BTreeSet<String>>,
+    /// As what this participant takes part: `party`, `owner`, `recipient`.
+    pub roles: Option<BTreeSet<String>>,
+    /// Names of jobs; a `*` at the end stands for anything.
+    pub jobs: Option<BTreeSet<String>>,
+    /// Kinds of analyses, or `circuit`.
+    pub operations: Option<BTreeSet<String>>,
+    /// Circuits: the name of one that `veil` makes, or `sha256:` and the hash.
+    pub circuits: Option<BTreeSet<String>>,
+    /// Columns that are computed on or grouped by.
+    pub columns: Option<BTreeSet<String>>,
+    /// Stored data sets.
+    pub datasets: Option<BTreeSet<String>>,
+    /// To whom something is opened.
+    pub to: Option<BTreeSet<String>>,
+    /// Sets of computing parties.
+    pub parties: Option<Vec<BTreeSet<String>>>,
+    /// Whether jobs may keep shares.
+    pub keep: bool,
+    /// Rows that every block has at least.
+    pub min_rows: Option<u64>,
+    /// Rows per group that there are at least on average.
+    pub min_rows_per_group: Option<u64>,
+    /// Rows that the job has at most.
+    pub max_rows: Option<u64>,
+    /// Runs in 24 hours by this rule, at most.
+    pub per_day: Option<u64>,
+    /// Runs of jobs of one name by this rule, ever, at most.
+    pub per_job: Option<u64>,
+    /// The adversary against which the protocol holds, at least.
+    pub adversary: Option<String>,
+}
+
+/// Adversaries, the weakest first.
+const ADVERSARIES: [&str; 2] = ["semi-honest", "malicious"];
+
+/// What a job may compute, as rules name it.
+const OPERATIONS: [&str; 8] = [
+    "count",
+    "sum",
+    "mean",
+    "variance",
+    "covariance",
+    "correlation",
+    "regression",
+    "circuit",
+];

@@ -1,0 +1,434 @@
+//! Consent: what was not approved is not decided to run, and what is decided is logged.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a helper that fails is a test that fails"
+)]
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use tempfile::TempDir;
+use veil_node::log::Event;
+use veil_node::policy::Facts;
+use veil_node::{
+    Binding, Decision, Filing, Home, How, Receipt, Request, Role, Settings, plan_of, receipt,
+    roles_of,
+};
+use veil_program::{Files, Job};
+use veil_protocol::rep3::Rep3;
+use veil_protocol::{Options, Plan};
+use veil_session::{PartyId, Peer, PlanHash};
+
+const JOB: &str = r#"
+version = 1
+kind = "stats"
+name = "pay"
+owners = ["mill", "harbour"]
+parties = ["university", "union", "ministry"]
+recipients = ["press", "mill"]
+column = [{ name = "pay", type = "decimal", scale = 2, min = 0, max = "9999.99" },
+          { name = "sex", type = "category", values = ["f", "m"] }]
+block = [{ name = "mill", rows = 70, holds = { mill = ["pay", "sex"] } },
+         { name = "harbour", rows = 30, holds = { harbour = ["pay", "sex"] } }]
+analysis = [{ name = "mean pay", kind = "mean", of = "pay", by = ["sex"], to = "press" },
+            { name = "total pay", kind = "sum", of = "pay", to = "mill" }]
+"#;
+
+struct World {
+    _folder: TempDir,
+    home: Home,
+    plan: Arc<Plan>,
+    facts: Facts,
+}
+
+fn planned(text: &str) -> (Job, Arc<Plan>) {
+    let job = Job::parse(text, Path::new("job.toml"), Files::new()).unwrap();
+    let lowered = Arc::new(job.lowered().clone());
+    let plan = Arc::new(Plan::new(lowered, Options::default()).unwrap());
+    (job, plan)
+}
+
+impl World {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = Settings::new("mill", Role::Owner).unwrap();
+        let home = Home::create(&folder.path().join("mill"), &settings).unwrap();
+        let (job, plan) = planned(JOB);
+        let protocol = Rep3::new(Arc::clone(&plan), Peer::Party(PartyId::ALL[0]));
+        let facts = Facts::of(&job, &plan, &protocol);
+        World {
+            _folder: folder,
+            home,
+            plan,
+            facts,
+        }
+    }
+
+    fn request<'a>(&self, facts: &'a Facts, asked_by: Option<&'a str>) -> Request<'a> {
+        Request {
+            plan: self.plan.hash,
+            facts,
+            asked_by,
+            roles: roles_of(&self.plan, "mill"),
+        }
+    }
+
+    fn filing(&self) -> Filing<'_> {
+        Filing {
+            plan: self.plan.hash,
+            stages: &[],
+            name: "pay",
+            lanes: 1,
+            job: JOB,
+            base: Some(Path::new("/data/pay")),
+            explained: "opened: sum of pay, to: press\n",
+            data: &[],
+            files: &[],
+            asked_by: None,
+        }
+    }
+
+    fn policy(&self, rules: &str) {
+        let path = self.home.path().join("policy.toml");
+        fs::write(&path, format!("version = 1\n{rules}")).unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+        fs::set_permissions(path, mode).unwrap();
+    }
+
+    fn decide(&self) -> Decision {
+        self.home.decide(&self.request(&self.facts, None)).unwrap()
+    }
+
+    fn start(&self) -> Decision {
+        self.home
+            .start(&self.request(&self.facts, Some("press")))
+            .unwrap()
+    }
+
+    fn kinds(&self) -> Vec<String> {
+        self.home.log().verify(&[]).unwrap();
+        let mut kinds = Vec::new();
+        self.home
+            .log()
+            .for_each(|entry| kinds.push(entry.kind))
+            .unwrap();
+        kinds
+    }
+}
+
+#[test]
+fn the_facts_of_a_job_are_what_the_job_says() {
+    let World { facts, plan, .. } = World::new();
+    let names = |set: &std::collections::BTreeSet<String>| set.iter().cloned().collect::<Vec<_>>();
+    assert_eq!(names(&facts.operations), ["mean", "sum"]);
+    assert_eq!(names(&facts.columns), ["pay", "sex"]);
+    assert_eq!(names(&facts.to), ["mill", "press"]);
+    assert_eq!(names(&facts.parties), ["ministry", "union", "university"]);
+    assert_eq!(
+        (facts.rows, facts.smallest_block, facts.groups),
+        (100, 30, 2)
+    );
+    assert_eq!(facts.adversary, "semi-honest");
+    assert!(!facts.keeps && facts.datasets.is_empty() && facts.circuits.is_empty());
+    let roles = roles_of(&plan, "mill");
+    assert_eq!(names(&roles), ["owner", "recipient"]);
+    assert!(roles_of(&plan, "nobody").is_empty());
+
+    let circuit = r#"
+version = 1
+kind = "circuit"
+name = "c"
+owners = ["a"]
+parties = ["x", "y", "z"]
+recipients = ["a"]
+circuit = { make = "aes128", rows = 1 }
+input = [{ port = "key", owner = "a", format = "hex", file = "k" }, { port = "block", owner = "a", format = "hex", file = "b" }]
+output = [{ port = "block", to = "a", format = "hex", file = "o" }]
+"#;
+    // The names of the ports are those of the catalogue; what counts here is the circuit's own name.
+    if let Ok(job) = Job::parse(circuit, Path::new("job.toml"), Files::new()) {
+        let lowered = Arc::new(job.lowered().clone());
+        let plan = Arc::new(Plan::new(lowered, Options::default()).unwrap());
+        let protocol = Rep3::new(Arc::clone(&plan), Peer::Party(PartyId::ALL[0]));
+        let facts = Facts::of(&job, &plan, &protocol);
+        assert!(facts.circuits.contains("aes128") && facts.circuits.len() == 2);
+    }
+}
+
+#[test]
+fn what_nobody_approved_waits() {
+    let world = World::new();
+    let decision = world.decide();
+    assert_eq!(
+        decision.to_string(),
+        "waits for approval: there is no policy; `veil approve` shows the job and asks"
+    );
+    assert!(!world.start().allows());
+    world.home.file_job(&world.filing()).unwrap();
+    assert!(
+        !world.decide().allows(),
+        "to be filed is not to be approved"
+    );
+    assert_eq!(world.kinds(), ["init"]);
+}
+
+#[test]
+fn what_was_approved_runs_until_that_is_taken_back() {
+    let world = World::new();
+    let filing = world.filing();
+    let filed = world.home.approve(&filing, How::Answered).unwrap();
+    assert!(matches!(world.decide(), Decision::Approved { ref how, .. } if how == "answered"));
+    assert!(world.start().allows());
+    assert_eq!(filed.job().unwrap(), JOB);
+    assert_eq!(filed.explained().unwrap(), filing.explained);
+    assert_eq!(filed.path(), Path::new("/data/pay/job.toml"));
+    let mut other = world.request(&world.facts, None);
+    other.plan.0[31] ^= 1;
+    assert!(
+        !world.home.decide(&other).unwrap().allows(),
+        "another plan by one bit"
+    );
+
+    assert!(world.home.withdraw(world.plan.hash).unwrap());
+    assert!(!world.home.withdraw(world.plan.hash).unwrap());
+    assert!(!world.start().allows());
+    assert_eq!(
+        world.kinds(),
+        ["init", "approval", "run_started", "withdrawal"]
+    );
+}
+
+#[test]
+fn an_approval_is_good_for_the_stages_and_not_for_other_data() {
+    let world = World::new();
+    let stages = [PlanHash([1; 32]), PlanHash([2; 32])];
+    let mut filing = world.filing();
+    filing.stages = &stages;
+    world.home.approve(&filing, How::Yes).unwrap();
+    for plan in stages {
+        let mut request = world.request(&world.facts, None);
+        request.plan = plan;
+        assert!(world.home.decide(&request).unwrap().allows());
+    }
+    // Filed again by a member: nothing changes. With other data at this participant: somebody must look again.
+    filing.asked_by = Some("press");
+    filing.explained = "nothing is opened";
+    let again = world.home.file_job(&filing).unwrap();
+    assert!(again.approved.is_some());
+    assert!(again.explained().unwrap().starts_with("opened:"));
+    filing.asked_by = None;
+    let data = [Binding {
+        owner: "mill".into(),
+        what: "mill".into(),
+        file: "/data/other.csv".into(),
+    }];
+    filing.data = &data;
+    assert!(world.home.file_job(&filing).unwrap().approved.is_none());
+    assert!(!world.decide().allows());
+    let approved = world.home.approve(&filing, How::Yes).unwrap();
+    assert_eq!(approved.files().len(), 1);
+    assert_eq!(world.home.all_filed().unwrap(), [approved]);
+}
+
+#[test]
+fn an_approval_that_was_moved_or_damaged_approves_nothing() {
+    let world = World::new();
+    let filed = world.home.approve(&world.filing(), How::Yes).unwrap();
+    let other = world.home.job_folder(PlanHash([7; 32]));
+    fs::rename(&filed.folder, &other).unwrap();
+    let mut request = world.request(&world.facts, None);
+    request.plan = PlanHash([7; 32]);
+    let error = world.home.decide(&request).unwrap_err().to_string();
+    assert!(
+        error.contains("the folder has another name than the plan"),
+        "{error}"
+    );
+    fs::rename(&other, &filed.folder).unwrap();
+    let entry = filed.folder.join("entry.toml");
+    let text = fs::read_to_string(&entry).unwrap();
+    fs::write(&entry, text.replace("lanes = 1", "lanes = \"one\"")).unwrap();
+    let error = world
+        .home
+        .decide(&world.request(&world.facts, None))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("entry.toml:4:9: invalid type: string \"one\""),
+        "{error}"
+    );
+}
+
+#[test]
+fn names_of_files_stay_in_their_folder() {
+    let world = World::new();
+    for name in ["../x", "/etc/x", "entry.toml", ".hidden", "", "a/b"] {
+        let files = [(name.to_owned(), b"x".to_vec())];
+        let mut filing = world.filing();
+        filing.files = &files;
+        assert!(world.home.file_job(&filing).is_err(), "{name}");
+    }
+    let files = [("adder.txt".to_owned(), b"x".to_vec())];
+    let mut filing = world.filing();
+    (filing.files, filing.base) = (&files, None);
+    let filed = world.home.file_job(&filing).unwrap();
+    assert_eq!(
+        fs::read(filed.path().with_file_name("adder.txt")).unwrap(),
+        b"x"
+    );
+}
+
+#[test]
+fn a_rule_that_refuses_stands_above_an_approval() {
+    let world = World::new();
+    world.home.approve(&world.filing(), How::Yes).unwrap();
+    world.policy("[[rule]]\nname = \"no press\"\ndecision = \"refuse\"\nto = [\"press\"]\n");
+    assert_eq!(
+        world.start().to_string(),
+        "refused by rule `no press` of the policy: it opens values to `press`"
+    );
+    world.policy("");
+    assert!(world.start().allows());
+    assert_eq!(
+        world.kinds(),
+        [
+            "init",
+            "approval",
+            "policy_changed",
+            "refusal",
+            "policy_changed",
+            "run_started"
+        ]
+    );
+}
+
+#[test]
+fn a_rule_allows_as_often_as_it_says_and_the_log_counts() {
+    let world = World::new();
+    world.policy("[[rule]]\nname = \"daily\"\ndecision = \"allow\"\noperations = [\"mean\", \"sum\"]\nper_day = 2\n");
+    for _ in 0..2 {
+        assert_eq!(
+            world.start(),
+            Decision::Policy {
+                rule: "daily".into()
+            }
+        );
+    }
+    let third = world.start();
+    assert_eq!(
+        third.to_string(),
+        "waits for approval: rule `daily`: 2 runs in the last 24 hours are all that it allows; `veil approve` shows the job and asks"
+    );
+    // A person may still say yes, and that is not counted against the rule.
+    world.home.approve(&world.filing(), How::Answered).unwrap();
+    assert!(matches!(world.start(), Decision::Approved { .. }));
+    let text = fs::read_to_string(world.home.log().path()).unwrap();
+    assert_eq!(text.matches("\"rule\":\"daily\"").count(), 2);
+    // A damaged log counts nothing, and so nothing is allowed by counting.
+    fs::write(
+        world.home.log().path(),
+        text.replace("run_started", "run started"),
+    )
+    .unwrap();
+    assert!(
+        world
+            .home
+            .decide(&world.request(&world.facts, None))
+            .is_ok(),
+        "still entries, of another kind"
+    );
+    fs::write(world.home.log().path(), "garbage\n").unwrap();
+    assert!(
+        world
+            .home
+            .decide(&world.request(&world.facts, None))
+            .is_err()
+    );
+}
+
+#[test]
+fn two_that_start_at_once_are_counted_one_after_the_other() {
+    let world = World::new();
+    world.policy("[[rule]]\nname = \"once\"\ndecision = \"allow\"\nper_job = 1\n");
+    let allowed: usize = std::thread::scope(|scope| {
+        let starts: Vec<_> = (0..4)
+            .map(|_| {
+                scope.spawn(|| {
+                    let home = Home::open(world.home.path()).unwrap();
+                    let request = world.request(&world.facts, None);
+                    usize::from(home.start(&request).unwrap().allows())
+                })
+            })
+            .collect();
+        starts.into_iter().map(|start| start.join().unwrap()).sum()
+    });
+    assert_eq!(allowed, 1);
+}
+
+#[test]
+fn a_receipt_says_what_a_result_is_of_and_notices_a_change() {
+    let world = World::new();
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("result.txt"), "abc").unwrap();
+    let protocol = Rep3::new(Arc::clone(&world.plan), Peer::Party(PartyId::ALL[0]));
+    let press = Peer::Recipient(0);
+    let key = world.home.identity().fingerprint();
+    let keys = |peer: Peer| (peer == press).then_some(key);
+    let started = veil_node::Time::now();
+    Receipt::new(&world.plan, &protocol, press, &keys, false, started)
+        .write(folder.path(), &["result.txt".into()], Some("00ff".into()))
+        .unwrap();
+    let read = Receipt::check(folder.path()).unwrap();
+    assert_eq!(plan_of(&read.plan), Some(world.plan.hash));
+    assert_eq!(
+        (read.recipient.as_str(), read.rows, read.local),
+        ("press", 100, false)
+    );
+    assert!(
+        read.opened
+            .iter()
+            .all(|what| what.contains("pay") || what.contains("rows")),
+        "{:?}",
+        read.opened
+    );
+    assert_eq!(read.participants.len(), 3 + 2 + 2);
+    assert_eq!(read.trace.as_deref(), Some("00ff"));
+    // `printf abc | sha256sum`
+    assert_eq!(
+        read.files[0].sha256,
+        "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    );
+    fs::write(folder.path().join("result.txt"), "abd").unwrap();
+    let error = Receipt::check(folder.path()).unwrap_err().to_string();
+    assert!(
+        error.ends_with(
+            "is not the file that the receipt is of: it was changed, or belongs to another run"
+        ),
+        "{error}"
+    );
+    fs::write(folder.path().join(receipt::NAME), "{}").unwrap();
+    assert!(
+        Receipt::check(folder.path())
+            .unwrap_err()
+            .to_string()
+            .contains("this is no receipt")
+    );
+}
+
+#[test]
+fn what_is_logged_is_public() {
+    let world = World::new();
+    let event = Event::ResultPublished {
+        plan: Event::plan(world.plan.hash),
+        job: "pay".into(),
+        trace: None,
+        files: 4,
+    };
+    world.home.log().append(event).unwrap();
+    let log = fs::read_to_string(world.home.log().path()).unwrap();
+    let secret = world.home.store_secret().unwrap();
+    let hex = Event::plan(PlanHash(*secret));
+    let pem = fs::read_to_string(world.home.path().join("identity.key")).unwrap();
+    let line = pem.lines().nth(1).unwrap();
+    assert!(!log.contains(&hex) && !log.contains(line));
+}
