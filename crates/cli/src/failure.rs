@@ -5,9 +5,11 @@ use std::fmt;
 use miette::{Diagnostic, LabeledSpan, MietteHandlerOpts, NamedSource, SourceCode};
 use veil_engine::{Abort, local};
 use veil_link::tls::{IdentityError, SetupError};
+use veil_node::HomeError;
 use veil_program::{DataError, JobError};
 use veil_protocol::{Plan, PlanError};
 use veil_session::Peer;
+use veil_store::StoreError;
 
 /// What an exit code means. 0 is success.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -167,6 +169,18 @@ impl From<JobError> for Failure {
 
 impl From<DataError> for Failure {
     fn from(error: DataError) -> Self {
+        Self::new(Code::Input, error.to_string())
+    }
+}
+
+impl From<HomeError> for Failure {
+    fn from(error: HomeError) -> Self {
+        Self::new(Code::Input, error.to_string())
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
         Self::new(Code::Input, error.to_string())
     }
 }

@@ -303,8 +303,10 @@ impl Writer {
         let manifest = self.home.file(MANIFEST);
         fs::rename(&part, &manifest)
             .map_err(StoreError::io("rename a finished file to", &manifest))?;
-        // From here on it is complete, whatever the last step says.
+        // From here on it is complete, whatever the last steps say.
         self.finished.store(true, Ordering::Relaxed);
+        flock(&self.file, FlockOperation::Unlock)
+            .map_err(|error| StoreError::io("unlock", &path)(error.into()))?;
         sync_folder(&self.home.folder)
     }
 

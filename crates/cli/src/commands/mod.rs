@@ -9,6 +9,7 @@ mod explain;
 mod identity;
 mod party;
 mod run;
+mod shares;
 mod stats;
 mod trace;
 
@@ -26,6 +27,9 @@ pub(crate) enum Command {
     /// Make or show the key by which other participants know this one
     #[command(subcommand)]
     Identity(identity::IdentityCommand),
+    /// List, show, check and remove the shares that this party keeps between runs
+    #[command(subcommand)]
+    Shares(shares::SharesCommand),
     /// Say what a job costs, and every value that it opens, before anything runs
     Explain(explain::ExplainArgs),
     /// Look at circuits, make, convert and check them
@@ -52,6 +56,7 @@ impl Command {
             Command::Stats(args) => stats::run(&args, verbose),
             Command::Party(args) => party::run(&args, verbose),
             Command::Identity(command) => identity::run(&command),
+            Command::Shares(command) => shares::run(&command),
             Command::Explain(args) => explain::run(&args),
             Command::Circuit(command) => circuit::run(&command),
             Command::Device(command) => device::run(&command),
