@@ -1,12 +1,15 @@
 //! Progress on standard error: a bar with rate and remaining time on a terminal, a line every few seconds elsewhere, and
-//! nothing at all for what takes less than a second.
+//! nothing at all for what takes less than a second. Or, if it is asked for, every participant at once.
 
+use std::fmt::Write as _;
 use std::io::IsTerminal;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use veil_engine::Progress;
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde::{Deserialize, Serialize};
+use veil_engine::{Phase, Progress};
+use veil_protocol::Plan;
 use veil_session::Peer;
 
 use crate::output;
@@ -15,70 +18,122 @@ use crate::output;
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Between two lines of a log.
 const BETWEEN_LINES: Duration = Duration::from_secs(5);
+/// Between two lines about the same participant, where all are watched.
+const BETWEEN_CHANGES: Duration = Duration::from_secs(1);
+
+/// How far a participant is, as one process tells another.
+#[derive(Serialize, Deserialize, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Snapshot {
+    /// The participant, as in messages.
+    me: [u8; 3],
+    rows: u64,
+    of: u64,
+    phase: String,
+    sent: u64,
+    received: u64,
+    /// Whom it waits for, and for how many milliseconds nothing has moved.
+    waits: Vec<[u8; 3]>,
+    waiting: u64,
+}
+
+impl From<&Progress> for Snapshot {
+    fn from(progress: &Progress) -> Self {
+        let mut waits: Vec<[u8; 3]> = progress.waits.iter().map(|w| w.peer.to_bytes()).collect();
+        waits.sort_unstable();
+        waits.dedup();
+        Snapshot {
+            me: progress.me.to_bytes(),
+            rows: progress.rows,
+            of: progress.of,
+            phase: progress.phase.name().to_owned(),
+            sent: progress.sent,
+            received: progress.received,
+            waits,
+            waiting: progress.waiting.as_millis() as u64,
+        }
+    }
+}
 
 /// Shows how far a run is.
 #[derive(Debug)]
 pub(crate) struct Meter {
     start: Instant,
-    /// Whose progress is shown.
-    of: OnceLock<Peer>,
     state: Mutex<State>,
 }
 
 #[derive(Debug)]
 enum State {
     /// Nothing was shown yet.
-    Silent,
-    Bar(ProgressBar),
+    Silent {
+        /// Whose progress is shown: the first that is heard of.
+        of: Option<[u8; 3]>,
+    },
+    Bar([u8; 3], ProgressBar),
     Lines {
+        of: [u8; 3],
         last: Instant,
     },
+    /// Everybody.
+    Board(Board),
 }
 
 impl Meter {
     pub(crate) fn new() -> Self {
         Meter {
             start: Instant::now(),
-            of: OnceLock::new(),
-            state: Mutex::new(State::Silent),
+            state: Mutex::new(State::Silent { of: None }),
         }
     }
 
-    /// Shows the progress, if it is time to. Of several participants, the one that comes first.
-    pub(crate) fn show(&self, progress: &Progress) {
-        if self.of.get_or_init(|| progress.me) != &progress.me {
-            return;
+    /// Shows every participant of the plan at once.
+    pub(crate) fn board(plan: &Plan) -> Self {
+        Meter {
+            start: Instant::now(),
+            state: Mutex::new(State::Board(Board::new(plan))),
         }
+    }
+
+    /// Shows the progress, if it is time to.
+    pub(crate) fn show(&self, progress: &Snapshot) {
         let elapsed = self.start.elapsed();
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let me = progress.me;
         match &mut *state {
-            State::Silent if elapsed < PATIENCE => {}
-            State::Silent if std::io::stderr().is_terminal() => *state = State::Bar(bar(progress)),
-            State::Silent => {
+            State::Board(board) => board.show(progress, elapsed),
+            State::Silent { of: Some(of) } if *of != me => {}
+            State::Silent { of } if elapsed < PATIENCE => *of = Some(me),
+            State::Silent { .. } if std::io::stderr().is_terminal() => {
+                *state = State::Bar(me, bar(progress));
+            }
+            State::Silent { .. } => {
                 line(progress, elapsed);
                 *state = State::Lines {
+                    of: me,
                     last: Instant::now(),
                 };
             }
-            State::Bar(bar) => bar.set_position(progress.rows),
-            State::Lines { last } if last.elapsed() < BETWEEN_LINES => {}
-            State::Lines { last } => {
+            State::Bar(of, bar) if *of == me => bar.set_position(progress.rows),
+            State::Lines { of, last } if *of == me && last.elapsed() >= BETWEEN_LINES => {
                 *last = Instant::now();
                 line(progress, elapsed);
             }
+            State::Bar(..) | State::Lines { .. } => {}
         }
     }
 }
 
 impl Drop for Meter {
     fn drop(&mut self) {
-        if let State::Bar(bar) = &*self.state.lock().unwrap_or_else(PoisonError::into_inner) {
-            bar.finish_and_clear();
+        match &*self.state.lock().unwrap_or_else(PoisonError::into_inner) {
+            State::Bar(_, bar) => bar.finish_and_clear(),
+            // What was seen last stays on the screen.
+            State::Board(board) => board.lines.iter().for_each(|line| line.bar.abandon()),
+            State::Silent { .. } | State::Lines { .. } => {}
         }
     }
 }
 
-fn bar(progress: &Progress) -> ProgressBar {
+fn bar(progress: &Snapshot) -> ProgressBar {
     let style = ProgressStyle::with_template(
         "{bar:30} {human_pos} of {human_len} rows, {per_sec}, {eta} left",
     );
@@ -88,8 +143,8 @@ fn bar(progress: &Progress) -> ProgressBar {
     bar
 }
 
-fn line(progress: &Progress, elapsed: Duration) {
-    let Progress { rows, of, .. } = *progress;
+fn line(progress: &Snapshot, elapsed: Duration) {
+    let Snapshot { rows, of, .. } = *progress;
     let rate = rows as f64 / elapsed.as_secs_f64();
     let rest = match rows {
         0 => String::new(),
@@ -99,4 +154,167 @@ fn line(progress: &Progress, elapsed: Duration) {
         ),
     };
     eprintln!("{rows} of {of} rows{rest}");
+}
+
+/// A line per participant: what it is about, how fast, how many bytes, whom it waits for.
+#[derive(Debug)]
+struct Board {
+    lines: Vec<Line>,
+    /// Lines of text instead, for what is no terminal.
+    plain: bool,
+}
+
+#[derive(Debug)]
+struct Line {
+    me: [u8; 3],
+    name: String,
+    bar: ProgressBar,
+    /// What was said last, and when.
+    said: Option<(String, Instant)>,
+}
+
+impl Board {
+    fn new(plan: &Plan) -> Self {
+        let plain = !std::io::stderr().is_terminal();
+        let target = if plain {
+            ProgressDrawTarget::hidden()
+        } else {
+            ProgressDrawTarget::stderr()
+        };
+        let all = MultiProgress::with_draw_target(target);
+        let style = ProgressStyle::with_template("{prefix} {bar:16.cyan/black} {wide_msg}");
+        let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
+        let peers = veil_engine::participants(plan);
+        let name = |peer: &Peer| veil_engine::name_of(plan, *peer);
+        let width = peers.iter().map(|peer| name(peer).chars().count()).max();
+        let lines = peers.iter().map(|peer| {
+            let bar = all.add(ProgressBar::new(plan.job.rows()).with_style(style.clone()));
+            bar.set_prefix(format!(
+                "{:<width$}",
+                name(peer),
+                width = width.unwrap_or(0)
+            ));
+            bar.set_message(Phase::Meeting.name());
+            Line {
+                me: peer.to_bytes(),
+                name: name(peer).to_owned(),
+                bar,
+                said: None,
+            }
+        });
+        Board {
+            lines: lines.collect(),
+            plain,
+        }
+    }
+
+    fn show(&mut self, progress: &Snapshot, elapsed: Duration) {
+        let names: Vec<([u8; 3], String)> = self
+            .lines
+            .iter()
+            .map(|line| (line.me, line.name.clone()))
+            .collect();
+        let Some(line) = self.lines.iter_mut().find(|line| line.me == progress.me) else {
+            return;
+        };
+        let text = describe(progress, elapsed, &names);
+        if self.plain {
+            // Times go on by themselves: what is new is another phase, other rows, or another one to wait for.
+            let news = format!("{} {} {:?}", progress.phase, progress.rows, progress.waits);
+            let due = match &line.said {
+                Some((said, at)) => *said != news && at.elapsed() >= BETWEEN_CHANGES,
+                None => true,
+            };
+            if due
+                || progress.phase == Phase::Done.name()
+                    && line.said.as_ref().is_some_and(|s| s.0 != news)
+            {
+                eprintln!("{}: {text}", line.name);
+                line.said = Some((news, Instant::now()));
+            }
+        } else {
+            line.bar.set_position(progress.rows);
+            line.bar.set_message(text);
+        }
+    }
+}
+
+/// One participant in a line.
+fn describe(progress: &Snapshot, elapsed: Duration, names: &[([u8; 3], String)]) -> String {
+    let mut text = format!("{:<9}", progress.phase);
+    if progress.rows > 0 {
+        let rate = progress.rows as f64 / elapsed.as_secs_f64().max(1e-3);
+        let _ = write!(text, " {rate:>9.0} rows/s");
+    } else {
+        text += &" ".repeat(17);
+    }
+    let (sent, received) = (
+        output::bytes(progress.sent),
+        output::bytes(progress.received),
+    );
+    let _ = write!(text, "  sent {sent:>8}  received {received:>8}");
+    if !progress.waits.is_empty() {
+        let name = |peer: &[u8; 3]| {
+            let known = names.iter().find(|(me, _)| me == peer);
+            known.map_or("somebody", |(_, name)| name.as_str())
+        };
+        let whom: Vec<&str> = progress.waits.iter().map(name).collect();
+        let _ = write!(
+            text,
+            "  waits for {} since {}",
+            whom.join(", "),
+            output::seconds(progress.waiting as f64 / 1e3)
+        );
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use veil_engine::{Progress, Wait};
+    use veil_session::{Channel, Frame, PartyId, StepId};
+
+    use super::*;
+
+    #[test]
+    fn a_line_says_who_waits_for_whom() {
+        let [a, b, _] = PartyId::ALL.map(Peer::Party);
+        let frame = Frame {
+            epoch: 0,
+            lane: 0,
+            chunk: 1,
+            rows: 8,
+        };
+        let wait = Wait {
+            peer: b,
+            at: Channel {
+                frame,
+                step: StepId { place: 9, cycle: 0 },
+                part: 0,
+            },
+            sending: false,
+        };
+        let progress = Progress {
+            rows: 500,
+            phase: Phase::Rows,
+            sent: 1500,
+            waits: vec![wait, wait],
+            waiting: Duration::from_millis(2500),
+            ..Progress::new(a, 1000)
+        };
+        let names = [
+            (a.to_bytes(), "ann".to_owned()),
+            (b.to_bytes(), "bob".to_owned()),
+        ];
+        assert_eq!(
+            describe(&Snapshot::from(&progress), Duration::from_secs(1), &names),
+            "rows            500 rows/s  sent   1.5 kB  received      0 B  waits for bob since 2.5 s"
+        );
+        let start = Snapshot::from(&Progress::new(a, 1000));
+        let text = describe(&start, Duration::from_secs(1), &names);
+        assert!(
+            text.starts_with("meeting") && !text.contains("waits"),
+            "{text}"
+        );
+    }
 }

@@ -25,6 +25,7 @@ mod cpu;
 mod hash;
 mod layout;
 mod program;
+pub mod record;
 mod reference;
 
 pub use command::{Command, Completion, Draw, Form, KeyId, Op, Outcome, ProgramId, Tag};

@@ -52,6 +52,7 @@ pub mod local;
 pub mod party;
 mod run;
 mod setup;
+pub mod shadow;
 mod shared;
 mod status;
 mod stored;

@@ -42,5 +42,6 @@ pub use plan::{
     Chunk, Gives, JobPlan, LayerPlan, Options, OrderPlan, OutputPlan, Plan, PlanError, PortPlan,
 };
 pub use round::{
-    Check, Cleared, Cost, Flow, Protocol, Round, Seed, Spans, Stored, Task, Transfer, seed_digest,
+    Check, Cleared, Cost, Flow, Meaning, Protocol, Round, Seed, Spans, Stored, Task, Transfer,
+    seed_digest,
 };

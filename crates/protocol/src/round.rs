@@ -133,6 +133,28 @@ impl std::ops::Add for Cost {
     }
 }
 
+/// What the messages of all parties at one place of the plan are, taken together: their sum is what they are shares of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Meaning {
+    /// Products of a layer, one element per row.
+    Products {
+        /// The layer: those of the set-up follow those of the rows.
+        layer: usize,
+    },
+    /// Sums of products of a layer.
+    Sums {
+        /// The layer.
+        layer: usize,
+    },
+}
+
+impl Meaning {
+    /// How many messages it takes: one from each of the three parties.
+    pub const fn messages(self) -> usize {
+        veil_session::PartyId::ALL.len()
+    }
+}
+
 /// A protocol, as one participant of one plan runs it.
 pub trait Protocol: Send + Sync {
     /// Name in commands and reports.
@@ -170,6 +192,13 @@ pub trait Protocol: Send + Sync {
 
     /// Keys that this owner chooses, or that owner `owner` chooses and this party holds: their numbers and holders.
     fn seeds(&self, owner: u16) -> Vec<Seed>;
+
+    /// What the parties' messages at `place` add up to, for whoever holds them all: a test, or a shadow of a run in one process. Nothing
+    /// for messages that are no additive shares.
+    fn meaning(&self, place: u32, part: u16) -> Option<Meaning> {
+        let _ = (place, part);
+        None
+    }
 }
 
 /// A key that an outside owner chooses and sends to two parties.

@@ -30,6 +30,7 @@ mod seed;
 mod shares;
 mod values;
 mod world;
+mod wrong;
 
 pub use fall::Fall;
 pub use kind::{Kind, Kinds, tasks};
@@ -38,6 +39,7 @@ pub use seed::{Numbers, Seed};
 pub use shares::Shares;
 pub use values::{Rows, Seen, Values, pack};
 pub use world::World;
+pub use wrong::OneBitWrong;
 
 /// `bytes` with one bit changed: the first, which is a row of every packed column. Bytes of no length stay as they are.
 pub fn flipped(bytes: &[u8]) -> Vec<u8> {

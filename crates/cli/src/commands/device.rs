@@ -1,9 +1,16 @@
 //! `veil device`: what computes here, and whether it computes right.
 
+use std::fmt::Write;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+
 use serde::Serialize;
+use veil_device::record::{self, ReplayError};
 use veil_device::{Cpu, Device, Isa, Reference, conformance};
 
 use crate::failure::{Code, Failure};
+use crate::launch::inspect::files;
 use crate::output::{self, columns};
 
 /// Lists and checks devices.
@@ -11,7 +18,9 @@ use crate::output::{self, columns};
 #[command(after_help = "Examples:
   veil device list
   veil device check --cases 1000       against the reference, on random programs of ragged sizes
-  veil device check --seed 7           the same cases as another time")]
+  veil device check --seed 7           the same cases as another time
+  veil device replay rec               one recorded party, alone; see `veil run --record`
+  veil device replay rec --device reference")]
 pub(crate) enum DeviceCommand {
     /// List the devices that are here, and say why others are not
     List {
@@ -27,6 +36,18 @@ pub(crate) enum DeviceCommand {
         /// Seed of the cases [default: random, and printed]
         #[arg(long)]
         seed: Option<u64>,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Drive a device with the record of one participant, and compare every byte that it gave
+    Replay {
+        /// The folder that `veil run --record` made.
+        #[arg(value_name = "DIR")]
+        folder: PathBuf,
+        /// A device of `veil device list`; `cpu` is the fastest that is here.
+        #[arg(long, value_name = "DEVICE", default_value = "cpu")]
+        device: String,
         /// Print one JSON object.
         #[arg(long)]
         json: bool,
@@ -55,6 +76,11 @@ pub(crate) fn run(command: &DeviceCommand) -> Result<(), Failure> {
             None,
             *json,
         ),
+        DeviceCommand::Replay {
+            folder,
+            device,
+            json,
+        } => replay(folder, device, *json),
         DeviceCommand::Check { cases, seed, json } => {
             let seed = seed.map_or_else(random, Ok)?;
             let lines: Vec<Line> = candidates()
@@ -77,6 +103,97 @@ pub(crate) fn run(command: &DeviceCommand) -> Result<(), Failure> {
             }
         }
     }
+}
+
+/// What `replay --json` prints for each file.
+#[derive(Serialize)]
+struct Played {
+    file: PathBuf,
+    device: &'static str,
+    recorded_on: String,
+    steps: u64,
+    banks: u64,
+    batches: u64,
+    commands: u64,
+    bytes_compared: u64,
+    device_seconds: f64,
+}
+
+fn replay(folder: &Path, name: &str, json: bool) -> Result<(), Failure> {
+    let mut all = Vec::new();
+    for path in files(folder)? {
+        let shown = path.display();
+        let file = File::open(&path)
+            .map_err(|error| Failure::new(Code::Input, format!("cannot read {shown}: {error}")))?;
+        // A lane has a device of its own, as in the run.
+        let mut device = make(name)?;
+        let played = record::replay(BufReader::with_capacity(1 << 20, file), &mut *device);
+        let played = played.map_err(|error| differs(&path, device.name(), &error))?;
+        all.push(Played {
+            device: device.name(),
+            recorded_on: played.recorded_on,
+            steps: played.steps,
+            banks: played.banks,
+            batches: played.batches,
+            commands: played.commands,
+            bytes_compared: played.bytes,
+            device_seconds: played.busy.as_secs_f64(),
+            file: path,
+        });
+    }
+    if json {
+        return output::print_json(&serde_json::json!({ "files": all }));
+    }
+    let mut text = String::new();
+    for played in &all {
+        let seconds = played.device_seconds;
+        let rate = played.commands as f64 / seconds.max(1e-9);
+        let _ = writeln!(
+            text,
+            "{}: {} as on {}\n  {} in {} on {}, {} compared, all equal\n  {} in the device, {rate:.0} commands/s",
+            played.file.display(),
+            played.device,
+            played.recorded_on,
+            output::count(played.commands, "command"),
+            format_args!("{} batches", played.batches),
+            output::count(played.banks, "bank"),
+            output::bytes(played.bytes_compared),
+            output::seconds(seconds),
+        );
+    }
+    output::print(&text)
+}
+
+fn differs(path: &Path, device: &str, error: &ReplayError) -> Failure {
+    let (code, help) = match error {
+        ReplayError::Damaged(_) => (
+            Code::Input,
+            "record the run again: `veil run JOB --record DIR --data-are-mine`",
+        ),
+        _ => (
+            Code::Device,
+            "do not compute with this device; `veil device check` tries it on random programs",
+        ),
+    };
+    Failure::new(code, format!("{}, on {device}: {error}", path.display())).help(help)
+}
+
+/// A fresh device of this name.
+fn make(name: &str) -> Result<Box<dyn Device>, Failure> {
+    if name == "cpu" {
+        return Ok(Box::new(Cpu::detect()));
+    }
+    let mut names = vec!["cpu"];
+    for candidate in candidates() {
+        names.push(candidate.name);
+        if candidate.name == name {
+            return candidate
+                .make
+                .map_err(|why| Failure::new(Code::Device, format!("{name} is not here: {why}")));
+        }
+    }
+    let help = format!("--device takes one of: {}", names.join(", "));
+    Err(Failure::new(Code::Usage, format!("there is no device `{name}`")).help(help))
 }
 
 fn print(lines: &[Line], seed: Option<u64>, json: bool) -> Result<(), Failure> {

@@ -1,11 +1,12 @@
 //! `veil party`: one participant of a deployment.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use veil_engine::Progress;
+use veil_engine::{Phase, Progress};
 use veil_link::shape;
 
 use crate::failure::{Code, Failure};
@@ -14,7 +15,7 @@ use crate::launch::participant;
 use crate::launch::party_file::PartyFile;
 use crate::launch::processes::Word;
 use crate::output;
-use crate::progress::Meter;
+use crate::progress::{Meter, Snapshot};
 use crate::signals::Stop;
 
 /// Runs one participant of a deployment, over TLS.
@@ -58,7 +59,7 @@ pub(crate) fn run(args: &PartyArgs, _verbose: bool) -> Result<(), Failure> {
         &file,
         args.net,
         &stop,
-        &|progress| meter.show(&progress),
+        &|progress| meter.show(&Snapshot::from(&progress)),
         &|line| eprintln!("{line}"),
     )?;
     drop(meter);
@@ -94,17 +95,23 @@ fn print(outcome: &Outcome) -> Result<(), Failure> {
     output::print(&text)
 }
 
+/// How often a parent is told how far its child is.
+const BETWEEN_WORDS: Duration = Duration::from_millis(200);
+
 /// Says everything in lines that the parent understands.
 fn as_child(args: &PartyArgs, stop: &Stop) -> Result<(), Failure> {
-    let last = Mutex::new(Instant::now());
-    let progress = |Progress { rows, of, .. }: Progress| {
+    let last = Mutex::new(BTreeMap::new());
+    let progress = |progress: Progress| {
         let mut last = last
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner);
-        if last.elapsed() > Duration::from_millis(200) {
-            *last = Instant::now();
+        let said = last.insert(progress.me, Instant::now());
+        match said {
+            Some(at) if at.elapsed() < BETWEEN_WORDS && progress.phase != Phase::Done => {
+                last.insert(progress.me, at);
+            }
             // A parent that is gone hears nothing, and its signal or the end of the run ends this process.
-            let _ = say(&Word::Progress { rows, of });
+            _ => drop(say(&Word::Progress(Snapshot::from(&progress)))),
         }
     };
     let outcome = PartyFile::load(&args.file)

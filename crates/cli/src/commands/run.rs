@@ -11,6 +11,7 @@ use veil_program::{Job, Kind};
 use veil_protocol::Plan;
 
 use crate::failure::{Code, Failure};
+use crate::launch::inspect::InspectArgs;
 use crate::launch::threads::Site;
 use crate::launch::{Answer, Outcome, Took, processes, threads};
 use crate::output;
@@ -25,6 +26,9 @@ use crate::views::Views;
   veil run job.toml --processes        a process per participant, TLS on loopback, keys made for this run
   veil run job.toml --net wan          as it would feel between two cities
   veil run job.toml --trace run.jsonl  what every round did, for `veil trace`
+  veil run job.toml --watch --net wan  every participant live
+  veil run job.toml --shadow --data-are-mine
+                                       every layer compared with the clear computation
   veil run job.toml --data ann:north=/data/pay.csv --out results")]
 pub(crate) struct RunArgs {
     #[command(flatten)]
@@ -49,9 +53,8 @@ pub(crate) struct LocalArgs {
     /// printed]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Write down every round: times, messages and waits, never a value. `veil trace` draws it.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) trace: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) inspect: InspectArgs,
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
@@ -98,6 +101,7 @@ pub(crate) fn execute(
     views: Option<Views>,
     verbose: bool,
 ) -> Result<Finished, Failure> {
+    args.inspect.check(args.processes)?;
     let (job, plan) = args.job.plan()?;
     if verbose {
         let (rows, slots, lanes) = (plan.chunk_rows, plan.slots, plan.lanes);
@@ -135,7 +139,7 @@ pub(crate) fn execute(
         kept,
         views,
         stop: &stop,
-        trace: args.trace.as_deref(),
+        inspect: &args.inspect,
     };
     let outcome = if args.processes {
         processes::run(&job, &plan, &args.job, &site, verbose)?

@@ -72,7 +72,7 @@ fn text(summary: &Summary, picture: Option<&Path>) -> String {
             .map(|(whom, time)| format!("{whom} {}", output::seconds(*time)))
             .collect();
         rows.push(vec![
-            spent.name.clone(),
+            format!("{}, {}", spent.name, spent.role),
             output::seconds(spent.busy_seconds),
             output::seconds(spent.sending_seconds),
             output::seconds(spent.waiting_seconds),

@@ -1,5 +1,6 @@
 //! Running jobs: in this process, in a process per participant, or as one participant of a deployment.
 
+pub(crate) mod inspect;
 pub(crate) mod participant;
 pub(crate) mod party_file;
 pub(crate) mod processes;

@@ -12,11 +12,9 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
-use veil_engine::Progress;
 use veil_link::tls::Identity;
 use veil_program::Job;
 use veil_protocol::Plan;
-use veil_session::{PartyId, Peer};
 
 use crate::failure::{Code, Failure};
 use crate::launch::Outcome;
@@ -24,7 +22,7 @@ use crate::launch::party_file::{Raw, RawPeer};
 use crate::launch::threads::Site;
 use crate::output::Folders;
 use crate::prepare::{self, JobArgs};
-use crate::progress::Meter;
+use crate::progress::{Meter, Snapshot};
 
 /// How long processes of this machine have to find each other.
 const WAIT: u64 = 60;
@@ -36,7 +34,7 @@ const GRACE: Duration = Duration::from_secs(10);
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Word {
     /// How far it is.
-    Progress { rows: u64, of: u64 },
+    Progress(Snapshot),
     /// The run succeeded.
     Done(Outcome),
     /// The run failed.
@@ -56,15 +54,9 @@ struct Player {
 }
 
 impl Player {
-    fn hear(&mut self, index: usize, word: Word, meter: &Meter) {
+    fn hear(&mut self, word: Word, meter: &Meter) {
         match word {
-            Word::Progress { rows, of } if index == 0 => {
-                meter.show(&Progress {
-                    rows,
-                    ..Progress::new(Peer::Party(PartyId::ALL[0]), of)
-                });
-            }
-            Word::Progress { .. } => {}
+            Word::Progress(snapshot) => meter.show(&snapshot),
             Word::Done(outcome) => self.ended = Some(Ok(outcome)),
             Word::Failed {
                 code,
@@ -117,7 +109,7 @@ pub(crate) fn run(
         }
     }
     drop(words);
-    let outcome = watch(&mut players, &heard, site);
+    let outcome = watch(&mut players, &heard, (plan, site));
     stop(&mut players);
     let mut outcome = outcome?;
     folders.keep();
@@ -271,12 +263,12 @@ fn listen(index: usize, process: &mut Child, words: &Sender<(usize, Word)>) {
 fn watch(
     players: &mut [Player],
     heard: &Receiver<(usize, Word)>,
-    site: &Site<'_>,
+    (plan, site): (&Plan, &Site<'_>),
 ) -> Result<Outcome, Failure> {
-    let meter = Meter::new();
+    let meter = site.meter(plan);
     loop {
         match heard.recv_timeout(Duration::from_millis(50)) {
-            Ok((index, word)) => players[index].hear(index, word, &meter),
+            Ok((index, word)) => players[index].hear(word, &meter),
             Err(RecvTimeoutError::Timeout) => {}
             // All outputs are closed: all children have ended, or are about to.
             Err(RecvTimeoutError::Disconnected) => thread::sleep(Duration::from_millis(5)),
@@ -296,7 +288,7 @@ fn watch(
     }
     // What was said last may still be on its way through the threads.
     while let Ok((index, word)) = heard.recv() {
-        players[index].hear(index, word, &meter);
+        players[index].hear(word, &meter);
     }
     drop(meter);
     join(players)

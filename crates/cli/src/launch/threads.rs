@@ -4,18 +4,19 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use veil_engine::{Recorder, Settings, local};
+use veil_engine::Settings;
+use veil_engine::local::{self, Conditions};
 use veil_link::{Link, shape};
 use veil_program::Job;
 use veil_protocol::Plan;
 
 use crate::failure::Failure;
+use crate::launch::inspect::{InspectArgs, Inspection};
 use crate::launch::{Answer, Outcome, Took};
 use crate::output::Folders;
 use crate::prepare;
-use crate::progress::Meter;
+use crate::progress::{Meter, Snapshot};
 use crate::signals::Stop;
-use crate::trace::write::TraceFile;
 use crate::views::{Views, Watched};
 
 /// Where and how a job runs.
@@ -32,25 +33,33 @@ pub(crate) struct Site<'a> {
     pub(crate) views: Option<Views>,
     /// Ends the run.
     pub(crate) stop: &'a Stop,
-    /// Where the trace goes, if one is wanted.
-    pub(crate) trace: Option<&'a Path>,
+    /// What is looked at meanwhile.
+    pub(crate) inspect: &'a InspectArgs,
+}
+
+impl Site<'_> {
+    /// What shows how far the run is.
+    pub(crate) fn meter(&self, plan: &Plan) -> Meter {
+        if self.inspect.watch {
+            Meter::board(plan)
+        } else {
+            Meter::new()
+        }
+    }
 }
 
 /// Runs the job.
 pub(crate) fn run(job: &Job, plan: &Arc<Plan>, site: &Site<'_>) -> Result<Outcome, Failure> {
-    let trace = site.trace.map(|path| TraceFile::create(path, plan));
-    let trace = trace.transpose()?.map(Arc::new);
-    let settings = Settings {
-        timeout: site.timeout,
-        trace: trace.clone().map(|trace| trace as Arc<dyn Recorder>),
-        ..Settings::default()
-    };
     let peers = veil_engine::participants(plan);
     // All data are read and checked before any file for results is made.
     let sources = peers
         .iter()
         .map(|&peer| prepare::source(job, peer))
         .collect::<Result<Vec<_>, _>>()?;
+    let pairs = peers.iter().copied().zip(sources.iter().cloned());
+    let inspection = Inspection::new(site.inspect, plan, pairs)?;
+    // One factory per participant: it is called once for each lane.
+    let devices: Vec<_> = peers.iter().map(|&peer| inspection.device(peer)).collect();
     let mut folders = Folders::new();
     let mut sinks = Vec::new();
     for &peer in &peers {
@@ -67,36 +76,51 @@ pub(crate) fn run(job: &Job, plan: &Arc<Plan>, site: &Site<'_>) -> Result<Outcom
             .position(|other| *other == peer)
             .expect("a participant of the plan")
     };
+    let shadow = inspection.shadow.as_ref();
     let data = |peer| {
         let sink = sinks[index(peer)].as_ref().map(|(sink, _)| sink);
-        prepare::data(sources[index(peer)].clone(), sink)
+        let mut data = prepare::data(sources[index(peer)].clone(), sink);
+        if let Some(shadow) = shadow {
+            data.sink = data.sink.map(|sink| shadow.sink(sink));
+        }
+        data
     };
-    let meter = Meter::new();
-    let reports = local::run_on(
-        plan,
-        &settings,
-        data,
-        &|progress| meter.show(&progress),
-        |me, _, link| {
-            let inner: Box<dyn Link> = match site.net {
-                Some(profile) => Box::new(shape::Shaped::new(link, profile)),
-                None => Box::new(link),
-            };
-            Box::new(Watched {
-                inner,
-                me,
-                stop: site.stop.clone(),
-                views: site.views.clone(),
-            })
-        },
-    );
+    let settings = |peer| Settings {
+        timeout: site.timeout,
+        trace: inspection.recorder(),
+        device: Arc::clone(&devices[index(peer)]),
+        ..Settings::default()
+    };
+    let wrap = |me, _: u16, link| -> Box<dyn Link> {
+        let inner: Box<dyn Link> = match site.net {
+            Some(profile) => Box::new(shape::Shaped::new(link, profile)),
+            None => Box::new(link),
+        };
+        let watched = Box::new(Watched {
+            inner,
+            me,
+            stop: site.stop.clone(),
+            views: site.views.clone(),
+        });
+        match shadow {
+            Some(shadow) => shadow.link(me, watched),
+            None => watched,
+        }
+    };
+    let conditions = Conditions {
+        settings: &settings,
+        wrap: &wrap,
+    };
+    let meter = site.meter(plan);
+    let progress = |progress| meter.show(&Snapshot::from(&progress));
+    let reports = local::run_with(plan, data, &progress, &conditions);
     drop(meter);
-    if let Some(trace) = trace {
-        trace.finish();
+    if site.stop.asked() && reports.is_err() {
+        return Err(Failure::stopped());
     }
+    inspection.finish(plan)?;
     let reports = match reports {
         Ok(reports) => reports,
-        Err(_) if site.stop.asked() => return Err(Failure::stopped()),
         Err(failure) => return Err(Failure::local(plan, &failure)),
     };
     folders.keep();

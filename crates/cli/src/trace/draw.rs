@@ -249,13 +249,13 @@ fn tick(time: u64, step: u64) -> String {
 
 fn table(body: &mut String, y: &mut f64, summary: &Summary) {
     // Right edges of the columns of numbers.
-    let x = [310.0, 400.0, 490.0, 940.0, 1040.0, 1140.0];
+    let x = [290.0, 400.0, 520.0, 940.0, 1040.0, 1140.0];
     text(body, (24.0, *y), "head", "participant");
     let titles = ["busy", "sending", "waiting"];
     for (title, x) in titles.iter().zip(x) {
         text(body, (x, *y), "head number", title);
     }
-    text(body, (520.0, *y), "head", "waited for");
+    text(body, (550.0, *y), "head", "waited for");
     for (title, x) in ["rounds", "sent", "received"].iter().zip(&x[3..]) {
         text(body, (*x, *y), "head number", title);
     }
@@ -271,6 +271,7 @@ fn table(body: &mut String, y: &mut f64, summary: &Summary) {
     };
     for Spent {
         name,
+        role,
         rounds,
         busy_seconds,
         sending_seconds,
@@ -281,7 +282,7 @@ fn table(body: &mut String, y: &mut f64, summary: &Summary) {
         ..
     } in &summary.participants
     {
-        text(body, (24.0, *y), "", name);
+        text(body, (24.0, *y), "", &format!("{name}, {role}"));
         let times = [busy_seconds, sending_seconds, waiting_seconds];
         for (time, x) in times.into_iter().zip(x) {
             text(body, (x, *y), "number", &percent(*time));
@@ -291,7 +292,7 @@ fn table(body: &mut String, y: &mut f64, summary: &Summary) {
             .take(3)
             .map(|(whom, time)| format!("{whom} {}", output::seconds(*time)))
             .collect();
-        text(body, (520.0, *y), "", &whom.join(", "));
+        text(body, (550.0, *y), "", &whom.join(", "));
         let counts = [
             rounds.to_string(),
             output::bytes(*bytes_sent),

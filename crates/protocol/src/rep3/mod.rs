@@ -25,7 +25,7 @@ use veil_program::{Audience, Holder};
 use veil_session::{PartyId, Peer};
 
 use crate::plan::{Gives, LayerPlan, Plan};
-use crate::round::{Check, Cost, Flow, Protocol, Round, Seed, Spans, Task, Transfer};
+use crate::round::{Check, Cost, Flow, Meaning, Protocol, Round, Seed, Spans, Task, Transfer};
 
 /// Product of replicated bits: r = u w' + u' w + u' w', with (u, u') = (own, previous). With x = u ⊕ u' and a = u it is x y ⊕ a b.
 pub static BITS: Form = Form {
@@ -209,6 +209,16 @@ impl Protocol for Rep3 {
             (Peer::Party(p), Peer::Party(q)) if q == p.next() => vec![("pair", KEY_OWN)],
             (Peer::Party(p), Peer::Party(q)) if q == p.previous() => vec![("pair", KEY_PREVIOUS)],
             _ => vec![],
+        }
+    }
+
+    fn meaning(&self, place: u32, part: u16) -> Option<Meaning> {
+        let layer = place.checked_sub(place::LAYERS)? as usize;
+        match part {
+            _ if place >= self.places() => None,
+            0 => Some(Meaning::Products { layer }),
+            1 => Some(Meaning::Sums { layer }),
+            _ => None,
         }
     }
 

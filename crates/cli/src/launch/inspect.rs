@@ -1,0 +1,285 @@
+//! Looking into a run of this machine: its trace, a record of one participant's device, a cleartext twin.
+
+use std::collections::BTreeMap;
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, BufWriter};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use veil_device::record::{Recording, Tape};
+use veil_device::{Cpu, Device};
+use veil_engine::shadow::Shadow;
+use veil_engine::{DeviceFactory, Recorder};
+use veil_program::Source;
+use veil_protocol::rep3::Rep3;
+use veil_protocol::{Plan, Protocol};
+use veil_session::{PartyId, Peer};
+
+use crate::failure::{Code, Failure};
+use crate::output;
+use crate::trace::write::TraceFile;
+
+/// What is looked at while a job runs on this machine.
+#[derive(clap::Args, Debug, Clone, Default)]
+pub(crate) struct InspectArgs {
+    /// Write down every round: times, messages and waits, never a value. `veil trace` draws it.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
+    /// Show every participant live: phase, rate, bytes, who waits for whom.
+    #[arg(long)]
+    pub(crate) watch: bool,
+    /// Write all that one participant's device is told and answers into a new folder, for `veil device replay`. It holds keys,
+    /// shares and values.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) record: Option<PathBuf>,
+    /// Whose device is recorded [default: the first party]
+    #[arg(long, value_name = "NAME", requires = "record")]
+    pub(crate) party: Option<String>,
+    /// Compare every layer with the clear computation on the same values, and name the first that differs.
+    #[arg(long)]
+    pub(crate) shadow: bool,
+    /// The data are generated, or all my own. --record and --shadow lay them open, and do nothing without this.
+    #[arg(long)]
+    pub(crate) data_are_mine: bool,
+}
+
+impl InspectArgs {
+    /// Refuses what must not be, or cannot be, before anything else is done.
+    pub(crate) fn check(&self, processes: bool) -> Result<(), Failure> {
+        let what = match (self.shadow, &self.record) {
+            (true, _) => "--shadow",
+            (false, Some(_)) => "--record",
+            (false, None) => return Ok(()),
+        };
+        if processes {
+            return Err(
+                Failure::new(
+                    Code::Usage,
+                    format!("{what} looks at participants of this process, and --processes puts them into others"),
+                )
+                .help("leave --processes out: the computation is the same"),
+            );
+        }
+        if !self.data_are_mine {
+            return Err(Failure::new(
+                Code::Usage,
+                format!("{what} lays open the values of all owners, and what the parties compute from them"),
+            )
+            .help("if the data are generated or all your own, say so: add --data-are-mine"));
+        }
+        Ok(())
+    }
+}
+
+/// What looks at a run.
+pub(crate) struct Inspection {
+    trace: Option<Arc<TraceFile>>,
+    record: Option<Record>,
+    pub(crate) shadow: Option<Arc<Shadow>>,
+}
+
+/// A participant whose device is recorded, a file per lane.
+struct Record {
+    of: Peer,
+    folder: PathBuf,
+    tapes: Arc<Mutex<Vec<Tape>>>,
+    failed: Arc<Mutex<Option<io::Error>>>,
+}
+
+impl Inspection {
+    /// Prepares what `args` ask for.
+    pub(crate) fn new(
+        args: &InspectArgs,
+        plan: &Arc<Plan>,
+        sources: impl Iterator<Item = (Peer, Option<Arc<dyn Source>>)>,
+    ) -> Result<Self, Failure> {
+        let trace = args
+            .trace
+            .as_ref()
+            .map(|path| TraceFile::create(path, plan));
+        let record = args.record.as_ref().map(|folder| {
+            let of = whose(plan, args.party.as_deref())?;
+            Record::new(folder, of)
+        });
+        let shadow = args.shadow.then(|| {
+            let protocol: Arc<dyn Protocol> =
+                Arc::new(Rep3::new(Arc::clone(plan), Peer::Party(PartyId::ALL[0])));
+            let sources: BTreeMap<_, _> = sources
+                .filter_map(|(peer, source)| Some((peer, source?)))
+                .collect();
+            Shadow::new(plan, protocol, sources)
+                .map_err(|error| Failure::new(Code::Input, error.to_string()))
+        });
+        Ok(Inspection {
+            trace: trace.transpose()?.map(Arc::new),
+            record: record.transpose()?,
+            shadow: shadow.transpose()?,
+        })
+    }
+
+    /// What writes down the rounds.
+    pub(crate) fn recorder(&self) -> Option<Arc<dyn Recorder>> {
+        let trace = self.trace.clone();
+        trace.map(|trace| trace as Arc<dyn Recorder>)
+    }
+
+    /// The devices of `peer`.
+    pub(crate) fn device(&self, peer: Peer) -> DeviceFactory {
+        match &self.record {
+            Some(record) if record.of == peer => record.devices(),
+            _ => Arc::new(|| Box::new(Cpu::detect())),
+        }
+    }
+
+    /// The run is over, well or not.
+    pub(crate) fn finish(&self, plan: &Plan) -> Result<(), Failure> {
+        if let Some(trace) = &self.trace {
+            trace.finish();
+        }
+        if let Some(record) = &self.record {
+            record.finish(plan)?;
+        }
+        if let Some(shadow) = &self.shadow {
+            match shadow.verdict() {
+                Ok(compared) => eprintln!(
+                    "shadow: {}, {} compared, {} opened, all equal",
+                    output::count(compared.layers as u64, "layer"),
+                    output::count(compared.products, "product"),
+                    output::count(compared.opened, "value")
+                ),
+                Err(divergence) => {
+                    return Err(Failure::new(Code::Check, format!("shadow: {divergence}")).help(
+                        "a device or the protocol computes wrongly: `veil device check` compares the devices, and `--record` keeps what one was told",
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The participant of this name: as a party, if it is one.
+fn whose(plan: &Plan, name: Option<&str>) -> Result<Peer, Failure> {
+    let peers = veil_engine::participants(plan);
+    let Some(name) = name else {
+        return Ok(peers[0]);
+    };
+    peers
+        .iter()
+        .copied()
+        .find(|peer| veil_engine::name_of(plan, *peer) == name)
+        .ok_or_else(|| {
+            let mut names: Vec<&str> = peers
+                .iter()
+                .map(|p| veil_engine::name_of(plan, *p))
+                .collect();
+            names.dedup();
+            Failure::new(
+                Code::Usage,
+                format!("nobody is called `{name}` in this job"),
+            )
+            .help(format!("--party takes one of: {}", names.join(", ")))
+        })
+}
+
+impl Record {
+    fn new(folder: &Path, of: Peer) -> Result<Self, Failure> {
+        let made = DirBuilder::new().mode(0o700).create(folder);
+        made.map_err(|error| {
+            Failure::new(
+                Code::Input,
+                format!("cannot make the folder {}: {error}", folder.display()),
+            )
+            .help("a record goes into a folder of its own that is not there yet")
+        })?;
+        eprintln!(
+            "recording into {}: it holds keys, shares and values; keep it to yourself and delete it after use",
+            folder.display()
+        );
+        Ok(Record {
+            of,
+            folder: folder.to_owned(),
+            tapes: Arc::default(),
+            failed: Arc::default(),
+        })
+    }
+
+    fn devices(&self) -> DeviceFactory {
+        let (folder, next) = (self.folder.clone(), AtomicU32::new(0));
+        let (tapes, failed) = (Arc::clone(&self.tapes), Arc::clone(&self.failed));
+        Arc::new(move || {
+            // Lanes are made in order.
+            let lane = next.fetch_add(1, Ordering::Relaxed);
+            let path = folder.join(format!("lane-{lane}.record"));
+            let file = OpenOptions::new()
+                .write(true)
+                .create_new(true)
+                .mode(0o600)
+                .open(path);
+            let inner: Box<dyn Device> = Box::new(Cpu::detect());
+            match file {
+                Ok(file) => {
+                    let tape = Tape::to(Box::new(BufWriter::with_capacity(1 << 20, file)));
+                    let mut tapes = tapes.lock().unwrap_or_else(PoisonError::into_inner);
+                    tapes.push(tape.clone());
+                    Box::new(Recording::new(inner, tape))
+                }
+                Err(error) => {
+                    let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);
+                    failed.get_or_insert(error);
+                    inner
+                }
+            }
+        })
+    }
+
+    fn finish(&self, plan: &Plan) -> Result<(), Failure> {
+        let tapes = self.tapes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut error = failed.take();
+        let (mut steps, mut bytes) = (0, 0);
+        for tape in tapes.iter() {
+            error = error.or(tape.finish().err());
+            let summary = tape.summary();
+            steps += summary.steps;
+            bytes += summary.bytes;
+        }
+        if let Some(error) = error {
+            let message = format!(
+                "the record in {} is not complete: {error}",
+                self.folder.display()
+            );
+            return Err(Failure::new(Code::Other, message)
+                .help("make room and run again; the result is not affected"));
+        }
+        eprintln!(
+            "recorded {}: {} of its device, {} in {}; veil device replay {}",
+            veil_engine::name_of(plan, self.of),
+            output::count(steps, "call"),
+            output::bytes(bytes),
+            output::count(tapes.len() as u64, "file"),
+            self.folder.display()
+        );
+        Ok(())
+    }
+}
+
+/// The files of a record, in order.
+pub(crate) fn files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let wrong = |what: &str| {
+        Failure::new(Code::Input, format!("{}: {what}", folder.display()))
+            .help("a record is made by `veil run JOB --record DIR --data-are-mine`")
+    };
+    let listed = fs::read_dir(folder).map_err(|error| wrong(&error.to_string()))?;
+    let mut files: Vec<PathBuf> = listed
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|ext| ext == "record"))
+        .collect();
+    files.sort();
+    if files.is_empty() {
+        return Err(wrong("there is no record in this folder"));
+    }
+    Ok(files)
+}

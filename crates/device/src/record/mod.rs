@@ -1,0 +1,202 @@
+//! Recording what one party's device is told and what it answers, and replaying it on another device.
+//!
+//! **What it is for.** Whoever builds a device can drive it with the real traffic of one party, alone, and have every byte compared
+//! that the host looked at: [`Recording`] wraps a device during a run and writes everything that crosses the [`Device`] interface;
+//! [`replay`] reads it back and drives any device.
+//!
+//! **Who may use it.** Whoever owns the data: a record holds the keys, the shares and the values of its party. It is for generated
+//! data and for data of one's own.
+//!
+//! ```
+//! use veil_device::record::{Recording, Tape, replay};
+//! use veil_device::{Cpu, Device, Frame, Item, Layout, Place, Reference, Region};
+//! # use veil_math::Ring;
+//! let tape = Tape::memory();
+//! let mut device = Recording::new(Box::new(Cpu::detect()), tape.clone());
+//! let mut layout = Layout { chunk_rows: 8, regions: vec![] };
+//! let r = layout.add(Region { place: Place::Mapped, item: Item::Rows(Ring::Z64), parts: 1, count: 1 });
+//! let bank = device.open(&layout, Frame { epoch: 0, lane: 0, chunk: 0, rows: 1 })?;
+//! device.write(bank, layout.all(r, 0), &7u64.to_le_bytes())?;
+//! assert_eq!(device.view(bank, layout.all(r, 0))?, 7u64.to_le_bytes());
+//! device.wipe();
+//! let record = tape.finish()?;
+//! let same = replay(&record[..], &mut Reference::default())?;
+//! assert_eq!((same.banks, same.bytes), (1, 8));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Promises: whatever a file holds, reading it does not panic, and takes no more memory than the file is long and its banks are
+//! allowed to be; a file that was changed or cut is refused by its digests before a device sees the change. Does not promise
+//! secrecy, nor that a record was made by whom it says: the digests have no key.
+
+mod format;
+mod replay;
+mod tape;
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use veil_session::{Frame, Secret, SessionId};
+
+use crate::{
+    Bank, Command, Completion, Device, Fault, KeyId, Layout, Program, ProgramId, Span, Tag,
+};
+
+pub use format::Damage;
+pub use replay::{Difference, ReplayError, Replayed, replay};
+pub use tape::{Summary, Tape};
+
+use format::Step;
+
+/// A device whose every call is written down.
+pub struct Recording {
+    inner: Box<dyn Device>,
+    tape: Tape,
+    state: RefCell<State>,
+}
+
+/// What was handed out and is not written yet.
+#[derive(Default)]
+struct State {
+    /// Spans that the host may be filling; what it put there is known at the next batch.
+    mapped: Vec<(Bank, Span)>,
+    /// Layouts by number: written once each.
+    layouts: Vec<Layout>,
+}
+
+impl Recording {
+    /// Records what happens to `inner` on `tape`.
+    pub fn new(inner: Box<dyn Device>, tape: Tape) -> Self {
+        tape.put(&Step::Device { name: inner.name() });
+        Recording {
+            inner,
+            tape,
+            state: RefCell::default(),
+        }
+    }
+
+    /// Writes what the host put into the spans of `bank` that it was given.
+    fn settle(&self, bank: Bank) {
+        let mut state = self.state.borrow_mut();
+        state.mapped.retain(|(of, span)| {
+            if *of != bank {
+                return true;
+            }
+            if let Ok(bytes) = self.inner.view(bank, *span) {
+                self.tape.put(&Step::Mapped {
+                    bank,
+                    span: *span,
+                    bytes,
+                });
+            }
+            false
+        });
+    }
+
+    /// The number of a layout, written at its first use.
+    fn layout(&self, layout: &Layout) -> u32 {
+        let layouts = &mut self.state.borrow_mut().layouts;
+        let at = layouts.iter().position(|known| known == layout);
+        at.unwrap_or_else(|| {
+            self.tape.put(&Step::Layout { layout });
+            layouts.push(layout.clone());
+            layouts.len() - 1
+        }) as u32
+    }
+}
+
+impl Device for Recording {
+    fn name(&self) -> &'static str {
+        self.inner.name()
+    }
+
+    fn bind(&mut self, session: SessionId) {
+        self.tape.put(&Step::Bind { session });
+        self.inner.bind(session);
+    }
+
+    fn load_key(&mut self, id: KeyId, key: &Secret) -> Result<(), Fault> {
+        self.inner.load_key(id, key)?;
+        self.tape.put(&Step::Key { id, key });
+        Ok(())
+    }
+
+    fn load(&mut self, program: &Arc<Program>, layout: &Layout) -> Result<ProgramId, Fault> {
+        let id = self.inner.load(program, layout)?;
+        let layout = self.layout(layout);
+        self.tape.put(&Step::Program {
+            id,
+            program,
+            layout,
+        });
+        Ok(id)
+    }
+
+    fn open(&mut self, layout: &Layout, frame: Frame) -> Result<Bank, Fault> {
+        let bank = self.inner.open(layout, frame)?;
+        let layout = self.layout(layout);
+        self.tape.put(&Step::Open {
+            bank,
+            layout,
+            frame,
+        });
+        Ok(bank)
+    }
+
+    fn close(&mut self, bank: Bank) {
+        self.state.borrow_mut().mapped.retain(|(of, _)| *of != bank);
+        self.tape.put(&Step::Close { bank });
+        self.inner.close(bank);
+    }
+
+    fn write(&mut self, bank: Bank, to: Span, bytes: &[u8]) -> Result<(), Fault> {
+        self.settle(bank);
+        self.inner.write(bank, to, bytes)?;
+        self.tape.put(&Step::Write {
+            bank,
+            span: to,
+            bytes,
+        });
+        Ok(())
+    }
+
+    fn map(&mut self, bank: Bank, to: Span) -> Result<&mut [u8], Fault> {
+        let bytes = self.inner.map(bank, to)?;
+        let mapped = &mut self.state.borrow_mut().mapped;
+        if !mapped.contains(&(bank, to)) {
+            mapped.push((bank, to));
+        }
+        Ok(bytes)
+    }
+
+    fn view(&self, bank: Bank, from: Span) -> Result<&[u8], Fault> {
+        self.settle(bank);
+        let bytes = self.inner.view(bank, from)?;
+        self.tape.put(&Step::View {
+            bank,
+            span: from,
+            bytes,
+        });
+        Ok(bytes)
+    }
+
+    fn submit(&mut self, bank: Bank, batch: &[Command], tag: Tag) -> Result<(), Fault> {
+        self.settle(bank);
+        self.tape.put(&Step::Submit { bank, batch, tag });
+        self.inner.submit(bank, batch, tag)
+    }
+
+    fn poll(&mut self) -> Option<Completion> {
+        let completion = self.inner.poll()?;
+        self.tape.put(&Step::Completion {
+            completion: &completion,
+        });
+        Some(completion)
+    }
+
+    fn wipe(&mut self) {
+        self.state.borrow_mut().mapped.clear();
+        self.tape.put(&Step::Wipe);
+        self.inner.wipe();
+    }
+}

@@ -1,0 +1,429 @@
+//! Driving a device with a record.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use veil_session::Frame;
+
+use super::format::{Bytes, Call, Damage, Reader};
+use crate::{Bank, Command, Completion, Device, Fault, Layout, Op, Outcome, ProgramId, Span, Tag};
+
+/// The largest bank that a record may ask for.
+const LARGEST_BANK: u64 = 1 << 32;
+
+/// How long a device may think about one batch.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What a replay came to.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Replayed {
+    /// The device that the record was made with.
+    pub recorded_on: String,
+    /// Calls.
+    pub steps: u64,
+    /// Banks opened: one per chunk.
+    pub banks: u64,
+    /// Batches submitted.
+    pub batches: u64,
+    /// Commands in them.
+    pub commands: u64,
+    /// Bytes compared: what the host looked at, or sent.
+    pub bytes: u64,
+    /// Time in calls of the device.
+    pub busy: Duration,
+}
+
+/// Where a device differs from the one that was recorded.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Difference {
+    /// Step of the record.
+    pub step: u64,
+    /// The chunk.
+    pub frame: Frame,
+    /// The bytes that were looked at.
+    pub span: Span,
+    /// First item that differs, counted in the region.
+    pub item: u32,
+    /// First byte of it that differs.
+    pub byte: u64,
+    /// The batch that wrote it last, counted from 1 within the bank, and its command: number and name.
+    pub command: Option<(u64, usize, &'static str)>,
+}
+
+impl std::fmt::Display for Difference {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Frame {
+            lane, chunk, rows, ..
+        } = self.frame;
+        write!(
+            f,
+            "step {} of the record: item {} of region {} (part {}) differs from byte {} on, in the bank of chunk {chunk} (lane {lane}, {rows} rows)",
+            self.step, self.item, self.span.region, self.span.part, self.byte
+        )?;
+        match self.command {
+            Some((batch, command, name)) => write!(
+                f,
+                "; it was written by command {command} ({name}) of batch {batch} of this bank"
+            ),
+            None => f.write_str("; no command wrote it: it is not what the host put there"),
+        }
+    }
+}
+
+/// Why a replay ended early.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReplayError {
+    /// The record cannot be read.
+    #[error(transparent)]
+    Damaged(#[from] Damage),
+    /// Other bytes than those recorded.
+    #[error("{0}")]
+    Differs(Box<Difference>),
+    /// A batch ended in another way than recorded.
+    #[error(
+        "step {step} of the record: batch {tag} ended with {got:?}, and with {want:?} when it was recorded"
+    )]
+    Outcome {
+        /// Step of the record.
+        step: u64,
+        /// Name of the batch.
+        tag: u64,
+        /// What was recorded.
+        want: Outcome,
+        /// What happened now; nothing if the batch did not end in a minute.
+        got: Option<Outcome>,
+    },
+    /// The device refused what the recorded one did.
+    #[error("step {step} of the record: {fault}")]
+    Fault {
+        /// Step of the record.
+        step: u64,
+        /// What the device says.
+        fault: Fault,
+    },
+}
+
+/// Drives `device`, which must be fresh, with a record alone, and compares every byte and every outcome that the recorded one gave.
+pub fn replay(record: impl Read, device: &mut dyn Device) -> Result<Replayed, ReplayError> {
+    let mut reader = Reader::new(record)?;
+    let mut player = Player {
+        device,
+        step: 0,
+        layouts: Vec::new(),
+        programs: BTreeMap::new(),
+        banks: BTreeMap::new(),
+        ended: Vec::new(),
+        done: Replayed::default(),
+    };
+    let result = loop {
+        match reader.next() {
+            Ok(None) => break Ok(()),
+            Ok(Some(call)) => {
+                player.step = reader.step;
+                if let Err(error) = player.play(call) {
+                    break Err(error);
+                }
+            }
+            Err(damage) => break Err(damage.into()),
+        }
+    };
+    // Keys and shares of the record do not stay behind.
+    player.device.wipe();
+    result.map(|()| Replayed {
+        steps: reader.step,
+        ..player.done
+    })
+}
+
+struct Player<'a> {
+    device: &'a mut dyn Device,
+    step: u64,
+    layouts: Vec<Layout>,
+    programs: BTreeMap<ProgramId, ProgramId>,
+    banks: BTreeMap<u32, Open>,
+    ended: Vec<Completion>,
+    done: Replayed,
+}
+
+/// A bank that is open.
+struct Open {
+    bank: Bank,
+    layout: usize,
+    frame: Frame,
+    batches: u64,
+    /// What was written, by which batch and command.
+    written: Vec<(Span, u64, usize, &'static str)>,
+}
+
+impl Player<'_> {
+    fn nonsense(&self, what: &'static str) -> ReplayError {
+        let step = self.step;
+        Damage::Nonsense { step, what }.into()
+    }
+
+    /// Calls the device, and counts the time.
+    fn call<T>(
+        &mut self,
+        call: impl FnOnce(&mut dyn Device) -> Result<T, Fault>,
+    ) -> Result<T, ReplayError> {
+        let began = Instant::now();
+        let result = call(self.device);
+        self.done.busy += began.elapsed();
+        let step = self.step;
+        result.map_err(|fault| ReplayError::Fault { step, fault })
+    }
+
+    fn play(&mut self, call: Call) -> Result<(), ReplayError> {
+        match call {
+            Call::Device(name) => self.done.recorded_on = name,
+            Call::Bind(session) => self.device.bind(session),
+            Call::Key(id, key) => self.call(|device| device.load_key(id, &key))?,
+            Call::Layout(layout) => self.layouts.push(layout),
+            Call::Program(recorded, program, layout) => {
+                let layout = self.layout(layout)?;
+                let layout = self.layouts[layout].clone();
+                let program = Arc::new(program);
+                let id = self.call(|device| device.load(&program, &layout))?;
+                self.programs.insert(recorded, id);
+            }
+            Call::Open(recorded, layout, frame) => self.open(recorded, layout, frame)?,
+            Call::Close(recorded) => {
+                if let Some(open) = self.banks.remove(&recorded.0) {
+                    self.device.close(open.bank);
+                }
+            }
+            Call::Write(recorded, span, bytes) => {
+                let bank = self.spanned(recorded, span, &bytes)?;
+                self.call(|device| device.write(bank, span, &bytes.0))?;
+            }
+            Call::View(recorded, span, bytes) => self.view(recorded, span, &bytes)?,
+            Call::Submit(recorded, batch, tag) => self.submit(recorded, batch, tag)?,
+            Call::Completion(completion) => self.completion(&completion)?,
+            Call::Wipe => {
+                self.device.wipe();
+                self.banks.clear();
+            }
+        }
+        Ok(())
+    }
+
+    fn layout(&self, index: u32) -> Result<usize, ReplayError> {
+        let index = index as usize;
+        (index < self.layouts.len())
+            .then_some(index)
+            .ok_or_else(|| self.nonsense("a layout that was not announced"))
+    }
+
+    fn open(&mut self, recorded: Bank, layout: u32, frame: Frame) -> Result<(), ReplayError> {
+        let layout = self.layout(layout)?;
+        let of = &self.layouts[layout];
+        let bytes = of.regions.iter().fold(0u64, |sum, region| {
+            let all = region
+                .item
+                .bytes(frame.rows)
+                .saturating_mul(u64::from(region.parts))
+                .saturating_mul(u64::from(region.count));
+            sum.saturating_add(all)
+        });
+        if bytes > LARGEST_BANK || frame.rows > of.chunk_rows {
+            return Err(self.nonsense("a bank larger than any plan has"));
+        }
+        if self.banks.len() >= 1024 || self.banks.contains_key(&recorded.0) {
+            return Err(self.nonsense("a bank that is open already, or one too many"));
+        }
+        let of = of.clone();
+        let bank = self.call(|device| device.open(&of, frame))?;
+        self.done.banks += 1;
+        self.banks.insert(
+            recorded.0,
+            Open {
+                bank,
+                layout,
+                frame,
+                batches: 0,
+                written: Vec::new(),
+            },
+        );
+        Ok(())
+    }
+
+    /// The device's bank, if the span lies in it and the bytes fill it.
+    fn spanned(&self, recorded: Bank, span: Span, bytes: &Bytes) -> Result<Bank, ReplayError> {
+        let open = self
+            .banks
+            .get(&recorded.0)
+            .ok_or_else(|| self.nonsense("a bank that is not open"))?;
+        let layout = &self.layouts[open.layout];
+        if !layout.contains(span) || layout.bytes(span, open.frame.rows) != bytes.0.len() as u64 {
+            return Err(self.nonsense("bytes that do not fill their span"));
+        }
+        Ok(open.bank)
+    }
+
+    fn view(&mut self, recorded: Bank, span: Span, want: &Bytes) -> Result<(), ReplayError> {
+        let bank = self.spanned(recorded, span, want)?;
+        let began = Instant::now();
+        let step = self.step;
+        let got = self
+            .device
+            .view(bank, span)
+            .map_err(|fault| ReplayError::Fault { step, fault })?;
+        self.done.busy += began.elapsed();
+        self.done.bytes += want.0.len() as u64;
+        let at = want.0.iter().zip(got).position(|(a, b)| a != b);
+        let at = at.or((got.len() != want.0.len()).then_some(got.len().min(want.0.len())));
+        let Some(at) = at else { return Ok(()) };
+        let open = &self.banks[&recorded.0];
+        let layout = &self.layouts[open.layout];
+        let size = layout.regions[span.region as usize]
+            .item
+            .bytes(open.frame.rows)
+            .max(1);
+        let item = span.first + (at as u64 / size) as u32;
+        let place = Span {
+            first: item,
+            count: 1,
+            ..span
+        };
+        let last = open
+            .written
+            .iter()
+            .rev()
+            .find(|(span, ..)| span.overlaps(place));
+        Err(ReplayError::Differs(Box::new(Difference {
+            step,
+            frame: open.frame,
+            span,
+            item,
+            byte: at as u64 % size,
+            command: last.map(|(_, batch, command, name)| (*batch, *command, *name)),
+        })))
+    }
+
+    fn submit(
+        &mut self,
+        recorded: Bank,
+        mut batch: Vec<Command>,
+        tag: Tag,
+    ) -> Result<(), ReplayError> {
+        let unknown = self.nonsense("a program or bank that is not there");
+        let programs = &self.programs;
+        for id in batch.iter_mut().filter_map(|c| c.program.as_mut()) {
+            match programs.get(id) {
+                Some(known) => *id = *known,
+                None => return Err(unknown),
+            }
+        }
+        let Some(open) = self.banks.get_mut(&recorded.0) else {
+            return Err(unknown);
+        };
+        let layout = &self.layouts[open.layout];
+        let rows = open.frame.rows;
+        if let Some(what) = batch.iter().find_map(|c| misshapen(c, layout, rows)) {
+            return Err(self.nonsense(what));
+        }
+        open.batches += 1;
+        for (index, command) in batch.iter().enumerate() {
+            for span in command.dst.iter().filter(|span| span.count > 0) {
+                // A later write to the same place hides the earlier one.
+                open.written.retain(|(old, ..)| old != span);
+                let name = name(&command.op);
+                open.written.push((*span, open.batches, index, name));
+            }
+        }
+        let bank = open.bank;
+        self.done.batches += 1;
+        self.done.commands += batch.len() as u64;
+        self.call(|device| device.submit(bank, &batch, tag))
+    }
+
+    fn completion(&mut self, want: &Completion) -> Result<(), ReplayError> {
+        let began = Instant::now();
+        let got = loop {
+            while let Some(completion) = self.device.poll() {
+                self.ended.push(completion);
+            }
+            if let Some(at) = self.ended.iter().position(|c| c.tag == want.tag) {
+                break Some(self.ended.swap_remove(at).outcome);
+            }
+            if self.banks.is_empty() || began.elapsed() > PATIENCE {
+                break None;
+            }
+            std::thread::yield_now();
+        };
+        self.done.busy += began.elapsed();
+        if got.as_ref() == Some(&want.outcome) {
+            return Ok(());
+        }
+        Err(ReplayError::Outcome {
+            step: self.step,
+            tag: want.tag.0,
+            want: want.outcome.clone(),
+            got,
+        })
+    }
+}
+
+/// What is wrong with the spans of a command, if anything: no device has to ask.
+fn misshapen(command: &Command, layout: &Layout, rows: u32) -> Option<&'static str> {
+    let spans = || command.src.iter().chain(&command.dst);
+    let (src, dst, draws) = (command.src.len(), command.dst.len(), command.draws.len());
+    let parts = |part: u8| layout.regions.first().is_some_and(|r| part < r.parts);
+    if !spans().all(|span| layout.contains(*span)) {
+        return Some("a command with a span outside its region");
+    }
+    let bytes = |span: &Span| layout.bytes(*span, rows);
+    let (right, what) = match &command.op {
+        Op::Linear => (
+            command.program.is_some(),
+            "a linear command without a program",
+        ),
+        Op::Product(form) => {
+            let mut components = form.terms.iter().flat_map(|(p, q)| [*p, *q]);
+            let known = components.all(parts) && parts(form.own);
+            (
+                command.program.is_some() && dst == 2 && known,
+                "a product that fits no bank",
+            )
+        }
+        Op::Scatter { part } => (
+            command.program.is_some() && src == 2 && parts(*part),
+            "a scatter that fits no bank",
+        ),
+        Op::Random => (
+            (dst, draws) == (1, 1),
+            "a draw without a key, or without a place to go",
+        ),
+        Op::Combine { .. } => {
+            let same = |s: &Span| bytes(s) == bytes(&command.dst[0]);
+            (
+                dst == 1 && src <= 32 && command.src.iter().all(same),
+                "a combination of spans of different lengths",
+            )
+        }
+        Op::Hash { .. } => (
+            dst == 1 && bytes(&command.dst[0]) == 32,
+            "a hash that goes into no digest",
+        ),
+        Op::CheckEqual => (
+            (src, dst) == (2, 0) && bytes(&command.src[0]) == bytes(&command.src[1]),
+            "a comparison of spans of different lengths",
+        ),
+    };
+    (!right).then_some(what)
+}
+
+fn name(op: &Op) -> &'static str {
+    match op {
+        Op::Linear => "linear",
+        Op::Product(_) => "product",
+        Op::Scatter { .. } => "scatter",
+        Op::Random => "random",
+        Op::Combine { .. } => "combine",
+        Op::Hash { .. } => "hash",
+        Op::CheckEqual => "check equal",
+    }
+}

@@ -1,0 +1,612 @@
+//! A cleartext twin of a run in one process: every layer's products, sums and openings compared as they are made.
+//!
+//! All parties run in this process, so that what they send each other can be put together: the messages of a layer add up to its
+//! products. The twin evaluates the same plan on the same inputs in the clear. The first layer that differs is named, and the run
+//! ends. This lays open every intermediate value; it is for generated data and for data of one's own, and there is no way to it for
+//! a run over a network.
+//!
+//! What is compared: products per row and sums of products of every layer, and every opened value. An input that is shared wrongly
+//! shows at the first of them that reads it.
+
+mod twin;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use veil_circuit::Per;
+use veil_link::{Link, LinkError, LinkFault, Meters, Woken};
+use veil_program::{DataError, Sink, Slice, Source};
+use veil_protocol::{Chunk, Gives, LayerPlan, Meaning, Plan, Protocol};
+use veil_session::{Channel, Peer, SessionId};
+
+use twin::{Column, Twin, differ, unpack};
+
+/// Where the shares first differ from the clear values.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Divergence {
+    /// What differs.
+    pub what: Diverged,
+    /// Name of the block; nothing for values that all rows share.
+    pub block: Option<String>,
+    /// Row of the block, from 0.
+    pub row: u64,
+    /// The clear value.
+    pub expected: u128,
+    /// What the shares add up to.
+    pub actual: u128,
+}
+
+/// What differs from its twin.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Diverged {
+    /// A product, one element per row.
+    Product {
+        /// Layer, from 0; those of the set-up follow those of the rows.
+        layer: usize,
+        /// Which of the layer's products.
+        index: usize,
+    },
+    /// A sum of products over the rows of a chunk.
+    Sum {
+        /// Layer, from 0.
+        layer: usize,
+        /// Which of the layer's sums.
+        index: usize,
+    },
+    /// An opened value.
+    Opened {
+        /// Output port.
+        port: usize,
+        /// Which of its wires.
+        wire: usize,
+    },
+}
+
+impl fmt::Display for Divergence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.what {
+            Diverged::Product { layer, index } => {
+                write!(f, "layer {}, product {index}", layer + 1)?;
+            }
+            Diverged::Sum { layer, index } => {
+                write!(f, "layer {}, sum of products {index}", layer + 1)?;
+            }
+            Diverged::Opened { port, wire } => write!(f, "opened output {port}, wire {wire}")?,
+        }
+        match &self.block {
+            Some(block) => write!(f, ", row {} of block `{block}`", self.row + 1)?,
+            None => f.write_str(", of values that all rows share")?,
+        }
+        write!(
+            f,
+            ": the shares add up to {}, the clear value is {}",
+            self.actual, self.expected
+        )
+    }
+}
+
+/// What was compared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Compared {
+    /// Layers with products.
+    pub layers: usize,
+    /// Products, one per row, and sums.
+    pub products: u64,
+    /// Opened values.
+    pub opened: u64,
+}
+
+/// Why there is no shadow.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum NoShadow {
+    /// Some values are nowhere in the clear.
+    #[error(
+        "block `{0}` is loaded from the parties' stores: its clear values are nowhere, and a shadow needs them"
+    )]
+    Stored(String),
+    /// Somebody brings nothing.
+    #[error("{0} brings no values to this process: a shadow needs the values of all owners")]
+    Missing(Peer),
+}
+
+/// A shadow of one run.
+pub struct Shadow {
+    plan: Arc<Plan>,
+    protocol: Arc<dyn Protocol>,
+    sources: BTreeMap<Peer, Arc<dyn Source>>,
+    /// Times that an opened value of a row arrives somewhere.
+    readers: usize,
+    diverged: AtomicBool,
+    state: Mutex<State>,
+}
+
+/// Chunk, place and part of messages that belong together.
+type Name = (u32, u32, u16);
+
+/// What came of them, and from whom.
+type Parts = Vec<(Peer, Vec<u8>)>;
+
+#[derive(Default)]
+struct State {
+    /// Values that all rows share, when they are known.
+    uniforms: Option<Vec<u128>>,
+    chunks: BTreeMap<u32, Going>,
+    /// Chunks that were compared to their end.
+    over: BTreeSet<u32>,
+    totals: Vec<u128>,
+    /// Messages of which some are missing.
+    parts: BTreeMap<Name, Parts>,
+    layers: BTreeSet<usize>,
+    compared: Compared,
+    verdict: Option<Divergence>,
+}
+
+/// A chunk on its way.
+struct Going {
+    twin: Twin,
+    chunk: Chunk,
+    /// Layers that the twin has run.
+    ran: usize,
+    /// Opened ports that are still to come.
+    left: usize,
+}
+
+impl Shadow {
+    /// A shadow of a run of `plan` with these values. `protocol` is any party's.
+    pub fn new(
+        plan: &Arc<Plan>,
+        protocol: Arc<dyn Protocol>,
+        sources: BTreeMap<Peer, Arc<dyn Source>>,
+    ) -> Result<Arc<Self>, NoShadow> {
+        for block in &plan.job.blocks {
+            for holder in &block.holders {
+                let peer = holder
+                    .peer()
+                    .ok_or_else(|| NoShadow::Stored(block.name.clone()))?;
+                if !sources.contains_key(&peer) {
+                    return Err(NoShadow::Missing(peer));
+                }
+            }
+        }
+        let peers = crate::participants(plan);
+        let outputs = plan.outputs.iter().zip(&plan.job.audiences);
+        let readers = outputs
+            .filter(|(output, _)| output.gives == Gives::Row)
+            .map(|(_, audience)| {
+                peers
+                    .iter()
+                    .filter(|peer| audience.includes(**peer))
+                    .count()
+            })
+            .sum();
+        let state = State {
+            totals: vec![0; plan.sums as usize],
+            ..State::default()
+        };
+        Ok(Arc::new(Shadow {
+            plan: Arc::clone(plan),
+            protocol,
+            sources,
+            readers,
+            diverged: AtomicBool::new(false),
+            state: Mutex::new(state),
+        }))
+    }
+
+    /// A link whose messages are compared, of participant `me`.
+    pub fn link(self: &Arc<Self>, me: Peer, inner: Box<dyn Link>) -> Box<dyn Link> {
+        Box::new(Tapped {
+            inner,
+            me,
+            shadow: Arc::clone(self),
+        })
+    }
+
+    /// A sink whose values are compared before it gets them.
+    pub fn sink(self: &Arc<Self>, inner: Arc<dyn Sink>) -> Arc<dyn Sink> {
+        Arc::new(Compares {
+            inner,
+            shadow: Arc::clone(self),
+        })
+    }
+
+    /// What was compared, or where it differed.
+    pub fn verdict(&self) -> Result<Compared, Divergence> {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        match &state.verdict {
+            Some(divergence) => Err(divergence.clone()),
+            None => Ok(Compared {
+                layers: state.layers.len(),
+                ..state.compared
+            }),
+        }
+    }
+
+    /// Runs `look`, unless a difference was found before; notes the one that it finds.
+    fn compare(
+        &self,
+        look: impl FnOnce(&mut State) -> Result<Option<Divergence>, DataError>,
+    ) -> Result<(), DataError> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.verdict.is_none() {
+            state.verdict = look(&mut state)?;
+            if state.verdict.is_some() {
+                self.diverged.store(true, Ordering::Release);
+            }
+        }
+        Ok(())
+    }
+
+    /// A party posted a message.
+    fn posted(&self, me: Peer, at: Channel, bytes: &[u8]) -> Result<(), DataError> {
+        let Some(meaning) = self.protocol.meaning(at.step.place, at.part) else {
+            return Ok(());
+        };
+        self.compare(|state| {
+            let name = (at.frame.chunk, at.step.place, at.part);
+            let parts = state.parts.entry(name).or_default();
+            parts.push((me, bytes.to_vec()));
+            if parts.len() < meaning.messages() {
+                return Ok(None);
+            }
+            let parts = state.parts.remove(&name).unwrap_or_default();
+            let mut sum = vec![0; bytes.len()];
+            for (_, part) in &parts {
+                crate::shared::add(self.plan.ring, &mut sum, part);
+            }
+            self.layer(state, at.frame.chunk, meaning, &sum)
+        })
+    }
+
+    /// Compares what the parties' messages of a layer add up to.
+    fn layer(
+        &self,
+        state: &mut State,
+        chunk: u32,
+        meaning: Meaning,
+        sum: &[u8],
+    ) -> Result<Option<Divergence>, DataError> {
+        let (Meaning::Products { layer } | Meaning::Sums { layer }) = meaning;
+        let ring = self.plan.ring;
+        self.advance(state, chunk, layer + 1)?;
+        let going = &state.chunks[&chunk];
+        let rows = going.chunk.frame.rows;
+        let block = (chunk > 0).then(|| {
+            self.plan.job.blocks[going.chunk.block as usize]
+                .name
+                .clone()
+        });
+        let found = match meaning {
+            Meaning::Products { .. } => {
+                let size = ring.bytes(u64::from(rows)) as usize;
+                let actual = sum.chunks(size.max(1)).map(|bytes| unpack(ring, bytes));
+                let mut pairs = going.twin.products.iter().zip(actual).enumerate();
+                pairs.find_map(|(index, (want, got))| {
+                    let (row, expected, actual) = differ(ring, rows, want, &got)?;
+                    Some((Diverged::Product { layer, index }, row, expected, actual))
+                })
+            }
+            Meaning::Sums { .. } => {
+                let actual = sum
+                    .chunks(ring.bytes(1) as usize)
+                    .map(|bytes| unpack(ring, bytes)[0]);
+                let mut pairs = going.twin.summed.iter().zip(actual).enumerate();
+                pairs.find_map(|(index, (want, got))| {
+                    (*want != got).then_some((Diverged::Sum { layer, index }, 0, *want, got))
+                })
+            }
+        };
+        let of = self.layer_plan(layer);
+        state.layers.insert(layer);
+        state.compared.products += match meaning {
+            Meaning::Products { .. } => u64::from(of.products) * u64::from(rows),
+            Meaning::Sums { .. } => u64::from(of.sums),
+        };
+        if let Some((what, row, expected, actual)) = found {
+            return Ok(Some(Divergence {
+                what,
+                row: going.chunk.first + u64::from(row),
+                block,
+                expected,
+                actual,
+            }));
+        }
+        // What nobody will ask for again: chunks of which only sums are opened, when their last products are made.
+        let last = self
+            .plan
+            .layers
+            .iter()
+            .rposition(|l| l.products + l.sums > 0);
+        let done = match meaning {
+            Meaning::Products { .. } => of.sums == 0,
+            Meaning::Sums { .. } => true,
+        };
+        if chunk > 0 && self.readers == 0 && done && last == Some(layer) {
+            self.finish(state, chunk)?;
+        }
+        Ok(None)
+    }
+
+    fn layer_plan(&self, layer: usize) -> &LayerPlan {
+        let rows = self.plan.layers.len();
+        match &self.plan.job_plan {
+            Some(job) if layer >= rows => &job.layers[layer - rows],
+            _ => &self.plan.layers[layer],
+        }
+    }
+
+    /// Sees to it that the twin of a chunk has run so many layers.
+    fn advance(&self, state: &mut State, chunk: u32, layers: usize) -> Result<(), DataError> {
+        let plan = &*self.plan;
+        if chunk == 0 {
+            self.set_up(state, layers.saturating_sub(plan.layers.len()))?;
+            return Ok(());
+        }
+        if !state.chunks.contains_key(&chunk) {
+            let jobs = plan.job_plan.as_ref().map_or(0, |job| job.layers.len());
+            let uniforms = match &state.uniforms {
+                Some(uniforms) => uniforms.clone(),
+                None => self.set_up(state, jobs)?,
+            };
+            let of = plan
+                .chunk(chunk - 1)
+                .expect("messages name chunks of the plan");
+            let size = (plan.slots, plan.sums);
+            let mut twin = Twin::new(plan.ring, of.frame.rows, size, uniforms);
+            let slice = Slice {
+                block: of.block,
+                first: of.first,
+                rows: of.frame.rows,
+            };
+            for (port, input) in plan.inputs.iter().enumerate() {
+                if input.per == Per::Row {
+                    twin.fill(input.first, &self.input(port, slice, input.width)?);
+                }
+            }
+            let going = Going {
+                twin,
+                chunk: of,
+                ran: 0,
+                left: self.readers,
+            };
+            state.chunks.insert(chunk, going);
+        }
+        let going = state.chunks.get_mut(&chunk).expect("it was put there");
+        while going.ran < layers {
+            let program = plan.layers[going.ran].program;
+            going.twin.run(&plan.programs[program]);
+            going.ran += 1;
+        }
+        Ok(())
+    }
+
+    /// The values of an input port in the clear.
+    fn input(&self, port: usize, slice: Slice, width: u32) -> Result<Vec<u8>, DataError> {
+        let size = self.plan.ring.bytes(u64::from(slice.rows)) * u64::from(width);
+        let mut packed = vec![0; size as usize];
+        let holder = self.plan.job.blocks[slice.block as usize].holders[port];
+        if let Some(source) = holder.peer().and_then(|peer| self.sources.get(&peer)) {
+            source.fill(port, slice, &mut packed)?;
+        }
+        Ok(packed)
+    }
+
+    /// Runs so many layers of the set-up; all values that rows share, as far as they are known then.
+    fn set_up(&self, state: &mut State, layers: usize) -> Result<Vec<u128>, DataError> {
+        let plan = &*self.plan;
+        let slice = Slice {
+            block: 0,
+            first: 0,
+            rows: 1,
+        };
+        let mut uniforms = vec![0; plan.uniforms as usize];
+        for (port, input) in plan.inputs.iter().enumerate() {
+            if input.per == Per::Job {
+                let packed = self.input(port, slice, input.width)?;
+                let values = packed.chunks(plan.ring.bytes(1) as usize);
+                for (k, bytes) in values.enumerate() {
+                    uniforms[input.first as usize + k] = unpack(plan.ring, bytes)[0];
+                }
+            }
+        }
+        let mut twin = Twin::new(plan.ring, 1, (plan.slots, plan.sums), uniforms.clone());
+        if let Some(job) = &plan.job_plan {
+            for &(uniform, slot, width) in &job.inputs {
+                for k in 0..width {
+                    twin.spread(slot + k, uniforms[(uniform + k) as usize]);
+                }
+            }
+            for layer in &job.layers[..layers] {
+                twin.run(&plan.programs[layer.program]);
+            }
+            if layers == job.layers.len() {
+                for k in 0..job.width {
+                    uniforms[(job.uniform + k) as usize] = twin.slot(job.slot + k)[0];
+                }
+                state.uniforms = Some(uniforms.clone());
+            }
+        }
+        let frame = plan.set_up_frame();
+        let chunk = Chunk {
+            frame,
+            block: 0,
+            first: 0,
+        };
+        let going = Going {
+            twin,
+            chunk,
+            ran: layers,
+            left: 0,
+        };
+        state.chunks.insert(0, going);
+        Ok(uniforms)
+    }
+
+    /// Runs the rest of a chunk, keeps its sums, and forgets it.
+    fn finish(&self, state: &mut State, chunk: u32) -> Result<(), DataError> {
+        if !state.over.contains(&chunk) {
+            self.advance(state, chunk, self.plan.layers.len())?;
+            let going = state.chunks.remove(&chunk).expect("it was advanced");
+            for (total, sum) in state.totals.iter_mut().zip(&going.twin.sums) {
+                *total = self.plan.ring.add(*total, *sum);
+            }
+            state.over.insert(chunk);
+        }
+        Ok(())
+    }
+
+    /// A participant gets opened values.
+    fn opened(&self, port: usize, slice: Slice, values: &[u8]) -> Result<(), DataError> {
+        let plan = &*self.plan;
+        let output = plan.outputs[port];
+        let size = plan.ring.bytes(u64::from(slice.rows)) as usize;
+        let actual: Vec<Column> = values
+            .chunks(size.max(1))
+            .map(|bytes| unpack(plan.ring, bytes))
+            .collect();
+        self.compare(|state| {
+            let block = (output.gives == Gives::Row)
+                .then(|| plan.job.blocks[slice.block as usize].name.clone());
+            let expected: Vec<Column> = if output.gives == Gives::Sum {
+                for chunk in 1..=plan.chunks() {
+                    self.finish(state, chunk)?;
+                }
+                let range = output.first as usize..(output.first + output.width) as usize;
+                state.totals[range].iter().map(|sum| vec![*sum]).collect()
+            } else {
+                let chunk = self.chunk_of(slice);
+                self.advance(state, chunk, plan.layers.len())?;
+                let twin = &state.chunks[&chunk].twin;
+                (output.first..output.first + output.width)
+                    .map(|slot| twin.slot(slot).clone())
+                    .collect()
+            };
+            state.compared.opened += u64::from(output.width) * u64::from(slice.rows);
+            let mut pairs = expected.iter().zip(&actual).enumerate();
+            let found = pairs.find_map(|(wire, (want, got))| {
+                let (row, expected, actual) = differ(plan.ring, slice.rows, want, got)?;
+                Some(Divergence {
+                    what: Diverged::Opened { port, wire },
+                    block: block.clone(),
+                    row: slice.first + u64::from(row),
+                    expected,
+                    actual,
+                })
+            });
+            if output.gives == Gives::Row {
+                let chunk = self.chunk_of(slice);
+                let going = state.chunks.get_mut(&chunk).expect("it was advanced");
+                going.left = going.left.saturating_sub(1);
+                if going.left == 0 {
+                    self.finish(state, chunk)?;
+                }
+            }
+            Ok(found)
+        })
+    }
+
+    /// The number of the chunk that begins with these rows, as in messages.
+    fn chunk_of(&self, slice: Slice) -> u32 {
+        let size = u64::from(self.plan.chunk_rows);
+        let before = self.plan.job.blocks[..slice.block as usize]
+            .iter()
+            .map(|b| b.rows.div_ceil(size));
+        (before.sum::<u64>() + slice.first / size) as u32 + 1
+    }
+}
+
+/// A link that the shadow listens at.
+struct Tapped {
+    inner: Box<dyn Link>,
+    me: Peer,
+    shadow: Arc<Shadow>,
+}
+
+impl Tapped {
+    /// The run is over once a difference was found.
+    fn stop(&self, at: Option<Channel>, why: String) -> LinkError {
+        LinkError {
+            peer: self.me,
+            at,
+            fault: LinkFault::Closed(why),
+        }
+    }
+}
+
+impl Link for Tapped {
+    fn bind(&mut self, session: SessionId) {
+        self.inner.bind(session);
+    }
+
+    fn post(&mut self, to: Peer, at: Channel, bytes: &[u8]) -> Result<bool, LinkError> {
+        let taken = self.inner.post(to, at, bytes)?;
+        if taken
+            && self.me.party().is_some()
+            && let Err(error) = self.shadow.posted(self.me, at, bytes)
+        {
+            return Err(self.stop(Some(at), error.to_string()));
+        }
+        Ok(taken)
+    }
+
+    fn expect(&mut self, from: Peer, at: Channel, bytes: u64) -> Result<(), LinkError> {
+        self.inner.expect(from, at, bytes)
+    }
+
+    fn land(&mut self, from: Peer, at: Channel, into: &mut [u8]) -> Result<bool, LinkError> {
+        self.inner.land(from, at, into)
+    }
+
+    fn poll(&mut self) -> Result<bool, LinkError> {
+        if self.shadow.diverged.load(Ordering::Acquire) {
+            return Err(self.stop(None, "the shadow of this run found a difference".into()));
+        }
+        self.inner.poll()
+    }
+
+    fn wait(&mut self, until: Instant) -> Result<Woken, LinkError> {
+        self.inner.wait(until)
+    }
+
+    fn abort(&mut self) {
+        self.inner.abort();
+    }
+
+    fn close(&mut self, until: Instant) -> Result<(), LinkError> {
+        self.inner.close(until)
+    }
+
+    fn meters(&self) -> Meters {
+        self.inner.meters()
+    }
+}
+
+/// A sink behind the shadow.
+struct Compares {
+    inner: Arc<dyn Sink>,
+    shadow: Arc<Shadow>,
+}
+
+impl Sink for Compares {
+    fn put(&self, port: usize, slice: Slice, values: &[u8]) -> Result<(), DataError> {
+        self.shadow.opened(port, slice, values)?;
+        self.inner.put(port, slice, values)
+    }
+
+    fn finish(&self) -> Result<(), DataError> {
+        // Wrong values are not published.
+        if let Err(divergence) = self.shadow.verdict() {
+            return Err(DataError::Io {
+                doing: "publish",
+                file: PathBuf::from("the result"),
+                source: std::io::Error::other(divergence.to_string()),
+            });
+        }
+        self.inner.finish()
+    }
+}

@@ -1,0 +1,121 @@
+//! One party of a run is recorded on one device and replayed alone on another.
+
+use std::sync::{Arc, Mutex};
+
+use veil_device::record::{Damage, Recording, ReplayError, Tape, replay};
+use veil_device::{Cpu, Device, Reference};
+use veil_math::Ring;
+use veil_program::Audience;
+use veil_session::Peer;
+use veil_testkit::sample::{dot, everything, peer, product};
+use veil_testkit::{OneBitWrong, World};
+
+const RINGS: [Ring; 3] = [Ring::Bits, Ring::Z64, Ring::Z128];
+
+type Make = fn() -> Box<dyn Device>;
+
+fn cpu() -> Box<dyn Device> {
+    Box::new(Cpu::detect())
+}
+
+fn reference() -> Box<dyn Device> {
+    Box::new(Reference::default())
+}
+
+/// The records of every lane of `who`, whose devices `make` makes.
+fn recorded(world: World, who: Peer, make: Make) -> Vec<Vec<u8>> {
+    let tapes = Arc::new(Mutex::new(Vec::new()));
+    let on = Arc::clone(&tapes);
+    let world = world.devices(move |peer| {
+        if peer != who {
+            return Box::new(Cpu::detect());
+        }
+        let tape = Tape::memory();
+        on.lock().expect("no test thread panics").push(tape.clone());
+        Box::new(Recording::new(make(), tape))
+    });
+    world.run().assert_right();
+    let tapes = tapes.lock().expect("no test thread panics");
+    tapes
+        .iter()
+        .map(|tape| tape.finish().expect("memory takes all"))
+        .collect()
+}
+
+#[test]
+fn every_role_replays_on_the_other_device() {
+    for ring in RINGS {
+        for who in [
+            peer(0),
+            peer(1),
+            peer(2),
+            Peer::Owner(0),
+            Peer::Recipient(0),
+        ] {
+            for (make, other) in [(cpu as Make, reference as Make), (reference, cpu)] {
+                let world = World::in_chunks(everything(ring, &[40, 33]), 16, 2);
+                let records = recorded(world, who, make);
+                assert_eq!(records.len(), 2);
+                for record in records {
+                    let replayed = replay(&record[..], &mut *other()).unwrap();
+                    assert_eq!(replayed.recorded_on, make().name());
+                    assert!(replayed.banks > 2 && replayed.bytes > 0, "{replayed:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn products_and_sums_of_products_replay() {
+    let jobs = [
+        product(Ring::Bits, 100, Audience::Recipient(0)),
+        product(Ring::Z128, 100, Audience::Parties),
+        dot(Ring::Z64, 100, Audience::Recipient(0)),
+    ];
+    for job in jobs {
+        let record = recorded(World::in_chunks(job, 32, 1), peer(1), cpu).remove(0);
+        replay(&record[..], &mut *reference()).unwrap();
+    }
+}
+
+#[test]
+fn a_wrong_bit_is_named() {
+    for ring in RINGS {
+        let world = World::in_chunks(product(ring, 100, Audience::Recipient(0)), 40, 1);
+        let record = recorded(world, peer(2), cpu).remove(0);
+        let mut wrong = OneBitWrong::new(cpu(), 0);
+        let Err(ReplayError::Differs(difference)) = replay(&record[..], &mut wrong) else {
+            panic!("a wrong device passed");
+        };
+        assert_eq!((difference.frame.chunk, difference.item), (1, 0));
+        assert_eq!(difference.byte, 0);
+        let (_, command, name) = difference.command.unwrap();
+        assert_eq!((command, name), (0, "product"));
+        let text = difference.to_string();
+        assert!(
+            text.contains("item 0 of region 3") && text.contains("command 0 (product)"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn a_damaged_record_is_refused_wherever_it_is_damaged() {
+    let world = World::in_chunks(product(Ring::Bits, 9, Audience::Recipient(0)), 8, 1);
+    let record = recorded(world, peer(0), cpu).remove(0);
+    for at in 0..record.len() {
+        let mut damaged = record.clone();
+        damaged[at] ^= 1 << (at % 8);
+        let error = replay(&damaged[..], &mut *reference()).unwrap_err();
+        assert!(matches!(error, ReplayError::Damaged(_)), "{at}: {error}");
+    }
+    for length in 0..record.len() {
+        let error = replay(&record[..length], &mut *reference()).unwrap_err();
+        let cut = matches!(
+            error,
+            ReplayError::Damaged(Damage::Cut { .. } | Damage::Stranger)
+        );
+        assert!(cut, "{length}: {error}");
+    }
+}
