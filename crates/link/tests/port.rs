@@ -26,6 +26,7 @@ const SECOND: PlanHash = PlanHash([2; 32]);
 struct Service {
     ids: BTreeMap<Peer, Identity>,
     known: Arc<Mutex<BTreeSet<Fingerprint>>>,
+    knocks: Arc<Mutex<Vec<(Fingerprint, PlanHash)>>>,
     port: Port,
 }
 
@@ -49,8 +50,17 @@ fn service() -> Service {
     };
     let reception = Reception::new(Arc::new(admit));
     let reception = reception.with_handler(Arc::new(|caller, _| caller.key.to_string().into()));
+    let knocks: Arc<Mutex<Vec<_>>> = Arc::default();
+    let heard = Arc::clone(&knocks);
+    let knock = move |key, plan| heard.lock().unwrap().push((key, plan));
+    let reception = reception.with_knock(Arc::new(knock));
     let port = Port::bind(&ids[&party(0)], "127.0.0.1:0", reception).unwrap();
-    Service { ids, known, port }
+    Service {
+        ids,
+        known,
+        knocks,
+        port,
+    }
 }
 
 impl Service {
@@ -147,6 +157,9 @@ fn a_caller_before_the_job_is_known_is_met_when_it_is() {
         let _connected = early.map(|thread| thread.join().unwrap());
     });
     assert!(service.port.turned().later >= 2);
+    let knocks = service.knocks.lock().unwrap();
+    let owner = service.ids[&Peer::Owner(0)].fingerprint();
+    assert!(knocks.contains(&(owner, FIRST)) && knocks.iter().all(|knock| knock.1 == FIRST));
 }
 
 #[test]

@@ -28,18 +28,26 @@
 //! **What it does not.** It trusts the file system of its own user: who can write as that user can act as the
 //! participant. It cannot judge whether an answer says too much; a person or a policy does.
 
+mod admin;
 mod approvals;
+pub mod control;
 mod file;
 mod home;
 mod invitation;
+pub mod jobs;
 pub mod log;
+pub mod logs;
 mod members;
+mod metrics;
 mod names;
+pub mod notify;
 mod pairing;
+pub mod participant;
 pub mod policy;
 pub mod receipt;
 mod renewal;
 mod rotation;
+pub mod service;
 mod settings;
 mod strings;
 mod time;

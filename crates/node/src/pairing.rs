@@ -374,6 +374,13 @@ impl Home {
         })
     }
 
+    /// Whether somebody may come with an invitation that is still good.
+    pub(crate) fn expects_joiners(&self) -> bool {
+        let now = Time::now();
+        let open = self.open_invitations();
+        open.is_ok_and(|open| open.iter().any(|open| open.expires > now))
+    }
+
     fn open_invitations(&self) -> Result<Vec<Open>, HomeError> {
         let path = self.path().join(INVITATIONS);
         match file::read(&path) {

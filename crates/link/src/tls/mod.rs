@@ -33,7 +33,9 @@ pub use dial::dial;
 pub use error::{ControlError, SetupError};
 pub use identity::{Fingerprint, FingerprintError, Identity, IdentityError};
 pub use link::TlsLink;
-pub use port::{Admission, Admit, Caller, Handler, LONGEST_REQUEST, Port, Reception, Turned};
+pub use port::{
+    Admission, Admit, Caller, Handler, Knock, LONGEST_REQUEST, Port, Reception, Turned,
+};
 #[doc(hidden)]
 pub use preface::fuzz_preface;
 pub use sign::verify;

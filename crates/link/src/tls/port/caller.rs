@@ -221,11 +221,13 @@ impl Pending {
                 Ok(())
             }
             Err(no) => {
-                let away = if no.refusal == Refusal::NotYet {
-                    Away::Later
-                } else {
-                    Away::Refused
-                };
+                let mut away = Away::Refused;
+                if no.refusal == Refusal::NotYet {
+                    away = Away::Later;
+                    if let Some(knock) = &desk.knock {
+                        knock(key, call.plan);
+                    }
+                }
                 self.refuse(no.refusal, no.plan, away, no.why)
             }
         }

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustls::{ServerConfig, ServerConnection};
-use veil_session::Peer;
+use veil_session::{Peer, PlanHash};
 
 use self::caller::{Outcome, Pending};
 use self::replies::Replies;
@@ -74,11 +74,15 @@ pub struct Caller {
 /// Answers questions. Runs in a thread of the port; what takes long delays other questions, and nothing else.
 pub type Handler = Arc<dyn Fn(Caller, &[u8]) -> Vec<u8> + Send + Sync>;
 
+/// Hears of members that come for a plan in which nobody here awaits them now. Runs in the thread of the port: it must not wait.
+pub type Knock = Arc<dyn Fn(Fingerprint, PlanHash) + Send + Sync>;
+
 /// How a port treats its callers.
 #[derive(Clone)]
 pub struct Reception {
     admit: Admit,
     handler: Option<Handler>,
+    knock: Option<Knock>,
     sole: bool,
 }
 
@@ -88,6 +92,7 @@ impl Reception {
         Reception {
             admit,
             handler: None,
+            knock: None,
             sole: false,
         }
     }
@@ -115,6 +120,13 @@ impl Reception {
         self.handler = Some(handler);
         self
     }
+
+    /// Tells `knock` who comes for what is not awaited: a service may make ready what it was asked for.
+    #[must_use]
+    pub fn with_knock(mut self, knock: Knock) -> Self {
+        self.knock = Some(knock);
+        self
+    }
 }
 
 /// How many callers were turned away since the port was bound, and why.
@@ -139,6 +151,7 @@ pub struct Port {
 struct Desk {
     slots: Slots,
     admit: Admit,
+    knock: Option<Knock>,
     config: Mutex<Arc<ServerConfig>>,
     wake: OwnedFd,
     closed: AtomicBool,
@@ -174,6 +187,7 @@ impl Port {
         let desk = Arc::new(Desk {
             slots: Slots::new(reception.sole),
             admit: reception.admit,
+            knock: reception.knock,
             config: Mutex::new(config),
             wake,
             closed: AtomicBool::new(false),

@@ -1,0 +1,309 @@
+//! The jobs of a service: where each of them is.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+use veil_engine::{Phase, Progress, name_of};
+use veil_link::tls::Fingerprint;
+use veil_protocol::Plan;
+use veil_session::PlanHash;
+
+use crate::home::hex;
+use crate::metrics::Metrics;
+use crate::time::Time;
+
+/// Where a job is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// Somebody has to approve it.
+    Pending,
+    /// It waits for its participants.
+    Meeting,
+    /// Its participants are there, and other jobs run.
+    Queued,
+    /// It runs.
+    Running,
+    /// It ran.
+    Done,
+    /// It was given up.
+    Failed,
+    /// It was refused.
+    Refused,
+}
+
+impl State {
+    pub(crate) const ALL: [State; 7] = [
+        State::Pending,
+        State::Meeting,
+        State::Queued,
+        State::Running,
+        State::Done,
+        State::Failed,
+        State::Refused,
+    ];
+
+    /// A word for people, the same in every release.
+    pub const fn name(self) -> &'static str {
+        match self {
+            State::Pending => "pending",
+            State::Meeting => "meeting",
+            State::Queued => "queued",
+            State::Running => "running",
+            State::Done => "done",
+            State::Failed => "failed",
+            State::Refused => "refused",
+        }
+    }
+
+    /// Whether a thread is about it.
+    pub const fn active(self) -> bool {
+        matches!(self, State::Meeting | State::Queued | State::Running)
+    }
+}
+
+/// How a job is, for those who have a part in it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Status {
+    /// All digits of its plan hash.
+    pub plan: String,
+    /// Its name.
+    pub job: String,
+    /// Where it is.
+    pub state: State,
+    /// Since when.
+    pub since: Time,
+    /// Why it failed, was refused or waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// What a running job is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<String>,
+    /// Rows that are finished.
+    pub rows: u64,
+    /// Rows of the job.
+    pub of: u64,
+    /// Payload bytes sent.
+    pub sent: u64,
+    /// Payload bytes received.
+    pub received: u64,
+    /// Whom it waits for, by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waits_for: Vec<String>,
+    /// The name of its last run, the same at all participants.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<String>,
+}
+
+/// A job that this service knows.
+pub(crate) struct Entry {
+    pub(crate) status: Status,
+    /// Names of its participants: who may ask about it.
+    pub(crate) participants: Vec<String>,
+    /// Who asked for it, if it was not this participant.
+    pub(crate) asked_by: Option<String>,
+    /// The keys with which its active run was or is met.
+    pub(crate) keys: Vec<Fingerprint>,
+    /// Ends its active run.
+    pub(crate) stop: Arc<AtomicBool>,
+    /// Why its active run was stopped from here, if it was.
+    pub(crate) stopped_for: Option<String>,
+    /// When its last run ended.
+    pub(crate) ended: Option<Instant>,
+}
+
+/// All jobs of a service.
+pub(crate) struct Jobs {
+    entries: Mutex<BTreeMap<PlanHash, Entry>>,
+    running: Mutex<u16>,
+    freed: Condvar,
+    limit: u16,
+    metrics: Arc<Metrics>,
+}
+
+/// Jobs that are remembered at most: the oldest that are over are forgotten, and their folders stay.
+const REMEMBERED: usize = 1000;
+
+/// A place among the running jobs, until it is dropped.
+pub(crate) struct Place<'a>(&'a Jobs);
+
+impl Jobs {
+    pub(crate) fn new(limit: u16, metrics: Arc<Metrics>) -> Self {
+        Jobs {
+            entries: Mutex::default(),
+            running: Mutex::new(0),
+            freed: Condvar::new(),
+            limit,
+            metrics,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<PlanHash, Entry>> {
+        // Every change of an entry leaves it whole.
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Looks at a job, or changes it.
+    pub(crate) fn with<T>(&self, plan: PlanHash, look: impl FnOnce(&mut Entry) -> T) -> Option<T> {
+        let looked = self.lock().get_mut(&plan).map(look);
+        self.count();
+        looked
+    }
+
+    /// Notes a job, unless it is known.
+    pub(crate) fn note(&self, plan: &Plan, asked_by: Option<String>) {
+        let mut entries = self.lock();
+        let entry = entries.entry(plan.hash).or_insert_with(|| Entry {
+            status: Status {
+                plan: hex(&plan.hash.0),
+                job: plan.job.name.clone(),
+                state: State::Pending,
+                since: Time::now(),
+                why: None,
+                phase: None,
+                rows: 0,
+                of: plan.job.rows(),
+                sent: 0,
+                received: 0,
+                waits_for: Vec::new(),
+                trace: None,
+            },
+            participants: names(plan),
+            asked_by: None,
+            keys: Vec::new(),
+            stop: Arc::default(),
+            stopped_for: None,
+            ended: None,
+        });
+        entry.asked_by = asked_by;
+        while entries.len() > REMEMBERED {
+            let over = entries
+                .iter()
+                .filter(|(_, entry)| !entry.status.state.active());
+            let oldest = over
+                .min_by_key(|(_, entry)| entry.status.since)
+                .map(|(plan, _)| *plan);
+            match oldest.filter(|oldest| *oldest != plan.hash) {
+                Some(oldest) => entries.remove(&oldest),
+                None => break,
+            };
+        }
+        drop(entries);
+        self.count();
+    }
+
+    /// Moves a job to a state.
+    pub(crate) fn set(&self, plan: PlanHash, state: State, why: Option<String>) {
+        self.with(plan, |entry| {
+            entry.status.state = state;
+            entry.status.since = Time::now();
+            entry.status.why = why;
+            if !state.active() {
+                entry.status.phase = None;
+                entry.status.waits_for.clear();
+                entry.keys.clear();
+                entry.ended = Some(Instant::now());
+            }
+        });
+    }
+
+    /// Notes how far a run is.
+    pub(crate) fn progress(&self, plan: &Plan, progress: &Progress) {
+        if let Some(entry) = self.lock().get_mut(&plan.hash) {
+            let status = &mut entry.status;
+            status.phase =
+                Some(progress.phase.name().to_owned()).filter(|_| progress.phase != Phase::Done);
+            status.rows = progress.rows;
+            status.sent = progress.sent;
+            status.received = progress.received;
+            status.trace = progress.trace.map(|trace| trace.to_string());
+            let waits = progress.waits.iter();
+            let mut names: Vec<String> = waits
+                .map(|wait| name_of(plan, wait.peer).to_owned())
+                .collect();
+            names.sort();
+            names.dedup();
+            status.waits_for = names;
+        }
+    }
+
+    /// The jobs of a participant, or all, the last that changed first.
+    pub(crate) fn list(&self, of: Option<&str>) -> Vec<Status> {
+        let entries = self.lock();
+        let has_part =
+            |entry: &&Entry| of.is_none_or(|name| entry.participants.iter().any(|p| p == name));
+        let mut list: Vec<Status> = entries
+            .values()
+            .filter(has_part)
+            .map(|entry| entry.status.clone())
+            .collect();
+        list.sort_by_key(|status| std::cmp::Reverse(status.since));
+        list
+    }
+
+    /// The plans of jobs in one of these states.
+    pub(crate) fn in_state(&self, wanted: impl Fn(State) -> bool) -> Vec<PlanHash> {
+        let entries = self.lock();
+        let found = entries
+            .iter()
+            .filter(|(_, entry)| wanted(entry.status.state));
+        found.map(|(plan, _)| *plan).collect()
+    }
+
+    /// Ends every active job that one of these keys is part of, or all jobs if there is no such condition.
+    pub(crate) fn stop(&self, concerned: impl Fn(&Entry) -> bool, why: &str) -> usize {
+        let mut entries = self.lock();
+        let active = entries
+            .values_mut()
+            .filter(|entry| entry.status.state.active());
+        let mut stopped = 0;
+        for entry in active.filter(|entry| concerned(entry)) {
+            entry.stopped_for.get_or_insert_with(|| why.to_owned());
+            entry.stop.store(true, Ordering::Relaxed);
+            stopped += 1;
+        }
+        stopped
+    }
+
+    /// Waits for a place among the running jobs, at most so long.
+    pub(crate) fn place(&self, wait: Duration, stop: &AtomicBool) -> Option<Place<'_>> {
+        let until = Instant::now() + wait;
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        while *running >= self.limit {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() || stop.load(Ordering::Relaxed) {
+                return None;
+            }
+            let waited = self
+                .freed
+                .wait_timeout(running, left.min(Duration::from_millis(100)));
+            running = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        *running += 1;
+        Some(Place(self))
+    }
+
+    fn count(&self) {
+        let entries = self.lock();
+        for state in State::ALL {
+            let of = entries.values().filter(|entry| entry.status.state == state);
+            self.metrics.set_jobs(state.name(), of.count());
+        }
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        let running = &self.0.running;
+        *running.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        self.0.freed.notify_one();
+    }
+}
+
+fn names(plan: &Plan) -> Vec<String> {
+    let peers = veil_engine::participants(plan).into_iter();
+    peers.map(|peer| name_of(plan, peer).to_owned()).collect()
+}

@@ -1,0 +1,59 @@
+//! What a service says of itself while it works: lines of text for a person, JSON for machines.
+//!
+//! A line names jobs by plan hash and trace id, members by name, keys by fingerprint. No value, share, key or token, and no
+//! hash of one, is ever an argument of a log line.
+
+use std::io::IsTerminal;
+
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::ParseError;
+
+use crate::settings::LogFormat;
+
+/// The lines cannot be set up.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LogsError {
+    /// The level makes no sense.
+    #[error(
+        "`{level}` is no log level: use error, warn, info, debug or trace, or `veil_node=debug`; {source}"
+    )]
+    Level {
+        /// What was asked for.
+        level: String,
+        /// What is wrong with it.
+        source: ParseError,
+    },
+    /// Another part of this process has set up lines already.
+    #[error("log lines are set up already in this process")]
+    Twice,
+}
+
+/// Writes log lines to standard error from here on.
+pub fn install(format: LogFormat, level: &str) -> Result<(), LogsError> {
+    let filter = EnvFilter::try_new(level).map_err(|source| LogsError::Level {
+        level: level.to_owned(),
+        source,
+    })?;
+    let terminal = std::io::stderr().is_terminal();
+    let lines = tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_env_filter(filter)
+        .with_target(false);
+    let json = match format {
+        LogFormat::Json => true,
+        LogFormat::Text => false,
+        LogFormat::Auto => !terminal,
+    };
+    let installed = if json {
+        lines
+            .json()
+            .flatten_event(true)
+            .with_current_span(true)
+            .with_span_list(false)
+            .try_init()
+    } else {
+        lines.with_ansi(terminal).try_init()
+    };
+    installed.map_err(|_| LogsError::Twice)
+}

@@ -1,0 +1,252 @@
+//! One participant's part in one job: whom it meets, and the run.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use veil_engine::{Abort, Binding, Data, Progress, Report, Settings, name_of, participants, party};
+use veil_link::tls::{
+    self, Connected, Fingerprint, Identity, Meeting, Port, SetupError, Terms, TlsLink,
+};
+use veil_link::{Link, shape};
+use veil_protocol::rep3::Rep3;
+use veil_protocol::{Plan, Protocol};
+use veil_session::{PartyId, Peer};
+
+use crate::members::Members;
+
+/// Label of the secret that a TLS connection gives to the key schedule.
+const EXPORTER: &[u8] = b"EXPORTER-veilworks-pair-1";
+
+/// This participant cannot take part in a job as things are.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PartError {
+    /// The job does not name it.
+    #[error("`{name}` has no part in the job; its participants are {}", others.join(", "))]
+    NoPart {
+        /// This participant.
+        name: String,
+        /// Who has one.
+        others: Vec<String>,
+    },
+    /// The job names somebody whom this home does not know.
+    #[error(
+        "{peer} of the job, `{name}`, is no member here: `veil invite {name}` makes an invitation, and `veil members` lists who is known"
+    )]
+    NoMember {
+        /// As what.
+        peer: Peer,
+        /// Who.
+        name: String,
+    },
+    /// A party that is dialled from here has no address.
+    #[error(
+        "{peer} of the job, `{name}`, is dialled from here, and its address is not known: invite it again, or add `address` to it in members.toml"
+    )]
+    NoAddress {
+        /// As what.
+        peer: Peer,
+        /// Who.
+        name: String,
+    },
+}
+
+/// A run at one participant failed.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// The others could not be met.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    /// The run was given up.
+    #[error(transparent)]
+    Abort(#[from] Abort),
+}
+
+/// As whom the participant of this name takes part: once, or as owner and as recipient.
+pub fn roles(plan: &Plan, name: &str) -> Result<Vec<Peer>, PartError> {
+    let all = participants(plan);
+    let mine: Vec<Peer> = all
+        .iter()
+        .copied()
+        .filter(|peer| name_of(plan, *peer) == name)
+        .collect();
+    if !mine.is_empty() {
+        return Ok(mine);
+    }
+    let mut others: Vec<String> = all
+        .iter()
+        .map(|peer| format!("`{}`", name_of(plan, *peer)))
+        .collect();
+    others.dedup();
+    Err(PartError::NoPart {
+        name: name.to_owned(),
+        others,
+    })
+}
+
+/// The others as one role of a participant meets them.
+#[derive(Clone, Debug)]
+pub struct Neighbours {
+    /// Whose key is which.
+    pub pins: BTreeMap<Peer, Fingerprint>,
+    /// Whom this side dials, and where.
+    pub dial: Vec<(Peer, String)>,
+    /// Whom it awaits.
+    pub from: Vec<Peer>,
+}
+
+impl Neighbours {
+    /// Whom `me` meets, by the members of its home: every party dials those of lower number, everybody else dials all three.
+    pub fn find(plan: &Plan, me: Peer, members: &Members) -> Result<Self, PartError> {
+        let mut neighbours = Neighbours {
+            pins: BTreeMap::new(),
+            dial: Vec::new(),
+            from: Vec::new(),
+        };
+        let linked = |peer: &Peer| *peer != me && (peer.party().is_some() || me.party().is_some());
+        for peer in participants(plan).into_iter().filter(linked) {
+            let name = name_of(plan, peer);
+            let member = members.by_name(name).ok_or_else(|| PartError::NoMember {
+                peer,
+                name: name.to_owned(),
+            })?;
+            neighbours.pins.insert(peer, member.fingerprint);
+            if peer.party().is_some() && peer < me {
+                let address = member.address.clone();
+                let address = address.ok_or_else(|| PartError::NoAddress {
+                    peer,
+                    name: name.to_owned(),
+                })?;
+                neighbours.dial.push((peer, address));
+            } else {
+                neighbours.from.push(peer);
+            }
+        }
+        Ok(neighbours)
+    }
+}
+
+/// What a run needs beside its data.
+#[derive(Clone, Copy)]
+pub struct Part<'a> {
+    /// What is run.
+    pub plan: &'a Arc<Plan>,
+    /// As whom.
+    pub me: Peer,
+    /// By which key.
+    pub identity: &'a Identity,
+    /// Where it is called, if it is.
+    pub port: Option<&'a Port>,
+    /// With whom.
+    pub neighbours: &'a Neighbours,
+    /// The network to imitate, if any.
+    pub net: Option<shape::Profile>,
+    /// Ends it.
+    pub stop: &'a AtomicBool,
+}
+
+/// Connections with everybody, per lane.
+pub type Connections = Vec<Vec<Connected>>;
+
+impl Part<'_> {
+    /// Connects with everybody, who have so long to turn up. Nothing is at stake yet.
+    pub fn meet(&self, wait: Duration) -> Result<Connections, SetupError> {
+        let terms = Terms {
+            me: self.me,
+            plan: self.plan.hash,
+            pins: self.neighbours.pins.clone(),
+        };
+        let meeting = Meeting {
+            dial: &self.neighbours.dial,
+            from: &self.neighbours.from,
+            lanes: self.plan.lanes,
+            until: Instant::now() + wait,
+        };
+        tls::meet(self.identity, &terms, self.port, &meeting, self.stop)
+    }
+
+    /// Runs the plan over the connections.
+    pub fn run(
+        &self,
+        connections: Connections,
+        settings: &Settings,
+        data: Data,
+        wrap: &dyn Fn(Box<dyn Link>) -> Box<dyn Link>,
+        progress: &(dyn Fn(Progress) + Sync),
+    ) -> Result<Report, Abort> {
+        let protocol: Arc<dyn Protocol> = Arc::new(Rep3::new(Arc::clone(self.plan), self.me));
+        let bounds = veil_engine::bounds(self.plan, &*protocol);
+        let binding = self.binding(&connections[0]);
+        let links = connections.into_iter().map(|lane| {
+            let link = TlsLink::new(lane, bounds);
+            let link: Box<dyn Link> = match self.net {
+                Some(profile) => Box::new(shape::Shaped::new(link, profile)),
+                None => Box::new(link),
+            };
+            wrap(link)
+        });
+        party::run(
+            self.plan,
+            &protocol,
+            settings,
+            (data, binding),
+            links.collect(),
+            self.stop,
+            progress,
+        )
+    }
+
+    /// What TLS knows of the ends of the connections of the first lane.
+    fn binding(&self, connections: &[Connected]) -> Binding {
+        let fingerprint = |party: PartyId| match self.neighbours.pins.get(&Peer::Party(party)) {
+            Some(pin) => *pin.as_bytes(),
+            None => *self.identity.fingerprint().as_bytes(),
+        };
+        let exporter = |connection: &Connected| {
+            let secret = connection.exporter(EXPORTER, &self.plan.hash.0);
+            (connection.peer(), secret.to_vec())
+        };
+        Binding {
+            identities: PartyId::ALL.map(fingerprint),
+            exporters: connections.iter().map(exporter).collect(),
+        }
+    }
+}
+
+/// Whether the job of a plan has a participant of this name.
+pub(crate) fn has_part(plan: &Plan, name: &str) -> bool {
+    participants(plan)
+        .into_iter()
+        .any(|peer| name_of(plan, peer) == name)
+}
+
+/// Says which names are behind the numbered participants of a message.
+pub fn who_is_who(plan: &Plan, message: &str) -> String {
+    let names: Vec<String> = participants(plan)
+        .into_iter()
+        .filter(|peer| mentions(message, &peer.to_string()))
+        .map(|peer| format!("{peer} is `{}`", name_of(plan, peer)))
+        .collect();
+    names.join(", ")
+}
+
+/// Whether `text` has `phrase`, not as the beginning of a longer number.
+fn mentions(text: &str, phrase: &str) -> bool {
+    text.match_indices(phrase)
+        .any(|(at, _)| !text[at + phrase.len()..].starts_with(|c: char| c.is_ascii_digit()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_not_mistaken_for_longer_ones() {
+        assert!(mentions("waiting for owner 1 for step 3", "owner 1"));
+        assert!(mentions("owner 12; owner 1", "owner 1"));
+        assert!(!mentions("waiting for owner 12", "owner 1"));
+    }
+}

@@ -1,0 +1,315 @@
+//! Who is let in, and what is answered to questions.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use veil_link::tls::{Admission, Caller, Fingerprint};
+use veil_program::{Audience, Files, Job};
+use veil_protocol::rep3::Rep3;
+use veil_protocol::{Options, Plan};
+use veil_session::{PartyId, Peer, PlanHash};
+
+use super::{Desk, News};
+use crate::approvals::{Decision, Filed, Filing, Request, roles_of};
+use crate::control::{self, Hello, Proposal, Reply, Request as Asked};
+use crate::jobs::State;
+use crate::log::Event;
+use crate::members::Standing;
+use crate::participant;
+use crate::policy::Facts;
+use crate::time::Time;
+
+/// A job that is planned and could run.
+pub(super) struct Prepared {
+    pub(super) job: Job,
+    pub(super) plan: Arc<Plan>,
+    facts: Facts,
+}
+
+impl Prepared {
+    fn new(job: Job, plan: Plan) -> Self {
+        let plan = Arc::new(plan);
+        let protocol = Rep3::new(Arc::clone(&plan), Peer::Party(PartyId::ALL[0]));
+        let facts = Facts::of(&job, &plan, &protocol);
+        Prepared { job, plan, facts }
+    }
+}
+
+impl Desk {
+    /// As what a key is let in.
+    pub(super) fn admit(&self, key: &Fingerprint) -> Admission {
+        match self.home.members().standing(key) {
+            Standing::Active(_) => Admission::Member,
+            Standing::Stranger if self.home.expects_joiners() => Admission::Joiner,
+            Standing::Stranger | Standing::Former(_) | Standing::Revoked(_) => Admission::Stranger,
+        }
+    }
+
+    /// Answers a question.
+    pub(super) fn answer(&self, caller: Caller, request: &[u8]) -> Vec<u8> {
+        let reply = match control::decode(request) {
+            Ok(request) => self.reply(caller, request),
+            Err(error) => Reply::Refused {
+                why: format!("the request was not understood: {error}"),
+            },
+        };
+        control::encode(&reply)
+    }
+
+    fn reply(&self, caller: Caller, request: Asked) -> Reply {
+        let members = self.home.members();
+        let member = members.by_fingerprint(&caller.key);
+        let stranger = || Reply::Refused {
+            why: "only members may ask that: join first".into(),
+        };
+        match (request, member) {
+            (Asked::Join(join), _) => match self.home.accept_join(&join, caller.key) {
+                Ok(joined) => {
+                    tracing::info!(member = %joined.member.name, key = %caller.key, "joined");
+                    Reply::Welcome {
+                        name: self.home.settings().name.clone(),
+                    }
+                }
+                Err(error) => {
+                    tracing::warn!(key = %caller.key, %error, "somebody could not join");
+                    Reply::Refused {
+                        why: error.to_string(),
+                    }
+                }
+            },
+            (_, None) => stranger(),
+            (Asked::Hello {}, Some(member)) => {
+                let settings = self.home.settings();
+                Reply::Hello(Hello {
+                    name: settings.name.clone(),
+                    role: settings.role,
+                    version: env!("CARGO_PKG_VERSION").to_owned(),
+                    time: Time::now().seconds(),
+                    knows_you_as: Some(member.name.clone()),
+                })
+            }
+            (Asked::Rotate { statement }, Some(_)) => match self.home.accept_rotation(&statement) {
+                Ok(joined) => {
+                    tracing::info!(member = %joined.member.name, key = %joined.member.fingerprint, "a member has a new key");
+                    Reply::Welcome {
+                        name: self.home.settings().name.clone(),
+                    }
+                }
+                Err(error) => Reply::Refused {
+                    why: error.to_string(),
+                },
+            },
+            (Asked::Jobs {}, Some(member)) => {
+                let own = caller.key == self.home.identity().fingerprint();
+                let of = Some(member.name.as_str()).filter(|_| !own);
+                Reply::Jobs {
+                    jobs: self.statuses(of),
+                }
+            }
+            (Asked::Propose(proposal), Some(member)) => {
+                let asked_by = member.name.clone();
+                match self.proposed(&proposal, &asked_by) {
+                    Ok(reply) => reply,
+                    Err(why) => {
+                        tracing::info!(%asked_by, %why, "a proposal is refused");
+                        Reply::Refused { why }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Plans a proposed job, asks consent, and keeps it unless it is refused.
+    fn proposed(&self, proposal: &Proposal, asked_by: &str) -> Result<Reply, String> {
+        if self.stopping.load(Ordering::Relaxed) {
+            return Err("the service is stopping: propose it again later".into());
+        }
+        let here = |error: &dyn std::fmt::Display| {
+            tracing::error!(%error, "a proposal cannot be kept");
+            "this party cannot keep the job: its operator finds the reason in its log lines"
+                .to_owned()
+        };
+        let staged = tempfile::tempdir().map_err(|error| here(&error))?;
+        let file = proposal
+            .unpack(staged.path())
+            .map_err(|error| error.to_string())?;
+        let read = Job::load(&file, Files::new());
+        let job = read.map_err(|error| {
+            // Whoever proposed it knows the file by another path.
+            let path = file.display().to_string();
+            error.to_string().replace(&path, "the job file")
+        })?;
+        let prepared = self.plan(job, proposal.lanes)?;
+        let plan = &prepared.plan;
+        if !participant::has_part(plan, asked_by) {
+            return Err(format!(
+                "`{asked_by}` has no part in the job: only its participants may propose it"
+            ));
+        }
+        let hash = plan.hash;
+        let digits = Event::plan(hash);
+        if self.jobs.with(hash, |entry| entry.status.state.active()) == Some(true) {
+            return Ok(Reply::Accepted { plan: digits });
+        }
+        let decision = self.consent(&prepared, Some(asked_by), Consent::Look);
+        if let Decision::Refused { rule, why } = decision {
+            self.record(Event::Refusal {
+                plan: digits,
+                job: plan.job.name.clone(),
+                asked_by: Some(asked_by.to_owned()),
+                rule: Some(rule),
+                why: why.clone(),
+            });
+            return Err(why);
+        }
+        let files = proposal.files.iter();
+        let files: Vec<_> = files
+            .map(|(name, text)| (name.clone(), text.clone().into_bytes()))
+            .collect();
+        let filing = Filing {
+            plan: hash,
+            stages: &[],
+            name: &plan.job.name,
+            lanes: proposal.lanes,
+            job: &proposal.job,
+            base: None,
+            explained: &opened(plan),
+            data: &[],
+            files: &files,
+            asked_by: Some(asked_by),
+        };
+        self.home.file_job(&filing).map_err(|error| here(&error))?;
+        self.jobs.note(plan, Some(asked_by.to_owned()));
+        tracing::info!(plan = %hash, job = %plan.job.name, %asked_by, "a job was proposed");
+        let reply = if decision.allows() {
+            Reply::Accepted { plan: digits }
+        } else {
+            self.jobs
+                .set(hash, State::Pending, Some(decision.to_string()));
+            Reply::Pending { plan: digits }
+        };
+        // A full queue of news means that many jobs came at once; whoever waits for this one knocks.
+        let _ = self.events.try_send(News::Asked(hash));
+        Ok(reply)
+    }
+
+    /// Plans a job, within the limits of the home.
+    fn plan(&self, job: Job, lanes: u16) -> Result<Prepared, String> {
+        let limits = self.home.settings().limits;
+        if lanes == 0 || lanes > limits.lanes {
+            return Err(format!(
+                "the job has {lanes} lanes, and this party takes 1 to {}",
+                limits.lanes
+            ));
+        }
+        let lowered = job.lowered();
+        if lowered.rows() > limits.rows {
+            return Err(format!(
+                "the job has {} rows, and this party takes at most {}",
+                lowered.rows(),
+                limits.rows
+            ));
+        }
+        if !lowered.keeps().is_empty() || !lowered.loads().is_empty() {
+            return Err("the job keeps or loads stored shares: run it with `veil run`, a service does not do that yet".into());
+        }
+        let options = Options {
+            lanes,
+            chunk_rows: None,
+        };
+        let plan = Plan::new(Arc::new(lowered.clone()), options);
+        let plan = plan.map_err(|error| format!("the job cannot be planned: {error}"))?;
+        let name = &self.home.settings().name;
+        let mine = participant::roles(&plan, name).map_err(|error| error.to_string())?;
+        if !mine.iter().any(|peer| peer.party().is_some()) {
+            return Err(format!("`{name}` is no computing party of the job"));
+        }
+        Ok(Prepared::new(job, plan))
+    }
+
+    /// Remembers a filed job that this process has not seen yet.
+    pub(super) fn recall(&self, plan: PlanHash) -> bool {
+        let Ok((prepared, filed)) = self.filed(plan) else {
+            return false;
+        };
+        self.jobs.note(&prepared.plan, filed.asked_by);
+        true
+    }
+
+    /// Reads and plans a filed job.
+    pub(super) fn filed(&self, plan: PlanHash) -> Result<(Prepared, Filed), String> {
+        let filed = self.home.filed(plan).map_err(|error| error.to_string())?;
+        let filed = filed.ok_or("no such job is filed in this home")?;
+        let text = filed.job().map_err(|error| error.to_string())?;
+        let job = Job::parse(&text, &filed.path(), filed.files());
+        let prepared = self.plan(job.map_err(|error| error.to_string())?, filed.lanes)?;
+        if prepared.plan.hash != plan {
+            return Err("its circuit or this program is another than when it was filed: propose or approve it again".into());
+        }
+        Ok((prepared, filed))
+    }
+
+    /// Whether a job may run.
+    pub(super) fn consent(
+        &self,
+        prepared: &Prepared,
+        asked_by: Option<&str>,
+        how: Consent,
+    ) -> Decision {
+        let request = Request {
+            plan: prepared.plan.hash,
+            facts: &prepared.facts,
+            asked_by,
+            roles: roles_of(&prepared.plan, &self.home.settings().name),
+        };
+        let decided = match how {
+            Consent::Look => self.home.decide(&request),
+            Consent::Start => self.home.start(&request),
+        };
+        match decided {
+            Ok(Decision::Pending { .. }) if self.options.yes => {
+                if how == Consent::Start {
+                    self.record(Event::RunStarted {
+                        plan: Event::plan(prepared.plan.hash),
+                        job: prepared.plan.job.name.clone(),
+                        asked_by: asked_by.map(str::to_owned),
+                        rule: None,
+                    });
+                }
+                Decision::Approved {
+                    at: Time::now(),
+                    how: "--yes".into(),
+                }
+            }
+            Ok(decision) => decision,
+            Err(error) => {
+                tracing::error!(%error, "nobody can say whether a job may run");
+                Decision::Pending {
+                    why: vec!["this party's policy or log cannot be read".into()],
+                }
+            }
+        }
+    }
+}
+
+/// What is asked of consent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Consent {
+    /// Whether the job may run; nothing changes.
+    Look,
+    /// The same, and that a run begins is logged with the answer.
+    Start,
+}
+
+/// What is opened to whom, a line each: what people who approve look at first.
+fn opened(plan: &Plan) -> String {
+    let to = |audience: &Audience| match audience {
+        Audience::Stored => "nobody: the parties keep shares".to_owned(),
+        Audience::Parties => plan.job.parties.join(", "),
+        Audience::Party(party) => plan.job.parties[party.index()].clone(),
+        Audience::Recipient(index) => plan.job.recipients[usize::from(*index)].clone(),
+    };
+    let lines = plan.job.opened.iter().zip(&plan.job.audiences);
+    let lines = lines.map(|(what, audience)| format!("opened: {what}, to: {}\n", to(audience)));
+    lines.collect::<Vec<_>>().concat()
+}

@@ -1,0 +1,413 @@
+//! A computing party as a service: one port, many jobs, until it is asked to stop.
+//!
+//! The thread that calls [`Service::run`] decides: which job is made ready, whose key is no longer known, when it is over. The
+//! port has a thread of its own, questions are answered in two others, and every job that is made ready gets one, which meets
+//! the participants and runs the job with its own session, keys and limits. What happens to one job happens to no other.
+
+mod door;
+mod run;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, OnceLock};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use veil_engine::{DeviceFactory, Settings as Engine};
+use veil_link::shape;
+use veil_link::tls::{Fingerprint, Identity, IdentityError, Port, Reception, SetupError, Turned};
+use veil_session::PlanHash;
+
+use crate::admin::{Admin, Pages};
+use crate::home::{Home, HomeError};
+use crate::jobs::{Jobs, State, Status};
+use crate::log::Event;
+use crate::members::Members;
+use crate::metrics::Metrics;
+use crate::names::Role;
+use crate::notify::{self, notify};
+
+/// How often files of the home are looked at.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// A job that failed a moment ago is not made ready again because somebody who has not heard of it yet still calls.
+const PAUSE: Duration = Duration::from_secs(2);
+
+/// Jobs that may wait for their participants at once.
+const MEETING: usize = 64;
+
+/// How long jobs that were told to stop have for that: an abort is on its way in no time, and a thread looks every 50 ms.
+const LAST: Duration = Duration::from_secs(5);
+
+/// Certificates carry a date that nobody checks; fresh ones keep monitoring quiet.
+const RENEW: Duration = Duration::from_secs(24 * 3600);
+
+/// Choices for one process, over what the home's settings say.
+#[derive(Clone, Default)]
+pub struct Options {
+    /// Where it listens.
+    pub listen: Option<SocketAddr>,
+    /// Where health and metrics are served.
+    pub admin: Option<SocketAddr>,
+    /// How long running jobs have when it is asked to stop.
+    pub grace: Option<Duration>,
+    /// How long others have to turn up.
+    pub wait: Option<Duration>,
+    /// Without any progress for so long, a run is given up.
+    pub timeout: Option<Duration>,
+    /// The network to imitate.
+    pub net: Option<shape::Profile>,
+    /// Approves every job of a member without asking anybody.
+    pub yes: bool,
+}
+
+/// A service cannot be started.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServiceError {
+    /// Its home cannot be used.
+    #[error(transparent)]
+    Home(#[from] HomeError),
+    /// Its port cannot be had.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    /// Its certificate cannot be renewed.
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
+    /// Owners and recipients have no service.
+    #[error(
+        "`{name}` is an {role}: only a party serves; an owner or recipient takes part with `veil party JOB`"
+    )]
+    NoParty {
+        /// Its name.
+        name: String,
+        /// What it is.
+        role: Role,
+    },
+    /// It does not know where to listen.
+    #[error("no address to listen on: set `listen` in {}, or give `--listen 0.0.0.0:7000`", .0.display())]
+    NoListen(PathBuf),
+    /// The page for health and metrics cannot be served.
+    #[error("cannot serve health and metrics on {address}: {source}")]
+    Admin {
+        /// Where.
+        address: SocketAddr,
+        /// Why not.
+        source: std::io::Error,
+    },
+}
+
+/// How a service ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ended {
+    /// Jobs that were given up because the grace was over.
+    pub given_up: usize,
+}
+
+/// What the threads of a service share.
+struct Desk {
+    home: Home,
+    options: Options,
+    jobs: Jobs,
+    metrics: Arc<Metrics>,
+    device: DeviceFactory,
+    port: OnceLock<Arc<Port>>,
+    events: SyncSender<News>,
+    stopping: AtomicBool,
+}
+
+/// What the deciding thread hears of.
+enum News {
+    /// A member proposed a job, which is allowed or waits to be.
+    Asked(PlanHash),
+    /// The holder of a key came for a plan.
+    Knock(Fingerprint, PlanHash),
+    /// A job's thread is over.
+    Over,
+}
+
+/// The service of a party, bound to its port.
+pub struct Service {
+    desk: Arc<Desk>,
+    news: Receiver<News>,
+    admin: Option<Admin>,
+    threads: Vec<JoinHandle<()>>,
+    /// When the certificate was made, for which key.
+    renewed: (Instant, Fingerprint),
+    /// The members as they were when this thread last looked. Other threads may read them again before it does.
+    members: Arc<Members>,
+}
+
+impl Service {
+    /// Binds the port of a party's home. Jobs are taken when [`Service::run`] is called.
+    pub fn start(
+        home: Home,
+        options: Options,
+        device: DeviceFactory,
+    ) -> Result<Self, ServiceError> {
+        let settings = home.settings();
+        if settings.role != Role::Party {
+            return Err(ServiceError::NoParty {
+                name: settings.name.clone(),
+                role: settings.role,
+            });
+        }
+        let listen = options.listen.or(settings.listen);
+        let listen = listen.ok_or_else(|| ServiceError::NoListen(home.path().join("veil.toml")))?;
+        let admin = options.admin.or(settings.admin);
+        let metrics = Arc::new(Metrics::new(device().name().to_owned()));
+        let (events, news) = sync_channel(256);
+        let desk = Arc::new(Desk {
+            jobs: Jobs::new(settings.limits.jobs, Arc::clone(&metrics)),
+            home,
+            options,
+            metrics,
+            device,
+            port: OnceLock::new(),
+            events,
+            stopping: AtomicBool::new(false),
+        });
+        let port = Port::bind(&desk.home.identity(), &listen.to_string(), reception(&desk))?;
+        let _ = desk.port.set(Arc::new(port));
+        let admin = match admin {
+            None => None,
+            Some(address) => {
+                let pages = Arc::clone(&desk) as Arc<dyn Pages>;
+                let admin = Admin::start(address, pages);
+                Some(admin.map_err(|source| ServiceError::Admin { address, source })?)
+            }
+        };
+        Ok(Service {
+            news,
+            admin,
+            threads: Vec::new(),
+            renewed: (Instant::now(), desk.home.identity().fingerprint()),
+            members: desk.home.members(),
+            desk,
+        })
+    }
+
+    /// Where it is called.
+    pub fn address(&self) -> SocketAddr {
+        self.desk.port().address()
+    }
+
+    /// Where health and metrics are served.
+    pub fn admin(&self) -> Option<SocketAddr> {
+        self.admin.as_ref().map(Admin::address)
+    }
+
+    /// Takes jobs until `stop`; then running jobs have their grace.
+    pub fn run(mut self, stop: &AtomicBool) -> Ended {
+        let name = self.desk.home.settings().name.clone();
+        tracing::info!(%name, address = %self.address(), key = %self.desk.home.identity().fingerprint(), "serving");
+        notify(notify::State::Ready);
+        let mut looked = Instant::now();
+        while !stop.load(Ordering::Relaxed) {
+            match self.news.recv_timeout(Duration::from_millis(100)) {
+                Ok(News::Asked(plan)) => self.consider(plan),
+                Ok(News::Knock(key, plan)) => self.knocked(key, plan),
+                Ok(News::Over) | Err(RecvTimeoutError::Timeout) => {}
+                // The desk holds a sender.
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            self.threads.retain(|thread| !thread.is_finished());
+            if looked.elapsed() >= LOOK {
+                looked = Instant::now();
+                self.look();
+            }
+        }
+        self.stop()
+    }
+
+    /// Makes a job ready, if it may run.
+    fn consider(&mut self, plan: PlanHash) {
+        let active = self.desk.jobs.in_state(State::active);
+        if active.contains(&plan) || active.len() >= MEETING {
+            return;
+        }
+        let desk = Arc::clone(&self.desk);
+        if let Some(thread) = run::make_ready(&desk, plan) {
+            self.threads.push(thread);
+        }
+    }
+
+    /// A member came for a job that is not being met: makes it ready, if it knows of it and the member has a part in it.
+    fn knocked(&mut self, key: Fingerprint, plan: PlanHash) {
+        let members = self.desk.home.members();
+        let Some(member) = members.by_fingerprint(&key) else {
+            return;
+        };
+        if self.desk.jobs.with(plan, |_| ()).is_none() && !self.desk.recall(plan) {
+            return;
+        }
+        let wanted = self.desk.jobs.with(plan, |entry| {
+            let has_part = entry.participants.contains(&member.name);
+            let lately = entry.ended.is_some_and(|ended| ended.elapsed() < PAUSE);
+            has_part && !lately && !entry.status.state.active()
+        });
+        if wanted == Some(true) {
+            self.consider(plan);
+        }
+    }
+
+    /// Reads again what may have changed.
+    fn look(&mut self) {
+        let desk = Arc::clone(&self.desk);
+        if let Err(error) = desk.home.reload_if_changed() {
+            tracing::error!(%error, "the home cannot be read again: what was read before still holds");
+        }
+        let identity = desk.home.identity();
+        if self.renewed.1 != identity.fingerprint() || self.renewed.0.elapsed() > RENEW {
+            self.renewed = (Instant::now(), identity.fingerprint());
+            match renew(&identity, desk.port()) {
+                Ok(()) => tracing::info!(key = %self.renewed.1, "the certificate is renewed"),
+                Err(error) => tracing::error!(%error, "the certificate cannot be renewed"),
+            }
+        }
+        let members = desk.home.members();
+        if *members != *self.members {
+            self.members = members;
+            self.members_changed();
+        }
+        // Somebody may have approved what waits.
+        for plan in desk.jobs.in_state(|state| state == State::Pending) {
+            self.consider(plan);
+        }
+    }
+
+    fn members_changed(&self) {
+        let members = &self.members;
+        let mine = self.desk.home.identity().fingerprint();
+        let gone = |key: &Fingerprint| *key != mine && members.by_fingerprint(key).is_none();
+        tracing::info!(members = members.iter().count(), "members were read again");
+        for member in members.all() {
+            let keys = member.former.iter().map(|former| former.fingerprint);
+            for key in keys.chain([member.fingerprint]).filter(|key| gone(key)) {
+                self.desk.port().drop_key(&key);
+            }
+        }
+        let why = "a participant's key was revoked or replaced while the job was under way";
+        let stopped = self
+            .desk
+            .jobs
+            .stop(|entry| entry.keys.iter().any(gone), why);
+        if stopped > 0 {
+            tracing::warn!(jobs = stopped, "{why}");
+        }
+    }
+
+    /// Takes no more jobs, and gives those that run some time.
+    fn stop(mut self) -> Ended {
+        let desk = Arc::clone(&self.desk);
+        notify(notify::State::Stopping);
+        desk.stopping.store(true, Ordering::Relaxed);
+        let grace = desk
+            .options
+            .grace
+            .unwrap_or(desk.home.settings().timeouts.grace);
+        desk.jobs.stop(
+            |entry| entry.status.state != State::Running,
+            "the service is stopping",
+        );
+        let running = desk.jobs.in_state(State::active).len();
+        tracing::info!(
+            running,
+            seconds = grace.as_secs(),
+            "stopping: running jobs have some time to end"
+        );
+        self.join(grace);
+        let given_up = desk.jobs.stop(
+            |_| true,
+            "the service is stopping, and the time for running jobs is over",
+        );
+        if given_up > 0 {
+            tracing::warn!(jobs = given_up, "jobs are given up");
+            self.join(LAST);
+        }
+        tracing::info!("stopped");
+        Ended { given_up }
+    }
+
+    fn join(&mut self, wait: Duration) {
+        let until = Instant::now() + wait;
+        while Instant::now() < until && self.threads.iter().any(|thread| !thread.is_finished()) {
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+fn renew(identity: &Identity, port: &Port) -> Result<(), ServiceError> {
+    Ok(port.renew(&identity.renewed()?)?)
+}
+
+fn reception(desk: &Arc<Desk>) -> Reception {
+    let [admits, answers, knocks] = [(); 3].map(|()| Arc::downgrade(desk));
+    Reception::new(Arc::new(move |key| {
+        admits
+            .upgrade()
+            .map_or(veil_link::tls::Admission::Stranger, |desk| desk.admit(key))
+    }))
+    .with_handler(Arc::new(move |caller, request| {
+        answers
+            .upgrade()
+            .map_or_else(Vec::new, |desk| desk.answer(caller, request))
+    }))
+    .with_knock(Arc::new(move |key, plan| {
+        if let Some(desk) = knocks.upgrade() {
+            // Whoever is not heard now knocks again.
+            let _ = desk.events.try_send(News::Knock(key, plan));
+        }
+    }))
+}
+
+impl Desk {
+    fn port(&self) -> &Arc<Port> {
+        self.port.get().expect("set before anything uses it")
+    }
+
+    fn engine(&self) -> Engine {
+        let stall = self.home.settings().timeouts.stall;
+        Engine {
+            timeout: self.options.timeout.unwrap_or(stall),
+            device: Arc::clone(&self.device),
+            trace: Some(Arc::clone(&self.metrics) as Arc<dyn veil_engine::Recorder>),
+            ..Engine::default()
+        }
+    }
+
+    /// Writes into the home's log. A log that cannot be written makes the service not ready, and is said.
+    fn record(&self, event: Event) {
+        if let Err(error) = self.home.log().append(event) {
+            tracing::error!(%error, "the log cannot be written");
+        }
+    }
+
+    /// All jobs, for who runs this service.
+    fn statuses(&self, of: Option<&str>) -> Vec<Status> {
+        self.jobs.list(of)
+    }
+}
+
+impl Pages for Desk {
+    fn ready(&self) -> Result<(), String> {
+        if self.stopping.load(Ordering::Relaxed) {
+            return Err("it is stopping".into());
+        }
+        let log = self.home.log().path();
+        let opened = std::fs::OpenOptions::new().append(true).open(&log);
+        opened
+            .map(|_| ())
+            .map_err(|error| format!("{}: {error}", log.display()))
+    }
+
+    fn metrics(&self) -> String {
+        let turned = self
+            .port
+            .get()
+            .map_or(Turned::default(), |port| port.turned());
+        self.metrics.text(turned)
+    }
+}
