@@ -137,7 +137,7 @@ impl Drop for Folders {
 }
 
 /// A name of a job as the name of a folder.
-fn file_name(name: &str) -> String {
+pub(crate) fn file_name(name: &str) -> String {
     let safe: String = name
         .chars()
         .map(|c| {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread;
 
 use veil_engine::Data;
-use veil_program::{Files, Holder, Job, Output, Sink, Source};
+use veil_program::{Files, Holder, Job, Lowered, Output, Sink, Source};
 use veil_protocol::{Options, Plan};
 use veil_session::Peer;
 
@@ -67,7 +67,12 @@ impl JobArgs {
 
 /// Plans `job` for so many lanes, or for as many as there are cores and chunks.
 pub(crate) fn plan(job: &Job, lanes: Option<u16>) -> Result<Arc<Plan>, Failure> {
-    let lowered = Arc::new(job.lowered().clone());
+    plan_of(job.lowered().clone(), lanes)
+}
+
+/// Plans a stage of a job, or all of it.
+pub(crate) fn plan_of(lowered: Lowered, lanes: Option<u16>) -> Result<Arc<Plan>, Failure> {
+    let lowered = Arc::new(lowered);
     let make = |lanes| {
         Plan::new(
             Arc::clone(&lowered),
@@ -96,6 +101,14 @@ pub(crate) fn holder(job: &Job, peer: Peer) -> Option<Holder> {
     job.holders()
         .into_iter()
         .find(|holder| holder.peer() == Some(peer))
+}
+
+/// Whether `peer` supplies values in this plan.
+pub(crate) fn supplies(plan: &Plan, peer: Peer) -> bool {
+    let holders = plan.job.blocks.iter().flat_map(|block| &block.holders);
+    holders
+        .into_iter()
+        .any(|holder| holder.peer() == Some(peer))
 }
 
 /// Whether something is opened to `peer`.

@@ -59,10 +59,7 @@ fn an_unknown_column() {
     folder.fail(
         "stats wages.toml --out results",
         3,
-        &[
-            "ann.csv: no column `wage`",
-            "the header names `pay`",
-        ],
+        &["ann.csv: no column `wage`", "the header names `pay`"],
     );
     let folder = Folder::wages();
     folder.replace("wages.toml", "of = \"wage\"", "of = \"pay\"");

@@ -57,6 +57,7 @@ pub struct Job {
     kind: Kind,
     lowered: Lowered,
     opening: Option<Opening>,
+    durable: bool,
     given: Files,
     align: Option<AlignKey>,
 }
@@ -95,7 +96,7 @@ impl Job {
     fn check(raw: &RawJob, base: PathBuf, given: Files) -> Result<Self, Fault> {
         check_name("job", &raw.name)?;
         let roles = Roles::parse(raw)?;
-        let job = match raw.kind.get_ref().as_str() {
+        let mut job = match raw.kind.get_ref().as_str() {
             "stats" => Self::stats(raw, roles, base, given)?,
             "circuit" => Self::circuit(raw, roles, base, given)?,
             other => {
@@ -105,6 +106,7 @@ impl Job {
                 ));
             }
         };
+        job.durable = raw.durable;
         let known = job.data();
         for (owner, what) in job.given.keys() {
             if !known
@@ -174,6 +176,7 @@ impl Job {
             kind: Kind::Stats(stats),
             lowered: whole,
             opening,
+            durable: false,
             given,
             align: None,
         })
@@ -221,6 +224,7 @@ impl Job {
             kind: Kind::Circuit(gates),
             lowered: whole,
             opening: None,
+            durable: false,
             given,
             align: None,
         })
@@ -234,6 +238,11 @@ impl Job {
     /// What is asked.
     pub fn kind(&self) -> &Kind {
         &self.kind
+    }
+
+    /// Whether the job runs as two plans ([`Lowered::stages`]), so that an interrupted one goes on without its owners.
+    pub const fn is_durable(&self) -> bool {
+        self.durable
     }
 
     /// What planner and engine need.

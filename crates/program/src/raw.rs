@@ -26,6 +26,8 @@ pub(crate) struct RawJob {
     #[serde(default)]
     pub(crate) recipients: Vec<Spanned<String>>,
     #[serde(default)]
+    pub(crate) durable: bool,
+    #[serde(default)]
     pub(crate) column: Vec<Spanned<RawColumn>>,
     #[serde(default)]
     pub(crate) block: Vec<Spanned<RawBlock>>,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use veil_circuit::Per;
-use veil_program::{DataError, Lowered, ShareSink, ShareSource, Slice, StoredPort};
+use veil_program::{DataError, Job, Lowered, ShareSink, ShareSource, Slice, StoredPort};
 use veil_session::{PartyId, PlanHash};
 
 use crate::{Description, Expected, Member, Port, Reader, Rows, StoreError, StoreKey, Writer};
@@ -23,6 +23,38 @@ pub struct Store {
 }
 
 impl Store {
+    /// What the blocks of `job` load from datasets of earlier jobs; nothing if none does.
+    pub fn loads(&self, job: &Job) -> Result<Option<Loads>, StoreError> {
+        let mut blocks: Vec<Option<Part>> = job.lowered().blocks.iter().map(|_| None).collect();
+        for wanted in job.datasets() {
+            let (schema, rows) = (Some(&wanted.schema[..]), Some(wanted.rows));
+            let reader = self.open(job.lowered(), &wanted.name, None, schema, rows)?;
+            let mut ports = vec![None; job.lowered().circuit.inputs.len()];
+            for (input, kept) in wanted.ports {
+                ports[input] = Some(kept);
+            }
+            blocks[wanted.block as usize] = Some(Part {
+                reader,
+                first: 0,
+                ports,
+            });
+        }
+        let any = blocks.iter().any(Option::is_some);
+        Ok(any.then(|| Loads::new(blocks)))
+    }
+
+    /// Where what `job` keeps goes, in a run of `plan` in chunks of `chunk_rows`; nothing if it keeps nothing.
+    pub fn kept(
+        &self,
+        job: &Job,
+        plan: PlanHash,
+        chunk_rows: u32,
+    ) -> Result<Option<Keeps>, StoreError> {
+        let keep = job.keeps();
+        keep.map(|keep| self.keeps(job.lowered(), plan, chunk_rows, &keep.name, &keep.schema))
+            .transpose()
+    }
+
     /// Makes the dataset `name` of what `job`, planned as `plan` in chunks of `chunk_rows`, keeps.
     pub fn keeps(
         &self,

@@ -8,7 +8,7 @@ mod doctor;
 mod explain;
 mod identity;
 mod party;
-mod run;
+pub(crate) mod run;
 mod shares;
 mod stats;
 mod trace;

@@ -13,7 +13,7 @@ use veil_protocol::Plan;
 use crate::failure::{Code, Failure};
 use crate::launch::inspect::InspectArgs;
 use crate::launch::threads::Site;
-use crate::launch::{Answer, Outcome, Took, processes, threads};
+use crate::launch::{Answer, Outcome, Took, durable, processes};
 use crate::output;
 use crate::prepare::{self, JobArgs};
 use crate::signals::Stop;
@@ -53,6 +53,10 @@ pub(crate) struct LocalArgs {
     /// printed]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
+    /// Folder in which the parties of a run on this machine keep shares, a folder for each [default: `.veil-run` beside
+    /// the job]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) stores: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) inspect: InspectArgs,
     /// Print one JSON object.
@@ -141,10 +145,13 @@ pub(crate) fn execute(
         stop: &stop,
         inspect: &args.inspect,
     };
+    durable::check(&job, args)?;
     let outcome = if args.processes {
         processes::run(&job, &plan, &args.job, &site, verbose)?
     } else {
-        threads::run(&job, &plan, &site)?
+        let beside = || args.job.job.with_file_name(".veil-run");
+        let stores = args.stores.clone().unwrap_or_else(beside);
+        durable::run(&job, &plan, args.job.lanes, &site, &stores)?
     };
     let link = if args.processes { "tls" } else { "memory" };
     Ok(Finished {

@@ -1,9 +1,11 @@
 //! Running jobs: in this process, in a process per participant, or as one participant of a deployment.
 
+pub(crate) mod durable;
 pub(crate) mod inspect;
 pub(crate) mod participant;
 pub(crate) mod party_file;
 pub(crate) mod processes;
+pub(crate) mod stores;
 pub(crate) mod threads;
 
 use std::path::PathBuf;

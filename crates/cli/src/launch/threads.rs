@@ -12,6 +12,7 @@ use veil_protocol::Plan;
 
 use crate::failure::Failure;
 use crate::launch::inspect::{InspectArgs, Inspection};
+use crate::launch::stores::Shares;
 use crate::launch::{Answer, Outcome, Took};
 use crate::output::Folders;
 use crate::prepare;
@@ -20,6 +21,7 @@ use crate::signals::Stop;
 use crate::views::{Views, Watched};
 
 /// Where and how a job runs.
+#[derive(Clone)]
 pub(crate) struct Site<'a> {
     /// Without any progress for this long, the run is given up.
     pub(crate) timeout: Duration,
@@ -48,13 +50,24 @@ impl Site<'_> {
     }
 }
 
-/// Runs the job.
-pub(crate) fn run(job: &Job, plan: &Arc<Plan>, site: &Site<'_>) -> Result<Outcome, Failure> {
+/// Runs the job; `shares` are what its parties load and keep.
+pub(crate) fn run(
+    job: &Job,
+    plan: &Arc<Plan>,
+    site: &Site<'_>,
+    shares: &Shares,
+) -> Result<Outcome, Failure> {
     let peers = veil_engine::participants(plan);
     // All data are read and checked before any file for results is made.
     let sources = peers
         .iter()
-        .map(|&peer| prepare::source(job, peer))
+        .map(|&peer| {
+            if prepare::supplies(plan, peer) {
+                prepare::source(job, peer)
+            } else {
+                Ok(None)
+            }
+        })
         .collect::<Result<Vec<_>, _>>()?;
     let pairs = peers.iter().copied().zip(sources.iter().cloned());
     let inspection = Inspection::new(site.inspect, plan, pairs)?;
@@ -83,7 +96,7 @@ pub(crate) fn run(job: &Job, plan: &Arc<Plan>, site: &Site<'_>) -> Result<Outcom
         if let Some(shadow) = shadow {
             data.sink = data.sink.map(|sink| shadow.sink(sink));
         }
-        data
+        shares.of(peer, data)
     };
     let settings = |peer| Settings {
         timeout: site.timeout,

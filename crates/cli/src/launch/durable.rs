@@ -1,0 +1,105 @@
+//! Jobs whose parties load or keep shares, all roles on this machine.
+//!
+//! A durable job is two runs, each with a session and keys of its own. The first brings the owners' values to the parties' stores and
+//! opens nothing; the second computes on them. When the second fails, what the first has made stays: the same command goes on from
+//! there, without the owners. When it succeeds, it is removed: another run of the job reads its data again.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use veil_program::Job;
+use veil_protocol::Plan;
+
+use crate::commands::run::LocalArgs;
+use crate::failure::{Code, Failure};
+use crate::launch::Outcome;
+use crate::launch::inspect::InspectArgs;
+use crate::launch::stores::{Shares, Stores};
+use crate::launch::threads::{self, Site};
+use crate::prepare;
+
+/// Refuses ways to run that a job which keeps or loads shares cannot go.
+pub(crate) fn check(job: &Job, args: &LocalArgs) -> Result<(), Failure> {
+    let refuse = |message: &str, help: &str| Err(Failure::new(Code::Usage, message).help(help));
+    match (needs_stores(job), args) {
+        (
+            true,
+            LocalArgs {
+                processes: true, ..
+            },
+        ) => refuse(
+            "a job that keeps or loads shares cannot run with --processes: its parties have no homes there",
+            "leave --processes out, or give each party a home: `veil init`, `veil serve`",
+        ),
+        (true, args) if args.inspect.shadow => refuse(
+            "--shadow computes on the values of all owners, and this job computes on shares that were kept",
+            "leave --shadow out, or run the same computation without `durable` and `stored`",
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// Whether the parties of a job need a place for shares.
+fn needs_stores(job: &Job) -> bool {
+    job.is_durable() || job.keeps().is_some() || !job.datasets().is_empty()
+}
+
+/// Runs the job; its parties keep shares in the folder `root`.
+pub(crate) fn run(
+    job: &Job,
+    plan: &Arc<Plan>,
+    lanes: Option<u16>,
+    site: &Site<'_>,
+    root: &Path,
+) -> Result<Outcome, Failure> {
+    if !needs_stores(job) {
+        return threads::run(job, plan, site, &Shares::default());
+    }
+    let stores = Stores::open(root, job)?;
+    if !job.is_durable() {
+        let shares = Shares {
+            stored: stores.loads(job)?,
+            keeps: stores.keeps(job, plan)?,
+        };
+        return threads::run(job, plan, site, &shares);
+    }
+    let (input, compute) = job.lowered().stages();
+    let input = prepare::plan_of(input, lanes)?;
+    let compute = prepare::plan_of(compute, lanes)?;
+    let stored = if let Some(stored) = stores.resume(&compute.job, &input)? {
+        eprintln!(
+            "the inputs are kept from a run that was interrupted: their owners are not asked again"
+        );
+        stored
+    } else {
+        stores.forget(&input.job.name)?;
+        let shares = Shares {
+            stored: stores.loads(job)?,
+            keeps: stores.input(&input)?,
+        };
+        // What is written down is the stage that computes.
+        let inspect = InspectArgs {
+            watch: site.inspect.watch,
+            ..InspectArgs::default()
+        };
+        let site = Site {
+            inspect: &inspect,
+            ..site.clone()
+        };
+        threads::run(job, &input, &site, &shares)?;
+        stores.resume(&compute.job, &input)?.ok_or_else(|| {
+            Failure::new(
+                Code::Other,
+                "the inputs were kept, and are gone: run the job again",
+            )
+        })?
+    };
+    let shares = Shares {
+        stored,
+        keeps: stores.keeps(job, &compute)?,
+    };
+    let outcome = threads::run(job, &compute, site, &shares)?;
+    drop(shares);
+    stores.forget(&input.job.name)?;
+    Ok(outcome)
+}

@@ -1,0 +1,159 @@
+//! The stores of the parties of a run on this machine: a folder for each, with a key and its datasets.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use veil_engine::Data;
+use veil_program::{Job, Lowered, ShareSink, ShareSource};
+use veil_protocol::Plan;
+use veil_session::{PartyId, Peer};
+use veil_store::{Member, Store, StoreError, StoreKey};
+
+use crate::failure::{Code, Failure};
+use crate::output::file_name;
+
+/// What each party loads, if anything.
+pub(crate) type Loaded = [Option<Arc<dyn ShareSource>>; 3];
+
+/// Where what each party keeps goes, if it keeps anything.
+pub(crate) type Kept = [Option<Arc<dyn ShareSink>>; 3];
+
+/// What the parties of one run load and keep.
+#[derive(Default)]
+pub(crate) struct Shares {
+    pub(crate) stored: Loaded,
+    pub(crate) keeps: Kept,
+}
+
+impl Shares {
+    /// Adds what `peer` loads and keeps to what it brings.
+    pub(crate) fn of(&self, peer: Peer, data: Data) -> Data {
+        let Some(party) = peer.party() else {
+            return data;
+        };
+        Data {
+            stored: self.stored[party.index()].clone(),
+            keeps: self.keeps[party.index()].clone(),
+            ..data
+        }
+    }
+}
+
+/// The stores of all three parties.
+pub(crate) struct Stores([Store; 3]);
+
+impl Stores {
+    /// Opens the stores in the folder `root`; makes those that are not there.
+    pub(crate) fn open(root: &Path, job: &Job) -> Result<Self, Failure> {
+        let names = &job.lowered().parties;
+        let parties = names.each_ref().map(|name| Member::local(name));
+        let mut stores = Vec::new();
+        for party in PartyId::ALL {
+            let folder = root.join(file_name(&names[party.index()]));
+            stores.push(Store {
+                root: folder.join("shares"),
+                key: key(&folder)?,
+                party,
+                parties: parties.clone(),
+            });
+        }
+        let stores = stores.try_into();
+        Ok(Stores(
+            stores.unwrap_or_else(|_| unreachable!("three parties")),
+        ))
+    }
+
+    /// What the job loads from datasets of earlier jobs.
+    pub(crate) fn loads(&self, job: &Job) -> Result<Loaded, Failure> {
+        self.each(|store| {
+            let loads = store.loads(job)?;
+            Ok(loads.map(|loads| Arc::new(loads) as Arc<dyn ShareSource>))
+        })
+    }
+
+    /// Where what the job keeps goes, in a run of `plan`.
+    pub(crate) fn keeps(&self, job: &Job, plan: &Plan) -> Result<Kept, Failure> {
+        self.each(|store| {
+            let keeps = store.kept(job, plan.hash, plan.chunk_rows)?;
+            Ok(keeps.map(|keeps| Arc::new(keeps) as Arc<dyn ShareSink>))
+        })
+    }
+
+    /// Where the shares of the input stage go.
+    pub(crate) fn input(&self, plan: &Plan) -> Result<Kept, Failure> {
+        self.each(|store| {
+            let name = &plan.job.name;
+            let keeps = store.keeps(&plan.job, plan.hash, plan.chunk_rows, name, "")?;
+            Ok(Some(Arc::new(keeps) as Arc<dyn ShareSink>))
+        })
+    }
+
+    /// What the input stage `input` has kept for `compute`; nothing unless all parties have it, from this very plan.
+    pub(crate) fn resume(
+        &self,
+        compute: &Lowered,
+        input: &Plan,
+    ) -> Result<Option<Loaded>, Failure> {
+        let mut complete = true;
+        let sources = self.each(|store| {
+            match store.resume(compute, &input.job.name, input.hash) {
+                Ok(loads) => Ok(Some(Arc::new(loads) as Arc<dyn ShareSource>)),
+                Err(error @ (StoreError::Io { .. } | StoreError::Busy { .. })) => Err(error),
+                // Not there, not complete, damaged, or of a job that was changed since: the input stage makes it anew.
+                Err(_) => {
+                    complete = false;
+                    Ok(None)
+                }
+            }
+        })?;
+        Ok(complete.then_some(sources))
+    }
+
+    /// Removes the dataset `name` wherever it is.
+    pub(crate) fn forget(&self, name: &str) -> Result<(), Failure> {
+        self.each(|store| match veil_store::remove(&store.root, name) {
+            Ok(()) | Err(StoreError::NotThere { .. }) => Ok(()),
+            Err(error) => Err(error),
+        })
+        .map(|_| ())
+    }
+
+    fn each<T>(
+        &self,
+        mut of: impl FnMut(&Store) -> Result<T, StoreError>,
+    ) -> Result<[T; 3], Failure> {
+        let [a, b, c] = &self.0;
+        Ok([of(a)?, of(b)?, of(c)?])
+    }
+}
+
+/// The key of a party's store: 32 random bytes in a file of its own, made when there is none.
+fn key(folder: &Path) -> Result<StoreKey, Failure> {
+    let path = folder.join("key");
+    let failed = |error: io::Error| {
+        let message = format!("cannot use the key {} of a store: {error}", path.display());
+        Failure::new(Code::Input, message).help("choose another folder: `--stores DIR`")
+    };
+    fs::create_dir_all(folder).map_err(failed)?;
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(0o600);
+    match options.open(&path) {
+        Ok(mut file) => {
+            let mut secret = [0; 32];
+            getrandom::fill(&mut secret).map_err(|error| failed(io::Error::other(error)))?;
+            file.write_all(&secret)
+                .and_then(|()| file.sync_all())
+                .map_err(failed)?;
+        }
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        Err(error) => return Err(failed(error)),
+    }
+    let secret = fs::read(&path).map_err(failed)?;
+    if secret.len() != 32 {
+        return Err(failed(io::Error::other("it is not 32 bytes long")));
+    }
+    Ok(StoreKey::derive(&secret))
+}
