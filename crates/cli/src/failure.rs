@@ -111,7 +111,7 @@ impl Failure {
         let code = match abort {
             Abort::Cheated { .. } | Abort::SetUp { .. } => Code::Check,
             Abort::Device(_) => Code::Device,
-            Abort::Data(_) => Code::Input,
+            Abort::Data(_) | Abort::Misaligned { .. } => Code::Input,
             Abort::Told { .. } | Abort::Link(_) | Abort::Stalled { .. } => Code::Link,
             _ => Code::Other,
         };

@@ -67,6 +67,22 @@ pub enum Abort {
         /// What differs.
         what: &'static str,
     },
+    /// The holders of a block have its rows in different orders. Holders of the block and the party that compared learn which rows; the
+    /// others only that the run was given up.
+    #[error(
+        "the rows of block `{block}` are not the same ones in the same order at all of its holders: the first difference is between rows {} \
+         and {}; sort all tables of the block by the key column and run again; nothing was shared",
+        first_row + 1,
+        first_row.saturating_add(*rows)
+    )]
+    Misaligned {
+        /// Name of the block.
+        block: String,
+        /// First row of the part that differs, from 0.
+        first_row: u64,
+        /// Rows of that part.
+        rows: u64,
+    },
     /// This participant lacks something that the job needs from it.
     #[error("{0}")]
     Missing(String),

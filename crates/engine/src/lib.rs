@@ -49,6 +49,7 @@
 
 mod abort;
 pub mod local;
+mod order;
 pub mod party;
 mod run;
 mod setup;
@@ -146,8 +147,10 @@ pub fn bounds(plan: &Plan, protocol: &dyn Protocol) -> Bounds {
         .map(|s| of(*s))
         .max()
         .unwrap_or(0);
+    let digests = plan.orders.iter().map(|o| 32 * u64::from(o.digests));
     let longest = (u64::from(width.max(products)) * element)
         .max(mapped)
+        .max(digests.max().unwrap_or(0))
         .max(256);
     Bounds {
         longest,

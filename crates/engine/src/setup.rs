@@ -5,11 +5,13 @@
 //! ends prove that they hold the same before anything else is sent (so a wrong exporter, or a man in the middle of one, is found).
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 use veil_device::KeyId;
 use veil_link::Link;
+use veil_program::Source;
 use veil_protocol::{Plan, Protocol, seed_digest};
 use veil_session::{
     Channel, KeySchedule, Label, PairSecret, PartyId, Peer, Secret, SessionId, StepId,
@@ -18,9 +20,12 @@ use x25519_dalek::{PublicKey, StaticSecret};
 use zeroize::Zeroize;
 
 use crate::abort::{Abort, Wait};
+use crate::order::{Differences, Orders};
 
-/// Places of the handshake's messages, after those of the plan.
-pub(crate) const PLACES: u32 = 3;
+/// Places of the handshake's messages, after those of the plan: hello, proof, seeds, and three for the order of blocks.
+pub(crate) const PLACES: u32 = 6;
+/// The first of the last three.
+const ORDER: u32 = 3;
 
 const HELLO: usize = 96;
 const PROOF: usize = 64;
@@ -43,9 +48,12 @@ pub(crate) struct Keys {
 }
 
 /// Messages to send and to receive; the step is over when all are done.
-struct Exchange {
-    sends: Vec<(Peer, Channel, Vec<u8>)>,
-    recvs: Vec<(Peer, Channel, Vec<u8>, bool)>,
+#[derive(Default)]
+pub(crate) struct Exchange {
+    /// What is not sent yet.
+    pub(crate) sends: Vec<(Peer, Channel, Vec<u8>)>,
+    /// What comes, and whether it is here.
+    pub(crate) recvs: Vec<(Peer, Channel, Vec<u8>, bool)>,
     announced: bool,
 }
 
@@ -100,6 +108,12 @@ enum Stage {
     Hello,
     Proof,
     Seeds,
+    /// Digests of the order of blocks are on their way.
+    Order,
+    /// Answers to them.
+    Answers,
+    /// Holders have heard of a difference: nothing follows.
+    Heard,
 }
 
 /// The handshake as a machine that is stepped until it has keys.
@@ -111,6 +125,10 @@ pub(crate) struct Handshake {
     schedules: BTreeMap<Peer, KeySchedule>,
     session: SessionId,
     seeds: Vec<(u16, u8, Secret)>,
+    /// Made when all seeds are here; given away when the order of blocks is compared, too.
+    keys: Option<Keys>,
+    /// Blocks whose order differs, as this participant knows them.
+    differences: Differences,
 }
 
 /// Where nonces, key shares and seeds come from.
@@ -158,22 +176,63 @@ impl Handshake {
             schedules,
             session,
             seeds,
+            keys: None,
+            differences: Differences::default(),
         })
     }
 
-    /// Goes on as far as it can; the keys when all is done.
+    /// Goes on as far as it can; the keys when all is done. A difference in the order of rows becomes the content of `misaligned` before
+    /// anybody is told of it: it is the reason for whatever ends the run then.
     pub(crate) fn step(
         &mut self,
         plan: &Plan,
         protocol: &dyn Protocol,
         binding: &Binding,
+        source: Option<&dyn Source>,
+        misaligned: &OnceLock<Abort>,
         link: &mut dyn Link,
     ) -> Result<Option<Keys>, Abort> {
         while self.exchange.step(link)? {
+            let orders = Orders {
+                plan,
+                me: protocol.me(),
+                session: self.session,
+                place: protocol.places() + ORDER,
+                source,
+            };
             match self.stage {
                 Stage::Hello => self.hello(plan, protocol, binding)?,
                 Stage::Proof => self.proof(plan, protocol, link)?,
-                Stage::Seeds => return Ok(Some(self.finish(protocol))),
+                Stage::Seeds => {
+                    let keys = self.finish(protocol);
+                    if plan.orders.is_empty() {
+                        return Ok(Some(keys));
+                    }
+                    self.keys = Some(keys);
+                    self.exchange = orders.digests();
+                    self.stage = Stage::Order;
+                }
+                Stage::Order => {
+                    (self.exchange, self.differences) = orders.answers(&self.exchange);
+                    self.differences.note(misaligned);
+                    self.stage = Stage::Answers;
+                }
+                Stage::Answers => {
+                    self.exchange = orders.heard(&self.exchange, &mut self.differences)?;
+                    self.differences.note(misaligned);
+                    if self.differences.first.is_none() {
+                        return Ok(self.keys.take());
+                    }
+                    self.stage = Stage::Heard;
+                }
+                Stage::Heard => {
+                    return match &self.differences.first {
+                        // All holders know it.
+                        Some(first) if !self.differences.judged.is_empty() => Err(first.clone()),
+                        // The judge ends the run.
+                        _ => Ok(None),
+                    };
+                }
             }
         }
         Ok(None)

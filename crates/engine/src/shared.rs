@@ -32,6 +32,8 @@ pub(crate) struct Shared {
     pub(crate) status: Status,
     ready_after: OnceLock<Duration>,
     pub(crate) failed: OnceLock<Abort>,
+    /// The order of rows differs: the reason to report, whoever ends the run.
+    pub(crate) misaligned: OnceLock<Abort>,
     tally: Mutex<Vec<Vec<u8>>>,
     pub(crate) lanes_done: AtomicUsize,
     pub(crate) rows_done: AtomicU64,
@@ -46,6 +48,7 @@ impl Shared {
             status: Status::new(me, lanes, rows),
             ready_after: OnceLock::new(),
             failed: OnceLock::new(),
+            misaligned: OnceLock::new(),
             tally: Mutex::new(Vec::new()),
             lanes_done: AtomicUsize::new(0),
             rows_done: AtomicU64::new(0),

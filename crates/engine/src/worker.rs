@@ -101,6 +101,7 @@ impl Worker {
             ));
         }
         crate::stored::check(protocol.spans(), &data)?;
+        crate::order::check(&plan, protocol.me(), data.source.as_deref())?;
         let stage = match lane {
             0 => Stage::Handshake(Box::new(Handshake::new(&plan, &*protocol, random)?)),
             _ => Stage::Keys,
@@ -232,6 +233,8 @@ impl Worker {
     }
 
     fn fail(&mut self, abort: Abort) -> Abort {
+        // Whatever a link or another lane says once that is known is its consequence.
+        let abort = self.shared.misaligned.get().cloned().unwrap_or(abort);
         // The first reason is the one to report: what follows at other lanes is its consequence.
         let mut first = self.shared.failed.get_or_init(|| abort.clone()).clone();
         first.join(abort);
@@ -254,7 +257,15 @@ impl Worker {
         let mut moved = self.link.poll().map_err(|e| self.told(e))?;
         moved |= match std::mem::replace(&mut self.stage, Stage::Done) {
             Stage::Handshake(mut handshake) => {
-                match handshake.step(&self.plan, &*self.protocol, &self.binding, &mut *self.link)? {
+                let step = handshake.step(
+                    &self.plan,
+                    &*self.protocol,
+                    &self.binding,
+                    self.data.source.as_deref(),
+                    &self.shared.misaligned,
+                    &mut *self.link,
+                );
+                match step? {
                     None => {
                         self.stage = Stage::Handshake(handshake);
                         false

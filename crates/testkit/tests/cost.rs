@@ -58,8 +58,29 @@ fn of_rounds(protocol: &dyn Protocol, task: Task, rows: u32) -> Cost {
     })
 }
 
-/// What the handshake sends: a hello and a proof to every peer, and owners 16 bytes per seed and holder.
-fn of_handshake(protocol: &dyn Protocol) -> Cost {
+/// What the handshake sends: a hello and a proof to every peer, owners 16 bytes per seed and holder; of every block whose order is compared
+/// holders 32 bytes per digest, and the judge 4 bytes to each.
+fn of_handshake(plan: &Plan, protocol: &dyn Protocol) -> Cost {
+    let me = protocol.me();
+    plan.orders
+        .iter()
+        .fold(of_meeting(protocol), |cost, order| {
+            let holds = order.holders.contains(&me);
+            let others = order.holders.len() as u64 - u64::from(holds);
+            let (messages, bytes) = match (me == Peer::Party(order.judge), holds) {
+                (true, _) => (others, 4 * others),
+                (false, true) => (1, 32 * u64::from(order.digests)),
+                (false, false) => (0, 0),
+            };
+            cost + Cost {
+                rounds: 0,
+                messages,
+                bytes,
+            }
+        })
+}
+
+fn of_meeting(protocol: &dyn Protocol) -> Cost {
     let peers = protocol.peers().len() as u64;
     let [hello, proof, seed] = HANDSHAKE;
     let common = Cost {
@@ -95,7 +116,7 @@ fn measure(world: &World) -> Outcome {
     outcome.assert_right();
     for me in participants(world.plan()) {
         let protocol = Rep3::new(Arc::clone(world.plan()), me);
-        let mut declared = of_handshake(&protocol);
+        let mut declared = of_handshake(world.plan(), &protocol);
         for (task, rows) in schedule(world.plan(), &protocol) {
             let cost = protocol.cost(task, rows);
             assert_eq!(
@@ -163,6 +184,27 @@ fn every_audience_costs_what_is_declared() {
         check(dot(Ring::Z64, 37, audience), 16, 2);
         check(dot(Ring::Z128, 5, audience), 16, 1);
     }
+}
+
+#[test]
+fn comparing_the_order_of_rows_costs_what_is_declared() {
+    let mut job = everything(Ring::Z64, &[23, 9]);
+    for block in &mut job.blocks {
+        block.aligned = Some(4);
+    }
+    let chains = || vec![vec![[1; 32]; 6], vec![[2; 32]; 3]];
+    let world = World::in_chunks(job, 8, 1);
+    let holders: Vec<Peer> = world
+        .plan()
+        .orders
+        .iter()
+        .flat_map(|o| o.holders.clone())
+        .collect();
+    let world = holders
+        .into_iter()
+        .fold(world, |world, holder| world.order(holder, chains()));
+    let outcome = measure(&world);
+    assert!(outcome.of(veil_testkit::Kind::Order).count() > 2);
 }
 
 /// Keeping is free; loading costs two digests per party and chunk, and two for values per job.

@@ -228,9 +228,6 @@ impl Plan {
             ));
         }
         let orders = order::of(&job)?;
-        if !orders.is_empty() {
-            return Err(PlanError::Job("the order of rows cannot be compared yet"));
-        }
         if circuit.ring == Ring::Bits && circuit.outputs.iter().any(|o| o.reduce == Reduce::Sum) {
             return Err(PlanError::Job("bits cannot be summed over rows"));
         }

@@ -1,0 +1,289 @@
+//! Holders of a block compare the order of a key column before anything that depends on an input is sent.
+
+use std::collections::BTreeSet;
+
+use veil_circuit::{Builder, Per};
+use veil_engine::{Abort, participants};
+use veil_link::tap::Fate;
+use veil_math::Ring;
+use veil_program::{Audience, Holder, Lowered};
+use veil_session::Peer;
+use veil_testkit::sample::{job, party, peer};
+use veil_testkit::{Kind, Message, Outcome, World, flipped};
+
+const EVERY: u32 = 4;
+
+/// Σ of one column each of the holders, in blocks of 10 and 7 rows, of which the second is compared.
+fn sum(holders: &[Holder]) -> Lowered {
+    let mut b = Builder::new(Ring::Z64);
+    let wires: Vec<_> = (0..holders.len())
+        .map(|k| b.input(&format!("x{k}"), 1, Per::Row)[0])
+        .collect();
+    let all = wires[1..].iter().fold(wires[0], |a, w| b.add(a, *w));
+    b.output_sum("sum", &[all]);
+    let circuit = b.finish().expect("a valid circuit");
+    let mut job = job(
+        circuit,
+        &[(10, holders), (7, holders)],
+        &[Audience::Recipient(0)],
+    );
+    job.blocks[1].aligned = Some(EVERY);
+    job
+}
+
+/// A chain of two digests for the second block: rows 0 to 3, and 4 to 6. The chain differs from part `from` on.
+fn chain(from: usize) -> Vec<Vec<[u8; 32]>> {
+    let digest = |k: usize| [k as u8 * 2 + u8::from(k >= from); 32];
+    vec![vec![], (0..2).map(digest).collect()]
+}
+
+const SAME: usize = 2;
+
+fn world(holders: &[Holder], chains: &[usize], lanes: u16) -> World {
+    let world = World::in_chunks(sum(holders), 8, lanes);
+    holders
+        .iter()
+        .zip(chains)
+        .fold(world, |world, (holder, from)| {
+            world.order(holder.peer().expect("a participant"), chain(*from))
+        })
+}
+
+fn is_misaligned(abort: &Abort, first: u64, of: u64) -> bool {
+    matches!(abort, Abort::Misaligned { block, first_row, rows }
+        if block == "block 1" && (*first_row, *rows) == (first, of))
+}
+
+/// No message depends on an input.
+fn nothing_was_shared(outcome: &Outcome) {
+    let handshake = [
+        Kind::Hello,
+        Kind::Proof,
+        Kind::Seeds,
+        Kind::Order,
+        Kind::OrderAnswer,
+        Kind::OrderHeard,
+    ];
+    let early = |m: &&Message| m.kind.is_some_and(|kind| handshake.contains(&kind));
+    // A participant that holds nothing of the block may be at the list of inputs already, which says nothing of them.
+    let later: BTreeSet<_> = outcome
+        .transcript
+        .iter()
+        .filter(|m| !early(m))
+        .map(|m| m.kind)
+        .collect();
+    let public = [Some(Kind::List), Some(Kind::SeedDigest)];
+    assert!(later.iter().all(|kind| public.contains(kind)), "{later:?}");
+}
+
+/// Holders, and the party that compares.
+fn casts() -> [(Vec<Holder>, u8); 5] {
+    let [p0, p1, p2] = [0, 1, 2].map(|p| Holder::Party(party(p)));
+    let (ann, bob) = (Holder::Owner(0), Holder::Owner(1));
+    [
+        (vec![ann, bob], 0),
+        (vec![ann, p0], 1),
+        (vec![p1, p0], 2),
+        (vec![p0, p1, p2], 0),
+        (vec![ann, p2, p0, bob, p1], 0),
+    ]
+}
+
+#[test]
+fn tables_in_the_same_order_are_computed_on() {
+    for (holders, judge) in casts() {
+        for lanes in [1, 2] {
+            let world = world(&holders, &vec![SAME; holders.len()], lanes);
+            assert_eq!(world.plan().orders[0].judge, party(judge));
+            let outcome = world.run();
+            outcome.assert_right();
+            let senders: BTreeSet<Peer> = outcome.of(Kind::Order).map(|m| m.from).collect();
+            let mut expected: BTreeSet<Peer> = holders.iter().filter_map(|h| h.peer()).collect();
+            expected.remove(&peer(judge));
+            assert_eq!(senders, expected);
+            assert!(
+                outcome
+                    .of(Kind::Order)
+                    .all(|m| m.to == peer(judge) && m.bytes.len() == 64)
+            );
+            assert!(outcome.of(Kind::OrderAnswer).all(|m| m.bytes == [0xff; 4]));
+            assert_eq!(outcome.of(Kind::OrderHeard).count(), 0);
+        }
+    }
+}
+
+#[test]
+fn every_holder_learns_which_rows_differ_and_nobody_shares_any() {
+    for (holders, judge) in casts() {
+        for odd in 0..holders.len() {
+            for (from, first, rows) in [(0, 0, 4), (1, 4, 3)] {
+                let mut chains = vec![SAME; holders.len()];
+                chains[odd] = from;
+                for lanes in [1, 3] {
+                    let world = world(&holders, &chains, lanes);
+                    for outcome in [world.run(), world.run_apart()] {
+                        let knows = |who: Peer| {
+                            who == peer(judge) || holders.iter().any(|h| h.peer() == Some(who))
+                        };
+                        for who in participants(&outcome.plan) {
+                            let abort = outcome.abort(who);
+                            if knows(who) {
+                                assert!(is_misaligned(abort, first, rows), "{who}: {abort}");
+                            } else {
+                                // Somebody gave up, or was gone already.
+                                let told = matches!(abort, Abort::Told { .. } | Abort::Link(_));
+                                assert!(told, "{who}: {abort}");
+                            }
+                        }
+                        nothing_was_shared(&outcome);
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_message_says_which_rows_from_one() {
+    let (holders, _) = &casts()[0];
+    let outcome = world(holders, &[SAME, 1], 1).run();
+    assert_eq!(
+        outcome.abort(Peer::Owner(0)).to_string(),
+        "the rows of block `block 1` are not the same ones in the same order at all of its holders: the first difference is \
+         between rows 5 and 7; sort all tables of the block by the key column and run again; nothing was shared"
+    );
+}
+
+/// What the judge sees of a run is of no use for another: the digests are of the session.
+#[test]
+fn digests_of_another_session_are_a_difference() {
+    let (holders, _) = &casts()[0];
+    let chains = [SAME, SAME];
+    let before = world(holders, &chains, 1).run();
+    let from = |outcome: &Outcome, who| -> Vec<u8> {
+        let mut sent = outcome.of(Kind::Order).filter(|m| m.from == who);
+        sent.next().expect("it was sent").bytes.clone()
+    };
+    let old = from(&before, Peer::Owner(1));
+    let replay = move |m: &Message| match m.kind {
+        Some(Kind::Order) if m.from == Peer::Owner(1) => Fate::Replace(old.clone()),
+        _ => Fate::Pass,
+    };
+    let outcome = world(holders, &chains, 1).cheat(replay).run();
+    assert!(is_misaligned(outcome.abort(Peer::Owner(0)), 0, 4));
+    assert_ne!(
+        from(&before, Peer::Owner(0)),
+        from(&outcome, Peer::Owner(0))
+    );
+    nothing_was_shared(&outcome);
+}
+
+#[test]
+fn lists_of_another_length_are_errors_of_the_link() {
+    let (holders, _) = &casts()[0];
+    for (kind, from, to) in [
+        (Kind::Order, Peer::Owner(0), peer(0)),
+        (Kind::OrderAnswer, peer(0), Peer::Owner(0)),
+    ] {
+        for longer in [false, true] {
+            let cheat = move |m: &Message| {
+                if m.kind != Some(kind) || m.from != from || m.to != to {
+                    return Fate::Pass;
+                }
+                let mut bytes = m.bytes.clone();
+                if longer {
+                    bytes.extend([0; 32]);
+                } else {
+                    bytes.pop();
+                }
+                Fate::Replace(bytes)
+            };
+            let outcome = world(holders, &[SAME, SAME], 1).cheat(cheat).run();
+            let abort = outcome.abort(to);
+            assert!(
+                matches!(abort, Abort::Link(error) if error.peer == from),
+                "{abort}"
+            );
+            nothing_was_shared(&outcome);
+        }
+    }
+}
+
+/// A judge that says what it likes ends the run or hides a difference; it cannot do more.
+#[test]
+fn a_judge_that_lies_ends_the_run_or_hides_a_difference() {
+    let (holders, _) = &casts()[0];
+    let answer = |say: fn(&[u8]) -> Vec<u8>, chains: [usize; 2]| {
+        let cheat = move |m: &Message| match m.kind {
+            Some(Kind::OrderAnswer) if m.to == Peer::Owner(0) => Fate::Replace(say(&m.bytes)),
+            _ => Fate::Pass,
+        };
+        world(holders, &chains, 1)
+            .timeout(std::time::Duration::from_millis(400))
+            .cheat(cheat)
+            .run()
+    };
+    // A part that is not there.
+    let outcome = answer(|_| vec![2, 0, 0, 0], [SAME, SAME]);
+    assert!(matches!(
+        outcome.abort(Peer::Owner(0)),
+        Abort::SetUp { peer, what: "says that rows differ which the block does not have" } if *peer == crate::peer(0)
+    ));
+    nothing_was_shared(&outcome);
+    // A difference that there is not: the judge itself does not wait for an owner who has heard of one.
+    let outcome = answer(|_| vec![1, 0, 0, 0], [SAME, SAME]);
+    assert!(is_misaligned(outcome.abort(Peer::Owner(0)), 4, 3));
+    assert!(outcome.seen.values().all(|seen| !seen.finished()));
+    // Another part than the one that differs.
+    let outcome = answer(flipped, [SAME, 0]);
+    assert!(is_misaligned(outcome.abort(Peer::Owner(0)), 4, 3));
+    assert!(is_misaligned(outcome.abort(Peer::Owner(1)), 0, 4));
+    nothing_was_shared(&outcome);
+    // None, to all: the owners compute on rows that do not belong together.
+    let hide = |m: &Message| match m.kind {
+        Some(Kind::Order) if m.from == Peer::Owner(1) => Fate::Pass,
+        Some(Kind::OrderAnswer) => Fate::Replace(vec![0xff; 4]),
+        _ => Fate::Pass,
+    };
+    let outcome = world(holders, &[SAME, 0], 1)
+        .timeout(std::time::Duration::from_millis(400))
+        .cheat(hide)
+        .run();
+    assert!(
+        outcome.seen.values().all(|seen| !seen.finished()),
+        "the judge itself is honest here, and ends the run"
+    );
+}
+
+#[test]
+fn a_holder_without_digests_does_not_start() {
+    let (holders, _) = &casts()[0];
+    for digests in [vec![], vec![vec![], vec![[0; 32]; 3]]] {
+        let found = digests.get(1).map_or(0, Vec::len);
+        let outcome = world(holders, &[SAME, SAME], 1)
+            .order(Peer::Owner(1), digests)
+            .run();
+        assert_eq!(
+            outcome.abort(Peer::Owner(1)).to_string(),
+            format!(
+                "the order of block `block 1` is compared by 2 digests of its key column, and this participant has {found}"
+            )
+        );
+        assert!(outcome.transcript.is_empty());
+    }
+}
+
+#[test]
+fn a_block_of_one_holder_compares_nothing() {
+    let (ann, stored) = (Holder::Owner(0), [Holder::Stored]);
+    let mut alone = sum(&[ann, ann]);
+    alone.blocks[0].aligned = Some(1);
+    let world = World::in_chunks(alone, 8, 1);
+    assert!(world.plan().orders.is_empty());
+    world.run().assert_right();
+    let mut loaded = sum(&stored);
+    for block in &mut loaded.blocks {
+        block.stored = Some("pay".into());
+    }
+    assert!(World::new(loaded).plan().orders.is_empty());
+}
