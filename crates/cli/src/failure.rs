@@ -6,7 +6,7 @@ use miette::{Diagnostic, LabeledSpan, MietteHandlerOpts, NamedSource, SourceCode
 use veil_engine::{Abort, local};
 use veil_link::tls::{IdentityError, SetupError};
 use veil_node::HomeError;
-use veil_program::{DataError, JobError};
+use veil_program::{AlignKeyError, DataError, JobError};
 use veil_protocol::{Plan, PlanError};
 use veil_session::Peer;
 use veil_store::StoreError;
@@ -181,6 +181,12 @@ impl From<HomeError> for Failure {
 
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
+        Self::new(Code::Input, error.to_string())
+    }
+}
+
+impl From<AlignKeyError> for Failure {
+    fn from(error: AlignKeyError) -> Self {
         Self::new(Code::Input, error.to_string())
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread;
 
 use veil_engine::Data;
-use veil_program::{Files, Holder, Job, Lowered, Output, Sink, Source};
+use veil_program::{AlignKey, Files, Holder, Job, Lowered, Output, Sink, Source};
 use veil_protocol::{Options, Plan};
 use veil_session::Peer;
 
@@ -20,6 +20,9 @@ pub(crate) struct JobArgs {
     /// Take a data file from elsewhere; WHAT is the block, or the input port.
     #[arg(long, value_name = "OWNER:WHAT=FILE", value_parser = replacement)]
     pub(crate) data: Vec<Replacement>,
+    /// Key under which the owners of a block compare the order of its rows; `veil data key new` makes one.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) align_key: Option<PathBuf>,
     /// Lanes: parts of the rows that run in parallel [default: as many as cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) lanes: Option<u16>,
@@ -54,7 +57,11 @@ impl JobArgs {
             .iter()
             .map(|r| ((r.owner.clone(), r.what.clone()), r.file.clone()))
             .collect();
-        Ok(Job::load(&self.job, files)?)
+        let mut job = Job::load(&self.job, files)?;
+        if let Some(file) = &self.align_key {
+            job.set_align_key(AlignKey::read(file)?);
+        }
+        Ok(job)
     }
 
     /// Reads, checks and plans the job.

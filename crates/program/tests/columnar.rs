@@ -4,7 +4,7 @@
 
 mod common;
 
-use std::{fs::File, path::Path, sync::Arc};
+use std::{fmt::Write, fs::File, path::Path, sync::Arc};
 
 use arrow_array::{
     Array, ArrayRef, Date32Array, Decimal128Array, DictionaryArray, Float64Array, Int32Array,
@@ -166,11 +166,13 @@ fn csv(rows: &[Row]) -> String {
         let bonus = bonus.map(|bonus| bonus.to_string()).unwrap_or_default();
         let sign = if *pay < 0 { "-" } else { "" };
         let pay = pay.abs();
-        text += &format!(
-            "{since},{kind},{age},{sign}{}.{:02},{bonus}\n",
+        let line = writeln!(
+            text,
+            "{since},{kind},{age},{sign}{}.{:02},{bonus}",
             pay / 100,
             pay % 100
         );
+        line.unwrap();
     }
     text
 }
@@ -303,8 +305,12 @@ fn lanes_read_at_the_same_time() {
     }
 }
 
+fn column(array: impl Array + 'static) -> ArrayRef {
+    Arc::new(array)
+}
+
 /// Writes one table with another column in the place of `name`, as Parquet, and says what is wrong with it.
-fn with_column(name: &str, array: ArrayRef) -> Result<(), String> {
+fn with_column(name: &str, array: &ArrayRef) -> Result<(), String> {
     let good = batch(&sample(array.len()));
     let schema = good.schema();
     let columns = schema
@@ -312,7 +318,7 @@ fn with_column(name: &str, array: ArrayRef) -> Result<(), String> {
         .iter()
         .zip(good.columns())
         .map(|(field, old)| {
-            let new = if field.name() == name { &array } else { old };
+            let new = if field.name() == name { array } else { old };
             (field.name().clone(), Arc::clone(new), true)
         });
     let table = RecordBatch::try_from_iter_with_nullable(columns.collect::<Vec<_>>()).unwrap();
@@ -336,67 +342,67 @@ fn with_column(name: &str, array: ArrayRef) -> Result<(), String> {
 fn types_fit_or_are_refused_with_advice() {
     let decimals = |scale| {
         let values = Decimal128Array::from(vec![100, 200]);
-        Arc::new(values.with_precision_and_scale(10, scale).unwrap())
+        column(values.with_precision_and_scale(10, scale).unwrap())
     };
-    assert_eq!(with_column("pay", decimals(1)), Ok(()));
+    assert_eq!(with_column("pay", &decimals(1)), Ok(()));
     assert_eq!(
-        with_column("pay", decimals(3)).unwrap_err(),
+        with_column("pay", &decimals(3)).unwrap_err(),
         "a.file: column `pay` has type Decimal128(10, 3), and the job declares a decimal of scale 2; \
          declare `scale = 3`, or round the numbers of the file"
     );
     assert_eq!(
-        with_column("pay", Arc::new(Int64Array::from(vec![5, -5]))),
+        with_column("pay", &column(Int64Array::from(vec![5, -5]))),
         Ok(())
     );
     assert_eq!(
-        with_column("pay", Arc::new(Float64Array::from(vec![12.25, -3.0]))),
+        with_column("pay", &column(Float64Array::from(vec![12.25, -3.0]))),
         Ok(())
     );
     assert_eq!(
-        with_column("pay", Arc::new(Float64Array::from(vec![12.25, 12.34]))).unwrap_err(),
+        with_column("pay", &column(Float64Array::from(vec![12.25, 12.34]))).unwrap_err(),
         "a.file: row 2, column `pay`: `12.34` is a binary fraction, and not exactly a number of 2 digits after the point; \
          store the column as decimal with scale 2, or as integer"
     );
     assert_eq!(
-        with_column("pay", Arc::new(Float64Array::from(vec![f64::NAN, 1.0]))).unwrap_err(),
+        with_column("pay", &column(Float64Array::from(vec![f64::NAN, 1.0]))).unwrap_err(),
         "a.file: row 1, column `pay`: `NaN` is not a value; leave the cell empty where a value is missing"
     );
     assert_eq!(
-        with_column("pay", Arc::new(Int64Array::from(vec![Some(5), None]))).unwrap_err(),
+        with_column("pay", &column(Int64Array::from(vec![Some(5), None]))).unwrap_err(),
         "a.file: row 2, column `pay`: `` is empty; give a value, or declare what a missing one means: \
          missing = \"drop-pair\", \"drop-row\" or \"zero\""
     );
     assert_eq!(
-        with_column("age", Arc::new(Int64Array::from(vec![i64::MAX, 501]))).unwrap_err(),
+        with_column("age", &column(Int64Array::from(vec![i64::MAX, 501]))).unwrap_err(),
         "a.file: row 1, column `age`: `9223372036854775807` is outside the declared range -500 to 500; correct it, or \
          declare a wider range in the job\n\
          a.file: row 2, column `age`: `501` is outside the declared range -500 to 500; correct it, or declare a wider \
          range in the job"
     );
     assert_eq!(
-        with_column("age", Arc::new(Date32Array::from(vec![1, 2]))).unwrap_err(),
+        with_column("age", &column(Date32Array::from(vec![1, 2]))).unwrap_err(),
         "a.file: column `age` has type Date32, and the job declares an integer; store it as integers, decimals or text"
     );
     assert_eq!(
-        with_column("age", Arc::new(StringArray::from(vec!["7", ""]))),
+        with_column("age", &column(StringArray::from(vec!["7", ""]))),
         Ok(())
     );
     assert_eq!(
-        with_column("kind", Arc::new(StringArray::from(vec!["x", "X"]))).unwrap_err(),
+        with_column("kind", &column(StringArray::from(vec!["x", "X"]))).unwrap_err(),
         "a.file: row 2, column `kind`: `X` is not one of the declared values `x`, `y, z`"
     );
     let midnight = 86_400_000_000;
     assert_eq!(
         with_column(
             "since",
-            Arc::new(TimestampMicrosecondArray::from(vec![0, -midnight]))
+            &column(TimestampMicrosecondArray::from(vec![0, -midnight]))
         ),
         Ok(())
     );
     assert_eq!(
         with_column(
             "since",
-            Arc::new(TimestampMicrosecondArray::from(vec![
+            &column(TimestampMicrosecondArray::from(vec![
                 0,
                 midnight + 3_723_000_000
             ]))
@@ -408,7 +414,7 @@ fn types_fit_or_are_refused_with_advice() {
     assert_eq!(
         with_column(
             "since",
-            Arc::new(TimestampMicrosecondArray::from(vec![0, 0]).with_timezone("+02:00"))
+            &column(TimestampMicrosecondArray::from(vec![0, 0]).with_timezone("+02:00"))
         )
         .unwrap_err(),
         "a.file: column `since` has type Timestamp(µs, \"+02:00\"), and the job declares a date; \

@@ -3,6 +3,7 @@
 mod bench;
 mod circuit;
 mod completions;
+mod data;
 mod device;
 mod doctor;
 mod explain;
@@ -32,6 +33,9 @@ pub(crate) enum Command {
     Shares(shares::SharesCommand),
     /// Say what a job costs, and every value that it opens, before anything runs
     Explain(explain::ExplainArgs),
+    /// Check an owner's tables before anything is sent, and make the key for comparing the order of rows
+    #[command(subcommand)]
+    Data(data::DataCommand),
     /// Look at circuits, make, convert and check them
     #[command(subcommand)]
     Circuit(circuit::CircuitCommand),
@@ -58,6 +62,7 @@ impl Command {
             Command::Identity(command) => identity::run(&command),
             Command::Shares(command) => shares::run(&command),
             Command::Explain(args) => explain::run(&args),
+            Command::Data(command) => data::run(&command),
             Command::Circuit(command) => circuit::run(&command),
             Command::Device(command) => device::run(&command),
             Command::Doctor(args) => doctor::run(&args),

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use veil_engine::{Binding, Progress, Settings, party};
 use veil_link::tls::{self, Connected, Identity, Meeting, Port, Reception, Terms, TlsLink};
 use veil_link::{Link, shape};
-use veil_program::{Files, Job, Output, Source};
+use veil_program::{AlignKey, Files, Job, Output, Source};
 use veil_protocol::rep3::Rep3;
 use veil_protocol::{Plan, Protocol};
 use veil_session::{PartyId, Peer};
@@ -123,7 +123,11 @@ fn load(file: &PartyFile) -> Result<Job, Failure> {
         .iter()
         .map(|(what, path)| ((me.clone(), what.clone()), file.at(path)))
         .collect();
-    Ok(Job::load(&file.at(&raw.job), files)?)
+    let mut job = Job::load(&file.at(&raw.job), files)?;
+    if let Some(key) = &raw.align_key {
+        job.set_align_key(AlignKey::read(&file.at(key))?);
+    }
+    Ok(job)
 }
 
 fn sink(job: &Job, me: Peer, out: &Path, folders: &mut Folders) -> Result<Arc<Output>, Failure> {

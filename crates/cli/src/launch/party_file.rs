@@ -46,6 +46,9 @@ pub(crate) struct Raw {
     /// Folder for results.
     #[serde(default = "results")]
     pub(crate) out: PathBuf,
+    /// Key under which the owners of a block compare the order of its rows, from `veil data key new`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) align_key: Option<PathBuf>,
     /// Data files that are elsewhere than the job says: block or input port, and path.
     #[serde(default)]
     pub(crate) data: BTreeMap<String, PathBuf>,

@@ -199,6 +199,10 @@ fn write_party_files(
             wait: WAIT,
             out: absolute(&folders.of(site.out, name, receives(plan, name))?)?,
             data,
+            align_key: match &args.align_key {
+                Some(file) => Some(absolute(file)?),
+                None => None,
+            },
             peer: peer.collect(),
         };
         let file = folder.join(format!("{index}.toml"));
