@@ -156,6 +156,74 @@ fn a_changed_share_stops_the_run() {
 }
 
 #[test]
+fn a_killed_circuit_job_goes_on_without_its_owner() {
+    let folder = Folder::blocks();
+    folder.succeed("run job.toml --out direct");
+    folder.replace("job.toml", "version = 1\n", "version = 1\ndurable = true\n");
+    // Over the imitated network of two cities, forty rounds take seconds.
+    let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin!("veil"))
+        .args(["run", "job.toml", "--net", "wan", "--out", "killed"])
+        .current_dir(folder.path())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let manifest = |party: &str| {
+        let kept = format!(".veil-run/{party}/shares/blocks%3a input/manifest");
+        folder.at(&kept).is_file()
+    };
+    let start = std::time::Instant::now();
+    while !["a", "b", "c"].into_iter().all(manifest) {
+        assert!(start.elapsed().as_secs() < 60, "the input stage ends");
+        assert!(child.try_wait().unwrap().is_none(), "the run goes on");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(!folder.at("killed/eve/blocks").exists());
+    // The owner, and its key, are gone.
+    std::fs::remove_file(folder.at("key.hex")).unwrap();
+    let output = folder.veil("run job.toml --out resumed");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("their owners are not asked again"));
+    let read = |out: &str| std::fs::read(folder.at(out).join("eve/blocks")).unwrap();
+    assert_eq!(read("resumed"), read("direct"));
+    assert!(!["a", "b", "c"].into_iter().any(manifest), "it is done");
+}
+
+#[test]
+fn a_run_that_is_killed_while_inputs_come_begins_again() {
+    let folder = Folder::blocks();
+    folder.replace("job.toml", "version = 1\n", "version = 1\ndurable = true\n");
+    let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin!("veil"))
+        .args(["run", "job.toml", "--net", "wan", "--out", "killed"])
+        .current_dir(folder.path())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let begun = |party: &str| {
+        let kept = format!(".veil-run/{party}/shares/blocks%3a input/shares.arrow");
+        folder.at(&kept).is_file()
+    };
+    let start = std::time::Instant::now();
+    while !["a", "b", "c"].into_iter().any(begun) {
+        assert!(start.elapsed().as_secs() < 60, "the input stage begins");
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // A few milliseconds of some hundred; on a machine that stood still in between, the stage may be over.
+    let complete = ["a", "b", "c"].into_iter().all(|party| {
+        let kept = format!(".veil-run/{party}/shares/blocks%3a input/manifest");
+        folder.at(&kept).is_file()
+    });
+    let output = folder.veil("run job.toml --out again");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let resumed = text(&output.stderr).contains("not asked again");
+    assert_eq!(resumed, complete);
+    assert!(folder.at("again/eve/blocks").is_file());
+}
+
+#[test]
 fn ways_to_run_that_it_cannot_go_are_refused() {
     let folder = durable();
     folder.fail(

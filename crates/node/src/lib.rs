@@ -49,6 +49,7 @@ mod renewal;
 mod rotation;
 pub mod service;
 mod settings;
+mod stores;
 mod strings;
 mod time;
 
