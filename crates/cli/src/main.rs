@@ -19,6 +19,7 @@
 //! **What it does not.** The words of messages and tables are for people and may change; JSON fields only grow.
 
 mod commands;
+mod estimate;
 mod failure;
 mod launch;
 mod output;

@@ -61,7 +61,7 @@ mod trace;
 mod worker;
 
 pub use abort::{Abort, Wait};
-pub use setup::Binding;
+pub use setup::{Binding, handshake_cost};
 pub use status::{Phase, Progress, Report, TraceId};
 pub use trace::{Recorder, RoundEvent};
 pub use worker::{Step, Worker};

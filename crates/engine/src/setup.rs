@@ -12,7 +12,7 @@ use subtle::ConstantTimeEq;
 use veil_device::KeyId;
 use veil_link::Link;
 use veil_program::Source;
-use veil_protocol::{Plan, Protocol, seed_digest};
+use veil_protocol::{Cost, Plan, Protocol, seed_digest};
 use veil_session::{
     Channel, KeySchedule, Label, PairSecret, PartyId, Peer, Secret, SessionId, StepId,
 };
@@ -388,6 +388,24 @@ impl Handshake {
             seed_digests,
         }
     }
+}
+
+/// What the handshake costs a participant: a hello and a proof to each peer, and seeds from an owner. Comparing orders comes on top.
+pub fn handshake_cost(protocol: &dyn Protocol) -> Cost {
+    let peers = protocol.peers().len() as u64;
+    let mut cost = Cost {
+        // Hellos, proofs, seeds.
+        rounds: 3,
+        messages: 2 * peers,
+        bytes: peers * (HELLO + PROOF) as u64,
+    };
+    if let Peer::Owner(owner) = protocol.me() {
+        let seeds = protocol.seeds(owner);
+        let holders = seeds.iter().map(|s| s.holders.len() as u64);
+        cost.messages += peers;
+        cost.bytes += 16 * holders.sum::<u64>();
+    }
+    cost
 }
 
 /// What `from` proves to the other end of a pair.

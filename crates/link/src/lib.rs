@@ -56,6 +56,9 @@ pub enum Woken {
     TimedOut,
 }
 
+/// Bytes of our header before each message: what [`Meters::bytes_sent`] counts beside the payload.
+pub const HEADER_BYTES: u64 = frame::HEADER as u64;
+
 /// Bytes and messages that a link moved.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Meters {

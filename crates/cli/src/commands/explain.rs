@@ -2,18 +2,17 @@
 
 use std::fmt::Write;
 use std::path::Path;
-use std::time::Duration;
 
 use serde::Serialize;
 use veil_circuit::{Per, Reduce};
 use veil_engine::Settings;
 use veil_link::shape::Profile;
-use veil_math::Ring;
 use veil_program::{Audience, Block, Holder};
 use veil_protocol::rep3::Rep3;
 use veil_protocol::{Cost, Plan, Protocol, Task};
 use veil_session::{PartyId, Peer};
 
+use crate::estimate::{Measured, Traffic};
 use crate::failure::Failure;
 use crate::output::{self, bytes, columns, count, seconds};
 use crate::prepare::{self, JobArgs};
@@ -23,12 +22,18 @@ use crate::prepare::{self, JobArgs};
 #[command(after_help = "Examples:
   veil explain job.toml
   veil explain job.toml --lanes 4 --json
+  veil explain job.toml --net wan
 
-Bytes are exact and without message headers (40 bytes each), the handshake (a few hundred bytes per connection) and TLS.
-Times add latency of every round, bytes at the rate of the line, and computation at the speed of one core of a server.")]
+Bytes are exact: payload is what the protocol says, framed is what a run's summary counts, with message headers (40 bytes
+each) and the handshake, before TLS. Times are from the first message to the last. They are measured: a few chunks of
+made-up values run through the job's own layers over TLS on loopback, for less than half a second; a network adds the
+delay of every round that is waited for, and its rate. No data file is read.")]
 pub(crate) struct ExplainArgs {
     #[command(flatten)]
     job: JobArgs,
+    /// Estimate the time over this network alone: lan or wan [default: both, and loopback]
+    #[arg(long, value_name = "NET")]
+    net: Option<Profile>,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
@@ -71,7 +76,10 @@ struct Participant {
     name: String,
     role: &'static str,
     messages: u64,
+    /// Payload.
     bytes: u64,
+    /// Payload and message headers.
+    framed: u64,
     memory_bytes: u64,
 }
 
@@ -108,7 +116,7 @@ struct Opened {
 
 pub(crate) fn run(args: &ExplainArgs) -> Result<(), Failure> {
     let (_, plan) = args.job.plan()?;
-    let explanation = explain(&plan);
+    let explanation = explain(&plan, args.net);
     if args.json {
         output::print_json(&explanation)
     } else {
@@ -116,7 +124,7 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<(), Failure> {
     }
 }
 
-fn explain(plan: &std::sync::Arc<Plan>) -> Explanation {
+fn explain(plan: &std::sync::Arc<Plan>, net: Option<Profile>) -> Explanation {
     let job = &plan.job;
     let protocols: Vec<Rep3> = veil_engine::participants(plan)
         .into_iter()
@@ -145,14 +153,16 @@ fn explain(plan: &std::sync::Arc<Plan>) -> Explanation {
             role: prepare::role(protocol.me()),
             messages: all.messages,
             bytes: all.bytes,
+            framed: framed(all + veil_engine::handshake_cost(protocol)),
             memory_bytes: bank * window * u64::from(plan.lanes),
         });
     }
-    let busiest = participants.iter().map(|p| p.bytes).max().unwrap_or(0);
-    let estimate = |net, profile: Profile| Estimate {
-        net,
-        description: profile.to_string(),
-        seconds: time(plan, rounds, window, busiest, profile).as_secs_f64(),
+    let traffic = Traffic {
+        set_up: rounds.set_up,
+        per_chunk: rounds.per_chunk,
+        totals: rounds.totals,
+        in_flight: window * u64::from(plan.lanes),
+        busiest: participants.iter().map(|p| p.framed).max().unwrap_or(0),
     };
     let first = &protocols[0];
     Explanation {
@@ -170,7 +180,7 @@ fn explain(plan: &std::sync::Arc<Plan>) -> Explanation {
         layers: plan.layers.len(),
         rounds,
         participants,
-        estimates: vec![estimate("lan", Profile::LAN), estimate("wan", Profile::WAN)],
+        estimates: estimates(plan, &traffic, net),
         inputs: supplied(plan),
         opened: opened(plan),
         kept: kept(plan),
@@ -232,30 +242,35 @@ fn summed(plan: &Plan) -> u64 {
     plan.layers.iter().map(|layer| u64::from(layer.sums)).sum()
 }
 
-/// Products per second of one core that does all three parties' work; a third of it is one party's.
-fn nominal_rate(ring: Ring) -> f64 {
-    // Round numbers for a server core with 512-bit vectors; `veil bench` measures this machine.
-    match ring {
-        Ring::Bits => 12e9,
-        Ring::Z64 => 180e6,
-        Ring::Z128 => 40e6,
+/// How long it takes on this machine, and over networks.
+fn estimates(plan: &Plan, traffic: &Traffic, net: Option<Profile>) -> Vec<Estimate> {
+    let Some(measured) = Measured::new(plan) else {
+        return Vec::new();
+    };
+    let over = |name, profile: Profile| Estimate {
+        net: name,
+        description: format!("{profile}, a machine like this one per participant"),
+        seconds: measured.over(plan, traffic, profile),
+    };
+    match net {
+        Some(Profile::LAN) => vec![over("lan", Profile::LAN)],
+        Some(profile) => vec![over("wan", profile)],
+        None => vec![
+            Estimate {
+                net: "loopback",
+                description: "all participants on this machine, over TLS".into(),
+                seconds: measured.loopback(plan),
+            },
+            over("lan", Profile::LAN),
+            over("wan", Profile::WAN),
+        ],
     }
 }
 
-fn time(plan: &Plan, rounds: Rounds, window: u64, bytes: u64, net: Profile) -> Duration {
-    let in_flight = window * u64::from(plan.lanes);
-    let waits = HANDSHAKE_ROUNDS
-        + rounds.set_up
-        + u64::from(plan.chunks()).div_ceil(in_flight) * rounds.per_chunk
-        + rounds.totals;
-    let products = (plan.products() + summed(plan)) as f64 * plan.job.rows() as f64;
-    let computing = products / (3.0 * nominal_rate(plan.ring)) / f64::from(plan.lanes);
-    let sending = bytes as f64 * 8.0 / net.bandwidth as f64;
-    net.latency.mul_f64(waits as f64) + Duration::from_secs_f64(sending.max(computing))
+/// Bytes with message headers.
+fn framed(cost: Cost) -> u64 {
+    cost.bytes + veil_link::HEADER_BYTES * cost.messages
 }
-
-/// Nonces and key shares, proofs, seeds.
-const HANDSHAKE_ROUNDS: u64 = 3;
 
 fn supplied(plan: &Plan) -> Vec<Supplied> {
     let job = &plan.job;
@@ -397,15 +412,20 @@ impl Explanation {
         let rows = self.participants.iter().map(|p| {
             let memory = format!("{} of working memory", bytes(p.memory_bytes));
             let sends = format!(
-                "sends {} ({} bytes in {})",
+                "sends {} ({} bytes in {}, {} framed)",
                 bytes(p.bytes),
                 p.bytes,
                 count(p.messages, "message"),
+                p.framed,
             );
             vec![p.name.clone(), p.role.to_owned(), sends, memory]
         });
         text += &columns(&rows.collect::<Vec<_>>());
-        text += "\nestimated time\n";
+        text += if self.estimates.is_empty() {
+            "\nestimated time: unknown, this machine could not be measured over loopback\n"
+        } else {
+            "\nestimated time, from the first message to the last\n"
+        };
         let rows = self.estimates.iter().map(|e| {
             vec![
                 e.net.to_owned(),

@@ -1,6 +1,6 @@
 //! The commands, one per file.
 
-mod bench;
+pub(crate) mod bench;
 mod circuit;
 mod completions;
 mod data;

@@ -36,8 +36,7 @@ pub(crate) fn read(path: &Path, room: &mut usize) -> Result<Vec<Section>, Failur
     let file = path.display().to_string();
     let wrong = |line: usize, what: &str| {
         let message = format!("{file}, line {line}: {what}");
-        Failure::new(Code::Input, message)
-            .help("a trace comes from `veil run --trace FILE` or `veil party --trace FILE`")
+        Failure::new(Code::Input, message).help("a trace comes from `veil run JOB --trace FILE`")
     };
     let open = File::open(path).map_err(|error| wrong(0, &error.to_string()))?;
     let mut reader = BufReader::new(open);

@@ -81,7 +81,10 @@ pub(crate) fn measure(workload: &Workload, setup: Setup) -> Result<Row> {
         let (cpu, start) = (cpu_seconds(), Instant::now());
         let reports = match setup.carrier {
             Carrier::Memory => in_memory(&plan, setup.net)?,
-            Carrier::Tls => over_tls(&plan, setup.net)?,
+            Carrier::Tls => {
+                let settings = settings(Carrier::Tls, setup.net);
+                over_tls(&plan, &settings, &data, setup.net)?
+            }
         };
         runs.push((
             cpu_seconds() - cpu,
@@ -175,7 +178,12 @@ fn in_memory(plan: &Arc<Plan>, net: Option<shape::Profile>) -> Result<Reports> {
 }
 
 /// Every participant in threads of its own, with keys made for this run.
-fn over_tls(plan: &Arc<Plan>, net: Option<shape::Profile>) -> Result<Reports> {
+pub(crate) fn over_tls(
+    plan: &Arc<Plan>,
+    settings: &Settings,
+    data: &(dyn Fn(Peer) -> Data + Sync),
+    net: Option<shape::Profile>,
+) -> Result<Reports> {
     let peers = participants(plan);
     let identities = peers
         .iter()
@@ -198,7 +206,17 @@ fn over_tls(plan: &Arc<Plan>, net: Option<shape::Profile>) -> Result<Reports> {
             .iter()
             .map(|me| {
                 let (identities, pins, ports, stop) = (&identities, &pins, &ports, &stop);
-                let run = move || one(plan, *me, &identities[me], pins, ports, net, stop);
+                let run = move || {
+                    one(
+                        plan,
+                        (*me, data(*me), settings),
+                        &identities[me],
+                        pins,
+                        ports,
+                        net,
+                        stop,
+                    )
+                };
                 (*me, scope.spawn(run))
             })
             .collect();
@@ -216,7 +234,7 @@ fn over_tls(plan: &Arc<Plan>, net: Option<shape::Profile>) -> Result<Reports> {
 
 fn one(
     plan: &Arc<Plan>,
-    me: Peer,
+    (me, data, settings): (Peer, Data, &Settings),
     identity: &Identity,
     pins: &BTreeMap<Peer, veil_link::tls::Fingerprint>,
     ports: &BTreeMap<Peer, Port>,
@@ -263,8 +281,8 @@ fn one(
     party::run(
         plan,
         &protocol,
-        &settings(Carrier::Tls, net),
-        (data(me), binding),
+        settings,
+        (data, binding),
         links,
         stop,
         &|_| (),

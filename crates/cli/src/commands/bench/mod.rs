@@ -9,8 +9,10 @@ use std::path::PathBuf;
 use miette::Result;
 use veil_link::shape;
 
+pub(crate) use measure::over_tls;
 use measure::{Carrier, Row, Setup, measure};
 use workload::Name;
+pub(crate) use workload::{Nowhere, Pattern};
 
 /// Measures a protocol on this machine.
 #[derive(clap::Args, Debug)]
