@@ -6,6 +6,7 @@ use miette::{Diagnostic, LabeledSpan, MietteHandlerOpts, NamedSource, SourceCode
 use veil_engine::{Abort, local};
 use veil_link::tls::{IdentityError, SetupError};
 use veil_node::HomeError;
+use veil_node::participant::{PartError, who_is_who};
 use veil_program::{AlignKeyError, DataError, JobError};
 use veil_protocol::{Plan, PlanError};
 use veil_session::Peer;
@@ -93,6 +94,17 @@ impl Failure {
         self.0.code
     }
 
+    /// A word for the cause, for logs.
+    pub(crate) fn cause(&self) -> &'static str {
+        match self.code() {
+            Code::Check => "check",
+            Code::Input => "input",
+            Code::Link => "link",
+            Code::Device => "device",
+            Code::Usage | Code::Other => "other",
+        }
+    }
+
     /// What to do, if the message does not say.
     pub(crate) fn advice(&self) -> &str {
         self.0.help.as_deref().unwrap_or_default()
@@ -139,20 +151,10 @@ impl Failure {
     }
 }
 
-/// Says which names are behind the numbered participants of a message.
-fn who_is_who(plan: &Plan, message: &str) -> String {
-    let names: Vec<String> = veil_engine::participants(plan)
-        .into_iter()
-        .filter(|peer| mentions(message, &peer.to_string()))
-        .map(|peer| format!("{peer} is `{}`", veil_engine::name_of(plan, peer)))
-        .collect();
-    names.join(", ")
-}
-
-/// Whether `text` has `phrase`, not as the beginning of a longer number.
-fn mentions(text: &str, phrase: &str) -> bool {
-    text.match_indices(phrase)
-        .any(|(at, _)| !text[at + phrase.len()..].starts_with(|c: char| c.is_ascii_digit()))
+impl From<PartError> for Failure {
+    fn from(error: PartError) -> Self {
+        Self::new(Code::Input, error.to_string())
+    }
 }
 
 impl From<JobError> for Failure {
@@ -210,7 +212,7 @@ impl From<IdentityError> for Failure {
             (true, _) => {
                 "a key is never overwritten: choose another file, or remove this one if nobody pins it"
             }
-            (_, true) => "`veil identity new FILE` makes one",
+            (_, true) => "`veil init` makes a home with a key",
             _ => "",
         };
         Self::new(code, error.to_string()).help(help)
@@ -259,16 +261,4 @@ pub(crate) fn install_reporter() {
     };
     // Fails only if a handler is there already; that one prints as well.
     let _ = miette::set_hook(Box::new(handler));
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_are_not_mistaken_for_longer_ones() {
-        assert!(mentions("waiting for owner 1 for step 3", "owner 1"));
-        assert!(mentions("owner 12; owner 1", "owner 1"));
-        assert!(!mentions("waiting for owner 12", "owner 1"));
-    }
 }

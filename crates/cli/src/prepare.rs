@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread;
 
 use veil_engine::Data;
-use veil_program::{AlignKey, Files, Holder, Job, Lowered, Output, Sink, Source};
+use veil_program::{AlignKey, Files, Holder, Job, Kind, Lowered, Output, Sink, Source};
 use veil_protocol::{Options, Plan};
 use veil_session::Peer;
 
@@ -154,5 +154,21 @@ pub(crate) fn role(peer: Peer) -> &'static str {
         Peer::Party(_) => "party",
         Peer::Owner(_) => "owner",
         Peer::Recipient(_) => "recipient",
+    }
+}
+
+/// The files of what `peer` gets, by their names in its folder.
+pub(crate) fn result_files(job: &Job, peer: Peer) -> Vec<PathBuf> {
+    match job.kind() {
+        Kind::Circuit(gates) => {
+            let mine = gates
+                .outputs
+                .iter()
+                .filter(|output| output.to.includes(peer));
+            mine.map(|output| output.file.clone()).collect()
+        }
+        _ => ["result.txt", "result.csv", "result.json", "result.svg"]
+            .map(PathBuf::from)
+            .to_vec(),
     }
 }

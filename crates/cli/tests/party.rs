@@ -7,7 +7,6 @@
 
 mod common;
 
-use std::fmt::Write;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -15,9 +14,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::Folder;
+use common::homes::{NAMES, homes};
 use rustix::process::{Pid, Signal, kill_process};
-
-const NAMES: [&str; 5] = ["a", "b", "c", "ann", "eve"];
+use veil_link::tls::Identity;
+use veil_node::{Home, Role, Settings};
 
 /// Seconds without progress after which a participant gives up.
 const TIMEOUT: u64 = 2;
@@ -30,46 +30,10 @@ fn turn() -> MutexGuard<'static, ()> {
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A job with many rounds, a key and a party file for everybody.
+/// A job with many rounds, and a home for everybody.
 fn deployment() -> Folder {
     let folder = Folder::blocks();
-    let prints: Vec<String> = NAMES
-        .iter()
-        .map(|name| folder.succeed(&format!("identity new {name}.key")))
-        .collect();
-    let ports: Vec<_> = (0..3)
-        .map(|_| std::net::TcpListener::bind("127.0.0.1:0").unwrap())
-        .collect();
-    let address = |at: usize| {
-        ports
-            .get(at)
-            .map(|port| port.local_addr().unwrap().to_string())
-    };
-    for (at, name) in NAMES.iter().enumerate() {
-        let mut text = format!(
-            "job = \"job.toml\"\nme = \"{name}\"\nidentity = \"{name}.key\"\nout = \"out\"\ntimeout = {TIMEOUT}\nwait = 20\n"
-        );
-        if let Some(address) = address(at) {
-            writeln!(text, "listen = \"{address}\"").unwrap();
-        }
-        for (other, peer) in NAMES
-            .iter()
-            .enumerate()
-            .filter(|(other, _)| *other != at && (*other < 3 || at < 3))
-        {
-            let address = address(other)
-                .map(|address| format!("address = \"{address}\"\n"))
-                .unwrap_or_default();
-            let print = prints[other].trim();
-            writeln!(
-                text,
-                "[[peer]]\nname = \"{peer}\"\nfingerprint = \"{print}\""
-            )
-            .unwrap();
-            text += &address;
-        }
-        folder.write(&format!("{name}.toml"), text);
-    }
+    homes(folder.path(), &NAMES);
     folder
 }
 
@@ -79,11 +43,31 @@ struct Player {
     said: thread::JoinHandle<String>,
 }
 
+/// How a test wants the participants.
+#[derive(Clone, Copy)]
+struct How {
+    timeout: u64,
+    wait: u64,
+}
+
+const HOW: How = How {
+    timeout: TIMEOUT,
+    wait: 20,
+};
+
 /// Starts a participant; `connected` hears of it when it is connected.
-fn start(folder: &Folder, name: &'static str, connected: &std::sync::mpsc::Sender<()>) -> Player {
+fn start(
+    folder: &Folder,
+    name: &'static str,
+    job: &str,
+    how: How,
+    connected: &std::sync::mpsc::Sender<()>,
+) -> Player {
     let mut process = Command::new(assert_cmd::cargo::cargo_bin!("veil"))
         // Rounds that take long enough to be killed in.
-        .args(["party", &format!("{name}.toml"), "--net", "wan"])
+        .args(["party", job, "--home", name, "--out", "out", "--yes"])
+        .args(["--net", "wan", "--timeout", &how.timeout.to_string()])
+        .args(["--wait", &how.wait.to_string()])
         .current_dir(folder.path())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
@@ -116,12 +100,13 @@ fn start(folder: &Folder, name: &'static str, connected: &std::sync::mpsc::Sende
 fn start_all(
     folder: &Folder,
     names: &[&'static str],
+    how: How,
 ) -> (Vec<Player>, std::sync::mpsc::Receiver<()>) {
     let (sender, connected) = std::sync::mpsc::channel();
     (
         names
             .iter()
-            .map(|name| start(folder, name, &sender))
+            .map(|name| start(folder, name, "job.toml", how, &sender))
             .collect(),
         connected,
     )
@@ -170,10 +155,8 @@ fn a_deployment_computes() {
     use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
     let _turn = turn();
     let folder = deployment();
-    for name in NAMES {
-        folder.replace(&format!("{name}.toml"), "timeout = 2", "timeout = 20");
-    }
-    let (players, _connected) = start_all(&folder, &NAMES);
+    let how = How { timeout: 20, ..HOW };
+    let (players, _connected) = start_all(&folder, &NAMES, how);
     for (name, code, said) in finish(players, None, Duration::from_secs(60)) {
         assert_eq!(code, Some(0), "{name}: {said}");
     }
@@ -192,8 +175,7 @@ fn a_deployment_computes() {
 fn fall(victim: &'static str, after: Duration, signal: Signal) {
     let _turn = turn();
     let folder = deployment();
-    let before = folder.everything();
-    let (players, connected) = start_all(&folder, &NAMES);
+    let (players, connected) = start_all(&folder, &NAMES, HOW);
     wait_for_all(&connected, NAMES.len());
     thread::sleep(after);
     let fallen = players.iter().find(|player| player.name == victim).unwrap();
@@ -231,9 +213,8 @@ fn fall(victim: &'static str, after: Duration, signal: Signal) {
         "nobody names {victim}: {ends:?}"
     );
     if victim != "eve" {
-        assert_eq!(
-            folder.everything(),
-            before,
+        assert!(
+            !folder.at("out").exists(),
             "half a result after the fall of {victim}"
         );
     }
@@ -273,7 +254,7 @@ fn a_party_hangs() {
 fn a_party_is_told_to_stop() {
     let _turn = turn();
     let folder = deployment();
-    let (players, connected) = start_all(&folder, &NAMES);
+    let (players, connected) = start_all(&folder, &NAMES, HOW);
     wait_for_all(&connected, NAMES.len());
     thread::sleep(Duration::from_millis(300));
     let told = players.iter().find(|player| player.name == "c").unwrap();
@@ -292,10 +273,8 @@ fn a_party_is_told_to_stop() {
 fn somebody_does_not_turn_up() {
     let _turn = turn();
     let folder = deployment();
-    for name in NAMES {
-        folder.replace(&format!("{name}.toml"), "wait = 20", "wait = 2");
-    }
-    let (players, _connected) = start_all(&folder, &["a", "b", "c", "eve"]);
+    let how = How { wait: 2, ..HOW };
+    let (players, _connected) = start_all(&folder, &["a", "b", "c", "eve"], how);
     for (name, code, said) in finish(players, None, Duration::from_secs(12)) {
         assert_eq!(code, Some(5), "{name}: {said}");
         if name != "eve" {
@@ -311,12 +290,11 @@ fn somebody_does_not_turn_up() {
 fn a_key_is_another_than_the_pinned_one() {
     let _turn = turn();
     let folder = deployment();
-    folder.succeed("identity new other.key");
-    folder.replace("b.toml", "b.key", "other.key");
-    for name in NAMES {
-        folder.replace(&format!("{name}.toml"), "wait = 20", "wait = 3");
-    }
-    let (players, _connected) = start_all(&folder, &NAMES);
+    std::fs::remove_file(folder.at("b/identity.key")).unwrap();
+    let other = Identity::generate().unwrap();
+    other.save(&folder.at("b/identity.key")).unwrap();
+    let how = How { wait: 3, ..HOW };
+    let (players, _connected) = start_all(&folder, &NAMES, how);
     let ends = finish(players, None, Duration::from_secs(15));
     for (name, code, said) in &ends {
         // Who calls after the false one has given up finds nobody.
@@ -340,11 +318,17 @@ fn jobs_differ() {
     let folder = deployment();
     let job = std::fs::read_to_string(folder.at("job.toml")).unwrap();
     folder.write("other.toml", job.replace("rows = 4096", "rows = 4095"));
-    folder.replace("b.toml", "job.toml", "other.toml");
-    for name in NAMES {
-        folder.replace(&format!("{name}.toml"), "wait = 20", "wait = 3");
-    }
-    let (players, _connected) = start_all(&folder, &NAMES);
+    let how = How { wait: 3, ..HOW };
+    let (sender, _connected) = std::sync::mpsc::channel();
+    let job = |name| {
+        if name == "b" {
+            "other.toml"
+        } else {
+            "job.toml"
+        }
+    };
+    let players = NAMES.map(|name| start(&folder, name, job(name), how, &sender));
+    let players = Vec::from(players);
     let ends = finish(players, None, Duration::from_secs(15));
     for (name, code, said) in &ends {
         assert!(matches!(code, Some(3 | 5)), "{name}: {said}");
@@ -358,63 +342,44 @@ fn jobs_differ() {
 }
 
 #[test]
-fn party_files_that_are_wrong() {
+fn what_keeps_a_participant_from_taking_part_is_said_before_anybody_is_called() {
     let folder = deployment();
-    let fail = |from: &str, to: &str, code, parts: &[&str]| {
-        let text = std::fs::read_to_string(folder.at("b.toml")).unwrap();
-        assert!(text.contains(from), "{text}");
-        folder.write("x.toml", text.replacen(from, to, 1));
-        folder.fail("party x.toml", code, parts);
-    };
-    fail(
-        "me = \"b\"",
-        "me = \"bob\"",
-        3,
-        &["x.toml:2:6", "`bob`", "a, b, c, ann, eve"],
-    );
-    fail(
-        "me = \"b\"",
-        "you = \"b\"",
-        3,
-        &["x.toml:2:1", "unknown field `you`"],
-    );
-    fail("listen", "#", 3, &["needs `listen`"]);
-    fail(
-        "name = \"ann\"",
-        "name = \"anna\"",
-        3,
-        &["`anna` has no part in the job"],
-    );
-    fail(
-        "name = \"ann\"",
-        "name = \"eve\"",
-        3,
-        &["`eve` is there twice"],
-    );
-    fail("vw1:", "vw9:", 3, &["is no fingerprint"]);
-    fail(
-        "b.key",
-        "nobody.key",
-        3,
-        &["nobody.key", "veil identity new"],
-    );
-    fail("timeout = 2", "timeout = 0", 3, &["`timeout`"]);
+    let party = |home: &str, more: &str| format!("party job.toml --home {home} --out out {more}");
     folder.fail(
-        "party nothing.toml",
+        &party("nowhere", "--yes"),
         3,
-        &["cannot read the party file nothing.toml"],
+        &["nowhere is no home", "veil init"],
+    );
+    folder.fail(
+        &party("b", ""),
+        3,
+        &["waits for approval", "veil approve", "--yes"],
+    );
+    let stranger = Settings::new("bob", Role::Owner).unwrap();
+    let bob = Home::create(&folder.at("bob"), &stranger).unwrap();
+    folder.fail(
+        &party("bob", "--yes"),
+        3,
+        &[
+            "`bob` has no part in the job",
+            "`a`, `b`, `c`, `ann`, `eve`",
+        ],
+    );
+    drop(bob);
+    let ann = Home::open(&folder.at("ann")).unwrap();
+    ann.revoke("c", "moved away").unwrap();
+    folder.fail(
+        &party("ann", "--yes"),
+        3,
+        &[
+            "party 2 of the job, `c`, is no member here",
+            "veil invite c",
+        ],
     );
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let text = std::fs::read_to_string(folder.at("b.toml")).unwrap();
-    let listen = text
-        .lines()
-        .find(|line| line.starts_with("listen"))
-        .unwrap()
-        .to_owned();
-    let other = format!("listen = \"{}\"", taken.local_addr().unwrap());
-    fail(
-        &listen,
-        &other,
+    let listen = format!("--yes --listen {}", taken.local_addr().unwrap());
+    folder.fail(
+        &party("b", &listen),
         5,
         &["cannot listen on", "the port is in use", "ss -ltnp"],
     );

@@ -8,10 +8,13 @@ mod device;
 mod doctor;
 mod explain;
 mod identity;
+mod jobs;
 mod party;
 pub(crate) mod run;
+mod serve;
 mod shares;
 mod stats;
+mod submit;
 mod trace;
 
 use crate::failure::Failure;
@@ -23,8 +26,14 @@ pub(crate) enum Command {
     Run(run::RunArgs),
     /// Private statistics: run a statistics job on this machine and print its tables
     Stats(stats::StatsArgs),
-    /// Run one participant of a deployment, over TLS
+    /// Serve a computing party: one port, many jobs, until it is asked to stop
+    Serve(serve::ServeArgs),
+    /// Propose a job to its parties
+    Submit(submit::SubmitArgs),
+    /// Take part in one job, in the foreground
     Party(party::PartyArgs),
+    /// Say what parties run, wait for, and have done
+    Jobs(jobs::JobsArgs),
     /// Make or show the key by which other participants know this one
     #[command(subcommand)]
     Identity(identity::IdentityCommand),
@@ -58,7 +67,10 @@ impl Command {
         match self {
             Command::Run(args) => run::run(&args, verbose),
             Command::Stats(args) => stats::run(&args, verbose),
+            Command::Serve(args) => serve::run(&args),
+            Command::Submit(args) => submit::run(&args),
             Command::Party(args) => party::run(&args, verbose),
+            Command::Jobs(args) => jobs::run(&args),
             Command::Identity(command) => identity::run(&command),
             Command::Shares(command) => shares::run(&command),
             Command::Explain(args) => explain::run(&args),

@@ -1,4 +1,4 @@
-//! `veil party`: one participant of a deployment.
+//! `veil party`: one participant of a deployment, in the foreground, for one job.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -8,38 +8,54 @@ use std::time::{Duration, Instant};
 
 use veil_engine::{Phase, Progress};
 use veil_link::shape;
+use veil_node::Home;
 
 use crate::failure::{Code, Failure};
 use crate::launch::Outcome;
-use crate::launch::participant;
-use crate::launch::party_file::PartyFile;
+use crate::launch::participant::{self, Engagement};
 use crate::launch::processes::Word;
 use crate::output;
+use crate::prepare::{self, JobArgs};
 use crate::progress::{Meter, Snapshot};
 use crate::signals::Stop;
 
-/// Runs one participant of a deployment, over TLS.
-#[derive(clap::Args, Debug)]
-#[command(after_help = r#"A party file:
-  job = "job.toml"              # the same file at every participant
-  me = "university"             # a name of the job
-  identity = "university.key"   # from: veil identity new university.key
-  listen = "0.0.0.0:7000"       # computing parties only: one port for everything
-  lanes = 2                     # the same at every participant
-  [[peer]]                      # for owners and recipients, the three parties; for parties, everybody
-  name = "union"
-  address = "union.example:7000"
-  fingerprint = "vw1:..."       # what `veil identity show` prints there
+/// Lanes of a deployment, unless somebody says otherwise: the plan must not depend on the machine.
+pub(crate) const LANES: u16 = 1;
 
-Owners and recipients dial the parties; a party dials those before it in the job's list. SIGINT or SIGTERM ends the run
-at everybody."#)]
+/// Takes part in one job, as owner, as recipient, or as a party without a service, over TLS.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  veil party job.toml                            as what the job names this home's participant
+  veil party job.toml --data mill:north=pay.csv --home ~/mill
+  veil party job.toml --yes                      approves this run without asking
+
+The participant is the one of the home (`veil init`); the others are its members. Owners and recipients dial the parties;
+a party dials those before it in the job's list. All participants must give the same --lanes. SIGINT or SIGTERM ends the
+run at everybody.")]
 pub(crate) struct PartyArgs {
-    /// The party file.
-    #[arg(value_name = "PARTY.toml")]
-    file: PathBuf,
+    #[command(flatten)]
+    job: JobArgs,
+    /// The home of this participant [default: $VEIL_HOME, else ~/.veil]
+    #[arg(long, value_name = "DIR")]
+    home: Option<PathBuf>,
+    /// Folder for results.
+    #[arg(long, value_name = "DIR", default_value = "results")]
+    out: PathBuf,
+    /// Where a party listens [default: as its home says]
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<String>,
+    /// How many seconds the others have to turn up [default: as the home says, 300]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=604_800))]
+    wait: Option<u64>,
+    /// Give up when nothing moves for so many seconds [default: as the home says, 30]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86400))]
+    timeout: Option<u64>,
     /// Imitate the delay and the rate of a network: lan or wan.
     #[arg(long, value_name = "NET")]
     net: Option<shape::Profile>,
+    /// Approve this run without being asked; a rule of the policy that refuses it stands.
+    #[arg(long)]
+    yes: bool,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
@@ -53,11 +69,9 @@ pub(crate) fn run(args: &PartyArgs, _verbose: bool) -> Result<(), Failure> {
     if args.child {
         return as_child(args, &stop);
     }
-    let file = PartyFile::load(&args.file)?;
     let meter = Meter::new();
-    let outcome = participant::run(
-        &file,
-        args.net,
+    let outcome = take_part(
+        args,
         &stop,
         &|progress| meter.show(&Snapshot::from(&progress)),
         &|line| eprintln!("{line}"),
@@ -68,6 +82,32 @@ pub(crate) fn run(args: &PartyArgs, _verbose: bool) -> Result<(), Failure> {
     } else {
         print(&outcome)
     }
+}
+
+fn take_part(
+    args: &PartyArgs,
+    stop: &Stop,
+    progress: &(dyn Fn(Progress) + Sync),
+    say: &(dyn Fn(&str) + Sync),
+) -> Result<Outcome, Failure> {
+    let home = Home::open(&Home::locate(args.home.as_deref()))?;
+    let job = args.job.load()?;
+    let plan = prepare::plan(&job, Some(args.job.lanes.unwrap_or(LANES)))?;
+    let timeouts = home.settings().timeouts;
+    participant::run(&Engagement {
+        home: &home,
+        job: &job,
+        plan: &plan,
+        out: &args.out,
+        listen: args.listen.as_deref(),
+        wait: args.wait.map_or(timeouts.meet, Duration::from_secs),
+        timeout: args.timeout.map_or(timeouts.stall, Duration::from_secs),
+        net: args.net,
+        yes: args.yes,
+        stop,
+        progress,
+        say,
+    })
 }
 
 fn print(outcome: &Outcome) -> Result<(), Failure> {
@@ -114,9 +154,7 @@ fn as_child(args: &PartyArgs, stop: &Stop) -> Result<(), Failure> {
             _ => drop(say(&Word::Progress(Snapshot::from(&progress)))),
         }
     };
-    let outcome = PartyFile::load(&args.file)
-        .and_then(|file| participant::run(&file, args.net, stop, &progress, &|_| ()));
-    match outcome {
+    match take_part(args, stop, &progress, &|_| ()) {
         Ok(outcome) => say(&Word::Done(outcome)),
         Err(failure) => {
             let help = failure.advice().to_owned();

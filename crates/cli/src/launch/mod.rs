@@ -3,7 +3,6 @@
 pub(crate) mod durable;
 pub(crate) mod inspect;
 pub(crate) mod participant;
-pub(crate) mod party_file;
 pub(crate) mod processes;
 pub(crate) mod stores;
 pub(crate) mod threads;

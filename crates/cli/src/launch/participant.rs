@@ -1,33 +1,51 @@
-//! One participant of a deployment, in each role that it has in the job.
+//! One participant of a deployment in the foreground, in each role that it has in the job.
 
-use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use veil_engine::{Binding, Progress, Settings, party};
-use veil_link::tls::{self, Connected, Identity, Meeting, Port, Reception, Terms, TlsLink};
-use veil_link::{Link, shape};
-use veil_program::{AlignKey, Files, Job, Output, Source};
+use veil_engine::{Progress, Report, Settings};
+use veil_link::shape;
+use veil_link::tls::{Identity, Port, Reception};
+use veil_node::log::Event;
+use veil_node::participant::{self, Neighbours, Part};
+use veil_node::policy::Facts;
+use veil_node::{Decision, Home, Receipt, Request, Time, receipt, roles_of};
+use veil_program::{Job, Output, Source};
+use veil_protocol::Plan;
 use veil_protocol::rep3::Rep3;
-use veil_protocol::{Plan, Protocol};
 use veil_session::{PartyId, Peer};
 
 use crate::failure::{Code, Failure};
-use crate::launch::party_file::{Neighbours, PartyFile};
 use crate::launch::{Answer, Outcome, Took};
 use crate::output::Folders;
 use crate::prepare;
 use crate::signals::Stop;
 
-/// Label of the secret that a TLS connection gives to the key schedule.
-const EXPORTER: &[u8] = b"EXPORTER-veilworks-pair-1";
+/// How a participant takes part.
+pub(crate) struct Engagement<'a> {
+    pub(crate) home: &'a Home,
+    pub(crate) job: &'a Job,
+    pub(crate) plan: &'a Arc<Plan>,
+    /// Where its results go.
+    pub(crate) out: &'a Path,
+    /// Where a party listens.
+    pub(crate) listen: Option<&'a str>,
+    /// How long the others have to turn up.
+    pub(crate) wait: Duration,
+    /// Without any progress for so long, the run is given up.
+    pub(crate) timeout: Duration,
+    pub(crate) net: Option<shape::Profile>,
+    /// Approves the job without asking anybody.
+    pub(crate) yes: bool,
+    pub(crate) stop: &'a Stop,
+    pub(crate) progress: &'a (dyn Fn(Progress) + Sync),
+    pub(crate) say: &'a (dyn Fn(&str) + Sync),
+}
 
-/// How often a participant that waits for others looks whether it was told to stop.
-const GLANCE: Duration = Duration::from_millis(50);
-
-/// What a participant brings, ready to connect.
+/// What a participant brings as one of its roles, ready to connect.
 struct Role {
     me: Peer,
     neighbours: Neighbours,
@@ -35,135 +53,146 @@ struct Role {
     sink: Option<Arc<Output>>,
 }
 
-/// What all roles of a participant share.
-struct Common<'a> {
-    plan: &'a Arc<Plan>,
-    identity: Arc<Identity>,
-    listener: Option<Arc<Port>>,
-    settings: Settings,
-    wait: Duration,
-    net: Option<shape::Profile>,
-    stop: &'a Stop,
-    progress: &'a (dyn Fn(Progress) + Sync),
-    say: &'a (dyn Fn(&str) + Sync),
-}
-
-/// Runs what `file` says. Everything that can be checked on this machine is checked before anybody is called.
-pub(crate) fn run(
-    file: &PartyFile,
-    net: Option<shape::Profile>,
-    stop: &Stop,
-    progress: &(dyn Fn(Progress) + Sync),
-    say: &(dyn Fn(&str) + Sync),
-) -> Result<Outcome, Failure> {
-    let raw = file.raw();
-    let job = load(file)?;
-    let plan = prepare::plan(&job, Some(*raw.lanes.get_ref()))?;
-    let roles = file.roles(&plan)?;
-    let identity = Arc::new(Identity::load(&file.at(&raw.identity))?);
-    let out = file.at(&raw.out);
+/// Takes part. Everything that can be checked on this machine is checked before anybody is called.
+pub(crate) fn run(engagement: &Engagement<'_>) -> Result<Outcome, Failure> {
+    let Engagement {
+        home,
+        job,
+        plan,
+        out,
+        say,
+        ..
+    } = *engagement;
+    let members = home.members();
+    // Before the sinks, so that it is dropped after them: a folder is removed when it is empty.
     let mut folders = Folders::new();
     let mut ready = Vec::new();
-    for &me in &roles {
-        let neighbours = file.neighbours(&plan, me)?;
-        let source = prepare::source(&job, me)?;
+    for me in participant::roles(plan, &home.settings().name)? {
         ready.push(Role {
             me,
-            neighbours,
-            source,
+            neighbours: Neighbours::find(plan, me, &members)?,
+            source: prepare::source(job, me)?,
             sink: None,
         });
     }
-    let known = ready.iter().flat_map(|role| role.neighbours.pins.values());
-    let reception = Reception::sole(known.copied());
-    let listener = listener(file, &plan, &roles, &identity, reception)?;
+    engagement.consent(false)?;
+    let identity = home.identity();
+    let port = port(engagement, &ready, &identity)?;
     for role in &mut ready {
-        role.sink = if prepare::receives(&plan, role.me) {
-            Some(sink(&job, role.me, &out, &mut folders)?)
-        } else {
-            None
-        };
+        if prepare::receives(plan, role.me) {
+            folders.make(out)?;
+            role.sink = Some(prepare::sink(job, role.me, out)?);
+        }
     }
-    if let Some(port) = &listener {
+    if let Some(port) = &port {
         say(&format!("listening on {}", port.address()));
     }
     say(&format!("plan {}, waiting for the others", plan.hash));
-    let common = Common {
-        plan: &plan,
-        identity,
-        listener,
-        settings: Settings {
-            timeout: Duration::from_secs(raw.timeout),
-            ..Settings::default()
-        },
-        wait: Duration::from_secs(raw.wait),
-        net,
-        stop,
-        progress,
-        say,
-    };
+    let start = Instant::now();
+    let began = Mutex::new(false);
+    let ran = all_roles(engagement, &ready, &identity, port.as_ref(), &began);
+    if *began.lock().unwrap_or_else(PoisonError::into_inner) {
+        let trace = ran.as_ref().ok().and_then(|reports| reports.first());
+        home.log().append(Event::RunEnded {
+            plan: Event::plan(plan.hash),
+            job: plan.job.name.clone(),
+            trace: trace.map(|report| report.trace.to_string()),
+            cause: ran
+                .as_ref()
+                .map_or_else(Failure::cause, |_| "done")
+                .to_owned(),
+            seconds: start.elapsed().as_secs(),
+        })?;
+    }
     let mut outcome = Outcome::default();
-    for (role, took) in ready.iter().zip(all_roles(&common, &ready)?) {
-        outcome.participants.push(took);
+    let started = Time::now();
+    for (role, report) in ready.iter().zip(ran?) {
+        outcome.participants.push(Took::new(plan, role.me, &report));
         if let Some(sink) = &role.sink {
-            outcome
-                .answers
-                .push(Answer::new(&plan, role.me, Some(out.clone()), sink));
+            write_receipt(engagement, role, &identity, &report, started)?;
+            let answer = Answer::new(plan, role.me, Some(out.to_owned()), sink);
+            outcome.answers.push(answer);
         }
     }
     folders.keep();
     Ok(outcome)
 }
 
-fn load(file: &PartyFile) -> Result<Job, Failure> {
-    let raw = file.raw();
-    let me = raw.me.get_ref();
-    let files: Files = raw
-        .data
-        .iter()
-        .map(|(what, path)| ((me.clone(), what.clone()), file.at(path)))
-        .collect();
-    let mut job = Job::load(&file.at(&raw.job), files)?;
-    if let Some(key) = &raw.align_key {
-        job.set_align_key(AlignKey::read(&file.at(key))?);
+impl Engagement<'_> {
+    /// Asks whether the job may run; `start` when all participants are there, which logs that a run begins.
+    fn consent(&self, start: bool) -> Result<(), Failure> {
+        let protocol = Rep3::new(Arc::clone(self.plan), Peer::Party(PartyId::ALL[0]));
+        let facts = Facts::of(self.job, self.plan, &protocol);
+        let request = Request {
+            plan: self.plan.hash,
+            facts: &facts,
+            asked_by: None,
+            roles: roles_of(self.plan, &self.home.settings().name),
+        };
+        let decision = if start {
+            self.home.start(&request)?
+        } else {
+            self.home.decide(&request)?
+        };
+        match decision {
+            decision if decision.allows() => Ok(()),
+            Decision::Pending { .. } if self.yes => {
+                if start {
+                    self.home.log().append(Event::RunStarted {
+                        plan: Event::plan(self.plan.hash),
+                        job: self.plan.job.name.clone(),
+                        asked_by: None,
+                        rule: None,
+                    })?;
+                }
+                Ok(())
+            }
+            decision => Err(Failure::new(Code::Input, format!("the job may not run here: {decision}"))
+                .help("`veil approve JOB` shows the job and asks; `--yes` approves this run without asking")),
+        }
     }
-    Ok(job)
-}
-
-fn sink(job: &Job, me: Peer, out: &Path, folders: &mut Folders) -> Result<Arc<Output>, Failure> {
-    folders.make(out)?;
-    prepare::sink(job, me, out)
 }
 
 /// The port of a computing party; others have none.
-fn listener(
-    file: &PartyFile,
-    plan: &Plan,
-    roles: &[Peer],
+fn port(
+    engagement: &Engagement<'_>,
+    roles: &[Role],
     identity: &Identity,
-    reception: Reception,
-) -> Result<Option<Arc<Port>>, Failure> {
-    let party = roles.iter().any(|peer| peer.party().is_some());
-    match (&file.raw().listen, party) {
-        (Some(address), true) => {
-            let port = Port::bind(identity, address.get_ref(), reception)
-                .map_err(|error| Failure::setup(plan, &error))?;
-            Ok(Some(Arc::new(port)))
-        }
-        (None, true) => Err(file.wrong(
-            0..0,
-            "a computing party needs `listen`, such as \"0.0.0.0:7000\"",
-        )),
-        (Some(address), false) => Err(file.wrong(
-            address.span(),
-            "only computing parties listen; remove `listen`",
-        )),
-        (None, false) => Ok(None),
+) -> Result<Option<Port>, Failure> {
+    if !roles.iter().any(|role| role.me.party().is_some()) {
+        return Ok(None);
     }
+    let listen = engagement.listen.map(str::to_owned);
+    let listen = listen.or_else(|| {
+        engagement
+            .home
+            .settings()
+            .listen
+            .map(|listen| listen.to_string())
+    });
+    let listen = listen.ok_or_else(|| {
+        Failure::new(
+            Code::Input,
+            "a computing party needs an address to listen on",
+        )
+        .help("set `listen` in veil.toml of its home, or give `--listen 0.0.0.0:7000`")
+    })?;
+    let known = roles.iter().flat_map(|role| role.neighbours.pins.values());
+    let reception = Reception::sole(known.copied());
+    let port = Port::bind(identity, &listen, reception);
+    Ok(Some(port.map_err(|error| {
+        Failure::setup(engagement.plan, &error)
+    })?))
 }
 
 /// Runs every role in a thread of its own. The first failure ends the others.
-fn all_roles(common: &Common<'_>, roles: &[Role]) -> Result<Vec<Took>, Failure> {
+fn all_roles(
+    engagement: &Engagement<'_>,
+    roles: &[Role],
+    identity: &Identity,
+    port: Option<&Port>,
+    began: &Mutex<bool>,
+) -> Result<Vec<Report>, Failure> {
     let first = Mutex::new(None);
     let one = |role| {
         let fail = |failure| {
@@ -171,11 +200,13 @@ fn all_roles(common: &Common<'_>, roles: &[Role]) -> Result<Vec<Took>, Failure> 
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
                 .get_or_insert(failure);
-            common.stop.flag().store(true, Ordering::Relaxed);
+            engagement.stop.flag().store(true, Ordering::Relaxed);
         };
-        one_role(common, role).map_err(fail).ok()
+        one_role(engagement, role, identity, port, began)
+            .map_err(fail)
+            .ok()
     };
-    let took: Vec<Option<Took>> = thread::scope(|scope| {
+    let reports: Vec<Option<Report>> = thread::scope(|scope| {
         let threads: Vec<_> = roles.iter().map(|role| scope.spawn(|| one(role))).collect();
         threads
             .into_iter()
@@ -188,102 +219,99 @@ fn all_roles(common: &Common<'_>, roles: &[Role]) -> Result<Vec<Took>, Failure> 
     });
     match first.into_inner().unwrap_or_else(PoisonError::into_inner) {
         Some(failure) => Err(failure),
-        None => Ok(took.into_iter().flatten().collect()),
+        None => Ok(reports.into_iter().flatten().collect()),
     }
 }
 
-fn one_role(common: &Common<'_>, role: &Role) -> Result<Took, Failure> {
-    let plan = common.plan;
-    let connections = meet(common, role)?;
-    (common.say)(&format!("connected as {}", prepare::role(role.me)));
-    let protocol: Arc<dyn Protocol> = Arc::new(Rep3::new(Arc::clone(plan), role.me));
-    let bounds = veil_engine::bounds(plan, &*protocol);
-    let binding = binding(common, role, &connections[0]);
-    let links = connections.into_iter().map(|lane| {
-        let link = TlsLink::new(lane, bounds);
-        match common.net {
-            Some(profile) => Box::new(shape::Shaped::new(link, profile)) as Box<dyn Link>,
-            None => Box::new(link),
-        }
-    });
-    let data = prepare::data(role.source.clone(), role.sink.as_ref());
-    let (flag, progress) = (common.stop.flag(), common.progress);
-    match party::run(
+fn one_role(
+    engagement: &Engagement<'_>,
+    role: &Role,
+    identity: &Identity,
+    port: Option<&Port>,
+    began: &Mutex<bool>,
+) -> Result<Report, Failure> {
+    let (plan, stop) = (engagement.plan, engagement.stop);
+    let part = Part {
         plan,
-        &protocol,
-        &common.settings,
-        (data, binding),
-        links.collect(),
-        flag,
-        progress,
-    ) {
-        Ok(report) => Ok(Took::new(plan, role.me, &report)),
-        Err(_) if common.stop.asked() => Err(Failure::stopped()),
-        Err(abort) => Err(Failure::abort(plan, role.me, &abort)),
-    }
-}
-
-/// Connects with everybody. Nothing is at stake yet: a signal ends the wait at once.
-fn meet(common: &Common<'_>, role: &Role) -> Result<Vec<Vec<Connected>>, Failure> {
-    let terms = Terms {
         me: role.me,
-        plan: common.plan.hash,
-        pins: role.neighbours.pins.clone(),
+        identity,
+        port,
+        neighbours: &role.neighbours,
+        net: engagement.net,
+        stop: stop.flag(),
     };
-    let (dial, from) = (role.neighbours.dial.clone(), role.neighbours.from.clone());
-    let (identity, listener) = (Arc::clone(&common.identity), common.listener.clone());
-    let (lanes, until) = (common.plan.lanes, Instant::now() + common.wait);
-    let (done, met) = mpsc::channel();
-    thread::spawn(move || {
-        // Nobody takes the result if the run was stopped meanwhile.
-        let meeting = Meeting {
-            dial: &dial,
-            from: &from,
-            lanes,
-            until,
-        };
-        let go = AtomicBool::new(false);
-        let _ = done.send(tls::meet(
-            &identity,
-            &terms,
-            listener.as_deref(),
-            &meeting,
-            &go,
-        ));
-    });
-    loop {
-        match met.recv_timeout(GLANCE) {
-            Ok(connections) => {
-                return connections.map_err(|error| Failure::setup(common.plan, &error));
-            }
-            Err(mpsc::RecvTimeoutError::Timeout) if common.stop.asked() => {
-                return Err(Failure::stopped());
-            }
-            Err(mpsc::RecvTimeoutError::Timeout) => {}
-            Err(mpsc::RecvTimeoutError::Disconnected) => {
-                return Err(Failure::new(
-                    Code::Other,
-                    "connecting ended without a result; please report this as a bug",
-                ));
-            }
+    let met = part.meet(engagement.wait);
+    let connections = met.map_err(|error| {
+        if stop.asked() {
+            Failure::stopped()
+        } else {
+            Failure::setup(plan, &error)
+        }
+    })?;
+    {
+        // Once for all roles: it is one run.
+        let mut began = began.lock().unwrap_or_else(PoisonError::into_inner);
+        if !*began {
+            engagement.consent(true)?;
+            *began = true;
         }
     }
+    (engagement.say)(&format!("connected as {}", prepare::role(role.me)));
+    let settings = Settings {
+        timeout: engagement.timeout,
+        ..Settings::default()
+    };
+    let data = prepare::data(role.source.clone(), role.sink.as_ref());
+    let ran = part.run(
+        connections,
+        &settings,
+        data,
+        &|link| link,
+        engagement.progress,
+    );
+    ran.map_err(|abort| {
+        if stop.asked() {
+            Failure::stopped()
+        } else {
+            Failure::abort(plan, role.me, &abort)
+        }
+    })
 }
 
-/// What TLS knows of the ends of the connections of the first lane.
-fn binding(common: &Common<'_>, role: &Role, connections: &[Connected]) -> Binding {
-    let fingerprint = |party: PartyId| match role.neighbours.pins.get(&Peer::Party(party)) {
-        Some(pin) => *pin.as_bytes(),
-        None => *common.identity.fingerprint().as_bytes(),
+/// Puts the receipt beside a result, and says in the log that it is there.
+fn write_receipt(
+    engagement: &Engagement<'_>,
+    role: &Role,
+    identity: &Identity,
+    report: &Report,
+    started: Time,
+) -> Result<(), Failure> {
+    let (plan, out) = (engagement.plan, engagement.out);
+    let keys = |peer: Peer| match role.neighbours.pins.get(&peer) {
+        Some(pin) => Some(*pin),
+        None => (peer == role.me).then(|| identity.fingerprint()),
     };
-    let exporter = |connection: &Connected| {
-        (
-            connection.peer(),
-            connection.exporter(EXPORTER, &common.plan.hash.0).to_vec(),
-        )
-    };
-    Binding {
-        identities: PartyId::ALL.map(fingerprint),
-        exporters: connections.iter().map(exporter).collect(),
-    }
+    let protocol = Rep3::new(Arc::clone(plan), role.me);
+    let names = prepare::result_files(engagement.job, role.me);
+    let names: Vec<PathBuf> = names
+        .into_iter()
+        .filter(|name| out.join(name).is_file())
+        .collect();
+    let trace = Some(report.trace.to_string());
+    Receipt::new(plan, &protocol, role.me, &keys, false, started)
+        .write(out, &names, trace.clone())
+        .map_err(|error| {
+            let message = format!(
+                "the result is there, and its {} is not: {error}",
+                receipt::NAME
+            );
+            Failure::new(Code::Other, message)
+        })?;
+    engagement.home.log().append(Event::ResultPublished {
+        plan: Event::plan(plan.hash),
+        job: plan.job.name.clone(),
+        trace,
+        files: names.len() as u64,
+    })?;
+    Ok(())
 }

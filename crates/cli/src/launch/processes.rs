@@ -1,9 +1,9 @@
 //! Every participant a process of its own, over TLS on loopback, with keys that live as long as the run.
 
-use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
@@ -11,14 +11,13 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
-use toml::Spanned;
-use veil_link::tls::Identity;
+use veil_node::{Home, Role, Settings};
 use veil_program::Job;
 use veil_protocol::Plan;
+use veil_session::Peer;
 
 use crate::failure::{Code, Failure};
 use crate::launch::Outcome;
-use crate::launch::party_file::{Raw, RawPeer};
 use crate::launch::threads::Site;
 use crate::output::Folders;
 use crate::prepare::{self, JobArgs};
@@ -88,15 +87,15 @@ pub(crate) fn run(
         .tempdir()
         .map_err(|error| other("make a private folder for keys", &error))?;
     let mut folders = Folders::new();
-    let files = write_party_files(plan, args, site, folder.path(), &mut folders)?;
+    let parts = make_homes(plan, args, site, folder.path(), &mut folders)?;
     let (words, heard) = mpsc::channel();
     let mut players = Vec::new();
-    for (name, file) in files {
-        match spawn(&file, site, verbose) {
+    for part in parts {
+        match spawn(&part, verbose) {
             Ok(mut process) => {
                 listen(players.len(), &mut process, &words);
                 players.push(Player {
-                    name,
+                    name: part.name,
                     process,
                     status: None,
                     ended: None,
@@ -126,29 +125,34 @@ fn other(doing: &str, error: &dyn std::fmt::Display) -> Failure {
     Failure::new(Code::Other, format!("cannot {doing}: {error}"))
 }
 
-/// Makes a key and a party file for every name of the job.
-fn write_party_files(
+/// A participant, and the command that plays it.
+struct Part {
+    name: String,
+    arguments: Vec<OsString>,
+}
+
+/// Makes a home for every name of the job, all members of each other.
+fn make_homes(
     plan: &Plan,
     args: &JobArgs,
     site: &Site<'_>,
     folder: &Path,
     folders: &mut Folders,
-) -> Result<Vec<(String, PathBuf)>, Failure> {
+) -> Result<Vec<Part>, Failure> {
     let absolute = |path: &Path| {
         std::path::absolute(path).map_err(|error| other("find the current folder", &error))
     };
-    let mut names: Vec<String> = Vec::new();
+    let mut roles: Vec<(String, Role)> = Vec::new();
     for peer in veil_engine::participants(plan) {
         let name = veil_engine::name_of(plan, peer);
-        if !names.iter().any(|other| other == name) {
-            names.push(name.to_owned());
+        if !roles.iter().any(|(other, _)| other == name) {
+            let role = match peer {
+                Peer::Party(_) => Role::Party,
+                Peer::Owner(_) => Role::Owner,
+                Peer::Recipient(_) => Role::Recipient,
+            };
+            roles.push((name.to_owned(), role));
         }
-    }
-    let mut prints = Vec::new();
-    for index in 0..names.len() {
-        let identity = Identity::generate()?;
-        identity.save(&folder.join(format!("{index}.key")))?;
-        prints.push(identity.fingerprint().to_string());
     }
     // Ports are held until all are chosen, so that they differ; another program could take one before its party does,
     // which that party then says.
@@ -161,56 +165,68 @@ fn write_party_files(
             .map(TcpListener::local_addr)
             .collect::<Result<Vec<_>, _>>()
     });
-    let ports: Vec<String> = ports
-        .map_err(|error| other("find free ports on loopback", &error))?
-        .iter()
-        .map(ToString::to_string)
-        .collect();
-    let address = |name: &str| {
-        plan.job
-            .parties
-            .iter()
-            .position(|party| party == name)
-            .map(|index| ports[index].clone())
-    };
-    let plain = |text: &str| Spanned::new(0..0, text.to_owned());
-    let mut files = Vec::new();
-    for (index, name) in names.iter().enumerate() {
-        let peers = names
-            .iter()
-            .zip(&prints)
-            .filter(|(other, _)| *other != name);
-        let peer = peers.map(|(other, print)| RawPeer {
-            name: plain(other),
-            address: address(other),
-            fingerprint: plain(print),
-        });
-        let mut data = BTreeMap::new();
-        for replaced in args.data.iter().filter(|replaced| replaced.owner == *name) {
-            data.insert(replaced.what.clone(), absolute(&replaced.file)?);
+    let ports = ports.map_err(|error| other("find free ports on loopback", &error))?;
+    let mut homes = Vec::new();
+    for (index, (name, role)) in roles.iter().enumerate() {
+        let mut settings = Settings::new(name, *role)
+            .map_err(|error| Failure::new(Code::Input, error.to_string()))?;
+        if *role == Role::Party {
+            settings = settings
+                .listening_on(ports[index])
+                .reached_at(&ports[index].to_string());
         }
-        let raw = Raw {
-            job: absolute(&args.job)?,
-            me: plain(name),
-            identity: folder.join(format!("{index}.key")),
-            listen: address(name).map(|address| plain(&address)),
-            lanes: Spanned::new(0..0, plan.lanes),
-            timeout: site.timeout.as_secs(),
-            wait: WAIT,
-            out: absolute(&folders.of(site.out, name, receives(plan, name))?)?,
-            data,
-            align_key: match &args.align_key {
-                Some(file) => Some(absolute(file)?),
-                None => None,
-            },
-            peer: peer.collect(),
-        };
-        let file = folder.join(format!("{index}.toml"));
-        let text = toml::to_string(&raw).map_err(|error| other("write a party file", &error))?;
-        std::fs::write(&file, text).map_err(|error| other("write a party file", &error))?;
-        files.push((name.clone(), file));
+        homes.push(Home::create(&folder.join(index.to_string()), &settings)?);
     }
-    Ok(files)
+    for home in &homes {
+        for other in &homes {
+            let (settings, key) = (other.settings(), other.identity().fingerprint());
+            if settings.name != home.settings().name {
+                home.pin(
+                    &settings.name,
+                    settings.role,
+                    key,
+                    settings.address.as_deref(),
+                )?;
+            }
+        }
+    }
+    let mut parts = Vec::new();
+    for (name, _) in roles {
+        let home = &homes[parts.len()];
+        let mut arguments: Vec<OsString> = vec!["party".into(), absolute(&args.job)?.into()];
+        let mut option = |name: &str, value: OsString| arguments.extend([name.into(), value]);
+        option("--home", home.path().into());
+        option("--lanes", plan.lanes.to_string().into());
+        option(
+            "--timeout",
+            site.timeout.as_secs().max(1).to_string().into(),
+        );
+        option("--wait", WAIT.to_string().into());
+        option(
+            "--out",
+            absolute(&folders.of(site.out, &name, receives(plan, &name))?)?.into(),
+        );
+        for replaced in args.data.iter().filter(|replaced| replaced.owner == name) {
+            let mut value = OsString::from(format!("{}:{}=", replaced.owner, replaced.what));
+            value.push(absolute(&replaced.file)?);
+            option("--data", value);
+        }
+        if let Some(key) = &args.align_key {
+            option("--align-key", absolute(key)?.into());
+        }
+        if let Some(net) = site.net {
+            let net = if net == veil_link::shape::Profile::LAN {
+                "lan"
+            } else {
+                "wan"
+            };
+            option("--net", net.into());
+        }
+        // Whoever runs all roles of a job has decided for all of them.
+        arguments.extend(["--yes".into(), "--child".into()]);
+        parts.push(Part { name, arguments });
+    }
+    Ok(parts)
 }
 
 /// Whether something is opened to the participant of this name.
@@ -221,24 +237,14 @@ fn receives(plan: &Plan, name: &str) -> bool {
     own.into_iter().any(|peer| prepare::receives(plan, peer))
 }
 
-fn spawn(file: &Path, site: &Site<'_>, verbose: bool) -> std::io::Result<Child> {
-    let mut command = Command::new(std::env::current_exe()?);
-    command.arg("party").arg(file).arg("--child");
-    if let Some(net) = site.net {
-        command
-            .arg("--net")
-            .arg(if net == veil_link::shape::Profile::LAN {
-                "lan"
-            } else {
-                "wan"
-            });
-    }
+fn spawn(part: &Part, verbose: bool) -> std::io::Result<Child> {
     let errors = if verbose {
         Stdio::inherit()
     } else {
         Stdio::null()
     };
-    command
+    Command::new(std::env::current_exe()?)
+        .args(&part.arguments)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(errors)

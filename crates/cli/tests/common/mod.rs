@@ -5,6 +5,8 @@
     reason = "a test that unwraps says what it expects by failing there"
 )]
 
+pub(crate) mod homes;
+
 use std::path::{Path, PathBuf};
 use std::process::Output;
 

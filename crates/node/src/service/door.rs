@@ -40,6 +40,8 @@ impl Desk {
     pub(super) fn admit(&self, key: &Fingerprint) -> Admission {
         match self.home.members().standing(key) {
             Standing::Active(_) => Admission::Member,
+            // This participant's own commands.
+            _ if *key == self.home.identity().fingerprint() => Admission::Member,
             Standing::Stranger if self.home.expects_joiners() => Admission::Joiner,
             Standing::Stranger | Standing::Former(_) | Standing::Revoked(_) => Admission::Stranger,
         }
@@ -77,6 +79,11 @@ impl Desk {
                     }
                 }
             },
+            (Asked::Jobs {}, None) if caller.key == self.home.identity().fingerprint() => {
+                Reply::Jobs {
+                    jobs: self.jobs.list(None),
+                }
+            }
             (_, None) => stranger(),
             (Asked::Hello {}, Some(member)) => {
                 let settings = self.home.settings();
@@ -99,13 +106,9 @@ impl Desk {
                     why: error.to_string(),
                 },
             },
-            (Asked::Jobs {}, Some(member)) => {
-                let own = caller.key == self.home.identity().fingerprint();
-                let of = Some(member.name.as_str()).filter(|_| !own);
-                Reply::Jobs {
-                    jobs: self.statuses(of),
-                }
-            }
+            (Asked::Jobs {}, Some(member)) => Reply::Jobs {
+                jobs: self.jobs.list(Some(&member.name)),
+            },
             (Asked::Propose(proposal), Some(member)) => {
                 let asked_by = member.name.clone();
                 match self.proposed(&proposal, &asked_by) {

@@ -22,7 +22,7 @@ use veil_session::PlanHash;
 
 use crate::admin::{Admin, Pages};
 use crate::home::{Home, HomeError};
-use crate::jobs::{Jobs, State, Status};
+use crate::jobs::{Jobs, State};
 use crate::log::Event;
 use crate::members::Members;
 use crate::metrics::Metrics;
@@ -383,11 +383,6 @@ impl Desk {
         if let Err(error) = self.home.log().append(event) {
             tracing::error!(%error, "the log cannot be written");
         }
-    }
-
-    /// All jobs, for who runs this service.
-    fn statuses(&self, of: Option<&str>) -> Vec<Status> {
-        self.jobs.list(of)
     }
 }
 

@@ -1,0 +1,155 @@
+//! `veil jobs`: what parties run, wait for, and have done.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use veil_node::control::{self, Reply, Request};
+use veil_node::jobs::Status;
+use veil_node::{Home, Member, Role, Time};
+
+use crate::failure::{Code, Failure};
+use crate::output::{self, columns};
+
+/// Says how the jobs are in which this participant has a part.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  veil jobs                    at a party: all jobs of its service; elsewhere: ours, at every party
+  veil jobs --at union --json")]
+pub(crate) struct JobsArgs {
+    /// The home of this participant [default: $VEIL_HOME, else ~/.veil]
+    #[arg(long, value_name = "DIR")]
+    home: Option<PathBuf>,
+    /// Ask this party alone.
+    #[arg(long, value_name = "NAME")]
+    at: Option<String>,
+    /// How many seconds a party has to answer.
+    #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    wait: u64,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// The jobs of one party.
+#[derive(Serialize)]
+struct At {
+    party: String,
+    jobs: Vec<Status>,
+}
+
+pub(crate) fn run(args: &JobsArgs) -> Result<(), Failure> {
+    let home = Home::open(&Home::locate(args.home.as_deref()))?;
+    let mut all = Vec::new();
+    for party in whom(&home, args.at.as_deref())? {
+        let until = Instant::now() + Duration::from_secs(args.wait);
+        let reply = control::ask(&home.identity(), &party, &Request::Jobs {}, until)?;
+        let Reply::Jobs { jobs } = reply else {
+            let message = format!("`{}` does not say how the jobs are", party.name);
+            return Err(Failure::new(Code::Link, message));
+        };
+        all.push(At {
+            party: party.name,
+            jobs,
+        });
+    }
+    if args.json {
+        return output::print_json(&all);
+    }
+    for at in &all {
+        let mut rows = Vec::new();
+        for job in &at.jobs {
+            rows.push(vec![
+                job.plan[..16.min(job.plan.len())].to_owned(),
+                job.job.clone(),
+                line(job),
+            ]);
+        }
+        let text = if rows.is_empty() {
+            "  no jobs\n".to_owned()
+        } else {
+            columns(&rows)
+        };
+        output::print(&format!("{}:\n{text}", at.party))?;
+    }
+    Ok(())
+}
+
+/// The parties to ask: this one's own service, or those that it knows.
+fn whom(home: &Home, at: Option<&str>) -> Result<Vec<Member>, Failure> {
+    let members = home.members();
+    if let Some(name) = at.filter(|name| *name != home.settings().name) {
+        let member = members.by_name(name).ok_or_else(|| {
+            Failure::new(Code::Input, format!("there is no member `{name}`"))
+                .help("`veil members` lists who is known")
+        })?;
+        return Ok(vec![member.clone()]);
+    }
+    if home.settings().role == Role::Party {
+        return Ok(vec![own(home)?]);
+    }
+    let parties = members.iter().filter(|member| member.role == Role::Party);
+    Ok(parties.cloned().collect())
+}
+
+/// This party's own service, as if it were a member.
+fn own(home: &Home) -> Result<Member, Failure> {
+    let settings = home.settings();
+    let mut listen = settings.listen.ok_or_else(|| {
+        Failure::new(
+            Code::Input,
+            "this home does not say where its service listens",
+        )
+        .help("set `listen` in its veil.toml")
+    })?;
+    if listen.ip().is_unspecified() {
+        let loopback = match listen {
+            std::net::SocketAddr::V4(_) => std::net::Ipv4Addr::LOCALHOST.into(),
+            std::net::SocketAddr::V6(_) => std::net::Ipv6Addr::LOCALHOST.into(),
+        };
+        listen.set_ip(loopback);
+    }
+    Ok(Member {
+        name: settings.name.clone(),
+        role: settings.role,
+        fingerprint: home.identity().fingerprint(),
+        address: Some(listen.to_string()),
+        since: Time::now(),
+        former: Vec::new(),
+        rotations: 0,
+        revoked: None,
+    })
+}
+
+/// How a job is, in a line.
+pub(crate) fn line(status: &Status) -> String {
+    let mut parts = vec![status.state.name().to_owned()];
+    if let Some(phase) = &status.phase {
+        parts.push(format!("{phase}, {} of {} rows", status.rows, status.of));
+    }
+    if status.sent + status.received > 0 {
+        let [sent, received] = [status.sent, status.received].map(output::bytes);
+        parts.push(format!("sent {sent}, received {received}"));
+    }
+    if !status.waits_for.is_empty() {
+        parts.push(format!("waits for {}", status.waits_for.join(", ")));
+    }
+    let why = status.why.as_ref().map(|why| format!(": {why}"));
+    let run = status.trace.as_ref().map(|trace| format!(" (run {trace})"));
+    parts.join(", ") + &why.unwrap_or_default() + &run.unwrap_or_default()
+}
+
+impl From<control::CallError> for Failure {
+    fn from(error: control::CallError) -> Self {
+        use veil_link::tls::ControlError;
+        let code = match &error {
+            control::CallError::Call {
+                error: ControlError::WrongKey { .. } | ControlError::OurKey { .. },
+                ..
+            } => Code::Check,
+            control::CallError::NoAddress { .. } => Code::Input,
+            _ => Code::Link,
+        };
+        Failure::new(code, error.to_string())
+    }
+}

@@ -1,0 +1,420 @@
+//! Three services on loopback, an owner and a recipient: consent, several jobs at once, keys that are revoked, orderly ends,
+//! and what can be seen of all that from outside.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that unwraps says what it expects by failing there"
+)]
+
+mod common;
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use common::Folder;
+use common::homes::{NAMES, homes};
+use rustix::process::{Pid, Signal, kill_process};
+use veil_link::tls::{ControlError, Identity, control};
+use veil_node::{Filing, Home, How, plan_of};
+
+/// One deployment at a time: five processes are enough for a small machine.
+static TURN: Mutex<()> = Mutex::new(());
+
+fn turn() -> MutexGuard<'static, ()> {
+    // Another test that failed is no reason to fail.
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A party's service.
+struct Service {
+    process: Child,
+    said: Arc<Mutex<String>>,
+    reader: Option<thread::JoinHandle<()>>,
+}
+
+impl Service {
+    fn start(folder: &Path, name: &str, more: &[&str]) -> Self {
+        let mut process = Command::new(assert_cmd::cargo::cargo_bin!("veil"))
+            .args(["serve", "--home", name, "--admin", "127.0.0.1:0"])
+            .args(["--log", "json", "--wait", "20", "--timeout", "5"])
+            .args(more)
+            .current_dir(folder)
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let errors = BufReader::new(process.stderr.take().unwrap());
+        let said = Arc::new(Mutex::new(String::new()));
+        let heard = Arc::clone(&said);
+        let reader = thread::spawn(move || {
+            for line in errors.lines().map_while(Result::ok) {
+                *heard.lock().unwrap() += &(line + "\n");
+            }
+        });
+        let service = Service {
+            process,
+            said,
+            reader: Some(reader),
+        };
+        wait(name, || service.said().contains("\"serving\""));
+        service
+    }
+
+    fn said(&self) -> String {
+        self.said.lock().unwrap().clone()
+    }
+
+    /// A page of the admin address.
+    fn page(&self, path: &str) -> String {
+        let said = self.said();
+        let (_, rest) = said.split_once("health and metrics on http://").unwrap();
+        let address = rest.lines().next().unwrap();
+        let mut socket = TcpStream::connect(address).unwrap();
+        let request = format!("GET {path} HTTP/1.1\r\nHost: veil\r\nConnection: close\r\n\r\n");
+        socket.write_all(request.as_bytes()).unwrap();
+        let mut page = String::new();
+        socket.read_to_string(&mut page).unwrap();
+        page
+    }
+
+    fn metric(&self, name: &str) -> f64 {
+        let page = self.page("/metrics");
+        let line = page.lines().find(|line| line.starts_with(name));
+        let value = line.and_then(|line| line.rsplit(' ').next());
+        value.map_or(0.0, |value| value.parse().unwrap())
+    }
+
+    fn resident_kilobytes(&self) -> u64 {
+        let status = format!("/proc/{}/status", self.process.id());
+        let status = std::fs::read_to_string(status).unwrap();
+        let line = status.lines().find(|line| line.starts_with("VmRSS:"));
+        line.unwrap()
+            .split_whitespace()
+            .nth(1)
+            .unwrap()
+            .parse()
+            .unwrap()
+    }
+
+    /// Asks it to stop: its exit code, and all that it said.
+    fn stop(mut self) -> (Option<i32>, String) {
+        kill_process(Pid::from_child(&self.process), Signal::TERM).unwrap();
+        let until = Instant::now() + Duration::from_secs(20);
+        let status = loop {
+            match self.process.try_wait().unwrap() {
+                Some(status) => break status,
+                None if Instant::now() > until => panic!("it does not stop: {}", self.said()),
+                None => thread::sleep(Duration::from_millis(10)),
+            }
+        };
+        self.reader.take().unwrap().join().unwrap();
+        (status.code(), self.said())
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        // One that was stopped is gone already.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn wait(what: &str, mut done: impl FnMut() -> bool) {
+    let until = Instant::now() + Duration::from_secs(30);
+    while !done() {
+        assert!(Instant::now() < until, "waited in vain: {what}");
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// A deployment whose services run with `more`.
+fn deployment(more: &[&str]) -> (Folder, Vec<Home>, Vec<Service>) {
+    let folder = Folder::blocks();
+    let homes = homes(folder.path(), &NAMES);
+    let start = |name: &&str| Service::start(folder.path(), name, more);
+    let services = NAMES[..3].iter().map(start).collect();
+    (folder, homes, services)
+}
+
+/// Approves a job that was proposed, as `veil approve` does.
+fn approve(home: &Home, plan: &str) {
+    let filed = home.filed(plan_of(plan).unwrap()).unwrap().unwrap();
+    let filing = Filing {
+        plan: filed.plan,
+        stages: &[],
+        name: &filed.name,
+        lanes: filed.lanes,
+        job: &filed.job().unwrap(),
+        base: None,
+        explained: &filed.explained().unwrap(),
+        data: &[],
+        files: &[],
+        asked_by: filed.asked_by.as_deref(),
+    };
+    home.approve(&filing, How::Yes).unwrap();
+}
+
+/// Somebody who takes part in the foreground.
+fn take_part(folder: &Folder, job: &str, home: &str) -> Child {
+    Command::new(assert_cmd::cargo::cargo_bin!("veil"))
+        .args(["party", job, "--home", home, "--out", &format!("out-{job}")])
+        .args(["--yes", "--wait", "20", "--timeout", "5"])
+        .current_dir(folder.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+fn end(child: Child) -> (Option<i32>, String) {
+    let output = child.wait_with_output().unwrap();
+    (output.status.code(), common::text(&output.stderr))
+}
+
+/// The states of a job at the three parties.
+fn states(folder: &Folder, plan: &str) -> Vec<String> {
+    let text = folder.succeed("jobs --home eve --json");
+    let all: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let jobs = all.as_array().unwrap().iter();
+    jobs.map(|at| {
+        let mine = at["jobs"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|job| job["plan"] == plan);
+        mine.map_or_else(
+            || "none".into(),
+            |job| job["state"].as_str().unwrap().into(),
+        )
+    })
+    .collect()
+}
+
+/// Proposes a job: its plan hash, and what each party said.
+fn submit(folder: &Folder, job: &str) -> (String, Vec<String>) {
+    let text = folder.succeed(&format!("submit {job} --home eve --json"));
+    let all: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let all = all.as_array().unwrap();
+    let said = all
+        .iter()
+        .map(|said| said["reply"].as_str().unwrap().to_owned());
+    (all[0]["plan"].as_str().unwrap().to_owned(), said.collect())
+}
+
+fn expected() -> Vec<u8> {
+    use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
+    let cipher = aes::Aes128::new(&Array::from(std::array::from_fn::<u8, 16, _>(|i| i as u8)));
+    let block = |counter: u128| {
+        let mut block = Array::from(counter.to_be_bytes());
+        cipher.encrypt_block(&mut block);
+        block
+    };
+    (0..4096).flat_map(block).collect()
+}
+
+#[test]
+fn a_job_is_proposed_approved_run_and_seen() {
+    let _turn = turn();
+    let (folder, homes, services) = deployment(&[]);
+    for service in &services {
+        let resident = service.resident_kilobytes();
+        assert!(resident < 30 << 10, "an idle service takes {resident} kB");
+        assert!(service.page("/healthz").starts_with("HTTP/1.1 200"));
+        assert!(service.page("/readyz").starts_with("HTTP/1.1 200"));
+    }
+    let (plan, said) = submit(&folder, "job.toml");
+    assert_eq!(said, ["pending"; 3]);
+    // Whoever comes before it is approved waits.
+    let [ann, eve] = ["ann", "eve"].map(|name| take_part(&folder, "job.toml", name));
+    approve(&homes[0], &plan);
+    approve(&homes[1], &plan);
+    thread::sleep(Duration::from_secs(2));
+    assert_eq!(
+        states(&folder, &plan)[2],
+        "pending",
+        "it was not approved there"
+    );
+    assert!(!folder.at("out-job.toml").join("blocks").exists());
+    approve(&homes[2], &plan);
+    for (name, child) in [("ann", ann), ("eve", eve)] {
+        let (code, said) = end(child);
+        assert_eq!(code, Some(0), "{name}: {said}");
+    }
+    assert!(std::fs::read(folder.at("out-job.toml/blocks")).unwrap() == expected());
+    let receipt = std::fs::read_to_string(folder.at("out-job.toml/receipt.json")).unwrap();
+    assert!(
+        receipt.contains(&plan) && receipt.contains("vw1:"),
+        "{receipt}"
+    );
+    wait("done", || states(&folder, &plan) == ["done"; 3]);
+    let trace: serde_json::Value = serde_json::from_str(&receipt).unwrap();
+    let trace = trace["trace"].as_str().unwrap().to_owned();
+    for service in &services {
+        assert!((service.metric("mpc_runs_total{outcome=\"done\"}") - 1.0).abs() < 0.1);
+        assert!((service.metric("mpc_job_state{state=\"done\"}") - 1.0).abs() < 0.1);
+        assert!(service.metric("mpc_rounds_total{phase=\"layers\"}") > 10.0);
+        let sent = "mpc_bytes_total{peer=\"party\",direction=\"sent\"}";
+        assert!(service.metric(sent) > 1e6, "{}", service.page("/metrics"));
+        assert!(service.metric("mpc_device_busy_seconds_total") > 0.0);
+        assert!(
+            !service.page("/metrics").contains(&plan[..16]),
+            "no job is a label"
+        );
+    }
+    for (service, home) in services.into_iter().zip(&homes) {
+        let (code, said) = service.stop();
+        assert_eq!(code, Some(0), "{said}");
+        assert!(said.contains(&trace), "the run is named: {said}");
+        assert!(said.contains(&plan[..16]), "{said}");
+        // The owner's key is the one secret that this test knows.
+        assert!(!said.contains("000102030405"), "{said}");
+        home.log().verify(&[]).unwrap();
+        let mut kinds = Vec::new();
+        home.log().for_each(|entry| kinds.push(entry.kind)).unwrap();
+        assert!(
+            kinds.ends_with(&["run_started".into(), "run_ended".into()]),
+            "{kinds:?}"
+        );
+    }
+}
+
+#[test]
+fn two_jobs_at_once_one_fails_and_a_stranger_knocks() {
+    let _turn = turn();
+    let (folder, homes, services) = deployment(&["--yes", "--net", "wan"]);
+    let job = std::fs::read_to_string(folder.at("job.toml")).unwrap();
+    folder.write("other.toml", job.replace("rows = 4096", "rows = 2048"));
+    let (good, _) = submit(&folder, "job.toml");
+    let (bad, _) = submit(&folder, "other.toml");
+    let parts: Vec<Child> = ["ann", "eve"]
+        .map(|name| take_part(&folder, "job.toml", name))
+        .into();
+    let mut doomed = take_part(&folder, "other.toml", "ann");
+    let victim = take_part(&folder, "other.toml", "eve");
+    wait("it runs", || {
+        states(&folder, &bad).iter().any(|state| state == "running")
+    });
+    doomed.kill().unwrap();
+    doomed.wait().unwrap();
+    let mut killed = victim;
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    let stranger = Identity::generate().unwrap();
+    let address = homes[0].settings().address.clone().unwrap();
+    let pinned = homes[0].identity().fingerprint();
+    let asked = control(
+        &stranger,
+        pinned,
+        &address,
+        b"{}",
+        Instant::now() + Duration::from_secs(5),
+    );
+    assert!(
+        matches!(asked, Err(ControlError::OurKey { .. })),
+        "{asked:?}"
+    );
+    for child in parts {
+        let (code, said) = end(child);
+        assert_eq!(code, Some(0), "{said}");
+    }
+    assert!(std::fs::read(folder.at("out-job.toml/blocks")).unwrap() == expected());
+    wait("both are over", || {
+        states(&folder, &good) == ["done"; 3] && states(&folder, &bad) == ["failed"; 3]
+    });
+    let text = folder.succeed("jobs --home eve");
+    assert!(
+        text.contains("failed, ") && text.contains("is `eve`"),
+        "it is named who was lost: {text}"
+    );
+    assert!(services[0].metric("mpc_refused_connections_total{outcome=\"stranger\"}") >= 1.0);
+    // What failed runs when it is asked for again.
+    thread::sleep(Duration::from_secs(2));
+    let (_, said) = submit(&folder, "other.toml");
+    assert_eq!(said, ["accepted"; 3]);
+    for child in ["ann", "eve"].map(|name| take_part(&folder, "other.toml", name)) {
+        let (code, said) = end(child);
+        assert_eq!(code, Some(0), "{said}");
+    }
+}
+
+#[test]
+fn a_revoked_member_is_out_at_once_also_of_what_runs() {
+    let _turn = turn();
+    let (folder, homes, services) = deployment(&["--yes", "--net", "wan"]);
+    let (plan, _) = submit(&folder, "job.toml");
+    let parts = ["ann", "eve"].map(|name| take_part(&folder, "job.toml", name));
+    wait("it runs", || {
+        states(&folder, &plan)
+            .iter()
+            .all(|state| state == "running")
+    });
+    homes[1].revoke("eve", "left the project").unwrap();
+    for child in parts {
+        let (code, said) = end(child);
+        // The owner may have sent all it had before.
+        assert!(matches!(code, Some(0 | 5)), "{said}");
+    }
+    assert!(!folder.at("out-job.toml/blocks").exists());
+    wait("it is said", || {
+        services[1].said().contains("was revoked or replaced")
+    });
+    let asked = folder.veil("jobs --home eve --at b");
+    assert_eq!(asked.status.code(), Some(4));
+    let said = common::text(&asked.stderr);
+    assert!(said.contains("does not accept our key"), "{said}");
+    folder.succeed("jobs --home eve --at a");
+}
+
+#[test]
+fn a_service_that_is_stopped_gives_up_after_its_grace() {
+    let _turn = turn();
+    let (folder, _homes, mut services) = deployment(&["--yes", "--net", "wan", "--grace", "0"]);
+    let (plan, _) = submit(&folder, "job.toml");
+    let parts = ["ann", "eve"].map(|name| take_part(&folder, "job.toml", name));
+    wait("it runs", || {
+        states(&folder, &plan)
+            .iter()
+            .all(|state| state == "running")
+    });
+    let (code, said) = services.remove(2).stop();
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("1 job gave up"), "{said}");
+    let [_, eve] = parts.map(end);
+    assert_eq!(eve.0, Some(5), "{}", eve.1);
+    for service in services {
+        wait("the others go on", || {
+            service.page("/readyz").starts_with("HTTP/1.1 200")
+        });
+        let (code, said) = service.stop();
+        assert_eq!(code, Some(0), "{said}");
+    }
+}
+
+#[test]
+fn proposals_that_are_wrong_are_refused_with_a_reason() {
+    let _turn = turn();
+    let (folder, homes, _services) = deployment(&["--yes"]);
+    let job = std::fs::read_to_string(folder.at("job.toml")).unwrap();
+    let refused = |name: &str, text: String, arguments: &str, part: &str| {
+        folder.write(name, text);
+        let output = folder.veil(&format!("submit {name} --home eve {arguments}"));
+        let said = common::text(&output.stderr);
+        assert_eq!(output.status.code(), Some(3), "{said}");
+        assert!(said.contains(part), "{said}");
+    };
+    refused("lanes.toml", job.clone(), "--lanes 100", "takes 1 to 64");
+    let without = job.replace("\"eve\"", "\"adam\"");
+    refused("without.toml", without, "", "`eve` has no part in the job");
+    homes[0].revoke("ann", "").unwrap();
+    // The party that no longer knows the owner says so when the job is to run.
+    thread::sleep(Duration::from_secs(1));
+    let (plan, _) = submit(&folder, "job.toml");
+    wait("it fails there", || states(&folder, &plan)[0] == "failed");
+    let text = folder.succeed("jobs --home eve --at a");
+    assert!(text.contains("`ann`, is no member here"), "{text}");
+}
