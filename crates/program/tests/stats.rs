@@ -110,6 +110,35 @@ const EVERYTHING: &str = r#"
     to = "p"
 "#;
 
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Against counting over the rows, which `Case::statistics` does, and against the rule of each policy.
+    #[test]
+    fn rows_count_as_their_policy_says(rows in prop::collection::vec(row(true, 9), 2..30), split in 1..1000usize) {
+        let split = 1 + split % (rows.len() - 1);
+        let complete = |row: &Row| row.0.is_some() && row.1.is_some() && row.2.is_some() && row.3.is_some();
+        let sum = |result: &StatsResult| {
+            let count = value(figures(result, "sum", &["l"]), "count").value().unwrap();
+            (count, value(figures(result, "sum", &["l"]), "sum").value().unwrap())
+        };
+        let want = |counts: &dyn Fn(&Row) -> bool| {
+            let rows: Vec<_> = rows.iter().filter(|row| row.3 == Some(1) && counts(row)).collect();
+            let tenths: i64 = rows.iter().map(|row| row.0.unwrap_or(0)).sum();
+            (rows.len() as f64, tenths as f64 / 10.0)
+        };
+        let result = case(&rows, split, "drop-row", 9, EVERYTHING).statistics();
+        let (count, total) = want(&complete);
+        let found = sum(&result);
+        prop_assert!((found.0 - count).abs() < 0.5 && (found.1 - total).abs() < 1e-9, "{found:?} {count} {total}");
+
+        let result = case(&rows, split, "drop-pair", 9, EVERYTHING).statistics();
+        let (count, total) = want(&|row| row.0.is_some());
+        let found = sum(&result);
+        prop_assert!((found.0 - count).abs() < 0.5 && (found.1 - total).abs() < 1e-9, "{found:?} {count} {total}");
+    }
+}
+
 /// `x` in tenths, `y`, `g`, `h`.
 type Row = (Option<i64>, Option<i64>, Option<usize>, Option<usize>);
 
