@@ -5,7 +5,6 @@ use std::fmt;
 use miette::{Diagnostic, LabeledSpan, MietteHandlerOpts, NamedSource, SourceCode};
 use veil_engine::{Abort, local};
 use veil_link::tls::{IdentityError, SetupError};
-use veil_node::HomeError;
 use veil_node::participant::{PartError, who_is_who};
 use veil_program::{AlignKeyError, DataError, JobError};
 use veil_protocol::{Plan, PlanError};
@@ -171,12 +170,6 @@ impl From<JobError> for Failure {
 
 impl From<DataError> for Failure {
     fn from(error: DataError) -> Self {
-        Self::new(Code::Input, error.to_string())
-    }
-}
-
-impl From<HomeError> for Failure {
-    fn from(error: HomeError) -> Self {
         Self::new(Code::Input, error.to_string())
     }
 }

@@ -19,8 +19,10 @@
 //! **What it does not.** The words of messages and tables are for people and may change; JSON fields only grow.
 
 mod commands;
+mod consent;
 mod estimate;
 mod failure;
+mod home;
 mod launch;
 mod output;
 mod prepare;
@@ -49,7 +51,7 @@ const AFTER_HELP: &str = "Examples:
   veil stats job.toml --check      statistics, all roles on this machine,
                                    compared with the clear result
   veil run job.toml --processes    any job, a process per participant, over TLS
-  veil identity new me.key         a key; then: veil party party.toml
+  veil init mill --role owner      a home; then: veil invite, join, approve
 
 Exit codes:
   0  done

@@ -139,6 +139,22 @@ pub(crate) fn sink(job: &Job, peer: Peer, folder: &Path) -> Result<Arc<Output>, 
     Ok(Arc::new(job.sink(peer, folder)?))
 }
 
+/// The files of what `peer` gets, within its folder.
+pub(crate) fn results(job: &Job, peer: Peer) -> Vec<PathBuf> {
+    match job.kind() {
+        Kind::Circuit(gates) => {
+            let mine = gates
+                .outputs
+                .iter()
+                .filter(|output| output.to.includes(peer));
+            mine.map(|output| output.file.clone()).collect()
+        }
+        _ => ["result.txt", "result.csv", "result.json", "result.svg"]
+            .map(PathBuf::from)
+            .to_vec(),
+    }
+}
+
 /// Both ends of a participant as the engine wants them.
 pub(crate) fn data(source: Option<Arc<dyn Source>>, sink: Option<&Arc<Output>>) -> Data {
     Data {

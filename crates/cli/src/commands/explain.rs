@@ -124,6 +124,11 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<(), Failure> {
     }
 }
 
+/// What `veil explain` prints of a plan whose job is in `file`.
+pub(crate) fn text(plan: &std::sync::Arc<Plan>, file: &Path) -> String {
+    explain(plan, None).text(file)
+}
+
 fn explain(plan: &std::sync::Arc<Plan>, net: Option<Profile>) -> Explanation {
     let job = &plan.job;
     let protocols: Vec<Rep3> = veil_engine::participants(plan)

@@ -1,15 +1,22 @@
 //! The commands, one per file.
 
+mod approve;
 pub(crate) mod bench;
 mod circuit;
 mod completions;
 mod data;
 mod device;
 mod doctor;
-mod explain;
+pub(crate) mod explain;
 mod identity;
+mod init;
+mod invite;
 mod jobs;
+mod join;
+mod log;
+mod members;
 mod party;
+mod policy;
 pub(crate) mod run;
 mod serve;
 mod shares;
@@ -34,9 +41,25 @@ pub(crate) enum Command {
     Party(party::PartyArgs),
     /// Say what parties run, wait for, and have done
     Jobs(jobs::JobsArgs),
-    /// Make or show the key by which other participants know this one
+    /// Make a home: everything that one participant owns
+    Init(init::InitArgs),
+    /// Invite another participant with one string
+    Invite(invite::InviteArgs),
+    /// Take the string that another participant sent
+    Join(join::JoinArgs),
+    /// List the participants that this one knows, or revoke one
+    Members(members::MembersArgs),
+    /// Show or replace the key by which other participants know this one
     #[command(subcommand)]
     Identity(identity::IdentityCommand),
+    /// Look at a job, and say that it may run here
+    Approve(approve::ApproveArgs),
+    /// Try the standing rules of a home on a job
+    #[command(subcommand)]
+    Policy(policy::PolicyCommand),
+    /// Show or check the record of what happened here
+    #[command(subcommand)]
+    Log(log::LogCommand),
     /// List, show, check and remove the shares that this party keeps between runs
     #[command(subcommand)]
     Shares(shares::SharesCommand),
@@ -71,7 +94,14 @@ impl Command {
             Command::Submit(args) => submit::run(&args),
             Command::Party(args) => party::run(&args, verbose),
             Command::Jobs(args) => jobs::run(&args),
+            Command::Init(args) => init::run(&args),
+            Command::Invite(args) => invite::run(&args),
+            Command::Join(args) => join::run(&args),
+            Command::Members(args) => members::run(&args),
             Command::Identity(command) => identity::run(&command),
+            Command::Approve(args) => approve::run(&args),
+            Command::Policy(command) => policy::run(&command),
+            Command::Log(command) => log::run(&command),
             Command::Shares(command) => shares::run(&command),
             Command::Explain(args) => explain::run(&args),
             Command::Data(command) => data::run(&command),

@@ -189,34 +189,17 @@ impl Finished {
                 None => text += &["for ", &answer.recipient, ":\n"].concat(),
             }
             if let Some(folder) = &answer.folder {
-                let names = self.files_of(&answer.recipient);
-                for name in names {
+                let peers = veil_engine::participants(&self.plan).into_iter();
+                let own = peers
+                    .filter(|peer| veil_engine::name_of(&self.plan, *peer) == answer.recipient)
+                    .find(|peer| prepare::receives(&self.plan, *peer));
+                for name in own.map_or_else(Vec::new, |peer| prepare::results(&self.job, peer)) {
                     let _ = writeln!(text, "  {}", folder.join(name).display());
                 }
             }
         }
         output::print(&text)?;
         output::print(&self.summary())
-    }
-
-    /// The files of a recipient within its folder.
-    fn files_of(&self, recipient: &str) -> Vec<PathBuf> {
-        match self.job.kind() {
-            Kind::Circuit(gates) => {
-                let peers = veil_engine::participants(&self.plan).into_iter();
-                let mut own =
-                    peers.filter(|peer| veil_engine::name_of(&self.plan, *peer) == recipient);
-                let own = own.find(|peer| prepare::receives(&self.plan, *peer));
-                let mine = gates
-                    .outputs
-                    .iter()
-                    .filter(|output| own.is_some_and(|peer| output.to.includes(peer)));
-                mine.map(|output| output.file.clone()).collect()
-            }
-            _ => ["result.txt", "result.csv", "result.json", "result.svg"]
-                .map(PathBuf::from)
-                .to_vec(),
-        }
     }
 
     /// What it took.

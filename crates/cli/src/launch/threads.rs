@@ -7,8 +7,10 @@ use std::time::Duration;
 use veil_engine::Settings;
 use veil_engine::local::{self, Conditions};
 use veil_link::{Link, shape};
+use veil_node::{Receipt, Time};
 use veil_program::Job;
 use veil_protocol::Plan;
+use veil_protocol::rep3::Rep3;
 
 use crate::failure::Failure;
 use crate::launch::inspect::{InspectArgs, Inspection};
@@ -57,6 +59,7 @@ pub(crate) fn run(
     site: &Site<'_>,
     shares: &Shares,
 ) -> Result<Outcome, Failure> {
+    let started = Time::now();
     let peers = veil_engine::participants(plan);
     // All data are read and checked before any file for results is made.
     let sources = peers
@@ -136,6 +139,19 @@ pub(crate) fn run(
         Ok(reports) => reports,
         Err(failure) => return Err(Failure::local(plan, &failure)),
     };
+    if site.kept {
+        for (&peer, sink) in peers.iter().zip(&sinks) {
+            let Some((_, folder)) = sink else { continue };
+            let report = reports.iter().find(|(other, _)| **other == peer);
+            let trace = report.map(|(_, report)| report.trace.to_string());
+            let protocol = Rep3::new(Arc::clone(plan), peer);
+            Receipt::new(plan, &protocol, peer, &|_| None, true, started).write(
+                folder,
+                &prepare::results(job, peer),
+                trace,
+            )?;
+        }
+    }
     folders.keep();
     let answers = peers.iter().zip(sinks).filter_map(|(&peer, sink)| {
         let (sink, folder) = sink?;

@@ -1,0 +1,190 @@
+//! `veil approve`: somebody looks at a job, and says that it may run here.
+
+use std::io::{BufRead, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+use veil_node::{Decision, Filed, Filing, Home, How};
+use veil_program::Job;
+
+use crate::consent::{Planned, base, bindings};
+use crate::failure::{Code, Failure};
+use crate::home::{HomeArgs, note};
+use crate::output;
+use crate::prepare::JobArgs;
+
+/// Shows a job as `veil explain` does, asks, and remembers the answer for exactly this plan.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  veil approve job.toml
+  veil approve job.toml --data mill:north=/data/pay.csv
+  veil approve 3f0c91aa                  a job that a member proposed, by the beginning of its plan hash
+  veil approve job.toml --yes            without being asked, for scripts
+  veil approve job.toml --revoke         takes the approval back
+
+The plan hash covers everything that is computed and opened, to whom, on how many rows and lanes. A job that differs in
+any of it needs an approval of its own. What was shown is kept in the home, in jobs/PLAN/explained.txt.")]
+pub(crate) struct ApproveArgs {
+    #[command(flatten)]
+    job: JobArgs,
+    /// Approve without being asked.
+    #[arg(long)]
+    yes: bool,
+    /// Take the approval back.
+    #[arg(long, conflicts_with = "yes")]
+    revoke: bool,
+    #[command(flatten)]
+    home: HomeArgs,
+}
+
+pub(crate) fn run(args: &ApproveArgs) -> Result<(), Failure> {
+    let home = args.home.open()?;
+    let (planned, filed) = load(&home, &args.job)?;
+    if args.revoke {
+        return revoke(&home, &planned);
+    }
+    let asked_by = filed.as_ref().and_then(|filed| filed.asked_by.as_deref());
+    let request = planned.request(&home, asked_by)?;
+    let shown = filed
+        .as_ref()
+        .map_or_else(|| args.job.job.clone(), Filed::path);
+    let explained = planned.explained(&shown);
+    output::print(&explained)?;
+    match home.decide(&request)? {
+        Decision::Refused { rule, why } => {
+            let message = format!("rule `{rule}` of the policy refuses this job: {why}");
+            return Err(Failure::new(Code::Input, message).help(format!(
+                "an approval does not stand above it; change {} if the rule is wrong",
+                home.path().join("policy.toml").display()
+            )));
+        }
+        Decision::Approved { at, .. } => note(&format!("it was approved already, at {at}")),
+        Decision::Policy { rule } => {
+            note(&format!(
+                "rule `{rule}` of the policy allows it without approval"
+            ));
+        }
+        _ => {}
+    }
+    if let Some(member) = asked_by {
+        note(&format!("`{member}` asks for it"));
+    }
+    let how = if args.yes { How::Yes } else { ask(&home)? };
+    let mut data = filed
+        .as_ref()
+        .map_or_else(Vec::new, |filed| filed.data.clone());
+    let given = bindings(&args.job);
+    data.retain(|old| {
+        !given
+            .iter()
+            .any(|new| (&new.owner, &new.what) == (&old.owner, &old.what))
+    });
+    data.extend(given);
+    let own = base(&args.job.job);
+    let base = filed
+        .as_ref()
+        .map_or(Some(own), |filed| filed.path().parent().map(Path::to_owned));
+    let filing = Filing {
+        plan: planned.plan.hash,
+        stages: &planned.stages,
+        name: &planned.plan.job.name,
+        lanes: planned.plan.lanes,
+        job: &planned.text,
+        base: base.as_deref(),
+        explained: &explained,
+        data: &data,
+        files: &[],
+        asked_by,
+    };
+    let approved = home.approve(&filing, how)?;
+    note(&format!(
+        "approved: {}; `--revoke` takes it back",
+        approved.folder.display()
+    ));
+    Ok(())
+}
+
+/// The job of the command line: a file, or the beginning of the plan hash of a filed one.
+fn load(home: &Home, args: &JobArgs) -> Result<(Planned, Option<Filed>), Failure> {
+    let digits = args.job.to_str().filter(|text| is_beginning(text));
+    let Some(digits) = digits.filter(|_| !args.job.exists()) else {
+        return Ok((Planned::load(args)?, None));
+    };
+    let all = home.all_filed()?;
+    let digits = digits.to_ascii_lowercase();
+    let begins = |filed: &&Filed| veil_node::log::Event::plan(filed.plan).starts_with(&digits);
+    let found: Vec<&Filed> = all.iter().filter(begins).collect();
+    let [filed] = found[..] else {
+        let message = match found.len() {
+            0 => format!("no job with a plan {digits}… is filed here, and there is no such file"),
+            more => format!("{more} filed jobs have a plan {digits}…"),
+        };
+        return Err(Failure::new(Code::Input, message)
+            .help("give more digits of the plan hash, or the path of the job file"));
+    };
+    let mut files = filed.files();
+    files.extend(
+        args.data
+            .iter()
+            .map(|r| ((r.owner.clone(), r.what.clone()), r.file.clone())),
+    );
+    let text = filed.job()?;
+    let job = Job::parse(&text, &filed.path(), files)?;
+    let planned = Planned::of(&job, text, filed.lanes)?;
+    if planned.plan.hash != filed.plan {
+        let message = format!(
+            "the job in {} has the plan {} now: it, or a file that it names, was changed since it was filed",
+            filed.folder.display(),
+            planned.plan.hash
+        );
+        return Err(Failure::new(Code::Check, message)
+            .help("ask for the job again, and compare what is different"));
+    }
+    Ok((planned, Some(filed.clone())))
+}
+
+/// Whether text may be the beginning of a plan hash: eight digits or more, as messages show them.
+fn is_beginning(text: &str) -> bool {
+    (8..=64).contains(&text.len()) && text.chars().all(|c| c.is_ascii_hexdigit())
+}
+
+fn ask(home: &Home) -> Result<How, Failure> {
+    let input = std::io::stdin();
+    if !input.is_terminal() {
+        let message =
+            "nobody is there to ask: standard input is no terminal, and nothing was approved";
+        return Err(Failure::new(Code::Usage, message)
+            .help("`--yes` approves without being asked; a rule in policy.toml does so for every job like this"));
+    }
+    eprint!("may this run as `{}`? yes or no: ", home.settings().name);
+    let _ = std::io::stderr().flush();
+    let mut answer = String::new();
+    input
+        .lock()
+        .read_line(&mut answer)
+        .map_err(|error| Failure::new(Code::Other, format!("cannot read the answer: {error}")))?;
+    match answer.trim() {
+        "yes" => Ok(How::Answered),
+        _ => Err(Failure::new(
+            Code::Other,
+            "not approved: nothing was changed",
+        )),
+    }
+}
+
+fn revoke(home: &Home, planned: &Planned) -> Result<(), Failure> {
+    if home.withdraw(planned.plan.hash)? {
+        note(
+            "the approval is taken back: the job does not run here unless a rule of the policy allows it",
+        );
+        return Ok(());
+    }
+    let message = format!("the plan {} was not approved here", planned.plan.hash);
+    let filed: Vec<PathBuf> = (home.all_filed()?.into_iter())
+        .filter(|filed| filed.approved.is_some() && filed.name == planned.plan.job.name)
+        .map(|filed| filed.folder)
+        .collect();
+    Err(Failure::new(Code::Input, message).help(match &filed[..] {
+        [] => "no job of this name is approved".to_owned(),
+        [one, ..] => format!("a job of this name with another plan is: {}", one.display()),
+    }))
+}

@@ -1,0 +1,108 @@
+//! `veil join`: takes the strings that other participants send.
+
+use std::io::Read;
+
+use veil_node::{Answer, Home, Invitation, Sent, Statement};
+
+use crate::failure::{Code, Failure};
+use crate::home::{HomeArgs, note};
+use crate::output;
+
+/// Takes a string of another participant: an invitation, the answer to one, or the statement of a new key.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  veil join veil1-…       an invitation: pins the inviter, and makes this participant known there
+  veil join veil2-…       the answer to an invitation of yours, where it could not be given directly
+  veil join veil3-…       the statement of a member's new key
+  veil join - < mail.txt  the string from standard input
+
+A string that was cut, mistyped, used before, meant for somebody else, or is too old is refused, and the message says which.")]
+pub(crate) struct JoinArgs {
+    /// The string, or `-` for standard input.
+    string: String,
+    #[command(flatten)]
+    home: HomeArgs,
+}
+
+/// No string is longer, however it is wrapped.
+const LONGEST: u64 = 1 << 16;
+
+pub(crate) fn run(args: &JoinArgs) -> Result<(), Failure> {
+    let home = args.home.open()?;
+    let text = if args.string == "-" {
+        let mut text = String::new();
+        let read = std::io::stdin().take(LONGEST).read_to_string(&mut text);
+        read.map_err(|error| {
+            Failure::new(Code::Input, format!("cannot read standard input: {error}"))
+        })?;
+        text
+    } else {
+        args.string.clone()
+    };
+    match text.parse()? {
+        Sent::Invitation(invitation) => invited(&home, &invitation),
+        Sent::Answer(answer) => answered(&home, &answer),
+        Sent::Statement(statement) => renewed(&home, &statement),
+        _ => Err(Failure::new(
+            Code::Input,
+            "this release cannot take strings of this kind",
+        )),
+    }
+}
+
+fn invited(home: &Home, invitation: &Invitation) -> Result<(), Failure> {
+    let (joined, answer) = home.join(invitation)?;
+    let inviter = &joined.member;
+    note(&format!(
+        "{} `{}` is {} here, with the key {}",
+        inviter.role,
+        inviter.name,
+        if joined.again {
+            "a member already"
+        } else {
+            "a member now"
+        },
+        inviter.fingerprint
+    ));
+    // The answer is all that standard output has, so that a script can pass it on.
+    output::print(&format!("{answer}\n"))?;
+    note(&format!(
+        "send the string above to `{}`, who takes it with `veil join`; it is good until {}",
+        inviter.name, invitation.expires
+    ));
+    Ok(())
+}
+
+fn answered(home: &Home, answer: &Answer) -> Result<(), Failure> {
+    let joined = home.accept_answer(answer)?;
+    let member = &joined.member;
+    note(&format!(
+        "{} `{}` is {} here, with the key {}",
+        member.role,
+        member.name,
+        if joined.again {
+            "a member already"
+        } else {
+            "a member now"
+        },
+        member.fingerprint
+    ));
+    Ok(())
+}
+
+fn renewed(home: &Home, statement: &Statement) -> Result<(), Failure> {
+    let joined = home.accept_rotation(statement)?;
+    let member = &joined.member;
+    note(&if joined.again {
+        format!(
+            "the key of `{}` is {} already",
+            member.name, member.fingerprint
+        )
+    } else {
+        format!(
+            "the key of `{}` is {} from now on; the old one is refused",
+            member.name, member.fingerprint
+        )
+    });
+    Ok(())
+}

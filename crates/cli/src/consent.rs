@@ -1,0 +1,118 @@
+//! A job as a participant decides on it: its plan, its facts, and what is filed of it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use veil_node::policy::Facts;
+use veil_node::{Binding, Home, Request, roles_of};
+use veil_program::Job;
+use veil_protocol::rep3::Rep3;
+use veil_protocol::{Options, Plan};
+use veil_session::{PartyId, Peer, PlanHash};
+
+use crate::commands::explain;
+use crate::failure::{Code, Failure};
+use crate::prepare::{self, JobArgs};
+
+/// Lanes of a job in a deployment, unless somebody says otherwise: the plan must not depend on the machine.
+pub(crate) const LANES: u16 = 1;
+
+/// A job, planned as a deployment would run it.
+pub(crate) struct Planned {
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) facts: Facts,
+    /// The text of the job file.
+    pub(crate) text: String,
+    /// The plans of its stages, if it runs in stages.
+    pub(crate) stages: Vec<PlanHash>,
+}
+
+impl Planned {
+    /// Reads and plans the job of a command line.
+    pub(crate) fn load(args: &JobArgs) -> Result<Self, Failure> {
+        let job = args.load()?;
+        let text = std::fs::read_to_string(&args.job).map_err(|error| {
+            let message = format!("cannot read the job {}: {error}", args.job.display());
+            Failure::new(Code::Input, message)
+        })?;
+        Self::of(&job, text, args.lanes.unwrap_or(LANES))
+    }
+
+    /// Plans a job.
+    pub(crate) fn of(job: &Job, text: String, lanes: u16) -> Result<Self, Failure> {
+        let plan = prepare::plan(job, Some(lanes))?;
+        let protocol = Rep3::new(Arc::clone(&plan), Peer::Party(PartyId::ALL[0]));
+        let facts = Facts::of(job, &plan, &protocol);
+        let durable = toml::from_str::<toml::Table>(&text)
+            .is_ok_and(|table| table.get("durable") == Some(&toml::Value::Boolean(true)));
+        let mut stages = Vec::new();
+        if durable {
+            let (input, compute) = job.lowered().stages();
+            for stage in [input, compute] {
+                let options = Options {
+                    lanes,
+                    chunk_rows: None,
+                };
+                stages.push(Plan::new(Arc::new(stage), options)?.hash);
+            }
+        }
+        Ok(Planned {
+            plan,
+            facts,
+            text,
+            stages,
+        })
+    }
+
+    /// What `home` is asked, which must have a part in the job.
+    pub(crate) fn request<'a>(
+        &'a self,
+        home: &Home,
+        asked_by: Option<&'a str>,
+    ) -> Result<Request<'a>, Failure> {
+        let name = &home.settings().name;
+        let roles = roles_of(&self.plan, name);
+        if roles.is_empty() {
+            let mut names: Vec<&str> = veil_engine::participants(&self.plan)
+                .into_iter()
+                .map(|peer| veil_engine::name_of(&self.plan, peer))
+                .collect();
+            names.dedup();
+            let message = format!(
+                "`{name}` has no part in the job; its participants are {}",
+                names.join(", ")
+            );
+            return Err(Failure::new(Code::Input, message)
+                .help("choose the home of a participant with `--home`, or correct the job"));
+        }
+        Ok(Request {
+            plan: self.plan.hash,
+            facts: &self.facts,
+            asked_by,
+            roles,
+        })
+    }
+
+    /// What `veil explain` says of it.
+    pub(crate) fn explained(&self, file: &Path) -> String {
+        explain::text(&self.plan, file)
+    }
+}
+
+/// Replacements of data files as they are filed: with paths that hold wherever a daemon runs.
+pub(crate) fn bindings(args: &JobArgs) -> Vec<Binding> {
+    let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let binding = |r: &prepare::Replacement| Binding {
+        owner: r.owner.clone(),
+        what: r.what.clone(),
+        file: absolute(&r.file),
+    };
+    args.data.iter().map(binding).collect()
+}
+
+/// The folder of a job file, as a path that holds wherever a daemon runs.
+pub(crate) fn base(job: &Path) -> PathBuf {
+    let folder = job.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned())
+}

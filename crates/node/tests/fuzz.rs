@@ -1,0 +1,89 @@
+//! Damaged files of a home, from a fixed seed: nothing panics, and nothing damaged passes for whole.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a helper that fails is a test that fails"
+)]
+
+use std::fs;
+use std::time::Duration;
+
+use veil_node::{Home, Role, Settings, fuzz_string, log, policy};
+
+/// SplitMix64: enough to choose bytes.
+struct Choice(u64);
+
+impl Choice {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) % bound as u64) as usize
+    }
+
+    /// One to four changes: a bit, a byte, a part removed, a part repeated.
+    fn damage(&mut self, bytes: &[u8]) -> Vec<u8> {
+        let mut bytes = bytes.to_vec();
+        for _ in 0..=self.below(4) {
+            let at = self.below(bytes.len());
+            match self.below(4) {
+                0 => bytes[at] ^= 1 << self.below(8),
+                1 => bytes[at] = self.below(256) as u8,
+                2 => drop(bytes.drain(at..(at + self.below(9)).min(bytes.len()))),
+                _ => {
+                    let part = bytes[at..(at + 9).min(bytes.len())].to_vec();
+                    bytes.splice(at..at, part);
+                }
+            }
+            if bytes.is_empty() {
+                break;
+            }
+        }
+        bytes
+    }
+}
+
+const POLICY: &str = r#"version = 1
+[[rule]]
+name = "pay"
+decision = "allow"
+asked_by = ["press", "me"]
+operations = ["count", "mean"]
+circuits = ["aes128"]
+parties = [["a", "b", "c"]]
+min_rows = 30
+per_day = 2
+adversary = "semi-honest"
+[[rule]]
+name = "no homes"
+decision = "refuse"
+columns = ["home"]
+"#;
+
+#[test]
+fn damaged_strings_policies_and_logs_do_no_harm() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = Settings::new("ann", Role::Owner).unwrap();
+    let home = Home::create(&folder.path().join("ann"), &settings).unwrap();
+    let week = Duration::from_secs(604_800);
+    let invitation = home.invite("bob", Role::Owner, week).unwrap().to_string();
+    let statement = home.rotate().unwrap().to_string();
+    let written = fs::read(home.log().path()).unwrap();
+    assert!(fuzz_string(invitation.as_bytes()) && fuzz_string(statement.as_bytes()));
+    assert!(log::fuzz_log(&written) && policy::fuzz_policy(POLICY.as_bytes()));
+    let mut choice = Choice(20_261_120);
+    for _ in 0..3000 {
+        for text in [&invitation, &statement] {
+            let bad = choice.damage(text.as_bytes());
+            let same = bad.eq_ignore_ascii_case(text.as_bytes());
+            // White space within a string does not count.
+            let blank =
+                std::str::from_utf8(&bad).is_ok_and(|bad| bad.contains(char::is_whitespace));
+            assert!(same || blank || !fuzz_string(&bad), "{bad:?}");
+        }
+        let bad = choice.damage(&written);
+        assert!(
+            bad == written || bad.is_empty() || !log::fuzz_log(&bad) || written.starts_with(&bad)
+        );
+        policy::fuzz_policy(&choice.damage(POLICY.as_bytes()));
+    }
+}
