@@ -291,6 +291,21 @@ pub enum DataError {
     /// A file that changed between the check and the use of its values.
     #[error("{} changed while the job was running; nothing was published, run it again", .0.display())]
     Changed(PathBuf),
+    /// Two old holders of a share supply different ones.
+    #[error(
+        "the shares of rows {} to {} in block {block} differ between their two old holders: the store of one of them was \
+         altered; nothing was kept, restore it and run again",
+        first + 1,
+        first.saturating_add(*rows)
+    )]
+    SharesDiffer {
+        /// Index of the block.
+        block: u32,
+        /// First row of the slice in which they differ.
+        first: u64,
+        /// Rows of the slice.
+        rows: u64,
+    },
     /// Not everything came.
     #[error("the result is incomplete: {got} of {want} values came; nothing was published")]
     Incomplete {
