@@ -1,12 +1,17 @@
 //! `veil identity`: the key by which other participants know this one.
 
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use veil_link::tls::Identity;
+use veil_node::control::{Reply, Request, ask};
 
 use crate::failure::Failure;
 use crate::home::{HomeArgs, note};
 use crate::output;
+
+/// A member that listens answers at once.
+const CALL: Duration = Duration::from_secs(3);
 
 /// Shows the key of a home, and replaces it.
 #[derive(clap::Subcommand, Debug)]
@@ -65,10 +70,26 @@ pub(crate) fn run(command: &IdentityCommand) -> Result<(), Failure> {
             output::print(&format!("{}\n", home.open()?.identity().fingerprint()))
         }
         IdentityCommand::Rotate { home } => {
-            let statement = home.open()?.rotate()?;
+            let home = home.open()?;
+            // Members still pin the old key: it is the one that they listen to.
+            let old = home.identity();
+            let statement = home.rotate()?;
             output::print(&format!("{statement}\n"))?;
+            for member in home.members().iter().filter(|m| m.address.is_some()) {
+                let request = Request::Rotate {
+                    statement: Box::new(statement.clone()),
+                };
+                match ask(&old, member, &request, Instant::now() + CALL) {
+                    Ok(Reply::Welcome { name }) => note(&format!("`{name}` took the new key")),
+                    Ok(Reply::Refused { why }) => {
+                        note(&format!("`{}` refuses the new key: {why}", member.name));
+                    }
+                    Ok(_) => note(&format!("`{}` gave an answer of another kind", member.name)),
+                    Err(error) => note(&format!("not told directly: {error}")),
+                }
+            }
             note(&format!(
-                "the key is {} now. Every member refuses it until it took the string above with `veil join`; nothing in it is secret",
+                "the key is {} now. Every other member refuses it until it took the string above with `veil join`; nothing in it is secret",
                 statement.new_key()
             ));
             note(

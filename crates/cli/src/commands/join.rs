@@ -1,7 +1,9 @@
 //! `veil join`: takes the strings that other participants send.
 
 use std::io::Read;
+use std::time::{Duration, Instant};
 
+use veil_node::control::{Reply, Request, ask};
 use veil_node::{Answer, Home, Invitation, Sent, Statement};
 
 use crate::failure::{Code, Failure};
@@ -23,6 +25,9 @@ pub(crate) struct JoinArgs {
     #[command(flatten)]
     home: HomeArgs,
 }
+
+/// An inviter that listens answers at once; one that does not takes the answer as a string.
+const CALL: Duration = Duration::from_secs(3);
 
 /// No string is longer, however it is wrapped.
 const LONGEST: u64 = 1 << 16;
@@ -64,6 +69,29 @@ fn invited(home: &Home, invitation: &Invitation) -> Result<(), Failure> {
         },
         inviter.fingerprint
     ));
+    if inviter.address.is_some() {
+        let until = Instant::now() + CALL;
+        let request = Request::Join(answer.to_join());
+        match ask(&home.identity(), inviter, &request, until) {
+            Ok(Reply::Welcome { name }) => {
+                note(&format!(
+                    "`{name}` knows this participant now; nothing is left to do"
+                ));
+                return Ok(());
+            }
+            Ok(Reply::Refused { why }) => {
+                return Err(Failure::new(
+                    Code::Input,
+                    format!("`{}` refuses: {why}", inviter.name),
+                ));
+            }
+            Ok(_) => note(&format!(
+                "`{}` gave an answer of another kind",
+                inviter.name
+            )),
+            Err(error) => note(&format!("could not say so directly: {error}")),
+        }
+    }
     // The answer is all that standard output has, so that a script can pass it on.
     output::print(&format!("{answer}\n"))?;
     note(&format!(
