@@ -10,7 +10,7 @@
 //! ```text
 //! veil explain job.toml      # what is computed, what it costs, what is opened to whom
 //! veil stats job.toml        # all roles on this machine
-//! veil party party.toml      # one role of a deployment
+//! veil party job.toml        # one role of a deployment
 //! ```
 //!
 //! **What it promises.** Results go to standard output, everything else to standard error; `--json` prints one object. Files
@@ -52,6 +52,7 @@ const AFTER_HELP: &str = "Examples:
                                    compared with the clear result
   veil run job.toml --processes    any job, a process per participant, over TLS
   veil init mill --role owner      a home; then: veil invite, join, approve
+  veil serve                       a party as a service; then: veil submit job.toml
 
 Exit codes:
   0  done

@@ -112,7 +112,7 @@ impl Folders {
                 folder.display()
             );
             Failure::new(Code::Input, message)
-                .help("choose another one: `--out`, or `out` in a party file")
+                .help("choose another one with `--out`")
         })?;
         self.made.extend(missing.into_iter().rev());
         Ok(())

@@ -354,7 +354,7 @@ fn port(port: u16) -> Finding {
             "port",
             State::Missing,
             error.to_string(),
-            "declare another one as `listen` in the party file",
+            "declare another one as `listen` in veil.toml of the home",
         ),
     }
 }
