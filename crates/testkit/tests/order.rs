@@ -17,7 +17,7 @@ const EVERY: u32 = 4;
 fn sum(holders: &[Holder]) -> Lowered {
     let mut b = Builder::new(Ring::Z64);
     let wires: Vec<_> = (0..holders.len())
-        .map(|k| b.input(&format!("x{k}"), 1, Per::Row)[0])
+        .map(|k| b.input(format!("x{k}"), 1, Per::Row)[0])
         .collect();
     let all = wires[1..].iter().fold(wires[0], |a, w| b.add(a, *w));
     b.output_sum("sum", &[all]);
