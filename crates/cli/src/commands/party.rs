@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::PathBuf;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use veil_engine::{Phase, Progress};
+use veil_engine::{Phase, Progress, Recorder};
 use veil_link::shape;
 use veil_node::Home;
 
@@ -18,6 +18,7 @@ use crate::output;
 use crate::prepare::{self, JobArgs};
 use crate::progress::{Meter, Snapshot};
 use crate::signals::Stop;
+use crate::trace::write::TraceFile;
 
 /// Lanes of a deployment, unless somebody says otherwise: the plan must not depend on the machine.
 pub(crate) const LANES: u16 = 1;
@@ -53,6 +54,9 @@ pub(crate) struct PartyArgs {
     /// Imitate the delay and the rate of a network: lan or wan.
     #[arg(long, value_name = "NET")]
     net: Option<shape::Profile>,
+    /// Write down every round here: times, messages and waits, never a value. `veil trace` draws it.
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
     /// Approve this run without being asked; a rule of the policy that refuses it stands.
     #[arg(long)]
     yes: bool,
@@ -93,8 +97,13 @@ fn take_part(
     let home = Home::open(&Home::locate(args.home.as_deref()))?;
     let job = args.job.load()?;
     let plan = prepare::plan(&job, Some(args.job.lanes.unwrap_or(LANES)))?;
+    let trace = args
+        .trace
+        .as_ref()
+        .map(|path| TraceFile::create(path, &plan));
+    let trace = trace.transpose()?.map(Arc::new);
     let timeouts = home.settings().timeouts;
-    participant::run(&Engagement {
+    let outcome = participant::run(&Engagement {
         home: &home,
         job: &job,
         plan: &plan,
@@ -103,11 +112,16 @@ fn take_part(
         wait: args.wait.map_or(timeouts.meet, Duration::from_secs),
         timeout: args.timeout.map_or(timeouts.stall, Duration::from_secs),
         net: args.net,
+        trace: trace.clone().map(|trace| trace as Arc<dyn Recorder>),
         yes: args.yes,
         stop,
         progress,
         say,
-    })
+    });
+    if let Some(trace) = trace {
+        trace.finish();
+    }
+    outcome
 }
 
 fn print(outcome: &Outcome) -> Result<(), Failure> {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use veil_engine::{Progress, Report, Settings};
+use veil_engine::{Progress, Recorder, Report, Settings};
 use veil_link::shape;
 use veil_link::tls::{Identity, Port, Reception};
 use veil_node::log::Event;
@@ -40,6 +40,8 @@ pub(crate) struct Engagement<'a> {
     pub(crate) net: Option<shape::Profile>,
     /// Approves the job without asking anybody.
     pub(crate) yes: bool,
+    /// Writes down the rounds, if a trace is wanted.
+    pub(crate) trace: Option<Arc<dyn Recorder>>,
     pub(crate) stop: &'a Stop,
     pub(crate) progress: &'a (dyn Fn(Progress) + Sync),
     pub(crate) say: &'a (dyn Fn(&str) + Sync),
@@ -259,6 +261,7 @@ fn one_role(
     (engagement.say)(&format!("connected as {}", prepare::role(role.me)));
     let settings = Settings {
         timeout: engagement.timeout,
+        trace: engagement.trace.clone(),
         ..Settings::default()
     };
     let data = prepare::data(role.source.clone(), role.sink.as_ref());
