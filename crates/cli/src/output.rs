@@ -111,8 +111,7 @@ impl Folders {
                 "cannot create the folder {} for results: {error}",
                 folder.display()
             );
-            Failure::new(Code::Input, message)
-                .help("choose another one with `--out`")
+            Failure::new(Code::Input, message).help("choose another one with `--out`")
         })?;
         self.made.extend(missing.into_iter().rev());
         Ok(())

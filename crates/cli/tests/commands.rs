@@ -109,11 +109,7 @@ fn keys_are_private_and_never_overwritten() {
     );
     assert_eq!(folder.succeed("identity show me.key"), print);
     folder.fail("identity new me.key", 3, &["me.key", "never overwritten"]);
-    folder.fail(
-        "identity show you.key",
-        3,
-        &["you.key", "veil identity new"],
-    );
+    folder.fail("identity show you.key", 3, &["you.key", "veil init"]);
 }
 
 #[test]

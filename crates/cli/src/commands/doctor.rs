@@ -1,9 +1,13 @@
 //! `veil doctor`: what this machine has, what is missing, and how to get it.
 
+mod home;
+
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 use std::net::TcpListener;
+use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -12,6 +16,7 @@ use rustix::process::{Resource, getrlimit};
 use serde::Serialize;
 use veil_device::{Cpu, Device};
 use veil_link::tls::{Identity, Meeting, Port, Reception, SetupError, Terms, meet};
+use veil_node::Home;
 use veil_session::{PartyId, Peer, PlanHash};
 
 use crate::commands::device;
@@ -22,11 +27,15 @@ use crate::output::{self, columns};
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   veil doctor
-  veil doctor --port 7000      and whether a party could listen there")]
+  veil doctor --port 7000      and whether a party could listen there
+  veil doctor --home ~/mill    and its home: keys, log, disk, and every member: reachable, key, version, clock")]
 pub(crate) struct DoctorArgs {
     /// Look whether this port is free.
     #[arg(long)]
     port: Option<u16>,
+    /// Look at this home, and ask its members [default: $VEIL_HOME or ~/.veil, if it is there]
+    #[arg(long, value_name = "DIR")]
+    home: Option<PathBuf>,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
@@ -47,7 +56,7 @@ enum State {
 /// What was found.
 #[derive(Serialize, Debug)]
 struct Finding {
-    what: &'static str,
+    what: Cow<'static, str>,
     state: State,
     found: String,
     /// How to get what is missing.
@@ -56,9 +65,9 @@ struct Finding {
 }
 
 impl Finding {
-    fn ok(what: &'static str, found: impl Into<String>) -> Self {
+    fn ok(what: impl Into<Cow<'static, str>>, found: impl Into<String>) -> Self {
         Finding {
-            what,
+            what: what.into(),
             state: State::Ok,
             found: found.into(),
             advice: String::new(),
@@ -66,13 +75,13 @@ impl Finding {
     }
 
     fn but(
-        what: &'static str,
+        what: impl Into<Cow<'static, str>>,
         state: State,
         found: impl Into<String>,
         advice: impl Into<String>,
     ) -> Self {
         Finding {
-            what,
+            what: what.into(),
             state,
             found: found.into(),
             advice: advice.into(),
@@ -94,6 +103,10 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<(), Failure> {
         loopback(),
     ];
     findings.extend(args.port.map(port));
+    let home = Home::locate(args.home.as_deref());
+    if args.home.is_some() || home.join("veil.toml").exists() {
+        findings.extend(home::look(&home));
+    }
     if args.json {
         output::print_json(&findings)?;
     } else {
@@ -105,7 +118,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<(), Failure> {
                 State::Missing => "MISSING",
             };
             rows.push(vec![
-                finding.what.to_owned(),
+                finding.what.clone().into_owned(),
                 state.to_owned(),
                 finding.found.clone(),
             ]);
@@ -353,8 +366,15 @@ fn port(port: u16) -> Finding {
         Err(error) => Finding::but(
             "port",
             State::Missing,
-            error.to_string(),
-            "declare another one as `listen` in veil.toml of the home",
+            format!(
+                "{port}: {error}{}",
+                if error.kind() == std::io::ErrorKind::AddrInUse {
+                    ": the port is in use"
+                } else {
+                    ""
+                }
+            ),
+            "stop the other program (`ss -ltnp` shows it), or declare another one as `listen` in veil.toml of the home",
         ),
     }
 }

@@ -93,7 +93,7 @@ fn whom(home: &Home, at: Option<&str>) -> Result<Vec<Member>, Failure> {
 }
 
 /// This party's own service, as if it were a member.
-fn own(home: &Home) -> Result<Member, Failure> {
+pub(crate) fn own(home: &Home) -> Result<Member, Failure> {
     let settings = home.settings();
     let mut listen = settings.listen.ok_or_else(|| {
         Failure::new(
