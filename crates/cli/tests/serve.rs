@@ -418,3 +418,31 @@ fn proposals_that_are_wrong_are_refused_with_a_reason() {
     let text = folder.succeed("jobs --home eve --at a");
     assert!(text.contains("`ann`, is no member here"), "{text}");
 }
+
+#[test]
+fn a_rotated_key_is_taken_and_the_old_one_is_out() {
+    let _turn = turn();
+    let (folder, homes, services) = deployment(&["--yes"]);
+    let old = homes[3].identity();
+    folder.succeed("identity rotate --home ann");
+    for (service, home) in services.iter().zip(&homes) {
+        wait("it is said", || {
+            service.said().contains("a member has a new key")
+        });
+        let address = home.settings().address.clone().unwrap();
+        let pinned = home.identity().fingerprint();
+        let until = Instant::now() + Duration::from_secs(5);
+        let asked = control(&old, pinned, &address, b"{}", until);
+        assert!(
+            matches!(asked, Err(ControlError::OurKey { .. })),
+            "{asked:?}"
+        );
+    }
+    // The recipient only meets parties; the owner comes with its new key.
+    submit(&folder, "job.toml");
+    for child in ["ann", "eve"].map(|name| take_part(&folder, "job.toml", name)) {
+        let (code, said) = end(child);
+        assert_eq!(code, Some(0), "{said}");
+    }
+    assert!(std::fs::read(folder.at("out-job.toml/blocks")).unwrap() == expected());
+}
