@@ -14,6 +14,9 @@ use crate::output;
 /// How long a member has to answer.
 const WAIT: Duration = Duration::from_secs(5);
 
+/// Our own service answers at once, if it runs.
+const OWN: Duration = Duration::from_secs(1);
+
 /// Clocks that differ by more make logs hard to compare.
 const APART: u64 = 60;
 
@@ -86,7 +89,7 @@ fn own_port(home: &Home) -> Finding {
     let identity = home.identity();
     if let Ok(own) = crate::commands::jobs::own(home)
         && let Ok(Reply::Jobs { .. }) =
-            ask(&identity, &own, &Request::Jobs {}, Instant::now() + WAIT)
+            ask(&identity, &own, &Request::Jobs {}, Instant::now() + OWN)
     {
         return Finding::ok("port", format!("{listen}: our own service answers"));
     }
