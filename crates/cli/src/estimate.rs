@@ -22,6 +22,9 @@ const LONGEST: Duration = Duration::from_millis(400);
 /// Nonces and key shares, proofs, seeds.
 const HANDSHAKE_ROUNDS: u64 = 3;
 
+/// Digests of the order of rows, and the answer.
+const ORDER_ROUNDS: u64 = 2;
+
 /// What a run of a plan costs here, over TLS on loopback.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Measured {
@@ -86,7 +89,13 @@ impl Measured {
     /// Seconds with a machine per party, over a network.
     pub(crate) fn over(self, plan: &Plan, traffic: &Traffic, net: Profile) -> f64 {
         let chunks = u64::from(plan.chunks()).div_ceil(traffic.in_flight.max(1));
-        let waits = HANDSHAKE_ROUNDS + traffic.set_up + chunks * traffic.per_chunk + traffic.totals;
+        let order = if plan.orders.is_empty() {
+            0
+        } else {
+            ORDER_ROUNDS
+        };
+        let handshake = HANDSHAKE_ROUNDS + order;
+        let waits = handshake + traffic.set_up + chunks * traffic.per_chunk + traffic.totals;
         // Three parties shared the cores of this machine: how many of them could run at once?
         let cores = available_parallelism().map_or(1, usize::from) as f64;
         let together = (3.0 * f64::from(plan.lanes) / cores).clamp(1.0, 3.0);

@@ -65,7 +65,8 @@ pub(crate) struct Meter {
 enum State {
     /// Nothing was shown yet.
     Silent {
-        /// Whose progress is shown: the first that is heard of.
+        /// Whose progress will be shown, of those heard of: parties come first, for owners and recipients count rows
+        /// that they are done with long before the parties are.
         of: Option<[u8; 3]>,
     },
     Bar([u8; 3], ProgressBar),
@@ -100,8 +101,10 @@ impl Meter {
         let me = progress.me;
         match &mut *state {
             State::Board(board) => board.show(progress, elapsed),
+            State::Silent { of } if elapsed < PATIENCE => {
+                *of = Some(of.map_or(me, |of| of.min(me)));
+            }
             State::Silent { of: Some(of) } if *of != me => {}
-            State::Silent { of } if elapsed < PATIENCE => *of = Some(me),
             State::Silent { .. } if std::io::stderr().is_terminal() => {
                 *state = State::Bar(me, bar(progress));
             }

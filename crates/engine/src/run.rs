@@ -291,6 +291,11 @@ impl Run {
         }
     }
 
+    /// Whether a message of the present round has come, so that the others of the round are due.
+    pub(crate) fn is_under_way(&self) -> bool {
+        matches!(self.phase, Phase::Receiving) && self.landed.contains(&true)
+    }
+
     /// What this run waits for.
     pub(crate) fn waits(&self) -> Vec<Wait> {
         let Some(round) = &self.round else {

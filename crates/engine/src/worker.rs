@@ -9,7 +9,7 @@ use veil_device::{Device, Fault, Outcome, Tag};
 use veil_link::{Link, LinkError, Woken};
 use veil_program::{Holder, Slice};
 use veil_protocol::{Chunk, Plan, Protocol, Stored, Task};
-use veil_session::Frame;
+use veil_session::{Frame, Peer};
 
 use crate::abort::{Abort, Wait};
 use crate::run::{Advance, Means, Run, Work};
@@ -210,6 +210,18 @@ impl Worker {
         // A lane that waits for a sibling is not stalled: the sibling is, if it is, and says whom it waits for.
         if let Stage::Keys | Stage::Lanes = self.stage {
             return None;
+        }
+        // The parties may compute for hours before a recipient hears of it. They watch each other, and the link notices a
+        // connection that is gone; once the first part of an opening has come, the others are due.
+        if matches!(self.protocol.me(), Peer::Recipient(_)) {
+            let under_way = match &self.stage {
+                Stage::Chunks => self.active.iter().any(Run::is_under_way),
+                Stage::Totals(run) => run.is_under_way(),
+                _ => true,
+            };
+            if !under_way {
+                return None;
+            }
         }
         (after > self.timeout).then(|| Abort::Stalled {
             waits: self.waits(),

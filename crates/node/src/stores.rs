@@ -64,6 +64,7 @@ mod tests {
         };
         Lowered {
             name: "pay".into(),
+            schema: String::new(),
             owners: vec!["mill".into()],
             parties: ["ann", "bob", "eve"].map(String::from),
             recipients: Vec::new(),

@@ -56,6 +56,9 @@ pub struct Lowered {
     pub parties: [String; 3],
     /// Outside recipients: those that are not computing parties.
     pub recipients: Vec<String>,
+    /// What the values stand for, as all participants must read them: scales, ranges, categories, what a missing value
+    /// means. Empty where the circuit says it all.
+    pub schema: String,
     /// What is computed in every row, or summed over the rows.
     pub circuit: Circuit,
     /// The rows: at least one block.

@@ -168,7 +168,8 @@ impl Job {
             })
             .collect();
         let circuit = lowered.circuit;
-        let whole = roles.lowered(raw, circuit, blocks, lowered.audiences, lowered.opened);
+        let mut whole = roles.lowered(raw, circuit, blocks, lowered.audiences, lowered.opened);
+        whole.schema = stats.schema();
         let opening = Some(lowered.opening);
         Ok(Self {
             base,
@@ -473,6 +474,7 @@ impl Roles {
     ) -> Lowered {
         Lowered {
             name: raw.name.get_ref().clone(),
+            schema: String::new(),
             owners: self.outside_owners(),
             parties: self.parties.clone(),
             recipients: self.outside_recipients(),

@@ -72,6 +72,7 @@ impl Resharing {
         let count = self.ports.len();
         Lowered {
             name: format!("{}: share again", self.dataset),
+            schema: String::new(),
             owners: outside.clone(),
             parties: self.new.clone(),
             recipients: Vec::new(),

@@ -39,6 +39,7 @@ impl Lowered {
             .collect();
         Lowered {
             name: format!("{}: input", self.name),
+            schema: self.schema.clone(),
             owners: self.owners.clone(),
             parties: self.parties.clone(),
             recipients: Vec::new(),
@@ -103,6 +104,7 @@ mod tests {
         };
         Lowered {
             name: "pay".into(),
+            schema: String::new(),
             owners: vec!["mill".into()],
             parties: ["a", "b", "c"].map(String::from),
             recipients: vec!["press".into()],

@@ -19,6 +19,7 @@
 //! };
 //! let job = Lowered {
 //!     name: "and".into(),
+//!     schema: String::new(),
 //!     owners: vec!["ann".into(), "bob".into()],
 //!     parties: ["p0", "p1", "p2"].map(String::from),
 //!     recipients: vec!["eve".into()],

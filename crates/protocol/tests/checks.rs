@@ -42,6 +42,7 @@ fn plan() -> Plan {
     let party = PartyId::ALL[1];
     let job = Lowered {
         name: "checked".into(),
+        schema: String::new(),
         owners: vec!["ann".into()],
         parties: ["p0", "p1", "p2"].map(String::from),
         recipients: vec!["eve".into()],

@@ -99,6 +99,7 @@ fn job(ring: Ring, width: u32, gates: Vec<Gate>, outputs: Vec<Wire>, reduce: Red
     };
     Lowered {
         name: "job".into(),
+        schema: String::new(),
         owners: vec!["ann".into()],
         parties: ["p0", "p1", "p2"].map(String::from),
         recipients: vec!["eve".into()],
@@ -297,8 +298,9 @@ fn equal_plans_have_equal_hashes_and_others_do_not() {
     };
     let base = hash(rich(), options);
     assert_eq!(base, hash(rich(), options));
-    let changes: [(&str, Change); 18] = [
+    let changes: [(&str, Change); 19] = [
         ("name", |j| j.name.push('!')),
+        ("schema", |j| j.schema.push_str("pay: scale 2")),
         ("owner", |j| j.owners[0].push('!')),
         ("number of owners", |j| j.owners.push("carl".into())),
         ("where one owner's name ends", |j| {

@@ -184,6 +184,7 @@ fn and_plan(ring: Ring) -> Plan {
     };
     let job = Lowered {
         name: "view".into(),
+        schema: String::new(),
         owners: vec!["ann".into()],
         parties: ["p0", "p1", "p2"].map(String::from),
         recipients: vec!["eve".into()],

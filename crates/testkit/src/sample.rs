@@ -58,6 +58,7 @@ pub fn job(circuit: Circuit, blocks: &[(u64, &[Holder])], audiences: &[Audience]
     };
     Lowered {
         name: "sample".into(),
+        schema: String::new(),
         owners: (0..owners).map(|o| format!("owner {o}")).collect(),
         parties: [0, 1, 2].map(|p| format!("party {p}")),
         recipients: (0..recipients).map(|r| format!("recipient {r}")).collect(),

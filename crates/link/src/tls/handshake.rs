@@ -2,10 +2,19 @@
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
+use std::time::Duration;
 
+use rustix::net::sockopt;
 use rustls::Connection;
 
 use super::socket::Quiet;
+
+/// After so much silence the kernel asks the other end for a sign of life,
+const SILENCE: Duration = Duration::from_secs(15);
+/// so often,
+const BETWEEN_PROBES: Duration = Duration::from_secs(5);
+/// and after so many questions without an answer the connection is gone: half a minute in all, as long as a run may stall.
+const PROBES: u32 = 3;
 
 /// How far a handshake came.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,7 +46,11 @@ impl Handshake {
     pub(super) fn new(socket: TcpStream, tls: Connection) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         socket.set_nodelay(true)?;
-        rustix::net::sockopt::set_socket_keepalive(&socket, true)?;
+        // A recipient may wait for hours while the parties compute: the kernel asks whether the other end is still there.
+        sockopt::set_socket_keepalive(&socket, true)?;
+        sockopt::set_tcp_keepidle(&socket, SILENCE)?;
+        sockopt::set_tcp_keepintvl(&socket, BETWEEN_PROBES)?;
+        sockopt::set_tcp_keepcnt(&socket, PROBES)?;
         // Buffer sizes are left to the kernel: a fixed size turns its tuning off and is capped far below what a WAN needs.
         Ok(Handshake { socket, tls })
     }

@@ -72,7 +72,7 @@ pub(super) fn of(plan: &Plan) -> PlanHash {
         e.int(u64::from(layer.sums));
         e.int(plan.programs[layer.program].code.len() as u64);
     }
-    // What most jobs do not have, each under its name; everything before has its length, so that no two plans read alike.
+    // What not all jobs have, each under its name; everything before has its length, so that no two plans read alike.
     for (k, block) in job.blocks.iter().enumerate() {
         if let Some(dataset) = &block.stored {
             e.text("stored");
@@ -84,6 +84,10 @@ pub(super) fn of(plan: &Plan) -> PlanHash {
             e.int(k as u64);
             e.int(u64::from(every));
         }
+    }
+    if !job.schema.is_empty() {
+        e.text("schema");
+        e.text(&job.schema);
     }
     PlanHash(e.0.finalize().into())
 }

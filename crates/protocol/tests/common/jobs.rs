@@ -145,6 +145,7 @@ fn lowered(circuit: Circuit, blocks: &[(u64, Vec<u16>)], audiences: &[u16]) -> L
     };
     Lowered {
         name: "sample".into(),
+        schema: String::new(),
         owners: vec!["ann".into(), "bob".into()],
         parties: ["p0", "p1", "p2"].map(String::from),
         recipients: vec!["eve".into(), "fay".into()],

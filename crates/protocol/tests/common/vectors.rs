@@ -126,6 +126,7 @@ pub fn plan(
     };
     let job = Lowered {
         name: "golden".into(),
+        schema: String::new(),
         owners,
         parties: ["p0", "p1", "p2"].map(String::from),
         recipients: vec![],

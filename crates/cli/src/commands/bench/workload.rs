@@ -57,6 +57,7 @@ impl Name {
         let (inputs, outputs) = (circuit.inputs.len(), circuit.outputs.len());
         let job = Lowered {
             name: format!("bench {name}"),
+            schema: String::new(),
             owners: vec![],
             parties: ["party 0", "party 1", "party 2"].map(String::from),
             recipients: vec![],
