@@ -199,14 +199,11 @@ impl From<IdentityError> for Failure {
         } else {
             Code::Input
         };
-        let exists = matches!(&error, IdentityError::Io { source, .. } if source.kind() == std::io::ErrorKind::AlreadyExists);
         let missing = matches!(&error, IdentityError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound);
-        let help = match (exists, missing) {
-            (true, _) => {
-                "a key is never overwritten: choose another file, or remove this one if nobody pins it"
-            }
-            (_, true) => "`veil init` makes a home with a key",
-            _ => "",
+        let help = if missing {
+            "put the key back from a copy of the home; without one, make a new home and be invited again"
+        } else {
+            ""
         };
         Self::new(code, error.to_string()).help(help)
     }

@@ -94,22 +94,26 @@ fn the_doctor_looks_at_this_machine() {
 fn keys_are_private_and_never_overwritten() {
     use std::os::unix::fs::PermissionsExt;
     let folder = Folder::new();
-    let print = folder.succeed("identity new me.key");
+    let print = folder.succeed("init mill --role owner --home mill");
     assert!(
         print.starts_with("vw1:") && print.trim().len() == 68,
         "{print}"
     );
-    assert_eq!(
-        std::fs::metadata(folder.at("me.key"))
-            .unwrap()
-            .permissions()
-            .mode()
-            & 0o777,
-        0o600
+    let key = folder.at("mill/identity.key");
+    let mode = std::fs::metadata(&key).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    assert_eq!(folder.succeed("identity show --home mill"), print);
+    folder.fail(
+        "init mill --role owner --home mill",
+        3,
+        &["a home is never overwritten"],
     );
-    assert_eq!(folder.succeed("identity show me.key"), print);
-    folder.fail("identity new me.key", 3, &["me.key", "never overwritten"]);
-    folder.fail("identity show you.key", 3, &["you.key", "veil init"]);
+    std::fs::remove_file(&key).unwrap();
+    folder.fail(
+        "identity show --home mill",
+        3,
+        &["identity.key", "put the key back"],
+    );
 }
 
 #[test]

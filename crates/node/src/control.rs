@@ -84,7 +84,8 @@ pub struct Hello {
     pub name: String,
     /// What it is.
     pub role: Role,
-    /// The version of its program.
+    /// The version of its program. Not `version` in the bytes: that is the version of the requests.
+    #[serde(rename = "release")]
     pub version: String,
     /// Its clock, in seconds since 1970.
     pub time: i64,
@@ -338,6 +339,30 @@ mod tests {
             let later = text.replace("\"version\":1", "\"version\":2,\"more\":[]");
             let error = decode::<Request>(later.as_bytes()).unwrap_err();
             assert_eq!(error, Unreadable::Version { theirs: 2 });
+        }
+    }
+
+    #[test]
+    fn replies_survive_their_bytes() {
+        let hello = Hello {
+            name: "union".into(),
+            role: Role::Party,
+            version: "1.2.3".into(),
+            time: 1_800_000_000,
+            knows_you_as: Some("mill".into()),
+        };
+        let digits = || "0".repeat(64);
+        for reply in [
+            Reply::Hello(hello),
+            Reply::Welcome {
+                name: "union".into(),
+            },
+            Reply::Accepted { plan: digits() },
+            Reply::Pending { plan: digits() },
+            Reply::Refused { why: "no".into() },
+            Reply::Jobs { jobs: Vec::new() },
+        ] {
+            assert_eq!(decode(&encode(&reply)), Ok(reply));
         }
     }
 

@@ -15,6 +15,7 @@ use veil_protocol::{Plan, Protocol};
 use veil_session::{PartyId, Peer};
 
 use crate::members::Members;
+use crate::names::Role;
 
 /// Label of the secret that a TLS connection gives to the key schedule.
 const EXPORTER: &[u8] = b"EXPORTER-veilworks-pair-1";
@@ -33,7 +34,8 @@ pub enum PartError {
     },
     /// The job names somebody whom this home does not know.
     #[error(
-        "{peer} of the job, `{name}`, is no member here: `veil invite {name}` makes an invitation, and `veil members` lists who is known"
+        "{peer} of the job, `{name}`, is no member here: `veil invite {name} --role {}` makes an invitation, and `veil members` lists who is known",
+        word(*peer)
     )]
     NoMember {
         /// As what.
@@ -51,6 +53,15 @@ pub enum PartError {
         /// Who.
         name: String,
     },
+}
+
+/// A role as commands take it.
+fn word(peer: Peer) -> Role {
+    match peer {
+        Peer::Party(_) => Role::Party,
+        Peer::Owner(_) => Role::Owner,
+        Peer::Recipient(_) => Role::Recipient,
+    }
 }
 
 /// A run at one participant failed.

@@ -1,9 +1,7 @@
 //! `veil identity`: the key by which other participants know this one.
 
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use veil_link::tls::Identity;
 use veil_node::control::{Reply, Request, ask};
 
 use crate::failure::Failure;
@@ -20,17 +18,8 @@ const CALL: Duration = Duration::from_secs(3);
   veil identity rotate                makes a new key; prints the statement that others take with veil join
   veil identity show --statements     prints all such statements again, the oldest first")]
 pub(crate) enum IdentityCommand {
-    /// Make a private key in a new file that only you can read, and print its fingerprint
-    #[command(hide = true)]
-    New {
-        /// The file; an existing one is never overwritten.
-        file: PathBuf,
-    },
     /// Print the fingerprint of the home's key
     Show {
-        /// A key file, in place of a home.
-        #[arg(hide = true, conflicts_with_all = ["statements", "home"])]
-        file: Option<PathBuf>,
         /// Print the statements of new keys, for members that missed one.
         #[arg(long)]
         statements: bool,
@@ -46,18 +35,9 @@ pub(crate) enum IdentityCommand {
 
 pub(crate) fn run(command: &IdentityCommand) -> Result<(), Failure> {
     match command {
-        IdentityCommand::New { file } => {
-            let identity = Identity::generate()?;
-            identity.save(file)?;
-            output::print(&format!("{}\n", identity.fingerprint()))
-        }
-        IdentityCommand::Show {
-            file: Some(file), ..
-        } => output::print(&format!("{}\n", Identity::load(file)?.fingerprint())),
         IdentityCommand::Show {
             statements: true,
             home,
-            ..
         } => {
             let statements = home.open()?.statements()?;
             if statements.is_empty() {

@@ -36,27 +36,52 @@ pub(crate) struct JobsArgs {
 struct At {
     party: String,
     jobs: Vec<Status>,
+    /// Why it does not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<String>,
 }
 
 pub(crate) fn run(args: &JobsArgs) -> Result<(), Failure> {
     let home = Home::open(&Home::locate(args.home.as_deref()))?;
     let mut all = Vec::new();
+    // A party that is down is no reason to say nothing about the others.
+    let mut failure = None;
     for party in whom(&home, args.at.as_deref())? {
         let until = Instant::now() + Duration::from_secs(args.wait);
-        let reply = control::ask(&home.identity(), &party, &Request::Jobs {}, until)?;
-        let Reply::Jobs { jobs } = reply else {
-            let message = format!("`{}` does not say how the jobs are", party.name);
-            return Err(Failure::new(Code::Link, message));
+        let (jobs, why) = match asked(&home, &party, until) {
+            Ok(jobs) => (jobs, None),
+            Err(error) => {
+                let why = error.to_string();
+                failure.get_or_insert(error);
+                (Vec::new(), Some(why))
+            }
         };
         all.push(At {
             party: party.name,
             jobs,
+            why,
         });
     }
     if args.json {
-        return output::print_json(&all);
+        output::print_json(&all)?;
+    } else {
+        print(&all)?;
     }
-    for at in &all {
+    failure.map_or(Ok(()), Err)
+}
+
+/// What one party says.
+fn asked(home: &Home, party: &Member, until: Instant) -> Result<Vec<Status>, Failure> {
+    let reply = control::ask(&home.identity(), party, &Request::Jobs {}, until)?;
+    let Reply::Jobs { jobs } = reply else {
+        let message = format!("`{}` does not say how the jobs are", party.name);
+        return Err(Failure::new(Code::Link, message));
+    };
+    Ok(jobs)
+}
+
+fn print(all: &[At]) -> Result<(), Failure> {
+    for at in all {
         let mut rows = Vec::new();
         for job in &at.jobs {
             rows.push(vec![
@@ -65,7 +90,9 @@ pub(crate) fn run(args: &JobsArgs) -> Result<(), Failure> {
                 line(job),
             ]);
         }
-        let text = if rows.is_empty() {
+        let text = if at.why.is_some() {
+            "  gave no answer\n".to_owned()
+        } else if rows.is_empty() {
             "  no jobs\n".to_owned()
         } else {
             columns(&rows)
@@ -150,6 +177,10 @@ impl From<control::CallError> for Failure {
             control::CallError::NoAddress { .. } => Code::Input,
             _ => Code::Link,
         };
-        Failure::new(code, error.to_string())
+        let help = match code {
+            Code::Input => "",
+            _ => "`veil doctor` asks every member, and says what to do",
+        };
+        Failure::new(code, error.to_string()).help(help)
     }
 }

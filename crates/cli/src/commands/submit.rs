@@ -79,12 +79,17 @@ pub(crate) fn run(args: &SubmitArgs) -> Result<(), Failure> {
     for party in &parties {
         let until = Instant::now() + Duration::from_secs(args.wait);
         let request = Request::Propose(proposal.clone());
-        let reply = control::ask(&home.identity(), party, &request, until)?;
-        failure = failure.or(judge(&party.name, &reply, &ours));
-        said.push(Said {
-            party: party.name.clone(),
-            reply,
-        });
+        // One that is down is no reason not to ask the others: submitting the job again tells it too.
+        match control::ask(&home.identity(), party, &request, until) {
+            Ok(reply) => {
+                failure = failure.or(judge(&party.name, &reply, &ours));
+                said.push(Said {
+                    party: party.name.clone(),
+                    reply,
+                });
+            }
+            Err(error) => failure = failure.or(Some(error.into())),
+        }
     }
     if args.json {
         output::print_json(&said)?;

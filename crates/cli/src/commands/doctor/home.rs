@@ -139,7 +139,7 @@ fn of(home: &Home, member: &Member) -> Finding {
                     "if it rotated its key, take its statement with `veil join`; if not, somebody is in between"
                 }
                 ControlError::OurKey { .. } => {
-                    "ask for an invitation there, or send it the statement of your rotated key (`veil identity statements`)"
+                    "ask for an invitation there, or send it the statement of your rotated key (`veil identity show --statements`)"
                 }
                 _ => "",
             };
