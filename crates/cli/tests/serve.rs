@@ -7,130 +7,15 @@
 
 mod common;
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::process::Child;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use common::Folder;
+use common::deployment::{Service, approve, end, expected, states, submit, take_part, turn, wait};
 use common::homes::{NAMES, homes};
-use rustix::process::{Pid, Signal, kill_process};
 use veil_link::tls::{ControlError, Identity, control};
-use veil_node::{Filing, Home, How, plan_of};
-
-/// One deployment at a time: five processes are enough for a small machine.
-static TURN: Mutex<()> = Mutex::new(());
-
-fn turn() -> MutexGuard<'static, ()> {
-    // Another test that failed is no reason to fail.
-    TURN.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// A party's service.
-struct Service {
-    process: Child,
-    said: Arc<Mutex<String>>,
-    reader: Option<thread::JoinHandle<()>>,
-}
-
-impl Service {
-    fn start(folder: &Path, name: &str, more: &[&str]) -> Self {
-        let mut process = Command::new(assert_cmd::cargo::cargo_bin!("veil"))
-            .args(["serve", "--home", name, "--admin", "127.0.0.1:0"])
-            .args(["--log", "json", "--wait", "20", "--timeout", "5"])
-            .args(more)
-            .current_dir(folder)
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let errors = BufReader::new(process.stderr.take().unwrap());
-        let said = Arc::new(Mutex::new(String::new()));
-        let heard = Arc::clone(&said);
-        let reader = thread::spawn(move || {
-            for line in errors.lines().map_while(Result::ok) {
-                *heard.lock().unwrap() += &(line + "\n");
-            }
-        });
-        let service = Service {
-            process,
-            said,
-            reader: Some(reader),
-        };
-        wait(name, || service.said().contains("\"serving\""));
-        service
-    }
-
-    fn said(&self) -> String {
-        self.said.lock().unwrap().clone()
-    }
-
-    /// A page of the admin address.
-    fn page(&self, path: &str) -> String {
-        let said = self.said();
-        let (_, rest) = said.split_once("health and metrics on http://").unwrap();
-        let address = rest.lines().next().unwrap();
-        let mut socket = TcpStream::connect(address).unwrap();
-        let request = format!("GET {path} HTTP/1.1\r\nHost: veil\r\nConnection: close\r\n\r\n");
-        socket.write_all(request.as_bytes()).unwrap();
-        let mut page = String::new();
-        socket.read_to_string(&mut page).unwrap();
-        page
-    }
-
-    fn metric(&self, name: &str) -> f64 {
-        let page = self.page("/metrics");
-        let line = page.lines().find(|line| line.starts_with(name));
-        let value = line.and_then(|line| line.rsplit(' ').next());
-        value.map_or(0.0, |value| value.parse().unwrap())
-    }
-
-    fn resident_kilobytes(&self) -> u64 {
-        let status = format!("/proc/{}/status", self.process.id());
-        let status = std::fs::read_to_string(status).unwrap();
-        let line = status.lines().find(|line| line.starts_with("VmRSS:"));
-        line.unwrap()
-            .split_whitespace()
-            .nth(1)
-            .unwrap()
-            .parse()
-            .unwrap()
-    }
-
-    /// Asks it to stop: its exit code, and all that it said.
-    fn stop(mut self) -> (Option<i32>, String) {
-        kill_process(Pid::from_child(&self.process), Signal::TERM).unwrap();
-        let until = Instant::now() + Duration::from_secs(20);
-        let status = loop {
-            match self.process.try_wait().unwrap() {
-                Some(status) => break status,
-                None if Instant::now() > until => panic!("it does not stop: {}", self.said()),
-                None => thread::sleep(Duration::from_millis(10)),
-            }
-        };
-        self.reader.take().unwrap().join().unwrap();
-        (status.code(), self.said())
-    }
-}
-
-impl Drop for Service {
-    fn drop(&mut self) {
-        // One that was stopped is gone already.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-fn wait(what: &str, mut done: impl FnMut() -> bool) {
-    let until = Instant::now() + Duration::from_secs(30);
-    while !done() {
-        assert!(Instant::now() < until, "waited in vain: {what}");
-        thread::sleep(Duration::from_millis(50));
-    }
-}
+use veil_node::Home;
 
 /// A deployment whose services run with `more`.
 fn deployment(more: &[&str]) -> (Folder, Vec<Home>, Vec<Service>) {
@@ -139,82 +24,6 @@ fn deployment(more: &[&str]) -> (Folder, Vec<Home>, Vec<Service>) {
     let start = |name: &&str| Service::start(folder.path(), name, more);
     let services = NAMES[..3].iter().map(start).collect();
     (folder, homes, services)
-}
-
-/// Approves a job that was proposed, as `veil approve` does.
-fn approve(home: &Home, plan: &str) {
-    let filed = home.filed(plan_of(plan).unwrap()).unwrap().unwrap();
-    let filing = Filing {
-        plan: filed.plan,
-        stages: &[],
-        name: &filed.name,
-        lanes: filed.lanes,
-        job: &filed.job().unwrap(),
-        base: None,
-        explained: &filed.explained().unwrap(),
-        data: &[],
-        files: &[],
-        asked_by: filed.asked_by.as_deref(),
-    };
-    home.approve(&filing, How::Yes).unwrap();
-}
-
-/// Somebody who takes part in the foreground.
-fn take_part(folder: &Folder, job: &str, home: &str) -> Child {
-    Command::new(assert_cmd::cargo::cargo_bin!("veil"))
-        .args(["party", job, "--home", home, "--out", &format!("out-{job}")])
-        .args(["--yes", "--wait", "20", "--timeout", "5"])
-        .current_dir(folder.path())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap()
-}
-
-fn end(child: Child) -> (Option<i32>, String) {
-    let output = child.wait_with_output().unwrap();
-    (output.status.code(), common::text(&output.stderr))
-}
-
-/// The states of a job at the three parties.
-fn states(folder: &Folder, plan: &str) -> Vec<String> {
-    let text = folder.succeed("jobs --home eve --json");
-    let all: serde_json::Value = serde_json::from_str(&text).unwrap();
-    let jobs = all.as_array().unwrap().iter();
-    jobs.map(|at| {
-        let mine = at["jobs"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .find(|job| job["plan"] == plan);
-        mine.map_or_else(
-            || "none".into(),
-            |job| job["state"].as_str().unwrap().into(),
-        )
-    })
-    .collect()
-}
-
-/// Proposes a job: its plan hash, and what each party said.
-fn submit(folder: &Folder, job: &str) -> (String, Vec<String>) {
-    let text = folder.succeed(&format!("submit {job} --home eve --json"));
-    let all: serde_json::Value = serde_json::from_str(&text).unwrap();
-    let all = all.as_array().unwrap();
-    let said = all
-        .iter()
-        .map(|said| said["reply"].as_str().unwrap().to_owned());
-    (all[0]["plan"].as_str().unwrap().to_owned(), said.collect())
-}
-
-fn expected() -> Vec<u8> {
-    use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
-    let cipher = aes::Aes128::new(&Array::from(std::array::from_fn::<u8, 16, _>(|i| i as u8)));
-    let block = |counter: u128| {
-        let mut block = Array::from(counter.to_be_bytes());
-        cipher.encrypt_block(&mut block);
-        block
-    };
-    (0..4096).flat_map(block).collect()
 }
 
 #[test]

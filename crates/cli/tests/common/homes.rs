@@ -32,14 +32,20 @@ pub(crate) fn free(count: usize) -> Vec<SocketAddr> {
 
 /// A home for each name, in folders of that name, all members of each other.
 pub(crate) fn homes(folder: &Path, names: &[&str]) -> Vec<Home> {
-    let ports = free(names.len());
+    homes_at(folder, names, &free(names.len()))
+}
+
+/// The same, with the address of each; those of parties matter.
+pub(crate) fn homes_at(folder: &Path, names: &[&str], addresses: &[SocketAddr]) -> Vec<Home> {
     let homes: Vec<Home> = names
         .iter()
-        .zip(ports)
-        .map(|(name, port)| {
+        .zip(addresses)
+        .map(|(name, address)| {
             let mut settings = Settings::new(name, role(name)).unwrap();
             if role(name) == Role::Party {
-                settings = settings.listening_on(port).reached_at(&port.to_string());
+                settings = settings
+                    .listening_on(*address)
+                    .reached_at(&address.to_string());
             }
             Home::create(&folder.join(name), &settings).unwrap()
         })

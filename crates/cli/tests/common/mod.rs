@@ -5,7 +5,10 @@
     reason = "a test that unwraps says what it expects by failing there"
 )]
 
+pub(crate) mod deployment;
 pub(crate) mod homes;
+pub(crate) mod network;
+pub(crate) mod relay;
 
 use std::path::{Path, PathBuf};
 use std::process::Output;

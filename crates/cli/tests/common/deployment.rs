@@ -1,0 +1,329 @@
+//! Services of three parties, and owners and recipients that take part: on loopback, or each in a network of its own.
+#![allow(dead_code, reason = "each test binary uses its part")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that unwraps says what it expects by failing there"
+)]
+
+use std::ffi::OsStr;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use veil_node::{Filing, Home, How, plan_of};
+
+use super::Folder;
+
+/// One deployment at a time: five processes are enough for a small machine.
+static TURN: Mutex<()> = Mutex::new(());
+
+pub(crate) fn turn() -> MutexGuard<'static, ()> {
+    // Another test that failed is no reason to fail.
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Where a participant runs.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Place {
+    /// A command that becomes the one whose words follow it, so that signals arrive there; none, to run as the test does.
+    pub(crate) through: Vec<String>,
+}
+
+impl Place {
+    /// As the test runs.
+    pub(crate) const HERE: Place = Place {
+        through: Vec::new(),
+    };
+
+    /// By way of these words.
+    pub(crate) fn through(words: &[&str]) -> Self {
+        let through = words.iter().map(|&word| word.to_owned()).collect();
+        Place { through }
+    }
+
+    /// With a folder on a disk of its own, of so many kilobytes, that begins as a copy of the folder `from`. Needs root.
+    pub(crate) fn small_disk(folder: &Path, kilobytes: u32, from: Option<&Path>) -> Self {
+        let folder = folder.display();
+        let copy = from.map(|from| format!("cp -a {}/. {folder} &&", from.display()));
+        let script = format!(
+            "mount -t tmpfs -o size={kilobytes}k,mode=700 none {folder} && {} exec \"$@\"",
+            copy.unwrap_or_default()
+        );
+        Self::through(&["unshare", "-m", "sh", "-c", &script, "sh"])
+    }
+
+    /// Whether commands can be run there; why not, on standard error.
+    pub(crate) fn works(&self, test: &str) -> bool {
+        let ran = self.command("true").output();
+        let why = match ran {
+            Ok(output) if output.status.success() => return true,
+            Ok(output) => String::from_utf8_lossy(&output.stderr).into_owned(),
+            Err(error) => error.to_string(),
+        };
+        let how = self.through.first().map_or("", String::as_str);
+        eprintln!("SKIPPED {test}: `{how}` does not work here: {}", why.trim());
+        false
+    }
+
+    fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        match self.through.split_first() {
+            None => Command::new(program),
+            Some((first, others)) => {
+                let mut command = Command::new(first);
+                command.args(others).arg(program);
+                command
+            }
+        }
+    }
+
+    /// `veil` there, in this folder.
+    pub(crate) fn veil(&self, folder: &Path) -> Command {
+        let mut command = self.command(assert_cmd::cargo::cargo_bin!("veil"));
+        command.current_dir(folder);
+        command
+    }
+}
+
+/// A party's service.
+pub(crate) struct Service {
+    process: Child,
+    said: Arc<Mutex<String>>,
+    reader: Option<thread::JoinHandle<()>>,
+}
+
+impl Service {
+    /// One on loopback.
+    pub(crate) fn start(folder: &Path, name: &str, more: &[&str]) -> Self {
+        let usual = ["--admin", "127.0.0.1:0", "--wait", "20", "--timeout", "5"];
+        Self::start_at(&Place::HERE, folder, name, &[&usual, more].concat())
+    }
+
+    /// One wherever it is to be, with these options and no others.
+    pub(crate) fn start_at(place: &Place, folder: &Path, name: &str, options: &[&str]) -> Self {
+        let mut process = place
+            .veil(folder)
+            .args(["serve", "--home", name, "--log", "json"])
+            .args(options)
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let errors = BufReader::new(process.stderr.take().unwrap());
+        let said = Arc::new(Mutex::new(String::new()));
+        let heard = Arc::clone(&said);
+        let reader = thread::spawn(move || {
+            for line in errors.lines().map_while(Result::ok) {
+                *heard.lock().unwrap() += &(line + "\n");
+            }
+        });
+        let service = Service {
+            process,
+            said,
+            reader: Some(reader),
+        };
+        wait(name, || service.said().contains("\"serving\""));
+        service
+    }
+
+    pub(crate) fn said(&self) -> String {
+        self.said.lock().unwrap().clone()
+    }
+
+    /// A page of the admin address.
+    pub(crate) fn page(&self, path: &str) -> String {
+        let said = self.said();
+        let (_, rest) = said.split_once("health and metrics on http://").unwrap();
+        let address = rest.lines().next().unwrap();
+        let mut socket = TcpStream::connect(address).unwrap();
+        let request = format!("GET {path} HTTP/1.1\r\nHost: veil\r\nConnection: close\r\n\r\n");
+        socket.write_all(request.as_bytes()).unwrap();
+        let mut page = String::new();
+        socket.read_to_string(&mut page).unwrap();
+        page
+    }
+
+    pub(crate) fn metric(&self, name: &str) -> f64 {
+        let page = self.page("/metrics");
+        let line = page.lines().find(|line| line.starts_with(name));
+        let value = line.and_then(|line| line.rsplit(' ').next());
+        value.map_or(0.0, |value| value.parse().unwrap())
+    }
+
+    /// Its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.process.id()
+    }
+
+    pub(crate) fn resident_kilobytes(&self) -> u64 {
+        let status = format!("/proc/{}/status", self.process.id());
+        let status = std::fs::read_to_string(status).unwrap();
+        let line = status.lines().find(|line| line.starts_with("VmRSS:"));
+        line.unwrap()
+            .split_whitespace()
+            .nth(1)
+            .unwrap()
+            .parse()
+            .unwrap()
+    }
+
+    /// Asks it to stop: its exit code, and all that it said.
+    pub(crate) fn stop(mut self) -> (Option<i32>, String) {
+        kill_process(Pid::from_child(&self.process), Signal::TERM).unwrap();
+        let until = Instant::now() + Duration::from_secs(20);
+        let status = loop {
+            match self.process.try_wait().unwrap() {
+                Some(status) => break status,
+                None if Instant::now() > until => panic!("it does not stop: {}", self.said()),
+                None => thread::sleep(Duration::from_millis(10)),
+            }
+        };
+        self.reader.take().unwrap().join().unwrap();
+        (status.code(), self.said())
+    }
+}
+
+impl Drop for Service {
+    /// By force, as a machine that loses power.
+    fn drop(&mut self) {
+        // One that was stopped is gone already.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// Waits until something holds.
+pub(crate) fn wait(what: &str, mut done: impl FnMut() -> bool) {
+    let until = Instant::now() + Duration::from_secs(40);
+    while !done() {
+        assert!(Instant::now() < until, "waited in vain: {what}");
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// Approves a job that was proposed, as `veil approve` does.
+pub(crate) fn approve(home: &Home, plan: &str) {
+    let filed = home.filed(plan_of(plan).unwrap()).unwrap().unwrap();
+    let filing = Filing {
+        plan: filed.plan,
+        stages: &[],
+        name: &filed.name,
+        lanes: filed.lanes,
+        job: &filed.job().unwrap(),
+        base: None,
+        explained: &filed.explained().unwrap(),
+        data: &[],
+        files: &[],
+        asked_by: filed.asked_by.as_deref(),
+    };
+    home.approve(&filing, How::Yes).unwrap();
+}
+
+/// Somebody who takes part in the foreground.
+pub(crate) fn take_part(folder: &Folder, job: &str, home: &str) -> Child {
+    take_part_at(&Place::HERE, folder, job, home, &["--timeout", "5"])
+}
+
+/// The same, wherever it is to be. Results go to `out-JOB`.
+pub(crate) fn take_part_at(
+    place: &Place,
+    folder: &Folder,
+    job: &str,
+    home: &str,
+    more: &[&str],
+) -> Child {
+    place
+        .veil(folder.path())
+        .args(["party", job, "--home", home, "--out", &format!("out-{job}")])
+        .args(["--yes", "--wait", "20"])
+        .args(more)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// How somebody ended, and what was said.
+pub(crate) fn end(child: Child) -> (Option<i32>, String) {
+    let output = child.wait_with_output().unwrap();
+    (output.status.code(), super::text(&output.stderr))
+}
+
+/// What a party says of a job.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct At {
+    pub(crate) state: String,
+    pub(crate) phase: String,
+    pub(crate) why: String,
+    pub(crate) trace: String,
+}
+
+/// How a job is at a party, as somebody with a part in it hears it; `None` if the party cannot be asked.
+pub(crate) fn at(
+    place: &Place,
+    folder: &Folder,
+    home: &str,
+    party: &str,
+    plan: &str,
+) -> Option<At> {
+    let output = place
+        .veil(folder.path())
+        .args(["jobs", "--home", home, "--at", party, "--json"])
+        .output()
+        .unwrap();
+    let all: serde_json::Value = serde_json::from_slice(&output.stdout).ok()?;
+    let jobs = all[0]["jobs"].as_array()?;
+    let job = jobs.iter().find(|job| job["plan"] == plan)?;
+    let field = |name: &str| job[name].as_str().unwrap_or_default().to_owned();
+    Some(At {
+        state: field("state"),
+        phase: field("phase"),
+        why: field("why"),
+        trace: field("trace"),
+    })
+}
+
+/// The states of a job at the three parties.
+pub(crate) fn states(folder: &Folder, plan: &str) -> Vec<String> {
+    let state = |party| at(&Place::HERE, folder, "eve", party, plan);
+    let state = |party| state(party).map_or_else(|| "none".into(), |at| at.state);
+    ["a", "b", "c"].map(state).into()
+}
+
+/// Proposes a job: its plan hash, and what each party said.
+pub(crate) fn submit(folder: &Folder, job: &str) -> (String, Vec<String>) {
+    submit_at(&Place::HERE, folder, job)
+}
+
+/// The same, from where `eve` is.
+pub(crate) fn submit_at(place: &Place, folder: &Folder, job: &str) -> (String, Vec<String>) {
+    let output = place
+        .veil(folder.path())
+        .args(["submit", job, "--home", "eve", "--json"])
+        .output()
+        .unwrap();
+    let said = super::text(&output.stderr);
+    assert!(output.status.success(), "veil submit {job}: {said}");
+    let all: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let all = all.as_array().unwrap();
+    let said = all
+        .iter()
+        .map(|said| said["reply"].as_str().unwrap().to_owned());
+    (all[0]["plan"].as_str().unwrap().to_owned(), said.collect())
+}
+
+/// What the job of many rounds opens, by another implementation.
+pub(crate) fn expected() -> Vec<u8> {
+    use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
+    let cipher = aes::Aes128::new(&Array::from(std::array::from_fn::<u8, 16, _>(|i| i as u8)));
+    let block = |counter: u128| {
+        let mut block = Array::from(counter.to_be_bytes());
+        cipher.encrypt_block(&mut block);
+        block
+    };
+    (0..4096).flat_map(block).collect()
+}

@@ -1,0 +1,197 @@
+//! Networks that differ from loopback: a network namespace for each participant, and a router between them that lets nothing
+//! through but calls to the parties' declared ports.
+//!
+//! Linux, root and `ip` are needed. Where they are missing, a test says so and does not go on.
+#![allow(dead_code, reason = "each test binary uses its part")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that unwraps says what it expects by failing there"
+)]
+
+use std::net::SocketAddr;
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use veil_node::Role;
+
+use super::deployment::Place;
+use super::homes::role;
+
+/// Where every party listens.
+pub(crate) const PORT: u16 = 7000;
+
+/// Networks made by this process.
+static MADE: AtomicU32 = AtomicU32::new(0);
+
+/// Participants that reach each other through a router alone. It goes when it is dropped.
+pub(crate) struct Network {
+    /// What the names of its namespaces begin with.
+    prefix: String,
+    names: Vec<String>,
+}
+
+impl Network {
+    /// A network for these participants, or `None`, and why on standard error.
+    pub(crate) fn new(test: &str, names: &[&str]) -> Option<Self> {
+        let number = MADE.fetch_add(1, Ordering::Relaxed);
+        let network = Network {
+            prefix: format!("veil{}-{number}", std::process::id()),
+            names: names.iter().map(|&name| name.to_owned()).collect(),
+        };
+        // Anything that was made so far is removed by dropping it.
+        match network.make() {
+            Ok(()) => Some(network),
+            Err(why) => {
+                eprintln!(
+                    "SKIPPED {test}: no network namespaces here, they need root and `ip`: {why}"
+                );
+                None
+            }
+        }
+    }
+
+    fn make(&self) -> Result<(), String> {
+        let router = self.router();
+        ip(&["netns", "add", &router])?;
+        ip(&["-n", &router, "link", "set", "lo", "up"])?;
+        let forward = ["sysctl", "-q", "-w", "net.ipv4.ip_forward=1"];
+        ip(&[&["netns", "exec", &router][..], &forward].concat())?;
+        for name in &self.names {
+            let (space, end) = (self.namespace(name), end_to(name));
+            ip(&["netns", "add", &space])?;
+            let there = ["type", "veth", "peer", "name", "net0", "netns", &space];
+            ip(&[&["-n", &router, "link", "add", "name", &end][..], &there].concat())?;
+            let (near, far) = self.ends(name);
+            ip(&[
+                "-n",
+                &router,
+                "address",
+                "add",
+                &format!("{near}/30"),
+                "dev",
+                &end,
+            ])?;
+            ip(&["-n", &router, "link", "set", &end, "up"])?;
+            ip(&[
+                "-n",
+                &space,
+                "address",
+                "add",
+                &format!("{far}/30"),
+                "dev",
+                "net0",
+            ])?;
+            ip(&["-n", &space, "link", "set", "lo", "up"])?;
+            ip(&["-n", &space, "link", "set", "net0", "up"])?;
+            ip(&["-n", &space, "route", "add", "default", "via", &near])?;
+        }
+        // What is not asked by dialling a party's port, or the answer to that, goes nowhere.
+        let rule = |preference: &str, what: &[&str]| {
+            ip(&[
+                &["-n", &router, "rule", "add", "pref", preference][..],
+                what,
+            ]
+            .concat())
+        };
+        let port = PORT.to_string();
+        for name in self.names.iter().filter(|name| role(name) == Role::Party) {
+            let (_, party) = self.ends(name);
+            let call = [
+                "to", &party, "ipproto", "tcp", "dport", &port, "lookup", "main",
+            ];
+            rule("100", &call)?;
+            let answer = [
+                "from", &party, "ipproto", "tcp", "sport", &port, "lookup", "main",
+            ];
+            rule("101", &answer)?;
+        }
+        // Whoever is turned back is told.
+        rule("102", &["iif", "lo", "ipproto", "icmp", "lookup", "main"])?;
+        rule("200", &["prohibit"])
+    }
+
+    fn router(&self) -> String {
+        format!("{}-router", self.prefix)
+    }
+
+    fn namespace(&self, name: &str) -> String {
+        format!("{}-{name}", self.prefix)
+    }
+
+    /// The addresses of the line to a participant: the router's, and its own.
+    fn ends(&self, name: &str) -> (String, String) {
+        let index = self.names.iter().position(|known| known == name).unwrap() + 1;
+        (format!("10.83.{index}.1"), format!("10.83.{index}.2"))
+    }
+
+    /// Where a participant is.
+    pub(crate) fn place(&self, name: &str) -> Place {
+        Place::through(&["ip", "netns", "exec", &self.namespace(name)])
+    }
+
+    /// The address of a participant, and a party's port.
+    pub(crate) fn address(&self, name: &str) -> SocketAddr {
+        SocketAddr::new(self.ends(name).1.parse().unwrap(), PORT)
+    }
+
+    /// Cuts the line to a participant in two, or joins it again.
+    pub(crate) fn join(&self, name: &str, joined: bool) {
+        let state = if joined { "up" } else { "down" };
+        ip(&["-n", &self.router(), "link", "set", &end_to(name), state]).unwrap();
+    }
+
+    /// Lets no more than so many megabits per second through to and from a participant.
+    pub(crate) fn throttle(&self, name: &str, megabits: u32) -> Result<(), String> {
+        let rate = format!("{megabits}mbit");
+        let ends = [
+            (self.router(), end_to(name)),
+            (self.namespace(name), "net0".into()),
+        ];
+        for (space, end) in ends {
+            let queue = [
+                "tc", "qdisc", "add", "dev", &end, "root", "tbf", "rate", &rate,
+            ];
+            let depth = ["burst", "32k", "latency", "100ms"];
+            ip(&[&["netns", "exec", &space][..], &queue, &depth].concat())?;
+        }
+        Ok(())
+    }
+
+    /// Whether a TCP connection from a participant to this address can be made.
+    pub(crate) fn reaches(&self, from: &str, to: SocketAddr) -> bool {
+        let script = format!("exec 3<>/dev/tcp/{}/{}", to.ip(), to.port());
+        Command::new("ip")
+            .args(["netns", "exec", &self.namespace(from), "timeout", "5"])
+            .args(["bash", "-c", &script])
+            .output()
+            .unwrap()
+            .status
+            .success()
+    }
+}
+
+impl Drop for Network {
+    fn drop(&mut self) {
+        let all = self.names.iter().map(|name| self.namespace(name));
+        for space in all.chain([self.router()]) {
+            // One that was never made needs no removal.
+            let _ = ip(&["netns", "delete", &space]);
+        }
+    }
+}
+
+/// The router's end of the line to a participant.
+fn end_to(name: &str) -> String {
+    format!("to-{name}")
+}
+
+/// Runs `ip`, or says what it says.
+fn ip(arguments: &[&str]) -> Result<(), String> {
+    let ran = Command::new("ip").args(arguments).output();
+    let output = ran.map_err(|error| format!("cannot run ip: {error}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(format!("ip {}: {}", arguments.join(" "), said.trim()))
+}

@@ -1,0 +1,199 @@
+//! A deployment over networks: an address for everybody, nothing open but three ports, lines that are cut, joined again and
+//! narrow.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that unwraps says what it expects by failing there"
+)]
+
+mod common;
+
+use std::net::SocketAddr;
+use std::process::Child;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use common::Folder;
+use common::deployment::{self, At, Service, end, expected, submit_at, take_part_at, turn, wait};
+use common::homes::{NAMES, homes_at};
+use common::network::Network;
+use veil_node::Home;
+
+/// A deployment in a network. What is declared first goes first.
+struct Site {
+    services: Vec<Service>,
+    homes: Vec<Home>,
+    folder: Folder,
+    network: Network,
+}
+
+impl Site {
+    /// Services with these options; `None` where there are no network namespaces.
+    fn new(test: &str, options: &[&str]) -> Option<Self> {
+        let network = Network::new(test, &NAMES)?;
+        let folder = Folder::blocks();
+        let addresses: Vec<SocketAddr> = NAMES.iter().map(|name| network.address(name)).collect();
+        let homes = homes_at(folder.path(), &NAMES, &addresses);
+        let start = |name: &&str| {
+            let admin = format!("{}:9464", network.address(name).ip());
+            let usual = ["--yes", "--wait", "30", "--admin", &admin];
+            let options = [&usual, options].concat();
+            Service::start_at(&network.place(name), folder.path(), name, &options)
+        };
+        let services = NAMES[..3].iter().map(start).collect();
+        Some(Site {
+            services,
+            homes,
+            folder,
+            network,
+        })
+    }
+
+    fn submit(&self) -> String {
+        submit_at(&self.network.place("eve"), &self.folder, "job.toml").0
+    }
+
+    fn take_part(&self, name: &str, more: &[&str]) -> Child {
+        let place = self.network.place(name);
+        take_part_at(&place, &self.folder, "job.toml", name, more)
+    }
+
+    /// How the job is at a party, as the party itself says it.
+    fn at(&self, party: &str, plan: &str) -> At {
+        let place = self.network.place(party);
+        deployment::at(&place, &self.folder, party, party, plan).unwrap()
+    }
+
+    /// Waits until all parties have rows of the job in the works.
+    fn under_way(&self, plan: &str) {
+        for party in &NAMES[..3] {
+            wait("rows are computed", || self.at(party, plan).phase == "rows");
+        }
+    }
+
+    /// The job runs, and opens what it should.
+    fn computes(&self, more: &[&str]) {
+        // A failed one must have ended before it is proposed again.
+        let plan = self.submit();
+        let parts = ["ann", "eve"].map(|name| self.take_part(name, more));
+        for part in parts {
+            let (code, said) = end(part);
+            assert_eq!(code, Some(0), "{said}");
+        }
+        assert!(std::fs::read(self.folder.at("out-job.toml/blocks")).unwrap() == expected());
+        for party in &NAMES[..3] {
+            wait("done", || self.at(party, &plan).state == "done");
+        }
+    }
+}
+
+#[test]
+fn three_ports_are_all_that_a_deployment_needs() {
+    let _turn = turn();
+    let Some(site) = Site::new("three ports", &[]) else {
+        return;
+    };
+    let network = &site.network;
+    for party in &NAMES[..3] {
+        let port = network.address(party);
+        let admin = SocketAddr::new(port.ip(), 9464);
+        assert!(network.reaches(party, admin), "the admin page is served");
+        for other in NAMES.iter().filter(|other| *other != party) {
+            assert!(network.reaches(other, port), "{other} reaches {party}");
+            assert!(
+                !network.reaches(other, admin),
+                "{other} reaches {party}'s admin page"
+            );
+        }
+    }
+    for (from, to) in [("ann", "eve"), ("eve", "ann"), ("a", "ann"), ("c", "eve")] {
+        let address = network.address(to);
+        assert!(!network.reaches(from, address), "{from} reaches {to}");
+    }
+    site.computes(&[]);
+    for (service, home) in site.services.into_iter().zip(&site.homes) {
+        let (code, said) = service.stop();
+        assert_eq!(code, Some(0), "{said}");
+        home.log().verify(&[]).unwrap();
+    }
+}
+
+#[test]
+fn a_line_that_is_cut_is_named_at_both_ends_and_works_again_when_it_is_joined() {
+    const TIMEOUT: u64 = 3;
+    let _turn = turn();
+    let timeout = TIMEOUT.to_string();
+    let options = ["--timeout", &timeout, "--net", "wan"];
+    let Some(site) = Site::new("a line that is cut", &options) else {
+        return;
+    };
+    let plan = site.submit();
+    let options = ["--timeout", &timeout];
+    let [ann, eve] = ["ann", "eve"].map(|name| site.take_part(name, &options));
+    site.under_way(&plan);
+    // Party b is alone from now on; nobody closes anything.
+    site.network.join("b", false);
+    let cut = Instant::now();
+    for party in &NAMES[..3] {
+        wait("it is given up", || site.at(party, &plan).state == "failed");
+    }
+    // Twice the time-out for whoever waits for somebody who waits, and time for a loaded machine.
+    let took = cut.elapsed();
+    assert!(took < Duration::from_secs(2 * TIMEOUT + 15), "{took:?}");
+    // Each party waits for the one before it: the two ends of the line that is cut name each other, and who waits for whom
+    // leads there from the third.
+    for (party, awaited) in [("a", 2), ("b", 0), ("c", 1)] {
+        let why = site.at(party, &plan).why;
+        let waits = format!("waiting for party {awaited}");
+        let who = format!("party {awaited} is `{}`", NAMES[awaited]);
+        assert!(why.contains(&waits) && why.contains(&who), "{party}: {why}");
+    }
+    let (code, said) = end(eve);
+    assert_eq!(code, Some(5), "{said}");
+    // An owner that had sent all it has is done.
+    let (code, said) = end(ann);
+    assert!(matches!(code, Some(0 | 5)), "{said}");
+    assert!(
+        !site.folder.at("out-job.toml/blocks").exists(),
+        "no half result"
+    );
+    site.network.join("b", true);
+    site.computes(&options);
+}
+
+#[test]
+fn a_line_that_was_cut_for_a_moment_holds_up_a_run_and_does_not_end_it() {
+    let _turn = turn();
+    let options = ["--timeout", "20", "--net", "wan"];
+    let Some(site) = Site::new("a line that was cut for a moment", &options) else {
+        return;
+    };
+    let plan = site.submit();
+    let parts = ["ann", "eve"].map(|name| site.take_part(name, &["--timeout", "20"]));
+    site.under_way(&plan);
+    site.network.join("c", false);
+    // As long as the fault lasts.
+    thread::sleep(Duration::from_millis(700));
+    site.network.join("c", true);
+    for part in parts {
+        let (code, said) = end(part);
+        assert_eq!(code, Some(0), "{said}");
+    }
+    assert!(std::fs::read(site.folder.at("out-job.toml/blocks")).unwrap() == expected());
+}
+
+#[test]
+fn a_narrow_line_slows_a_job_down_and_nothing_else() {
+    let _turn = turn();
+    let Some(site) = Site::new("a narrow line", &["--timeout", "20"]) else {
+        return;
+    };
+    if let Err(why) = site.network.throttle("b", 20) {
+        eprintln!("SKIPPED a narrow line: the kernel cannot limit a rate: {why}");
+        return;
+    }
+    let start = Instant::now();
+    site.computes(&["--timeout", "20"]);
+    // Each party sends more than 2 MB in this job; 20 Mbit/s are 2.5 MB/s.
+    let took = start.elapsed();
+    assert!(took > Duration::from_millis(800), "{took:?}");
+}
