@@ -182,7 +182,13 @@ impl From<StoreError> for Failure {
 
 impl From<AlignKeyError> for Failure {
     fn from(error: AlignKeyError) -> Self {
-        Self::new(Code::Input, error.to_string())
+        let exists = matches!(&error, AlignKeyError::Io { source, .. } if source.kind() == std::io::ErrorKind::AlreadyExists);
+        let help = if exists {
+            "a key is never overwritten: choose another file, or use the key that is there"
+        } else {
+            ""
+        };
+        Self::new(Code::Input, error.to_string()).help(help)
     }
 }
 

@@ -23,7 +23,7 @@ pub(crate) struct JobArgs {
     /// Key under which the owners of a block compare the order of its rows; `veil data key new` makes one.
     #[arg(long, value_name = "FILE")]
     pub(crate) align_key: Option<PathBuf>,
-    /// Lanes: parts of the rows that run in parallel [default: as many as cores]
+    /// Lanes: parts of the rows that run in parallel [default: as many as cores; 1 where others take part]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) lanes: Option<u16>,
 }

@@ -243,6 +243,7 @@ fn doctor(folder: &Folder, services: &mut Vec<Service>) {
 /// The owners' common key, and their tables looked at.
 fn tables(folder: &Folder) {
     let made = folder.succeed("data key new mill.align");
+    folder.fail("data key new mill.align", 3, &["never overwritten"]);
     let key = folder.succeed("data key show mill.align");
     let imported = common::veil()
         .args(["data", "key", "import", "office.align"])
@@ -366,6 +367,12 @@ fn disorder(folder: &Folder) {
     assert!(!folder.at("nothing").exists());
     let (code, said) = end(watch);
     assert_eq!(code, Some(5), "{said}");
+    // Where, only the owners know.
+    let jobs = good(folder, "press", "jobs");
+    assert!(
+        jobs.contains("in different orders") && !jobs.contains("17 and"),
+        "{jobs}"
+    );
 }
 
 /// New keys of an owner and of a party, while services run.
@@ -380,6 +387,7 @@ fn rotate(folder: &Folder, plan: &str) {
     }
     let (code, statement, said) = at(folder, "university", "identity rotate");
     assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("shows the new key"), "{said}");
     for party in ["union", "trustee"] {
         assert!(
             said.contains(&format!("`{party}` took the new key")),

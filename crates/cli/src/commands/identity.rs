@@ -1,15 +1,22 @@
 //! `veil identity`: the key by which other participants know this one.
 
+use std::thread;
 use std::time::{Duration, Instant};
 
-use veil_node::control::{Reply, Request, ask};
+use veil_link::tls::ControlError;
+use veil_node::Home;
+use veil_node::control::{CallError, Reply, Request, ask};
 
+use crate::commands::jobs;
 use crate::failure::Failure;
 use crate::home::{HomeArgs, note};
 use crate::output;
 
 /// A member that listens answers at once.
 const CALL: Duration = Duration::from_secs(3);
+
+/// Our own service is on this machine, or does not run.
+const HERE: Duration = Duration::from_millis(500);
 
 /// Shows the key of a home, and replaces it.
 #[derive(clap::Subcommand, Debug)]
@@ -31,6 +38,30 @@ pub(crate) enum IdentityCommand {
         #[command(flatten)]
         home: HomeArgs,
     },
+}
+
+/// Waits until the service of this home, if one runs, has read the new key: until then members that took it refuse it.
+fn serves_new_key(home: &Home) -> bool {
+    let Ok(own) = jobs::own(home) else {
+        return false;
+    };
+    let until = Instant::now() + CALL;
+    loop {
+        match ask(
+            &home.identity(),
+            &own,
+            &Request::Jobs {},
+            Instant::now() + HERE,
+        ) {
+            Ok(_) => return true,
+            // It shows the old key, or knows only that one.
+            Err(CallError::Call {
+                error: ControlError::WrongKey { .. } | ControlError::OurKey { .. },
+                ..
+            }) if Instant::now() < until => thread::sleep(HERE / 5),
+            Err(_) => return false,
+        }
+    }
 }
 
 pub(crate) fn run(command: &IdentityCommand) -> Result<(), Failure> {
@@ -67,6 +98,9 @@ pub(crate) fn run(command: &IdentityCommand) -> Result<(), Failure> {
                     Ok(_) => note(&format!("`{}` gave an answer of another kind", member.name)),
                     Err(error) => note(&format!("not told directly: {error}")),
                 }
+            }
+            if serves_new_key(&home) {
+                note("the service of this home shows the new key");
             }
             note(&format!(
                 "the key is {} now. Every other member refuses it until it took the string above with `veil join`; nothing in it is secret",

@@ -9,6 +9,7 @@ use veil_node::jobs::Status;
 use veil_node::{Home, Member, Role, Time};
 
 use crate::failure::{Code, Failure};
+use crate::home::note;
 use crate::output::{self, columns};
 
 /// Says how the jobs are in which this participant has a part.
@@ -116,7 +117,11 @@ fn whom(home: &Home, at: Option<&str>) -> Result<Vec<Member>, Failure> {
         return Ok(vec![own(home)?]);
     }
     let parties = members.iter().filter(|member| member.role == Role::Party);
-    Ok(parties.cloned().collect())
+    let parties: Vec<Member> = parties.cloned().collect();
+    if parties.is_empty() {
+        note("no party is a member yet: `veil join` takes the invitation of one");
+    }
+    Ok(parties)
 }
 
 /// This party's own service, as if it were a member.

@@ -59,7 +59,7 @@ fn invited(home: &Home, invitation: &Invitation) -> Result<(), Failure> {
     let (joined, answer) = home.join(invitation)?;
     let inviter = &joined.member;
     note(&format!(
-        "{} `{}` is {} here, with the key {}",
+        "{} `{}` is {}, with the key {}",
         inviter.role,
         inviter.name,
         if joined.again {
@@ -105,7 +105,7 @@ fn answered(home: &Home, answer: &Answer) -> Result<(), Failure> {
     let joined = home.accept_answer(answer)?;
     let member = &joined.member;
     note(&format!(
-        "{} `{}` is {} here, with the key {}",
+        "{} `{}` is {}, with the key {}",
         member.role,
         member.name,
         if joined.again {

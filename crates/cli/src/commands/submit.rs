@@ -112,7 +112,7 @@ fn sentence(reply: &Reply) -> String {
             &plan[..16.min(plan.len())]
         ),
         Reply::Pending { plan } => format!(
-            "waits for approval there, plan {}",
+            "waits for approval there: `veil approve {}`",
             &plan[..16.min(plan.len())]
         ),
         Reply::Refused { why } => format!("refused: {why}"),

@@ -291,7 +291,7 @@ fn cause(error: &RunError) -> &'static str {
         RunError::Setup(_) => "not met",
         RunError::Abort(Abort::Cheated { .. } | Abort::SetUp { .. }) => "check",
         RunError::Abort(Abort::Device(_)) => "device",
-        RunError::Abort(Abort::Data(_)) => "input",
+        RunError::Abort(Abort::Data(_) | Abort::Misaligned { .. }) => "input",
         RunError::Abort(Abort::Told { .. }) => "told",
         RunError::Abort(Abort::Link(_) | Abort::Stalled { .. }) => "link",
         RunError::Abort(_) => "other",
@@ -300,6 +300,11 @@ fn cause(error: &RunError) -> &'static str {
 
 /// The error, with the names of those whom it numbers.
 fn who_is_who(prepared: &Prepared, error: &RunError) -> String {
+    // Where they differ is for the owners of the block alone, and everybody with a part in the job reads this.
+    if matches!(error, RunError::Abort(Abort::Misaligned { .. })) {
+        return "the owners of a block have its rows in different orders; they were told where"
+            .to_owned();
+    }
     let message = error.to_string();
     let names = crate::participant::who_is_who(&prepared.plan, &message);
     if names.is_empty() {
