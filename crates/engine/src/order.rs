@@ -226,7 +226,9 @@ mod tests {
     fn the_first_difference_is_found() {
         let list = |changed: &[usize]| -> Vec<u8> {
             let mut bytes = vec![7; 5 * 32];
-            changed.iter().for_each(|k| bytes[32 * k + 31] ^= 1);
+            for k in changed {
+                bytes[32 * k + 31] ^= 1;
+            }
             bytes
         };
         let of = |lists: &[Vec<u8>]| {

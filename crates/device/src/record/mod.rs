@@ -2,7 +2,7 @@
 //!
 //! **What it is for.** Whoever builds a device can drive it with the real traffic of one party, alone, and have every byte compared
 //! that the host looked at: [`Recording`] wraps a device during a run and writes everything that crosses the [`Device`] interface;
-//! [`replay`] reads it back and drives any device.
+//! [`replay()`] reads it back and drives any device.
 //!
 //! **Who may use it.** Whoever owns the data: a record holds the keys, the shares and the values of its party. It is for generated
 //! data and for data of one's own.

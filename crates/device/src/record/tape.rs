@@ -94,7 +94,7 @@ impl Tape {
 }
 
 impl Inner {
-    /// A step as [length][bytes][first 8 bytes of SHA-256(digest so far ‖ bytes)]. An empty step is the end.
+    /// A step as `[length][bytes][first 8 bytes of SHA-256(digest so far ‖ bytes)]`. An empty step is the end.
     fn frame(&mut self, step: &[u8]) {
         self.digest = chain(&self.digest, step);
         let check: [u8; 8] = self.digest[..8].try_into().expect("8 of 32 bytes");

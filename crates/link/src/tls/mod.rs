@@ -2,7 +2,7 @@
 //! else is said.
 //!
 //! A [`Port`] is the one address on which a participant is called, whatever the number of its jobs. [`meet`] dials, and awaits
-//! on the port, until all peers of a job are there; [`TlsLink`] is one lane of the result. [`control`] asks another participant's
+//! on the port, until all peers of a job are there; [`TlsLink`] is one lane of the result. [`control()`] asks another participant's
 //! port something that is no job: one request, one reply.
 
 mod config;
