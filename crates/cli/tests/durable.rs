@@ -50,6 +50,18 @@ fn a_durable_job_gives_the_same_and_leaves_nothing_behind() {
 }
 
 #[test]
+fn processes_of_their_own_keep_shares_too() {
+    let folder = durable();
+    assert!(folder.succeed("run wages.toml --processes").contains(MEAN));
+    let folder = keeping();
+    assert!(folder.succeed("run keep.toml --processes").contains(MEAN));
+    std::fs::remove_file(folder.at("ann.csv")).unwrap();
+    std::fs::remove_file(folder.at("bob.csv")).unwrap();
+    assert!(folder.succeed("run load.toml --processes").contains(MEAN));
+    assert!(folder.succeed("run load.toml").contains(MEAN));
+}
+
+#[test]
 fn an_interrupted_job_goes_on_without_its_owners() {
     let folder = durable();
     // The second stage cannot write its results.
@@ -226,11 +238,6 @@ fn a_run_that_is_killed_while_inputs_come_begins_again() {
 #[test]
 fn ways_to_run_that_it_cannot_go_are_refused() {
     let folder = durable();
-    folder.fail(
-        "run wages.toml --processes",
-        2,
-        &["cannot run with --processes", "veil serve"],
-    );
     folder.fail(
         "run wages.toml --shadow --data-are-mine",
         2,

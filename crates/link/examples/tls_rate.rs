@@ -46,6 +46,7 @@ fn pair(bounds: Bounds) -> Result<(TlsLink, TlsLink), Failure> {
         me,
         plan: PlanHash([1; 32]),
         pins: pins.clone(),
+        other: None,
     };
     let reception = Reception::sole([second.fingerprint()]);
     let port = Port::bind(&first, "127.0.0.1:0", reception)?;

@@ -103,6 +103,8 @@ pub(crate) struct Entry {
     pub(crate) status: Status,
     /// Names of its participants: who may ask about it.
     pub(crate) participants: Vec<String>,
+    /// The plans of its stages, if it runs in two.
+    pub(crate) stages: Vec<PlanHash>,
     /// Who asked for it, if it was not this participant.
     pub(crate) asked_by: Option<String>,
     /// The keys with which its active run was or is met.
@@ -153,8 +155,20 @@ impl Jobs {
         looked
     }
 
+    /// The known job with this plan, or with a stage of this plan.
+    pub(crate) fn find(&self, plan: PlanHash) -> Option<PlanHash> {
+        let entries = self.lock();
+        if entries.contains_key(&plan) {
+            return Some(plan);
+        }
+        let found = entries
+            .iter()
+            .find(|(_, entry)| entry.stages.contains(&plan));
+        found.map(|(job, _)| *job)
+    }
+
     /// Notes a job, unless it is known.
-    pub(crate) fn note(&self, plan: &Plan, asked_by: Option<String>) {
+    pub(crate) fn note(&self, plan: &Plan, stages: Vec<PlanHash>, asked_by: Option<String>) {
         let mut entries = self.lock();
         let entry = entries.entry(plan.hash).or_insert_with(|| Entry {
             status: Status {
@@ -172,6 +186,7 @@ impl Jobs {
                 trace: None,
             },
             participants: names(plan),
+            stages,
             asked_by: None,
             keys: Vec::new(),
             stop: Arc::default(),
@@ -210,9 +225,9 @@ impl Jobs {
         });
     }
 
-    /// Notes how far a run is.
-    pub(crate) fn progress(&self, plan: &Plan, progress: &Progress) {
-        if let Some(entry) = self.lock().get_mut(&plan.hash) {
+    /// Notes how far a run of `job` is, whose stage is planned as `plan`.
+    pub(crate) fn progress(&self, job: PlanHash, plan: &Plan, progress: &Progress) {
+        if let Some(entry) = self.lock().get_mut(&job) {
             let status = &mut entry.status;
             status.phase =
                 Some(progress.phase.name().to_owned()).filter(|_| progress.phase != Phase::Done);

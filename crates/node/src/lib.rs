@@ -49,6 +49,7 @@ mod renewal;
 mod rotation;
 pub mod service;
 mod settings;
+pub mod stages;
 mod stores;
 mod strings;
 mod time;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use veil_engine::{Abort, Binding, Data, Progress, Report, Settings, name_of, participants, party};
 use veil_link::tls::{
-    self, Connected, Fingerprint, Identity, Meeting, Port, SetupError, Terms, TlsLink,
+    self, Connected, Fingerprint, Identity, Meeting, OtherStage, Port, SetupError, Terms, TlsLink,
 };
 use veil_link::{Link, shape};
 use veil_protocol::rep3::Rep3;
@@ -107,6 +107,8 @@ pub struct Neighbours {
     pub dial: Vec<(Peer, String)>,
     /// Whom it awaits.
     pub from: Vec<Peer>,
+    /// The other stage of the job, and who takes part in it, if the job runs in two.
+    pub other: Option<OtherStage>,
 }
 
 impl Neighbours {
@@ -116,6 +118,7 @@ impl Neighbours {
             pins: BTreeMap::new(),
             dial: Vec::new(),
             from: Vec::new(),
+            other: None,
         };
         let linked = |peer: &Peer| *peer != me && (peer.party().is_some() || me.party().is_some());
         for peer in participants(plan).into_iter().filter(linked) {
@@ -137,6 +140,16 @@ impl Neighbours {
             }
         }
         Ok(neighbours)
+    }
+
+    /// The same, and who takes part in the other stage of the job, whose plan is `other`.
+    pub fn with_other(mut self, other: &Plan, members: &Members) -> Self {
+        let pin = |peer| Some((peer, members.by_name(name_of(other, peer))?.fingerprint));
+        self.other = Some(OtherStage {
+            plan: other.hash,
+            pins: participants(other).into_iter().filter_map(pin).collect(),
+        });
+        self
     }
 }
 
@@ -169,6 +182,7 @@ impl Part<'_> {
             me: self.me,
             plan: self.plan.hash,
             pins: self.neighbours.pins.clone(),
+            other: self.neighbours.other.clone(),
         };
         let meeting = Meeting {
             dial: &self.neighbours.dial,

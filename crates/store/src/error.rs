@@ -249,7 +249,7 @@ pub enum Unfit {
     },
     /// Shared among others.
     #[error(
-        "it is shared among {theirs}, and the job names {ours}; name the same parties in the same order, or reshare it: `veil shares reshare`"
+        "it is shared among {theirs}, and the job names {ours}; name the same parties in the same order, or have the owners share it again"
     )]
     Parties {
         /// Who has the shares.

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use veil_engine::{Phase, Progress, Recorder};
 use veil_link::shape;
 use veil_node::Home;
+use veil_node::stages::{Stage, Stages};
 
 use crate::failure::{Code, Failure};
 use crate::launch::Outcome;
@@ -63,6 +64,9 @@ pub(crate) struct PartyArgs {
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
+    /// Where parties keep shares, instead of in their homes.
+    #[arg(long, value_name = "DIR", hide = true)]
+    stores: Option<PathBuf>,
     /// Speak to the process that started this one.
     #[arg(long, hide = true)]
     child: bool,
@@ -97,10 +101,12 @@ fn take_part(
     let home = Home::open(&Home::locate(args.home.as_deref()))?;
     let job = args.job.load()?;
     let plan = prepare::plan(&job, Some(args.job.lanes.unwrap_or(LANES)))?;
+    // Of a durable job, the stage that computes is written down.
+    let traced = Stages::new(&job, &plan)?.plan(Stage::Compute).clone();
     let trace = args
         .trace
         .as_ref()
-        .map(|path| TraceFile::create(path, &plan));
+        .map(|path| TraceFile::create(path, &traced));
     let trace = trace.transpose()?.map(Arc::new);
     let timeouts = home.settings().timeouts;
     let outcome = participant::run(&Engagement {
@@ -109,6 +115,7 @@ fn take_part(
         plan: &plan,
         out: &args.out,
         listen: args.listen.as_deref(),
+        stores: args.stores.as_deref(),
         wait: args.wait.map_or(timeouts.meet, Duration::from_secs),
         timeout: args.timeout.map_or(timeouts.stall, Duration::from_secs),
         net: args.net,

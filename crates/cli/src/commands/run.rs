@@ -146,11 +146,11 @@ pub(crate) fn execute(
         inspect: &args.inspect,
     };
     durable::check(&job, args)?;
+    let beside = || args.job.job.with_file_name(".veil-run");
+    let stores = args.stores.clone().unwrap_or_else(beside);
     let outcome = if args.processes {
-        processes::run(&job, &plan, &args.job, &site, verbose)?
+        processes::run(&job, &plan, &args.job, &site, &stores, verbose)?
     } else {
-        let beside = || args.job.job.with_file_name(".veil-run");
-        let stores = args.stores.clone().unwrap_or_else(beside);
         durable::run(&job, &plan, args.job.lanes, &site, &stores)?
     };
     let link = if args.processes { "tls" } else { "memory" };

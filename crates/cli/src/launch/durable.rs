@@ -22,15 +22,6 @@ use crate::prepare;
 pub(crate) fn check(job: &Job, args: &LocalArgs) -> Result<(), Failure> {
     let refuse = |message: &str, help: &str| Err(Failure::new(Code::Usage, message).help(help));
     match (needs_stores(job), args) {
-        (
-            true,
-            LocalArgs {
-                processes: true, ..
-            },
-        ) => refuse(
-            "a job that keeps or loads shares cannot run with --processes: its parties have no homes there",
-            "leave --processes out, or give each party a home: `veil init`, `veil serve`",
-        ),
         (true, args) if args.inspect.shadow => refuse(
             "--shadow computes on the values of all owners, and this job computes on shares that were kept",
             "leave --shadow out, or run the same computation without `durable` and `stored`",
@@ -40,7 +31,7 @@ pub(crate) fn check(job: &Job, args: &LocalArgs) -> Result<(), Failure> {
 }
 
 /// Whether the parties of a job need a place for shares.
-fn needs_stores(job: &Job) -> bool {
+pub(crate) fn needs_stores(job: &Job) -> bool {
     job.is_durable() || job.keeps().is_some() || !job.datasets().is_empty()
 }
 

@@ -1,17 +1,19 @@
 //! One participant of a deployment in the foreground, in each role that it has in the job.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use veil_engine::{Progress, Recorder, Report, Settings};
+use veil_engine::{Data, Progress, Recorder, Report, Settings};
 use veil_link::shape;
 use veil_link::tls::{Identity, Port, Reception};
 use veil_node::log::Event;
 use veil_node::participant::{self, Neighbours, Part};
 use veil_node::policy::Facts;
+use veil_node::stages::{Ends, Shelf, Stage, Stages};
 use veil_node::{Decision, Home, Receipt, Request, Time, receipt, roles_of};
 use veil_program::{Job, Output, Source};
 use veil_protocol::Plan;
@@ -19,6 +21,7 @@ use veil_protocol::rep3::Rep3;
 use veil_session::{PartyId, Peer};
 
 use crate::failure::{Code, Failure};
+use crate::launch::stores::Stores;
 use crate::launch::{Answer, Outcome, Took};
 use crate::output::Folders;
 use crate::prepare;
@@ -33,7 +36,9 @@ pub(crate) struct Engagement<'a> {
     pub(crate) out: &'a Path,
     /// Where a party listens.
     pub(crate) listen: Option<&'a str>,
-    /// How long the others have to turn up.
+    /// Where parties keep shares, if it is not in their homes.
+    pub(crate) stores: Option<&'a Path>,
+    /// How long the others have to turn up, for each stage.
     pub(crate) wait: Duration,
     /// Without any progress for so long, the run is given up.
     pub(crate) timeout: Duration,
@@ -47,13 +52,30 @@ pub(crate) struct Engagement<'a> {
     pub(crate) say: &'a (dyn Fn(&str) + Sync),
 }
 
-/// What a participant brings as one of its roles, ready to connect.
+/// What a participant brings to one stage as one of its roles, ready to connect.
 struct Role {
     me: Peer,
     neighbours: Neighbours,
     source: Option<Arc<dyn Source>>,
     sink: Option<Arc<Output>>,
+    shares: Ends,
 }
+
+/// One stage of the job, as this participant takes part in it.
+#[derive(Clone, Copy)]
+struct At<'a> {
+    stages: &'a Stages,
+    stage: Stage,
+    plan: &'a Arc<Plan>,
+    port: Option<&'a Port>,
+    identity: &'a Identity,
+}
+
+/// An owner whose values the parties say to have keeps calling for so long: they may find out that one of them has not.
+const LINGER: Duration = Duration::from_secs(5);
+
+/// Between two meetings of parties that disagree on whether the inputs are kept.
+const PAUSE: Duration = Duration::from_millis(300);
 
 /// Takes part. Everything that can be checked on this machine is checked before anybody is called.
 pub(crate) fn run(engagement: &Engagement<'_>) -> Result<Outcome, Failure> {
@@ -61,43 +83,154 @@ pub(crate) fn run(engagement: &Engagement<'_>) -> Result<Outcome, Failure> {
         home,
         job,
         plan,
-        out,
         say,
         ..
     } = *engagement;
+    let name = &home.settings().name;
+    let mine = participant::roles(plan, name)?;
+    let stages = Stages::new(job, plan)?;
+    let party = mine.iter().find_map(|me| me.party());
+    let shelf = party.map(|party| engagement.shelf(&stages, party));
+    let shelf = shelf.transpose()?;
+    let mut at = At {
+        stages: &stages,
+        stage: if stages.are_two() {
+            Stage::Input
+        } else {
+            Stage::Whole
+        },
+        plan,
+        port: None,
+        identity: &home.identity(),
+    };
+    if let Some(shelf) = &shelf {
+        let (stage, unusable) = shelf.stage()?;
+        at.stage = stage;
+        if let Some(error) = unusable {
+            say(&format!("the inputs that are kept cannot be used: {error}"));
+        }
+    }
+    engagement.consent(None)?;
+    let port = port(engagement, &mine)?;
+    if let Some(port) = &port {
+        say(&format!("listening on {}", port.address()));
+    }
+    at.port = port.as_ref();
+    say(&format!("plan {}, waiting for the others", plan.hash));
+    let mut outcome = Outcome::default();
+    let until = Instant::now() + engagement.wait;
+    loop {
+        at.plan = stages.plan(at.stage);
+        let last = at.stage != Stage::Input;
+        let has_part = veil_engine::participants(at.plan)
+            .into_iter()
+            .any(|peer| veil_engine::name_of(at.plan, peer) == *name);
+        if !has_part {
+            if last {
+                return Ok(outcome);
+            }
+            at.stage = Stage::Compute;
+            continue;
+        }
+        if let (Some(awaits), Some(_)) = (stages.awaits(at.stage), party) {
+            say(&awaits);
+        }
+        match one_stage(engagement, at, shelf.as_ref(), until)? {
+            Ended::Done(done) => {
+                let known = |took: &Took| done.participants.iter().any(|new| new.role == took.role);
+                outcome.participants.retain(|took| !known(took));
+                outcome.participants.extend(done.participants);
+                outcome.answers.extend(done.answers);
+                match &shelf {
+                    Some(shelf) if last => shelf.forget()?,
+                    _ => {}
+                }
+                if last {
+                    return Ok(outcome);
+                }
+                at.stage = Stage::Compute;
+            }
+            Ended::Disagreed(why) => {
+                say(&why);
+                if let Some(shelf) = &shelf {
+                    shelf.forget()?;
+                }
+                at.stage = Stage::Input;
+                thread::sleep(PAUSE);
+            }
+            Ended::NotAsked => {
+                say("the parties have kept the inputs: this owner's data are not asked for again");
+                at.stage = Stage::Compute;
+            }
+        }
+    }
+}
+
+/// How a stage ended that did not fail.
+enum Ended {
+    Done(Outcome),
+    /// The parties disagree on whether the inputs are kept.
+    Disagreed(String),
+    /// The parties are at the stage after this one.
+    NotAsked,
+}
+
+fn one_stage(
+    engagement: &Engagement<'_>,
+    at: At<'_>,
+    shelf: Option<&Shelf<'_>>,
+    until: Instant,
+) -> Result<Ended, Failure> {
+    let Engagement { home, job, out, .. } = *engagement;
     let members = home.members();
     // Before the sinks, so that it is dropped after them: a folder is removed when it is empty.
     let mut folders = Folders::new();
     let mut ready = Vec::new();
-    for me in participant::roles(plan, &home.settings().name)? {
+    for me in participant::roles(at.plan, &home.settings().name)? {
+        let mut neighbours = Neighbours::find(at.plan, me, &members)?;
+        if let Some(other) = at.stages.other(at.stage) {
+            neighbours = neighbours.with_other(at.stages.plan(other), &members);
+        }
+        let supplies = prepare::supplies(at.plan, me);
+        let source = supplies.then(|| prepare::source(job, me)).transpose()?;
+        let shares = shelf.filter(|_| me.party().is_some());
+        let shares = shares.map(|shelf| shelf.ends(at.stage)).transpose()?;
+        let mut sink = None;
+        if prepare::receives(at.plan, me) {
+            folders.make(out)?;
+            sink = Some(prepare::sink(job, me, out)?);
+        }
         ready.push(Role {
             me,
-            neighbours: Neighbours::find(plan, me, &members)?,
-            source: prepare::source(job, me)?,
-            sink: None,
+            neighbours,
+            source: source.flatten(),
+            sink,
+            shares: shares.unwrap_or_default(),
         });
     }
-    engagement.consent(false)?;
-    let identity = home.identity();
-    let port = port(engagement, &ready, &identity)?;
-    for role in &mut ready {
-        if prepare::receives(plan, role.me) {
-            folders.make(out)?;
-            role.sink = Some(prepare::sink(job, role.me, out)?);
-        }
-    }
-    if let Some(port) = &port {
-        say(&format!("listening on {}", port.address()));
-    }
-    say(&format!("plan {}, waiting for the others", plan.hash));
     let start = Instant::now();
+    let started = Time::now();
     let began = Mutex::new(false);
-    let ran = all_roles(engagement, &ready, &identity, port.as_ref(), &began);
+    let is_party = ready.iter().any(|role| role.me.party().is_some());
+    let ran = loop {
+        let ran = all_roles(engagement, at, &ready, &began);
+        match ran {
+            Err(Stopped::Disagree(why)) if is_party => return Ok(Ended::Disagreed(why)),
+            Err(Stopped::Disagree(_)) => {
+                if start.elapsed() >= LINGER || Instant::now() >= until {
+                    return Ok(Ended::NotAsked);
+                }
+                thread::sleep(PAUSE);
+            }
+            Err(Stopped::Failed(failure)) => break Err(failure),
+            Ok(reports) => break Ok(reports),
+        }
+    };
     if *began.lock().unwrap_or_else(PoisonError::into_inner) {
         let trace = ran.as_ref().ok().and_then(|reports| reports.first());
         home.log().append(Event::RunEnded {
-            plan: Event::plan(plan.hash),
-            job: plan.job.name.clone(),
+            plan: Event::plan(engagement.plan.hash),
+            job: at.plan.job.name.clone(),
             trace: trace.map(|report| report.trace.to_string()),
             cause: ran
                 .as_ref()
@@ -107,22 +240,36 @@ pub(crate) fn run(engagement: &Engagement<'_>) -> Result<Outcome, Failure> {
         })?;
     }
     let mut outcome = Outcome::default();
-    let started = Time::now();
     for (role, report) in ready.iter().zip(ran?) {
-        outcome.participants.push(Took::new(plan, role.me, &report));
+        outcome
+            .participants
+            .push(Took::new(at.plan, role.me, &report));
         if let Some(sink) = &role.sink {
-            write_receipt(engagement, role, &identity, &report, started)?;
-            let answer = Answer::new(plan, role.me, Some(out.to_owned()), sink);
+            write_receipt(engagement, at, role, &report, started)?;
+            let answer = Answer::new(at.plan, role.me, Some(out.to_owned()), sink);
             outcome.answers.push(answer);
         }
     }
     folders.keep();
-    Ok(outcome)
+    Ok(Ended::Done(outcome))
 }
 
-impl Engagement<'_> {
-    /// Asks whether the job may run; `start` when all participants are there, which logs that a run begins.
-    fn consent(&self, start: bool) -> Result<(), Failure> {
+impl<'a> Engagement<'a> {
+    /// Where a party keeps shares.
+    fn shelf<'b>(&self, stages: &'b Stages, party: PartyId) -> Result<Shelf<'b>, Failure>
+    where
+        'a: 'b,
+    {
+        let job: &'b Job = self.job;
+        match self.stores {
+            Some(root) => Ok(Shelf::new(Stores::open(root, job)?.of(party), job, stages)),
+            None => Ok(Shelf::of_home(self.home, job, stages, party)?),
+        }
+    }
+
+    /// Asks whether the job may run; when all participants of a stage are there, that the run begins is logged. Rules that count runs
+    /// count the stage that computes.
+    fn consent(&self, begins: Option<At<'_>>) -> Result<(), Failure> {
         let protocol = Rep3::new(Arc::clone(self.plan), Peer::Party(PartyId::ALL[0]));
         let facts = Facts::of(self.job, self.plan, &protocol);
         let request = Request {
@@ -131,24 +278,29 @@ impl Engagement<'_> {
             asked_by: None,
             roles: roles_of(self.plan, &self.home.settings().name),
         };
-        let decision = if start {
+        let counted = begins.is_some_and(|at| at.stage != Stage::Input);
+        let decision = if counted {
             self.home.start(&request)?
         } else {
             self.home.decide(&request)?
         };
+        let begun = || match begins {
+            Some(at) => self.home.log().append(Event::RunStarted {
+                plan: Event::plan(self.plan.hash),
+                job: at.plan.job.name.clone(),
+                asked_by: None,
+                rule: None,
+            }),
+            None => Ok(()),
+        };
         match decision {
-            decision if decision.allows() => Ok(()),
-            Decision::Pending { .. } if self.yes => {
-                if start {
-                    self.home.log().append(Event::RunStarted {
-                        plan: Event::plan(self.plan.hash),
-                        job: self.plan.job.name.clone(),
-                        asked_by: None,
-                        rule: None,
-                    })?;
+            decision if decision.allows() => {
+                if !counted {
+                    begun()?;
                 }
                 Ok(())
             }
+            Decision::Pending { .. } if self.yes => Ok(begun()?),
             decision => Err(Failure::new(Code::Input, format!("the job may not run here: {decision}"))
                 .help("`veil approve JOB` shows the job and asks; `--yes` approves this run without asking")),
         }
@@ -156,13 +308,15 @@ impl Engagement<'_> {
 }
 
 /// The port of a computing party; others have none.
-fn port(
-    engagement: &Engagement<'_>,
-    roles: &[Role],
-    identity: &Identity,
-) -> Result<Option<Port>, Failure> {
-    if !roles.iter().any(|role| role.me.party().is_some()) {
+fn port(engagement: &Engagement<'_>, mine: &[Peer]) -> Result<Option<Port>, Failure> {
+    if !mine.iter().any(|me| me.party().is_some()) {
         return Ok(None);
+    }
+    let plan = engagement.plan;
+    let members = engagement.home.members();
+    let mut known = BTreeSet::new();
+    for me in mine {
+        known.extend(Neighbours::find(plan, *me, &members)?.pins.into_values());
     }
     let listen = engagement.listen.map(str::to_owned);
     let listen = listen.or_else(|| {
@@ -179,34 +333,44 @@ fn port(
         )
         .help("set `listen` in veil.toml of its home, or give `--listen 0.0.0.0:7000`")
     })?;
-    let known = roles.iter().flat_map(|role| role.neighbours.pins.values());
-    let reception = Reception::sole(known.copied());
-    let port = Port::bind(identity, &listen, reception);
-    Ok(Some(port.map_err(|error| {
-        Failure::setup(engagement.plan, &error)
-    })?))
+    let port = Port::bind(&engagement.home.identity(), &listen, Reception::sole(known));
+    Ok(Some(port.map_err(|error| Failure::setup(plan, &error))?))
+}
+
+/// Why a stage did not come to its end.
+enum Stopped {
+    /// Parties are at the other stage.
+    Disagree(String),
+    Failed(Failure),
+}
+
+impl From<Failure> for Stopped {
+    fn from(failure: Failure) -> Self {
+        Stopped::Failed(failure)
+    }
 }
 
 /// Runs every role in a thread of its own. The first failure ends the others.
 fn all_roles(
     engagement: &Engagement<'_>,
+    at: At<'_>,
     roles: &[Role],
-    identity: &Identity,
-    port: Option<&Port>,
     began: &Mutex<bool>,
-) -> Result<Vec<Report>, Failure> {
+) -> Result<Vec<Report>, Stopped> {
     let first = Mutex::new(None);
     let one = |role| {
-        let fail = |failure| {
+        let fail = |stopped| {
+            // A disagreement is no end: roles that wait for the same parties find it out themselves.
+            let failed = matches!(stopped, Stopped::Failed(_));
             first
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
-                .get_or_insert(failure);
-            engagement.stop.flag().store(true, Ordering::Relaxed);
+                .get_or_insert(stopped);
+            if failed {
+                engagement.stop.flag().store(true, Ordering::Relaxed);
+            }
         };
-        one_role(engagement, role, identity, port, began)
-            .map_err(fail)
-            .ok()
+        one_role(engagement, at, role, began).map_err(fail).ok()
     };
     let reports: Vec<Option<Report>> = thread::scope(|scope| {
         let threads: Vec<_> = roles.iter().map(|role| scope.spawn(|| one(role))).collect();
@@ -220,51 +384,59 @@ fn all_roles(
             .collect()
     });
     match first.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        Some(failure) => Err(failure),
+        Some(stopped) => Err(stopped),
         None => Ok(reports.into_iter().flatten().collect()),
     }
 }
 
 fn one_role(
     engagement: &Engagement<'_>,
+    at: At<'_>,
     role: &Role,
-    identity: &Identity,
-    port: Option<&Port>,
     began: &Mutex<bool>,
-) -> Result<Report, Failure> {
-    let (plan, stop) = (engagement.plan, engagement.stop);
+) -> Result<Report, Stopped> {
+    let (plan, stop) = (at.plan, engagement.stop);
     let part = Part {
         plan,
         me: role.me,
-        identity,
-        port,
+        identity: at.identity,
+        port: at.port,
         neighbours: &role.neighbours,
         net: engagement.net,
         stop: stop.flag(),
     };
-    let met = part.meet(engagement.wait);
-    let connections = met.map_err(|error| {
+    let connections = part.meet(engagement.wait).map_err(|error| {
         if stop.asked() {
-            Failure::stopped()
-        } else {
-            Failure::setup(plan, &error)
+            return Stopped::Failed(Failure::stopped());
+        }
+        match at.stages.disagree(at.stage, &error) {
+            Some(why) => Stopped::Disagree(why),
+            None => Stopped::Failed(Failure::setup(plan, &error)),
         }
     })?;
     {
         // Once for all roles: it is one run.
         let mut began = began.lock().unwrap_or_else(PoisonError::into_inner);
         if !*began {
-            engagement.consent(true)?;
+            engagement.consent(Some(at))?;
             *began = true;
         }
     }
     (engagement.say)(&format!("connected as {}", prepare::role(role.me)));
     let settings = Settings {
         timeout: engagement.timeout,
-        trace: engagement.trace.clone(),
+        // What is written down is the stage that computes.
+        trace: engagement
+            .trace
+            .clone()
+            .filter(|_| at.stage != Stage::Input),
         ..Settings::default()
     };
-    let data = prepare::data(role.source.clone(), role.sink.as_ref());
+    let data = Data {
+        stored: role.shares.stored.clone(),
+        keeps: role.shares.keeps.clone(),
+        ..prepare::data(role.source.clone(), role.sink.as_ref())
+    };
     let ran = part.run(
         connections,
         &settings,
@@ -273,26 +445,26 @@ fn one_role(
         engagement.progress,
     );
     ran.map_err(|abort| {
-        if stop.asked() {
+        Stopped::Failed(if stop.asked() {
             Failure::stopped()
         } else {
             Failure::abort(plan, role.me, &abort)
-        }
+        })
     })
 }
 
 /// Puts the receipt beside a result, and says in the log that it is there.
 fn write_receipt(
     engagement: &Engagement<'_>,
+    at: At<'_>,
     role: &Role,
-    identity: &Identity,
     report: &Report,
     started: Time,
 ) -> Result<(), Failure> {
-    let (plan, out) = (engagement.plan, engagement.out);
+    let (plan, out) = (at.plan, engagement.out);
     let keys = |peer: Peer| match role.neighbours.pins.get(&peer) {
         Some(pin) => Some(*pin),
-        None => (peer == role.me).then(|| identity.fingerprint()),
+        None => (peer == role.me).then(|| at.identity.fingerprint()),
     };
     let protocol = Rep3::new(Arc::clone(plan), role.me);
     let names = prepare::result_files(engagement.job, role.me);
@@ -311,8 +483,8 @@ fn write_receipt(
             Failure::new(Code::Other, message)
         })?;
     engagement.home.log().append(Event::ResultPublished {
-        plan: Event::plan(plan.hash),
-        job: plan.job.name.clone(),
+        plan: Event::plan(engagement.plan.hash),
+        job: engagement.plan.job.name.clone(),
         trace,
         files: names.len() as u64,
     })?;

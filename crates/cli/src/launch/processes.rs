@@ -5,19 +5,23 @@ use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
+use veil_node::stages::{Shelf, Stage, Stages};
 use veil_node::{Home, Role, Settings};
 use veil_program::Job;
 use veil_protocol::Plan;
-use veil_session::Peer;
+use veil_session::{PartyId, Peer};
 
 use crate::failure::{Code, Failure};
 use crate::launch::Outcome;
+use crate::launch::durable::needs_stores;
+use crate::launch::stores::Stores;
 use crate::launch::threads::Site;
 use crate::output::Folders;
 use crate::prepare::{self, JobArgs};
@@ -73,21 +77,43 @@ impl Player {
 /// Runs the job.
 pub(crate) fn run(
     job: &Job,
-    plan: &Plan,
+    plan: &Arc<Plan>,
     args: &JobArgs,
     site: &Site<'_>,
+    stores: &Path,
     verbose: bool,
 ) -> Result<Outcome, Failure> {
-    // Whatever is wrong with the data is found here, where it is said best.
-    for peer in veil_engine::participants(plan) {
-        prepare::source(job, peer)?;
+    let kept = prepare_stores(job, plan, stores)?;
+    if kept == Some(true) {
+        eprintln!(
+            "the inputs are kept from a run that was interrupted: their owners are not asked again"
+        );
+    } else {
+        // Whatever is wrong with the data is found here, where it is said best.
+        for peer in veil_engine::participants(plan) {
+            prepare::source(job, peer)?;
+        }
     }
     let folder = tempfile::Builder::new()
         .prefix("veil-")
         .tempdir()
         .map_err(|error| other("make a private folder for keys", &error))?;
     let mut folders = Folders::new();
-    let parts = make_homes(plan, args, site, folder.path(), &mut folders)?;
+    let mut parts = make_homes(plan, args, site, folder.path(), &mut folders)?;
+    for part in &mut parts {
+        if kept.is_some() && plan.job.parties.contains(&part.name) {
+            part.arguments.push("--stores".into());
+            part.arguments.push(
+                std::path::absolute(stores)
+                    .map_err(|e| other("find", &e))?
+                    .into(),
+            );
+        }
+    }
+    if kept == Some(true) {
+        let needed = |name: &String| !plan.job.owners.contains(name) || receives(plan, name);
+        parts.retain(|part| plan.job.parties.contains(&part.name) || needed(&part.name));
+    }
     let (words, heard) = mpsc::channel();
     let mut players = Vec::new();
     for part in parts {
@@ -123,6 +149,21 @@ pub(crate) fn run(
 
 fn other(doing: &str, error: &dyn std::fmt::Display) -> Failure {
     Failure::new(Code::Other, format!("cannot {doing}: {error}"))
+}
+
+/// Makes the parties' stores, if the job needs them; then, whether all of them have kept the inputs of a durable one.
+fn prepare_stores(job: &Job, plan: &Arc<Plan>, root: &Path) -> Result<Option<bool>, Failure> {
+    if !needs_stores(job) {
+        return Ok(None);
+    }
+    let stages = Stages::new(job, plan)?;
+    let mut kept = true;
+    for party in PartyId::ALL {
+        let store = Stores::open(root, job)?.of(party);
+        let (stage, _) = Shelf::new(store, job, &stages).stage()?;
+        kept &= stage == Stage::Compute;
+    }
+    Ok(Some(kept))
 }
 
 /// A participant, and the command that plays it.

@@ -66,6 +66,16 @@ impl Stores {
         ))
     }
 
+    /// The store of one of them.
+    pub(crate) fn of(self, party: PartyId) -> Store {
+        let [a, b, c] = self.0;
+        match party.index() {
+            0 => a,
+            1 => b,
+            _ => c,
+        }
+    }
+
     /// What the job loads from datasets of earlier jobs.
     pub(crate) fn loads(&self, job: &Job) -> Result<Loaded, Failure> {
         self.each(|store| {

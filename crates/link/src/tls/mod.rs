@@ -49,6 +49,20 @@ pub struct Terms {
     pub plan: PlanHash,
     /// Whose key is which.
     pub pins: BTreeMap<Peer, Fingerprint>,
+    /// The other stage of the same job, if it has two: whoever comes for that one is told which of them this side is at.
+    pub other: Option<OtherStage>,
+}
+
+/// The stage of a job at which a participant is not.
+///
+/// A party that comes for it ends the meeting with [`SetupError::Plan`] on both sides: the parties disagree about what is done
+/// already. An owner is told the same, and the meeting goes on without it. A recipient comes again later.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OtherStage {
+    /// Its plan.
+    pub plan: PlanHash,
+    /// Whose key is which.
+    pub pins: BTreeMap<Peer, Fingerprint>,
 }
 
 impl Terms {
@@ -57,6 +71,13 @@ impl Terms {
             .get(&peer)
             .copied()
             .ok_or(SetupError::NoPin { peer })
+    }
+
+    /// As whom the holder of `key` takes part in the other stage, if it came for that one.
+    fn came_for_other(&self, key: &Fingerprint, plan: PlanHash) -> Option<Peer> {
+        let other = self.other.as_ref().filter(|other| other.plan == plan)?;
+        let mut pins = other.pins.iter();
+        pins.find_map(|(peer, pin)| (pin == key).then_some(*peer))
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use veil_link::tls::{Admission, Caller, Fingerprint};
 use veil_program::{Audience, Files, Job};
 use veil_protocol::rep3::Rep3;
-use veil_protocol::{Options, Plan};
+use veil_protocol::{Options, Plan, PlanError};
 use veil_session::{PartyId, Peer, PlanHash};
 
 use super::{Desk, News};
@@ -17,21 +17,29 @@ use crate::log::Event;
 use crate::members::Standing;
 use crate::participant;
 use crate::policy::Facts;
+use crate::stages::{Stage, Stages};
 use crate::time::Time;
 
 /// A job that is planned and could run.
 pub(super) struct Prepared {
     pub(super) job: Job,
     pub(super) plan: Arc<Plan>,
+    pub(super) stages: Stages,
     facts: Facts,
 }
 
 impl Prepared {
-    fn new(job: Job, plan: Plan) -> Self {
+    fn new(job: Job, plan: Plan) -> Result<Self, PlanError> {
         let plan = Arc::new(plan);
+        let stages = Stages::new(&job, &plan)?;
         let protocol = Rep3::new(Arc::clone(&plan), Peer::Party(PartyId::ALL[0]));
         let facts = Facts::of(&job, &plan, &protocol);
-        Prepared { job, plan, facts }
+        Ok(Prepared {
+            job,
+            plan,
+            stages,
+            facts,
+        })
     }
 }
 
@@ -169,9 +177,10 @@ impl Desk {
         let files: Vec<_> = files
             .map(|(name, text)| (name.clone(), text.clone().into_bytes()))
             .collect();
+        let stages = prepared.stages.hashes();
         let filing = Filing {
             plan: hash,
-            stages: &[],
+            stages: &stages,
             name: &plan.job.name,
             lanes: proposal.lanes,
             job: &proposal.job,
@@ -182,7 +191,7 @@ impl Desk {
             asked_by: Some(asked_by),
         };
         self.home.file_job(&filing).map_err(|error| here(&error))?;
-        self.jobs.note(plan, Some(asked_by.to_owned()));
+        self.jobs.note(plan, stages, Some(asked_by.to_owned()));
         tracing::info!(plan = %hash, job = %plan.job.name, %asked_by, "a job was proposed");
         let reply = if decision.allows() {
             Reply::Accepted { plan: digits }
@@ -213,30 +222,33 @@ impl Desk {
                 limits.rows
             ));
         }
-        if !lowered.keeps().is_empty() || !lowered.loads().is_empty() {
-            return Err("the job keeps or loads stored shares: run it with `veil run`, a service does not do that yet".into());
-        }
         let options = Options {
             lanes,
             chunk_rows: None,
         };
         let plan = Plan::new(Arc::new(lowered.clone()), options);
-        let plan = plan.map_err(|error| format!("the job cannot be planned: {error}"))?;
+        let unplanned = |error: PlanError| format!("the job cannot be planned: {error}");
+        let plan = plan.map_err(unplanned)?;
         let name = &self.home.settings().name;
         let mine = participant::roles(&plan, name).map_err(|error| error.to_string())?;
         if !mine.iter().any(|peer| peer.party().is_some()) {
             return Err(format!("`{name}` is no computing party of the job"));
         }
-        Ok(Prepared::new(job, plan))
+        Prepared::new(job, plan).map_err(unplanned)
     }
 
-    /// Remembers a filed job that this process has not seen yet.
-    pub(super) fn recall(&self, plan: PlanHash) -> bool {
-        let Ok((prepared, filed)) = self.filed(plan) else {
-            return false;
-        };
-        self.jobs.note(&prepared.plan, filed.asked_by);
-        true
+    /// The job of a plan, or of the plan of a stage; one that is filed and that this process has not seen yet is remembered.
+    pub(super) fn recall(&self, plan: PlanHash) -> Option<PlanHash> {
+        if let Some(known) = self.jobs.find(plan) {
+            return Some(known);
+        }
+        let job = self.home.filed(plan).ok()??.plan;
+        if self.jobs.find(job).is_none() {
+            let (prepared, filed) = self.filed(job).ok()?;
+            let stages = prepared.stages.hashes();
+            self.jobs.note(&prepared.plan, stages, filed.asked_by);
+        }
+        Some(job)
     }
 
     /// Reads and plans a filed job.
@@ -266,12 +278,22 @@ impl Desk {
             roles: roles_of(&prepared.plan, &self.home.settings().name),
         };
         let decided = match how {
-            Consent::Look => self.home.decide(&request),
+            Consent::Look | Consent::StartInput => self.home.decide(&request),
             Consent::Start => self.home.start(&request),
         };
+        let decided = decided.inspect(|decision| {
+            if how == Consent::StartInput && decision.allows() {
+                self.record(Event::RunStarted {
+                    plan: Event::plan(prepared.plan.hash),
+                    job: prepared.stages.plan(Stage::Input).job.name.clone(),
+                    asked_by: asked_by.map(str::to_owned),
+                    rule: None,
+                });
+            }
+        });
         match decided {
             Ok(Decision::Pending { .. }) if self.options.yes => {
-                if how == Consent::Start {
+                if how != Consent::Look {
                     self.record(Event::RunStarted {
                         plan: Event::plan(prepared.plan.hash),
                         job: prepared.plan.job.name.clone(),
@@ -302,6 +324,8 @@ pub(super) enum Consent {
     Look,
     /// The same, and that a run begins is logged with the answer.
     Start,
+    /// The same for the input stage of a durable job, which opens nothing: rules that count runs count the other stage.
+    StartInput,
 }
 
 /// What is opened to whom, a line each: what people who approve look at first.

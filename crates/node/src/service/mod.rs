@@ -204,6 +204,7 @@ impl Service {
         let name = self.desk.home.settings().name.clone();
         tracing::info!(%name, address = %self.address(), key = %self.desk.home.identity().fingerprint(), "serving");
         notify(notify::State::Ready);
+        self.resume();
         let mut looked = Instant::now();
         while !stop.load(Ordering::Relaxed) {
             match self.news.recv_timeout(Duration::from_millis(100)) {
@@ -220,6 +221,21 @@ impl Service {
             }
         }
         self.stop()
+    }
+
+    /// Goes on with the durable jobs that the last process left.
+    fn resume(&mut self) {
+        let desk = Arc::clone(&self.desk);
+        let interrupted = desk.home.interrupted().unwrap_or_else(|error| {
+            tracing::error!(%error, "nobody can say which jobs were interrupted");
+            Vec::new()
+        });
+        for plan in interrupted {
+            tracing::info!(%plan, "a durable job was interrupted here");
+            if desk.recall(plan).is_some() {
+                self.consider(plan);
+            }
+        }
     }
 
     /// Makes a job ready, if it may run.
@@ -240,9 +256,9 @@ impl Service {
         let Some(member) = members.by_fingerprint(&key) else {
             return;
         };
-        if self.desk.jobs.with(plan, |_| ()).is_none() && !self.desk.recall(plan) {
+        let Some(plan) = self.desk.recall(plan) else {
             return;
-        }
+        };
         let wanted = self.desk.jobs.with(plan, |entry| {
             let has_part = entry.participants.contains(&member.name);
             let lately = entry.ended.is_some_and(|ended| ended.elapsed() < PAUSE);

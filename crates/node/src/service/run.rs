@@ -3,9 +3,9 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tracing::field::Empty;
 use veil_engine::{Abort, Data, Progress, Report, TraceId};
@@ -21,10 +21,20 @@ use crate::jobs::State;
 use crate::log::Event;
 use crate::participant::{Neighbours, Part, RunError};
 use crate::receipt::{self, Receipt};
+use crate::stages::{Shelf, Stage};
 use crate::time::Time;
 
 /// Room for planning and for what an engine does in the thread of its caller; lanes have threads of their own.
 const STACK: usize = 2 << 20;
+
+/// Attempts at a stage of a durable job, after the first. Whoever comes back after the last one asks for the job again.
+const AGAIN: u32 = 8;
+
+/// The pause before the second attempt; each next one is twice as long.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// The longest pause between two attempts.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// Why a job did not come to its end.
 enum Failed {
@@ -99,65 +109,166 @@ pub(super) fn make_ready(desk: &Arc<Desk>, plan: PlanHash) -> Option<JoinHandle<
     }
 }
 
-/// From the first call to the last word.
+/// From the first call to the last word: one run, or the stages of a durable job, each of them until it succeeds or has failed too often.
 fn whole(desk: &Desk, prepared: &Prepared, asked_by: Option<&str>, stop: &AtomicBool) {
-    let plan = &prepared.plan;
-    let span = tracing::info_span!("job", plan = %plan.hash, name = %plan.job.name, trace = Empty);
+    let job = prepared.plan.hash;
+    let mut failures = 0;
+    let mut before = None;
+    loop {
+        match one_run(desk, prepared, asked_by, stop, before.take()) {
+            Ok(Stage::Input) => failures = 0,
+            Ok(Stage::Whole | Stage::Compute) => {
+                desk.jobs.set(job, State::Done, None);
+                return;
+            }
+            Err(given) if given.again && failures < AGAIN && !stop.load(Ordering::Relaxed) => {
+                let pause = (PAUSE * 2_u32.pow(failures)).min(LONGEST_PAUSE);
+                failures += 1;
+                let seconds = pause.as_secs();
+                tracing::info!(plan = %job, attempt = failures, of = AGAIN, seconds, "armed again");
+                let why = format!("again in {seconds} s: {}", given.why);
+                desk.jobs.set(job, State::Meeting, Some(why));
+                before = Some(given.why);
+                nap(pause, stop);
+            }
+            Err(given) => {
+                desk.jobs.set(job, State::Failed, Some(given.why));
+                return;
+            }
+        }
+    }
+}
+
+/// A run that was given up.
+struct GivenUp {
+    why: String,
+    /// Whether another attempt may fare better.
+    again: bool,
+}
+
+/// One run of the job, at the stage at which this party is.
+fn one_run(
+    desk: &Desk,
+    prepared: &Prepared,
+    asked_by: Option<&str>,
+    stop: &AtomicBool,
+    before: Option<String>,
+) -> Result<Stage, GivenUp> {
+    let (job, stages) = (prepared.plan.hash, &prepared.stages);
+    let name = &prepared.plan.job.name;
+    let span = tracing::info_span!("job", plan = %job, name = %name, stage = Empty, trace = Empty);
     let _entered = span.enter();
     let start = Instant::now();
-    let trace = std::cell::Cell::new(None);
-    let ended = attempt(desk, prepared, asked_by, stop, &span);
-    let began = !matches!(ended, Err((false, _)));
-    let cause = match ended {
-        Ok(report) => {
-            trace.set(Some(report.trace));
-            tracing::info!(
-                seconds = report.elapsed.as_secs_f64(),
-                sent = report.meters.payload_sent,
-                "done"
-            );
-            desk.metrics.done(&report, plan.lanes);
-            desk.jobs.set(plan.hash, State::Done, None);
-            "done".to_owned()
+    let at = begin(desk, prepared);
+    let stage = at.as_ref().map_or(Stage::Whole, |at| at.stage);
+    if stages.are_two() {
+        span.record("stage", stage.name());
+    }
+    let ended = at.map_err(|why| (false, Failed::Here(why))).and_then(|at| {
+        let ended = attempt(desk, prepared, &at, (asked_by, before), stop, &span);
+        if matches!(&ended, Err((_, Failed::Run(RunError::Setup(error)))) if stages.disagree(stage, error).is_some()) || ended.is_ok() && stage == Stage::Compute {
+            forget(&at.shelf);
         }
-        Err((_, failed)) => {
-            let stopped = desk
-                .jobs
-                .with(plan.hash, |entry| entry.stopped_for.clone())
-                .flatten();
-            let (code, why) = match (&failed, stopped) {
-                (_, Some(why)) => ("stopped", why),
-                (Failed::Run(error), None) => (cause(error), who_is_who(prepared, error)),
-                (Failed::Here(why), None) => ("input", why.clone()),
-                (Failed::Full, None) => (
-                    "busy",
-                    "other jobs ran all the time; ask again later".to_owned(),
-                ),
-            };
-            if let Failed::Run(RunError::Abort(abort)) = &failed {
-                desk.metrics.aborted(abort);
-            }
-            tracing::warn!(code, why, "given up");
+        ended
+    });
+    let began = !matches!(ended, Err((false, _)));
+    let trace = ended.as_ref().ok().map(|report| report.trace);
+    let ended = ended.map_err(|(_, failed)| failed);
+    let (code, given) = match ended {
+        Ok(report) => {
+            let (seconds, sent) = (report.elapsed.as_secs_f64(), report.meters.payload_sent);
+            tracing::info!(seconds, sent, "done");
+            desk.metrics.done(&report, prepared.plan.lanes);
+            ("done", Ok(stage))
+        }
+        Err(failed) => {
+            let (code, given) = explain(desk, prepared, stage, &failed);
+            tracing::warn!(code, why = given.why, "given up");
             desk.metrics.ended(code);
-            desk.jobs.set(plan.hash, State::Failed, Some(why));
-            code.to_owned()
+            (code, Err(given))
         }
     };
     if began {
-        let known = desk
-            .jobs
-            .with(plan.hash, |entry| entry.status.trace.clone())
-            .flatten();
+        let known = desk.jobs.with(job, |entry| entry.status.trace.clone());
+        let trace = trace.map(|trace: TraceId| trace.to_string());
         desk.record(Event::RunEnded {
-            plan: Event::plan(plan.hash),
-            job: plan.job.name.clone(),
-            trace: trace
-                .get()
-                .map(|trace: TraceId| trace.to_string())
-                .or(known),
-            cause,
+            plan: Event::plan(job),
+            job: stages.plan(stage).job.name.clone(),
+            trace: trace.or(known.flatten()),
+            cause: code.to_owned(),
             seconds: start.elapsed().as_secs(),
         });
+    }
+    given
+}
+
+/// The code of a failure, why, and whether to try again.
+fn explain(
+    desk: &Desk,
+    prepared: &Prepared,
+    stage: Stage,
+    failed: &Failed,
+) -> (&'static str, GivenUp) {
+    let stages = &prepared.stages;
+    if let Failed::Run(RunError::Abort(abort)) = failed {
+        desk.metrics.aborted(abort);
+    }
+    let stopped = desk
+        .jobs
+        .with(prepared.plan.hash, |entry| entry.stopped_for.clone())
+        .flatten();
+    let (code, why) = match (failed, stopped) {
+        (_, Some(why)) => ("stopped", why),
+        (Failed::Run(RunError::Setup(error)), None)
+            if let Some(why) = stages.disagree(stage, error) =>
+        {
+            return ("not met", GivenUp { why, again: true });
+        }
+        (Failed::Run(error), None) => (cause(error), who_is_who(stages.plan(stage), error)),
+        (Failed::Here(why), None) => ("input", why.clone()),
+        (Failed::Full, None) => (
+            "busy",
+            "other jobs ran all the time; ask again later".to_owned(),
+        ),
+    };
+    let again = stages.are_two() && matches!(code, "link" | "told");
+    (code, GivenUp { why, again })
+}
+
+/// Where a job goes on.
+struct At<'a> {
+    me: Peer,
+    shelf: Shelf<'a>,
+    stage: Stage,
+}
+
+/// Finds out at which stage of the job this party is.
+fn begin<'a>(desk: &Desk, prepared: &'a Prepared) -> Result<At<'a>, String> {
+    let text = |error: &dyn std::fmt::Display| error.to_string();
+    let name = &desk.home.settings().name;
+    let roles = crate::participant::roles(&prepared.plan, name).map_err(|e| text(&e))?;
+    let party = roles.iter().find_map(|me| Some((*me, me.party()?)));
+    let (me, party) = party.ok_or("this participant is no party of the job")?;
+    let shelf = Shelf::of_home(&desk.home, &prepared.job, &prepared.stages, party);
+    let shelf = shelf.map_err(|e| text(&e))?;
+    let (stage, unusable) = shelf.stage().map_err(|e| text(&e))?;
+    if let Some(error) = unusable {
+        tracing::warn!(%error, "the inputs that are kept cannot be used: their owners have to send them again");
+    }
+    Ok(At { me, shelf, stage })
+}
+
+fn forget(shelf: &Shelf<'_>) {
+    if let Err(error) = shelf.forget() {
+        tracing::error!(%error, "the kept inputs cannot be removed: `veil shares list` shows them");
+    }
+}
+
+/// Sleeps so long, unless the job is stopped meanwhile.
+fn nap(pause: Duration, stop: &AtomicBool) {
+    let until = Instant::now() + pause;
+    while Instant::now() < until && !stop.load(Ordering::Relaxed) {
+        thread::sleep(Duration::from_millis(50));
     }
 }
 
@@ -165,19 +276,23 @@ fn whole(desk: &Desk, prepared: &Prepared, asked_by: Option<&str>, stop: &Atomic
 fn attempt(
     desk: &Desk,
     prepared: &Prepared,
-    asked_by: Option<&str>,
+    at: &At<'_>,
+    (asked_by, before): (Option<&str>, Option<String>),
     stop: &AtomicBool,
     span: &tracing::Span,
 ) -> Result<Report, (bool, Failed)> {
-    let plan = &prepared.plan;
-    let before = |error: &dyn std::fmt::Display| (false, Failed::Here(error.to_string()));
-    let me = crate::participant::roles(plan, &desk.home.settings().name).map_err(|e| before(&e))?;
-    let me = me.into_iter().find(|peer| peer.party().is_some());
-    let me = me.ok_or_else(|| before(&"this participant is no party of the job"))?;
-    let neighbours = Neighbours::find(plan, me, &desk.home.members()).map_err(|e| before(&e))?;
-    let folder = desk.home.job_folder(plan.hash).join("results");
-    let (data, sink) = ends(prepared, me, &folder).map_err(|why| before(&why))?;
-    desk.jobs.with(plan.hash, |entry| {
+    let (job, stages) = (prepared.plan.hash, &prepared.stages);
+    let (me, stage) = (at.me, at.stage);
+    let plan = stages.plan(stage);
+    let before_it = |error: &dyn std::fmt::Display| (false, Failed::Here(error.to_string()));
+    let members = desk.home.members();
+    let mut neighbours = Neighbours::find(plan, me, &members).map_err(|e| before_it(&e))?;
+    if let Some(other) = stages.other(stage) {
+        neighbours = neighbours.with_other(stages.plan(other), &members);
+    }
+    let folder = desk.home.job_folder(job).join("results");
+    let (data, sink) = ends(prepared, at, &folder).map_err(|why| before_it(&why))?;
+    desk.jobs.with(job, |entry| {
         entry.keys = neighbours.pins.values().copied().collect();
     });
     let identity = desk.home.identity();
@@ -191,28 +306,41 @@ fn attempt(
         stop,
     };
     let timeouts = desk.home.settings().timeouts;
-    tracing::info!("waiting for the participants");
+    if let Some(awaits) = stages.awaits(stage) {
+        tracing::info!("waiting for the participants; {awaits}");
+        let why = match before {
+            Some(before) => format!("{awaits}; the attempt before ended: {before}"),
+            None => awaits,
+        };
+        desk.jobs.set(job, State::Meeting, Some(why));
+    } else {
+        tracing::info!("waiting for the participants");
+    }
     let wait = desk.options.wait.unwrap_or(timeouts.meet);
     let connections = part
         .meet(wait)
         .map_err(|error| (false, Failed::Run(error.into())))?;
-    desk.jobs.set(plan.hash, State::Queued, None);
+    desk.jobs.set(job, State::Queued, None);
     let engine = desk.engine();
     let Some(_place) = desk.jobs.place(engine.timeout, stop) else {
         return Err((false, Failed::Full));
     };
-    let decision = desk.consent(prepared, asked_by, Consent::Start);
+    let how = match stage {
+        Stage::Input => Consent::StartInput,
+        Stage::Whole | Stage::Compute => Consent::Start,
+    };
+    let decision = desk.consent(prepared, asked_by, how);
     if !decision.allows() {
-        return Err(before(&decision));
+        return Err(before_it(&decision));
     }
-    desk.jobs.set(plan.hash, State::Running, None);
+    desk.jobs.set(job, State::Running, None);
     let started = Time::now();
     tracing::info!("running");
     let progress = |progress: Progress| {
         if let Some(trace) = progress.trace {
             span.record("trace", tracing::field::display(trace));
         }
-        desk.jobs.progress(plan, &progress);
+        desk.jobs.progress(job, plan, &progress);
     };
     let wrap = |link| desk.metrics.count(link);
     let run = part.run(connections, &engine, data, &wrap, &progress);
@@ -224,7 +352,7 @@ fn attempt(
         };
         let protocol = Rep3::new(Arc::clone(plan), me);
         let receipt = Receipt::new(plan, &protocol, me, &keys, false, started);
-        published(desk, plan, receipt, &report, &folder);
+        published(desk, &prepared.plan, receipt, &report, &folder);
     }
     Ok(report)
 }
@@ -250,17 +378,15 @@ fn published(desk: &Desk, plan: &Plan, receipt: Receipt, report: &Report, folder
     tracing::info!(folder = %folder.display(), "results are written");
 }
 
-/// What this party brings and takes, if anything.
+/// What this party brings, takes, loads and keeps, if anything.
 fn ends(
     prepared: &Prepared,
-    me: Peer,
+    at: &At<'_>,
     folder: &Path,
 ) -> Result<(Data, Option<Arc<Output>>), String> {
-    let Prepared { job, plan, .. } = prepared;
-    let holder = job
-        .holders()
-        .into_iter()
-        .find(|holder| holder.peer() == Some(me));
+    let (job, plan, me) = (&prepared.job, prepared.stages.plan(at.stage), at.me);
+    let holders = plan.job.blocks.iter().flat_map(|block| &block.holders);
+    let holder = holders.copied().find(|holder| holder.peer() == Some(me));
     let source = holder.map(|holder| job.source(holder)).transpose();
     let source: Option<Arc<dyn Source>> = source.map_err(|error| error.to_string())?.map(Arc::from);
     let receives = plan
@@ -268,6 +394,7 @@ fn ends(
         .audiences
         .iter()
         .any(|audience| audience.includes(me));
+    let shares = at.shelf.ends(at.stage).map_err(|error| error.to_string())?;
     let sink = if receives {
         std::fs::create_dir_all(folder)
             .map_err(|error| format!("cannot create {}: {error}", folder.display()))?;
@@ -280,6 +407,8 @@ fn ends(
     let data = Data {
         source,
         sink: sink.as_ref().map(|sink| Arc::clone(sink) as Arc<dyn Sink>),
+        stored: shares.stored,
+        keeps: shares.keeps,
         ..Data::default()
     };
     Ok((data, sink))
@@ -299,14 +428,14 @@ fn cause(error: &RunError) -> &'static str {
 }
 
 /// The error, with the names of those whom it numbers.
-fn who_is_who(prepared: &Prepared, error: &RunError) -> String {
+fn who_is_who(plan: &Plan, error: &RunError) -> String {
     // Where they differ is for the owners of the block alone, and everybody with a part in the job reads this.
     if matches!(error, RunError::Abort(Abort::Misaligned { .. })) {
         return "the owners of a block have its rows in different orders; they were told where"
             .to_owned();
     }
     let message = error.to_string();
-    let names = crate::participant::who_is_who(&prepared.plan, &message);
+    let names = crate::participant::who_is_who(plan, &message);
     if names.is_empty() {
         message
     } else {

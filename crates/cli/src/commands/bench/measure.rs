@@ -246,6 +246,7 @@ fn one(
         me,
         plan: plan.hash,
         pins: pins.clone(),
+        other: None,
     };
     // Parties dial parties of lower index; owners and recipients dial all parties.
     let dials = |peer: &Peer| peer.party().is_some() && *peer < me;

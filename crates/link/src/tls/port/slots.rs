@@ -122,6 +122,9 @@ impl Slots {
 
     /// What to say to a member whose plan is none that awaits it.
     fn unknown(&self, key: &Fingerprint, theirs: PlanHash) -> No {
+        if let Some(no) = self.other_stage(key, theirs) {
+            return no;
+        }
         let mut others = self.all().into_iter().filter(|_| self.sole);
         let other = others.find_map(|slot| Some((slot.missing_of(key)?, slot)));
         if let Some((peer, slot)) = other {
@@ -138,6 +141,25 @@ impl Slots {
             plan: PlanHash([0; 32]),
             why: format!("it came for plan {theirs}, in which nobody here awaits it now"),
         }
+    }
+
+    /// What to say to a member that comes for the other stage of a job of which one is met here.
+    fn other_stage(&self, key: &Fingerprint, theirs: PlanHash) -> Option<No> {
+        let all = self.all().into_iter();
+        let found = all.filter_map(|slot| Some((slot.terms.came_for_other(key, theirs)?, slot)));
+        let (peer, slot) = found.last()?;
+        let ours = slot.terms.plan;
+        match peer {
+            Peer::Party(_) => slot.fail(SetupError::Plan { peer, ours, theirs }),
+            Peer::Owner(_) => {}
+            // Its stage comes after this one.
+            Peer::Recipient(_) => return None,
+        }
+        Some(No {
+            refusal: Refusal::Plan,
+            plan: ours,
+            why: "it came for the other stage of the job".into(),
+        })
     }
 
     /// Awaits `lanes` connections of each of `peers`.
