@@ -143,6 +143,7 @@ impl Neighbours {
     }
 
     /// The same, and who takes part in the other stage of the job, whose plan is `other`.
+    #[must_use]
     pub fn with_other(mut self, other: &Plan, members: &Members) -> Self {
         let pin = |peer| Some((peer, members.by_name(name_of(other, peer))?.fingerprint));
         self.other = Some(OtherStage {

@@ -409,7 +409,6 @@ fn ends(
         sink: sink.as_ref().map(|sink| Arc::clone(sink) as Arc<dyn Sink>),
         stored: shares.stored,
         keeps: shares.keeps,
-        ..Data::default()
     };
     Ok((data, sink))
 }
