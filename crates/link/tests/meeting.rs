@@ -262,3 +262,54 @@ fn a_peer_without_a_pinned_key_is_not_even_dialled() {
         SetupError::NoPin { peer: party(1) }
     );
 }
+
+#[test]
+fn a_peer_that_starts_again_while_others_are_awaited_is_dialled_again() {
+    let world = World::new(&[party(0), party(1), party(2)]);
+    let until = soon();
+    let stop = AtomicBool::new(false);
+    let address = |peer| world.address(peer);
+    let of = |peer: Peer| &world.members[&peer];
+    thread::scope(|scope| {
+        let middle = scope.spawn(|| {
+            let meeting = Meeting {
+                dial: &[(party(0), address(party(0)))],
+                from: &[party(2)],
+                lanes: 1,
+                until,
+            };
+            let (me, port) = (of(party(1)), world.port(party(1)));
+            meet(&me.identity, &me.terms, Some(port), &meeting, &stop)
+        });
+        let accept = || {
+            let terms = &of(party(0)).terms;
+            world
+                .port(party(0))
+                .accept(terms, &[party(1)], 1, until)
+                .unwrap()
+        };
+        // The first life of party 0 ends as soon as it has met; the second one is met as well.
+        drop(accept());
+        let again = accept();
+        let last = of(party(2));
+        let third = dial(
+            &last.identity,
+            &last.terms,
+            party(1),
+            &address(party(1)),
+            0,
+            until,
+        )
+        .unwrap();
+        let met = middle.join().unwrap().unwrap();
+        let peers: Vec<Peer> = met[0].iter().map(veil_link::tls::Connected::peer).collect();
+        assert_eq!(peers, [party(0), party(2)]);
+        let bytes = met[0][0].exporter(b"test", b"");
+        assert_eq!(
+            bytes,
+            again[0].exporter(b"test", b""),
+            "the second connection"
+        );
+        drop(third);
+    });
+}

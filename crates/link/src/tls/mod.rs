@@ -22,8 +22,9 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustls::Connection;
 use veil_session::{Peer, PlanHash};
@@ -39,6 +40,7 @@ pub use port::{
 #[doc(hidden)]
 pub use preface::fuzz_preface;
 pub use sign::verify;
+use socket::hung_up;
 
 /// What two participants must agree on before they talk.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -156,25 +158,32 @@ pub fn meet(
         }
         result
     };
+    let there = There::new(dial.len() + usize::from(!from.is_empty()));
     let mut results = Vec::new();
     thread::scope(|scope| {
         let dialled: Vec<_> = dial
             .iter()
             .map(|(peer, address)| {
-                let (ended, noted) = (&ended, &noted);
+                let (ended, noted, there) = (&ended, &noted, &there);
                 scope.spawn(move || {
                     noted(
                         dial::Dial::new(identity, terms, *peer, address).and_then(|dial| {
-                            (0..lanes)
-                                .map(|lane| dial.connect(lane, until, ended))
-                                .collect()
+                            let connect = |lane| dial.connect(lane, until, ended);
+                            let connected = (0..lanes).map(connect).collect::<Result<_, _>>()?;
+                            there.hold(connected, connect, until, ended)
                         }),
                     )
                 })
             })
             .collect();
         results.push(match port {
-            Some(port) if !from.is_empty() => noted(port.gather(terms, from, lanes, until, &ended)),
+            Some(port) if !from.is_empty() => {
+                let gathered = noted(port.gather(terms, from, lanes, until, &ended));
+                if gathered.is_ok() {
+                    there.come();
+                }
+                gathered
+            }
             _ if from.is_empty() => Ok(Vec::new()),
             _ => Err(SetupError::Local(
                 "peers are awaited, and no port is declared".into(),
@@ -204,6 +213,58 @@ pub fn meet(
     }
     Ok(sorted)
 }
+
+/// How many parts of a meeting, peers that are dialled and those that are awaited together, are complete.
+struct There {
+    missing: Mutex<usize>,
+    changed: Condvar,
+}
+
+impl There {
+    fn new(parts: usize) -> Self {
+        There {
+            missing: Mutex::new(parts),
+            changed: Condvar::new(),
+        }
+    }
+
+    fn come(&self) {
+        *self.missing.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        self.changed.notify_all();
+    }
+
+    /// Keeps the connections with a peer until everybody is there. Those that end meanwhile, since the peer was started
+    /// again perhaps, are made anew.
+    fn hold(
+        &self,
+        mut connected: Vec<Connected>,
+        connect: impl Fn(u16) -> Result<Connected, SetupError>,
+        until: Instant,
+        ended: &Ended<'_>,
+    ) -> Result<Vec<Connected>, SetupError> {
+        self.come();
+        let mut missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
+        // Whoever is late is reported by the part that lacks it.
+        while *missing > 0 && Instant::now() < until && !ended.now() {
+            if connected.iter().any(|c| hung_up(&c.socket)) {
+                *missing += 1;
+                drop(missing);
+                for one in connected.iter_mut().filter(|c| hung_up(&c.socket)) {
+                    *one = connect(one.lane)?;
+                }
+                self.come();
+                missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
+                continue;
+            }
+            let waited = self.changed.wait_timeout(missing, GLANCE);
+            missing = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        Ok(connected)
+    }
+}
+
+/// How often a meeting looks whether those who are there still are.
+const GLANCE: Duration = Duration::from_millis(100);
 
 /// Why a meeting may end early.
 struct Ended<'a> {

@@ -1,9 +1,13 @@
-//! Writing to a socket whose other end may be gone.
+//! Sockets whose other end may be gone: writing to them, and finding out.
 
 use std::io::{self, IoSlice, Write};
 use std::net::TcpStream;
+use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
+
+use super::dial::timespec;
 
 /// A socket that answers a lost peer with an error and never with SIGPIPE, whatever the host program made of that signal.
 pub(super) struct Quiet<'a>(pub(super) &'a TcpStream);
@@ -21,4 +25,12 @@ impl Write for Quiet<'_> {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// Whether the other side has closed its end.
+pub(super) fn hung_up(socket: &TcpStream) -> bool {
+    let over = PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR;
+    let mut fds = [PollFd::new(socket, over)];
+    let polled = poll(&mut fds, Some(&timespec(Duration::ZERO)));
+    polled.is_ok_and(|ready| ready > 0) && fds[0].revents().intersects(over)
 }

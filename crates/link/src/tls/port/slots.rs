@@ -1,18 +1,16 @@
 //! The jobs that await somebody on a port, and who has come for them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::TcpStream;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, poll};
 use veil_session::{Peer, PlanHash};
 
 use super::lock;
-use crate::tls::dial::timespec;
 use crate::tls::handshake::Handshake;
 use crate::tls::identity::Fingerprint;
 use crate::tls::preface::{LaneCall, Refusal, VERSION};
+use crate::tls::socket::hung_up;
 use crate::tls::{Connected, Ended, SetupError, Terms};
 
 /// How often a meeting looks whether it is still wanted.
@@ -314,12 +312,4 @@ impl Connected {
     fn seat(&self) -> Seat {
         (self.peer, self.lane)
     }
-}
-
-/// Whether the other side has closed its end.
-fn hung_up(socket: &TcpStream) -> bool {
-    let over = PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR;
-    let mut fds = [PollFd::new(socket, over)];
-    let polled = poll(&mut fds, Some(&timespec(Duration::ZERO)));
-    polled.is_ok_and(|ready| ready > 0) && fds[0].revents().intersects(over)
 }
