@@ -1,5 +1,6 @@
 //! One participant of a deployment in the foreground, in each role that it has in the job.
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -111,12 +112,7 @@ pub(crate) fn run(engagement: &Engagement<'_>) -> Result<Outcome, Failure> {
         }
     }
     engagement.consent(None)?;
-    let port = port(engagement, &mine)?;
-    if let Some(port) = &port {
-        say(&format!("listening on {}", port.address()));
-    }
-    at.port = port.as_ref();
-    say(&format!("plan {}, waiting for the others", plan.hash));
+    let port = OnceCell::new();
     let mut outcome = Outcome::default();
     let until = Instant::now() + engagement.wait;
     loop {
@@ -135,7 +131,14 @@ pub(crate) fn run(engagement: &Engagement<'_>) -> Result<Outcome, Failure> {
         if let (Some(awaits), Some(_)) = (stages.awaits(at.stage), party) {
             say(&awaits);
         }
-        match one_stage(engagement, at, shelf.as_ref(), until)? {
+        let reach = || match port.get() {
+            Some(port) => Ok(Option::as_ref(port)),
+            None => {
+                let open = open(engagement, &mine)?;
+                Ok(port.get_or_init(|| open).as_ref())
+            }
+        };
+        match one_stage(engagement, at, shelf.as_ref(), until, &reach)? {
             Ended::Done(done) => {
                 let known = |took: &Took| done.participants.iter().any(|new| new.role == took.role);
                 outcome.participants.retain(|took| !known(took));
@@ -175,11 +178,13 @@ enum Ended {
     NotAsked,
 }
 
-fn one_stage(
+/// Takes part in one stage. `reach` gives the port on which a party is reached, once this side's data are checked.
+fn one_stage<'a>(
     engagement: &Engagement<'_>,
-    at: At<'_>,
+    mut at: At<'a>,
     shelf: Option<&Shelf<'_>>,
     until: Instant,
+    reach: &dyn Fn() -> Result<Option<&'a Port>, Failure>,
 ) -> Result<Ended, Failure> {
     let Engagement { home, job, out, .. } = *engagement;
     let members = home.members();
@@ -208,6 +213,7 @@ fn one_stage(
             shares: shares.unwrap_or_default(),
         });
     }
+    at.port = reach()?;
     let start = Instant::now();
     let started = Time::now();
     let began = Mutex::new(false);
@@ -305,6 +311,19 @@ impl<'a> Engagement<'a> {
                 .help("`veil approve JOB` shows the job and asks; `--yes` approves this run without asking")),
         }
     }
+}
+
+/// Opens the port of this participant, if it is a party, and says that it waits.
+fn open(engagement: &Engagement<'_>, mine: &[Peer]) -> Result<Option<Port>, Failure> {
+    let port = port(engagement, mine)?;
+    if let Some(port) = &port {
+        (engagement.say)(&format!("listening on {}", port.address()));
+    }
+    (engagement.say)(&format!(
+        "plan {}, waiting for the others",
+        engagement.plan.hash
+    ));
+    Ok(port)
 }
 
 /// The port of a computing party; others have none.
