@@ -131,12 +131,12 @@ pub(crate) fn run(engagement: &Engagement<'_>) -> Result<Outcome, Failure> {
         if let (Some(awaits), Some(_)) = (stages.awaits(at.stage), party) {
             say(&awaits);
         }
-        let reach = || match port.get() {
-            Some(port) => Ok(Option::as_ref(port)),
-            None => {
-                let open = open(engagement, &mine)?;
-                Ok(port.get_or_init(|| open).as_ref())
+        let reach = || {
+            if let Some(port) = port.get() {
+                return Ok(Option::as_ref(port));
             }
+            let open = open(engagement, &mine)?;
+            Ok(port.get_or_init(|| open).as_ref())
         };
         match one_stage(engagement, at, shelf.as_ref(), until, &reach)? {
             Ended::Done(done) => {
