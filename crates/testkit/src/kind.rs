@@ -9,9 +9,23 @@ use veil_protocol::rep3::Rep3;
 use veil_protocol::{Cleared, Plan, Protocol, Round, Task, Transfer};
 use veil_session::{Channel, Peer};
 
-/// The purpose of a message.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Kind {
+/// The kinds, and the list of all of them, from one text: no new kind is missing in the list.
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $kind:ident,)*) => {
+        /// The purpose of a message.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        pub enum Kind {
+            $($(#[$doc])* $kind,)*
+        }
+
+        impl Kind {
+            /// Every kind.
+            pub const ALL: &[Kind] = &[$(Kind::$kind,)*];
+        }
+    };
+}
+
+kinds! {
     /// Nonce, key share and plan hash.
     Hello,
     /// Session id and proof of the keys.

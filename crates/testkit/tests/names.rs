@@ -6,12 +6,15 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use common::{AT_ONCE, Found, assert_found, assert_parties_gave_up, is_consequence, side_by_side};
+use common::{
+    AT_ONCE, Found, SAME, assert_found, assert_parties_gave_up, is_consequence, ordered,
+    second_stage, side_by_side,
+};
 use veil_engine::Abort;
 use veil_link::tap::Fate;
 use veil_link::{LinkError, LinkFault};
 use veil_math::Ring;
-use veil_program::Audience;
+use veil_program::{Audience, Holder};
 use veil_session::{Channel, Peer};
 use veil_testkit::sample::{everything, peer, product};
 use veil_testkit::{Kind, Message, Outcome, Seed, World};
@@ -20,22 +23,39 @@ fn world() -> World {
     World::in_chunks(everything(Ring::Z64, &[13, 9]), 8, 1).window(1)
 }
 
-/// One message of each kind, the last of its kind that an honest run sends.
-fn one_of_each() -> Vec<Message> {
+/// One message of each kind, the last of its kind that an honest run sends, and that run.
+fn one_of_each() -> Vec<(World, Message)> {
+    let owners = [Holder::Owner(0), Holder::Owner(1)];
+    let worlds = [
+        world(),
+        second_stage(&everything(Ring::Z64, &[13, 9]), Seed::any()),
+        ordered(&owners, &[SAME, SAME], 1),
+    ];
     let mut kinds = BTreeMap::new();
-    for message in &world().run().assert_right().transcript {
-        kinds.insert(
-            message.kind.expect("an honest message is in the plan"),
-            message.clone(),
-        );
+    for world in worlds.map(|world| world.window(1)) {
+        let mut sent = BTreeMap::new();
+        for message in &world.run().assert_right().transcript {
+            let kind = message.kind.expect("an honest message is in the plan");
+            sent.insert(kind, (world.clone(), message.clone()));
+        }
+        for (kind, last) in sent {
+            kinds.entry(kind).or_insert(last);
+        }
     }
+    // What says that a run ends, in a run that ends.
+    let all = Kind::ALL.iter().filter(|kind| **kind != Kind::OrderHeard);
+    assert!(kinds.keys().eq(all), "{:?}", kinds.keys());
     kinds.into_values().collect()
 }
 
 /// The run in which `fate` befalls the message of that name and direction.
-fn with(victim: &Message, fate: impl Fn(&Message) -> Fate + Send + Sync + 'static) -> World {
+fn with(
+    world: &World,
+    victim: &Message,
+    fate: impl Fn(&Message) -> Fate + Send + Sync + 'static,
+) -> World {
     let name = (victim.from, victim.to, victim.at);
-    world().cheat(move |m| {
+    world.clone().cheat(move |m| {
         if (m.from, m.to, m.at) == name {
             fate(m)
         } else {
@@ -77,10 +97,10 @@ fn assert_fault(outcome: &Outcome, victim: &Message, faults: &[LinkFault]) {
 
 #[test]
 fn every_message_has_the_length_of_the_plan() {
-    for victim in one_of_each() {
+    for (world, victim) in one_of_each() {
         let want = victim.bytes.len() as u64;
         for got in [want + 1, want - 1, 0] {
-            let outcome = with(&victim, move |m| {
+            let outcome = with(&world, &victim, move |m| {
                 let mut bytes = m.bytes.clone();
                 bytes.resize(got as usize, 0);
                 Fate::Replace(bytes)
@@ -92,12 +112,12 @@ fn every_message_has_the_length_of_the_plan() {
 
 #[test]
 fn a_message_that_the_plan_does_not_have_is_refused() {
-    for victim in one_of_each() {
+    for (world, victim) in one_of_each() {
         for place in [9999, u32::MAX] {
             let mut other = victim.clone();
             other.at.step.place = place;
             let (to, at) = (other.to, other.at);
-            let outcome = with(&victim, move |m| {
+            let outcome = with(&world, &victim, move |m| {
                 Fate::Instead(vec![(to, at, m.bytes.clone())])
             })
             .run();
@@ -106,7 +126,7 @@ fn a_message_that_the_plan_does_not_have_is_refused() {
         let mut other = victim.clone();
         other.at.frame.chunk = 77;
         let (to, at) = (other.to, other.at);
-        let outcome = with(&victim, move |m| {
+        let outcome = with(&world, &victim, move |m| {
             Fate::Instead(vec![(to, at, m.bytes.clone())])
         })
         .run();
@@ -116,7 +136,7 @@ fn a_message_that_the_plan_does_not_have_is_refused() {
 
 #[test]
 fn a_message_too_many_is_noticed_at_the_end_at_the_latest() {
-    for victim in one_of_each() {
+    for (world, victim) in one_of_each() {
         let mut other = victim.clone();
         other.at.part = 999;
         // What comes after the last message that its receiver waits for finds nobody any more.
@@ -131,7 +151,7 @@ fn a_message_too_many_is_noticed_at_the_end_at_the_latest() {
             continue;
         }
         let (to, at) = (other.to, other.at);
-        let outcome = with(&victim, move |m| {
+        let outcome = with(&world, &victim, move |m| {
             Fate::Instead(vec![(to, m.at, m.bytes.clone()), (to, at, vec![1; 8])])
         })
         .run();
@@ -150,8 +170,8 @@ fn a_message_too_many_is_noticed_at_the_end_at_the_latest() {
 #[test]
 fn the_same_message_twice_is_refused_or_comes_too_late_to_matter() {
     let mut refused = 0;
-    for victim in one_of_each() {
-        let outcome = with(&victim, |_| Fate::Twice).run();
+    for (world, victim) in one_of_each() {
+        let outcome = with(&world, &victim, |_| Fate::Twice).run();
         if outcome.aborts.is_empty() {
             outcome.assert_right();
         } else {
@@ -172,7 +192,8 @@ fn the_same_message_twice_is_refused_or_comes_too_late_to_matter() {
 
 #[test]
 fn a_message_of_an_earlier_chunk_is_refused() {
-    for victim in one_of_each().into_iter().filter(|m| m.at.frame.chunk > 1) {
+    let late = |(_, victim): &(World, Message)| victim.at.frame.chunk > 1;
+    for (world, victim) in one_of_each().into_iter().filter(late) {
         // The same message again, instead of the one of a later chunk; chunks 1 and 3 have eight rows.
         let earlier = Channel {
             frame: veil_session::Frame {
@@ -184,7 +205,7 @@ fn a_message_of_an_earlier_chunk_is_refused() {
         };
         let kept: Arc<Mutex<Option<Vec<u8>>>> = Arc::default();
         let (from, to, at) = (victim.from, victim.to, victim.at);
-        let outcome = world().cheat(move |m| {
+        let outcome = world.clone().cheat(move |m| {
             let mut kept = kept.lock().unwrap();
             match kept.as_ref() {
                 Some(bytes) if (m.from, m.to, m.at) == (from, to, at) => {
@@ -203,7 +224,7 @@ fn a_message_of_an_earlier_chunk_is_refused() {
             at: earlier,
             ..victim.clone()
         };
-        if world()
+        if world
             .run()
             .transcript
             .iter()
@@ -311,8 +332,8 @@ fn a_proof_of_an_earlier_session_does_not_count_again() {
 
 #[test]
 fn a_message_that_does_not_come_is_named() {
-    side_by_side(&one_of_each(), |victim| {
-        let outcome = with(victim, |_| Fate::Drop)
+    side_by_side(&one_of_each(), |(world, victim)| {
+        let outcome = with(world, victim, |_| Fate::Drop)
             .timeout(Duration::from_secs(1))
             .run();
         let awaited = |abort: &Abort| match abort {

@@ -5,7 +5,7 @@ use veil_session::Peer;
 use veil_testkit::Kind;
 use veil_testkit::sample::{everything, peer};
 
-use super::{Case, OWNER, RECIPIENT, ROWS};
+use super::{Case, OWNER, RECIPIENT, ROWS, in_eights};
 use crate::common::Found;
 
 fn set_up(by: Peer, peer: Peer, what: &'static str) -> Found {
@@ -24,7 +24,7 @@ pub(crate) fn cases() -> Vec<Case> {
     let everyone = [p2, OWNER, Peer::Owner(1), RECIPIENT, Peer::Recipient(1)];
     let case = |name, kind, from, to, change, found| Case {
         name,
-        job: everything(Ring::Z64, ROWS),
+        world: in_eights(everything(Ring::Z64, ROWS)),
         chunk: 0,
         kind,
         from,

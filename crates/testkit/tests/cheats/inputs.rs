@@ -5,13 +5,13 @@ use veil_session::Peer;
 use veil_testkit::sample::{everything, peer};
 use veil_testkit::{Kind, flipped};
 
-use super::{Case, OWNER, ROWS, check};
+use super::{Case, OWNER, ROWS, check, in_eights};
 
 pub(crate) fn cases() -> Vec<Case> {
     let [p0, p1, p2] = [0, 1, 2].map(peer);
     let case = |name, chunk, kind, from, to, found| Case {
         name,
-        job: everything(Ring::Z64, ROWS),
+        world: in_eights(everything(Ring::Z64, ROWS)),
         chunk,
         kind,
         from,

@@ -1,20 +1,20 @@
 //! For every message of the protocol a sender that changes it: who finds it, in which round, whom it suspects, and that nothing is
-//! opened that depends on it (attack cases A3, A4, A7).
+//! opened that depends on it (attack cases A3, A4, A7, G4, G5).
 
 #[path = "../common/mod.rs"]
 mod common;
 mod handshake;
 mod inputs;
 mod openings;
+mod order;
+mod stored;
 
 use std::collections::BTreeSet;
 
 use common::{Found, assert_found};
 use veil_link::tap::Fate;
-use veil_math::Ring;
 use veil_program::Lowered;
 use veil_session::Peer;
-use veil_testkit::sample::everything;
 use veil_testkit::{Kind, Message, Outcome, World};
 
 const OWNER: Peer = Peer::Owner(0);
@@ -24,7 +24,7 @@ const ROWS: &[u64] = &[13, 9];
 /// Messages of kind `kind` from `from` to `to` that `change` changes, all in chunk `chunk`.
 struct Case {
     name: &'static str,
-    job: Lowered,
+    world: World,
     chunk: u32,
     kind: Kind,
     from: Peer,
@@ -47,10 +47,12 @@ impl Case {
                 Fate::Pass
             }
         };
-        World::in_chunks(self.job.clone(), 8, 1)
-            .window(1)
-            .cheat(cheat)
+        self.world.clone().window(1).cheat(cheat)
     }
+}
+
+fn in_eights(job: Lowered) -> World {
+    World::in_chunks(job, 8, 1)
 }
 
 fn check(by: Peer, round: Kind, suspects: &[Peer], what: &'static str) -> Found {
@@ -123,6 +125,16 @@ fn whoever_changes_an_opening_is_found_before_it_is_used() {
     play(&openings::cases());
 }
 
+#[test]
+fn whoever_changes_what_is_loaded_is_found_before_it_is_used() {
+    play(&stored::cases());
+}
+
+#[test]
+fn whoever_changes_the_order_of_rows_ends_the_run_before_any_is_shared() {
+    play(&order::cases());
+}
+
 /// Messages that no check covers in a semi-honest protocol: see the tests in `unchecked.rs`.
 const UNCHECKED: [Kind; 5] = [
     Kind::PartyInput,
@@ -134,20 +146,19 @@ const UNCHECKED: [Kind; 5] = [
 
 #[test]
 fn no_message_is_without_a_cheat() {
-    let outcome = World::in_chunks(everything(Ring::Z64, ROWS), 8, 1).run();
-    let sent: BTreeSet<Option<Kind>> = outcome
-        .assert_right()
-        .transcript
+    let cases = [
+        handshake::cases(),
+        inputs::cases(),
+        openings::cases(),
+        stored::cases(),
+        order::cases(),
+    ];
+    let played: BTreeSet<Kind> = cases
         .iter()
-        .map(|m| m.kind)
+        .flatten()
+        .map(|case| case.kind)
+        .chain(UNCHECKED)
         .collect();
-    let cases = handshake::cases()
-        .into_iter()
-        .chain(inputs::cases())
-        .chain(openings::cases());
-    let played: BTreeSet<Option<Kind>> = cases
-        .map(|case| Some(case.kind))
-        .chain(UNCHECKED.map(Some))
-        .collect();
-    assert_eq!(sent, played);
+    let all: BTreeSet<Kind> = Kind::ALL.iter().copied().collect();
+    assert_eq!(played, all);
 }

@@ -5,7 +5,7 @@ use veil_program::Audience;
 use veil_testkit::sample::{dot, party, peer, product};
 use veil_testkit::{Kind, flipped};
 
-use super::{Case, RECIPIENT, check};
+use super::{Case, RECIPIENT, check, in_eights};
 
 pub(crate) fn cases() -> Vec<Case> {
     let [p0, p1, p2] = [0, 1, 2].map(peer);
@@ -13,7 +13,7 @@ pub(crate) fn cases() -> Vec<Case> {
     let agreement = "the agreement to open";
     let case = |name, job, chunk, kind, from, to, found| Case {
         name,
-        job,
+        world: in_eights(job),
         chunk,
         kind,
         from,

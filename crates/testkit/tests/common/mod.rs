@@ -4,9 +4,73 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use veil_circuit::{Builder, Per};
 use veil_engine::Abort;
+use veil_math::Ring;
+use veil_program::{Audience, Holder, Lowered};
 use veil_session::{Channel, Peer};
-use veil_testkit::{Kind, Outcome};
+use veil_testkit::sample::job;
+use veil_testkit::{Kind, Outcome, Seed, Values, World};
+
+/// The second stage of `job`, with the shares that its first stage kept.
+pub(crate) fn second_stage(job: &Lowered, seed: Seed) -> World {
+    let (input, compute) = job.stages();
+    let values = Values::random(&input, seed);
+    let kept = World::in_chunks(input, 8, 1)
+        .seed(seed)
+        .values(values.clone())
+        .run();
+    kept.assert_right();
+    World::in_chunks(compute, 8, 1)
+        .values(values)
+        .stored(kept.kept.clone())
+}
+
+/// Rows that one digest of a key column stands for in [`ordered`].
+pub(crate) const EVERY: u32 = 4;
+
+/// Σ of one column each of the holders, in blocks of 10 and 7 rows, of which the order of the second is compared.
+pub(crate) fn sum(holders: &[Holder]) -> Lowered {
+    let mut b = Builder::new(Ring::Z64);
+    let wires: Vec<_> = (0..holders.len())
+        .map(|k| b.input(format!("x{k}"), 1, Per::Row)[0])
+        .collect();
+    let all = wires[1..].iter().fold(wires[0], |a, w| b.add(a, *w));
+    b.output_sum("sum", &[all]);
+    let circuit = b.finish().expect("a valid circuit");
+    let mut job = job(
+        circuit,
+        &[(10, holders), (7, holders)],
+        &[Audience::Recipient(0)],
+    );
+    job.blocks[1].aligned = Some(EVERY);
+    job
+}
+
+/// A run of [`sum`]. The digests that a holder has differ from those of the others from part `from` on: rows 0 to 3, rows 4 to 6, or
+/// not at all ([`SAME`]).
+pub(crate) fn ordered(holders: &[Holder], from: &[usize], lanes: u16) -> World {
+    let chain = |from: usize| {
+        let digest = |k: usize| [k as u8 * 2 + u8::from(k >= from); 32];
+        vec![vec![], (0..SAME).map(digest).collect()]
+    };
+    let world = World::in_chunks(sum(holders), 8, lanes);
+    holders
+        .iter()
+        .zip(from)
+        .fold(world, |world, (holder, from)| {
+            world.order(holder.peer().expect("a participant"), chain(*from))
+        })
+}
+
+/// All digests of [`ordered`] are those of the others.
+pub(crate) const SAME: usize = 2;
+
+/// The rows of the second block of [`ordered`] from `first` on, `of` of them, are said to differ.
+pub(crate) fn is_misaligned(abort: &Abort, first: u64, of: u64) -> bool {
+    matches!(abort, Abort::Misaligned { block, first_row, rows }
+        if block == "block 1" && (*first_row, *rows) == (first, of))
+}
 
 /// Plays all cases on a few threads, for those that mostly wait for a time-out.
 pub(crate) fn side_by_side<C: Sync>(cases: &[C], play: impl Fn(&C) + Sync) {
@@ -41,12 +105,14 @@ pub(crate) enum Found {
         peer: Peer,
         what: &'static str,
     },
+    /// `by` learns that so many rows from `first` on are not in the same order in block 1.
+    Misaligned { by: Peer, first: u64, rows: u64 },
 }
 
 impl Found {
     pub(crate) fn by(&self) -> Peer {
         match self {
-            Found::Check { by, .. } | Found::SetUp { by, .. } => *by,
+            Found::Check { by, .. } | Found::SetUp { by, .. } | Found::Misaligned { by, .. } => *by,
         }
     }
 
@@ -79,6 +145,7 @@ impl Found {
             (Found::SetUp { peer, what, .. }, Abort::SetUp { peer: p, what: w }) => {
                 peer == p && what == w
             }
+            (Found::Misaligned { first, rows, .. }, abort) => is_misaligned(abort, *first, *rows),
             _ => false,
         }
     }
