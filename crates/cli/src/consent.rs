@@ -93,6 +93,14 @@ impl Planned {
         })
     }
 
+    /// Whether the participant of `home` compares the order of rows with others.
+    pub(crate) fn compares_order(&self, home: &Home) -> bool {
+        let holders = self.plan.orders.iter().flat_map(|order| &order.holders);
+        holders
+            .into_iter()
+            .any(|peer| veil_engine::name_of(&self.plan, *peer) == home.settings().name)
+    }
+
     /// What `veil explain` says of it.
     pub(crate) fn explained(&self, file: &Path) -> String {
         explain::text(&self.plan, file)
@@ -101,7 +109,6 @@ impl Planned {
 
 /// Replacements of data files as they are filed: with paths that hold wherever a daemon runs.
 pub(crate) fn bindings(args: &JobArgs) -> Vec<Binding> {
-    let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let binding = |r: &prepare::Replacement| Binding {
         owner: r.owner.clone(),
         what: r.what.clone(),
@@ -114,5 +121,10 @@ pub(crate) fn bindings(args: &JobArgs) -> Vec<Binding> {
 pub(crate) fn base(job: &Path) -> PathBuf {
     let folder = job.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
-    std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned())
+    absolute(folder)
+}
+
+/// A path that holds wherever a daemon runs.
+pub(crate) fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::thread;
 
 use veil_engine::Data;
+use veil_node::Home;
 use veil_program::{AlignKey, Files, Holder, Job, Kind, Lowered, Output, Sink, Source};
 use veil_protocol::{Options, Plan};
 use veil_session::Peer;
@@ -70,6 +71,27 @@ impl JobArgs {
         let plan = plan(&job, self.lanes)?;
         Ok((job, plan))
     }
+}
+
+/// Takes for `job` what the approval of its plan says of data files and of the key for the order of rows, where the command line says
+/// nothing.
+pub(crate) fn as_approved(
+    job: &mut Job,
+    plan: &Plan,
+    args: &JobArgs,
+    home: &Home,
+) -> Result<(), Failure> {
+    let filed = home.filed(plan.hash)?;
+    let Some(filed) = filed.filter(|filed| filed.approved.is_some()) else {
+        return Ok(());
+    };
+    job.add_files(filed.files());
+    if args.align_key.is_none()
+        && let Some(key) = filed.align_key()?
+    {
+        job.set_align_key(key);
+    }
+    Ok(())
 }
 
 /// Plans `job` for so many lanes, or for as many as there are cores and chunks.

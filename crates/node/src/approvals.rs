@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use veil_program::Files;
+use veil_program::{AlignKey, AlignKeyError, Files};
 use veil_protocol::Plan;
 use veil_session::{Peer, PlanHash};
 
@@ -118,6 +118,8 @@ pub struct Filing<'a> {
     pub explained: &'a str,
     /// Data files that are elsewhere than the job says.
     pub data: &'a [Binding],
+    /// The file of the key under which this participant compares the order of rows with other owners.
+    pub align_key: Option<&'a Path>,
     /// Files beside the job file that it names: simple names, and what is in them.
     pub files: &'a [(String, Vec<u8>)],
     /// The member who asks for it; nobody, if this participant does.
@@ -153,6 +155,8 @@ pub struct Filed {
     pub since: Time,
     /// Data files that are elsewhere than the job says.
     pub data: Vec<Binding>,
+    /// The file of the key under which this participant compares the order of rows with other owners.
+    pub align_key: Option<PathBuf>,
     /// When it was approved and how, if it was.
     pub approved: Option<Approval>,
     /// Its folder in the home.
@@ -201,6 +205,8 @@ struct Raw {
     #[serde(skip_serializing_if = "Option::is_none")]
     base: Option<PathBuf>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    align_key: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     asked_by: Option<String>,
     since: Time,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -229,6 +235,11 @@ impl Filed {
     pub fn files(&self) -> Files {
         let binding = |b: &Binding| ((b.owner.clone(), b.what.clone()), b.file.clone());
         self.data.iter().map(binding).collect()
+    }
+
+    /// The key under which this participant compares the order of rows, if the approval says where it is.
+    pub fn align_key(&self) -> Result<Option<AlignKey>, AlignKeyError> {
+        self.align_key.as_deref().map(AlignKey::read).transpose()
     }
 
     fn load(folder: PathBuf) -> Result<Option<Self>, FileError> {
@@ -264,6 +275,7 @@ impl Filed {
             asked_by: raw.asked_by,
             since: raw.since,
             data: raw.data,
+            align_key: raw.align_key,
             approved: raw.approved,
             folder,
             base: raw.base,
@@ -278,6 +290,7 @@ impl Filed {
             lanes: self.lanes,
             stages: self.stages.iter().map(|stage| hex(&stage.0)).collect(),
             base: self.base.clone(),
+            align_key: self.align_key.clone(),
             asked_by: self.asked_by.clone(),
             since: self.since,
             approved: self.approved.clone(),
@@ -336,13 +349,15 @@ impl Home {
             asked_by: filing.asked_by.map(str::to_owned),
             since: Time::now(),
             data: filing.data.to_vec(),
+            align_key: filing.align_key.map(Path::to_owned),
             approved: None,
             folder: folder.clone(),
             base: filing.base.map(Path::to_owned),
         };
         if let Some(before) = before {
             // Asking again, by whomever, takes nothing away: the plan is the same, and it is what was approved.
-            let same_data = before.data == filed.data && before.base == filed.base;
+            let same_data = (&before.data, &before.base, &before.align_key)
+                == (&filed.data, &filed.base, &filed.align_key);
             if before.approved.is_some() && filing.asked_by.is_some() {
                 return Ok(before);
             }
@@ -375,6 +390,7 @@ impl Home {
         let lock = self.lock()?;
         let mut filed = self.file_under(&lock, filing)?;
         filed.data = filing.data.to_vec();
+        filed.align_key = filing.align_key.map(Path::to_owned);
         filed.approved = Some(Approval {
             at: Time::now(),
             how: how.name().to_owned(),

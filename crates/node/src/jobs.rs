@@ -113,6 +113,8 @@ pub(crate) struct Entry {
     pub(crate) stop: Arc<AtomicBool>,
     /// Why its active run was stopped from here, if it was.
     pub(crate) stopped_for: Option<String>,
+    /// What only this participant's people may read of why its last run failed.
+    pub(crate) here: Option<String>,
     /// When its last run ended.
     pub(crate) ended: Option<Instant>,
 }
@@ -191,6 +193,7 @@ impl Jobs {
             keys: Vec::new(),
             stop: Arc::default(),
             stopped_for: None,
+            here: None,
             ended: None,
         });
         entry.asked_by = asked_by;
@@ -216,6 +219,7 @@ impl Jobs {
             entry.status.state = state;
             entry.status.since = Time::now();
             entry.status.why = why;
+            entry.here = None;
             if !state.active() {
                 entry.status.phase = None;
                 entry.status.waits_for.clear();
@@ -223,6 +227,12 @@ impl Jobs {
                 entry.ended = Some(Instant::now());
             }
         });
+    }
+
+    /// Gives a job up: why, as everybody with a part in it reads it, and what only this participant's people do, if that is more.
+    pub(crate) fn fail(&self, plan: PlanHash, why: String, here: Option<String>) {
+        self.set(plan, State::Failed, Some(why));
+        self.with(plan, |entry| entry.here = here);
     }
 
     /// Notes how far a run of `job` is, whose stage is planned as `plan`.
@@ -245,7 +255,7 @@ impl Jobs {
         }
     }
 
-    /// The jobs of a participant, or all, the last that changed first.
+    /// The jobs of a member, or all with what only this participant's people may read, the last that changed first.
     pub(crate) fn list(&self, of: Option<&str>) -> Vec<Status> {
         let entries = self.lock();
         let has_part =
@@ -253,7 +263,13 @@ impl Jobs {
         let mut list: Vec<Status> = entries
             .values()
             .filter(has_part)
-            .map(|entry| entry.status.clone())
+            .map(|entry| {
+                let mut status = entry.status.clone();
+                if let (None, Some(here)) = (of, &entry.here) {
+                    status.why = Some(here.clone());
+                }
+                status
+            })
             .collect();
         list.sort_by_key(|status| std::cmp::Reverse(status.since));
         list

@@ -84,6 +84,7 @@ impl World {
             base: Some(Path::new("/data/pay")),
             explained: "opened: sum of pay, to: press\n",
             data: &[],
+            align_key: None,
             files: &[],
             asked_by: None,
         }

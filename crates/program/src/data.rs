@@ -208,7 +208,8 @@ pub enum DataError {
     /// The order of a key column is compared, and there is no key.
     #[error(
         "block `{block}` compares the order of column `{column}`, and `{owner}` has no alignment key; make one with \
-         `veil data key new FILE`, hand it to the other owners of the block, and give it with --align-key FILE"
+         `veil data key new FILE`, hand it to the other owners of the block, and give it with --align-key FILE, to `veil approve` where a service \
+         brings the data"
     )]
     NoAlignKey {
         /// Who needs it.
@@ -329,6 +330,26 @@ impl DataError {
             file: file.to_owned(),
             source,
         }
+    }
+
+    /// Whether it is about files of this participant, of which others learn nothing.
+    pub fn is_own(&self) -> bool {
+        !matches!(
+            self,
+            Self::OutOfReach { .. } | Self::SharesDiffer { .. } | Self::Incomplete { .. }
+        )
+    }
+
+    /// Whether the message may quote what is in a file: such a one goes to the owner of the file, and into no log.
+    pub fn quotes(&self) -> bool {
+        matches!(
+            self,
+            Self::Cells { .. }
+                | Self::Line { .. }
+                | Self::NoColumn { .. }
+                | Self::ColumnTwice { .. }
+                | Self::Damaged { .. }
+        )
     }
 }
 

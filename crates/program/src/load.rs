@@ -298,18 +298,16 @@ impl Job {
         holders
     }
 
+    /// Says where data files are that are not named yet, by those who gave others when the job was read.
+    pub fn add_files(&mut self, more: Files) {
+        for (what, file) in more {
+            self.given.entry(what).or_insert(file);
+        }
+    }
+
     /// Gives the key under which the owners of this machine compare the order of rows, where the job says that they do.
     pub fn set_align_key(&mut self, key: AlignKey) {
         self.align = Some(key);
-    }
-
-    /// Whether `holder` needs an alignment key.
-    pub fn needs_align_key(&self, holder: Holder) -> bool {
-        let Kind::Stats(stats) = &self.kind else {
-            return false;
-        };
-        (stats.blocks.iter().zip(&self.lowered.blocks))
-            .any(|(block, lowered)| block.align.is_some() && lowered.holders.contains(&holder))
     }
 
     /// Reads and checks all data of one holder.

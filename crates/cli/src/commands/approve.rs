@@ -4,9 +4,9 @@ use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use veil_node::{Decision, Filed, Filing, Home, How};
-use veil_program::Job;
+use veil_program::{AlignKey, Job};
 
-use crate::consent::{Planned, base, bindings};
+use crate::consent::{Planned, absolute, base, bindings};
 use crate::failure::{Code, Failure};
 use crate::home::{HomeArgs, note};
 use crate::output;
@@ -17,6 +17,7 @@ use crate::prepare::JobArgs;
 #[command(after_help = "Examples:
   veil approve job.toml
   veil approve job.toml --data mill:north=/data/pay.csv
+  veil approve job.toml --data mill:north=/data/pay.csv --align-key /data/align.key
   veil approve 3f0c91aa                  a job that a member proposed, by the beginning of its plan hash
   veil approve job.toml --yes            without being asked, for scripts
   veil approve job.toml --revoke         takes the approval back
@@ -41,6 +42,11 @@ pub(crate) fn run(args: &ApproveArgs) -> Result<(), Failure> {
     let (planned, filed) = load(&home, &args.job)?;
     if args.revoke {
         return revoke(&home, &planned);
+    }
+    let align_key = args.job.align_key.as_deref().map(absolute);
+    let align_key = align_key.or_else(|| filed.as_ref()?.align_key.clone());
+    if let Some(file) = &align_key {
+        AlignKey::read(file)?;
     }
     let asked_by = filed.as_ref().and_then(|filed| filed.asked_by.as_deref());
     let request = planned.request(&home, asked_by)?;
@@ -92,6 +98,7 @@ pub(crate) fn run(args: &ApproveArgs) -> Result<(), Failure> {
         base: base.as_deref(),
         explained: &explained,
         data: &data,
+        align_key: align_key.as_deref(),
         files: &[],
         asked_by,
     };
@@ -100,6 +107,12 @@ pub(crate) fn run(args: &ApproveArgs) -> Result<(), Failure> {
         "approved: {}; `--revoke` takes it back",
         approved.folder.display()
     ));
+    if align_key.is_none() && planned.compares_order(&home) {
+        note(
+            "the order of rows is compared with other owners, and no key for that was given: a service needs it, by `veil \
+             approve` with --align-key FILE; `veil party` takes the same option",
+        );
+    }
     Ok(())
 }
 

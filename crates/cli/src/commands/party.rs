@@ -28,7 +28,7 @@ pub(crate) const LANES: u16 = 1;
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   veil party job.toml                            as what the job names this home's participant
-  veil party job.toml --data mill:north=pay.csv --home ~/mill
+  veil party job.toml --data mill:north=pay.csv --home ~/mill     [default: as `veil approve` was told]
   veil party job.toml --yes                      approves this run without asking
 
 The participant is the one of the home (`veil init`); the others are its members. Owners and recipients dial the parties;
@@ -99,8 +99,9 @@ fn take_part(
     say: &(dyn Fn(&str) + Sync),
 ) -> Result<Outcome, Failure> {
     let home = Home::open(&Home::locate(args.home.as_deref()))?;
-    let job = args.job.load()?;
+    let mut job = args.job.load()?;
     let plan = prepare::plan(&job, Some(args.job.lanes.unwrap_or(LANES)))?;
+    prepare::as_approved(&mut job, &plan, &args.job, &home)?;
     // Of a durable job, the stage that computes is written down.
     let traced = Stages::new(&job, &plan)?.plan(Stage::Compute).clone();
     let trace = args

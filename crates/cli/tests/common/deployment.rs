@@ -217,6 +217,7 @@ pub(crate) fn approve(home: &Home, plan: &str) {
         base: None,
         explained: &filed.explained().unwrap(),
         data: &[],
+        align_key: None,
         files: &[],
         asked_by: filed.asked_by.as_deref(),
     };

@@ -187,6 +187,7 @@ impl Desk {
             base: None,
             explained: &opened(plan),
             data: &[],
+            align_key: None,
             files: &files,
             asked_by: Some(asked_by),
         };

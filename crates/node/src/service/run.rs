@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use tracing::field::Empty;
 use veil_engine::{Abort, Data, Progress, Report, TraceId};
-use veil_program::{Output, Sink, Source};
+use veil_program::{DataError, Output, Sink, Source};
 use veil_protocol::Plan;
 use veil_protocol::rep3::Rep3;
 use veil_session::{Peer, PlanHash};
@@ -41,14 +41,20 @@ enum Failed {
     Run(RunError),
     /// This participant cannot take part.
     Here(String),
+    /// Its own data cannot be read, or its results not be written.
+    Data(Arc<DataError>),
     /// All places were taken for too long.
     Full,
 }
 
+/// What others read of a party whose own files are in the way: neither what is in them nor where they are (rule R3).
+const OWN_FILES: &str =
+    "this party's own files do not allow it; its operator reads why with `veil jobs` there";
+
 /// Starts a job, if it may run now.
 pub(super) fn make_ready(desk: &Arc<Desk>, plan: PlanHash) -> Option<JoinHandle<()>> {
     let asked_by = desk.jobs.with(plan, |entry| entry.asked_by.clone())?;
-    let (prepared, _) = match desk.filed(plan) {
+    let (mut prepared, filed) = match desk.filed(plan) {
         Ok(filed) => filed,
         Err(why) => {
             tracing::error!(%plan, why, "a filed job cannot be used");
@@ -69,6 +75,16 @@ pub(super) fn make_ready(desk: &Arc<Desk>, plan: PlanHash) -> Option<JoinHandle<
                 desk.jobs
                     .set(plan, State::Pending, Some(decision.to_string()));
             }
+            return None;
+        }
+    }
+    match filed.align_key() {
+        Ok(Some(key)) => prepared.job.set_align_key(key),
+        Ok(None) => {}
+        Err(error) => {
+            tracing::error!(%plan, %error, "an approved job cannot run");
+            desk.jobs
+                .fail(plan, OWN_FILES.to_owned(), Some(error.to_string()));
             return None;
         }
     }
@@ -132,7 +148,7 @@ fn whole(desk: &Desk, prepared: &Prepared, asked_by: Option<&str>, stop: &Atomic
                 nap(pause, stop);
             }
             Err(given) => {
-                desk.jobs.set(job, State::Failed, Some(given.why));
+                desk.jobs.fail(job, given.why, given.here);
                 return;
             }
         }
@@ -142,6 +158,8 @@ fn whole(desk: &Desk, prepared: &Prepared, asked_by: Option<&str>, stop: &Atomic
 /// A run that was given up.
 struct GivenUp {
     why: String,
+    /// What only this participant's people may read, if it is more.
+    here: Option<String>,
     /// Whether another attempt may fare better.
     again: bool,
 }
@@ -217,22 +235,44 @@ fn explain(
         .jobs
         .with(prepared.plan.hash, |entry| entry.stopped_for.clone())
         .flatten();
+    let mut here = None;
     let (code, why) = match (failed, stopped) {
         (_, Some(why)) => ("stopped", why),
         (Failed::Run(RunError::Setup(error)), None)
             if let Some(why) = stages.disagree(stage, error) =>
         {
-            return ("not met", GivenUp { why, again: true });
+            let here = None;
+            let again = true;
+            return ("not met", GivenUp { why, here, again });
+        }
+        (Failed::Data(error) | Failed::Run(RunError::Abort(Abort::Data(error))), None)
+            if error.is_own() =>
+        {
+            if error.quotes() {
+                tracing::warn!("`veil jobs` says what is wrong with this party's data");
+            } else {
+                tracing::warn!(%error, "this party's own files do not allow it");
+            }
+            here = Some(error.to_string());
+            ("input", OWN_FILES.to_owned())
+        }
+        // Where they differ is for the owners of the block alone, and everybody with a part in the job reads the reason.
+        (Failed::Run(RunError::Abort(abort @ Abort::Misaligned { .. })), None) => {
+            here = Some(abort.to_string());
+            let why =
+                "the owners of a block have its rows in different orders; they were told where";
+            ("input", why.to_owned())
         }
         (Failed::Run(error), None) => (cause(error), who_is_who(stages.plan(stage), error)),
         (Failed::Here(why), None) => ("input", why.clone()),
+        (Failed::Data(error), None) => ("input", error.to_string()),
         (Failed::Full, None) => (
             "busy",
             "other jobs ran all the time; ask again later".to_owned(),
         ),
     };
     let again = stages.are_two() && matches!(code, "link" | "told");
-    (code, GivenUp { why, again })
+    (code, GivenUp { why, here, again })
 }
 
 /// Where a job goes on.
@@ -291,7 +331,7 @@ fn attempt(
         neighbours = neighbours.with_other(stages.plan(other), &members);
     }
     let folder = desk.home.job_folder(job).join("results");
-    let (data, sink) = ends(prepared, at, &folder).map_err(|why| before_it(&why))?;
+    let (data, sink) = ends(prepared, at, &folder).map_err(|failed| (false, failed))?;
     desk.jobs.with(job, |entry| {
         entry.keys = neighbours.pins.values().copied().collect();
     });
@@ -383,24 +423,29 @@ fn ends(
     prepared: &Prepared,
     at: &At<'_>,
     folder: &Path,
-) -> Result<(Data, Option<Arc<Output>>), String> {
+) -> Result<(Data, Option<Arc<Output>>), Failed> {
+    let data = |error: DataError| Failed::Data(Arc::new(error));
     let (job, plan, me) = (&prepared.job, prepared.stages.plan(at.stage), at.me);
     let holders = plan.job.blocks.iter().flat_map(|block| &block.holders);
     let holder = holders.copied().find(|holder| holder.peer() == Some(me));
     let source = holder.map(|holder| job.source(holder)).transpose();
-    let source: Option<Arc<dyn Source>> = source.map_err(|error| error.to_string())?.map(Arc::from);
+    let source: Option<Arc<dyn Source>> = source.map_err(data)?.map(Arc::from);
     let receives = plan
         .job
         .audiences
         .iter()
         .any(|audience| audience.includes(me));
-    let shares = at.shelf.ends(at.stage).map_err(|error| error.to_string())?;
+    let shares = at.shelf.ends(at.stage);
+    let shares = shares.map_err(|error| Failed::Here(error.to_string()))?;
     let sink = if receives {
-        std::fs::create_dir_all(folder)
-            .map_err(|error| format!("cannot create {}: {error}", folder.display()))?;
-        Some(Arc::new(
-            job.sink(me, folder).map_err(|error| error.to_string())?,
-        ))
+        std::fs::create_dir_all(folder).map_err(|source| {
+            data(DataError::Io {
+                doing: "create",
+                file: folder.to_owned(),
+                source,
+            })
+        })?;
+        Some(Arc::new(job.sink(me, folder).map_err(data)?))
     } else {
         None
     };
@@ -428,11 +473,6 @@ fn cause(error: &RunError) -> &'static str {
 
 /// The error, with the names of those whom it numbers.
 fn who_is_who(plan: &Plan, error: &RunError) -> String {
-    // Where they differ is for the owners of the block alone, and everybody with a part in the job reads this.
-    if matches!(error, RunError::Abort(Abort::Misaligned { .. })) {
-        return "the owners of a block have its rows in different orders; they were told where"
-            .to_owned();
-    }
     let message = error.to_string();
     let names = crate::participant::who_is_who(plan, &message);
     if names.is_empty() {
