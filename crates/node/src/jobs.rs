@@ -11,7 +11,7 @@ use veil_link::tls::Fingerprint;
 use veil_protocol::Plan;
 use veil_session::PlanHash;
 
-use crate::home::hex;
+use crate::home::{Home, hex};
 use crate::metrics::Metrics;
 use crate::time::Time;
 
@@ -111,12 +111,29 @@ pub(crate) struct Entry {
     pub(crate) keys: Vec<Fingerprint>,
     /// Ends its active run.
     pub(crate) stop: Arc<AtomicBool>,
+    /// Its meeting, if it is being met.
+    meeting: Option<Meeting>,
     /// Why its active run was stopped from here, if it was.
     pub(crate) stopped_for: Option<String>,
     /// What only this participant's people may read of why its last run failed.
     pub(crate) here: Option<String>,
     /// When its last run ended.
     pub(crate) ended: Option<Instant>,
+}
+
+impl Entry {
+    /// Whether its participants are there.
+    pub(crate) fn is_met(&self) -> bool {
+        matches!(self.status.state, State::Queued | State::Running)
+    }
+}
+
+/// A meeting that is under way.
+pub(crate) struct Meeting {
+    /// Ends it, and not the job.
+    pub(crate) halt: Arc<AtomicBool>,
+    /// Whether it would meet others, elsewhere or with another key of its own, by what the home says now.
+    pub(crate) stale: Box<dyn Fn(&Home) -> bool + Send>,
 }
 
 /// All jobs of a service.
@@ -192,6 +209,7 @@ impl Jobs {
             asked_by: None,
             keys: Vec::new(),
             stop: Arc::default(),
+            meeting: None,
             stopped_for: None,
             here: None,
             ended: None,
@@ -220,6 +238,9 @@ impl Jobs {
             entry.status.since = Time::now();
             entry.status.why = why;
             entry.here = None;
+            if state != State::Meeting {
+                entry.meeting = None;
+            }
             if !state.active() {
                 entry.status.phase = None;
                 entry.status.waits_for.clear();
@@ -294,9 +315,32 @@ impl Jobs {
         for entry in active.filter(|entry| concerned(entry)) {
             entry.stopped_for.get_or_insert_with(|| why.to_owned());
             entry.stop.store(true, Ordering::Relaxed);
+            if let Some(meeting) = &entry.meeting {
+                meeting.halt.store(true, Ordering::Relaxed);
+            }
             stopped += 1;
         }
         stopped
+    }
+
+    /// Notes whom a job meets by which keys, and how its meeting is ended.
+    pub(crate) fn meets(&self, plan: PlanHash, keys: Vec<Fingerprint>, meeting: Meeting) {
+        self.with(plan, |entry| {
+            // Whoever stopped the job before did not know this meeting.
+            let stopped = entry.stop.load(Ordering::Relaxed);
+            meeting.halt.fetch_or(stopped, Ordering::Relaxed);
+            entry.keys = keys;
+            entry.meeting = Some(meeting);
+        });
+    }
+
+    /// Ends the meetings that would be others by what the home says now; whoever met begins anew.
+    pub(crate) fn meet_anew(&self, home: &Home) {
+        for entry in self.lock().values() {
+            if let Some(meeting) = entry.meeting.as_ref().filter(|m| (m.stale)(home)) {
+                meeting.halt.store(true, Ordering::Relaxed);
+            }
+        }
     }
 
     /// Waits for a place among the running jobs, at most so long.

@@ -99,7 +99,7 @@ pub fn roles(plan: &Plan, name: &str) -> Result<Vec<Peer>, PartError> {
 }
 
 /// The others as one role of a participant meets them.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Neighbours {
     /// Whose key is which.
     pub pins: BTreeMap<Peer, Fingerprint>,

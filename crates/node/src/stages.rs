@@ -6,11 +6,12 @@ use veil_engine::name_of;
 use veil_link::tls::SetupError;
 use veil_program::{Job, Lowered, ShareSink, ShareSource};
 use veil_protocol::{Options, Plan, PlanError};
-use veil_session::{PartyId, PlanHash};
+use veil_session::{PartyId, Peer, PlanHash};
 use veil_store::{Store, StoreError, StoreKey};
 
 use crate::home::hex;
-use crate::{Home, HomeError};
+use crate::participant::{Neighbours, PartError};
+use crate::{Home, HomeError, Members};
 
 /// Which run of a job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -89,6 +90,20 @@ impl Stages {
             (Stage::Compute, Some(_)) => Some(Stage::Input),
             _ => None,
         }
+    }
+
+    /// Whom `me` meets at a stage, by the members of its home.
+    pub fn neighbours(
+        &self,
+        stage: Stage,
+        me: Peer,
+        members: &Members,
+    ) -> Result<Neighbours, PartError> {
+        let neighbours = Neighbours::find(self.plan(stage), me, members)?;
+        Ok(match self.other(stage) {
+            Some(other) => neighbours.with_other(self.plan(other), members),
+            None => neighbours,
+        })
     }
 
     /// If a meeting for `stage` ended because a party is at the other one: who has not kept the inputs, and what comes of it.

@@ -192,10 +192,7 @@ fn one_stage<'a>(
     let mut folders = Folders::new();
     let mut ready = Vec::new();
     for me in participant::roles(at.plan, &home.settings().name)? {
-        let mut neighbours = Neighbours::find(at.plan, me, &members)?;
-        if let Some(other) = at.stages.other(at.stage) {
-            neighbours = neighbours.with_other(at.stages.plan(other), &members);
-        }
+        let neighbours = at.stages.neighbours(at.stage, me, &members)?;
         let supplies = prepare::supplies(at.plan, me);
         let source = supplies.then(|| prepare::source(job, me)).transpose()?;
         let shares = shelf.filter(|_| me.party().is_some());

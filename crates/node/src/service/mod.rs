@@ -138,6 +138,8 @@ pub struct Service {
     renewed: (Instant, Fingerprint),
     /// The members as they were when this thread last looked. Other threads may read them again before it does.
     members: Arc<Members>,
+    /// Why the home could not be read again, when this thread last looked.
+    unread: String,
 }
 
 impl Service {
@@ -185,6 +187,7 @@ impl Service {
             threads: Vec::new(),
             renewed: (Instant::now(), desk.home.identity().fingerprint()),
             members: desk.home.members(),
+            unread: String::new(),
             desk,
         })
     }
@@ -272,8 +275,15 @@ impl Service {
     /// Reads again what may have changed.
     fn look(&mut self) {
         let desk = Arc::clone(&self.desk);
-        if let Err(error) = desk.home.reload_if_changed() {
-            tracing::error!(%error, "the home cannot be read again: what was read before still holds");
+        let unread = desk.home.reload_if_changed().err();
+        let unread = unread.map_or_else(String::new, |error| error.to_string());
+        if unread != self.unread {
+            // Said once: a file that is being edited is looked at all the time.
+            if !unread.is_empty() {
+                let error = &unread;
+                tracing::error!(%error, "the home cannot be read again: what was read before still holds");
+            }
+            self.unread = unread;
         }
         let identity = desk.home.identity();
         if self.renewed.1 != identity.fingerprint() || self.renewed.0.elapsed() > RENEW {
@@ -283,6 +293,8 @@ impl Service {
                 Err(error) => tracing::error!(%error, "the certificate cannot be renewed"),
             }
         }
+        // First: a job that is met meanwhile is then found by the other.
+        desk.jobs.meet_anew(&desk.home);
         let members = desk.home.members();
         if *members != *self.members {
             self.members = members;
@@ -309,7 +321,7 @@ impl Service {
         let stopped = self
             .desk
             .jobs
-            .stop(|entry| entry.keys.iter().any(gone), why);
+            .stop(|entry| entry.is_met() && entry.keys.iter().any(gone), why);
         if stopped > 0 {
             tracing::warn!(jobs = stopped, "{why}");
         }

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use tracing::field::Empty;
 use veil_engine::{Abort, Data, Progress, Report, TraceId};
+use veil_link::tls::Identity;
 use veil_program::{DataError, Output, Sink, Source};
 use veil_protocol::Plan;
 use veil_protocol::rep3::Rep3;
@@ -17,9 +18,10 @@ use veil_session::{Peer, PlanHash};
 use super::door::{Consent, Prepared};
 use super::{Desk, News};
 use crate::approvals::Decision;
-use crate::jobs::State;
+use crate::home::Home;
+use crate::jobs::{Meeting, State};
 use crate::log::Event;
-use crate::participant::{Neighbours, Part, RunError};
+use crate::participant::{Connections, Neighbours, Part, RunError};
 use crate::receipt::{self, Receipt};
 use crate::stages::{Shelf, Stage};
 use crate::time::Time;
@@ -325,27 +327,11 @@ fn attempt(
     let (me, stage) = (at.me, at.stage);
     let plan = stages.plan(stage);
     let before_it = |error: &dyn std::fmt::Display| (false, Failed::Here(error.to_string()));
+    // Whoever is no member is known before any table is read.
     let members = desk.home.members();
-    let mut neighbours = Neighbours::find(plan, me, &members).map_err(|e| before_it(&e))?;
-    if let Some(other) = stages.other(stage) {
-        neighbours = neighbours.with_other(stages.plan(other), &members);
-    }
+    (stages.neighbours(stage, me, &members)).map_err(|e| before_it(&e))?;
     let folder = desk.home.job_folder(job).join("results");
     let (data, sink) = ends(prepared, at, &folder).map_err(|failed| (false, failed))?;
-    desk.jobs.with(job, |entry| {
-        entry.keys = neighbours.pins.values().copied().collect();
-    });
-    let identity = desk.home.identity();
-    let part = Part {
-        plan,
-        me,
-        identity: &identity,
-        port: Some(desk.port()),
-        neighbours: &neighbours,
-        net: desk.options.net,
-        stop,
-    };
-    let timeouts = desk.home.settings().timeouts;
     if let Some(awaits) = stages.awaits(stage) {
         tracing::info!("waiting for the participants; {awaits}");
         let why = match before {
@@ -356,11 +342,7 @@ fn attempt(
     } else {
         tracing::info!("waiting for the participants");
     }
-    let wait = desk.options.wait.unwrap_or(timeouts.meet);
-    let connections = part
-        .meet(wait)
-        .map_err(|error| (false, Failed::Run(error.into())))?;
-    desk.jobs.set(job, State::Queued, None);
+    let (here, connections) = meet(desk, prepared, at, stop).map_err(|failed| (false, failed))?;
     let engine = desk.engine();
     let Some(_place) = desk.jobs.place(engine.timeout, stop) else {
         return Err((false, Failed::Full));
@@ -383,18 +365,92 @@ fn attempt(
         desk.jobs.progress(job, plan, &progress);
     };
     let wrap = |link| desk.metrics.count(link);
-    let run = part.run(connections, &engine, data, &wrap, &progress);
+    let run = here
+        .part(desk, plan, me, stop)
+        .run(connections, &engine, data, &wrap, &progress);
     let report = run.map_err(|abort| (true, Failed::Run(abort.into())))?;
     if sink.is_some() {
-        let keys = |peer: Peer| match neighbours.pins.get(&peer) {
+        let keys = |peer: Peer| match here.neighbours.pins.get(&peer) {
             Some(pin) => Some(*pin),
-            None => (peer == me).then(|| identity.fingerprint()),
+            None => (peer == me).then(|| here.identity.fingerprint()),
         };
         let protocol = Rep3::new(Arc::clone(plan), me);
         let receipt = Receipt::new(plan, &protocol, me, &keys, false, started);
         published(desk, &prepared.plan, receipt, &report, &folder);
     }
     Ok(report)
+}
+
+/// By which keys a run is met.
+struct Here {
+    identity: Arc<Identity>,
+    neighbours: Neighbours,
+}
+
+impl Here {
+    fn part<'a>(
+        &'a self,
+        desk: &'a Desk,
+        plan: &'a Arc<Plan>,
+        me: Peer,
+        stop: &'a AtomicBool,
+    ) -> Part<'a> {
+        Part {
+            plan,
+            me,
+            identity: &self.identity,
+            port: Some(desk.port()),
+            neighbours: &self.neighbours,
+            net: desk.options.net,
+            stop,
+        }
+    }
+}
+
+/// Connects with everybody. Members that change meanwhile, or this party's own key, make it begin anew.
+fn meet(
+    desk: &Desk,
+    prepared: &Prepared,
+    at: &At<'_>,
+    stop: &AtomicBool,
+) -> Result<(Here, Connections), Failed> {
+    let (job, me, stage) = (prepared.plan.hash, at.me, at.stage);
+    let wait = desk.options.wait;
+    let until = Instant::now() + wait.unwrap_or(desk.home.settings().timeouts.meet);
+    loop {
+        let stages = prepared.stages.clone();
+        let find = move |home: &Home| stages.neighbours(stage, me, &home.members());
+        let neighbours = find(&desk.home).map_err(|error| Failed::Here(error.to_string()))?;
+        let identity = desk.home.identity();
+        let here = Here {
+            identity,
+            neighbours: neighbours.clone(),
+        };
+        let key = here.identity.fingerprint();
+        let keys = neighbours.pins.values().copied().collect();
+        let halt = Arc::new(AtomicBool::new(false));
+        let stale = Box::new(move |home: &Home| {
+            home.identity().fingerprint() != key || find(home).as_ref() != Ok(&neighbours)
+        });
+        let meeting = Meeting {
+            halt: Arc::clone(&halt),
+            stale,
+        };
+        desk.jobs.meets(job, keys, meeting);
+        let part = here.part(desk, prepared.stages.plan(stage), me, &halt);
+        let met = part.meet(until.saturating_duration_since(Instant::now()));
+        if met.is_ok() {
+            desk.jobs.set(job, State::Queued, None);
+        }
+        if halt.load(Ordering::Relaxed) && !stop.load(Ordering::Relaxed) {
+            tracing::info!("a member or a key changed: the participants are met anew");
+            if met.is_ok() {
+                desk.jobs.set(job, State::Meeting, None);
+            }
+            continue;
+        }
+        return Ok((here, met.map_err(|error| Failed::Run(error.into()))?));
+    }
 }
 
 /// Puts the receipt beside a result, and says in the log that it is there.
