@@ -12,7 +12,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::Folder;
-use common::deployment::{Service, approve, end, expected, states, submit, take_part, turn, wait};
+use common::deployment::{
+    Place, Service, approve, at, end, expected, states, submit, take_part, turn, wait,
+};
 use common::homes::{NAMES, homes};
 use veil_link::tls::{ControlError, Identity, control};
 use veil_node::Home;
@@ -31,7 +33,7 @@ fn a_job_is_proposed_approved_run_and_seen() {
     let _turn = turn();
     let (folder, homes, services) = deployment(&[]);
     for service in &services {
-        let resident = service.resident_kilobytes();
+        let resident = service.kilobytes("VmRSS:");
         assert!(resident < 30 << 10, "an idle service takes {resident} kB");
         assert!(service.page("/healthz").starts_with("HTTP/1.1 200"));
         assert!(service.page("/readyz").starts_with("HTTP/1.1 200"));
@@ -69,7 +71,22 @@ fn a_job_is_proposed_approved_run_and_seen() {
         assert!(service.metric("mpc_rounds_total{phase=\"layers\"}") > 10.0);
         let sent = "mpc_bytes_total{peer=\"party\",direction=\"sent\"}";
         assert!(service.metric(sent) > 1e6, "{}", service.page("/metrics"));
+        let received = "mpc_bytes_total{peer=\"party\",direction=\"received\"}";
+        assert!(service.metric(received) > 1e6);
+        for message in [
+            "peer=\"party\",direction=\"sent\"",
+            "peer=\"party\",direction=\"received\"",
+            "peer=\"owner\",direction=\"received\"",
+            "peer=\"recipient\",direction=\"sent\"",
+        ] {
+            let name = format!("mpc_messages_total{{{message}}}");
+            assert!(service.metric(&name) > 0.0, "{name}");
+        }
+        assert!(service.metric("mpc_round_wait_seconds_count") > 10.0);
+        assert!(service.metric("mpc_round_wait_seconds_sum") > 0.0);
         assert!(service.metric("mpc_device_busy_seconds_total") > 0.0);
+        let ratio = service.metric("mpc_device_busy_ratio");
+        assert!(ratio > 0.0 && ratio <= 1.0, "{ratio}");
         assert!(
             !service.page("/metrics").contains(&plan[..16]),
             "no job is a label"
@@ -180,6 +197,12 @@ fn a_revoked_member_is_out_at_once_also_of_what_runs() {
     let said = common::text(&asked.stderr);
     assert!(said.contains("does not accept our key"), "{said}");
     folder.succeed("jobs --home eve --at a");
+    let looked = common::text(&folder.veil("doctor --home eve").stdout);
+    assert!(
+        looked.contains("we are no member there, or were revoked")
+            && looked.contains("→ ask for an invitation there, or send it the statement"),
+        "{looked}"
+    );
 }
 
 #[test]
@@ -229,6 +252,63 @@ fn proposals_that_are_wrong_are_refused_with_a_reason() {
     wait("it fails there", || states(&folder, &plan)[0] == "failed");
     let text = folder.succeed("jobs --home eve --at a");
     assert!(text.contains("`ann`, is no member here"), "{text}");
+}
+
+#[test]
+fn members_that_change_reach_a_job_that_is_being_met() {
+    let _turn = turn();
+    let folder = Folder::blocks();
+    let homes = homes(folder.path(), &NAMES);
+    let job = std::fs::read_to_string(folder.at("job.toml")).unwrap();
+    for rows in ["2048", "1024"] {
+        folder.write(&format!("{rows}.toml"), job.replace("4096", rows));
+    }
+    // By hand: another address, where nobody is.
+    let address = homes[0].settings().address.clone().unwrap();
+    let nowhere = common::homes::free(1)[0].to_string();
+    folder.replace("c/members.toml", &address, &nowhere);
+    let start = |name: &&str| Service::start(folder.path(), name, &["--yes"]);
+    let services: Vec<Service> = NAMES[..3].iter().map(start).collect();
+    let met = |job: &str| {
+        let (plan, _) = submit(&folder, job);
+        wait("it is met", || states(&folder, &plan) == ["meeting"; 3]);
+        plan
+    };
+    let done = |job: &str| {
+        for child in ["ann", "eve"].map(|name| take_part(&folder, job, name)) {
+            let (code, said) = end(child);
+            assert_eq!(code, Some(0), "{said}");
+        }
+    };
+    met("job.toml");
+    // Half edited, it is said once what is wrong, and what was read before holds.
+    let members = std::fs::read_to_string(folder.at("c/members.toml")).unwrap();
+    folder.write("c/members.toml", format!("{members}\n[[member"));
+    wait("it is said", || {
+        services[2].said().contains("cannot be read again")
+    });
+    thread::sleep(Duration::from_secs(2));
+    // Twice, if it was seen half written.
+    assert!(services[2].said().matches("cannot be read again").count() <= 2);
+    folder.write("c/members.toml", members.replace(&nowhere, &address));
+    done("job.toml");
+    assert!(services[2].said().contains("are met anew"));
+
+    // A new key.
+    met("2048.toml");
+    folder.succeed("identity rotate --home ann");
+    done("2048.toml");
+
+    // Somebody leaves.
+    let plan = met("1024.toml");
+    homes[1].revoke("eve", "left the project").unwrap();
+    let here = || at(&Place::HERE, &folder, "ann", "b", &plan).unwrap();
+    wait("it is given up", || here().state == "failed");
+    assert!(
+        here().why.contains("`eve`, is no member here"),
+        "{}",
+        here().why
+    );
 }
 
 #[test]

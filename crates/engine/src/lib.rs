@@ -49,6 +49,7 @@
 
 mod abort;
 pub mod local;
+mod memory;
 mod order;
 pub mod party;
 mod run;
@@ -61,6 +62,7 @@ mod trace;
 mod worker;
 
 pub use abort::{Abort, Wait};
+pub use memory::Memory;
 pub use setup::{Binding, handshake_cost};
 pub use status::{Phase, Progress, Report, TraceId};
 pub use trace::{Recorder, RoundEvent};

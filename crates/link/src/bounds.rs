@@ -16,3 +16,17 @@ pub struct Bounds {
     /// Chunks of the plan; the frames of set-up and totals count as chunks.
     pub chunks: u32,
 }
+
+/// Bytes of a TLS connection's own buffers, both ways: what is read from the socket at once, what waits for it, and TLS between.
+const BUFFERS: u64 = 1 << 20;
+
+impl Bounds {
+    /// Bytes that a connection with one peer may hold: what came early, what waits to be sent, a message or two under way in either
+    /// direction, and buffers.
+    pub const fn held(&self) -> u64 {
+        self.early
+            .saturating_add(self.credit)
+            .saturating_add(self.longest.saturating_mul(4))
+            .saturating_add(BUFFERS)
+    }
+}

@@ -13,6 +13,7 @@ use veil_session::PlanHash;
 
 use crate::home::{Home, hex};
 use crate::metrics::Metrics;
+use crate::settings::Limits;
 use crate::time::Time;
 
 /// Where a job is.
@@ -139,25 +140,40 @@ pub(crate) struct Meeting {
 /// All jobs of a service.
 pub(crate) struct Jobs {
     entries: Mutex<BTreeMap<PlanHash, Entry>>,
-    running: Mutex<u16>,
+    running: Mutex<Running>,
     freed: Condvar,
-    limit: u16,
+    limits: Limits,
     metrics: Arc<Metrics>,
 }
 
 /// Jobs that are remembered at most: the oldest that are over are forgotten, and their folders stay.
 const REMEMBERED: usize = 1000;
 
-/// A place among the running jobs, until it is dropped.
-pub(crate) struct Place<'a>(&'a Jobs);
+/// What the running jobs take.
+#[derive(Default)]
+struct Running {
+    jobs: u16,
+    /// Bytes of working memory, at most.
+    memory: u64,
+}
+
+/// A place among the running jobs, and its bytes of working memory, until it is dropped.
+pub(crate) struct Place<'a>(&'a Jobs, u64);
+
+/// Bytes as people set limits: whole MiB, not less.
+pub(crate) const fn mib(bytes: u64) -> u64 {
+    bytes.div_ceil(MIB)
+}
+
+const MIB: u64 = 1 << 20;
 
 impl Jobs {
-    pub(crate) fn new(limit: u16, metrics: Arc<Metrics>) -> Self {
+    pub(crate) fn new(limits: Limits, metrics: Arc<Metrics>) -> Self {
         Jobs {
             entries: Mutex::default(),
-            running: Mutex::new(0),
+            running: Mutex::default(),
             freed: Condvar::new(),
-            limit,
+            limits,
             metrics,
         }
     }
@@ -343,22 +359,57 @@ impl Jobs {
         }
     }
 
-    /// Waits for a place among the running jobs, at most so long.
-    pub(crate) fn place(&self, wait: Duration, stop: &AtomicBool) -> Option<Place<'_>> {
+    /// Waits for a place among the running jobs and `need` bytes of working memory, at most so long. While it waits, the job says why.
+    pub(crate) fn place(
+        &self,
+        job: PlanHash,
+        need: u64,
+        wait: Duration,
+        stop: &AtomicBool,
+    ) -> Result<Place<'_>, String> {
         let until = Instant::now() + wait;
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        while *running >= self.limit {
+        let mut said = String::new();
+        while let Some(why) = self.full(&running, need) {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() || stop.load(Ordering::Relaxed) {
-                return None;
+                return Err(why);
+            }
+            if why != said {
+                self.with(job, |entry| entry.status.why = Some(why.clone()));
+                said = why;
             }
             let waited = self
                 .freed
                 .wait_timeout(running, left.min(Duration::from_millis(100)));
             running = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
-        *running += 1;
-        Some(Place(self))
+        running.jobs += 1;
+        running.memory += need;
+        Ok(Place(self, need))
+    }
+
+    /// What a job that needs so much memory waits for, if it cannot run beside those that run.
+    fn full(&self, running: &Running, need: u64) -> Option<String> {
+        let Limits {
+            jobs, memory_mib, ..
+        } = self.limits;
+        if running.jobs >= jobs {
+            return Some(format!(
+                "{jobs} jobs run, the most at this party (`jobs` under [limits] in its veil.toml)"
+            ));
+        }
+        let free = memory_mib
+            .saturating_mul(MIB)
+            .saturating_sub(running.memory);
+        (need > free).then(|| {
+            format!(
+                "it needs up to {} MiB of working memory, and {} of {memory_mib} MiB are free at this party (`memory_mib` under \
+                 [limits] in its veil.toml)",
+                mib(need),
+                free / MIB
+            )
+        })
     }
 
     fn count(&self) {
@@ -372,9 +423,12 @@ impl Jobs {
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
-        let running = &self.0.running;
-        *running.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
-        self.0.freed.notify_one();
+        let mut running = (self.0.running.lock()).unwrap_or_else(PoisonError::into_inner);
+        running.jobs -= 1;
+        running.memory -= self.1;
+        drop(running);
+        // A job that needs less than the one that was woken may fit.
+        self.0.freed.notify_all();
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::Serialize;
 use veil_circuit::{Per, Reduce};
-use veil_engine::Settings;
+use veil_engine::{Memory, Settings};
 use veil_link::shape::Profile;
 use veil_program::{Audience, Block, Holder};
 use veil_protocol::rep3::Rep3;
@@ -135,7 +135,7 @@ fn explain(plan: &std::sync::Arc<Plan>, net: Option<Profile>) -> Explanation {
         .into_iter()
         .map(|peer| Rep3::new(std::sync::Arc::clone(plan), peer))
         .collect();
-    let window = Settings::default().window as u64;
+    let window = Settings::default().window;
     let mut rounds = Rounds {
         set_up: 0,
         per_chunk: 0,
@@ -147,26 +147,20 @@ fn explain(plan: &std::sync::Arc<Plan>, net: Option<Profile>) -> Explanation {
         rounds.set_up = rounds.set_up.max(set_up.rounds);
         rounds.per_chunk = rounds.per_chunk.max(chunk.rounds);
         rounds.totals = rounds.totals.max(totals.rounds);
-        let bank: u64 = protocol
-            .layout()
-            .regions
-            .iter()
-            .map(|r| r.item.bytes(plan.chunk_rows) * u64::from(r.parts) * u64::from(r.count))
-            .sum();
         participants.push(Participant {
             name: veil_engine::name_of(plan, protocol.me()).to_owned(),
             role: prepare::role(protocol.me()),
             messages: all.messages,
             bytes: all.bytes,
             framed: framed(all + veil_engine::handshake_cost(protocol)),
-            memory_bytes: bank * window * u64::from(plan.lanes),
+            memory_bytes: Memory::new(plan, protocol, window).total(),
         });
     }
     let traffic = Traffic {
         set_up: rounds.set_up,
         per_chunk: rounds.per_chunk,
         totals: rounds.totals,
-        in_flight: window * u64::from(plan.lanes),
+        in_flight: window as u64 * u64::from(plan.lanes),
         busiest: participants.iter().map(|p| p.framed).max().unwrap_or(0),
     };
     let first = &protocols[0];
@@ -415,7 +409,7 @@ impl Explanation {
         let mut text = columns(&facts.map(|(name, value)| vec![name.to_owned(), value]));
         text += "\nparticipants\n";
         let rows = self.participants.iter().map(|p| {
-            let memory = format!("{} of working memory", bytes(p.memory_bytes));
+            let memory = format!("at most {} of working memory", bytes(p.memory_bytes));
             let sends = format!(
                 "sends {} ({} bytes in {}, {} framed)",
                 bytes(p.bytes),

@@ -159,10 +159,11 @@ impl Service {
         self.process.id()
     }
 
-    pub(crate) fn resident_kilobytes(&self) -> u64 {
+    /// A line of its memory, such as `VmRSS:` now or `VmHWM:` at most.
+    pub(crate) fn kilobytes(&self, of: &str) -> u64 {
         let status = format!("/proc/{}/status", self.process.id());
         let status = std::fs::read_to_string(status).unwrap();
-        let line = status.lines().find(|line| line.starts_with("VmRSS:"));
+        let line = status.lines().find(|line| line.starts_with(of));
         line.unwrap()
             .split_whitespace()
             .nth(1)

@@ -99,6 +99,11 @@ impl Cpu {
         }
     }
 
+    /// Items that a program needs behind a region of `slots` slots, for its temps. The program must be a valid one.
+    pub fn scratch(program: &Program, slots: u32) -> u32 {
+        tape::compile(program, slots).scratch
+    }
+
     fn mask(&self, draw: Draw, frame: Frame) -> Result<Mask<'_>, Fault> {
         let key = self
             .keys

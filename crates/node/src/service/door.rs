@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use veil_engine::Memory;
 use veil_link::tls::{Admission, Caller, Fingerprint};
 use veil_program::{Audience, Files, Job};
 use veil_protocol::rep3::Rep3;
@@ -12,7 +13,7 @@ use veil_session::{PartyId, Peer, PlanHash};
 use super::{Desk, News};
 use crate::approvals::{Decision, Filed, Filing, Request, roles_of};
 use crate::control::{self, Hello, Proposal, Reply, Request as Asked};
-use crate::jobs::State;
+use crate::jobs::{State, mib};
 use crate::log::Event;
 use crate::members::Standing;
 use crate::participant;
@@ -25,16 +26,23 @@ pub(super) struct Prepared {
     pub(super) job: Job,
     pub(super) plan: Arc<Plan>,
     pub(super) stages: Stages,
+    /// Bytes of working memory that a run takes here, at most.
+    pub(super) need: u64,
     facts: Facts,
 }
 
 impl Prepared {
-    fn new(job: Job, plan: Plan) -> Result<Self, PlanError> {
+    fn new(job: Job, plan: Plan, me: PartyId, window: usize) -> Result<Self, PlanError> {
         let plan = Arc::new(plan);
         let stages = Stages::new(&job, &plan)?;
-        let protocol = Rep3::new(Arc::clone(&plan), Peer::Party(PartyId::ALL[0]));
-        let facts = Facts::of(&job, &plan, &protocol);
+        let protocol = |plan: &Arc<Plan>| Rep3::new(Arc::clone(plan), Peer::Party(me));
+        let facts = Facts::of(&job, &plan, &protocol(&plan));
+        let need = |stage| {
+            let plan = stages.plan(stage);
+            Memory::new(plan, &protocol(plan), window).total()
+        };
         Ok(Prepared {
+            need: need(Stage::Input).max(need(Stage::Compute)),
             job,
             plan,
             stages,
@@ -232,10 +240,18 @@ impl Desk {
         let plan = plan.map_err(unplanned)?;
         let name = &self.home.settings().name;
         let mine = participant::roles(&plan, name).map_err(|error| error.to_string())?;
-        if !mine.iter().any(|peer| peer.party().is_some()) {
-            return Err(format!("`{name}` is no computing party of the job"));
+        let me = mine.iter().find_map(|peer| peer.party());
+        let me = me.ok_or_else(|| format!("`{name}` is no computing party of the job"))?;
+        let prepared = Prepared::new(job, plan, me, self.engine().window).map_err(unplanned)?;
+        let need = mib(prepared.need);
+        if need > limits.memory_mib {
+            return Err(format!(
+                "`{}` needs up to {need} MiB of working memory (`veil explain` shows it), and this party gives all its jobs {} MiB: its \
+                 operator sets `memory_mib` under [limits] in veil.toml",
+                prepared.plan.job.name, limits.memory_mib
+            ));
         }
-        Prepared::new(job, plan).map_err(unplanned)
+        Ok(prepared)
     }
 
     /// The job of a plan, or of the plan of a stage; one that is filed and that this process has not seen yet is remembered.

@@ -162,7 +162,7 @@ impl Service {
         let metrics = Arc::new(Metrics::new(device().name().to_owned()));
         let (events, news) = sync_channel(256);
         let desk = Arc::new(Desk {
-            jobs: Jobs::new(settings.limits.jobs, Arc::clone(&metrics)),
+            jobs: Jobs::new(settings.limits, Arc::clone(&metrics)),
             home,
             options,
             metrics,

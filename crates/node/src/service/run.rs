@@ -45,8 +45,8 @@ enum Failed {
     Here(String),
     /// Its own data cannot be read, or its results not be written.
     Data(Arc<DataError>),
-    /// All places were taken for too long.
-    Full,
+    /// Other jobs ran for too long: what it waited for.
+    Full(String),
 }
 
 /// What others read of a party whose own files are in the way: neither what is in them nor where they are (rule R3).
@@ -268,9 +268,9 @@ fn explain(
         (Failed::Run(error), None) => (cause(error), who_is_who(stages.plan(stage), error)),
         (Failed::Here(why), None) => ("input", why.clone()),
         (Failed::Data(error), None) => ("input", error.to_string()),
-        (Failed::Full, None) => (
+        (Failed::Full(why), None) => (
             "busy",
-            "other jobs ran all the time; ask again later".to_owned(),
+            format!("other jobs ran all the time, and {why}; ask again later"),
         ),
     };
     let again = stages.are_two() && matches!(code, "link" | "told");
@@ -344,9 +344,8 @@ fn attempt(
     }
     let (here, connections) = meet(desk, prepared, at, stop).map_err(|failed| (false, failed))?;
     let engine = desk.engine();
-    let Some(_place) = desk.jobs.place(engine.timeout, stop) else {
-        return Err((false, Failed::Full));
-    };
+    let place = desk.jobs.place(job, prepared.need, engine.timeout, stop);
+    let _place = place.map_err(|why| (false, Failed::Full(why)))?;
     let how = match stage {
         Stage::Input => Consent::StartInput,
         Stage::Whole | Stage::Compute => Consent::Start,

@@ -1,0 +1,170 @@
+//! What a service takes on: the memory that a job may need, declared and measured, and jobs that are beyond a limit or wait for
+//! one.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that unwraps says what it expects by failing there"
+)]
+
+mod common;
+
+use common::Folder;
+use common::deployment::{
+    Place, Service, at, end, expected, states, submit, take_part, turn, wait,
+};
+use common::homes::{NAMES, homes};
+
+/// The declared memory is at most so many times what an honest run takes: it counts what peers are allowed to send ahead, and they
+/// seldom do.
+const FACTOR: u64 = 16;
+
+/// Services with time for each other, on a machine that does other things too.
+fn services(folder: &Folder, more: &[&str]) -> Vec<Service> {
+    let usual = ["--admin", "127.0.0.1:0", "--wait", "40", "--timeout", "40"];
+    let options = [&usual, more].concat();
+    let start = |name: &&str| Service::start_at(&Place::HERE, folder.path(), name, &options);
+    NAMES[..3].iter().map(start).collect()
+}
+
+/// Declared bytes of working memory of the first party.
+fn declared(folder: &Folder, job: &str) -> u64 {
+    let explained = folder.succeed(&format!("explain {job} --lanes 1 --json"));
+    let explained: serde_json::Value = serde_json::from_str(&explained).unwrap();
+    explained["participants"][0]["memory_bytes"]
+        .as_u64()
+        .unwrap()
+}
+
+fn run(folder: &Folder, job: &str) {
+    let parts = ["ann", "eve"].map(|name| take_part(folder, job, name));
+    for part in parts {
+        let (code, said) = end(part);
+        assert_eq!(code, Some(0), "{job}: {said}");
+    }
+}
+
+/// A table of six columns, and what is computed of it.
+fn statistics(folder: &Folder, rows: usize) {
+    use std::fmt::Write;
+    let numbers = ["a0", "a1", "a2", "a3", "a4"];
+    let columns = numbers
+        .map(|name| format!("{{ name = \"{name}\", type = \"integer\", min = 0, max = 9999 }}"));
+    let held = numbers.map(|name| format!("\"{name}\"")).join(", ");
+    let job = format!(
+        "version = 1\nkind = \"stats\"\nname = \"six columns\"\nowners = [\"ann\"]\nparties = [\"a\", \"b\", \"c\"]\n\
+         recipients = [\"eve\"]\ncolumn = [{}, {{ name = \"group\", type = \"category\", values = [\"x\", \"y\", \"z\"] }}]\n\
+         block = [{{ name = \"all\", rows = {rows}, holds = {{ ann = [{held}, \"group\"] }}, files = {{ ann = \"six.csv\" }} }}]\n\
+         analysis = [{{ name = \"v\", kind = \"variance\", of = \"a0\", by = \"group\", to = \"eve\" }},\n\
+         {{ name = \"r\", kind = \"regression\", of = \"a0\", on = [\"a1\", \"a2\", \"a3\", \"a4\"], to = \"eve\" }}]\n",
+        columns.join(", ")
+    );
+    folder.write("six.toml", job);
+    let mut table = String::from("a0,a1,a2,a3,a4,group\n");
+    for row in 0..rows {
+        let cell = |k: usize| (row * (k + 7) + k * k) % 10_000;
+        let group = ["x", "y", "z"][row % 3];
+        let _ = writeln!(
+            table,
+            "{},{},{},{},{},{group}",
+            cell(0),
+            cell(1),
+            cell(2),
+            cell(3),
+            cell(4)
+        );
+    }
+    folder.write("six.csv", table);
+}
+
+#[test]
+fn the_declared_memory_bounds_the_measured_and_is_of_its_size() {
+    let _turn = turn();
+    let folder = Folder::blocks();
+    statistics(&folder, 60_000);
+    homes(folder.path(), &NAMES);
+    for job in ["job.toml", "six.toml"] {
+        let services = services(&folder, &["--yes"]);
+        let before = services[0].kilobytes("VmHWM:");
+        let (plan, _) = submit(&folder, job);
+        run(&folder, job);
+        wait("done", || states(&folder, &plan) == ["done"; 3]);
+        let took = (services[0].kilobytes("VmHWM:") - before) << 10;
+        let declared = declared(&folder, job);
+        eprintln!("{job}: {took} bytes, declared {declared}");
+        assert!(took <= declared, "{job}: {took} bytes, declared {declared}");
+        assert!(
+            declared <= FACTOR * took,
+            "{job}: {took} bytes, declared {declared}"
+        );
+    }
+}
+
+#[test]
+fn a_job_waits_for_memory_and_one_beyond_a_limit_is_refused_while_others_run() {
+    let _turn = turn();
+    let folder = Folder::blocks();
+    let job = std::fs::read_to_string(folder.at("job.toml")).unwrap();
+    for (name, rows) in [("other", 2048), ("long", 8192)] {
+        let text = job.replace("rows = 4096", &format!("rows = {rows}"));
+        folder.write(&format!("{name}.toml"), text);
+    }
+    homes(folder.path(), &NAMES);
+    let need = declared(&folder, "job.toml").div_ceil(1 << 20);
+    let set = |name: &str, from: &str, to: &str| {
+        folder.replace(&format!("{name}/veil.toml"), from, to);
+    };
+    set(
+        "a",
+        "memory_mib = 4096",
+        &format!("memory_mib = {}", need + need / 2),
+    );
+    set("b", "rows = 1000000000", "rows = 5000");
+    let services = services(&folder, &["--yes", "--net", "wan"]);
+    let (first, _) = submit(&folder, "job.toml");
+    let (second, _) = submit(&folder, "other.toml");
+    let parts = ["ann", "eve"].map(|name| take_part(&folder, "job.toml", name));
+    wait("the first runs", || states(&folder, &first)[0] == "running");
+    let others = ["ann", "eve"].map(|name| take_part(&folder, "other.toml", name));
+    wait("the second waits for memory", || {
+        let at = at(&Place::HERE, &folder, "eve", "a", &second).unwrap();
+        assert_ne!(at.state, "failed", "{}", at.why);
+        at.state == "queued"
+            && at.why.contains(&format!("it needs up to {need} MiB"))
+            && at.why.contains("`memory_mib` under [limits]")
+    });
+    // Beyond another limit, at one party, while these are under way.
+    let refused = |job: &str, sentence: &str| {
+        let output = folder.veil(&format!("submit {job} --home eve --wait 2"));
+        let said = common::text(&output.stderr);
+        assert!(
+            !output.status.success() && said.contains(sentence),
+            "{said}"
+        );
+    };
+    refused(
+        "long.toml",
+        "`b` refuses the job: the job has 8192 rows, and this party takes at most 5000",
+    );
+    for part in parts.into_iter().chain(others) {
+        let (code, said) = end(part);
+        assert_eq!(code, Some(0), "{said}");
+    }
+    assert!(std::fs::read(folder.at("out-job.toml/blocks")).unwrap() == expected());
+    assert!(std::fs::read(folder.at("out-other.toml/blocks")).unwrap() == expected()[..2048 * 16]);
+    wait("both are done", || {
+        states(&folder, &first) == ["done"; 3] && states(&folder, &second) == ["done"; 3]
+    });
+    drop(services);
+
+    // Alone it is too much: refused at once.
+    set(
+        "a",
+        &format!("memory_mib = {}", need + need / 2),
+        "memory_mib = 1",
+    );
+    let _service = Service::start(folder.path(), "a", &["--yes"]);
+    let sentence = format!(
+        "`a` refuses the job: `blocks` needs up to {need} MiB of working memory (`veil explain` shows it), and this party gives all \
+         its jobs 1 MiB: its operator sets `memory_mib` under [limits] in veil.toml"
+    );
+    refused("job.toml", &sentence);
+}

@@ -1,0 +1,77 @@
+//! How much memory a run takes at one participant, at most.
+
+use veil_circuit::Gate;
+use veil_device::{Cpu, Instr, Item, Src};
+use veil_protocol::{Plan, Protocol};
+
+use crate::{LARGEST_WINDOW, bounds};
+
+/// Copies of the circuit while a job is read, planned and run: the job's, the plan's, and what the planner makes of it.
+const CIRCUITS: u64 = 6;
+
+/// Bytes of a round that is kept ready, beside its commands.
+const ROUND: u64 = 1024;
+
+/// Components of a slot.
+const COMPONENTS: u64 = 2;
+
+/// A vector of the device: rows of a slot are padded to whole ones.
+const VECTOR: u64 = 64;
+
+/// What a run allocates at one participant, in bytes: an upper bound, from the plan alone. Not in it are the program itself and
+/// the participant's own tables.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Memory {
+    /// Banks of the chunks in flight, over all lanes.
+    pub banks: u64,
+    /// What may wait in connections, over all lanes: what peers may send ahead, and what they do not take.
+    pub frames: u64,
+    /// The circuit, the plan and its rounds.
+    pub plan: u64,
+}
+
+impl Memory {
+    /// Of the participant that runs `protocol`, with so many chunks in flight per lane.
+    pub fn new(plan: &Plan, protocol: &dyn Protocol, window: usize) -> Self {
+        let lanes = u64::from(plan.lanes);
+        let layout = protocol.layout();
+        let programs = protocol.programs().iter();
+        let temps = programs
+            .map(|program| Cpu::scratch(program, plan.slots))
+            .max();
+        let rows = plan.ring.bytes(u64::from(plan.chunk_rows));
+        let scratch = COMPONENTS * u64::from(temps.unwrap_or(0)) * rows.next_multiple_of(VECTOR);
+        let bank = layout.regions.iter().map(|region| {
+            let item = match region.item {
+                Item::Rows(_) => region.item.bytes(plan.chunk_rows).next_multiple_of(VECTOR),
+                item => item.bytes(plan.chunk_rows),
+            };
+            item * u64::from(region.parts) * u64::from(region.count)
+        });
+        let bank: u64 = bank.sum::<u64>() + scratch;
+        // The set-up and the totals have banks of one row, in the memory of the others.
+        let banks = bank * window.clamp(1, LARGEST_WINDOW) as u64;
+        let bounds = bounds(plan, protocol);
+        let peers = protocol.peers().len() as u64;
+        let gates = plan.job.circuit.gates.len() as u64;
+        let code = plan.programs.iter().map(|program| {
+            let (code, pairs) = (program.code.len(), program.pairs.len());
+            code * size_of::<Instr>() + pairs * size_of::<(Src, Src)>()
+        });
+        let code = code.sum::<usize>() as u64;
+        Memory {
+            banks: banks * lanes,
+            frames: peers * lanes * bounds.held(),
+            plan: CIRCUITS * gates * size_of::<Gate>() as u64
+                + code * (2 + lanes)
+                + u64::from(protocol.places()) * ROUND,
+        }
+    }
+
+    /// All of it.
+    pub const fn total(&self) -> u64 {
+        self.banks
+            .saturating_add(self.frames)
+            .saturating_add(self.plan)
+    }
+}
