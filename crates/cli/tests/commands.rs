@@ -91,6 +91,23 @@ fn the_doctor_looks_at_this_machine() {
 }
 
 #[test]
+fn the_doctor_names_the_port_of_a_home_that_somebody_else_holds() {
+    let folder = Folder::new();
+    let homes = common::homes::homes(folder.path(), &["a"]);
+    let held = std::net::TcpListener::bind(homes[0].settings().listen.unwrap()).unwrap();
+    let output = folder.veil("doctor --home a");
+    assert_eq!(output.status.code(), Some(1));
+    let said = common::text(&output.stderr);
+    assert!(
+        said.contains("another program holds it, or another home's service"),
+        "{said}"
+    );
+    drop(held);
+    let said = folder.succeed("doctor --home a");
+    assert!(said.contains("is free, no service runs"), "{said}");
+}
+
+#[test]
 fn keys_are_private_and_never_overwritten() {
     use std::os::unix::fs::PermissionsExt;
     let folder = Folder::new();
