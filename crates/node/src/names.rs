@@ -71,6 +71,8 @@ pub(crate) fn check(name: &str) -> Result<(), NameError> {
         "has blanks at an end; remove them"
     } else if name == "parties" {
         "means all three computing parties in jobs; choose another"
+    } else if name == crate::policy::ME {
+        "means whoever wrote a policy in its rules; choose another"
     } else {
         return Ok(());
     };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{ADVERSARIES, Effect, Facts, Policy, Rule};
+use super::{ADVERSARIES, Effect, Facts, ME, OPERATIONS, Policy, Rule};
 
 /// Who asks for what, and what happened before.
 #[derive(Clone, Copy)]
@@ -77,7 +77,7 @@ fn lists<'a>(rule: &'a Rule, asked: &Asked<'a>) -> [Listed<'a>; 8] {
         (
             "is asked for by",
             rule.asked_by.as_ref(),
-            BTreeSet::from([asked.by.unwrap_or("me")]),
+            BTreeSet::from([asked.by.unwrap_or(ME)]),
         ),
         (
             "has this participant as",
@@ -147,8 +147,15 @@ fn within(rule: &Rule, asked: &Asked<'_>) -> Result<(), String> {
             return Err(format!("the job {what} `{name}`"));
         }
     }
-    // Stored data have no owner in the run who could say no.
     if rule.effect == Effect::Allow {
+        // Nobody has said yet what it means for a rule.
+        let known = |name: &str| OPERATIONS.contains(&name);
+        if let Some(name) = facts.operations.iter().find(|name| !known(name)) {
+            return Err(format!(
+                "the job computes `{name}`, of which this release knows nothing that a rule could allow"
+            ));
+        }
+        // Stored data have no owner in the run who could say no.
         if rule.datasets.is_none()
             && let Some(name) = facts.datasets.first()
         {
@@ -187,7 +194,7 @@ fn within(rule: &Rule, asked: &Asked<'_>) -> Result<(), String> {
         ));
     }
     if let Some(least) = rule.min_rows_per_group
-        && facts.rows / facts.groups < least
+        && facts.rows / facts.groups.max(1) < least
     {
         let (rows, groups) = (facts.rows, facts.groups);
         return Err(format!(

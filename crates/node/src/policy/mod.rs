@@ -76,6 +76,9 @@ pub struct Rule {
     pub adversary: Option<String>,
 }
 
+/// What rules call the participant whose policy it is. Nobody else may be called so.
+pub(crate) const ME: &str = "me";
+
 /// Adversaries, the weakest first.
 const ADVERSARIES: [&str; 2] = ["semi-honest", "malicious"];
 
