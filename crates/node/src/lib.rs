@@ -58,6 +58,8 @@ pub use approvals::{Approval, Binding, Decision, Filed, Filing, How, Request, pl
 pub use file::FileError;
 pub use home::{Changed, Home, HomeError, Lock};
 pub use invitation::{Answer, Introduction, Invitation, Join, Token};
+#[doc(hidden)]
+pub use members::fuzz_members;
 pub use members::{Former, Member, Members, Revoked, Standing};
 pub use names::{NameError, Role, RoleError};
 pub use pairing::{JoinError, Joined};

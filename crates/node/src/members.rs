@@ -197,6 +197,24 @@ impl Members {
     }
 }
 
+/// For fuzzing: takes `bytes` for a members file. Returns whether it was accepted.
+///
+/// # Panics
+///
+/// If what was read is not written so that the same is read again.
+#[doc(hidden)]
+pub fn fuzz_members(bytes: &[u8]) -> bool {
+    let parse = |text: &str| Members::parse(Path::new("members.toml"), text);
+    let text = std::str::from_utf8(bytes);
+    let Some(members) = text.ok().and_then(|text| parse(text).ok()) else {
+        return false;
+    };
+    let written = members.to_toml();
+    let again = parse(&written).expect("what is written is read");
+    assert_eq!(again.to_toml(), written);
+    true
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Raw {

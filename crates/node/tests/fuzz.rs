@@ -7,7 +7,8 @@
 use std::fs;
 use std::time::Duration;
 
-use veil_node::{Home, Role, Settings, fuzz_string, log, policy};
+use veil_link::tls::Identity;
+use veil_node::{Home, Role, Settings, fuzz_members, fuzz_string, log, policy};
 
 /// SplitMix64: enough to choose bytes.
 struct Choice(u64);
@@ -60,7 +61,7 @@ columns = ["home"]
 "#;
 
 #[test]
-fn damaged_strings_policies_and_logs_do_no_harm() {
+fn damaged_strings_policies_members_and_logs_do_no_harm() {
     let folder = tempfile::tempdir().unwrap();
     let settings = Settings::new("ann", Role::Owner).unwrap();
     let home = Home::create(&folder.path().join("ann"), &settings).unwrap();
@@ -68,6 +69,19 @@ fn damaged_strings_policies_and_logs_do_no_harm() {
     let invitation = home.invite("bob", Role::Owner, week).unwrap().to_string();
     let statement = home.rotate().unwrap().to_string();
     let written = fs::read(home.log().path()).unwrap();
+    let (address, reason) = (Some("north.example:7000"), "left us");
+    for (name, role) in [
+        ("bob", Role::Owner),
+        ("north", Role::Party),
+        ("eve", Role::Recipient),
+    ] {
+        let key = Identity::generate().unwrap().fingerprint();
+        home.pin(name, role, key, address.filter(|_| role == Role::Party))
+            .unwrap();
+    }
+    home.revoke("eve", reason).unwrap();
+    let members = fs::read(home.path().join("members.toml")).unwrap();
+    assert!(fuzz_members(&members));
     assert!(fuzz_string(invitation.as_bytes()) && fuzz_string(statement.as_bytes()));
     assert!(log::fuzz_log(&written) && policy::fuzz_policy(POLICY.as_bytes()));
     let mut choice = Choice(20_261_120);
@@ -85,5 +99,6 @@ fn damaged_strings_policies_and_logs_do_no_harm() {
             bad == written || bad.is_empty() || !log::fuzz_log(&bad) || written.starts_with(&bad)
         );
         policy::fuzz_policy(&choice.damage(POLICY.as_bytes()));
+        fuzz_members(&choice.damage(&members));
     }
 }
