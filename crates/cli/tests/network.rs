@@ -117,6 +117,38 @@ fn three_ports_are_all_that_a_deployment_needs() {
     }
 }
 
+/// An owner and a recipient at home: parties see one address for both, and can call neither.
+#[test]
+fn who_is_behind_an_address_translation_takes_part_by_calling_out() {
+    let _turn = turn();
+    let Some(mut site) = Site::new("an address translation", &[]) else {
+        return;
+    };
+    let (home, relays) = site.network.behind("ann");
+    let plan = site.submit();
+    let parts = ["ann", "eve"].map(|name| {
+        let options = ["--timeout", "20"];
+        take_part_at(&home, &site.folder, "job.toml", name, &options)
+    });
+    for part in parts {
+        let (code, said) = end(part);
+        assert_eq!(code, Some(0), "{said}");
+    }
+    assert!(std::fs::read(site.folder.at("out-job.toml/blocks")).unwrap() == expected());
+    for (party, relay) in NAMES[..3].iter().zip(relays) {
+        wait("done", || site.at(party, &plan).state == "done");
+        // Both came through here, or a party would have seen the private address.
+        assert!(relay.kept().len() >= 2, "{party}");
+    }
+    // The members of a home ask as well, by the same way.
+    let jobs = home
+        .veil(site.folder.path())
+        .args(["jobs", "--home", "ann", "--at", "b"])
+        .output()
+        .unwrap();
+    assert!(jobs.status.success(), "{}", common::text(&jobs.stderr));
+}
+
 #[test]
 fn a_line_that_is_cut_is_named_at_both_ends_and_works_again_when_it_is_joined() {
     const TIMEOUT: u64 = 3;

@@ -8,14 +8,19 @@
     reason = "a test that unwraps says what it expects by failing there"
 )]
 
-use std::net::SocketAddr;
+use std::fs::File;
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::AsFd;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
 
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use veil_node::Role;
 
 use super::deployment::Place;
 use super::homes::role;
+use super::relay::Relay;
 
 /// Where every party listens.
 pub(crate) const PORT: u16 = 7000;
@@ -28,6 +33,8 @@ pub(crate) struct Network {
     /// What the names of its namespaces begin with.
     prefix: String,
     names: Vec<String>,
+    /// Namespaces behind an address translation.
+    hidden: Vec<String>,
 }
 
 impl Network {
@@ -37,6 +44,7 @@ impl Network {
         let network = Network {
             prefix: format!("veil{}-{number}", std::process::id()),
             names: names.iter().map(|&name| name.to_owned()).collect(),
+            hidden: Vec::new(),
         };
         // Anything that was made so far is removed by dropping it.
         match network.make() {
@@ -134,6 +142,45 @@ impl Network {
         SocketAddr::new(self.ends(name).1.parse().unwrap(), PORT)
     }
 
+    /// A place with a private address behind the one of `name`, as behind a router at home: whoever calls a party from there
+    /// is a caller from the address of `name`, and nobody can call it. Relays are what translates.
+    pub(crate) fn behind(&mut self, name: &str) -> (Place, Vec<Relay>) {
+        let [inside, border] =
+            ["inside", "border"].map(|part| self.namespace(&format!("{name}-{part}")));
+        self.hidden.extend([inside.clone(), border.clone()]);
+        let parties = self.names.iter().filter(|name| role(name) == Role::Party);
+        let ports: Vec<SocketAddr> = parties.map(|party| self.address(party)).collect();
+        let all = |commands: &[&str]| {
+            for command in commands {
+                ip(&command.split(' ').collect::<Vec<_>>()).unwrap();
+            }
+        };
+        all(&[
+            &format!("netns add {inside}"),
+            &format!("netns add {border}"),
+            &format!("-n {border} link add home type veth peer name net0 netns {inside}"),
+            &format!("-n {border} address add {HOME}.1/24 dev home"),
+            &format!("-n {inside} address add {HOME}.2/24 dev net0"),
+            &format!("-n {border} link set lo up"),
+            &format!("-n {border} link set home up"),
+            &format!("-n {inside} link set lo up"),
+            &format!("-n {inside} link set net0 up"),
+            &format!("-n {inside} route add default via {HOME}.1"),
+        ]);
+        for port in &ports {
+            all(&[&format!("-n {border} address add {}/32 dev lo", port.ip())]);
+        }
+        let held = within(&border, || {
+            let port = |port: &SocketAddr| TcpListener::bind(port).unwrap();
+            ports.iter().map(port).collect::<Vec<_>>()
+        });
+        let relays = within(&self.namespace(name), || {
+            let relay = |(held, port): (TcpListener, &SocketAddr)| Relay::at(held, *port);
+            held.into_iter().zip(&ports).map(relay).collect()
+        });
+        (Place::through(&["ip", "netns", "exec", &inside]), relays)
+    }
+
     /// Cuts the line to a participant in two, or joins it again.
     pub(crate) fn join(&self, name: &str, joined: bool) {
         let state = if joined { "up" } else { "down" };
@@ -173,11 +220,24 @@ impl Network {
 impl Drop for Network {
     fn drop(&mut self) {
         let all = self.names.iter().map(|name| self.namespace(name));
-        for space in all.chain([self.router()]) {
+        for space in all.chain([self.router()]).chain(self.hidden.clone()) {
             // One that was never made needs no removal.
             let _ = ip(&["netns", "delete", &space]);
         }
     }
+}
+
+/// What private addresses begin with.
+const HOME: &str = "192.168.83";
+
+/// Does something in a namespace.
+fn within<T: Send>(namespace: &str, act: impl FnOnce() -> T + Send) -> T {
+    let file = File::open(format!("/run/netns/{namespace}")).unwrap();
+    let there = || {
+        move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network)).unwrap();
+        act()
+    };
+    thread::scope(|scope| scope.spawn(there).join().unwrap())
 }
 
 /// The router's end of the line to a participant.

@@ -38,9 +38,13 @@ pub(crate) struct Relay {
 }
 
 impl Relay {
-    /// One that calls `to` for everybody who calls it.
+    /// One on loopback that calls `to` for everybody who calls it.
     pub(crate) fn start(to: SocketAddr) -> Self {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap();
+        Self::at(TcpListener::bind("127.0.0.1:0").unwrap(), to)
+    }
+
+    /// The same, on this port. It calls from the network in which this is called, whatever the port's.
+    pub(crate) fn at(port: TcpListener, to: SocketAddr) -> Self {
         let address = port.local_addr().unwrap();
         let state: Arc<Mutex<State>> = Arc::default();
         let known = Arc::clone(&state);
