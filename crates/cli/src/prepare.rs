@@ -194,19 +194,3 @@ pub(crate) fn role(peer: Peer) -> &'static str {
         Peer::Recipient(_) => "recipient",
     }
 }
-
-/// The files of what `peer` gets, by their names in its folder.
-pub(crate) fn result_files(job: &Job, peer: Peer) -> Vec<PathBuf> {
-    match job.kind() {
-        Kind::Circuit(gates) => {
-            let mine = gates
-                .outputs
-                .iter()
-                .filter(|output| output.to.includes(peer));
-            mine.map(|output| output.file.clone()).collect()
-        }
-        _ => ["result.txt", "result.csv", "result.json", "result.svg"]
-            .map(PathBuf::from)
-            .to_vec(),
-    }
-}

@@ -483,8 +483,7 @@ fn write_receipt(
         None => (peer == role.me).then(|| at.identity.fingerprint()),
     };
     let protocol = Rep3::new(Arc::clone(plan), role.me);
-    let names = prepare::result_files(engagement.job, role.me);
-    let names: Vec<PathBuf> = names
+    let names: Vec<PathBuf> = prepare::results(engagement.job, role.me)
         .into_iter()
         .filter(|name| out.join(name).is_file())
         .collect();
