@@ -167,30 +167,43 @@ fn a_changed_share_stops_the_run() {
     );
 }
 
-#[test]
-fn a_killed_circuit_job_goes_on_without_its_owner() {
-    let folder = Folder::blocks();
-    folder.succeed("run job.toml --out direct");
+/// Lets the parties of a job keep the inputs until it is done.
+fn make_durable(folder: &Folder) {
     folder.replace("job.toml", "version = 1\n", "version = 1\ndurable = true\n");
-    // Over the imitated network of two cities, forty rounds take seconds.
+}
+
+/// Whether `party` of the circuit job has this file of the kept inputs.
+fn keeps(folder: &Folder, party: &str, file: &str) -> bool {
+    let kept = format!(".veil-run/{party}/shares/blocks%3a input/{file}");
+    folder.at(&kept).is_file()
+}
+
+/// Starts the job and kills it once it has come to what `reached` says. Over the imitated network of two cities, forty
+/// rounds take seconds.
+fn kill_once(folder: &Folder, reached: impl Fn() -> bool) {
     let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin!("veil"))
         .args(["run", "job.toml", "--net", "wan", "--out", "killed"])
         .current_dir(folder.path())
         .stderr(std::process::Stdio::null())
         .spawn()
         .unwrap();
-    let manifest = |party: &str| {
-        let kept = format!(".veil-run/{party}/shares/blocks%3a input/manifest");
-        folder.at(&kept).is_file()
-    };
     let start = std::time::Instant::now();
-    while !["a", "b", "c"].into_iter().all(manifest) {
-        assert!(start.elapsed().as_secs() < 60, "the input stage ends");
+    while !reached() {
+        assert!(start.elapsed().as_secs() < 60, "the input stage goes on");
         assert!(child.try_wait().unwrap().is_none(), "the run goes on");
-        std::thread::sleep(std::time::Duration::from_millis(5));
+        std::thread::sleep(std::time::Duration::from_millis(1));
     }
     child.kill().unwrap();
     child.wait().unwrap();
+}
+
+#[test]
+fn a_killed_circuit_job_goes_on_without_its_owner() {
+    let folder = Folder::blocks();
+    folder.succeed("run job.toml --out direct");
+    make_durable(&folder);
+    let manifest = |party| keeps(&folder, party, "manifest");
+    kill_once(&folder, || ["a", "b", "c"].into_iter().all(manifest));
     assert!(!folder.at("killed/eve/blocks").exists());
     // The owner, and its key, are gone.
     std::fs::remove_file(folder.at("key.hex")).unwrap();
@@ -205,29 +218,13 @@ fn a_killed_circuit_job_goes_on_without_its_owner() {
 #[test]
 fn a_run_that_is_killed_while_inputs_come_begins_again() {
     let folder = Folder::blocks();
-    folder.replace("job.toml", "version = 1\n", "version = 1\ndurable = true\n");
-    let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin!("veil"))
-        .args(["run", "job.toml", "--net", "wan", "--out", "killed"])
-        .current_dir(folder.path())
-        .stderr(std::process::Stdio::null())
-        .spawn()
-        .unwrap();
-    let begun = |party: &str| {
-        let kept = format!(".veil-run/{party}/shares/blocks%3a input/shares.arrow");
-        folder.at(&kept).is_file()
-    };
-    let start = std::time::Instant::now();
-    while !["a", "b", "c"].into_iter().any(begun) {
-        assert!(start.elapsed().as_secs() < 60, "the input stage begins");
-        std::thread::sleep(std::time::Duration::from_millis(1));
-    }
-    child.kill().unwrap();
-    child.wait().unwrap();
+    make_durable(&folder);
+    let begun = |party| keeps(&folder, party, "shares.arrow");
+    kill_once(&folder, || ["a", "b", "c"].into_iter().any(begun));
     // A few milliseconds of some hundred; on a machine that stood still in between, the stage may be over.
-    let complete = ["a", "b", "c"].into_iter().all(|party| {
-        let kept = format!(".veil-run/{party}/shares/blocks%3a input/manifest");
-        folder.at(&kept).is_file()
-    });
+    let complete = ["a", "b", "c"]
+        .into_iter()
+        .all(|party| keeps(&folder, party, "manifest"));
     let output = folder.veil("run job.toml --out again");
     assert!(output.status.success(), "{}", text(&output.stderr));
     let resumed = text(&output.stderr).contains("not asked again");
