@@ -15,7 +15,7 @@ use super::config::{self, UnknownKey};
 use super::handshake::{Fail, Handshake, Progress};
 use super::identity::{Fingerprint, Identity};
 use super::preface::{ANSWER, Answer, Call, Garbled, LaneCall, Refusal, VERSION};
-use super::{Connected, Ended, SetupError, Terms};
+use super::{Connected, Ended, GLANCE, SetupError, Terms};
 
 /// First pause between two attempts; each next one is twice as long.
 pub(super) const FIRST_PAUSE: Duration = Duration::from_millis(20);
@@ -25,9 +25,6 @@ pub(super) const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// A SYN without answer for so long was dropped by a firewall or the machine is down; another attempt may fare better.
 const CONNECT: Duration = Duration::from_secs(3);
-
-/// How often a dialler looks whether it is still wanted.
-const GLANCE: Duration = Duration::from_millis(100);
 
 /// Dials `peer` at `address` for `lane`, again and again until it answers or `until` has passed. What cannot become better by
 /// waiting (another key or version, or a peer that has no other plan than its own) fails at once.

@@ -263,7 +263,7 @@ impl There {
     }
 }
 
-/// How often a meeting looks whether those who are there still are.
+/// How often whoever waits in a meeting looks whether it is still wanted, and whether those who are there still are.
 const GLANCE: Duration = Duration::from_millis(100);
 
 /// Why a meeting may end early.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use veil_session::{Peer, PlanHash};
 
@@ -11,10 +11,7 @@ use crate::tls::handshake::Handshake;
 use crate::tls::identity::Fingerprint;
 use crate::tls::preface::{LaneCall, Refusal, VERSION};
 use crate::tls::socket::hung_up;
-use crate::tls::{Connected, Ended, SetupError, Terms};
-
-/// How often a meeting looks whether it is still wanted.
-const GLANCE: Duration = Duration::from_millis(100);
+use crate::tls::{Connected, Ended, GLANCE, SetupError, Terms};
 
 /// All jobs that await somebody.
 pub(super) struct Slots {
