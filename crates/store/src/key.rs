@@ -4,6 +4,7 @@ use std::fmt;
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use aws_lc_rs::hmac;
+use data_encoding::HEXLOWER;
 use hkdf::Hkdf;
 use sha2::{Digest, Sha256};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
@@ -176,35 +177,17 @@ pub(crate) fn digest(bytes: &[u8]) -> [u8; 32] {
 
 /// Lower-case hexadecimal digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    bytes
-        .iter()
-        .flat_map(|byte| [byte >> 4, byte & 15])
-        .map(|digit| char::from(DIGITS[usize::from(digit)]))
-        .collect()
+    HEXLOWER.encode(bytes)
 }
 
 /// The bytes of lower-case hexadecimal digits, if there are exactly as many.
 pub(crate) fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
-    let bytes = unhex_all(text)?;
-    bytes.try_into().ok()
+    unhex_all(text)?.try_into().ok()
 }
 
 /// The bytes of lower-case hexadecimal digits.
 pub(crate) fn unhex_all(text: &str) -> Option<Vec<u8>> {
-    let digit = |byte: u8| match byte {
-        b'0'..=b'9' => Some(byte - b'0'),
-        b'a'..=b'f' => Some(byte - b'a' + 10),
-        _ => None,
-    };
-    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
-    if !rest.is_empty() {
-        return None;
-    }
-    pairs
-        .iter()
-        .map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?))
-        .collect()
+    HEXLOWER.decode(text.as_bytes()).ok()
 }
 
 #[cfg(test)]

@@ -2,7 +2,6 @@
 
 mod compare;
 
-use std::fmt::Write as _;
 use std::fs::Permissions;
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -166,7 +165,7 @@ fn info(name: &str, json: bool) -> Result<(), Failure> {
         gates: stats.gates,
         products: stats.muls,
         depth: stats.depth,
-        hash: hex(&circuit.canonical_hash()),
+        hash: output::hex(&circuit.canonical_hash()),
     };
     if json {
         return output::print_json(&info);
@@ -274,11 +273,4 @@ fn write(circuit: &Circuit, flavour: Flavour, path: &Path) -> Result<(), Failure
         )
     })?;
     output::print(&format!("{}: {}\n", path.display(), circuit.stats()))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }

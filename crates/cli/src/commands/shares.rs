@@ -132,7 +132,6 @@ impl Printed {
 impl About {
     fn new(head: &Head) -> Self {
         let of: &Description = &head.description;
-        let plan = of.plan.0.iter().map(|byte| format!("{byte:02x}"));
         let columns = of.ports.iter().map(|port| Column {
             name: port.name.clone(),
             width: port.width,
@@ -150,7 +149,7 @@ impl About {
             columns: columns.collect(),
             blocks: blocks.collect(),
             schema: of.schema.clone(),
-            plan: plan.collect(),
+            plan: output::hex(&of.plan.0),
             created: head.created.clone(),
             key: head.key.to_string(),
             chunk_rows: of.chunk_rows,

@@ -1,6 +1,5 @@
 //! `veil stats`: a statistics job on this machine, and its tables.
 
-use std::fmt::Write;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -125,10 +124,7 @@ fn show(finished: &Finished, views: &Views) -> String {
         if view.messages == 0 {
             continue;
         }
-        let sample = view.sample.iter().fold(String::new(), |mut hex, byte| {
-            let _ = write!(hex, "{byte:02x}");
-            hex
-        });
+        let sample = output::hex(&view.sample);
         rows.push(vec![
             format!(
                 "{} ({})",

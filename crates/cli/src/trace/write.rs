@@ -14,7 +14,7 @@ use veil_session::Peer;
 
 use super::{Header, Participant, VERSION};
 use crate::failure::{Code, Failure};
-use crate::prepare;
+use crate::{output, prepare};
 
 /// What is held back before it is written: few system calls, and little to lose.
 const BUFFER: usize = 1 << 18;
@@ -49,17 +49,13 @@ impl TraceFile {
         })?;
         let peers = veil_engine::participants(plan);
         let clock = SystemTime::now().duration_since(UNIX_EPOCH);
-        let hex = plan.hash.0.iter().fold(String::new(), |mut text, byte| {
-            let _ = write!(text, "{byte:02x}");
-            text
-        });
         Ok(TraceFile {
             path: path.to_owned(),
             started: Instant::now(),
             header: Header {
                 veil_trace: VERSION,
                 job: plan.job.name.clone(),
-                plan: hex,
+                plan: output::hex(&plan.hash.0),
                 trace: String::new(),
                 protocol: "rep3".into(),
                 version: env!("CARGO_PKG_VERSION").into(),
