@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
 
-use veil_link::{Link, LinkError, LinkFault, Meters, Woken};
-use veil_session::{Channel, Peer, SessionId};
+use veil_link::{Link, LinkError, LinkFault};
+use veil_session::{Channel, Peer};
 
 use crate::signals::Stop;
 
@@ -77,18 +76,6 @@ pub(crate) struct Watched {
 }
 
 impl Link for Watched {
-    fn bind(&mut self, session: SessionId) {
-        self.inner.bind(session);
-    }
-
-    fn post(&mut self, to: Peer, at: Channel, bytes: &[u8]) -> Result<bool, LinkError> {
-        self.inner.post(to, at, bytes)
-    }
-
-    fn expect(&mut self, from: Peer, at: Channel, bytes: u64) -> Result<(), LinkError> {
-        self.inner.expect(from, at, bytes)
-    }
-
     fn land(&mut self, from: Peer, at: Channel, into: &mut [u8]) -> Result<bool, LinkError> {
         let landed = self.inner.land(from, at, into)?;
         // Chunk 0 is the set-up: keys and seeds, which are nobody's business.
@@ -110,19 +97,5 @@ impl Link for Watched {
         self.inner.poll()
     }
 
-    fn wait(&mut self, until: Instant) -> Result<Woken, LinkError> {
-        self.inner.wait(until)
-    }
-
-    fn abort(&mut self) {
-        self.inner.abort();
-    }
-
-    fn close(&mut self, until: Instant) -> Result<(), LinkError> {
-        self.inner.close(until)
-    }
-
-    fn meters(&self) -> Meters {
-        self.inner.meters()
-    }
+    veil_link::forward!(self, self.inner, bind post expect wait abort close meters);
 }

@@ -31,6 +31,7 @@
 
 mod bounds;
 mod error;
+mod forward;
 mod frame;
 mod fuzz;
 mod inbox;
@@ -108,41 +109,7 @@ pub trait Link: Send {
 }
 
 impl<L: Link + ?Sized> Link for Box<L> {
-    fn bind(&mut self, session: SessionId) {
-        (**self).bind(session);
-    }
-
-    fn post(&mut self, to: Peer, at: Channel, bytes: &[u8]) -> Result<bool, LinkError> {
-        (**self).post(to, at, bytes)
-    }
-
-    fn expect(&mut self, from: Peer, at: Channel, bytes: u64) -> Result<(), LinkError> {
-        (**self).expect(from, at, bytes)
-    }
-
-    fn land(&mut self, from: Peer, at: Channel, into: &mut [u8]) -> Result<bool, LinkError> {
-        (**self).land(from, at, into)
-    }
-
-    fn poll(&mut self) -> Result<bool, LinkError> {
-        (**self).poll()
-    }
-
-    fn wait(&mut self, until: Instant) -> Result<Woken, LinkError> {
-        (**self).wait(until)
-    }
-
-    fn abort(&mut self) {
-        (**self).abort();
-    }
-
-    fn close(&mut self, until: Instant) -> Result<(), LinkError> {
-        (**self).close(until)
-    }
-
-    fn meters(&self) -> Meters {
-        (**self).meters()
-    }
+    crate::forward!(self, **self, bind post expect land poll wait abort close meters);
 }
 
 impl Meters {

@@ -234,14 +234,6 @@ impl<L: Link> Link for Shaped<L> {
         Ok(true)
     }
 
-    fn expect(&mut self, from: Peer, at: Channel, bytes: u64) -> Result<(), LinkError> {
-        self.inner.expect(from, at, bytes)
-    }
-
-    fn land(&mut self, from: Peer, at: Channel, into: &mut [u8]) -> Result<bool, LinkError> {
-        self.inner.land(from, at, into)
-    }
-
     fn poll(&mut self) -> Result<bool, LinkError> {
         Ok(self.release()? | self.inner.poll()?)
     }
@@ -293,6 +285,8 @@ impl<L: Link> Link for Shaped<L> {
             ..self.inner.meters()
         }
     }
+
+    crate::forward!(self, self.inner, expect land);
 }
 
 #[cfg(test)]

@@ -7,9 +7,9 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use veil_session::{Channel, Peer, SessionId};
+use veil_session::{Channel, Peer};
 
-use crate::{Link, LinkError, Meters, Woken};
+use crate::{Link, LinkError, Woken};
 
 /// What becomes of a posted message.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -93,11 +93,6 @@ impl<L: Link, F: FnMut(Peer, Channel, &[u8]) -> Fate + Send> Tapped<L, F> {
 }
 
 impl<L: Link, F: FnMut(Peer, Channel, &[u8]) -> Fate + Send> Link for Tapped<L, F> {
-    /// A message that is still held back goes out under the new name.
-    fn bind(&mut self, session: SessionId) {
-        self.inner.bind(session);
-    }
-
     /// Always has room for a message that the tap lets pass, unless an earlier one to this peer still waits for room.
     fn post(&mut self, to: Peer, at: Channel, bytes: &[u8]) -> Result<bool, LinkError> {
         self.release()?;
@@ -121,14 +116,6 @@ impl<L: Link, F: FnMut(Peer, Channel, &[u8]) -> Fate + Send> Link for Tapped<L, 
         }
         self.release()?;
         Ok(true)
-    }
-
-    fn expect(&mut self, from: Peer, at: Channel, bytes: u64) -> Result<(), LinkError> {
-        self.inner.expect(from, at, bytes)
-    }
-
-    fn land(&mut self, from: Peer, at: Channel, into: &mut [u8]) -> Result<bool, LinkError> {
-        self.inner.land(from, at, into)
     }
 
     fn poll(&mut self) -> Result<bool, LinkError> {
@@ -160,9 +147,8 @@ impl<L: Link, F: FnMut(Peer, Channel, &[u8]) -> Fate + Send> Link for Tapped<L, 
         self.inner.close(until)
     }
 
-    fn meters(&self) -> Meters {
-        self.inner.meters()
-    }
+    // A message that is held back while the session gets its name goes out under the new one.
+    crate::forward!(self, self.inner, bind expect land meters);
 }
 
 #[cfg(test)]

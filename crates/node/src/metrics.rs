@@ -5,7 +5,6 @@
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
 
 use prometheus_client::encoding::{EncodeLabelSet, text};
 use prometheus_client::metrics::counter::Counter;
@@ -16,9 +15,9 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 use veil_engine::{Abort, Recorder, Report, RoundEvent, TraceId};
 use veil_link::tls::Turned;
-use veil_link::{Link, LinkError, Meters, Woken};
+use veil_link::{Link, LinkError};
 use veil_protocol::Task;
-use veil_session::{Channel, Peer, SessionId};
+use veil_session::{Channel, Peer};
 
 type Seconds = Counter<f64, AtomicU64>;
 
@@ -249,20 +248,12 @@ fn count(traffic: &Traffic, peer: Peer, bytes: usize) {
 }
 
 impl Link for Counted {
-    fn bind(&mut self, session: SessionId) {
-        self.link.bind(session);
-    }
-
     fn post(&mut self, to: Peer, at: Channel, bytes: &[u8]) -> Result<bool, LinkError> {
         let posted = self.link.post(to, at, bytes)?;
         if posted {
             count(&self.sent, to, bytes.len());
         }
         Ok(posted)
-    }
-
-    fn expect(&mut self, from: Peer, at: Channel, bytes: u64) -> Result<(), LinkError> {
-        self.link.expect(from, at, bytes)
     }
 
     fn land(&mut self, from: Peer, at: Channel, into: &mut [u8]) -> Result<bool, LinkError> {
@@ -273,23 +264,5 @@ impl Link for Counted {
         Ok(landed)
     }
 
-    fn poll(&mut self) -> Result<bool, LinkError> {
-        self.link.poll()
-    }
-
-    fn wait(&mut self, until: Instant) -> Result<Woken, LinkError> {
-        self.link.wait(until)
-    }
-
-    fn abort(&mut self) {
-        self.link.abort();
-    }
-
-    fn close(&mut self, until: Instant) -> Result<(), LinkError> {
-        self.link.close(until)
-    }
-
-    fn meters(&self) -> Meters {
-        self.link.meters()
-    }
+    veil_link::forward!(self, self.link, bind expect poll wait abort close meters);
 }

@@ -15,13 +15,12 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
 
 use veil_circuit::Per;
-use veil_link::{Link, LinkError, LinkFault, Meters, Woken};
+use veil_link::{Link, LinkError, LinkFault};
 use veil_program::{DataError, Sink, Slice, Source};
 use veil_protocol::{Chunk, Gives, LayerPlan, Meaning, Plan, Protocol};
-use veil_session::{Channel, Peer, SessionId};
+use veil_session::{Channel, Peer};
 
 use twin::{Column, Twin, differ, unpack};
 
@@ -539,10 +538,6 @@ impl Tapped {
 }
 
 impl Link for Tapped {
-    fn bind(&mut self, session: SessionId) {
-        self.inner.bind(session);
-    }
-
     fn post(&mut self, to: Peer, at: Channel, bytes: &[u8]) -> Result<bool, LinkError> {
         let taken = self.inner.post(to, at, bytes)?;
         if taken
@@ -554,14 +549,6 @@ impl Link for Tapped {
         Ok(taken)
     }
 
-    fn expect(&mut self, from: Peer, at: Channel, bytes: u64) -> Result<(), LinkError> {
-        self.inner.expect(from, at, bytes)
-    }
-
-    fn land(&mut self, from: Peer, at: Channel, into: &mut [u8]) -> Result<bool, LinkError> {
-        self.inner.land(from, at, into)
-    }
-
     fn poll(&mut self) -> Result<bool, LinkError> {
         if self.shadow.diverged.load(Ordering::Acquire) {
             return Err(self.stop(None, "the shadow of this run found a difference".into()));
@@ -569,21 +556,7 @@ impl Link for Tapped {
         self.inner.poll()
     }
 
-    fn wait(&mut self, until: Instant) -> Result<Woken, LinkError> {
-        self.inner.wait(until)
-    }
-
-    fn abort(&mut self) {
-        self.inner.abort();
-    }
-
-    fn close(&mut self, until: Instant) -> Result<(), LinkError> {
-        self.inner.close(until)
-    }
-
-    fn meters(&self) -> Meters {
-        self.inner.meters()
-    }
+    veil_link::forward!(self, self.inner, bind expect land wait abort close meters);
 }
 
 /// A sink behind the shadow.
