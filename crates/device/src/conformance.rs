@@ -439,48 +439,12 @@ mod tests {
             fn name(&self) -> &'static str {
                 "wrong"
             }
-            fn bind(&mut self, session: SessionId) {
-                self.0.bind(session);
-            }
+
             fn load_key(&mut self, id: KeyId, _: &Secret) -> Result<(), Fault> {
                 self.0.load_key(id, &Secret::new([0; 16]))
             }
-            fn load(
-                &mut self,
-                program: &Arc<Program>,
-                layout: &Layout,
-            ) -> Result<crate::ProgramId, Fault> {
-                self.0.load(program, layout)
-            }
-            fn open(&mut self, layout: &Layout, frame: Frame) -> Result<crate::Bank, Fault> {
-                self.0.open(layout, frame)
-            }
-            fn close(&mut self, bank: crate::Bank) {
-                self.0.close(bank);
-            }
-            fn write(&mut self, bank: crate::Bank, to: Span, bytes: &[u8]) -> Result<(), Fault> {
-                self.0.write(bank, to, bytes)
-            }
-            fn map(&mut self, bank: crate::Bank, to: Span) -> Result<&mut [u8], Fault> {
-                self.0.map(bank, to)
-            }
-            fn view(&self, bank: crate::Bank, from: Span) -> Result<&[u8], Fault> {
-                self.0.view(bank, from)
-            }
-            fn submit(
-                &mut self,
-                bank: crate::Bank,
-                batch: &[Command],
-                tag: Tag,
-            ) -> Result<(), Fault> {
-                self.0.submit(bank, batch, tag)
-            }
-            fn poll(&mut self) -> Option<crate::Completion> {
-                self.0.poll()
-            }
-            fn wipe(&mut self) {
-                self.0.wipe();
-            }
+
+            crate::forward!(self, self.0, bind load open close write map view submit poll wipe);
         }
         let found = check(&mut Wrong(Cpu::with(Isa::Portable)), 1, 20);
         assert!(matches!(found, Err(Difference::Bytes { .. })), "{found:?}");

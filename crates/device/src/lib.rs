@@ -22,6 +22,7 @@
 mod command;
 pub mod conformance;
 mod cpu;
+mod forward;
 mod hash;
 mod layout;
 mod program;

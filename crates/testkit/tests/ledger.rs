@@ -1,15 +1,10 @@
 //! Attack case A8: a plan or a device that draws twice rings on the reference device, whose ledger every other test here runs under.
 
-use std::sync::Arc;
-
-use veil_device::{
-    Bank, Command, Completion, Device, Fault, KeyId, Layout, Op, Program, ProgramId, Reference,
-    Span, Tag,
-};
+use veil_device::{Bank, Command, Device, Fault, Layout, Op, Reference, Tag};
 use veil_engine::Abort;
 use veil_math::Ring;
 use veil_prss::Use;
-use veil_session::{Frame, Secret, SessionId};
+use veil_session::Frame;
 use veil_testkit::World;
 use veil_testkit::sample::{everything, peer};
 
@@ -35,39 +30,11 @@ impl Device for Defective {
         "defective"
     }
 
-    fn bind(&mut self, session: SessionId) {
-        self.inner.bind(session);
-    }
-
-    fn load_key(&mut self, id: KeyId, key: &Secret) -> Result<(), Fault> {
-        self.inner.load_key(id, key)
-    }
-
-    fn load(&mut self, program: &Arc<Program>, layout: &Layout) -> Result<ProgramId, Fault> {
-        self.inner.load(program, layout)
-    }
-
     fn open(&mut self, layout: &Layout, frame: Frame) -> Result<Bank, Fault> {
         match self.defect {
             Defect::Chunk => self.inner.open(layout, Frame { chunk: 1, ..frame }),
             Defect::Counter | Defect::Tag => self.inner.open(layout, frame),
         }
-    }
-
-    fn close(&mut self, bank: Bank) {
-        self.inner.close(bank);
-    }
-
-    fn write(&mut self, bank: Bank, to: Span, bytes: &[u8]) -> Result<(), Fault> {
-        self.inner.write(bank, to, bytes)
-    }
-
-    fn map(&mut self, bank: Bank, to: Span) -> Result<&mut [u8], Fault> {
-        self.inner.map(bank, to)
-    }
-
-    fn view(&self, bank: Bank, from: Span) -> Result<&[u8], Fault> {
-        self.inner.view(bank, from)
     }
 
     fn submit(&mut self, bank: Bank, batch: &[Command], tag: Tag) -> Result<(), Fault> {
@@ -85,13 +52,7 @@ impl Device for Defective {
         self.inner.submit(bank, &batch, tag)
     }
 
-    fn poll(&mut self) -> Option<Completion> {
-        self.inner.poll()
-    }
-
-    fn wipe(&mut self) {
-        self.inner.wipe();
-    }
+    veil_device::forward!(self, self.inner, bind load_key load close write map view poll wipe);
 }
 
 /// The reuse that party 1's device reports.
