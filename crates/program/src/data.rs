@@ -324,6 +324,16 @@ pub enum DataError {
 }
 
 impl DataError {
+    /// Port `port` has no such rows here, or another shape than the caller believes.
+    pub fn out_of_reach(port: usize, slice: Slice) -> Self {
+        DataError::OutOfReach {
+            port,
+            block: slice.block,
+            first: slice.first,
+            rows: slice.rows.into(),
+        }
+    }
+
     pub(crate) fn io(doing: &'static str, file: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io {
             doing,

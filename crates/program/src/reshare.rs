@@ -167,12 +167,7 @@ impl OldShares {
 impl Source for OldShares {
     fn fill(&self, port: usize, slice: Slice, into: &mut [u8]) -> Result<(), DataError> {
         if supplier(port) != self.party {
-            return Err(DataError::OutOfReach {
-                port,
-                block: slice.block,
-                first: slice.first,
-                rows: slice.rows.into(),
-            });
+            return Err(DataError::out_of_reach(port, slice));
         }
         let component = (port % 2) as u8;
         self.shares.load(port / COPIES, component, slice, into)

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use veil_math::Ring;
-use veil_program::DataError;
+use veil_program::{DataError, Slice};
 use veil_session::PartyId;
 
 use crate::KeyId;
@@ -299,6 +299,17 @@ pub enum Unfit {
 }
 
 impl StoreError {
+    /// A port has no such rows of a component here, or another shape than the caller believes.
+    pub(crate) fn out_of_reach(port: usize, component: u8, slice: Slice) -> Self {
+        StoreError::OutOfReach {
+            port,
+            component,
+            block: slice.block,
+            first: slice.first,
+            rows: slice.rows.into(),
+        }
+    }
+
     pub(crate) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io {
             doing,

@@ -218,13 +218,7 @@ impl Reader {
         into: &mut [u8],
     ) -> Result<(), StoreError> {
         let Slice { block, first, rows } = slice;
-        let beyond = || StoreError::OutOfReach {
-            port,
-            component,
-            block,
-            first,
-            rows: rows.into(),
-        };
+        let beyond = || StoreError::out_of_reach(port, component, slice);
         let own = self.layout.ports.get(port).ok_or_else(beyond)?;
         if own.once && (block, first, rows) != (0, 0, 1) {
             return Err(beyond());
@@ -253,12 +247,9 @@ impl Reader {
         rows: u32,
         into: &mut [u8],
     ) -> Result<(), StoreError> {
-        let beyond = || StoreError::OutOfReach {
-            port,
-            component,
-            block: 0,
-            first,
-            rows: rows.into(),
+        let beyond = || {
+            let block = 0;
+            StoreError::out_of_reach(port, component, Slice { block, first, rows })
         };
         let column = self
             .prepare(port, component, rows, into)

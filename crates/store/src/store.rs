@@ -155,7 +155,7 @@ impl ShareSink for Keeps {
         shares: &[u8],
     ) -> Result<(), DataError> {
         let own = self.ports.iter().position(|output| *output == port);
-        let own = own.ok_or_else(|| out_of_reach(port, slice))?;
+        let own = own.ok_or_else(|| DataError::out_of_reach(port, slice))?;
         Ok(self.writer.keep(own, component, slice, shares)?)
     }
 
@@ -197,20 +197,11 @@ impl ShareSource for Loads {
         let Slice { block, first, rows } = slice;
         let part = self.blocks.get(block as usize).and_then(Option::as_ref);
         let found = part.and_then(|part| Some((part, (*part.ports.get(port)?)?)));
-        let (part, own) = found.ok_or_else(|| out_of_reach(port, slice))?;
+        let (part, own) = found.ok_or_else(|| DataError::out_of_reach(port, slice))?;
         if part.reader.has_once(own) {
             return Ok(part.reader.load(own, component, slice, into)?);
         }
         let first = part.first.saturating_add(first);
         Ok(part.reader.load_rows(own, component, first, rows, into)?)
-    }
-}
-
-fn out_of_reach(port: usize, slice: Slice) -> DataError {
-    DataError::OutOfReach {
-        port,
-        block: slice.block,
-        first: slice.first,
-        rows: slice.rows.into(),
     }
 }

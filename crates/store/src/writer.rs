@@ -170,13 +170,7 @@ impl Writer {
         shares: &[u8],
     ) -> Result<(), StoreError> {
         let Slice { block, first, rows } = slice;
-        let beyond = || StoreError::OutOfReach {
-            port,
-            component,
-            block,
-            first,
-            rows: rows.into(),
-        };
+        let beyond = || StoreError::out_of_reach(port, component, slice);
         let column = Column { port, component };
         let layout = &self.layout;
         let own = layout.ports.get(port).ok_or_else(beyond)?;

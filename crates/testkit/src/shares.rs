@@ -93,13 +93,7 @@ impl ShareSource for Shares {
         let all: Option<Vec<&Vec<u128>>> = (slice.first..slice.first + u64::from(slice.rows))
             .map(|row| rows.get(&(port, component, slice.block, row)))
             .collect();
-        let missing = DataError::OutOfReach {
-            port,
-            block: slice.block,
-            first: slice.first,
-            rows: u64::from(slice.rows),
-        };
-        let all = all.ok_or(missing)?;
+        let all = all.ok_or_else(|| DataError::out_of_reach(port, slice))?;
         let column = self.ring.bytes(u64::from(slice.rows)) as usize;
         for (wire, column) in into.chunks_mut(column).enumerate() {
             pack(self.ring, all.iter().map(|row| row[wire]), column);

@@ -163,12 +163,7 @@ impl Port {
 impl Sink for FileSink {
     fn put(&self, port: usize, slice: Slice, values: &[u8]) -> Result<(), DataError> {
         let Slice { block, first, rows } = slice;
-        let beyond = || DataError::OutOfReach {
-            port,
-            block,
-            first,
-            rows: rows.into(),
-        };
+        let beyond = || DataError::out_of_reach(port, slice);
         let own = self
             .ports
             .get(port)

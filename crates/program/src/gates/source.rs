@@ -219,12 +219,7 @@ pub(super) fn count_rows(input: &Input, path: &Path) -> Result<Option<u64>, Data
 impl Source for FileSource {
     fn fill(&self, port: usize, slice: Slice, into: &mut [u8]) -> Result<(), DataError> {
         let Slice { block, first, rows } = slice;
-        let beyond = || DataError::OutOfReach {
-            port,
-            block,
-            first,
-            rows: rows.into(),
-        };
+        let beyond = || DataError::out_of_reach(port, slice);
         let own = self
             .ports
             .get(port)

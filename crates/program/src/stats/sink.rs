@@ -122,12 +122,7 @@ impl StatsSink {
 impl Sink for StatsSink {
     fn put(&self, port: usize, slice: Slice, values: &[u8]) -> Result<(), DataError> {
         let Slice { block, first, rows } = slice;
-        let beyond = || DataError::OutOfReach {
-            port,
-            block,
-            first,
-            rows: rows.into(),
-        };
+        let beyond = || DataError::out_of_reach(port, slice);
         let fits = self.mine.get(port) == Some(&true)
             && (block, first, rows) == (0, 0, 1)
             && values.len() as u64 == self.opening.ring.bytes(1);

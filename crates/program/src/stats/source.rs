@@ -126,12 +126,7 @@ fn order<'a>(
 impl Source for StatsSource {
     fn fill(&self, port: usize, slice: Slice, into: &mut [u8]) -> Result<(), DataError> {
         let Slice { block, first, rows } = slice;
-        let beyond = || DataError::OutOfReach {
-            port,
-            block,
-            first,
-            rows: rows.into(),
-        };
+        let beyond = || DataError::out_of_reach(port, slice);
         let &(column, width) = self.ports.get(port).ok_or_else(beyond)?;
         let table = usize::try_from(block)
             .ok()
