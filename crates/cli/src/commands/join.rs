@@ -4,7 +4,7 @@ use std::io::Read;
 use std::time::{Duration, Instant};
 
 use veil_node::control::{Reply, Request, ask};
-use veil_node::{Answer, Home, Invitation, Sent, Statement};
+use veil_node::{Answer, Home, Invitation, Joined, Sent, Statement};
 
 use crate::failure::{Code, Failure};
 use crate::home::{HomeArgs, note};
@@ -58,17 +58,7 @@ pub(crate) fn run(args: &JoinArgs) -> Result<(), Failure> {
 fn invited(home: &Home, invitation: &Invitation) -> Result<(), Failure> {
     let (joined, answer) = home.join(invitation)?;
     let inviter = &joined.member;
-    note(&format!(
-        "{} `{}` is {}, with the key {}",
-        inviter.role,
-        inviter.name,
-        if joined.again {
-            "a member already"
-        } else {
-            "a member now"
-        },
-        inviter.fingerprint
-    ));
+    say_pinned(&joined);
     if inviter.address.is_some() {
         let until = Instant::now() + CALL;
         let request = Request::Join(answer.to_join());
@@ -101,8 +91,8 @@ fn invited(home: &Home, invitation: &Invitation) -> Result<(), Failure> {
     Ok(())
 }
 
-fn answered(home: &Home, answer: &Answer) -> Result<(), Failure> {
-    let joined = home.accept_answer(answer)?;
+/// Whose key is pinned.
+fn say_pinned(joined: &Joined) {
     let member = &joined.member;
     note(&format!(
         "{} `{}` is {}, with the key {}",
@@ -115,6 +105,11 @@ fn answered(home: &Home, answer: &Answer) -> Result<(), Failure> {
         },
         member.fingerprint
     ));
+}
+
+fn answered(home: &Home, answer: &Answer) -> Result<(), Failure> {
+    let joined = home.accept_answer(answer)?;
+    say_pinned(&joined);
     Ok(())
 }
 
