@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use veil_session::Frame;
 
-use super::format::{Bytes, Call, Damage, Reader};
+use super::decode::Reader;
+use super::format::{Bytes, Call, Damage};
 use crate::{Bank, Command, Completion, Device, Fault, Layout, Op, Outcome, ProgramId, Span, Tag};
 
 /// The largest bank that a record may ask for.

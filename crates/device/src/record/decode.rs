@@ -1,0 +1,361 @@
+//! From the bytes of a record to calls, believing none of them.
+
+use std::io::{self, Read};
+use std::ops::Range;
+
+use veil_math::Ring;
+use veil_prss::Use;
+use veil_session::{Frame, Secret, SessionId};
+use zeroize::Zeroize;
+
+use super::format::{Bytes, Call, Damage, MAGIC};
+use super::tape::chain;
+use crate::{
+    Bank, Command, Completion, Draw, Dst, Form, Instr, Item, KeyId, Layout, Op, Outcome, Place,
+    Program, ProgramId, Region, Span, Src, Tag,
+};
+
+/// Longest step: the bytes of one span.
+const LONGEST: u64 = 1 << 32;
+
+/// Reads the steps of a record.
+pub(super) struct Reader<R> {
+    from: R,
+    digest: [u8; 32],
+    /// Number of the step that is read.
+    pub(super) step: u64,
+    /// Forms met so far. They live as long as the process, as those of protocols do: there are few.
+    forms: Vec<&'static Form>,
+}
+
+/// More forms than any protocol has.
+const MOST_FORMS: usize = 16;
+
+impl<R: Read> Reader<R> {
+    pub(super) fn new(mut from: R) -> Result<Self, Damage> {
+        let mut magic = vec![0; MAGIC.len()];
+        if from.read_exact(&mut magic).is_err() || magic != MAGIC {
+            return Err(Damage::Stranger);
+        }
+        Ok(Reader {
+            from,
+            digest: [0; 32],
+            step: 0,
+            forms: Vec::new(),
+        })
+    }
+
+    /// The next call; nothing at the end of the record.
+    pub(super) fn next(&mut self) -> Result<Option<Call>, Damage> {
+        self.step += 1;
+        let step = self.step;
+        let error = |error: io::Error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => Damage::Cut { step },
+            _ => Damage::Unreadable { step, error },
+        };
+        let mut length = [0; 8];
+        self.from.read_exact(&mut length).map_err(error)?;
+        let length = u64::from_le_bytes(length);
+        if length > LONGEST {
+            return Err(Damage::Changed { step });
+        }
+        // Grows with what is there, not with what is promised.
+        let mut bytes = Bytes(Vec::new());
+        (&mut self.from)
+            .take(length)
+            .read_to_end(&mut bytes.0)
+            .map_err(error)?;
+        let mut check = [0; 8];
+        self.from.read_exact(&mut check).map_err(error)?;
+        self.digest = chain(&self.digest, &bytes.0);
+        if check != self.digest[..8] {
+            return Err(Damage::Changed { step });
+        }
+        if bytes.0.is_empty() {
+            return Ok(None);
+        }
+        let mut parser = Parser {
+            rest: &bytes.0,
+            forms: &mut self.forms,
+        };
+        let call = parser.call();
+        match call {
+            Ok(call) if parser.rest.is_empty() => Ok(Some(call)),
+            Ok(_) => Err(Damage::Nonsense {
+                step,
+                what: "bytes after its end",
+            }),
+            Err(what) => Err(Damage::Nonsense { step, what }),
+        }
+    }
+}
+
+struct Parser<'a> {
+    rest: &'a [u8],
+    forms: &'a mut Vec<&'static Form>,
+}
+
+type Parsed<T> = Result<T, &'static str>;
+
+impl Parser<'_> {
+    fn bytes<const N: usize>(&mut self) -> Parsed<[u8; N]> {
+        let (bytes, rest) = self.rest.split_first_chunk().ok_or("it ends too soon")?;
+        self.rest = rest;
+        Ok(*bytes)
+    }
+
+    fn u8(&mut self) -> Parsed<u8> {
+        Ok(self.bytes::<1>()?[0])
+    }
+
+    fn u16(&mut self) -> Parsed<u16> {
+        self.bytes().map(u16::from_le_bytes)
+    }
+
+    fn u32(&mut self) -> Parsed<u32> {
+        self.bytes().map(u32::from_le_bytes)
+    }
+
+    fn u64(&mut self) -> Parsed<u64> {
+        self.bytes().map(u64::from_le_bytes)
+    }
+
+    fn u128(&mut self) -> Parsed<u128> {
+        self.bytes().map(u128::from_le_bytes)
+    }
+
+    /// A list, which grows with what is there.
+    fn list<T>(&mut self, one: impl Fn(&mut Self) -> Parsed<T>) -> Parsed<Vec<T>> {
+        let count = self.u32()?;
+        // Every item takes at least a byte.
+        if count as usize > self.rest.len() {
+            return Err("a list longer than its step");
+        }
+        (0..count).map(|_| one(self)).collect()
+    }
+
+    fn ring(&mut self) -> Parsed<Ring> {
+        match self.u8()? {
+            0 => Ok(Ring::Bits),
+            1 => Ok(Ring::Z64),
+            2 => Ok(Ring::Z128),
+            _ => Err("an unknown ring"),
+        }
+    }
+
+    fn span(&mut self) -> Parsed<Span> {
+        Ok(Span {
+            region: self.u16()?,
+            part: self.u8()?,
+            first: self.u32()?,
+            count: self.u32()?,
+        })
+    }
+
+    fn tail(&mut self) -> Bytes {
+        Bytes(std::mem::take(&mut self.rest).to_vec())
+    }
+
+    fn call(&mut self) -> Parsed<Call> {
+        let bank = |p: &mut Self| p.u32().map(Bank);
+        Ok(match self.u8()? {
+            0 => {
+                let name = self.tail();
+                Call::Device(String::from_utf8_lossy(&name.0).into_owned())
+            }
+            1 => Call::Bind(SessionId(self.bytes()?)),
+            2 => {
+                let id = KeyId(self.u16()?);
+                let mut key: [u8; 16] = self.bytes()?;
+                let secret = Secret::new(key);
+                key.zeroize();
+                Call::Key(id, secret)
+            }
+            3 => Call::Layout(self.layout()?),
+            4 => {
+                let (id, layout) = (ProgramId(self.u32()?), self.u32()?);
+                Call::Program(id, self.program()?, layout)
+            }
+            5 => {
+                let (bank, layout) = (bank(self)?, self.u32()?);
+                let frame = Frame {
+                    epoch: self.u16()?,
+                    lane: self.u16()?,
+                    chunk: self.u32()?,
+                    rows: self.u32()?,
+                };
+                Call::Open(bank, layout, frame)
+            }
+            6 => Call::Close(bank(self)?),
+            7 => Call::Write(bank(self)?, self.span()?, self.tail()),
+            8 => Call::View(bank(self)?, self.span()?, self.tail()),
+            9 => {
+                let (bank, tag) = (bank(self)?, Tag(self.u64()?));
+                Call::Submit(bank, self.list(Self::command)?, tag)
+            }
+            10 => {
+                let tag = Tag(self.u64()?);
+                let outcome = match self.u8()? {
+                    0 => Outcome::Done,
+                    1 => Outcome::Mismatch {
+                        command: self.u32()? as usize,
+                    },
+                    _ => return Err("an unknown outcome"),
+                };
+                Call::Completion(Completion { tag, outcome })
+            }
+            11 => Call::Wipe,
+            _ => return Err("an unknown call"),
+        })
+    }
+
+    fn layout(&mut self) -> Parsed<Layout> {
+        let chunk_rows = self.u32()?;
+        let regions = self.list(|p| {
+            let place = match p.u8()? {
+                0 => Place::Resident,
+                1 => Place::Mapped,
+                2 => Place::Public,
+                _ => return Err("an unknown place"),
+            };
+            let item = match p.u8()? {
+                0 => Item::Rows(p.ring()?),
+                1 => Item::One(p.ring()?),
+                2 => Item::Bytes(p.u32()?),
+                _ => return Err("an unknown item"),
+            };
+            Ok(Region {
+                place,
+                item,
+                parts: p.u8()?,
+                count: p.u32()?,
+            })
+        })?;
+        Ok(Layout {
+            chunk_rows,
+            regions,
+        })
+    }
+
+    fn src(&mut self) -> Parsed<Src> {
+        let (tag, index) = (self.u8()?, self.u32()?);
+        match tag {
+            0 => Ok(Src::Slot(index)),
+            1 => Ok(Src::Temp(index)),
+            2 => Ok(Src::Uniform(index)),
+            _ => Err("an unknown operand"),
+        }
+    }
+
+    fn dst(&mut self) -> Parsed<Dst> {
+        let (tag, index) = (self.u8()?, self.u32()?);
+        match tag {
+            0 => Ok(Dst::Slot(index)),
+            1 => Ok(Dst::Temp(index)),
+            _ => Err("an unknown result"),
+        }
+    }
+
+    fn program(&mut self) -> Parsed<Program> {
+        let ring = self.ring()?;
+        let (slots, uniforms, sums) = (self.u16()?, self.u16()?, self.u16()?);
+        let temps = self.u32()?;
+        let pairs = self.list(|p| Ok((p.src()?, p.src()?)))?;
+        let code = self.list(Self::instr)?;
+        // Each temp is written by an instruction.
+        if temps as usize > code.len() {
+            return Err("more temps than instructions");
+        }
+        Ok(Program {
+            ring,
+            slots,
+            uniforms,
+            sums,
+            temps,
+            pairs,
+            code,
+        })
+    }
+
+    fn instr(&mut self) -> Parsed<Instr> {
+        Ok(match self.u8()? {
+            0 => Instr::Add(self.src()?, self.src()?, self.dst()?),
+            1 => Instr::Sub(self.src()?, self.src()?, self.dst()?),
+            2 => Instr::Plus(self.src()?, self.u128()?, self.dst()?),
+            3 => Instr::Times(self.src()?, self.u128()?, self.dst()?),
+            4 => Instr::Copy(self.src()?, self.dst()?),
+            5 => Instr::Constant(self.u128()?, self.dst()?),
+            6 => {
+                let (pairs, out, index) = self.product()?;
+                Instr::Product { pairs, out, index }
+            }
+            7 => {
+                let (pairs, out, index) = self.product()?;
+                Instr::ProductSum { pairs, out, index }
+            }
+            8 => Instr::Sum(self.src()?, self.u32()?),
+            _ => return Err("an unknown instruction"),
+        })
+    }
+
+    fn product(&mut self) -> Parsed<(Range<u32>, u32, u32)> {
+        Ok((self.u32()?..self.u32()?, self.u32()?, self.u32()?))
+    }
+
+    fn command(&mut self) -> Parsed<Command> {
+        let op = match self.u8()? {
+            0 => Op::Linear,
+            1 => Op::Product(self.form()?),
+            2 => Op::Scatter { part: self.u8()? },
+            3 => Op::Random,
+            4 => Op::Combine {
+                ring: self.ring()?,
+                minus: self.u32()?,
+            },
+            5 => Op::Hash { label: self.u16()? },
+            6 => Op::CheckEqual,
+            _ => return Err("an unknown command"),
+        };
+        let program = match self.u8()? {
+            0 => None,
+            _ => Some(ProgramId(self.u32()?)),
+        };
+        Ok(Command {
+            op,
+            program,
+            constants: self.u8()?,
+            src: self.list(Self::span)?,
+            dst: self.list(Self::span)?,
+            draws: self.list(|p| {
+                Ok(Draw {
+                    key: KeyId(p.u16()?),
+                    tag: Use(p.u16()?),
+                    first: p.u64()?,
+                    minus: p.u8()? != 0,
+                })
+            })?,
+        })
+    }
+
+    fn form(&mut self) -> Parsed<&'static Form> {
+        let (ring, own) = (self.ring()?, self.u8()?);
+        let terms = self.list(|p| Ok((p.u8()?, p.u8()?)))?;
+        let known = self
+            .forms
+            .iter()
+            .find(|f| (f.ring, f.own, f.terms) == (ring, own, &terms[..]));
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        if self.forms.len() == MOST_FORMS || terms.len() > 64 {
+            return Err("more forms than any protocol has");
+        }
+        let form: &'static Form = Box::leak(Box::new(Form {
+            ring,
+            terms: Vec::leak(terms),
+            own,
+        }));
+        self.forms.push(form);
+        Ok(form)
+    }
+}

@@ -1,0 +1,279 @@
+//! From calls to the bytes of a record.
+
+use veil_math::Ring;
+
+use super::format::Step;
+use crate::{Command, Dst, Instr, Item, Layout, Op, Outcome, Place, Program, Span, Src};
+
+impl Step<'_> {
+    /// Replaces what is in `out`.
+    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+        out.clear();
+        let mut w = Writer(out);
+        match self {
+            Step::Device { name } => {
+                w.u8(0);
+                w.0.extend_from_slice(name.as_bytes());
+            }
+            Step::Bind { session } => {
+                w.u8(1);
+                w.0.extend_from_slice(&session.0);
+            }
+            Step::Key { id, key } => {
+                w.u8(2);
+                w.u16(id.0);
+                w.0.extend_from_slice(key.expose());
+            }
+            Step::Layout { layout } => {
+                w.u8(3);
+                w.layout(layout);
+            }
+            Step::Program {
+                id,
+                program,
+                layout,
+            } => {
+                w.u8(4);
+                w.u32(id.0);
+                w.u32(*layout);
+                w.program(program);
+            }
+            Step::Open {
+                bank,
+                layout,
+                frame,
+            } => {
+                w.u8(5);
+                w.u32(bank.0);
+                w.u32(*layout);
+                w.u16(frame.epoch);
+                w.u16(frame.lane);
+                w.u32(frame.chunk);
+                w.u32(frame.rows);
+            }
+            Step::Close { bank } => {
+                w.u8(6);
+                w.u32(bank.0);
+            }
+            Step::Write { bank, span, bytes } | Step::Mapped { bank, span, bytes } => {
+                w.u8(7);
+                w.u32(bank.0);
+                w.span(*span);
+                w.0.extend_from_slice(bytes);
+            }
+            Step::View { bank, span, bytes } => {
+                w.u8(8);
+                w.u32(bank.0);
+                w.span(*span);
+                w.0.extend_from_slice(bytes);
+            }
+            Step::Submit { bank, batch, tag } => {
+                w.u8(9);
+                w.u32(bank.0);
+                w.u64(tag.0);
+                w.list(batch, Writer::command);
+            }
+            Step::Completion { completion } => {
+                w.u8(10);
+                w.u64(completion.tag.0);
+                match completion.outcome {
+                    Outcome::Done => w.u8(0),
+                    Outcome::Mismatch { command } => {
+                        w.u8(1);
+                        w.u32(command as u32);
+                    }
+                }
+            }
+            Step::Wipe => w.u8(11),
+        }
+    }
+}
+
+struct Writer<'a>(&'a mut Vec<u8>);
+
+impl Writer<'_> {
+    fn u8(&mut self, x: u8) {
+        self.0.push(x);
+    }
+
+    fn u16(&mut self, x: u16) {
+        self.0.extend_from_slice(&x.to_le_bytes());
+    }
+
+    fn u32(&mut self, x: u32) {
+        self.0.extend_from_slice(&x.to_le_bytes());
+    }
+
+    fn u64(&mut self, x: u64) {
+        self.0.extend_from_slice(&x.to_le_bytes());
+    }
+
+    fn u128(&mut self, x: u128) {
+        self.0.extend_from_slice(&x.to_le_bytes());
+    }
+
+    fn list<T>(&mut self, list: &[T], one: impl Fn(&mut Self, &T)) {
+        self.u32(list.len() as u32);
+        for item in list {
+            one(self, item);
+        }
+    }
+
+    fn ring(&mut self, ring: Ring) {
+        self.u8(match ring {
+            Ring::Bits => 0,
+            Ring::Z64 => 1,
+            Ring::Z128 => 2,
+        });
+    }
+
+    fn span(&mut self, span: Span) {
+        self.u16(span.region);
+        self.u8(span.part);
+        self.u32(span.first);
+        self.u32(span.count);
+    }
+
+    fn layout(&mut self, layout: &Layout) {
+        self.u32(layout.chunk_rows);
+        self.list(&layout.regions, |w, region| {
+            w.u8(match region.place {
+                Place::Resident => 0,
+                Place::Mapped => 1,
+                Place::Public => 2,
+            });
+            match region.item {
+                Item::Rows(ring) => {
+                    w.u8(0);
+                    w.ring(ring);
+                }
+                Item::One(ring) => {
+                    w.u8(1);
+                    w.ring(ring);
+                }
+                Item::Bytes(n) => {
+                    w.u8(2);
+                    w.u32(n);
+                }
+            }
+            w.u8(region.parts);
+            w.u32(region.count);
+        });
+    }
+
+    fn src(&mut self, src: Src) {
+        let (tag, index) = match src {
+            Src::Slot(i) => (0, i),
+            Src::Temp(i) => (1, i),
+            Src::Uniform(i) => (2, i),
+        };
+        self.u8(tag);
+        self.u32(index);
+    }
+
+    fn dst(&mut self, dst: Dst) {
+        let (tag, index) = match dst {
+            Dst::Slot(i) => (0, i),
+            Dst::Temp(i) => (1, i),
+        };
+        self.u8(tag);
+        self.u32(index);
+    }
+
+    fn program(&mut self, program: &Program) {
+        self.ring(program.ring);
+        self.u16(program.slots);
+        self.u16(program.uniforms);
+        self.u16(program.sums);
+        self.u32(program.temps);
+        self.list(&program.pairs, |w, (a, b)| {
+            w.src(*a);
+            w.src(*b);
+        });
+        self.list(&program.code, Self::instr);
+    }
+
+    fn instr(&mut self, instr: &Instr) {
+        match instr {
+            Instr::Add(a, b, o) | Instr::Sub(a, b, o) => {
+                self.u8(u8::from(matches!(instr, Instr::Sub(..))));
+                self.src(*a);
+                self.src(*b);
+                self.dst(*o);
+            }
+            Instr::Plus(a, c, o) | Instr::Times(a, c, o) => {
+                self.u8(2 + u8::from(matches!(instr, Instr::Times(..))));
+                self.src(*a);
+                self.u128(*c);
+                self.dst(*o);
+            }
+            Instr::Copy(a, o) => {
+                self.u8(4);
+                self.src(*a);
+                self.dst(*o);
+            }
+            Instr::Constant(c, o) => {
+                self.u8(5);
+                self.u128(*c);
+                self.dst(*o);
+            }
+            Instr::Product { pairs, out, index } | Instr::ProductSum { pairs, out, index } => {
+                self.u8(6 + u8::from(matches!(instr, Instr::ProductSum { .. })));
+                for x in [pairs.start, pairs.end, *out, *index] {
+                    self.u32(x);
+                }
+            }
+            Instr::Sum(a, out) => {
+                self.u8(8);
+                self.src(*a);
+                self.u32(*out);
+            }
+        }
+    }
+
+    fn command(&mut self, command: &Command) {
+        match &command.op {
+            Op::Linear => self.u8(0),
+            Op::Product(form) => {
+                self.u8(1);
+                self.ring(form.ring);
+                self.u8(form.own);
+                self.list(form.terms, |w, (p, q)| {
+                    w.u8(*p);
+                    w.u8(*q);
+                });
+            }
+            Op::Scatter { part } => {
+                self.u8(2);
+                self.u8(*part);
+            }
+            Op::Random => self.u8(3),
+            Op::Combine { ring, minus } => {
+                self.u8(4);
+                self.ring(*ring);
+                self.u32(*minus);
+            }
+            Op::Hash { label } => {
+                self.u8(5);
+                self.u16(*label);
+            }
+            Op::CheckEqual => self.u8(6),
+        }
+        match command.program {
+            None => self.u8(0),
+            Some(id) => {
+                self.u8(1);
+                self.u32(id.0);
+            }
+        }
+        self.u8(command.constants);
+        self.list(&command.src, |w, span| w.span(*span));
+        self.list(&command.dst, |w, span| w.span(*span));
+        self.list(&command.draws, |w, draw| {
+            w.u16(draw.key.0);
+            w.u16(draw.tag.0);
+            w.u64(draw.first);
+            w.u8(draw.minus.into());
+        });
+    }
+}
