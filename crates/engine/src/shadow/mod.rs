@@ -8,110 +8,23 @@
 //! What is compared: products per row and sums of products of every layer, and every opened value. An input that is shared wrongly
 //! shows at the first of them that reads it.
 
+mod ends;
+mod report;
 mod twin;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use veil_circuit::Per;
-use veil_link::{Link, LinkError, LinkFault};
+use veil_link::Link;
 use veil_program::{DataError, Sink, Slice, Source};
 use veil_protocol::{Chunk, Gives, LayerPlan, Meaning, Plan, Protocol};
 use veil_session::{Channel, Peer};
 
+use ends::{Compares, Tapped};
+pub use report::{Compared, Diverged, Divergence, NoShadow};
 use twin::{Column, Twin, differ, unpack};
-
-/// Where the shares first differ from the clear values.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Divergence {
-    /// What differs.
-    pub what: Diverged,
-    /// Name of the block; nothing for values that all rows share.
-    pub block: Option<String>,
-    /// Row of the block, from 0.
-    pub row: u64,
-    /// The clear value.
-    pub expected: u128,
-    /// What the shares add up to.
-    pub actual: u128,
-}
-
-/// What differs from its twin.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Diverged {
-    /// A product, one element per row.
-    Product {
-        /// Layer, from 0; those of the set-up follow those of the rows.
-        layer: usize,
-        /// Which of the layer's products.
-        index: usize,
-    },
-    /// A sum of products over the rows of a chunk.
-    Sum {
-        /// Layer, from 0.
-        layer: usize,
-        /// Which of the layer's sums.
-        index: usize,
-    },
-    /// An opened value.
-    Opened {
-        /// Output port.
-        port: usize,
-        /// Which of its wires.
-        wire: usize,
-    },
-}
-
-impl fmt::Display for Divergence {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.what {
-            Diverged::Product { layer, index } => {
-                write!(f, "layer {}, product {index}", layer + 1)?;
-            }
-            Diverged::Sum { layer, index } => {
-                write!(f, "layer {}, sum of products {index}", layer + 1)?;
-            }
-            Diverged::Opened { port, wire } => write!(f, "opened output {port}, wire {wire}")?,
-        }
-        match &self.block {
-            Some(block) => write!(f, ", row {} of block `{block}`", self.row + 1)?,
-            None => f.write_str(", of values that all rows share")?,
-        }
-        write!(
-            f,
-            ": the shares add up to {}, the clear value is {}",
-            self.actual, self.expected
-        )
-    }
-}
-
-/// What was compared.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Compared {
-    /// Layers with products.
-    pub layers: usize,
-    /// Products, one per row, and sums.
-    pub products: u64,
-    /// Opened values.
-    pub opened: u64,
-}
-
-/// Why there is no shadow.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum NoShadow {
-    /// Some values are nowhere in the clear.
-    #[error(
-        "block `{0}` is loaded from the parties' stores: its clear values are nowhere, and a shadow needs them"
-    )]
-    Stored(String),
-    /// Somebody brings nothing.
-    #[error("{0} brings no values to this process: a shadow needs the values of all owners")]
-    Missing(Peer),
-}
 
 /// A shadow of one run.
 pub struct Shadow {
@@ -516,70 +429,5 @@ impl Shadow {
             .iter()
             .map(|b| b.rows.div_ceil(size));
         (before.sum::<u64>() + slice.first / size) as u32 + 1
-    }
-}
-
-/// A link that the shadow listens at.
-struct Tapped {
-    inner: Box<dyn Link>,
-    me: Peer,
-    shadow: Arc<Shadow>,
-}
-
-impl Tapped {
-    /// The run is over once a difference was found.
-    fn stop(&self, at: Option<Channel>, why: String) -> LinkError {
-        LinkError {
-            peer: self.me,
-            at,
-            fault: LinkFault::Closed(why),
-        }
-    }
-}
-
-impl Link for Tapped {
-    fn post(&mut self, to: Peer, at: Channel, bytes: &[u8]) -> Result<bool, LinkError> {
-        let taken = self.inner.post(to, at, bytes)?;
-        if taken
-            && self.me.party().is_some()
-            && let Err(error) = self.shadow.posted(self.me, at, bytes)
-        {
-            return Err(self.stop(Some(at), error.to_string()));
-        }
-        Ok(taken)
-    }
-
-    fn poll(&mut self) -> Result<bool, LinkError> {
-        if self.shadow.diverged.load(Ordering::Acquire) {
-            return Err(self.stop(None, "the shadow of this run found a difference".into()));
-        }
-        self.inner.poll()
-    }
-
-    veil_link::forward!(self, self.inner, bind expect land wait abort close meters);
-}
-
-/// A sink behind the shadow.
-struct Compares {
-    inner: Arc<dyn Sink>,
-    shadow: Arc<Shadow>,
-}
-
-impl Sink for Compares {
-    fn put(&self, port: usize, slice: Slice, values: &[u8]) -> Result<(), DataError> {
-        self.shadow.opened(port, slice, values)?;
-        self.inner.put(port, slice, values)
-    }
-
-    fn finish(&self) -> Result<(), DataError> {
-        // Wrong values are not published.
-        if let Err(divergence) = self.shadow.verdict() {
-            return Err(DataError::Io {
-                doing: "publish",
-                file: PathBuf::from("the result"),
-                source: std::io::Error::other(divergence.to_string()),
-            });
-        }
-        self.inner.finish()
     }
 }

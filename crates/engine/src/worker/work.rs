@@ -1,0 +1,260 @@
+//! What a lane does in each stage: banks are opened and filled, stepped, and read.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use veil_program::{Holder, Slice};
+use veil_protocol::{Chunk, Stored, Task};
+use veil_session::Frame;
+
+use super::{Stage, Worker};
+use crate::abort::Abort;
+use crate::run::{Advance, Run, Work};
+use crate::setup::{Keys, list_digest};
+use crate::shared::add;
+use crate::stored::clear_beyond;
+
+impl Worker {
+    fn open(&mut self, frame: Frame, block: u32, first: u64, work: Work) -> Result<Run, Abort> {
+        let bank = self.device.open(self.protocol.layout(), frame)?;
+        Ok(Run::new(
+            Chunk {
+                frame,
+                block,
+                first,
+            },
+            bank,
+            work,
+        ))
+    }
+
+    /// The set-up bank: the list of accepted inputs, digests of seeds, values per job.
+    pub(super) fn set_up(&mut self, keys: Keys) -> Result<(), Abort> {
+        let run = self.open(self.plan.set_up_frame(), 0, 0, Work::SetUp)?;
+        let protocol = Arc::clone(&self.protocol);
+        let spans = protocol.spans();
+        if let Some(list) = spans.list {
+            let accepted = 0..self.plan.job.owners.len() as u16;
+            self.device.write(
+                run.bank,
+                list,
+                &list_digest(&self.plan, keys.session, accepted),
+            )?;
+            for (span, digest) in &keys.seed_digests {
+                self.device.write(run.bank, *span, digest)?;
+            }
+        }
+        let slice = Slice {
+            block: 0,
+            first: 0,
+            rows: 1,
+        };
+        for &(port, span) in &spans.job_inputs {
+            let source = self
+                .data
+                .source
+                .as_ref()
+                .expect("checked when the worker was made");
+            source.fill(port, slice, self.device.map(run.bank, span)?)?;
+        }
+        self.fetch(&run, &spans.job_loads, slice)?;
+        self.stage = Stage::SetUp(run, keys);
+        Ok(())
+    }
+
+    pub(super) fn chunks(&mut self) -> Result<bool, Abort> {
+        let mut moved = false;
+        while self.active.len() < self.window {
+            let Some(chunk) = self.plan.chunk(self.next_chunk) else {
+                break;
+            };
+            self.next_chunk += u32::from(self.plan.lanes);
+            let run = self.start(chunk)?;
+            self.active.push_back(run);
+            moved = true;
+        }
+        let mut active = std::mem::take(&mut self.active);
+        let mut result = Ok(());
+        active.retain_mut(|run| {
+            if result.is_err() {
+                return true;
+            }
+            match self.chunk(run) {
+                Ok((going, m)) => {
+                    moved |= m;
+                    going
+                }
+                Err(e) => {
+                    result = Err(e);
+                    true
+                }
+            }
+        });
+        self.active = active;
+        result?;
+        if self.active.is_empty() && self.plan.chunk(self.next_chunk).is_none() {
+            if !self.sums.is_empty() {
+                let sums = std::mem::take(&mut self.sums);
+                self.shared.add(self.plan.ring, &sums);
+            }
+            if self.lane == 0 {
+                self.stage = Stage::Lanes;
+                return Ok(true);
+            }
+            self.close()?;
+            self.shared.lanes_done.fetch_add(1, Ordering::Release);
+            return Ok(true);
+        }
+        self.stage = Stage::Chunks;
+        Ok(moved)
+    }
+
+    fn start(&mut self, chunk: Chunk) -> Result<Run, Abort> {
+        let opens = self.plan.opens_rows();
+        let run = self.open(
+            chunk.frame,
+            chunk.block,
+            chunk.first,
+            Work::Chunk {
+                block: chunk.block,
+                opens,
+            },
+        )?;
+        let protocol = Arc::clone(&self.protocol);
+        let spans = protocol.spans();
+        if let Some(ready) = self.shared.ready.get() {
+            for (span, bytes) in spans.uniforms.iter().zip(&ready.uniforms) {
+                self.device.write(run.bank, *span, bytes)?;
+            }
+        }
+        let slice = Slice {
+            block: chunk.block,
+            first: chunk.first,
+            rows: chunk.frame.rows,
+        };
+        for &(port, span) in &spans.inputs {
+            let holder = self.plan.job.blocks[chunk.block as usize].holders[port];
+            if holder.peer() == Some(protocol.me()) {
+                let source = self
+                    .data
+                    .source
+                    .as_ref()
+                    .expect("checked when the worker was made");
+                source.fill(port, slice, self.device.map(run.bank, span)?)?;
+            }
+        }
+        let holders = &self.plan.job.blocks[chunk.block as usize].holders;
+        let loads = spans.loads.iter();
+        let loads: Vec<_> = loads
+            .filter(|load| holders[load.port] == Holder::Stored)
+            .copied()
+            .collect();
+        self.fetch(&run, &loads, slice)?;
+        Ok(run)
+    }
+
+    /// Loads both components of `ports` from the party's store.
+    fn fetch(&mut self, run: &Run, ports: &[Stored], slice: Slice) -> Result<(), Abort> {
+        for Stored { port, components } in ports {
+            let store = self.data.stored.as_ref();
+            let store = store.expect("checked when the worker was made");
+            for (component, span) in components.iter().enumerate() {
+                let into = self.device.map(run.bank, *span)?;
+                store.load(*port, component as u8, slice, into)?;
+                clear_beyond(self.plan.ring, slice.rows, into);
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives both components of ports to the party's store.
+    pub(super) fn keep(
+        &self,
+        run: &Run,
+        of: impl Fn(&veil_protocol::Spans) -> &Vec<Stored>,
+    ) -> Result<(), Abort> {
+        for Stored { port, components } in of(self.protocol.spans()) {
+            let store = self.data.keeps.as_ref();
+            let store = store.expect("checked when the worker was made");
+            for (component, span) in components.iter().enumerate() {
+                let shares = self.device.view(run.bank, *span)?;
+                store.keep(*port, component as u8, run.slice(), shares)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Advances a chunk: whether it goes on, and whether anything moved.
+    fn chunk(&mut self, run: &mut Run) -> Result<(bool, bool), Abort> {
+        let mut moved = false;
+        loop {
+            match self.advance(run)? {
+                Advance::Waiting => return Ok((true, moved)),
+                Advance::Moved => return Ok((true, true)),
+                Advance::TaskDone(Task::Layers) => {
+                    self.keep(run, |s| &s.keeps)?;
+                    if self.plan.sums > 0 {
+                        let sums = self.read(run, |s| &s.sums)?;
+                        if self.sums.is_empty() {
+                            self.sums = sums;
+                        } else {
+                            let ring = self.plan.ring;
+                            self.sums
+                                .iter_mut()
+                                .zip(&sums)
+                                .for_each(|(a, b)| add(ring, a, b));
+                        }
+                    }
+                }
+                Advance::TaskDone(Task::Open(_)) => self.put(run, |s| &s.opened)?,
+                Advance::TaskDone(_) => {}
+                Advance::Done => {
+                    self.device.close(run.bank);
+                    self.shared
+                        .rows_done
+                        .fetch_add(u64::from(run.chunk.frame.rows), Ordering::Relaxed);
+                    return Ok((false, true));
+                }
+            }
+            moved = true;
+        }
+    }
+
+    pub(super) fn totals(&mut self) -> Result<(), Abort> {
+        let run = self.open(self.plan.totals_frame(), 0, 0, Work::Totals)?;
+        let sums = self.shared.take_sums();
+        for (span, bytes) in self.protocol.spans().sums.iter().zip(&sums) {
+            self.device.write(run.bank, *span, bytes)?;
+        }
+        self.stage = Stage::Totals(run);
+        Ok(())
+    }
+
+    pub(super) fn read(
+        &self,
+        run: &Run,
+        of: impl Fn(&veil_protocol::Spans) -> &Vec<veil_device::Span>,
+    ) -> Result<Vec<Vec<u8>>, Abort> {
+        let spans = of(self.protocol.spans());
+        spans
+            .iter()
+            .map(|s| Ok(self.device.view(run.bank, *s)?.to_vec()))
+            .collect()
+    }
+
+    pub(super) fn put(
+        &self,
+        run: &Run,
+        of: impl Fn(&veil_protocol::Spans) -> &Vec<(usize, veil_device::Span)>,
+    ) -> Result<(), Abort> {
+        for (port, span) in of(self.protocol.spans()) {
+            let sink = self
+                .data
+                .sink
+                .as_ref()
+                .expect("checked when the worker was made");
+            sink.put(*port, run.slice(), self.device.view(run.bank, *span)?)?;
+        }
+        Ok(())
+    }
+}
