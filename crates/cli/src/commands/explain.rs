@@ -1,6 +1,7 @@
 //! `veil explain`: what a job computes, what it costs, and what it opens, before anything runs.
 
-use std::fmt::Write;
+mod text;
+
 use std::path::Path;
 
 use serde::Serialize;
@@ -14,7 +15,7 @@ use veil_session::{PartyId, Peer};
 
 use crate::estimate::{Measured, Traffic};
 use crate::failure::Failure;
-use crate::output::{self, bytes, columns, count, seconds};
+use crate::output;
 use crate::prepare::{self, JobArgs};
 
 /// Says what a job costs and opens.
@@ -356,109 +357,5 @@ fn holder_name(plan: &Plan, block: &Block, holder: Holder) -> String {
         (Some(peer), _) => veil_engine::name_of(plan, peer).to_owned(),
         (None, Some(dataset)) => format!("the parties' stores (`{dataset}`)"),
         (None, None) => "the parties' stores".into(),
-    }
-}
-
-impl Explanation {
-    fn text(&self, file: &Path) -> String {
-        let facts = [
-            ("job", format!("{} ({})", self.job, file.display())),
-            ("protocol", self.protocol.to_owned()),
-            ("guarantee", self.guarantee.to_owned()),
-            ("ring", self.ring.clone()),
-            (
-                "rows",
-                match (self.products_per_row, self.summed_products_per_row) {
-                    (products, 0) => {
-                        format!("{}, each with {}", self.rows, count(products, "product"))
-                    }
-                    (products, terms) => {
-                        let (products, terms) = (count(products, "product"), count(terms, "term"));
-                        format!(
-                            "{}, each with {products} and {terms} of sums over rows",
-                            self.rows
-                        )
-                    }
-                },
-            ),
-            (
-                "chunks",
-                format!(
-                    "{} of at most {}, on {}",
-                    self.chunks,
-                    count(self.chunk_rows.into(), "row"),
-                    count(self.lanes.into(), "lane"),
-                ),
-            ),
-            ("layers", self.layers.to_string()),
-            (
-                "rounds",
-                format!(
-                    "{} to set up, {} per chunk, {} for totals",
-                    self.rounds.set_up, self.rounds.per_chunk, self.rounds.totals
-                ),
-            ),
-            (
-                "plan",
-                format!(
-                    "{} (participants compare it before anything is sent)",
-                    self.plan
-                ),
-            ),
-        ];
-        let mut text = columns(&facts.map(|(name, value)| vec![name.to_owned(), value]));
-        text += "\nparticipants\n";
-        let rows = self.participants.iter().map(|p| {
-            let memory = format!("at most {} of working memory", bytes(p.memory_bytes));
-            let sends = format!(
-                "sends {} ({} bytes in {}, {} framed)",
-                bytes(p.bytes),
-                p.bytes,
-                count(p.messages, "message"),
-                p.framed,
-            );
-            vec![p.name.clone(), p.role.to_owned(), sends, memory]
-        });
-        text += &columns(&rows.collect::<Vec<_>>());
-        text += if self.estimates.is_empty() {
-            "\nestimated time: unknown, this machine could not be measured over loopback\n"
-        } else {
-            "\nestimated time, from the first message to the last\n"
-        };
-        let rows = self.estimates.iter().map(|e| {
-            vec![
-                e.net.to_owned(),
-                format!("about {}", seconds(e.seconds)),
-                e.description.clone(),
-            ]
-        });
-        text += &columns(&rows.collect::<Vec<_>>());
-        text += "\nsupplied, as shares\n";
-        let rows = self.inputs.iter().map(|s| {
-            vec![
-                s.owner.clone(),
-                format!("{} of {}", count(s.values, "value"), s.inputs.join(", ")),
-            ]
-        });
-        text += &columns(&rows.collect::<Vec<_>>());
-        let numbers: u64 = self.opened.iter().map(|o| o.values).sum();
-        let _ = match numbers {
-            0 => writeln!(text, "\nopened: nothing"),
-            _ => writeln!(
-                text,
-                "\nopened: {}, and nothing else",
-                count(numbers, "value")
-            ),
-        };
-        for opened in &self.opened {
-            let _ = writeln!(text, "  opened: {}, to: {}", opened.what, opened.to);
-        }
-        if !self.kept.is_empty() {
-            text += "\nkept as shares at the parties, opened to nobody\n";
-        }
-        for kept in &self.kept {
-            let _ = writeln!(text, "  kept: {}", kept.what);
-        }
-        text
     }
 }
