@@ -5,16 +5,19 @@
 //! summed over the rows, so that nothing about a single row is ever opened. Products of rows may wrap around in the
 //! ring without harm: sums modulo 2^k are right wherever the true sum fits, and that is what is checked.
 
+mod builder;
+
 use std::collections::HashMap;
 
-use veil_circuit::{Circuit, Gate, InputPort, Limits, OutputPort, Per, Reduce, Wire};
+use builder::Builder;
+use veil_circuit::{Circuit, Limits, OutputPort, Reduce};
 use veil_math::Ring;
 
 use super::{
     Analysis, Column, Stats,
     moments::{Moments, Variable},
     monomial::Monomial,
-    products::{self, Splits},
+    products,
 };
 use crate::{Audience, error::JobProblem};
 
@@ -206,88 +209,6 @@ impl Stats {
     }
 }
 
-/// Emits gates, each product once.
-struct Builder<'a> {
-    splits: &'a Splits,
-    inputs: Vec<InputPort>,
-    input_wires: u32,
-    gates: Vec<Gate>,
-    /// First wire and width of each column of the job that is an input.
-    columns: HashMap<usize, (u32, u32)>,
-    is_number: Vec<bool>,
-    wires: HashMap<Monomial, Wire>,
-}
-
-impl<'a> Builder<'a> {
-    fn new(stats: &Stats, opening: &Opening, splits: &'a Splits) -> Self {
-        let mut builder = Self {
-            splits,
-            inputs: Vec::new(),
-            input_wires: 0,
-            gates: Vec::new(),
-            columns: HashMap::new(),
-            is_number: stats.columns.iter().map(Column::is_number).collect(),
-            wires: HashMap::new(),
-        };
-        for &index in &opening.columns {
-            let column = &stats.columns[index];
-            let width = column.width();
-            builder.columns.insert(index, (builder.input_wires, width));
-            builder.input_wires += width;
-            builder.inputs.push(InputPort {
-                name: column.name.clone(),
-                width,
-                per: Per::Row,
-            });
-        }
-        builder
-    }
-
-    fn push(&mut self, gate: Gate) -> Wire {
-        self.gates.push(gate);
-        Wire(self.input_wires + self.gates.len() as u32 - 1)
-    }
-
-    fn wire(&mut self, product: &Monomial) -> Wire {
-        if let Some(&wire) = self.wires.get(product) {
-            return wire;
-        }
-        let wire = if let Some((a, b)) = self.splits.get(product) {
-            let (a, b) = (self.wire(a), self.wire(b));
-            self.push(Gate::Mul(a, b))
-        } else if let Some(column) = product.values.first() {
-            Wire(self.columns[column].0)
-        } else if let Some((column, value)) = product.cells.first() {
-            Wire(self.columns[column].0 + u32::from(*value))
-        } else {
-            self.validity(product.valid[0])
-        };
-        self.wires.insert(product.clone(), wire);
-        wire
-    }
-
-    /// A column as it is shared, for the parties' stores.
-    fn kept(&self, column: usize) -> OutputPort {
-        let (first, width) = self.columns[&column];
-        OutputPort {
-            name: format!("column {column}"),
-            wires: (first..first + width).map(Wire).collect(),
-            reduce: Reduce::None,
-        }
-    }
-
-    /// The second wire of a number; of a category, the sum of its membership bits.
-    fn validity(&mut self, column: usize) -> Wire {
-        let (first, width) = self.columns[&column];
-        if self.is_number[column] {
-            return Wire(first + 1);
-        }
-        (1..width).fold(Wire(first), |sum, next| {
-            self.push(Gate::Add(sum, Wire(first + next)))
-        })
-    }
-}
-
 impl Column {
     /// Wires of the column as an input port.
     pub(crate) fn width(&self) -> u32 {
@@ -301,6 +222,8 @@ impl Column {
 
 #[cfg(test)]
 mod tests {
+    use veil_circuit::Gate;
+
     use super::*;
     use crate::stats::{ColumnKind, Marks, Missing, Statistic, StatsBlock};
 

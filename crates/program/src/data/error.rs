@@ -1,84 +1,11 @@
-//! Where values come from and where they go: the two ends that the engine meets.
+//! Why values cannot be read or written.
 
 use std::{
-    fmt, io,
+    io,
     path::{Path, PathBuf},
 };
 
-use crate::number::NumberError;
-
-/// Consecutive rows of one block.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Slice {
-    /// Index of the block.
-    pub block: u32,
-    /// First row within the block.
-    pub first: u64,
-    /// Number of rows; 1 for a port that has one value for the whole job.
-    pub rows: u32,
-}
-
-/// The values of one owner, validated before anything is shared. Many lanes call it at once, for any slice.
-pub trait Source: Send + Sync {
-    /// Writes the values of input port `port` in the rows of `slice`.
-    ///
-    /// `into` is `[wire][Ring::bytes(rows)]`: for each wire of the port its values in all rows, little-endian elements
-    /// or packed bits with the first row in bit 0.
-    fn fill(&self, port: usize, slice: Slice, into: &mut [u8]) -> Result<(), DataError>;
-
-    /// The chained digests of the key column of block `block`: one for every [`Block::aligned`](crate::Block::aligned)
-    /// rows, the last one for what is left. Keyed with a key that only the holders of the block have, so that a digest
-    /// says nothing to anybody else. Nothing for a block whose order is not compared.
-    fn order(&self, block: u32) -> &[[u8; 32]] {
-        let _ = block;
-        &[]
-    }
-}
-
-/// Takes the opened values of output ports.
-pub trait Sink: Send + Sync {
-    /// Takes the values of output port `port` in the rows of `slice`, packed as in [`Source::fill`].
-    ///
-    /// A port that is summed over the rows comes once, as one row of block 0.
-    fn put(&self, port: usize, slice: Slice, values: &[u8]) -> Result<(), DataError>;
-
-    /// Everything is verified and complete: publishes it. Until then nothing is visible under its final name.
-    fn finish(&self) -> Result<(), DataError>;
-}
-
-/// A party's stored shares. Many lanes call it at once, for any slice.
-///
-/// What it gives is not trusted: the two holders of every component compare digests of it before anything depends on it.
-pub trait ShareSource: Send + Sync {
-    /// Writes component `component` of input port `port` in the rows of `slice`, packed as in [`Source::fill`].
-    ///
-    /// Component 0 is the party's own, component 1 is the one that it has in common with the previous party. A port with
-    /// one value per job is loaded as one row of block 0.
-    fn load(
-        &self,
-        port: usize,
-        component: u8,
-        slice: Slice,
-        into: &mut [u8],
-    ) -> Result<(), DataError>;
-}
-
-/// Takes a party's shares of what is kept. Many lanes call it at once.
-pub trait ShareSink: Send + Sync {
-    /// Takes component `component` of output port `port` in the rows of `slice`, as [`ShareSource::load`] gives it back:
-    /// bits beyond the last row are zero.
-    fn keep(
-        &self,
-        port: usize,
-        component: u8,
-        slice: Slice,
-        shares: &[u8],
-    ) -> Result<(), DataError>;
-
-    /// All parties have said that all their checks have passed: what was kept is complete, and becomes visible. Before
-    /// that, nothing is.
-    fn finish(&self) -> Result<(), DataError>;
-}
+use super::{CellProblem, Slice};
 
 /// Why values cannot be read or written. Such an error stays where the values are: it may quote them.
 #[derive(Debug, thiserror::Error)]
@@ -363,136 +290,6 @@ impl DataError {
     }
 }
 
-/// A cell that cannot be used.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct CellProblem {
-    /// Line of the file, from 1; nothing in a file without lines.
-    pub line: Option<u64>,
-    /// Row of data, from 1.
-    pub row: u64,
-    /// Column; nothing if the row is at fault as a whole.
-    pub column: Option<String>,
-    /// What the cell says, shortened.
-    pub value: String,
-    /// What is wrong with it.
-    pub fault: CellFault,
-}
-
-/// What is wrong with a cell.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum CellFault {
-    /// Nothing there, in a column that needs a value.
-    #[error(
-        "is empty; give a value, or declare what a missing one means: missing = \"drop-pair\", \"drop-row\" or \"zero\""
-    )]
-    Empty,
-    /// Nothing there, in the key column whose order is compared.
-    #[error("is empty; every row needs a key where the order of rows is compared")]
-    NoKey,
-    /// A word for a missing value.
-    #[error("is not a value; leave the cell empty where a value is missing")]
-    Placeholder,
-    /// Not a number.
-    #[error(transparent)]
-    Number(#[from] NumberError),
-    /// A number in marks that the column does not declare: every reading, and what declares it.
-    #[error("looks like {}", readings(.0))]
-    Marks(Vec<(String, String)>),
-    /// Not a date in the format of the column.
-    #[error(
-        "is not a date of the form {format}; correct it, or put the `format` of the file into the column"
-    )]
-    Date {
-        /// The format, as in `strftime`.
-        format: String,
-    },
-    /// A point in time where a date is wanted.
-    #[error("is not midnight; the column is declared as a date: store dates, or cut the times off")]
-    TimeOfDay,
-    /// A binary fraction that is not the decimal it stands for.
-    #[error(
-        "is a binary fraction, and not exactly a number of {scale} digits after the point; store the column as \
-         decimal with scale {scale}, or as integer"
-    )]
-    Inexact {
-        /// Digits that the column keeps.
-        scale: u8,
-    },
-    /// Bytes that are no text.
-    #[error("is not UTF-8 from byte {at} on; save the file as UTF-8")]
-    Utf8 {
-        /// First bad byte of the cell, from 1.
-        at: usize,
-    },
-    /// Zero bytes.
-    #[error("has zero bytes; the file is damaged, or not UTF-8")]
-    Nul,
-    /// A record with too few or too many cells.
-    #[error(
-        "{found} cells, but the header has {header}; check for a missing or an extra comma or quote"
-    )]
-    Record {
-        /// Cells found.
-        found: usize,
-        /// Cells of the header.
-        header: usize,
-    },
-    /// Text after a closing quote.
-    #[error(
-        "cell {cell} goes on after its closing quote; write a quote within a quoted cell twice"
-    )]
-    Stray {
-        /// The cell, from 1.
-        cell: usize,
-    },
-    /// Outside the declared range.
-    #[error(
-        "is outside the declared range {min} to {max}; correct it, or declare a wider range in the job"
-    )]
-    Range {
-        /// Smallest value.
-        min: String,
-        /// Largest value.
-        max: String,
-    },
-    /// Not one of the declared values.
-    #[error("is not one of the declared values {}", list(.0))]
-    Category(Vec<String>),
-    /// Not digits in base 16, or not as many as the port needs.
-    #[error("is not {digits} hexadecimal digits")]
-    Hex {
-        /// Digits needed.
-        digits: u64,
-    },
-    /// More bits than the port has.
-    #[error("does not fit {width} bits")]
-    Wide {
-        /// Bits of the port.
-        width: u32,
-    },
-}
-
-impl fmt::Display for CellProblem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            line,
-            row,
-            column,
-            value,
-            fault,
-        } = self;
-        match line {
-            Some(line) => write!(f, "line {line} (row {row})")?,
-            None => write!(f, "row {row}")?,
-        }
-        match column {
-            Some(column) => write!(f, ", column `{column}`: `{value}` {fault}"),
-            None => write!(f, ": {fault}"),
-        }
-    }
-}
-
 fn cells(file: &Path, problems: &[CellProblem], more: u64) -> String {
     let lines: Vec<String> = problems
         .iter()
@@ -506,27 +303,8 @@ fn cells(file: &Path, problems: &[CellProblem], more: u64) -> String {
     lines.join("\n") + &rest
 }
 
-/// What a number in other marks may be.
-fn readings(readings: &[(String, String)]) -> String {
-    match readings {
-        [(number, write)] => {
-            format!("{number}; put `{write}` into the column if that is meant")
-        }
-        several => {
-            let each: Vec<String> = several
-                .iter()
-                .map(|(number, write)| format!("{number} (`{write}`)"))
-                .collect();
-            format!(
-                "{}; put what is meant into the column",
-                each.join(" or like ")
-            )
-        }
-    }
-}
-
 /// Names for a message; a long list is cut.
-fn list(names: &[String]) -> String {
+pub(super) fn list(names: &[String]) -> String {
     const SHOWN: usize = 12;
     match names {
         [] => "nothing".into(),

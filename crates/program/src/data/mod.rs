@@ -1,0 +1,80 @@
+//! Where values come from and where they go: the two ends that the engine meets.
+
+mod cell;
+mod error;
+
+pub use cell::{CellFault, CellProblem};
+pub use error::DataError;
+
+/// Consecutive rows of one block.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Slice {
+    /// Index of the block.
+    pub block: u32,
+    /// First row within the block.
+    pub first: u64,
+    /// Number of rows; 1 for a port that has one value for the whole job.
+    pub rows: u32,
+}
+
+/// The values of one owner, validated before anything is shared. Many lanes call it at once, for any slice.
+pub trait Source: Send + Sync {
+    /// Writes the values of input port `port` in the rows of `slice`.
+    ///
+    /// `into` is `[wire][Ring::bytes(rows)]`: for each wire of the port its values in all rows, little-endian elements
+    /// or packed bits with the first row in bit 0.
+    fn fill(&self, port: usize, slice: Slice, into: &mut [u8]) -> Result<(), DataError>;
+
+    /// The chained digests of the key column of block `block`: one for every [`Block::aligned`](crate::Block::aligned)
+    /// rows, the last one for what is left. Keyed with a key that only the holders of the block have, so that a digest
+    /// says nothing to anybody else. Nothing for a block whose order is not compared.
+    fn order(&self, block: u32) -> &[[u8; 32]] {
+        let _ = block;
+        &[]
+    }
+}
+
+/// Takes the opened values of output ports.
+pub trait Sink: Send + Sync {
+    /// Takes the values of output port `port` in the rows of `slice`, packed as in [`Source::fill`].
+    ///
+    /// A port that is summed over the rows comes once, as one row of block 0.
+    fn put(&self, port: usize, slice: Slice, values: &[u8]) -> Result<(), DataError>;
+
+    /// Everything is verified and complete: publishes it. Until then nothing is visible under its final name.
+    fn finish(&self) -> Result<(), DataError>;
+}
+
+/// A party's stored shares. Many lanes call it at once, for any slice.
+///
+/// What it gives is not trusted: the two holders of every component compare digests of it before anything depends on it.
+pub trait ShareSource: Send + Sync {
+    /// Writes component `component` of input port `port` in the rows of `slice`, packed as in [`Source::fill`].
+    ///
+    /// Component 0 is the party's own, component 1 is the one that it has in common with the previous party. A port with
+    /// one value per job is loaded as one row of block 0.
+    fn load(
+        &self,
+        port: usize,
+        component: u8,
+        slice: Slice,
+        into: &mut [u8],
+    ) -> Result<(), DataError>;
+}
+
+/// Takes a party's shares of what is kept. Many lanes call it at once.
+pub trait ShareSink: Send + Sync {
+    /// Takes component `component` of output port `port` in the rows of `slice`, as [`ShareSource::load`] gives it back:
+    /// bits beyond the last row are zero.
+    fn keep(
+        &self,
+        port: usize,
+        component: u8,
+        slice: Slice,
+        shares: &[u8],
+    ) -> Result<(), DataError>;
+
+    /// All parties have said that all their checks have passed: what was kept is complete, and becomes visible. Before
+    /// that, nothing is.
+    fn finish(&self) -> Result<(), DataError>;
+}

@@ -1,0 +1,226 @@
+//! Both ends of a job: the data of its owners and the results of its recipients.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use veil_session::Peer;
+
+use super::{DataFile, Files, Job, Kind, locate};
+use crate::{
+    AlignKey, DataError, FileSink, FileSource, Holder, Output, Source, TableReport, Watch,
+    gates::{Input, InputFormat},
+    stats::{Opening, Reading, Stats, StatsResult, StatsSink, StatsSource, table},
+};
+
+impl Job {
+    /// Every data file of the job, and where it is on this machine.
+    pub fn data(&self) -> Vec<DataFile> {
+        let file = |holder, what: &str, named: Option<&Path>| {
+            let owner = self.roles.holder_name(holder);
+            let given = self.given.get(&(owner.clone(), what.to_owned())).cloned();
+            let path = given.or_else(|| named.map(|path| self.base.join(path)));
+            DataFile {
+                holder,
+                owner,
+                what: what.to_owned(),
+                path,
+            }
+        };
+        match &self.kind {
+            Kind::Stats(stats) => (stats.blocks.iter().zip(&self.lowered.blocks))
+                .flat_map(|(block, lowered)| {
+                    let mut holders = lowered.holders.clone();
+                    holders.sort_unstable();
+                    holders.dedup();
+                    holders.retain(|holder| *holder != Holder::Stored);
+                    holders.into_iter().map(move |holder| {
+                        let named = block.files.iter().find(|named| named.0 == holder);
+                        file(holder, &block.name, named.map(|named| named.1.as_path()))
+                    })
+                })
+                .collect(),
+            Kind::Circuit(gates) => (gates.inputs.iter())
+                .filter(|input| !matches!(input.format, InputFormat::Counter(_)))
+                .map(|input| file(input.holder, &input.port, input.file.as_deref()))
+                .collect(),
+        }
+    }
+
+    /// Everyone who supplies values.
+    pub fn holders(&self) -> Vec<Holder> {
+        let mut holders: Vec<Holder> = self
+            .lowered
+            .blocks
+            .iter()
+            .flat_map(|block| block.holders.iter().copied())
+            .filter(|holder| *holder != Holder::Stored)
+            .collect();
+        holders.sort_unstable();
+        holders.dedup();
+        holders
+    }
+
+    /// Says where data files are that are not named yet, by those who gave others when the job was read.
+    pub fn add_files(&mut self, more: Files) {
+        for (what, file) in more {
+            self.given.entry(what).or_insert(file);
+        }
+    }
+
+    /// Gives the key under which the owners of this machine compare the order of rows, where the job says that they do.
+    pub fn set_align_key(&mut self, key: AlignKey) {
+        self.align = Some(key);
+    }
+
+    /// Reads and checks all data of one holder.
+    pub fn source(&self, holder: Holder) -> Result<Box<dyn Source>, DataError> {
+        self.source_watched(holder, &|_, _| {})
+    }
+
+    /// [`Job::source`], telling how far each file is read.
+    pub fn source_watched(
+        &self,
+        holder: Holder,
+        watch: Watch<'_>,
+    ) -> Result<Box<dyn Source>, DataError> {
+        match &self.kind {
+            Kind::Stats(stats) => Ok(Box::new(self.tables(stats, holder, watch)?)),
+            Kind::Circuit(gates) => {
+                let path = |input: &Input| {
+                    locate(&self.roles, &self.base, &self.given, input).ok_or_else(|| {
+                        DataError::NoFile {
+                            owner: self.roles.holder_name(holder),
+                            what: format!("input `{}`", input.port),
+                        }
+                    })
+                };
+                Ok(Box::new(FileSource::open(gates, holder, path)?))
+            }
+        }
+    }
+
+    /// The column of the job behind each input port of a statistics job.
+    pub(crate) fn columns_of_ports(&self) -> impl Iterator<Item = usize> + '_ {
+        self.opening
+            .iter()
+            .flat_map(|opening| opening.columns.iter().copied())
+    }
+
+    fn opening(&self) -> &Opening {
+        self.opening
+            .as_ref()
+            .expect("a statistics job is made with its opening")
+    }
+
+    fn tables(
+        &self,
+        stats: &Stats,
+        holder: Holder,
+        watch: Watch<'_>,
+    ) -> Result<StatsSource, DataError> {
+        let owner = self.roles.holder_name(holder);
+        let reading = self.reading(&owner, watch);
+        StatsSource::read(stats, self.opening(), holder, reading, |block| {
+            self.file(stats, holder, block)
+        })
+    }
+
+    fn reading<'a>(&'a self, owner: &'a str, watch: Watch<'a>) -> Reading<'a> {
+        Reading {
+            owner,
+            align: self.align.as_ref(),
+            watch,
+        }
+    }
+
+    /// Where the file of a block is on this machine.
+    fn file(&self, stats: &Stats, holder: Holder, block: usize) -> Result<PathBuf, DataError> {
+        let what = &stats.blocks[block].name;
+        let path = (self.data().into_iter())
+            .find(|data| data.holder == holder && data.what == *what)
+            .and_then(|data| data.path);
+        path.ok_or_else(|| DataError::NoFile {
+            owner: self.roles.holder_name(holder),
+            what: format!("block `{what}`"),
+        })
+    }
+
+    /// Checks all data of one holder, and goes on where a file is wrong: what is known of each good table, and every
+    /// problem. The files of a circuit job are only checked.
+    pub fn check_data(
+        &self,
+        holder: Holder,
+        watch: Watch<'_>,
+    ) -> (Vec<TableReport>, Vec<DataError>) {
+        let (mut reports, mut problems) = (Vec::new(), Vec::new());
+        let Kind::Stats(stats) = &self.kind else {
+            problems.extend(self.source(holder).err());
+            return (reports, problems);
+        };
+        let owner = self.roles.holder_name(holder);
+        let reading = self.reading(&owner, watch);
+        for block in 0..stats.blocks.len() {
+            let file = |block| self.file(stats, holder, block);
+            match table(stats, self.opening(), holder, reading, block, file) {
+                Ok(None) => {}
+                Ok(Some(table)) => reports.push(table.report().clone()),
+                Err(problem) => problems.push(problem),
+            }
+        }
+        (reports, problems)
+    }
+
+    /// The end of `peer`, whose results appear in `folder` when everything is complete.
+    pub fn sink(&self, peer: Peer, folder: &Path) -> Result<Output, DataError> {
+        match &self.kind {
+            Kind::Stats(stats) => {
+                let (name, opening) = (&self.lowered.name, self.opening());
+                let sink = StatsSink::new(name, &self.roles, stats, opening, peer, Some(folder))?;
+                Ok(Output::Stats(Box::new(sink)))
+            }
+            Kind::Circuit(gates) => {
+                let length = |port: &str| {
+                    let input = gates.inputs.iter().find(|input| input.port == port);
+                    let path =
+                        input.and_then(|input| locate(&self.roles, &self.base, &self.given, input));
+                    let what = format!(
+                        "input `{port}`, whose length an output takes (or set `bytes` there),"
+                    );
+                    let owner = input
+                        .map(|input| self.roles.holder_name(input.holder))
+                        .unwrap_or_default();
+                    let path = path.ok_or(DataError::NoFile { owner, what })?;
+                    Ok(fs::metadata(&path)
+                        .map_err(DataError::io("open", &path))?
+                        .len())
+                };
+                Ok(Output::Files(FileSink::create(
+                    gates, peer, folder, length,
+                )?))
+            }
+        }
+    }
+
+    /// The statistics that `peer` should get, from all owners' files on this machine, by counting and adding in the
+    /// clear: what a result is compared with where that is allowed. Nothing for a circuit job, nor where shares are
+    /// loaded, of which nobody has the values.
+    pub fn clear_statistics(&self, peer: Peer) -> Result<Option<StatsResult>, DataError> {
+        let Kind::Stats(stats) = &self.kind else {
+            return Ok(None);
+        };
+        if !self.lowered.loads().is_empty() {
+            return Ok(None);
+        }
+        let sources: Vec<(Holder, StatsSource)> = (self.holders().into_iter())
+            .map(|holder| Ok((holder, self.tables(stats, holder, &|_, _| {})?)))
+            .collect::<Result<_, DataError>>()?;
+        let sources: Vec<_> = sources
+            .iter()
+            .map(|(holder, source)| (*holder, source))
+            .collect();
+        let result = stats.clear(&self.lowered.name, &self.roles, peer, &sources)?;
+        Ok(Some(result))
+    }
+}
