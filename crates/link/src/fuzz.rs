@@ -80,6 +80,7 @@ pub fn fuzz_frame(mut bytes: &[u8]) {
 mod tests {
     use super::*;
     use crate::frame::tests::at;
+    use veil_testkit::Seed;
 
     /// Mutations of a valid stream get deeper than random bytes do. The seed is in the failure message.
     #[test]
@@ -99,25 +100,21 @@ mod tests {
         }
         fuzz_frame(&stream);
         for seed in 0..20_000u64 {
-            let mut state = seed;
-            let mut draw = |below: usize| {
-                // SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
-                state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-                let mut z = state;
-                z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-                z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-                (z ^ (z >> 31)) as usize % below
-            };
+            let mut numbers = Seed(seed).numbers("damaged streams");
             let mut bytes = stream.clone();
-            for _ in 0..=draw(4) {
+            for _ in 0..=numbers.index(4) {
                 // Mostly within the first frames, where the headers are.
-                let near = if draw(3) > 0 { 200 } else { bytes.len() };
-                match draw(4) {
-                    0 => bytes[draw(near)] ^= 1 << draw(8),
-                    1 => bytes[draw(near)] = [0, 1, 0x7f, 0x80, 0xff][draw(5)],
-                    2 => bytes.truncate(200 + draw(bytes.len() - 199)),
+                let near = if numbers.index(3) > 0 {
+                    200
+                } else {
+                    bytes.len()
+                };
+                match numbers.index(4) {
+                    0 => bytes[numbers.index(near)] ^= 1 << numbers.index(8),
+                    1 => bytes[numbers.index(near)] = [0, 1, 0x7f, 0x80, 0xff][numbers.index(5)],
+                    2 => bytes.truncate(200 + numbers.index(bytes.len() - 199)),
                     _ => {
-                        let from = draw(near);
+                        let from = numbers.index(near);
                         let copy = bytes[from..].to_vec();
                         bytes.extend_from_slice(&copy);
                     }

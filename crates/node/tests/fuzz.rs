@@ -9,38 +9,27 @@ use std::time::Duration;
 
 use veil_link::tls::Identity;
 use veil_node::{Home, Role, Settings, fuzz_members, fuzz_string, log, policy};
+use veil_testkit::{Numbers, Seed};
 
-/// SplitMix64: enough to choose bytes.
-struct Choice(u64);
-
-impl Choice {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % bound as u64) as usize
-    }
-
-    /// One to four changes: a bit, a byte, a part removed, a part repeated.
-    fn damage(&mut self, bytes: &[u8]) -> Vec<u8> {
-        let mut bytes = bytes.to_vec();
-        for _ in 0..=self.below(4) {
-            let at = self.below(bytes.len());
-            match self.below(4) {
-                0 => bytes[at] ^= 1 << self.below(8),
-                1 => bytes[at] = self.below(256) as u8,
-                2 => drop(bytes.drain(at..(at + self.below(9)).min(bytes.len()))),
-                _ => {
-                    let part = bytes[at..(at + 9).min(bytes.len())].to_vec();
-                    bytes.splice(at..at, part);
-                }
-            }
-            if bytes.is_empty() {
-                break;
+/// One to four changes: a bit, a byte, a part removed, a part repeated.
+fn damage(numbers: &mut Numbers, bytes: &[u8]) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    for _ in 0..=numbers.index(4) {
+        let at = numbers.index(bytes.len());
+        match numbers.index(4) {
+            0 => bytes[at] ^= 1 << numbers.index(8),
+            1 => bytes[at] = numbers.index(256) as u8,
+            2 => drop(bytes.drain(at..(at + numbers.index(9)).min(bytes.len()))),
+            _ => {
+                let part = bytes[at..(at + 9).min(bytes.len())].to_vec();
+                bytes.splice(at..at, part);
             }
         }
-        bytes
+        if bytes.is_empty() {
+            break;
+        }
     }
+    bytes
 }
 
 const POLICY: &str = r#"version = 1
@@ -84,21 +73,21 @@ fn damaged_strings_policies_members_and_logs_do_no_harm() {
     assert!(fuzz_members(&members));
     assert!(fuzz_string(invitation.as_bytes()) && fuzz_string(statement.as_bytes()));
     assert!(log::fuzz_log(&written) && policy::fuzz_policy(POLICY.as_bytes()));
-    let mut choice = Choice(20_261_120);
+    let mut numbers = Seed(20_261_120).numbers("damage");
     for _ in 0..3000 {
         for text in [&invitation, &statement] {
-            let bad = choice.damage(text.as_bytes());
+            let bad = damage(&mut numbers, text.as_bytes());
             let same = bad.eq_ignore_ascii_case(text.as_bytes());
             // White space within a string does not count.
             let blank =
                 std::str::from_utf8(&bad).is_ok_and(|bad| bad.contains(char::is_whitespace));
             assert!(same || blank || !fuzz_string(&bad), "{bad:?}");
         }
-        let bad = choice.damage(&written);
+        let bad = damage(&mut numbers, &written);
         assert!(
             bad == written || bad.is_empty() || !log::fuzz_log(&bad) || written.starts_with(&bad)
         );
-        policy::fuzz_policy(&choice.damage(POLICY.as_bytes()));
-        fuzz_members(&choice.damage(&members));
+        policy::fuzz_policy(&damage(&mut numbers, POLICY.as_bytes()));
+        fuzz_members(&damage(&mut numbers, &members));
     }
 }

@@ -23,6 +23,7 @@ use parquet::{
 };
 use proptest::prelude::*;
 use veil_program::{Slice, Source};
+use veil_testkit::Seed;
 
 const JOB: &str = r#"
 version = 1
@@ -522,18 +523,11 @@ fn columns_that_lack_or_are_there_twice_are_named() {
     );
 }
 
-/// The next number of `SplitMix64`.
-fn next(state: &mut u64) -> usize {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let z = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    (z ^ (z >> 27)) as usize
-}
-
 #[test]
 fn damaged_files_are_errors() {
     std::panic::set_hook(Box::new(|_| {}));
     let rows = sample(20);
-    let mut seed = 5;
+    let mut numbers = Seed(5).numbers("damaged files");
     for file in ["a.parquet", "a.arrow"] {
         let case = case(rows.len(), file);
         let job = case.load().unwrap();
@@ -546,13 +540,13 @@ fn damaged_files_are_errors() {
             let good = std::fs::read(case.path(file)).unwrap();
             for _ in 0..1000 {
                 let mut bytes = good.clone();
-                for _ in 0..=next(&mut seed) % 3 {
-                    let at = next(&mut seed) % bytes.len();
-                    match next(&mut seed) % 8 {
+                for _ in 0..=numbers.index(3) {
+                    let at = numbers.index(bytes.len());
+                    match numbers.index(8) {
                         0 => bytes.truncate(at.max(1)),
                         1 => bytes[at] = 0xff,
                         2 => bytes[at] = 0x7f,
-                        _ => bytes[at] ^= 1 << (next(&mut seed) % 8),
+                        _ => bytes[at] ^= 1 << numbers.index(8),
                     }
                 }
                 case.write(file, &bytes);

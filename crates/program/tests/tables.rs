@@ -6,6 +6,7 @@ mod common;
 
 use common::Case;
 use veil_program::{Slice, Source};
+use veil_testkit::Seed;
 
 const JOB: &str = r#"
 version = 1
@@ -239,31 +240,25 @@ fn files_may_be_given_beside_the_job() {
     );
 }
 
-/// The next number of `SplitMix64`.
-fn next(state: &mut u64) -> usize {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let z = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    (z ^ (z >> 27)) as usize
-}
-
 #[test]
 fn damaged_tables_never_panic() {
     let good = "\u{feff}pay,age,kind\r\n12.50,-5,x\n\"3\",,\"y, z\"\n".as_bytes();
     let case = Case::new(&[("job.toml", JOB)]);
     let job = case.load().unwrap();
-    let (mut seed, mut accepted) = (7, 0);
+    let mut numbers = Seed(7).numbers("damaged tables");
+    let mut accepted = 0;
     for _ in 0..3000 {
         let mut table = good.to_vec();
-        for _ in 0..=next(&mut seed) % 4 {
-            let at = next(&mut seed) % table.len().max(1);
-            match next(&mut seed) % 4 {
+        for _ in 0..=numbers.index(4) {
+            let at = numbers.index(table.len().max(1));
+            match numbers.index(4) {
                 0 => table.truncate(at),
                 1 => table.insert(
                     at.min(table.len()),
-                    b",\"\n\r.-9x \0\xff"[next(&mut seed) % 11],
+                    b",\"\n\r.-9x \0\xff"[numbers.index(11)],
                 ),
                 2 if !table.is_empty() => drop(table.remove(at)),
-                _ if !table.is_empty() => table[at] ^= 1 << (next(&mut seed) % 8),
+                _ if !table.is_empty() => table[at] ^= 1 << numbers.index(8),
                 _ => {}
             }
         }
@@ -278,15 +273,16 @@ fn damaged_tables_never_panic() {
 
 #[test]
 fn damaged_jobs_never_panic() {
-    let (mut seed, mut accepted) = (11, 0);
+    let mut numbers = Seed(11).numbers("damaged jobs");
+    let mut accepted = 0;
     for _ in 0..3000 {
         let mut text = JOB.as_bytes().to_vec();
-        for _ in 0..=next(&mut seed) % 3 {
-            let at = next(&mut seed) % text.len();
-            match next(&mut seed) % 3 {
+        for _ in 0..=numbers.index(3) {
+            let at = numbers.index(text.len());
+            match numbers.index(3) {
                 0 => drop(text.remove(at)),
-                1 => text[at] = b"0123456789\"[]{},=\nxy"[next(&mut seed) % 20],
-                _ => text.insert(at, b"0123456789\"[]{},=\nxy"[next(&mut seed) % 20]),
+                1 => text[at] = b"0123456789\"[]{},=\nxy"[numbers.index(20)],
+                _ => text.insert(at, b"0123456789\"[]{},=\nxy"[numbers.index(20)]),
             }
         }
         let text = String::from_utf8_lossy(&text);

@@ -13,6 +13,7 @@ use veil_store::{
     Damage, Reader, State, StoreError, StoreKey, Writer, dataset, datasets, fuzz_dataset, remove,
     sweep, verify,
 };
+use veil_testkit::Seed;
 
 const NAME: &str = "pay 2025";
 
@@ -442,30 +443,22 @@ fn mutated_datasets_never_panic() {
     .concat();
     assert!(fuzz_dataset(root.path(), &key(), &good));
     for seed in 0..3000u64 {
-        let mut state = seed;
-        let mut draw = |below: usize| {
-            // SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
-            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let mut z = state;
-            z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            (z ^ (z >> 31)) as usize % below
-        };
+        let mut numbers = Seed(seed).numbers("damaged datasets");
         let mut bytes = good.clone();
         // The header is where structure is: lengths and offsets of the schema.
         let header = 2 + manifest.len();
-        for _ in 0..=draw(4) {
-            let at = if draw(3) > 0 {
-                header + draw(2000)
+        for _ in 0..=numbers.index(4) {
+            let at = if numbers.index(3) > 0 {
+                header + numbers.index(2000)
             } else {
-                draw(bytes.len())
+                numbers.index(bytes.len())
             };
             let at = at.min(bytes.len() - 1);
-            match draw(5) {
-                0 => bytes[at] ^= 1 << draw(8),
-                1 => bytes[at] = [0, 1, 0x7f, 0x80, 0xff][draw(5)],
+            match numbers.index(5) {
+                0 => bytes[at] ^= 1 << numbers.index(8),
+                1 => bytes[at] = [0, 1, 0x7f, 0x80, 0xff][numbers.index(5)],
                 2 => bytes.truncate(at.max(10)),
-                3 => drop(bytes.drain(at..(at + draw(8)).min(bytes.len() - 1).max(at))),
+                3 => drop(bytes.drain(at..(at + numbers.index(8)).min(bytes.len() - 1).max(at))),
                 _ => {
                     let copy = bytes[at..(at + 64).min(bytes.len())].to_vec();
                     bytes.splice(at..at, copy);

@@ -83,6 +83,11 @@ impl Numbers {
     pub fn below(&mut self, bound: u64) -> u64 {
         ((self.next_u128() >> 64) % u128::from(bound)) as u64
     }
+
+    /// A place in a list of `len` items, which is not empty.
+    pub fn index(&mut self, len: usize) -> usize {
+        self.below(len as u64) as usize
+    }
 }
 
 #[cfg(test)]
