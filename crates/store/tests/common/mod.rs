@@ -10,6 +10,14 @@ use veil_program::Slice;
 use veil_session::{PartyId, PlanHash};
 use veil_store::{Description, Expected, Member, Port, Rows, StoreKey, Writer};
 
+/// The dataset that [`description`] names.
+pub(crate) const NAME: &str = "pay 2025";
+
+/// 23 rows in two blocks, four chunks.
+pub(crate) fn small() -> Description {
+    description(Ring::Z64, &[1, 1], true, &[20, 3], 8)
+}
+
 pub(crate) fn key() -> StoreKey {
     StoreKey::derive(&[0x5e; 32])
 }
@@ -36,7 +44,7 @@ pub(crate) fn description(
         rows: *rows,
     };
     Description {
-        name: "pay 2025".into(),
+        name: NAME.into(),
         plan: PlanHash([0xab; 32]),
         ring,
         party: PartyId::ALL[1],
