@@ -35,9 +35,19 @@ pub(super) fn fill(
     let values = Values::of(array);
     for offset in 0..count {
         let row = first + offset;
-        let result = values.push(reader, row, cells);
+        let missing = array.is_null(row);
+        let result = if missing {
+            reader.push_missing(cells)
+        } else {
+            values.push(reader, row, cells)
+        };
         if let Err(fault) = result {
-            report(offset, values.show(row), fault);
+            let shown = if missing {
+                String::new()
+            } else {
+                values.show(row)
+            };
+            report(offset, shown, fault);
             cells.push_missing();
         }
     }
@@ -45,17 +55,17 @@ pub(super) fn fill(
 
 type Integer<'a> = Box<dyn Fn(usize) -> i128 + 'a>;
 
-/// The values of an array, without its type.
+/// The values of an array, without its type; which of them are missing, the array says.
 enum Values<'a> {
     None,
-    Text(&'a dyn Array, Box<dyn Fn(usize) -> Option<&'a [u8]> + 'a>),
-    Boolean(&'a dyn Array, Box<dyn Fn(usize) -> bool + 'a>),
-    Integer(&'a dyn Array, Integer<'a>),
+    Text(Box<dyn Fn(usize) -> Option<&'a [u8]> + 'a>),
+    Boolean(Box<dyn Fn(usize) -> bool + 'a>),
+    Integer(Integer<'a>),
     /// In units of a power of ten; nothing beyond 128 bits.
-    Decimal(&'a dyn Array, Box<dyn Fn(usize) -> Option<i128> + 'a>, i8),
-    Float(&'a dyn Array, Box<dyn Fn(usize) -> f64 + 'a>),
+    Decimal(Box<dyn Fn(usize) -> Option<i128> + 'a>, i8),
+    Float(Box<dyn Fn(usize) -> f64 + 'a>),
     /// In units of which a day has so many.
-    Time(&'a dyn Array, Integer<'a>, i128),
+    Time(Integer<'a>, i128),
 }
 
 impl<'a> Values<'a> {
@@ -70,68 +80,69 @@ impl<'a> Values<'a> {
         match array.data_type() {
             DataType::Utf8 => {
                 let text = array.as_string::<i32>();
-                Self::Text(array, Box::new(|row| Some(text.value(row).as_bytes())))
+                Self::Text(Box::new(|row| Some(text.value(row).as_bytes())))
             }
             DataType::LargeUtf8 => {
                 let text = array.as_string::<i64>();
-                Self::Text(array, Box::new(|row| Some(text.value(row).as_bytes())))
+                Self::Text(Box::new(|row| Some(text.value(row).as_bytes())))
             }
             DataType::Utf8View => {
                 let text = array.as_string_view();
-                Self::Text(array, Box::new(|row| Some(text.value(row).as_bytes())))
+                Self::Text(Box::new(|row| Some(text.value(row).as_bytes())))
             }
             DataType::Dictionary(..) => {
                 let dictionary = array.as_any_dictionary();
                 let keys = Self::of(dictionary.keys());
-                let values = Self::of(dictionary.values().as_ref());
+                let array = dictionary.values().as_ref();
+                let values = Self::of(array);
                 let value = move |row| match (&keys, &values) {
-                    (Self::Integer(_, key), Self::Text(array, text)) => {
+                    (Self::Integer(key), Self::Text(text)) => {
                         let key = usize::try_from(key(row)).ok()?;
                         let there = key < array.len() && array.is_valid(key);
                         there.then(|| text(key))?
                     }
                     _ => None,
                 };
-                Self::Text(array, Box::new(value))
+                Self::Text(Box::new(value))
             }
             DataType::Boolean => {
                 let values = array.as_boolean();
-                Self::Boolean(array, Box::new(|row| values.value(row)))
+                Self::Boolean(Box::new(|row| values.value(row)))
             }
-            DataType::Int8 => Self::Integer(array, integers::<Int8Type>(array)),
-            DataType::Int16 => Self::Integer(array, integers::<Int16Type>(array)),
-            DataType::Int32 => Self::Integer(array, integers::<Int32Type>(array)),
-            DataType::Int64 => Self::Integer(array, integers::<Int64Type>(array)),
-            DataType::UInt8 => Self::Integer(array, integers::<UInt8Type>(array)),
-            DataType::UInt16 => Self::Integer(array, integers::<UInt16Type>(array)),
-            DataType::UInt32 => Self::Integer(array, integers::<UInt32Type>(array)),
-            DataType::UInt64 => Self::Integer(array, integers::<UInt64Type>(array)),
+            DataType::Int8 => Self::Integer(integers::<Int8Type>(array)),
+            DataType::Int16 => Self::Integer(integers::<Int16Type>(array)),
+            DataType::Int32 => Self::Integer(integers::<Int32Type>(array)),
+            DataType::Int64 => Self::Integer(integers::<Int64Type>(array)),
+            DataType::UInt8 => Self::Integer(integers::<UInt8Type>(array)),
+            DataType::UInt16 => Self::Integer(integers::<UInt16Type>(array)),
+            DataType::UInt32 => Self::Integer(integers::<UInt32Type>(array)),
+            DataType::UInt64 => Self::Integer(integers::<UInt64Type>(array)),
             DataType::Decimal32(_, scale) => {
                 let values = integers::<Decimal32Type>(array);
-                Self::Decimal(array, Box::new(move |row| Some(values(row))), *scale)
+                Self::Decimal(Box::new(move |row| Some(values(row))), *scale)
             }
             DataType::Decimal64(_, scale) => {
                 let values = integers::<Decimal64Type>(array);
-                Self::Decimal(array, Box::new(move |row| Some(values(row))), *scale)
+                Self::Decimal(Box::new(move |row| Some(values(row))), *scale)
             }
             DataType::Decimal128(_, scale) => {
                 let values = integers::<Decimal128Type>(array);
-                Self::Decimal(array, Box::new(move |row| Some(values(row))), *scale)
+                Self::Decimal(Box::new(move |row| Some(values(row))), *scale)
             }
             DataType::Decimal256(_, scale) => {
                 let values = array.as_primitive::<Decimal256Type>().values();
-                Self::Decimal(array, Box::new(|row| values[row].to_i128()), *scale)
+                Self::Decimal(Box::new(|row| values[row].to_i128()), *scale)
             }
             DataType::Float32 => {
                 let values = array.as_primitive::<Float32Type>().values();
-                Self::Float(array, Box::new(|row| values[row].into()))
+                Self::Float(Box::new(|row| values[row].into()))
             }
             DataType::Float64 => {
                 let values = array.as_primitive::<Float64Type>().values();
-                Self::Float(array, Box::new(|row| values[row]))
+                Self::Float(Box::new(|row| values[row]))
             }
-            DataType::Date32 => Self::Time(array, integers::<Date32Type>(array), 1),
-            DataType::Date64 => Self::Time(array, integers::<Date64Type>(array), 86_400_000),
+            DataType::Date32 => Self::Time(integers::<Date32Type>(array), 1),
+            DataType::Date64 => Self::Time(integers::<Date64Type>(array), 86_400_000),
             DataType::Timestamp(unit, _) => {
                 let (values, second) = match unit {
                     TimeUnit::Second => (integers::<TimestampSecondType>(array), 1),
@@ -143,7 +154,7 @@ impl<'a> Values<'a> {
                         (integers::<TimestampNanosecondType>(array), 1_000_000_000)
                     }
                 };
-                Self::Time(array, values, 86_400 * second)
+                Self::Time(values, 86_400 * second)
             }
             // `Null`; the types that are read were chosen when the file was opened.
             _ => Self::None,
@@ -153,28 +164,18 @@ impl<'a> Values<'a> {
     fn push(&self, reader: &Reader, row: usize, cells: &mut Cells) -> Result<(), CellFault> {
         match self {
             Self::None => reader.push_missing(cells),
-            Self::Text(array, _)
-            | Self::Boolean(array, _)
-            | Self::Integer(array, _)
-            | Self::Decimal(array, ..)
-            | Self::Float(array, _)
-            | Self::Time(array, ..)
-                if array.is_null(row) =>
-            {
-                reader.push_missing(cells)
-            }
-            Self::Text(_, text) => reader.push(cells, trim(text(row).unwrap_or_default())),
-            Self::Boolean(_, value) => {
+            Self::Text(text) => reader.push(cells, trim(text(row).unwrap_or_default())),
+            Self::Boolean(value) => {
                 let text: &[u8] = if value(row) { b"true" } else { b"false" };
                 reader.push(cells, text)
             }
-            Self::Integer(_, value) => match reader.kind {
+            Self::Integer(value) => match reader.kind {
                 Kind::Category { .. } => reader.push(cells, value(row).to_string().as_bytes()),
                 _ => push_scaled(reader, cells, Some(value(row)), 0),
             },
-            Self::Decimal(_, value, scale) => push_scaled(reader, cells, value(row), *scale),
-            Self::Float(_, value) => push_float(reader, cells, value(row)),
-            Self::Time(_, value, day) => {
+            Self::Decimal(value, scale) => push_scaled(reader, cells, value(row), *scale),
+            Self::Float(value) => push_float(reader, cells, value(row)),
+            Self::Time(value, day) => {
                 if value(row).rem_euclid(*day) != 0 {
                     return Err(CellFault::TimeOfDay);
                 }
@@ -188,29 +189,19 @@ impl<'a> Values<'a> {
     fn show(&self, row: usize) -> String {
         match self {
             Self::None => String::new(),
-            Self::Text(array, _)
-            | Self::Boolean(array, _)
-            | Self::Integer(array, _)
-            | Self::Decimal(array, ..)
-            | Self::Float(array, _)
-            | Self::Time(array, ..)
-                if array.is_null(row) =>
-            {
-                String::new()
-            }
-            Self::Text(_, text) => {
+            Self::Text(text) => {
                 let text = text(row).unwrap_or_default();
                 String::from_utf8_lossy(&text[..text.len().min(256)]).into_owned()
             }
-            Self::Boolean(_, value) => value(row).to_string(),
-            Self::Integer(_, value) => value(row).to_string(),
-            Self::Decimal(_, value, scale) => match (value(row), u8::try_from(*scale)) {
+            Self::Boolean(value) => value(row).to_string(),
+            Self::Integer(value) => value(row).to_string(),
+            Self::Decimal(value, scale) => match (value(row), u8::try_from(*scale)) {
                 (Some(value), Ok(scale)) => crate::Scaled { value, scale }.to_string(),
                 (Some(value), Err(_)) => format!("{value}e{}", -scale),
                 (None, _) => "a number beyond 128 bits".into(),
             },
-            Self::Float(_, value) => value(row).to_string(),
-            Self::Time(_, value, day) => {
+            Self::Float(value) => value(row).to_string(),
+            Self::Time(value, day) => {
                 let days = i64::try_from(value(row).div_euclid(*day)).unwrap_or(i64::MAX);
                 let rest = value(row).rem_euclid(*day);
                 let seconds = rest / (*day / 86_400).max(1);
@@ -288,14 +279,15 @@ fn exact(value: f64, scale: u8) -> Option<i128> {
 
 /// A key as a CSV file would have it; empty where there is none.
 pub(super) fn key(array: &dyn Array, row: usize) -> String {
-    let values = Values::of(array);
-    match &values {
-        Values::Text(array, text) if array.is_valid(row) => {
+    if array.is_null(row) {
+        return String::new();
+    }
+    match Values::of(array) {
+        Values::Text(text) => {
             let text = trim(text(row).unwrap_or_default());
             String::from_utf8_lossy(text).into_owned()
         }
-        Values::None | Values::Text(..) => String::new(),
-        _ => values.show(row),
+        values => values.show(row),
     }
 }
 
