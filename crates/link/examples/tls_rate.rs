@@ -1,36 +1,24 @@
 //! Throughput of links over TLS on loopback: payload bytes per CPU-second of both ends together, and by the clock.
 
-use std::collections::BTreeMap;
-use std::sync::atomic::AtomicBool;
-use std::thread;
-use std::time::{Duration, Instant};
+#![allow(
+    clippy::unwrap_used,
+    reason = "without a connection there is nothing to measure"
+)]
 
+#[path = "../tests/common/mod.rs"]
+mod common;
+
+use std::thread;
+use std::time::Instant;
+
+use common::{World, at, party, soon};
 use rustix::time::{ClockId, clock_gettime};
-use veil_link::tls::{Identity, Meeting, Port, Reception, Terms, TlsLink, meet};
 use veil_link::{Bounds, Link};
-use veil_session::{Channel, Frame, PartyId, Peer, PlanHash, StepId};
 
 /// Payload bytes per size of message.
 const TOTAL: u64 = 4 << 30;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
-
-fn at(place: u32) -> Channel {
-    Channel {
-        frame: Frame {
-            epoch: 0,
-            lane: 0,
-            chunk: 0,
-            rows: 64,
-        },
-        step: StepId { place, cycle: 0 },
-        part: 0,
-    }
-}
-
-fn soon() -> Instant {
-    Instant::now() + Duration::from_secs(20)
-}
 
 /// CPU time of this process, user and system, in seconds.
 fn cpu() -> f64 {
@@ -38,44 +26,8 @@ fn cpu() -> f64 {
     spent.tv_sec as f64 + spent.tv_nsec as f64 / 1e9
 }
 
-fn pair(bounds: Bounds) -> Result<(TlsLink, TlsLink), Failure> {
-    let [a, b, _] = PartyId::ALL.map(Peer::Party);
-    let (first, second) = (Identity::generate()?, Identity::generate()?);
-    let pins: BTreeMap<_, _> = [(a, first.fingerprint()), (b, second.fingerprint())].into();
-    let terms = |me| Terms {
-        me,
-        plan: PlanHash([1; 32]),
-        pins: pins.clone(),
-        other: None,
-    };
-    let reception = Reception::sole([second.fingerprint()]);
-    let port = Port::bind(&first, "127.0.0.1:0", reception)?;
-    let dial = [(a, port.address().to_string())];
-    let dialling = Meeting {
-        dial: &dial,
-        from: &[],
-        lanes: 1,
-        until: soon(),
-    };
-    let listening = Meeting {
-        dial: &[],
-        from: &[b],
-        ..dialling
-    };
-    let go = AtomicBool::new(false);
-    thread::scope(|scope| {
-        let dialler = scope.spawn(|| meet(&second, &terms(b), None, &dialling, &go));
-        let mut heard = meet(&first, &terms(a), Some(&port), &listening, &go)?;
-        let mut dialled = dialler.join().map_err(|_| "the dialler panicked")??;
-        Ok((
-            TlsLink::new(heard.remove(0), bounds),
-            TlsLink::new(dialled.remove(0), bounds),
-        ))
-    })
-}
-
 fn main() -> Result<(), Failure> {
-    let [a, b, _] = PartyId::ALL.map(Peer::Party);
+    let [a, b] = [0, 1].map(party);
     for bytes in [256, 4096, 16384, 65536, 1 << 20] {
         let count = (TOTAL / bytes / if bytes < 4096 { 8 } else { 1 }) as u32;
         let bounds = Bounds {
@@ -85,7 +37,7 @@ fn main() -> Result<(), Failure> {
             places: count,
             chunks: 1,
         };
-        let (mut first, mut second) = pair(bounds)?;
+        let (mut first, mut second) = World::pair(bounds);
         let (start, before) = (Instant::now(), cpu());
         let sender = thread::spawn(move || -> Result<(), Failure> {
             let message = vec![1; bytes as usize];
