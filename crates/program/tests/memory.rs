@@ -12,6 +12,7 @@ use std::{
 
 use common::Case;
 use veil_program::{Slice, Source};
+use veil_testkit::peak_memory;
 
 const ROWS: u64 = 3_000_000;
 /// Of the whole process, test harness included.
@@ -30,14 +31,6 @@ block = [{ name = "all", rows = 3000000, holds = { a = ["x", "y"] }, files = { a
 analysis = [{ name = "x", kind = "sum", of = "x", to = "press" },
             { name = "y", kind = "sum", of = "y", to = "press" }]
 "#;
-
-/// The most memory that this process ever had.
-fn peak() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kilobytes = line.unwrap().trim().strip_suffix(" kB").unwrap();
-    kilobytes.parse::<u64>().unwrap() << 10
-}
 
 #[test]
 fn a_long_table_takes_no_more_memory_than_a_short_one() {
@@ -68,7 +61,7 @@ fn a_long_table_takes_no_more_memory_than_a_short_one() {
         sum += u64::from(into[0]);
     }
     assert_eq!(sum, 0, "every slice begins with a multiple of ten");
-    let peak = peak();
+    let peak = peak_memory();
     assert!(
         peak < BUDGET,
         "{peak} bytes of memory for a table of {bytes}"

@@ -13,20 +13,13 @@ use common::{description, expected, key, packed, parties, parts};
 use veil_math::Ring;
 use veil_program::Slice;
 use veil_store::{Reader, Writer};
+use veil_testkit::peak_memory;
 
 /// Of the whole process, test harness included.
 const BUDGET: u64 = 32 << 20;
 const ROWS: u64 = 3_000_000;
 const CHUNK: u32 = 16_384;
 const LANES: usize = 4;
-
-/// The most memory that this process ever had.
-fn peak() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kilobytes = line.unwrap().trim().strip_suffix(" kB").unwrap();
-    kilobytes.parse::<u64>().unwrap() << 10
-}
 
 /// Does something for every one of `all`, in as many threads as a run has lanes.
 fn on_lanes<T: Sync>(all: &[T], act: impl Fn(&T) + Sync) {
@@ -73,7 +66,7 @@ fn a_large_dataset_takes_no_more_memory_than_a_small_one() {
         .unwrap()
         .len();
     assert!(bytes > 2 * BUDGET, "{bytes} bytes prove nothing");
-    let written = peak();
+    let written = peak_memory();
     assert!(
         written < BUDGET,
         "{written} bytes of memory to write {bytes}"
@@ -88,6 +81,6 @@ fn a_large_dataset_takes_no_more_memory_than_a_small_one() {
         reader.load(*port, *component, *slice, &mut into).unwrap();
         assert!(into == *want, "{slice:?}");
     });
-    let loaded = peak();
+    let loaded = peak_memory();
     assert!(loaded < BUDGET, "{loaded} bytes of memory to load {bytes}");
 }

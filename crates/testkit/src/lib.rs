@@ -49,3 +49,18 @@ pub fn flipped(bytes: &[u8]) -> Vec<u8> {
     }
     bytes
 }
+
+/// The most memory in bytes that this process ever had, as Linux counts it: for a test that has a process of its own.
+///
+/// # Panics
+/// Where the system does not say it.
+pub fn peak_memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux has it");
+    let kilobytes = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
+    let kilobytes: u64 = kilobytes
+        .and_then(|number| number.parse().ok())
+        .expect("a number of kilobytes");
+    kilobytes << 10
+}
