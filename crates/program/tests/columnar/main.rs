@@ -4,6 +4,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod others;
 mod refused;
 
 use std::{fmt::Write, fs::File, path::Path, sync::Arc};
