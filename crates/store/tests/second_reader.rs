@@ -3,6 +3,8 @@
 mod common;
 
 use std::fs::File;
+use std::path::Path;
+use std::process::Command;
 
 use aes::Aes256;
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
@@ -11,6 +13,7 @@ use arrow_array::types::{UInt32Type, UInt64Type};
 use arrow_ipc::reader::FileReader;
 use common::{description, packed, write};
 use hkdf::Hkdf;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use veil_math::Ring;
 use veil_program::Slice;
@@ -158,4 +161,54 @@ fn another_program_reads_the_same_shares() {
         }
         assert_eq!(seen, 217);
     }
+}
+
+/// What the documentation shows: another library opens the file and finds in clear what is not secret.
+#[test]
+fn pyarrow_opens_the_file_as_the_documentation_says() {
+    let python = |code: &str, folder: &Path| {
+        let mut command = Command::new("python3");
+        command.args(["-c", code]).current_dir(folder).output()
+    };
+    let root = tempfile::tempdir().unwrap();
+    let imported = python("import pyarrow", root.path());
+    if !imported.is_ok_and(|output| output.status.success()) {
+        eprintln!("SKIPPED: python3 has no pyarrow");
+        return;
+    }
+    let d = description(Ring::Z64, &[2, 1, 3], true, &[150, 64, 3], 64);
+    write(root.path(), &d);
+    let page = include_str!("../../../docs/shares.md");
+    let (_, code) = page.split_once("```python\n").unwrap();
+    let (code, _) = code.split_once("```").unwrap();
+    let more = "
+import json
+print(json.dumps({'metadata': {key.decode(): value.decode() for key, value in table.schema.metadata.items()},
+                  'chunks': table.select(['block', 'first', 'rows']).to_pydict()}))
+";
+    let output = python(&format!("{code}{more}"), &root.path().join(&d.name)).unwrap();
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{errors}");
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(said.starts_with("b'217' "), "{said}");
+    let found: Value = serde_json::from_str(said.lines().last().unwrap()).unwrap();
+    let chunks = json!({ "block": [0, 0, 0, 1, 2], "first": [0, 64, 128, 0, 0], "rows": [64, 64, 22, 64, 3] });
+    assert_eq!(found["chunks"], chunks);
+    for (name, want) in [
+        ("veil.scheme", json!("rep3")),
+        ("veil.dataset", json!(d.name)),
+        ("veil.plan", json!("ab".repeat(32))),
+        ("veil.ring", json!(d.ring.name())),
+    ] {
+        assert_eq!(found["metadata"][name], want, "{name}");
+    }
+    let names = |key: &str| -> Vec<String> {
+        let text = found["metadata"][key].as_str().unwrap();
+        let list: Vec<Value> = serde_json::from_str(text).unwrap();
+        let name = |one: &Value| one["name"].as_str().unwrap().to_owned();
+        list.iter().map(name).collect()
+    };
+    assert_eq!(names("veil.parties"), ["north", "south", "west"]);
+    assert_eq!(names("veil.ports"), ["x0", "x1", "x2"]);
+    assert_eq!(names("veil.blocks"), ["b0", "b1", "b2"]);
 }
