@@ -1,13 +1,13 @@
 //! How much memory a run takes at one participant, at most.
 
-use veil_circuit::Gate;
 use veil_device::{Cpu, Instr, Item, Src};
 use veil_protocol::{Plan, Protocol};
 
 use crate::{LARGEST_WINDOW, bounds};
 
-/// Copies of the circuit while a job is read, planned and run: the job's, the plan's, and what the planner makes of it.
-const CIRCUITS: u64 = 6;
+/// Bytes per gate of a circuit that is read, planned when it is proposed and again when it runs, and kept by the job and each of its
+/// plans. The allocator keeps what the planner gave back: a service that runs SHA-256 once takes about 500.
+const GATE: u64 = 1024;
 
 /// Bytes of a round that is kept ready, beside its commands.
 const ROUND: u64 = 1024;
@@ -62,9 +62,7 @@ impl Memory {
         Memory {
             banks: banks * lanes,
             frames: peers * lanes * bounds.held(),
-            plan: CIRCUITS * gates * size_of::<Gate>() as u64
-                + code * (2 + lanes)
-                + u64::from(protocol.places()) * ROUND,
+            plan: GATE * gates + code * (2 + lanes) + u64::from(protocol.places()) * ROUND,
         }
     }
 

@@ -5,6 +5,7 @@
 //! the participants and runs the job with its own session, keys and limits. What happens to one job happens to no other.
 
 mod door;
+mod meet;
 mod run;
 
 use std::net::SocketAddr;

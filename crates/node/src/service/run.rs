@@ -9,19 +9,18 @@ use std::time::{Duration, Instant};
 
 use tracing::field::Empty;
 use veil_engine::{Abort, Data, Progress, Report, TraceId};
-use veil_link::tls::Identity;
 use veil_program::{DataError, Output, Sink, Source};
 use veil_protocol::Plan;
 use veil_protocol::rep3::Rep3;
 use veil_session::{Peer, PlanHash};
 
 use super::door::{Consent, Prepared};
+use super::meet::meet;
 use super::{Desk, News};
 use crate::approvals::Decision;
-use crate::home::Home;
-use crate::jobs::{Meeting, State};
+use crate::jobs::State;
 use crate::log::Event;
-use crate::participant::{Connections, Neighbours, Part, RunError};
+use crate::participant::RunError;
 use crate::receipt::{self, Receipt};
 use crate::stages::{Shelf, Stage};
 use crate::time::Time;
@@ -39,7 +38,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// Why a job did not come to its end.
-enum Failed {
+pub(super) enum Failed {
     Run(RunError),
     /// This participant cannot take part.
     Here(String),
@@ -278,10 +277,10 @@ fn explain(
 }
 
 /// Where a job goes on.
-struct At<'a> {
-    me: Peer,
+pub(super) struct At<'a> {
+    pub(super) me: Peer,
     shelf: Shelf<'a>,
-    stage: Stage,
+    pub(super) stage: Stage,
 }
 
 /// Finds out at which stage of the job this party is.
@@ -378,78 +377,6 @@ fn attempt(
         published(desk, &prepared.plan, receipt, &report, &folder);
     }
     Ok(report)
-}
-
-/// By which keys a run is met.
-struct Here {
-    identity: Arc<Identity>,
-    neighbours: Neighbours,
-}
-
-impl Here {
-    fn part<'a>(
-        &'a self,
-        desk: &'a Desk,
-        plan: &'a Arc<Plan>,
-        me: Peer,
-        stop: &'a AtomicBool,
-    ) -> Part<'a> {
-        Part {
-            plan,
-            me,
-            identity: &self.identity,
-            port: Some(desk.port()),
-            neighbours: &self.neighbours,
-            net: desk.options.net,
-            stop,
-        }
-    }
-}
-
-/// Connects with everybody. Members that change meanwhile, or this party's own key, make it begin anew.
-fn meet(
-    desk: &Desk,
-    prepared: &Prepared,
-    at: &At<'_>,
-    stop: &AtomicBool,
-) -> Result<(Here, Connections), Failed> {
-    let (job, me, stage) = (prepared.plan.hash, at.me, at.stage);
-    let wait = desk.options.wait;
-    let until = Instant::now() + wait.unwrap_or(desk.home.settings().timeouts.meet);
-    loop {
-        let stages = prepared.stages.clone();
-        let find = move |home: &Home| stages.neighbours(stage, me, &home.members());
-        let neighbours = find(&desk.home).map_err(|error| Failed::Here(error.to_string()))?;
-        let identity = desk.home.identity();
-        let here = Here {
-            identity,
-            neighbours: neighbours.clone(),
-        };
-        let key = here.identity.fingerprint();
-        let keys = neighbours.pins.values().copied().collect();
-        let halt = Arc::new(AtomicBool::new(false));
-        let stale = Box::new(move |home: &Home| {
-            home.identity().fingerprint() != key || find(home).as_ref() != Ok(&neighbours)
-        });
-        let meeting = Meeting {
-            halt: Arc::clone(&halt),
-            stale,
-        };
-        desk.jobs.meets(job, keys, meeting);
-        let part = here.part(desk, prepared.stages.plan(stage), me, &halt);
-        let met = part.meet(until.saturating_duration_since(Instant::now()));
-        if met.is_ok() {
-            desk.jobs.set(job, State::Queued, None);
-        }
-        if halt.load(Ordering::Relaxed) && !stop.load(Ordering::Relaxed) {
-            tracing::info!("a member or a key changed: the participants are met anew");
-            if met.is_ok() {
-                desk.jobs.set(job, State::Meeting, None);
-            }
-            continue;
-        }
-        return Ok((here, met.map_err(|error| Failed::Run(error.into()))?));
-    }
 }
 
 /// Puts the receipt beside a result, and says in the log that it is there.
