@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
+use serde::Serialize;
 use veil_engine::Data;
 use veil_link::shape::Profile;
 use veil_program::{Audience, Holder, Lowered};
@@ -19,12 +20,6 @@ use crate::commands::bench;
 /// Measuring ends after this, unless a single chunk takes longer.
 const LONGEST: Duration = Duration::from_millis(400);
 
-/// Nonces and key shares, proofs, seeds.
-const HANDSHAKE_ROUNDS: u64 = 3;
-
-/// Digests of the order of rows, and the answer.
-const ORDER_ROUNDS: u64 = 2;
-
 /// What a run of a plan costs here, over TLS on loopback.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Measured {
@@ -34,12 +29,19 @@ pub(crate) struct Measured {
     per_row: f64,
 }
 
-/// Rounds that follow each other, and bytes.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Traffic {
+/// Rounds that follow each other.
+#[derive(Serialize, Clone, Copy, Default, Debug)]
+pub(crate) struct Rounds {
+    pub(crate) handshake: u64,
     pub(crate) set_up: u64,
     pub(crate) per_chunk: u64,
     pub(crate) totals: u64,
+}
+
+/// Rounds and bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Traffic {
+    pub(crate) rounds: Rounds,
     /// Chunks in flight over all lanes.
     pub(crate) in_flight: u64,
     /// Bytes that the busiest participant sends.
@@ -89,13 +91,8 @@ impl Measured {
     /// Seconds with a machine per party, over a network.
     pub(crate) fn over(self, plan: &Plan, traffic: &Traffic, net: Profile) -> f64 {
         let chunks = u64::from(plan.chunks()).div_ceil(traffic.in_flight.max(1));
-        let order = if plan.orders.is_empty() {
-            0
-        } else {
-            ORDER_ROUNDS
-        };
-        let handshake = HANDSHAKE_ROUNDS + order;
-        let waits = handshake + traffic.set_up + chunks * traffic.per_chunk + traffic.totals;
+        let rounds = &traffic.rounds;
+        let waits = rounds.handshake + rounds.set_up + chunks * rounds.per_chunk + rounds.totals;
         // Three parties shared the cores of this machine: how many of them could run at once?
         let cores = available_parallelism().map_or(1, usize::from) as f64;
         let together = (3.0 * f64::from(plan.lanes) / cores).clamp(1.0, 3.0);

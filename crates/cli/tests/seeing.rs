@@ -1,4 +1,4 @@
-//! What can be seen of a run: traces and their pictures, records and their replay, shadows, the board, and what `explain` foretells.
+//! What can be seen of a run: records and their replay, shadows, the board, and what `explain` foretells.
 #![allow(
     clippy::unwrap_used,
     reason = "a test that unwraps says what it expects by failing there"
@@ -6,83 +6,14 @@
 
 mod common;
 
-use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
 
+use common::homes::NAMES;
 use common::{Folder, text};
 use serde_json::Value;
 
 fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap()
-}
-
-#[test]
-fn a_trace_tells_every_round_and_no_value() {
-    let folder = Folder::blocks();
-    folder.succeed("run job.toml --trace run.jsonl");
-    let lines = std::fs::read_to_string(folder.at("run.jsonl")).unwrap();
-    let mut lines = lines.lines().map(json);
-    let header = lines.next().unwrap();
-    assert_eq!(header["veil_trace"], 1);
-    assert_eq!(header["participants"].as_array().unwrap().len(), 5);
-    assert_eq!(header["trace"].as_str().unwrap().len(), 32);
-    let known: BTreeSet<&str> = [
-        "by", "chunk", "commands", "index", "lane", "place", "received", "rows", "sent", "t",
-        "task",
-    ]
-    .into();
-    let mut rounds = 0;
-    for event in lines {
-        let keys: BTreeSet<&str> = event
-            .as_object()
-            .unwrap()
-            .keys()
-            .map(String::as_str)
-            .collect();
-        assert_eq!(keys, known);
-        rounds += 1;
-    }
-    let said = folder.succeed("trace run.jsonl");
-    assert!(
-        said.contains("longest waits") && said.contains("drawn: run.svg"),
-        "{said}"
-    );
-    let svg = std::fs::read_to_string(folder.at("run.svg")).unwrap();
-    assert!(svg.starts_with("<svg") && svg.ends_with("</svg>\n"));
-    assert!(svg.contains(">ann<") && svg.contains(">eve<"));
-    // Bytes are those that `explain` foretells.
-    let summary = json(&folder.succeed("trace run.jsonl --json"));
-    let explained = json(&folder.succeed("explain job.toml --json"));
-    assert_eq!(summary["rounds"], rounds);
-    for spent in summary["participants"].as_array().unwrap() {
-        let mut all = explained["participants"].as_array().unwrap().iter();
-        let same = all.find(|p| p["name"] == spent["name"]).unwrap();
-        assert_eq!(spent["bytes_sent"], same["bytes"], "{spent}");
-    }
-}
-
-#[test]
-fn traces_of_two_runs_are_not_drawn_together() {
-    let folder = Folder::wages();
-    folder.succeed("stats wages.toml --trace one.jsonl");
-    folder.succeed("stats wages.toml --trace two.jsonl");
-    folder.fail(
-        "trace one.jsonl two.jsonl",
-        3,
-        &["is of another run than", "one.jsonl"],
-    );
-    folder.write("half.jsonl", "{\"veil_trace\":1");
-    folder.fail(
-        "trace half.jsonl",
-        3,
-        &["half.jsonl, line 1: not a line of a trace"],
-    );
-    folder.fail("trace nowhere.jsonl", 3, &["nowhere.jsonl"]);
-    folder.fail(
-        "stats wages.toml --trace no/such/folder",
-        3,
-        &["cannot create the trace"],
-    );
 }
 
 #[test]
@@ -136,12 +67,45 @@ fn a_recorded_party_replays_alone() {
     let mut damaged = head;
     let middle = damaged.len() / 2;
     damaged[middle] ^= 1;
-    std::fs::write(&file, damaged).unwrap();
+    std::fs::write(&file, &damaged).unwrap();
     folder.fail(
         "device replay rec",
         3,
-        &["was changed after it was written"],
+        &[
+            "rec/lane-0.record",
+            "was changed after it was written",
+            "record the run again",
+        ],
     );
+    for (bytes, part) in [
+        (&b""[..], "this is no device record of version 1"),
+        (
+            b"veilworks device record 2\n",
+            "this is no device record of version 1",
+        ),
+        (&damaged[..300], "it was cut off, or the run was"),
+    ] {
+        std::fs::write(&file, bytes).unwrap();
+        folder.fail(
+            "device replay rec",
+            3,
+            &["rec/lane-0.record", part, "record the run again"],
+        );
+    }
+    std::fs::remove_file(&file).unwrap();
+    std::fs::create_dir(&file).unwrap();
+    folder.fail(
+        "device replay rec",
+        3,
+        &["rec/lane-0.record", "record the run again"],
+    );
+    for nowhere in ["nowhere", "wages.toml"] {
+        folder.fail(
+            &format!("device replay {nowhere}"),
+            3,
+            &[nowhere, "--record DIR"],
+        );
+    }
 }
 
 #[test]
@@ -174,6 +138,22 @@ fn everybody_can_be_watched() {
             assert!(said.contains(name), "no `{name}` in {said}");
         }
         assert!(said.contains("done") && said.contains("received"), "{said}");
+        // No terminal: lines of text that a log can keep, each of somebody, and of each the end.
+        assert!(!said.contains('\u{1b}') && !said.contains('\r'), "{said:?}");
+        for line in said.lines() {
+            assert!(
+                NAMES
+                    .iter()
+                    .any(|name| line.starts_with(&format!("{name}: "))),
+                "{line}"
+            );
+        }
+        for name in NAMES {
+            let mut mine = said
+                .lines()
+                .filter(|line| line.starts_with(&format!("{name}: ")));
+            assert!(mine.next_back().unwrap().contains(": done"), "{said}");
+        }
     }
 }
 
@@ -186,15 +166,7 @@ fn explain_foretells_bytes_and_time_over_processes() {
         for _ in 0..5 {
             let explained = json(&folder.succeed(&format!("explain {job} --json")));
             let run = json(&folder.succeed(&format!("run {job} --processes --json")));
-            let (told, ran) = (&explained["participants"], &run["participants"]);
-            let mut slowest = 0.0f64;
-            for told in told.as_array().unwrap() {
-                let mut all = ran.as_array().unwrap().iter();
-                let same = |p: &&Value| p["name"] == told["name"] && p["role"] == told["role"];
-                let ran = all.find(same).unwrap();
-                assert_eq!(told["framed"], ran["bytes_sent"], "{told} {ran}");
-                slowest = slowest.max(ran["seconds"].as_f64().unwrap());
-            }
+            let slowest = as_foretold(&explained, &run);
             let loopback = &explained["estimates"][0];
             assert_eq!(loopback["net"], "loopback");
             let ratio = loopback["seconds"].as_f64().unwrap() / slowest;
@@ -206,6 +178,89 @@ fn explain_foretells_bytes_and_time_over_processes() {
         }
         assert!(right, "{job}: estimated over real time is {ratios:?}");
     }
+}
+
+/// Everybody sent exactly the bytes that were foretold; gives the seconds of the slowest.
+fn as_foretold(explained: &Value, run: &Value) -> f64 {
+    let (told, ran) = (&explained["participants"], &run["participants"]);
+    let mut slowest = 0.0f64;
+    for told in told.as_array().unwrap() {
+        let mut all = ran.as_array().unwrap().iter();
+        let same = |p: &&Value| p["name"] == told["name"] && p["role"] == told["role"];
+        let ran = all.find(same).unwrap();
+        assert_eq!(told["framed"], ran["bytes_sent"], "{told} {ran}");
+        slowest = slowest.max(ran["seconds"].as_f64().unwrap());
+    }
+    slowest
+}
+
+#[test]
+fn explain_foretells_the_bytes_of_comparing_orders() {
+    let folder = aligned();
+    let rounds = |options: &str| {
+        let explained = json(&folder.succeed(&format!("explain {options} --json")));
+        for how in ["", "--processes"] {
+            let run = folder.succeed(&format!("run {options} {how} --align-key align.key --json"));
+            as_foretold(&explained, &json(&run));
+        }
+        explained["rounds"]["handshake"].as_u64().unwrap()
+    };
+    assert_eq!(rounds("aligned.toml --lanes 2"), 5);
+    folder.replace(
+        "aligned.toml",
+        ", align = { column = \"id\", every = 16 }",
+        "",
+    );
+    assert_eq!(rounds("aligned.toml"), 3);
+}
+
+/// A job with two blocks whose order is compared, by two owners and by three, and one that is not.
+fn aligned() -> Folder {
+    let folder = Folder::new();
+    folder.write(
+        "aligned.toml",
+        r#"version = 1
+kind = "stats"
+name = "aligned"
+owners = ["ann", "bob", "cid"]
+parties = ["a", "b", "c"]
+recipients = ["eve"]
+column = [{ name = "pay", type = "integer", min = 0, max = 999 },
+          { name = "years", type = "integer", min = 0, max = 50 },
+          { name = "age", type = "integer", min = 0, max = 120 }]
+block = [{ name = "one", rows = 50, holds = { ann = ["pay", "age"], bob = ["years"] },
+           files = { ann = "ann.csv", bob = "bob.csv" }, align = { column = "id", every = 16 } },
+         { name = "two", rows = 40, holds = { ann = ["pay"], bob = ["years"], cid = ["age"] },
+           files = { ann = "ann2.csv", bob = "bob2.csv", cid = "cid2.csv" }, align = { column = "id", every = 16 } },
+         { name = "three", rows = 5, holds = { cid = ["pay", "years", "age"] }, files = { cid = "cid3.csv" } }]
+analysis = [{ name = "pay and years", kind = "regression", of = "pay", on = ["years", "age"], to = "eve" }]
+"#,
+    );
+    let table = |columns: &str, rows: u64| {
+        let width = columns.split(',').count() as u64;
+        let row = |row: u64| {
+            let cells = (1..width).map(|k| (row * (7 + 6 * k) % 41).to_string());
+            let cells: Vec<String> = std::iter::once(row.to_string()).chain(cells).collect();
+            cells.join(",")
+                + "
+"
+        };
+        columns.to_owned()
+            + "
+" + &(0..rows).map(row).collect::<String>()
+    };
+    for (name, columns, rows) in [
+        ("ann.csv", "id,pay,age", 50),
+        ("bob.csv", "id,years", 50),
+        ("ann2.csv", "id,pay", 40),
+        ("bob2.csv", "id,years", 40),
+        ("cid2.csv", "id,age", 40),
+        ("cid3.csv", "id,pay,years,age", 5),
+    ] {
+        folder.write(name, table(columns, rows));
+    }
+    folder.succeed("data key new align.key");
+    folder
 }
 
 /// A statistics job of many rows.

@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 
 use sha2::{Digest, Sha256};
 use veil_program::Source;
-use veil_protocol::{OrderPlan, Plan};
+use veil_protocol::{Cost, OrderPlan, Plan};
 use veil_session::{Channel, Peer, SessionId, StepId};
 
 use crate::abort::Abort;
@@ -39,6 +39,32 @@ pub(crate) fn check(plan: &Plan, me: Peer, source: Option<&dyn Source>) -> Resul
         }
     }
     Ok(())
+}
+
+/// What the comparison costs a participant of a run in which nothing differs.
+pub(crate) fn cost(plan: &Plan, me: Peer) -> Cost {
+    let mut cost = Cost::default();
+    for order in &plan.orders {
+        let holds = order.holders.contains(&me);
+        if Peer::Party(order.judge) == me {
+            let others = (order.holders.len() - usize::from(holds)) as u64;
+            cost.messages += others;
+            cost.bytes += others * ANSWER as u64;
+        } else if holds {
+            cost.messages += 1;
+            cost.bytes += digests_bytes(order) as u64;
+        } else {
+            continue;
+        }
+        // Of all blocks together: the digests, and the answers to them.
+        cost.rounds = 2;
+    }
+    cost
+}
+
+/// Bytes of a list of digests.
+fn digests_bytes(order: &OrderPlan) -> usize {
+    32 * order.digests as usize
 }
 
 /// Differences that a participant knows of.
@@ -78,7 +104,7 @@ impl Orders<'_> {
             let at = self.channel(order, 0);
             let judge = Peer::Party(order.judge);
             if judge == self.me {
-                let length = 32 * order.digests as usize;
+                let length = digests_bytes(order);
                 exchange.recvs.extend(
                     self.others(order)
                         .map(|peer| (peer, at, vec![0; length], false)),

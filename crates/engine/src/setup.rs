@@ -20,7 +20,7 @@ use x25519_dalek::{PublicKey, StaticSecret};
 use zeroize::Zeroize;
 
 use crate::abort::{Abort, Wait};
-use crate::order::{Differences, Orders};
+use crate::order::{self, Differences, Orders};
 
 /// Places of the handshake's messages, after those of the plan: hello, proof, seeds, and three for the order of blocks.
 pub(crate) const PLACES: u32 = 6;
@@ -390,8 +390,8 @@ impl Handshake {
     }
 }
 
-/// What the handshake costs a participant: a hello and a proof to each peer, and seeds from an owner. Comparing orders comes on top.
-pub fn handshake_cost(protocol: &dyn Protocol) -> Cost {
+/// What the handshake costs a participant: a hello and a proof to each peer, seeds from an owner, and the comparison of orders.
+pub fn handshake_cost(plan: &Plan, protocol: &dyn Protocol) -> Cost {
     let peers = protocol.peers().len() as u64;
     let mut cost = Cost {
         // Hellos, proofs, seeds.
@@ -405,7 +405,7 @@ pub fn handshake_cost(protocol: &dyn Protocol) -> Cost {
         cost.messages += peers;
         cost.bytes += 16 * holders.sum::<u64>();
     }
-    cost
+    cost + order::cost(plan, protocol.me())
 }
 
 /// What `from` proves to the other end of a pair.

@@ -119,12 +119,16 @@ struct Played {
     device_seconds: f64,
 }
 
+/// What to do about a record that cannot be used.
+const AGAIN: &str = "record the run again: `veil run JOB --record DIR --data-are-mine`";
+
 fn replay(folder: &Path, name: &str, json: bool) -> Result<(), Failure> {
     let mut all = Vec::new();
     for path in files(folder)? {
         let shown = path.display();
-        let file = File::open(&path)
-            .map_err(|error| Failure::new(Code::Input, format!("cannot read {shown}: {error}")))?;
+        let file = File::open(&path).map_err(|error| {
+            Failure::new(Code::Input, format!("cannot read {shown}: {error}")).help(AGAIN)
+        })?;
         // A lane has a device of its own, as in the run.
         let mut device = make(name)?;
         let played = record::replay(BufReader::with_capacity(1 << 20, file), &mut *device);
@@ -166,10 +170,7 @@ fn replay(folder: &Path, name: &str, json: bool) -> Result<(), Failure> {
 
 fn differs(path: &Path, device: &str, error: &ReplayError) -> Failure {
     let (code, help) = match error {
-        ReplayError::Damaged(_) => (
-            Code::Input,
-            "record the run again: `veil run JOB --record DIR --data-are-mine`",
-        ),
+        ReplayError::Damaged(_) => (Code::Input, AGAIN),
         _ => (
             Code::Device,
             "do not compute with this device; `veil device check` tries it on random programs",

@@ -13,7 +13,7 @@ use veil_protocol::rep3::Rep3;
 use veil_protocol::{Cost, Plan, Protocol, Task};
 use veil_session::{PartyId, Peer};
 
-use crate::estimate::{Measured, Traffic};
+use crate::estimate::{Measured, Rounds, Traffic};
 use crate::failure::Failure;
 use crate::output;
 use crate::prepare::{self, JobArgs};
@@ -61,14 +61,6 @@ struct Explanation {
     inputs: Vec<Supplied>,
     opened: Vec<Opened>,
     kept: Vec<Kept>,
-}
-
-/// Rounds that follow each other.
-#[derive(Serialize, Debug, Clone, Copy)]
-struct Rounds {
-    set_up: u64,
-    per_chunk: u64,
-    totals: u64,
 }
 
 /// One participant's part.
@@ -137,14 +129,12 @@ fn explain(plan: &std::sync::Arc<Plan>, net: Option<Profile>) -> Explanation {
         .map(|peer| Rep3::new(std::sync::Arc::clone(plan), peer))
         .collect();
     let window = Settings::default().window;
-    let mut rounds = Rounds {
-        set_up: 0,
-        per_chunk: 0,
-        totals: 0,
-    };
+    let mut rounds = Rounds::default();
     let mut participants = Vec::new();
     for protocol in &protocols {
         let [set_up, chunk, totals, all] = costs(plan, protocol);
+        let handshake = veil_engine::handshake_cost(plan, protocol);
+        rounds.handshake = rounds.handshake.max(handshake.rounds);
         rounds.set_up = rounds.set_up.max(set_up.rounds);
         rounds.per_chunk = rounds.per_chunk.max(chunk.rounds);
         rounds.totals = rounds.totals.max(totals.rounds);
@@ -153,14 +143,12 @@ fn explain(plan: &std::sync::Arc<Plan>, net: Option<Profile>) -> Explanation {
             role: prepare::role(protocol.me()),
             messages: all.messages,
             bytes: all.bytes,
-            framed: framed(all + veil_engine::handshake_cost(protocol)),
+            framed: framed(all + handshake),
             memory_bytes: Memory::new(plan, protocol, window).total(),
         });
     }
     let traffic = Traffic {
-        set_up: rounds.set_up,
-        per_chunk: rounds.per_chunk,
-        totals: rounds.totals,
+        rounds,
         in_flight: window as u64 * u64::from(plan.lanes),
         busiest: participants.iter().map(|p| p.framed).max().unwrap_or(0),
     };

@@ -41,8 +41,11 @@ impl Explanation {
             (
                 "rounds",
                 format!(
-                    "{} to set up, {} per chunk, {} for totals",
-                    self.rounds.set_up, self.rounds.per_chunk, self.rounds.totals
+                    "{} for the handshake, {} to set up, {} per chunk, {} for totals",
+                    self.rounds.handshake,
+                    self.rounds.set_up,
+                    self.rounds.per_chunk,
+                    self.rounds.totals
                 ),
             ),
             (
