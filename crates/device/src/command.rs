@@ -4,7 +4,8 @@ use veil_math::Ring;
 use veil_prss::Use;
 
 use crate::Fault;
-use crate::layout::{Layout, Span};
+use crate::layout::{Item, Layout, Place, Span};
+use crate::program::Needs;
 
 /// A key that was loaded into the device.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -110,41 +111,119 @@ impl Command {
         }
     }
 
-    /// Refuses spans that do not lie within their regions.
-    pub(crate) fn check_spans(&self, index: usize, layout: &Layout) -> Result<(), Fault> {
-        if self
-            .src
-            .iter()
-            .chain(&self.dst)
-            .all(|s| layout.contains(*s))
-        {
-            return Ok(());
+    /// Refuses what cannot be done in a bank of `layout` with `rows` rows. `program` is what the command's program needs, if it has one: whatever a device
+    /// does after this stays within the regions that the command names.
+    pub(crate) fn check(
+        &self,
+        index: usize,
+        (layout, rows): (&Layout, u32),
+        program: Option<&Needs>,
+    ) -> Result<(), Fault> {
+        let shape = |what| {
+            Err(Fault::Shape {
+                command: index,
+                what,
+            })
+        };
+        if !(self.src.iter().chain(&self.dst)).all(|span| layout.contains(*span)) {
+            return shape("a span outside its region");
         }
-        Err(Fault::Shape {
-            command: index,
-            what: "a span outside its region",
-        })
+        if self.draws.len() > MOST_DRAWS || self.draws.iter().any(|d| d.first > LAST_COUNTER) {
+            return shape("more draws than a product has, or a counter that no plan reaches");
+        }
+        let item = |span: &Span| layout.regions[span.region as usize].item;
+        let bytes = |span: &Span| item(span).bytes(rows);
+        match &self.op {
+            Op::Linear | Op::Product(_) | Op::Scatter { .. } => {
+                let program = program.ok_or(NO_PROGRAM)?;
+                return self.check_with(index, layout, program);
+            }
+            Op::Random if self.dst.is_empty() || self.draws.is_empty() => {
+                return shape("one destination and one draw are needed");
+            }
+            Op::Random => {}
+            Op::Combine { ring, minus } => {
+                let Some(to) = self.dst.first() else {
+                    return shape("one destination is needed");
+                };
+                // A chunk of one row may be combined with what all rows share.
+                let same = |s: &Span| {
+                    (s.count, bytes(s)) == (to.count, bytes(to))
+                        && [Item::Rows(*ring), Item::One(*ring)].contains(&item(s))
+                };
+                if self.src.len() > 32 || !self.src.iter().chain([to]).all(same) {
+                    return shape("sources and destination differ in length");
+                }
+                // It would read what it has written.
+                let bad = |(k, s): (usize, &Span)| {
+                    to.overlaps(*s) && !(k == 0 && minus & 1 == 0 && to.first == s.first)
+                };
+                if self.src.iter().enumerate().any(bad) {
+                    return shape("the destination overlaps a source");
+                }
+            }
+            Op::Hash { .. } => match self.dst.first() {
+                Some(to) if item(to) == Item::Bytes(32) && to.count == 1 => {}
+                _ => return shape("a digest of 32 bytes is needed"),
+            },
+            Op::CheckEqual => match &self.src[..] {
+                [a, b] if (a.count, bytes(a)) == (b.count, bytes(b)) => {}
+                _ => return shape("two sources of the same length are needed"),
+            },
+        }
+        Ok(())
     }
 
-    /// Refuses a `Combine` that would read what it has written.
-    pub(crate) fn check_overlap(&self, index: usize) -> Result<(), Fault> {
-        let Op::Combine { minus, .. } = self.op else {
-            return Ok(());
-        };
-        let bad = |(k, s): (usize, &Span)| {
-            self.dst
-                .iter()
-                .any(|d| d.overlaps(*s) && !(k == 0 && minus & 1 == 0 && d.first == s.first))
-        };
-        if self.src.iter().enumerate().any(bad) {
-            return Err(Fault::Shape {
+    /// The same of a command with a program: its bank, its components, and its messages, which are long enough for all products.
+    fn check_with(&self, index: usize, layout: &Layout, program: &Needs) -> Result<(), Fault> {
+        let shape = |what| {
+            Err(Fault::Shape {
                 command: index,
-                what: "the destination overlaps a source",
-            });
+                what,
+            })
+        };
+        if !program.met_by(layout) {
+            return Err(Fault::Program("it was loaded for banks of another layout"));
+        }
+        let has = |part: u8| part < program.regions[0].parts;
+        let messages = match &self.op {
+            Op::Scatter { part } if has(*part) => &self.src,
+            Op::Product(form)
+                if form.ring == program.ring
+                    && has(form.own)
+                    && form.terms.iter().all(|(i, j)| has(*i) && has(*j)) =>
+            {
+                &self.dst
+            }
+            Op::Linear if program.messages == [0, 0] => return Ok(()),
+            Op::Linear => return shape("a linear command whose program has products"),
+            _ => return shape("a component that the slots do not have"),
+        };
+        let items = [Item::Rows(program.ring), Item::One(program.ring)];
+        for (m, (length, item)) in program.messages.into_iter().zip(items).enumerate() {
+            if length == 0 {
+                continue;
+            }
+            let Some(span) = messages.get(m) else {
+                return shape("a message is missing");
+            };
+            let region = &layout.regions[span.region as usize];
+            if region.item != item || region.place == Place::Resident || length > span.count {
+                return shape("a message is too short for its products");
+            }
         }
         Ok(())
     }
 }
+
+/// A command without the program that it needs.
+pub(crate) const NO_PROGRAM: Fault = Fault::Unknown("the program of a command");
+
+/// Draws of a product: two for rows, two for sums.
+const MOST_DRAWS: usize = 4;
+
+/// Counters beyond this would overflow within a command; no plan comes near.
+const LAST_COUNTER: u64 = u64::MAX >> 1;
 
 /// How a batch of commands ended.
 #[derive(Clone, PartialEq, Eq, Debug)]

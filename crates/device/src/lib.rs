@@ -87,7 +87,7 @@ pub trait Device: Send {
     /// Loads a key. It is wiped with [`Device::wipe`] or on drop.
     fn load_key(&mut self, id: KeyId, key: &Secret) -> Result<(), Fault>;
 
-    /// Loads a program that will run on banks of `layout`; may compile it.
+    /// Loads a program that will run on banks of `layout` that are opened after this; may compile it.
     fn load(&mut self, program: &Arc<Program>, layout: &Layout) -> Result<ProgramId, Fault>;
 
     /// Opens a bank for one chunk, all zero.
@@ -113,25 +113,4 @@ pub trait Device: Send {
 
     /// Scrubs all banks and keys: after a failed check, a time-out, or the end.
     fn wipe(&mut self);
-}
-
-/// Checks a program against the regions it names.
-fn check_program(program: &Program, layout: &Layout) -> Result<(), Fault> {
-    let region = |index: u16, item: Item| {
-        layout
-            .regions
-            .get(index as usize)
-            .filter(|r| r.item == item)
-            .ok_or(Fault::Program("a region of the wrong shape"))
-    };
-    let slots = region(program.slots, Item::Rows(program.ring))?;
-    let uniforms = region(program.uniforms, Item::One(program.ring))?;
-    let sums = region(program.sums, Item::One(program.ring))?;
-    if slots.place != Place::Resident || slots.parts != uniforms.parts || slots.parts != sums.parts
-    {
-        return Err(Fault::Program("regions of different components"));
-    }
-    program
-        .check(slots.count, uniforms.count, sums.count)
-        .map_err(Fault::Program)
 }

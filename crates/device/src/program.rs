@@ -4,6 +4,9 @@ use std::ops::Range;
 
 use veil_math::Ring;
 
+use crate::Fault;
+use crate::layout::{Item, Layout, Place, Region};
+
 /// Where an operand comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Src {
@@ -104,6 +107,11 @@ impl Program {
             Src::Temp(t) => written.get(t as usize).copied().unwrap_or(false),
         };
         for instr in &self.code {
+            if let Instr::Product { index, .. } | Instr::ProductSum { index, .. } = instr
+                && *index == u32::MAX
+            {
+                return Err("a product beyond any message");
+            }
             let mut sources_exist = true;
             let mut out = None;
             match instr {
@@ -156,5 +164,54 @@ impl Program {
             }
         }
         Ok(())
+    }
+}
+
+/// What a program that was checked needs of a bank.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Needs {
+    pub(crate) ring: Ring,
+    /// Indices of the regions of slots, uniforms and sums.
+    at: [u16; 3],
+    /// These regions.
+    pub(crate) regions: [Region; 3],
+    /// Lengths of the message of row products and of that of sums.
+    pub(crate) messages: [u32; 2],
+}
+
+impl Needs {
+    /// Checks a program against the regions it names.
+    pub(crate) fn of(program: &Program, layout: &Layout) -> Result<Self, Fault> {
+        let region = |index: u16, item: Item| {
+            let region = layout.regions.get(index as usize);
+            let region = region.filter(|r| r.item == item).cloned();
+            region.ok_or(Fault::Program("a region of the wrong shape"))
+        };
+        let slots = region(program.slots, Item::Rows(program.ring))?;
+        let uniforms = region(program.uniforms, Item::One(program.ring))?;
+        let sums = region(program.sums, Item::One(program.ring))?;
+        // Which components constants act on is said in 8 bits.
+        let same = slots.parts == uniforms.parts && slots.parts == sums.parts;
+        if slots.place != Place::Resident || !same || slots.parts > 8 {
+            return Err(Fault::Program("regions of different components"));
+        }
+        program
+            .check(slots.count, uniforms.count, sums.count)
+            .map_err(Fault::Program)?;
+        Ok(Needs {
+            ring: program.ring,
+            at: [program.slots, program.uniforms, program.sums],
+            regions: [slots, uniforms, sums],
+            messages: program.products().into(),
+        })
+    }
+
+    /// Whether a bank has these regions.
+    pub(crate) fn met_by(&self, layout: &Layout) -> bool {
+        let regions = self.at.map(|at| layout.regions.get(at as usize));
+        regions
+            .iter()
+            .zip(&self.regions)
+            .all(|(r, wanted)| *r == Some(wanted))
     }
 }

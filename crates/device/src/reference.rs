@@ -10,21 +10,24 @@ use veil_prss::{Ledger, Prf};
 use veil_session::{Frame, Secret, SessionId};
 use zeroize::Zeroize;
 
-use crate::command::{Command, Completion, Draw, KeyId, Op, Outcome, ProgramId, Tag};
+use crate::command::{Command, Completion, Draw, KeyId, NO_PROGRAM, Op, Outcome, ProgramId, Tag};
 use crate::layout::{Item, Layout, Place, Span};
-use crate::program::{Dst, Instr, Program, Src};
+use crate::program::{Dst, Instr, Needs, Program, Src};
 use crate::{Bank, Device, Fault, hash};
 
 /// The reference device.
 pub struct Reference {
     session: SessionId,
     keys: BTreeMap<KeyId, Prf>,
-    programs: Vec<Arc<Program>>,
+    programs: Vec<(Arc<Program>, Needs)>,
     banks: BTreeMap<u32, Memory>,
     opened: u32,
     done: VecDeque<Completion>,
     ledger: Ledger,
 }
+
+/// Most values that the temps of a program have in a bank, 4 GiB: more is no plan of this planner.
+const MOST_VALUES: u64 = 1 << 28;
 
 /// A bank: packed bytes `[part][item][row]` per region.
 struct Memory {
@@ -136,25 +139,26 @@ impl Reference {
     }
 
     fn run(&mut self, memory: &mut Memory, index: usize, command: &Command) -> Result<bool, Fault> {
-        let shape = |what| Fault::Shape {
-            command: index,
-            what,
-        };
-        command.check_spans(index, &memory.layout)?;
+        let program = command
+            .program
+            .and_then(|id| self.programs.get(id.0 as usize));
+        let bank = (&memory.layout, memory.frame.rows);
+        command.check(index, bank, program.map(|(_, needs)| needs))?;
+        let program = program.map(|(program, _)| Arc::clone(program));
         match &command.op {
-            Op::Linear | Op::Product(_) => self.program(memory, index, command)?,
+            Op::Linear | Op::Product(_) => {
+                let program = program.ok_or(NO_PROGRAM)?;
+                self.program(memory, &program, command)?;
+            }
             Op::Scatter { part } => {
-                let program = self.program_of(command)?;
+                let program = program.ok_or(NO_PROGRAM)?;
                 for instr in &program.code {
                     let (message, to, index) = match *instr {
                         Instr::Product { out, index, .. } => (0, (program.slots, out), index),
                         Instr::ProductSum { out, index, .. } => (1, (program.sums, out), index),
                         _ => continue,
                     };
-                    let from = *command
-                        .src
-                        .get(message)
-                        .ok_or_else(|| shape("a message is missing"))?;
+                    let from = command.src[message];
                     let bytes = memory
                         .bytes(Span {
                             first: from.first + index,
@@ -172,22 +176,13 @@ impl Reference {
                 }
             }
             Op::Random => {
-                let (Some(&to), Some(&draw)) = (command.dst.first(), command.draws.first()) else {
-                    return Err(shape("one destination and one draw are needed"));
-                };
+                let (to, draw) = (command.dst[0], command.draws[0]);
                 let item = memory.layout.regions[to.region as usize].item;
                 let bytes = self.draw(memory, draw, item, to.count)?;
                 memory.bytes_mut(to).copy_from_slice(&bytes);
             }
             Op::Combine { ring, minus } => {
-                let to = *command
-                    .dst
-                    .first()
-                    .ok_or_else(|| shape("one destination is needed"))?;
-                if command.src.iter().any(|s| s.count != to.count) {
-                    return Err(shape("sources and destination differ in length"));
-                }
-                command.check_overlap(index)?;
+                let to = command.dst[0];
                 for item in 0..to.count {
                     for cell in 0..memory.cells(to.region) {
                         let mut sum = 0;
@@ -232,48 +227,29 @@ impl Reference {
                 }
             }
             Op::Hash { label } => {
-                let to = *command
-                    .dst
-                    .first()
-                    .ok_or_else(|| shape("one destination is needed"))?;
                 let mut digest = hash::start(&self.session, *label, memory.frame);
                 command
                     .src
                     .iter()
                     .for_each(|s| digest.update(memory.bytes(*s)));
-                memory.bytes_mut(to).copy_from_slice(&digest.finalize());
+                memory
+                    .bytes_mut(command.dst[0])
+                    .copy_from_slice(&digest.finalize());
             }
             Op::CheckEqual => {
-                let [a, b] = command.src[..] else {
-                    return Err(shape("two sources are needed"));
-                };
+                let (a, b) = (command.src[0], command.src[1]);
                 return Ok(bool::from(memory.bytes(a).ct_eq(memory.bytes(b))));
             }
         }
         Ok(true)
     }
 
-    fn program_of(&self, command: &Command) -> Result<Arc<Program>, Fault> {
-        let id = command
-            .program
-            .ok_or(Fault::Unknown("the program of a command"))?;
-        self.programs
-            .get(id.0 as usize)
-            .cloned()
-            .ok_or(Fault::Unknown("the program of a command"))
-    }
-
     fn program(
         &mut self,
         memory: &mut Memory,
-        index: usize,
+        program: &Program,
         command: &Command,
     ) -> Result<(), Fault> {
-        let shape = |what| Fault::Shape {
-            command: index,
-            what,
-        };
-        let program = self.program_of(command)?;
         let ring = program.ring;
         let (rows, sums) = program.products();
         let mut masks = [
@@ -288,7 +264,13 @@ impl Reference {
         }
         let parts = memory.layout.regions[program.slots as usize].parts;
         let cells = memory.cells(program.slots);
-        let mut temps = vec![0u128; program.temps as usize * parts as usize * cells];
+        let values = u64::from(program.temps) * u64::from(parts);
+        let values = values.saturating_mul(cells as u64);
+        if values > MOST_VALUES {
+            let bytes = values.saturating_mul(16);
+            return Err(Fault::TooLarge { bytes });
+        }
+        let mut temps = vec![0u128; values as usize];
         let at =
             |t: u32, part: u8, cell| (t as usize * parts as usize + part as usize) * cells + cell;
         let slot = |first, part| Span {
@@ -320,8 +302,9 @@ impl Reference {
         for instr in &program.code {
             match instr {
                 Instr::Product { pairs, out, .. } | Instr::ProductSum { pairs, out, .. } => {
+                    // A program with products runs as one; this was checked.
                     let Op::Product(form) = command.op else {
-                        return Err(shape("a linear command whose program has products"));
+                        continue;
                     };
                     let row_product = matches!(instr, Instr::Product { .. });
                     let (Instr::Product { index: p, .. } | Instr::ProductSum { index: p, .. }) =
@@ -329,8 +312,7 @@ impl Reference {
                     else {
                         unreachable!("matched above")
                     };
-                    let message = command.dst.get(usize::from(!row_product));
-                    let message = *message.ok_or_else(|| shape("a message is missing"))?;
+                    let message = command.dst[usize::from(!row_product)];
                     let message = Span {
                         first: message.first + p,
                         count: 1,
@@ -458,8 +440,8 @@ impl Device for Reference {
     }
 
     fn load(&mut self, program: &Arc<Program>, layout: &Layout) -> Result<ProgramId, Fault> {
-        crate::check_program(program, layout)?;
-        self.programs.push(Arc::clone(program));
+        let needs = Needs::of(program, layout)?;
+        self.programs.push((Arc::clone(program), needs));
         Ok(ProgramId(self.programs.len() as u32 - 1))
     }
 

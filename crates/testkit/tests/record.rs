@@ -2,13 +2,13 @@
 
 use std::sync::{Arc, Mutex};
 
-use veil_device::record::{Damage, Recording, ReplayError, Tape, replay};
+use veil_device::record::{Damage, Recording, ReplayError, Tape, fuzz_record, replay};
 use veil_device::{Cpu, Device, Reference};
 use veil_math::Ring;
 use veil_program::Audience;
 use veil_session::Peer;
 use veil_testkit::sample::{dot, everything, peer, product};
-use veil_testkit::{OneBitWrong, World};
+use veil_testkit::{OneBitWrong, Seed, World, damaged};
 
 const RINGS: [Ring; 3] = [Ring::Bits, Ring::Z64, Ring::Z128];
 
@@ -118,4 +118,31 @@ fn a_damaged_record_is_refused_wherever_it_is_damaged() {
         );
         assert!(cut, "{length}: {error}");
     }
+}
+
+/// A record that somebody forged drives no device into anything but a refusal, and no device further than the other.
+#[test]
+fn forged_records_are_played_or_refused() {
+    let jobs = RINGS.map(|ring| everything(ring, &[9]));
+    let records: Vec<Vec<u8>> = jobs
+        .into_iter()
+        .map(|job| recorded(World::in_chunks(job, 8, 1), peer(1), cpu).remove(0))
+        .collect();
+    assert!(records.iter().all(|record| fuzz_record(record)));
+    let (mut played, mut refused) = (0u32, 0u32);
+    for seed in 0..2000 {
+        let mut numbers = Seed(seed).numbers("forged records");
+        let forged = damaged(&records[seed as usize % records.len()], &mut numbers);
+        let fed = std::panic::catch_unwind(|| fuzz_record(&forged));
+        *(if fed.unwrap_or_else(|_| panic!("seed {seed}")) {
+            &mut played
+        } else {
+            &mut refused
+        }) += 1;
+    }
+    // Both paths were taken: a changed key or value of one's own is no difference to a device.
+    assert!(
+        played > 20 && refused > 1000,
+        "{played} played, {refused} refused"
+    );
 }

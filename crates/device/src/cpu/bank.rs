@@ -20,6 +20,8 @@ pub(super) struct Place512 {
     pub(super) part: usize,
     /// Bytes of one part of one item that count; resident rows are padded beyond it to whole vectors.
     pub(super) packed: usize,
+    /// Items behind the region, for temps.
+    pub(super) scratch: u32,
 }
 
 /// A bank. Resident rows are `[item][part][row]`, padded to vectors, so that a slot is one run of memory; what the host reaches is
@@ -50,6 +52,11 @@ impl Memory {
                 (region.place, region.item),
                 (Place::Resident, Item::Rows(_))
             );
+            let scratch = if padded {
+                scratch.get(index).copied().unwrap_or(0)
+            } else {
+                0
+            };
             let place = if padded {
                 let part = packed.next_multiple_of(VECTOR);
                 Place512 {
@@ -57,6 +64,7 @@ impl Memory {
                     item: part * parts,
                     part,
                     packed,
+                    scratch,
                 }
             } else {
                 Place512 {
@@ -64,13 +72,10 @@ impl Memory {
                     item: packed,
                     part: packed * count,
                     packed,
+                    scratch,
                 }
             };
-            let extra = if padded {
-                scratch.get(index).copied().unwrap_or(0) as usize * place.item
-            } else {
-                0
-            };
+            let extra = scratch as usize * place.item;
             let bytes = if padded {
                 place.item * count
             } else {

@@ -9,8 +9,8 @@ use super::exec::{self, Mask, Run};
 use super::tape::Tape;
 use super::vector::{self, Domain, Portable};
 use super::{Cpu, Isa};
-use crate::command::{Command, Draw, Op};
-use crate::layout::{Item, Place, Span};
+use crate::command::{Command, Draw, NO_PROGRAM, Op};
+use crate::layout::Span;
 use crate::{Fault, hash};
 
 impl Cpu {
@@ -38,19 +38,15 @@ impl Cpu {
         index: usize,
         command: &Command,
     ) -> Result<bool, Fault> {
-        let shape = |what| Fault::Shape {
-            command: index,
-            what,
-        };
-        command.check_spans(index, &memory.layout)?;
+        let tape = command.program.and_then(|id| self.tapes.get(id.0 as usize));
+        let bank = (&memory.layout, memory.frame.rows);
+        command.check(index, bank, tape.map(|(_, needs)| needs))?;
+        let tape = tape.map(|(tape, _)| tape);
         match &command.op {
-            Op::Linear | Op::Product(_) => self.program(memory, index, command)?,
+            Op::Linear | Op::Product(_) => self.program(memory, fitting(tape, memory)?, command)?,
             Op::Scatter { part } => {
-                let tape = self.tape_of(command)?;
-                let messages = messages(memory, index, tape, &command.src)?;
-                if *part >= memory.layout.regions[tape.slots as usize].parts {
-                    return Err(shape("a component that the slots do not have"));
-                }
+                let tape = fitting(tape, memory)?;
+                let messages = messages(memory, tape, &command.src);
                 self.scatter(memory, tape, *part, messages[0]);
                 for p in &tape.sums {
                     let to = Span {
@@ -63,9 +59,7 @@ impl Cpu {
                 }
             }
             Op::Random => {
-                let (Some(&to), Some(&draw)) = (command.dst.first(), command.draws.first()) else {
-                    return Err(shape("one destination and one draw are needed"));
-                };
+                let (to, draw) = (command.dst[0], command.draws[0]);
                 let mask = self.mask(draw, memory.frame)?;
                 let stride = stride(memory, to.region);
                 for k in 0..to.count {
@@ -74,17 +68,7 @@ impl Cpu {
                 }
             }
             Op::Combine { ring, minus } => {
-                let to = *command
-                    .dst
-                    .first()
-                    .ok_or_else(|| shape("one destination is needed"))?;
-                let packed = memory.places[to.region as usize].packed;
-                if command.src.iter().any(|s| {
-                    s.count != to.count || memory.places[s.region as usize].packed != packed
-                }) {
-                    return Err(shape("sources and destination differ in length"));
-                }
-                command.check_overlap(index)?;
+                let to = command.dst[0];
                 for k in 0..to.count {
                     let copied = usize::from(!command.src.is_empty() && minus & 1 == 0);
                     match command.src.first() {
@@ -98,28 +82,16 @@ impl Cpu {
                 }
             }
             Op::Hash { label } => {
-                let to = *command
-                    .dst
-                    .first()
-                    .ok_or_else(|| shape("one destination is needed"))?;
-                if memory.places[to.region as usize].packed != 32 {
-                    return Err(shape("a digest has 32 bytes"));
-                }
                 let mut digest = hash::start(&self.session, *label, memory.frame);
                 for s in &command.src {
                     (0..s.count).for_each(|k| digest.update(memory.item_bytes(*s, k)));
                 }
                 memory
-                    .item_bytes_mut(to, 0)
+                    .item_bytes_mut(command.dst[0], 0)
                     .copy_from_slice(&digest.finalize());
             }
             Op::CheckEqual => {
-                let [a, b] = command.src[..] else {
-                    return Err(shape("two sources are needed"));
-                };
-                if a.count != b.count {
-                    return Err(shape("sources differ in length"));
-                }
+                let (a, b) = (command.src[0], command.src[1]);
                 let equal = (0..a.count).fold(subtle::Choice::from(1), |equal, k| {
                     equal & memory.item_bytes(a, k).ct_eq(memory.item_bytes(b, k))
                 });
@@ -129,49 +101,27 @@ impl Cpu {
         Ok(true)
     }
 
-    pub(super) fn tape_of(&self, command: &Command) -> Result<&Tape, Fault> {
-        let id = command
-            .program
-            .ok_or(Fault::Unknown("the program of a command"))?;
-        self.tapes
-            .get(id.0 as usize)
-            .ok_or(Fault::Unknown("the program of a command"))
-    }
-
-    fn program(&self, memory: &mut Memory, index: usize, command: &Command) -> Result<(), Fault> {
-        let shape = |what| Fault::Shape {
-            command: index,
-            what,
+    fn program(&self, memory: &mut Memory, tape: &Tape, command: &Command) -> Result<(), Fault> {
+        let (form, draws) = match command.op {
+            Op::Product(form) => (Some(form), &command.draws[..]),
+            _ => (None, &[][..]),
         };
-        let tape = self.tape_of(command)?;
         let mut masks = Vec::with_capacity(4);
-        for draw in &command.draws {
+        for draw in draws {
             masks.push(self.mask(*draw, memory.frame)?);
         }
         let (rows, sums) = masks.split_at(masks.len().min(2));
-        let messages = messages(memory, index, tape, &command.dst)?;
-        let form = match command.op {
-            Op::Product(form) => Some(form),
-            _ if tape.products.is_empty() && tape.sums.is_empty() => None,
-            _ => return Err(shape("a linear command whose program has products")),
-        };
-        let parts = memory.layout.regions[tape.slots as usize].parts;
-        if form.is_some_and(|f| {
-            f.own >= parts || f.terms.iter().any(|(i, j)| *i >= parts || *j >= parts)
-        }) {
-            return Err(shape("a form of components that the slots do not have"));
-        }
         let run = Run {
             tape,
             constants: command.constants,
             form,
             replicated: form.is_some_and(exec::is_replicated),
             masks: [rows, sums],
-            messages,
+            messages: messages(memory, tape, &command.dst),
             stride: stride(memory, tape.slots),
         };
-        // SAFETY: `with` checked the instruction set; `load` checked the program against the layout, `open` made room for
-        // scratch rows of every loaded tape, and messages and form were checked above.
+        // SAFETY: `with` checked the instruction set; `load` checked the program against its layout; `run` checked that the bank
+        // has the same regions and room for the scratch rows, and that form and messages fit them.
         unsafe {
             match self.isa {
                 #[cfg(target_arch = "x86_64")]
@@ -235,6 +185,15 @@ impl Cpu {
     }
 }
 
+/// The tape of a command, if the bank has room for its temps.
+fn fitting<'a>(tape: Option<&'a Tape>, memory: &Memory) -> Result<&'a Tape, Fault> {
+    let tape = tape.ok_or(NO_PROGRAM)?;
+    if memory.places[tape.slots as usize].scratch < tape.scratch {
+        return Err(Fault::Program("it was loaded after the bank was opened"));
+    }
+    Ok(tape)
+}
+
 /// Counters that an item of a full chunk takes.
 fn stride(memory: &Memory, region: u16) -> u64 {
     memory.layout.regions[region as usize]
@@ -243,34 +202,12 @@ fn stride(memory: &Memory, region: u16) -> u64 {
         .div_ceil(16)
 }
 
-/// Offsets of the messages of row products and of sums, which are long enough for all products.
-fn messages(
-    memory: &Memory,
-    index: usize,
-    tape: &Tape,
-    spans: &[Span],
-) -> Result<[usize; 2], Fault> {
-    let shape = |what| Fault::Shape {
-        command: index,
-        what,
-    };
-    let mut messages = [0; 2];
-    for m in 0..2 {
-        if tape.message_len[m] == 0 {
-            continue;
-        }
-        let span = *spans.get(m).ok_or_else(|| shape("a message is missing"))?;
-        let want = [Item::Rows(tape.ring), Item::One(tape.ring)][m];
-        let region = &memory.layout.regions[span.region as usize];
-        if region.item != want
-            || region.place == Place::Resident
-            || tape.message_len[m] > span.count
-        {
-            return Err(shape("a message is too short for its products"));
-        }
-        messages[m] = memory.item(span, 0).0;
-    }
-    Ok(messages)
+/// Offsets of the messages of row products and of sums, as far as the program has them; they were checked.
+fn messages(memory: &Memory, tape: &Tape, spans: &[Span]) -> [usize; 2] {
+    [0, 1].map(|m| match tape.message_len[m] {
+        0 => 0,
+        _ => memory.item(spans[m], 0).0,
+    })
 }
 
 /// The kernels once per instruction set: everything below them is inlined into these functions.

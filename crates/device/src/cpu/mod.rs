@@ -17,7 +17,7 @@ use vector::{Domain, Portable, RoundKeys};
 
 use crate::command::{Command, Completion, KeyId, Outcome, ProgramId, Tag};
 use crate::layout::{Layout, Place, Span};
-use crate::program::Program;
+use crate::program::{Needs, Program};
 use crate::{Bank, Device, Fault};
 
 /// The instruction set that a [`Cpu`] uses.
@@ -58,7 +58,7 @@ pub struct Cpu {
     isa: Isa,
     session: SessionId,
     keys: BTreeMap<KeyId, RoundKeys>,
-    tapes: Vec<Tape>,
+    tapes: Vec<(Tape, Needs)>,
     /// Scratch rows that loaded tapes need behind each region.
     scratch: Vec<u32>,
     /// Open banks by number; numbers are used again.
@@ -122,14 +122,14 @@ impl Device for Cpu {
     }
 
     fn load(&mut self, program: &Arc<Program>, layout: &Layout) -> Result<ProgramId, Fault> {
-        crate::check_program(program, layout)?;
+        let needs = Needs::of(program, layout)?;
         let slots = program.slots as usize;
-        let tape = tape::compile(program, layout.regions[slots].count);
+        let tape = tape::compile(program, needs.regions[0].count);
         if self.scratch.len() <= slots {
             self.scratch.resize(slots + 1, 0);
         }
         self.scratch[slots] = self.scratch[slots].max(tape.scratch);
-        self.tapes.push(tape);
+        self.tapes.push((tape, needs));
         Ok(ProgramId(self.tapes.len() as u32 - 1))
     }
 
@@ -137,10 +137,12 @@ impl Device for Cpu {
         let bytes: u64 = layout
             .regions
             .iter()
-            .map(|r| {
+            .enumerate()
+            .map(|(index, r)| {
+                let scratch = self.scratch.get(index).copied().unwrap_or(0);
                 (r.item.bytes(frame.rows) + 64)
                     .saturating_mul(u64::from(r.parts))
-                    .saturating_mul(u64::from(r.count))
+                    .saturating_mul(u64::from(r.count) + u64::from(scratch))
             })
             .fold(0, u64::saturating_add);
         if bytes > LARGEST_BANK {

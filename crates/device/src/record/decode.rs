@@ -161,6 +161,10 @@ impl Parser<'_> {
         Ok(match self.u8()? {
             0 => {
                 let name = self.tail();
+                let printable = name.0.iter().all(u8::is_ascii_graphic);
+                if name.0.len() > 64 || !printable {
+                    return Err("a name that no device has");
+                }
                 Call::Device(String::from_utf8_lossy(&name.0).into_owned())
             }
             1 => Call::Bind(SessionId(self.bytes()?)),

@@ -32,6 +32,7 @@
 mod decode;
 mod encode;
 mod format;
+mod fuzz;
 mod replay;
 mod tape;
 
@@ -45,6 +46,7 @@ use crate::{
 };
 
 pub use format::Damage;
+pub use fuzz::fuzz_record;
 pub use replay::{Difference, ReplayError, Replayed, replay};
 pub use tape::{Summary, Tape};
 

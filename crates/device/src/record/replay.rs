@@ -9,10 +9,11 @@ use veil_session::Frame;
 
 use super::decode::Reader;
 use super::format::{Bytes, Call, Damage};
+use crate::program::Needs;
 use crate::{Bank, Command, Completion, Device, Fault, Layout, Op, Outcome, ProgramId, Span, Tag};
 
-/// The largest bank that a record may ask for.
-const LARGEST_BANK: u64 = 1 << 32;
+/// Bytes of all banks that a record may have open together.
+const MOST_BYTES: u64 = 1 << 32;
 
 /// How long a device may think about one batch.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -109,6 +110,15 @@ pub enum ReplayError {
 
 /// Drives `device`, which must be fresh, with a record alone, and compares every byte and every outcome that the recorded one gave.
 pub fn replay(record: impl Read, device: &mut dyn Device) -> Result<Replayed, ReplayError> {
+    replay_within(record, device, MOST_BYTES)
+}
+
+/// The same with so many bytes of banks at once.
+pub(super) fn replay_within(
+    record: impl Read,
+    device: &mut dyn Device,
+    most: u64,
+) -> Result<Replayed, ReplayError> {
     let mut reader = Reader::new(record)?;
     let mut player = Player {
         device,
@@ -116,6 +126,8 @@ pub fn replay(record: impl Read, device: &mut dyn Device) -> Result<Replayed, Re
         layouts: Vec::new(),
         programs: BTreeMap::new(),
         banks: BTreeMap::new(),
+        room: most,
+        under_way: Vec::new(),
         ended: Vec::new(),
         done: Replayed::default(),
     };
@@ -143,8 +155,12 @@ struct Player<'a> {
     device: &'a mut dyn Device,
     step: u64,
     layouts: Vec<Layout>,
-    programs: BTreeMap<ProgramId, ProgramId>,
+    programs: BTreeMap<ProgramId, (ProgramId, Needs)>,
     banks: BTreeMap<u32, Open>,
+    /// Bytes that banks may still take.
+    room: u64,
+    /// Batches that were submitted and have not ended.
+    under_way: Vec<Tag>,
     ended: Vec<Completion>,
     done: Replayed,
 }
@@ -153,6 +169,7 @@ struct Player<'a> {
 struct Open {
     bank: Bank,
     layout: usize,
+    bytes: u64,
     frame: Frame,
     batches: u64,
     /// What was written, by which batch and command.
@@ -182,17 +199,25 @@ impl Player<'_> {
             Call::Device(name) => self.done.recorded_on = name,
             Call::Bind(session) => self.device.bind(session),
             Call::Key(id, key) => self.call(|device| device.load_key(id, &key))?,
-            Call::Layout(layout) => self.layouts.push(layout),
+            Call::Layout(layout) => {
+                if size(&layout, layout.chunk_rows) > MOST_BYTES {
+                    return Err(self.nonsense("a layout larger than any plan has"));
+                }
+                self.layouts.push(layout);
+            }
             Call::Program(recorded, program, layout) => {
                 let layout = self.layout(layout)?;
                 let layout = self.layouts[layout].clone();
+                let needs = Needs::of(&program, &layout);
+                let needs = needs.map_err(|_| self.nonsense("a program that breaks a rule"))?;
                 let program = Arc::new(program);
                 let id = self.call(|device| device.load(&program, &layout))?;
-                self.programs.insert(recorded, id);
+                self.programs.insert(recorded, (id, needs));
             }
             Call::Open(recorded, layout, frame) => self.open(recorded, layout, frame)?,
             Call::Close(recorded) => {
                 if let Some(open) = self.banks.remove(&recorded.0) {
+                    self.room += open.bytes;
                     self.device.close(open.bank);
                 }
             }
@@ -205,6 +230,7 @@ impl Player<'_> {
             Call::Completion(completion) => self.completion(&completion)?,
             Call::Wipe => {
                 self.device.wipe();
+                self.room += self.banks.values().map(|open| open.bytes).sum::<u64>();
                 self.banks.clear();
             }
         }
@@ -221,16 +247,9 @@ impl Player<'_> {
     fn open(&mut self, recorded: Bank, layout: u32, frame: Frame) -> Result<(), ReplayError> {
         let layout = self.layout(layout)?;
         let of = &self.layouts[layout];
-        let bytes = of.regions.iter().fold(0u64, |sum, region| {
-            let all = region
-                .item
-                .bytes(frame.rows)
-                .saturating_mul(u64::from(region.parts))
-                .saturating_mul(u64::from(region.count));
-            sum.saturating_add(all)
-        });
-        if bytes > LARGEST_BANK || frame.rows > of.chunk_rows {
-            return Err(self.nonsense("a bank larger than any plan has"));
+        let bytes = size(of, frame.rows);
+        if bytes > self.room || frame.rows > of.chunk_rows {
+            return Err(self.nonsense("banks larger than any plan has"));
         }
         if self.banks.len() >= 1024 || self.banks.contains_key(&recorded.0) {
             return Err(self.nonsense("a bank that is open already, or one too many"));
@@ -238,11 +257,13 @@ impl Player<'_> {
         let of = of.clone();
         let bank = self.call(|device| device.open(&of, frame))?;
         self.done.banks += 1;
+        self.room -= bytes;
         self.banks.insert(
             recorded.0,
             Open {
                 bank,
                 layout,
+                bytes,
                 frame,
                 batches: 0,
                 written: Vec::new(),
@@ -311,20 +332,25 @@ impl Player<'_> {
         tag: Tag,
     ) -> Result<(), ReplayError> {
         let unknown = self.nonsense("a program or bank that is not there");
-        let programs = &self.programs;
-        for id in batch.iter_mut().filter_map(|c| c.program.as_mut()) {
-            match programs.get(id) {
-                Some(known) => *id = *known,
-                None => return Err(unknown),
-            }
-        }
         let Some(open) = self.banks.get_mut(&recorded.0) else {
             return Err(unknown);
         };
         let layout = &self.layouts[open.layout];
-        let rows = open.frame.rows;
-        if let Some(what) = batch.iter().find_map(|c| misshapen(c, layout, rows)) {
-            return Err(self.nonsense(what));
+        // No device has to ask.
+        for (index, command) in batch.iter_mut().enumerate() {
+            let program = match command.program {
+                None => None,
+                Some(id) => match self.programs.get(&id) {
+                    Some(known) => Some(known),
+                    None => return Err(unknown),
+                },
+            };
+            let needs = program.map(|(_, needs)| needs);
+            let fits = command.check(index, (layout, open.frame.rows), needs);
+            if fits.is_err() {
+                return Err(self.nonsense("a command that fits no bank"));
+            }
+            command.program = program.map(|(id, _)| *id);
         }
         open.batches += 1;
         for (index, command) in batch.iter().enumerate() {
@@ -338,10 +364,15 @@ impl Player<'_> {
         let bank = open.bank;
         self.done.batches += 1;
         self.done.commands += batch.len() as u64;
+        self.under_way.push(tag);
         self.call(|device| device.submit(bank, &batch, tag))
     }
 
     fn completion(&mut self, want: &Completion) -> Result<(), ReplayError> {
+        let Some(at) = self.under_way.iter().position(|tag| *tag == want.tag) else {
+            return Err(self.nonsense("the end of a batch that was not under way"));
+        };
+        self.under_way.swap_remove(at);
         let began = Instant::now();
         let got = loop {
             while let Some(completion) = self.device.poll() {
@@ -350,7 +381,7 @@ impl Player<'_> {
             if let Some(at) = self.ended.iter().position(|c| c.tag == want.tag) {
                 break Some(self.ended.swap_remove(at).outcome);
             }
-            if self.banks.is_empty() || began.elapsed() > PATIENCE {
+            if began.elapsed() > PATIENCE {
                 break None;
             }
             std::thread::yield_now();
@@ -368,53 +399,15 @@ impl Player<'_> {
     }
 }
 
-/// What is wrong with the spans of a command, if anything: no device has to ask.
-fn misshapen(command: &Command, layout: &Layout, rows: u32) -> Option<&'static str> {
-    let spans = || command.src.iter().chain(&command.dst);
-    let (src, dst, draws) = (command.src.len(), command.dst.len(), command.draws.len());
-    let parts = |part: u8| layout.regions.first().is_some_and(|r| part < r.parts);
-    if !spans().all(|span| layout.contains(*span)) {
-        return Some("a command with a span outside its region");
-    }
-    let bytes = |span: &Span| layout.bytes(*span, rows);
-    let (right, what) = match &command.op {
-        Op::Linear => (
-            command.program.is_some(),
-            "a linear command without a program",
-        ),
-        Op::Product(form) => {
-            let mut components = form.terms.iter().flat_map(|(p, q)| [*p, *q]);
-            let known = components.all(parts) && parts(form.own);
-            (
-                command.program.is_some() && dst == 2 && known,
-                "a product that fits no bank",
-            )
-        }
-        Op::Scatter { part } => (
-            command.program.is_some() && src == 2 && parts(*part),
-            "a scatter that fits no bank",
-        ),
-        Op::Random => (
-            (dst, draws) == (1, 1),
-            "a draw without a key, or without a place to go",
-        ),
-        Op::Combine { .. } => {
-            let same = |s: &Span| bytes(s) == bytes(&command.dst[0]);
-            (
-                dst == 1 && src <= 32 && command.src.iter().all(same),
-                "a combination of spans of different lengths",
-            )
-        }
-        Op::Hash { .. } => (
-            dst == 1 && bytes(&command.dst[0]) == 32,
-            "a hash that goes into no digest",
-        ),
-        Op::CheckEqual => (
-            (src, dst) == (2, 0) && bytes(&command.src[0]) == bytes(&command.src[1]),
-            "a comparison of spans of different lengths",
-        ),
-    };
-    (!right).then_some(what)
+/// Bytes of a bank, with something for every item that has none.
+fn size(layout: &Layout, rows: u32) -> u64 {
+    layout.regions.iter().fold(0u64, |sum, region| {
+        let item = region.item.bytes(rows).max(1);
+        let all = item
+            .saturating_mul(u64::from(region.parts.max(1)))
+            .saturating_mul(u64::from(region.count));
+        sum.saturating_add(all)
+    })
 }
 
 fn name(op: &Op) -> &'static str {

@@ -1,0 +1,165 @@
+//! What fits no bank is refused by every device before it touches the bank's memory.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that unwraps says what it expects by failing there"
+)]
+
+use std::sync::Arc;
+
+use veil_device::{
+    Bank, Command, Cpu, Device, Draw, Dst, Fault, Form, Frame, Instr, Item, KeyId, Layout, Op,
+    Place, Program, Reference, Region, Src, Tag,
+};
+use veil_math::Ring;
+use veil_prss::Use;
+
+const RING: Ring = Ring::Z64;
+
+fn layout(slots: u32) -> Layout {
+    let region = |place, item, parts, count| Region {
+        place,
+        item,
+        parts,
+        count,
+    };
+    Layout {
+        chunk_rows: 8,
+        regions: vec![
+            region(Place::Resident, Item::Rows(RING), 2, slots),
+            region(Place::Mapped, Item::One(RING), 2, 1),
+            region(Place::Mapped, Item::One(RING), 2, 1),
+            region(Place::Mapped, Item::Rows(RING), 1, 2),
+        ],
+    }
+}
+
+fn program(temps: u32, code: Vec<Instr>) -> Arc<Program> {
+    Arc::new(Program {
+        ring: RING,
+        slots: 0,
+        uniforms: 1,
+        sums: 2,
+        temps,
+        pairs: vec![(Src::Slot(0), Src::Slot(1))],
+        code,
+    })
+}
+
+/// Slot 2 = slot 0 + slot 1, by way of a temp.
+fn sum() -> Arc<Program> {
+    program(
+        1,
+        vec![
+            Instr::Add(Src::Slot(0), Src::Slot(1), Dst::Temp(0)),
+            Instr::Copy(Src::Temp(0), Dst::Slot(2)),
+        ],
+    )
+}
+
+fn product(index: u32) -> Arc<Program> {
+    program(
+        0,
+        vec![Instr::Product {
+            pairs: 0..1,
+            out: 2,
+            index,
+        }],
+    )
+}
+
+fn open(device: &mut dyn Device, slots: u32) -> Bank {
+    let frame = Frame {
+        epoch: 0,
+        lane: 0,
+        chunk: 1,
+        rows: 8,
+    };
+    device.open(&layout(slots), frame).unwrap()
+}
+
+fn each(test: impl Fn(&mut dyn Device)) {
+    test(&mut Reference::default());
+    for isa in veil_device::Isa::available() {
+        test(&mut Cpu::with(isa));
+    }
+}
+
+#[test]
+fn a_program_runs_on_banks_of_its_layout_only() {
+    each(|device| {
+        let id = device.load(&sum(), &layout(3)).unwrap();
+        let mut command = Command::new(Op::Linear, vec![], vec![]);
+        command.program = Some(id);
+        let (good, small) = (open(device, 3), open(device, 1));
+        assert_eq!(device.submit(good, &[command.clone()], Tag(1)), Ok(()));
+        let refused = device.submit(small, &[command.clone()], Tag(2));
+        let other = Fault::Program("it was loaded for banks of another layout");
+        assert_eq!(refused, Err(other), "{}", device.name());
+        // A command that needs no program does not mind one that does not fit.
+        let mut random = Command::new(Op::Random, vec![], vec![layout(1).all(3, 0)]);
+        random.program = Some(id);
+        let refused = device.submit(small, &[random], Tag(3)).unwrap_err();
+        let draw = "one destination and one draw are needed";
+        assert!(refused.to_string().contains(draw), "{refused}");
+    });
+}
+
+/// Temps lie behind the slots: a bank that was opened before has no room for them.
+#[test]
+fn a_bank_has_no_room_for_what_is_loaded_later() {
+    for isa in veil_device::Isa::available() {
+        let mut device = Cpu::with(isa);
+        let bank = open(&mut device, 3);
+        let mut command = Command::new(Op::Linear, vec![], vec![]);
+        command.program = Some(device.load(&sum(), &layout(3)).unwrap());
+        let refused = device.submit(bank, &[command.clone()], Tag(1));
+        let late = Fault::Program("it was loaded after the bank was opened");
+        assert_eq!(refused, Err(late));
+        let bank = open(&mut device, 3);
+        assert_eq!(device.submit(bank, &[command], Tag(2)), Ok(()));
+    }
+}
+
+#[test]
+fn products_have_room_for_their_messages_and_counters_an_end() {
+    static FORM: Form = Form {
+        ring: RING,
+        terms: &[(0, 0), (0, 1), (1, 0)],
+        own: 0,
+    };
+    each(|device| {
+        let beyond = device.load(&product(u32::MAX), &layout(3));
+        assert_eq!(beyond, Err(Fault::Program("a product beyond any message")));
+        let id = device.load(&product(1), &layout(3)).unwrap();
+        let bank = open(device, 3);
+        device
+            .load_key(KeyId(0), &veil_session::Secret::new([7; 16]))
+            .unwrap();
+        let mut run = |first, draws, count| {
+            let message = veil_device::Span {
+                count,
+                ..layout(3).all(3, 0)
+            };
+            let mut command = Command::new(Op::Product(&FORM), vec![], vec![message]);
+            command.program = Some(id);
+            let draw = Draw {
+                key: KeyId(0),
+                tag: Use::MUL3,
+                first,
+                minus: false,
+            };
+            command.draws = vec![draw; draws];
+            device.submit(bank, &[command], Tag(1))
+        };
+        assert_eq!(run(0, 1, 2), Ok(()));
+        let short = run(100, 1, 1).unwrap_err().to_string();
+        assert!(short.contains("too short for its products"), "{short}");
+        for (first, draws) in [(u64::MAX - 3, 1), (100, 5)] {
+            let refused = run(first, draws, 2).unwrap_err().to_string();
+            assert!(
+                refused.contains("more draws than a product has"),
+                "{refused}"
+            );
+        }
+    });
+}
