@@ -1,36 +1,18 @@
-//! Damaged files of a home, from a fixed seed: nothing panics, and nothing damaged passes for whole.
+//! Damaged files of a home and damaged requests, from a fixed seed: nothing panics, and nothing damaged passes for whole.
 #![allow(
     clippy::unwrap_used,
     reason = "a helper that fails is a test that fails"
 )]
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::time::Duration;
 
 use veil_link::tls::Identity;
-use veil_node::{Home, Role, Settings, fuzz_members, fuzz_string, log, policy};
-use veil_testkit::{Numbers, Seed};
-
-/// One to four changes: a bit, a byte, a part removed, a part repeated.
-fn damage(numbers: &mut Numbers, bytes: &[u8]) -> Vec<u8> {
-    let mut bytes = bytes.to_vec();
-    for _ in 0..=numbers.index(4) {
-        let at = numbers.index(bytes.len());
-        match numbers.index(4) {
-            0 => bytes[at] ^= 1 << numbers.index(8),
-            1 => bytes[at] = numbers.index(256) as u8,
-            2 => drop(bytes.drain(at..(at + numbers.index(9)).min(bytes.len()))),
-            _ => {
-                let part = bytes[at..(at + 9).min(bytes.len())].to_vec();
-                bytes.splice(at..at, part);
-            }
-        }
-        if bytes.is_empty() {
-            break;
-        }
-    }
-    bytes
-}
+use veil_node::control::{Hello, Proposal, Reply, Request, encode, fuzz_control};
+use veil_node::jobs::{State, Status};
+use veil_node::{Home, Role, Settings, Time, fuzz_members, fuzz_string, log, policy};
+use veil_testkit::{Seed, damaged};
 
 const POLICY: &str = r#"version = 1
 [[rule]]
@@ -73,21 +55,93 @@ fn damaged_strings_policies_members_and_logs_do_no_harm() {
     assert!(fuzz_members(&members));
     assert!(fuzz_string(invitation.as_bytes()) && fuzz_string(statement.as_bytes()));
     assert!(log::fuzz_log(&written) && policy::fuzz_policy(POLICY.as_bytes()));
-    let mut numbers = Seed(20_261_120).numbers("damage");
+    let mut numbers = Seed(20_261_120).numbers("a home");
     for _ in 0..3000 {
         for text in [&invitation, &statement] {
-            let bad = damage(&mut numbers, text.as_bytes());
+            let bad = damaged(text.as_bytes(), &mut numbers);
             let same = bad.eq_ignore_ascii_case(text.as_bytes());
             // White space within a string does not count.
             let blank =
                 std::str::from_utf8(&bad).is_ok_and(|bad| bad.contains(char::is_whitespace));
             assert!(same || blank || !fuzz_string(&bad), "{bad:?}");
         }
-        let bad = damage(&mut numbers, &written);
+        let bad = damaged(&written, &mut numbers);
         assert!(
             bad == written || bad.is_empty() || !log::fuzz_log(&bad) || written.starts_with(&bad)
         );
-        policy::fuzz_policy(&damage(&mut numbers, POLICY.as_bytes()));
-        fuzz_members(&damage(&mut numbers, &members));
+        policy::fuzz_policy(&damaged(POLICY.as_bytes(), &mut numbers));
+        fuzz_members(&damaged(&members, &mut numbers));
     }
+}
+
+#[test]
+fn damaged_requests_and_replies_are_read_or_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = |name: &str| {
+        let settings = Settings::new(name, Role::Owner).unwrap();
+        Home::create(&folder.path().join(name), &settings).unwrap()
+    };
+    let (ann, bob) = (home("ann"), home("bob"));
+    let invitation = ann.invite("bob", Role::Owner, Duration::from_secs(60));
+    let invitation = invitation.unwrap().to_string().parse().unwrap();
+    let (_, answer) = bob.join(&invitation).unwrap();
+    let status = Status {
+        plan: "0f".repeat(32),
+        job: "pay".into(),
+        state: State::Running,
+        since: Time::now(),
+        why: Some("\"why\"\n".into()),
+        phase: Some("rows".into()),
+        rows: 7,
+        of: u64::MAX,
+        sent: 1,
+        received: 2,
+        waits_for: vec!["union".into()],
+        trace: None,
+    };
+    let requests = [
+        Request::Hello {},
+        Request::Join(answer.to_join()),
+        Request::Rotate {
+            statement: Box::new(ann.rotate().unwrap()),
+        },
+        Request::Propose(Proposal {
+            job: "name = \"x\"\n".into(),
+            lanes: 3,
+            files: BTreeMap::from([("adder.txt".into(), "1 2".into())]),
+        }),
+    ];
+    let hello = Reply::Hello(Hello {
+        name: "union".into(),
+        role: Role::Party,
+        version: "1.2.3".into(),
+        time: -1,
+        knows_you_as: None,
+    });
+    let replies = [
+        hello,
+        Reply::Jobs { jobs: vec![status] },
+        Reply::Refused { why: "no".into() },
+    ];
+    let good: Vec<Vec<u8>> = requests
+        .iter()
+        .map(encode)
+        .chain(replies.iter().map(encode))
+        .collect();
+    assert!(good.iter().all(|bytes| fuzz_control(bytes)));
+    let mut numbers = Seed(7).numbers("control");
+    let (mut read, mut refused) = (0u32, 0u32);
+    for round in 0..20_000 {
+        let bad = damaged(&good[round % good.len()], &mut numbers);
+        *(if fuzz_control(&bad) {
+            &mut read
+        } else {
+            &mut refused
+        }) += 1;
+    }
+    // Both paths were taken, often.
+    assert!(
+        read > 500 && refused > 5000,
+        "{read} read, {refused} refused"
+    );
 }

@@ -3,7 +3,7 @@
 use crate::seed::Numbers;
 
 /// Bytes that are removed or repeated at once at most.
-const PART: u64 = 12;
+const PART: usize = 12;
 
 /// `bytes` with one to four changes: a bit, a byte, a part removed, a part repeated, the end cut off.
 pub fn damaged(bytes: &[u8], numbers: &mut Numbers) -> Vec<u8> {
@@ -12,12 +12,12 @@ pub fn damaged(bytes: &[u8], numbers: &mut Numbers) -> Vec<u8> {
         if bytes.is_empty() {
             break;
         }
-        let at = numbers.below(bytes.len() as u64) as usize;
-        let end = (at + 1 + numbers.below(PART) as usize).min(bytes.len());
+        let at = numbers.index(bytes.len());
+        let end = (at + 1 + numbers.index(PART)).min(bytes.len());
         match numbers.below(16) {
             0..5 => bytes[at] ^= 1 << numbers.below(8),
             5..8 => bytes[at] = numbers.below(256) as u8,
-            8..10 => bytes[at] = [0, 1, 0x7f, 0x80, 0xff][numbers.below(5) as usize],
+            8..10 => bytes[at] = [0, 1, 0x7f, 0x80, 0xff][numbers.index(5)],
             10..12 => drop(bytes.drain(at..end)),
             12..15 => {
                 let part = bytes[at..end].to_vec();

@@ -46,6 +46,13 @@ pub(crate) fn join(sections: Vec<Section>) -> Result<Run, Failure> {
             return Err(Failure::new(Code::Input, message)
                 .help("draw traces of one run together; each run has its own trace id"));
         }
+        if section.header.participants != first.header.participants {
+            let message = format!(
+                "{} and {} name other participants of the same run: one of them was changed",
+                section.file, first.file
+            );
+            return Err(Failure::new(Code::Input, message).help("ask for the file again"));
+        }
         let shift = shift(&placed, &section.events, clock(&section));
         if shift != 0 {
             moved.push((section.file.clone(), shift));

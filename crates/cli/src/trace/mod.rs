@@ -4,9 +4,12 @@
 //! follows. Sections of one run may lie in one file or in several. `docs/seeing.md` describes every field.
 
 pub(crate) mod draw;
+pub(crate) mod gather;
 pub(crate) mod merge;
 pub(crate) mod read;
 pub(crate) mod summary;
+#[cfg(test)]
+mod tests;
 pub(crate) mod write;
 
 use serde::{Deserialize, Serialize};
@@ -88,8 +91,12 @@ impl Event {
     /// What the round is, for people.
     pub(crate) fn what(&self) -> String {
         match self.task.as_str() {
-            "layers" => format!("layer {} of chunk {}", self.index + 1, self.chunk),
-            "set-up" => format!("set-up, round {}", self.index + 1),
+            "layers" => format!(
+                "layer {} of chunk {}",
+                u64::from(self.index) + 1,
+                self.chunk
+            ),
+            "set-up" => format!("set-up, round {}", u64::from(self.index) + 1),
             "open totals" => "opening of totals".into(),
             "agree" => format!("agreement to open, chunk {}", self.chunk),
             "open" => format!("opening of chunk {}", self.chunk),

@@ -11,6 +11,9 @@ use crate::failure::{Code, Failure};
 
 /// Longest line: a header with two thousand participants.
 const LONGEST: u64 = 1 << 20;
+/// What to do about a file that is no trace.
+const HELP: &str = "a trace comes from `veil run JOB --trace FILE` or `veil party JOB --trace FILE`: run the job again, or give the file that it wrote";
+
 /// Rounds of one drawing: more do not fit into memory comfortably, and cannot be looked at.
 const MOST: usize = 4_000_000;
 
@@ -36,9 +39,15 @@ pub(crate) fn read(path: &Path, room: &mut usize) -> Result<Vec<Section>, Failur
     let file = path.display().to_string();
     let wrong = |line: usize, what: &str| {
         let message = format!("{file}, line {line}: {what}");
-        Failure::new(Code::Input, message).help("a trace comes from `veil run JOB --trace FILE`")
+        Failure::new(Code::Input, message).help(HELP)
     };
-    let open = File::open(path).map_err(|error| wrong(0, &error.to_string()))?;
+    let open = File::open(path).map_err(|error| {
+        Failure::new(
+            Code::Input,
+            format!("cannot read the trace {file}: {error}"),
+        )
+        .help(HELP)
+    })?;
     let mut reader = BufReader::new(open);
     let mut sections: Vec<Section> = Vec::new();
     let (mut text, mut number) = (Vec::new(), 0);
@@ -78,8 +87,11 @@ pub(crate) fn read(path: &Path, room: &mut usize) -> Result<Vec<Section>, Failur
             }
             // A process that was killed leaves half a line: what came before it still tells the story.
             Err(_) if !whole && !sections.is_empty() => break,
-            Err(error) => {
-                return Err(wrong(number, &format!("not a line of a trace: {error}")));
+            Err(_) => {
+                return Err(wrong(
+                    number,
+                    &format!("not a line of a trace: {}", why(&text)),
+                ));
             }
         }
     }
@@ -97,6 +109,19 @@ pub(crate) fn read_all<'a>(paths: impl Iterator<Item = &'a Path>) -> Result<Vec<
         all.append(&mut read(path, &mut room)?);
     }
     Ok(all)
+}
+
+/// What is wrong with a line.
+fn why(line: &[u8]) -> String {
+    let header = line.windows(13).any(|part| part == b"\"veil_trace\":");
+    let error = if header {
+        serde_json::from_slice::<Header>(line).err()
+    } else {
+        serde_json::from_slice::<Event>(line).err()
+    };
+    let error = error.map(|error| error.to_string()).unwrap_or_default();
+    // Of one line, its place in the line is enough.
+    error.replace(" at line 1 column ", " at byte ")
 }
 
 fn check_header(header: &Header) -> Result<(), String> {
@@ -118,6 +143,9 @@ fn check_event(event: &Event, header: &Header) -> Result<(), &'static str> {
     let peers = peers.chain(event.received.iter().map(|(from, ..)| *from));
     if !known(event.by) || !peers.into_iter().all(known) {
         return Err("a participant that the header does not name");
+    }
+    if event.lane >= header.lanes {
+        return Err("a lane that the header does not have");
     }
     if event.t.windows(2).any(|pair| pair[0] > pair[1]) {
         return Err("times that go backwards");
