@@ -48,13 +48,6 @@ pub(crate) struct InspectArgs {
 impl InspectArgs {
     /// Refuses what must not be, or cannot be, before anything else is done.
     pub(crate) fn check(&self, processes: bool) -> Result<(), Failure> {
-        if processes && self.trace.is_some() {
-            return Err(Failure::new(
-                Code::Usage,
-                "--trace writes down the rounds of this process, and --processes puts them into others",
-            )
-            .help("leave --processes out; add `--net lan` or `--net wan` to see waits as on a network"));
-        }
         let what = match (self.shadow, &self.record) {
             (true, _) => "--shadow",
             (false, Some(_)) => "--record",

@@ -26,6 +26,7 @@ use crate::launch::threads::Site;
 use crate::output::Folders;
 use crate::prepare::{self, JobArgs};
 use crate::progress::{Meter, Snapshot};
+use crate::trace::gather::Gathering;
 
 /// How long processes of this machine have to find each other.
 const WAIT: u64 = 60;
@@ -114,6 +115,14 @@ pub(crate) fn run(
         let needed = |name: &String| !plan.job.owners.contains(name) || receives(plan, name);
         parts.retain(|part| plan.job.parties.contains(&part.name) || needed(&part.name));
     }
+    let trace = site.inspect.trace.as_deref();
+    let mut trace = trace.map(Gathering::create).transpose()?;
+    if let Some(trace) = &mut trace {
+        for part in &mut parts {
+            let file = trace.part(folder.path());
+            part.arguments.extend(["--trace".into(), file.into()]);
+        }
+    }
     let (words, heard) = mpsc::channel();
     let mut players = Vec::new();
     for part in parts {
@@ -136,6 +145,9 @@ pub(crate) fn run(
     drop(words);
     let outcome = watch(&mut players, &heard, (plan, site));
     stop(&mut players);
+    if let Some(trace) = trace {
+        trace.finish();
+    }
     let mut outcome = outcome?;
     folders.keep();
     if !site.kept {

@@ -40,18 +40,14 @@ struct State {
 impl TraceFile {
     /// Creates the file; nothing is in it before the session has a name.
     pub(crate) fn create(path: &Path, plan: &Plan) -> Result<Self, Failure> {
-        let file = File::create(path).map_err(|error| {
-            Failure::new(
-                Code::Input,
-                format!("cannot create the trace {}: {error}", path.display()),
-            )
-            .help("choose another file: `--trace FILE`")
-        })?;
+        let file = create(path)?;
         let peers = veil_engine::participants(plan);
-        let clock = SystemTime::now().duration_since(UNIX_EPOCH);
+        // One right after the other: sections of several processes are drawn together by these clocks.
+        let (clock, started) = (SystemTime::now(), Instant::now());
+        let clock = clock.duration_since(UNIX_EPOCH);
         Ok(TraceFile {
             path: path.to_owned(),
-            started: Instant::now(),
+            started,
             header: Header {
                 veil_trace: VERSION,
                 job: plan.job.name.clone(),
@@ -81,15 +77,12 @@ impl TraceFile {
         })
     }
 
-    /// Writes what is held back. A trace that could not be written is no reason to lose a result: it is said, and that is all.
+    /// Writes what is held back.
     pub(crate) fn finish(&self) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let flushed = state.out.flush();
         if let Some(error) = state.failed.take().or(flushed.err()) {
-            eprintln!(
-                "the trace {} is not complete: {error}; the run itself is not affected",
-                self.path.display()
-            );
+            not_complete(&self.path, &error);
         }
     }
 
@@ -102,6 +95,22 @@ impl TraceFile {
     fn nanos(&self, at: Instant) -> u64 {
         at.saturating_duration_since(self.started).as_nanos() as u64
     }
+}
+
+/// Creates the file of a trace.
+pub(super) fn create(path: &Path) -> Result<File, Failure> {
+    File::create(path).map_err(|error| {
+        let message = format!("cannot create the trace {}: {error}", path.display());
+        Failure::new(Code::Input, message).help("choose another file: `--trace FILE`")
+    })
+}
+
+/// A trace that could not be written is no reason to lose a result: it is said, and that is all.
+pub(super) fn not_complete(path: &Path, error: &io::Error) {
+    eprintln!(
+        "the trace {} is not complete: {error}; the run itself is not affected",
+        path.display()
+    );
 }
 
 impl State {
