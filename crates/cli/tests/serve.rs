@@ -7,15 +7,17 @@
 
 mod common;
 
-use std::process::Child;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use common::Folder;
 use common::deployment::{
-    Place, Service, approve, at, end, expected, states, submit, take_part, turn, wait,
+    Place, Service, approve, at, end, expected, states, submit, take_part, take_part_at, turn, wait,
 };
 use common::homes::{NAMES, homes};
+use rustix::process::{Pid, Signal, kill_process};
 use veil_link::tls::{ControlError, Identity, control};
 use veil_node::Home;
 
@@ -228,6 +230,75 @@ fn a_service_that_is_stopped_gives_up_after_its_grace() {
         let (code, said) = service.stop();
         assert_eq!(code, Some(0), "{said}");
     }
+}
+
+#[test]
+fn a_second_signal_ends_a_service_that_waits_for_running_jobs() {
+    let _turn = turn();
+    let folder = Folder::blocks();
+    let _homes = homes(folder.path(), &NAMES);
+    // Long enough for a party to be halted in the middle; nobody gives up, nor is the grace over, before the test is.
+    folder.replace("job.toml", "rows = 4096", "rows = 65536");
+    let options = "--admin 127.0.0.1:0 --wait 60 --timeout 600 --yes --net wan --grace 600";
+    let options: Vec<&str> = options.split(' ').collect();
+    let start = |name: &&str| Service::start_at(&Place::HERE, folder.path(), name, &options);
+    let [first, second, halted]: [Service; 3] = NAMES[..3]
+        .iter()
+        .map(start)
+        .collect::<Vec<_>>()
+        .try_into()
+        .ok()
+        .unwrap();
+    let (plan, _) = submit(&folder, "job.toml");
+    let mut watch = Place::HERE
+        .veil(folder.path())
+        .args(["submit", "job.toml", "--home", "eve", "--watch"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(watch.stdout.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap().starts_with("c: meeting")));
+    // Who watches may go; the job does not.
+    kill_process(Pid::from_child(&watch), Signal::TERM).unwrap();
+    let (code, said) = end(watch);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("the job goes on"), "{said}");
+    let patient = ["--timeout", "600"];
+    let mut parts =
+        ["ann", "eve"].map(|name| take_part_at(&Place::HERE, &folder, "job.toml", name, &patient));
+    let running = |service: &Service| {
+        service.metric("mpc_job_state{state=\"running\"}") > 0.5
+            && service.metric("mpc_rounds_total{phase=\"layers\"}") > 0.5
+    };
+    wait("it runs", || running(&first) && running(&second));
+    halted.signal(Signal::STOP);
+    first.signal(Signal::TERM);
+    wait("it is stopping", || {
+        first.said().contains("running jobs have some time to end")
+    });
+    assert!(first.page("/readyz").starts_with("HTTP/1.1 503"));
+    assert!(running(&first), "the job has its time: {}", first.said());
+    first.signal(Signal::TERM);
+    let (code, said) = first.ended();
+    assert_eq!(code, Some(1), "{said}");
+    assert!(
+        !said.contains("given up") && !said.contains("gave up"),
+        "{said}"
+    );
+    // The others hear of it from the connection.
+    wait("the others notice", || !running(&second));
+    let text = folder.succeed("jobs --home eve --at b");
+    assert!(
+        text.contains(&plan[..16]) && text.contains("failed"),
+        "{text}"
+    );
+    for part in &mut parts {
+        // Whoever waits for the one that is halted has no reason to end before it.
+        let _ = part.kill();
+        part.wait().unwrap();
+    }
+    assert!(!folder.at("out-job.toml/blocks").exists());
 }
 
 #[test]

@@ -172,9 +172,19 @@ impl Service {
             .unwrap()
     }
 
+    /// Sends it a signal.
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.process), signal).unwrap();
+    }
+
     /// Asks it to stop: its exit code, and all that it said.
-    pub(crate) fn stop(mut self) -> (Option<i32>, String) {
-        kill_process(Pid::from_child(&self.process), Signal::TERM).unwrap();
+    pub(crate) fn stop(self) -> (Option<i32>, String) {
+        self.signal(Signal::TERM);
+        self.ended()
+    }
+
+    /// Waits for its end: its exit code, and all that it said.
+    pub(crate) fn ended(mut self) -> (Option<i32>, String) {
         let until = Instant::now() + Duration::from_secs(20);
         let status = loop {
             match self.process.try_wait().unwrap() {
