@@ -47,6 +47,10 @@ fn a_job_that_keeps_has_an_output_for_every_column() {
     );
     let widths: Vec<u32> = lowered.keeps().iter().map(|port| port.width).collect();
     assert_eq!(widths, [2, 2, 2]);
+    let names: Vec<String> = (lowered.keeps().into_iter())
+        .map(|port| port.name)
+        .collect();
+    assert_eq!(names, ["region", "pay", "age"]);
     let keep = job.keeps().expect("it keeps");
     assert_eq!(
         (keep.name.as_str(), keep.ports),

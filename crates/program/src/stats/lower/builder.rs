@@ -67,11 +67,11 @@ impl<'a> Builder<'a> {
         wire
     }
 
-    /// A column as it is shared, for the parties' stores.
-    pub(super) fn kept(&self, column: usize) -> OutputPort {
+    /// A column as it is shared, for the parties' stores, under its name.
+    pub(super) fn kept(&self, column: usize, name: &str) -> OutputPort {
         let (first, width) = self.columns[&column];
         OutputPort {
-            name: format!("column {column}"),
+            name: name.to_owned(),
             wires: (first..first + width).map(Wire).collect(),
             reduce: Reduce::None,
         }

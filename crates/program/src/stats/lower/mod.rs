@@ -68,7 +68,12 @@ impl Stats {
             .map(|sum| sum.1.sentence(&self.columns))
             .collect();
         if let Some(keep) = &self.keep {
-            outputs.extend(opening.columns.iter().map(|&column| builder.kept(column)));
+            outputs.extend(
+                opening
+                    .columns
+                    .iter()
+                    .map(|&column| builder.kept(column, &self.columns[column].name)),
+            );
             audiences.extend(opening.columns.iter().map(|_| Audience::Stored));
             opened.extend(opening.columns.iter().map(|&column| {
                 let column = &self.columns[column].name;
