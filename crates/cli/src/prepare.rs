@@ -171,6 +171,7 @@ pub(crate) fn results(job: &Job, peer: Peer) -> Vec<PathBuf> {
                 .filter(|output| output.to.includes(peer));
             mine.map(|output| output.file.clone()).collect()
         }
+        Kind::Reshare(_) => Vec::new(),
         _ => ["result.txt", "result.csv", "result.json", "result.svg"]
             .map(PathBuf::from)
             .to_vec(),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use veil_engine::name_of;
 use veil_link::tls::SetupError;
-use veil_program::{Job, Lowered, ShareSink, ShareSource};
+use veil_program::{Job, Lowered, ShareSink, ShareSource, Source};
 use veil_protocol::{Options, Plan, PlanError};
 use veil_session::{PartyId, Peer, PlanHash};
 use veil_store::{Store, StoreError, StoreKey};
@@ -168,43 +168,56 @@ pub fn inputs_name(job: &str, input: PlanHash) -> String {
     job[..cut].to_owned() + &end
 }
 
-/// What a party loads and keeps in one run.
+/// What a participant brings from its store to one run, and keeps of it there.
 #[derive(Clone, Default)]
 pub struct Ends {
+    /// What it supplies, of a dataset that goes to other parties.
+    pub source: Option<Arc<dyn Source>>,
     /// What is loaded.
     pub stored: Option<Arc<dyn ShareSource>>,
     /// Where what is kept goes.
     pub keeps: Option<Arc<dyn ShareSink>>,
 }
 
-/// A party's store, as the stages of one job use it.
+/// A participant's store, as the stages of one job use it.
 pub struct Shelf<'a> {
+    /// As a party of the job; nothing of others, nor where the job neither loads nor keeps shares.
     store: Option<Store>,
+    /// As one of those who have the dataset that the job gives to other parties.
+    old: Option<Store>,
     job: &'a Job,
     stages: &'a Stages,
 }
 
 impl<'a> Shelf<'a> {
-    /// Of the party of a home. A job that neither loads nor keeps shares needs no store.
-    pub fn of_home(
-        home: &Home,
-        job: &'a Job,
-        stages: &'a Stages,
-        party: PartyId,
-    ) -> Result<Self, HomeError> {
-        let lowered = job.lowered();
-        let needed = stages.are_two() || job.keeps().is_some() || !job.datasets().is_empty();
-        let store = needed.then(|| home.store(lowered, party)).transpose()?;
-        Ok(Shelf { store, job, stages })
+    /// Of the participant of a home.
+    pub fn of_home(home: &Home, job: &'a Job, stages: &'a Stages) -> Result<Self, HomeError> {
+        let name = &home.settings().name;
+        Self::new(job, stages, name, |parties, party| {
+            home.store(parties, party)
+        })
     }
 
-    /// In a store that somebody else has opened.
-    pub const fn new(store: Store, job: &'a Job, stages: &'a Stages) -> Self {
-        Shelf {
-            store: Some(store),
+    /// Of the participant `name`, whose store for what is shared among some parties, and as which of them, `open` opens.
+    pub fn new<E>(
+        job: &'a Job,
+        stages: &'a Stages,
+        name: &str,
+        open: impl Fn(&[String; 3], PartyId) -> Result<Store, E>,
+    ) -> Result<Self, E> {
+        let of = |parties: &[String; 3]| {
+            let index = parties.iter().position(|party| party == name);
+            let party = index.and_then(|index| PartyId::new(index as u8));
+            party.map(|party| open(parties, party)).transpose()
+        };
+        let parties = Some(&job.lowered().parties).filter(|_| job.needs_stores());
+        let old = job.resharing().map(|resharing| &resharing.old);
+        Ok(Shelf {
+            store: parties.map(of).transpose()?.flatten(),
+            old: old.map(of).transpose()?.flatten(),
             job,
             stages,
-        }
+        })
     }
 
     fn inputs(&self) -> String {
@@ -234,10 +247,16 @@ impl<'a> Shelf<'a> {
         Ok(Arc::new(store.resume(compute, &self.inputs(), input)?))
     }
 
-    /// What the party loads and keeps in a stage. What is kept is made here: an attempt that is given up removes it again.
+    /// What comes from the store in a stage, and what is kept. What is kept is made here: an attempt that is given up removes it again.
     pub fn ends(&self, stage: Stage) -> Result<Ends, StoreError> {
+        let old = self.old.as_ref().zip(self.job.resharing());
+        let source = old.map(|(store, of)| store.supplies(of)).transpose()?;
+        let source = source.map(|source| Arc::new(source) as Arc<dyn Source>);
         let Some(store) = &self.store else {
-            return Ok(Ends::default());
+            return Ok(Ends {
+                source,
+                ..Ends::default()
+            });
         };
         let plan = self.stages.plan(stage);
         let stored = match stage {
@@ -256,6 +275,7 @@ impl<'a> Shelf<'a> {
             Stage::Whole | Stage::Compute => store.kept(self.job, plan.hash, plan.chunk_rows)?,
         };
         Ok(Ends {
+            source,
             stored,
             keeps: keeps.map(|keeps| Arc::new(keeps) as Arc<dyn ShareSink>),
         })

@@ -1,20 +1,19 @@
 //! A party's stored shares, as the jobs that it runs use them.
 
-use veil_program::Lowered;
 use veil_session::PartyId;
 use veil_store::{Member, Store, StoreKey};
 
 use crate::{Home, HomeError};
 
 impl Home {
-    /// The store of this party for `job`, in which it is `party`.
+    /// The store of this party for what is shared among `parties`, of which it is `party`.
     ///
     /// Other parties are known by their pinned keys, former ones included: shares that were made before a member replaced its key can
-    /// still be loaded. The parties of a job must be members.
-    pub fn store(&self, job: &Lowered, party: PartyId) -> Result<Store, HomeError> {
+    /// still be loaded. They must be members.
+    pub fn store(&self, parties: &[String; 3], party: PartyId) -> Result<Store, HomeError> {
         let members = self.members();
         let member = |index: PartyId| {
-            let name = &job.parties[index.index()];
+            let name = &parties[index.index()];
             let fingerprints = if index == party {
                 vec![self.identity().fingerprint().to_string()]
             } else {
@@ -45,7 +44,7 @@ impl Home {
 mod tests {
     use veil_circuit::{Circuit, InputPort, OutputPort, Per, Reduce, Wire};
     use veil_math::Ring;
-    use veil_program::{Audience, Block, Holder, ShareSink, ShareSource, Slice};
+    use veil_program::{Audience, Block, Holder, Lowered, ShareSink, ShareSource, Slice};
     use veil_session::PlanHash;
 
     use super::*;
@@ -97,7 +96,9 @@ mod tests {
         let [ann, bob, eve] = ["ann", "bob", "eve"].map(home);
         let party = PartyId::ALL[0];
         let job = job();
-        let error = ann.store(&job, party).expect_err("bob is not known yet");
+        let error = ann
+            .store(&job.parties, party)
+            .expect_err("bob is not known yet");
         assert!(error.to_string().contains("no member `bob`"), "{error}");
         let pin = |name: &str, other: &Home| {
             let key = other.identity().fingerprint();
@@ -116,7 +117,7 @@ mod tests {
                 rows: 2,
             },
         );
-        let store = ann.store(&job, party).expect("a store");
+        let store = ann.store(&job.parties, party).expect("a store");
         let keeps = store.keeps(&job, plan, 512, "pay", "").expect("a dataset");
         for component in 0..2 {
             keeps.keep(0, component, slice, &[7; 16]).expect("kept");
@@ -134,7 +135,7 @@ mod tests {
         ann.rotate().expect("a new key");
         let statement = bob.rotate().expect("a new key");
         ann.accept_rotation(&statement).expect("accepted");
-        let mut store = ann.store(&job, party).expect("a store");
+        let mut store = ann.store(&job.parties, party).expect("a store");
         assert_eq!(store.parties[1].fingerprints.len(), 2);
         load(&store).expect("the same parties, with other keys");
         // Another one under the same name is not the party that has the other shares.

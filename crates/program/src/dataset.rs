@@ -1,6 +1,6 @@
 //! Shares at rest, as a job names them: what it loads, and what it keeps.
 
-use crate::{Job, Kind, stats::Stats};
+use crate::{Job, Kind, Resharing, stats::Stats};
 
 /// A dataset that a block of a job is loaded from.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -33,8 +33,21 @@ impl Job {
     fn stats_of(&self) -> Option<&Stats> {
         match self.kind() {
             Kind::Stats(stats) => Some(stats),
-            Kind::Circuit(_) => None,
+            Kind::Circuit(_) | Kind::Reshare(_) => None,
         }
+    }
+
+    /// What a job that shares a dataset again is about.
+    pub fn resharing(&self) -> Option<&Resharing> {
+        match self.kind() {
+            Kind::Reshare(resharing) => Some(resharing),
+            Kind::Stats(_) | Kind::Circuit(_) => None,
+        }
+    }
+
+    /// Whether its parties need a place for shares.
+    pub fn needs_stores(&self) -> bool {
+        self.is_durable() || self.keeps().is_some() || !self.datasets().is_empty()
     }
 
     /// The datasets that the job loads, block by block.
@@ -59,13 +72,16 @@ impl Job {
 
     /// The dataset that the job keeps, if it keeps one.
     pub fn keeps(&self) -> Option<Keep> {
-        let stats = self.stats_of()?;
-        let keep = stats.keep.as_ref()?;
+        let (name, schema) = match self.kind() {
+            Kind::Stats(stats) => (stats.keep.as_ref()?.name.clone(), stats.schema()),
+            Kind::Reshare(resharing) => (resharing.name.clone(), resharing.schema.clone()),
+            Kind::Circuit(_) => return None,
+        };
         let ports = self.lowered().keeps();
         Some(Keep {
-            name: keep.name.clone(),
+            name,
             ports: ports.into_iter().map(|port| port.port).collect(),
-            schema: stats.schema(),
+            schema,
         })
     }
 }

@@ -90,8 +90,8 @@ pub enum JobProblem {
     /// A version that this program does not know.
     #[error("version {0} of the job format is unknown; this program reads version 1")]
     Version(i64),
-    /// Neither a statistics nor a circuit job.
-    #[error("kind `{0}` is unknown; write \"stats\" or \"circuit\"")]
+    /// No kind of job.
+    #[error("kind `{0}` is unknown; write \"stats\", \"circuit\" or \"reshare\"")]
     Kind(String),
     /// A section that does not belong to the kind of job.
     #[error("a {kind} job has no `{section}`; remove it, or change `kind`")]
@@ -264,6 +264,33 @@ pub enum JobProblem {
          leave it out"
     )]
     NarrowKeep(String),
+    /// Not three parties that have the dataset which is shared again.
+    #[error(
+        "the job names {0} owners; write the three parties that have the dataset, in their order"
+    )]
+    OldParties(usize),
+    /// A dataset that would stay where it is.
+    #[error(
+        "{parties} have `{dataset}` already, and a job that loads it names them in this order; name another party, or run \
+         that job"
+    )]
+    SameParties {
+        /// The dataset.
+        dataset: String,
+        /// Who has it.
+        parties: String,
+    },
+    /// A party in both sets would have two datasets of one name.
+    #[error(
+        "`{party}` has `{dataset}` and gets it again, and keeps the old one until it is removed; \
+         write `as = \"…\"`, another name for the new one"
+    )]
+    KeptTwice {
+        /// The party.
+        party: String,
+        /// The dataset.
+        dataset: String,
+    },
     /// A circuit that cannot be made or read.
     #[error("cannot use circuit `{name}`: {reason}")]
     Circuit {

@@ -1,7 +1,7 @@
 //! Jobs: what is computed, on whose data, for whom.
 //!
 //! **What it is for.** A job file (TOML) names owners, three computing parties and recipients, and asks for statistics
-//! over tables or for a circuit on files. [`Job`] checks it and lowers it to one [`Lowered`] circuit with a holder for
+//! over tables, for a circuit on files, or that kept shares go to other parties. [`Job`] checks it and lowers it to one [`Lowered`] circuit with a holder for
 //! each input and an audience for each output; [`Source`] and [`Sink`] are the two ends where values come in and go
 //! out. No protocol, no network.
 //!
@@ -63,6 +63,6 @@ pub use job::{Audience, Block, Holder, Lowered, StoredPort};
 pub use load::{DataFile, Files, Job, Kind};
 pub use number::{NumberError, Scaled, parse_scaled};
 pub use output::Output;
-pub use reshare::{OldShares, Resharing, Zeros};
+pub use reshare::{OldShares, Resharing, SharesDiffer, Zeros};
 pub use roles::Roles;
 pub use table::{AlignKey, AlignKeyError, TableReport, Watch};

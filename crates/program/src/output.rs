@@ -1,7 +1,7 @@
 //! A recipient's end of any job.
 
 use crate::{
-    DataError, FileSink, Sink, Slice,
+    DataError, FileSink, Sink, Slice, Zeros,
     stats::{StatsResult, StatsSink},
 };
 
@@ -13,6 +13,8 @@ pub enum Output {
     Stats(Box<StatsSink>),
     /// Of a circuit job.
     Files(FileSink),
+    /// Of a job that shares a dataset again: there is nothing to read, only to compare.
+    Zeros(Zeros),
 }
 
 impl Output {
@@ -20,7 +22,7 @@ impl Output {
     pub fn statistics(&self) -> Option<&StatsResult> {
         match self {
             Output::Stats(sink) => sink.result(),
-            Output::Files(_) => None,
+            Output::Files(_) | Output::Zeros(_) => None,
         }
     }
 }
@@ -30,6 +32,7 @@ impl Sink for Output {
         match self {
             Output::Stats(sink) => sink.put(port, slice, values),
             Output::Files(sink) => sink.put(port, slice, values),
+            Output::Zeros(sink) => sink.put(port, slice, values),
         }
     }
 
@@ -37,6 +40,7 @@ impl Sink for Output {
         match self {
             Output::Stats(sink) => sink.finish(),
             Output::Files(sink) => sink.finish(),
+            Output::Zeros(sink) => sink.finish(),
         }
     }
 }

@@ -13,7 +13,7 @@ struct RawVersion {
     version: Option<Spanned<i64>>,
 }
 
-/// Both kinds of job; which sections belong to which is checked later, so that the message can say so.
+/// Every kind of job; which sections belong to which is checked later, so that the message can say so.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawJob {
@@ -34,6 +34,7 @@ pub(crate) struct RawJob {
     #[serde(default)]
     pub(crate) analysis: Vec<Spanned<RawAnalysis>>,
     pub(crate) keep: Option<Spanned<RawKeep>>,
+    pub(crate) reshare: Option<Spanned<RawReshare>>,
     pub(crate) circuit: Option<Spanned<RawCircuit>>,
     #[serde(default)]
     pub(crate) input: Vec<Spanned<RawInput>>,
@@ -112,6 +113,40 @@ pub(crate) struct RawKeep {
     pub(crate) name: Spanned<String>,
     /// Bits of an element.
     pub(crate) ring: Option<Spanned<u16>>,
+}
+
+/// A dataset that goes to other parties.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawReshare {
+    pub(crate) dataset: Spanned<String>,
+    /// Its name at the new parties.
+    #[serde(rename = "as")]
+    pub(crate) name: Option<Spanned<String>>,
+    /// All digits of the hash of the plan that made it.
+    pub(crate) plan: Spanned<String>,
+    /// Bits of an element.
+    pub(crate) ring: Spanned<u16>,
+    pub(crate) schema: Spanned<String>,
+    pub(crate) port: Vec<RawPort>,
+    pub(crate) block: Vec<RawRows>,
+}
+
+/// A port of a dataset.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawPort {
+    pub(crate) name: Spanned<String>,
+    /// Elements in each row.
+    pub(crate) width: Spanned<u32>,
+}
+
+/// A block of a dataset.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawRows {
+    pub(crate) name: Spanned<String>,
+    pub(crate) rows: Spanned<u64>,
 }
 
 /// Of all files of a block, or by owner.

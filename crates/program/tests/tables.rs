@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::Case;
+use common::{Case, RESHARE};
 use veil_program::{Slice, Source};
 use veil_testkit::Seed;
 
@@ -275,8 +275,8 @@ fn damaged_tables_never_panic() {
 fn damaged_jobs_never_panic() {
     let mut numbers = Seed(11).numbers("damaged jobs");
     let mut accepted = 0;
-    for _ in 0..3000 {
-        let mut text = JOB.as_bytes().to_vec();
+    for round in 0..3000 {
+        let mut text = [JOB, RESHARE][round % 2].as_bytes().to_vec();
         for _ in 0..=numbers.index(3) {
             let at = numbers.index(text.len());
             match numbers.index(3) {

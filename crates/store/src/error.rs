@@ -249,7 +249,7 @@ pub enum Unfit {
     },
     /// Shared among others.
     #[error(
-        "it is shared among {theirs}, and the job names {ours}; name the same parties in the same order, or have the owners share it again"
+        "it is shared among {theirs}, and the job names {ours}; name the same parties in the same order, or give it to others: `veil shares reshare`"
     )]
     Parties {
         /// Who has the shares.
@@ -265,6 +265,17 @@ pub enum Unfit {
         /// The plan that made it.
         theirs: String,
         /// The plan that is wanted.
+        ours: String,
+    },
+    /// Another dataset of the same name.
+    #[error(
+        "plan {theirs} made it, and the job is about the one that plan {ours} made; put that one back, or have this one shared \
+         again: `veil shares reshare`"
+    )]
+    Dataset {
+        /// The plan that made it.
+        theirs: String,
+        /// The plan of the dataset that is wanted.
         ours: String,
     },
     /// Other columns.

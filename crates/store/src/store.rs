@@ -4,21 +4,25 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use veil_circuit::Per;
-use veil_program::{DataError, Job, Lowered, ShareSink, ShareSource, Slice, StoredPort};
+use veil_math::Ring;
+use veil_program::{
+    DataError, Job, Lowered, OldShares, Resharing, ShareSink, ShareSource, Slice, StoredPort,
+};
 use veil_session::{PartyId, PlanHash};
 
+use crate::error::Unfit;
 use crate::{Description, Expected, Member, Port, Reader, Rows, StoreError, StoreKey, Writer};
 
-/// The datasets of one party, for jobs of one set of parties.
+/// The datasets of one party that are shared among one set of parties.
 #[derive(Clone, Debug)]
 pub struct Store {
     /// The folder of datasets.
     pub root: PathBuf,
     /// The party's key.
     pub key: StoreKey,
-    /// Which party of the job it is.
+    /// Which of them it is.
     pub party: PartyId,
-    /// The parties of the job.
+    /// Among whom, in the order of the scheme: the parties of a job, or those of a dataset that it shares again.
     pub parties: [Member; 3],
 }
 
@@ -28,7 +32,7 @@ impl Store {
         let mut blocks: Vec<Option<Part>> = job.lowered().blocks.iter().map(|_| None).collect();
         for wanted in job.datasets() {
             let (schema, rows) = (Some(&wanted.schema[..]), Some(wanted.rows));
-            let reader = self.open(job.lowered(), &wanted.name, None, schema, rows)?;
+            let reader = self.open(job.lowered().circuit.ring, &wanted.name, None, schema, rows)?;
             let mut ports = vec![None; job.lowered().circuit.inputs.len()];
             for (input, kept) in wanted.ports {
                 ports[input] = Some(kept);
@@ -82,10 +86,10 @@ impl Store {
         })
     }
 
-    /// Opens dataset `name` for `job`.
-    pub fn open(
+    /// Opens dataset `name` for a job over `ring`.
+    fn open(
         &self,
-        job: &Lowered,
+        ring: Ring,
         name: &str,
         plan: Option<PlanHash>,
         schema: Option<&str>,
@@ -97,7 +101,7 @@ impl Store {
         let expected = Expected {
             party: self.party,
             parties: &parties,
-            ring: job.circuit.ring,
+            ring,
             plan,
             schema,
             rows,
@@ -107,19 +111,45 @@ impl Store {
 
     /// What the compute stage of a durable job loads: dataset `name`, which plan `input` has made, block by block.
     pub fn resume(&self, job: &Lowered, name: &str, input: PlanHash) -> Result<Loads, StoreError> {
-        let reader = self.open(job, name, Some(input), None, Some(job.rows()))?;
-        let ports: Vec<Option<usize>> = (0..job.circuit.inputs.len()).map(Some).collect();
-        let mut first = 0;
-        let blocks = job.blocks.iter().map(|block| {
-            let part = Part {
-                reader: Arc::clone(&reader),
-                first,
-                ports: ports.clone(),
-            };
-            first += block.rows;
-            Some(part)
-        });
-        Ok(Loads::new(blocks.collect()))
+        let rows = Some(job.rows());
+        let reader = self.open(job.circuit.ring, name, Some(input), None, rows)?;
+        let blocks = job.blocks.iter().map(|block| block.rows);
+        Ok(Loads::whole(&reader, job.circuit.inputs.len(), blocks))
+    }
+
+    /// What this party, which has the dataset that `of` shares again, supplies.
+    pub fn supplies(&self, of: &Resharing) -> Result<OldShares, StoreError> {
+        let reader = self.open(of.ring, &of.dataset, None, None, None)?;
+        let own = &reader.head().description;
+        let theirs = own.ports.iter().filter(|port| !port.once);
+        let same = theirs
+            .map(|port| (&port.name, port.width))
+            .eq(of.ports.iter().map(|(name, width)| (name, *width)));
+        let rows = of.blocks.iter().map(|block| block.1).sum();
+        let why = if own.plan != of.made_by {
+            Unfit::Dataset {
+                theirs: own.plan.to_string(),
+                ours: of.made_by.to_string(),
+            }
+        } else if own.schema != of.schema || !same || own.ports.len() != of.ports.len() {
+            Unfit::Schema {
+                theirs: own.schema.clone(),
+                ours: of.schema.clone(),
+            }
+        } else if own.rows() != rows {
+            Unfit::Rows {
+                theirs: own.rows(),
+                ours: rows,
+            }
+        } else {
+            let blocks = of.blocks.iter().map(|block| block.1);
+            let loads = Loads::whole(&reader, of.ports.len(), blocks);
+            return Ok(OldShares::new(of, self.party, Arc::new(loads)));
+        };
+        Err(StoreError::Unfit {
+            name: of.dataset.clone(),
+            why,
+        })
     }
 }
 
@@ -183,6 +213,22 @@ impl Loads {
     /// From a part for each block of the job that loads something.
     pub fn new(blocks: Vec<Option<Part>>) -> Self {
         Loads { blocks }
+    }
+
+    /// All `ports` of a dataset, and all its rows, in blocks of so many rows.
+    fn whole(reader: &Arc<Reader>, ports: usize, blocks: impl Iterator<Item = u64>) -> Self {
+        let ports: Vec<Option<usize>> = (0..ports).map(Some).collect();
+        let mut first = 0;
+        let blocks = blocks.map(|rows| {
+            let part = Part {
+                reader: Arc::clone(reader),
+                first,
+                ports: ports.clone(),
+            };
+            first += rows;
+            Some(part)
+        });
+        Loads::new(blocks.collect())
     }
 }
 

@@ -147,6 +147,11 @@ fn holder(job: &Job, name: &str) -> Result<Holder, Failure> {
     let name_of = |holder: &Holder| job.roles().holder_name(*holder);
     let found = holders.iter().find(|holder| name_of(holder) == name);
     found.copied().ok_or_else(|| {
+        if holders.is_empty() {
+            let message = "nobody brings files to this job: its values are in the parties' stores";
+            return Failure::new(Code::Input, message)
+                .help("`veil shares list` shows what is kept");
+        }
         let names: Vec<String> = holders
             .iter()
             .map(|holder| format!("`{}`", name_of(holder)))

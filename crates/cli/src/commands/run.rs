@@ -132,8 +132,8 @@ pub(crate) fn execute(
         .join("results");
     let (out, kept) = match (&args.out, job.kind()) {
         (Some(out), _) => (out.as_path(), true),
-        (None, Kind::Stats(_)) => (temporary.path(), false),
-        (None, _) => (beside.as_path(), true),
+        (None, Kind::Circuit(_)) => (beside.as_path(), true),
+        (None, _) => (temporary.path(), false),
     };
     let timeout = Duration::from_secs(args.timeout);
     let site = Site {
@@ -197,6 +197,10 @@ impl Finished {
                     let _ = writeln!(text, "  {}", folder.join(name).display());
                 }
             }
+        }
+        if let Some(keep) = self.job.keeps() {
+            let parties = self.plan.job.parties.join(", ");
+            let _ = writeln!(text, "kept as `{}` by {parties}", keep.name);
         }
         output::print(&text)?;
         output::print(&self.summary())

@@ -1,5 +1,7 @@
 //! `veil shares`: what a party keeps between runs.
 
+mod reshare;
+
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -17,6 +19,8 @@ use crate::output;
   veil shares show \"pay 2025\" --verify    decrypts all of it, and says what is damaged
   veil shares remove \"pay 2025\"
   veil shares sweep                       removes what interrupted runs left
+  veil shares reshare \"pay 2025\" --to d,e,f
+                                          writes the job that gives it to other parties
 
 Shares are encrypted under a key of the home. No single party can compute anything from them: they are of use to the
 parties of the dataset together, in a job that all of them approve.")]
@@ -54,6 +58,8 @@ pub(crate) enum SharesCommand {
         #[command(flatten)]
         place: Place,
     },
+    /// Write the job that gives one dataset to other parties
+    Reshare(reshare::ReshareArgs),
 }
 
 /// Whose datasets.
@@ -65,9 +71,13 @@ pub(crate) struct Place {
 }
 
 impl Place {
+    fn home(&self) -> Result<Home, Failure> {
+        Ok(Home::open(&Home::locate(self.home.as_deref()))?)
+    }
+
     /// The folder of datasets, and their key.
     fn open(&self) -> Result<(PathBuf, StoreKey), Failure> {
-        let home = Home::open(&Home::locate(self.home.as_deref()))?;
+        let home = self.home()?;
         let key = StoreKey::derive(home.store_secret()?.as_slice());
         Ok((home.shares(), key))
     }
@@ -197,6 +207,7 @@ pub(crate) fn run(command: &SharesCommand) -> Result<(), Failure> {
             veil_store::remove(&root, name)?;
             output::print(&format!("removed `{name}`\n"))
         }
+        SharesCommand::Reshare(args) => reshare::run(args),
         SharesCommand::Sweep { place } => {
             let (root, _) = place.open()?;
             let swept = veil_store::sweep(&root)?;

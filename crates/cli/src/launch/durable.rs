@@ -14,25 +14,20 @@ use crate::commands::run::LocalArgs;
 use crate::failure::{Code, Failure};
 use crate::launch::Outcome;
 use crate::launch::inspect::InspectArgs;
-use crate::launch::stores::{Shares, Stores};
+use crate::launch::stores::{self, Shares, Stores};
 use crate::launch::threads::{self, Site};
 use crate::prepare;
 
 /// Refuses ways to run that a job which keeps or loads shares cannot go.
 pub(crate) fn check(job: &Job, args: &LocalArgs) -> Result<(), Failure> {
     let refuse = |message: &str, help: &str| Err(Failure::new(Code::Usage, message).help(help));
-    match (needs_stores(job), args) {
+    match (job.needs_stores(), args) {
         (true, args) if args.inspect.shadow => refuse(
             "--shadow computes on the values of all owners, and this job computes on shares that were kept",
             "leave --shadow out, or run the same computation without `durable` and `stored`",
         ),
         _ => Ok(()),
     }
-}
-
-/// Whether the parties of a job need a place for shares.
-pub(crate) fn needs_stores(job: &Job) -> bool {
-    job.is_durable() || job.keeps().is_some() || !job.datasets().is_empty()
 }
 
 /// Runs the job; its parties keep shares in the folder `root`.
@@ -43,7 +38,7 @@ pub(crate) fn run(
     site: &Site<'_>,
     root: &Path,
 ) -> Result<Outcome, Failure> {
-    if !needs_stores(job) {
+    if !job.needs_stores() {
         return threads::run(job, plan, site, &Shares::default());
     }
     let stores = Stores::open(root, job)?;
@@ -51,6 +46,7 @@ pub(crate) fn run(
         let shares = Shares {
             stored: stores.loads(job)?,
             keeps: stores.keeps(job, plan)?,
+            supplies: stores::supplies(root, job)?,
         };
         return threads::run(job, plan, site, &shares);
     }
@@ -67,6 +63,7 @@ pub(crate) fn run(
         let shares = Shares {
             stored: stores.loads(job)?,
             keeps: stores.input(&input)?,
+            ..Shares::default()
         };
         // What is written down is the stage that computes.
         let inspect = InspectArgs {
@@ -88,6 +85,7 @@ pub(crate) fn run(
     let shares = Shares {
         stored,
         keeps: stores.keeps(job, &compute)?,
+        ..Shares::default()
     };
     let outcome = threads::run(job, &compute, site, &shares)?;
     drop(shares);

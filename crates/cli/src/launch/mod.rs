@@ -64,16 +64,20 @@ pub(crate) struct Took {
 }
 
 impl Answer {
-    fn new(plan: &Plan, peer: Peer, folder: Option<PathBuf>, output: &Output) -> Self {
+    /// Nothing where there is nothing to read.
+    fn new(plan: &Plan, peer: Peer, folder: Option<PathBuf>, output: &Output) -> Option<Self> {
+        if matches!(output, Output::Zeros(_)) {
+            return None;
+        }
         let statistics = output.statistics().map(|result| Statistics {
             json: serde_json::to_value(result).unwrap_or_default(),
             text: result.to_string(),
         });
-        Answer {
+        Some(Answer {
             recipient: veil_engine::name_of(plan, peer).to_owned(),
             folder,
             statistics,
-        }
+        })
     }
 }
 

@@ -22,7 +22,7 @@ use veil_protocol::rep3::Rep3;
 use veil_session::{PartyId, Peer};
 
 use crate::failure::{Code, Failure};
-use crate::launch::stores::Stores;
+use crate::launch::stores;
 use crate::launch::{Answer, Outcome, Took};
 use crate::output::Folders;
 use crate::prepare;
@@ -91,8 +91,7 @@ pub(crate) fn run(engagement: &Engagement<'_>) -> Result<Outcome, Failure> {
     let mine = participant::roles(plan, name)?;
     let stages = Stages::new(job, plan)?;
     let party = mine.iter().find_map(|me| me.party());
-    let shelf = party.map(|party| engagement.shelf(&stages, party));
-    let shelf = shelf.transpose()?;
+    let shelf = engagement.shelf(&stages)?;
     let mut at = At {
         stages: &stages,
         stage: if stages.are_two() {
@@ -104,7 +103,7 @@ pub(crate) fn run(engagement: &Engagement<'_>) -> Result<Outcome, Failure> {
         port: None,
         identity: &home.identity(),
     };
-    if let Some(shelf) = &shelf {
+    if party.is_some() {
         let (stage, unusable) = shelf.stage()?;
         at.stage = stage;
         if let Some(error) = unusable {
@@ -138,26 +137,21 @@ pub(crate) fn run(engagement: &Engagement<'_>) -> Result<Outcome, Failure> {
             let open = open(engagement, &mine)?;
             Ok(port.get_or_init(|| open).as_ref())
         };
-        match one_stage(engagement, at, shelf.as_ref(), until, &reach)? {
+        match one_stage(engagement, at, &shelf, until, &reach)? {
             Ended::Done(done) => {
                 let known = |took: &Took| done.participants.iter().any(|new| new.role == took.role);
                 outcome.participants.retain(|took| !known(took));
                 outcome.participants.extend(done.participants);
                 outcome.answers.extend(done.answers);
-                match &shelf {
-                    Some(shelf) if last => shelf.forget()?,
-                    _ => {}
-                }
                 if last {
+                    shelf.forget()?;
                     return Ok(outcome);
                 }
                 at.stage = Stage::Compute;
             }
             Ended::Disagreed(why) => {
                 say(&why);
-                if let Some(shelf) = &shelf {
-                    shelf.forget()?;
-                }
+                shelf.forget()?;
                 at.stage = Stage::Input;
                 thread::sleep(PAUSE);
             }
@@ -182,7 +176,7 @@ enum Ended {
 fn one_stage<'a>(
     engagement: &Engagement<'_>,
     mut at: At<'a>,
-    shelf: Option<&Shelf<'_>>,
+    shelf: &Shelf<'_>,
     until: Instant,
     reach: &dyn Fn() -> Result<Option<&'a Port>, Failure>,
 ) -> Result<Ended, Failure> {
@@ -195,8 +189,7 @@ fn one_stage<'a>(
         let neighbours = at.stages.neighbours(at.stage, me, &members)?;
         let supplies = prepare::supplies(at.plan, me);
         let source = supplies.then(|| prepare::source(job, me)).transpose()?;
-        let shares = shelf.filter(|_| me.party().is_some());
-        let shares = shares.map(|shelf| shelf.ends(at.stage)).transpose()?;
+        let shares = shelf.ends(at.stage)?;
         let mut sink = None;
         if prepare::receives(at.plan, me) {
             folders.make(out)?;
@@ -205,9 +198,9 @@ fn one_stage<'a>(
         ready.push(Role {
             me,
             neighbours,
-            source: source.flatten(),
+            source: source.flatten().or_else(|| shares.source.clone()),
             sink,
-            shares: shares.unwrap_or_default(),
+            shares,
         });
     }
     at.port = reach()?;
@@ -250,7 +243,7 @@ fn one_stage<'a>(
         if let Some(sink) = &role.sink {
             write_receipt(engagement, at, role, &report, started)?;
             let answer = Answer::new(at.plan, role.me, Some(out.to_owned()), sink);
-            outcome.answers.push(answer);
+            outcome.answers.extend(answer);
         }
     }
     folders.keep();
@@ -258,15 +251,17 @@ fn one_stage<'a>(
 }
 
 impl<'a> Engagement<'a> {
-    /// Where a party keeps shares.
-    fn shelf<'b>(&self, stages: &'b Stages, party: PartyId) -> Result<Shelf<'b>, Failure>
+    /// Where this participant has shares, if the job needs any.
+    fn shelf<'b>(&self, stages: &'b Stages) -> Result<Shelf<'b>, Failure>
     where
         'a: 'b,
     {
         let job: &'b Job = self.job;
         match self.stores {
-            Some(root) => Ok(Shelf::new(Stores::open(root, job)?.of(party), job, stages)),
-            None => Ok(Shelf::of_home(self.home, job, stages, party)?),
+            Some(root) => Shelf::new(job, stages, &self.home.settings().name, |parties, party| {
+                stores::open(root, parties, party)
+            }),
+            None => Ok(Shelf::of_home(self.home, job, stages)?),
         }
     }
 

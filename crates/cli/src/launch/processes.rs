@@ -20,8 +20,7 @@ use veil_session::{PartyId, Peer};
 
 use crate::failure::{Code, Failure};
 use crate::launch::Outcome;
-use crate::launch::durable::needs_stores;
-use crate::launch::stores::Stores;
+use crate::launch::stores;
 use crate::launch::threads::Site;
 use crate::output::Folders;
 use crate::prepare::{self, JobArgs};
@@ -94,6 +93,7 @@ pub(crate) fn run(
         for peer in veil_engine::participants(plan) {
             prepare::source(job, peer)?;
         }
+        crate::launch::stores::supplies(stores, job)?;
     }
     let folder = tempfile::Builder::new()
         .prefix("veil-")
@@ -102,7 +102,7 @@ pub(crate) fn run(
     let mut folders = Folders::new();
     let mut parts = make_homes(plan, args, site, folder.path(), &mut folders)?;
     for part in &mut parts {
-        if kept.is_some() && plan.job.parties.contains(&part.name) {
+        if kept.is_some() {
             part.arguments.push("--stores".into());
             part.arguments.push(
                 std::path::absolute(stores)
@@ -165,14 +165,17 @@ fn other(doing: &str, error: &dyn std::fmt::Display) -> Failure {
 
 /// Makes the parties' stores, if the job needs them; then, whether all of them have kept the inputs of a durable one.
 fn prepare_stores(job: &Job, plan: &Arc<Plan>, root: &Path) -> Result<Option<bool>, Failure> {
-    if !needs_stores(job) {
+    if !job.needs_stores() {
         return Ok(None);
     }
     let stages = Stages::new(job, plan)?;
     let mut kept = true;
     for party in PartyId::ALL {
-        let store = Stores::open(root, job)?.of(party);
-        let (stage, _) = Shelf::new(store, job, &stages).stage()?;
+        let name = &job.lowered().parties[party.index()];
+        let shelf = Shelf::new(job, &stages, name, |parties, party| {
+            stores::open(root, parties, party)
+        })?;
+        let (stage, _) = shelf.stage()?;
         kept &= stage == Stage::Compute;
     }
     Ok(Some(kept))

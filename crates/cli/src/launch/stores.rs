@@ -1,5 +1,6 @@
 //! The stores of the parties of a run on this machine: a folder for each, with a key and its datasets.
 
+use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -7,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use veil_engine::Data;
-use veil_program::{Job, Lowered, ShareSink, ShareSource};
+use veil_program::{Holder, Job, Lowered, ShareSink, ShareSource, Source};
 use veil_protocol::Plan;
 use veil_session::{PartyId, Peer};
 use veil_store::{Member, Store, StoreError, StoreKey};
@@ -21,16 +22,22 @@ pub(crate) type Loaded = [Option<Arc<dyn ShareSource>>; 3];
 /// Where what each party keeps goes, if it keeps anything.
 pub(crate) type Kept = [Option<Arc<dyn ShareSink>>; 3];
 
-/// What the parties of one run load and keep.
+/// What comes from the stores of this machine to one run, and what is kept of it there.
 #[derive(Default)]
 pub(crate) struct Shares {
     pub(crate) stored: Loaded,
     pub(crate) keeps: Kept,
+    /// What participants supply of a dataset that goes to other parties.
+    pub(crate) supplies: BTreeMap<Peer, Arc<dyn Source>>,
 }
 
 impl Shares {
-    /// Adds what `peer` loads and keeps to what it brings.
+    /// Adds what `peer` has in its store, and keeps there, to what it brings.
     pub(crate) fn of(&self, peer: Peer, data: Data) -> Data {
+        let data = Data {
+            source: self.supplies.get(&peer).cloned().or(data.source),
+            ..data
+        };
         let Some(party) = peer.party() else {
             return data;
         };
@@ -42,38 +49,41 @@ impl Shares {
     }
 }
 
+/// The store in the folder `root` of one of `parties`; it is made if it is not there.
+pub(crate) fn open(root: &Path, parties: &[String; 3], party: PartyId) -> Result<Store, Failure> {
+    let folder = root.join(file_name(&parties[party.index()]));
+    Ok(Store {
+        root: folder.join("shares"),
+        key: key(&folder)?,
+        party,
+        parties: parties.each_ref().map(|name| Member::local(name)),
+    })
+}
+
+/// What those supply who have the dataset that the job gives to other parties, if it does.
+pub(crate) fn supplies(root: &Path, job: &Job) -> Result<BTreeMap<Peer, Arc<dyn Source>>, Failure> {
+    let mut all = BTreeMap::new();
+    for (of, old) in job
+        .resharing()
+        .into_iter()
+        .flat_map(|of| PartyId::ALL.map(|old| (of, old)))
+    {
+        let source: Arc<dyn Source> = Arc::new(open(root, &of.old, old)?.supplies(of)?);
+        let holder = job.roles().holder(&of.old[old.index()]);
+        all.extend(holder.and_then(Holder::peer).map(|peer| (peer, source)));
+    }
+    Ok(all)
+}
+
 /// The stores of all three parties.
 pub(crate) struct Stores([Store; 3]);
 
 impl Stores {
     /// Opens the stores in the folder `root`; makes those that are not there.
     pub(crate) fn open(root: &Path, job: &Job) -> Result<Self, Failure> {
-        let names = &job.lowered().parties;
-        let parties = names.each_ref().map(|name| Member::local(name));
-        let mut stores = Vec::new();
-        for party in PartyId::ALL {
-            let folder = root.join(file_name(&names[party.index()]));
-            stores.push(Store {
-                root: folder.join("shares"),
-                key: key(&folder)?,
-                party,
-                parties: parties.clone(),
-            });
-        }
-        let stores = stores.try_into();
-        Ok(Stores(
-            stores.unwrap_or_else(|_| unreachable!("three parties")),
-        ))
-    }
-
-    /// The store of one of them.
-    pub(crate) fn of(self, party: PartyId) -> Store {
-        let [a, b, c] = self.0;
-        match party.index() {
-            0 => a,
-            1 => b,
-            _ => c,
-        }
+        let parties = &job.lowered().parties;
+        let [a, b, c] = PartyId::ALL.map(|party| open(root, parties, party));
+        Ok(Stores([a?, b?, c?]))
     }
 
     /// What the job loads from datasets of earlier jobs.

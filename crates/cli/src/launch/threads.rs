@@ -155,7 +155,7 @@ pub(crate) fn run(
     folders.keep();
     let answers = peers.iter().zip(sinks).filter_map(|(&peer, sink)| {
         let (sink, folder) = sink?;
-        Some(Answer::new(plan, peer, site.kept.then_some(folder), &sink))
+        Answer::new(plan, peer, site.kept.then_some(folder), &sink)
     });
     let participants = reports
         .iter()

@@ -16,7 +16,7 @@ pub(crate) const NAMES: [&str; 5] = ["a", "b", "c", "ann", "eve"];
 /// As what each of them takes part.
 pub(crate) fn role(name: &str) -> Role {
     match name {
-        "a" | "b" | "c" => Role::Party,
+        "a" | "b" | "c" | "d" | "e" | "f" => Role::Party,
         "eve" => Role::Recipient,
         _ => Role::Owner,
     }

@@ -14,13 +14,13 @@ use crate::home::hex;
 pub struct Facts {
     /// Name of the job. Whoever writes the job chooses it.
     pub job: String,
-    /// What is computed: the kinds of its analyses, or `circuit`.
+    /// What is computed: the kinds of its analyses, `circuit`, or `reshare`.
     pub operations: BTreeSet<String>,
     /// The circuit of a circuit job: its name if `veil` makes it, and `sha256:` with the hash of the circuit that runs.
     pub circuits: BTreeSet<String>,
-    /// Columns that are computed on or grouped by.
+    /// Columns that are computed on, grouped by, or given to other parties.
     pub columns: BTreeSet<String>,
-    /// Stored data sets that it computes on.
+    /// Stored data sets that it computes on, or gives to other parties.
     pub datasets: BTreeSet<String>,
     /// Whether the parties keep shares of something.
     pub keeps: bool,
@@ -89,6 +89,12 @@ impl Facts {
                 facts.circuits.extend(gates.make.clone());
                 let hash = hex(&lowered.circuit.canonical_hash());
                 facts.circuits.insert(format!("sha256:{hash}"));
+            }
+            Kind::Reshare(resharing) => {
+                facts.operations.insert("reshare".to_owned());
+                facts.datasets.insert(resharing.dataset.clone());
+                let columns = resharing.ports.iter().map(|(name, _)| name.clone());
+                facts.columns.extend(columns);
             }
             // A kind that this release does not know is judged by nothing but a person.
             _ => {

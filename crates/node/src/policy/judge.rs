@@ -166,6 +166,10 @@ fn within(rule: &Rule, asked: &Asked<'_>) -> Result<(), String> {
         if facts.keeps && !rule.keep {
             return Err("the job keeps shares, and the rule has no `keep = true`".to_owned());
         }
+        if facts.operations.contains("reshare") && rule.operations.is_none() {
+            let why = "the job gives a stored data set to other parties, and the rule lists no `operations`";
+            return Err(why.to_owned());
+        }
         if facts.operations.contains("circuit") && rule.circuits.is_none() {
             return Err("the job runs a circuit, and the rule lists no `circuits`".to_owned());
         }
@@ -378,6 +382,30 @@ mod tests {
         assert_eq!(
             judged.reasons,
             ["rule `often`: 7 runs of `pay 2025` are all that it allows"]
+        );
+    }
+
+    #[test]
+    fn a_data_set_goes_to_other_parties_only_if_a_rule_says_so() {
+        let mut facts = facts();
+        facts.operations = BTreeSet::from(["reshare".to_owned()]);
+        facts.datasets = BTreeSet::from(["pay 2025".to_owned()]);
+        facts.keeps = true;
+        let decided = |list: &str| {
+            let datasets = "datasets = [\"pay 2025\"]\nkeep = true\n";
+            let rule = format!("[[rule]]\nname = \"s\"\ndecision = \"allow\"\n{datasets}{list}");
+            judge(&rule, &facts)
+        };
+        assert!(decided("operations = [\"reshare\"]").decided.is_some());
+        let judged = decided("");
+        assert!(
+            judged.reasons[0].ends_with("the rule lists no `operations`"),
+            "{judged:?}"
+        );
+        let judged = decided("operations = [\"sum\"]");
+        assert!(
+            judged.reasons[0].ends_with("the job computes `reshare`"),
+            "{judged:?}"
         );
     }
 

@@ -48,7 +48,7 @@ pub struct Rule {
     pub roles: Option<BTreeSet<String>>,
     /// Names of jobs; a `*` at the end stands for anything.
     pub jobs: Option<BTreeSet<String>>,
-    /// Kinds of analyses, or `circuit`.
+    /// Kinds of analyses, `circuit`, or `reshare`.
     pub operations: Option<BTreeSet<String>>,
     /// Circuits: the name of one that `veil` makes, or `sha256:` and the hash.
     pub circuits: Option<BTreeSet<String>>,
@@ -83,7 +83,7 @@ pub(crate) const ME: &str = "me";
 const ADVERSARIES: [&str; 2] = ["semi-honest", "malicious"];
 
 /// What a job may compute, as rules name it.
-const OPERATIONS: [&str; 8] = [
+const OPERATIONS: [&str; 9] = [
     "count",
     "sum",
     "mean",
@@ -92,4 +92,5 @@ const OPERATIONS: [&str; 8] = [
     "correlation",
     "regression",
     "circuit",
+    "reshare",
 ];

@@ -228,7 +228,7 @@ mod tests {
             ),
             (
                 format!("{allow}operations = [\"men\"]"),
-                "policy.toml:5:15: `men` is no operation; there are count, sum, mean, variance, covariance, correlation, regression, circuit, did you mean `mean`?",
+                "policy.toml:5:15: `men` is no operation; there are count, sum, mean, variance, covariance, correlation, regression, circuit, reshare, did you mean `mean`?",
             ),
             (
                 format!("{allow}columns = []"),

@@ -288,9 +288,9 @@ fn begin<'a>(desk: &Desk, prepared: &'a Prepared) -> Result<At<'a>, String> {
     let text = |error: &dyn std::fmt::Display| error.to_string();
     let name = &desk.home.settings().name;
     let roles = crate::participant::roles(&prepared.plan, name).map_err(|e| text(&e))?;
-    let party = roles.iter().find_map(|me| Some((*me, me.party()?)));
-    let (me, party) = party.ok_or("this participant is no party of the job")?;
-    let shelf = Shelf::of_home(&desk.home, &prepared.job, &prepared.stages, party);
+    let party = roles.into_iter().find(|me| me.party().is_some());
+    let me = party.ok_or("this participant is no party of the job")?;
+    let shelf = Shelf::of_home(&desk.home, &prepared.job, &prepared.stages);
     let shelf = shelf.map_err(|e| text(&e))?;
     let (stage, unusable) = shelf.stage().map_err(|e| text(&e))?;
     if let Some(error) = unusable {
@@ -410,15 +410,17 @@ fn ends(
     let (job, plan, me) = (&prepared.job, prepared.stages.plan(at.stage), at.me);
     let holders = plan.job.blocks.iter().flat_map(|block| &block.holders);
     let holder = holders.copied().find(|holder| holder.peer() == Some(me));
-    let source = holder.map(|holder| job.source(holder)).transpose();
-    let source: Option<Arc<dyn Source>> = source.map_err(data)?.map(Arc::from);
+    let shares = at.shelf.ends(at.stage);
+    let shares = shares.map_err(|error| Failed::Here(error.to_string()))?;
+    let source: Option<Arc<dyn Source>> = match (shares.source, holder) {
+        (None, Some(holder)) => Some(Arc::from(job.source(holder).map_err(data)?)),
+        (source, _) => source,
+    };
     let receives = plan
         .job
         .audiences
         .iter()
         .any(|audience| audience.includes(me));
-    let shares = at.shelf.ends(at.stage);
-    let shares = shares.map_err(|error| Failed::Here(error.to_string()))?;
     let sink = if receives {
         std::fs::create_dir_all(folder).map_err(|source| {
             data(DataError::Io {

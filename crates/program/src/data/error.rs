@@ -6,6 +6,7 @@ use std::{
 };
 
 use super::{CellProblem, Slice};
+use crate::SharesDiffer;
 
 /// Why values cannot be read or written. Such an error stays where the values are: it may quote them.
 #[derive(Debug, thiserror::Error)]
@@ -219,21 +220,12 @@ pub enum DataError {
     /// A file that changed between the check and the use of its values.
     #[error("{} changed while the job was running; nothing was published, run it again", .0.display())]
     Changed(PathBuf),
+    /// Shares that are in a store, and no file.
+    #[error("`{0}` supplies shares from its store to this job, and no file")]
+    FromStore(String),
     /// Two old holders of a share supply different ones.
-    #[error(
-        "the shares of rows {} to {} in block {block} differ between their two old holders: the store of one of them was \
-         altered; nothing was kept, restore it and run again",
-        first + 1,
-        first.saturating_add(*rows)
-    )]
-    SharesDiffer {
-        /// Index of the block.
-        block: u32,
-        /// First row of the slice in which they differ.
-        first: u64,
-        /// Rows of the slice.
-        rows: u64,
-    },
+    #[error(transparent)]
+    SharesDiffer(Box<SharesDiffer>),
     /// Not everything came.
     #[error("the result is incomplete: {got} of {want} values came; nothing was published")]
     Incomplete {

@@ -45,11 +45,15 @@ impl Job {
                 .filter(|input| !matches!(input.format, InputFormat::Counter(_)))
                 .map(|input| file(input.holder, &input.port, input.file.as_deref()))
                 .collect(),
+            Kind::Reshare(_) => Vec::new(),
         }
     }
 
-    /// Everyone who supplies values.
+    /// Everyone who supplies values from files.
     pub fn holders(&self) -> Vec<Holder> {
+        if self.resharing().is_some() {
+            return Vec::new();
+        }
         let mut holders: Vec<Holder> = self
             .lowered
             .blocks
@@ -98,6 +102,7 @@ impl Job {
                 };
                 Ok(Box::new(FileSource::open(gates, holder, path)?))
             }
+            Kind::Reshare(_) => Err(DataError::FromStore(self.roles.holder_name(holder))),
         }
     }
 
@@ -200,6 +205,7 @@ impl Job {
                     gates, peer, folder, length,
                 )?))
             }
+            Kind::Reshare(resharing) => Ok(Output::Zeros(resharing.zeros())),
         }
     }
 

@@ -10,7 +10,8 @@ use std::{
 };
 
 use crate::{
-    AlignKey, Block, DataError, Gates, Holder, JobError, JobProblem, Lowered, Place, Roles,
+    AlignKey, Block, DataError, Gates, Holder, JobError, JobProblem, Lowered, Place, Resharing,
+    Roles,
     error::Fault,
     gates::Input,
     raw::{self, RawJob},
@@ -46,6 +47,8 @@ pub enum Kind {
     Stats(Stats),
     /// A circuit on files.
     Circuit(Gates),
+    /// A dataset that goes to other parties.
+    Reshare(Resharing),
 }
 
 /// A job: read, checked, and lowered to what planner and engine need.
@@ -98,6 +101,7 @@ impl Job {
         let mut job = match raw.kind.get_ref().as_str() {
             "stats" => Self::stats(raw, roles, base, given)?,
             "circuit" => Self::circuit(raw, roles, base, given)?,
+            "reshare" => Self::reshare(raw, roles, base, given)?,
             other => {
                 return Err(Fault::new(
                     raw.kind.span(),
@@ -136,7 +140,7 @@ impl Job {
             ("[circuit]", raw.circuit.as_ref().map(toml::Spanned::span)),
             ("[[input]]", raw.input.first().map(toml::Spanned::span)),
             ("[[output]]", raw.output.first().map(toml::Spanned::span)),
-            ("[keep]", None),
+            ("[reshare]", raw.reshare.as_ref().map(toml::Spanned::span)),
         ];
         let missing = [
             ("[[column]]", raw.column.is_empty()),
@@ -146,7 +150,7 @@ impl Job {
                 raw.analysis.is_empty() && raw.keep.is_none(),
             ),
         ];
-        sections(raw, "stats", extra, missing)?;
+        sections(raw, "stats", &extra, &missing)?;
         let stats = Stats::parse(raw, &roles)?;
         let lowered = stats.lower().map_err(|(analysis, problem)| {
             let analysis = raw.analysis.get(analysis).map(toml::Spanned::span);
@@ -191,13 +195,14 @@ impl Job {
                 raw.analysis.first().map(toml::Spanned::span),
             ),
             ("[keep]", raw.keep.as_ref().map(toml::Spanned::span)),
+            ("[reshare]", raw.reshare.as_ref().map(toml::Spanned::span)),
         ];
         let missing = [
             ("[circuit]", raw.circuit.is_none()),
             ("[[input]]", raw.input.is_empty()),
             ("[[output]]", raw.output.is_empty()),
         ];
-        sections(raw, "circuit", extra, missing)?;
+        sections(raw, "circuit", &extra, &missing)?;
         let section = raw.circuit.as_ref().expect("checked: the section is there");
         let path = |input: &Input| locate(&roles, &base, &given, input);
         let gates = Gates::parse(raw, section, &roles, &base, path)?;
@@ -223,6 +228,40 @@ impl Job {
             roles,
             kind: Kind::Circuit(gates),
             lowered: whole,
+            opening: None,
+            durable: false,
+            given,
+            align: None,
+        })
+    }
+
+    fn reshare(raw: &RawJob, roles: Roles, base: PathBuf, given: Files) -> Result<Self, Fault> {
+        let extra = [
+            ("[[column]]", raw.column.first().map(toml::Spanned::span)),
+            ("[[block]]", raw.block.first().map(toml::Spanned::span)),
+            (
+                "[[analysis]]",
+                raw.analysis.first().map(toml::Spanned::span),
+            ),
+            ("[keep]", raw.keep.as_ref().map(toml::Spanned::span)),
+            ("[circuit]", raw.circuit.as_ref().map(toml::Spanned::span)),
+            ("[[input]]", raw.input.first().map(toml::Spanned::span)),
+            ("[[output]]", raw.output.first().map(toml::Spanned::span)),
+        ];
+        sections(
+            raw,
+            "reshare",
+            &extra,
+            &[("[reshare]", raw.reshare.is_none())],
+        )?;
+        let section = raw.reshare.as_ref().expect("checked: the section is there");
+        let resharing = Resharing::parse(raw, section, &roles)?;
+        let lowered = resharing.lowered(raw.name.get_ref(), &roles);
+        Ok(Self {
+            base,
+            roles,
+            kind: Kind::Reshare(resharing),
+            lowered,
             opening: None,
             durable: false,
             given,
@@ -288,16 +327,16 @@ type Span = Option<std::ops::Range<usize>>;
 fn sections(
     raw: &RawJob,
     kind: &'static str,
-    extra: [(&'static str, Span); 4],
-    missing: [(&'static str, bool); 3],
+    extra: &[(&'static str, Span)],
+    missing: &[(&'static str, bool)],
 ) -> Result<(), Fault> {
     for (section, span) in extra {
-        if let Some(span) = span {
+        if let Some(span) = span.clone() {
             return Err(Fault::new(span, JobProblem::WrongSection { section, kind }));
         }
     }
-    match missing.into_iter().find(|(_, missing)| *missing) {
-        Some((section, _)) => Err(Fault::new(
+    match missing.iter().find(|(_, missing)| *missing) {
+        Some(&(section, _)) => Err(Fault::new(
             raw.kind.span(),
             JobProblem::NoSection { section, kind },
         )),

@@ -28,22 +28,26 @@ pub struct Keeping {
 impl Keeping {
     pub(super) fn parse(raw: &RawKeep) -> Result<Self, Fault> {
         check_name("dataset", &raw.name)?;
-        let ring = |bits: &Spanned<u16>| match *bits.get_ref() {
-            NARROW => Ok(Ring::Z64),
-            WIDE => Ok(Ring::Z128),
-            other => Err(Fault::new(
-                bits.span(),
-                JobProblem::Number {
-                    field: "ring",
-                    value: other.to_string(),
-                    reason: "shares are kept with 64 or with 128 bits".into(),
-                },
-            )),
-        };
         Ok(Keeping {
             name: raw.name.get_ref().clone(),
-            ring: raw.ring.as_ref().map(ring).transpose()?,
+            ring: raw.ring.as_ref().map(ring_of).transpose()?,
         })
+    }
+}
+
+/// The ring of kept shares whose elements have so many bits.
+pub(crate) fn ring_of(bits: &Spanned<u16>) -> Result<Ring, Fault> {
+    match *bits.get_ref() {
+        NARROW => Ok(Ring::Z64),
+        WIDE => Ok(Ring::Z128),
+        other => Err(Fault::new(
+            bits.span(),
+            JobProblem::Number {
+                field: "ring",
+                value: other.to_string(),
+                reason: "shares are kept with 64 or with 128 bits".into(),
+            },
+        )),
     }
 }
 

@@ -20,6 +20,7 @@ use std::{fmt, path::PathBuf};
 #[doc(hidden)]
 pub use crate::table::fuzz_table;
 pub use keep::Keeping;
+pub(crate) use keep::ring_of;
 pub use result::{AnalysisResult, Estimate, Figure, Group, Opened, StatsResult};
 pub use sink::StatsSink;
 pub use source::StatsSource;

@@ -9,6 +9,23 @@ use veil_session::Peer;
 /// Everyone who supplies values, and the values.
 pub type Sources = Vec<(Holder, Box<dyn Source>)>;
 
+/// A dataset of a, b and c that goes to b, d and e.
+pub const RESHARE: &str = r#"version = 1
+kind = "reshare"
+name = "pay 2025 to others"
+owners = ["a", "b", "c"]
+parties = ["b", "d", "e"]
+
+[reshare]
+dataset = "pay 2025"
+as = "pay of 2025"
+plan = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+ring = 128
+schema = '"region": category, ["north", "south"], missing "refuse"; "pay": integer, 0 to 9, missing "refuse"'
+port = [{ name = "region", width = 2 }, { name = "pay", width = 2 }]
+block = [{ name = "mill", rows = 70 }, { name = "harbour", rows = 30 }]
+"#;
+
 /// A folder that goes away with the test.
 pub struct Case {
     pub folder: tempfile::TempDir,
