@@ -56,7 +56,7 @@ fn what_does_not_fit_names_both_sides() {
     assert_eq!(
         error.unwrap(),
         "it is shared among west, south and north, and the job names north, south and west; \
-         name the same parties in the same order, or have the owners share it again"
+         name the same parties in the same order, or give it to others: `veil shares reshare`"
     );
     let other = Some(PlanHash([0xcd; 32]));
     let error = refused(
