@@ -150,7 +150,8 @@ fn others_compute_the_same_on_what_they_were_given() {
     // All others, in processes of their own; and some that have it, and get it again under another name.
     for (new, name, how) in [
         (["d", "e", "f"], "pay", " --processes"),
-        (["b", "d", "e"], "pay2", ""),
+        (["b", "d", "e"], "pay2", " --processes"),
+        (["c", "a", "f"], "pay3", ""),
     ] {
         reshare(&folder, "reshare.toml", new, name);
         let said = folder.succeed(&format!("run reshare.toml{how}"));

@@ -93,7 +93,7 @@ pub(crate) fn run(
         for peer in veil_engine::participants(plan) {
             prepare::source(job, peer)?;
         }
-        crate::launch::stores::supplies(stores, job)?;
+        stores::supplies(stores, job)?;
     }
     let folder = tempfile::Builder::new()
         .prefix("veil-")
