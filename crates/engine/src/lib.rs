@@ -59,6 +59,7 @@ mod shared;
 mod status;
 mod stored;
 mod trace;
+mod words;
 mod worker;
 
 pub use abort::{Abort, Wait};
@@ -66,6 +67,7 @@ pub use memory::Memory;
 pub use setup::{Binding, handshake_cost};
 pub use status::{Phase, Progress, Report, TraceId};
 pub use trace::{Recorder, RoundEvent};
+pub use words::last_words_cost;
 pub use worker::{Step, Worker};
 
 use std::sync::Arc;

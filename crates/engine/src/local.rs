@@ -213,11 +213,8 @@ fn run_under(
         if !failed.is_empty() {
             break;
         }
-        let Data { sink, keeps, .. } = &brought[k];
-        let kept = keeps.as_ref().map_or(Ok(()), |keeps| keeps.finish());
-        let ended = kept.and_then(|()| sink.as_ref().map_or(Ok(()), |sink| sink.finish()));
-        if let Err(e) = ended {
-            failed.insert(*peer, e.into());
+        if let Err(abort) = shared[k].finish(&brought[k]) {
+            failed.insert(*peer, abort);
         }
     }
     if !failed.is_empty() {

@@ -79,12 +79,7 @@ pub fn run(
         }
     });
     outcome?;
-    if let Some(keeps) = &data.keeps {
-        keeps.finish()?;
-    }
-    if let Some(sink) = &data.sink {
-        sink.finish()?;
-    }
+    shared.finish(&data)?;
     Ok(shared.report(start.elapsed()))
 }
 

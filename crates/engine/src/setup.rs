@@ -22,10 +22,12 @@ use zeroize::Zeroize;
 use crate::abort::{Abort, Wait};
 use crate::order::{self, Differences, Orders};
 
-/// Places of the handshake's messages, after those of the plan: hello, proof, seeds, and three for the order of blocks.
-pub(crate) const PLACES: u32 = 6;
-/// The first of the last three.
+/// Places of messages beside those of the plan, after them: hello, proof, seeds, three for the order of blocks, and the last word.
+pub(crate) const PLACES: u32 = 7;
+/// The first of the three.
 const ORDER: u32 = 3;
+/// The last word of a run.
+pub(crate) const LAST_WORD: u32 = 6;
 
 const HELLO: usize = 96;
 const PROOF: usize = 64;

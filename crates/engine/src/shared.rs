@@ -1,6 +1,6 @@
 //! What the lanes of one participant share. Touched at the start, at the end and at a failure; never per chunk but for a counter.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
@@ -9,6 +9,7 @@ use veil_math::Ring;
 use veil_session::Peer;
 use zeroize::Zeroize;
 
+use crate::Data;
 use crate::abort::Abort;
 use crate::setup::Keys;
 use crate::status::{Progress, Report, Status};
@@ -38,6 +39,7 @@ pub(crate) struct Shared {
     pub(crate) lanes_done: AtomicUsize,
     pub(crate) rows_done: AtomicU64,
     pub(crate) meters: Mutex<Meters>,
+    finished: AtomicBool,
 }
 
 impl Shared {
@@ -53,6 +55,7 @@ impl Shared {
             lanes_done: AtomicUsize::new(0),
             rows_done: AtomicU64::new(0),
             meters: Mutex::new(Meters::default()),
+            finished: AtomicBool::new(false),
         }
     }
 
@@ -92,6 +95,20 @@ impl Shared {
         sum.bytes_sent += m.bytes_sent;
         sum.messages_received += m.messages_received;
         sum.payload_received += m.payload_received;
+    }
+
+    /// Makes what this participant keeps and receives visible, once.
+    pub(crate) fn finish(&self, data: &Data) -> Result<(), Abort> {
+        if self.finished.swap(true, Ordering::Relaxed) {
+            return Ok(());
+        }
+        if let Some(keeps) = &data.keeps {
+            keeps.finish()?;
+        }
+        if let Some(sink) = &data.sink {
+            sink.finish()?;
+        }
+        Ok(())
     }
 
     /// Keys are there: the set-up is over.

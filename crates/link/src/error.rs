@@ -69,6 +69,14 @@ pub enum LinkFault {
 }
 
 impl LinkFault {
+    /// The other end is gone, gave up, or takes nothing any more: whoever needs nothing more of it need not care.
+    pub const fn is_end(&self) -> bool {
+        matches!(
+            self,
+            LinkFault::Aborted | LinkFault::Closed(_) | LinkFault::Unsent(_)
+        )
+    }
+
     /// The peer said goodbye, or is gone, while this side still needs it.
     pub(crate) fn left() -> Self {
         LinkFault::Closed("it left while this side still needs it".into())

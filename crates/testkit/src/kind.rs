@@ -38,6 +38,8 @@ kinds! {
     OrderAnswer,
     /// A holder says that it was told of a difference.
     OrderHeard,
+    /// A participant says that what it receives or keeps is written.
+    Written,
     /// Digest of the list of accepted inputs.
     List,
     /// Digest of an owner's seed.
@@ -115,6 +117,7 @@ impl Kinds {
             Some(3) => Some(Kind::Order),
             Some(4) => Some(Kind::OrderAnswer),
             Some(5) => Some(Kind::OrderHeard),
+            Some(6) => Some(Kind::Written),
             Some(_) => None,
             None => self.named.get(&(from, to, at.step.place, at.part)).copied(),
         }

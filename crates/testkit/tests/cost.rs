@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use veil_engine::participants;
 use veil_math::Ring;
-use veil_program::{Audience, Lowered};
+use veil_program::{Audience, Holder, Lowered};
 use veil_protocol::rep3::Rep3;
 use veil_protocol::{Cost, Plan, Protocol, Task};
 use veil_session::Peer;
@@ -106,6 +106,31 @@ fn of_meeting(protocol: &dyn Protocol) -> Cost {
     }
 }
 
+/// What the last words send: of a run that loads shares, a byte from everybody who receives or keeps something to each party; of a run that
+/// only keeps shares, a byte from each party to each owner.
+fn of_last_words(plan: &Plan, me: Peer) -> Cost {
+    let job = &plan.job;
+    let keeps = job.audiences.contains(&Audience::Stored) && me.party().is_some();
+    let receives = job.audiences.iter().any(|audience| audience.includes(me));
+    let loads = job
+        .blocks
+        .iter()
+        .any(|b| b.holders.contains(&Holder::Stored));
+    let opens = job.audiences.iter().any(|a| *a != Audience::Stored);
+    let (parties, owners) = (3 - u64::from(me.party().is_some()), job.owners.len() as u64);
+    let told = match (keeps || receives, loads, opens) {
+        (false, ..) | (true, false, true) => 0,
+        (true, true, true) => parties,
+        (true, true, false) => parties + owners,
+        (true, false, false) => owners,
+    };
+    Cost {
+        rounds: 0,
+        messages: told,
+        bytes: told,
+    }
+}
+
 fn check(job: Lowered, chunk_rows: u32, lanes: u16) {
     measure(&World::in_chunks(job, chunk_rows, lanes));
 }
@@ -116,7 +141,11 @@ fn measure(world: &World) -> Outcome {
     outcome.assert_right();
     for me in participants(world.plan()) {
         let protocol = Rep3::new(Arc::clone(world.plan()), me);
-        let mut declared = of_handshake(world.plan(), &protocol);
+        let last_words = of_last_words(world.plan(), me);
+        let also = veil_engine::last_words_cost(world.plan(), &protocol);
+        let sent = |cost: Cost| (cost.messages, cost.bytes);
+        assert_eq!(sent(also), sent(last_words), "{me}");
+        let mut declared = of_handshake(world.plan(), &protocol) + last_words;
         for (task, rows) in schedule(world.plan(), &protocol) {
             let cost = protocol.cost(task, rows);
             assert_eq!(

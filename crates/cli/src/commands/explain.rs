@@ -26,7 +26,7 @@ use crate::prepare::{self, JobArgs};
   veil explain job.toml --net wan
 
 Bytes are exact: payload is what the protocol says, framed is what a run's summary counts, with message headers (40 bytes
-each) and the handshake, before TLS. Times are from the first message to the last. They are measured: a few chunks of
+each), the handshake and the last words, before TLS. Times are from the first message to the last. They are measured: a few chunks of
 made-up values run through the job's own layers over TLS on loopback, for less than half a second; a network adds the
 delay of every round that is waited for, and its rate. No data file is read.")]
 pub(crate) struct ExplainArgs {
@@ -143,7 +143,7 @@ fn explain(plan: &std::sync::Arc<Plan>, net: Option<Profile>) -> Explanation {
             role: prepare::role(protocol.me()),
             messages: all.messages,
             bytes: all.bytes,
-            framed: framed(all + handshake),
+            framed: framed(all + handshake + veil_engine::last_words_cost(plan, protocol)),
             memory_bytes: Memory::new(plan, protocol, window).total(),
         });
     }

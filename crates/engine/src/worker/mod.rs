@@ -18,7 +18,11 @@ use crate::setup::{Binding, Handshake, Keys, Random};
 use crate::shared::{Ready, Shared};
 use crate::status::{NOTED_AFTER, Phase};
 use crate::trace::Recorder;
+use crate::words::LastWords;
 use crate::{Data, LARGEST_WINDOW, Settings};
+
+/// Between two looks at links of which one has ended, while the last words of others are under way.
+const BEAR: Duration = Duration::from_millis(5);
 
 /// What came of a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,6 +44,7 @@ enum Stage {
     /// The first lane: sums come from the others.
     Lanes,
     Totals(Run),
+    LastWords(LastWords),
     Done,
 }
 
@@ -68,6 +73,8 @@ pub struct Worker {
     idle: bool,
     /// The others were told that this lane waits.
     noted: bool,
+    /// The last words are said and heard: whoever leaves now takes nothing from this participant.
+    settled: bool,
     waited: Duration,
     busy: Duration,
 }
@@ -127,6 +134,7 @@ impl Worker {
             recorder: settings.trace.clone(),
             idle: false,
             noted: false,
+            settled: false,
             waited: Duration::ZERO,
             busy: Duration::ZERO,
         })
@@ -184,7 +192,7 @@ impl Worker {
                 Stage::Handshake(_) | Stage::Keys => Phase::Handshake,
                 Stage::SetUp(..) => Phase::SetUp,
                 Stage::Chunks => Phase::Rows,
-                Stage::Lanes | Stage::Totals(_) => Phase::Opening,
+                Stage::Lanes | Stage::Totals(_) | Stage::LastWords(_) => Phase::Opening,
                 Stage::Done => Phase::Done,
             });
         }
@@ -198,7 +206,12 @@ impl Worker {
             _ => longest,
         };
         let woken = self.link.wait(Instant::now() + longest);
-        woken.map_err(|e| self.fail(self.told(e)))
+        woken.or_else(|error| {
+            self.bear(error).map_err(|abort| self.fail(abort))?;
+            // The link says so at once, again and again.
+            std::thread::sleep(longest.min(BEAR));
+            Ok(Woken::TimedOut)
+        })
     }
 
     /// Ends the lane from outside, and gives the reason to report: `why`, unless the run had failed already.
@@ -209,6 +222,10 @@ impl Worker {
     fn stall(&self, after: Duration) -> Option<Abort> {
         // A lane that waits for a sibling is not stalled: the sibling is, if it is, and says whom it waits for.
         if let Stage::Keys | Stage::Lanes = self.stage {
+            return None;
+        }
+        // Other owners may be sending for hours. The parties watch them, and the link notices a connection that is gone.
+        if let (Stage::LastWords(_), Peer::Owner(_)) = (&self.stage, self.protocol.me()) {
             return None;
         }
         // The parties may compute for hours before a recipient hears of it. They watch each other, and the link notices a
@@ -235,6 +252,7 @@ impl Worker {
             Stage::Handshake(handshake) => handshake.waits(),
             Stage::SetUp(run, _) | Stage::Totals(run) => run.waits(),
             Stage::Chunks => self.active.iter().flat_map(Run::waits).collect(),
+            Stage::LastWords(words) => words.waits(),
             Stage::Keys | Stage::Lanes | Stage::Done => Vec::new(),
         }
     }
@@ -242,6 +260,14 @@ impl Worker {
     /// A link's failure as the reason to give up, with what this lane was waiting for if a peer gave up first.
     fn told(&self, error: LinkError) -> Abort {
         Abort::from(error).seen_with(self.waits())
+    }
+
+    /// A link's failure, unless it takes nothing from a run of which only the last words are missing.
+    fn bear(&mut self, error: LinkError) -> Result<(), Abort> {
+        match &mut self.stage {
+            Stage::LastWords(words) => words.bear(error),
+            _ => Err(self.told(error)),
+        }
     }
 
     fn fail(&mut self, abort: Abort) -> Abort {
@@ -266,7 +292,13 @@ impl Worker {
     }
 
     fn try_step(&mut self) -> Result<Step, Abort> {
-        let mut moved = self.link.poll().map_err(|e| self.told(e))?;
+        let mut moved = match self.link.poll() {
+            Ok(moved) => moved,
+            Err(error) => {
+                self.bear(error)?;
+                false
+            }
+        };
         moved |= match std::mem::replace(&mut self.stage, Stage::Done) {
             Stage::Handshake(mut handshake) => {
                 let step = handshake.step(
@@ -333,13 +365,13 @@ impl Worker {
                     self.totals()?;
                     true
                 } else {
-                    return self.close();
+                    return self.conclude();
                 }
             }
             Stage::Totals(mut run) => match self.advance(&mut run)? {
                 Advance::Done => {
                     self.device.close(run.bank);
-                    return self.close();
+                    return self.conclude();
                 }
                 Advance::TaskDone(Task::OpenTotals(_)) => {
                     self.put(&run, |s| &s.opened_sums)?;
@@ -352,6 +384,14 @@ impl Worker {
                     advance != Advance::Waiting
                 }
             },
+            Stage::LastWords(mut words) => {
+                if words.step(&mut *self.link)? {
+                    self.settled = true;
+                    return self.close();
+                }
+                self.stage = Stage::LastWords(words);
+                false
+            }
             Stage::Done => return Ok(Step::Done),
         };
         Ok(if moved { Step::Moved } else { Step::Waiting })
@@ -377,8 +417,22 @@ impl Worker {
         })
     }
 
+    /// Everything is computed and given away. Where others have to hear that it is written, it is written here.
+    fn conclude(&mut self) -> Result<Step, Abort> {
+        let words = LastWords::new(&self.plan, &*self.protocol);
+        if words.is_empty() {
+            return self.close();
+        }
+        self.shared.finish(&self.data)?;
+        self.stage = Stage::LastWords(words);
+        Ok(Step::Moved)
+    }
+
     fn close(&mut self) -> Result<Step, Abort> {
-        self.link.close(Instant::now() + self.timeout)?;
+        match self.link.close(Instant::now() + self.timeout) {
+            Err(error) if self.settled && error.fault.is_end() => {}
+            closed => closed?,
+        }
         self.shared.add_meters(self.link.meters());
         self.device.wipe();
         self.stage = Stage::Done;

@@ -1,5 +1,5 @@
 //! For every message of the protocol a sender that changes it: who finds it, in which round, whom it suspects, and that nothing is
-//! opened that depends on it (attack cases A3, A4, A7, G4, G5).
+//! opened that depends on it (attack cases A3, A4, A7, G4, G5). Last words come after all openings: G7.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -8,6 +8,7 @@ mod inputs;
 mod openings;
 mod order;
 mod stored;
+mod words;
 
 use std::collections::BTreeSet;
 
@@ -158,6 +159,7 @@ fn no_message_is_without_a_cheat() {
         .flatten()
         .map(|case| case.kind)
         .chain(UNCHECKED)
+        .chain([Kind::Written])
         .collect();
     let all: BTreeSet<Kind> = Kind::ALL.iter().copied().collect();
     assert_eq!(played, all);
