@@ -109,6 +109,14 @@ impl Failure {
         self.0.help.as_deref().unwrap_or_default()
     }
 
+    /// What happened, and what to do, without a break.
+    pub(crate) fn in_a_line(&self) -> String {
+        match self.advice() {
+            "" => self.to_string(),
+            advice => format!("{self} ({advice})"),
+        }
+    }
+
     /// The run was ended by a signal.
     pub(crate) fn stopped() -> Self {
         Self::new(

@@ -42,6 +42,11 @@ pub enum Request {
     Propose(Proposal),
     /// How are the jobs in which I have a part?
     Jobs {},
+    /// I go on with this durable job, whose inputs I have kept: how is it there?
+    GoOn {
+        /// All digits of its plan hash.
+        plan: String,
+    },
 }
 
 /// What is answered.
@@ -346,6 +351,9 @@ mod tests {
         for request in [
             Request::Hello {},
             Request::Jobs {},
+            Request::GoOn {
+                plan: "0".repeat(64),
+            },
             Request::Propose(proposal()),
         ] {
             let bytes = encode(&request);

@@ -1,8 +1,9 @@
 //! The runs of a job at one participant: one, or the two stages of a durable job; and what a party loads and keeps in each.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use veil_engine::name_of;
+use veil_engine::{Abort, name_of};
 use veil_link::tls::SetupError;
 use veil_program::{Job, Lowered, ShareSink, ShareSource, Source};
 use veil_protocol::{Options, Plan, PlanError};
@@ -12,6 +13,28 @@ use veil_store::{Store, StoreError, StoreKey};
 use crate::home::hex;
 use crate::participant::{Neighbours, PartError};
 use crate::{Home, HomeError, Members};
+
+/// Attempts at a stage of a durable job, after the first. Whoever comes back after the last one asks for the job again.
+pub const AGAIN: u32 = 8;
+
+/// The pause before the second attempt; each next one is twice as long.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// The longest pause between two attempts.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+/// The pause before a stage is tried again that has failed so often before; `None` if that is enough.
+pub fn pause(failures: u32) -> Option<Duration> {
+    (failures < AGAIN).then(|| (PAUSE * 2_u32.pow(failures)).min(LONGEST_PAUSE))
+}
+
+/// Whether a run was interrupted from outside, so that another attempt may fare better: not by wrong data or a failed check here.
+pub const fn interrupted(abort: &Abort) -> bool {
+    matches!(
+        abort,
+        Abort::Told { .. } | Abort::Link(_) | Abort::Stalled { .. }
+    )
+}
 
 /// Which run of a job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -313,6 +336,13 @@ impl Home {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pauses_grow_and_come_to_an_end() {
+        let seconds: Vec<u64> = (0..).map_while(pause).map(|p| p.as_secs()).collect();
+        assert_eq!(seconds, [1, 2, 4, 8, 16, 30, 30, 30]);
+        assert_eq!(pause(u32::MAX), None);
+    }
 
     #[test]
     fn names_of_kept_inputs_fit_and_differ() {

@@ -121,6 +121,7 @@ fn take_part(
         timeout: args.timeout.map_or(timeouts.stall, Duration::from_secs),
         net: args.net,
         trace: trace.clone().map(|trace| trace as Arc<dyn Recorder>),
+        again: !args.child,
         yes: args.yes,
         stop,
         progress,

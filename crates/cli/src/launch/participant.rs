@@ -14,7 +14,7 @@ use veil_link::tls::{Identity, Port, Reception};
 use veil_node::log::Event;
 use veil_node::participant::{self, Neighbours, Part};
 use veil_node::policy::Facts;
-use veil_node::stages::{Ends, Shelf, Stage, Stages};
+use veil_node::stages::{self, AGAIN, Ends, Shelf, Stage, Stages};
 use veil_node::{Decision, Home, Receipt, Request, Time, receipt, roles_of};
 use veil_program::{Job, Output, Source};
 use veil_protocol::Plan;
@@ -44,6 +44,8 @@ pub(crate) struct Engagement<'a> {
     /// Without any progress for so long, the run is given up.
     pub(crate) timeout: Duration,
     pub(crate) net: Option<shape::Profile>,
+    /// Tries a durable job again when a run is interrupted.
+    pub(crate) again: bool,
     /// Approves the job without asking anybody.
     pub(crate) yes: bool,
     /// Writes down the rounds, if a trace is wanted.
@@ -77,6 +79,9 @@ const LINGER: Duration = Duration::from_secs(5);
 
 /// Between two meetings of parties that disagree on whether the inputs are kept.
 const PAUSE: Duration = Duration::from_millis(300);
+
+/// How often somebody who rests looks whether to stop.
+const GLANCE: Duration = Duration::from_millis(50);
 
 /// Takes part. Everything that can be checked on this machine is checked before anybody is called.
 pub(crate) fn run(engagement: &Engagement<'_>) -> Result<Outcome, Failure> {
@@ -114,6 +119,7 @@ pub(crate) fn run(engagement: &Engagement<'_>) -> Result<Outcome, Failure> {
     let port = OnceCell::new();
     let mut outcome = Outcome::default();
     let until = Instant::now() + engagement.wait;
+    let mut failures = 0;
     loop {
         at.plan = stages.plan(at.stage);
         let last = at.stage != Stage::Input;
@@ -148,6 +154,22 @@ pub(crate) fn run(engagement: &Engagement<'_>) -> Result<Outcome, Failure> {
                     return Ok(outcome);
                 }
                 at.stage = Stage::Compute;
+                failures = 0;
+            }
+            Ended::Interrupted(failure) => {
+                let Some(pause) = stages::pause(failures) else {
+                    return Err(failure);
+                };
+                failures += 1;
+                let seconds = pause.as_secs();
+                say(&format!(
+                    "{}; again in {seconds} s, attempt {failures} of {AGAIN}",
+                    failure.in_a_line()
+                ));
+                engagement.rest(pause)?;
+                if party.is_some() {
+                    at.stage = shelf.stage()?.0;
+                }
             }
             Ended::Disagreed(why) => {
                 say(&why);
@@ -166,6 +188,8 @@ pub(crate) fn run(engagement: &Engagement<'_>) -> Result<Outcome, Failure> {
 /// How a stage ended that did not fail.
 enum Ended {
     Done(Outcome),
+    /// The run of a durable job was interrupted from outside, and may be tried again.
+    Interrupted(Failure),
     /// The parties disagree on whether the inputs are kept.
     Disagreed(String),
     /// The parties are at the stage after this one.
@@ -218,7 +242,8 @@ fn one_stage<'a>(
                 }
                 thread::sleep(PAUSE);
             }
-            Err(Stopped::Failed(failure)) => break Err(failure),
+            Err(Stopped::Failed(failure)) => break Err((failure, false)),
+            Err(Stopped::Interrupted(failure)) => break Err((failure, true)),
             Ok(reports) => break Ok(reports),
         }
     };
@@ -230,13 +255,18 @@ fn one_stage<'a>(
             trace: trace.map(|report| report.trace.to_string()),
             cause: ran
                 .as_ref()
-                .map_or_else(Failure::cause, |_| "done")
+                .map_or_else(|(failure, _)| failure.cause(), |_| "done")
                 .to_owned(),
             seconds: start.elapsed().as_secs(),
         })?;
     }
+    let reports = match ran {
+        Ok(reports) => reports,
+        Err((failure, true)) => return Ok(Ended::Interrupted(failure)),
+        Err((failure, false)) => return Err(failure),
+    };
     let mut outcome = Outcome::default();
-    for (role, report) in ready.iter().zip(ran?) {
+    for (role, report) in ready.iter().zip(reports) {
         outcome
             .participants
             .push(Took::new(at.plan, role.me, &report));
@@ -263,6 +293,18 @@ impl<'a> Engagement<'a> {
             }),
             None => Ok(Shelf::of_home(self.home, job, stages)?),
         }
+    }
+
+    /// Sleeps so long, unless it is asked to stop.
+    fn rest(&self, pause: Duration) -> Result<(), Failure> {
+        let until = Instant::now() + pause;
+        while Instant::now() < until {
+            if self.stop.asked() {
+                return Err(Failure::stopped());
+            }
+            thread::sleep(GLANCE);
+        }
+        Ok(())
     }
 
     /// Asks whether the job may run; when all participants of a stage are there, that the run begins is logged. Rules that count runs
@@ -352,6 +394,8 @@ fn port(engagement: &Engagement<'_>, mine: &[Peer]) -> Result<Option<Port>, Fail
 enum Stopped {
     /// Parties are at the other stage.
     Disagree(String),
+    /// The run may be tried again.
+    Interrupted(Failure),
     Failed(Failure),
 }
 
@@ -371,7 +415,7 @@ fn all_roles(
     let first = Mutex::new(None);
     let one = |role| {
         let fail = |stopped| {
-            // A disagreement is no end: roles that wait for the same parties find it out themselves.
+            // A disagreement or an interruption is no end: roles that wait for the same parties find it out themselves.
             let failed = matches!(stopped, Stopped::Failed(_));
             first
                 .lock()
@@ -456,11 +500,14 @@ fn one_role(
         engagement.progress,
     );
     ran.map_err(|abort| {
-        Stopped::Failed(if stop.asked() {
-            Failure::stopped()
+        let failure = Failure::abort(plan, role.me, &abort);
+        if stop.asked() {
+            Stopped::Failed(Failure::stopped())
+        } else if engagement.again && at.stages.are_two() && stages::interrupted(&abort) {
+            Stopped::Interrupted(failure)
         } else {
-            Failure::abort(plan, role.me, &abort)
-        })
+            Stopped::Failed(failure)
+        }
     })
 }
 

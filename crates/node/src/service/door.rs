@@ -11,9 +11,9 @@ use veil_protocol::{Options, Plan, PlanError};
 use veil_session::{PartyId, Peer, PlanHash};
 
 use super::{Desk, News};
-use crate::approvals::{Decision, Filed, Filing, Request, roles_of};
+use crate::approvals::{Decision, Filed, Filing, Request, plan_of, roles_of};
 use crate::control::{self, Hello, Proposal, Reply, Request as Asked};
-use crate::jobs::{State, mib};
+use crate::jobs::{State, Status, mib};
 use crate::log::Event;
 use crate::members::Standing;
 use crate::participant;
@@ -125,6 +125,9 @@ impl Desk {
             (Asked::Jobs {}, Some(member)) => Reply::Jobs {
                 jobs: self.jobs.list(Some(&member.name)),
             },
+            (Asked::GoOn { plan }, Some(member)) => Reply::Jobs {
+                jobs: self.goes_on(&plan, &member.name),
+            },
             (Asked::Propose(proposal), Some(member)) => {
                 let asked_by = member.name.clone();
                 match self.proposed(&proposal, &asked_by) {
@@ -136,6 +139,26 @@ impl Desk {
                 }
             }
         }
+    }
+
+    /// How a durable job is with which another party goes on. Unless it is done, this party goes on with it as well.
+    fn goes_on(&self, plan: &str, by: &str) -> Vec<Status> {
+        let known = plan_of(plan).and_then(|plan| self.recall(plan));
+        let status = known.and_then(|plan| {
+            let status = self.jobs.with(plan, |entry| {
+                let has_part = entry.participants.iter().any(|name| name == by);
+                has_part.then(|| entry.status.clone())
+            });
+            status.flatten().map(|status| (plan, status))
+        });
+        if let Some((plan, _)) = status
+            .as_ref()
+            .filter(|(_, status)| status.state != State::Done)
+        {
+            // Whoever is not heard now asks again before its next attempt.
+            let _ = self.events.try_send(News::Asked(*plan));
+        }
+        status.into_iter().map(|(_, status)| status).collect()
     }
 
     /// Plans a proposed job, asks consent, and keeps it unless it is refused.

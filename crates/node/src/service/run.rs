@@ -18,24 +18,19 @@ use super::door::{Consent, Prepared};
 use super::meet::meet;
 use super::{Desk, News};
 use crate::approvals::Decision;
+use crate::control::{self, Reply, Request};
 use crate::jobs::State;
 use crate::log::Event;
 use crate::participant::RunError;
 use crate::receipt::{self, Receipt};
-use crate::stages::{Shelf, Stage};
+use crate::stages::{self, AGAIN, Shelf, Stage};
 use crate::time::Time;
 
 /// Room for planning and for what an engine does in the thread of its caller; lanes have threads of their own.
 const STACK: usize = 2 << 20;
 
-/// Attempts at a stage of a durable job, after the first. Whoever comes back after the last one asks for the job again.
-const AGAIN: u32 = 8;
-
-/// The pause before the second attempt; each next one is twice as long.
-const PAUSE: Duration = Duration::from_secs(1);
-
-/// The longest pause between two attempts.
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// How long each of the others has to say how a durable job is there.
+const ANSWER: Duration = Duration::from_secs(2);
 
 /// Why a job did not come to its end.
 pub(super) enum Failed {
@@ -131,28 +126,41 @@ fn whole(desk: &Desk, prepared: &Prepared, asked_by: Option<&str>, stop: &Atomic
     let job = prepared.plan.hash;
     let mut failures = 0;
     let mut before = None;
+    // The inputs were kept a moment ago: nobody can have finished the job without this party.
+    let mut together = false;
     loop {
-        match one_run(desk, prepared, asked_by, stop, before.take()) {
-            Ok(Stage::Input) => failures = 0,
+        if !together && done_without_us(desk, prepared) {
+            desk.jobs.set(job, State::Done, None);
+            return;
+        }
+        let given = match one_run(desk, prepared, asked_by, stop, before.take()) {
+            Ok(Stage::Input) => {
+                (failures, together) = (0, true);
+                continue;
+            }
             Ok(Stage::Whole | Stage::Compute) => {
                 desk.jobs.set(job, State::Done, None);
                 return;
             }
-            Err(given) if given.again && failures < AGAIN && !stop.load(Ordering::Relaxed) => {
-                let pause = (PAUSE * 2_u32.pow(failures)).min(LONGEST_PAUSE);
-                failures += 1;
-                let seconds = pause.as_secs();
-                tracing::info!(plan = %job, attempt = failures, of = AGAIN, seconds, "armed again");
-                let why = format!("again in {seconds} s: {}", given.why);
-                desk.jobs.set(job, State::Meeting, Some(why));
-                before = Some(given.why);
-                nap(pause, stop);
-            }
-            Err(given) => {
-                desk.jobs.fail(job, given.why, given.here);
-                return;
-            }
-        }
+            Err(given) => given,
+        };
+        let pause = match given.again {
+            _ if stop.load(Ordering::Relaxed) => None,
+            None => None,
+            Some(Again::Interrupted) => stages::pause(failures),
+            Some(Again::Disagreed) => stages::pause(failures).and(stages::pause(0)),
+        };
+        let Some(pause) = pause else {
+            desk.jobs.fail(job, given.why, given.here);
+            return;
+        };
+        (failures, together) = (failures + 1, false);
+        let seconds = pause.as_secs();
+        tracing::info!(plan = %job, attempt = failures, of = AGAIN, seconds, "armed again");
+        let why = format!("again in {seconds} s: {}", given.why);
+        desk.jobs.set(job, State::Meeting, Some(why));
+        before = Some(given.why);
+        nap(pause, stop);
     }
 }
 
@@ -161,8 +169,46 @@ struct GivenUp {
     why: String,
     /// What only this participant's people may read, if it is more.
     here: Option<String>,
-    /// Whether another attempt may fare better.
-    again: bool,
+    /// Why another attempt may fare better, if it may.
+    again: Option<Again>,
+}
+
+/// Why a stage is tried again.
+#[derive(Clone, Copy)]
+enum Again {
+    /// Its run was interrupted.
+    Interrupted,
+    /// The parties were not at the same stage, and are next time. Their owners wait for that, so it comes soon.
+    Disagreed,
+}
+
+/// Whether the other parties have finished the job while this one was away with the inputs it has kept: what is left is to remove them.
+/// Those who have not are told that this party goes on.
+fn done_without_us(desk: &Desk, prepared: &Prepared) -> bool {
+    let plan = prepared.plan.hash;
+    // Why a stage cannot begin is said when it does.
+    let Ok(at) = begin(desk, prepared) else {
+        return false;
+    };
+    if at.stage != Stage::Compute {
+        return false;
+    }
+    let (identity, members) = (desk.home.identity(), desk.home.members());
+    let names = prepared.plan.job.parties.iter();
+    let mut others = names.filter_map(|name| members.by_name(name));
+    let request = Request::GoOn {
+        plan: Event::plan(plan),
+    };
+    let done = others.find(|party| {
+        let asked = control::ask(&identity, party, &request, Instant::now() + ANSWER);
+        // Whoever is away, or knows nothing of the job, is met or not.
+        matches!(asked, Ok(Reply::Jobs { jobs }) if jobs.iter().any(|job| job.state == State::Done))
+    });
+    if let Some(party) = done {
+        tracing::info!(%plan, by = %party.name, "the job was finished without this party: the inputs that it kept are removed");
+        forget(&at.shelf);
+    }
+    done.is_some()
 }
 
 /// One run of the job, at the stage at which this party is.
@@ -243,7 +289,7 @@ fn explain(
             if let Some(why) = stages.disagree(stage, error) =>
         {
             let here = None;
-            let again = true;
+            let again = Some(Again::Disagreed);
             return ("not met", GivenUp { why, here, again });
         }
         (Failed::Data(error) | Failed::Run(RunError::Abort(Abort::Data(error))), None)
@@ -272,7 +318,10 @@ fn explain(
             format!("other jobs ran all the time, and {why}; ask again later"),
         ),
     };
-    let again = stages.are_two() && matches!(code, "link" | "told");
+    let interrupted =
+        matches!(failed, Failed::Run(RunError::Abort(abort)) if stages::interrupted(abort));
+    let again =
+        (stages.are_two() && interrupted && code != "stopped").then_some(Again::Interrupted);
     (code, GivenUp { why, here, again })
 }
 
