@@ -1,5 +1,5 @@
-//! A party's service is killed while a job runs, and started again: the others say who is gone, and the job runs when it is
-//! asked for again, in a session of its own.
+//! Participants are killed while a job runs, and started again: the others say who is gone. A job that is not durable runs when it is
+//! asked for again; a durable one goes on by itself. Every run has a session of its own.
 #![allow(
     clippy::unwrap_used,
     reason = "a test that unwraps says what it expects by failing there"
@@ -8,12 +8,16 @@
 mod common;
 
 use std::collections::BTreeSet;
+use std::net::SocketAddr;
 
 use common::Folder;
 use common::deployment::{
-    At, Place, Service, at, end, expected, states, submit, take_part, turn, wait,
+    At, Place, Service, at, end, expected, kill, states, submit, succeed, take_part, take_part_at,
+    turn, wait,
 };
 use common::homes::{NAMES, homes};
+use common::relay::Relay;
+use veil_node::Home;
 
 #[test]
 fn a_service_that_is_killed_is_named_and_the_job_runs_again_in_another_session() {
@@ -53,16 +57,240 @@ fn a_service_that_is_killed_is_named_and_the_job_runs_again_in_another_session()
     }
     assert!(std::fs::read(folder.at("out-job.toml/blocks")).unwrap() == expected());
     wait("done", || states(&folder, &plan) == ["done"; 3]);
-    // A trace id stands for a session: none comes twice.
-    for home in &homes[..2] {
+    assert_sessions_differ(&homes, 1);
+}
+
+/// A trace id stands for a session: none comes twice, and each party has had at least so many.
+fn assert_sessions_differ(homes: &[Home], runs: usize) {
+    for home in &homes[..3] {
         let mut traces = Vec::new();
         let note = |entry: veil_node::log::Entry| {
             let trace = entry.text("trace").map(str::to_owned);
             traces.extend(trace.filter(|_| entry.kind == "run_ended"));
         };
         home.log().for_each(note).unwrap();
-        assert!(!traces.is_empty());
+        assert!(traces.len() >= runs, "{traces:?}");
         let different: BTreeSet<&String> = traces.iter().collect();
         assert_eq!(different.len(), traces.len(), "{traces:?}");
     }
+}
+
+/// A durable job with sums and products of rows.
+const WAGES: &str = r#"version = 1
+durable = true
+kind = "stats"
+name = "wages"
+owners = ["ann"]
+parties = ["a", "b", "c"]
+recipients = ["eve"]
+column = [{ name = "wage", type = "integer", min = 0, max = 20000 }]
+block = [{ name = "all", rows = 5, holds = { ann = ["wage"] }, files = { ann = "ann.csv" } }]
+analysis = [{ name = "wages", kind = "variance", of = "wage", to = "eve" }]
+"#;
+
+/// Messages of party c to party a that have passed when a stage of a run waits for the next one, as a sees it.
+const HANDSHAKE: usize = 0;
+const SET_UP: usize = 2;
+const ROWS: usize = 3;
+const OPENING: usize = 5;
+/// All of them.
+const ALL: usize = 1000;
+
+/// Services, and somebody on the line from c to a who can keep messages back: so every stage lasts for as long as a test wants.
+struct Site {
+    folder: Folder,
+    homes: Vec<Home>,
+    services: Vec<Service>,
+    relay: Relay,
+    /// Records of a connection before its first message.
+    call: usize,
+    plan: String,
+    /// Runs that were seen.
+    traces: BTreeSet<String>,
+}
+
+impl Site {
+    /// The job is proposed, and all parties wait for its owner.
+    fn new() -> Self {
+        let folder = Folder::new();
+        folder.write("job.toml", WAGES);
+        folder.write("ann.csv", "wage\n3100\n2900\n4000\n3500\n2500\n");
+        let homes = homes(folder.path(), &NAMES);
+        let known = homes[0].settings().address.clone().unwrap();
+        let relay = Relay::start(known.parse::<SocketAddr>().unwrap());
+        relay.hold(ALL);
+        folder.replace("c/members.toml", &known, &relay.address().to_string());
+        let mut site = Site {
+            folder,
+            homes,
+            services: Vec::new(),
+            relay,
+            call: 0,
+            plan: String::new(),
+            traces: BTreeSet::new(),
+        };
+        let services = NAMES[..3].iter().map(|name| site.serve(name));
+        site.services = services.collect();
+        site.plan = submit(&site.folder, "job.toml").0;
+        // What comes to pass on this line while the owner is missing is a certificate and a call.
+        wait("c has called a", || {
+            site.relay.passed().last().is_some_and(|passed| *passed > 0)
+                && states(&site.folder, &site.plan) == ["meeting"; 3]
+        });
+        let mut before = 0;
+        wait("nothing more comes", || {
+            let now = site.relay.passed()[0];
+            std::mem::replace(&mut before, now) == now
+        });
+        site.call = before;
+        site
+    }
+
+    fn serve(&self, name: &str) -> Service {
+        let options = ["--yes", "--wait", "60", "--timeout", "6"];
+        Service::start_at(&Place::HERE, self.folder.path(), name, &options)
+    }
+
+    fn take_part(&self, name: &str) -> std::process::Child {
+        let patience = ["--timeout", "10"];
+        take_part_at(&Place::HERE, &self.folder, "job.toml", name, &patience)
+    }
+
+    /// Keeps back all messages of the next run but so many.
+    fn hold(&self, messages: usize) {
+        self.relay.hold(self.call + messages);
+    }
+
+    fn at(&self, party: &str) -> At {
+        at(&Place::HERE, &self.folder, "eve", party, &self.plan).unwrap_or_default()
+    }
+
+    /// Waits until a new run has come to this phase, and cannot go on.
+    fn reach(&mut self, phase: &str) {
+        let mut seen = At::default();
+        wait(phase, || {
+            seen = self.at("a");
+            let new = !self.traces.contains(&seen.trace);
+            seen.phase == phase && (new || seen.trace.is_empty()) && seen.waits_for.contains('c')
+        });
+        self.traces.insert(seen.trace);
+    }
+
+    /// Ends a party by force while nothing runs, and starts it again.
+    fn restart(&mut self, party: &str) {
+        let index = NAMES.iter().position(|name| *name == party).unwrap();
+        // Dropped is killed.
+        drop(self.services.remove(index));
+        self.services.insert(index, self.serve(party));
+    }
+
+    /// Ends a party by force in a run. The others say why the run ended; then it starts again.
+    fn kill(&mut self, party: &str) {
+        let index = NAMES.iter().position(|name| *name == party).unwrap();
+        drop(self.services.remove(index));
+        let others = NAMES[..3].iter().filter(|name| **name != party);
+        let mut whys = Vec::new();
+        for other in others {
+            let mut seen = At::default();
+            wait("it says that the run ended", || {
+                seen = self.at(other);
+                seen.why.contains("again in") || seen.why.contains("the attempt before ended")
+            });
+            whys.push(seen.why);
+        }
+        let named = |why: &String| why.contains(&format!("is `{party}`"));
+        assert!(whys.iter().any(named), "{party}: {whys:?}");
+        assert!(whys.iter().all(|why| why.contains("party ")), "{whys:?}");
+        self.services.insert(index, self.serve(party));
+    }
+
+    /// The parties have kept the inputs, and nobody needs the owner any more.
+    fn forget_owner(&self, ann: std::process::Child) -> String {
+        let said = succeed(ann);
+        std::fs::remove_file(self.folder.at("ann.csv")).unwrap();
+        said
+    }
+
+    /// Everybody is done, nothing is left, and the result is right.
+    fn end(&self, runs: usize) {
+        wait("done", || states(&self.folder, &self.plan) == ["done"; 3]);
+        let result = std::fs::read_to_string(self.folder.at("out-job.toml/result.txt")).unwrap();
+        assert!(result.contains("330000"), "{result}");
+        for party in &NAMES[..3] {
+            let kept = std::fs::read_dir(self.folder.at(&format!("{party}/shares"))).unwrap();
+            let names = kept.map(|set| set.unwrap().file_name().into_string().unwrap());
+            let sets: Vec<String> = names.filter(|name| name != ".lock").collect();
+            assert!(sets.is_empty(), "{party}: {sets:?}");
+        }
+        assert_sessions_differ(&self.homes, runs);
+    }
+}
+
+#[test]
+fn a_durable_job_goes_on_by_itself_whenever_a_party_is_killed() {
+    let _turn = turn();
+    let mut site = Site::new();
+    site.restart("c");
+    site.hold(HANDSHAKE);
+    let ann = site.take_part("ann");
+    for (phase, party, next) in [
+        ("handshake", "c", SET_UP),
+        ("set-up", "a", ROWS),
+        ("rows", "b", ALL),
+    ] {
+        site.reach(phase);
+        site.hold(next);
+        site.kill(party);
+    }
+    let said = site.forget_owner(ann);
+    assert!(said.contains("again in 4 s, attempt 3 of 8"), "{said}");
+    site.restart("b");
+    site.hold(SET_UP);
+    let eve = site.take_part("eve");
+    for (phase, party, next) in [
+        ("set-up", "b", ROWS),
+        ("rows", "a", OPENING),
+        ("opening", "c", ALL),
+    ] {
+        site.reach(phase);
+        site.hold(next);
+        site.kill(party);
+    }
+    let said = succeed(eve);
+    assert!(said.contains("again in 4 s, attempt 3 of 8"), "{said}");
+    site.end(5);
+}
+
+#[test]
+fn a_durable_job_outlives_its_owner_its_recipient_a_cut_line_and_all_parties() {
+    let _turn = turn();
+    let mut site = Site::new();
+    site.hold(ROWS);
+    let [ann, eve] = ["ann", "eve"].map(|name| site.take_part(name));
+    site.reach("rows");
+    kill(ann);
+    site.hold(ALL);
+    let ann = site.take_part("ann");
+    site.forget_owner(ann);
+    kill(eve);
+    site.hold(ROWS);
+    let eve = site.take_part("eve");
+    site.reach("rows");
+    kill(eve);
+    let eve = site.take_part("eve");
+    // The line stays cut for longer than a run may stall.
+    site.reach("rows");
+    wait("it stalls", || {
+        let stalled = |party: &&str| site.at(party).why.contains("nothing happened for");
+        NAMES[..3].iter().any(stalled)
+    });
+    site.reach("rows");
+    site.services.clear();
+    site.hold(ALL);
+    for party in ["a", "b", "c"] {
+        let service = site.serve(party);
+        site.services.push(service);
+    }
+    succeed(eve);
+    site.end(4);
 }

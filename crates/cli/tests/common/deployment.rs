@@ -265,13 +265,28 @@ pub(crate) fn end(child: Child) -> (Option<i32>, String) {
     (output.status.code(), super::text(&output.stderr))
 }
 
+/// Somebody ends well, and says this.
+pub(crate) fn succeed(child: Child) -> String {
+    let (code, said) = end(child);
+    assert_eq!(code, Some(0), "{said}");
+    said
+}
+
+/// Ends somebody by force.
+pub(crate) fn kill(mut child: Child) {
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
 /// What a party says of a job.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub(crate) struct At {
     pub(crate) state: String,
     pub(crate) phase: String,
     pub(crate) why: String,
     pub(crate) trace: String,
+    /// Names, joined.
+    pub(crate) waits_for: String,
 }
 
 /// How a job is at a party, as somebody with a part in it hears it; `None` if the party cannot be asked.
@@ -296,6 +311,7 @@ pub(crate) fn at(
         phase: field("phase"),
         why: field("why"),
         trace: field("trace"),
+        waits_for: job["waits_for"].to_string(),
     })
 }
 

@@ -5,10 +5,11 @@
     reason = "a test that unwraps says what it expects by failing there"
 )]
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
 /// What happens to what a dialler sends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,6 +30,43 @@ struct State {
     fault: Option<(Fault, usize)>,
     /// All that was sent by diallers, by connection.
     kept: Vec<Vec<u8>>,
+    /// So many records with content of every connection are passed on, and no more; `None`, bytes as they come.
+    hold: Option<usize>,
+    /// Records with content that were passed on, by connection.
+    passed: Vec<usize>,
+}
+
+/// How often a relay looks whether it is still to hold what it has.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// The first byte of a TLS record with content: a certificate, a call, messages.
+const CONTENT: u8 = 23;
+
+/// Records of one direction.
+#[derive(Default)]
+struct Records {
+    /// From the beginning of a record.
+    waiting: Vec<u8>,
+    passed: usize,
+}
+
+impl Records {
+    /// What may be passed on.
+    fn pass(&mut self, hold: Option<usize>) -> Vec<u8> {
+        let Some(hold) = hold else {
+            return std::mem::take(&mut self.waiting);
+        };
+        let mut end = 0;
+        while let Some(&[kind, _, _, high, low]) = self.waiting[end..].first_chunk() {
+            let next = end + 5 + usize::from(u16::from_be_bytes([high, low]));
+            if next > self.waiting.len() || kind == CONTENT && self.passed >= hold {
+                break;
+            }
+            self.passed += usize::from(kind == CONTENT);
+            end = next;
+        }
+        self.waiting.drain(..end).collect()
+    }
 }
 
 /// The relay. Its threads end with their connections, and with the test.
@@ -57,6 +95,17 @@ impl Relay {
             }
         });
         Relay { address, state }
+    }
+
+    /// Passes so many records with content of every connection on, and keeps the others until it is told otherwise. To be said before
+    /// the first connection.
+    pub(crate) fn hold(&self, records: usize) {
+        self.state.lock().unwrap().hold = Some(records);
+    }
+
+    /// Records with content that were passed on, by connection.
+    pub(crate) fn passed(&self) -> Vec<usize> {
+        self.state.lock().unwrap().passed.clone()
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
@@ -92,6 +141,7 @@ fn pass(caller: TcpStream, callee: TcpStream, state: &Arc<Mutex<State>>) {
     let index = {
         let mut state = state.lock().unwrap();
         state.kept.push(Vec::new());
+        state.passed.push(0);
         state.kept.len() - 1
     };
     thread::spawn(move || {
@@ -108,34 +158,44 @@ fn forth(
     state: &Mutex<State>,
     index: usize,
 ) -> std::io::Result<()> {
+    caller.set_read_timeout(Some(LOOK))?;
     let mut buffer = vec![0; 16 << 10];
+    let mut records = Records::default();
     loop {
-        let length = caller.read(&mut buffer)?;
-        if length == 0 {
-            return Ok(());
-        }
+        let length = match caller.read(&mut buffer) {
+            Ok(0) => return Ok(()),
+            Ok(length) => length,
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => 0,
+            Err(error) => return Err(error),
+        };
         let piece = &mut buffer[..length];
-        let fault = {
+        let (fault, hold) = {
             let mut state = state.lock().unwrap();
             state.kept[index].extend_from_slice(piece);
             let brought = state.kept[index].len();
-            state.fault.take_if(|(_, after)| brought >= *after)
+            let fault = state
+                .fault
+                .take_if(|(_, after)| length > 0 && brought >= *after);
+            (fault, state.hold)
         };
         match fault.map(|(fault, _)| fault) {
-            None => callee.write_all(piece)?,
+            None => records.waiting.extend_from_slice(piece),
             Some(Fault::Replayed) => {
-                callee.write_all(piece)?;
-                callee.write_all(piece)?;
+                records.waiting.extend_from_slice(piece);
+                records.waiting.extend_from_slice(piece);
             }
             Some(Fault::Changed) => {
                 piece[length / 2] ^= 1;
-                callee.write_all(piece)?;
+                records.waiting.extend_from_slice(piece);
             }
             Some(Fault::LeftOut) => {}
             Some(Fault::Cut) => {
+                callee.write_all(&records.pass(None))?;
                 callee.write_all(&piece[..length / 2])?;
                 return Ok(());
             }
         }
+        callee.write_all(&records.pass(hold))?;
+        state.lock().unwrap().passed[index] = records.passed;
     }
 }
