@@ -133,7 +133,7 @@ impl Entry {
 pub(crate) struct Meeting {
     /// Ends it, and not the job.
     pub(crate) halt: Arc<AtomicBool>,
-    /// Whether it would meet others, elsewhere or with another key of its own, by what the home says now.
+    /// Whether it would be one of other keys by what the home says now.
     pub(crate) stale: Box<dyn Fn(&Home) -> bool + Send>,
 }
 

@@ -179,6 +179,15 @@ pub type Connections = Vec<Vec<Connected>>;
 impl Part<'_> {
     /// Connects with everybody, who have so long to turn up. Nothing is at stake yet.
     pub fn meet(&self, wait: Duration) -> Result<Connections, SetupError> {
+        self.meet_at(wait, &|_| None)
+    }
+
+    /// The same, with peers that may move to other addresses meanwhile.
+    pub fn meet_at(
+        &self,
+        wait: Duration,
+        moved: &tls::Moved<'_>,
+    ) -> Result<Connections, SetupError> {
         let terms = Terms {
             me: self.me,
             plan: self.plan.hash,
@@ -191,7 +200,7 @@ impl Part<'_> {
             lanes: self.plan.lanes,
             until: Instant::now() + wait,
         };
-        tls::meet(self.identity, &terms, self.port, &meeting, self.stop)
+        tls::meet_at(self.identity, &terms, self.port, &meeting, self.stop, moved)
     }
 
     /// Runs the plan over the connections.

@@ -15,7 +15,7 @@ use super::config::{self, UnknownKey};
 use super::handshake::{Fail, Handshake, Progress};
 use super::identity::{Fingerprint, Identity};
 use super::preface::{ANSWER, Answer, Call, Garbled, LaneCall, Refusal, VERSION};
-use super::{Connected, Ended, GLANCE, SetupError, Terms};
+use super::{Connected, Ended, GLANCE, Moved, SetupError, Terms};
 
 /// First pause between two attempts; each next one is twice as long.
 pub(super) const FIRST_PAUSE: Duration = Duration::from_millis(20);
@@ -41,7 +41,7 @@ pub fn dial(
         asked: &never,
         failed: &never,
     };
-    Dial::new(identity, terms, peer, address)?.connect(lane, until, &ended)
+    Dial::new(identity, terms, peer, address, &|_| None)?.connect(lane, until, &ended)
 }
 
 /// One peer to dial, for any of its lanes.
@@ -50,6 +50,7 @@ pub(super) struct Dial<'a> {
     terms: &'a Terms,
     peer: Peer,
     address: &'a str,
+    moved: &'a Moved<'a>,
     config: Arc<ClientConfig>,
 }
 
@@ -65,6 +66,7 @@ impl<'a> Dial<'a> {
         terms: &'a Terms,
         peer: Peer,
         address: &'a str,
+        moved: &'a Moved<'a>,
     ) -> Result<Self, SetupError> {
         let pinned = terms.pin(peer)?;
         let config =
@@ -74,6 +76,7 @@ impl<'a> Dial<'a> {
             terms,
             peer,
             address,
+            moved,
             config,
         })
     }
@@ -110,18 +113,20 @@ impl<'a> Dial<'a> {
             to: self.peer,
             lane,
         });
-        let again = |why: &str| Attempt::Again(format!("{}: {why}", self.address));
-        let reached = reach(self.address, &self.config, until);
+        let moved = (self.moved)(self.peer);
+        let address = moved.as_deref().unwrap_or(self.address);
+        let again = |why: &str| Attempt::Again(format!("{address}: {why}"));
+        let reached = reach(address, &self.config, until);
         let called = reached.and_then(|mut handshake| {
             let answer = ask(&mut handshake, &call.encode(), until, &|| ended.now())?;
             Ok((handshake, answer))
         });
         let (handshake, answer) = called.map_err(|missed| match missed {
             Missed::Broken(why) => again(&why),
-            Missed::Tls(error) => Attempt::Never(self.refused_by_tls(&error)),
+            Missed::Tls(error) => Attempt::Never(self.refused_by_tls(&error, address)),
             Missed::Local(why) => Attempt::Never(SetupError::Local(why)),
         })?;
-        self.judge(&answer)?;
+        self.judge(&answer, address)?;
         let Handshake { socket, tls } = handshake;
         Ok(Connected {
             socket,
@@ -132,13 +137,13 @@ impl<'a> Dial<'a> {
         })
     }
 
-    fn refused_by_tls(&self, error: &Error) -> SetupError {
+    fn refused_by_tls(&self, error: &Error, address: &str) -> SetupError {
         let peer = self.peer;
         match verdict(error) {
             Verdict::Theirs(shown) => match self.terms.pin(peer) {
                 Ok(pinned) => SetupError::WrongKey {
                     peer,
-                    address: self.address.to_owned(),
+                    address: address.to_owned(),
                     pinned,
                     shown,
                 },
@@ -150,12 +155,12 @@ impl<'a> Dial<'a> {
             },
             Verdict::Other => SetupError::Tls {
                 peer,
-                why: format!("{}: {error}", self.address),
+                why: format!("{address}: {error}"),
             },
         }
     }
 
-    fn judge(&self, answer: &[u8; ANSWER]) -> Result<(), Attempt> {
+    fn judge(&self, answer: &[u8; ANSWER], address: &str) -> Result<(), Attempt> {
         let peer = self.peer;
         let never = |error| Err(Attempt::Never(error));
         let refused = |why: &str| {
@@ -164,7 +169,7 @@ impl<'a> Dial<'a> {
                 why: why.to_owned(),
             })
         };
-        let later = |why: &str| Err(Attempt::Again(format!("{}: {why}", self.address)));
+        let later = |why: &str| Err(Attempt::Again(format!("{address}: {why}")));
         let version = |theirs| {
             never(SetupError::Version {
                 peer,

@@ -137,6 +137,21 @@ pub fn meet(
     meeting: &Meeting<'_>,
     stop: &AtomicBool,
 ) -> Result<Vec<Vec<Connected>>, SetupError> {
+    meet_at(identity, terms, port, meeting, stop, &|_| None)
+}
+
+/// Says where a peer is dialled now, if it is elsewhere than the meeting says.
+pub type Moved<'a> = dyn Fn(Peer) -> Option<String> + Sync + 'a;
+
+/// [`meet`], asking `moved` before every attempt: a peer that is not there yet is found where it has moved to.
+pub fn meet_at(
+    identity: &Identity,
+    terms: &Terms,
+    port: Option<&Port>,
+    meeting: &Meeting<'_>,
+    stop: &AtomicBool,
+    moved: &Moved<'_>,
+) -> Result<Vec<Vec<Connected>>, SetupError> {
     let Meeting {
         dial,
         from,
@@ -167,7 +182,7 @@ pub fn meet(
                 let (ended, noted, there) = (&ended, &noted, &there);
                 scope.spawn(move || {
                     noted(
-                        dial::Dial::new(identity, terms, *peer, address).and_then(|dial| {
+                        dial::Dial::new(identity, terms, *peer, address, moved).and_then(|dial| {
                             let connect = |lane| dial.connect(lane, until, ended);
                             let connected = (0..lanes).map(connect).collect::<Result<_, _>>()?;
                             there.hold(connected, connect, until, ended)

@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use veil_engine::name_of;
 use veil_link::tls::Identity;
 use veil_protocol::Plan;
 use veil_session::Peer;
 
 use super::Desk;
 use super::door::Prepared;
-use super::run::{At, Failed};
+use super::run::{At, Failed, nap};
 use crate::home::Home;
 use crate::jobs::{Meeting, State};
 use crate::participant::{Connections, Neighbours, Part};
@@ -41,7 +42,11 @@ impl Here {
     }
 }
 
-/// Connects with everybody. Members that change meanwhile, or this party's own key, make it begin anew.
+/// Before a meeting begins anew. Others hear of a changed key within a second too: whoever met at once would meet those who are about
+/// to leave.
+const SETTLE: Duration = Duration::from_secs(2);
+
+/// Connects with everybody, wherever the members say that they are now. Keys that change meanwhile make it begin anew.
 pub(super) fn meet(
     desk: &Desk,
     prepared: &Prepared,
@@ -56,31 +61,41 @@ pub(super) fn meet(
         let find = move |home: &Home| stages.neighbours(stage, me, &home.members());
         let neighbours = find(&desk.home).map_err(|error| Failed::Here(error.to_string()))?;
         let identity = desk.home.identity();
+        let (pins, other) = (neighbours.pins.clone(), neighbours.other.clone());
         let here = Here {
             identity,
-            neighbours: neighbours.clone(),
+            neighbours,
         };
         let key = here.identity.fingerprint();
-        let keys = neighbours.pins.values().copied().collect();
+        let keys = pins.values().copied().collect();
         let halt = Arc::new(AtomicBool::new(false));
         let stale = Box::new(move |home: &Home| {
-            home.identity().fingerprint() != key || find(home).as_ref() != Ok(&neighbours)
+            let same_keys = |now: Neighbours| now.pins == pins && now.other == other;
+            home.identity().fingerprint() != key || !find(home).is_ok_and(same_keys)
         });
         let meeting = Meeting {
             halt: Arc::clone(&halt),
             stale,
         };
         desk.jobs.meets(job, keys, meeting);
-        let part = here.part(desk, prepared.stages.plan(stage), me, &halt);
-        let met = part.meet(until.saturating_duration_since(Instant::now()));
+        let plan = prepared.stages.plan(stage);
+        let moved = |peer| {
+            let members = desk.home.members();
+            members.by_name(name_of(plan, peer))?.address.clone()
+        };
+        let wait = until.saturating_duration_since(Instant::now());
+        let met = here.part(desk, plan, me, &halt).meet_at(wait, &moved);
         if met.is_ok() {
             desk.jobs.set(job, State::Queued, None);
         }
         if halt.load(Ordering::Relaxed) && !stop.load(Ordering::Relaxed) {
-            tracing::info!("a member or a key changed: the participants are met anew");
+            tracing::info!("a key changed: the participants are met anew");
             if met.is_ok() {
                 desk.jobs.set(job, State::Meeting, None);
             }
+            // Nobody is to think that this party is there.
+            drop(met);
+            nap(SETTLE, stop);
             continue;
         }
         return Ok((here, met.map_err(|error| Failed::Run(error.into()))?));

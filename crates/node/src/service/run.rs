@@ -355,7 +355,7 @@ fn forget(shelf: &Shelf<'_>) {
 }
 
 /// Sleeps so long, unless the job is stopped meanwhile.
-fn nap(pause: Duration, stop: &AtomicBool) {
+pub(super) fn nap(pause: Duration, stop: &AtomicBool) {
     let until = Instant::now() + pause;
     while Instant::now() < until && !stop.load(Ordering::Relaxed) {
         thread::sleep(Duration::from_millis(50));
