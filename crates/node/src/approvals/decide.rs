@@ -21,7 +21,7 @@ pub struct Request<'a> {
     pub facts: &'a Facts,
     /// The member who asks; nobody, if this participant does.
     pub asked_by: Option<&'a str>,
-    /// As what this participant takes part: [`roles_of`].
+    /// As what this participant takes part: [`roles_of`](crate::roles_of).
     pub roles: BTreeSet<String>,
 }
 
