@@ -13,7 +13,7 @@ use std::net::SocketAddr;
 use common::Folder;
 use common::deployment::{
     At, Place, Service, at, end, expected, kill, states, submit, succeed, take_part, take_part_at,
-    turn, wait,
+    turn, wait, wait_for,
 };
 use common::homes::{NAMES, homes};
 use common::relay::Relay;
@@ -167,9 +167,8 @@ impl Site {
 
     /// Waits until a new run has come to this phase, and cannot go on.
     fn reach(&mut self, phase: &str) {
-        let mut seen = At::default();
-        wait(phase, || {
-            seen = self.at("a");
+        let look = || self.at("a");
+        let seen = wait_for(phase, look, |seen| {
             let new = !self.traces.contains(&seen.trace);
             seen.phase == phase && (new || seen.trace.is_empty()) && seen.waits_for.contains('c')
         });
@@ -191,9 +190,8 @@ impl Site {
         let others = NAMES[..3].iter().filter(|name| **name != party);
         let mut whys = Vec::new();
         for other in others {
-            let mut seen = At::default();
-            wait("it says that the run ended", || {
-                seen = self.at(other);
+            let look = || self.at(other);
+            let seen = wait_for("it says that the run ended", look, |seen| {
                 seen.why.contains("again in") || seen.why.contains("the attempt before ended")
             });
             whys.push(seen.why);

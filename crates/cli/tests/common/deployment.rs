@@ -209,9 +209,22 @@ impl Drop for Service {
 
 /// Waits until something holds.
 pub(crate) fn wait(what: &str, mut done: impl FnMut() -> bool) {
-    let until = Instant::now() + Duration::from_secs(40);
-    while !done() {
-        assert!(Instant::now() < until, "waited in vain: {what}");
+    wait_for(what, &mut done, |done| *done);
+}
+
+/// Waits until what is seen is as wanted, and gives it.
+pub(crate) fn wait_for<T: std::fmt::Debug>(
+    what: &str,
+    mut look: impl FnMut() -> T,
+    wanted: impl Fn(&T) -> bool,
+) -> T {
+    let until = Instant::now() + Duration::from_secs(60);
+    loop {
+        let seen = look();
+        if wanted(&seen) {
+            return seen;
+        }
+        assert!(Instant::now() < until, "waited in vain: {what}: {seen:?}");
         thread::sleep(Duration::from_millis(50));
     }
 }
