@@ -178,7 +178,10 @@ fn a_line_that_is_cut_is_named_at_both_ends_and_works_again_when_it_is_joined() 
         let why = site.at(party, &plan).why;
         let waits = format!("waiting for party {awaited}");
         let who = format!("party {awaited} is `{}`", NAMES[awaited]);
-        assert!(why.contains(&waits) && why.contains(&who), "{party}: {why}");
+        let named = why.contains(&waits) && why.contains(&who);
+        // Whoever is cut off from everybody may notice first that the network gave up one of its other lines.
+        let alone = party == "b" && why.contains("the connection ended before the run did");
+        assert!(named || alone, "{party}: {why}");
     }
     let (code, said) = end(eve);
     assert_eq!(code, Some(5), "{said}");
