@@ -20,17 +20,6 @@ const ISAS: [(&str, Isa); 2] = [("avx2", Isa::Avx2), ("portable", Isa::Portable)
 /// Wires of a layer: operands in the first two thirds of the slots, products in the last.
 const WIRES: u32 = 64;
 
-static BITS: Form = Form {
-    ring: Ring::Bits,
-    terms: &[(0, 1), (1, 0), (1, 1)],
-    own: 0,
-};
-static Z64: Form = Form {
-    ring: Ring::Z64,
-    terms: &[(0, 0), (0, 1), (1, 0)],
-    own: 0,
-};
-
 /// A loop: a program over slots of a ring, and which operation runs it.
 struct HotLoop {
     name: &'static str,
@@ -96,23 +85,30 @@ fn hot_loops() -> Vec<HotLoop> {
     vec![
         bits(
             "and",
-            Op::Product(&BITS),
+            Op::Product(Form::replicated(Ring::Bits)),
             (0..WIRES).map(product).collect(),
             0,
         ),
         bits("xor", Op::Linear, xors.collect(), 6 * WIRES),
         bits(
             "scatter",
-            Op::Scatter { part: 1 },
+            Op::Scatter {
+                part: 1,
+                add: false,
+            },
             (0..WIRES).map(product).collect(),
             0,
         ),
         words(
             "mul64",
-            Op::Product(&Z64),
+            Op::Product(Form::replicated(Ring::Z64)),
             (0..WIRES).map(product).collect(),
         ),
-        words("row_sum", Op::Product(&Z64), (0..WIRES).map(sum).collect()),
+        words(
+            "row_sum",
+            Op::Product(Form::replicated(Ring::Z64)),
+            (0..WIRES).map(sum).collect(),
+        ),
         words("random", Op::Random, vec![]),
     ]
 }
@@ -167,16 +163,15 @@ impl HotLoop {
         };
         let bank = device.open(&layout, frame).expect("a small bank");
 
-        let draw = |key, minus| Draw {
+        let draw = |key| Draw {
             key: KeyId(key),
             tag: Use(0x0100),
             first: 0,
-            minus,
         };
         let messages = [message, sum_message].map(|r| layout.all(r, 0)).to_vec();
         let random = |to: Span| {
             let mut command = Command::new(Op::Random, vec![], vec![to]);
-            command.draws = vec![draw(0, false)];
+            command.draws = vec![draw(0)];
             command
         };
         let fill: Vec<Command> = [0, 1].map(|part| random(layout.all(slots, part))).to_vec();
@@ -186,11 +181,7 @@ impl HotLoop {
             _ => Command::new(self.op.clone(), vec![], messages),
         };
         if matches!(self.op, Op::Product(_)) {
-            command.draws = [(0, false), (1, true)]
-                .repeat(2)
-                .into_iter()
-                .map(|(k, m)| draw(k, m))
-                .collect();
+            command.draws = [0, 1].repeat(2).into_iter().map(draw).collect();
         }
         command.program = Some(id);
         let commands = [command];

@@ -3,9 +3,9 @@
 use veil_math::Ring;
 use veil_prss::Use;
 
-use crate::Fault;
 use crate::layout::{Item, Layout, Place, Span};
 use crate::program::Needs;
+use crate::{Fault, Form};
 
 /// A key that was loaded into the device.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -14,20 +14,6 @@ pub struct KeyId(pub u16);
 /// A program that was loaded into the device.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct ProgramId(pub u32);
-
-/// A bilinear form with masks: how a product of shares is made of products of components, as the protocol defines it.
-///
-/// r = Σ_(p, q) in terms a_p · b_q + Σ plus draws - Σ minus draws, written to component `own` of the result.
-/// Devices specialise the forms they know and compute any other by the formula.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Form {
-    /// Ring of the components.
-    pub ring: Ring,
-    /// Pairs of components that are multiplied.
-    pub terms: &'static [(u8, u8)],
-    /// Component that gets the result.
-    pub own: u8,
-}
 
 /// A draw of pseudorandom elements: which key, what for, from which counter.
 ///
@@ -41,8 +27,6 @@ pub struct Draw {
     pub tag: Use,
     /// Counter of item 0.
     pub first: u64,
-    /// Subtracted instead of added.
-    pub minus: bool,
 }
 
 /// What a command does.
@@ -51,13 +35,15 @@ pub struct Draw {
 pub enum Op {
     /// Runs the program; it has no products.
     Linear,
-    /// Runs the program. dst 0: message of row products, dst 1 (if the program has any): message of sums; draws: of row
-    /// products, then (from index 2) of sums.
+    /// Runs the program. dst: a message of row products for each cross term, then (if the program has any) a message of sums for each;
+    /// draws: of row products, then of sums.
     Product(&'static Form),
-    /// Puts received products of the program in their places, as component `part`. src as dst of `Product`.
+    /// Puts received products of the program in their places, as component `part`. src 0: message of row products, src 1: of sums.
     Scatter {
         /// Component to fill.
         part: u8,
+        /// Added to what is there, instead of written over it.
+        add: bool,
     },
     /// dst 0 = pseudorandom elements of draw 0.
     Random,
@@ -186,14 +172,17 @@ impl Command {
             return Err(Fault::Program("it was loaded for banks of another layout"));
         }
         let has = |part: u8| part < program.regions[0].parts;
-        let messages = match &self.op {
-            Op::Scatter { part } if has(*part) => &self.src,
+        let (messages, crosses) = match &self.op {
+            Op::Scatter { part, .. } if has(*part) => (&self.src, 1),
             Op::Product(form)
-                if form.ring == program.ring
-                    && has(form.own)
-                    && form.terms.iter().all(|(i, j)| has(*i) && has(*j)) =>
+                if form.ring == program.ring && form.fits(program.regions[0].parts) =>
             {
-                &self.dst
+                let each = form.draws();
+                let kinds = 1 + usize::from(program.messages[1] > 0);
+                if self.draws.len() < each * kinds || self.draws.len() > each * 2 {
+                    return shape("not the draws of the form");
+                }
+                (&self.dst, form.crosses.len())
             }
             Op::Linear if program.messages == [0, 0] => return Ok(()),
             Op::Linear => return shape("a linear command whose program has products"),
@@ -204,12 +193,14 @@ impl Command {
             if length == 0 {
                 continue;
             }
-            let Some(span) = messages.get(m) else {
-                return shape("a message is missing");
-            };
-            let region = &layout.regions[span.region as usize];
-            if region.item != item || region.place == Place::Resident || length > span.count {
-                return shape("a message is too short for its products");
+            for cross in 0..crosses {
+                let Some(span) = messages.get(m * crosses + cross) else {
+                    return shape("a message is missing");
+                };
+                let region = &layout.regions[span.region as usize];
+                if region.item != item || region.place == Place::Resident || length > span.count {
+                    return shape("a message is too short for its products");
+                }
             }
         }
         Ok(())
@@ -219,8 +210,8 @@ impl Command {
 /// A command without the program that it needs.
 pub(crate) const NO_PROGRAM: Fault = Fault::Unknown("the program of a command");
 
-/// Draws of a product: two for rows, two for sums.
-const MOST_DRAWS: usize = 4;
+/// Draws of a product: for rows, and for sums.
+const MOST_DRAWS: usize = 2 * Form::MOST_DRAWS;
 
 /// Counters beyond this would overflow within a command; no plan comes near.
 const LAST_COUNTER: u64 = u64::MAX >> 1;

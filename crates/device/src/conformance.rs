@@ -9,7 +9,7 @@ use veil_prss::Use;
 use veil_session::{Frame, Secret, SessionId};
 
 use crate::{
-    Command, Device, Draw, Dst, Fault, Form, Instr, Item, KeyId, Layout, Op, Outcome, Place,
+    Command, Cross, Device, Draw, Dst, Fault, Form, Instr, Item, KeyId, Layout, Op, Outcome, Place,
     Program, Reference, Region, Span, Src, Tag,
 };
 
@@ -43,29 +43,44 @@ pub enum Difference {
     },
 }
 
-/// Forms of the protocols at hand, and one that nobody specialises.
-const FORMS: [Form; 4] = [
-    Form {
-        ring: Ring::Bits,
-        terms: &[(0, 1), (1, 0), (1, 1)],
-        own: 0,
-    },
-    Form {
-        ring: Ring::Z64,
-        terms: &[(0, 0), (0, 1), (1, 0)],
-        own: 0,
-    },
-    Form {
-        ring: Ring::Z128,
-        terms: &[(0, 0), (0, 1), (1, 0)],
-        own: 0,
-    },
-    Form {
-        ring: Ring::Z64,
+/// Forms that devices may have kernels for, and two that nobody specialises.
+fn forms() -> Vec<&'static Form> {
+    let mut forms = vec![&PLAIN, &ODD];
+    for ring in [Ring::Bits, Ring::Z64, Ring::Z128] {
+        forms.push(Form::replicated(ring));
+        for (swapped, five) in [(false, false), (false, true), (true, false), (true, true)] {
+            forms.push(Form::fourfold(ring, swapped, five));
+        }
+    }
+    forms
+}
+
+static PLAIN: Form = Form {
+    ring: Ring::Z64,
+    crosses: &[Cross {
         terms: &[(1, 1), (0, 1)],
-        own: 1,
-    },
-];
+        masks: &[(0, false), (1, true)],
+        to: 1,
+    }],
+    keeps: &[],
+};
+
+static ODD: Form = Form {
+    ring: Ring::Z128,
+    crosses: &[
+        Cross {
+            terms: &[(2, 0)],
+            masks: &[(0, true), (3, false)],
+            to: 2,
+        },
+        Cross {
+            terms: &[(0, 1), (1, 0), (2, 2)],
+            masks: &[],
+            to: 2,
+        },
+    ],
+    keeps: &[(2, 0), (1, 2)],
+};
 
 /// Numbers of rows that find the edges: nothing, one, around bytes, words, vectors and groups of them.
 const ROWS: [u32; 18] = [
@@ -102,6 +117,10 @@ impl SplitMix {
     }
 }
 
+/// Components of a share: as many as any form has.
+const PARTS: u8 = 3;
+/// Messages of a product: as many as any form has.
+const MESSAGES: u8 = Form::MOST_CROSSES as u8;
 const SLOTS: u32 = 24;
 const UNIFORMS: u32 = 3;
 const SUMS: u32 = 4;
@@ -125,13 +144,13 @@ fn layout(ring: Ring, chunk_rows: u32) -> Layout {
     Layout {
         chunk_rows,
         regions: vec![
-            region(Place::Mapped, Item::Rows(ring), 2, SLOTS),
-            region(Place::Resident, Item::Rows(ring), 2, SLOTS),
-            region(Place::Mapped, Item::One(ring), 2, UNIFORMS),
-            region(Place::Mapped, Item::One(ring), 2, SUMS),
-            region(Place::Mapped, Item::Rows(ring), 1, 64),
-            region(Place::Mapped, Item::One(ring), 1, SUMS),
-            region(Place::Public, Item::Rows(ring), 2, SLOTS),
+            region(Place::Mapped, Item::Rows(ring), PARTS, SLOTS),
+            region(Place::Resident, Item::Rows(ring), PARTS, SLOTS),
+            region(Place::Mapped, Item::One(ring), PARTS, UNIFORMS),
+            region(Place::Mapped, Item::One(ring), PARTS, SUMS),
+            region(Place::Mapped, Item::Rows(ring), MESSAGES, 64),
+            region(Place::Mapped, Item::One(ring), MESSAGES, SUMS),
+            region(Place::Public, Item::Rows(ring), PARTS, SLOTS),
             region(Place::Mapped, Item::Bytes(32), 1, 2),
             region(Place::Mapped, Item::Rows(ring), 1, 5),
         ],
@@ -216,30 +235,36 @@ fn program(rng: &mut SplitMix, ring: Ring) -> Program {
 }
 
 fn one(device: &mut dyn Device, rng: &mut SplitMix, case: u32) -> Result<(), Difference> {
-    let form = &FORMS[rng.below(FORMS.len())];
+    let forms = forms();
+    let form = forms[rng.below(forms.len())];
     let ring = form.ring;
     let rows = ROWS[rng.below(ROWS.len())];
     let chunk_rows = rows + rng.below(3) as u32 * 100;
     let layout = layout(ring, chunk_rows);
     let program = Arc::new(program(rng, ring));
     let session = SessionId(std::array::from_fn(|_| rng.next() as u8));
-    let keys = [(); 2].map(|()| Secret::new(std::array::from_fn(|_| rng.next() as u8)));
-    let input = rng.bytes(layout.bytes(layout.all(IN, 0), rows) as usize * 2);
-    let ones = rng.bytes(layout.bytes(layout.all(UNIFORM_REGION, 0), rows) as usize * 2);
-    let received = rng.bytes(layout.bytes(layout.all(MESSAGE, 0), rows) as usize);
-    let received_sums = rng.bytes(layout.bytes(layout.all(SUM_MESSAGE, 0), rows) as usize);
-    let constants = rng.below(4) as u8;
+    let keys =
+        [(); Form::MOST_DRAWS].map(|()| Secret::new(std::array::from_fn(|_| rng.next() as u8)));
+    let mut per_part = |region, parts: u8| -> Vec<Vec<u8>> {
+        let bytes = layout.bytes(layout.all(region, 0), rows) as usize;
+        (0..parts).map(|_| rng.bytes(bytes)).collect()
+    };
+    let input = per_part(IN, PARTS);
+    let ones = per_part(UNIFORM_REGION, PARTS);
+    let received = per_part(MESSAGE, 1);
+    let received_sums = per_part(SUM_MESSAGE, 1);
+    let constants = rng.below(1 << PARTS) as u8;
+    let (part, add) = (rng.below(PARTS.into()) as u8, rng.below(2) == 0);
     let frame = Frame {
         epoch: 0,
         lane: rng.next() as u16,
         chunk: rng.next() as u32,
         rows,
     };
-    let draw = |key, tag, first, minus| Draw {
+    let draw = |key, tag, first| Draw {
         key: KeyId(key),
         tag,
         first,
-        minus,
     };
     let first = rng.next() >> 8;
 
@@ -248,24 +273,16 @@ fn one(device: &mut dyn Device, rng: &mut SplitMix, case: u32) -> Result<(), Dif
     for device in [&mut reference as &mut dyn Device, device] {
         let mut run = || -> Result<Vec<(&'static str, Vec<u8>)>, Fault> {
             device.bind(session);
-            device.load_key(KeyId(0), &keys[0])?;
-            device.load_key(KeyId(1), &keys[1])?;
+            for (id, key) in (0..).map(KeyId).zip(&keys) {
+                device.load_key(id, key)?;
+            }
             let id = device.load(&program, &layout)?;
             let bank = device.open(&layout, frame)?;
             let mut seen = Vec::new();
-            for part in 0..2u8 {
-                let half = input.len() / 2 * part as usize;
-                device.write(
-                    bank,
-                    layout.all(IN, part),
-                    &input[half..][..input.len() / 2],
-                )?;
-                let half = ones.len() / 2 * part as usize;
-                device.write(
-                    bank,
-                    layout.all(UNIFORM_REGION, part),
-                    &ones[half..][..ones.len() / 2],
-                )?;
+            for part in 0..PARTS {
+                let k = usize::from(part);
+                device.write(bank, layout.all(IN, part), &input[k])?;
+                device.write(bank, layout.all(UNIFORM_REGION, part), &ones[k])?;
             }
             let copy = |from: u16, to: u16, part| {
                 Command::new(
@@ -276,6 +293,10 @@ fn one(device: &mut dyn Device, rng: &mut SplitMix, case: u32) -> Result<(), Dif
             };
             let (rows_products, sum_products) = program.products();
             let linear = rows_products + sum_products == 0;
+            let messages = [MESSAGE, SUM_MESSAGE].map(|region| {
+                let crosses = 0..form.crosses.len() as u8;
+                crosses.map(|k| layout.all(region, k)).collect::<Vec<_>>()
+            });
             let mut run = Command::new(
                 if linear {
                     Op::Linear
@@ -283,18 +304,16 @@ fn one(device: &mut dyn Device, rng: &mut SplitMix, case: u32) -> Result<(), Dif
                     Op::Product(form)
                 },
                 vec![],
-                vec![layout.all(MESSAGE, 0), layout.all(SUM_MESSAGE, 0)],
+                messages.concat(),
             );
             run.program = Some(id);
             run.constants = constants;
-            run.draws = vec![
-                draw(0, Use::AND3, first, false),
-                draw(1, Use::AND3, first, true),
-                draw(0, Use::SUM3, first, false),
-                draw(1, Use::SUM3, first, true),
-            ];
+            if !linear {
+                let draws = |tag| (0..form.draws() as u16).map(move |d| draw(d, tag, first));
+                run.draws = draws(Use::AND3).chain(draws(Use::SUM3)).collect();
+            }
             let mut random = Command::new(Op::Random, vec![], vec![layout.all(RANDOM, 0)]);
-            random.draws = vec![draw(0, Use::RAND3, first, false)];
+            random.draws = vec![draw(0, Use::RAND3, first)];
             let digest = Span {
                 region: DIGEST,
                 part: 0,
@@ -312,9 +331,9 @@ fn one(device: &mut dyn Device, rng: &mut SplitMix, case: u32) -> Result<(), Dif
                 ],
                 vec![layout.all(RANDOM, 0)],
             );
-            let first_batch = [
-                copy(IN, SLOT_REGION, 0),
-                copy(IN, SLOT_REGION, 1),
+            let copies = |from, to| (0..PARTS).map(move |part| copy(from, to, part));
+            let mut first_batch: Vec<Command> = copies(IN, SLOT_REGION).collect();
+            first_batch.extend([
                 run.clone(),
                 random,
                 Command::new(
@@ -323,47 +342,39 @@ fn one(device: &mut dyn Device, rng: &mut SplitMix, case: u32) -> Result<(), Dif
                     vec![digest],
                 ),
                 difference,
-            ];
+            ]);
             device.submit(bank, &first_batch, Tag(1))?;
             expect_done(device)?;
-            seen.push((
-                "the message of products",
-                device
-                    .view(bank, used(&layout, MESSAGE, rows_products))?
-                    .to_vec(),
-            ));
-            seen.push((
-                "the message of sums",
-                device.view(bank, layout.all(SUM_MESSAGE, 0))?.to_vec(),
-            ));
+            for k in 0..form.crosses.len() as u8 {
+                let products = Span {
+                    count: rows_products,
+                    ..layout.all(MESSAGE, k)
+                };
+                seen.push((
+                    "the message of products",
+                    device.view(bank, products)?.to_vec(),
+                ));
+                let sums = device.view(bank, layout.all(SUM_MESSAGE, k))?;
+                seen.push(("the message of sums", sums.to_vec()));
+            }
             seen.push((
                 "a combination of random elements",
                 device.view(bank, layout.all(RANDOM, 0))?.to_vec(),
             ));
             seen.push(("a digest", device.view(bank, digest)?.to_vec()));
-            device
-                .map(bank, layout.all(MESSAGE, 0))?
-                .copy_from_slice(&received);
-            device
-                .map(bank, layout.all(SUM_MESSAGE, 0))?
-                .copy_from_slice(&received_sums);
+            device.write(bank, layout.all(MESSAGE, 0), &received[0])?;
+            device.write(bank, layout.all(SUM_MESSAGE, 0), &received_sums[0])?;
             let mut scatter = Command::new(
-                Op::Scatter { part: 1 - form.own },
+                Op::Scatter { part, add },
                 vec![layout.all(MESSAGE, 0), layout.all(SUM_MESSAGE, 0)],
                 vec![],
             );
             scatter.program = Some(id);
-            device.submit(
-                bank,
-                &[
-                    scatter,
-                    copy(SLOT_REGION, OUT, 0),
-                    copy(SLOT_REGION, OUT, 1),
-                ],
-                Tag(2),
-            )?;
+            let mut second_batch = vec![scatter];
+            second_batch.extend(copies(SLOT_REGION, OUT));
+            device.submit(bank, &second_batch, Tag(2))?;
             expect_done(device)?;
-            for part in 0..2 {
+            for part in 0..PARTS {
                 seen.push(("a slot", device.view(bank, layout.all(OUT, part))?.to_vec()));
                 seen.push((
                     "a sum",
@@ -403,13 +414,6 @@ fn one(device: &mut dyn Device, rng: &mut SplitMix, case: u32) -> Result<(), Dif
         }
     }
     Ok(())
-}
-
-fn used(layout: &Layout, region: u16, count: u32) -> Span {
-    Span {
-        count,
-        ..layout.all(region, 0)
-    }
 }
 
 fn expect_done(device: &mut dyn Device) -> Result<(), Fault> {

@@ -22,6 +22,7 @@
 mod command;
 pub mod conformance;
 mod cpu;
+mod form;
 mod forward;
 mod hash;
 mod layout;
@@ -29,8 +30,9 @@ mod program;
 pub mod record;
 mod reference;
 
-pub use command::{Command, Completion, Draw, Form, KeyId, Op, Outcome, ProgramId, Tag};
+pub use command::{Command, Completion, Draw, KeyId, Op, Outcome, ProgramId, Tag};
 pub use cpu::{Cpu, Isa};
+pub use form::{Cross, Form};
 pub use layout::{Item, Layout, Place, Region, Span};
 pub use program::{Dst, Instr, Program, Src};
 pub use reference::Reference;

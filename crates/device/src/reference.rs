@@ -13,7 +13,7 @@ use zeroize::Zeroize;
 use crate::command::{Command, Completion, Draw, KeyId, NO_PROGRAM, Op, Outcome, ProgramId, Tag};
 use crate::layout::{Item, Layout, Place, Span};
 use crate::program::{Dst, Instr, Needs, Program, Src};
-use crate::{Bank, Device, Fault, hash};
+use crate::{Bank, Cross, Device, Fault, hash};
 
 /// The reference device.
 pub struct Reference {
@@ -79,16 +79,7 @@ impl Memory {
     }
 
     fn get(&self, span: Span, ring: Ring, cell: usize) -> u128 {
-        let bytes = self.bytes(Span { count: 1, ..span });
-        match ring {
-            Ring::Bits => u128::from(bytes[cell / 8] >> (cell % 8) & 1),
-            Ring::Z64 => {
-                u64::from_le_bytes(bytes[cell * 8..][..8].try_into().expect("8 bytes")).into()
-            }
-            Ring::Z128 => {
-                u128::from_le_bytes(bytes[cell * 16..][..16].try_into().expect("16 bytes"))
-            }
-        }
+        element(ring, self.bytes(Span { count: 1, ..span }), cell)
     }
 
     fn set(&mut self, span: Span, ring: Ring, cell: usize, value: u128) {
@@ -105,6 +96,15 @@ impl Memory {
             Ring::Z64 => bytes[cell * 8..][..8].copy_from_slice(&(value as u64).to_le_bytes()),
             Ring::Z128 => bytes[cell * 16..][..16].copy_from_slice(&value.to_le_bytes()),
         }
+    }
+}
+
+/// Element `cell` of a packed item.
+fn element(ring: Ring, bytes: &[u8], cell: usize) -> u128 {
+    match ring {
+        Ring::Bits => u128::from(bytes[cell / 8] >> (cell % 8) & 1),
+        Ring::Z64 => u64::from_le_bytes(bytes[cell * 8..][..8].try_into().expect("8 bytes")).into(),
+        Ring::Z128 => u128::from_le_bytes(bytes[cell * 16..][..16].try_into().expect("16 bytes")),
     }
 }
 
@@ -150,8 +150,9 @@ impl Reference {
                 let program = program.ok_or(NO_PROGRAM)?;
                 self.program(memory, &program, command)?;
             }
-            Op::Scatter { part } => {
+            Op::Scatter { part, add } => {
                 let program = program.ok_or(NO_PROGRAM)?;
+                let ring = program.ring;
                 for instr in &program.code {
                     let (message, to, index) = match *instr {
                         Instr::Product { out, index, .. } => (0, (program.slots, out), index),
@@ -159,20 +160,24 @@ impl Reference {
                         _ => continue,
                     };
                     let from = command.src[message];
-                    let bytes = memory
-                        .bytes(Span {
-                            first: from.first + index,
-                            count: 1,
-                            ..from
-                        })
-                        .to_vec();
+                    let from = Span {
+                        first: from.first + index,
+                        count: 1,
+                        ..from
+                    };
                     let to = Span {
                         region: to.0,
                         part: *part,
                         first: to.1,
                         count: 1,
                     };
-                    memory.bytes_mut(to).copy_from_slice(&bytes);
+                    for cell in 0..memory.cells(to.region) {
+                        let mut value = memory.get(from, ring, cell);
+                        if *add {
+                            value = ring.add(value, memory.get(to, ring, cell));
+                        }
+                        memory.set(to, ring, cell, value);
+                    }
                 }
             }
             Op::Random => {
@@ -252,14 +257,14 @@ impl Reference {
     ) -> Result<(), Fault> {
         let ring = program.ring;
         let (rows, sums) = program.products();
-        let mut masks = [
-            (Vec::new(), Item::Rows(ring), rows),
-            (Vec::new(), Item::One(ring), sums),
-        ];
-        if let Op::Product(_) = command.op {
+        // Per kind of product, the packed bytes of each draw.
+        let mut drawn: [Vec<Vec<u8>>; 2] = [Vec::new(), Vec::new()];
+        if let Op::Product(form) = command.op {
             for (k, draw) in command.draws.iter().enumerate() {
-                let (list, item, count) = &mut masks[k / 2];
-                list.push((draw.minus, self.draw(memory, *draw, *item, *count)?));
+                // There are draws for rows, and as many for sums; this was checked.
+                let kind = usize::from(k >= form.draws());
+                let (item, count) = [(Item::Rows(ring), rows), (Item::One(ring), sums)][kind];
+                drawn[kind].push(self.draw(memory, *draw, item, count)?);
             }
         }
         let parts = memory.layout.regions[program.slots as usize].parts;
@@ -312,36 +317,79 @@ impl Reference {
                     else {
                         unreachable!("matched above")
                     };
-                    let message = command.dst[usize::from(!row_product)];
-                    let message = Span {
-                        first: message.first + p,
-                        count: 1,
-                        ..message
+                    let kind = usize::from(!row_product);
+                    let mut messages = Vec::with_capacity(form.crosses.len());
+                    for k in 0..form.crosses.len() {
+                        let message = command.dst[kind * form.crosses.len() + k];
+                        messages.push(Span {
+                            first: message.first + p,
+                            count: 1,
+                            ..message
+                        });
+                    }
+                    // Cross terms at a cell, before they are masked.
+                    let crossed = |memory: &Memory, cell| -> Vec<u128> {
+                        let pairs = &program.pairs[pairs.start as usize..pairs.end as usize];
+                        let cross = |cross: &Cross| {
+                            let terms = pairs.iter().flat_map(|(a, b)| {
+                                cross.terms.iter().map(move |(i, j)| (*a, *i, *b, *j))
+                            });
+                            terms.fold(0, |sum, (a, i, b, j)| {
+                                let x = read(memory, &temps, a, i, cell);
+                                let y = read(memory, &temps, b, j, cell);
+                                ring.add(sum, ring.mul(x, y))
+                            })
+                        };
+                        form.crosses.iter().map(cross).collect()
                     };
-                    let mut total = 0;
-                    for cell in 0..cells {
-                        let mut r = 0;
-                        for &(a, b) in &program.pairs[pairs.start as usize..pairs.end as usize] {
-                            for &(i, j) in form.terms {
-                                let (x, y) = (
-                                    read(memory, &temps, a, i, cell),
-                                    read(memory, &temps, b, j, cell),
-                                );
-                                r = ring.add(r, ring.mul(x, y));
+                    // Masks them, and gives messages and components of the result.
+                    let result = |memory: &mut Memory, mut terms: Vec<u128>, cell, cells| {
+                        let to = if row_product {
+                            slot(*out, 0)
+                        } else {
+                            sum(*out, 0)
+                        };
+                        let draw =
+                            |d: u8| drawn_at(ring, &drawn[kind][usize::from(d)], p, cell, cells);
+                        let mut components = vec![0; parts as usize];
+                        for (k, cross) in form.crosses.iter().enumerate() {
+                            for &(d, minus) in cross.masks {
+                                terms[k] = match minus {
+                                    true => ring.sub(terms[k], draw(d)),
+                                    false => ring.add(terms[k], draw(d)),
+                                };
+                            }
+                            memory.set(messages[k], ring, cell, terms[k]);
+                            let component = &mut components[usize::from(cross.to)];
+                            *component = ring.add(*component, terms[k]);
+                        }
+                        for &(d, component) in form.keeps {
+                            let component = &mut components[usize::from(component)];
+                            *component = ring.add(*component, draw(d));
+                        }
+                        for part in (0..parts).filter(|part| form.writes() >> part & 1 == 1) {
+                            memory.set(
+                                Span { part, ..to },
+                                ring,
+                                cell,
+                                components[usize::from(part)],
+                            );
+                        }
+                    };
+                    if row_product {
+                        let packed = memory.cells(messages[0].region);
+                        for cell in 0..cells {
+                            let terms = crossed(memory, cell);
+                            result(memory, terms, cell, packed);
+                        }
+                    } else {
+                        let mut totals = vec![0; form.crosses.len()];
+                        for cell in 0..cells {
+                            for (total, term) in totals.iter_mut().zip(crossed(memory, cell)) {
+                                *total = ring.add(*total, term);
                             }
                         }
-                        if row_product {
-                            r = masked(ring, r, &masks[0].0, cell, p, memory.cells(message.region));
-                            memory.set(slot(*out, form.own), ring, cell, r);
-                            memory.set(message, ring, cell, r);
-                        } else {
-                            total = ring.add(total, r);
-                        }
-                    }
-                    if !row_product {
-                        let r = masked(ring, total, &masks[1].0, 0, p, 1);
-                        memory.set(sum(*out, form.own), ring, 0, r);
-                        memory.set(message, ring, 0, r);
+                        result(memory, totals, 0, 1);
                     }
                 }
                 Instr::Sum(a, out) => {
@@ -390,38 +438,14 @@ impl Reference {
     }
 }
 
-/// `r` plus and minus the drawn elements of item `p`.
-fn masked(
-    ring: Ring,
-    mut r: u128,
-    masks: &[(bool, Vec<u8>)],
-    cell: usize,
-    p: u32,
-    cells: usize,
-) -> u128 {
-    for (minus, bytes) in masks {
-        let item = match ring {
-            Ring::Bits => cells / 8,
-            Ring::Z64 => cells * 8,
-            Ring::Z128 => cells * 16,
-        };
-        let bytes = &bytes[p as usize * item..][..item];
-        let m = match ring {
-            Ring::Bits => u128::from(bytes[cell / 8] >> (cell % 8) & 1),
-            Ring::Z64 => {
-                u64::from_le_bytes(bytes[cell * 8..][..8].try_into().expect("8 bytes")).into()
-            }
-            Ring::Z128 => {
-                u128::from_le_bytes(bytes[cell * 16..][..16].try_into().expect("16 bytes"))
-            }
-        };
-        r = if *minus {
-            ring.sub(r, m)
-        } else {
-            ring.add(r, m)
-        };
-    }
-    r
+/// Element `cell` of item `p` among drawn bytes, whose items have `cells` elements each.
+fn drawn_at(ring: Ring, bytes: &[u8], p: u32, cell: usize, cells: usize) -> u128 {
+    let item = match ring {
+        Ring::Bits => cells / 8,
+        Ring::Z64 => cells * 8,
+        Ring::Z128 => cells * 16,
+    };
+    element(ring, &bytes[p as usize * item..][..item], cell)
 }
 
 impl Device for Reference {

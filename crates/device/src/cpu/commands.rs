@@ -5,13 +5,13 @@ use subtle::ConstantTimeEq;
 use veil_session::Frame;
 
 use super::bank::Memory;
-use super::exec::{self, Mask, Run};
+use super::exec::{self, Mask, Offsets, Run, Shape};
 use super::tape::Tape;
 use super::vector::{self, Domain, Portable};
 use super::{Cpu, Isa};
 use crate::command::{Command, Draw, NO_PROGRAM, Op};
 use crate::layout::Span;
-use crate::{Fault, hash};
+use crate::{Fault, Form, hash};
 
 impl Cpu {
     fn mask(&self, draw: Draw, frame: Frame) -> Result<Mask<'_>, Fault> {
@@ -28,7 +28,6 @@ impl Cpu {
             key,
             domain,
             first: draw.first,
-            minus: draw.minus,
         })
     }
 
@@ -44,10 +43,10 @@ impl Cpu {
         let tape = tape.map(|(tape, _)| tape);
         match &command.op {
             Op::Linear | Op::Product(_) => self.program(memory, fitting(tape, memory)?, command)?,
-            Op::Scatter { part } => {
+            Op::Scatter { part, add } => {
                 let tape = fitting(tape, memory)?;
-                let messages = messages(memory, tape, &command.src);
-                self.scatter(memory, tape, *part, messages[0]);
+                let [rows, _] = messages(memory, tape, &command.src, 1);
+                self.scatter(memory, tape, (*part, *add), rows[0]);
                 for p in &tape.sums {
                     let to = Span {
                         region: tape.sums_region,
@@ -55,7 +54,12 @@ impl Cpu {
                         first: p.out,
                         count: 1,
                     };
-                    memory.copy_item((command.src[1], p.index), (to, 0));
+                    let from = (command.src[1], p.index);
+                    if *add {
+                        self.accumulate(memory, tape.ring, false, from, (to, 0));
+                    } else {
+                        memory.copy_item(from, (to, 0));
+                    }
                 }
             }
             Op::Random => {
@@ -106,18 +110,20 @@ impl Cpu {
             Op::Product(form) => (Some(form), &command.draws[..]),
             _ => (None, &[][..]),
         };
-        let mut masks = Vec::with_capacity(4);
+        let mut masks = Vec::with_capacity(draws.len());
         for draw in draws {
             masks.push(self.mask(*draw, memory.frame)?);
         }
-        let (rows, sums) = masks.split_at(masks.len().min(2));
+        let (rows, sums) = masks.split_at(form.map_or(0, Form::draws));
+        let crosses = form.map_or(0, |form| form.crosses.len());
         let run = Run {
             tape,
             constants: command.constants,
             form,
-            replicated: form.is_some_and(exec::is_replicated),
-            masks: [rows, sums],
-            messages: messages(memory, tape, &command.dst),
+            shape: form.map_or(Shape::Any, exec::shape_of),
+            writes: form.map_or(0, Form::writes),
+            draws: [rows, sums],
+            messages: messages(memory, tape, &command.dst, crosses),
             stride: stride(memory, tape.slots),
         };
         // SAFETY: `with` checked the instruction set; `load` checked the program against its layout; `run` checked that the bank
@@ -134,7 +140,7 @@ impl Cpu {
         Ok(())
     }
 
-    fn scatter(&self, memory: &mut Memory, tape: &Tape, part: u8, message: usize) {
+    fn scatter(&self, memory: &mut Memory, tape: &Tape, part: (u8, bool), message: usize) {
         // SAFETY: as in `program`.
         unsafe {
             match self.isa {
@@ -202,12 +208,17 @@ fn stride(memory: &Memory, region: u16) -> u64 {
         .div_ceil(16)
 }
 
-/// Offsets of the messages of row products and of sums, as far as the program has them; they were checked.
-fn messages(memory: &Memory, tape: &Tape, spans: &[Span]) -> [usize; 2] {
-    [0, 1].map(|m| match tape.message_len[m] {
-        0 => 0,
-        _ => memory.item(spans[m], 0).0,
-    })
+/// Offsets of the messages of row products and of sums, `crosses` of each, as far as the program has them; they were checked.
+fn messages(memory: &Memory, tape: &Tape, spans: &[Span], crosses: usize) -> [Offsets; 2] {
+    let mut messages = [Offsets::default(); 2];
+    for (kind, offsets) in messages.iter_mut().enumerate() {
+        if tape.message_len[kind] > 0 {
+            for (cross, offset) in offsets.iter_mut().enumerate().take(crosses) {
+                *offset = memory.item(spans[kind * crosses + cross], 0).0;
+            }
+        }
+    }
+    messages
 }
 
 /// The kernels once per instruction set: everything below them is inlined into these functions.
@@ -220,7 +231,7 @@ macro_rules! kernels {
             unsafe { exec::run::<$vector>(memory, run) }
         }
         #[target_feature(enable = $features)]
-        unsafe fn $scatter(memory: &mut Memory, tape: &Tape, part: u8, message: usize) {
+        unsafe fn $scatter(memory: &mut Memory, tape: &Tape, part: (u8, bool), message: usize) {
             // SAFETY: the caller's.
             unsafe { exec::scatter::<$vector>(memory, tape, part, message) }
         }

@@ -11,8 +11,8 @@ use zeroize::Zeroize;
 use super::format::{Bytes, Call, Damage, MAGIC};
 use super::tape::chain;
 use crate::{
-    Bank, Command, Completion, Draw, Dst, Form, Instr, Item, KeyId, Layout, Op, Outcome, Place,
-    Program, ProgramId, Region, Span, Src, Tag,
+    Bank, Command, Completion, Cross, Draw, Dst, Form, Instr, Item, KeyId, Layout, Op, Outcome,
+    Place, Program, ProgramId, Region, Span, Src, Tag,
 };
 
 /// Longest step: the bytes of one span.
@@ -310,7 +310,10 @@ impl Parser<'_> {
         let op = match self.u8()? {
             0 => Op::Linear,
             1 => Op::Product(self.form()?),
-            2 => Op::Scatter { part: self.u8()? },
+            2 => Op::Scatter {
+                part: self.u8()?,
+                add: self.u8()? != 0,
+            },
             3 => Op::Random,
             4 => Op::Combine {
                 ring: self.ring()?,
@@ -335,29 +338,45 @@ impl Parser<'_> {
                     key: KeyId(p.u16()?),
                     tag: Use(p.u16()?),
                     first: p.u64()?,
-                    minus: p.u8()? != 0,
                 })
             })?,
         })
     }
 
     fn form(&mut self) -> Parsed<&'static Form> {
-        let (ring, own) = (self.ring()?, self.u8()?);
-        let terms = self.list(|p| Ok((p.u8()?, p.u8()?)))?;
-        let known = self
-            .forms
-            .iter()
-            .find(|f| (f.ring, f.own, f.terms) == (ring, own, &terms[..]));
-        if let Some(known) = known {
+        let ring = self.ring()?;
+        let pair = |p: &mut Self| Ok((p.u8()?, p.u8()?));
+        let crosses = self.list(|p| {
+            let terms = p.list(pair)?;
+            let masks = p.list(|p| Ok((p.u8()?, p.u8()? != 0)))?;
+            Ok((terms, masks, p.u8()?))
+        })?;
+        let keeps = self.list(pair)?;
+        let same = |form: &Form| {
+            let each = |(cross, (terms, masks, to)): (&Cross, &(Vec<_>, Vec<_>, u8))| {
+                (cross.terms, cross.masks, cross.to) == (&terms[..], &masks[..], *to)
+            };
+            (form.ring, form.keeps, form.crosses.len()) == (ring, &keeps[..], crosses.len())
+                && form.crosses.iter().zip(&crosses).all(each)
+        };
+        if let Some(known) = self.forms.iter().find(|form| same(form)) {
             return Ok(known);
         }
-        if self.forms.len() == MOST_FORMS || terms.len() > 64 {
+        let entries = crosses
+            .iter()
+            .map(|(terms, masks, _)| terms.len() + masks.len());
+        if self.forms.len() == MOST_FORMS || keeps.len() + entries.sum::<usize>() > 64 {
             return Err("more forms than any protocol has");
         }
+        let crosses = crosses.into_iter().map(|(terms, masks, to)| Cross {
+            terms: Vec::leak(terms),
+            masks: Vec::leak(masks),
+            to,
+        });
         let form: &'static Form = Box::leak(Box::new(Form {
             ring,
-            terms: Vec::leak(terms),
-            own,
+            crosses: Vec::leak(crosses.collect()),
+            keeps: Vec::leak(keeps),
         }));
         self.forms.push(form);
         Ok(form)

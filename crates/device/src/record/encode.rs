@@ -237,15 +237,23 @@ impl Writer<'_> {
             Op::Product(form) => {
                 self.u8(1);
                 self.ring(form.ring);
-                self.u8(form.own);
-                self.list(form.terms, |w, (p, q)| {
-                    w.u8(*p);
-                    w.u8(*q);
+                let pair = |w: &mut Self, (a, b): (u8, u8)| {
+                    w.u8(a);
+                    w.u8(b);
+                };
+                self.list(form.crosses, |w, cross| {
+                    w.list(cross.terms, |w, term| pair(w, *term));
+                    w.list(cross.masks, |w, (draw, minus)| {
+                        pair(w, (*draw, (*minus).into()))
+                    });
+                    w.u8(cross.to);
                 });
+                self.list(form.keeps, |w, keep| pair(w, *keep));
             }
-            Op::Scatter { part } => {
+            Op::Scatter { part, add } => {
                 self.u8(2);
                 self.u8(*part);
+                self.u8((*add).into());
             }
             Op::Random => self.u8(3),
             Op::Combine { ring, minus } => {
@@ -273,7 +281,6 @@ impl Writer<'_> {
             w.u16(draw.key.0);
             w.u16(draw.tag.0);
             w.u64(draw.first);
-            w.u8(draw.minus.into());
         });
     }
 }

@@ -13,11 +13,11 @@ mod xor;
 use veil_math::Ring;
 
 use super::bank::Memory;
-use super::tape::{NO_ROW, NO_UNIFORM, Tape, TapeOp};
+use super::tape::{NO_ROW, NO_UNIFORM, Product, Tape, TapeOp};
 use super::vector::{Domain, GROUP, RoundKeys, VECTOR, Vector};
-use crate::command::Form;
+use crate::Form;
+pub(super) use product::{Shape, scatter, shape_of};
 use product::{dot64, dot128, products_of};
-pub(super) use product::{is_replicated, scatter};
 pub(super) use ring::accumulate;
 use ring::{BitOps, Z64Ops, Z128Ops, element, fill, plus, set_element, times, total, zip};
 use xor::{xor, xor2, xor3};
@@ -28,20 +28,24 @@ pub(super) struct Mask<'a> {
     pub(super) key: &'a RoundKeys,
     pub(super) domain: Domain,
     pub(super) first: u64,
-    pub(super) minus: bool,
 }
+
+/// Where a message of each cross term begins in the bank.
+pub(super) type Offsets = [usize; Form::MOST_CROSSES];
 
 /// Everything a run of a tape needs.
 pub(super) struct Run<'a> {
     pub(super) tape: &'a Tape,
     pub(super) constants: u8,
     pub(super) form: Option<&'static Form>,
-    /// The form is the one of replicated sharing, which takes two products instead of three.
-    pub(super) replicated: bool,
-    /// Masks of row products, of sums.
-    pub(super) masks: [&'a [Mask<'a>]; 2],
-    /// Offset of product 0 in the message of row products, of sums.
-    pub(super) messages: [usize; 2],
+    /// Which kernel computes the form.
+    pub(super) shape: Shape,
+    /// Components of a product that the form writes: bit c for component c.
+    pub(super) writes: u8,
+    /// Draws of row products, of sums.
+    pub(super) draws: [&'a [Mask<'a>]; 2],
+    /// Offset of product 0 in the messages of row products, of sums.
+    pub(super) messages: [Offsets; 2],
     /// Counters per row product.
     pub(super) stride: u64,
 }
@@ -64,6 +68,13 @@ impl Rows {
     fn at(&self, row: u32) -> *mut u8 {
         self.base
             .wrapping_add(self.slots + row as usize * self.slot)
+    }
+
+    /// Where a row product's element of the message of a cross term begins.
+    #[inline(always)]
+    fn message(&self, run: &Run<'_>, cross: usize, product: &Product) -> *mut u8 {
+        let at = run.messages[0][cross] + product.index as usize * self.packed;
+        self.base.wrapping_add(at)
     }
 }
 
@@ -194,27 +205,42 @@ pub(super) unsafe fn run<V: Vector>(memory: &mut Memory, run: &Run<'_>) {
                 TapeOp::ProductSum { at } => {
                     let Some(form) = run.form else { continue };
                     let product = &tape.sums[at as usize];
-                    let mut r = match tape.ring {
-                        Ring::Z64 => u128::from(dot64::<V>(rows, run, form, product)),
-                        Ring::Bits | Ring::Z128 => dot128(rows, run.tape, form, product),
-                    };
-                    for mask in run.masks[1] {
+                    let mut drawn = [0u128; Form::MOST_DRAWS];
+                    for (d, mask) in run.draws[1].iter().enumerate() {
                         let mut bytes = [0; VECTOR];
                         let ctr = mask.first + u64::from(product.index);
                         V::prf(mask.key, mask.domain, [ctr; GROUP])[0].store(bytes.as_mut_ptr());
-                        let m = element(tape.ring, bytes.as_ptr());
-                        r = if mask.minus {
-                            tape.ring.sub(r, m)
-                        } else {
-                            tape.ring.add(r, m)
-                        };
+                        drawn[d] = element(tape.ring, bytes.as_ptr());
                     }
-                    let to = sums.offset
-                        + form.own as usize * sums.part
-                        + product.out as usize * sums.item;
-                    set_element(tape.ring, rows.base.add(to), r);
-                    let message = run.messages[1] + product.index as usize * sums.packed;
-                    set_element(tape.ring, rows.base.add(message), r);
+                    let mut result = [0u128; Form::MOST_PARTS];
+                    for (c, cross) in form.crosses.iter().enumerate() {
+                        let mut m = match tape.ring {
+                            Ring::Z64 => u128::from(dot64::<V>(rows, run, cross.terms, product)),
+                            Ring::Bits | Ring::Z128 => dot128(rows, run.tape, cross.terms, product),
+                        };
+                        for &(d, minus) in cross.masks {
+                            m = if minus {
+                                tape.ring.sub(m, drawn[d as usize])
+                            } else {
+                                tape.ring.add(m, drawn[d as usize])
+                            };
+                        }
+                        let message = run.messages[1][c] + product.index as usize * sums.packed;
+                        set_element(tape.ring, rows.base.add(message), m);
+                        let to = &mut result[cross.to as usize];
+                        *to = tape.ring.add(*to, m);
+                    }
+                    for &(d, to) in form.keeps {
+                        let to = &mut result[to as usize];
+                        *to = tape.ring.add(*to, drawn[d as usize]);
+                    }
+                    for part in 0..Form::MOST_PARTS {
+                        if run.writes >> part & 1 == 1 {
+                            let to =
+                                sums.offset + part * sums.part + product.out as usize * sums.item;
+                            set_element(tape.ring, rows.base.add(to), result[part]);
+                        }
+                    }
                 }
             }
         }

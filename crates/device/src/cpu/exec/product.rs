@@ -5,23 +5,39 @@ use veil_math::Ring;
 use super::super::bank::Memory;
 use super::super::tape::{Product, Tape};
 use super::super::vector::{GROUP, VECTOR, Vector};
-use super::ring::{RingOps, Z64Ops, element};
+use super::ring::{RingOps, Z64Ops, accumulate, element};
 use super::{Rows, Run, from};
-use crate::command::Form;
+use crate::Form;
 
-const RING_FORM: &[(u8, u8)] = &[(0, 0), (0, 1), (1, 0)];
+/// Forms that have kernels of their own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::cpu) enum Shape {
+    /// Three-party replicated sharing: one cross term, for which two products do instead of three.
+    Replicated,
+    /// Four-party replicated sharing: three cross terms of two products each. If `swapped`, the last one goes to component 2 and its draw to
+    /// component 0, else the other way round.
+    Fourfold {
+        /// Whether they are.
+        swapped: bool,
+    },
+    /// Any other, by the formula.
+    Any,
+}
 
-const BIT_FORM: &[(u8, u8)] = &[(0, 1), (1, 0), (1, 1)];
-
-/// Whether [`replicated`] computes the form.
-pub(in crate::cpu) fn is_replicated(form: &Form) -> bool {
-    form.own == 0
-        && form.terms
-            == if form.ring == Ring::Bits {
-                BIT_FORM
-            } else {
-                RING_FORM
-            }
+/// Which kernel computes the form.
+pub(in crate::cpu) fn shape_of(form: &Form) -> Shape {
+    if form == Form::replicated(form.ring) {
+        return Shape::Replicated;
+    }
+    for swapped in [false, true] {
+        if [false, true]
+            .iter()
+            .any(|five| form == Form::fourfold(form.ring, swapped, *five))
+        {
+            return Shape::Fourfold { swapped };
+        }
+    }
+    Shape::Any
 }
 
 /// acc + the form of replicated sharing at one vector: bits u0 w1 + u1 (w0 + w1), rings u0 (w0 + w1) + u1 w0.
@@ -45,55 +61,61 @@ unsafe fn replicated<V: Vector, R: RingOps<V>>(
     }
 }
 
-/// acc + any bilinear form of two operands at one vector.
+/// acc + the three cross terms of four-party sharing at one vector.
 #[inline(always)]
-unsafe fn bilinear<V: Vector, R: RingOps<V>>(
-    rows: Rows,
-    run: &Run<'_>,
-    form: &Form,
+unsafe fn fourfold<V: Vector, R: RingOps<V>>(
+    part: usize,
     a: *const u8,
     b: *const u8,
-    acc: V,
+    acc: [V; 3],
+) -> [V; 3] {
+    // SAFETY: the caller's addresses, as in `products_of`.
+    unsafe {
+        let (u0, u1, u2) = (V::load(a), V::load(a.add(part)), V::load(a.add(2 * part)));
+        let (w0, w1, w2) = (V::load(b), V::load(b.add(part)), V::load(b.add(2 * part)));
+        [
+            R::mul_add(R::mul_add(acc[0], u1, R::add(w1, w2)), u2, w1),
+            R::mul_add(R::mul_add(acc[1], u0, R::add(w0, w1)), u1, w0),
+            R::mul_add(R::mul_add(acc[2], u0, w2), u2, w0),
+        ]
+    }
+}
+
+/// acc + the terms of a cross term at one vector.
+#[inline(always)]
+unsafe fn bilinear<V: Vector, R: RingOps<V>>(
+    part: usize,
+    terms: &[(u8, u8)],
+    a: *const u8,
+    b: *const u8,
+    mut acc: V,
 ) -> V {
     // SAFETY: the caller's addresses, as in `products_of`.
     unsafe {
-        if run.replicated {
-            return replicated::<V, R>(rows.part, a, b, acc);
-        }
-        let mut acc = acc;
-        for &(i, j) in form.terms {
-            let x = V::load(a.add(i as usize * rows.part));
-            let y = V::load(b.add(j as usize * rows.part));
+        for &(i, j) in terms {
+            let x = V::load(a.add(i as usize * part));
+            let y = V::load(b.add(j as usize * part));
             acc = R::mul_add(acc, x, y);
         }
         acc
     }
 }
 
-/// Masks of a group of vectors of row products.
+/// Masks of a group of vectors of row products of three-party sharing: the first draw minus the second.
 #[inline(always)]
 unsafe fn masks_of<V: Vector, R: RingOps<V>>(run: &Run<'_>, counters: [u64; GROUP]) -> [V; GROUP] {
+    let (a, b) = (run.draws[0][0], run.draws[0][1]);
     // SAFETY: the caller's instruction set.
     unsafe {
-        match run.masks[0] {
-            [a, b] if R::BITS && a.domain.tag == b.domain.tag && a.first == b.first => {
-                V::prf_xor(a.key, b.key, a.domain, from(counters, a.first))
-            }
-            list => {
-                let mut masks = [V::splat(0); GROUP];
-                for mask in list {
-                    let m = V::prf(mask.key, mask.domain, from(counters, mask.first));
-                    for k in 0..GROUP {
-                        masks[k] = if mask.minus {
-                            R::sub(masks[k], m[k])
-                        } else {
-                            R::add(masks[k], m[k])
-                        };
-                    }
-                }
-                masks
-            }
+        if R::BITS && a.domain.tag == b.domain.tag && a.first == b.first {
+            return V::prf_xor(a.key, b.key, a.domain, from(counters, a.first));
         }
+        let mut masks = V::prf(a.key, a.domain, from(counters, a.first));
+        let minus = V::prf(b.key, b.domain, from(counters, b.first));
+        for k in 0..GROUP {
+            masks[k] = R::sub(masks[k], minus[k]);
+        }
+        masks
     }
 }
 
@@ -103,6 +125,15 @@ unsafe fn store<V: Vector>(rows: Rows, r: V, slot: *mut u8, message: *mut u8, at
     // SAFETY: the caller's addresses, as in `products_of`.
     unsafe {
         r.store(slot.add(at));
+        store_message(rows, r, message, at);
+    }
+}
+
+/// Stores the rows that count of a vector of a message.
+#[inline(always)]
+unsafe fn store_message<V: Vector>(rows: Rows, r: V, message: *mut u8, at: usize) {
+    // SAFETY: the caller's addresses, as in `products_of`.
+    unsafe {
         if at + VECTOR <= rows.packed {
             r.store(message.add(at));
         } else if at < rows.packed {
@@ -121,18 +152,31 @@ pub(super) unsafe fn products_of<V: Vector, R: RingOps<V>>(
     form: &Form,
     products: &[Product],
 ) {
-    let vectors = rows.part / VECTOR;
-    let own = form.own as usize * rows.part;
-    let message_of = |p: &Product| {
-        rows.base
-            .wrapping_add(run.messages[0] + p.index as usize * rows.packed)
-    };
     // SAFETY: the caller's instruction set; rows of the products exist; messages have room (checked by the caller of `run`).
     unsafe {
-        if vectors.is_multiple_of(GROUP) && run.replicated {
+        match run.shape {
+            Shape::Replicated => replicated_products::<V, R>(rows, run, products),
+            Shape::Fourfold { swapped } => {
+                fourfold_products::<V, R>(rows, run, swapped, products);
+            }
+            Shape::Any => any_products::<V, R>(rows, run, form, products),
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn replicated_products<V: Vector, R: RingOps<V>>(
+    rows: Rows,
+    run: &Run<'_>,
+    products: &[Product],
+) {
+    let vectors = rows.part / VECTOR;
+    // SAFETY: as `products_of`.
+    unsafe {
+        if vectors.is_multiple_of(GROUP) {
             // Whole groups of one product each.
             for product in products {
-                let (out, message) = (rows.at(product.out).add(own), message_of(product));
+                let (out, message) = (rows.at(product.out), rows.message(run, 0, product));
                 let first = u64::from(product.index) * run.stride;
                 let pairs = &run.tape.pairs[product.start as usize..][..product.len as usize];
                 let (a, b) = pairs[0];
@@ -166,64 +210,193 @@ pub(super) unsafe fn products_of<V: Vector, R: RingOps<V>>(
         }
         let single = products.iter().all(|p| p.len == 1);
         let (products, rest) = match vectors {
-            1 if run.replicated && single => products.split_at(products.len() / 4 * 4),
-            2 if run.replicated && single => products.split_at(products.len() / 2 * 2),
+            1 if single => products.split_at(products.len() / 4 * 4),
+            2 if single => products.split_at(products.len() / 2 * 2),
             _ => products.split_at(0),
         };
         if vectors == 1 {
             for group in products.chunks_exact(4) {
-                side_by_side::<V, R, 1>(rows, run, own, group);
+                side_by_side::<V, R, 1>(rows, run, group);
             }
         } else {
             for group in products.chunks_exact(2) {
-                side_by_side::<V, R, 2>(rows, run, own, group);
+                side_by_side::<V, R, 2>(rows, run, group);
             }
         }
-        let products = rest;
-        // Groups run over products and rows alike, so that the AES pipeline is full for few rows too.
-        let total = vectors * products.len();
-        let (mut p, mut v) = (0, 0);
-        let mut done = 0;
-        while done < total {
-            let here = (total - done).min(GROUP);
-            // Product and vector of each lane; lanes beyond `here` repeat the last one and are not stored.
-            let mut which = [(0usize, 0usize); GROUP];
-            let mut counters = [0u64; GROUP];
-            for k in 0..GROUP {
-                which[k] = (p, v);
-                counters[k] = u64::from(products[p].index) * run.stride + (v * VECTOR / 16) as u64;
-                if k + 1 < here || here == GROUP {
-                    v += 1;
-                    if v == vectors {
-                        (p, v) = ((p + 1).min(products.len() - 1), 0);
+        let mut groups = Groups::new(rest, vectors);
+        while let Some(group) = groups.next(run.stride) {
+            let masks = masks_of::<V, R>(run, group.counters);
+            for k in 0..group.len {
+                let (product, at) = group.which[k];
+                let mut r = masks[k];
+                for &(a, b) in &run.tape.pairs[product.start as usize..][..product.len as usize] {
+                    r = replicated::<V, R>(rows.part, rows.at(a).add(at), rows.at(b).add(at), r);
+                }
+                let message = rows.message(run, 0, product);
+                store(rows, r, rows.at(product.out), message, at);
+            }
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn fourfold_products<V: Vector, R: RingOps<V>>(
+    rows: Rows,
+    run: &Run<'_>,
+    swapped: bool,
+    products: &[Product],
+) {
+    let mut groups = Groups::new(products, rows.part / VECTOR);
+    while let Some(group) = groups.next(run.stride) {
+        // SAFETY: as `products_of`.
+        unsafe {
+            let draws = draws_of::<V>(run, &group.counters);
+            for k in 0..group.len {
+                let (product, at) = group.which[k];
+                let mut m = [V::splat(0); 3];
+                for c in 0..3 {
+                    m[c] = R::sub(m[c], draws[c][k]);
+                }
+                for &(a, b) in &run.tape.pairs[product.start as usize..][..product.len as usize] {
+                    m = fourfold::<V, R>(rows.part, rows.at(a).add(at), rows.at(b).add(at), m);
+                }
+                let mut r = [
+                    R::add(m[1], draws[3][k]),
+                    R::add(R::add(m[0], draws[1][k]), draws[4][k]),
+                    draws[0][k],
+                ];
+                let (to, kept) = if swapped { (2, 0) } else { (0, 2) };
+                r[to] = R::add(r[to], m[2]);
+                r[kept] = R::add(r[kept], draws[2][k]);
+                let out = rows.at(product.out);
+                for c in 0..3 {
+                    let slot = out.add(c * rows.part);
+                    r[c].store(slot.add(at));
+                    store_message(rows, m[c], rows.message(run, c, product), at);
+                }
+            }
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn any_products<V: Vector, R: RingOps<V>>(
+    rows: Rows,
+    run: &Run<'_>,
+    form: &Form,
+    products: &[Product],
+) {
+    let mut groups = Groups::new(products, rows.part / VECTOR);
+    while let Some(group) = groups.next(run.stride) {
+        // SAFETY: as `products_of`.
+        unsafe {
+            let draws = draws_of::<V>(run, &group.counters);
+            for k in 0..group.len {
+                let (product, at) = group.which[k];
+                let mut result = [V::splat(0); Form::MOST_PARTS];
+                for (c, cross) in form.crosses.iter().enumerate() {
+                    let mut m = V::splat(0);
+                    for &(a, b) in &run.tape.pairs[product.start as usize..][..product.len as usize]
+                    {
+                        let (a, b) = (rows.at(a).add(at), rows.at(b).add(at));
+                        m = bilinear::<V, R>(rows.part, cross.terms, a, b, m);
+                    }
+                    for &(d, minus) in cross.masks {
+                        let mask = draws[d as usize][k];
+                        m = if minus {
+                            R::sub(m, mask)
+                        } else {
+                            R::add(m, mask)
+                        };
+                    }
+                    store_message(rows, m, rows.message(run, c, product), at);
+                    result[cross.to as usize] = R::add(result[cross.to as usize], m);
+                }
+                for &(d, to) in form.keeps {
+                    result[to as usize] = R::add(result[to as usize], draws[d as usize][k]);
+                }
+                for part in 0..Form::MOST_PARTS {
+                    if run.writes >> part & 1 == 1 {
+                        let slot = rows.at(product.out).add(part * rows.part);
+                        result[part].store(slot.add(at));
                     }
                 }
             }
-            let masks = masks_of::<V, R>(run, counters);
-            for k in 0..here {
-                let (p, v) = which[k];
-                let (product, at) = (&products[p], v * VECTOR);
-                let mut r = masks[k];
-                for &(a, b) in &run.tape.pairs[product.start as usize..][..product.len as usize] {
-                    r = bilinear::<V, R>(
-                        rows,
-                        run,
-                        form,
-                        rows.at(a).add(at),
-                        rows.at(b).add(at),
-                        r,
-                    );
-                }
-                store(
-                    rows,
-                    r,
-                    rows.at(product.out).add(own),
-                    message_of(product),
-                    at,
-                );
-            }
-            done += here;
         }
+    }
+}
+
+/// The draws of row products for a group of vectors; those that the form does not have are zero.
+#[inline(always)]
+unsafe fn draws_of<V: Vector>(
+    run: &Run<'_>,
+    counters: &[u64; GROUP],
+) -> [[V; GROUP]; Form::MOST_DRAWS] {
+    // SAFETY: the caller's instruction set.
+    unsafe {
+        let mut draws = [[V::splat(0); GROUP]; Form::MOST_DRAWS];
+        for (drawn, mask) in draws.iter_mut().zip(run.draws[0]) {
+            *drawn = V::prf(mask.key, mask.domain, from(*counters, mask.first));
+        }
+        draws
+    }
+}
+
+/// Walks over products and rows alike, `GROUP` vectors at a time, so that the AES pipeline is full for few rows too.
+struct Groups<'a> {
+    products: &'a [Product],
+    vectors: usize,
+    left: usize,
+    /// The next product, and its next vector.
+    next: (usize, usize),
+}
+
+/// Vectors that are worked on side by side.
+struct Group<'a> {
+    /// How many there are. What lies beyond repeats the last one, and is not stored.
+    len: usize,
+    /// Product, and offset of the vector in its rows.
+    which: [(&'a Product, usize); GROUP],
+    /// Counter of each, before the first of its draw is added.
+    counters: [u64; GROUP],
+}
+
+impl<'a> Groups<'a> {
+    #[inline(always)]
+    fn new(products: &'a [Product], vectors: usize) -> Self {
+        Groups {
+            products,
+            vectors,
+            left: vectors * products.len(),
+            next: (0, 0),
+        }
+    }
+
+    #[inline(always)]
+    fn next(&mut self, stride: u64) -> Option<Group<'a>> {
+        if self.left == 0 {
+            return None;
+        }
+        let len = self.left.min(GROUP);
+        self.left -= len;
+        let mut group = Group {
+            len,
+            which: [(&self.products[0], 0); GROUP],
+            counters: [0; GROUP],
+        };
+        for k in 0..GROUP {
+            let (p, v) = self.next;
+            let product = &self.products[p];
+            group.which[k] = (product, v * VECTOR);
+            group.counters[k] = u64::from(product.index) * stride + (v * VECTOR / 16) as u64;
+            if k + 1 < len || len == GROUP {
+                self.next = match v + 1 == self.vectors {
+                    true => ((p + 1).min(self.products.len() - 1), 0),
+                    false => (p, v + 1),
+                };
+            }
+        }
+        Some(group)
     }
 }
 
@@ -232,7 +405,6 @@ pub(super) unsafe fn products_of<V: Vector, R: RingOps<V>>(
 unsafe fn side_by_side<V: Vector, R: RingOps<V>, const N: usize>(
     rows: Rows,
     run: &Run<'_>,
-    own: usize,
     products: &[Product],
 ) {
     // SAFETY: as `products_of`.
@@ -247,15 +419,13 @@ unsafe fn side_by_side<V: Vector, R: RingOps<V>, const N: usize>(
             let (a, b) = run.tape.pairs[product.start as usize];
             let at = k % N * VECTOR;
             let r = replicated::<V, R>(rows.part, rows.at(a).add(at), rows.at(b).add(at), r[k]);
-            let message = rows
-                .base
-                .wrapping_add(run.messages[0] + product.index as usize * rows.packed);
-            store(rows, r, rows.at(product.out).add(own), message, at);
+            let message = rows.message(run, 0, product);
+            store(rows, r, rows.at(product.out), message, at);
         }
     }
 }
 
-/// Puts a received message of row products in its place.
+/// Puts a received message of row products in its place, or adds it to what is there.
 ///
 /// # Safety
 /// As [`super::run`]; `message` is the offset of product 0.
@@ -263,7 +433,7 @@ unsafe fn side_by_side<V: Vector, R: RingOps<V>, const N: usize>(
 pub(in crate::cpu) unsafe fn scatter<V: Vector>(
     memory: &mut Memory,
     tape: &Tape,
-    part: u8,
+    (part, add): (u8, bool),
     message: usize,
 ) {
     let place = memory.places[tape.slots as usize];
@@ -274,7 +444,9 @@ pub(in crate::cpu) unsafe fn scatter<V: Vector>(
             let to = base
                 .add(place.offset + product.out as usize * place.item + part as usize * place.part);
             let from = base.add(message + product.index as usize * place.packed);
-            if place.packed.is_multiple_of(VECTOR) {
+            if add {
+                accumulate::<V>(tape.ring, false, from, to, place.packed);
+            } else if place.packed.is_multiple_of(VECTOR) {
                 for at in (0..place.packed).step_by(VECTOR) {
                     V::load(from.add(at)).store(to.add(at));
                 }
@@ -285,11 +457,12 @@ pub(in crate::cpu) unsafe fn scatter<V: Vector>(
     }
 }
 
+/// Σ over rows and pairs of a cross term, elements of Z_2^64.
 #[inline(always)]
 pub(super) unsafe fn dot64<V: Vector>(
     rows: Rows,
     run: &Run<'_>,
-    form: &Form,
+    terms: &[(u8, u8)],
     product: &Product,
 ) -> u64 {
     // SAFETY: rows of the product exist.
@@ -300,10 +473,15 @@ pub(super) unsafe fn dot64<V: Vector>(
         for &(a, b) in &run.tape.pairs[product.start as usize..][..product.len as usize] {
             let (a, b) = (rows.at(a), rows.at(b));
             for at in (0..whole).step_by(VECTOR) {
-                acc = bilinear::<V, Z64Ops>(rows, run, form, a.add(at), b.add(at), acc);
+                acc = match run.shape {
+                    Shape::Replicated => {
+                        replicated::<V, Z64Ops>(rows.part, a.add(at), b.add(at), acc)
+                    }
+                    _ => bilinear::<V, Z64Ops>(rows.part, terms, a.add(at), b.add(at), acc),
+                };
             }
             for at in (whole..rows.packed).step_by(8) {
-                for &(i, j) in form.terms {
+                for &(i, j) in terms {
                     let x = element(Ring::Z64, a.add(i as usize * rows.part + at)) as u64;
                     let y = element(Ring::Z64, b.add(j as usize * rows.part + at)) as u64;
                     sum = sum.wrapping_add(x.wrapping_mul(y));
@@ -316,13 +494,19 @@ pub(super) unsafe fn dot64<V: Vector>(
     }
 }
 
+/// Σ over rows and pairs of a cross term, elements of Z_2^128.
 #[inline(always)]
-pub(super) unsafe fn dot128(rows: Rows, tape: &Tape, form: &Form, product: &Product) -> u128 {
+pub(super) unsafe fn dot128(
+    rows: Rows,
+    tape: &Tape,
+    terms: &[(u8, u8)],
+    product: &Product,
+) -> u128 {
     let mut sum = 0u128;
     for &(a, b) in &tape.pairs[product.start as usize..][..product.len as usize] {
         let (a, b) = (rows.at(a), rows.at(b));
         for at in (0..rows.packed).step_by(16) {
-            for &(i, j) in form.terms {
+            for &(i, j) in terms {
                 // SAFETY: rows of the product exist.
                 let (x, y) = unsafe {
                     (
