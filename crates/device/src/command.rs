@@ -4,6 +4,7 @@ use veil_math::Ring;
 use veil_prss::Use;
 
 use crate::layout::{Item, Layout, Place, Span};
+use crate::mac::BLOCK;
 use crate::program::Needs;
 use crate::{Fault, Form};
 
@@ -63,6 +64,10 @@ pub enum Op {
         /// What is hashed; equal at both ends, different for each use.
         label: u16,
     },
+    /// dst 0 (16 bytes) = POLYVAL of the sources, which the host reaches, XOR draw 0: a code by which whoever has the draw's key knows that
+    /// somebody else who has it hashed the same bytes. The hash's key is block ([`Use::MAC_KEY`], 0, 0, 0) of the draw's key. Each
+    /// source's bytes are padded with zeros to whole blocks; then follows LE64 of their number, padded too.
+    Mac,
     /// Compares src 0 with src 1, in constant time; unequal ends the batch with [`Outcome::Mismatch`].
     CheckEqual,
 }
@@ -152,6 +157,16 @@ impl Command {
                 Some(to) if item(to) == Item::Bytes(32) && to.count == 1 => {}
                 _ => return shape("a digest of 32 bytes is needed"),
             },
+            Op::Mac => {
+                let reached = |s: &Span| layout.regions[s.region as usize].place != Place::Resident;
+                let whole = |to: &Span| item(to) == Item::Bytes(BLOCK as u32) && to.count == 1;
+                if self.draws.is_empty() || !self.dst.first().is_some_and(whole) {
+                    return shape("a code of 16 bytes and a draw are needed");
+                }
+                if !self.src.iter().all(reached) {
+                    return shape("a code is of what the host reaches");
+                }
+            }
             Op::CheckEqual => match &self.src[..] {
                 [a, b] if (a.count, bytes(a)) == (b.count, bytes(b)) => {}
                 _ => return shape("two sources of the same length are needed"),

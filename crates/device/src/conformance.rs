@@ -133,6 +133,7 @@ const SUM_MESSAGE: u16 = 5;
 const OUT: u16 = 6;
 const DIGEST: u16 = 7;
 const RANDOM: u16 = 8;
+const CODE: u16 = 9;
 
 fn layout(ring: Ring, chunk_rows: u32) -> Layout {
     let region = |place, item, parts, count| Region {
@@ -153,6 +154,7 @@ fn layout(ring: Ring, chunk_rows: u32) -> Layout {
             region(Place::Public, Item::Rows(ring), PARTS, SLOTS),
             region(Place::Mapped, Item::Bytes(32), 1, 2),
             region(Place::Mapped, Item::Rows(ring), 1, 5),
+            region(Place::Mapped, Item::Bytes(16), 1, 1),
         ],
     }
 }
@@ -314,6 +316,12 @@ fn one(device: &mut dyn Device, rng: &mut SplitMix, case: u32) -> Result<(), Dif
             }
             let mut random = Command::new(Op::Random, vec![], vec![layout.all(RANDOM, 0)]);
             random.draws = vec![draw(0, Use::RAND3, first)];
+            let mut mac = Command::new(
+                Op::Mac,
+                vec![layout.all(RANDOM, 0), layout.all(UNIFORM_REGION, 1)],
+                vec![layout.all(CODE, 0)],
+            );
+            mac.draws = vec![draw(1, Use::RAND3, first)];
             let digest = Span {
                 region: DIGEST,
                 part: 0,
@@ -342,6 +350,7 @@ fn one(device: &mut dyn Device, rng: &mut SplitMix, case: u32) -> Result<(), Dif
                     vec![digest],
                 ),
                 difference,
+                mac,
             ]);
             device.submit(bank, &first_batch, Tag(1))?;
             expect_done(device)?;
@@ -361,6 +370,8 @@ fn one(device: &mut dyn Device, rng: &mut SplitMix, case: u32) -> Result<(), Dif
                 "a combination of random elements",
                 device.view(bank, layout.all(RANDOM, 0))?.to_vec(),
             ));
+            let code = device.view(bank, layout.all(CODE, 0))?;
+            seen.push(("an authentication code", code.to_vec()));
             seen.push(("a digest", device.view(bank, digest)?.to_vec()));
             device.write(bank, layout.all(MESSAGE, 0), &received[0])?;
             device.write(bank, layout.all(SUM_MESSAGE, 0), &received_sums[0])?;

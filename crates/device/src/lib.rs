@@ -26,6 +26,7 @@ mod form;
 mod forward;
 mod hash;
 mod layout;
+mod mac;
 mod program;
 pub mod record;
 mod reference;

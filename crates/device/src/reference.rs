@@ -13,7 +13,7 @@ use zeroize::Zeroize;
 use crate::command::{Command, Completion, Draw, KeyId, NO_PROGRAM, Op, Outcome, ProgramId, Tag};
 use crate::layout::{Item, Layout, Place, Span};
 use crate::program::{Dst, Instr, Needs, Program, Src};
-use crate::{Bank, Cross, Device, Fault, hash};
+use crate::{Bank, Cross, Device, Fault, hash, mac};
 
 /// The reference device.
 pub struct Reference {
@@ -240,6 +240,22 @@ impl Reference {
                 memory
                     .bytes_mut(command.dst[0])
                     .copy_from_slice(&digest.finalize());
+            }
+            Op::Mac => {
+                let (to, draw) = (command.dst[0], command.draws[0]);
+                let mask = self.draw(memory, draw, Item::Bytes(mac::BLOCK as u32), 1)?;
+                let prf = self.keys.get(&draw.key);
+                let prf = prf.ok_or(Fault::Unknown("the key of a draw"))?;
+                let mut hash = mac::Hash::new(&mac::hash_key(prf));
+                command
+                    .src
+                    .iter()
+                    .for_each(|s| hash.source(memory.bytes(*s)));
+                let code = hash.finish();
+                let to = memory.bytes_mut(to);
+                for (k, byte) in to.iter_mut().enumerate() {
+                    *byte = code[k] ^ mask[k];
+                }
             }
             Op::CheckEqual => {
                 let (a, b) = (command.src[0], command.src[1]);

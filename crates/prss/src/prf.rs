@@ -23,6 +23,9 @@ impl Use {
     /// Masks of sums of ring products over rows.
     pub const SUM3: Use = Use(0x0600);
 
+    /// The key of a universal hash: one block for each key of two participants that compare what they have.
+    pub const MAC_KEY: Use = Use(0x0700);
+
     /// The mask of an input by computing party `party`.
     pub const fn input3(party: u8) -> Use {
         Use(0x0300 | party as u16)

@@ -94,6 +94,18 @@ impl Cpu {
                     .item_bytes_mut(command.dst[0], 0)
                     .copy_from_slice(&digest.finalize());
             }
+            Op::Mac => {
+                let (to, draw) = (command.dst[0], &command.draws[0]);
+                let mask = self.mask(*draw, memory.frame)?;
+                let key = self.macs.get(&draw.key);
+                let key = key.ok_or(Fault::Unknown("the key of a draw"))?;
+                let code = key.hash(self.isa, command.src.iter().map(|s| memory.bytes(*s)));
+                let into = memory.item_bytes_mut(to, 0);
+                self.random(mask, draw.first, into);
+                for (byte, code) in into.iter_mut().zip(code.iter()) {
+                    *byte ^= code;
+                }
+            }
             Op::CheckEqual => {
                 let (a, b) = (command.src[0], command.src[1]);
                 let equal = (0..a.count).fold(subtle::Choice::from(1), |equal, k| {

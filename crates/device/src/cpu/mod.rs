@@ -3,15 +3,18 @@
 mod bank;
 mod commands;
 mod exec;
+mod mac;
 mod tape;
 mod vector;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use veil_prss::Prf;
 use veil_session::{Frame, Secret, SessionId};
 
 use bank::Memory;
+use mac::MacKey;
 use tape::Tape;
 use vector::{Domain, Portable, RoundKeys};
 
@@ -23,7 +26,7 @@ use crate::{Bank, Device, Fault};
 /// The instruction set that a [`Cpu`] uses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Isa {
-    /// 512-bit vectors, VAES.
+    /// 512-bit vectors, VAES, VPCLMULQDQ.
     Avx512,
     /// 256-bit vectors, AES-NI.
     Avx2,
@@ -41,6 +44,7 @@ impl Isa {
                 && is_x86_feature_detected!("avx512bw")
                 && is_x86_feature_detected!("avx512dq")
                 && is_x86_feature_detected!("vaes")
+                && is_x86_feature_detected!("vpclmulqdq")
             {
                 list.push(Isa::Avx512);
             }
@@ -58,6 +62,8 @@ pub struct Cpu {
     isa: Isa,
     session: SessionId,
     keys: BTreeMap<KeyId, RoundKeys>,
+    /// The same keys, as keys of the hash of codes.
+    macs: BTreeMap<KeyId, MacKey>,
     tapes: Vec<(Tape, Needs)>,
     /// Scratch rows that loaded tapes need behind each region.
     scratch: Vec<u32>,
@@ -89,6 +95,7 @@ impl Cpu {
             isa,
             session: SessionId([0; 32]),
             keys: BTreeMap::new(),
+            macs: BTreeMap::new(),
             tapes: Vec::new(),
             scratch: Vec::new(),
             banks: Vec::new(),
@@ -118,6 +125,7 @@ impl Device for Cpu {
 
     fn load_key(&mut self, id: KeyId, key: &Secret) -> Result<(), Fault> {
         self.keys.insert(id, RoundKeys::new(key));
+        self.macs.insert(id, MacKey::new(self.isa, &Prf::new(key)));
         Ok(())
     }
 
@@ -242,6 +250,7 @@ impl Device for Cpu {
         self.banks.clear();
         self.pool.clear();
         self.keys.clear();
+        self.macs.clear();
     }
 }
 

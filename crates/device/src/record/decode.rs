@@ -321,6 +321,7 @@ impl Parser<'_> {
             },
             5 => Op::Hash { label: self.u16()? },
             6 => Op::CheckEqual,
+            7 => Op::Mac,
             _ => return Err("an unknown command"),
         };
         let program = match self.u8()? {

@@ -266,6 +266,7 @@ impl Writer<'_> {
                 self.u16(*label);
             }
             Op::CheckEqual => self.u8(6),
+            Op::Mac => self.u8(7),
         }
         match command.program {
             None => self.u8(0),

@@ -418,6 +418,7 @@ fn name(op: &Op) -> &'static str {
         Op::Random => "random",
         Op::Combine { .. } => "combine",
         Op::Hash { .. } => "hash",
+        Op::Mac => "mac",
         Op::CheckEqual => "check equal",
     }
 }
