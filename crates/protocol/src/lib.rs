@@ -37,11 +37,13 @@
 
 mod plan;
 pub mod rep3;
+mod replicated;
 mod round;
 
 pub use plan::{
     Chunk, Gives, JobPlan, LayerPlan, Options, OrderPlan, OutputPlan, Plan, PlanError, PortPlan,
 };
+pub use replicated::Replicated;
 pub use round::{
     Check, Cleared, Cost, Flow, Meaning, Protocol, Round, Seed, Spans, Stored, Task, Transfer,
     seed_digest,

@@ -201,26 +201,26 @@ pub trait Protocol: Send + Sync {
     }
 }
 
-/// A key that an outside owner chooses and sends to two parties.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// A key that an outside owner chooses and sends to those who hold what is drawn from it.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Seed {
     /// Which of the owner's seeds.
     pub index: u8,
     /// Number of the key at this participant.
     pub key: veil_device::KeyId,
     /// The parties that get it.
-    pub holders: [Peer; 2],
-    /// Where the party puts the digest that it compares with the other holder.
+    pub holders: Vec<Peer>,
+    /// Where the party puts the digest that it compares with the other holders.
     pub digest: Option<Span>,
 }
 
-/// Both components of a port, on their way from or to a party's store.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// The components of a port that a party holds, on their way from or to its store.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Stored {
     /// The input or output port.
     pub port: usize,
-    /// The party's own component, and the previous party's.
-    pub components: [Span; 2],
+    /// Each of them, in the order of the party's parts.
+    pub components: Vec<Span>,
 }
 
 /// Where the host writes and reads.
@@ -252,7 +252,7 @@ pub struct Spans {
     pub opened_sums: Vec<(usize, Span)>,
 }
 
-/// The digest of a seed that its two holders compare.
+/// The digest of a seed that its holders compare.
 pub fn seed_digest(
     session: &veil_session::SessionId,
     owner: u16,

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use veil_circuit::{Circuit, Gate, InputPort, OutputPort, Per, Reduce, Wire};
 use veil_math::Ring;
 use veil_program::{Audience, Block, Holder, Lowered};
-use veil_protocol::rep3::Rep3;
+use veil_protocol::rep3;
 use veil_protocol::{Cost, Options, Plan, PlanError, Protocol, Task};
 use veil_session::{PartyId, Peer};
 
@@ -129,7 +129,7 @@ fn plan(job: Lowered) -> Plan {
 
 /// What a party sends in the layers of a chunk of 1000 rows.
 fn layer_cost(plan: Plan) -> Cost {
-    let protocol = Rep3::new(Arc::new(plan), Peer::Party(PartyId::ALL[1]));
+    let protocol = rep3::protocol(Arc::new(plan), Peer::Party(PartyId::ALL[1]));
     protocol.cost(Task::Layers, 1000)
 }
 

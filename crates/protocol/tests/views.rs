@@ -11,7 +11,7 @@ use veil_circuit::{Circuit, Gate, InputPort, OutputPort, Per, Reduce, Wire};
 use veil_device::{Form, Span};
 use veil_math::Ring;
 use veil_program::{Audience, Block, Holder, Lowered};
-use veil_protocol::rep3::{BITS, OWN, PREVIOUS, Z64, Z128};
+use veil_protocol::rep3::{OWN, PREVIOUS};
 use veil_protocol::{Options, Plan, Protocol, Task};
 use veil_session::{PartyId, Peer};
 
@@ -39,7 +39,7 @@ impl Exhaustive {
             let r: [u64; 3] = std::array::from_fn(|i| {
                 let previous = (i + 2) % 3;
                 let (a, b) = ([u[i], u[previous]], [w[i], w[previous]]);
-                let terms = self.form.terms.iter();
+                let terms = self.form.crosses[0].terms.iter();
                 let product: u64 = terms.map(|(p, q)| a[*p as usize] * b[*q as usize]).sum();
                 let mask = if self.masked {
                     rho[i] + m - rho[previous]
@@ -85,17 +85,17 @@ impl Exhaustive {
 /// Bits as they are; the forms of the rings modulo 4, where they are the same polynomials.
 const MASKED: [Exhaustive; 3] = [
     Exhaustive {
-        form: &BITS,
+        form: Form::replicated(Ring::Bits),
         modulus: 2,
         masked: true,
     },
     Exhaustive {
-        form: &Z64,
+        form: Form::replicated(Ring::Z64),
         modulus: 4,
         masked: true,
     },
     Exhaustive {
-        form: &Z128,
+        form: Form::replicated(Ring::Z128),
         modulus: 4,
         masked: true,
     },
@@ -138,7 +138,7 @@ fn an_opened_product_shows_a_party_the_product_only() {
 /// The test can fail: without masks, what a party receives depends on the inputs.
 #[test]
 fn an_unmasked_product_shows_every_party_something() {
-    for form in [&BITS, &Z64, &Z128] {
+    for form in [Ring::Bits, Ring::Z64, Ring::Z128].map(Form::replicated) {
         let product = Exhaustive {
             form,
             modulus: 2,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use veil_device::Item;
 use veil_engine::participants;
-use veil_protocol::rep3::Rep3;
+use veil_protocol::rep3;
 use veil_protocol::{Cleared, Plan, Protocol, Round, Task, Transfer};
 use veil_session::{Channel, Peer};
 
@@ -93,7 +93,7 @@ impl Kinds {
         let mut named = BTreeMap::new();
         let mut handshake = 0;
         for me in participants(plan) {
-            let protocol = Rep3::new(Arc::clone(plan), me);
+            let protocol = rep3::protocol(Arc::clone(plan), me);
             handshake = protocol.places();
             for (task, round) in tasks(plan, &protocol)
                 .iter()

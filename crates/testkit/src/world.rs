@@ -13,7 +13,7 @@ use veil_link::shape::{Profile, Shaped};
 use veil_link::tap::{Fate, Tapped};
 use veil_link::{Bounds, Link};
 use veil_program::{DataError, Lowered, Slice, Source};
-use veil_protocol::rep3::Rep3;
+use veil_protocol::rep3;
 use veil_protocol::{Options, Plan, Protocol};
 use veil_session::Peer;
 
@@ -215,7 +215,7 @@ impl World {
         let peers = participants(&self.plan);
         let protocols: Vec<Arc<dyn Protocol>> = peers
             .iter()
-            .map(|p| Arc::new(Rep3::new(Arc::clone(&self.plan), *p)) as _)
+            .map(|p| Arc::new(rep3::protocol(Arc::clone(&self.plan), *p)) as _)
             .collect();
         let limits = protocols
             .iter()

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use veil_engine::participants;
 use veil_math::Ring;
 use veil_program::{Audience, Holder, Lowered};
-use veil_protocol::rep3::Rep3;
+use veil_protocol::rep3;
 use veil_protocol::{Cost, Plan, Protocol, Task};
 use veil_session::Peer;
 use veil_testkit::sample::{dot, everything, party, product};
@@ -140,7 +140,7 @@ fn measure(world: &World) -> Outcome {
     let outcome = world.run();
     outcome.assert_right();
     for me in participants(world.plan()) {
-        let protocol = Rep3::new(Arc::clone(world.plan()), me);
+        let protocol = rep3::protocol(Arc::clone(world.plan()), me);
         let last_words = of_last_words(world.plan(), me);
         let also = veil_engine::last_words_cost(world.plan(), &protocol);
         let sent = |cost: Cost| (cost.messages, cost.bytes);
@@ -249,7 +249,7 @@ fn shares_at_rest_cost_what_is_declared() {
             .stored(kept.kept.clone());
         measure(&compute).assert_right();
         for me in veil_session::PartyId::ALL {
-            let protocol = Rep3::new(Arc::clone(compute.plan()), Peer::Party(me));
+            let protocol = rep3::protocol(Arc::clone(compute.plan()), Peer::Party(me));
             let two_digests = Cost {
                 rounds: 1,
                 messages: 2,
@@ -269,7 +269,7 @@ fn an_and_costs_one_bit_per_party() {
         1,
     );
     for me in veil_session::PartyId::ALL {
-        let protocol = Rep3::new(Arc::clone(world.plan()), Peer::Party(me));
+        let protocol = rep3::protocol(Arc::clone(world.plan()), Peer::Party(me));
         let cost = protocol.cost(Task::Layers, rows as u32);
         assert_eq!(
             cost,

@@ -9,8 +9,8 @@ use veil_circuit::{Per, Reduce};
 use veil_engine::{Memory, Settings};
 use veil_link::shape::Profile;
 use veil_program::{Audience, Block, Holder};
-use veil_protocol::rep3::Rep3;
 use veil_protocol::{Cost, Plan, Protocol, Task};
+use veil_protocol::{Replicated, rep3};
 use veil_session::{PartyId, Peer};
 
 use crate::estimate::{Measured, Rounds, Traffic};
@@ -124,9 +124,9 @@ pub(crate) fn text(plan: &std::sync::Arc<Plan>, file: &Path) -> String {
 
 fn explain(plan: &std::sync::Arc<Plan>, net: Option<Profile>) -> Explanation {
     let job = &plan.job;
-    let protocols: Vec<Rep3> = veil_engine::participants(plan)
+    let protocols: Vec<Replicated> = veil_engine::participants(plan)
         .into_iter()
-        .map(|peer| Rep3::new(std::sync::Arc::clone(plan), peer))
+        .map(|peer| rep3::protocol(std::sync::Arc::clone(plan), peer))
         .collect();
     let window = Settings::default().window;
     let mut rounds = Rounds::default();

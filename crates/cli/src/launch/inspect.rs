@@ -13,7 +13,7 @@ use veil_device::{Cpu, Device};
 use veil_engine::shadow::Shadow;
 use veil_engine::{DeviceFactory, Recorder};
 use veil_program::Source;
-use veil_protocol::rep3::Rep3;
+use veil_protocol::rep3;
 use veil_protocol::{Plan, Protocol};
 use veil_session::{PartyId, Peer};
 
@@ -104,8 +104,10 @@ impl Inspection {
             Record::new(folder, of)
         });
         let shadow = args.shadow.then(|| {
-            let protocol: Arc<dyn Protocol> =
-                Arc::new(Rep3::new(Arc::clone(plan), Peer::Party(PartyId::ALL[0])));
+            let protocol: Arc<dyn Protocol> = Arc::new(rep3::protocol(
+                Arc::clone(plan),
+                Peer::Party(PartyId::ALL[0]),
+            ));
             let sources: BTreeMap<_, _> = sources
                 .filter_map(|(peer, source)| Some((peer, source?)))
                 .collect();

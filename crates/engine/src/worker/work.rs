@@ -147,7 +147,7 @@ impl Worker {
         let loads = spans.loads.iter();
         let loads: Vec<_> = loads
             .filter(|load| holders[load.port] == Holder::Stored)
-            .copied()
+            .cloned()
             .collect();
         self.fetch(&run, &loads, slice)?;
         Ok(run)

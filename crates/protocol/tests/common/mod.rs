@@ -16,8 +16,8 @@ use std::sync::Arc;
 use veil_device::{
     Bank, Command, Cpu, Device, Isa, Item, Layout, Op, Outcome, Place, Reference, Region, Span, Tag,
 };
-use veil_protocol::rep3::Rep3;
 use veil_protocol::{Cleared, Cost, Plan, Protocol, Round, Task, Transfer};
+use veil_protocol::{Replicated, rep3};
 use veil_prss::{Prf, Use};
 use veil_session::{Frame, PartyId, Peer, Secret, SessionId};
 
@@ -125,7 +125,7 @@ pub struct Node {
     /// Who.
     pub me: Peer,
     /// Its rounds.
-    pub protocol: Rep3,
+    pub protocol: Replicated,
     /// Its device.
     pub device: Box<dyn Device>,
     /// The layout of the protocol, and behind it the window.
@@ -254,7 +254,7 @@ impl Net {
             .chain(owners)
             .chain(recipients);
         let node = |me: Peer| {
-            let protocol = Rep3::new(Arc::clone(&plan), me);
+            let protocol = rep3::protocol(Arc::clone(&plan), me);
             let mut layout = protocol.layout().clone();
             let item = Item::Rows(plan.ring);
             let window = layout.add(Region {

@@ -211,7 +211,6 @@ pub fn draw(to: Span, key: KeyId, tag: u16, first: u64) -> Command {
         key,
         tag: Use(tag),
         first,
-        minus: false,
     }];
     command
 }

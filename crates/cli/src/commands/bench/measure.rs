@@ -10,7 +10,7 @@ use veil_device::{Cpu, Device};
 use veil_engine::{Binding, Data, Report, Settings, bounds, local, participants, party};
 use veil_link::tls::{Identity, Meeting, Port, Reception, Terms, TlsLink, meet};
 use veil_link::{Link, shape};
-use veil_protocol::rep3::Rep3;
+use veil_protocol::rep3;
 use veil_protocol::{Options, Plan, Protocol};
 use veil_session::{PartyId, Peer};
 
@@ -241,7 +241,7 @@ fn one(
     net: Option<shape::Profile>,
     stop: &AtomicBool,
 ) -> Result<Report> {
-    let protocol: Arc<dyn Protocol> = Arc::new(Rep3::new(Arc::clone(plan), me));
+    let protocol: Arc<dyn Protocol> = Arc::new(rep3::protocol(Arc::clone(plan), me));
     let terms = Terms {
         me,
         plan: plan.hash,

@@ -3,19 +3,20 @@
 use veil_circuit::Per;
 use veil_device::{Item, Layout, Place, Region, Span};
 use veil_program::{Audience, Holder};
-use veil_session::{PartyId, Peer};
+use veil_session::Peer;
 
+use super::scheme::{Component, Scheme};
 use crate::plan::{Gives, OutputPlan, Plan, PortPlan, SLOTS, SUMS, UNIFORMS};
 use crate::round::{Spans, Stored};
 
-pub(super) const SEND: u16 = 3;
-pub(super) const RECEIVE: u16 = 4;
-pub(super) const SEND_SUMS: u16 = 5;
-pub(super) const RECEIVE_SUMS: u16 = 6;
+pub(crate) const SEND: u16 = 3;
+pub(crate) const RECEIVE: u16 = 4;
+pub(crate) const SEND_SUMS: u16 = 5;
+pub(crate) const RECEIVE_SUMS: u16 = 6;
 /// Clear values of an inputting participant, then its explicit component; received components of others.
 pub(super) const INPUT: u16 = 7;
 pub(super) const JOB_INPUT: u16 = 8;
-/// Components that are opened: at parties own, previous and received; at recipients u_0, u_1, u_2.
+/// Components that are opened: at parties their parts and the one received; at recipients u_0, u_1, ….
 pub(super) const OPEN: u16 = 9;
 pub(super) const OPEN_SUMS: u16 = 10;
 pub(super) const OPENED: u16 = 11;
@@ -30,18 +31,113 @@ pub(super) const JOB_STORED: u16 = 17;
 /// Components of values that all rows share, for the party's store. Those of rows are in `OPEN`, those of sums in `SUMS`.
 pub(super) const KEPT: u16 = 18;
 
-/// Digests: agreement and list (mine, next's, previous'), then per owner (rows: mine, other's; job: mine, other's; seeds: two of mine, two of
-/// the others'), then per output port three of mine and three received, then of what is loaded (rows: own, previous, the next party's, the
-/// previous party's; job: the same).
-const AGREEMENT: u32 = 0;
-const LIST: u32 = 3;
-const OWNERS: u32 = 6;
-const PER_OWNER: u32 = 8;
-const PER_OUTPUT: u32 = 6;
-const LOADED: u32 = 8;
+/// Where digests are: an agreement and the list, each of this party and of the others; then per owner, per output port, and of what is
+/// loaded. Wherever others send a digest of the same, theirs follow that of this participant.
+#[derive(Clone, Copy)]
+pub(super) struct Digests {
+    /// Parties, and components.
+    parties: u32,
+    owners: u32,
+    outputs: u32,
+}
+
+impl Digests {
+    pub(super) fn of(scheme: &Scheme, plan: &Plan) -> Self {
+        Digests {
+            parties: scheme.parties.len() as u32,
+            owners: plan.job.owners.len() as u32,
+            outputs: plan.outputs.len() as u32,
+        }
+    }
+
+    /// Of a component that this party holds: its own digest, and those of the other holders.
+    fn held(self) -> u32 {
+        self.parties - 1
+    }
+
+    /// Per party that supplies values: of its explicit component in rows and in the job.
+    fn per_party(self) -> u32 {
+        2 * self.held()
+    }
+
+    /// Per owner: as a party that supplies values, and of each seed.
+    fn per_owner(self) -> u32 {
+        self.per_party() + (self.parties - 1) * self.held()
+    }
+
+    /// Per output port: of each component the one computed here, and those received.
+    fn per_output(self) -> u32 {
+        self.parties * self.held()
+    }
+
+    fn digest(first: u32) -> Span {
+        Span {
+            region: DIGESTS,
+            part: 0,
+            first,
+            count: 1,
+        }
+    }
+
+    /// Of an agreement: 0 mine, k that of the k-th other party.
+    pub(super) fn agreement(self, k: u32) -> Span {
+        Self::digest(k)
+    }
+
+    /// Of the list of accepted inputs: as [`Self::agreement`].
+    pub(super) fn list(self, k: u32) -> Span {
+        Self::digest(self.parties + k)
+    }
+
+    /// Of what a party supplies: 0 mine, k that of the k-th other holder.
+    pub(super) fn party(self, party: u32, per: Per, k: u32) -> Span {
+        let first = 2 * self.parties + self.per_party() * party;
+        Self::digest(first + self.held() * u32::from(per == Per::Job) + k)
+    }
+
+    fn owners(self) -> u32 {
+        2 * self.parties + self.per_party() * self.parties
+    }
+
+    /// Of an owner's explicit components: as [`Self::party`].
+    pub(super) fn owner(self, owner: u16, per: Per, k: u32) -> Span {
+        let first = self.owners() + self.per_owner() * u32::from(owner);
+        Self::digest(first + self.held() * u32::from(per == Per::Job) + k)
+    }
+
+    /// Of an owner's seed: as [`Self::party`].
+    pub(super) fn seed(self, owner: u16, seed: Component, k: u32) -> Span {
+        let first = self.owners() + self.per_owner() * u32::from(owner) + self.per_party();
+        Self::digest(first + self.held() * u32::from(seed.number()) + k)
+    }
+
+    fn outputs(self) -> u32 {
+        self.owners() + self.per_owner() * self.owners
+    }
+
+    /// Of a component that is opened: 0 computed here, k received from the k-th who vouches for it.
+    pub(super) fn open(self, output: usize, component: Component, k: u32) -> Span {
+        let first = self.outputs() + self.per_output() * output as u32;
+        Self::digest(first + self.held() * u32::from(component.number()) + k)
+    }
+
+    fn loaded_from(self) -> u32 {
+        self.outputs() + self.per_output() * self.outputs
+    }
+
+    /// Of a part that is loaded: 0 mine, k that of its k-th other holder.
+    pub(super) fn loaded(self, per: Per, part: u8, k: u32) -> Span {
+        let job = u32::from(per == Per::Job) * self.parties;
+        Self::digest(self.loaded_from() + self.held() * (job + u32::from(part)) + k)
+    }
+
+    fn count(self, loads: bool) -> u32 {
+        self.loaded_from() + u32::from(loads) * 2 * self.parties * self.held()
+    }
+}
 
 /// The regions of `me`. Every participant has all of them, some empty: one numbering for all.
-pub(super) fn layout(plan: &Plan, me: Peer) -> Layout {
+pub(super) fn layout(scheme: &Scheme, plan: &Plan, me: Peer) -> Layout {
     let ring = plan.ring;
     let party = me.party().is_some();
     let owner = matches!(me, Peer::Owner(_));
@@ -63,7 +159,10 @@ pub(super) fn layout(plan: &Plan, me: Peer) -> Layout {
     let loads = |per| loaded(plan, per).next().is_some();
     let kept = plan.outputs.iter().filter(|o| o.gives == Gives::Once);
     let kept: u32 = kept.map(|o| o.width).sum();
-    let digests = loaded_digests(plan) + when(loads(Per::Row) || loads(Per::Job), LOADED);
+    let digests = Digests::of(scheme, plan).count(loads(Per::Row) || loads(Per::Job));
+    let parts = scheme.parts.len() as u8;
+    let components = scheme.parties.len() as u8;
+    let messages = scheme.messages;
     let mut layout = Layout {
         chunk_rows: plan.chunk_rows,
         regions: Vec::new(),
@@ -78,13 +177,31 @@ pub(super) fn layout(plan: &Plan, me: Peer) -> Layout {
         assert_eq!(at, index, "regions are added in the order of their numbers");
     };
     let (rows, one) = (Item::Rows(ring), Item::One(ring));
-    add(SLOTS, Place::Resident, rows, 2, when(party, plan.slots));
-    add(UNIFORMS, Place::Mapped, one, 2, when(party, plan.uniforms));
-    add(SUMS, Place::Mapped, one, 2, when(party, plan.sums));
-    add(SEND, Place::Mapped, rows, 1, when(party, products));
-    add(RECEIVE, Place::Mapped, rows, 1, when(party, products));
-    add(SEND_SUMS, Place::Mapped, one, 1, when(party, sums));
-    add(RECEIVE_SUMS, Place::Mapped, one, 1, when(party, sums));
+    add(SLOTS, Place::Resident, rows, parts, when(party, plan.slots));
+    add(
+        UNIFORMS,
+        Place::Mapped,
+        one,
+        parts,
+        when(party, plan.uniforms),
+    );
+    add(SUMS, Place::Mapped, one, parts, when(party, plan.sums));
+    add(SEND, Place::Mapped, rows, messages, when(party, products));
+    add(
+        RECEIVE,
+        Place::Mapped,
+        rows,
+        messages,
+        when(party, products),
+    );
+    add(SEND_SUMS, Place::Mapped, one, messages, when(party, sums));
+    add(
+        RECEIVE_SUMS,
+        Place::Mapped,
+        one,
+        messages,
+        when(party, sums),
+    );
     add(
         INPUT,
         Place::Mapped,
@@ -99,77 +216,39 @@ pub(super) fn layout(plan: &Plan, me: Peer) -> Layout {
         1,
         when(party || owner, plan.uniforms),
     );
-    add(OPEN, Place::Mapped, rows, 3, when(!owner, row_outputs));
-    add(OPEN_SUMS, Place::Mapped, one, 3, when(!owner, plan.sums));
+    add(
+        OPEN,
+        Place::Mapped,
+        rows,
+        components,
+        when(!owner, row_outputs),
+    );
+    add(
+        OPEN_SUMS,
+        Place::Mapped,
+        one,
+        components,
+        when(!owner, plan.sums),
+    );
     add(OPENED, Place::Public, rows, 1, when(!owner, row_outputs));
     add(OPENED_SUMS, Place::Public, one, 1, when(!owner, plan.sums));
     add(DIGESTS, Place::Mapped, Item::Bytes(32), 1, digests);
-    add(MASKS, Place::Resident, rows, 2, when(owner, row_inputs));
+    add(MASKS, Place::Resident, rows, parts, when(owner, row_inputs));
     add(
         JOB_MASKS,
         Place::Resident,
         one,
-        2,
+        parts,
         when(owner, plan.uniforms),
     );
     let (stored, job_stored) = (
         when(party && loads(Per::Row), row_inputs),
         when(party && loads(Per::Job), plan.uniforms),
     );
-    add(STORED, Place::Mapped, rows, 2, stored);
-    add(JOB_STORED, Place::Mapped, one, 2, job_stored);
-    add(KEPT, Place::Mapped, one, 2, when(party, kept));
+    add(STORED, Place::Mapped, rows, parts, stored);
+    add(JOB_STORED, Place::Mapped, one, parts, job_stored);
+    add(KEPT, Place::Mapped, one, parts, when(party, kept));
     layout
-}
-
-fn digest(first: u32) -> Span {
-    Span {
-        region: DIGESTS,
-        part: 0,
-        first,
-        count: 1,
-    }
-}
-
-/// Digest of an agreement: 0 mine, 1 the next party's, 2 the previous party's.
-pub(super) fn agreement(k: u32) -> Span {
-    digest(AGREEMENT + k)
-}
-
-/// Digest of the list of accepted inputs: as [`agreement`].
-pub(super) fn list(k: u32) -> Span {
-    digest(LIST + k)
-}
-
-/// Digest of an owner's explicit components: mine or the other holder's.
-pub(super) fn owner_digest(owner: u16, per: Per, theirs: bool) -> Span {
-    digest(
-        OWNERS + PER_OWNER * u32::from(owner) + 2 * u32::from(per == Per::Job) + u32::from(theirs),
-    )
-}
-
-/// Digest of an owner's seed: mine.
-pub(super) fn seed_digest(owner: u16, index: u8) -> Span {
-    digest(OWNERS + PER_OWNER * u32::from(owner) + 4 + u32::from(index))
-}
-
-/// Digest of an owner's seed: the other holder's.
-pub(super) fn other_seed_digest(owner: u16, index: u8) -> Span {
-    digest(OWNERS + PER_OWNER * u32::from(owner) + 6 + u32::from(index))
-}
-
-/// Digest `k` of an opening: 0 to 2 computed here, 3 to 5 received.
-pub(super) fn open_digest(plan: &Plan, output: usize, k: u32) -> Span {
-    digest(OWNERS + PER_OWNER * plan.job.owners.len() as u32 + PER_OUTPUT * output as u32 + k)
-}
-
-fn loaded_digests(plan: &Plan) -> u32 {
-    OWNERS + PER_OWNER * plan.job.owners.len() as u32 + PER_OUTPUT * plan.outputs.len() as u32
-}
-
-/// Digest of what is loaded: 0 and 1 own and previous component here, 2 and 3 the same ones at their other holders.
-pub(super) fn loaded_digest(plan: &Plan, per: Per, k: u32) -> Span {
-    digest(loaded_digests(plan) + 4 * u32::from(per == Per::Job) + k)
 }
 
 /// Input ports that some block loads.
@@ -268,7 +347,7 @@ pub(super) fn result(output: &OutputPlan, part: u8) -> Span {
     }
 }
 
-pub(super) fn spans(plan: &Plan, me: Peer, layout: &Layout) -> Spans {
+pub(super) fn spans(scheme: &Scheme, plan: &Plan, me: Peer, layout: &Layout) -> Spans {
     let mine = |holder: Holder| holder.peer() == Some(me);
     let supplies = |k: usize| plan.job.blocks.iter().any(|b| mine(b.holders[k]));
     let ports = |per: Per| {
@@ -288,20 +367,20 @@ pub(super) fn spans(plan: &Plan, me: Peer, layout: &Layout) -> Spans {
             .collect()
     };
     let shares = |region| match me.party() {
-        Some(_) => vec![
-            layout.all(region, super::OWN),
-            layout.all(region, super::PREVIOUS),
-        ],
+        Some(_) => scheme
+            .parts()
+            .map(|part| layout.all(region, part))
+            .collect(),
         None => vec![],
     };
-    let both = |port, span: &dyn Fn(u8) -> Span| Stored {
+    let all = |port, span: &dyn Fn(u8) -> Span| Stored {
         port,
-        components: [span(super::OWN), span(super::PREVIOUS)],
+        components: scheme.parts().map(span).collect(),
     };
     let party = me.party().is_some();
     let loads = |per| -> Vec<Stored> {
         let ports = loaded(plan, per).filter(|_| party);
-        ports.map(|(k, p)| both(k, &|c| stored(p, c))).collect()
+        ports.map(|(k, p)| all(k, &|c| stored(p, c))).collect()
     };
     let keeps = |gives| -> Vec<Stored> {
         let ports = kept(plan, gives).filter(|_| party);
@@ -310,7 +389,7 @@ pub(super) fn spans(plan: &Plan, me: Peer, layout: &Layout) -> Spans {
             Gives::Sum => result(&plan.outputs[k], c),
             Gives::Row | Gives::Once => output(plan, k, OPEN, OPEN_SUMS, c),
         };
-        ports.map(|k| both(k, &|c| span(k, c))).collect()
+        ports.map(|k| all(k, &|c| span(k, c))).collect()
     };
     Spans {
         loads: loads(Per::Row),
@@ -322,7 +401,7 @@ pub(super) fn spans(plan: &Plan, me: Peer, layout: &Layout) -> Spans {
         job_inputs: ports(Per::Job),
         uniforms: shares(UNIFORMS),
         sums: shares(SUMS),
-        list: me.party().map(|_: PartyId| list(0)),
+        list: me.party().map(|_| Digests::of(scheme, plan).list(0)),
         opened: opened(Gives::Row),
         opened_sums: opened(Gives::Sum),
     }

@@ -1,0 +1,188 @@
+//! What tasks cost, by formula: see "Cost" in the protocols' documentation.
+
+use veil_circuit::Per;
+use veil_program::{Audience, Holder};
+use veil_session::{PartyId, Peer};
+
+use super::Scheme;
+use crate::plan::{Gives, LayerPlan, Plan};
+use crate::round::{Cost, Task};
+
+/// Bytes of a digest.
+const DIGEST: u64 = 32;
+
+/// What `task` costs `me` on `rows` rows.
+pub(super) fn of(scheme: &Scheme, plan: &Plan, me: Peer, task: Task, rows: u32) -> Cost {
+    let costs = Costs { scheme, plan };
+    match me {
+        Peer::Party(me) => costs.party(me, task, rows),
+        Peer::Owner(me) => costs.owner(me, task, rows),
+        Peer::Recipient(me) => {
+            let sees = |totals| {
+                let audience = Audience::Recipient(me);
+                u64::from(costs.outputs(totals).any(|(a, _)| a == audience))
+            };
+            Cost {
+                rounds: match task {
+                    Task::Open(_) => sees(false),
+                    Task::OpenTotals(_) => sees(true),
+                    _ => 0,
+                },
+                ..Cost::default()
+            }
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Costs<'a> {
+    scheme: &'a Scheme,
+    plan: &'a Plan,
+}
+
+impl<'a> Costs<'a> {
+    /// Audience and width of the outputs that are opened per chunk, or in the end.
+    fn outputs(self, totals: bool) -> impl Iterator<Item = (Audience, u32)> + 'a {
+        let gives = if totals { Gives::Sum } else { Gives::Row };
+        let outputs = self.plan.outputs.iter().zip(&self.plan.job.audiences);
+        outputs
+            .filter(move |(o, a)| o.gives == gives && **a != Audience::Stored)
+            .map(|(o, a)| (*a, o.width))
+    }
+
+    fn party(self, me: PartyId, task: Task, rows: u32) -> Cost {
+        let plan = self.plan;
+        let element = plan.ring.bytes(u64::from(rows));
+        let one = plan.ring.bytes(1);
+        let others = self.scheme.parties.len() as u64 - 1;
+        match task {
+            Task::Layers => self.layers(me, &plan.layers, element, one),
+            Task::Agree => digests(others),
+            Task::Inputs { block } => self.inputs(
+                me,
+                &plan.job.blocks[block as usize].holders,
+                Per::Row,
+                element,
+            ),
+            Task::SetUp => {
+                let seeds = self.scheme.seeded();
+                let seeds = seeds.map(|seed| self.scheme.other_holders(me, seed).count() as u64);
+                let list = digests(others + seeds.sum::<u64>() * plan.job.owners.len() as u64);
+                let derived = plan.job_plan.as_ref();
+                let derived = derived.map_or(Cost::default(), |job| {
+                    self.layers(me, &job.layers, one, one)
+                });
+                list + self.inputs(me, &plan.job.blocks[0].holders, Per::Job, one) + derived
+            }
+            Task::Open(_) => self.opening(me, false, element),
+            Task::OpenTotals(_) => self.opening(me, true, one),
+        }
+    }
+
+    fn layers(self, me: PartyId, layers: &[LayerPlan], element: u64, one: u64) -> Cost {
+        let layers = layers.iter();
+        layers.fold(Cost::default(), |cost, layer| {
+            cost + (self.scheme.layer_cost)(me, layer, element, one)
+        })
+    }
+
+    /// Ports whose elements have `size` bytes. All are opened in one round.
+    fn opening(self, me: PartyId, totals: bool, size: u64) -> Cost {
+        let scheme = self.scheme;
+        let mut cost = Cost::default();
+        for (audience, width) in self.outputs(totals) {
+            let value = u64::from(width) * size;
+            let (values, vouched) = match audience {
+                Audience::Parties => (1, 1),
+                Audience::Party(party) => (
+                    u64::from(scheme.next(me) == party),
+                    u64::from(scheme.previous(me) == party),
+                ),
+                // Of every component the first holder sends the value, and the others vouch for it.
+                Audience::Recipient(_) => {
+                    let components = scheme.components();
+                    let first = |c: &_| scheme.holders(*c).next() == Some(me);
+                    let values = components.filter(first).count() as u64;
+                    (values, scheme.parts.len() as u64 - values)
+                }
+                Audience::Stored => (0, 0),
+            };
+            let receives = matches!(audience, Audience::Parties) || audience == Audience::Party(me);
+            cost.rounds = cost.rounds.max(u64::from(receives));
+            cost.messages += values + vouched;
+            cost.bytes += values * value + vouched * DIGEST;
+        }
+        cost
+    }
+
+    fn inputs(self, me: PartyId, holders: &[Holder], per: Per, size: u64) -> Cost {
+        let scheme = self.scheme;
+        let mut cost = Cost::default();
+        let mut waits = false;
+        let mut suppliers: Vec<Holder> = Vec::new();
+        let ports = self.plan.inputs.iter().zip(holders);
+        for (port, holder) in ports.filter(|(p, _)| p.per == per) {
+            match *holder {
+                Holder::Party(p) if p == me => {
+                    let to = scheme.other_holders(me, scheme.explicit(me)).count() as u64;
+                    cost.messages += to;
+                    cost.bytes += to * u64::from(port.width) * size;
+                }
+                Holder::Party(p) => waits |= scheme.part_of(me, scheme.explicit(p)).is_some(),
+                Holder::Owner(_) => {
+                    waits |= scheme.part_of(me, scheme.owners_explicit()).is_some();
+                }
+                Holder::Stored => {}
+            }
+            if !suppliers.contains(holder) {
+                suppliers.push(*holder);
+            }
+        }
+        let compared = suppliers.iter().map(|supplier| match *supplier {
+            // Those who got the explicit components compare digests of them.
+            Holder::Party(p) if p == me => 0,
+            Holder::Party(p) => {
+                let others = scheme.other_holders(me, scheme.explicit(p));
+                others.filter(|other| *other != p).count()
+            }
+            Holder::Owner(_) => scheme.other_holders(me, scheme.owners_explicit()).count(),
+            // Of every component that is loaded, all holders.
+            Holder::Stored => scheme.parts.len() * (scheme.parts.len() - 1),
+        });
+        let compared = compared.sum::<usize>() as u64;
+        cost.rounds = u64::from(waits);
+        cost + digests(compared)
+    }
+
+    fn owner(self, me: u16, task: Task, rows: u32) -> Cost {
+        let plan = self.plan;
+        let (holders, per, size) = match task {
+            Task::Inputs { block } => (
+                &plan.job.blocks[block as usize].holders,
+                Per::Row,
+                plan.ring.bytes(u64::from(rows)),
+            ),
+            Task::SetUp => (&plan.job.blocks[0].holders, Per::Job, plan.ring.bytes(1)),
+            _ => return Cost::default(),
+        };
+        let to = self.scheme.holders(self.scheme.owners_explicit()).count() as u64;
+        let ports = plan.inputs.iter().zip(holders);
+        let ports = ports.filter(|(p, h)| p.per == per && **h == Holder::Owner(me));
+        ports.fold(Cost::default(), |cost, (port, _)| {
+            cost + Cost {
+                rounds: 0,
+                messages: to,
+                bytes: to * u64::from(port.width) * size,
+            }
+        })
+    }
+}
+
+/// Digests that are sent, while as many are awaited.
+fn digests(count: u64) -> Cost {
+    Cost {
+        rounds: u64::from(count > 0),
+        messages: count,
+        bytes: DIGEST * count,
+    }
+}

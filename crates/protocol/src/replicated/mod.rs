@@ -1,0 +1,282 @@
+//! What all protocols over replicated sharing have in common: inputs, openings, agreement, stored shares, and the order of it all. They
+//! differ in who holds what, and in how they multiply: [`Scheme`].
+
+mod cost;
+mod opening;
+pub(crate) mod regions;
+mod scheme;
+mod sharing;
+
+use std::sync::Arc;
+
+use veil_device::{Command, Draw, KeyId, Layout, Op, Program, ProgramId, Span};
+use veil_math::Ring;
+use veil_prss::Use;
+use veil_session::{PartyId, Peer};
+
+pub(crate) use scheme::{Component, Scheme};
+use sharing::Inputs;
+
+use crate::plan::{Gives, LayerPlan, Plan, SLOTS, UNIFORMS};
+use crate::round::{Check, Cost, Flow, Meaning, Protocol, Round, Seed, Spans, Task, Transfer};
+
+/// Places of rounds in the plan. The same for every participant.
+pub(crate) mod place {
+    pub(crate) const LIST: u32 = 0;
+    pub(crate) const JOB_INPUTS: u32 = 1;
+    pub(crate) const JOB_CHECK: u32 = 2;
+    pub(crate) const INPUTS: u32 = 3;
+    pub(crate) const INPUT_CHECK: u32 = 4;
+    pub(crate) const AGREE: u32 = 5;
+    pub(crate) const OPEN: u32 = 6;
+    pub(crate) const OPEN_TOTALS: u32 = 7;
+    pub(crate) const LAYERS: u32 = 8;
+}
+
+/// Labels of hashes: one per use, equal at both ends.
+mod label {
+    pub(super) const AGREE: u16 = 1;
+    pub(super) const OWNER_ROWS: u16 = 0x1000; // + owner, of whom there are at most 1024
+    pub(super) const OWNER_JOB: u16 = 0x2000;
+    pub(super) const OPEN: u16 = 0x3000; // + component
+    pub(super) const OPEN_TOTALS: u16 = 0x4000;
+    pub(super) const STORED_ROWS: u16 = 0x5000; // + component
+    pub(super) const STORED_JOB: u16 = 0x6000;
+    pub(super) const PARTY_ROWS: u16 = 0x7000; // + party
+    pub(super) const PARTY_JOB: u16 = 0x8000;
+}
+
+/// A protocol over replicated sharing, as one participant runs it.
+#[derive(Debug)]
+pub struct Replicated {
+    scheme: &'static Scheme,
+    plan: Arc<Plan>,
+    me: Peer,
+    layout: Layout,
+    spans: Spans,
+    set_up: Arc<[Arc<Round>]>,
+    inputs: Vec<Arc<[Arc<Round>]>>,
+    layers: Arc<[Arc<Round>]>,
+    agree: Arc<[Arc<Round>]>,
+    open: Arc<[Arc<Round>]>,
+    open_totals: Arc<[Arc<Round>]>,
+}
+
+impl Replicated {
+    /// The rounds of participant `me`.
+    pub(crate) fn with(scheme: &'static Scheme, plan: Arc<Plan>, me: Peer) -> Self {
+        let layout = regions::layout(scheme, &plan, me);
+        let list = |rounds: Vec<Round>| -> Arc<[Arc<Round>]> {
+            rounds.into_iter().map(Arc::new).collect()
+        };
+        let inputs = Inputs {
+            scheme,
+            plan: &plan,
+            me,
+        };
+        let blocks = 0..plan.job.blocks.len();
+        Replicated {
+            spans: regions::spans(scheme, &plan, me, &layout),
+            set_up: list(inputs.set_up()),
+            inputs: blocks.map(|block| list(inputs.rows(block))).collect(),
+            layers: list(layers(scheme, &plan, me)),
+            agree: list(opening::agree(scheme, &plan, me)),
+            open: list(opening::open(scheme, &plan, me, false)),
+            open_totals: list(opening::open(scheme, &plan, me, true)),
+            scheme,
+            plan,
+            me,
+            layout,
+        }
+    }
+}
+
+impl Protocol for Replicated {
+    fn name(&self) -> &'static str {
+        self.scheme.name
+    }
+
+    fn guarantee(&self) -> &'static str {
+        self.scheme.guarantee
+    }
+
+    fn me(&self) -> Peer {
+        self.me
+    }
+
+    fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    fn programs(&self) -> &[Arc<Program>] {
+        match self.me {
+            Peer::Party(_) => &self.plan.programs,
+            Peer::Owner(_) | Peer::Recipient(_) => &[],
+        }
+    }
+
+    fn flow(&self, task: Task) -> Flow {
+        let (rounds, clears) = match task {
+            Task::SetUp => (&self.set_up, false),
+            Task::Inputs { block } => (&self.inputs[block as usize], false),
+            Task::Layers => (&self.layers, false),
+            Task::Agree => (&self.agree, true),
+            Task::Open(_) => (&self.open, false),
+            Task::OpenTotals(_) => (&self.open_totals, false),
+        };
+        Flow::new(Arc::clone(rounds), clears)
+    }
+
+    fn cost(&self, task: Task, rows: u32) -> Cost {
+        cost::of(self.scheme, &self.plan, self.me, task, rows)
+    }
+
+    fn spans(&self) -> &Spans {
+        &self.spans
+    }
+
+    fn places(&self) -> u32 {
+        place::LAYERS + self.plan.all_layers().count() as u32
+    }
+
+    fn peers(&self) -> Vec<Peer> {
+        let job = &self.plan.job;
+        match self.me {
+            Peer::Party(p) => {
+                let owners = (0..job.owners.len() as u16).map(Peer::Owner);
+                let recipients = (0..job.recipients.len() as u16).map(Peer::Recipient);
+                let others = self.scheme.others(p).map(Peer::Party);
+                others.chain(owners).chain(recipients).collect()
+            }
+            Peer::Owner(_) | Peer::Recipient(_) => self
+                .scheme
+                .parties
+                .iter()
+                .copied()
+                .map(Peer::Party)
+                .collect(),
+        }
+    }
+
+    fn keys(&self, peer: Peer) -> Vec<(&'static str, KeyId)> {
+        match (self.me, peer) {
+            (Peer::Party(me), Peer::Party(other)) => (self.scheme.pair_keys)(me, other),
+            _ => vec![],
+        }
+    }
+
+    fn meaning(&self, place: u32, part: u16) -> Option<Meaning> {
+        let layer = place.checked_sub(place::LAYERS)? as usize;
+        match part {
+            _ if place >= self.places() => None,
+            0 => Some(Meaning::Products { layer }),
+            1 => Some(Meaning::Sums { layer }),
+            _ => None,
+        }
+    }
+
+    fn seeds(&self, owner: u16) -> Vec<Seed> {
+        let digests = regions::Digests::of(self.scheme, &self.plan);
+        let seed = |seed: Component| Seed {
+            index: seed.number() as u8,
+            key: self.scheme.seed_key(owner, seed),
+            holders: self.scheme.holders(seed).map(Peer::Party).collect(),
+            digest: self.me.party().map(|_| digests.seed(owner, seed, 0)),
+        };
+        let mine = |s: &Seed| self.me == Peer::Owner(owner) || s.holders.contains(&self.me);
+        self.scheme.seeded().map(seed).filter(mine).collect()
+    }
+}
+
+/// The layers of the rows, at a party.
+fn layers(scheme: &Scheme, plan: &Plan, me: Peer) -> Vec<Round> {
+    let Peer::Party(me) = me else {
+        return Vec::new();
+    };
+    let rounds = plan.layers.iter().enumerate();
+    let mut rounds: Vec<Round> = rounds
+        .map(|(k, layer)| (scheme.layer)(plan, me, k, layer))
+        .collect();
+    let last = rounds
+        .last_mut()
+        .expect("the last layer computes what is linear");
+    last.finish.extend(opening::keep(scheme, plan, Gives::Row));
+    rounds
+}
+
+/// The layers of the set-up: on one row, from values that all rows share to others that they all share.
+fn job_layers(scheme: &Scheme, plan: &Plan, me: Peer) -> Vec<Round> {
+    let (Peer::Party(me), Some(job)) = (me, &plan.job_plan) else {
+        return Vec::new();
+    };
+    let before = plan.layers.len();
+    let mut rounds: Vec<Round> = job
+        .layers
+        .iter()
+        .enumerate()
+        .map(|(k, layer)| (scheme.layer)(plan, me, before + k, layer))
+        .collect();
+    let copy = |from: (u16, u32), to: (u16, u32), count, part| {
+        let span = |(region, first)| Span {
+            region,
+            part,
+            first,
+            count,
+        };
+        combine(plan.ring, vec![span(from)], 0, span(to))
+    };
+    for part in scheme.parts() {
+        for &(uniform, slot, width) in &job.inputs {
+            // Before everything else of the first layer.
+            rounds[0]
+                .local
+                .insert(0, copy((UNIFORMS, uniform), (SLOTS, slot), width, part));
+        }
+        let last = rounds
+            .last_mut()
+            .expect("the last layer computes what is linear");
+        last.finish.push(copy(
+            (SLOTS, job.slot),
+            (UNIFORMS, job.uniform),
+            job.width,
+            part,
+        ));
+    }
+    rounds
+}
+
+/// The command that runs a layer's program, without products; its protocol makes a product of it if there are any.
+pub(crate) fn run(scheme: &Scheme, plan: &Plan, me: PartyId, layer: &LayerPlan) -> Command {
+    let mut run = Command::new(Op::Linear, vec![], vec![]);
+    run.program = Some(ProgramId(layer.program as u32));
+    run.constants = (scheme.constants)(plan.ring, me);
+    run
+}
+
+/// dst 0 = Σ ± src.
+fn combine(ring: Ring, src: Vec<Span>, minus: u32, to: Span) -> Command {
+    Command::new(Op::Combine { ring, minus }, src, vec![to])
+}
+
+/// dst 0 = pseudorandom elements.
+fn random(to: Span, key: KeyId, tag: Use, first: u64) -> Command {
+    let mut command = Command::new(Op::Random, vec![], vec![to]);
+    command.draws = vec![Draw { key, tag, first }];
+    command
+}
+
+/// Adds a comparison to a round.
+pub(crate) fn check(round: &mut Round, a: Span, b: Span, suspects: Vec<Peer>, what: &'static str) {
+    round.checks.push(Check {
+        command: round.finish.len(),
+        suspects,
+        what,
+    });
+    round
+        .finish
+        .push(Command::new(Op::CheckEqual, vec![a, b], vec![]));
+}
+
+pub(crate) fn transfer(span: Span, peer: Peer, part: u16) -> Transfer {
+    Transfer { span, peer, part }
+}
