@@ -139,7 +139,7 @@ impl Run {
                         let Some(task) = self.next_task() else {
                             return Ok(Advance::Done);
                         };
-                        self.flow = Some((task, means.protocol.flow(task)));
+                        self.flow = Some((task, means.protocol.flow(task, self.chunk.frame)));
                         continue;
                     };
                     let Some(round) = flow.next() else {

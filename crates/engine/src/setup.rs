@@ -12,7 +12,7 @@ use subtle::ConstantTimeEq;
 use veil_device::KeyId;
 use veil_link::Link;
 use veil_program::Source;
-use veil_protocol::{Cost, Plan, Protocol, seed_digest};
+use veil_protocol::{Cost, Plan, Protocol, Seed, seed_digest};
 use veil_session::{
     Channel, KeySchedule, Label, PairSecret, PartyId, Peer, Secret, SessionId, StepId,
 };
@@ -126,7 +126,8 @@ pub(crate) struct Handshake {
     share: StaticSecret,
     schedules: BTreeMap<Peer, KeySchedule>,
     session: SessionId,
-    seeds: Vec<(u16, u8, Secret)>,
+    /// Keys that this participant chooses for others.
+    seeds: Vec<(Seed, Secret)>,
     /// Made when all seeds are here; given away when the order of blocks is compared, too.
     keys: Option<Keys>,
     /// Blocks whose order differs, as this participant knows them.
@@ -162,12 +163,10 @@ impl Handshake {
         hello.extend_from_slice(&plan.hash.0);
         let exchange = exchange(plan, protocol, 0, |_| Some(hello.clone()), |_| Some(HELLO));
         let mut seeds = Vec::new();
-        if let Peer::Owner(owner) = protocol.me() {
-            for seed in protocol.seeds(owner) {
-                let mut bytes: [u8; 16] = random()?[..16].try_into().expect("16 of 32 bytes");
-                seeds.push((owner, seed.index, Secret::new(bytes)));
-                bytes.zeroize();
-            }
+        for seed in protocol.dealt(protocol.me()) {
+            let mut bytes: [u8; 16] = random()?[..16].try_into().expect("16 of 32 bytes");
+            seeds.push((seed, Secret::new(bytes)));
+            bytes.zeroize();
         }
         let (schedules, session) = (BTreeMap::new(), SessionId([0; 32]));
         Ok(Handshake {
@@ -303,7 +302,7 @@ impl Handshake {
         Ok(())
     }
 
-    /// All proofs are here: same session, same keys. Owners send seeds.
+    /// All proofs are here: same session, same keys. Whoever chooses keys for others sends them.
     fn proof(
         &mut self,
         plan: &Plan,
@@ -331,21 +330,12 @@ impl Handshake {
             plan,
             protocol,
             2,
-            |peer| match protocol.me() {
-                Peer::Owner(owner) => {
-                    let mine = protocol
-                        .seeds(owner)
-                        .into_iter()
-                        .filter(|s| s.holders.contains(&peer));
-                    let bytes = |s: veil_protocol::Seed| *seeds[s.index as usize].2.expose();
-                    Some(mine.flat_map(bytes).collect())
-                }
-                _ => None,
+            |peer| {
+                let theirs = seeds.iter().filter(|(s, _)| s.holders.contains(&peer));
+                let bytes: Vec<u8> = theirs.flat_map(|(_, key)| *key.expose()).collect();
+                (!bytes.is_empty()).then_some(bytes)
             },
-            |peer| match (protocol.me(), peer) {
-                (Peer::Party(_), Peer::Owner(owner)) => Some(16 * protocol.seeds(owner).len()),
-                _ => None,
-            },
+            |peer| Some(16 * protocol.dealt(peer).len()).filter(|bytes| *bytes > 0),
         );
         self.stage = Stage::Seeds;
         Ok(())
@@ -365,21 +355,16 @@ impl Handshake {
                 keys.push((id, schedule.derive(label)));
             }
         }
-        for (owner, index, seed) in self.seeds.drain(..) {
-            let of = protocol.seeds(owner).into_iter().find(|s| s.index == index);
-            keys.push((of.expect("made from this list").key, seed));
+        for (seed, key) in self.seeds.drain(..) {
+            keys.push((seed.key, key));
         }
         for (peer, _, bytes, _) in &self.exchange.recvs {
-            let Peer::Owner(owner) = *peer else { continue };
-            for (seed, bytes) in protocol
-                .seeds(owner)
-                .into_iter()
-                .zip(bytes.chunks_exact(16))
-            {
+            let seeds = protocol.dealt(*peer).into_iter();
+            for (seed, bytes) in seeds.zip(bytes.chunks_exact(16)) {
                 let secret = Secret::new(bytes.try_into().expect("16 bytes"));
                 if let Some(span) = seed.digest {
-                    seed_digests
-                        .push((span, seed_digest(&self.session, owner, seed.index, &secret)));
+                    let digest = seed_digest(&self.session, *peer, seed.index, &secret);
+                    seed_digests.push((span, digest));
                 }
                 keys.push((seed.key, secret));
             }
@@ -401,11 +386,12 @@ pub fn handshake_cost(plan: &Plan, protocol: &dyn Protocol) -> Cost {
         messages: 2 * peers,
         bytes: peers * (HELLO + PROOF) as u64,
     };
-    if let Peer::Owner(owner) = protocol.me() {
-        let seeds = protocol.seeds(owner);
-        let holders = seeds.iter().map(|s| s.holders.len() as u64);
-        cost.messages += peers;
-        cost.bytes += 16 * holders.sum::<u64>();
+    let seeds = protocol.dealt(protocol.me());
+    for peer in protocol.peers() {
+        let theirs = seeds.iter().filter(|seed| seed.holders.contains(&peer));
+        let bytes = 16 * theirs.count() as u64;
+        cost.messages += u64::from(bytes > 0);
+        cost.bytes += bytes;
     }
     cost + order::cost(plan, protocol.me())
 }

@@ -37,6 +37,7 @@
 
 mod plan;
 pub mod rep3;
+pub mod rep4;
 mod replicated;
 mod round;
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use veil_device::{Command, Layout, Program, Span};
-use veil_session::{Peer, Secret};
+use veil_session::{Frame, Peer, Secret};
 
 /// Bytes of a span that go to or come from a peer.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -172,11 +172,11 @@ pub trait Protocol: Send + Sync {
     /// Programs to load, in order: their ids are 0, 1, ….
     fn programs(&self) -> &[Arc<Program>];
 
-    /// The flow of a task.
-    fn flow(&self, task: Task) -> Flow;
+    /// The flow of a task in a frame: roles may alternate from chunk to chunk.
+    fn flow(&self, task: Task, frame: Frame) -> Flow;
 
-    /// What a task costs on `rows` rows, by formula. Tests compare it with the sum over the rounds and with the meters.
-    fn cost(&self, task: Task, rows: u32) -> Cost;
+    /// What a task costs in a frame, by formula. Tests compare it with the sum over the rounds and with the meters.
+    fn cost(&self, task: Task, frame: Frame) -> Cost;
 
     /// The region where the host puts or finds bytes of a kind.
     fn spans(&self) -> &Spans;
@@ -190,8 +190,8 @@ pub trait Protocol: Send + Sync {
     /// Keys of the pair with `peer`: label of the schedule and number of the key at this participant.
     fn keys(&self, peer: Peer) -> Vec<(&'static str, veil_device::KeyId)>;
 
-    /// Keys that this owner chooses, or that owner `owner` chooses and this party holds: their numbers and holders.
-    fn seeds(&self, owner: u16) -> Vec<Seed>;
+    /// Keys that `by` chooses for others and that this participant has: all of them if it is `by` itself.
+    fn dealt(&self, by: Peer) -> Vec<Seed>;
 
     /// What the parties' messages at `place` add up to, for whoever holds them all: a test, or a shadow of a run in one process. Nothing
     /// for messages that are no additive shares.
@@ -201,10 +201,10 @@ pub trait Protocol: Send + Sync {
     }
 }
 
-/// A key that an outside owner chooses and sends to those who hold what is drawn from it.
+/// A key that one participant chooses and sends to the parties that hold what is drawn from it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Seed {
-    /// Which of the owner's seeds.
+    /// Which of those that it chooses.
     pub index: u8,
     /// Number of the key at this participant.
     pub key: veil_device::KeyId,
@@ -255,7 +255,7 @@ pub struct Spans {
 /// The digest of a seed that its holders compare.
 pub fn seed_digest(
     session: &veil_session::SessionId,
-    owner: u16,
+    by: Peer,
     index: u8,
     seed: &Secret,
 ) -> [u8; 32] {
@@ -263,7 +263,7 @@ pub fn seed_digest(
     let mut hash = Sha256::new();
     hash.update(b"veilworks seed");
     hash.update(session.0);
-    hash.update(owner.to_le_bytes());
+    hash.update(by.to_bytes());
     hash.update([index]);
     hash.update(seed.expose());
     hash.finalize().into()

@@ -129,8 +129,10 @@ fn plan(job: Lowered) -> Plan {
 
 /// What a party sends in the layers of a chunk of 1000 rows.
 fn layer_cost(plan: Plan) -> Cost {
+    let frame = plan.chunk(0).expect("a chunk").frame;
+    assert_eq!(frame.rows, 1000);
     let protocol = rep3::protocol(Arc::new(plan), Peer::Party(PartyId::ALL[1]));
-    protocol.cost(Task::Layers, 1000)
+    protocol.cost(Task::Layers, frame)
 }
 
 #[test]

@@ -23,12 +23,36 @@ impl Use {
     /// Masks of sums of ring products over rows.
     pub const SUM3: Use = Use(0x0600);
 
+    /// An outside owner's shares for four parties, drawn from the seeds it chose.
+    pub const SHARE4: Use = Use(0x0c00);
+    /// Random values shared by four parties.
+    pub const RAND4: Use = Use(0x0d00);
     /// The key of a universal hash: one block for each key of two participants that compare what they have.
     pub const MAC_KEY: Use = Use(0x0700);
 
-    /// The mask of an input by computing party `party`.
+    /// The mask of an input by computing party `party` of three.
     pub const fn input3(party: u8) -> Use {
         Use(0x0300 | party as u16)
+    }
+
+    /// The mask of an input by computing party `party` of four.
+    pub const fn input4(party: u8) -> Use {
+        Use(0x0b00 | party as u16)
+    }
+
+    /// Masks of joint message `joint` of products in four-party replicated sharing.
+    pub const fn joint4(joint: u8) -> Use {
+        Use(0x0800 | joint as u16)
+    }
+
+    /// Masks of joint message `joint` of sums of products over rows.
+    pub const fn sum4(joint: u8) -> Use {
+        Use(0x0900 | joint as u16)
+    }
+
+    /// The mask of the code by which a third party vouches for joint message `joint` of a layer.
+    pub const fn code4(joint: u8) -> Use {
+        Use(0x0a00 | joint as u16)
     }
 }
 

@@ -77,15 +77,29 @@ fn families_have_the_numbers_of_the_model() {
         ("SHARE3", Use::SHARE3),
         ("RAND3", Use::RAND3),
         ("SUM3", Use::SUM3),
+        ("MAC_KEY", Use::MAC_KEY),
+        ("JOINT4", Use::joint4(0)),
+        ("SUM4", Use::sum4(0)),
+        ("CODE4", Use::code4(0)),
+        ("INPUT4", Use::input4(0)),
+        ("SHARE4", Use::SHARE4),
+        ("RAND4", Use::RAND4),
     ];
     for (name, tag) in ours {
         assert_eq!(tag.0, number::<u16>(&families[name]) << 8, "{name}");
     }
-    for party in 0..3 {
-        assert_eq!(
-            Use::input3(party).0,
-            number::<u16>(&families["INPUT3"]) << 8 | u16::from(party)
-        );
+    let numbered: [(&str, fn(u8) -> Use); 5] = [
+        ("INPUT3", Use::input3),
+        ("INPUT4", Use::input4),
+        ("JOINT4", Use::joint4),
+        ("SUM4", Use::sum4),
+        ("CODE4", Use::code4),
+    ];
+    for (name, tag) in numbered {
+        for sub in 0..6 {
+            let want = number::<u16>(&families[name]) << 8 | u16::from(sub);
+            assert_eq!(tag(sub).0, want, "{name}");
+        }
     }
     assert_eq!(
         families.len(),

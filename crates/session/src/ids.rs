@@ -10,6 +10,9 @@ impl PartyId {
     /// All parties, in order.
     pub const ALL: [PartyId; 3] = [PartyId(0), PartyId(1), PartyId(2)];
 
+    /// The parties of a four-party protocol, in order.
+    pub const FOUR: [PartyId; 4] = [PartyId(0), PartyId(1), PartyId(2), PartyId(3)];
+
     /// Party `index`, or nothing if there is no such party.
     pub const fn new(index: u8) -> Option<Self> {
         if index < 3 {

@@ -13,3 +13,11 @@
 //! secrecy of its arguments in memory.
 
 pub mod rep3;
+pub mod rep4;
+
+/// Copies of a component differ: whoever sent them contradicts themselves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Inconsistent {
+    /// Which component.
+    pub component: usize,
+}

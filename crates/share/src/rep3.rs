@@ -5,6 +5,8 @@
 
 use veil_math::Ring;
 
+use crate::Inconsistent;
+
 /// What one party holds of one value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Share {
@@ -12,13 +14,6 @@ pub struct Share {
     pub own: u128,
     /// `u_{i-1}`.
     pub previous: u128,
-}
-
-/// Two copies of a component differ: whoever sent them contradicts themselves.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Inconsistent {
-    /// Which component.
-    pub component: usize,
 }
 
 /// Splits `value` with two random elements.

@@ -37,9 +37,7 @@ pub fn split(ring: Ring, value: u128, random: [u128; 3]) -> [Share; PARTIES] {
 
 /// The shares of given components.
 pub fn from_components(u: [u128; PARTIES]) -> [Share; PARTIES] {
-    std::array::from_fn(|party| {
-        Share(std::array::from_fn(|part| u[component(party, part as u8)]))
-    })
+    std::array::from_fn(|party| Share(std::array::from_fn(|part| u[component(party, part as u8)])))
 }
 
 /// The value behind four shares, if every component is the same at its three holders.

@@ -7,7 +7,7 @@ use veil_device::Item;
 use veil_engine::participants;
 use veil_protocol::rep3;
 use veil_protocol::{Cleared, Plan, Protocol, Round, Task, Transfer};
-use veil_session::{Channel, Peer};
+use veil_session::{Channel, Frame, Peer};
 
 /// The kinds, and the list of all of them, from one text: no new kind is missing in the list.
 macro_rules! kinds {
@@ -95,10 +95,15 @@ impl Kinds {
         for me in participants(plan) {
             let protocol = rep3::protocol(Arc::clone(plan), me);
             handshake = protocol.places();
-            for (task, round) in tasks(plan, &protocol)
-                .iter()
-                .flat_map(|task| rounds(&protocol, *task))
-            {
+            // Of even and of odd chunks, where roles may alternate.
+            let even = plan.set_up_frame();
+            let odd = Frame { chunk: 1, ..even };
+            let of_all = tasks(plan, &protocol).into_iter();
+            for (task, round) in of_all.flat_map(|task| {
+                [even, odd]
+                    .map(|frame| rounds(&protocol, task, frame))
+                    .concat()
+            }) {
                 for send in &round.sends {
                     let name = (me, send.peer, round.place, send.part);
                     named.insert(name, kind(&protocol, task, send));
@@ -127,7 +132,7 @@ impl Kinds {
 /// Every task of a plan once, with the inputs of every block.
 pub fn tasks(plan: &Plan, protocol: &dyn Protocol) -> Vec<Task> {
     let blocks = 0..plan.job.blocks.len() as u32;
-    let cleared = cleared(protocol);
+    let cleared = cleared(plan, protocol);
     let mut tasks = vec![Task::SetUp];
     tasks.extend(blocks.map(|block| Task::Inputs { block }));
     tasks.extend([
@@ -140,14 +145,14 @@ pub fn tasks(plan: &Plan, protocol: &dyn Protocol) -> Vec<Task> {
 }
 
 /// The permission to open that a finished agreement gives: here without any message, to look at the rounds after it.
-fn cleared(protocol: &dyn Protocol) -> Cleared {
-    let mut flow = protocol.flow(Task::Agree);
+fn cleared(plan: &Plan, protocol: &dyn Protocol) -> Cleared {
+    let mut flow = protocol.flow(Task::Agree, plan.set_up_frame());
     while flow.next().is_some() {}
     flow.cleared().expect("the agreement is over")
 }
 
-fn rounds(protocol: &dyn Protocol, task: Task) -> Vec<(Task, Arc<Round>)> {
-    let flow = protocol.flow(task);
+fn rounds(protocol: &dyn Protocol, task: Task, frame: Frame) -> Vec<(Task, Arc<Round>)> {
+    let flow = protocol.flow(task, frame);
     flow.rounds()
         .iter()
         .map(|round| (task, Arc::clone(round)))
@@ -190,10 +195,10 @@ const LOADED: u16 = 1024;
 
 fn is_seed(protocol: &dyn Protocol, send: &Transfer) -> bool {
     let owners = protocol.peers().into_iter().filter_map(|peer| match peer {
-        Peer::Owner(owner) => Some(owner),
+        Peer::Owner(_) => Some(peer),
         _ => None,
     });
     owners
-        .flat_map(|owner| protocol.seeds(owner))
+        .flat_map(|owner| protocol.dealt(owner))
         .any(|seed| seed.digest == Some(send.span))
 }

@@ -7,15 +7,15 @@ use veil_math::Ring;
 use veil_program::{Audience, Holder, Lowered};
 use veil_protocol::rep3;
 use veil_protocol::{Cost, Plan, Protocol, Task};
-use veil_session::Peer;
+use veil_session::{Frame, Peer};
 use veil_testkit::sample::{dot, everything, party, product};
 use veil_testkit::{Outcome, Seed, Values, World, tasks};
 
 /// Bytes of a hello, of a proof and of a seed.
 const HANDSHAKE: [u64; 3] = [96, 64, 16];
 
-/// The tasks of a run, each with its number of rows, once per chunk.
-fn schedule(plan: &Plan, protocol: &dyn Protocol) -> Vec<(Task, u32)> {
+/// The tasks of a run, each with its frame, once per chunk.
+fn schedule(plan: &Plan, protocol: &dyn Protocol) -> Vec<(Task, Frame)> {
     let all = tasks(plan, protocol);
     let find = |wanted: fn(&Task) -> bool| {
         *all.iter()
@@ -24,31 +24,32 @@ fn schedule(plan: &Plan, protocol: &dyn Protocol) -> Vec<(Task, u32)> {
     };
     let open = find(|t| matches!(t, Task::Open(_)));
     let totals = find(|t| matches!(t, Task::OpenTotals(_)));
-    let mut schedule = vec![(Task::SetUp, 1)];
+    let mut schedule = vec![(Task::SetUp, plan.set_up_frame())];
     for chunk in (0..).map_while(|index| plan.chunk(index)) {
-        let rows = chunk.frame.rows;
+        let frame = chunk.frame;
         schedule.extend([
-            (Task::Inputs { block: chunk.block }, rows),
-            (Task::Layers, rows),
+            (Task::Inputs { block: chunk.block }, frame),
+            (Task::Layers, frame),
         ]);
         if plan.opens_rows() {
-            schedule.extend([(Task::Agree, rows), (open, rows)]);
+            schedule.extend([(Task::Agree, frame), (open, frame)]);
         }
     }
     if plan.has_totals() {
-        schedule.extend([(Task::Agree, 1), (totals, 1)]);
+        let frame = plan.totals_frame();
+        schedule.extend([(Task::Agree, frame), (totals, frame)]);
     }
     schedule
 }
 
 /// What a task's rounds send.
-fn of_rounds(protocol: &dyn Protocol, task: Task, rows: u32) -> Cost {
-    let flow = protocol.flow(task);
+fn of_rounds(protocol: &dyn Protocol, task: Task, frame: Frame) -> Cost {
+    let flow = protocol.flow(task, frame);
     flow.rounds().iter().fold(Cost::default(), |cost, round| {
         let bytes = round
             .sends
             .iter()
-            .map(|send| protocol.layout().bytes(send.span, rows))
+            .map(|send| protocol.layout().bytes(send.span, frame.rows))
             .sum();
         cost + Cost {
             rounds: u64::from(!round.recvs.is_empty()),
@@ -89,9 +90,9 @@ fn of_meeting(protocol: &dyn Protocol) -> Cost {
         bytes: peers * (hello + proof),
     };
     match protocol.me() {
-        Peer::Owner(owner) => {
+        me @ Peer::Owner(_) => {
             let holders: u64 = protocol
-                .seeds(owner)
+                .dealt(me)
                 .iter()
                 .map(|seed| seed.holders.len() as u64)
                 .sum();
@@ -146,12 +147,12 @@ fn measure(world: &World) -> Outcome {
         let sent = |cost: Cost| (cost.messages, cost.bytes);
         assert_eq!(sent(also), sent(last_words), "{me}");
         let mut declared = of_handshake(world.plan(), &protocol) + last_words;
-        for (task, rows) in schedule(world.plan(), &protocol) {
-            let cost = protocol.cost(task, rows);
+        for (task, frame) in schedule(world.plan(), &protocol) {
+            let cost = protocol.cost(task, frame);
             assert_eq!(
                 cost,
-                of_rounds(&protocol, task, rows),
-                "{me}, {task:?}, {rows} rows"
+                of_rounds(&protocol, task, frame),
+                "{me}, {task:?}, {frame:?}"
             );
             declared = declared + cost;
         }
@@ -255,7 +256,9 @@ fn shares_at_rest_cost_what_is_declared() {
                 messages: 2,
                 bytes: 64,
             };
-            assert_eq!(protocol.cost(Task::Inputs { block: 0 }, 10), two_digests);
+            let frame = compute.plan().chunk(0).expect("a chunk").frame;
+            let inputs = protocol.cost(Task::Inputs { block: 0 }, frame);
+            assert_eq!(inputs, two_digests);
         }
     }
 }
@@ -270,7 +273,8 @@ fn an_and_costs_one_bit_per_party() {
     );
     for me in veil_session::PartyId::ALL {
         let protocol = rep3::protocol(Arc::clone(world.plan()), Peer::Party(me));
-        let cost = protocol.cost(Task::Layers, rows as u32);
+        let frame = world.plan().chunk(0).expect("a chunk").frame;
+        let cost = protocol.cost(Task::Layers, frame);
         assert_eq!(
             cost,
             Cost {

@@ -11,7 +11,7 @@ use veil_link::shape::Profile;
 use veil_program::{Audience, Block, Holder};
 use veil_protocol::{Cost, Plan, Protocol, Task};
 use veil_protocol::{Replicated, rep3};
-use veil_session::{PartyId, Peer};
+use veil_session::{Frame, PartyId, Peer};
 
 use crate::estimate::{Measured, Rounds, Traffic};
 use crate::failure::Failure;
@@ -177,50 +177,59 @@ fn explain(plan: &std::sync::Arc<Plan>, net: Option<Profile>) -> Explanation {
 
 /// What a participant sends in the set-up, in a full chunk, for the totals, and in all.
 fn costs(plan: &Plan, protocol: &dyn Protocol) -> [Cost; 4] {
-    let mut agree = protocol.flow(Task::Agree);
+    let set_up_frame = plan.set_up_frame();
+    let mut agree = protocol.flow(Task::Agree, set_up_frame);
     while agree.next().is_some() {}
     // The cost of an opening needs the permission to open; a flow of which nothing is sent gives one.
     let cleared = agree
         .cleared()
         .expect("an agreement that was pulled to its end clears");
     let per_row = plan.opens_rows();
-    let chunk = |block: usize, rows: u32| {
-        let inputs = protocol.cost(
-            Task::Inputs {
-                block: block as u32,
-            },
-            rows,
-        ) + protocol.cost(Task::Layers, rows);
+    let chunk = |block: u32, frame: Frame| {
+        let computed =
+            protocol.cost(Task::Inputs { block }, frame) + protocol.cost(Task::Layers, frame);
         if per_row {
-            inputs + protocol.cost(Task::Agree, rows) + protocol.cost(Task::Open(cleared), rows)
+            let agree = protocol.cost(Task::Agree, frame);
+            computed + agree + protocol.cost(Task::Open(cleared), frame)
         } else {
-            inputs
+            computed
         }
     };
-    let set_up = protocol.cost(Task::SetUp, 1);
+    let set_up = protocol.cost(Task::SetUp, set_up_frame);
     let totals = if plan.has_totals() {
-        protocol.cost(Task::Agree, 1) + protocol.cost(Task::OpenTotals(cleared), 1)
+        let frame = plan.totals_frame();
+        protocol.cost(Task::Agree, frame) + protocol.cost(Task::OpenTotals(cleared), frame)
     } else {
         Cost::default()
     };
     let mut all = set_up + totals;
     let mut longest = Cost::default();
-    for (index, block) in plan.job.blocks.iter().enumerate() {
-        let (full, rest) = (
-            block.rows / u64::from(plan.chunk_rows),
-            (block.rows % u64::from(plan.chunk_rows)) as u32,
-        );
-        let one = chunk(index, plan.chunk_rows);
-        all = all
-            + Cost {
-                rounds: 0,
-                messages: one.messages * full,
-                bytes: one.bytes * full,
-            };
-        if rest > 0 {
-            all = all + chunk(index, rest);
+    // Set-up is chunk 0.
+    let mut first = 1;
+    for (index, block) in (0..).zip(&plan.job.blocks) {
+        let full = block.rows / u64::from(plan.chunk_rows);
+        let rest = (block.rows % u64::from(plan.chunk_rows)) as u32;
+        let frame = |chunk, rows| Frame {
+            chunk,
+            rows,
+            ..set_up_frame
+        };
+        // Roles may alternate from chunk to chunk: half of the full ones cost as the first does, half as the second.
+        for (chunks, number) in [(full.div_ceil(2), first), (full / 2, first + 1)] {
+            let one = chunk(index, frame(number, plan.chunk_rows));
+            all = all
+                + Cost {
+                    rounds: 0,
+                    messages: one.messages * chunks,
+                    bytes: one.bytes * chunks,
+                };
+            longest.rounds = longest.rounds.max(one.rounds);
         }
-        longest.rounds = longest.rounds.max(one.rounds);
+        first += full as u32;
+        if rest > 0 {
+            all = all + chunk(index, frame(first, rest));
+            first += 1;
+        }
     }
     [set_up, longest, totals, all]
 }

@@ -14,7 +14,7 @@ use crate::replicated::{place, run, transfer};
 use crate::round::{Cost, Round};
 
 /// Layer `index` of the plan, those of the set-up after those of the rows.
-pub(super) fn round(plan: &Plan, me: PartyId, index: usize, layer: &LayerPlan) -> Round {
+pub(super) fn round(plan: &Plan, me: PartyId, index: usize, layer: &LayerPlan, _: bool) -> Round {
     let message = |region, count| Span {
         region,
         part: 0,
@@ -70,7 +70,7 @@ pub(super) fn round(plan: &Plan, me: PartyId, index: usize, layer: &LayerPlan) -
 }
 
 /// One message of products, whose elements have `element` bytes, and one of sums, whose elements have `one`.
-pub(super) fn cost(_: PartyId, layer: &LayerPlan, element: u64, one: u64) -> Cost {
+pub(super) fn cost(_: PartyId, layer: &LayerPlan, [element, one]: [u64; 2], _: bool) -> Cost {
     let messages = u64::from(layer.products > 0) + u64::from(layer.sums > 0);
     Cost {
         rounds: u64::from(messages > 0),

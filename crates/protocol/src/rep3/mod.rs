@@ -22,7 +22,7 @@ use veil_prss::Use;
 use veil_session::{PartyId, Peer};
 
 use crate::plan::Plan;
-use crate::replicated::{Replicated, Scheme};
+use crate::replicated::{Products, Replicated, Scheme};
 
 /// Component u_i.
 pub const OWN: u8 = 0;
@@ -45,9 +45,13 @@ static SCHEME: Scheme = Scheme {
     constants,
     keys: 2,
     pair_keys,
-    messages: 1,
-    layer: layers::round,
-    layer_cost: layers::cost,
+    dealt: false,
+    products: Products {
+        messages: 1,
+        codes: 0,
+        layer: layers::round,
+        cost: layers::cost,
+    },
 };
 
 /// The protocol as participant `me` runs it.

@@ -2,7 +2,7 @@
 
 use veil_circuit::Per;
 use veil_program::{Audience, Holder};
-use veil_session::{PartyId, Peer};
+use veil_session::{Frame, PartyId, Peer};
 
 use super::Scheme;
 use crate::plan::{Gives, LayerPlan, Plan};
@@ -11,12 +11,16 @@ use crate::round::{Cost, Task};
 /// Bytes of a digest.
 const DIGEST: u64 = 32;
 
-/// What `task` costs `me` on `rows` rows.
-pub(super) fn of(scheme: &Scheme, plan: &Plan, me: Peer, task: Task, rows: u32) -> Cost {
-    let costs = Costs { scheme, plan };
+/// What `task` costs `me` in `frame`.
+pub(super) fn of(scheme: &Scheme, plan: &Plan, me: Peer, task: Task, frame: Frame) -> Cost {
+    let costs = Costs {
+        scheme,
+        plan,
+        frame,
+    };
     match me {
-        Peer::Party(me) => costs.party(me, task, rows),
-        Peer::Owner(me) => costs.owner(me, task, rows),
+        Peer::Party(me) => costs.party(me, task),
+        Peer::Owner(me) => costs.owner(me, task),
         Peer::Recipient(me) => {
             let sees = |totals| {
                 let audience = Audience::Recipient(me);
@@ -38,6 +42,7 @@ pub(super) fn of(scheme: &Scheme, plan: &Plan, me: Peer, task: Task, rows: u32) 
 struct Costs<'a> {
     scheme: &'a Scheme,
     plan: &'a Plan,
+    frame: Frame,
 }
 
 impl<'a> Costs<'a> {
@@ -50,13 +55,13 @@ impl<'a> Costs<'a> {
             .map(|(o, a)| (*a, o.width))
     }
 
-    fn party(self, me: PartyId, task: Task, rows: u32) -> Cost {
+    fn party(self, me: PartyId, task: Task) -> Cost {
         let plan = self.plan;
-        let element = plan.ring.bytes(u64::from(rows));
+        let element = plan.ring.bytes(u64::from(self.frame.rows));
         let one = plan.ring.bytes(1);
         let others = self.scheme.parties.len() as u64 - 1;
         match task {
-            Task::Layers => self.layers(me, &plan.layers, element, one),
+            Task::Layers => self.layers(me, &plan.layers, [element, one]),
             Task::Agree => digests(others),
             Task::Inputs { block } => self.inputs(
                 me,
@@ -67,10 +72,13 @@ impl<'a> Costs<'a> {
             Task::SetUp => {
                 let seeds = self.scheme.seeded();
                 let seeds = seeds.map(|seed| self.scheme.other_holders(me, seed).count() as u64);
-                let list = digests(others + seeds.sum::<u64>() * plan.job.owners.len() as u64);
+                let seeds = seeds.sum::<u64>() * plan.job.owners.len() as u64;
+                let keys = self.scheme.components();
+                let keys = keys.map(|c| self.scheme.dealt_with(me, c).count() as u64);
+                let list = digests(others + seeds + keys.sum::<u64>());
                 let derived = plan.job_plan.as_ref();
                 let derived = derived.map_or(Cost::default(), |job| {
-                    self.layers(me, &job.layers, one, one)
+                    self.layers(me, &job.layers, [one, one])
                 });
                 list + self.inputs(me, &plan.job.blocks[0].holders, Per::Job, one) + derived
             }
@@ -79,10 +87,10 @@ impl<'a> Costs<'a> {
         }
     }
 
-    fn layers(self, me: PartyId, layers: &[LayerPlan], element: u64, one: u64) -> Cost {
+    fn layers(self, me: PartyId, layers: &[LayerPlan], sizes: [u64; 2]) -> Cost {
         let layers = layers.iter();
         layers.fold(Cost::default(), |cost, layer| {
-            cost + (self.scheme.layer_cost)(me, layer, element, one)
+            cost + (self.scheme.products.cost)(me, layer, sizes, super::is_odd(self.frame))
         })
     }
 
@@ -154,13 +162,13 @@ impl<'a> Costs<'a> {
         cost + digests(compared)
     }
 
-    fn owner(self, me: u16, task: Task, rows: u32) -> Cost {
+    fn owner(self, me: u16, task: Task) -> Cost {
         let plan = self.plan;
         let (holders, per, size) = match task {
             Task::Inputs { block } => (
                 &plan.job.blocks[block as usize].holders,
                 Per::Row,
-                plan.ring.bytes(u64::from(rows)),
+                plan.ring.bytes(u64::from(self.frame.rows)),
             ),
             Task::SetUp => (&plan.job.blocks[0].holders, Per::Job, plan.ring.bytes(1)),
             _ => return Cost::default(),

@@ -12,9 +12,9 @@ use std::sync::Arc;
 use veil_device::{Command, Draw, KeyId, Layout, Op, Program, ProgramId, Span};
 use veil_math::Ring;
 use veil_prss::Use;
-use veil_session::{PartyId, Peer};
+use veil_session::{Frame, PartyId, Peer};
 
-pub(crate) use scheme::{Component, Scheme};
+pub(crate) use scheme::{Component, Products, Scheme};
 use sharing::Inputs;
 
 use crate::plan::{Gives, LayerPlan, Plan, SLOTS, UNIFORMS};
@@ -56,7 +56,8 @@ pub struct Replicated {
     spans: Spans,
     set_up: Arc<[Arc<Round>]>,
     inputs: Vec<Arc<[Arc<Round>]>>,
-    layers: Arc<[Arc<Round>]>,
+    /// Of even and of odd chunks.
+    layers: [Arc<[Arc<Round>]>; 2],
     agree: Arc<[Arc<Round>]>,
     open: Arc<[Arc<Round>]>,
     open_totals: Arc<[Arc<Round>]>,
@@ -79,7 +80,7 @@ impl Replicated {
             spans: regions::spans(scheme, &plan, me, &layout),
             set_up: list(inputs.set_up()),
             inputs: blocks.map(|block| list(inputs.rows(block))).collect(),
-            layers: list(layers(scheme, &plan, me)),
+            layers: [false, true].map(|odd| list(layers(scheme, &plan, me, odd))),
             agree: list(opening::agree(scheme, &plan, me)),
             open: list(opening::open(scheme, &plan, me, false)),
             open_totals: list(opening::open(scheme, &plan, me, true)),
@@ -115,11 +116,11 @@ impl Protocol for Replicated {
         }
     }
 
-    fn flow(&self, task: Task) -> Flow {
+    fn flow(&self, task: Task, frame: Frame) -> Flow {
         let (rounds, clears) = match task {
             Task::SetUp => (&self.set_up, false),
             Task::Inputs { block } => (&self.inputs[block as usize], false),
-            Task::Layers => (&self.layers, false),
+            Task::Layers => (&self.layers[usize::from(is_odd(frame))], false),
             Task::Agree => (&self.agree, true),
             Task::Open(_) => (&self.open, false),
             Task::OpenTotals(_) => (&self.open_totals, false),
@@ -127,8 +128,8 @@ impl Protocol for Replicated {
         Flow::new(Arc::clone(rounds), clears)
     }
 
-    fn cost(&self, task: Task, rows: u32) -> Cost {
-        cost::of(self.scheme, &self.plan, self.me, task, rows)
+    fn cost(&self, task: Task, frame: Frame) -> Cost {
+        cost::of(self.scheme, &self.plan, self.me, task, frame)
     }
 
     fn spans(&self) -> &Spans {
@@ -175,27 +176,54 @@ impl Protocol for Replicated {
         }
     }
 
-    fn seeds(&self, owner: u16) -> Vec<Seed> {
-        let digests = regions::Digests::of(self.scheme, &self.plan);
-        let seed = |seed: Component| Seed {
-            index: seed.number() as u8,
-            key: self.scheme.seed_key(owner, seed),
-            holders: self.scheme.holders(seed).map(Peer::Party).collect(),
-            digest: self.me.party().map(|_| digests.seed(owner, seed, 0)),
-        };
-        let mine = |s: &Seed| self.me == Peer::Owner(owner) || s.holders.contains(&self.me);
-        self.scheme.seeded().map(seed).filter(mine).collect()
+    fn dealt(&self, by: Peer) -> Vec<Seed> {
+        let (scheme, me) = (self.scheme, self.me);
+        let digests = regions::Digests::of(scheme, &self.plan);
+        let mut seeds = Vec::new();
+        match by {
+            Peer::Owner(owner) => {
+                for seed in scheme.seeded() {
+                    seeds.push(Seed {
+                        index: seed.number() as u8,
+                        key: scheme.seed_key(owner, seed),
+                        holders: scheme.holders(seed).map(Peer::Party).collect(),
+                        digest: me.party().map(|_| digests.seed(owner, seed, 0)),
+                    });
+                }
+            }
+            Peer::Party(dealer) => {
+                for component in scheme.dealt_by(dealer) {
+                    let part = me.party().and_then(|me| scheme.part_of(me, component));
+                    let Some(part) = part else { continue };
+                    let holders = scheme.other_holders(dealer, component);
+                    seeds.push(Seed {
+                        index: component.number() as u8,
+                        key: scheme.key(part),
+                        holders: holders.map(Peer::Party).collect(),
+                        digest: (me != by).then(|| digests.dealt(component, 0)),
+                    });
+                }
+            }
+            Peer::Recipient(_) => {}
+        }
+        seeds.retain(|seed| me == by || seed.holders.contains(&me));
+        seeds
     }
 }
 
-/// The layers of the rows, at a party.
-fn layers(scheme: &Scheme, plan: &Plan, me: Peer) -> Vec<Round> {
+/// Whether the chunk of a frame is one in which roles have changed places.
+fn is_odd(frame: Frame) -> bool {
+    frame.chunk % 2 == 1
+}
+
+/// The layers of the rows, at a party, in chunks that are odd or even.
+fn layers(scheme: &Scheme, plan: &Plan, me: Peer, odd: bool) -> Vec<Round> {
     let Peer::Party(me) = me else {
         return Vec::new();
     };
     let rounds = plan.layers.iter().enumerate();
     let mut rounds: Vec<Round> = rounds
-        .map(|(k, layer)| (scheme.layer)(plan, me, k, layer))
+        .map(|(k, layer)| (scheme.products.layer)(plan, me, k, layer, odd))
         .collect();
     let last = rounds
         .last_mut()
@@ -210,11 +238,12 @@ fn job_layers(scheme: &Scheme, plan: &Plan, me: Peer) -> Vec<Round> {
         return Vec::new();
     };
     let before = plan.layers.len();
+    let odd = is_odd(plan.set_up_frame());
     let mut rounds: Vec<Round> = job
         .layers
         .iter()
         .enumerate()
-        .map(|(k, layer)| (scheme.layer)(plan, me, before + k, layer))
+        .map(|(k, layer)| (scheme.products.layer)(plan, me, before + k, layer, odd))
         .collect();
     let copy = |from: (u16, u32), to: (u16, u32), count, part| {
         let span = |(region, first)| Span {

@@ -30,9 +30,11 @@ pub(super) const STORED: u16 = 16;
 pub(super) const JOB_STORED: u16 = 17;
 /// Components of values that all rows share, for the party's store. Those of rows are in `OPEN`, those of sums in `SUMS`.
 pub(super) const KEPT: u16 = 18;
+/// Authentication codes of messages of products.
+pub(crate) const CODES: u16 = 19;
 
-/// Where digests are: an agreement and the list, each of this party and of the others; then per owner, per output port, and of what is
-/// loaded. Wherever others send a digest of the same, theirs follow that of this participant.
+/// Where digests are: an agreement and the list, each of this party and of the others; then of keys that were dealt, per party and per
+/// owner that supplies values, per output port, and of what is loaded. Wherever others send a digest of the same, theirs follow that of this participant.
 #[derive(Clone, Copy)]
 pub(super) struct Digests {
     /// Parties, and components.
@@ -89,14 +91,23 @@ impl Digests {
         Self::digest(self.parties + k)
     }
 
+    /// Of the key of a component that was dealt: 0 mine, k that of the k-th other who was dealt it.
+    pub(super) fn dealt(self, component: Component, k: u32) -> Span {
+        Self::digest(2 * self.parties + self.held() * u32::from(component.number()) + k)
+    }
+
+    fn suppliers(self) -> u32 {
+        (2 + self.held()) * self.parties
+    }
+
     /// Of what a party supplies: 0 mine, k that of the k-th other holder.
     pub(super) fn party(self, party: u32, per: Per, k: u32) -> Span {
-        let first = 2 * self.parties + self.per_party() * party;
+        let first = self.suppliers() + self.per_party() * party;
         Self::digest(first + self.held() * u32::from(per == Per::Job) + k)
     }
 
     fn owners(self) -> u32 {
-        2 * self.parties + self.per_party() * self.parties
+        self.suppliers() + self.per_party() * self.parties
     }
 
     /// Of an owner's explicit components: as [`Self::party`].
@@ -162,7 +173,7 @@ pub(super) fn layout(scheme: &Scheme, plan: &Plan, me: Peer) -> Layout {
     let digests = Digests::of(scheme, plan).count(loads(Per::Row) || loads(Per::Job));
     let parts = scheme.parts.len() as u8;
     let components = scheme.parties.len() as u8;
-    let messages = scheme.messages;
+    let messages = scheme.products.messages;
     let mut layout = Layout {
         chunk_rows: plan.chunk_rows,
         regions: Vec::new(),
@@ -248,6 +259,8 @@ pub(super) fn layout(scheme: &Scheme, plan: &Plan, me: Peer) -> Layout {
     add(STORED, Place::Mapped, rows, parts, stored);
     add(JOB_STORED, Place::Mapped, one, parts, job_stored);
     add(KEPT, Place::Mapped, one, parts, when(party, kept));
+    let codes = when(party, scheme.products.codes);
+    add(CODES, Place::Mapped, Item::Bytes(16), 1, codes);
     layout
 }
 

@@ -34,12 +34,23 @@ pub(crate) struct Scheme {
     pub(crate) keys: u16,
     /// Labels and numbers of the keys of a pair: of this party and of another.
     pub(crate) pair_keys: fn(PartyId, PartyId) -> Vec<(&'static str, KeyId)>,
+    /// Whether the keys of the parts are known to more than a pair, so that one of their holders deals each.
+    pub(crate) dealt: bool,
+    /// How it multiplies.
+    pub(crate) products: Products,
+}
+
+/// How a protocol multiplies. What a party does may depend on whether the chunk's number is odd: where roles alternate.
+#[derive(Debug)]
+pub(crate) struct Products {
     /// Messages of a product that a party makes, and places for those that it gets.
     pub(crate) messages: u8,
+    /// Places for authentication codes of messages.
+    pub(crate) codes: u32,
     /// The round of a layer: its number in the plan, and what it computes.
-    pub(crate) layer: fn(&Plan, PartyId, usize, &LayerPlan) -> Round,
+    pub(crate) layer: fn(&Plan, PartyId, usize, &LayerPlan, bool) -> Round,
     /// What a layer costs whose products have so many bytes, and its sums so many.
-    pub(crate) layer_cost: fn(PartyId, &LayerPlan, u64, u64) -> Cost,
+    pub(crate) cost: fn(PartyId, &LayerPlan, [u64; 2], bool) -> Cost,
 }
 
 /// A component of a value: 0 for u_0.
@@ -133,6 +144,28 @@ impl Scheme {
     /// The components that an outside owner draws, in the order of its seeds.
     pub(crate) fn seeded(&self) -> impl Iterator<Item = Component> {
         (0..self.parties.len() - 1).map(Component)
+    }
+
+    /// Who deals the key of a component, if anybody does: its holder of the lowest number.
+    pub(crate) fn dealer(&self, component: Component) -> Option<PartyId> {
+        self.holders(component).min().filter(|_| self.dealt)
+    }
+
+    /// The components whose keys `dealer` deals.
+    pub(crate) fn dealt_by(&self, dealer: PartyId) -> impl Iterator<Item = Component> {
+        self.components()
+            .filter(move |component| self.dealer(*component) == Some(dealer))
+    }
+
+    /// The others that were dealt the key of a component, if `me` was.
+    pub(crate) fn dealt_with(
+        &self,
+        me: PartyId,
+        component: Component,
+    ) -> impl Iterator<Item = PartyId> {
+        let dealer = self.dealer(component);
+        let others = self.other_holders(me, component);
+        others.filter(move |other| dealer.is_some_and(|dealer| dealer != me && dealer != *other))
     }
 
     /// Number of the key that part `part` is drawn from.

@@ -65,7 +65,8 @@ impl<'a> Inputs<'a> {
         })
     }
 
-    /// Everyone tells everyone the digest of its list of accepted inputs (attack case A7), and holders of a seed its digest.
+    /// Everyone tells everyone the digest of its list of accepted inputs (attack case A7), and holders of a seed or of a key that was dealt
+    /// its digest.
     fn list(self, me: PartyId) -> Round {
         let mut round = Round {
             place: place::LIST,
@@ -96,6 +97,22 @@ impl<'a> Inputs<'a> {
                     };
                     compared.with(&mut round, other);
                 }
+            }
+        }
+        let owners = self.plan.job.owners.len() as u16;
+        let first = 1 + self.scheme.parts.len() as u16 * owners;
+        for component in self.scheme.components() {
+            let dealer = self.scheme.dealer(component);
+            for (k, other) in (1..).zip(self.scheme.dealt_with(me, component)) {
+                let suspects = dealer.into_iter().chain([other]);
+                let compared = Compared {
+                    mine: digests.dealt(component, 0),
+                    theirs: digests.dealt(component, k),
+                    part: first + component.number(),
+                    suspects: suspects.map(Peer::Party).collect(),
+                    what: "a key of three parties",
+                };
+                compared.with(&mut round, other);
             }
         }
         round

@@ -121,12 +121,13 @@ impl Net {
     }
 
     fn write_seed_digests(&mut self) {
+        let peers: Vec<Peer> = self.nodes.iter().map(|node| node.me).collect();
         for node in &mut self.nodes {
-            for owner in 0..self.plan.job.owners.len() as u16 {
-                for seed in node.protocol.seeds(owner) {
+            for by in &peers {
+                for seed in node.protocol.dealt(*by) {
                     if let Some(span) = seed.digest {
-                        let key = Secret::new(self.keys.seeds[owner as usize][seed.index as usize]);
-                        node.write(span, &seed_digest(&SESSION, owner, seed.index, &key));
+                        let key = Secret::new(self.keys.dealt(*by, seed.index));
+                        node.write(span, &seed_digest(&SESSION, *by, seed.index, &key));
                     }
                 }
             }

@@ -69,11 +69,27 @@ impl Keys {
             seeds: (0..owners).map(|o| [key(1, o), key(2, o)]).collect(),
         }
     }
+}
 
+/// Keys as a protocol asks for them.
+pub trait Keyring {
     /// The key of the pair of two parties.
+    fn pair(&self, a: PartyId, b: PartyId) -> [u8; 16];
+    /// Key `index` of those that a participant chooses for others.
+    fn dealt(&self, by: Peer, index: u8) -> [u8; 16];
+}
+
+impl Keyring for Keys {
     fn pair(&self, a: PartyId, b: PartyId) -> [u8; 16] {
         let first = if b == a.next() { a } else { b };
         self.pairs[first.index()]
+    }
+
+    fn dealt(&self, by: Peer, index: u8) -> [u8; 16] {
+        match by {
+            Peer::Owner(owner) => self.seeds[owner as usize][index as usize],
+            _ => panic!("{by} chooses no keys for others"),
+        }
     }
 }
 
@@ -231,8 +247,9 @@ pub struct Net {
     pub meters: Vec<Metered>,
     /// Changes messages on their way.
     pub tap: Tap,
-    keys: Keys,
-    rows: u32,
+    /// The keys of the run.
+    pub keys: Arc<dyn Keyring>,
+    frame: Frame,
 }
 
 /// Where a participant is in a task.
@@ -243,18 +260,32 @@ enum At {
 }
 
 impl Net {
-    /// Participants of `plan`, each with a device of its own.
+    /// Participants of `plan` with three parties, each with a device of its own.
     pub fn new(plan: Plan, keys: &Keys, kind: Kind) -> Net {
+        Net::of(
+            plan,
+            &PartyId::ALL,
+            rep3::protocol,
+            Arc::new(keys.clone()),
+            kind,
+        )
+    }
+
+    /// Participants of `plan` with these parties, as `protocol` runs them.
+    pub fn of(
+        plan: Plan,
+        parties: &[PartyId],
+        protocol: impl Fn(Arc<Plan>, Peer) -> Replicated,
+        keys: Arc<dyn Keyring>,
+        kind: Kind,
+    ) -> Net {
         let plan = Arc::new(plan);
         let owners = (0..plan.job.owners.len() as u16).map(Peer::Owner);
         let recipients = (0..plan.job.recipients.len() as u16).map(Peer::Recipient);
-        let peers = PartyId::ALL
-            .map(Peer::Party)
-            .into_iter()
-            .chain(owners)
-            .chain(recipients);
+        let parties = parties.iter().copied().map(Peer::Party);
+        let peers: Vec<Peer> = parties.chain(owners).chain(recipients).collect();
         let node = |me: Peer| {
-            let protocol = rep3::protocol(Arc::clone(&plan), me);
+            let protocol = protocol(Arc::clone(&plan), me);
             let mut layout = protocol.layout().clone();
             let item = Item::Rows(plan.ring);
             let window = layout.add(Region {
@@ -280,12 +311,10 @@ impl Net {
                         .expect("room for a key");
                 }
             }
-            for owner in 0..plan.job.owners.len() as u16 {
-                for seed in protocol.seeds(owner) {
-                    let key = keys.seeds[owner as usize][seed.index as usize];
-                    device
-                        .load_key(seed.key, &Secret::new(key))
-                        .expect("room for a key");
+            for by in &peers {
+                for seed in protocol.dealt(*by) {
+                    let key = Secret::new(keys.dealt(*by, seed.index));
+                    device.load_key(seed.key, &key).expect("room for a key");
                 }
             }
             Node {
@@ -298,21 +327,26 @@ impl Net {
                 cleared: None,
             }
         };
-        let nodes = peers.map(node).collect();
+        let nodes = peers.iter().copied().map(node).collect();
         Net {
             plan,
             nodes,
             log: Vec::new(),
             meters: Vec::new(),
             tap: Box::new(|_| {}),
-            keys: keys.clone(),
-            rows: 0,
+            keys,
+            frame: Frame {
+                epoch: 0,
+                lane: 0,
+                chunk: 0,
+                rows: 0,
+            },
         }
     }
 
     /// Opens a bank at every participant.
     pub fn open(&mut self, frame: Frame) {
-        self.rows = frame.rows;
+        self.frame = frame;
         for node in &mut self.nodes {
             node.cleared = None;
             node.bank = Some(
@@ -347,7 +381,7 @@ impl Net {
             .nodes
             .iter()
             .zip(&tasks)
-            .map(|(n, t)| n.protocol.flow(*t))
+            .map(|(n, t)| n.protocol.flow(*t, self.frame))
             .collect();
         let mut found = vec![Cost::default(); self.nodes.len()];
         let mut ats: Vec<At> = self.nodes.iter().map(|_| At::Start).collect();
@@ -435,11 +469,11 @@ impl Net {
         );
         for (k, node) in self.nodes.iter_mut().enumerate() {
             node.cleared = flows[k].cleared().or(node.cleared);
-            let declared = node.protocol.cost(tasks[k], self.rows);
+            let declared = node.protocol.cost(tasks[k], self.frame);
             self.meters.push(Metered {
                 peer: node.me,
                 task: tasks[k],
-                rows: self.rows,
+                rows: self.frame.rows,
                 found: found[k],
                 declared,
             });

@@ -1,0 +1,276 @@
+//! Layers of products: six joint messages, one round.
+//!
+//! The product is the sum of six terms, each of components that some pair of parties both hold. For each term t the pair has a *joint
+//! message* m = t - ρ to a third party, the receiver; ρ is drawn from the key that everybody but the receiver has. One of the pair sends
+//! m, the other vouches for it. Component `receiver` of the product grows by ρ, and component `outsider` by m.
+//!
+//! In odd chunks sender and voucher change places, so that everybody sends as much.
+
+use veil_device::{Command, Draw, Form, Op, Span};
+use veil_prss::Use;
+use veil_session::{PartyId, Peer};
+
+use super::{MALICIOUS, pair_key};
+use crate::plan::{LayerPlan, Plan};
+use crate::replicated::regions::{CODES, RECEIVE, RECEIVE_SUMS, SEND, SEND_SUMS};
+use crate::replicated::{Component, Products, check, place, run, transfer};
+use crate::round::{Cost, Round};
+
+/// Four parties, six joint messages: numbers of parties.
+struct Joint {
+    /// Who computes the term. The first sends in even chunks.
+    pair: [usize; 2],
+    receiver: usize,
+    /// Holds ρ, and neither sends nor receives.
+    outsider: usize,
+}
+
+const fn joint(pair: [usize; 2], receiver: usize, outsider: usize) -> Joint {
+    Joint {
+        pair,
+        receiver,
+        outsider,
+    }
+}
+
+/// Terms of neighbours (p, p + 1): u_{p+2} w_{p+2} + u_{p+3} w_{p+2} + u_{p+2} w_{p+3}; then of the opposite pairs: u_1 w_3 + u_3 w_1, and
+/// u_2 w_0 + u_0 w_2.
+static JOINT: [Joint; 6] = [
+    joint([0, 1], 3, 2),
+    joint([1, 2], 0, 3),
+    joint([2, 3], 1, 0),
+    joint([3, 0], 2, 1),
+    joint([0, 2], 3, 1),
+    joint([1, 3], 2, 0),
+];
+
+/// Joint messages whose term a party computes, in the order of the form's cross terms: with the next, the previous, the opposite one.
+const CROSSES: [[usize; 3]; 4] = [[0, 3, 4], [1, 0, 5], [2, 1, 4], [3, 2, 5]];
+
+/// Most joint messages that one party vouches for, and that one receives.
+const MOST_CODES: u32 = 2;
+
+pub(super) const CHECKED: Products = Products {
+    messages: 3,
+    codes: 3 * MOST_CODES,
+    layer: |plan, me, index, layer, odd| round(plan, me, (index, layer), odd, true),
+    cost: |me, layer, sizes, odd| cost(me, layer, sizes, odd, true),
+};
+
+pub(super) const UNCHECKED: Products = Products {
+    messages: 3,
+    codes: 0,
+    layer: |plan, me, index, layer, odd| round(plan, me, (index, layer), odd, false),
+    cost: |me, layer, sizes, odd| cost(me, layer, sizes, odd, false),
+};
+
+impl Joint {
+    /// Who sends, and who vouches.
+    fn givers(&self, odd: bool) -> [PartyId; 2] {
+        let [first, second] = self.pair.map(|party| PartyId::FOUR[party]);
+        if odd {
+            [second, first]
+        } else {
+            [first, second]
+        }
+    }
+}
+
+/// Numbers of the messages of joint message `joint`: products, sums, code.
+fn part(joint: usize, kind: usize) -> u16 {
+    (3 * joint + kind) as u16
+}
+
+/// Both messages of a cross term, or of what is received in its place: row products, then sums.
+fn messages(layer: &LayerPlan, regions: [u16; 2], part: u8) -> [Span; 2] {
+    let span = |region, count| Span {
+        region,
+        part,
+        first: 0,
+        count,
+    };
+    [
+        span(regions[0], layer.products),
+        span(regions[1], layer.sums),
+    ]
+}
+
+/// Where codes are: those that this party sends, those that it computes, those that it receives.
+fn code(group: u32, k: u32) -> Span {
+    Span {
+        region: CODES,
+        part: 0,
+        first: MOST_CODES * group + k,
+        count: 1,
+    }
+}
+
+/// The code of joint message `joint` in layer `index`, under the key of `me` and `other`.
+fn mac(
+    me: PartyId,
+    other: PartyId,
+    joint: usize,
+    index: usize,
+    of: [Span; 2],
+    to: Span,
+) -> Command {
+    let mut command = Command::new(Op::Mac, of.to_vec(), vec![to]);
+    command.draws = vec![Draw {
+        key: pair_key(me, other),
+        tag: Use::code4(joint as u8),
+        first: index as u64,
+    }];
+    command
+}
+
+fn round(
+    plan: &Plan,
+    me: PartyId,
+    (index, layer): (usize, &LayerPlan),
+    odd: bool,
+    checked: bool,
+) -> Round {
+    let scheme = &MALICIOUS;
+    let mut round = Round {
+        place: place::LAYERS + index as u32,
+        ..Round::default()
+    };
+    let mut run = run(scheme, plan, me, layer);
+    if layer.products + layer.sums == 0 {
+        round.local.push(run);
+        return round;
+    }
+    let crosses = CROSSES[me.index()];
+    let outside = (0..JOINT.len()).filter(|j| JOINT[*j].outsider == me.index());
+    let drawn: Vec<usize> = crosses.into_iter().chain(outside).collect();
+    let opposite = &JOINT[crosses[2]];
+    let swapped = scheme.part_of(me, Component(opposite.outsider)) == Some(2);
+    run.op = Op::Product(Form::fourfold(plan.ring, swapped, drawn.len() == 5));
+    let sent: Vec<[Span; 2]> = (0..3)
+        .map(|k| messages(layer, [SEND, SEND_SUMS], k))
+        .collect();
+    run.dst = [0, 1]
+        .into_iter()
+        .flat_map(|kind| sent.iter().map(move |m| m[kind]))
+        .collect();
+    let draws = |tag: fn(u8) -> Use, first| {
+        drawn.iter().map(move |joint| {
+            let key = scheme.part_of(me, Component(JOINT[*joint].receiver));
+            let key = key.expect("everybody but the receiver holds the key");
+            Draw {
+                key: scheme.key(key),
+                tag: tag(*joint as u8),
+                first,
+            }
+        })
+    };
+    run.draws = draws(Use::joint4, layer.first_draw)
+        .chain(draws(Use::sum4, layer.first_sum_draw))
+        .collect();
+    let program = run.program;
+    round.local.push(run);
+
+    let mut vouched = 0;
+    for (k, joint) in crosses.into_iter().enumerate() {
+        let [sender, voucher] = JOINT[joint].givers(odd);
+        let receiver = PartyId::FOUR[JOINT[joint].receiver];
+        let to = Peer::Party(receiver);
+        if me == sender {
+            for (kind, span) in sent[k].into_iter().enumerate().filter(|(_, s)| s.count > 0) {
+                round.sends.push(transfer(span, to, part(joint, kind)));
+            }
+        } else if checked {
+            debug_assert_eq!(me, voucher);
+            let code = code(0, vouched);
+            round
+                .local
+                .push(mac(me, receiver, joint, index, sent[k], code));
+            round.sends.push(transfer(code, to, part(joint, 2)));
+            vouched += 1;
+        }
+    }
+    let received = (0..JOINT.len()).filter(|j| JOINT[*j].receiver == me.index());
+    for (k, joint) in received.enumerate() {
+        let [sender, voucher] = JOINT[joint].givers(odd);
+        let got = messages(layer, [RECEIVE, RECEIVE_SUMS], k as u8);
+        let from = Peer::Party(sender);
+        for (kind, span) in got.into_iter().enumerate().filter(|(_, s)| s.count > 0) {
+            round.recvs.push(transfer(span, from, part(joint, kind)));
+        }
+        if checked {
+            let (mine, theirs) = (code(1, k as u32), code(2, k as u32));
+            let by = Peer::Party(voucher);
+            round.recvs.push(transfer(theirs, by, part(joint, 2)));
+            round.finish.push(mac(me, voucher, joint, index, got, mine));
+            check(
+                &mut round,
+                mine,
+                theirs,
+                vec![from, by],
+                "a joint message of a product",
+            );
+        }
+    }
+    // After all checks.
+    let received = (0..JOINT.len()).filter(|j| JOINT[*j].receiver == me.index());
+    for (k, joint) in received.enumerate() {
+        let to = scheme.part_of(me, Component(JOINT[joint].outsider));
+        let op = Op::Scatter {
+            part: to.expect("a party lacks the component of its own number alone"),
+            add: true,
+        };
+        let got = messages(layer, [RECEIVE, RECEIVE_SUMS], k as u8);
+        let mut scatter = Command::new(op, got.to_vec(), vec![]);
+        scatter.program = program;
+        round.finish.push(scatter);
+    }
+    round
+}
+
+/// Of every joint message that the party sends its products and its sums, of every one that it vouches for a code.
+fn cost(
+    me: PartyId,
+    layer: &LayerPlan,
+    [element, one]: [u64; 2],
+    odd: bool,
+    checked: bool,
+) -> Cost {
+    let kinds = u64::from(layer.products > 0) + u64::from(layer.sums > 0);
+    if kinds == 0 {
+        return Cost::default();
+    }
+    let sends = |joint: &&usize| JOINT[**joint].givers(odd)[0] == me;
+    let sent = CROSSES[me.index()].iter().filter(sends).count() as u64;
+    let vouched = if checked { 3 - sent } else { 0 };
+    let bytes = u64::from(layer.products) * element + u64::from(layer.sums) * one;
+    Cost {
+        rounds: 1,
+        messages: sent * kinds + vouched,
+        bytes: sent * bytes + vouched * 16,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every joint message has four roles, and every party the roles that the documentation says.
+    #[test]
+    fn roles_are_those_of_the_paper() {
+        for joint in &JOINT {
+            let mut all = [joint.pair[0], joint.pair[1], joint.receiver, joint.outsider];
+            all.sort_unstable();
+            assert_eq!(all, [0, 1, 2, 3]);
+        }
+        let count = |role: fn(&Joint) -> usize| {
+            [0, 1, 2, 3].map(|party| JOINT.iter().filter(|joint| role(joint) == party).count())
+        };
+        assert_eq!(count(|joint| joint.pair[0]), [2, 2, 1, 1]);
+        assert_eq!(count(|joint| joint.pair[1]), [1, 1, 2, 2]);
+        assert_eq!(count(|joint| joint.receiver), [1, 1, 2, 2]);
+        assert_eq!(count(|joint| joint.outsider), [2, 2, 1, 1]);
+        for (party, crosses) in CROSSES.iter().enumerate() {
+            assert!(crosses.iter().all(|j| JOINT[*j].pair.contains(&party)));
+        }
+    }
+}

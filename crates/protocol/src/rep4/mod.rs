@@ -1,0 +1,78 @@
+//! Four-party replicated sharing with joint messages, secure against one malicious party with abort.
+//!
+//! Functionality: the arithmetic black box over Z_2, Z_2^64 or Z_2^128: input, linear gates, products, sums, opening.
+//!
+//! Model: four parties, at most one corrupt; keys of three parties and of pairs; encrypted, authenticated links. Whatever a party sends in
+//! a product somebody else computes as well, and vouches for: the receiver checks it in the same round, before anything that depends on
+//! it leaves (rule R1).
+//!
+//! From: Dalskov, Escudero, Keller, "Fantastic Four: Honest-Majority Four-Party Secure Computation With Malicious Security", USENIX
+//! Security 2021. Where we differ: checks are never deferred; who vouches sends an authentication code of Carter and Wegman, under a
+//! key that the sender lacks, instead of a hash.
+//!
+//! `docs/protocol-rep4.md` tells it in full.
+
+mod layers;
+
+use std::sync::Arc;
+
+use veil_device::KeyId;
+use veil_math::Ring;
+use veil_prss::Use;
+use veil_session::{PartyId, Peer};
+
+use crate::plan::Plan;
+use crate::replicated::{Component, Products, Replicated, Scheme};
+
+/// Keys of the parts: that of part k is held by everybody who holds the component.
+const PART_KEYS: u16 = 3;
+
+const fn scheme(guarantee: &'static str, products: Products) -> Scheme {
+    Scheme {
+        name: "rep4",
+        guarantee,
+        parties: &PartyId::FOUR,
+        parts: &[1, 2, 3],
+        lacks: 0,
+        input: Use::input4,
+        share: Use::SHARE4,
+        constants,
+        keys: PART_KEYS + 3,
+        pair_keys,
+        dealt: true,
+        products,
+    }
+}
+
+static MALICIOUS: Scheme = scheme(
+    "malicious with abort: private and correct against any one party, whatever it does; it can make the job stop",
+    layers::CHECKED,
+);
+
+static SEMI_HONEST: Scheme = scheme(
+    "semi-honest: private against any one party that follows the protocol; messages of products are not checked",
+    layers::UNCHECKED,
+);
+
+/// The protocol as participant `me` runs it, checked unless everybody is taken to follow it.
+pub fn protocol(plan: Arc<Plan>, me: Peer, checked: bool) -> Replicated {
+    let scheme = if checked { &MALICIOUS } else { &SEMI_HONEST };
+    Replicated::with(scheme, plan, me)
+}
+
+/// Component u_0, which party 0 lacks.
+fn constants(_: Ring, me: PartyId) -> u8 {
+    MALICIOUS
+        .part_of(me, Component(0))
+        .map_or(0, |part| 1 << part)
+}
+
+/// The key of a pair, for codes that one of them sends and the other checks.
+fn pair_key(me: PartyId, other: PartyId) -> KeyId {
+    let by = (other.index() + 4 - me.index()) % 4;
+    KeyId(PART_KEYS + by as u16 - 1)
+}
+
+fn pair_keys(me: PartyId, other: PartyId) -> Vec<(&'static str, KeyId)> {
+    vec![("code", pair_key(me, other))]
+}

@@ -1,0 +1,337 @@
+//! The golden vectors of four-party products, their codes and openings: `vectors/rep4_*.json`, written by the Python model, reproduced by
+//! every device.
+
+mod common;
+
+use std::sync::Arc;
+
+use common::vectors::{
+    PARTY_0, bytes, frame, joined, json, list, moved, number, plan, results, shares,
+};
+use common::{Keyring, Kind, Message, Net};
+use serde_json::Value;
+use veil_circuit::{Gate, Reduce, Wire};
+use veil_device::{Command, Op};
+use veil_math::Ring;
+use veil_program::Holder;
+use veil_protocol::{Plan, Protocol, Task, rep4};
+use veil_prss::Use;
+use veil_session::{PartyId, Peer};
+use veil_share::rep4::component;
+
+const RINGS: [(Ring, &str); 3] = [
+    (Ring::Bits, include_str!("../../../vectors/rep4_bits.json")),
+    (Ring::Z64, include_str!("../../../vectors/rep4_z64.json")),
+    (Ring::Z128, include_str!("../../../vectors/rep4_z128.json")),
+];
+
+/// The keys of a file.
+struct Keys(Value);
+
+impl Keyring for Keys {
+    fn pair(&self, a: PartyId, b: PartyId) -> [u8; 16] {
+        let (a, b) = (a.min(b).index(), a.max(b).index());
+        key(&self.0["pairs"][format!("{a}{b}")])
+    }
+
+    fn dealt(&self, by: Peer, index: u8) -> [u8; 16] {
+        let list = if by.party().is_some() {
+            "keys"
+        } else {
+            "seeds"
+        };
+        key(&self.0[list][usize::from(index)])
+    }
+}
+
+fn key(hex: &Value) -> [u8; 16] {
+    bytes(hex).try_into().expect("16 bytes")
+}
+
+/// A net whose only layer is the command of a case.
+fn net(ring: Ring, vectors: &Value, case: &Value, kind: Kind) -> Net {
+    let operands = list(&case["operands"]).len() as u32;
+    let mut gates = Vec::new();
+    let mut outputs = Vec::new();
+    for item in list(&case["items"]) {
+        let mut sum = None;
+        for pair in list(&item["pairs"]) {
+            let [a, b] = [0, 1].map(|k| Wire(number(&pair[k])));
+            let wire = |gates: &Vec<Gate>| Wire(operands + gates.len() as u32 - 1);
+            gates.push(Gate::Mul(a, b));
+            let product = wire(&gates);
+            sum = Some(match sum {
+                None => product,
+                Some(before) => {
+                    gates.push(Gate::Add(before, product));
+                    wire(&gates)
+                }
+            });
+        }
+        outputs.push(sum.expect("an item has pairs"));
+    }
+    let reduce = if case["sum_rows"] == true {
+        Reduce::Sum
+    } else {
+        Reduce::None
+    };
+    let chunk_rows = number(&case["chunk_rows"]);
+    let plan = plan(ring, operands, gates, outputs, reduce, PARTY_0, chunk_rows);
+    of(plan, vectors, kind)
+}
+
+/// Four parties that check each other, with the keys of a file.
+fn of(plan: Plan, vectors: &Value, kind: Kind) -> Net {
+    Net::of(
+        plan,
+        &PartyId::FOUR,
+        |plan: Arc<Plan>, me| rep4::protocol(plan, me, true),
+        Arc::new(Keys(vectors.clone())),
+        kind,
+    )
+}
+
+/// Moves masks to where the vectors stand, and codes to the layer of the case.
+fn at_case(case: &Value) -> impl Fn(&mut Command) {
+    let (first, layer): (u64, u64) = (number(&case["first"]), number(&case["layer"]));
+    move |command| match command.op {
+        Op::Mac => command.draws[0].first = layer,
+        _ => moved(first)(command),
+    }
+}
+
+#[test]
+fn products_and_codes_are_those_of_the_model() {
+    for (ring, text) in RINGS {
+        let vectors = json(text);
+        for case in list(&vectors["commands"]) {
+            for kind in Kind::all() {
+                let what = format!("{} over {ring:?} on {kind:?}", case["name"]);
+                let mut net = net(ring, &vectors, case, kind);
+                net.open(frame(case));
+                for i in 0..4 {
+                    for part in 0..3 {
+                        let to = shares(&net, part);
+                        let operands = list(&case["operands"]);
+                        let operands = operands.iter().map(|o| &o["components"]);
+                        net.nodes[i].poke(to, &joined(operands, component(i, part)));
+                    }
+                }
+                net.run_changed(|_| Task::Layers, at_case(case))
+                    .expect("codes that are right");
+                let sum = case["sum_rows"] == true;
+                for (k, joint) in list(&case["joint"]).iter().enumerate() {
+                    let party =
+                        |role: &str| Peer::Party(PartyId::FOUR[number::<usize>(&joint[role])]);
+                    let sent = |from: Peer, part: usize| -> &Message {
+                        let is =
+                            |m: &&Message| m.from == from && usize::from(m.part) == 3 * k + part;
+                        let mut all = net.log.iter().filter(is);
+                        let message = all.next().unwrap_or_else(|| panic!("{what}: joint {k}"));
+                        assert!(all.next().is_none(), "{what}: joint {k} is sent twice");
+                        assert_eq!(message.to, party("receiver"), "{what}: joint {k}");
+                        message
+                    };
+                    let message = sent(party("sender"), usize::from(sum));
+                    assert_eq!(message.bytes, bytes(&joint["message"]), "{what}: joint {k}");
+                    let code = sent(party("backup"), 2);
+                    assert_eq!(
+                        code.bytes,
+                        bytes(&joint["code"]),
+                        "{what}: code of joint {k}"
+                    );
+                }
+                let items = list(&case["items"]);
+                for i in 0..4 {
+                    for part in 0..3 {
+                        let want = joined(
+                            items.iter().map(|item| &item["components"]),
+                            component(i, part),
+                        );
+                        let from = results(&net, part);
+                        let got = if sum {
+                            net.nodes[i].view(from)
+                        } else {
+                            net.nodes[i].peek(from)
+                        };
+                        assert_eq!(got, want, "{what}: part {part} of party {i}");
+                    }
+                }
+                net.run(|_| Task::Agree).expect("honest parties agree");
+                let before = net.log.len();
+                net.run(|n| match sum {
+                    true => Task::OpenTotals(n.cleared()),
+                    false => Task::Open(n.cleared()),
+                })
+                .expect("an honest opening");
+                let opened: Vec<u8> = list(&case["opened"]).iter().flat_map(bytes).collect();
+                for i in 0..4 {
+                    let me = PartyId::FOUR[i];
+                    let value = net.log[before..].iter().find(|m| {
+                        m.from == Peer::Party(PartyId::FOUR[(i + 3) % 4])
+                            && m.to == Peer::Party(me)
+                            && m.part % 2 == 0
+                    });
+                    let value = value.expect("the one before it sends what it lacks");
+                    assert_eq!(
+                        value.bytes,
+                        bytes(&case["opening"][i]),
+                        "{what}: to party {i}"
+                    );
+                    let spans = net.nodes[i].protocol.spans();
+                    let (_, span) = match sum {
+                        true => spans.opened_sums[0],
+                        false => spans.opened[0],
+                    };
+                    assert_eq!(
+                        net.nodes[i].view(span),
+                        opened,
+                        "{what}: opened at party {i}"
+                    );
+                }
+                let metered = net.meters.iter();
+                metered.for_each(|m| assert_eq!(m.found, m.declared, "{what}: {}", m.peer));
+                net.close();
+            }
+        }
+    }
+}
+
+/// Rule R1: whoever changes a joint message, or the code that vouches for it, is found out before anything follows from it, and the receiver
+/// names both of them.
+#[test]
+fn a_changed_joint_message_is_found_by_its_receiver() {
+    for (ring, text) in RINGS {
+        let vectors = json(text);
+        let cases = list(&vectors["commands"]);
+        for case in cases
+            .iter()
+            .filter(|case| case["name"] != "last-chunk")
+            .take(4)
+        {
+            for (k, joint) in list(&case["joint"]).iter().enumerate() {
+                for part in [usize::from(case["sum_rows"] == true), 2] {
+                    let mut net = net(ring, &vectors, case, Kind::all()[1]);
+                    net.open(frame(case));
+                    net.tap = Box::new(move |message| {
+                        if usize::from(message.part) == 3 * k + part {
+                            *message.bytes.last_mut().expect("a message") ^= 0x80;
+                        }
+                    });
+                    let found = net
+                        .run_changed(|_| Task::Layers, at_case(case))
+                        .expect_err("it is found");
+                    let party =
+                        |role: &str| Peer::Party(PartyId::FOUR[number::<usize>(&joint[role])]);
+                    assert_eq!(found.at, party("receiver"));
+                    assert_eq!(found.suspects, [party("sender"), party("backup")]);
+                    assert_eq!(found.what, "a joint message of a product");
+                }
+            }
+        }
+    }
+}
+
+/// Runs the input rounds of a case by `holder`, and compares what it sends and what everybody then has.
+fn input(ring: Ring, vectors: &Value, case: &Value, holder: Holder, kind: Kind) {
+    let columns = list(&case["columns"]);
+    let chunk_rows = number(&case["chunk_rows"]);
+    let width = columns.len() as u32;
+    let plan = plan(
+        ring,
+        width,
+        vec![],
+        vec![Wire(0)],
+        Reduce::None,
+        holder,
+        chunk_rows,
+    );
+    let mut net = of(plan, vectors, kind);
+    net.open(frame(case));
+    let me = holder.peer().expect("somebody supplies it");
+    let values: Vec<u8> = columns.iter().flat_map(|c| bytes(&c["value"])).collect();
+    let node = net.nodes.iter_mut().find(|n| n.me == me);
+    let node = node.expect("the holder takes part");
+    let (_, span) = node.protocol.spans().inputs[0];
+    node.write(span, &values);
+    net.run_changed(|_| Task::Inputs { block: 0 }, moved(number(&case["first"])))
+        .expect("consistent shares");
+    let sent = net.log.iter().filter(|m| m.from == me);
+    let mut to: Vec<Peer> = sent
+        .inspect(|m| assert_eq!(m.bytes, bytes(&case["message"]), "{case}"))
+        .map(|m| m.to)
+        .collect();
+    to.sort_unstable();
+    let receivers = list(&case["to"]).iter();
+    let mut want: Vec<Peer> = receivers
+        .map(|party| Peer::Party(PartyId::FOUR[number::<usize>(party)]))
+        .collect();
+    want.sort_unstable();
+    assert_eq!(to, want, "{case}");
+    for i in 0..4 {
+        for part in 0..3 {
+            let from = shares(&net, part);
+            let want = joined(columns.iter().map(|c| &c["components"]), component(i, part));
+            assert_eq!(
+                net.nodes[i].peek(from),
+                want,
+                "part {part} of party {i} on {kind:?}: {case}"
+            );
+        }
+    }
+}
+
+#[test]
+fn inputs_are_those_of_the_model() {
+    for (ring, text) in RINGS {
+        let vectors = json(text);
+        for kind in Kind::all() {
+            for case in list(&vectors["party_input"]) {
+                let party = PartyId::FOUR[number::<usize>(&case["party"])];
+                assert_eq!(Use::input4(party.index() as u8), Use(number(&case["tag"])));
+                input(ring, &vectors, case, Holder::Party(party), kind);
+            }
+            for case in list(&vectors["owner_input"]) {
+                assert_eq!(Use::SHARE4, Use(number(&case["tag"])));
+                input(ring, &vectors, case, Holder::Owner(0), kind);
+            }
+        }
+    }
+}
+
+/// Attack case B8: whoever supplies different explicit components to their holders is found out before anybody uses them.
+#[test]
+fn inconsistent_inputs_are_found() {
+    for (ring, text) in RINGS {
+        let vectors = json(text);
+        let holders = [Holder::Owner(0)]
+            .into_iter()
+            .chain(PartyId::FOUR.map(Holder::Party));
+        for holder in holders {
+            let me = holder.peer().expect("somebody supplies it");
+            let plan = plan(ring, 1, vec![], vec![Wire(0)], Reduce::None, holder, 100);
+            let mut net = of(plan, &vectors, Kind::all()[1]);
+            net.open(veil_session::Frame {
+                epoch: 0,
+                lane: 0,
+                chunk: 1,
+                rows: 100,
+            });
+            let mut first = true;
+            net.tap = Box::new(move |message| {
+                if message.from == me && std::mem::take(&mut first) {
+                    message.bytes[0] ^= 1;
+                }
+            });
+            let found = net
+                .run(|_| Task::Inputs { block: 0 })
+                .expect_err("it is found");
+            assert_eq!(found.suspects[0], me);
+            let what = match holder {
+                Holder::Owner(_) => "an owner's shares",
+                _ => "a party's shares",
+            };
+            assert_eq!(found.what, what);
+        }
+    }
+}
