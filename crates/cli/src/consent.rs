@@ -6,7 +6,7 @@ use std::sync::Arc;
 use veil_node::policy::Facts;
 use veil_node::{Binding, Home, Request, roles_of};
 use veil_program::Job;
-use veil_protocol::rep3;
+use veil_protocol::Replicated;
 use veil_protocol::{Options, Plan};
 use veil_session::{PartyId, Peer, PlanHash};
 
@@ -41,7 +41,7 @@ impl Planned {
     /// Plans a job.
     pub(crate) fn of(job: &Job, text: String, lanes: u16) -> Result<Self, Failure> {
         let plan = prepare::plan(job, Some(lanes))?;
-        let protocol = rep3::protocol(Arc::clone(&plan), Peer::Party(PartyId::ALL[0]));
+        let protocol = Replicated::new(Arc::clone(&plan), Peer::Party(PartyId::THREE[0]));
         let facts = Facts::of(job, &plan, &protocol);
         let durable = toml::from_str::<toml::Table>(&text)
             .is_ok_and(|table| table.get("durable") == Some(&toml::Value::Boolean(true)));

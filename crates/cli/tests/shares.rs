@@ -20,7 +20,7 @@ fn home(folder: &Folder) -> std::path::PathBuf {
             name: name.into(),
             plan: PlanHash([0xab; 32]),
             ring: veil_math::Ring::Z64,
-            party: PartyId::ALL[0],
+            party: PartyId::THREE[0],
             parties: ["north", "south", "west"].map(Member::local),
             ports: vec![Port {
                 name: "pay".into(),

@@ -370,9 +370,10 @@ impl Reference {
                         let mut components = vec![0; parts as usize];
                         for (k, cross) in form.crosses.iter().enumerate() {
                             for &(d, minus) in cross.masks {
-                                terms[k] = match minus {
-                                    true => ring.sub(terms[k], draw(d)),
-                                    false => ring.add(terms[k], draw(d)),
+                                terms[k] = if minus {
+                                    ring.sub(terms[k], draw(d))
+                                } else {
+                                    ring.add(terms[k], draw(d))
                                 };
                             }
                             memory.set(messages[k], ring, cell, terms[k]);

@@ -122,11 +122,6 @@ fn a_bank_has_no_room_for_what_is_loaded_later() {
 
 #[test]
 fn products_have_room_for_their_messages_and_counters_an_end() {
-    static FORM: Form = Form {
-        ring: RING,
-        terms: &[(0, 0), (0, 1), (1, 0)],
-        own: 0,
-    };
     each(|device| {
         let beyond = device.load(&product(u32::MAX), &layout(3));
         assert_eq!(beyond, Err(Fault::Program("a product beyond any message")));
@@ -140,21 +135,21 @@ fn products_have_room_for_their_messages_and_counters_an_end() {
                 count,
                 ..layout(3).all(3, 0)
             };
-            let mut command = Command::new(Op::Product(&FORM), vec![], vec![message]);
+            let mut command =
+                Command::new(Op::Product(Form::replicated(RING)), vec![], vec![message]);
             command.program = Some(id);
-            let draw = Draw {
+            let draw = |k| Draw {
                 key: KeyId(0),
-                tag: Use::MUL3,
+                tag: Use(Use::MUL3.0 + k),
                 first,
-                minus: false,
             };
-            command.draws = vec![draw; draws];
+            command.draws = (0..draws).map(draw).collect();
             device.submit(bank, &[command], Tag(1))
         };
-        assert_eq!(run(0, 1, 2), Ok(()));
-        let short = run(100, 1, 1).unwrap_err().to_string();
+        assert_eq!(run(0, 2, 2), Ok(()));
+        let short = run(100, 2, 1).unwrap_err().to_string();
         assert!(short.contains("too short for its products"), "{short}");
-        for (first, draws) in [(u64::MAX - 3, 1), (100, 5)] {
+        for (first, draws) in [(u64::MAX - 3, 2), (100, 13)] {
             let refused = run(first, draws, 2).unwrap_err().to_string();
             assert!(
                 refused.contains("more draws than a product has"),

@@ -12,7 +12,7 @@
 //! # let port = |name: &str| InputPort { name: name.into(), width: 1, per: Per::Row };
 //! # let circuit = Circuit { ring: veil_math::Ring::Z64, inputs: vec![port("x"), port("y")], gates: vec![Gate::Mul(Wire(0), Wire(1))],
 //! #     outputs: vec![OutputPort { name: "z".into(), wires: vec![Wire(2)], reduce: Reduce::None }] };
-//! # let job = Lowered { name: "product".into(), schema: String::new(), owners: vec!["ann".into(), "bob".into()], parties: ["a", "b", "c"].map(String::from),
+//! # let job = Lowered { name: "product".into(), schema: String::new(), owners: vec!["ann".into(), "bob".into()], parties: ["a", "b", "c"].map(String::from).into(),
 //! #     recipients: vec!["eve".into()], circuit,
 //! #     blocks: vec![Block { name: "all".into(), rows: 3, holders: vec![Holder::Owner(0), Holder::Owner(1)], stored: None, aligned: None }],
 //! #     audiences: vec![Audience::Recipient(0)], opened: vec!["z".into()] };
@@ -168,7 +168,7 @@ pub fn bounds(plan: &Plan, protocol: &dyn Protocol) -> Bounds {
 
 /// All participants of a plan, parties first.
 pub fn participants(plan: &Plan) -> Vec<Peer> {
-    let parties = veil_session::PartyId::ALL.into_iter().map(Peer::Party);
+    let parties = plan.parties().iter().copied().map(Peer::Party);
     let owners = (0..plan.job.owners.len() as u16).map(Peer::Owner);
     let recipients = (0..plan.job.recipients.len() as u16).map(Peer::Recipient);
     parties.chain(owners).chain(recipients).collect()

@@ -12,9 +12,6 @@ const GATE: u64 = 1024;
 /// Bytes of a round that is kept ready, beside its commands.
 const ROUND: u64 = 1024;
 
-/// Components of a slot.
-const COMPONENTS: u64 = 2;
-
 /// A vector of the device: rows of a slot are padded to whole ones.
 const VECTOR: u64 = 64;
 
@@ -40,7 +37,10 @@ impl Memory {
             .map(|program| Cpu::scratch(program, plan.slots))
             .max();
         let rows = plan.ring.bytes(u64::from(plan.chunk_rows));
-        let scratch = COMPONENTS * u64::from(temps.unwrap_or(0)) * rows.next_multiple_of(VECTOR);
+        let slots = protocol.programs().first();
+        let components = slots.map_or(0, |p| layout.regions[p.slots as usize].parts);
+        let scratch =
+            u64::from(components) * u64::from(temps.unwrap_or(0)) * rows.next_multiple_of(VECTOR);
         let bank = layout.regions.iter().map(|region| {
             let item = match region.item {
                 Item::Rows(_) => region.item.bytes(plan.chunk_rows).next_multiple_of(VECTOR),

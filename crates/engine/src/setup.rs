@@ -13,9 +13,7 @@ use veil_device::KeyId;
 use veil_link::Link;
 use veil_program::Source;
 use veil_protocol::{Cost, Plan, Protocol, Seed, seed_digest};
-use veil_session::{
-    Channel, KeySchedule, Label, PairSecret, PartyId, Peer, Secret, SessionId, StepId,
-};
+use veil_session::{Channel, KeySchedule, Label, PairSecret, Peer, Secret, SessionId, StepId};
 use x25519_dalek::{PublicKey, StaticSecret};
 use zeroize::Zeroize;
 
@@ -35,8 +33,8 @@ const PROOF: usize = 64;
 /// What the transport knows about the ends of its connections. Empty in memory.
 #[derive(Clone, Default)]
 pub struct Binding {
-    /// Identities (key fingerprints) of the three parties, by index.
-    pub identities: [[u8; 32]; 3],
+    /// Identities (key fingerprints) of the parties, by index. Nothing in memory.
+    pub identities: Vec<[u8; 32]>,
     /// A secret that only the two ends of a connection know, such as a TLS exporter.
     pub exporters: BTreeMap<Peer, Vec<u8>>,
 }
@@ -266,8 +264,9 @@ impl Handshake {
         let mut hash = Sha256::new();
         hash.update(b"veilworks session 1");
         hash.update(plan.hash.0);
-        for party in PartyId::ALL {
-            hash.update(binding.identities[party.index()]);
+        for party in plan.parties().iter().copied() {
+            let identity = binding.identities.get(party.index());
+            hash.update(identity.unwrap_or(&[0; 32]));
             hash.update(
                 nonces
                     .get(&Peer::Party(party))

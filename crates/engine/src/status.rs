@@ -303,7 +303,7 @@ mod tests {
 
     use super::*;
 
-    const ME: Peer = Peer::Party(PartyId::ALL[0]);
+    const ME: Peer = Peer::Party(PartyId::THREE[0]);
 
     fn wait(lane: u16) -> Wait {
         let frame = Frame {
@@ -314,7 +314,7 @@ mod tests {
         };
         let step = StepId { place: 9, cycle: 0 };
         Wait {
-            peer: Peer::Party(PartyId::ALL[2]),
+            peer: Peer::Party(PartyId::THREE[2]),
             at: Channel {
                 frame,
                 step,

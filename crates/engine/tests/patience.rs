@@ -11,7 +11,7 @@ use veil_engine::{Binding, Data, Settings, bounds, participants, party};
 use veil_link::memory;
 use veil_math::Ring;
 use veil_program::{Audience, Block, DataError, Holder, Lowered, Sink, Slice, Source};
-use veil_protocol::rep3;
+use veil_protocol::Replicated;
 use veil_protocol::{Options, Plan, Protocol};
 use veil_session::Peer;
 
@@ -64,7 +64,7 @@ fn a_recipient_of_sums_hears_nothing_for_longer_than_a_run_may_stall() {
         name: "slow".into(),
         schema: String::new(),
         owners: vec!["ann".into()],
-        parties: ["a", "b", "c"].map(String::from),
+        parties: ["a", "b", "c"].map(String::from).into(),
         recipients: vec!["eve".into()],
         circuit,
         blocks: vec![Block {
@@ -102,13 +102,13 @@ fn a_recipient_of_sums_hears_nothing_for_longer_than_a_run_may_stall() {
     let peers = participants(&plan);
     let protocols = peers
         .iter()
-        .map(|me| Arc::new(rep3::protocol(Arc::clone(&plan), *me)) as Arc<dyn Protocol>);
+        .map(|me| Arc::new(Replicated::new(Arc::clone(&plan), *me)) as Arc<dyn Protocol>);
     let ends = memory::mesh(
         &peers,
-        bounds(&plan, &rep3::protocol(Arc::clone(&plan), peers[0])),
+        bounds(&plan, &Replicated::new(Arc::clone(&plan), peers[0])),
     );
     let binding = Binding {
-        identities: [[0; 32]; 3],
+        identities: vec![[0; 32]; 3],
         exporters: BTreeMap::new(),
     };
     let stop = AtomicBool::new(false);

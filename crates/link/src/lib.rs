@@ -9,7 +9,7 @@
 //! use veil_link::{Bounds, Link, memory};
 //! use veil_session::{Channel, Frame, PartyId, Peer, StepId};
 //!
-//! let [alice, bob, _] = PartyId::ALL.map(Peer::Party);
+//! let [alice, bob, _] = PartyId::THREE.map(Peer::Party);
 //! let bounds = Bounds { longest: 1 << 16, early: 1 << 20, credit: 1 << 20, places: 10, chunks: 1 };
 //! let [mut a, mut b] = memory::mesh(&[alice, bob], bounds).try_into().expect("two ends");
 //! let frame = Frame { epoch: 0, lane: 0, chunk: 0, rows: 8 };

@@ -307,7 +307,7 @@ mod tests {
 
     /// How long `count` messages of `bytes` bytes take under `profile`, all posted at once.
     fn timed(profile: Profile, count: u32, bytes: usize) -> Duration {
-        let [a, b, _] = PartyId::ALL.map(Peer::Party);
+        let [a, b, _] = PartyId::THREE.map(Peer::Party);
         let mut links = memory::mesh(&[a, b], BOUNDS);
         let mut far = links.pop().unwrap();
         let mut near = Shaped::new(links.pop().unwrap(), profile);
@@ -363,7 +363,7 @@ mod tests {
 
     #[test]
     fn the_line_is_bounded_and_room_wakes() {
-        let [a, b, _] = PartyId::ALL.map(Peer::Party);
+        let [a, b, _] = PartyId::THREE.map(Peer::Party);
         let mut links = memory::mesh(&[a, b], BOUNDS);
         let _far = links.pop().unwrap();
         let profile = Profile {
@@ -384,7 +384,7 @@ mod tests {
 
     #[test]
     fn an_abort_is_not_held_up_and_what_was_under_way_is_lost() {
-        let [a, b, _] = PartyId::ALL.map(Peer::Party);
+        let [a, b, _] = PartyId::THREE.map(Peer::Party);
         let mut links = memory::mesh(&[a, b], BOUNDS);
         let mut far = links.pop().unwrap();
         let slow = Profile {
@@ -403,7 +403,7 @@ mod tests {
 
     #[test]
     fn a_name_does_not_overtake_the_messages_before_it() {
-        let [a, b, _] = PartyId::ALL.map(Peer::Party);
+        let [a, b, _] = PartyId::THREE.map(Peer::Party);
         let mut links = memory::mesh(&[a, b], BOUNDS);
         let mut far = links.pop().unwrap();
         let profile = Profile {

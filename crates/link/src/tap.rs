@@ -169,7 +169,7 @@ mod tests {
     };
 
     fn ends() -> (Peer, Peer, MemoryLink, MemoryLink) {
-        let [a, b, _] = PartyId::ALL.map(Peer::Party);
+        let [a, b, _] = PartyId::THREE.map(Peer::Party);
         let mut links = memory::mesh(&[a, b], BOUNDS);
         let far = links.pop().unwrap();
         (a, b, links.pop().unwrap(), far)

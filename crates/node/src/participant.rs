@@ -10,7 +10,7 @@ use veil_link::tls::{
     self, Connected, Fingerprint, Identity, Meeting, OtherStage, Port, SetupError, Terms, TlsLink,
 };
 use veil_link::{Link, shape};
-use veil_protocol::rep3;
+use veil_protocol::Replicated;
 use veil_protocol::{Plan, Protocol};
 use veil_session::{PartyId, Peer};
 
@@ -212,7 +212,7 @@ impl Part<'_> {
         wrap: &dyn Fn(Box<dyn Link>) -> Box<dyn Link>,
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<Report, Abort> {
-        let protocol: Arc<dyn Protocol> = Arc::new(rep3::protocol(Arc::clone(self.plan), self.me));
+        let protocol: Arc<dyn Protocol> = Arc::new(Replicated::new(Arc::clone(self.plan), self.me));
         let bounds = veil_engine::bounds(self.plan, &*protocol);
         let binding = self.binding(&connections[0]);
         let links = connections.into_iter().map(|lane| {
@@ -245,7 +245,13 @@ impl Part<'_> {
             (connection.peer(), secret.to_vec())
         };
         Binding {
-            identities: PartyId::ALL.map(fingerprint),
+            identities: self
+                .plan
+                .parties()
+                .iter()
+                .copied()
+                .map(fingerprint)
+                .collect(),
             exporters: connections.iter().map(exporter).collect(),
         }
     }

@@ -6,11 +6,11 @@ use veil_store::{Member, Store, StoreKey};
 use crate::{Home, HomeError};
 
 impl Home {
-    /// The store of this party for what is shared among `parties`, of which it is `party`.
+    /// The store of this party for what is shared among `parties`, three, of which it is `party`.
     ///
     /// Other parties are known by their pinned keys, former ones included: shares that were made before a member replaced its key can
     /// still be loaded. They must be members.
-    pub fn store(&self, parties: &[String; 3], party: PartyId) -> Result<Store, HomeError> {
+    pub fn store(&self, parties: &[String], party: PartyId) -> Result<Store, HomeError> {
         let members = self.members();
         let member = |index: PartyId| {
             let name = &parties[index.index()];
@@ -30,7 +30,7 @@ impl Home {
                 fingerprints,
             })
         };
-        let [a, b, c] = PartyId::ALL;
+        let [a, b, c] = PartyId::THREE;
         Ok(Store {
             root: self.shares(),
             key: StoreKey::derive(self.store_secret()?.as_slice()),
@@ -65,7 +65,7 @@ mod tests {
             name: "pay".into(),
             schema: String::new(),
             owners: vec!["mill".into()],
-            parties: ["ann", "bob", "eve"].map(String::from),
+            parties: ["ann", "bob", "eve"].map(String::from).into(),
             recipients: Vec::new(),
             circuit: Circuit {
                 ring: Ring::Z64,
@@ -94,7 +94,7 @@ mod tests {
             Home::create(&folder.path().join(name), &settings).expect("a home")
         };
         let [ann, bob, eve] = ["ann", "bob", "eve"].map(home);
-        let party = PartyId::ALL[0];
+        let party = PartyId::THREE[0];
         let job = job();
         let error = ann
             .store(&job.parties, party)

@@ -16,7 +16,7 @@ use veil_node::{
     roles_of,
 };
 use veil_program::{Files, Job};
-use veil_protocol::rep3;
+use veil_protocol::Replicated;
 use veil_protocol::{Options, Plan};
 use veil_session::{PartyId, Peer, PlanHash};
 
@@ -55,7 +55,7 @@ impl World {
         let settings = Settings::new("mill", Role::Owner).unwrap();
         let home = Home::create(&folder.path().join("mill"), &settings).unwrap();
         let (job, plan) = planned(JOB);
-        let protocol = rep3::protocol(Arc::clone(&plan), Peer::Party(PartyId::ALL[0]));
+        let protocol = Replicated::new(Arc::clone(&plan), Peer::Party(PartyId::THREE[0]));
         let facts = Facts::of(&job, &plan, &protocol);
         World {
             _folder: folder,
@@ -151,7 +151,7 @@ output = [{ port = "block", to = "a", format = "hex", file = "o" }]
     if let Ok(job) = Job::parse(circuit, Path::new("job.toml"), Files::new()) {
         let lowered = Arc::new(job.lowered().clone());
         let plan = Arc::new(Plan::new(lowered, Options::default()).unwrap());
-        let protocol = rep3::protocol(Arc::clone(&plan), Peer::Party(PartyId::ALL[0]));
+        let protocol = Replicated::new(Arc::clone(&plan), Peer::Party(PartyId::THREE[0]));
         let facts = Facts::of(&job, &plan, &protocol);
         assert!(facts.circuits.contains("aes128") && facts.circuits.len() == 2);
     }
@@ -371,7 +371,7 @@ fn a_receipt_says_what_a_result_is_of_and_notices_a_change() {
     let world = World::new();
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("result.txt"), "abc").unwrap();
-    let protocol = rep3::protocol(Arc::clone(&world.plan), Peer::Party(PartyId::ALL[0]));
+    let protocol = Replicated::new(Arc::clone(&world.plan), Peer::Party(PartyId::THREE[0]));
     let press = Peer::Recipient(0);
     let key = world.home.identity().fingerprint();
     let keys = |peer: Peer| (peer == press).then_some(key);

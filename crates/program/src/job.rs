@@ -17,7 +17,7 @@ pub enum Holder {
 /// To whom an output is opened.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Audience {
-    /// All three computing parties.
+    /// All computing parties.
     Parties,
     /// One computing party.
     Party(PartyId),
@@ -52,8 +52,8 @@ pub struct Lowered {
     pub name: String,
     /// Outside owners: those that are not computing parties.
     pub owners: Vec<String>,
-    /// The computing parties.
-    pub parties: [String; 3],
+    /// The computing parties: three or four.
+    pub parties: Vec<String>,
     /// Outside recipients: those that are not computing parties.
     pub recipients: Vec<String>,
     /// What the values stand for, as all participants must read them: scales, ranges, categories, what a missing value

@@ -11,7 +11,7 @@ use crate::{
     raw::RawJob,
 };
 
-/// The word for all three parties, as an audience.
+/// The word for all parties, as an audience.
 const ALL_PARTIES: &str = "parties";
 
 /// Where shares are at rest, in sentences.
@@ -26,8 +26,8 @@ const MOST_NAMES: u64 = 1 << 16;
 pub struct Roles {
     /// Data owners, as the job lists them.
     pub owners: Vec<String>,
-    /// The computing parties.
-    pub parties: [String; 3],
+    /// The computing parties: three or four.
+    pub parties: Vec<String>,
     /// Recipients, as the job lists them.
     pub recipients: Vec<String>,
 }
@@ -37,10 +37,10 @@ impl Roles {
         let owners = distinct("owner", &raw.owners)?;
         let parties = distinct("party", raw.parties.get_ref())?;
         let recipients = distinct("recipient", &raw.recipients)?;
-        let found = parties.len();
-        let parties = parties
-            .try_into()
-            .map_err(|_| Fault::new(raw.parties.span(), JobProblem::Parties(found)))?;
+        if !(3..=PartyId::FOUR.len()).contains(&parties.len()) {
+            let problem = JobProblem::Parties(parties.len());
+            return Err(Fault::new(raw.parties.span(), problem));
+        }
         for name in raw
             .owners
             .iter()

@@ -106,7 +106,7 @@ mod tests {
             name: "pay".into(),
             schema: String::new(),
             owners: vec!["mill".into()],
-            parties: ["a", "b", "c"].map(String::from),
+            parties: ["a", "b", "c"].map(String::from).into(),
             recipients: vec!["press".into()],
             circuit,
             blocks: vec![

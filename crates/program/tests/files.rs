@@ -230,7 +230,7 @@ fn padding_follows_the_standard() {
         case.write("a.key", &half.to_be_bytes());
         case.write("text", &text[..length]);
         let job = case.load().unwrap();
-        case.evaluate(&job, Peer::Party(veil_session::PartyId::ALL[1]))
+        case.evaluate(&job, Peer::Party(veil_session::PartyId::THREE[1]))
             .unwrap();
         let padded = [&text[..length], &vec![fill; pad][..]].concat();
         let want: Vec<u8> = padded

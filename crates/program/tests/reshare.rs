@@ -25,14 +25,14 @@ fn old_parties_supply_shares_and_new_ones_keep_them() {
     let lowered = job.lowered();
     lowered.circuit.validate().unwrap();
     assert_eq!(
-        (lowered.owners.as_slice(), &lowered.parties),
+        (lowered.owners.as_slice(), lowered.parties.as_slice()),
         (
             ["a", "c"].map(String::from).as_slice(),
-            &["b", "d", "e"].map(String::from)
+            ["b", "d", "e"].map(String::from).as_slice()
         )
     );
     // Share 0 is with a and b, share 1 with b and c, share 2 with c and a; b computes, the others are owners 0 and 1.
-    let b = Holder::Party(PartyId::ALL[0]);
+    let b = Holder::Party(PartyId::THREE[0]);
     let [a, c] = [Holder::Owner(0), Holder::Owner(1)];
     for block in &lowered.blocks {
         assert_eq!(block.holders, [a, b, b, c, c, a]);

@@ -21,7 +21,7 @@
 //!     name: "and".into(),
 //!     schema: String::new(),
 //!     owners: vec!["ann".into(), "bob".into()],
-//!     parties: ["p0", "p1", "p2"].map(String::from),
+//!     parties: ["p0", "p1", "p2"].map(String::from).into(),
 //!     recipients: vec!["eve".into()],
 //!     circuit,
 //!     blocks: vec![Block { name: "all".into(), rows: 1000, holders: vec![Holder::Owner(0), Holder::Owner(1)], stored: None, aligned: None }],

@@ -39,12 +39,12 @@ fn plan() -> Plan {
             output("total", Reduce::Sum),
         ],
     };
-    let party = PartyId::ALL[1];
+    let party = PartyId::THREE[1];
     let job = Lowered {
         name: "checked".into(),
         schema: String::new(),
         owners: vec!["ann".into()],
-        parties: ["p0", "p1", "p2"].map(String::from),
+        parties: ["p0", "p1", "p2"].map(String::from).into(),
         recipients: vec!["eve".into()],
         opened: circuit.outputs.iter().map(|o| o.name.clone()).collect(),
         circuit,
@@ -92,7 +92,7 @@ fn flipped(index: usize, byte: usize) -> (Vec<Message>, Option<Mismatch>) {
 fn unchecked(message: &Message) -> bool {
     match message.task {
         Task::Layers => true,
-        Task::Inputs { .. } => message.from == Peer::Party(PartyId::ALL[1]),
+        Task::Inputs { .. } => message.from == Peer::Party(PartyId::THREE[1]),
         _ => false,
     }
 }

@@ -24,7 +24,7 @@ const RINGS: [(Ring, &str); 3] = [
 
 /// What party `i` sent to the next one at even parts (values; digests have odd ones) in the messages from `start` on.
 fn value_to_next(net: &Net, start: usize, i: usize) -> &Message {
-    let (from, to) = (PartyId::ALL[i], PartyId::ALL[i].next());
+    let (from, to) = (PartyId::THREE[i], PartyId::THREE[i].after(1, 3));
     let values = |m: &&Message| {
         m.from == Peer::Party(from) && m.to == Peer::Party(to) && m.part.is_multiple_of(2)
     };
@@ -115,12 +115,12 @@ fn products_are_those_of_the_model() {
                 let sent: Vec<&Message> = net
                     .log
                     .iter()
-                    .filter(|m| m.from == Peer::Party(PartyId::ALL[i]))
+                    .filter(|m| m.from == Peer::Party(PartyId::THREE[i]))
                     .collect();
                 assert_eq!(sent.len(), 1, "{what}: one message of party {i}");
                 assert_eq!(
                     sent[0].to,
-                    Peer::Party(PartyId::ALL[i].next()),
+                    Peer::Party(PartyId::THREE[i].after(1, 3)),
                     "{what}: to the next party"
                 );
                 assert_eq!(

@@ -159,9 +159,12 @@ fn products_and_codes_are_those_of_the_model() {
                 }
                 net.run(|_| Task::Agree).expect("honest parties agree");
                 let before = net.log.len();
-                net.run(|n| match sum {
-                    true => Task::OpenTotals(n.cleared()),
-                    false => Task::Open(n.cleared()),
+                net.run(|n| {
+                    if sum {
+                        Task::OpenTotals(n.cleared())
+                    } else {
+                        Task::Open(n.cleared())
+                    }
                 })
                 .expect("an honest opening");
                 let opened: Vec<u8> = list(&case["opened"]).iter().flat_map(bytes).collect();
@@ -179,9 +182,10 @@ fn products_and_codes_are_those_of_the_model() {
                         "{what}: to party {i}"
                     );
                     let spans = net.nodes[i].protocol.spans();
-                    let (_, span) = match sum {
-                        true => spans.opened_sums[0],
-                        false => spans.opened[0],
+                    let (_, span) = if sum {
+                        spans.opened_sums[0]
+                    } else {
+                        spans.opened[0]
                     };
                     assert_eq!(
                         net.nodes[i].view(span),

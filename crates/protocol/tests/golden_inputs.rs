@@ -71,13 +71,13 @@ fn inputs_by_parties_are_those_of_the_model() {
         .iter()
         .flat_map(|c| Kind::all().into_iter().map(move |k| (c, k)))
     {
-        let party = PartyId::ALL[number::<usize>(&case["party"])];
+        let party = PartyId::THREE[number::<usize>(&case["party"])];
         assert_eq!(Use::input3(party.index() as u8), Use(number(&case["tag"])));
         let net = input(&vectors, case, Holder::Party(party), kind);
         let [message] = &net.log[..] else {
             panic!("one message, of the party to the one before it")
         };
-        let to = PartyId::ALL[number::<usize>(&case["to"])];
+        let to = PartyId::THREE[number::<usize>(&case["to"])];
         assert_eq!(
             (message.from, message.to),
             (Peer::Party(party), Peer::Party(to))
@@ -101,7 +101,7 @@ fn inputs_by_owners_are_those_of_the_model() {
             .collect();
         let to: Vec<Peer> = list(&case["to"])
             .iter()
-            .map(|p| Peer::Party(PartyId::ALL[number::<usize>(p)]))
+            .map(|p| Peer::Party(PartyId::THREE[number::<usize>(p)]))
             .collect();
         assert_eq!(sent.iter().map(|m| m.to).collect::<Vec<_>>(), to);
         for message in sent {

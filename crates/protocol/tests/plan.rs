@@ -101,7 +101,7 @@ fn job(ring: Ring, width: u32, gates: Vec<Gate>, outputs: Vec<Wire>, reduce: Red
         name: "job".into(),
         schema: String::new(),
         owners: vec!["ann".into()],
-        parties: ["p0", "p1", "p2"].map(String::from),
+        parties: ["p0", "p1", "p2"].map(String::from).into(),
         recipients: vec!["eve".into()],
         circuit,
         blocks: vec![Block {
@@ -131,7 +131,7 @@ fn plan(job: Lowered) -> Plan {
 fn layer_cost(plan: Plan) -> Cost {
     let frame = plan.chunk(0).expect("a chunk").frame;
     assert_eq!(frame.rows, 1000);
-    let protocol = rep3::protocol(Arc::new(plan), Peer::Party(PartyId::ALL[1]));
+    let protocol = rep3::protocol(Arc::new(plan), Peer::Party(PartyId::THREE[1]));
     protocol.cost(Task::Layers, frame)
 }
 
@@ -336,15 +336,15 @@ fn equal_plans_have_equal_hashes_and_others_do_not() {
         );
     }
     for audience in [
-        Audience::Party(PartyId::ALL[0]),
-        Audience::Party(PartyId::ALL[1]),
+        Audience::Party(PartyId::THREE[0]),
+        Audience::Party(PartyId::THREE[1]),
         Audience::Recipient(0),
     ] {
         let mut job = rich();
         job.audiences = vec![audience];
         seen.push(hash(job, options));
     }
-    for holder in PartyId::ALL {
+    for holder in PartyId::THREE {
         let mut job = rich();
         job.blocks[0].holders[0] = Holder::Party(holder);
         seen.push(hash(job, options));

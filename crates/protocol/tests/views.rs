@@ -186,7 +186,7 @@ fn and_plan(ring: Ring) -> Plan {
         name: "view".into(),
         schema: String::new(),
         owners: vec!["ann".into()],
-        parties: ["p0", "p1", "p2"].map(String::from),
+        parties: ["p0", "p1", "p2"].map(String::from).into(),
         recipients: vec!["eve".into()],
         circuit,
         blocks: vec![Block {
@@ -263,7 +263,7 @@ fn seen(ring: Ring, [x, y]: [u128; 2], runs: std::ops::Range<u64>, masked: bool)
         net.run(|_| Task::Layers)
             .expect("there is no check in layers");
         for (i, seen) in all.iter_mut().enumerate() {
-            let me = Peer::Party(PartyId::ALL[i]);
+            let me = Peer::Party(PartyId::THREE[i]);
             let from_owner = net.log[..sent_before]
                 .iter()
                 .filter(|m| m.to == me && m.from == Peer::Owner(0));

@@ -66,6 +66,9 @@ fn streams_of_items_are_those_of_the_model() {
     }
 }
 
+/// A use of which there are several.
+type Numbered = fn(u8) -> Use;
+
 #[test]
 fn families_have_the_numbers_of_the_model() {
     let vectors = vectors();
@@ -88,7 +91,7 @@ fn families_have_the_numbers_of_the_model() {
     for (name, tag) in ours {
         assert_eq!(tag.0, number::<u16>(&families[name]) << 8, "{name}");
     }
-    let numbered: [(&str, fn(u8) -> Use); 5] = [
+    let numbered: [(&str, Numbered); 5] = [
         ("INPUT3", Use::input3),
         ("INPUT4", Use::input4),
         ("JOINT4", Use::joint4),

@@ -2,41 +2,38 @@
 
 use std::fmt;
 
-/// A computing party of a three-party protocol: 0, 1 or 2. Indices go round: `next` of 2 is 0.
+/// A computing party: 0, 1, 2, and 3 where there are four.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct PartyId(u8);
 
 impl PartyId {
-    /// All parties, in order.
-    pub const ALL: [PartyId; 3] = [PartyId(0), PartyId(1), PartyId(2)];
+    /// The parties of a three-party protocol, in order.
+    pub const THREE: [PartyId; 3] = [PartyId(0), PartyId(1), PartyId(2)];
 
     /// The parties of a four-party protocol, in order.
     pub const FOUR: [PartyId; 4] = [PartyId(0), PartyId(1), PartyId(2), PartyId(3)];
 
-    /// Party `index`, or nothing if there is no such party.
+    /// Party `index`, or nothing if no protocol has so many.
     pub const fn new(index: u8) -> Option<Self> {
-        if index < 3 {
+        if (index as usize) < Self::FOUR.len() {
             Some(PartyId(index))
         } else {
             None
         }
     }
 
-    /// The index, 0 to 2.
+    /// The index, from 0.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 
-    /// `P_{i+1}`, to whom this party sends its part of a product.
+    /// The party `by` places after this one among so many, whose indices go round.
+    ///
+    /// # Panics
+    /// If there are none.
     #[must_use]
-    pub const fn next(self) -> Self {
-        PartyId((self.0 + 1) % 3)
-    }
-
-    /// `P_{i-1}`, from whom this party receives.
-    #[must_use]
-    pub const fn previous(self) -> Self {
-        PartyId((self.0 + 2) % 3)
+    pub const fn after(self, by: usize, among: usize) -> Self {
+        PartyId(((self.0 as usize + by) % among) as u8)
     }
 }
 
@@ -81,7 +78,7 @@ impl Peer {
     pub const fn from_bytes(bytes: [u8; 3]) -> Option<Self> {
         let index = u16::from_le_bytes([bytes[1], bytes[2]]);
         match bytes[0] {
-            0 if index < 3 => Some(Peer::Party(PartyId(index as u8))),
+            0 if (index as usize) < PartyId::FOUR.len() => Some(Peer::Party(PartyId(index as u8))),
             1 => Some(Peer::Owner(index)),
             2 => Some(Peer::Recipient(index)),
             _ => None,
@@ -186,7 +183,7 @@ mod tests {
         ] {
             assert_eq!(Peer::from_bytes(peer.to_bytes()), Some(peer));
         }
-        assert_eq!(Peer::from_bytes([0, 3, 0]), None);
+        assert_eq!(Peer::from_bytes([0, 4, 0]), None);
         assert_eq!(Peer::from_bytes([3, 0, 0]), None);
     }
 }

@@ -138,7 +138,7 @@ mod tests {
     use crate::PartyId;
 
     fn schedule(session: u8, exporter: &[u8], agreed: u8) -> KeySchedule {
-        let [a, b, _] = PartyId::ALL.map(Peer::Party);
+        let [a, b, _] = PartyId::THREE.map(Peer::Party);
         KeySchedule::new(
             &SessionId([session; 32]),
             &PairSecret::combine(exporter, &[agreed; 32]),

@@ -5,8 +5,8 @@
 //!
 //! ```
 //! use veil_session::PartyId;
-//! let me = PartyId::new(2).expect("0, 1 or 2");
-//! assert_eq!(me.next(), PartyId::new(0).unwrap());
+//! let me = PartyId::new(2).expect("there is one");
+//! assert_eq!(me.after(1, 3), PartyId::new(0).unwrap());
 //! ```
 
 mod ids;

@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             name: name.clone(),
             plan: PlanHash([0; 32]),
             ring: Ring::Z64,
-            party: PartyId::ALL[0],
+            party: PartyId::THREE[0],
             parties: parties.clone(),
             ports: (0..COLUMNS).map(port).collect(),
             blocks: vec![Rows {
@@ -79,7 +79,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let finished = start.elapsed().as_secs_f64();
 
         let expected = Expected {
-            party: PartyId::ALL[0],
+            party: PartyId::THREE[0],
             parties: &parties,
             ring: Ring::Z64,
             plan: None,

@@ -249,7 +249,7 @@ mod tests {
             name: "pay".into(),
             plan: PlanHash([1; 32]),
             ring,
-            party: PartyId::ALL[0],
+            party: PartyId::THREE[0],
             parties: ["a", "b", "c"].map(Member::local),
             ports: widths
                 .iter()

@@ -15,7 +15,7 @@
 //! let parties = ["north", "south", "west"].map(Member::local);
 //! let description = Description {
 //!     name: "pay 2025".into(), plan: PlanHash([1; 32]), ring: veil_math::Ring::Z64,
-//!     party: PartyId::ALL[0], parties: parties.clone(),
+//!     party: PartyId::THREE[0], parties: parties.clone(),
 //!     ports: vec![Port { name: "pay".into(), width: 1, once: false }],
 //!     blocks: vec![Rows { name: "all".into(), rows: 3 }], schema: "pay: integer".into(), chunk_rows: 1024,
 //! };
@@ -26,7 +26,7 @@
 //! writer.finish()?;
 //!
 //! let expected = Expected {
-//!     party: PartyId::ALL[0], parties: &parties, ring: veil_math::Ring::Z64,
+//!     party: PartyId::THREE[0], parties: &parties, ring: veil_math::Ring::Z64,
 //!     plan: None, schema: Some("pay: integer"), rows: Some(3),
 //! };
 //! let reader = Reader::open(folder.path(), "pay 2025", &key, &expected)?;

@@ -47,7 +47,7 @@ fn what_fits_is_opened() {
 
 #[test]
 fn what_does_not_fit_names_both_sides() {
-    let error = refused(|d| d.party = PartyId::ALL[2], |wanted| wanted);
+    let error = refused(|d| d.party = PartyId::THREE[2], |wanted| wanted);
     assert_eq!(
         error.unwrap(),
         "it holds the shares of party 2 (`west`), and this run is party 1; each party loads its own"

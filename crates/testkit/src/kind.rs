@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use veil_device::Item;
 use veil_engine::participants;
-use veil_protocol::rep3;
+use veil_protocol::Replicated;
 use veil_protocol::{Cleared, Plan, Protocol, Round, Task, Transfer};
 use veil_session::{Channel, Frame, Peer};
 
@@ -30,7 +30,7 @@ kinds! {
     Hello,
     /// Session id and proof of the keys.
     Proof,
-    /// An owner's seeds.
+    /// Keys that an owner or a party chooses for others.
     Seeds,
     /// Digests of the order of a key column.
     Order,
@@ -42,7 +42,7 @@ kinds! {
     Written,
     /// Digest of the list of accepted inputs.
     List,
-    /// Digest of an owner's seed.
+    /// Digest of an owner's seed, or of a key that a party deals.
     SeedDigest,
     /// A party's share of its input per job.
     PartyJobInput,
@@ -54,18 +54,26 @@ kinds! {
     LoadedJobDigest,
     /// A party's part of products of values per job.
     JobProduct,
+    /// The code of a message of products of values per job, by who vouches for it.
+    JobCode,
+    /// Digest of a party's explicit components per job.
+    PartyJobDigest,
     /// A party's share of its rows.
     PartyInput,
     /// An owner's explicit component of its rows.
     OwnerInput,
     /// Digest of an owner's explicit components.
     OwnerDigest,
+    /// Digest of a party's explicit components.
+    PartyDigest,
     /// Digest of a loaded component of rows.
     LoadedDigest,
     /// A party's part of products.
     Product,
     /// A party's part of sums of products over the rows.
     SumProduct,
+    /// The code of a message of products, by who vouches for it.
+    Code,
     /// A party says that all its checks have passed.
     Agreement,
     /// A component of opened rows.
@@ -93,7 +101,7 @@ impl Kinds {
         let mut named = BTreeMap::new();
         let mut handshake = 0;
         for me in participants(plan) {
-            let protocol = rep3::protocol(Arc::clone(plan), me);
+            let protocol = Replicated::new(Arc::clone(plan), me);
             handshake = protocol.places();
             // Of even and of odd chunks, where roles may alternate.
             let even = plan.set_up_frame();
@@ -166,7 +174,9 @@ fn kind(protocol: &dyn Protocol, task: Task, send: &Transfer) -> Kind {
     match task {
         Task::SetUp if protocol.spans().list == Some(send.span) => Kind::List,
         Task::SetUp => match (digest, party) {
+            (true, _) if item == CODE => Kind::JobCode,
             (true, _) if is_seed(protocol, send) => Kind::SeedDigest,
+            (true, _) if send.part >= PARTY => Kind::PartyJobDigest,
             (true, _) if send.part >= LOADED => Kind::LoadedJobDigest,
             (true, _) => Kind::OwnerJobDigest,
             // Values per job are one element each; products are computed in the place of rows.
@@ -175,11 +185,13 @@ fn kind(protocol: &dyn Protocol, task: Task, send: &Transfer) -> Kind {
             (false, false) => Kind::OwnerJobInput,
         },
         Task::Inputs { .. } => match (digest, party) {
+            (true, _) if send.part >= PARTY => Kind::PartyDigest,
             (true, _) if send.part >= LOADED => Kind::LoadedDigest,
             (true, _) => Kind::OwnerDigest,
             (false, true) => Kind::PartyInput,
             (false, false) => Kind::OwnerInput,
         },
+        Task::Layers if digest => Kind::Code,
         Task::Layers if matches!(item, Item::One(_)) => Kind::SumProduct,
         Task::Layers => Kind::Product,
         Task::Agree => Kind::Agreement,
@@ -192,13 +204,15 @@ fn kind(protocol: &dyn Protocol, task: Task, send: &Transfer) -> Kind {
 
 /// Digests of loaded components have numbers behind those of owners, of whom there are at most 1024.
 const LOADED: u16 = 1024;
+/// Then come those of what parties supply.
+const PARTY: u16 = LOADED + 16;
+
+/// An authentication code.
+const CODE: Item = Item::Bytes(16);
 
 fn is_seed(protocol: &dyn Protocol, send: &Transfer) -> bool {
-    let owners = protocol.peers().into_iter().filter_map(|peer| match peer {
-        Peer::Owner(_) => Some(peer),
-        _ => None,
-    });
-    owners
-        .flat_map(|owner| protocol.dealt(owner))
+    let others = protocol.peers().into_iter();
+    others
+        .flat_map(|peer| protocol.dealt(peer))
         .any(|seed| seed.digest == Some(send.span))
 }

@@ -5,12 +5,12 @@ use veil_math::Ring;
 use veil_program::{Audience, Block, Holder, Lowered};
 use veil_session::{PartyId, Peer};
 
-/// Party `index`: 0, 1 or 2.
+/// Party `index`, from 0.
 ///
 /// # Panics
 /// If there is no such party.
 pub fn party(index: u8) -> PartyId {
-    PartyId::new(index).expect("parties are 0, 1 and 2")
+    PartyId::new(index).expect("no protocol has so many parties")
 }
 
 /// Party `index` as a peer.
@@ -60,7 +60,7 @@ pub fn job(circuit: Circuit, blocks: &[(u64, &[Holder])], audiences: &[Audience]
         name: "sample".into(),
         schema: String::new(),
         owners: (0..owners).map(|o| format!("owner {o}")).collect(),
-        parties: [0, 1, 2].map(|p| format!("party {p}")),
+        parties: [0, 1, 2].map(|p| format!("party {p}")).into(),
         recipients: (0..recipients).map(|r| format!("recipient {r}")).collect(),
         blocks: blocks.iter().enumerate().map(block).collect(),
         opened: circuit
@@ -70,6 +70,15 @@ pub fn job(circuit: Circuit, blocks: &[(u64, &[Holder])], audiences: &[Audience]
             .collect(),
         audiences: audiences.to_vec(),
         circuit,
+    }
+}
+
+/// The same job among four parties.
+#[must_use]
+pub fn among_four(job: Lowered) -> Lowered {
+    Lowered {
+        parties: (0..4).map(|p| format!("party {p}")).collect(),
+        ..job
     }
 }
 

@@ -13,7 +13,7 @@ use veil_link::shape::{Profile, Shaped};
 use veil_link::tap::{Fate, Tapped};
 use veil_link::{Bounds, Link};
 use veil_program::{DataError, Lowered, Slice, Source};
-use veil_protocol::rep3;
+use veil_protocol::Replicated;
 use veil_protocol::{Options, Plan, Protocol};
 use veil_session::Peer;
 
@@ -215,7 +215,7 @@ impl World {
         let peers = participants(&self.plan);
         let protocols: Vec<Arc<dyn Protocol>> = peers
             .iter()
-            .map(|p| Arc::new(rep3::protocol(Arc::clone(&self.plan), *p)) as _)
+            .map(|p| Arc::new(Replicated::new(Arc::clone(&self.plan), *p)) as _)
             .collect();
         let limits = protocols
             .iter()
@@ -325,8 +325,8 @@ impl<'a> Stage<'a> {
         Data {
             source: Some(source),
             sink: Some(Arc::clone(&self.seen[&peer]) as _),
-            stored: party.and_then(|p| Some(self.world.stored[p].clone()? as _)),
-            keeps: party.map(|p| Arc::clone(&self.kept[p]) as _),
+            stored: party.and_then(|p| Some(self.world.stored.get(p)?.clone()? as _)),
+            keeps: party.and_then(|p| Some(Arc::clone(self.kept.get(p)?) as _)),
         }
     }
 

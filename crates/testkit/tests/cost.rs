@@ -5,7 +5,7 @@ use std::sync::Arc;
 use veil_engine::participants;
 use veil_math::Ring;
 use veil_program::{Audience, Holder, Lowered};
-use veil_protocol::rep3;
+use veil_protocol::Replicated;
 use veil_protocol::{Cost, Plan, Protocol, Task};
 use veil_session::{Frame, Peer};
 use veil_testkit::sample::{dot, everything, party, product};
@@ -141,7 +141,7 @@ fn measure(world: &World) -> Outcome {
     let outcome = world.run();
     outcome.assert_right();
     for me in participants(world.plan()) {
-        let protocol = rep3::protocol(Arc::clone(world.plan()), me);
+        let protocol = Replicated::new(Arc::clone(world.plan()), me);
         let last_words = of_last_words(world.plan(), me);
         let also = veil_engine::last_words_cost(world.plan(), &protocol);
         let sent = |cost: Cost| (cost.messages, cost.bytes);
@@ -249,8 +249,8 @@ fn shares_at_rest_cost_what_is_declared() {
             .values(values)
             .stored(kept.kept.clone());
         measure(&compute).assert_right();
-        for me in veil_session::PartyId::ALL {
-            let protocol = rep3::protocol(Arc::clone(compute.plan()), Peer::Party(me));
+        for me in veil_session::PartyId::THREE {
+            let protocol = Replicated::new(Arc::clone(compute.plan()), Peer::Party(me));
             let two_digests = Cost {
                 rounds: 1,
                 messages: 2,
@@ -271,8 +271,8 @@ fn an_and_costs_one_bit_per_party() {
         rows as u32,
         1,
     );
-    for me in veil_session::PartyId::ALL {
-        let protocol = rep3::protocol(Arc::clone(world.plan()), Peer::Party(me));
+    for me in veil_session::PartyId::THREE {
+        let protocol = Replicated::new(Arc::clone(world.plan()), Peer::Party(me));
         let frame = world.plan().chunk(0).expect("a chunk").frame;
         let cost = protocol.cost(Task::Layers, frame);
         assert_eq!(

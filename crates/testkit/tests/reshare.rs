@@ -43,7 +43,7 @@ fn resharing(ring: Ring) -> Resharing {
 fn lowered(of: &Resharing, new: [&str; 3]) -> Lowered {
     let roles = Roles {
         owners: of.old.to_vec(),
-        parties: new.map(String::from),
+        parties: new.map(String::from).into(),
         recipients: Vec::new(),
     };
     of.lowered("share again", &roles)

@@ -11,7 +11,7 @@ use veil_engine::shadow::{Compared, Diverged, Divergence, NoShadow, Shadow};
 use veil_engine::{Data, Settings, participants};
 use veil_math::Ring;
 use veil_program::{Audience, Holder, Lowered, Sink, Source};
-use veil_protocol::rep3;
+use veil_protocol::Replicated;
 use veil_protocol::{Options, Plan};
 use veil_session::Peer;
 use veil_testkit::sample::{everything, job, peer};
@@ -31,7 +31,7 @@ fn shadowed(job: Lowered, wrong: Option<(Peer, u32)>) -> (Result<Compared, Diver
         .into_iter()
         .map(|peer| (peer, Arc::clone(&values) as Arc<dyn Source>))
         .collect();
-    let protocol = Arc::new(rep3::protocol(Arc::clone(&plan), peer(0)));
+    let protocol = Arc::new(Replicated::new(Arc::clone(&plan), peer(0)));
     let shadow = Shadow::new(&plan, protocol, sources).expect("everybody has values");
     let settings = |peer: Peer| Settings {
         timeout: Duration::from_secs(5),
@@ -146,7 +146,7 @@ fn sums_of_products_are_compared_too() {
 fn what_is_nowhere_in_the_clear_has_no_shadow() {
     let plan = Plan::new(Arc::new(chain(Ring::Z64)), Options::default()).unwrap();
     let plan = Arc::new(plan);
-    let protocol = Arc::new(rep3::protocol(Arc::clone(&plan), peer(0)));
+    let protocol = Arc::new(Replicated::new(Arc::clone(&plan), peer(0)));
     let missing = Shadow::new(&plan, protocol, BTreeMap::new()).err().unwrap();
     assert_eq!(missing, NoShadow::Missing(Peer::Owner(0)));
     assert_eq!(

@@ -9,9 +9,9 @@ use veil_circuit::{Per, Reduce};
 use veil_engine::{Memory, Settings};
 use veil_link::shape::Profile;
 use veil_program::{Audience, Block, Holder};
+use veil_protocol::Replicated;
 use veil_protocol::{Cost, Plan, Protocol, Task};
-use veil_protocol::{Replicated, rep3};
-use veil_session::{Frame, PartyId, Peer};
+use veil_session::{Frame, Peer};
 
 use crate::estimate::{Measured, Rounds, Traffic};
 use crate::failure::Failure;
@@ -126,7 +126,7 @@ fn explain(plan: &std::sync::Arc<Plan>, net: Option<Profile>) -> Explanation {
     let job = &plan.job;
     let protocols: Vec<Replicated> = veil_engine::participants(plan)
         .into_iter()
-        .map(|peer| rep3::protocol(std::sync::Arc::clone(plan), peer))
+        .map(|peer| Replicated::new(std::sync::Arc::clone(plan), peer))
         .collect();
     let window = Settings::default().window;
     let mut rounds = Rounds::default();
@@ -340,9 +340,10 @@ fn kept(plan: &Plan) -> Vec<Kept> {
 fn audience_name(plan: &Plan, audience: Audience) -> String {
     let name = |peer| veil_engine::name_of(plan, peer).to_owned();
     match audience {
-        Audience::Parties => PartyId::ALL
-            .map(|party| name(Peer::Party(party)))
-            .join(", "),
+        Audience::Parties => {
+            let parties = plan.parties().iter().copied().map(Peer::Party);
+            parties.map(name).collect::<Vec<_>>().join(", ")
+        }
         Audience::Party(party) => name(Peer::Party(party)),
         Audience::Recipient(recipient) => name(Peer::Recipient(recipient)),
         Audience::Stored => "nobody".into(),

@@ -13,7 +13,7 @@ use veil_device::{Cpu, Device};
 use veil_engine::shadow::Shadow;
 use veil_engine::{DeviceFactory, Recorder};
 use veil_program::Source;
-use veil_protocol::rep3;
+use veil_protocol::Replicated;
 use veil_protocol::{Plan, Protocol};
 use veil_session::{PartyId, Peer};
 
@@ -104,9 +104,9 @@ impl Inspection {
             Record::new(folder, of)
         });
         let shadow = args.shadow.then(|| {
-            let protocol: Arc<dyn Protocol> = Arc::new(rep3::protocol(
+            let protocol: Arc<dyn Protocol> = Arc::new(Replicated::new(
                 Arc::clone(plan),
-                Peer::Party(PartyId::ALL[0]),
+                Peer::Party(PartyId::THREE[0]),
             ));
             let sources: BTreeMap<_, _> = sources
                 .filter_map(|(peer, source)| Some((peer, source?)))

@@ -18,7 +18,7 @@ use veil_node::stages::{self, AGAIN, Ends, Shelf, Stage, Stages};
 use veil_node::{Decision, Home, Receipt, Request, Time, receipt, roles_of};
 use veil_program::{Job, Output, Source};
 use veil_protocol::Plan;
-use veil_protocol::rep3;
+use veil_protocol::Replicated;
 use veil_session::{PartyId, Peer};
 
 use crate::failure::{Code, Failure};
@@ -310,7 +310,7 @@ impl<'a> Engagement<'a> {
     /// Asks whether the job may run; when all participants of a stage are there, that the run begins is logged. Rules that count runs
     /// count the stage that computes.
     fn consent(&self, begins: Option<At<'_>>) -> Result<(), Failure> {
-        let protocol = rep3::protocol(Arc::clone(self.plan), Peer::Party(PartyId::ALL[0]));
+        let protocol = Replicated::new(Arc::clone(self.plan), Peer::Party(PartyId::THREE[0]));
         let facts = Facts::of(self.job, self.plan, &protocol);
         let request = Request {
             plan: self.plan.hash,
@@ -524,7 +524,7 @@ fn write_receipt(
         Some(pin) => Some(*pin),
         None => (peer == role.me).then(|| at.identity.fingerprint()),
     };
-    let protocol = rep3::protocol(Arc::clone(plan), role.me);
+    let protocol = Replicated::new(Arc::clone(plan), role.me);
     let names: Vec<PathBuf> = prepare::results(engagement.job, role.me)
         .into_iter()
         .filter(|name| out.join(name).is_file())

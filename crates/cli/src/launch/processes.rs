@@ -16,7 +16,7 @@ use veil_node::stages::{Shelf, Stage, Stages};
 use veil_node::{Home, Role, Settings};
 use veil_program::Job;
 use veil_protocol::Plan;
-use veil_session::{PartyId, Peer};
+use veil_session::Peer;
 
 use crate::failure::{Code, Failure};
 use crate::launch::Outcome;
@@ -170,7 +170,7 @@ fn prepare_stores(job: &Job, plan: &Arc<Plan>, root: &Path) -> Result<Option<boo
     }
     let stages = Stages::new(job, plan)?;
     let mut kept = true;
-    for party in PartyId::ALL {
+    for party in plan.parties().iter().copied() {
         let name = &job.lowered().parties[party.index()];
         let shelf = Shelf::new(job, &stages, name, |parties, party| {
             stores::open(root, parties, party)

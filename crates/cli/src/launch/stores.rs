@@ -49,14 +49,14 @@ impl Shares {
     }
 }
 
-/// The store in the folder `root` of one of `parties`; it is made if it is not there.
-pub(crate) fn open(root: &Path, parties: &[String; 3], party: PartyId) -> Result<Store, Failure> {
+/// The store in the folder `root` of one of `parties`, three; it is made if it is not there.
+pub(crate) fn open(root: &Path, parties: &[String], party: PartyId) -> Result<Store, Failure> {
     let folder = root.join(file_name(&parties[party.index()]));
     Ok(Store {
         root: folder.join("shares"),
         key: key(&folder)?,
         party,
-        parties: parties.each_ref().map(|name| Member::local(name)),
+        parties: PartyId::THREE.map(|party| Member::local(&parties[party.index()])),
     })
 }
 
@@ -66,7 +66,7 @@ pub(crate) fn supplies(root: &Path, job: &Job) -> Result<BTreeMap<Peer, Arc<dyn 
     for (of, old) in job
         .resharing()
         .into_iter()
-        .flat_map(|of| PartyId::ALL.map(|old| (of, old)))
+        .flat_map(|of| PartyId::THREE.map(|old| (of, old)))
     {
         let source: Arc<dyn Source> = Arc::new(open(root, &of.old, old)?.supplies(of)?);
         let holder = job.roles().holder(&of.old[old.index()]);
@@ -82,7 +82,7 @@ impl Stores {
     /// Opens the stores in the folder `root`; makes those that are not there.
     pub(crate) fn open(root: &Path, job: &Job) -> Result<Self, Failure> {
         let parties = &job.lowered().parties;
-        let [a, b, c] = PartyId::ALL.map(|party| open(root, parties, party));
+        let [a, b, c] = PartyId::THREE.map(|party| open(root, parties, party));
         Ok(Stores([a?, b?, c?]))
     }
 

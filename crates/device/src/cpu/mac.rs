@@ -197,6 +197,7 @@ mod wide {
 
 #[cfg(test)]
 mod tests {
+    use polyval::universal_hash::UniversalHash;
     use proptest::prelude::*;
     use veil_session::Secret;
 
@@ -208,7 +209,6 @@ mod tests {
         let bytes = |hex: u128| hex.to_be_bytes();
         let mut state =
             polyval::Polyval::new(&bytes(0x2562_9347_5892_4276_1d31_f826_ba4b_757b).into());
-        use polyval::universal_hash::UniversalHash;
         state.update_padded(&bytes(0x4f4f_9566_8c83_dfb6_4017_62bb_2d01_a262));
         state.update_padded(&bytes(0xd1a2_4ddd_2721_d006_bbe4_5f20_d3c9_f362));
         let want = bytes(0xf7a3_b47b_8461_19fa_e5b7_866c_f5e5_b77e);
@@ -223,7 +223,9 @@ mod tests {
         ) {
             let prf = Prf::new(&Secret::new(key));
             let mut want = Hash::new(&hash_key(&prf));
-            sources.iter().for_each(|source| want.source(source));
+            for source in &sources {
+                want.source(source);
+            }
             let want = want.finish();
             for isa in Isa::available() {
                 let got = MacKey::new(isa, &prf).hash(isa, sources.iter().map(|s| &s[..]));

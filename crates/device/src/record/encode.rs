@@ -244,7 +244,7 @@ impl Writer<'_> {
                 self.list(form.crosses, |w, cross| {
                     w.list(cross.terms, |w, term| pair(w, *term));
                     w.list(cross.masks, |w, (draw, minus)| {
-                        pair(w, (*draw, (*minus).into()))
+                        pair(w, (*draw, (*minus).into()));
                     });
                     w.u8(cross.to);
                 });

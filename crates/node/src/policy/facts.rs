@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 use veil_program::{Audience, Holder, Job, Kind};
 use veil_protocol::{Plan, Protocol};
-use veil_session::{PartyId, Peer};
+use veil_session::Peer;
 
 use crate::home::hex;
 
@@ -114,7 +114,11 @@ fn adversary(guarantee: &str) -> String {
 fn readers(plan: &Plan, audience: Audience) -> Vec<String> {
     let name = |peer| veil_engine::name_of(plan, peer).to_owned();
     match audience {
-        Audience::Parties => PartyId::ALL.map(|party| name(Peer::Party(party))).into(),
+        Audience::Parties => plan
+            .parties()
+            .iter()
+            .map(|party| name(Peer::Party(*party)))
+            .collect(),
         Audience::Party(party) => vec![name(Peer::Party(party))],
         Audience::Recipient(recipient) => vec![name(Peer::Recipient(recipient))],
         Audience::Stored => Vec::new(),

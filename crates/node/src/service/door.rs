@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use veil_engine::Memory;
 use veil_link::tls::{Admission, Caller, Fingerprint};
 use veil_program::{Audience, Files, Job};
-use veil_protocol::rep3;
+use veil_protocol::Replicated;
 use veil_protocol::{Options, Plan, PlanError};
 use veil_session::{PartyId, Peer, PlanHash};
 
@@ -35,7 +35,7 @@ impl Prepared {
     fn new(job: Job, plan: Plan, me: PartyId, window: usize) -> Result<Self, PlanError> {
         let plan = Arc::new(plan);
         let stages = Stages::new(&job, &plan)?;
-        let protocol = |plan: &Arc<Plan>| rep3::protocol(Arc::clone(plan), Peer::Party(me));
+        let protocol = |plan: &Arc<Plan>| Replicated::new(Arc::clone(plan), Peer::Party(me));
         let facts = Facts::of(&job, &plan, &protocol(&plan));
         let need = |stage| {
             let plan = stages.plan(stage);

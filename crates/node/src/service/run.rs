@@ -11,7 +11,7 @@ use tracing::field::Empty;
 use veil_engine::{Abort, Data, Progress, Report, TraceId};
 use veil_program::{DataError, Output, Sink, Source};
 use veil_protocol::Plan;
-use veil_protocol::rep3;
+use veil_protocol::Replicated;
 use veil_session::{Peer, PlanHash};
 
 use super::door::{Consent, Prepared};
@@ -421,7 +421,7 @@ fn attempt(
             Some(pin) => Some(*pin),
             None => (peer == me).then(|| here.identity.fingerprint()),
         };
-        let protocol = rep3::protocol(Arc::clone(plan), me);
+        let protocol = Replicated::new(Arc::clone(plan), me);
         let receipt = Receipt::new(plan, &protocol, me, &keys, false, started);
         published(desk, &prepared.plan, receipt, &report, &folder);
     }

@@ -109,8 +109,8 @@ impl Sink for Zeros {
         let ((name, width), block_name) =
             both.ok_or_else(|| DataError::out_of_reach(port, slice))?;
         let wire = at as u64 / self.ring.bytes(rows.into());
-        let component = PartyId::ALL[(wire / u64::from(*width)).min(2) as usize];
-        let holders = [component, component.next()];
+        let component = PartyId::THREE[(wire / u64::from(*width)).min(2) as usize];
+        let holders = [component, component.after(1, 3)];
         Err(DataError::SharesDiffer(Box::new(SharesDiffer {
             dataset: self.dataset.clone(),
             column: name.clone(),

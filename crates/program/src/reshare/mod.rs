@@ -143,6 +143,6 @@ impl Resharing {
 /// own it is, then that of party c + 1.
 fn supplier(port: usize) -> PartyId {
     let (component, copy) = (port % COPIES / 2, port % 2);
-    let party = PartyId::ALL[component];
-    if copy == 0 { party } else { party.next() }
+    let party = PartyId::THREE[component];
+    if copy == 0 { party } else { party.after(1, 3) }
 }

@@ -283,7 +283,7 @@ fn others_get_only_what_is_theirs() {
         .collect();
     let case = case(&rows, 4, "refuse", 10, EVERYTHING);
     let job = case.load().unwrap();
-    let party = Peer::Party(veil_session::PartyId::ALL[0]);
+    let party = Peer::Party(veil_session::PartyId::THREE[0]);
     let result = case
         .evaluate(&job, party)
         .unwrap()

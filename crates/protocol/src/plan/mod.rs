@@ -11,7 +11,7 @@ use veil_circuit::{Per, Reduce};
 use veil_device::Program;
 use veil_math::Ring;
 use veil_program::{Audience, Block, Holder, Lowered};
-use veil_session::{Frame, PlanHash};
+use veil_session::{Frame, PartyId, PlanHash};
 
 pub use order::OrderPlan;
 
@@ -221,6 +221,12 @@ impl Plan {
                 "every output port needs an audience and a description",
             ));
         }
+        let stores = job.keeps().len() + job.loads().len() > 0;
+        match job.parties.len() {
+            4 if stores => return Err(PlanError::Job("shares at rest are of three parties")),
+            3 | 4 => {}
+            _ => return Err(PlanError::Job("three parties compute, or four")),
+        }
         let names_dataset = |b: &Block| b.stored.is_some() == b.holders.contains(&Holder::Stored);
         if !job.blocks.iter().all(names_dataset) {
             return Err(PlanError::Job(
@@ -325,6 +331,11 @@ impl Plan {
         Ok(plan)
     }
 
+    /// The computing parties, in order.
+    pub fn parties(&self) -> &'static [PartyId] {
+        parties(&self.job)
+    }
+
     /// Layers of the rows, then those of the set-up.
     pub fn all_layers(&self) -> impl Iterator<Item = &LayerPlan> {
         self.layers
@@ -404,6 +415,14 @@ impl Plan {
     /// Products per row, over all layers.
     pub fn products(&self) -> u64 {
         self.layers.iter().map(|l| u64::from(l.products)).sum()
+    }
+}
+
+/// The computing parties of a job.
+fn parties(job: &Lowered) -> &'static [PartyId] {
+    match job.parties.len() {
+        4 => &PartyId::FOUR,
+        _ => &PartyId::THREE,
     }
 }
 

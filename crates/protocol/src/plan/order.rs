@@ -37,6 +37,7 @@ impl OrderPlan {
 
 pub(super) fn of(job: &Lowered) -> Result<Vec<OrderPlan>, PlanError> {
     let mut orders = Vec::new();
+    let parties = super::parties(job);
     for (index, block) in job.blocks.iter().enumerate() {
         let Some(every) = block.aligned else { continue };
         if every == 0 || index > usize::from(u16::MAX) {
@@ -62,10 +63,7 @@ pub(super) fn of(job: &Lowered) -> Result<Vec<OrderPlan>, PlanError> {
             block: index as u32,
             every,
             digests: digests as u32,
-            judge: PartyId::ALL
-                .into_iter()
-                .find(free)
-                .unwrap_or(PartyId::ALL[0]),
+            judge: parties.iter().copied().find(free).unwrap_or(parties[0]),
             holders,
         });
     }

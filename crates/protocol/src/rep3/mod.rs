@@ -37,7 +37,7 @@ pub const KEY_PREVIOUS: KeyId = KeyId(1);
 static SCHEME: Scheme = Scheme {
     name: "rep3",
     guarantee: "semi-honest: private against any one party that follows the protocol; inputs of outside owners and openings are cross-checked",
-    parties: &PartyId::ALL,
+    parties: &PartyId::THREE,
     parts: &[0, 2],
     lacks: 1,
     input: Use::input3,
@@ -48,6 +48,7 @@ static SCHEME: Scheme = Scheme {
     dealt: false,
     products: Products {
         messages: 1,
+        are_shares: true,
         codes: 0,
         layer: layers::round,
         cost: layers::cost,

@@ -13,7 +13,7 @@ use veil_session::{PartyId, Peer};
 use super::{MALICIOUS, pair_key};
 use crate::plan::{LayerPlan, Plan};
 use crate::replicated::regions::{CODES, RECEIVE, RECEIVE_SUMS, SEND, SEND_SUMS};
-use crate::replicated::{Component, Products, check, place, run, transfer};
+use crate::replicated::{Component, Products, Scheme, check, place, run, transfer};
 use crate::round::{Cost, Round};
 
 /// Four parties, six joint messages: numbers of parties.
@@ -52,6 +52,7 @@ const MOST_CODES: u32 = 2;
 
 pub(super) const CHECKED: Products = Products {
     messages: 3,
+    are_shares: false,
     codes: 3 * MOST_CODES,
     layer: |plan, me, index, layer, odd| round(plan, me, (index, layer), odd, true),
     cost: |me, layer, sizes, odd| cost(me, layer, sizes, odd, true),
@@ -59,6 +60,7 @@ pub(super) const CHECKED: Products = Products {
 
 pub(super) const UNCHECKED: Products = Products {
     messages: 3,
+    are_shares: false,
     codes: 0,
     layer: |plan, me, index, layer, odd| round(plan, me, (index, layer), odd, false),
     cost: |me, layer, sizes, odd| cost(me, layer, sizes, odd, false),
@@ -158,7 +160,7 @@ fn round(
             let key = scheme.part_of(me, Component(JOINT[*joint].receiver));
             let key = key.expect("everybody but the receiver holds the key");
             Draw {
-                key: scheme.key(key),
+                key: Scheme::key(key),
                 tag: tag(*joint as u8),
                 first,
             }

@@ -64,6 +64,14 @@ pub struct Replicated {
 }
 
 impl Replicated {
+    /// The protocol of a plan, as participant `me` runs it: of three parties [`rep3`](crate::rep3), of four [`rep4`](crate::rep4).
+    pub fn new(plan: Arc<Plan>, me: Peer) -> Self {
+        match plan.parties().len() {
+            4 => crate::rep4::protocol(plan, me, true),
+            _ => crate::rep3::protocol(plan, me),
+        }
+    }
+
     /// The rounds of participant `me`.
     pub(crate) fn with(scheme: &'static Scheme, plan: Arc<Plan>, me: Peer) -> Self {
         let layout = regions::layout(scheme, &plan, me);
@@ -81,7 +89,7 @@ impl Replicated {
             set_up: list(inputs.set_up()),
             inputs: blocks.map(|block| list(inputs.rows(block))).collect(),
             layers: [false, true].map(|odd| list(layers(scheme, &plan, me, odd))),
-            agree: list(opening::agree(scheme, &plan, me)),
+            agree: list(opening::agree(scheme, me)),
             open: list(opening::open(scheme, &plan, me, false)),
             open_totals: list(opening::open(scheme, &plan, me, true)),
             scheme,
@@ -169,7 +177,7 @@ impl Protocol for Replicated {
     fn meaning(&self, place: u32, part: u16) -> Option<Meaning> {
         let layer = place.checked_sub(place::LAYERS)? as usize;
         match part {
-            _ if place >= self.places() => None,
+            _ if place >= self.places() || !self.scheme.products.are_shares => None,
             0 => Some(Meaning::Products { layer }),
             1 => Some(Meaning::Sums { layer }),
             _ => None,
@@ -198,7 +206,7 @@ impl Protocol for Replicated {
                     let holders = scheme.other_holders(dealer, component);
                     seeds.push(Seed {
                         index: component.number() as u8,
-                        key: scheme.key(part),
+                        key: Scheme::key(part),
                         holders: holders.map(Peer::Party).collect(),
                         digest: (me != by).then(|| digests.dealt(component, 0)),
                     });

@@ -12,7 +12,7 @@ use crate::plan::{Gives, Plan};
 use crate::round::Round;
 
 /// Every party tells the others that all its checks have passed.
-pub(super) fn agree(scheme: &Scheme, plan: &Plan, me: Peer) -> Vec<Round> {
+pub(super) fn agree(scheme: &Scheme, me: Peer) -> Vec<Round> {
     let Peer::Party(me) = me else {
         return Vec::new();
     };
@@ -20,14 +20,13 @@ pub(super) fn agree(scheme: &Scheme, plan: &Plan, me: Peer) -> Vec<Round> {
         place: place::AGREE,
         ..Round::default()
     };
-    let digests = Digests::of(scheme, plan);
-    let mine = digests.agreement(0);
+    let mine = Digests::agreement(0);
     let op = Op::Hash {
         label: label::AGREE,
     };
     round.local.push(Command::new(op, vec![], vec![mine]));
     for (k, peer) in (1..).zip(scheme.others(me)) {
-        let (peer, theirs) = (Peer::Party(peer), digests.agreement(k));
+        let (peer, theirs) = (Peer::Party(peer), Digests::agreement(k));
         round.sends.push(transfer(mine, peer, 0));
         round.recvs.push(transfer(theirs, peer, 0));
         check(
@@ -130,15 +129,14 @@ impl Port<'_> {
 
     /// Who sends `component` to whom: its value, and digests of it.
     fn givers(&self, component: Component, to: Option<PartyId>) -> (PartyId, Vec<PartyId>) {
-        match to {
+        if let Some(party) = to {
             // The neighbours of whoever lacks it.
-            Some(party) => (self.scheme.previous(party), vec![self.scheme.next(party)]),
-            None => {
-                let mut holders = self.scheme.holders(component);
-                let first = holders.next().expect("somebody holds it");
-                (first, holders.collect())
-            }
+            let (previous, next) = (self.scheme.previous(party), self.scheme.next(party));
+            return (previous, vec![next]);
         }
+        let mut holders = self.scheme.holders(component);
+        let first = holders.next().expect("somebody holds it");
+        (first, holders.collect())
     }
 
     /// What `me` sends of `component`.

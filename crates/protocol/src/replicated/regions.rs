@@ -82,7 +82,7 @@ impl Digests {
     }
 
     /// Of an agreement: 0 mine, k that of the k-th other party.
-    pub(super) fn agreement(self, k: u32) -> Span {
+    pub(super) fn agreement(k: u32) -> Span {
         Self::digest(k)
     }
 

@@ -45,6 +45,8 @@ pub(crate) struct Scheme {
 pub(crate) struct Products {
     /// Messages of a product that a party makes, and places for those that it gets.
     pub(crate) messages: u8,
+    /// Whether the messages of all parties together are the products, as their sum.
+    pub(crate) are_shares: bool,
     /// Places for authentication codes of messages.
     pub(crate) codes: u32,
     /// The round of a layer: its number in the plan, and what it computes.
@@ -169,7 +171,7 @@ impl Scheme {
     }
 
     /// Number of the key that part `part` is drawn from.
-    pub(crate) fn key(&self, part: u8) -> KeyId {
+    pub(crate) fn key(part: u8) -> KeyId {
         KeyId(part.into())
     }
 

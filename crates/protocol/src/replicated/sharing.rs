@@ -140,7 +140,7 @@ impl<'a> Inputs<'a> {
         for (k, port, holder) in self.ports(kind) {
             match (self.me, holder) {
                 (Peer::Party(me), Holder::Party(p)) => self.by_party(&mut round, me, p, k, port),
-                (Peer::Party(me), Holder::Owner(o)) => self.from_owner(&mut round, me, o, k, port),
+                (Peer::Party(me), Holder::Owner(o)) => self.of_owner(&mut round, me, o, k, port),
                 (Peer::Party(_), Holder::Stored) => {
                     for part in self.scheme.parts() {
                         let (from, to) = (regions::stored(port, part), regions::shares(port, part));
@@ -278,7 +278,7 @@ impl<'a> Inputs<'a> {
             } else if component == zero {
                 round.local.push(combine(ring, vec![], 0, to));
             } else {
-                round.local.push(random(to, scheme.key(part), tag, first));
+                round.local.push(random(to, Scheme::key(part), tag, first));
                 drawn.push(to);
             }
         }
@@ -301,7 +301,7 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    fn from_owner(self, round: &mut Round, me: PartyId, owner: u16, k: usize, port: &PortPlan) {
+    fn of_owner(self, round: &mut Round, me: PartyId, owner: u16, k: usize, port: &PortPlan) {
         let (scheme, input) = (self.scheme, regions::input(port));
         let first = self.first_draw(port);
         for part in scheme.parts() {

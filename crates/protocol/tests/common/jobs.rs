@@ -103,7 +103,7 @@ fn audience(k: u16) -> Audience {
     match k {
         3 => Audience::Parties,
         4.. => Audience::Recipient(k - 4),
-        _ => Audience::Party(PartyId::ALL[k as usize]),
+        _ => Audience::Party(PartyId::THREE[k as usize]),
     }
 }
 
@@ -147,7 +147,7 @@ fn lowered(circuit: Circuit, blocks: &[(u64, Vec<u16>)], audiences: &[u16]) -> L
         name: "sample".into(),
         schema: String::new(),
         owners: vec!["ann".into(), "bob".into()],
-        parties: ["p0", "p1", "p2"].map(String::from),
+        parties: ["p0", "p1", "p2"].map(String::from).into(),
         recipients: vec!["eve".into(), "fay".into()],
         blocks: blocks.iter().enumerate().map(block).collect(),
         audiences: audiences.iter().map(|a| audience(*a)).collect(),

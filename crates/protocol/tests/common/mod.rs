@@ -81,7 +81,7 @@ pub trait Keyring {
 
 impl Keyring for Keys {
     fn pair(&self, a: PartyId, b: PartyId) -> [u8; 16] {
-        let first = if b == a.next() { a } else { b };
+        let first = if b == a.after(1, 3) { a } else { b };
         self.pairs[first.index()]
     }
 
@@ -264,7 +264,7 @@ impl Net {
     pub fn new(plan: Plan, keys: &Keys, kind: Kind) -> Net {
         Net::of(
             plan,
-            &PartyId::ALL,
+            &PartyId::THREE,
             rep3::protocol,
             Arc::new(keys.clone()),
             kind,

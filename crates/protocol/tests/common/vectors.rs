@@ -128,7 +128,7 @@ pub fn plan(
         name: "golden".into(),
         schema: String::new(),
         owners,
-        parties: ["p0", "p1", "p2"].map(String::from),
+        parties: ["p0", "p1", "p2"].map(String::from).into(),
         recipients: vec![],
         circuit,
         blocks: vec![Block {
@@ -152,7 +152,7 @@ pub fn plan(
 }
 
 /// Supplies what nobody asks for.
-pub const PARTY_0: Holder = Holder::Party(PartyId::ALL[0]);
+pub const PARTY_0: Holder = Holder::Party(PartyId::THREE[0]);
 
 /// Own and previous share of the input port, at a party.
 pub fn shares(net: &Net, part: u8) -> Span {

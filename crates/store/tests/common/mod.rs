@@ -47,7 +47,7 @@ pub(crate) fn description(
         name: NAME.into(),
         plan: PlanHash([0xab; 32]),
         ring,
-        party: PartyId::ALL[1],
+        party: PartyId::THREE[1],
         parties: parties(),
         ports: widths.iter().enumerate().map(port).collect(),
         blocks: rows.iter().enumerate().map(block).collect(),
@@ -58,7 +58,7 @@ pub(crate) fn description(
 
 pub(crate) fn expected(parties: &[Member; 3], ring: Ring) -> Expected<'_> {
     Expected {
-        party: PartyId::ALL[1],
+        party: PartyId::THREE[1],
         parties,
         ring,
         plan: None,

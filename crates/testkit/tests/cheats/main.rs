@@ -3,6 +3,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod four;
 mod handshake;
 mod inputs;
 mod openings;
@@ -136,15 +137,12 @@ fn whoever_changes_the_order_of_rows_ends_the_run_before_any_is_shared() {
     play(&order::cases());
 }
 
-/// Messages that no check covers in a semi-honest protocol: see the tests in `unchecked.rs`.
-const UNCHECKED: [Kind; 5] = [
-    Kind::PartyInput,
-    Kind::PartyJobInput,
-    Kind::JobProduct,
-    Kind::Product,
-    Kind::SumProduct,
-];
+#[test]
+fn whoever_changes_what_four_parties_send_is_found_before_it_is_used() {
+    play(&four::cases());
+}
 
+/// What three parties leave unchecked, against one that follows the protocol (`unchecked.rs`), four check.
 #[test]
 fn no_message_is_without_a_cheat() {
     let cases = [
@@ -153,12 +151,12 @@ fn no_message_is_without_a_cheat() {
         openings::cases(),
         stored::cases(),
         order::cases(),
+        four::cases(),
     ];
     let played: BTreeSet<Kind> = cases
         .iter()
         .flatten()
         .map(|case| case.kind)
-        .chain(UNCHECKED)
         .chain([Kind::Written])
         .collect();
     let all: BTreeSet<Kind> = Kind::ALL.iter().copied().collect();

@@ -10,7 +10,7 @@ use veil_device::{Cpu, Device};
 use veil_engine::{Binding, Data, Report, Settings, bounds, local, participants, party};
 use veil_link::tls::{Identity, Meeting, Port, Reception, Terms, TlsLink, meet};
 use veil_link::{Link, shape};
-use veil_protocol::rep3;
+use veil_protocol::Replicated;
 use veil_protocol::{Options, Plan, Protocol};
 use veil_session::{PartyId, Peer};
 
@@ -96,7 +96,7 @@ pub(crate) fn measure(workload: &Workload, setup: Setup) -> Result<Row> {
     runs.sort_by(|a, b| a.0.total_cmp(&b.0));
     let (cpu, wall, reports, peak) = runs.swap_remove((runs.len() - 1) / 2);
     let ops = workload.job.rows() as f64 * workload.ops as f64;
-    let sent = PartyId::ALL.map(|p| {
+    let sent = PartyId::THREE.map(|p| {
         reports
             .get(&Peer::Party(p))
             .map_or(0, |r| r.meters.bytes_sent)
@@ -195,7 +195,7 @@ pub(crate) fn over_tls(
         .map(|(p, i)| (*p, i.fingerprint()))
         .collect();
     let mut ports = BTreeMap::new();
-    for party in PartyId::ALL.map(Peer::Party) {
+    for party in PartyId::THREE.map(Peer::Party) {
         let reception = Reception::sole(pins.values().copied());
         let port = Port::bind(&identities[&party], "127.0.0.1:0", reception);
         ports.insert(party, port.into_diagnostic()?);
@@ -241,7 +241,7 @@ fn one(
     net: Option<shape::Profile>,
     stop: &AtomicBool,
 ) -> Result<Report> {
-    let protocol: Arc<dyn Protocol> = Arc::new(rep3::protocol(Arc::clone(plan), me));
+    let protocol: Arc<dyn Protocol> = Arc::new(Replicated::new(Arc::clone(plan), me));
     let terms = Terms {
         me,
         plan: plan.hash,
@@ -263,7 +263,9 @@ fn one(
     };
     let lanes = meet(identity, &terms, ports.get(&me), &meeting, stop).into_diagnostic()?;
     let mut binding = Binding {
-        identities: PartyId::ALL.map(|p| *pins[&Peer::Party(p)].as_bytes()),
+        identities: PartyId::THREE
+            .map(|p| *pins[&Peer::Party(p)].as_bytes())
+            .into(),
         ..Binding::default()
     };
     for connected in lanes.first().into_iter().flatten() {

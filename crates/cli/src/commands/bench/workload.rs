@@ -59,17 +59,17 @@ impl Name {
             name: format!("bench {name}"),
             schema: String::new(),
             owners: vec![],
-            parties: ["party 0", "party 1", "party 2"].map(String::from),
+            parties: ["party 0", "party 1", "party 2"].map(String::from).into(),
             recipients: vec![],
             circuit,
             blocks: vec![Block {
                 name: "rows".into(),
                 rows,
-                holders: vec![Holder::Party(PartyId::ALL[0]); inputs],
+                holders: vec![Holder::Party(PartyId::THREE[0]); inputs],
                 stored: None,
                 aligned: None,
             }],
-            audiences: vec![Audience::Party(PartyId::ALL[1]); outputs],
+            audiences: vec![Audience::Party(PartyId::THREE[1]); outputs],
             opened: vec!["the results of a benchmark".into(); outputs],
         };
         Workload {

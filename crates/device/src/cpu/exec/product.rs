@@ -390,9 +390,10 @@ impl<'a> Groups<'a> {
             group.which[k] = (product, v * VECTOR);
             group.counters[k] = u64::from(product.index) * stride + (v * VECTOR / 16) as u64;
             if k + 1 < len || len == GROUP {
-                self.next = match v + 1 == self.vectors {
-                    true => ((p + 1).min(self.products.len() - 1), 0),
-                    false => (p, v + 1),
+                self.next = if v + 1 == self.vectors {
+                    ((p + 1).min(self.products.len() - 1), 0)
+                } else {
+                    (p, v + 1)
                 };
             }
         }
