@@ -70,7 +70,7 @@ pub(crate) fn check(name: &str) -> Result<(), NameError> {
     } else if name.trim() != name {
         "has blanks at an end; remove them"
     } else if name == "parties" {
-        "means all three computing parties in jobs; choose another"
+        "means all computing parties in jobs; choose another"
     } else if name == crate::policy::ME {
         "means whoever wrote a policy in its rules; choose another"
     } else {

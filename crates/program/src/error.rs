@@ -128,10 +128,10 @@ pub enum JobProblem {
         name: String,
     },
     /// A name with a meaning of its own.
-    #[error("`{0}` means all three computing parties; choose another name")]
+    #[error("`{0}` means all computing parties; choose another name")]
     Reserved(String),
-    /// Not three parties.
-    #[error("the job names {0} parties; it needs exactly 3")]
+    /// Neither three parties nor four.
+    #[error("the job names {0} parties; three compute, or four")]
     Parties(usize),
     /// A name that the job does not define.
     #[error("{what} `{name}` is not defined; there {}", list(known))]
@@ -264,7 +264,7 @@ pub enum JobProblem {
          leave it out"
     )]
     NarrowKeep(String),
-    /// Not three parties that have the dataset which is shared again.
+    /// Neither three parties nor four.that have the dataset which is shared again.
     #[error(
         "the job names {0} owners; write the three parties that have the dataset, in their order"
     )]

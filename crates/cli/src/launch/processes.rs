@@ -212,7 +212,7 @@ fn make_homes(
     }
     // Ports are held until all are chosen, so that they differ; another program could take one before its party does,
     // which that party then says.
-    let ports = (0..3)
+    let ports = (0..plan.parties().len())
         .map(|_| TcpListener::bind("127.0.0.1:0"))
         .collect::<Result<Vec<_>, _>>();
     let ports = ports.and_then(|ports| {

@@ -42,8 +42,8 @@ impl Shares {
             return data;
         };
         Data {
-            stored: self.stored[party.index()].clone(),
-            keeps: self.keeps[party.index()].clone(),
+            stored: self.stored.get(party.index()).cloned().flatten(),
+            keeps: self.keeps.get(party.index()).cloned().flatten(),
             ..data
         }
     }

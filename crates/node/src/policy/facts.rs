@@ -65,7 +65,7 @@ impl Facts {
                 .unwrap_or(0),
             groups: 1,
             protocol: protocol.name().to_owned(),
-            adversary: adversary(protocol.guarantee()),
+            adversary: protocol.adversary().to_owned(),
         };
         match job.kind() {
             Kind::Stats(stats) => {
@@ -103,12 +103,6 @@ impl Facts {
         }
         facts
     }
-}
-
-/// The first word of a guarantee.
-fn adversary(guarantee: &str) -> String {
-    let word = guarantee.split([':', ',', ' ']).next();
-    word.unwrap_or_default().to_owned()
 }
 
 fn readers(plan: &Plan, audience: Audience) -> Vec<String> {

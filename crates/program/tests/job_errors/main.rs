@@ -88,12 +88,12 @@ fn mistakes_in_any_job() {
         (
             "\"q\", \"r\"]",
             "\"q\"]",
-            "job.toml:5:11: the job names 2 parties; it needs exactly 3",
+            "job.toml:5:11: the job names 2 parties; three compute, or four",
         ),
         (
             "[\"press\"]",
             "[\"parties\"]",
-            "job.toml:6:15: `parties` means all three computing parties; choose another name",
+            "job.toml:6:15: `parties` means all computing parties; choose another name",
         ),
         ("recipients", "recipient", "unknown field `recipient`"),
         (

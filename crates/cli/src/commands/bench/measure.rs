@@ -12,7 +12,7 @@ use veil_link::tls::{Identity, Meeting, Port, Reception, Terms, TlsLink, meet};
 use veil_link::{Link, shape};
 use veil_protocol::Replicated;
 use veil_protocol::{Options, Plan, Protocol};
-use veil_session::{PartyId, Peer};
+use veil_session::Peer;
 
 use super::workload::{Nowhere, Pattern, Workload};
 
@@ -25,7 +25,7 @@ pub(crate) enum Carrier {
     Tls,
 }
 
-/// A row of results. Field names are those of the JSON rows; later protocols and devices add rows, never another format.
+/// A row of results. Field names are those of the JSON rows; protocols and devices add rows, never another format.
 #[derive(Clone, Debug, serde::Serialize)]
 pub(crate) struct Row {
     pub(crate) bench: String,
@@ -96,12 +96,9 @@ pub(crate) fn measure(workload: &Workload, setup: Setup) -> Result<Row> {
     runs.sort_by(|a, b| a.0.total_cmp(&b.0));
     let (cpu, wall, reports, peak) = runs.swap_remove((runs.len() - 1) / 2);
     let ops = workload.job.rows() as f64 * workload.ops as f64;
-    let sent = PartyId::THREE.map(|p| {
-        reports
-            .get(&Peer::Party(p))
-            .map_or(0, |r| r.meters.bytes_sent)
-    });
-    let sent = sent.into_iter().max().unwrap_or(0) as f64;
+    let parties = plan.parties().iter().copied().map(Peer::Party);
+    let sent = parties.filter_map(|p| Some(reports.get(&p)?.meters.bytes_sent));
+    let sent = sent.max().unwrap_or(0) as f64;
     let slowest = |f: fn(&Report) -> Duration| {
         reports
             .values()
@@ -112,10 +109,11 @@ pub(crate) fn measure(workload: &Workload, setup: Setup) -> Result<Row> {
             * 1e3
     };
     let rate = ops / cpu;
+    let protocol = Replicated::new(Arc::clone(&plan), Peer::Party(plan.parties()[0]));
     Ok(Row {
         bench: workload.name.to_owned(),
-        protocol: "rep3",
-        adversary: "semi-honest",
+        protocol: protocol.name(),
+        adversary: protocol.adversary(),
         device: device.name(),
         link: match setup.carrier {
             Carrier::Memory => "memory",
@@ -195,7 +193,7 @@ pub(crate) fn over_tls(
         .map(|(p, i)| (*p, i.fingerprint()))
         .collect();
     let mut ports = BTreeMap::new();
-    for party in PartyId::THREE.map(Peer::Party) {
+    for party in plan.parties().iter().copied().map(Peer::Party) {
         let reception = Reception::sole(pins.values().copied());
         let port = Port::bind(&identities[&party], "127.0.0.1:0", reception);
         ports.insert(party, port.into_diagnostic()?);
@@ -263,9 +261,9 @@ fn one(
     };
     let lanes = meet(identity, &terms, ports.get(&me), &meeting, stop).into_diagnostic()?;
     let mut binding = Binding {
-        identities: PartyId::THREE
-            .map(|p| *pins[&Peer::Party(p)].as_bytes())
-            .into(),
+        identities: (plan.parties().iter())
+            .map(|p| *pins[&Peer::Party(*p)].as_bytes())
+            .collect(),
         ..Binding::default()
     };
     for connected in lanes.first().into_iter().flatten() {

@@ -11,7 +11,7 @@ use veil_link::shape;
 
 pub(crate) use measure::over_tls;
 use measure::{Carrier, Row, Setup, measure};
-use workload::Name;
+use workload::{Among, Name};
 pub(crate) use workload::{Nowhere, Pattern};
 
 /// Measures a protocol on this machine.
@@ -20,6 +20,7 @@ pub(crate) use workload::{Nowhere, Pattern};
   veil bench and                       ANDs in process and over TLS on loopback
   veil bench aes --cores 1..2          AES blocks per second against cores
   veil bench aes --batch 1             the latency of one block
+  veil bench mul128 --protocol rep4    products among four parties, checked
   veil bench mul64 --net wan --json    over a link of 40 ms and 1 Gb/s, as JSON lines
 
 The unit is operations per CPU-second of all participants together; the bound is what this machine's AES allows if
@@ -27,6 +28,9 @@ nothing but the masks is made, measured in the same run.")]
 pub(crate) struct BenchArgs {
     /// What to measure.
     name: Name,
+    /// The protocol to measure.
+    #[arg(long, value_enum, default_value_t = Among::Rep3)]
+    protocol: Among,
     /// Rows computed together (default: as in docs/benchmarks.md).
     #[arg(long)]
     batch: Option<u64>,
@@ -75,9 +79,8 @@ fn cores(text: &str) -> Result<(u16, u16), String> {
 
 /// Runs the command.
 pub(crate) fn run(args: &BenchArgs) -> Result<()> {
-    let workload = args
-        .name
-        .workload(args.batch.unwrap_or_else(|| args.name.batch()).max(1));
+    let batch = args.batch.unwrap_or_else(|| args.name.batch()).max(1);
+    let workload = args.name.workload(batch, args.protocol);
     let mut rows = Vec::new();
     if !args.json {
         println!("{HEADER}");

@@ -20,13 +20,40 @@ pub(crate) enum Name {
     Aes,
 }
 
+/// Protocols, by the number of their parties.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub(crate) enum Among {
+    /// Three parties, of whom one may be curious.
+    Rep3,
+    /// Four parties, of whom one may do what it likes.
+    Rep4,
+}
+
+impl Among {
+    fn parties(self) -> usize {
+        match self {
+            Among::Rep3 => 3,
+            Among::Rep4 => 4,
+        }
+    }
+
+    /// Streams of masks of a product, over all parties: of three each makes two; of four, three make that of each of the six joint
+    /// messages.
+    fn streams(self) -> f64 {
+        match self {
+            Among::Rep3 => 3.0 * 2.0,
+            Among::Rep4 => 6.0 * 3.0,
+        }
+    }
+}
+
 /// A job to measure.
 pub(crate) struct Workload {
     pub(crate) name: &'static str,
     pub(crate) job: Arc<Lowered>,
     /// Operations per row.
     pub(crate) ops: u64,
-    /// AES blocks of masks per operation, over all three parties: two streams each.
+    /// AES blocks of masks per operation, over all parties.
     pub(crate) blocks_per_op: f64,
 }
 
@@ -40,9 +67,9 @@ impl Name {
         }
     }
 
-    /// The job on `rows` rows. Party 0 supplies the values and party 1 gets the results, so that nobody but the three
-    /// parties takes part in what is measured.
-    pub(crate) fn workload(self, rows: u64) -> Workload {
+    /// The job on `rows` rows. Party 0 supplies the values and party 1 gets the results, so that nobody but the parties takes
+    /// part in what is measured.
+    pub(crate) fn workload(self, rows: u64, among: Among) -> Workload {
         let (name, circuit, ops, bits) = match self {
             Name::And => ("and", chain(Ring::Bits, 128, 256), 128 * 256, 1.0),
             Name::Mul64 => ("mul64", chain(Ring::Z64, 16, 256), 16 * 256, 64.0),
@@ -59,7 +86,7 @@ impl Name {
             name: format!("bench {name}"),
             schema: String::new(),
             owners: vec![],
-            parties: ["party 0", "party 1", "party 2"].map(String::from).into(),
+            parties: (0..among.parties()).map(|p| format!("party {p}")).collect(),
             recipients: vec![],
             circuit,
             blocks: vec![Block {
@@ -76,7 +103,7 @@ impl Name {
             name,
             job: Arc::new(job),
             ops,
-            blocks_per_op: 3.0 * 2.0 * bits / 128.0,
+            blocks_per_op: among.streams() * bits / 128.0,
         }
     }
 }
