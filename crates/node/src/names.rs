@@ -92,7 +92,7 @@ mod tests {
             ("", "empty"),
             (" a", "blanks"),
             ("a\nb", "control"),
-            ("parties", "all three"),
+            ("parties", "all computing"),
             (&"é".repeat(65), "longer"),
         ] {
             let error = check(name).unwrap_err().to_string();

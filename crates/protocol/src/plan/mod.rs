@@ -245,13 +245,22 @@ impl Plan {
                 ));
             }
         }
-        let known = |h: &Holder| !matches!(h, Holder::Owner(o) if *o as usize >= job.owners.len());
+        let has = |party: &PartyId| party.index() < job.parties.len();
+        let reads = |a: &Audience| !matches!(a, Audience::Party(p) if !has(p));
+        if !job.audiences.iter().all(reads) {
+            return Err(PlanError::Job("audiences name parties of the job"));
+        }
+        let known = |h: &Holder| match h {
+            Holder::Party(party) => has(party),
+            Holder::Owner(owner) => usize::from(*owner) < job.owners.len(),
+            Holder::Stored => true,
+        };
         if !job.blocks.iter().flat_map(|b| &b.holders).all(known)
             || job.owners.len() > 1024
             || job.recipients.len() > 1024
         {
             return Err(PlanError::Job(
-                "holders name owners of the job, of whom there are at most 1024",
+                "holders name parties and owners of the job, and there are at most 1024 owners",
             ));
         }
         let split = hoist::split(circuit);

@@ -95,7 +95,8 @@ pub fn circuits(ring: Ring, size: usize) -> impl Strategy<Value = Circuit> {
 
 /// A party or one of two owners.
 fn holder(k: u16) -> Holder {
-    PartyId::new(k as u8).map_or_else(|| Holder::Owner(k - 3), Holder::Party)
+    let party = PartyId::THREE.get(usize::from(k)).copied();
+    party.map_or_else(|| Holder::Owner(k - 3), Holder::Party)
 }
 
 /// A party, all of them, or one of two recipients.
