@@ -183,8 +183,9 @@ impl Site {
         self.services.insert(index, self.serve(party));
     }
 
-    /// Ends a party by force in a run. The others say why the run ended; then it starts again.
-    fn kill(&mut self, party: &str) {
+    /// Ends a party by force in a run, which cannot go on. The others say why it ended; then the party starts again, and the next run
+    /// gets as far as `next`.
+    fn kill(&mut self, party: &str, next: usize) {
         let index = NAMES.iter().position(|name| *name == party).unwrap();
         drop(self.services.remove(index));
         let others = NAMES[..3].iter().filter(|name| **name != party);
@@ -204,6 +205,7 @@ impl Site {
             whys.iter().all(|why| why.contains("party ") || told(why)),
             "{whys:?}"
         );
+        self.hold(next);
         self.services.insert(index, self.serve(party));
     }
 
@@ -242,8 +244,7 @@ fn a_durable_job_goes_on_by_itself_whenever_a_party_is_killed() {
         ("rows", "b", ALL),
     ] {
         site.reach(phase);
-        site.hold(next);
-        site.kill(party);
+        site.kill(party, next);
     }
     let said = site.forget_owner(ann);
     assert!(said.contains("again in 4 s, attempt 3 of 8"), "{said}");
@@ -256,8 +257,7 @@ fn a_durable_job_goes_on_by_itself_whenever_a_party_is_killed() {
         ("opening", "c", ALL),
     ] {
         site.reach(phase);
-        site.hold(next);
-        site.kill(party);
+        site.kill(party, next);
     }
     let said = succeed(eve);
     assert!(said.contains("again in 4 s, attempt 3 of 8"), "{said}");
