@@ -85,7 +85,7 @@ fn of(plan: Plan, vectors: &Value, kind: Kind) -> Net {
     Net::of(
         plan,
         &PartyId::FOUR,
-        |plan: Arc<Plan>, me| rep4::protocol(plan, me, true),
+        rep4::protocol,
         Arc::new(Keys(vectors.clone())),
         kind,
     )

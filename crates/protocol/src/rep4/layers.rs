@@ -10,7 +10,7 @@ use veil_device::{Command, Draw, Form, Op, Span};
 use veil_prss::Use;
 use veil_session::{PartyId, Peer};
 
-use super::{MALICIOUS, pair_key};
+use super::{SCHEME, pair_key};
 use crate::plan::{LayerPlan, Plan};
 use crate::replicated::regions::{CODES, RECEIVE, RECEIVE_SUMS, SEND, SEND_SUMS};
 use crate::replicated::{Component, Products, Scheme, check, place, run, transfer};
@@ -50,20 +50,12 @@ const CROSSES: [[usize; 3]; 4] = [[0, 3, 4], [1, 0, 5], [2, 1, 4], [3, 2, 5]];
 /// Most joint messages that one party vouches for, and that one receives.
 const MOST_CODES: u32 = 2;
 
-pub(super) const CHECKED: Products = Products {
+pub(super) const PRODUCTS: Products = Products {
     messages: 3,
     are_shares: false,
     codes: 3 * MOST_CODES,
-    layer: |plan, me, index, layer, odd| round(plan, me, (index, layer), odd, true),
-    cost: |me, layer, sizes, odd| cost(me, layer, sizes, odd, true),
-};
-
-pub(super) const UNCHECKED: Products = Products {
-    messages: 3,
-    are_shares: false,
-    codes: 0,
-    layer: |plan, me, index, layer, odd| round(plan, me, (index, layer), odd, false),
-    cost: |me, layer, sizes, odd| cost(me, layer, sizes, odd, false),
+    layer: round,
+    cost,
 };
 
 impl Joint {
@@ -125,14 +117,8 @@ fn mac(
     command
 }
 
-fn round(
-    plan: &Plan,
-    me: PartyId,
-    (index, layer): (usize, &LayerPlan),
-    odd: bool,
-    checked: bool,
-) -> Round {
-    let scheme = &MALICIOUS;
+fn round(plan: &Plan, me: PartyId, index: usize, layer: &LayerPlan, odd: bool) -> Round {
+    let scheme = &SCHEME;
     let mut round = Round {
         place: place::LAYERS + index as u32,
         ..Round::default()
@@ -181,7 +167,7 @@ fn round(
             for (kind, span) in sent[k].into_iter().enumerate().filter(|(_, s)| s.count > 0) {
                 round.sends.push(transfer(span, to, part(joint, kind)));
             }
-        } else if checked {
+        } else {
             debug_assert_eq!(me, voucher);
             let code = code(0, vouched);
             round
@@ -191,6 +177,7 @@ fn round(
             vouched += 1;
         }
     }
+    let mut added = Vec::new();
     let received = (0..JOINT.len()).filter(|j| JOINT[*j].receiver == me.index());
     for (k, joint) in received.enumerate() {
         let [sender, voucher] = JOINT[joint].givers(odd);
@@ -199,51 +186,40 @@ fn round(
         for (kind, span) in got.into_iter().enumerate().filter(|(_, s)| s.count > 0) {
             round.recvs.push(transfer(span, from, part(joint, kind)));
         }
-        if checked {
-            let (mine, theirs) = (code(1, k as u32), code(2, k as u32));
-            let by = Peer::Party(voucher);
-            round.recvs.push(transfer(theirs, by, part(joint, 2)));
-            round.finish.push(mac(me, voucher, joint, index, got, mine));
-            check(
-                &mut round,
-                mine,
-                theirs,
-                vec![from, by],
-                "a joint message of a product",
-            );
-        }
-    }
-    // After all checks.
-    let received = (0..JOINT.len()).filter(|j| JOINT[*j].receiver == me.index());
-    for (k, joint) in received.enumerate() {
+        let (mine, theirs) = (code(1, k as u32), code(2, k as u32));
+        let by = Peer::Party(voucher);
+        round.recvs.push(transfer(theirs, by, part(joint, 2)));
+        round.finish.push(mac(me, voucher, joint, index, got, mine));
+        check(
+            &mut round,
+            mine,
+            theirs,
+            vec![from, by],
+            "a joint message of a product",
+        );
         let to = scheme.part_of(me, Component(JOINT[joint].outsider));
         let op = Op::Scatter {
             part: to.expect("a party lacks the component of its own number alone"),
             add: true,
         };
-        let got = messages(layer, [RECEIVE, RECEIVE_SUMS], k as u8);
         let mut scatter = Command::new(op, got.to_vec(), vec![]);
         scatter.program = program;
-        round.finish.push(scatter);
+        added.push(scatter);
     }
+    // After all checks.
+    round.finish.extend(added);
     round
 }
 
 /// Of every joint message that the party sends its products and its sums, of every one that it vouches for a code.
-fn cost(
-    me: PartyId,
-    layer: &LayerPlan,
-    [element, one]: [u64; 2],
-    odd: bool,
-    checked: bool,
-) -> Cost {
+fn cost(me: PartyId, layer: &LayerPlan, [element, one]: [u64; 2], odd: bool) -> Cost {
     let kinds = u64::from(layer.products > 0) + u64::from(layer.sums > 0);
     if kinds == 0 {
         return Cost::default();
     }
     let sends = |joint: &&usize| JOINT[**joint].givers(odd)[0] == me;
     let sent = CROSSES[me.index()].iter().filter(sends).count() as u64;
-    let vouched = if checked { 3 - sent } else { 0 };
+    let vouched = 3 - sent;
     let bytes = u64::from(layer.products) * element + u64::from(layer.sums) * one;
     Cost {
         rounds: 1,

@@ -22,49 +22,34 @@ use veil_prss::Use;
 use veil_session::{PartyId, Peer};
 
 use crate::plan::Plan;
-use crate::replicated::{Component, Products, Replicated, Scheme};
+use crate::replicated::{Component, Replicated, Scheme};
 
 /// Keys of the parts: that of part k is held by everybody who holds the component.
 const PART_KEYS: u16 = 3;
 
-const fn scheme(guarantee: &'static str, products: Products) -> Scheme {
-    Scheme {
-        name: "rep4",
-        guarantee,
-        parties: &PartyId::FOUR,
-        parts: &[1, 2, 3],
-        lacks: 0,
-        input: Use::input4,
-        share: Use::SHARE4,
-        constants,
-        keys: PART_KEYS + 3,
-        pair_keys,
-        dealt: true,
-        products,
-    }
-}
+static SCHEME: Scheme = Scheme {
+    name: "rep4",
+    guarantee: "malicious with abort: private and correct against any one party, whatever it does; it can make the job stop",
+    parties: &PartyId::FOUR,
+    parts: &[1, 2, 3],
+    lacks: 0,
+    input: Use::input4,
+    share: Use::SHARE4,
+    constants,
+    keys: PART_KEYS + 3,
+    pair_keys,
+    dealt: true,
+    products: layers::PRODUCTS,
+};
 
-static MALICIOUS: Scheme = scheme(
-    "malicious with abort: private and correct against any one party, whatever it does; it can make the job stop",
-    layers::CHECKED,
-);
-
-static SEMI_HONEST: Scheme = scheme(
-    "semi-honest: private against any one party that follows the protocol; messages of products are not checked",
-    layers::UNCHECKED,
-);
-
-/// The protocol as participant `me` runs it, checked unless everybody is taken to follow it.
-pub fn protocol(plan: Arc<Plan>, me: Peer, checked: bool) -> Replicated {
-    let scheme = if checked { &MALICIOUS } else { &SEMI_HONEST };
-    Replicated::with(scheme, plan, me)
+/// The protocol as participant `me` runs it.
+pub fn protocol(plan: Arc<Plan>, me: Peer) -> Replicated {
+    Replicated::with(&SCHEME, plan, me)
 }
 
 /// Component u_0, which party 0 lacks.
 fn constants(_: Ring, me: PartyId) -> u8 {
-    MALICIOUS
-        .part_of(me, Component(0))
-        .map_or(0, |part| 1 << part)
+    SCHEME.part_of(me, Component(0)).map_or(0, |part| 1 << part)
 }
 
 /// The key of a pair, for codes that one of them sends and the other checks.

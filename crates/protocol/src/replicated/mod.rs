@@ -67,7 +67,7 @@ impl Replicated {
     /// The protocol of a plan, as participant `me` runs it: of three parties [`rep3`](crate::rep3), of four [`rep4`](crate::rep4).
     pub fn new(plan: Arc<Plan>, me: Peer) -> Self {
         match plan.parties().len() {
-            4 => crate::rep4::protocol(plan, me, true),
+            4 => crate::rep4::protocol(plan, me),
             _ => crate::rep3::protocol(plan, me),
         }
     }
