@@ -10,7 +10,6 @@ mod vector;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use veil_prss::Prf;
 use veil_session::{Frame, Secret, SessionId};
 
 use bank::Memory;
@@ -124,8 +123,9 @@ impl Device for Cpu {
     }
 
     fn load_key(&mut self, id: KeyId, key: &Secret) -> Result<(), Fault> {
-        self.keys.insert(id, RoundKeys::new(key));
-        self.macs.insert(id, MacKey::new(self.isa, &Prf::new(key)));
+        let keys = RoundKeys::new(key);
+        self.macs.insert(id, MacKey::new(self.isa, keys.prf()));
+        self.keys.insert(id, keys);
         Ok(())
     }
 

@@ -43,6 +43,11 @@ impl RoundKeys {
             portable: std::sync::Arc::new(Prf::new(key)),
         }
     }
+
+    /// The function as it is defined.
+    pub(crate) fn prf(&self) -> &Prf {
+        &self.portable
+    }
 }
 
 /// The next round key (FIPS-197, section 5.2). The S-box is the `aes` crate's, so that no table is indexed by the key.
