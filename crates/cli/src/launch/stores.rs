@@ -49,14 +49,14 @@ impl Shares {
     }
 }
 
-/// The store in the folder `root` of one of `parties`, three; it is made if it is not there.
-pub(crate) fn open(root: &Path, parties: &[String], party: PartyId) -> Result<Store, Failure> {
+/// The store in the folder `root` of one of `parties`; it is made if it is not there.
+pub(crate) fn open(root: &Path, parties: &[String; 3], party: PartyId) -> Result<Store, Failure> {
     let folder = root.join(file_name(&parties[party.index()]));
     Ok(Store {
         root: folder.join("shares"),
         key: key(&folder)?,
         party,
-        parties: PartyId::THREE.map(|party| Member::local(&parties[party.index()])),
+        parties: parties.each_ref().map(|name| Member::local(name)),
     })
 }
 
@@ -81,7 +81,10 @@ pub(crate) struct Stores([Store; 3]);
 impl Stores {
     /// Opens the stores in the folder `root`; makes those that are not there.
     pub(crate) fn open(root: &Path, job: &Job) -> Result<Self, Failure> {
-        let parties = &job.lowered().parties;
+        let parties = job
+            .lowered()
+            .three()
+            .ok_or_else(|| Failure::new(Code::Input, "shares at rest are of three parties"))?;
         let [a, b, c] = PartyId::THREE.map(|party| open(root, parties, party));
         Ok(Stores([a?, b?, c?]))
     }
