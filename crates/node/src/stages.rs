@@ -1,7 +1,8 @@
 //! The runs of a job at one participant: one, or the two stages of a durable job; and what a party loads and keeps in each.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use veil_engine::{Abort, name_of};
 use veil_link::tls::SetupError;
@@ -27,6 +28,17 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 pub fn pause(failures: u32) -> Option<Duration> {
     (failures < AGAIN).then(|| (PAUSE * 2_u32.pow(failures)).min(LONGEST_PAUSE))
 }
+
+/// Sleeps so long, unless it is asked to stop.
+pub fn nap(pause: Duration, stop: &AtomicBool) {
+    let until = Instant::now() + pause;
+    while Instant::now() < until && !stop.load(Ordering::Relaxed) {
+        std::thread::sleep(GLANCE);
+    }
+}
+
+/// How often somebody who naps looks whether to stop.
+const GLANCE: Duration = Duration::from_millis(50);
 
 /// Whether a run was interrupted from outside, so that another attempt may fare better: not by wrong data or a failed check here.
 pub const fn interrupted(abort: &Abort) -> bool {

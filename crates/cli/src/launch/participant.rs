@@ -80,9 +80,6 @@ const LINGER: Duration = Duration::from_secs(5);
 /// Between two meetings of parties that disagree on whether the inputs are kept.
 const PAUSE: Duration = Duration::from_millis(300);
 
-/// How often somebody who rests looks whether to stop.
-const GLANCE: Duration = Duration::from_millis(50);
-
 /// Takes part. Everything that can be checked on this machine is checked before anybody is called.
 pub(crate) fn run(engagement: &Engagement<'_>) -> Result<Outcome, Failure> {
     let Engagement {
@@ -297,12 +294,9 @@ impl<'a> Engagement<'a> {
 
     /// Sleeps so long, unless it is asked to stop.
     fn rest(&self, pause: Duration) -> Result<(), Failure> {
-        let until = Instant::now() + pause;
-        while Instant::now() < until {
-            if self.stop.asked() {
-                return Err(Failure::stopped());
-            }
-            thread::sleep(GLANCE);
+        stages::nap(pause, self.stop.flag());
+        if self.stop.asked() {
+            return Err(Failure::stopped());
         }
         Ok(())
     }

@@ -11,10 +11,11 @@ use veil_session::Peer;
 
 use super::Desk;
 use super::door::Prepared;
-use super::run::{At, Failed, nap};
+use super::run::{At, Failed};
 use crate::home::Home;
 use crate::jobs::{Meeting, State};
 use crate::participant::{Connections, Neighbours, Part};
+use crate::stages;
 
 /// By which keys a run is met.
 pub(super) struct Here {
@@ -95,7 +96,7 @@ pub(super) fn meet(
             }
             // Nobody is to think that this party is there.
             drop(met);
-            nap(SETTLE, stop);
+            stages::nap(SETTLE, stop);
             continue;
         }
         return Ok((here, met.map_err(|error| Failed::Run(error.into()))?));

@@ -160,7 +160,7 @@ fn whole(desk: &Desk, prepared: &Prepared, asked_by: Option<&str>, stop: &Atomic
         let why = format!("again in {seconds} s: {}", given.why);
         desk.jobs.set(job, State::Meeting, Some(why));
         before = Some(given.why);
-        nap(pause, stop);
+        stages::nap(pause, stop);
     }
 }
 
@@ -351,14 +351,6 @@ fn begin<'a>(desk: &Desk, prepared: &'a Prepared) -> Result<At<'a>, String> {
 fn forget(shelf: &Shelf<'_>) {
     if let Err(error) = shelf.forget() {
         tracing::error!(%error, "the kept inputs cannot be removed: `veil shares list` shows them");
-    }
-}
-
-/// Sleeps so long, unless the job is stopped meanwhile.
-pub(super) fn nap(pause: Duration, stop: &AtomicBool) {
-    let until = Instant::now() + pause;
-    while Instant::now() < until && !stop.load(Ordering::Relaxed) {
-        thread::sleep(Duration::from_millis(50));
     }
 }
 
