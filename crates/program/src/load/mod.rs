@@ -136,12 +136,6 @@ impl Job {
     }
 
     fn stats(raw: &RawJob, roles: Roles, base: PathBuf, given: Files) -> Result<Self, Fault> {
-        let extra = [
-            ("[circuit]", raw.circuit.as_ref().map(toml::Spanned::span)),
-            ("[[input]]", raw.input.first().map(toml::Spanned::span)),
-            ("[[output]]", raw.output.first().map(toml::Spanned::span)),
-            ("[reshare]", raw.reshare.as_ref().map(toml::Spanned::span)),
-        ];
         let missing = [
             ("[[column]]", raw.column.is_empty()),
             ("[[block]]", raw.block.is_empty()),
@@ -150,7 +144,12 @@ impl Job {
                 raw.analysis.is_empty() && raw.keep.is_none(),
             ),
         ];
-        sections(raw, "stats", &extra, &missing)?;
+        sections(
+            raw,
+            "stats",
+            &["[[column]]", "[[block]]", "[[analysis]]", "[keep]"],
+            &missing,
+        )?;
         let stats = Stats::parse(raw, &roles)?;
         let lowered = stats.lower().map_err(|(analysis, problem)| {
             let analysis = raw.analysis.get(analysis).map(toml::Spanned::span);
@@ -187,22 +186,17 @@ impl Job {
     }
 
     fn circuit(raw: &RawJob, roles: Roles, base: PathBuf, given: Files) -> Result<Self, Fault> {
-        let extra = [
-            ("[[column]]", raw.column.first().map(toml::Spanned::span)),
-            ("[[block]]", raw.block.first().map(toml::Spanned::span)),
-            (
-                "[[analysis]]",
-                raw.analysis.first().map(toml::Spanned::span),
-            ),
-            ("[keep]", raw.keep.as_ref().map(toml::Spanned::span)),
-            ("[reshare]", raw.reshare.as_ref().map(toml::Spanned::span)),
-        ];
         let missing = [
             ("[circuit]", raw.circuit.is_none()),
             ("[[input]]", raw.input.is_empty()),
             ("[[output]]", raw.output.is_empty()),
         ];
-        sections(raw, "circuit", &extra, &missing)?;
+        sections(
+            raw,
+            "circuit",
+            &["[circuit]", "[[input]]", "[[output]]"],
+            &missing,
+        )?;
         let section = raw.circuit.as_ref().expect("checked: the section is there");
         let path = |input: &Input| locate(&roles, &base, &given, input);
         let gates = Gates::parse(raw, section, &roles, &base, path)?;
@@ -236,22 +230,10 @@ impl Job {
     }
 
     fn reshare(raw: &RawJob, roles: Roles, base: PathBuf, given: Files) -> Result<Self, Fault> {
-        let extra = [
-            ("[[column]]", raw.column.first().map(toml::Spanned::span)),
-            ("[[block]]", raw.block.first().map(toml::Spanned::span)),
-            (
-                "[[analysis]]",
-                raw.analysis.first().map(toml::Spanned::span),
-            ),
-            ("[keep]", raw.keep.as_ref().map(toml::Spanned::span)),
-            ("[circuit]", raw.circuit.as_ref().map(toml::Spanned::span)),
-            ("[[input]]", raw.input.first().map(toml::Spanned::span)),
-            ("[[output]]", raw.output.first().map(toml::Spanned::span)),
-        ];
         sections(
             raw,
             "reshare",
-            &extra,
+            &["[reshare]"],
             &[("[reshare]", raw.reshare.is_none())],
         )?;
         let section = raw.reshare.as_ref().expect("checked: the section is there");
@@ -321,19 +303,31 @@ fn locate(roles: &Roles, base: &Path, given: &Files, input: &Input) -> Option<Pa
     given.or_else(|| input.file.as_ref().map(|file| base.join(file)))
 }
 
-type Span = Option<std::ops::Range<usize>>;
-
-/// A job has the sections of its kind, and no others.
+/// A job has the sections `own` of its kind, and no others.
 fn sections(
     raw: &RawJob,
     kind: &'static str,
-    extra: &[(&'static str, Span)],
+    own: &[&str],
     missing: &[(&'static str, bool)],
 ) -> Result<(), Fault> {
-    for (section, span) in extra {
-        if let Some(span) = span.clone() {
-            return Err(Fault::new(span, JobProblem::WrongSection { section, kind }));
-        }
+    let all = [
+        ("[[column]]", raw.column.first().map(toml::Spanned::span)),
+        ("[[block]]", raw.block.first().map(toml::Spanned::span)),
+        (
+            "[[analysis]]",
+            raw.analysis.first().map(toml::Spanned::span),
+        ),
+        ("[keep]", raw.keep.as_ref().map(toml::Spanned::span)),
+        ("[circuit]", raw.circuit.as_ref().map(toml::Spanned::span)),
+        ("[[input]]", raw.input.first().map(toml::Spanned::span)),
+        ("[[output]]", raw.output.first().map(toml::Spanned::span)),
+        ("[reshare]", raw.reshare.as_ref().map(toml::Spanned::span)),
+    ];
+    let mut others = all
+        .into_iter()
+        .filter(|(section, _)| !own.contains(section));
+    if let Some((section, span)) = others.find_map(|(section, span)| Some((section, span?))) {
+        return Err(Fault::new(span, JobProblem::WrongSection { section, kind }));
     }
     match missing.iter().find(|(_, missing)| *missing) {
         Some(&(section, _)) => Err(Fault::new(
