@@ -4,16 +4,16 @@
 mod common;
 
 use common::vectors::{
-    PARTY_0, bytes, deal, draw, elements, frame, joined, json, keys, list, moved, number, plan,
-    results,
+    PARTY_0, bytes, circuit, deal, draw, elements, frame, joined, json, keys, list, moved, number,
+    open, opened, plan, results,
 };
 use common::{Kind, Message, Net};
 use serde_json::Value;
 use veil_circuit::{Gate, Reduce, Wire};
 use veil_device::Span;
 use veil_math::Ring;
+use veil_protocol::Task;
 use veil_protocol::rep3::{KEY_OWN, KEY_PREVIOUS, OWN, PREVIOUS};
-use veil_protocol::{Protocol, Task};
 use veil_session::{Frame, PartyId, Peer};
 
 const RINGS: [(Ring, &str); 3] = [
@@ -71,12 +71,10 @@ fn product_net(ring: Ring, vectors: &Value, case: &Value, kind: Kind) -> Net {
         Reduce::None
     };
     let width = list(&case["operands"]).len() as u32;
+    let circuit = circuit(ring, width, gates, outputs, reduce);
     let plan = plan(
-        ring,
-        width,
-        gates,
-        outputs,
-        reduce,
+        circuit,
+        &PartyId::THREE,
         PARTY_0,
         number(&case["chunk_rows"]),
     );
@@ -142,34 +140,15 @@ fn products_are_those_of_the_model() {
                     assert_eq!(share, want, "{what}: part {part} of the share of party {i}");
                 }
             }
-            net.run(|_| Task::Agree).expect("honest parties agree");
-            let before = net.log.len();
-            net.run(|n| {
-                if sum {
-                    Task::OpenTotals(n.cleared())
-                } else {
-                    Task::Open(n.cleared())
-                }
-            })
-            .expect("an honest opening");
-            let opened: Vec<u8> = list(&case["opened"]).iter().flat_map(bytes).collect();
+            let before = open(&mut net, sum);
+            let want: Vec<u8> = list(&case["opened"]).iter().flat_map(bytes).collect();
             for i in 0..3 {
                 assert_eq!(
                     value_to_next(&net, before, i).bytes,
                     bytes(&case["opening"][i]),
                     "{what}: opening of party {i}"
                 );
-                let spans = net.nodes[i].protocol.spans();
-                let (_, span) = if sum {
-                    spans.opened_sums[0]
-                } else {
-                    spans.opened[0]
-                };
-                assert_eq!(
-                    net.nodes[i].view(span),
-                    opened,
-                    "{what}: opened at party {i}"
-                );
+                assert_eq!(opened(&net, i, sum), want, "{what}: opened at party {i}");
             }
         }
     }
@@ -259,7 +238,8 @@ fn linear_gates_are_those_of_the_model() {
             let rows = number(&case["rows"]);
             let outputs = (2..2 + gates.len() as u32).map(Wire).collect();
             let list = gates.iter().map(|(_, gate)| *gate).collect();
-            let plan = plan(ring, 2, list, outputs, Reduce::None, PARTY_0, rows);
+            let circuit = circuit(ring, 2, list, outputs, Reduce::None);
+            let plan = plan(circuit, &PartyId::THREE, PARTY_0, rows);
             let mut net = Net::new(plan, &keys(&vectors), kind);
             net.open(Frame {
                 epoch: 0,

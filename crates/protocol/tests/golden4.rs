@@ -6,7 +6,8 @@ mod common;
 use std::sync::Arc;
 
 use common::vectors::{
-    PARTY_0, bytes, frame, joined, json, list, moved, number, plan, results, shares,
+    PARTY_0, bytes, circuit, frame, joined, json, list, moved, number, open, opened, plan, results,
+    shares,
 };
 use common::{Keyring, Kind, Message, Net};
 use serde_json::Value;
@@ -76,7 +77,8 @@ fn net(ring: Ring, vectors: &Value, case: &Value, kind: Kind) -> Net {
         Reduce::None
     };
     let chunk_rows = number(&case["chunk_rows"]);
-    let plan = plan(ring, operands, gates, outputs, reduce, PARTY_0, chunk_rows);
+    let circuit = circuit(ring, operands, gates, outputs, reduce);
+    let plan = plan(circuit, &PartyId::FOUR, PARTY_0, chunk_rows);
     of(plan, vectors, kind)
 }
 
@@ -157,17 +159,8 @@ fn products_and_codes_are_those_of_the_model() {
                         assert_eq!(got, want, "{what}: part {part} of party {i}");
                     }
                 }
-                net.run(|_| Task::Agree).expect("honest parties agree");
-                let before = net.log.len();
-                net.run(|n| {
-                    if sum {
-                        Task::OpenTotals(n.cleared())
-                    } else {
-                        Task::Open(n.cleared())
-                    }
-                })
-                .expect("an honest opening");
-                let opened: Vec<u8> = list(&case["opened"]).iter().flat_map(bytes).collect();
+                let before = open(&mut net, sum);
+                let want: Vec<u8> = list(&case["opened"]).iter().flat_map(bytes).collect();
                 for i in 0..4 {
                     let me = PartyId::FOUR[i];
                     let value = net.log[before..].iter().find(|m| {
@@ -181,17 +174,7 @@ fn products_and_codes_are_those_of_the_model() {
                         bytes(&case["opening"][i]),
                         "{what}: to party {i}"
                     );
-                    let spans = net.nodes[i].protocol.spans();
-                    let (_, span) = if sum {
-                        spans.opened_sums[0]
-                    } else {
-                        spans.opened[0]
-                    };
-                    assert_eq!(
-                        net.nodes[i].view(span),
-                        opened,
-                        "{what}: opened at party {i}"
-                    );
+                    assert_eq!(opened(&net, i, sum), want, "{what}: opened at party {i}");
                 }
                 let metered = net.meters.iter();
                 metered.for_each(|m| assert_eq!(m.found, m.declared, "{what}: {}", m.peer));
@@ -241,15 +224,8 @@ fn input(ring: Ring, vectors: &Value, case: &Value, holder: Holder, kind: Kind) 
     let columns = list(&case["columns"]);
     let chunk_rows = number(&case["chunk_rows"]);
     let width = columns.len() as u32;
-    let plan = plan(
-        ring,
-        width,
-        vec![],
-        vec![Wire(0)],
-        Reduce::None,
-        holder,
-        chunk_rows,
-    );
+    let circuit = circuit(ring, width, vec![], vec![Wire(0)], Reduce::None);
+    let plan = plan(circuit, &PartyId::FOUR, holder, chunk_rows);
     let mut net = of(plan, vectors, kind);
     net.open(frame(case));
     let me = holder.peer().expect("somebody supplies it");
@@ -313,7 +289,8 @@ fn inconsistent_inputs_are_found() {
             .chain(PartyId::FOUR.map(Holder::Party));
         for holder in holders {
             let me = holder.peer().expect("somebody supplies it");
-            let plan = plan(ring, 1, vec![], vec![Wire(0)], Reduce::None, holder, 100);
+            let circuit = circuit(ring, 1, vec![], vec![Wire(0)], Reduce::None);
+            let plan = plan(circuit, &PartyId::FOUR, holder, 100);
             let mut net = of(plan, &vectors, Kind::all()[1]);
             net.open(veil_session::Frame {
                 epoch: 0,

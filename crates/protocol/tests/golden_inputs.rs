@@ -4,7 +4,8 @@
 mod common;
 
 use common::vectors::{
-    PARTY_0, bytes, drawn, frame, joined, json, keys, list, moved, number, plan, ring, shares,
+    PARTY_0, bytes, circuit, drawn, frame, joined, json, keys, list, moved, number, plan, ring,
+    shares,
 };
 use common::{Kind, Message, Net};
 use serde_json::Value;
@@ -24,12 +25,10 @@ fn vectors() -> Value {
 fn input(vectors: &Value, case: &Value, holder: Holder, kind: Kind) -> Net {
     let columns = list(&case["columns"]);
     let width = columns.len() as u32;
+    let circuit = circuit(ring(case), width, vec![], vec![Wire(0)], Reduce::None);
     let plan = plan(
-        ring(case),
-        width,
-        vec![],
-        vec![Wire(0)],
-        Reduce::None,
+        circuit,
+        &PartyId::THREE,
         holder,
         number(&case["chunk_rows"]),
     );
@@ -117,12 +116,10 @@ fn random_values_are_those_of_the_model() {
         .iter()
         .flat_map(|c| Kind::all().into_iter().map(move |k| (c, k)))
     {
+        let circuit = circuit(ring(case), 1, vec![], vec![Wire(0)], Reduce::None);
         let plan = plan(
-            ring(case),
-            1,
-            vec![],
-            vec![Wire(0)],
-            Reduce::None,
+            circuit,
+            &PartyId::THREE,
             PARTY_0,
             number(&case["chunk_rows"]),
         );

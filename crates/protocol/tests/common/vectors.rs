@@ -8,7 +8,7 @@ use veil_device::{Command, Draw, KeyId, Op, Span};
 use veil_math::Ring;
 use veil_program::{Audience, Block, Holder, Lowered};
 use veil_protocol::rep3::{KEY_OWN, KEY_PREVIOUS, OWN, PREVIOUS};
-use veil_protocol::{Options, Plan};
+use veil_protocol::{Options, Plan, Protocol, Task};
 use veil_prss::Use;
 use veil_session::{Frame, PartyId};
 
@@ -95,17 +95,15 @@ pub fn keys(vectors: &Value) -> Keys {
     }
 }
 
-/// A plan of one input port, held by `holder`, and one output port, opened to all parties.
-pub fn plan(
+/// A circuit of one input port and one output port.
+pub fn circuit(
     ring: Ring,
     width: u32,
     gates: Vec<Gate>,
     outputs: Vec<Wire>,
     reduce: Reduce,
-    holder: Holder,
-    chunk_rows: u32,
-) -> Plan {
-    let circuit = Circuit {
+) -> Circuit {
+    Circuit {
         ring,
         inputs: vec![InputPort {
             name: "v".into(),
@@ -118,7 +116,11 @@ pub fn plan(
             wires: outputs,
             reduce,
         }],
-    };
+    }
+}
+
+/// The plan of a circuit among parties whose input port `holder` supplies and whose output port is opened to all of them.
+pub fn plan(circuit: Circuit, among: &[PartyId], holder: Holder, chunk_rows: u32) -> Plan {
     let owners = if matches!(holder, Holder::Owner(_)) {
         vec!["owner".into()]
     } else {
@@ -128,7 +130,7 @@ pub fn plan(
         name: "golden".into(),
         schema: String::new(),
         owners,
-        parties: ["p0", "p1", "p2"].map(String::from).into(),
+        parties: among.iter().map(|p| format!("p{}", p.index())).collect(),
         recipients: vec![],
         circuit,
         blocks: vec![Block {
@@ -192,6 +194,33 @@ pub fn deal(net: &mut Net, operands: &[Value]) {
             );
         }
     }
+}
+
+/// Agrees on opening and opens; the number of messages before that.
+pub fn open(net: &mut Net, sum: bool) -> usize {
+    net.run(|_| Task::Agree).expect("honest parties agree");
+    let before = net.log.len();
+    net.run(|n| {
+        if sum {
+            Task::OpenTotals(n.cleared())
+        } else {
+            Task::Open(n.cleared())
+        }
+    })
+    .expect("an honest opening");
+    before
+}
+
+/// What was opened at a party.
+pub fn opened(net: &Net, party: usize, sum: bool) -> Vec<u8> {
+    let node = &net.nodes[party];
+    let spans = node.protocol.spans();
+    let (_, span) = if sum {
+        spans.opened_sums[0]
+    } else {
+        spans.opened[0]
+    };
+    node.view(span)
 }
 
 /// Moves draws to where the vectors stand.
