@@ -35,7 +35,7 @@ impl Planned {
             let message = format!("cannot read the job {}: {error}", args.job.display());
             Failure::new(Code::Input, message)
         })?;
-        Self::of(&job, text, args.lanes.unwrap_or(LANES))
+        Self::of(&job, job.written(&text), args.lanes.unwrap_or(LANES))
     }
 
     /// Plans a job.

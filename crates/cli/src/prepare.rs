@@ -6,7 +6,10 @@ use std::thread;
 
 use veil_engine::Data;
 use veil_node::Home;
-use veil_program::{AlignKey, Files, Holder, Job, Kind, Lowered, Output, Sink, Source};
+use veil_program::{
+    Adversary, AlignKey, Delivery, Files, Holder, Job, JobError, Kind, Lowered, Output, Sharing,
+    Sink, Source, Words,
+};
 use veil_protocol::{Options, Plan};
 use veil_session::Peer;
 
@@ -27,6 +30,36 @@ pub(crate) struct JobArgs {
     /// Lanes: parts of the rows that run in parallel [default: as many as cores; 1 where others take part]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) lanes: Option<u16>,
+    #[command(flatten)]
+    pub(crate) security: SecurityArgs,
+}
+
+/// What a command line says of a job's security where the job file leaves it open.
+#[derive(clap::Args, Debug, Clone, Default)]
+#[command(
+    next_help_heading = "Security, where the job leaves it open (all participants must give the same)"
+)]
+pub(crate) struct SecurityArgs {
+    /// The protocol: rep3 or rep4 [default: by the number of parties]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) protocol: Option<Sharing>,
+    /// Against one party that is semi-honest or malicious [default: rep3 semi-honest, rep4 malicious]
+    #[arg(long, value_name = "WHICH")]
+    pub(crate) adversary: Option<Adversary>,
+    /// What a cheat or a lost party makes of the run: abort, or guaranteed output [default: abort]
+    #[arg(long, value_name = "WHICH")]
+    pub(crate) output: Option<Delivery>,
+}
+
+impl SecurityArgs {
+    /// The words that were given.
+    pub(crate) fn words(&self) -> Words {
+        Words {
+            protocol: self.protocol,
+            adversary: self.adversary,
+            delivery: self.output,
+        }
+    }
 }
 
 /// A data file that is elsewhere than the job says.
@@ -59,6 +92,12 @@ impl JobArgs {
             .map(|r| ((r.owner.clone(), r.what.clone()), r.file.clone()))
             .collect();
         let mut job = Job::load(&self.job, files)?;
+        let words = self.security.words();
+        job.choose(words).map_err(|problem| JobError {
+            file: self.job.clone(),
+            place: None,
+            problem: Box::new(problem),
+        })?;
         if let Some(file) = &self.align_key {
             job.set_align_key(AlignKey::read(file)?);
         }

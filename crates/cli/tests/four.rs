@@ -41,6 +41,44 @@ fn four_parties_give_the_right_result_and_say_what_it_is_worth() {
     assert!(explained.contains("malicious with abort"), "{explained}");
 }
 
+/// The words of a job's security: in the file or beside it they are the same plan, and a difference is refused.
+#[test]
+fn words_of_security_are_the_same_in_the_job_and_beside_it() {
+    let folder = folder();
+    let plan = |command: &str| {
+        let printed = folder.succeed(&format!("{command} --json"));
+        let printed: serde_json::Value = serde_json::from_str(&printed).unwrap();
+        printed["plan"].as_str().unwrap().to_owned()
+    };
+    let usual = plan("explain job.toml");
+    let all = "--protocol rep4 --adversary malicious --output abort";
+    assert_eq!(plan(&format!("explain job.toml {all}")), usual);
+    folder.succeed(&format!("run job.toml --processes {all}"));
+    for (options, said) in [
+        (
+            "--protocol rep3",
+            "job.toml: `protocol` is \"rep3\": it is of 3 parties, and the job names 4",
+        ),
+        (
+            "--output guaranteed --adversary semi-honest",
+            "job.toml: `delivery` is \"guaranteed\": it needs `adversary = \"malicious\"`",
+        ),
+        ("--adversary none", "write \"semi-honest\" or \"malicious\""),
+    ] {
+        let refused = folder.veil(&format!("explain job.toml {options}"));
+        assert!(!refused.status.success());
+        let stderr = text(&refused.stderr);
+        assert!(stderr.contains(said), "{stderr}");
+    }
+    let words = "version = 1\nprotocol = \"rep4\"\nadversary = \"malicious\"\n";
+    folder.replace("job.toml", "version = 1\n", words);
+    assert_eq!(plan("explain job.toml"), usual);
+    let refused = folder.veil("explain job.toml --adversary semi-honest");
+    let stderr = text(&refused.stderr);
+    let said = "`--adversary semi-honest` contradicts `adversary = \"malicious\"` of the job";
+    assert!(stderr.contains(said), "{stderr}");
+}
+
 #[test]
 fn what_four_parties_cannot_do_is_refused() {
     let folder = folder();

@@ -255,7 +255,7 @@ impl Handshake {
             if hello[64..] != plan.hash.0 {
                 return Err(Abort::SetUp {
                     peer: *peer,
-                    what: "runs another plan: compare job files, versions and lanes",
+                    what: "runs another plan: compare job files, versions, lanes, and --protocol, --adversary and --output",
                 });
             }
             nonces.insert(*peer, hello[..32].try_into().expect("32 bytes"));

@@ -67,6 +67,7 @@ mod tests {
             owners: vec!["mill".into()],
             parties: ["ann", "bob", "eve"].map(String::from).into(),
             recipients: Vec::new(),
+            security: veil_program::Security::among(3),
             circuit: Circuit {
                 ring: Ring::Z64,
                 inputs: vec![input],

@@ -25,6 +25,7 @@ parties = [["a", "b", "c"]]
 min_rows = 30
 per_day = 2
 adversary = "semi-honest"
+delivery = "abort"
 [[rule]]
 name = "no homes"
 decision = "refuse"

@@ -25,6 +25,7 @@ struct Written {
     parties: Option<Names>,
     keep: Option<bool>,
     adversary: Option<&'static str>,
+    delivery: Option<&'static str>,
 }
 
 const LISTS: [&str; 8] = [
@@ -52,7 +53,8 @@ const PARTIES: [&str; 4] = ["a", "b", "c", "d"];
 impl Written {
     fn limits_nothing(mut self) -> Self {
         self.limits = [None; 5];
-        (self.parties, self.keep, self.adversary) = (None, None, None);
+        (self.parties, self.keep) = (None, None);
+        (self.adversary, self.delivery) = (None, None);
         self
     }
 
@@ -84,6 +86,11 @@ impl Written {
             self.adversary
                 .iter()
                 .map(|a| format!("adversary = \"{a}\"\n")),
+        );
+        text.extend(
+            self.delivery
+                .iter()
+                .map(|d| format!("delivery = \"{d}\"\n")),
         );
         text
     }
@@ -118,12 +125,13 @@ prop_compose! {
         datasets in of(names(&NAMES, 1..6)),
         to in of(names(&NAMES, 1..6)),
         limits in [of(limit()), of(limit()), of(limit()), of(limit()), of(limit())],
-        parties in of(names(&PARTIES, 3..4)),
+        parties in of(names(&PARTIES, 3..5)),
         keep in of(any::<bool>()),
         adversary in of(select(&["semi-honest", "malicious"][..])),
+        delivery in of(select(&["abort", "guaranteed"][..])),
     ) -> Written {
         let lists = [asked_by, roles, jobs, operations, circuits, columns, datasets, to];
-        let written = Written { effect, lists, limits, parties, keep, adversary };
+        let written = Written { effect, lists, limits, parties, keep, adversary, delivery };
         if effect == "refuse" { written.limits_nothing() } else { written }
     }
 }
@@ -143,10 +151,11 @@ prop_compose! {
         smallest_block in number(),
         groups in number(),
         adversary in select(&["", "semi-honest", "malicious", "malicious-ish", "none"][..]),
+        delivery in select(&["", "abort", "guaranteed", "none"][..]),
     ) -> Facts {
         Facts {
             job: job.into(), operations, circuits, columns, datasets, keeps, to, parties, rows, smallest_block, groups,
-            protocol: "rep3".into(), adversary: adversary.into(),
+            protocol: "rep3".into(), adversary: adversary.into(), delivery: delivery.into(),
         }
     }
 }
@@ -205,7 +214,10 @@ fn fits(rule: &Written, facts: &Facts, around: &Around) -> bool {
         }
     });
     let [min_rows, per_group, max_rows, per_day, per_job] = rule.limits;
-    let strength = |word: &str| ["semi-honest", "malicious"].iter().position(|w| *w == word);
+    let strength = |word: &str| {
+        let words = ["semi-honest", "malicious", "abort", "guaranteed"];
+        words.iter().position(|w| *w == word)
+    };
     let limits = min_rows.is_none_or(|least| facts.smallest_block >= least)
         && per_group.is_none_or(|least| {
             u128::from(facts.rows) >= u128::from(least) * u128::from(facts.groups.max(1))
@@ -219,6 +231,9 @@ fn fits(rule: &Written, facts: &Facts, around: &Around) -> bool {
             .is_none_or(|set| *set == facts.parties)
         && rule.adversary.is_none_or(|least| {
             strength(&facts.adversary).is_some_and(|s| Some(s) >= strength(least))
+        })
+        && rule.delivery.is_none_or(|least| {
+            strength(&facts.delivery).is_some_and(|s| Some(s) >= strength(least))
         });
     let unsaid = facts.datasets.is_empty() || rule.lists[6].is_some();
     let kept = !facts.keeps || rule.keep == Some(true);

@@ -207,6 +207,21 @@ pub enum JobProblem {
         /// Why it will not do.
         reason: String,
     },
+    /// A command line that says something else than the job.
+    #[error(
+        "`{option} {chosen}` contradicts `{field} = \"{file}\"` of the job; leave the option out, or change the job at all \
+         its participants"
+    )]
+    Chosen {
+        /// The option.
+        option: &'static str,
+        /// What it says.
+        chosen: &'static str,
+        /// The field of the job.
+        field: &'static str,
+        /// What it says.
+        file: &'static str,
+    },
     /// A number that is not what the field needs.
     #[error("`{field}` is `{value}`: {reason}")]
     Number {

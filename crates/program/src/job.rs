@@ -3,6 +3,8 @@
 use veil_circuit::{Circuit, Per, Reduce};
 use veil_session::PartyId;
 
+use crate::Security;
+
 /// Who supplies the values of an input port.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Holder {
@@ -56,6 +58,8 @@ pub struct Lowered {
     pub parties: Vec<String>,
     /// Outside recipients: those that are not computing parties.
     pub recipients: Vec<String>,
+    /// The protocol, and what it holds against.
+    pub security: Security,
     /// What the values stand for, as all participants must read them: scales, ranges, categories, what a missing value
     /// means. Empty where the circuit says it all.
     pub schema: String,

@@ -1,6 +1,6 @@
 //! Jobs: what is computed, on whose data, for whom.
 //!
-//! **What it is for.** A job file (TOML) names owners, three computing parties and recipients, and asks for statistics
+//! **What it is for.** A job file (TOML) names owners, three or four computing parties and recipients, and asks for statistics
 //! over tables, for a circuit on files, or that kept shares go to other parties. [`Job`] checks it and lowers it to one [`Lowered`] circuit with a holder for
 //! each input and an audience for each output; [`Source`] and [`Sink`] are the two ends where values come in and go
 //! out. No protocol, no network.
@@ -50,6 +50,7 @@ mod publish;
 mod raw;
 mod reshare;
 mod roles;
+mod security;
 mod stages;
 pub mod stats;
 mod table;
@@ -65,4 +66,5 @@ pub use number::{NumberError, Scaled, parse_scaled};
 pub use output::Output;
 pub use reshare::{OldShares, Resharing, SharesDiffer, Zeros};
 pub use roles::Roles;
+pub use security::{Adversary, Delivery, Security, Sharing, UnknownWord, Word, Words};
 pub use table::{AlignKey, AlignKeyError, TableReport, Watch};

@@ -27,6 +27,9 @@ pub(crate) struct RawJob {
     pub(crate) recipients: Vec<Spanned<String>>,
     #[serde(default)]
     pub(crate) durable: bool,
+    pub(crate) protocol: Option<Spanned<String>>,
+    pub(crate) adversary: Option<Spanned<String>>,
+    pub(crate) delivery: Option<Spanned<String>>,
     #[serde(default)]
     pub(crate) column: Vec<Spanned<RawColumn>>,
     #[serde(default)]

@@ -43,6 +43,7 @@ impl Lowered {
             owners: self.owners.clone(),
             parties: self.parties.clone(),
             recipients: Vec::new(),
+            security: self.security,
             circuit: Circuit {
                 ring: self.circuit.ring,
                 inputs: self.circuit.inputs.clone(),
@@ -108,6 +109,7 @@ mod tests {
             owners: vec!["mill".into()],
             parties: ["a", "b", "c"].map(String::from).into(),
             recipients: vec!["press".into()],
+            security: crate::Security::among(3),
             circuit,
             blocks: vec![
                 block("2024", [Holder::Owner(0), Holder::Owner(0)]),

@@ -23,6 +23,7 @@
 //!     owners: vec!["ann".into(), "bob".into()],
 //!     parties: ["p0", "p1", "p2"].map(String::from).into(),
 //!     recipients: vec!["eve".into()],
+//!     security: veil_program::Security::among(3),
 //!     circuit,
 //!     blocks: vec![Block { name: "all".into(), rows: 1000, holders: vec![Holder::Owner(0), Holder::Owner(1)], stored: None, aligned: None }],
 //!     audiences: vec![Audience::Recipient(0)],

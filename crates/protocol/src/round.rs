@@ -163,12 +163,6 @@ pub trait Protocol: Send + Sync {
     /// The guarantee in one line, for `explain` and results.
     fn guarantee(&self) -> &'static str;
 
-    /// The first word of the guarantee: against whom it holds.
-    fn adversary(&self) -> &'static str {
-        let word = self.guarantee().split([':', ',', ' ']).next();
-        word.unwrap_or_default()
-    }
-
     /// The participant.
     fn me(&self) -> Peer;
 

@@ -15,7 +15,7 @@ use veil_circuit::{Gate, Reduce, Wire};
 use veil_device::{Command, Op};
 use veil_math::Ring;
 use veil_program::Holder;
-use veil_protocol::{Plan, Protocol, Task, rep4};
+use veil_protocol::{Plan, Protocol, Replicated, Task};
 use veil_prss::Use;
 use veil_session::{PartyId, Peer};
 use veil_share::rep4::component;
@@ -87,7 +87,7 @@ fn of(plan: Plan, vectors: &Value, kind: Kind) -> Net {
     Net::of(
         plan,
         &PartyId::FOUR,
-        rep4::protocol,
+        Replicated::new,
         Arc::new(Keys(vectors.clone())),
         kind,
     )

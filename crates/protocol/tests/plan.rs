@@ -10,8 +10,7 @@ use proptest::prelude::*;
 use veil_circuit::{Circuit, Gate, InputPort, OutputPort, Per, Reduce, Wire};
 use veil_math::Ring;
 use veil_program::{Audience, Block, Holder, Lowered};
-use veil_protocol::rep3;
-use veil_protocol::{Cost, Options, Plan, PlanError, Protocol, Task};
+use veil_protocol::{Cost, Options, Plan, PlanError, Protocol, Replicated, Task};
 use veil_session::{PartyId, Peer};
 
 fn run(sample: &Sample, kind: Kind, seed: u64) -> Result<(), TestCaseError> {
@@ -103,6 +102,7 @@ fn job(ring: Ring, width: u32, gates: Vec<Gate>, outputs: Vec<Wire>, reduce: Red
         owners: vec!["ann".into()],
         parties: ["p0", "p1", "p2"].map(String::from).into(),
         recipients: vec!["eve".into()],
+        security: veil_program::Security::among(3),
         circuit,
         blocks: vec![Block {
             name: "all".into(),
@@ -131,7 +131,7 @@ fn plan(job: Lowered) -> Plan {
 fn layer_cost(plan: Plan) -> Cost {
     let frame = plan.chunk(0).expect("a chunk").frame;
     assert_eq!(frame.rows, 1000);
-    let protocol = rep3::protocol(Arc::new(plan), Peer::Party(PartyId::THREE[1]));
+    let protocol = Replicated::new(Arc::new(plan), Peer::Party(PartyId::THREE[1]));
     protocol.cost(Task::Layers, frame)
 }
 

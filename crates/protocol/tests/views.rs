@@ -188,6 +188,7 @@ fn and_plan(ring: Ring) -> Plan {
         owners: vec!["ann".into()],
         parties: ["p0", "p1", "p2"].map(String::from).into(),
         recipients: vec!["eve".into()],
+        security: veil_program::Security::among(3),
         circuit,
         blocks: vec![Block {
             name: "all".into(),

@@ -62,6 +62,7 @@ pub fn job(circuit: Circuit, blocks: &[(u64, &[Holder])], audiences: &[Audience]
         owners: (0..owners).map(|o| format!("owner {o}")).collect(),
         parties: [0, 1, 2].map(|p| format!("party {p}")).into(),
         recipients: (0..recipients).map(|r| format!("recipient {r}")).collect(),
+        security: veil_program::Security::among(3),
         blocks: blocks.iter().enumerate().map(block).collect(),
         opened: circuit
             .outputs
@@ -78,6 +79,7 @@ pub fn job(circuit: Circuit, blocks: &[(u64, &[Holder])], audiences: &[Audience]
 pub fn among_four(job: Lowered) -> Lowered {
     Lowered {
         parties: (0..4).map(|p| format!("party {p}")).collect(),
+        security: veil_program::Security::among(4),
         ..job
     }
 }

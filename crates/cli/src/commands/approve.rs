@@ -142,6 +142,18 @@ fn load(home: &Home, args: &JobArgs) -> Result<(Planned, Option<Filed>), Failure
     );
     let text = filed.job()?;
     let job = Job::parse(&text, &filed.path(), files)?;
+    let mut said = job.clone();
+    let problem = said
+        .choose(args.security.words())
+        .err()
+        .map(|problem| problem.to_string());
+    let (filed_as, asked) = (job.lowered().security, said.lowered().security);
+    if problem.is_some() || filed_as != asked {
+        let message =
+            format!("the filed job runs by {filed_as}, and the command line asks for {asked}");
+        return Err(Failure::new(Code::Usage, problem.unwrap_or(message))
+            .help("leave --protocol, --adversary and --output out: they are in the filed job"));
+    }
     let planned = Planned::of(&job, text, filed.lanes)?;
     if planned.plan.hash != filed.plan {
         let message = format!(

@@ -100,6 +100,7 @@ pub(crate) fn run(command: &PolicyCommand) -> Result<(), Failure> {
             ),
         ),
         ("adversary", facts.adversary.clone()),
+        ("delivery", facts.delivery.clone()),
         ("decision", decision.to_string()),
     ];
     output::print(&output::columns(

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use veil_link::shape;
 use veil_program::{Job, Kind};
-use veil_protocol::Plan;
+use veil_protocol::{Plan, Protocol, Replicated};
+use veil_session::Peer;
 
 use crate::failure::{Code, Failure};
 use crate::launch::inspect::InspectArgs;
@@ -78,6 +79,7 @@ pub(crate) struct Finished {
 struct Printed<'a> {
     job: &'a str,
     protocol: &'static str,
+    guarantee: &'static str,
     plan: String,
     rows: u64,
     lanes: u16,
@@ -166,9 +168,11 @@ pub(crate) fn execute(
 impl Finished {
     /// Prints one object.
     pub(crate) fn print_json(&self, checked: Option<bool>) -> Result<(), Failure> {
+        let protocol = self.protocol();
         output::print_json(&Printed {
             job: &self.plan.job.name,
-            protocol: "rep3",
+            protocol: protocol.name(),
+            guarantee: protocol.guarantee(),
             plan: self.plan.hash.to_string(),
             rows: self.plan.job.rows(),
             lanes: self.plan.lanes,
@@ -206,9 +210,13 @@ impl Finished {
         output::print(&self.summary())
     }
 
-    /// What it took.
+    fn protocol(&self) -> Replicated {
+        Replicated::new(Arc::clone(&self.plan), Peer::Party(self.plan.parties()[0]))
+    }
+
+    /// What it took, and what it is worth.
     fn summary(&self) -> String {
-        let plan = &self.plan;
+        let (plan, protocol) = (&self.plan, self.protocol());
         let rows: Vec<Vec<String>> = self
             .outcome
             .participants
@@ -223,8 +231,9 @@ impl Finished {
             })
             .collect();
         format!(
-            "{} by rep3 over {}, {}, links {}, in {}\n{}",
+            "{} by {} over {}, {}, links {}, in {}\n{}: {}\n{}",
             output::count(plan.job.rows(), "row"),
+            protocol.name(),
             plan.ring.name(),
             output::count(plan.lanes.into(), "lane"),
             if self.link == "tls" {
@@ -233,6 +242,8 @@ impl Finished {
                 "in memory"
             },
             output::seconds(self.seconds),
+            protocol.name(),
+            protocol.guarantee(),
             output::columns(&rows)
         )
     }

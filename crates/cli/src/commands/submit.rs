@@ -59,8 +59,9 @@ pub(crate) fn run(args: &SubmitArgs) -> Result<(), Failure> {
     let plan = prepare::plan(&job, Some(lanes))?;
     let me = &home.settings().name;
     participant::roles(&plan, me)?;
-    let proposal = Proposal::read(&args.job.job, lanes)
+    let mut proposal = Proposal::read(&args.job.job, lanes)
         .map_err(|error| Failure::new(Code::Input, error.to_string()))?;
+    proposal.job = job.written(&proposal.job);
     let members = home.members();
     let mut parties: Vec<Member> = Vec::new();
     for name in plan.job.parties.iter().filter(|name| *name != me) {

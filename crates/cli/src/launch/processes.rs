@@ -267,6 +267,9 @@ fn make_homes(
             value.push(absolute(&replaced.file)?);
             option("--data", value);
         }
+        for [_, name, word] in args.security.words().said() {
+            option(name, word.into());
+        }
         if let Some(key) = &args.align_key {
             option("--align-key", absolute(key)?.into());
         }

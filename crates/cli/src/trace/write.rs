@@ -53,7 +53,7 @@ impl TraceFile {
                 job: plan.job.name.clone(),
                 plan: output::hex(&plan.hash.0),
                 trace: String::new(),
-                protocol: "rep3".into(),
+                protocol: veil_program::Word::word(plan.job.security.sharing).into(),
                 version: env!("CARGO_PKG_VERSION").into(),
                 rows: plan.job.rows(),
                 chunk_rows: plan.chunk_rows,

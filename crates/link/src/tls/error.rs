@@ -50,7 +50,7 @@ pub enum SetupError {
     },
     /// The peer runs another plan.
     #[error(
-        "{peer} runs plan {theirs}, we run {ours}: job, circuit and parameters must be the same on both sides"
+        "{peer} runs plan {theirs}, we run {ours}: job, circuit, --lanes, --protocol, --adversary and --output must be the same on both sides"
     )]
     Plan {
         /// Who.

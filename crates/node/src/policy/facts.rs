@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde::Serialize;
-use veil_program::{Audience, Holder, Job, Kind};
+use veil_program::{Audience, Holder, Job, Kind, Word};
 use veil_protocol::{Plan, Protocol};
 use veil_session::Peer;
 
@@ -38,6 +38,8 @@ pub struct Facts {
     pub protocol: String,
     /// The adversary against which it holds, `semi-honest` or `malicious`.
     pub adversary: String,
+    /// What becomes of the result if somebody cheats or is lost, `abort` or `guaranteed`.
+    pub delivery: String,
 }
 
 impl Facts {
@@ -65,7 +67,8 @@ impl Facts {
                 .unwrap_or(0),
             groups: 1,
             protocol: protocol.name().to_owned(),
-            adversary: protocol.adversary().to_owned(),
+            adversary: lowered.security.adversary.word().to_owned(),
+            delivery: lowered.security.delivery.word().to_owned(),
         };
         match job.kind() {
             Kind::Stats(stats) => {

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::{ADVERSARIES, Effect, Facts, ME, OPERATIONS, Policy, Rule};
+use veil_program::{Adversary, Delivery, Word};
+
+use super::{Effect, Facts, ME, OPERATIONS, Policy, Rule, words};
 
 /// Who asks for what, and what happened before.
 #[derive(Clone, Copy)]
@@ -180,15 +182,8 @@ fn within(rule: &Rule, asked: &Asked<'_>) -> Result<(), String> {
         let names: Vec<&str> = facts.parties.iter().map(String::as_str).collect();
         return Err(format!("the parties are {}", names.join(", ")));
     }
-    if let Some(least) = &rule.adversary {
-        let strength = |name: &str| ADVERSARIES.iter().position(|known| *known == name);
-        if strength(&facts.adversary) < strength(least) {
-            return Err(format!(
-                "the protocol is {}, and the rule wants {least}",
-                facts.adversary
-            ));
-        }
-    }
+    at_least::<Adversary>("protocol", &facts.adversary, rule.adversary.as_deref())?;
+    at_least::<Delivery>("output", &facts.delivery, rule.delivery.as_deref())?;
     if let Some(least) = rule.min_rows
         && facts.smallest_block < least
     {
@@ -228,6 +223,17 @@ fn within(rule: &Rule, asked: &Asked<'_>) -> Result<(), String> {
     Ok(())
 }
 
+/// Whether what a job has is as strong as what a rule wants.
+fn at_least<W: Word>(what: &str, has: &str, wants: Option<&str>) -> Result<(), String> {
+    let strength = |name: &str| words::<W>().iter().position(|known| *known == name);
+    match wants {
+        Some(least) if strength(has) < strength(least) => {
+            Err(format!("the {what} is {has}, and the rule wants {least}"))
+        }
+        _ => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::path::Path;
@@ -250,6 +256,7 @@ mod tests {
             groups: 4,
             protocol: "rep3".into(),
             adversary: "semi-honest".into(),
+            delivery: "abort".into(),
         }
     }
 

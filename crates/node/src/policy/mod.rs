@@ -74,13 +74,17 @@ pub struct Rule {
     pub per_job: Option<u64>,
     /// The adversary against which the protocol holds, at least.
     pub adversary: Option<String>,
+    /// What is promised of the result, at least.
+    pub delivery: Option<String>,
 }
 
 /// What rules call the participant whose policy it is. Nobody else may be called so.
 pub(crate) const ME: &str = "me";
 
-/// Adversaries, the weakest first.
-const ADVERSARIES: [&str; 2] = ["semi-honest", "malicious"];
+/// The words of a choice, the weakest first.
+fn words<W: veil_program::Word>() -> Vec<&'static str> {
+    W::ALL.iter().map(|choice| choice.word()).collect()
+}
 
 /// What a job may compute, as rules name it.
 const OPERATIONS: [&str; 9] = [

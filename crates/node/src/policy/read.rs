@@ -7,7 +7,9 @@ use std::path::Path;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::{ADVERSARIES, Effect, OPERATIONS, Policy, Rule};
+use veil_program::{Adversary, Delivery, Word};
+
+use super::{Effect, OPERATIONS, Policy, Rule, words};
 use crate::file::{self, FileError};
 use crate::names::Role;
 
@@ -46,6 +48,7 @@ struct RawRule {
     per_day: Option<Spanned<u64>>,
     per_job: Option<Spanned<u64>>,
     adversary: Option<Spanned<String>>,
+    delivery: Option<Spanned<String>>,
 }
 
 /// Something wrong, and where.
@@ -122,16 +125,8 @@ fn rule_of(raw: RawRule, before: &[Rule]) -> Result<Rule, Wrong> {
             return Err(Wrong(circuit.span(), what.to_owned()));
         }
     }
-    if let Some(adversary) = &raw.adversary
-        && !ADVERSARIES.contains(&adversary.get_ref().as_str())
-    {
-        let what = format!(
-            "`{}` is no adversary; there are {}",
-            adversary.get_ref(),
-            ADVERSARIES.join(", ")
-        );
-        return Err(Wrong(adversary.span(), what));
-    }
+    check_word::<Adversary>(raw.adversary.as_ref())?;
+    check_word::<Delivery>(raw.delivery.as_ref())?;
     let parties = raw
         .parties
         .map(|sets| -> Result<Vec<BTreeSet<String>>, Wrong> {
@@ -139,8 +134,9 @@ fn rule_of(raw: RawRule, before: &[Rule]) -> Result<Rule, Wrong> {
             let sets: Vec<BTreeSet<String>> = (sets.into_inner().into_iter())
                 .map(|set| set.into_iter().map(Spanned::into_inner).collect())
                 .collect();
-            if sets.is_empty() || sets.iter().any(|set| set.len() != 3) {
-                let what = "`parties` is a list of sets of three names: [[\"a\", \"b\", \"c\"]]";
+            if sets.is_empty() || sets.iter().any(|set| !(3..=4).contains(&set.len())) {
+                let what =
+                    "`parties` is a list of sets of three or four names: [[\"a\", \"b\", \"c\"]]";
                 return Err(Wrong(span, what.to_owned()));
             }
             Ok(sets)
@@ -164,7 +160,19 @@ fn rule_of(raw: RawRule, before: &[Rule]) -> Result<Rule, Wrong> {
         per_day: raw.per_day.map(Spanned::into_inner),
         per_job: raw.per_job.map(Spanned::into_inner),
         adversary: raw.adversary.map(Spanned::into_inner),
+        delivery: raw.delivery.map(Spanned::into_inner),
     })
+}
+
+/// Refuses what is no word of a choice.
+fn check_word<W: Word>(said: Option<&Spanned<String>>) -> Result<(), Wrong> {
+    let Some(said) = said else { return Ok(()) };
+    if words::<W>().contains(&said.get_ref().as_str()) {
+        return Ok(());
+    }
+    let known = words::<W>().join(", ");
+    let what = format!("`{}` is no {}; there are {known}", said.get_ref(), W::FIELD);
+    Err(Wrong(said.span(), what))
 }
 
 /// A rule that refuses lists what is refused; a limit in it could be read both ways.
@@ -179,6 +187,7 @@ fn limits_refuse_nothing(raw: &RawRule) -> Result<(), Wrong> {
         ("per_day", number(&raw.per_day)),
         ("per_job", number(&raw.per_job)),
         ("adversary", raw.adversary.as_ref().map(Spanned::span)),
+        ("delivery", raw.delivery.as_ref().map(Spanned::span)),
     ];
     for (field, span) in limits {
         if let Some(span) = span {
@@ -239,8 +248,12 @@ mod tests {
                 "policy.toml:5:13: `evil` is no adversary; there are semi-honest, malicious",
             ),
             (
+                format!("{allow}delivery = \"soon\""),
+                "policy.toml:5:12: `soon` is no delivery; there are abort, guaranteed",
+            ),
+            (
                 format!("{allow}parties = [[\"a\", \"b\"]]"),
-                "policy.toml:5:11: `parties` is a list of sets of three names",
+                "policy.toml:5:11: `parties` is a list of sets of three or four names",
             ),
             (
                 format!("{allow}circuits = [\"sha256:00\"]"),

@@ -1,6 +1,7 @@
 //! A job file, checked and lowered; its owners' data and its recipients' results.
 
 mod ends;
+mod words;
 
 use std::{
     collections::BTreeMap,
@@ -11,7 +12,7 @@ use std::{
 
 use crate::{
     AlignKey, Block, DataError, Gates, Holder, JobError, JobProblem, Lowered, Place, Resharing,
-    Roles,
+    Roles, Words,
     error::Fault,
     gates::Input,
     raw::{self, RawJob},
@@ -62,6 +63,9 @@ pub struct Job {
     durable: bool,
     given: Files,
     align: Option<AlignKey>,
+    /// What the file says of its security, and what was chosen beside it.
+    said: Words,
+    chosen: Words,
 }
 
 impl Job {
@@ -110,6 +114,8 @@ impl Job {
             }
         };
         job.durable = raw.durable;
+        job.said = words::of(raw)?;
+        job.lowered.security = words::meant(raw, job.said, &job.roles)?;
         let known = job.data();
         for (owner, what) in job.given.keys() {
             if !known
@@ -182,6 +188,8 @@ impl Job {
             durable: false,
             given,
             align: None,
+            said: Words::default(),
+            chosen: Words::default(),
         })
     }
 
@@ -226,6 +234,8 @@ impl Job {
             durable: false,
             given,
             align: None,
+            said: Words::default(),
+            chosen: Words::default(),
         })
     }
 
@@ -248,6 +258,8 @@ impl Job {
             durable: false,
             given,
             align: None,
+            said: Words::default(),
+            chosen: Words::default(),
         })
     }
 
@@ -287,6 +299,7 @@ impl Roles {
             owners: self.outside_owners(),
             parties: self.parties.clone(),
             recipients: self.outside_recipients(),
+            security: crate::Security::among(self.parties.len()),
             circuit,
             blocks,
             audiences,

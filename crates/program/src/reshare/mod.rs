@@ -14,7 +14,7 @@ use veil_circuit::{Circuit, Gate, InputPort, OutputPort, Per, Reduce, Wire};
 use veil_math::Ring;
 use veil_session::{PartyId, PlanHash};
 
-use crate::{Audience, Block, Holder, Lowered, Roles};
+use crate::{Audience, Block, Holder, Lowered, Roles, Security};
 
 pub use ends::{OldShares, SharesDiffer, Zeros};
 
@@ -72,6 +72,7 @@ impl Resharing {
             owners: roles.outside_owners(),
             parties: roles.parties.clone(),
             recipients: Vec::new(),
+            security: Security::among(roles.parties.len()),
             circuit: self.circuit(),
             blocks: self.blocks.iter().map(block).collect(),
             audiences: [

@@ -55,6 +55,21 @@ fn mistakes_in_a_circuit_job() {
             "job.toml:8:1: write either `make` or `file`, not both",
         ),
         (
+            "version = 1",
+            "version = 1\nprotocol = \"rep5\"",
+            "job.toml:2:12: `protocol` is \"rep5\": write \"rep3\" or \"rep4\"",
+        ),
+        (
+            "version = 1",
+            "version = 1\nprotocol = \"rep4\"",
+            "job.toml:2:12: `protocol` is \"rep4\": it is of 4 parties, and the job names 3",
+        ),
+        (
+            "version = 1",
+            "version = 1\nadversary = \"malicious\"\ndelivery = \"guaranteed\"",
+            "job.toml:3:12: `delivery` is \"guaranteed\": one of three parties can always stop the others",
+        ),
+        (
             "rows = 2",
             "rows = 0",
             "job.toml:10:8: the job has 0 rows; give it at least 1 or remove it",

@@ -1,7 +1,7 @@
 //! SHA-256 over a canonical encoding: integers little-endian, strings and lists preceded by their length.
 
 use sha2::{Digest, Sha256};
-use veil_program::{Audience, Holder};
+use veil_program::{Audience, Holder, Security};
 use veil_session::PlanHash;
 
 use super::Plan;
@@ -84,6 +84,10 @@ pub(super) fn of(plan: &Plan) -> PlanHash {
             e.int(k as u64);
             e.int(u64::from(every));
         }
+    }
+    if job.security != Security::among(job.parties.len()) {
+        e.text("security");
+        e.text(&job.security.to_string());
     }
     if !job.schema.is_empty() {
         e.text("schema");

@@ -10,10 +10,12 @@ use std::sync::Arc;
 use veil_circuit::{Per, Reduce};
 use veil_device::Program;
 use veil_math::Ring;
-use veil_program::{Audience, Block, Holder, Lowered};
+use veil_program::{Audience, Block, Holder, Lowered, Security};
 use veil_session::{Frame, PartyId, PlanHash};
 
 pub use order::OrderPlan;
+
+use crate::replicated::scheme_of;
 
 /// Choices of a plan that are not in the job. All participants must choose alike: they are under the plan hash.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,6 +45,12 @@ pub enum PlanError {
     /// Lists of the job do not fit each other.
     #[error("the job is malformed: {0}")]
     Job(&'static str),
+    /// No protocol for what the job asks.
+    #[error(
+        "this release has no protocol for what the job asks: {0}; `veil explain` says what a job has that leaves \
+         `adversary` and `delivery` out"
+    )]
+    NoProtocol(Security),
     /// Too many digests of a key column.
     #[error(
         "block `{block}` compares {digests} digests of the order of its rows, and {} is the most: \
@@ -226,6 +234,14 @@ impl Plan {
             4 if stores => return Err(PlanError::Job("shares at rest are of three parties")),
             3 | 4 => {}
             _ => return Err(PlanError::Job("three parties compute, or four")),
+        }
+        if job.security.sharing.parties() != job.parties.len() {
+            return Err(PlanError::Job(
+                "the protocol is of as many parties as the job names",
+            ));
+        }
+        if scheme_of(job.security).is_none() {
+            return Err(PlanError::NoProtocol(job.security));
         }
         let names_dataset = |b: &Block| b.stored.is_some() == b.holders.contains(&Holder::Stored);
         if !job.blocks.iter().all(names_dataset) {

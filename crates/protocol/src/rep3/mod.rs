@@ -14,15 +14,12 @@
 
 mod layers;
 
-use std::sync::Arc;
-
 use veil_device::KeyId;
 use veil_math::Ring;
 use veil_prss::Use;
-use veil_session::{PartyId, Peer};
+use veil_session::PartyId;
 
-use crate::plan::Plan;
-use crate::replicated::{Products, Replicated, Scheme};
+use crate::replicated::{Products, Scheme};
 
 /// Component u_i.
 pub const OWN: u8 = 0;
@@ -34,7 +31,7 @@ pub const KEY_OWN: KeyId = KeyId(0);
 /// κ_{i-1}, shared with the previous party.
 pub const KEY_PREVIOUS: KeyId = KeyId(1);
 
-static SCHEME: Scheme = Scheme {
+pub(crate) static SCHEME: Scheme = Scheme {
     name: "rep3",
     guarantee: "semi-honest: private against any one party that follows the protocol; inputs of outside owners and openings are cross-checked",
     parties: &PartyId::THREE,
@@ -54,11 +51,6 @@ static SCHEME: Scheme = Scheme {
         cost: layers::cost,
     },
 };
-
-/// The protocol as participant `me` runs it.
-pub fn protocol(plan: Arc<Plan>, me: Peer) -> Replicated {
-    Replicated::with(&SCHEME, plan, me)
-}
 
 /// Of bits all three u_i (an odd number of flips is one), of rings u_0 only, which party 0 holds as its own and party 1 as its
 /// previous.

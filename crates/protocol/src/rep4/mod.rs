@@ -14,20 +14,17 @@
 
 mod layers;
 
-use std::sync::Arc;
-
 use veil_device::KeyId;
 use veil_math::Ring;
 use veil_prss::Use;
-use veil_session::{PartyId, Peer};
+use veil_session::PartyId;
 
-use crate::plan::Plan;
-use crate::replicated::{Component, Replicated, Scheme};
+use crate::replicated::{Component, Scheme};
 
 /// Keys of the parts: that of part k is held by everybody who holds the component.
 const PART_KEYS: u16 = 3;
 
-static SCHEME: Scheme = Scheme {
+pub(crate) static SCHEME: Scheme = Scheme {
     name: "rep4",
     guarantee: "malicious with abort: private and correct against any one party, whatever it does; it can make the job stop",
     parties: &PartyId::FOUR,
@@ -41,11 +38,6 @@ static SCHEME: Scheme = Scheme {
     dealt: true,
     products: layers::PRODUCTS,
 };
-
-/// The protocol as participant `me` runs it.
-pub fn protocol(plan: Arc<Plan>, me: Peer) -> Replicated {
-    Replicated::with(&SCHEME, plan, me)
-}
 
 /// Component u_0, which party 0 lacks.
 fn constants(_: Ring, me: PartyId) -> u8 {

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use veil_device::{Command, Draw, KeyId, Layout, Op, Program, ProgramId, Span};
 use veil_math::Ring;
+use veil_program::{Adversary, Delivery, Security, Sharing};
 use veil_prss::Use;
 use veil_session::{Frame, PartyId, Peer};
 
@@ -63,17 +64,28 @@ pub struct Replicated {
     open_totals: Arc<[Arc<Round>]>,
 }
 
+/// The scheme of what a job asks; nothing if none is built.
+pub(crate) fn scheme_of(security: Security) -> Option<&'static Scheme> {
+    match (security.sharing, security.adversary, security.delivery) {
+        (Sharing::Rep3, Adversary::SemiHonest, Delivery::Abort) => Some(&crate::rep3::SCHEME),
+        (Sharing::Rep4, Adversary::Malicious, Delivery::Abort) => Some(&crate::rep4::SCHEME),
+        _ => None,
+    }
+}
+
 impl Replicated {
-    /// The protocol of a plan, as participant `me` runs it: of three parties [`rep3`](crate::rep3), of four [`rep4`](crate::rep4).
+    /// The protocol that the job of a plan asks for, as participant `me` runs it: [`rep3`](crate::rep3) or [`rep4`](crate::rep4).
     pub fn new(plan: Arc<Plan>, me: Peer) -> Self {
-        match plan.parties().len() {
-            4 => crate::rep4::protocol(plan, me),
-            _ => crate::rep3::protocol(plan, me),
-        }
+        let scheme = scheme_of(plan.job.security);
+        Self::with(
+            scheme.expect("there is no plan without a protocol"),
+            plan,
+            me,
+        )
     }
 
     /// The rounds of participant `me`.
-    pub(crate) fn with(scheme: &'static Scheme, plan: Arc<Plan>, me: Peer) -> Self {
+    fn with(scheme: &'static Scheme, plan: Arc<Plan>, me: Peer) -> Self {
         let layout = regions::layout(scheme, &plan, me);
         let list = |rounds: Vec<Round>| -> Arc<[Arc<Round>]> {
             rounds.into_iter().map(Arc::new).collect()

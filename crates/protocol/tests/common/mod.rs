@@ -16,8 +16,7 @@ use std::sync::Arc;
 use veil_device::{
     Bank, Command, Cpu, Device, Isa, Item, Layout, Op, Outcome, Place, Reference, Region, Span, Tag,
 };
-use veil_protocol::{Cleared, Cost, Plan, Protocol, Round, Task, Transfer};
-use veil_protocol::{Replicated, rep3};
+use veil_protocol::{Cleared, Cost, Plan, Protocol, Replicated, Round, Task, Transfer};
 use veil_prss::{Prf, Use};
 use veil_session::{Frame, PartyId, Peer, Secret, SessionId};
 
@@ -265,7 +264,7 @@ impl Net {
         Net::of(
             plan,
             &PartyId::THREE,
-            rep3::protocol,
+            Replicated::new,
             Arc::new(keys.clone()),
             kind,
         )

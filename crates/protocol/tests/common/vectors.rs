@@ -132,6 +132,7 @@ pub fn plan(circuit: Circuit, among: &[PartyId], holder: Holder, chunk_rows: u32
         owners,
         parties: among.iter().map(|p| format!("p{}", p.index())).collect(),
         recipients: vec![],
+        security: veil_program::Security::among(among.len()),
         circuit,
         blocks: vec![Block {
             name: "all".into(),

@@ -113,7 +113,7 @@ pub(crate) fn measure(workload: &Workload, setup: Setup) -> Result<Row> {
     Ok(Row {
         bench: workload.name.to_owned(),
         protocol: protocol.name(),
-        adversary: protocol.adversary(),
+        adversary: veil_program::Word::word(plan.job.security.adversary),
         device: device.name(),
         link: match setup.carrier {
             Carrier::Memory => "memory",

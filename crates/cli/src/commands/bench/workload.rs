@@ -88,6 +88,7 @@ impl Name {
             owners: vec![],
             parties: (0..among.parties()).map(|p| format!("party {p}")).collect(),
             recipients: vec![],
+            security: veil_program::Security::among(among.parties()),
             circuit,
             blocks: vec![Block {
                 name: "rows".into(),

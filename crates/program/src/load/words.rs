@@ -1,0 +1,59 @@
+//! What a job says of its security, in the file and beside it.
+
+use toml::Spanned;
+
+use crate::{Delivery, Job, JobProblem, Roles, Security, Word, Words, error::Fault, raw::RawJob};
+
+/// The words of a file.
+pub(super) fn of(raw: &RawJob) -> Result<Words, Fault> {
+    Ok(Words {
+        protocol: word(raw.protocol.as_ref())?,
+        adversary: word(raw.adversary.as_ref())?,
+        delivery: word(raw.delivery.as_ref())?,
+    })
+}
+
+fn word<W: Word>(said: Option<&Spanned<String>>) -> Result<Option<W>, Fault> {
+    let Some(said) = said else { return Ok(None) };
+    W::parse(said.get_ref()).map(Some).map_err(|known| {
+        let problem = JobProblem::Word {
+            field: W::FIELD,
+            value: said.get_ref().clone(),
+            reason: known.to_string(),
+        };
+        Fault::new(said.span(), problem)
+    })
+}
+
+/// What the words mean among the parties of the job; an error is at the word that cannot be.
+pub(super) fn meant(raw: &RawJob, words: Words, roles: &Roles) -> Result<Security, Fault> {
+    words.among(roles.parties.len()).map_err(|problem| {
+        let place = match &problem {
+            JobProblem::Word { field, .. } if *field == Delivery::FIELD => &raw.delivery,
+            _ => &raw.protocol,
+        };
+        let span = place.as_ref().map_or(raw.parties.span(), Spanned::span);
+        Fault::new(span, problem)
+    })
+}
+
+impl Job {
+    /// Takes what a command line says of the job's security, where the file says nothing. Every participant must choose alike, for
+    /// it is under the plan hash.
+    ///
+    /// # Errors
+    /// [`JobProblem::Chosen`] if the file says something else, [`JobProblem::Word`] if the choice is none for this job.
+    pub fn choose(&mut self, options: Words) -> Result<(), JobProblem> {
+        let all = self.said.and(options)?;
+        self.lowered.security = all.among(self.roles.parties.len())?;
+        self.chosen = all.beyond(self.said);
+        Ok(())
+    }
+
+    /// The text of the job's file, with what was chosen beside it: for whoever reads only this.
+    pub fn written(&self, text: &str) -> String {
+        // Whatever is before the first section may stand at the top.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        self.chosen.lines() + text
+    }
+}

@@ -1,0 +1,355 @@
+//! Which protocol a job runs, against whom it holds, and what a cheat or a lost party can do to its end.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::error::JobProblem;
+
+/// The protocols: how values are shared, and among how many.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Sharing {
+    /// Replicated sharing among three parties.
+    Rep3,
+    /// Replicated sharing among four parties.
+    Rep4,
+}
+
+/// What one corrupt party may do without getting anywhere. The weakest comes first.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Adversary {
+    /// It follows the protocol, and looks at all that it sees.
+    SemiHonest,
+    /// It does whatever it likes.
+    Malicious,
+}
+
+/// What a corrupt or a lost party can do to the end of a run. The weakest comes first.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Delivery {
+    /// It can make the job stop, without a result.
+    Abort,
+    /// Nothing: the others finish the job.
+    Guaranteed,
+}
+
+/// A choice that is written as one word.
+pub trait Word: Copy + PartialEq + 'static {
+    /// The field of a job file.
+    const FIELD: &'static str;
+    /// The option of a command.
+    const OPTION: &'static str;
+    /// All that can be chosen.
+    const ALL: &'static [Self];
+
+    /// The word.
+    fn word(self) -> &'static str;
+
+    /// The choice behind a word; else what may be written.
+    fn parse(text: &str) -> Result<Self, UnknownWord> {
+        let found = Self::ALL.iter().find(|choice| choice.word() == text);
+        found.copied().ok_or_else(|| UnknownWord {
+            known: Self::ALL.iter().map(|choice| choice.word()).collect(),
+        })
+    }
+}
+
+/// A word that is no choice.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("write \"{}\"", known.join("\" or \""))]
+pub struct UnknownWord {
+    /// The words that are.
+    pub known: Vec<&'static str>,
+}
+
+impl Word for Sharing {
+    const FIELD: &'static str = "protocol";
+    const OPTION: &'static str = "--protocol";
+    const ALL: &'static [Self] = &[Sharing::Rep3, Sharing::Rep4];
+
+    fn word(self) -> &'static str {
+        match self {
+            Sharing::Rep3 => "rep3",
+            Sharing::Rep4 => "rep4",
+        }
+    }
+}
+
+impl Word for Adversary {
+    const FIELD: &'static str = "adversary";
+    const OPTION: &'static str = "--adversary";
+    const ALL: &'static [Self] = &[Adversary::SemiHonest, Adversary::Malicious];
+
+    fn word(self) -> &'static str {
+        match self {
+            Adversary::SemiHonest => "semi-honest",
+            Adversary::Malicious => "malicious",
+        }
+    }
+}
+
+impl Word for Delivery {
+    // `output` is a section of circuit jobs.
+    const FIELD: &'static str = "delivery";
+    const OPTION: &'static str = "--output";
+    const ALL: &'static [Self] = &[Delivery::Abort, Delivery::Guaranteed];
+
+    fn word(self) -> &'static str {
+        match self {
+            Delivery::Abort => "abort",
+            Delivery::Guaranteed => "guaranteed",
+        }
+    }
+}
+
+impl FromStr for Sharing {
+    type Err = UnknownWord;
+
+    fn from_str(text: &str) -> Result<Self, UnknownWord> {
+        Self::parse(text)
+    }
+}
+
+impl FromStr for Adversary {
+    type Err = UnknownWord;
+
+    fn from_str(text: &str) -> Result<Self, UnknownWord> {
+        Self::parse(text)
+    }
+}
+
+impl FromStr for Delivery {
+    type Err = UnknownWord;
+
+    fn from_str(text: &str) -> Result<Self, UnknownWord> {
+        Self::parse(text)
+    }
+}
+
+impl Sharing {
+    /// How many parties compute.
+    pub const fn parties(self) -> usize {
+        match self {
+            Sharing::Rep3 => 3,
+            Sharing::Rep4 => 4,
+        }
+    }
+
+    /// The protocol of so many parties.
+    pub const fn among(parties: usize) -> Self {
+        match parties {
+            4 => Sharing::Rep4,
+            _ => Sharing::Rep3,
+        }
+    }
+}
+
+/// All that a job says of its security. Public, and under the plan hash.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Security {
+    /// How values are shared.
+    pub sharing: Sharing,
+    /// Against whom.
+    pub adversary: Adversary,
+    /// What becomes of the result if somebody cheats or is lost.
+    pub delivery: Delivery,
+}
+
+impl Security {
+    /// What a job of so many parties has if it says nothing.
+    pub const fn among(parties: usize) -> Self {
+        Self::of(Sharing::among(parties))
+    }
+
+    /// What a job of a protocol has if it says nothing else.
+    pub const fn of(sharing: Sharing) -> Self {
+        let adversary = match sharing {
+            Sharing::Rep3 => Adversary::SemiHonest,
+            Sharing::Rep4 => Adversary::Malicious,
+        };
+        Security {
+            sharing,
+            adversary,
+            delivery: Delivery::Abort,
+        }
+    }
+
+    /// The same against another adversary.
+    #[must_use]
+    pub const fn against(self, adversary: Adversary) -> Self {
+        Security { adversary, ..self }
+    }
+}
+
+/// As in "rep4, malicious, abort".
+impl fmt::Display for Security {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (adversary, delivery) = (self.adversary.word(), self.delivery.word());
+        write!(f, "{}, {adversary}, {delivery}", self.sharing.word())
+    }
+}
+
+/// What a job file or a command line says of it; what neither says follows from the number of parties.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Words {
+    /// How values are shared.
+    pub protocol: Option<Sharing>,
+    /// Against whom.
+    pub adversary: Option<Adversary>,
+    /// What becomes of the result.
+    pub delivery: Option<Delivery>,
+}
+
+impl Words {
+    /// What they mean among so many parties. An error is a [`JobProblem::Word`].
+    pub fn among(self, parties: usize) -> Result<Security, JobProblem> {
+        let sharing = self.protocol.unwrap_or(Sharing::among(parties));
+        let usual = Security::of(sharing);
+        let security = Security {
+            sharing,
+            adversary: self.adversary.unwrap_or(usual.adversary),
+            delivery: self.delivery.unwrap_or(usual.delivery),
+        };
+        if sharing.parties() != parties {
+            let needs = sharing.parties();
+            return Err(wrong(
+                sharing,
+                format!("it is of {needs} parties, and the job names {parties}"),
+            ));
+        }
+        if security.delivery == Delivery::Guaranteed {
+            let reason = match security {
+                Security {
+                    sharing: Sharing::Rep3,
+                    ..
+                } => {
+                    "one of three parties can always stop the others; name four, or write \"abort\""
+                }
+                Security {
+                    adversary: Adversary::SemiHonest,
+                    ..
+                } => {
+                    "it needs `adversary = \"malicious\"`, who is found out; write that, or \"abort\""
+                }
+                _ => return Ok(security),
+            };
+            return Err(wrong(security.delivery, reason.to_owned()));
+        }
+        Ok(security)
+    }
+
+    /// These words, with those of `options` where they say nothing. Where both say something it must be the same.
+    pub fn and(self, options: Self) -> Result<Self, JobProblem> {
+        Ok(Words {
+            protocol: both(self.protocol, options.protocol)?,
+            adversary: both(self.adversary, options.adversary)?,
+            delivery: both(self.delivery, options.delivery)?,
+        })
+    }
+
+    /// Those of these words that `others` do not say.
+    #[must_use]
+    pub fn beyond(self, others: Self) -> Self {
+        Words {
+            protocol: self.protocol.filter(|_| others.protocol.is_none()),
+            adversary: self.adversary.filter(|_| others.adversary.is_none()),
+            delivery: self.delivery.filter(|_| others.delivery.is_none()),
+        }
+    }
+
+    /// What is said: field of a job, option of a command, word.
+    pub fn said(self) -> impl Iterator<Item = [&'static str; 3]> {
+        fn of<W: Word>(word: Option<W>) -> Option<[&'static str; 3]> {
+            word.map(|word| [W::FIELD, W::OPTION, word.word()])
+        }
+        let all = [of(self.protocol), of(self.adversary), of(self.delivery)];
+        all.into_iter().flatten()
+    }
+
+    /// Lines of a job file that say these words.
+    pub fn lines(self) -> String {
+        let lines = self.said();
+        let lines = lines.map(|[field, _, word]| format!("{field} = \"{word}\"\n"));
+        lines.collect()
+    }
+}
+
+fn wrong<W: Word>(word: W, reason: String) -> JobProblem {
+    JobProblem::Word {
+        field: W::FIELD,
+        value: word.word().to_owned(),
+        reason,
+    }
+}
+
+fn both<W: Word>(file: Option<W>, option: Option<W>) -> Result<Option<W>, JobProblem> {
+    match (file, option) {
+        (Some(file), Some(option)) if file != option => Err(JobProblem::Chosen {
+            option: W::OPTION,
+            chosen: option.word(),
+            field: W::FIELD,
+            file: file.word(),
+        }),
+        (file, option) => Ok(file.or(option)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every combination: what is said stands, what is not follows from the number of parties, and what cannot be is refused.
+    #[test]
+    fn what_is_said_stands_and_the_rest_follows() {
+        fn choices<W: Word>() -> impl Iterator<Item = Option<W>> {
+            W::ALL.iter().copied().map(Some).chain([None])
+        }
+        for protocol in choices::<Sharing>() {
+            for adversary in choices::<Adversary>() {
+                for delivery in choices::<Delivery>() {
+                    for parties in [3, 4] {
+                        let words = Words {
+                            protocol,
+                            adversary,
+                            delivery,
+                        };
+                        let fits = protocol.is_none_or(|p| p.parties() == parties);
+                        let guaranteed = delivery != Some(Delivery::Guaranteed)
+                            || parties == 4 && adversary != Some(Adversary::SemiHonest);
+                        let meant = words.among(parties);
+                        assert_eq!(meant.is_ok(), fits && guaranteed, "{words:?} {parties}");
+                        let Ok(meant) = meant else { continue };
+                        assert_eq!(meant.sharing.parties(), parties);
+                        let usual = [Adversary::SemiHonest, Adversary::Malicious][parties - 3];
+                        assert_eq!(meant.adversary, adversary.unwrap_or(usual));
+                        assert_eq!(meant.delivery, delivery.unwrap_or(Delivery::Abort));
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn options_fill_in_and_never_overrule() {
+        let file = Words {
+            protocol: Some(Sharing::Rep4),
+            ..Words::default()
+        };
+        let option = Words {
+            adversary: Some(Adversary::SemiHonest),
+            protocol: Some(Sharing::Rep4),
+            ..Words::default()
+        };
+        let all = file.and(option).expect("they agree");
+        assert_eq!(all, option);
+        assert_eq!(all.beyond(file).lines(), "adversary = \"semi-honest\"\n");
+        let other = Words {
+            protocol: Some(Sharing::Rep3),
+            ..Words::default()
+        };
+        let said = file.and(other).expect_err("they differ").to_string();
+        assert!(
+            said.starts_with("`--protocol rep3` contradicts `protocol = \"rep4\"` of the job"),
+            "{said}"
+        );
+    }
+}
