@@ -70,6 +70,16 @@ fn words_of_security_are_the_same_in_the_job_and_beside_it() {
         let stderr = text(&refused.stderr);
         assert!(stderr.contains(said), "{stderr}");
     }
+    let trusting = folder.succeed("explain job.toml --adversary semi-honest");
+    assert!(
+        trusting.contains("semi-honest: private against"),
+        "{trusting}"
+    );
+    for how in ["", " --processes"] {
+        let run = folder.succeed(&format!("run job.toml --adversary semi-honest{how}"));
+        assert!(run.contains("semi-honest: private against"), "{run}");
+    }
+    assert_ne!(plan("explain job.toml --adversary semi-honest"), usual);
     let words = "version = 1\nprotocol = \"rep4\"\nadversary = \"malicious\"\n";
     folder.replace("job.toml", "version = 1\n", words);
     assert_eq!(plan("explain job.toml"), usual);

@@ -12,6 +12,7 @@ use serde_json::Value;
 use veil_circuit::{Gate, Reduce, Wire};
 use veil_device::Span;
 use veil_math::Ring;
+use veil_program::Security;
 use veil_protocol::Task;
 use veil_protocol::rep3::{KEY_OWN, KEY_PREVIOUS, OWN, PREVIOUS};
 use veil_session::{Frame, PartyId, Peer};
@@ -74,7 +75,7 @@ fn product_net(ring: Ring, vectors: &Value, case: &Value, kind: Kind) -> Net {
     let circuit = circuit(ring, width, gates, outputs, reduce);
     let plan = plan(
         circuit,
-        &PartyId::THREE,
+        Security::among(3),
         PARTY_0,
         number(&case["chunk_rows"]),
     );
@@ -239,7 +240,7 @@ fn linear_gates_are_those_of_the_model() {
             let outputs = (2..2 + gates.len() as u32).map(Wire).collect();
             let list = gates.iter().map(|(_, gate)| *gate).collect();
             let circuit = circuit(ring, 2, list, outputs, Reduce::None);
-            let plan = plan(circuit, &PartyId::THREE, PARTY_0, rows);
+            let plan = plan(circuit, Security::among(3), PARTY_0, rows);
             let mut net = Net::new(plan, &keys(&vectors), kind);
             net.open(Frame {
                 epoch: 0,

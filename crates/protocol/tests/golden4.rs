@@ -14,7 +14,7 @@ use serde_json::Value;
 use veil_circuit::{Gate, Reduce, Wire};
 use veil_device::{Command, Op};
 use veil_math::Ring;
-use veil_program::Holder;
+use veil_program::{Adversary, Holder, Security};
 use veil_protocol::{Plan, Protocol, Replicated, Task};
 use veil_prss::Use;
 use veil_session::{PartyId, Peer};
@@ -50,7 +50,7 @@ fn key(hex: &Value) -> [u8; 16] {
 }
 
 /// A net whose only layer is the command of a case.
-fn net(ring: Ring, vectors: &Value, case: &Value, kind: Kind) -> Net {
+fn net(ring: Ring, vectors: &Value, case: &Value, kind: Kind, adversary: Adversary) -> Net {
     let operands = list(&case["operands"]).len() as u32;
     let mut gates = Vec::new();
     let mut outputs = Vec::new();
@@ -78,11 +78,16 @@ fn net(ring: Ring, vectors: &Value, case: &Value, kind: Kind) -> Net {
     };
     let chunk_rows = number(&case["chunk_rows"]);
     let circuit = circuit(ring, operands, gates, outputs, reduce);
-    let plan = plan(circuit, &PartyId::FOUR, PARTY_0, chunk_rows);
+    let plan = plan(
+        circuit,
+        Security::among(4).against(adversary),
+        PARTY_0,
+        chunk_rows,
+    );
     of(plan, vectors, kind)
 }
 
-/// Four parties that check each other, with the keys of a file.
+/// Four parties, with the keys of a file.
 fn of(plan: Plan, vectors: &Value, kind: Kind) -> Net {
     Net::of(
         plan,
@@ -107,9 +112,10 @@ fn products_and_codes_are_those_of_the_model() {
     for (ring, text) in RINGS {
         let vectors = json(text);
         for case in list(&vectors["commands"]) {
-            for kind in Kind::all() {
-                let what = format!("{} over {ring:?} on {kind:?}", case["name"]);
-                let mut net = net(ring, &vectors, case, kind);
+            let both = [Adversary::SemiHonest, Adversary::Malicious];
+            for (kind, adversary) in Kind::all().into_iter().flat_map(|k| both.map(|a| (k, a))) {
+                let what = format!("{} over {ring:?} on {kind:?}, {adversary:?}", case["name"]);
+                let mut net = net(ring, &vectors, case, kind, adversary);
                 net.open(frame(case));
                 for i in 0..4 {
                     for part in 0..3 {
@@ -136,12 +142,18 @@ fn products_and_codes_are_those_of_the_model() {
                     };
                     let message = sent(party("sender"), usize::from(sum));
                     assert_eq!(message.bytes, bytes(&joint["message"]), "{what}: joint {k}");
-                    let code = sent(party("backup"), 2);
-                    assert_eq!(
-                        code.bytes,
-                        bytes(&joint["code"]),
-                        "{what}: code of joint {k}"
-                    );
+                    if adversary == Adversary::Malicious {
+                        let code = sent(party("backup"), 2);
+                        assert_eq!(
+                            code.bytes,
+                            bytes(&joint["code"]),
+                            "{what}: code of joint {k}"
+                        );
+                    }
+                }
+                if adversary == Adversary::SemiHonest {
+                    let code = net.log.iter().find(|message| message.part % 3 == 2);
+                    assert!(code.is_none(), "{what}: nobody vouches");
                 }
                 let items = list(&case["items"]);
                 for i in 0..4 {
@@ -198,7 +210,7 @@ fn a_changed_joint_message_is_found_by_its_receiver() {
         {
             for (k, joint) in list(&case["joint"]).iter().enumerate() {
                 for part in [usize::from(case["sum_rows"] == true), 2] {
-                    let mut net = net(ring, &vectors, case, Kind::all()[1]);
+                    let mut net = net(ring, &vectors, case, Kind::all()[1], Adversary::Malicious);
                     net.open(frame(case));
                     net.tap = Box::new(move |message| {
                         if usize::from(message.part) == 3 * k + part {
@@ -225,7 +237,7 @@ fn input(ring: Ring, vectors: &Value, case: &Value, holder: Holder, kind: Kind) 
     let chunk_rows = number(&case["chunk_rows"]);
     let width = columns.len() as u32;
     let circuit = circuit(ring, width, vec![], vec![Wire(0)], Reduce::None);
-    let plan = plan(circuit, &PartyId::FOUR, holder, chunk_rows);
+    let plan = plan(circuit, Security::among(4), holder, chunk_rows);
     let mut net = of(plan, vectors, kind);
     net.open(frame(case));
     let me = holder.peer().expect("somebody supplies it");
@@ -290,7 +302,7 @@ fn inconsistent_inputs_are_found() {
         for holder in holders {
             let me = holder.peer().expect("somebody supplies it");
             let circuit = circuit(ring, 1, vec![], vec![Wire(0)], Reduce::None);
-            let plan = plan(circuit, &PartyId::FOUR, holder, 100);
+            let plan = plan(circuit, Security::among(4), holder, 100);
             let mut net = of(plan, &vectors, Kind::all()[1]);
             net.open(veil_session::Frame {
                 epoch: 0,

@@ -10,7 +10,7 @@ use common::vectors::{
 use common::{Kind, Message, Net};
 use serde_json::Value;
 use veil_circuit::{Reduce, Wire};
-use veil_program::Holder;
+use veil_program::{Holder, Security};
 use veil_protocol::rep3::{OWN, PREVIOUS};
 use veil_protocol::{Protocol, Task};
 use veil_prss::Use;
@@ -28,7 +28,7 @@ fn input(vectors: &Value, case: &Value, holder: Holder, kind: Kind) -> Net {
     let circuit = circuit(ring(case), width, vec![], vec![Wire(0)], Reduce::None);
     let plan = plan(
         circuit,
-        &PartyId::THREE,
+        Security::among(3),
         holder,
         number(&case["chunk_rows"]),
     );
@@ -119,7 +119,7 @@ fn random_values_are_those_of_the_model() {
         let circuit = circuit(ring(case), 1, vec![], vec![Wire(0)], Reduce::None);
         let plan = plan(
             circuit,
-            &PartyId::THREE,
+            Security::among(3),
             PARTY_0,
             number(&case["chunk_rows"]),
         );

@@ -9,7 +9,7 @@ use common::{Keys, Kind, Net};
 use proptest::prelude::*;
 use veil_circuit::{Circuit, Gate, InputPort, OutputPort, Per, Reduce, Wire};
 use veil_math::Ring;
-use veil_program::{Audience, Block, Holder, Lowered};
+use veil_program::{Adversary, Audience, Block, Delivery, Holder, Lowered, Security};
 use veil_protocol::{Cost, Options, Plan, PlanError, Protocol, Replicated, Task};
 use veil_session::{PartyId, Peer};
 
@@ -349,6 +349,12 @@ fn equal_plans_have_equal_hashes_and_others_do_not() {
         job.blocks[0].holders[0] = Holder::Party(holder);
         seen.push(hash(job, options));
     }
+    let mut four = rich();
+    four.parties.push("p3".into());
+    for adversary in [Adversary::SemiHonest, Adversary::Malicious] {
+        four.security = Security::among(4).against(adversary);
+        seen.push(hash(four.clone(), options));
+    }
     let mut stacked = rich();
     let block = Block {
         rows: 500,
@@ -391,7 +397,15 @@ fn jobs_that_cannot_be_planned_are_refused() {
             .expect_err("a defect")
             .to_string()
     };
-    let malformed: [(Change, &str); 9] = [
+    let malformed: [(Change, &str); 11] = [
+        (
+            |j| j.security = Security::among(4),
+            "the protocol is of as many parties as the job names",
+        ),
+        (
+            |j| j.security.delivery = Delivery::Guaranteed,
+            "no protocol for what the job asks: rep3, semi-honest, guaranteed",
+        ),
         (
             |j| j.circuit.gates[0] = Gate::Mul(Wire(0), Wire(9)),
             "the circuit is malformed",

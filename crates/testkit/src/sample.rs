@@ -2,7 +2,7 @@
 
 use veil_circuit::{Builder, Circuit, Per};
 use veil_math::Ring;
-use veil_program::{Audience, Block, Holder, Lowered};
+use veil_program::{Adversary, Audience, Block, Holder, Lowered};
 use veil_session::{PartyId, Peer};
 
 /// Party `index`, from 0.
@@ -80,6 +80,15 @@ pub fn among_four(job: Lowered) -> Lowered {
     Lowered {
         parties: (0..4).map(|p| format!("party {p}")).collect(),
         security: veil_program::Security::among(4),
+        ..job
+    }
+}
+
+/// The same job against another adversary.
+#[must_use]
+pub fn against(job: Lowered, adversary: Adversary) -> Lowered {
+    Lowered {
+        security: job.security.against(adversary),
         ..job
     }
 }

@@ -4,19 +4,23 @@ use std::sync::Arc;
 
 use veil_engine::participants;
 use veil_math::Ring;
-use veil_program::Audience;
+use veil_program::{Adversary, Audience};
 use veil_protocol::{Protocol, Replicated, Task};
 use veil_testkit::World;
-use veil_testkit::sample::{among_four, dot, everything, peer, product};
+use veil_testkit::sample::{against, among_four, dot, everything, peer, product};
+
+const ADVERSARIES: [Adversary; 2] = [Adversary::SemiHonest, Adversary::Malicious];
 
 #[test]
 fn every_kind_of_input_and_output_over_every_ring() {
     for ring in [Ring::Bits, Ring::Z64, Ring::Z128] {
         for (chunk_rows, lanes) in [(8, 1), (5, 2), (64, 3)] {
             let job = among_four(everything(ring, &[13, 9, 30]));
-            World::in_chunks(job, chunk_rows, lanes)
-                .run()
-                .assert_right();
+            for adversary in ADVERSARIES {
+                World::in_chunks(against(job.clone(), adversary), chunk_rows, lanes)
+                    .run()
+                    .assert_right();
+            }
         }
     }
 }
@@ -27,15 +31,20 @@ fn participants_on_their_own_compute_the_same() {
     World::in_chunks(job, 8, 2).run_apart().assert_right();
 }
 
-/// Six elements per product, whatever the rows; a code of 16 bytes for each in every round; a dot product costs as much as a product.
+/// Six elements per product, whatever the rows; against a malicious party a code of 16 bytes for each in every round; a dot product costs
+/// as much as a product.
 #[test]
 fn a_product_costs_six_elements_and_six_codes() {
     let rows = 1 << 10;
-    for (job, elements) in [
+    for ((job, elements), adversary) in [
         (product(Ring::Z64, rows, Audience::Parties), rows),
         (dot(Ring::Z64, rows, Audience::Parties), 1),
-    ] {
-        let world = World::in_chunks(among_four(job), rows as u32, 1);
+    ]
+    .into_iter()
+    .flat_map(|job| ADVERSARIES.map(|adversary| (job.clone(), adversary)))
+    {
+        let job = against(among_four(job), adversary);
+        let world = World::in_chunks(job, rows as u32, 1);
         let plan = world.plan();
         for chunk in [1, 2] {
             let frame = veil_session::Frame {
@@ -47,7 +56,12 @@ fn a_product_costs_six_elements_and_six_codes() {
             });
             assert!(costs.iter().all(|cost| cost.rounds == 1), "{costs:?}");
             let bytes: u64 = costs.iter().map(|cost| cost.bytes).sum();
-            assert_eq!(bytes, 6 * (8 * elements + 16));
+            let code = if adversary == Adversary::Malicious {
+                16
+            } else {
+                0
+            };
+            assert_eq!(bytes, 6 * (8 * elements + code));
             // Who sends two of them changes from chunk to chunk.
             let sends = |cost: u64| cost / (8 * elements);
             let sent = costs.map(|cost| sends(cost.bytes));
@@ -63,7 +77,13 @@ fn a_product_costs_six_elements_and_six_codes() {
 
 #[test]
 fn what_is_sent_is_what_was_declared() {
-    let world = World::in_chunks(among_four(everything(Ring::Z64, &[13, 9])), 8, 2);
+    for adversary in ADVERSARIES {
+        let job = against(among_four(everything(Ring::Z64, &[13, 9])), adversary);
+        sends_what_it_declares(&World::in_chunks(job, 8, 2));
+    }
+}
+
+fn sends_what_it_declares(world: &World) {
     let plan = world.plan();
     for me in participants(plan) {
         let protocol = Replicated::new(Arc::clone(plan), me);

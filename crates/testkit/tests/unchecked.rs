@@ -6,9 +6,9 @@ use common::{Found, assert_found};
 use veil_circuit::{Builder, Per};
 use veil_link::tap::Fate;
 use veil_math::Ring;
-use veil_program::{Audience, Holder, Lowered};
+use veil_program::{Adversary, Audience, Holder, Lowered};
 use veil_session::Peer;
-use veil_testkit::sample::{dot, job, party, peer, product};
+use veil_testkit::sample::{against, among_four, dot, job, party, peer, product};
 use veil_testkit::{Kind, Message, World, flipped};
 
 const RECIPIENT: Peer = Peer::Recipient(0);
@@ -61,6 +61,48 @@ fn a_changed_product_changes_the_result_unnoticed() {
             outcome.seed
         );
         assert_eq!(got[1..], expected[1..], "{}", outcome.seed);
+    }
+}
+
+/// Against a malicious party the receiver of a joint message finds out in its round that it was changed; where everybody is taken to follow
+/// the protocol nobody vouches, and it is found when the product is opened, after all that depends on it was sent, between two who have
+/// done nothing.
+#[test]
+fn nobody_vouches_for_a_product_among_four_who_follow_the_protocol() {
+    let [p0, p2, p3] = [0, 2, 3].map(peer);
+    let cheat = move |m: &Message| {
+        if m.from == p0 && m.at.frame.chunk == 1 && m.kind == Some(Kind::Product) {
+            Fate::Replace(flipped(&m.bytes))
+        } else {
+            Fate::Pass
+        }
+    };
+    let job = among_four(product(Ring::Z64, 20, Audience::Recipient(0)));
+    for (adversary, by, round, suspects, what) in [
+        (
+            Adversary::Malicious,
+            p2,
+            Kind::Code,
+            vec![p0, p3],
+            "a joint message of a product",
+        ),
+        (
+            Adversary::SemiHonest,
+            RECIPIENT,
+            Kind::Opened,
+            vec![p2, p3],
+            "an opened component",
+        ),
+    ] {
+        let world = World::in_chunks(against(job.clone(), adversary), 8, 1);
+        let outcome = world.window(1).cheat(cheat).run();
+        let found = Found::Check {
+            by,
+            round,
+            suspects,
+            what,
+        };
+        assert_found(&outcome, 1, &[found], p0);
     }
 }
 

@@ -1,10 +1,10 @@
-//! Four-party replicated sharing with joint messages, secure against one malicious party with abort.
+//! Four-party replicated sharing with joint messages, secure against one malicious party with abort, or one semi-honest party.
 //!
 //! Functionality: the arithmetic black box over Z_2, Z_2^64 or Z_2^128: input, linear gates, products, sums, opening.
 //!
 //! Model: four parties, at most one corrupt; keys of three parties and of pairs; encrypted, authenticated links. Whatever a party sends in
 //! a product somebody else computes as well, and vouches for: the receiver checks it in the same round, before anything that depends on
-//! it leaves (rule R1).
+//! it leaves (rule R1). Against a semi-honest party the same messages go without codes.
 //!
 //! From: Dalskov, Escudero, Keller, "Fantastic Four: Honest-Majority Four-Party Secure Computation With Malicious Security", USENIX
 //! Security 2021. Where we differ: checks are never deferred; who vouches sends an authentication code of Carter and Wegman, under a
@@ -19,25 +19,39 @@ use veil_math::Ring;
 use veil_prss::Use;
 use veil_session::PartyId;
 
-use crate::replicated::{Component, Scheme};
+use crate::replicated::{Component, Products, Scheme};
 
 /// Keys of the parts: that of part k is held by everybody who holds the component.
 const PART_KEYS: u16 = 3;
 
-pub(crate) static SCHEME: Scheme = Scheme {
-    name: "rep4",
-    guarantee: "malicious with abort: private and correct against any one party, whatever it does; it can make the job stop",
-    parties: &PartyId::FOUR,
-    parts: &[1, 2, 3],
-    lacks: 0,
-    input: Use::input4,
-    share: Use::SHARE4,
-    constants,
-    keys: PART_KEYS + 3,
-    pair_keys,
-    dealt: true,
-    products: layers::PRODUCTS,
-};
+/// Against one party that does anything.
+pub(crate) static SCHEME: Scheme = scheme(
+    "malicious with abort: private and correct against any one party, whatever it does; it can make the job stop",
+    layers::products::<true>(),
+);
+
+/// Against one party that follows the protocol.
+pub(crate) static SEMI_HONEST: Scheme = scheme(
+    "semi-honest: private against any one party that follows the protocol; products are not checked, inputs and openings are cross-checked",
+    layers::products::<false>(),
+);
+
+const fn scheme(guarantee: &'static str, products: Products) -> Scheme {
+    Scheme {
+        name: "rep4",
+        guarantee,
+        parties: &PartyId::FOUR,
+        parts: &[1, 2, 3],
+        lacks: 0,
+        input: Use::input4,
+        share: Use::SHARE4,
+        constants,
+        keys: PART_KEYS + 3,
+        pair_keys,
+        dealt: true,
+        products,
+    }
+}
 
 /// Component u_0, which party 0 lacks.
 fn constants(_: Ring, me: PartyId) -> u8 {

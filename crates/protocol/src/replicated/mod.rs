@@ -69,6 +69,7 @@ pub(crate) fn scheme_of(security: Security) -> Option<&'static Scheme> {
     match (security.sharing, security.adversary, security.delivery) {
         (Sharing::Rep3, Adversary::SemiHonest, Delivery::Abort) => Some(&crate::rep3::SCHEME),
         (Sharing::Rep4, Adversary::Malicious, Delivery::Abort) => Some(&crate::rep4::SCHEME),
+        (Sharing::Rep4, Adversary::SemiHonest, Delivery::Abort) => Some(&crate::rep4::SEMI_HONEST),
         _ => None,
     }
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use veil_circuit::{Circuit, Gate, InputPort, OutputPort, Per, Reduce, Wire};
 use veil_device::{Command, Draw, KeyId, Op, Span};
 use veil_math::Ring;
-use veil_program::{Audience, Block, Holder, Lowered};
+use veil_program::{Audience, Block, Holder, Lowered, Security};
 use veil_protocol::rep3::{KEY_OWN, KEY_PREVIOUS, OWN, PREVIOUS};
 use veil_protocol::{Options, Plan, Protocol, Task};
 use veil_prss::Use;
@@ -120,7 +120,7 @@ pub fn circuit(
 }
 
 /// The plan of a circuit among parties whose input port `holder` supplies and whose output port is opened to all of them.
-pub fn plan(circuit: Circuit, among: &[PartyId], holder: Holder, chunk_rows: u32) -> Plan {
+pub fn plan(circuit: Circuit, security: Security, holder: Holder, chunk_rows: u32) -> Plan {
     let owners = if matches!(holder, Holder::Owner(_)) {
         vec!["owner".into()]
     } else {
@@ -130,9 +130,11 @@ pub fn plan(circuit: Circuit, among: &[PartyId], holder: Holder, chunk_rows: u32
         name: "golden".into(),
         schema: String::new(),
         owners,
-        parties: among.iter().map(|p| format!("p{}", p.index())).collect(),
+        parties: (0..security.sharing.parties())
+            .map(|p| format!("p{p}"))
+            .collect(),
         recipients: vec![],
-        security: veil_program::Security::among(among.len()),
+        security,
         circuit,
         blocks: vec![Block {
             name: "all".into(),
