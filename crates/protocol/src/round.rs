@@ -89,6 +89,11 @@ impl Flow {
         }
     }
 
+    /// A flow of these rounds, which gives no permission to open: for protocols that are made of others.
+    pub fn of(rounds: Vec<Round>) -> Self {
+        Flow::new(rounds.into_iter().map(Arc::new).collect(), false)
+    }
+
     /// The next round. Asking for it says that the one before is finished and checked.
     #[expect(
         clippy::should_implement_trait,

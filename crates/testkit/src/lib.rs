@@ -25,6 +25,7 @@
 mod damage;
 mod fall;
 mod kind;
+mod late;
 mod outcome;
 pub mod sample;
 mod seed;
@@ -36,6 +37,7 @@ mod wrong;
 pub use damage::damaged;
 pub use fall::Fall;
 pub use kind::{Kind, Kinds, tasks};
+pub use late::Late;
 pub use outcome::{Message, Outcome};
 pub use seed::{Numbers, Seed};
 pub use shares::Shares;

@@ -210,12 +210,20 @@ impl World {
     /// # Panics
     /// If a participant panics.
     pub fn run_apart(&self) -> Outcome {
+        self.run_built(|protocol| Arc::new(protocol))
+    }
+
+    /// As [`World::run_apart`], with another build of the protocol: what `build` makes of it.
+    ///
+    /// # Panics
+    /// If a participant panics.
+    pub fn run_built(&self, build: impl Fn(Replicated) -> Arc<dyn Protocol>) -> Outcome {
         let stage = Stage::new(self);
         let start = Instant::now();
         let peers = participants(&self.plan);
         let protocols: Vec<Arc<dyn Protocol>> = peers
             .iter()
-            .map(|p| Arc::new(Replicated::new(Arc::clone(&self.plan), *p)) as _)
+            .map(|p| build(Replicated::new(Arc::clone(&self.plan), *p)))
             .collect();
         let limits = protocols
             .iter()
