@@ -1,0 +1,260 @@
+//! All that may be drawn in one product, each value once: every party's view is counted, and compared over all inputs.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use veil_device::{Command, Op};
+use veil_math::Ring;
+use veil_protocol::{Protocol, Replicated, Round, Task, Transfer};
+use veil_prss::Use;
+use veil_session::{PartyId, Peer};
+
+use super::{SCHEMES, Scheme, and_plan};
+
+/// What all that have a key know it by: the pair, or who chose it and its number.
+type Name = (Peer, Peer, u8);
+
+/// Products of components and masks, added up: pairs of components, and numbers of masks with whether they are subtracted.
+#[derive(Clone, PartialEq, Eq, Default)]
+struct Sum {
+    terms: Vec<(usize, usize)>,
+    masks: Vec<(usize, bool)>,
+}
+
+impl Sum {
+    fn add(&mut self, other: &Sum) {
+        self.terms.extend(&other.terms);
+        self.masks.extend(&other.masks);
+        self.terms.sort_unstable();
+        self.masks.sort_unstable();
+    }
+
+    fn value(&self, [u, w]: [&[u64]; 2], masks: &[u64], m: u64) -> u64 {
+        let terms = self.terms.iter().map(|(p, q)| u[*p] * w[*q]);
+        let masks = self.masks.iter().map(|(k, minus)| {
+            let mask = masks[*k];
+            if *minus { m - mask } else { mask }
+        });
+        terms.chain(masks).sum::<u64>() % m
+    }
+}
+
+/// The product of a plan as its rounds say it, in chunks that are odd or even, on numbers below `modulus`.
+struct Product {
+    scheme: &'static Scheme,
+    modulus: u64,
+    /// How many masks there are, and which of them each party draws itself.
+    masks: usize,
+    drawn: Vec<Vec<usize>>,
+    /// What each party receives.
+    received: Vec<Vec<Sum>>,
+    /// The components of the product.
+    components: Vec<Sum>,
+}
+
+/// How often a party sees what it sees of a product: numbers below the modulus, as digits of one number.
+type Histogram = Vec<u32>;
+
+/// The round of the product at each party, and the names of the keys there.
+fn rounds(scheme: &Scheme, ring: Ring, chunk: u32) -> Vec<(Arc<Round>, BTreeMap<u16, Name>)> {
+    let plan = Arc::new(and_plan(scheme, ring));
+    let frame = veil_session::Frame {
+        chunk,
+        ..plan.chunk(0).expect("a chunk").frame
+    };
+    let at = |party: &PartyId| {
+        let me = Peer::Party(*party);
+        let protocol = Replicated::new(Arc::clone(&plan), me);
+        let mut names = BTreeMap::new();
+        for peer in protocol.peers() {
+            let pair = (me.min(peer), me.max(peer), 0);
+            names.extend(protocol.keys(peer).iter().map(|(_, id)| (id.0, pair)));
+        }
+        for by in scheme.parties.iter().copied().map(Peer::Party) {
+            let dealt = protocol.dealt(by).into_iter();
+            names.extend(dealt.map(|seed| (seed.key.0, (by, by, seed.index))));
+        }
+        let flow = protocol.flow(Task::Layers, frame);
+        (Arc::clone(&flow.rounds()[0]), names)
+    };
+    scheme.parties.iter().map(at).collect()
+}
+
+impl Product {
+    fn new(scheme: &'static Scheme, ring: Ring, chunk: u32, masked: bool) -> Self {
+        let mut all: Vec<(Name, Use)> = Vec::new();
+        let (mut messages, mut drawn) = (BTreeMap::new(), Vec::new());
+        let mut held = vec![vec![Sum::default(); scheme.parts.len()]; scheme.count()];
+        let rounds = rounds(scheme, ring, chunk);
+        for (party, (round, names)) in rounds.iter().enumerate() {
+            let product = |c: &&Command| matches!(c.op, Op::Product(_));
+            let command = round.local.iter().find(product).expect("a product");
+            let Op::Product(form) = command.op else {
+                unreachable!("it was looked for")
+            };
+            let draws = command.draws[..form.draws()].iter();
+            let mine = draws.map(|d| {
+                let mask = (names[&d.key.0], d.tag);
+                all.iter().position(|m| *m == mask).unwrap_or_else(|| {
+                    all.push(mask);
+                    all.len() - 1
+                })
+            });
+            let mine: Vec<usize> = mine.collect();
+            for (k, cross) in form.crosses.iter().enumerate() {
+                let component = |part: u8| scheme.component(party, part);
+                let terms = cross.terms.iter();
+                let masks = cross.masks.iter().filter(|_| masked);
+                let sum = Sum {
+                    terms: terms.map(|(p, q)| (component(*p), component(*q))).collect(),
+                    masks: masks
+                        .map(|(d, minus)| (mine[usize::from(*d)], *minus))
+                        .collect(),
+                };
+                held[party][usize::from(cross.to)].add(&sum);
+                let sends = round.sends.iter();
+                for send in sends.filter(|send| send.span == command.dst[k]) {
+                    messages.insert(
+                        (Peer::Party(scheme.parties[party]), send.peer, send.part),
+                        sum.clone(),
+                    );
+                }
+            }
+            for (draw, to) in form.keeps.iter().filter(|_| masked) {
+                let masks = vec![(mine[usize::from(*draw)], false)];
+                let terms = Vec::new();
+                held[party][usize::from(*to)].add(&Sum { terms, masks });
+            }
+            drawn.push(mine);
+        }
+        let mut received = vec![Vec::new(); scheme.count()];
+        for (party, (round, _)) in rounds.iter().enumerate() {
+            for scatter in &round.finish {
+                let Op::Scatter { part, add } = scatter.op else {
+                    continue;
+                };
+                let of = |t: &&Transfer| t.span == scatter.src[0];
+                let recv = round.recvs.iter().find(of).expect("a message");
+                let got = &messages[&(recv.peer, Peer::Party(scheme.parties[party]), recv.part)];
+                let to = &mut held[party][usize::from(part)];
+                if !add {
+                    *to = Sum::default();
+                }
+                to.add(got);
+                received[party].push(got.clone());
+            }
+        }
+        assert_eq!(received.iter().flatten().count(), messages.len());
+        let mut components = vec![None; scheme.count()];
+        for (party, held) in held.into_iter().enumerate() {
+            for (part, sum) in held.into_iter().enumerate() {
+                let known = &mut components[scheme.component(party, part as u8)];
+                let same = *known.get_or_insert(sum.clone()) == sum;
+                assert!(same, "holders compute a component differently");
+            }
+        }
+        let components = components.into_iter();
+        Product {
+            scheme,
+            // Bits as they are; the forms of the rings modulo 4, where they are the same polynomials.
+            modulus: if ring == Ring::Bits { 2 } else { 4 },
+            masks: all.len(),
+            drawn,
+            received,
+            components: components.map(|c| c.expect("somebody holds it")).collect(),
+        }
+    }
+
+    /// The views of `party` on inputs `x` and `y`, with the opening of the product to it if `opened`: over all shares, and all masks that it
+    /// does not draw itself. Those are one.
+    fn views(&self, party: usize, [x, y]: [u64; 2], opened: bool) -> Histogram {
+        let (m, count) = (self.modulus, self.scheme.count());
+        let mut masks = vec![1; self.masks];
+        let mine = &self.drawn[party];
+        let others: Vec<usize> = (0..self.masks).filter(|k| !mine.contains(k)).collect();
+        let digits = 2 * (count - 1) + others.len();
+        let missing = (0..count).find(|c| self.scheme.parts_of(party).all(|p| p != *c));
+        let missing = &self.components[missing.expect("it lacks a component")];
+        let seen = 2 * (count - 1) + self.received[party].len() + 1;
+        let mut histogram = vec![0; m.pow(seen as u32) as usize];
+        for choice in 0..m.pow(digits as u32) {
+            let mut digits = (0..).map(|k| choice / m.pow(k) % m);
+            let mut split = |v: u64| {
+                let mut parts: Vec<u64> = digits.by_ref().take(count - 1).collect();
+                parts.push((v + m * count as u64 - parts.iter().sum::<u64>()) % m);
+                parts
+            };
+            let (u, w) = (split(x), split(y));
+            for (k, digit) in others.iter().zip(digits) {
+                masks[*k] = digit;
+            }
+            let value = |sum: &Sum| sum.value([&u, &w], &masks, m);
+            let shares = self.scheme.parts_of(party).flat_map(|c| [u[c], w[c]]);
+            let received = self.received[party].iter().map(value);
+            let opening = [missing].into_iter().filter(|_| opened).map(value);
+            if opened {
+                let z = self.components.iter().map(value).sum::<u64>();
+                assert_eq!(z % m, x * y % m, "the form is not a product");
+            }
+            let view = shares.chain(received).chain(opening);
+            let view = view.fold(0, |number, digit| number * m + digit);
+            histogram[view as usize] += 1;
+        }
+        histogram
+    }
+}
+
+/// Runs `check` for the product of every protocol, ring and kind of chunk, and every party.
+fn every_product(masked: bool, check: impl Fn(&Product, usize, &str)) {
+    // Four parties send the same products against either adversary.
+    for scheme in [&SCHEMES[0], &SCHEMES[2]] {
+        for ring in [Ring::Bits, Ring::Z64, Ring::Z128] {
+            for chunk in [1, 2] {
+                let product = Product::new(scheme, ring, chunk, masked);
+                for party in 0..scheme.count() {
+                    let what = format!("{} parties, {ring:?}, chunk {chunk}", scheme.count());
+                    check(&product, party, &format!("{what}: party {party}"));
+                }
+            }
+        }
+    }
+}
+
+fn inputs(modulus: u64) -> impl Iterator<Item = [u64; 2]> {
+    (0..modulus).flat_map(move |x| (0..modulus).map(move |y| [x, y]))
+}
+
+#[test]
+fn a_product_shows_a_party_nothing() {
+    every_product(true, |product, party, what| {
+        let first = product.views(party, [0, 0], false);
+        for input in inputs(product.modulus) {
+            let view = product.views(party, input, false);
+            assert!(view == first, "{what}: views on {input:?} differ");
+        }
+    });
+}
+
+#[test]
+fn an_opened_product_shows_a_party_the_product_only() {
+    every_product(true, |product, party, what| {
+        let m = product.modulus;
+        let views = inputs(m).map(|input| (input, product.views(party, input, true)));
+        let all: Vec<_> = views.collect();
+        for (a, seen) in &all {
+            for (b, other) in &all {
+                let same = a[0] * a[1] % m == b[0] * b[1] % m;
+                assert_eq!(seen == other, same, "{what}: {a:?} and {b:?}");
+            }
+        }
+    });
+}
+
+/// The test can fail: without masks, what a party receives depends on the inputs.
+#[test]
+fn an_unmasked_product_shows_every_party_something() {
+    every_product(false, |product, party, what| {
+        let [zero, one] = [[0, 0], [1, 1]].map(|input| product.views(party, input, false));
+        assert_ne!(zero, one, "{what}");
+    });
+}
