@@ -9,11 +9,12 @@ use common::side_by_side;
 use veil_engine::participants;
 use veil_link::tap::Fate;
 use veil_math::Ring;
+use veil_program::Lowered;
 use veil_session::{Channel, Frame, Peer, StepId};
-use veil_testkit::sample::everything;
+use veil_testkit::sample::{among_four, everything};
 use veil_testkit::{Kind, Message, Numbers, Seed, World};
 
-/// Whose contents no check covers before they are used: see `unchecked.rs`.
+/// Whose contents three parties do not check before they are used: see `unchecked.rs`.
 const UNCHECKED: [Kind; 5] = [
     Kind::PartyInput,
     Kind::PartyJobInput,
@@ -74,7 +75,7 @@ fn misnamed(at: Channel, numbers: &mut Numbers) -> Channel {
 }
 
 /// What becomes of a message: of one in eight something else than it should.
-fn any_fate(m: &Message, seed: Seed, peers: &[Peer]) -> Fate {
+fn any_fate(m: &Message, seed: Seed, peers: &[Peer], unchecked: &[Kind]) -> Fate {
     let mut numbers = seed.numbers(&format!("{} {} {:?}", m.from, m.to, m.at));
     let mut bytes = m.bytes.clone();
     match numbers.below(64) {
@@ -100,7 +101,7 @@ fn any_fate(m: &Message, seed: Seed, peers: &[Peer]) -> Fate {
             m.at,
             bytes,
         )]),
-        7 if !m.kind.is_some_and(|kind| UNCHECKED.contains(&kind)) => {
+        7 if !m.kind.is_some_and(|kind| unchecked.contains(&kind)) => {
             let at = numbers.below(bytes.len() as u64) as usize;
             bytes[at] ^= 1 << numbers.below(8);
             Fate::Replace(bytes)
@@ -109,13 +110,12 @@ fn any_fate(m: &Message, seed: Seed, peers: &[Peer]) -> Fate {
     }
 }
 
-#[test]
-fn whatever_one_participant_sends_the_others_end_and_get_nothing_wrong() {
+/// Everybody cheats in its turn, under so many seeds; nothing that is `unchecked` is changed.
+fn everybody_cheats(job: Lowered, seeds: u64, unchecked: &[Kind]) {
     let seed = Seed::any();
-    let world =
-        World::in_chunks(everything(Ring::Z64, &[13, 9]), 8, 2).timeout(Duration::from_secs(1));
+    let world = World::in_chunks(job, 8, 2).timeout(Duration::from_secs(1));
     let peers = participants(world.plan());
-    let cases: Vec<(Seed, Peer)> = (0..100)
+    let cases: Vec<(Seed, Peer)> = (0..seeds)
         .flat_map(|k| {
             peers
                 .iter()
@@ -131,9 +131,10 @@ fn whatever_one_participant_sends_the_others_end_and_get_nothing_wrong() {
                 *peer != cheater && (peer.party().is_some() || cheater.party().is_some())
             })
             .collect();
+        let unchecked = unchecked.to_vec();
         let cheat = move |m: &Message| {
             if m.from == cheater {
-                any_fate(m, seed, &linked)
+                any_fate(m, seed, &linked, &unchecked)
             } else {
                 Fate::Pass
             }
@@ -160,4 +161,14 @@ fn whatever_one_participant_sends_the_others_end_and_get_nothing_wrong() {
         counts.iter().all(|count| *count > cases.len() / 8),
         "{seed}: the cheats are too mild or too wild: {counts:?}"
     );
+}
+
+#[test]
+fn whatever_one_participant_sends_the_others_end_and_get_nothing_wrong() {
+    everybody_cheats(everything(Ring::Z64, &[13, 9]), 100, &UNCHECKED);
+}
+
+#[test]
+fn whatever_one_of_four_parties_changes_the_others_get_nothing_wrong() {
+    everybody_cheats(among_four(everything(Ring::Z64, &[13, 9])), 50, &[]);
 }

@@ -9,7 +9,7 @@ use common::{is_consequence, side_by_side};
 use veil_engine::{Abort, participants};
 use veil_math::Ring;
 use veil_session::Peer;
-use veil_testkit::sample::everything;
+use veil_testkit::sample::{among_four, everything};
 use veil_testkit::{Fall, Outcome, World};
 
 /// Long enough for an honest participant on a busy machine, short enough to be waited for a few hundred times.
@@ -20,6 +20,11 @@ const END: Duration = Duration::from_secs(8);
 
 fn world(lanes: u16) -> World {
     World::in_chunks(everything(Ring::Z64, &[9, 5]), 8, lanes).timeout(TIMEOUT)
+}
+
+/// The same among four parties.
+fn four() -> World {
+    World::in_chunks(among_four(everything(Ring::Z64, &[9])), 8, 1).timeout(TIMEOUT)
 }
 
 /// Runs `check` for every participant and every number of messages that it may have posted before.
@@ -84,8 +89,8 @@ fn whoever_is_killed_is_named_in_one_process() {
 
 #[test]
 fn whoever_is_killed_is_named_by_each() {
-    for lanes in [1, 2] {
-        at_every_message(&world(lanes), |world, who, after| {
+    for world in [world(1), world(2), four()] {
+        at_every_message(&world, |world, who, after| {
             assert_ended(
                 &world.clone().fall(who, Fall::Killed, after).run_apart(),
                 who,
@@ -97,15 +102,17 @@ fn whoever_is_killed_is_named_by_each() {
 
 #[test]
 fn whoever_stands_still_is_named_in_one_process() {
-    at_every_message(&world(1), |world, who, after| {
-        let outcome = world.clone().fall(who, Fall::Paused, after).run();
-        assert!(
-            outcome.seen.values().all(|seen| !seen.finished()),
-            "{}: a sink was finished",
-            outcome.seed
-        );
-        assert_ended(&outcome, who, after);
-    });
+    for world in [world(1), four()] {
+        at_every_message(&world, |world, who, after| {
+            let outcome = world.clone().fall(who, Fall::Paused, after).run();
+            assert!(
+                outcome.seen.values().all(|seen| !seen.finished()),
+                "{}: a sink was finished",
+                outcome.seed
+            );
+            assert_ended(&outcome, who, after);
+        });
+    }
 }
 
 #[test]

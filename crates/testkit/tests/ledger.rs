@@ -3,10 +3,11 @@
 use veil_device::{Bank, Command, Device, Fault, Layout, Op, Reference, Tag};
 use veil_engine::Abort;
 use veil_math::Ring;
+use veil_program::Lowered;
 use veil_prss::Use;
 use veil_session::Frame;
 use veil_testkit::World;
-use veil_testkit::sample::{everything, peer};
+use veil_testkit::sample::{among_four, everything, peer};
 
 /// What the device gets wrong.
 #[derive(Clone, Copy)]
@@ -15,8 +16,10 @@ enum Defect {
     Counter,
     /// Every chunk believes to be chunk 1.
     Chunk,
-    /// Sums are drawn under the tag of products.
+    /// All draws of a command are under the tag of its first, those of sums and of other messages too.
     Tag,
+    /// The codes of all layers have one mask.
+    Code,
 }
 
 /// A reference device that is told to draw twice.
@@ -33,19 +36,23 @@ impl Device for Defective {
     fn open(&mut self, layout: &Layout, frame: Frame) -> Result<Bank, Fault> {
         match self.defect {
             Defect::Chunk => self.inner.open(layout, Frame { chunk: 1, ..frame }),
-            Defect::Counter | Defect::Tag => self.inner.open(layout, frame),
+            _ => self.inner.open(layout, frame),
         }
     }
 
     fn submit(&mut self, bank: Bank, batch: &[Command], tag: Tag) -> Result<(), Fault> {
         let mut batch = batch.to_vec();
-        for command in batch.iter_mut().filter(|c| matches!(c.op, Op::Product(_))) {
-            let first = command.draws[0];
-            for draw in &mut command.draws {
-                match self.defect {
-                    Defect::Counter => draw.first = 0,
-                    Defect::Tag => (draw.tag, draw.first) = (first.tag, first.first),
-                    Defect::Chunk => {}
+        for Command { op, draws, .. } in &mut batch {
+            let Some(first) = draws.first().copied() else {
+                continue;
+            };
+            for draw in draws {
+                match (self.defect, &op) {
+                    (Defect::Counter, Op::Product(_)) | (Defect::Code, Op::Mac) => draw.first = 0,
+                    (Defect::Tag, Op::Product(_)) => {
+                        (draw.tag, draw.first) = (first.tag, first.first);
+                    }
+                    _ => {}
                 }
             }
         }
@@ -55,32 +62,56 @@ impl Device for Defective {
     veil_device::forward!(self, self.inner, bind load_key load close write map view poll wipe);
 }
 
-/// The reuse that party 1's device reports.
-fn rings(defect: Defect) -> veil_prss::Reuse {
+/// The reuse that a device reports, party 1's, among three parties or four.
+fn rings(defect: Defect, among: fn(Lowered) -> Lowered) -> veil_prss::Reuse {
+    let job = among(everything(Ring::Z64, &[20]));
+    let checked = job.parties.len() == 4;
     let devices = move |who| -> Box<dyn Device> {
         let inner = Reference::default();
-        if who == peer(1) {
+        // Where parties check each other all have it, or the first difference would end the run.
+        if who == peer(1) || checked {
             Box::new(Defective { inner, defect })
         } else {
             Box::new(inner)
         }
     };
     // Three layers with products, one of which has sums too; three chunks.
-    let outcome = World::in_chunks(everything(Ring::Z64, &[20]), 8, 1)
-        .window(1)
-        .devices(devices)
-        .run();
+    let outcome = World::in_chunks(job, 8, 1).window(1).devices(devices).run();
     outcome.assert_sound(None);
     assert!(outcome.seen.values().all(|seen| !seen.finished()));
-    match outcome.abort(peer(1)) {
-        Abort::Device(Fault::Reuse(reuse)) => *reuse,
-        other => panic!("{}: {other:?}", outcome.seed),
+    let reuse = outcome.aborts.values().find_map(|abort| match abort {
+        Abort::Device(Fault::Reuse(reuse)) => Some(*reuse),
+        _ => None,
+    });
+    reuse.unwrap_or_else(|| panic!("{}: {:?}", outcome.seed, outcome.aborts))
+}
+
+fn three(job: Lowered) -> Lowered {
+    job
+}
+
+#[test]
+fn what_four_parties_draw_twice_rings() {
+    // Of which joint message is the device's choice.
+    let family = |tag: Use| tag.0 >> 8;
+    for (defect, tag, chunk) in [
+        // The second layer begins where the first did.
+        (Defect::Counter, Use::joint4(0), 1),
+        // Two joint messages have masks under one key: those of a pair's term, and of an opposite pair's to the same receiver. The set-up
+        // has a product.
+        (Defect::Tag, Use::joint4(0), 0),
+        (Defect::Code, Use::code4(0), 1),
+    ] {
+        let reuse = rings(defect, among_four);
+        let found = (family(reuse.tag), reuse.j, reuse.ctr);
+        assert_eq!(found, (family(tag), chunk, 0));
     }
+    assert_eq!(rings(Defect::Chunk, among_four).j, 1);
 }
 
 #[test]
 fn layers_that_share_counters_ring() {
-    let reuse = rings(Defect::Counter);
+    let reuse = rings(Defect::Counter, three);
     assert_eq!(
         (reuse.tag, reuse.lane, reuse.j, reuse.ctr),
         (Use::MUL3, 0, 1, 0)
@@ -90,20 +121,21 @@ fn layers_that_share_counters_ring() {
 #[test]
 fn chunks_that_share_a_number_ring() {
     // The set-up draws the value per job under the same number and another tag or owner's key; the rows of the second chunk ring.
-    assert_eq!(rings(Defect::Chunk).j, 1);
+    assert_eq!(rings(Defect::Chunk, three).j, 1);
 }
 
 #[test]
 fn sums_that_share_a_tag_with_products_ring() {
-    let reuse = rings(Defect::Tag);
+    let reuse = rings(Defect::Tag, three);
     assert_eq!((reuse.tag, reuse.j), (Use::MUL3, 1));
 }
 
 #[test]
 fn an_honest_job_does_not_ring() {
     for ring in [Ring::Bits, Ring::Z64, Ring::Z128] {
-        World::in_chunks(everything(ring, &[20, 9]), 8, 2)
-            .run()
-            .assert_right();
+        for among in [three, among_four] {
+            let job = among(everything(ring, &[20, 9]));
+            World::in_chunks(job, 8, 2).run().assert_right();
+        }
     }
 }

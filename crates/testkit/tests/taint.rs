@@ -4,8 +4,8 @@ use veil_circuit::{Builder, Per};
 use veil_link::tap::Fate;
 use veil_math::Ring;
 use veil_program::{Audience, Holder, Lowered};
-use veil_session::{PartyId, Peer};
-use veil_testkit::sample::{everything, job, peer};
+use veil_session::Peer;
+use veil_testkit::sample::{among_four, everything, job, peer};
 use veil_testkit::{Kind, Message, Outcome, Seed, Values, World, flipped, pack};
 
 /// Every byte sequence that stands for a secret input: elements of rings, columns of 128 bits.
@@ -46,33 +46,40 @@ fn tainted(outcome: &Outcome) -> Vec<&Message> {
 }
 
 /// A job whose every input is a mark that is not found by chance: at least 64 random bits.
-fn marked(ring: Ring) -> World {
+fn marked(ring: Ring) -> Lowered {
     let rows = if ring == Ring::Bits {
         [256, 128]
     } else {
         [20, 9]
     };
-    World::in_chunks(everything(ring, &rows), 128, 1)
+    everything(ring, &rows)
+}
+
+/// The job among three parties and among four.
+fn among_each(job: Lowered) -> [Lowered; 2] {
+    [job.clone(), among_four(job)]
 }
 
 #[test]
 fn no_message_contains_an_input() {
     for ring in [Ring::Bits, Ring::Z64, Ring::Z128] {
-        let outcome = marked(ring).run();
-        let found = tainted(outcome.assert_right());
-        assert!(
-            found.is_empty(),
-            "{}: {ring:?}: {:?}",
-            outcome.seed,
-            found[0]
-        );
+        for job in among_each(marked(ring)) {
+            let outcome = World::in_chunks(job, 128, 1).run();
+            let found = tainted(outcome.assert_right());
+            assert!(
+                found.is_empty(),
+                "{}: {ring:?}: {:?}",
+                outcome.seed,
+                found[0]
+            );
+        }
     }
 }
 
 #[test]
 fn an_input_in_a_message_is_noticed() {
     for ring in [Ring::Bits, Ring::Z64, Ring::Z128] {
-        let honest = marked(ring);
+        let honest = World::in_chunks(marked(ring), 128, 1);
         let mark = marks(&honest.run()).swap_remove(0);
         let leak = move |m: &Message| match m.kind {
             Some(Kind::Product) if m.from == peer(2) => {
@@ -121,14 +128,14 @@ const BOUND: f64 = 420.0;
 /// Long messages that a party sends or receives, and the differences of any two of them, which are not uniform.
 fn uneven(outcome: &Outcome) -> Vec<String> {
     let mut found = Vec::new();
-    for me in PartyId::THREE.map(Peer::Party) {
+    for me in outcome.plan.parties().iter().copied().map(Peer::Party) {
         let view = || {
             outcome
                 .transcript
                 .iter()
                 .filter(|m| (m.from == me || m.to == me) && m.bytes.len() as u64 == 8 * ROWS)
         };
-        // Two explicit components, two products each way, an opening each way.
+        // Of three parties: two explicit components, two products each way, an opening each way.
         assert!(view().count() >= 6, "{}", outcome.seed);
         for (k, a) in view().enumerate() {
             let alone = chi_square(a.bytes.iter().copied());
@@ -149,9 +156,9 @@ fn uneven(outcome: &Outcome) -> Vec<String> {
     found
 }
 
-fn constant(x: u128, y: u128) -> World {
-    let values = Values::new(&twice(), |_, _, port, _| [x, y][port]);
-    World::in_chunks(twice(), ROWS as u32, 1)
+fn constant(job: Lowered, x: u128, y: u128) -> World {
+    let values = Values::new(&job, |_, _, port, _| [x, y][port]);
+    World::in_chunks(job, ROWS as u32, 1)
         .seed(Seed(7))
         .values(values)
 }
@@ -159,9 +166,11 @@ fn constant(x: u128, y: u128) -> World {
 #[test]
 fn messages_are_uniform_whatever_the_inputs() {
     for (x, y) in [(0, 0), (0, 1), (1, 1), (u128::MAX, 1), (3, u128::MAX)] {
-        let outcome = constant(x, y).run();
-        let found = uneven(outcome.assert_right());
-        assert!(found.is_empty(), "x = {x}, y = {y}: {found:?}");
+        for job in among_each(twice()) {
+            let outcome = constant(job, x, y).run();
+            let found = uneven(outcome.assert_right());
+            assert!(found.is_empty(), "x = {x}, y = {y}: {found:?}");
+        }
     }
 }
 
@@ -172,7 +181,7 @@ fn a_message_without_a_mask_is_noticed() {
         Some(Kind::Product) if m.from == peer(0) => Fate::Replace(vec![0; m.bytes.len()]),
         _ => Fate::Pass,
     };
-    assert!(!uneven(&constant(0, 0).cheat(bare).run()).is_empty());
+    assert!(!uneven(&constant(twice(), 0, 0).cheat(bare).run()).is_empty());
 }
 
 #[test]
@@ -190,6 +199,6 @@ fn a_mask_that_is_used_twice_is_noticed() {
             _ => Fate::Pass,
         }
     };
-    let found = uneven(&constant(1, 1).cheat(again).run());
+    let found = uneven(&constant(twice(), 1, 1).cheat(again).run());
     assert!(!found.is_empty());
 }
