@@ -91,13 +91,18 @@ analysis = [{ name = "wages", kind = "variance", of = "wage", to = "eve" }]
 /// Messages of party c to party a that have passed when a stage of a run waits for the next one, as a sees it.
 const HANDSHAKE: usize = 0;
 const SET_UP: usize = 2;
+/// What is sent at once passes at once: it is as many of three parties as of four.
 const ROWS: usize = 3;
-const OPENING: usize = 5;
 /// All of them.
 const ALL: usize = 1000;
 
+/// The parties of a job.
+const THREE: &[&str] = &["a", "b", "c"];
+const FOUR: &[&str] = &["a", "b", "c", "d"];
+
 /// Services, and somebody on the line from c to a who can keep messages back: so every stage lasts for as long as a test wants.
 struct Site {
+    parties: &'static [&'static str],
     folder: Folder,
     homes: Vec<Home>,
     services: Vec<Service>,
@@ -111,16 +116,19 @@ struct Site {
 
 impl Site {
     /// The job is proposed, and all parties wait for its owner.
-    fn new() -> Self {
+    fn new(parties: &'static [&'static str]) -> Self {
         let folder = Folder::new();
-        folder.write("job.toml", WAGES);
+        let names: Vec<String> = parties.iter().map(|name| format!("{name:?}")).collect();
+        let names = names.join(", ");
+        folder.write("job.toml", WAGES.replace(r#""a", "b", "c""#, &names));
         folder.write("ann.csv", "wage\n3100\n2900\n4000\n3500\n2500\n");
-        let homes = homes(folder.path(), &NAMES);
+        let homes = homes(folder.path(), &[parties, &["ann", "eve"]].concat());
         let known = homes[0].settings().address.clone().unwrap();
         let relay = Relay::start(known.parse::<SocketAddr>().unwrap());
         relay.hold(ALL);
         folder.replace("c/members.toml", &known, &relay.address().to_string());
         let mut site = Site {
+            parties,
             folder,
             homes,
             services: Vec::new(),
@@ -129,13 +137,12 @@ impl Site {
             plan: String::new(),
             traces: BTreeSet::new(),
         };
-        let services = NAMES[..3].iter().map(|name| site.serve(name));
+        let services = site.parties.iter().map(|name| site.serve(name));
         site.services = services.collect();
         site.plan = submit(&site.folder, "job.toml").0;
         // What comes to pass on this line while the owner is missing is a certificate and a call.
         wait("c has called a", || {
-            site.relay.passed().last().is_some_and(|passed| *passed > 0)
-                && states(&site.folder, &site.plan) == ["meeting"; 3]
+            site.relay.passed().last().is_some_and(|passed| *passed > 0) && site.are("meeting")
         });
         let mut before = 0;
         wait("nothing more comes", || {
@@ -144,6 +151,12 @@ impl Site {
         });
         site.call = before;
         site
+    }
+
+    /// Whether the job is in this state at every party.
+    fn are(&self, state: &str) -> bool {
+        let mut parties = self.parties.iter();
+        parties.all(|party| self.at(party).state == state)
     }
 
     fn serve(&self, name: &str) -> Service {
@@ -165,9 +178,20 @@ impl Site {
         at(&Place::HERE, &self.folder, "eve", party, &self.plan).unwrap_or_default()
     }
 
-    /// Waits until a new run has come to this phase, and cannot go on.
+    /// Waits until a new run has come to this phase, and cannot go on. Before the opening, c has rounds of rows to send: while a waits for
+    /// the next one, it is passed on.
     fn reach(&mut self, phase: &str) {
-        let look = || self.at("a");
+        let mut before = None;
+        let look = || {
+            let seen = self.at("a");
+            let rows = phase == "opening" && seen.phase == "rows" && seen.waits_for.contains('c');
+            let passed = self.relay.passed().last().copied().filter(|_| rows);
+            if passed == before {
+                passed.inspect(|passed| self.relay.hold(passed + 1));
+            }
+            before = passed;
+            seen
+        };
         let seen = wait_for(phase, look, |seen| {
             let new = !self.traces.contains(&seen.trace);
             seen.phase == phase && (new || seen.trace.is_empty()) && seen.waits_for.contains('c')
@@ -177,7 +201,8 @@ impl Site {
 
     /// Ends a party by force while nothing runs, and starts it again.
     fn restart(&mut self, party: &str) {
-        let index = NAMES.iter().position(|name| *name == party).unwrap();
+        let parties = self.parties;
+        let index = parties.iter().position(|name| *name == party).unwrap();
         // Dropped is killed.
         drop(self.services.remove(index));
         self.services.insert(index, self.serve(party));
@@ -186,9 +211,10 @@ impl Site {
     /// Ends a party by force in a run, which cannot go on. The others say why it ended; then the party starts again, and the next run
     /// gets as far as `next`.
     fn kill(&mut self, party: &str, next: usize) {
-        let index = NAMES.iter().position(|name| *name == party).unwrap();
+        let parties = self.parties;
+        let index = parties.iter().position(|name| *name == party).unwrap();
         drop(self.services.remove(index));
-        let others = NAMES[..3].iter().filter(|name| **name != party);
+        let others = parties.iter().filter(|name| **name != party);
         let mut whys = Vec::new();
         for other in others {
             let look = || self.at(other);
@@ -218,10 +244,10 @@ impl Site {
 
     /// Everybody is done, nothing is left, and the result is right.
     fn end(&self, runs: usize) {
-        wait("done", || states(&self.folder, &self.plan) == ["done"; 3]);
+        wait("done", || self.are("done"));
         let result = std::fs::read_to_string(self.folder.at("out-job.toml/result.txt")).unwrap();
         assert!(result.contains("330000"), "{result}");
-        for party in &NAMES[..3] {
+        for party in self.parties {
             let kept = std::fs::read_dir(self.folder.at(&format!("{party}/shares"))).unwrap();
             let names = kept.map(|set| set.unwrap().file_name().into_string().unwrap());
             let sets: Vec<String> = names.filter(|name| name != ".lock").collect();
@@ -234,26 +260,36 @@ impl Site {
 #[test]
 fn a_durable_job_goes_on_by_itself_whenever_a_party_is_killed() {
     let _turn = turn();
-    let mut site = Site::new();
+    goes_on(Site::new(THREE), "b");
+}
+
+#[test]
+fn a_durable_job_of_four_goes_on_by_itself_whenever_a_party_is_killed() {
+    let _turn = turn();
+    goes_on(Site::new(FOUR), "d");
+}
+
+/// The parties a and c are killed, and this one.
+fn goes_on(mut site: Site, third: &str) {
     site.restart("c");
     site.hold(HANDSHAKE);
     let ann = site.take_part("ann");
     for (phase, party, next) in [
         ("handshake", "c", SET_UP),
         ("set-up", "a", ROWS),
-        ("rows", "b", ALL),
+        ("rows", third, ALL),
     ] {
         site.reach(phase);
         site.kill(party, next);
     }
     let said = site.forget_owner(ann);
     assert!(said.contains("again in 4 s, attempt 3 of 8"), "{said}");
-    site.restart("b");
+    site.restart(third);
     site.hold(SET_UP);
     let eve = site.take_part("eve");
     for (phase, party, next) in [
-        ("set-up", "b", ROWS),
-        ("rows", "a", OPENING),
+        ("set-up", third, ROWS),
+        ("rows", "a", ROWS),
         ("opening", "c", ALL),
     ] {
         site.reach(phase);
@@ -267,7 +303,16 @@ fn a_durable_job_goes_on_by_itself_whenever_a_party_is_killed() {
 #[test]
 fn a_durable_job_outlives_its_owner_its_recipient_a_cut_line_and_all_parties() {
     let _turn = turn();
-    let mut site = Site::new();
+    outlives(Site::new(THREE));
+}
+
+#[test]
+fn a_durable_job_of_four_outlives_its_owner_its_recipient_a_cut_line_and_all_parties() {
+    let _turn = turn();
+    outlives(Site::new(FOUR));
+}
+
+fn outlives(mut site: Site) {
     site.hold(ROWS);
     let [ann, eve] = ["ann", "eve"].map(|name| site.take_part(name));
     site.reach("rows");
@@ -285,12 +330,12 @@ fn a_durable_job_outlives_its_owner_its_recipient_a_cut_line_and_all_parties() {
     site.reach("rows");
     wait("it stalls", || {
         let stalled = |party: &&str| site.at(party).why.contains("nothing happened for");
-        NAMES[..3].iter().any(stalled)
+        site.parties.iter().any(stalled)
     });
     site.reach("rows");
     site.services.clear();
     site.hold(ALL);
-    for party in ["a", "b", "c"] {
+    for party in site.parties {
         let service = site.serve(party);
         site.services.push(service);
     }

@@ -56,35 +56,47 @@ fn analyses(folder: &Folder, out: &str) -> serde_json::Value {
 
 /// The store of party `name` of a run on this machine, as of parties a, b and c.
 fn store(folder: &Folder, name: &str) -> Store {
-    let parties = ["a", "b", "c"];
+    store_of(folder, name, &["a", "b", "c"])
+}
+
+/// The same, of any parties.
+fn store_of(folder: &Folder, name: &str, parties: &[&str]) -> Store {
     let index = parties.iter().position(|party| *party == name).unwrap();
     let home = folder.at(".veil-run").join(name);
     Store {
         root: home.join("shares"),
         key: StoreKey::derive(&std::fs::read(home.join("key")).unwrap()),
         party: PartyId::new(index as u8).unwrap(),
-        parties: parties.map(veil_store::Member::local),
+        parties: parties
+            .iter()
+            .map(|name| veil_store::Member::local(name))
+            .collect(),
     }
 }
 
 /// A job that gives `pay` to `new`.
-fn reshare(folder: &Folder, file: &str, new: [&str; 3], name: &str) {
-    let store = store(folder, "a");
-    let dataset = veil_store::dataset(&store.root, "pay", &store.key).unwrap();
+fn reshare(folder: &Folder, file: &str, new: &[&str], name: &str) {
+    give(folder, file, ("pay", &store(folder, "a")), new, name);
+}
+
+/// A job that gives what a party has in its store to `new`.
+fn give(folder: &Folder, file: &str, (own, store): (&str, &Store), new: &[&str], name: &str) {
+    let dataset = veil_store::dataset(&store.root, own, &store.key).unwrap();
     let of = dataset.head.unwrap().description;
     let ports = of.ports.into_iter().map(|port| (port.name, port.width));
     let blocks = of.blocks.into_iter().map(|block| (block.name, block.rows));
     let of = Resharing {
-        dataset: "pay".into(),
+        dataset: own.into(),
         made_by: of.plan,
         name: name.into(),
         ring: of.ring,
         ports: ports.collect(),
         blocks: blocks.collect(),
         schema: of.schema,
-        old: of.parties.map(|member| member.name),
+        old: of.parties.into_iter().map(|member| member.name).collect(),
     };
-    folder.write(file, of.to_job("give pay", &new.map(String::from)));
+    let new: Vec<String> = new.iter().map(|name| String::from(*name)).collect();
+    folder.write(file, of.to_job("give pay", &new));
 }
 
 /// Adds 1 to an element of one share at `name`, whose store is whole and authentic after that.
@@ -149,15 +161,16 @@ fn others_compute_the_same_on_what_they_were_given() {
     folder.succeed("run keep.toml --out direct");
     // All others, in processes of their own; and some that have it, and get it again under another name.
     for (new, name, how) in [
-        (["d", "e", "f"], "pay", " --processes"),
-        (["b", "d", "e"], "pay2", " --processes"),
-        (["c", "a", "f"], "pay3", ""),
+        (&["d", "e", "f"][..], "pay", " --processes"),
+        (&["b", "d", "e"], "pay2", " --processes"),
+        (&["c", "a", "f"], "pay3", ""),
+        (&["c", "d", "a", "e"], "pay4", " --processes"),
     ] {
         reshare(&folder, "reshare.toml", new, name);
         let said = folder.succeed(&format!("run reshare.toml{how}"));
         let kept = format!("kept as `{name}` by {}\n", new.join(", "));
         assert!(said.starts_with(&kept), "{said}");
-        let parties = new.map(|party| format!("\"{party}\"")).join(", ");
+        let parties = quoted(new);
         loading(&folder, "load.toml", &parties, name);
         folder.succeed(&format!("run load.toml --out {name}{how}"));
         assert_eq!(
@@ -174,12 +187,42 @@ fn others_compute_the_same_on_what_they_were_given() {
     );
 }
 
+fn quoted(names: &[&str]) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
+    names.join(", ")
+}
+
+/// From three to four, from there to other four, and back to three: the values stay.
+#[test]
+fn a_dataset_goes_to_four_parties_and_back() {
+    let folder = Folder::new();
+    jobs(&folder);
+    folder.succeed("run keep.toml --out direct");
+    let mut own = ("pay", store(&folder, "a"));
+    for (new, name, how) in [
+        (&["a", "d", "b", "c"][..], "at four", " --processes"),
+        (&["e", "d", "f", "a"], "at others", ""),
+        (&["d", "g", "e"], "at three", " --processes"),
+    ] {
+        give(&folder, "reshare.toml", (own.0, &own.1), new, name);
+        folder.succeed(&format!("run reshare.toml{how}"));
+        loading(&folder, "load.toml", &quoted(new), name);
+        folder.succeed(&format!("run load.toml --out {name}{how}").replace(name, "out"));
+        assert_eq!(
+            analyses(&folder, "out/eve"),
+            analyses(&folder, "direct/eve")
+        );
+        std::fs::remove_dir_all(folder.at("out")).unwrap();
+        own = (name, store_of(&folder, new[0], new));
+    }
+}
+
 #[test]
 fn a_changed_share_is_found_before_anything_is_kept() {
     let folder = Folder::new();
     jobs(&folder);
     folder.succeed("run keep.toml");
-    reshare(&folder, "reshare.toml", ["d", "e", "a"], "given");
+    reshare(&folder, "reshare.toml", &["d", "e", "a"], "given");
     alter(&folder, "b");
     for how in ["", " --processes"] {
         let output = folder.veil(&format!("run reshare.toml{how}"));
@@ -202,7 +245,7 @@ fn what_does_not_fit_is_refused_with_what_to_do() {
     let folder = Folder::new();
     jobs(&folder);
     folder.succeed("run keep.toml");
-    reshare(&folder, "reshare.toml", ["d", "e", "f"], "pay");
+    reshare(&folder, "reshare.toml", &["d", "e", "f"], "pay");
     let refused = |part: &str| {
         for how in ["", " --processes"] {
             let output = folder.veil(&format!("run reshare.toml{how}"));
@@ -213,10 +256,10 @@ fn what_does_not_fit_is_refused_with_what_to_do() {
     };
     folder.replace("reshare.toml", "width = 2", "width = 3");
     refused("declare the columns as the job that kept them did");
-    reshare(&folder, "reshare.toml", ["d", "e", "f"], "pay");
+    reshare(&folder, "reshare.toml", &["d", "e", "f"], "pay");
     folder.replace("reshare.toml", "rows = 4", "rows = 5");
     refused("it has 7 rows, and the job declares 8; declare 7");
-    reshare(&folder, "reshare.toml", ["d", "e", "f"], "pay");
+    reshare(&folder, "reshare.toml", &["d", "e", "f"], "pay");
     let made = std::fs::read_to_string(folder.at("reshare.toml")).unwrap();
     let (before, after) = made.split_once("\nplan = \"").unwrap();
     let other = format!("{before}\nplan = \"{}{}", "0".repeat(64), &after[64..]);
@@ -239,7 +282,7 @@ fn what_does_not_fit_is_refused_with_what_to_do() {
     let said = text(&output.stderr);
     assert!(said.contains("there is a dataset `pay` in "), "{said}");
     std::fs::remove_dir_all(folder.at(".veil-run/c/shares/pay")).unwrap();
-    reshare(&folder, "reshare.toml", ["d", "e", "f"], "again");
+    reshare(&folder, "reshare.toml", &["d", "e", "f"], "again");
     refused("no dataset `pay` in ");
 }
 
@@ -248,7 +291,7 @@ fn explain_says_what_it_is() {
     let folder = Folder::new();
     jobs(&folder);
     folder.succeed("run keep.toml");
-    reshare(&folder, "reshare.toml", ["b", "d", "e"], "given");
+    reshare(&folder, "reshare.toml", &["b", "d", "e"], "given");
     let said = folder.succeed("explain reshare.toml --net lan");
     for part in [
         "opened: 14 values, and nothing else",

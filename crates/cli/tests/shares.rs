@@ -21,7 +21,7 @@ fn home(folder: &Folder) -> std::path::PathBuf {
             plan: PlanHash([0xab; 32]),
             ring: veil_math::Ring::Z64,
             party: PartyId::THREE[0],
-            parties: ["north", "south", "west"].map(Member::local),
+            parties: ["north", "south", "west"].map(Member::local).into(),
             ports: vec![Port {
                 name: "pay".into(),
                 width: 1,

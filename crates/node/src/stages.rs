@@ -238,15 +238,15 @@ impl<'a> Shelf<'a> {
         job: &'a Job,
         stages: &'a Stages,
         name: &str,
-        open: impl Fn(&[String; 3], PartyId) -> Result<Store, E>,
+        open: impl Fn(&[String], PartyId) -> Result<Store, E>,
     ) -> Result<Self, E> {
-        let of = |parties: &[String; 3]| {
+        let of = |parties: &[String]| {
             let index = parties.iter().position(|party| party == name);
             let party = index.and_then(|index| PartyId::new(index as u8));
             party.map(|party| open(parties, party)).transpose()
         };
-        let parties = job.lowered().three().filter(|_| job.needs_stores());
-        let old = job.resharing().map(|resharing| &resharing.old);
+        let parties = job.needs_stores().then_some(&job.lowered().parties[..]);
+        let old = job.resharing().map(|resharing| &resharing.old[..]);
         Ok(Shelf {
             store: parties.map(of).transpose()?.flatten(),
             old: old.map(of).transpose()?.flatten(),

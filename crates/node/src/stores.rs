@@ -10,11 +10,10 @@ impl Home {
     ///
     /// Other parties are known by their pinned keys, former ones included: shares that were made before a member replaced its key can
     /// still be loaded. They must be members.
-    pub fn store(&self, parties: &[String; 3], party: PartyId) -> Result<Store, HomeError> {
+    pub fn store(&self, parties: &[String], party: PartyId) -> Result<Store, HomeError> {
         let members = self.members();
-        let member = |index: PartyId| {
-            let name = &parties[index.index()];
-            let fingerprints = if index == party {
+        let member = |(index, name): (usize, &String)| {
+            let fingerprints = if index == party.index() {
                 vec![self.identity().fingerprint().to_string()]
             } else {
                 let member = members.by_name(name).ok_or_else(|| HomeError::NoMember {
@@ -30,12 +29,15 @@ impl Home {
                 fingerprints,
             })
         };
-        let [a, b, c] = PartyId::THREE;
         Ok(Store {
             root: self.shares(),
             key: StoreKey::derive(self.store_secret()?.as_slice()),
             party,
-            parties: [member(a)?, member(b)?, member(c)?],
+            parties: parties
+                .iter()
+                .enumerate()
+                .map(member)
+                .collect::<Result<_, _>>()?,
         })
     }
 }
@@ -98,7 +100,7 @@ mod tests {
         let party = PartyId::THREE[0];
         let job = job();
         let error = ann
-            .store(job.three().expect("three parties"), party)
+            .store(&job.parties, party)
             .expect_err("bob is not known yet");
         assert!(error.to_string().contains("no member `bob`"), "{error}");
         let pin = |name: &str, other: &Home| {
@@ -118,9 +120,7 @@ mod tests {
                 rows: 2,
             },
         );
-        let store = ann
-            .store(job.three().expect("three parties"), party)
-            .expect("a store");
+        let store = ann.store(&job.parties, party).expect("a store");
         let keeps = store.keeps(&job, plan, 512, "pay", "").expect("a dataset");
         for component in 0..2 {
             keeps.keep(0, component, slice, &[7; 16]).expect("kept");
@@ -138,9 +138,7 @@ mod tests {
         ann.rotate().expect("a new key");
         let statement = bob.rotate().expect("a new key");
         ann.accept_rotation(&statement).expect("accepted");
-        let mut store = ann
-            .store(job.three().expect("three parties"), party)
-            .expect("a store");
+        let mut store = ann.store(&job.parties, party).expect("a store");
         assert_eq!(store.parties[1].fingerprints.len(), 2);
         load(&store).expect("the same parties, with other keys");
         // Another one under the same name is not the party that has the other shares.

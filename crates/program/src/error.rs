@@ -279,9 +279,9 @@ pub enum JobProblem {
          leave it out"
     )]
     NarrowKeep(String),
-    /// Neither three parties nor four.that have the dataset which is shared again.
+    /// Neither three nor four owners that have the dataset which is shared again.
     #[error(
-        "the job names {0} owners; write the three parties that have the dataset, in their order"
+        "the job names {0} owners; write the three or four parties that have the dataset, in their order"
     )]
     OldParties(usize),
     /// A dataset that would stay where it is.

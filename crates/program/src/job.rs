@@ -87,11 +87,6 @@ pub struct StoredPort {
 }
 
 impl Lowered {
-    /// The parties, if there are three: those whose shares may be at rest.
-    pub fn three(&self) -> Option<&[String; 3]> {
-        self.parties.as_slice().try_into().ok()
-    }
-
     /// Rows of all blocks together.
     pub fn rows(&self) -> u64 {
         self.blocks.iter().map(|block| block.rows).sum()

@@ -94,7 +94,7 @@ fn mistakes_are_named_with_place_and_remedy() {
         (
             "owners = [\"a\", \"b\", \"c\"]",
             "owners = [\"a\", \"b\"]",
-            "job.toml:4:16: the job names 2 owners; write the three parties that have the dataset, in their order",
+            "job.toml:4:16: the job names 2 owners; write the three or four parties that have the dataset, in their order",
         ),
         (
             "[\"b\", \"d\", \"e\"]",

@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     for chunk_rows in [1024, 4096, 16_384] {
         let name = format!("rate {chunk_rows}");
-        let parties = ["north", "south", "west"].map(Member::local);
+        let parties: Vec<Member> = ["north", "south", "west"].map(Member::local).into();
         let port = |index: usize| Port {
             name: format!("x{index}"),
             width: 1,

@@ -15,11 +15,9 @@ use crate::key::{hex, unhex};
 /// The format that this version writes and reads.
 pub(crate) const FORMAT: &str = "1";
 
-/// Three-party replicated sharing: the one scheme so far.
-pub(crate) const SCHEME: &str = "rep3";
-
-/// Components of a share at one party: its own, and the previous party's.
-pub(crate) const COMPONENTS: u8 = 2;
+/// Replicated sharing: a value is a sum of as many components as there are parties, and every party has all but one.
+/// Names of the schemes, by the number of parties.
+const SCHEMES: [(usize, &str); 2] = [(3, "rep3"), (4, "rep4")];
 
 /// Names longer than this make no file name: a byte takes up to three, and a file name has 255.
 const LONGEST_NAME: usize = 80;
@@ -36,7 +34,7 @@ pub struct Description {
     /// Whose shares these are.
     pub party: PartyId,
     /// Among whom the values are shared, in the order of the scheme.
-    pub parties: [Member; 3],
+    pub parties: Vec<Member>,
     /// What each row, or the dataset, has values of.
     pub ports: Vec<Port>,
     /// The rows: at least one block.
@@ -87,14 +85,19 @@ impl fmt::Display for Member {
 }
 
 /// Whether the parties of a job are those that a dataset is shared among.
-pub(crate) fn same(ours: &[Member; 3], theirs: &[Member; 3]) -> bool {
-    ours.iter().zip(theirs).all(|(ours, kept)| ours.is(kept))
+pub(crate) fn same(ours: &[Member], theirs: &[Member]) -> bool {
+    let each = || ours.iter().zip(theirs).all(|(ours, kept)| ours.is(kept));
+    ours.len() == theirs.len() && each()
 }
 
-/// The three parties, for a message.
-pub(crate) fn names(parties: &[Member; 3]) -> String {
-    let [a, b, c] = parties;
-    format!("{a}, {b} and {c}")
+/// The parties, for a message.
+pub(crate) fn names(parties: &[Member]) -> String {
+    let names: Vec<String> = parties.iter().map(ToString::to_string).collect();
+    match names.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, others)) => format!("{} and {last}", others.join(", ")),
+        None => String::new(),
+    }
 }
 
 /// One port: what it is called, how wide it is.
@@ -142,6 +145,12 @@ impl Description {
     /// Checks what no file could hold.
     pub(crate) fn check(&self) -> Result<(), &'static str> {
         let fits = |rows: u64| (1..1 << 48).contains(&rows);
+        if self.scheme().is_none() {
+            return Err("three parties share values, or four");
+        }
+        if self.party.index() >= self.parties.len() {
+            return Err("the party is none of those that share the values");
+        }
         if self.ports.is_empty() {
             return Err("there is no port");
         }
@@ -158,6 +167,18 @@ impl Description {
             return Err("a chunk has no rows");
         }
         Ok(())
+    }
+
+    /// The name of the sharing scheme, if there is one for so many parties.
+    fn scheme(&self) -> Option<&'static str> {
+        let mut known = SCHEMES.iter();
+        known.find_map(|(parties, scheme)| (self.parties.len() == *parties).then_some(*scheme))
+    }
+
+    /// Components of a share at one party: all but one, in the order of its parts.
+    pub(crate) fn components(&self) -> u8 {
+        // At most one less than four, where the description was checked.
+        self.parties.len().saturating_sub(1).min(u8::MAX.into()) as u8
     }
 
     /// Rows of all blocks together.
@@ -191,7 +212,7 @@ impl Head {
         };
         BTreeMap::from([
             ("veil.format", FORMAT.to_owned()),
-            ("veil.scheme", SCHEME.to_owned()),
+            ("veil.scheme", d.scheme().unwrap_or_default().to_owned()),
             ("veil.ring", d.ring.name().to_owned()),
             ("veil.party", json(&whose)),
             ("veil.parties", json(&d.parties)),
@@ -214,9 +235,7 @@ impl Head {
             let value = metadata.get(key).map(String::as_str);
             value.ok_or(Damage::Header(key))
         };
-        if text("veil.scheme")? != SCHEME {
-            return Err(Damage::Header("veil.scheme"));
-        }
+        let scheme = text("veil.scheme")?;
         let rings = [Ring::Bits, Ring::Z64, Ring::Z128];
         let ring = text("veil.ring")?;
         let ring = rings.into_iter().find(|known| known.name() == ring);
@@ -233,6 +252,9 @@ impl Head {
             schema: text("veil.schema")?.to_owned(),
             chunk_rows: parse(text("veil.chunk_rows")?, "veil.chunk_rows")?,
         };
+        if description.scheme() != Some(scheme) {
+            return Err(Damage::Header("veil.scheme"));
+        }
         description.check().map_err(Damage::Header)?;
         check_name(&description.name).map_err(Damage::Header)?;
         Ok(Head {

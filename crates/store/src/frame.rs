@@ -14,7 +14,7 @@ use arrow_ipc::{Block, FooterBuilder, MetadataVersion, root_as_footer, root_as_m
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 use flatbuffers::FlatBufferBuilder;
 
-use crate::describe::{COMPONENTS, Head};
+use crate::describe::Head;
 use crate::layout::{Chunk, Layout};
 
 /// What an Arrow file starts and ends with.
@@ -148,11 +148,14 @@ fn schema(head: &Head, layout: &Layout) -> Schema {
         Field::new("rows", DataType::UInt32, false),
     ];
     for column in layout.each_column() {
-        let holder = ["own", "previous"][usize::from(column.component % COMPONENTS)];
-        let name = format!(
-            "{}.{}.{holder}",
-            column.port, layout.ports[column.port].name
-        );
+        let name = &layout.ports[column.port].name;
+        // Of three parties, whose component it is; of four, it is that of the party so many places further.
+        let which = match (layout.components, column.component) {
+            (2, 0) => "own".to_owned(),
+            (2, _) => "previous".to_owned(),
+            (_, part) => format!("next {}", u16::from(part) + 1),
+        };
+        let name = format!("{}.{name}.{which}", column.port);
         fields.push(Field::new(name, DataType::Binary, false));
     }
     let metadata = head.to_metadata().into_iter();

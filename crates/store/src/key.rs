@@ -97,7 +97,7 @@ pub(crate) struct DatasetKeys {
 pub(crate) struct Place {
     /// Chunk, counted over the dataset.
     pub(crate) chunk: u64,
-    /// Port and component: `2 · port + component`.
+    /// Port and component: `components · port + component`.
     pub(crate) column: u32,
     /// Block, first row in it, rows that count.
     pub(crate) block: u32,

@@ -2,7 +2,7 @@
 
 use veil_math::Ring;
 
-use crate::describe::{COMPONENTS, Description, Port};
+use crate::describe::{Description, Port};
 use crate::key::{Place, TAG};
 
 /// Bytes of all columns of a chunk below which chunks are not made shorter: a chunk's framing is about a kilobyte.
@@ -26,6 +26,8 @@ pub(crate) struct Layout {
     pub(crate) ring: Ring,
     pub(crate) ports: Vec<Port>,
     pub(crate) chunk_rows: u32,
+    /// Of each port.
+    pub(crate) components: u8,
     blocks: Vec<Extent>,
     chunks: u64,
 }
@@ -59,13 +61,6 @@ pub(crate) struct Column {
     pub(crate) component: u8,
 }
 
-impl Column {
-    /// Its number among the columns of a chunk.
-    pub(crate) fn index(self) -> usize {
-        self.port * usize::from(COMPONENTS) + usize::from(self.component)
-    }
-}
-
 impl Layout {
     /// The layout that a file's header says. `None` if no file can have it.
     pub(crate) fn new(description: &Description) -> Result<Self, &'static str> {
@@ -94,6 +89,7 @@ impl Layout {
             ring: description.ring,
             ports: description.ports.clone(),
             chunk_rows: description.chunk_rows,
+            components: description.components(),
             blocks,
             chunks,
         };
@@ -117,8 +113,8 @@ impl Layout {
                 .map(|port| u64::from(port.width))
         };
         let column = |rows: u32| widths().max().unwrap_or(0) * ring.bytes(rows.into());
-        let all =
-            |rows: u32| widths().sum::<u64>() * ring.bytes(rows.into()) * u64::from(COMPONENTS);
+        let components = u64::from(description.components());
+        let all = |rows: u32| widths().sum::<u64>() * ring.bytes(rows.into()) * components;
         let longest = description.blocks.iter().map(|block| block.rows).max();
         let longest = longest.unwrap_or(0);
         let mut rows = description.chunk_rows;
@@ -141,28 +137,34 @@ impl Layout {
 
     /// Number of encrypted columns in a chunk.
     pub(crate) fn columns(&self) -> usize {
-        self.ports.len() * usize::from(COMPONENTS)
+        self.ports.len() * usize::from(self.components)
+    }
+
+    /// The number of a column among those of chunk 0.
+    pub(crate) fn index(&self, column: Column) -> usize {
+        column.port * usize::from(self.components) + usize::from(column.component)
     }
 
     /// Number of encrypted columns in all chunks together.
     pub(crate) fn parts(&self) -> u64 {
         let row_ports = self.ports.iter().filter(|port| !port.once).count() as u64;
-        self.columns() as u64 + (self.chunks - 1) * row_ports * u64::from(COMPONENTS)
+        self.columns() as u64 + (self.chunks - 1) * row_ports * u64::from(self.components)
     }
 
     /// The number of a column among those that `chunk` has.
     pub(crate) fn slot(&self, column: Column, chunk: u64) -> usize {
         if chunk == 0 {
-            return column.index();
+            return self.index(column);
         }
         let before = self.ports[..column.port].iter().filter(|port| !port.once);
-        before.count() * usize::from(COMPONENTS) + usize::from(column.component)
+        before.count() * usize::from(self.components) + usize::from(column.component)
     }
 
     /// The columns of a chunk, in order.
     pub(crate) fn each_column(&self) -> impl Iterator<Item = Column> + use<> {
+        let components = self.components;
         (0..self.ports.len())
-            .flat_map(|port| (0..COMPONENTS).map(move |component| Column { port, component }))
+            .flat_map(move |port| (0..components).map(move |component| Column { port, component }))
     }
 
     /// Whether a port has a value for the whole dataset: such values are in chunk 0.
@@ -226,10 +228,10 @@ impl Layout {
     }
 
     /// Where a column's encryption takes place.
-    pub(crate) fn place(column: Column, chunk: Chunk) -> Place {
+    pub(crate) fn place(&self, column: Column, chunk: Chunk) -> Place {
         Place {
             chunk: chunk.index,
-            column: column.index() as u32,
+            column: self.index(column) as u32,
             block: chunk.block,
             first: chunk.first,
             rows: chunk.rows,
@@ -250,7 +252,7 @@ mod tests {
             plan: PlanHash([1; 32]),
             ring,
             party: PartyId::THREE[0],
-            parties: ["a", "b", "c"].map(Member::local),
+            parties: ["a", "b", "c"].map(Member::local).into(),
             ports: widths
                 .iter()
                 .map(|width| Port {

@@ -15,7 +15,7 @@
 //! let parties = ["north", "south", "west"].map(Member::local);
 //! let description = Description {
 //!     name: "pay 2025".into(), plan: PlanHash([1; 32]), ring: veil_math::Ring::Z64,
-//!     party: PartyId::THREE[0], parties: parties.clone(),
+//!     party: PartyId::THREE[0], parties: parties.clone().into(),
 //!     ports: vec![Port { name: "pay".into(), width: 1, once: false }],
 //!     blocks: vec![Rows { name: "all".into(), rows: 3 }], schema: "pay: integer".into(), chunk_rows: 1024,
 //! };

@@ -11,7 +11,7 @@ use veil_program::{DataError, ShareSource, Slice};
 use veil_session::{PartyId, PlanHash};
 use zeroize::Zeroizing;
 
-use crate::describe::{COMPONENTS, Head, Member, names, same};
+use crate::describe::{Head, Member, names, same};
 use crate::error::{Damage, StoreError, Unfit};
 use crate::folder::{self, Home, MANIFEST, SHARES, read_all};
 use crate::frame::{Frame, before};
@@ -26,7 +26,7 @@ pub struct Expected<'a> {
     /// Who loads.
     pub party: PartyId,
     /// The job's parties.
-    pub parties: &'a [Member; 3],
+    pub parties: &'a [Member],
     /// The ring that the job computes over.
     pub ring: Ring,
     /// The plan that must have made it: for a job that continues its own input stage.
@@ -273,7 +273,7 @@ impl Reader {
     fn prepare(&self, port: usize, component: u8, rows: u32, into: &mut [u8]) -> Option<Column> {
         let own = self.layout.ports.get(port)?;
         let bytes = u64::from(own.width) * self.ring.bytes(rows.into());
-        if component >= COMPONENTS || rows == 0 || into.len() as u64 != bytes {
+        if component >= self.layout.components || rows == 0 || into.len() as u64 != bytes {
             return None;
         }
         if self.ring == Ring::Bits {
@@ -349,7 +349,7 @@ impl Reader {
             .map_err(StoreError::io("read", &self.path))?;
         let clear = sealed[..lead] == text[..] && sealed[lead + length..] == *tail;
         let column_bytes = &sealed[lead..lead + length];
-        let place = Layout::place(column, chunk);
+        let place = self.layout.place(column, chunk);
         let opened = if exactly {
             clear && self.keys.open(&self.header, place, column_bytes, into)
         } else {

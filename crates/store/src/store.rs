@@ -23,7 +23,7 @@ pub struct Store {
     /// Which of them it is.
     pub party: PartyId,
     /// Among whom, in the order of the scheme: the parties of a job, or those of a dataset that it shares again.
-    pub parties: [Member; 3],
+    pub parties: Vec<Member>,
 }
 
 impl Store {

@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use veil_program::{DataError, ShareSink, Slice};
 use zeroize::Zeroizing;
 
-use crate::describe::{COMPONENTS, Description, Head};
+use crate::describe::{Description, Head};
 use crate::error::StoreError;
 use crate::folder::{Guard, Home, MANIFEST, MANIFEST_PART, SHARES, new_file, sync_folder};
 use crate::frame::{Framing, before};
@@ -177,7 +177,7 @@ impl Writer {
         let of = layout.rows(block).ok_or_else(beyond)?;
         let end = first.checked_add(rows.into()).ok_or_else(beyond)?;
         let bytes = u64::from(own.width) * layout.ring.bytes(rows.into());
-        if component >= COMPONENTS || rows == 0 || end > of || shares.len() as u64 != bytes {
+        if component >= layout.components || rows == 0 || end > of || shares.len() as u64 != bytes {
             return Err(beyond());
         }
         if own.once {
@@ -226,7 +226,7 @@ impl Writer {
         chunk: Chunk,
         fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), StoreError> {
-        let index = chunk.index * self.layout.columns() as u64 + column.index() as u64;
+        let index = chunk.index * self.layout.columns() as u64 + self.layout.index(column) as u64;
         let bit = 1 << (index % 64);
         // Taken before anything is encrypted: no nonce is ever used for two texts, whatever lanes do.
         if self.begun[(index / 64) as usize].fetch_or(bit, Ordering::Relaxed) & bit != 0 {
@@ -248,7 +248,7 @@ impl Writer {
         let text = sealed.len() - TAG;
         fill(&mut sealed[..text]);
         self.keys
-            .seal(&self.header, Layout::place(column, chunk), sealed);
+            .seal(&self.header, self.layout.place(column, chunk), sealed);
         if place + 1 == frame.columns.len() {
             buffer.extend_from_slice(&frame.around[place + 1]);
         }

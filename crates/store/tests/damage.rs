@@ -1,13 +1,17 @@
 //! Datasets that were changed, cut or mixed: each is refused, with what to do.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 mod common;
 
 use std::fs::{self, File, OpenOptions};
 
-use common::{NAME, description, expected, key, packed, parties, small, write};
+use common::{NAME, among_four, description, expected, key, packed, parties, small, write};
 use veil_math::Ring;
 use veil_program::Slice;
-use veil_store::{Damage, Reader, State, StoreError, StoreKey, dataset, fuzz_dataset, verify};
+use veil_store::{
+    Damage, Description, Reader, State, StoreError, StoreKey, dataset, fuzz_dataset, verify,
+};
 use veil_testkit::Seed;
 
 #[test]
@@ -196,8 +200,13 @@ fn another_key_is_named() {
 /// Mutations of a good dataset get deeper than random bytes do. The seed is in the failure message.
 #[test]
 fn mutated_datasets_never_panic() {
+    for d in [small(), among_four(small())] {
+        mutate(d);
+    }
+}
+
+fn mutate(mut d: Description) {
     let root = tempfile::tempdir().unwrap();
-    let mut d = small();
     d.name = "x".into();
     write(root.path(), &d);
     let read = |file| fs::read(root.path().join("x").join(file)).unwrap();
@@ -209,7 +218,7 @@ fn mutated_datasets_never_panic() {
     ]
     .concat();
     assert!(fuzz_dataset(root.path(), &key(), &good));
-    for seed in 0..3000u64 {
+    for seed in 0..2000u64 {
         let mut numbers = Seed(seed).numbers("damaged datasets");
         let mut bytes = good.clone();
         // The header is where structure is: lengths and offsets of the schema.
@@ -237,6 +246,30 @@ fn mutated_datasets_never_panic() {
             read.is_ok_and(|accepted| !accepted || bytes == good),
             "seed {seed}"
         );
+    }
+}
+
+/// What is in clear can be read without a key: it may say what no dataset is, and is refused for it.
+#[test]
+fn a_header_of_other_parties_is_refused() {
+    let root = tempfile::tempdir().unwrap();
+    write(root.path(), &small());
+    let path = root.path().join(NAME).join("shares.arrow");
+    let good = fs::read(&path).unwrap();
+    for (from, to) in [
+        (r#"{"index":1,"#, r#"{"index":3,"#),
+        (r#"{"index":1,"#, r#"{"index":9,"#),
+        ("rep3", "rep4"),
+        ("rep3", "rep5"),
+    ] {
+        let at = good.windows(from.len()).position(|w| w == from.as_bytes());
+        let mut bytes = good.clone();
+        bytes[at.unwrap()..][..to.len()].copy_from_slice(to.as_bytes());
+        fs::write(&path, bytes).unwrap();
+        let error = verify(root.path(), NAME, &key()).unwrap_err().to_string();
+        assert!(error.contains("its header cannot be read"), "{to}: {error}");
+        let listed = dataset(root.path(), NAME, &key()).unwrap();
+        assert!(listed.head.is_none(), "{to}");
     }
 }
 

@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{description, expected, key, parties, write};
+use common::{among_four, description, expected, key, parties, write};
 use veil_math::Ring;
 use veil_session::{PartyId, PlanHash};
 use veil_store::{Description, Expected, Member, Reader};
@@ -56,6 +56,12 @@ fn what_does_not_fit_names_both_sides() {
     assert_eq!(
         error.unwrap(),
         "it is shared among west, south and north, and the job names north, south and west; \
+         name the same parties in the same order, or give it to others: `veil shares reshare`"
+    );
+    let error = refused(|d| *d = among_four(d.clone()), |wanted| wanted);
+    assert_eq!(
+        error.unwrap(),
+        "it is shared among north, south, west and east, and the job names north, south and west; \
          name the same parties in the same order, or give it to others: `veil shares reshare`"
     );
     let other = Some(PlanHash([0xcd; 32]));
@@ -129,7 +135,7 @@ fn a_party_is_its_name_and_a_key_that_it_has_or_had() {
         parties
     };
     let try_with = |kept_under: &str, now: &[&str]| {
-        let parties: [Member; 3] = with(now);
+        let parties: Vec<Member> = with(now);
         let root = tempfile::tempdir().unwrap();
         let mut d = description(Ring::Z64, &[1], false, &[3], 8);
         kept(kept_under)(&mut d);

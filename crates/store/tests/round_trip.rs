@@ -4,7 +4,9 @@ mod common;
 
 use std::thread;
 
-use common::{description, expected, key, packed, parties, parts, slices, write};
+use common::{
+    among_four, components, description, expected, key, packed, parties, parts, slices, write,
+};
 use proptest::prelude::*;
 use veil_math::Ring;
 use veil_program::Slice;
@@ -57,14 +59,15 @@ proptest! {
         once in any::<bool>(),
         rows in prop::collection::vec(1u64..300, 1..4),
         chunk in prop::sample::select(vec![1u32, 7, 8, 64, 100, 512]),
+        four in any::<bool>(),
         picks in prop::collection::vec((any::<u16>(), any::<u16>(), any::<u16>()), 8),
     ) {
         let (ring, asked) = rings;
         let root = tempfile::tempdir().unwrap();
         let d = description(ring, &widths, once, &rows, chunk);
+        let d = if four { among_four(d) } else { d };
         write(root.path(), &d);
-        let parties = parties();
-        let reader = Reader::open(root.path(), &d.name, &key(), &expected(&parties, asked)).unwrap();
+        let reader = Reader::open(root.path(), &d.name, &key(), &expected(&d.parties, asked)).unwrap();
         for (a, b, c) in picks {
             for port in 0..widths.len() {
                 let slice = if d.ports[port].once {
@@ -75,7 +78,7 @@ proptest! {
                     let count = u64::from(c) % (rows[block] - first) + 1;
                     Slice { block: block as u32, first, rows: count as u32 }
                 };
-                for component in 0..2 {
+                for component in 0..components(&d) {
                     let want = packed(&d, asked, port, component, slice);
                     let mut got = vec![0xff; want.len()];
                     reader.load(port, component, slice, &mut got).unwrap();

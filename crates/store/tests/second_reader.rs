@@ -11,7 +11,7 @@ use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{UInt32Type, UInt64Type};
 use arrow_ipc::reader::FileReader;
-use common::{description, packed, write};
+use common::{among_four, components, description, packed, write};
 use hkdf::Hkdf;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -92,20 +92,23 @@ fn the_cipher_here_is_aes_256_gcm() {
 
 #[test]
 fn another_program_reads_the_same_shares() {
-    for (ring, once, chunk_rows) in [
-        (Ring::Bits, true, 64),
-        (Ring::Z64, false, 100),
-        (Ring::Z128, true, 64),
+    for (ring, once, chunk_rows, scheme) in [
+        (Ring::Bits, true, 64, "rep3"),
+        (Ring::Z64, false, 100, "rep3"),
+        (Ring::Z128, true, 64, "rep3"),
+        (Ring::Bits, false, 64, "rep4"),
+        (Ring::Z64, true, 100, "rep4"),
     ] {
         let root = tempfile::tempdir().unwrap();
         let d = description(ring, &[2, 1, 3], once, &[150, 64, 3], chunk_rows);
+        let d = if scheme == "rep4" { among_four(d) } else { d };
         write(root.path(), &d);
         let path = root.path().join("pay 2025/shares.arrow");
         let bytes = std::fs::read(&path).unwrap();
         let reader = FileReader::try_new(File::open(&path).unwrap(), None).unwrap();
         let schema = reader.schema();
         let metadata = schema.metadata();
-        assert_eq!(metadata["veil.scheme"], "rep3");
+        assert_eq!(metadata["veil.scheme"], scheme);
         assert_eq!(metadata["veil.ring"], ring.name());
         assert_eq!(metadata["veil.rows"], "217");
         assert_eq!(metadata["veil.party"], r#"{"index":1,"name":"south"}"#);
@@ -127,8 +130,8 @@ fn another_program_reads_the_same_shares() {
             let rows = batch.column(2).as_primitive::<UInt32Type>().value(0);
             seen += u64::from(rows);
             for (port, described) in d.ports.iter().enumerate() {
-                for component in 0..2u8 {
-                    let column = 2 * port as u32 + u32::from(component);
+                for component in 0..components(&d) {
+                    let column = u32::from(components(&d)) * port as u32 + u32::from(component);
                     let sealed = batch
                         .column(3 + column as usize)
                         .as_binary::<i32>()

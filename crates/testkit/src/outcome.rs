@@ -46,7 +46,7 @@ pub struct Outcome {
     /// What each participant was given.
     pub seen: BTreeMap<Peer, Arc<Seen>>,
     /// What each party keeps.
-    pub kept: [Arc<Shares>; 3],
+    pub kept: Vec<Arc<Shares>>,
     /// Every message that was sent, after cheating. Of a participant that fell also those that it could not send any more.
     pub transcript: Vec<Message>,
 }
@@ -115,31 +115,13 @@ impl Outcome {
         self
     }
 
-    /// What output port `port`, which the parties keep, says: the sum of its three components, of which both holders must have the same.
+    /// What output port `port`, which the parties keep, says.
     ///
     /// # Panics
-    /// If they have not.
+    /// If the holders of a component have not the same.
     #[track_caller]
     pub fn joined(&self, port: usize) -> Rows {
-        let ring = self.plan.ring;
-        let own: Vec<Rows> = self
-            .kept
-            .iter()
-            .map(|kept| kept.component(port, 0))
-            .collect();
-        for (party, kept) in self.kept.iter().enumerate() {
-            assert_eq!(
-                kept.component(port, 1),
-                own[(party + 2) % 3],
-                "{}: what party {party} has of the one before it",
-                self.seed
-            );
-        }
-        let add =
-            |a: &Vec<u128>, b: &Vec<u128>| a.iter().zip(b).map(|(a, b)| ring.add(*a, *b)).collect();
-        let sum =
-            |a: &Rows, b: &Rows| -> Rows { a.iter().zip(b).map(|(a, b)| add(a, b)).collect() };
-        sum(&sum(&own[0], &own[1]), &own[2])
+        Shares::join(&self.kept, port)
     }
 
     /// Whatever happened, no participant but perhaps `fallen` was given a wrong value, and none finished without all of its values.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use veil_math::Ring;
 use veil_program::{DataError, ShareSink, ShareSource, Slice};
@@ -33,6 +33,40 @@ impl Shares {
     /// Whether the run told this party that everything is verified and complete.
     pub fn finished(&self) -> bool {
         self.finished.load(Ordering::Acquire)
+    }
+
+    /// Which component of a value part `part` of party `party` is, of so many parties.
+    pub fn component_of(parties: usize, party: usize, part: u8) -> usize {
+        match parties {
+            3 => (party + 3 - usize::from(part)) % 3,
+            _ => (party + 1 + usize::from(part)) % parties,
+        }
+    }
+
+    /// What port `port` says in all rows, by the shares of all parties: the sum of the components, of which all holders must have the
+    /// same.
+    ///
+    /// # Panics
+    /// If they have not.
+    #[track_caller]
+    pub fn join(all: &[Arc<Shares>], port: usize) -> Vec<Vec<u128>> {
+        let mut components: Vec<Option<Vec<Vec<u128>>>> = vec![None; all.len()];
+        for (party, shares) in all.iter().enumerate() {
+            for part in 0..all.len() as u8 - 1 {
+                let component = Self::component_of(all.len(), party, part);
+                let own = shares.component(port, part);
+                let before = components[component].get_or_insert_with(|| own.clone());
+                assert_eq!(*before, own, "component {component} at party {party}");
+            }
+        }
+        let ring = all[0].ring;
+        let add =
+            |a: Vec<u128>, b: Vec<u128>| a.iter().zip(b).map(|(a, b)| ring.add(*a, b)).collect();
+        let sum = components.into_iter().flatten().reduce(|a, b| {
+            let rows = a.into_iter().zip(b);
+            rows.map(|(a, b)| add(a, b)).collect()
+        });
+        sum.expect("there are parties")
     }
 
     /// Component `component` of port `port` in all rows, block after block.

@@ -37,7 +37,7 @@ pub struct World {
     cheat: Option<Cheat>,
     fall: Option<(Peer, Fall, u64)>,
     profile: Option<Profile>,
-    stored: [Option<Arc<Shares>>; 3],
+    stored: Vec<Option<Arc<Shares>>>,
     orders: BTreeMap<Peer, Vec<Vec<[u8; 32]>>>,
 }
 
@@ -75,7 +75,7 @@ impl World {
             cheat: None,
             fall: None,
             profile: None,
-            stored: [None, None, None],
+            stored: Vec::new(),
             orders: BTreeMap::new(),
         }
     }
@@ -95,11 +95,11 @@ impl World {
         }
     }
 
-    /// What the parties load: a run that loads shares needs all three.
+    /// What the parties load: a run that loads shares needs those of all.
     #[must_use]
-    pub fn stored(self, stored: [Arc<Shares>; 3]) -> Self {
+    pub fn stored(self, stored: Vec<Arc<Shares>>) -> Self {
         World {
-            stored: stored.map(Some),
+            stored: stored.into_iter().map(Some).collect(),
             ..self
         }
     }
@@ -293,7 +293,7 @@ struct Stage<'a> {
     world: &'a World,
     values: Arc<Values>,
     seen: BTreeMap<Peer, Arc<Seen>>,
-    kept: [Arc<Shares>; 3],
+    kept: Vec<Arc<Shares>>,
     kinds: Arc<Kinds>,
     transcript: Arc<Mutex<Vec<Message>>>,
     edge: Option<Arc<Edge>>,
@@ -312,7 +312,9 @@ impl<'a> Stage<'a> {
                 .into_iter()
                 .map(|peer| (peer, Arc::default()))
                 .collect(),
-            kept: [(); 3].map(|()| Arc::new(Shares::new(world.plan.ring))),
+            kept: (world.plan.job.parties.iter())
+                .map(|_| Arc::new(Shares::new(world.plan.ring)))
+                .collect(),
             kinds: Arc::new(Kinds::of(&world.plan)),
             transcript: Arc::default(),
             edge: world

@@ -79,7 +79,10 @@ fn a_product_costs_six_elements_and_six_codes() {
 fn what_is_sent_is_what_was_declared() {
     for adversary in ADVERSARIES {
         let job = against(among_four(everything(Ring::Z64, &[13, 9])), adversary);
-        sends_what_it_declares(&World::in_chunks(job, 8, 2));
+        let (input, compute) = job.stages();
+        for job in [job, input, compute] {
+            sends_what_it_declares(&World::in_chunks(job, 8, 2));
+        }
     }
 }
 

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use veil_circuit::{Builder, Circuit, Per};
 use veil_engine::Abort;
+use veil_link::tap::Fate;
 use veil_math::Ring;
 use veil_program::{Audience, Holder, Lowered};
 use veil_session::Peer;
-use veil_testkit::sample::{dot, everything, job, party, peer};
+use veil_testkit::sample::{among_four, dot, everything, job, party, peer};
 use veil_testkit::{Kind, Outcome, Seed, Shares, Values, World};
 
 /// Both stages of a job, one after the other, in chunks of other lengths and on other lanes.
@@ -45,20 +46,26 @@ fn the_stages_of_a_job_are_the_job() {
                 (&[17, 8, 30], [(10, 3), (7, 2)]),
             ] {
                 let job = everything(ring, blocks);
-                let values = Values::random(&job, seed);
-                let direct = World::new(job.clone()).values(values.clone()).run();
-                direct.assert_right();
-                let (_, compute) = in_stages(&job, &values, seed, chunks);
-                for (who, seen) in &direct.seen {
-                    for port in direct.ports_of(*who) {
-                        assert_eq!(
-                            seen.rows(ring, port),
-                            compute.rows(*who, port),
-                            "{who}, output {port}, {seed}"
-                        );
-                    }
+                for job in [among_four(job.clone()), job] {
+                    same_in_stages(&job, seed, chunks);
                 }
             }
+        }
+    }
+}
+
+fn same_in_stages(job: &Lowered, seed: Seed, chunks: [(u32, u16); 2]) {
+    let values = Values::random(job, seed);
+    let direct = World::new(job.clone()).values(values.clone()).run();
+    direct.assert_right();
+    let (_, compute) = in_stages(job, &values, seed, chunks);
+    for (who, seen) in &direct.seen {
+        for port in direct.ports_of(*who) {
+            assert_eq!(
+                seen.rows(job.circuit.ring, port),
+                compute.rows(*who, port),
+                "{who}, output {port}, {seed}"
+            );
         }
     }
 }
@@ -67,8 +74,14 @@ fn the_stages_of_a_job_are_the_job() {
 #[test]
 fn the_input_stage_opens_nothing_and_the_compute_stage_asks_nobody() {
     let job = everything(Ring::Z64, &[13, 9]);
-    let values = Values::random(&job, Seed(1));
-    let (input, compute) = in_stages(&job, &values, Seed(1), [(8, 1), (8, 1)]);
+    for job in [among_four(job.clone()), job] {
+        opens_nothing_and_asks_nobody(&job);
+    }
+}
+
+fn opens_nothing_and_asks_nobody(job: &Lowered) {
+    let values = Values::random(job, Seed(1));
+    let (input, compute) = in_stages(job, &values, Seed(1), [(8, 1), (8, 1)]);
     assert!(input.seen.values().all(|seen| seen.slices().is_empty()));
     let sent: Vec<Kind> = input.transcript.iter().filter_map(|m| m.kind).collect();
     assert!(!sent.contains(&Kind::Opened) && !sent.contains(&Kind::Total));
@@ -127,9 +140,11 @@ fn outputs_are_kept_and_opened_in_one_job() {
                 expected.push(Per::Job);
             }
             assert_eq!(per, expected);
-            let world = World::in_chunks(job, chunk, lanes);
-            world.run().assert_right();
-            world.run_apart().assert_right();
+            for job in [among_four(job.clone()), job] {
+                let world = World::in_chunks(job, chunk, lanes);
+                world.run().assert_right();
+                world.run_apart().assert_right();
+            }
         }
     }
 }
@@ -138,38 +153,47 @@ fn outputs_are_kept_and_opened_in_one_job() {
 #[test]
 fn blocks_are_loaded_beside_blocks_that_owners_supply() {
     for ring in [Ring::Z64, Ring::Z128] {
-        let first = dot(ring, 20, Audience::Stored);
-        let (input, _) = first.stages();
-        let values = Values::random(&input, Seed(3));
-        let kept = World::in_chunks(input, 8, 1).values(values.clone()).run();
-        kept.assert_right();
+        blocks_are_loaded(ring, |job| job);
+        blocks_are_loaded(ring, among_four);
+    }
+}
 
-        let stored = [Holder::Stored, Holder::Stored];
-        let mixed = [Holder::Stored, Holder::Party(party(2))];
-        let fresh = [Holder::Owner(0), Holder::Party(party(1))];
-        for (second, third) in [(&fresh, &mixed), (&fresh, &fresh)] {
-            let (audience, circuit) = (Audience::Recipient(0), first.circuit.clone());
-            let mut job = job(
-                circuit,
-                &[(20, &stored), (6, second), (20, third)],
-                &[audience; 2],
-            );
-            for block in &mut job.blocks {
-                let loads = block.holders.contains(&Holder::Stored);
-                block.stored = loads.then(|| "pay".into());
-            }
-            // The third block loads what the first one does: the store has it under both numbers.
-            let mut all = Values::random(&job, Seed(4));
-            all.blocks[0].clone_from(&values.blocks[0]);
-            if third[0] == Holder::Stored {
-                for (row, loaded) in all.blocks[2].iter_mut().zip(&values.blocks[0]) {
-                    row[0].clone_from(&loaded[0]);
-                }
-            }
-            let stores = kept.kept.clone().map(|kept| Arc::new(kept.also_as(0, 2)));
-            let world = World::in_chunks(job, 8, 2).values(all).stored(stores);
-            world.run().assert_right();
+fn blocks_are_loaded(ring: Ring, among: fn(Lowered) -> Lowered) {
+    let first = among(dot(ring, 20, Audience::Stored));
+    let (input, _) = first.stages();
+    let values = Values::random(&input, Seed(3));
+    let kept = World::in_chunks(input, 8, 1).values(values.clone()).run();
+    kept.assert_right();
+
+    let stored = [Holder::Stored, Holder::Stored];
+    let mixed = [Holder::Stored, Holder::Party(party(2))];
+    let fresh = [Holder::Owner(0), Holder::Party(party(1))];
+    for (second, third) in [(&fresh, &mixed), (&fresh, &fresh)] {
+        let (audience, circuit) = (Audience::Recipient(0), first.circuit.clone());
+        let mut job = among(job(
+            circuit,
+            &[(20, &stored), (6, second), (20, third)],
+            &[audience; 2],
+        ));
+        for block in &mut job.blocks {
+            let loads = block.holders.contains(&Holder::Stored);
+            block.stored = loads.then(|| "pay".into());
         }
+        // The third block loads what the first one does: the store has it under both numbers.
+        let mut all = Values::random(&job, Seed(4));
+        all.blocks[0].clone_from(&values.blocks[0]);
+        if third[0] == Holder::Stored {
+            for (row, loaded) in all.blocks[2].iter_mut().zip(&values.blocks[0]) {
+                row[0].clone_from(&loaded[0]);
+            }
+        }
+        let stores = kept
+            .kept
+            .iter()
+            .map(|kept| Arc::new(kept.also_as(0, 2)))
+            .collect();
+        let world = World::in_chunks(job, 8, 2).values(all).stored(stores);
+        world.run().assert_right();
     }
 }
 
@@ -241,6 +265,49 @@ fn an_altered_share_is_found_by_both_of_its_holders() {
     }
 }
 
+/// Four parties: whichever part one of them has altered, both other holders find it, and it names nobody who has not that part.
+#[test]
+fn an_altered_share_of_four_is_found_by_all_of_its_holders() {
+    for ring in [Ring::Bits, Ring::Z64] {
+        let job = among_four(everything(ring, &[13, 9]));
+        let values = Values::random(&job, Seed(6));
+        let (input, compute) = job.stages();
+        let kept = World::in_chunks(input, 8, 1).values(values.clone()).run();
+        for (port, block, row, chunk) in [(0, 0, 9, 2), (4, 0, 0, 0)] {
+            for (at, part) in (0..4).flat_map(|at| (0..3).map(move |part| (at, part))) {
+                let damaged = kept.kept[at].damaged(port, part, block, row);
+                let outcome = World::in_chunks(compute.clone(), 8, 1)
+                    .window(1)
+                    .values(values.clone())
+                    .stored(kept.kept.clone())
+                    .stored_at(at as u8, Some(Arc::new(damaged)))
+                    .run();
+                let lacks = Shares::component_of(4, at, part);
+                let at = peer(at as u8);
+                let mut found = 0;
+                for me in (0..4).map(peer) {
+                    match outcome.abort(me) {
+                        Abort::Cheated {
+                            at: step,
+                            suspects,
+                            what: "a stored share",
+                        } => {
+                            assert_eq!(step.frame.chunk, chunk);
+                            assert!(suspects.contains(&at) && suspects.contains(&me));
+                            assert!(!suspects.contains(&peer(lacks as u8)));
+                            found += 1;
+                        }
+                        Abort::Told { .. } => {}
+                        other => panic!("{other}"),
+                    }
+                }
+                assert!(found >= 1);
+                assert!(outcome.seen.values().all(|seen| !seen.finished()));
+            }
+        }
+    }
+}
+
 /// The same damage at both holders is no damage that anybody could see; it is another dataset, and it is what is computed on.
 #[test]
 fn what_both_holders_changed_alike_is_another_value() {
@@ -250,7 +317,7 @@ fn what_both_holders_changed_alike_is_another_value() {
     let kept = World::in_chunks(input, 8, 1).values(values.clone()).run();
     let mut changed = values;
     let before = kept.joined(0)[2][0];
-    let stores = [
+    let stores = vec![
         Arc::new(kept.kept[0].damaged(0, 0, 0, 2)),
         Arc::new(kept.kept[1].damaged(0, 1, 0, 2)),
         Arc::clone(&kept.kept[2]),
@@ -294,8 +361,13 @@ fn two_runs_on_the_same_shares_say_different_things() {
 /// What fails before the end keeps nothing.
 #[test]
 fn a_run_that_fails_keeps_nothing() {
-    use veil_link::tap::Fate;
     let job = keeps(Ring::Z64, &[23, 9]);
+    for job in [among_four(job.clone()), job] {
+        fails_and_keeps_nothing(job);
+    }
+}
+
+fn fails_and_keeps_nothing(job: Lowered) {
     // The very last message of the run: an agreement, in the frame of totals.
     let world = World::in_chunks(job, 8, 1);
     let last = world.plan().totals_frame().chunk;
@@ -310,8 +382,8 @@ fn a_run_that_fails_keeps_nothing() {
         world.cheat(cheat).run_apart(),
     ] {
         assert!(!outcome.aborts.is_empty());
-        for party in [1, 2] {
-            let kept: &Shares = &outcome.kept[party];
+        for (party, kept) in outcome.kept.iter().enumerate().skip(1) {
+            let kept: &Shares = kept;
             assert!(!kept.finished(), "party {party}: {:?}", outcome.aborts);
         }
     }

@@ -17,10 +17,10 @@ use crate::failure::{Code, Failure};
 use crate::output::file_name;
 
 /// What each party loads, if anything.
-pub(crate) type Loaded = [Option<Arc<dyn ShareSource>>; 3];
+pub(crate) type Loaded = Vec<Option<Arc<dyn ShareSource>>>;
 
 /// Where what each party keeps goes, if it keeps anything.
-pub(crate) type Kept = [Option<Arc<dyn ShareSink>>; 3];
+pub(crate) type Kept = Vec<Option<Arc<dyn ShareSink>>>;
 
 /// What comes from the stores of this machine to one run, and what is kept of it there.
 #[derive(Default)]
@@ -50,43 +50,44 @@ impl Shares {
 }
 
 /// The store in the folder `root` of one of `parties`; it is made if it is not there.
-pub(crate) fn open(root: &Path, parties: &[String; 3], party: PartyId) -> Result<Store, Failure> {
+pub(crate) fn open(root: &Path, parties: &[String], party: PartyId) -> Result<Store, Failure> {
     let folder = root.join(file_name(&parties[party.index()]));
     Ok(Store {
         root: folder.join("shares"),
         key: key(&folder)?,
         party,
-        parties: parties.each_ref().map(|name| Member::local(name)),
+        parties: parties.iter().map(|name| Member::local(name)).collect(),
     })
 }
 
 /// What those supply who have the dataset that the job gives to other parties, if it does.
 pub(crate) fn supplies(root: &Path, job: &Job) -> Result<BTreeMap<Peer, Arc<dyn Source>>, Failure> {
     let mut all = BTreeMap::new();
-    for (of, old) in job
-        .resharing()
-        .into_iter()
-        .flat_map(|of| PartyId::THREE.map(|old| (of, old)))
-    {
-        let source: Arc<dyn Source> = Arc::new(open(root, &of.old, old)?.supplies(of)?);
-        let holder = job.roles().holder(&of.old[old.index()]);
+    let Some(of) = job.resharing() else {
+        return Ok(all);
+    };
+    for (party, name) in each(&of.old) {
+        let source: Arc<dyn Source> = Arc::new(open(root, &of.old, party)?.supplies(of)?);
+        let holder = job.roles().holder(name);
         all.extend(holder.and_then(Holder::peer).map(|peer| (peer, source)));
     }
     Ok(all)
 }
 
-/// The stores of all three parties.
-pub(crate) struct Stores([Store; 3]);
+/// Parties, and their names.
+fn each(parties: &[String]) -> impl Iterator<Item = (PartyId, &String)> {
+    PartyId::FOUR.into_iter().zip(parties)
+}
+
+/// The stores of all parties.
+pub(crate) struct Stores(Vec<Store>);
 
 impl Stores {
     /// Opens the stores in the folder `root`; makes those that are not there.
     pub(crate) fn open(root: &Path, job: &Job) -> Result<Self, Failure> {
-        let parties = job
-            .lowered()
-            .three()
-            .ok_or_else(|| Failure::new(Code::Input, "shares at rest are of three parties"))?;
-        let [a, b, c] = PartyId::THREE.map(|party| open(root, parties, party));
-        Ok(Stores([a?, b?, c?]))
+        let parties = &job.lowered().parties;
+        let stores = each(parties).map(|(party, _)| open(root, parties, party));
+        stores.collect::<Result<_, _>>().map(Stores)
     }
 
     /// What the job loads from datasets of earlier jobs.
@@ -144,12 +145,8 @@ impl Stores {
         .map(|_| ())
     }
 
-    fn each<T>(
-        &self,
-        mut of: impl FnMut(&Store) -> Result<T, StoreError>,
-    ) -> Result<[T; 3], Failure> {
-        let [a, b, c] = &self.0;
-        Ok([of(a)?, of(b)?, of(c)?])
+    fn each<T>(&self, of: impl FnMut(&Store) -> Result<T, StoreError>) -> Result<Vec<T>, Failure> {
+        Ok(self.0.iter().map(of).collect::<Result<_, _>>()?)
     }
 }
 

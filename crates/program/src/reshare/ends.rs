@@ -5,12 +5,13 @@ use std::sync::Arc;
 use veil_math::Ring;
 use veil_session::PartyId;
 
-use super::{COPIES, Resharing, supplier};
+use super::{Copies, Resharing};
 use crate::{DataError, ShareSource, Sink, Slice, Source};
 
-/// What an old party supplies: both components of all ports, from its store.
+/// What an old party supplies: the components that it has of all ports, from its store.
 pub struct OldShares {
     party: PartyId,
+    copies: Copies,
     ring: Ring,
     widths: Vec<u32>,
     shares: Arc<dyn ShareSource>,
@@ -21,6 +22,7 @@ impl OldShares {
     pub fn new(of: &Resharing, party: PartyId, shares: Arc<dyn ShareSource>) -> Self {
         OldShares {
             party,
+            copies: of.copies(),
             ring: of.ring,
             widths: of.ports.iter().map(|port| port.1).collect(),
             shares,
@@ -32,10 +34,11 @@ impl Source for OldShares {
     fn fill(&self, port: usize, slice: Slice, into: &mut [u8]) -> Result<(), DataError> {
         let wire = self.ring.bytes(slice.rows.into()) as usize;
         let wires: usize = self.widths.iter().map(|width| *width as usize).sum();
-        if port >= COPIES || supplier(port) != self.party || into.len() != wires * wire {
+        let own = |copy: &_| self.copies.holder(*copy) == self.party && into.len() == wires * wire;
+        let Some(copy) = self.copies.at(port).filter(own) else {
             return Err(DataError::out_of_reach(port, slice));
-        }
-        let component = (port % 2) as u8;
+        };
+        let component = self.copies.part(copy);
         let mut rest = into;
         for (own, width) in self.widths.iter().enumerate() {
             let (part, after) = rest.split_at_mut(*width as usize * wire);
@@ -46,14 +49,14 @@ impl Source for OldShares {
     }
 }
 
-/// A new party's end: refuses a run in which two copies of an old share differ, and says who has them.
+/// A new party's end: refuses a run in which copies of an old share differ, and says who has them.
 #[derive(Clone, Debug)]
 pub struct Zeros {
     ring: Ring,
     /// The ports of the dataset, which are as many as are kept and come before the differences.
     ports: Vec<(String, u32)>,
     blocks: Vec<String>,
-    old: [String; 3],
+    old: Vec<String>,
     dataset: String,
 }
 
@@ -109,8 +112,10 @@ impl Sink for Zeros {
         let ((name, width), block_name) =
             both.ok_or_else(|| DataError::out_of_reach(port, slice))?;
         let wire = at as u64 / self.ring.bytes(rows.into());
-        let component = PartyId::THREE[(wire / u64::from(*width)).min(2) as usize];
-        let holders = [component, component.after(1, 3)];
+        let copies = Copies::of(self.old.len());
+        let copy = copies.others().nth((wire / u64::from(*width)) as usize);
+        let copy = copy.ok_or_else(|| DataError::out_of_reach(port, slice))?;
+        let holders = [copy.first(), copy].map(|copy| copies.holder(copy));
         Err(DataError::SharesDiffer(Box::new(SharesDiffer {
             dataset: self.dataset.clone(),
             column: name.clone(),

@@ -1,25 +1,26 @@
 //! From one set of parties to another: a dataset at rest is shared again.
 //!
-//! The new parties compute; the old ones take part as owners, or as parties where they are in both sets. Of every old component both
-//! holders supply what they have: the new parties add the first copies of the three, which is free, keep the result, and open the
-//! differences of the two copies to themselves, which are zero. So whatever one old party changed in its store, or supplies wrongly, is
-//! found before anything becomes visible; two of them together could change values, as they could read them. Nobody learns more than it knew:
-//! an old party supplies what it has, as fresh shares, and a new party sees shares and zeros.
+//! The new parties compute; the old ones take part as owners, or as parties where they are in both sets. Of every old component all its
+//! holders supply what they have: the new parties add the first copies of the components, which is free, keep the result, and open the
+//! differences of the first copy to the others to themselves, which are zero. So whatever one old party changed in its store, or supplies
+//! wrongly, is found before anything becomes visible; two of them together could change values, as they could read them. Nobody learns more
+//! than it knew: an old party supplies what it has, as fresh shares, and a new party sees shares and zeros.
+//!
+//! Either set has three parties or four, whatever the other has.
 
+mod copies;
 mod ends;
 mod parse;
 mod text;
 
 use veil_circuit::{Circuit, Gate, InputPort, OutputPort, Per, Reduce, Wire};
 use veil_math::Ring;
-use veil_session::{PartyId, PlanHash};
+use veil_session::PlanHash;
 
 use crate::{Audience, Block, Holder, Lowered, Roles, Security};
+use copies::Copies;
 
 pub use ends::{OldShares, SharesDiffer, Zeros};
-
-/// Input ports: two copies of each of three components, of all columns.
-const COPIES: usize = 6;
 
 /// A dataset that is to be shared again. Its old parties are the owners of the job, the new ones its parties.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -38,8 +39,8 @@ pub struct Resharing {
     pub blocks: Vec<(String, u64)>,
     /// What its columns mean, in the words of the job that kept them.
     pub schema: String,
-    /// The parties that have it, in their order.
-    pub old: [String; 3],
+    /// The parties that have it, in their order: three or four.
+    pub old: Vec<String>,
 }
 
 impl Resharing {
@@ -47,11 +48,12 @@ impl Resharing {
     ///
     /// Old party `i` supplies [`OldShares`]; every new party needs a [`Zeros`] for the differences that it sees.
     pub fn lowered(&self, name: &str, roles: &Roles) -> Lowered {
-        let holder = |port| {
-            let name = &self.old[supplier(port).index()];
+        let copies = self.copies();
+        let holder = |copy| {
+            let name = &self.old[copies.holder(copy).index()];
             roles.holder(name).unwrap_or(Holder::Stored)
         };
-        let holders: Vec<Holder> = (0..COPIES).map(holder).collect();
+        let holders: Vec<Holder> = copies.all().map(holder).collect();
         let block = |(name, rows): &(String, u64)| Block {
             name: name.clone(),
             rows: *rows,
@@ -62,7 +64,8 @@ impl Resharing {
         let kept = |(name, _): &(String, u32)| format!("`{name}` of every row, as `{}`", self.name);
         let compared = |(name, _): &(String, u32)| {
             format!(
-                "differences of the two copies of each old share of `{name}` in every row: zeros"
+                "differences of the {} copies of each old share of `{name}` in every row: zeros",
+                if copies.each() == 2 { "two" } else { "three" }
             )
         };
         let count = self.ports.len();
@@ -92,15 +95,20 @@ impl Resharing {
         format!("dataset {dataset:?} made by plan {plan}: {schema}")
     }
 
-    /// Sums of first copies, then differences of first and second copies.
+    fn copies(&self) -> Copies {
+        Copies::of(self.old.len())
+    }
+
+    /// Sums of first copies, then differences of first and other copies.
     fn circuit(&self) -> Circuit {
+        let copies = self.copies();
         let width: u32 = self.ports.iter().map(|(_, width)| width).sum();
-        let inputs = (0..COPIES).map(|copy| InputPort {
-            name: format!("share {}, copy {}", copy / 2, copy % 2),
+        let inputs = copies.all().map(|copy| InputPort {
+            name: format!("share {}, copy {}", copy.component, copy.number),
             width,
             per: Per::Row,
         });
-        let wires = COPIES as u32 * width;
+        let wires = copies.all().count() as u32 * width;
         let mut gates = Vec::new();
         let mut gate = |gate| {
             gates.push(gate);
@@ -109,18 +117,18 @@ impl Resharing {
         let (mut sums, mut differences) = (Vec::new(), Vec::new());
         let mut first = 0;
         for (name, own) in &self.ports {
-            let at = |copy: u32, wire: u32| Wire(copy * width + first + wire);
+            let at = |copy, wire: u32| Wire(copies.port(copy) as u32 * width + first + wire);
             let sum = (0..*own)
                 .map(|wire| {
-                    let two = gate(Gate::Add(at(0, wire), at(2, wire)));
-                    gate(Gate::Add(two, at(4, wire)))
+                    let mut firsts = copies.firsts().map(|copy| at(copy, wire));
+                    let one = firsts.next().expect("there are parties");
+                    firsts.fold(one, |sum, next| gate(Gate::Add(sum, next)))
                 })
                 .collect();
-            let difference = (0..3 * own)
-                .map(|k| {
-                    let (copy, wire) = (2 * (k / own), k % own);
-                    gate(Gate::Sub(at(copy, wire), at(copy + 1, wire)))
-                })
+            let difference = copies
+                .others()
+                .flat_map(|copy| (0..*own).map(move |wire| (copy, wire)))
+                .map(|(copy, wire)| gate(Gate::Sub(at(copy.first(), wire), at(copy, wire))))
                 .collect();
             let port = |name, wires| OutputPort {
                 name,
@@ -138,12 +146,4 @@ impl Resharing {
             outputs: [sums, differences].concat(),
         }
     }
-}
-
-/// The old party that supplies input port `port`: both copies of component c are one after the other, first that of party c, whose
-/// own it is, then that of party c + 1.
-fn supplier(port: usize) -> PartyId {
-    let (component, copy) = (port % COPIES / 2, port % 2);
-    let party = PartyId::THREE[component];
-    if copy == 0 { party } else { party.after(1, 3) }
 }

@@ -1,7 +1,7 @@
 //! From the text of a job that shares a dataset again to what it says.
 
 use toml::Spanned;
-use veil_session::PlanHash;
+use veil_session::{PartyId, PlanHash};
 
 use super::Resharing;
 use crate::{
@@ -57,7 +57,7 @@ impl Resharing {
     fn check_sets(&self, raw: &RawJob, name: &Spanned<String>, roles: &Roles) -> Result<(), Fault> {
         let is_old = |party: &&String| self.old.contains(party);
         let both: Vec<&String> = roles.parties.iter().filter(is_old).collect();
-        if both.len() == self.old.len() {
+        if both.len() == self.old.len() && both.len() == roles.parties.len() {
             let problem = JobProblem::SameParties {
                 dataset: self.dataset.clone(),
                 parties: self.old.join(", "),
@@ -77,15 +77,15 @@ impl Resharing {
     }
 }
 
-/// The three parties that have it.
-fn old(raw: &RawJob, section: &Spanned<RawReshare>) -> Result<[String; 3], Fault> {
-    let names: Vec<String> = (raw.owners.iter())
-        .map(|name| name.get_ref().clone())
-        .collect();
-    names.try_into().map_err(|names: Vec<String>| {
-        let last = raw.owners.last().map_or(section.span(), Spanned::span);
-        Fault::new(last, JobProblem::OldParties(names.len()))
-    })
+/// The parties that have it.
+fn old(raw: &RawJob, section: &Spanned<RawReshare>) -> Result<Vec<String>, Fault> {
+    let names = raw.owners.iter().map(|name| name.get_ref().clone());
+    let names: Vec<String> = names.collect();
+    if (PartyId::THREE.len()..=PartyId::FOUR.len()).contains(&names.len()) {
+        return Ok(names);
+    }
+    let last = raw.owners.last().map_or(section.span(), Spanned::span);
+    Err(Fault::new(last, JobProblem::OldParties(names.len())))
 }
 
 fn plan(digits: &Spanned<String>) -> Result<PlanHash, Fault> {

@@ -229,11 +229,8 @@ impl Plan {
                 "every output port needs an audience and a description",
             ));
         }
-        let stores = job.keeps().len() + job.loads().len() > 0;
-        match job.parties.len() {
-            4 if stores => return Err(PlanError::Job("shares at rest are of three parties")),
-            3 | 4 => {}
-            _ => return Err(PlanError::Job("three parties compute, or four")),
+        if !(PartyId::THREE.len()..=PartyId::FOUR.len()).contains(&job.parties.len()) {
+            return Err(PlanError::Job("three parties compute, or four"));
         }
         if job.security.sharing.parties() != job.parties.len() {
             return Err(PlanError::Job(

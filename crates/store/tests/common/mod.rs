@@ -22,8 +22,22 @@ pub(crate) fn key() -> StoreKey {
     StoreKey::derive(&[0x5e; 32])
 }
 
-pub(crate) fn parties() -> [Member; 3] {
-    ["north", "south", "west"].map(Member::local)
+pub(crate) fn parties() -> Vec<Member> {
+    ["north", "south", "west"].map(Member::local).into()
+}
+
+/// Of a share at one party.
+pub(crate) fn components(d: &Description) -> u8 {
+    d.parties.len() as u8 - 1
+}
+
+/// The same dataset, shared among four.
+pub(crate) fn among_four(d: Description) -> Description {
+    let parties = d.parties.into_iter().chain([Member::local("east")]);
+    Description {
+        parties: parties.collect(),
+        ..d
+    }
 }
 
 /// A description with ports of so many wires, the last one `once` if asked, and blocks of so many rows.
@@ -56,7 +70,7 @@ pub(crate) fn description(
     }
 }
 
-pub(crate) fn expected(parties: &[Member; 3], ring: Ring) -> Expected<'_> {
+pub(crate) fn expected(parties: &[Member], ring: Ring) -> Expected<'_> {
     Expected {
         party: PartyId::THREE[1],
         parties,
@@ -151,7 +165,7 @@ pub(crate) fn slices(d: &Description, port: usize) -> Vec<Slice> {
 pub(crate) fn parts(d: &Description) -> Vec<(usize, u8, Slice)> {
     let mut parts = Vec::new();
     for port in 0..d.ports.len() {
-        for component in 0..2 {
+        for component in 0..components(d) {
             parts.extend(
                 slices(d, port)
                     .into_iter()

@@ -21,7 +21,7 @@ const LONGEST_NAME: usize = 64;
 pub(crate) struct ReshareArgs {
     /// The dataset's name.
     name: String,
-    /// The three parties that get it, in their order; some may have it already.
+    /// The three or four parties that get it, in their order; some may have it already.
     #[arg(long, value_name = "A,B,C", value_delimiter = ',', required = true)]
     to: Vec<String>,
     /// Its name at them [default: the same]
@@ -38,7 +38,11 @@ pub(crate) fn run(args: &ReshareArgs) -> Result<(), Failure> {
     let home = args.place.home()?;
     check_names(&home, &args.to)?;
     let of = complete(&home, &args.name)?;
-    let old = of.parties.each_ref().map(|member| member.name.clone());
+    let old = of
+        .parties
+        .iter()
+        .map(|member| member.name.clone())
+        .collect();
     let resharing = Resharing {
         dataset: args.name.clone(),
         made_by: of.plan,
