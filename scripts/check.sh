@@ -10,6 +10,8 @@ run cargo xtask links
 run cargo xtask words
 run python3 vectors/model/rep3.py --check
 run python3 vectors/model/rep4.py --check
+run python3 vectors/model/dzkp.py --check
+run python3 vectors/model/dzkp.py --escapes
 run python3 vectors/model/tables.py --check
 if cargo deny --version >/dev/null 2>&1; then
   run cargo deny --locked check

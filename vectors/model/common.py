@@ -10,6 +10,7 @@ SEED = b"veilworks golden vectors 1"
 # One byte per use of randomness: what it is for, and the number of parties.
 FAMILIES = {"AND3": 0x01, "MUL3": 0x02, "INPUT3": 0x03, "SHARE3": 0x04, "RAND3": 0x05, "SUM3": 0x06, "MAC_KEY": 0x07}
 FAMILIES |= {"JOINT4": 0x08, "SUM4": 0x09, "CODE4": 0x0A, "INPUT4": 0x0B, "SHARE4": 0x0C, "RAND4": 0x0D}
+FAMILIES |= {"DZKP_SHARE": 0x10, "DZKP_PMASK": 0x11, "DZKP_QMASK": 0x12, "DZKP_CHAL": 0x13}
 RAGGED = [1, 3, 127, 128, 129, 200]
 
 

@@ -50,6 +50,26 @@ impl Use {
         Use(0x0900 | joint as u16)
     }
 
+    /// The share that one verifier has, by a common key, of the proof of party `prover` of three that its products of bits are right.
+    pub const fn dzkp_share(prover: u8) -> Use {
+        Use(0x1000 | prover as u16)
+    }
+
+    /// The mask of that half of the proof's vectors which the verifier after the prover has.
+    pub const fn dzkp_p_mask(prover: u8) -> Use {
+        Use(0x1100 | prover as u16)
+    }
+
+    /// The mask of the other half.
+    pub const fn dzkp_q_mask(prover: u8) -> Use {
+        Use(0x1200 | prover as u16)
+    }
+
+    /// Challenges of both verifiers to the prover.
+    pub const fn dzkp_challenge(prover: u8) -> Use {
+        Use(0x1300 | prover as u16)
+    }
+
     /// The mask of the code by which a third party vouches for joint message `joint` of a layer.
     pub const fn code4(joint: u8) -> Use {
         Use(0x0a00 | joint as u16)

@@ -87,16 +87,24 @@ fn families_have_the_numbers_of_the_model() {
         ("INPUT4", Use::input4(0)),
         ("SHARE4", Use::SHARE4),
         ("RAND4", Use::RAND4),
+        ("DZKP_SHARE", Use::dzkp_share(0)),
+        ("DZKP_PMASK", Use::dzkp_p_mask(0)),
+        ("DZKP_QMASK", Use::dzkp_q_mask(0)),
+        ("DZKP_CHAL", Use::dzkp_challenge(0)),
     ];
     for (name, tag) in ours {
         assert_eq!(tag.0, number::<u16>(&families[name]) << 8, "{name}");
     }
-    let numbered: [(&str, Numbered); 5] = [
+    let numbered: [(&str, Numbered); 9] = [
         ("INPUT3", Use::input3),
         ("INPUT4", Use::input4),
         ("JOINT4", Use::joint4),
         ("SUM4", Use::sum4),
         ("CODE4", Use::code4),
+        ("DZKP_SHARE", Use::dzkp_share),
+        ("DZKP_PMASK", Use::dzkp_p_mask),
+        ("DZKP_QMASK", Use::dzkp_q_mask),
+        ("DZKP_CHAL", Use::dzkp_challenge),
     ];
     for (name, tag) in numbered {
         for sub in 0..6 {
