@@ -6,6 +6,7 @@ use veil_prss::Use;
 use crate::layout::{Item, Layout, Place, Span};
 use crate::mac::BLOCK;
 use crate::program::Needs;
+use crate::proof::{self, Proof};
 use crate::{Fault, Form};
 
 /// A key that was loaded into the device.
@@ -38,6 +39,9 @@ pub enum Op {
     Linear,
     /// Runs the program. dst: a message of row products for each cross term, then (if the program has any) a message of sums for each;
     /// draws: of row products, then of sums.
+    ///
+    /// One more dst is a trace, which the replicated product of bits can have where every product has one pair of operands: of each product
+    /// its operands' components (u, u'), (w, w') and its two masks, parts 0 to 5 of the trace's items in the order of the message.
     Product(&'static Form),
     /// Puts received products of the program in their places, as component `part`. src 0: message of row products, src 1: of sums.
     Scatter {
@@ -70,6 +74,8 @@ pub enum Op {
     Mac,
     /// Compares src 0 with src 1, in constant time; unequal ends the batch with [`Outcome::Mismatch`].
     CheckEqual,
+    /// A step of a proof that products of bits are right.
+    Proof(Proof),
 }
 
 /// A command over whole spans of a bank.
@@ -99,6 +105,14 @@ impl Command {
             src,
             dst,
             draws: Vec::new(),
+        }
+    }
+
+    /// Where the trace of the products goes, if there is one.
+    pub(crate) fn trace(&self) -> Option<Span> {
+        match self.op {
+            Op::Product(form) => self.dst.get(2 * form.crosses.len()).copied(),
+            _ => None,
         }
     }
 
@@ -171,6 +185,7 @@ impl Command {
                 [a, b] if (a.count, bytes(a)) == (b.count, bytes(b)) => {}
                 _ => return shape("two sources of the same length are needed"),
             },
+            Op::Proof(step) => return proof::check(*step, self, (layout, rows)).or_else(shape),
         }
         Ok(())
     }
@@ -196,6 +211,11 @@ impl Command {
                 let kinds = 1 + usize::from(program.messages[1] > 0);
                 if self.draws.len() < each * kinds || self.draws.len() > each * 2 {
                     return shape("not the draws of the form");
+                }
+                if let Some(trace) = self.trace()
+                    && !(form.traces() && program.traces(layout, trace))
+                {
+                    return shape("a trace of products that can have none, or of another shape");
                 }
                 (&self.dst, form.crosses.len())
             }

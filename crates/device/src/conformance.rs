@@ -2,6 +2,8 @@
 //!
 //! Cases are drawn from a seed: random programs over every ring, with chains and sums of products, on ragged numbers of rows.
 
+mod proof;
+
 use std::sync::Arc;
 
 use veil_math::Ring;
@@ -87,11 +89,17 @@ const ROWS: [u32; 18] = [
     0, 1, 2, 7, 8, 9, 31, 63, 64, 65, 127, 129, 511, 512, 513, 1000, 2048, 2500,
 ];
 
+/// After so many cases comes one about proofs.
+const PROOFS: u32 = 4;
+
 /// Runs `cases` random cases from `seed`.
 pub fn check(device: &mut dyn Device, seed: u64, cases: u32) -> Result<(), Difference> {
     let mut rng = SplitMix(seed);
     for case in 0..cases {
         one(device, &mut rng, case)?;
+        if case % PROOFS == 0 {
+            proof::one(device, &mut rng, case)?;
+        }
     }
     device.wipe();
     Ok(())

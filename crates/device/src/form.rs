@@ -56,6 +56,11 @@ impl Form {
             })
     }
 
+    /// Whether its operands and masks can be traced, as a proof of its products needs.
+    pub(crate) fn traces(&self) -> bool {
+        self == Form::replicated(Ring::Bits)
+    }
+
     /// The components of the result that it writes: bit c for component c.
     pub(crate) fn writes(&self) -> u8 {
         let crosses = self.crosses.iter().map(|cross| cross.to);

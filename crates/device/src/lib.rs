@@ -28,6 +28,7 @@ mod hash;
 mod layout;
 mod mac;
 mod program;
+pub mod proof;
 pub mod record;
 mod reference;
 
@@ -36,6 +37,7 @@ pub use cpu::{Cpu, Isa};
 pub use form::{Cross, Form};
 pub use layout::{Item, Layout, Place, Region, Span};
 pub use program::{Dst, Instr, Program, Src};
+pub use proof::{Proof, Side};
 pub use reference::Reference;
 
 use std::sync::Arc;

@@ -5,7 +5,8 @@ use std::ops::Range;
 use veil_math::Ring;
 
 use crate::Fault;
-use crate::layout::{Item, Layout, Place, Region};
+use crate::layout::{Item, Layout, Place, Region, Span};
+use crate::proof::TRACE_PARTS;
 
 /// Where an operand comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -177,6 +178,8 @@ pub(crate) struct Needs {
     pub(crate) regions: [Region; 3],
     /// Lengths of the message of row products and of that of sums.
     pub(crate) messages: [u32; 2],
+    /// Whether every product has one pair of operands.
+    single: bool,
 }
 
 impl Needs {
@@ -203,7 +206,21 @@ impl Needs {
             at: [program.slots, program.uniforms, program.sums],
             regions: [slots, uniforms, sums],
             messages: program.products().into(),
+            single: program.code.iter().all(|instr| match instr {
+                Instr::Product { pairs, .. } | Instr::ProductSum { pairs, .. } => pairs.len() == 1,
+                _ => true,
+            }),
         })
+    }
+
+    /// Whether the row products can be traced into `span`.
+    pub(crate) fn traces(&self, layout: &Layout, span: Span) -> bool {
+        let region = &layout.regions[span.region as usize];
+        let shape = (region.place, region.item, region.parts, span.part);
+        self.single
+            && self.messages[1] == 0
+            && shape == (Place::Resident, Item::Rows(Ring::Bits), TRACE_PARTS, 0)
+            && span.count >= self.messages[0]
     }
 
     /// Whether a bank has these regions.

@@ -10,6 +10,8 @@ use veil_prss::{Ledger, Prf};
 use veil_session::{Frame, Secret, SessionId};
 use zeroize::Zeroize;
 
+mod proof;
+
 use crate::command::{Command, Completion, Draw, KeyId, NO_PROGRAM, Op, Outcome, ProgramId, Tag};
 use crate::layout::{Item, Layout, Place, Span};
 use crate::program::{Dst, Instr, Needs, Program, Src};
@@ -261,6 +263,7 @@ impl Reference {
                 let (a, b) = (command.src[0], command.src[1]);
                 return Ok(bool::from(memory.bytes(a).ct_eq(memory.bytes(b))));
             }
+            Op::Proof(step) => return self.proof(memory, *step, command),
         }
         Ok(true)
     }
@@ -393,6 +396,27 @@ impl Reference {
                             );
                         }
                     };
+                    if let Some(trace) = command.trace() {
+                        let (a, b) = program.pairs[pairs.start as usize];
+                        let item = |part| Span {
+                            first: trace.first + p,
+                            count: 1,
+                            part,
+                            ..trace
+                        };
+                        let packed = memory.cells(trace.region);
+                        for cell in 0..cells {
+                            let parts = [(a, 0), (a, 1), (b, 0), (b, 1)];
+                            for (to, (src, part)) in (0..).zip(parts) {
+                                let value = read(memory, &temps, src, part, cell);
+                                memory.set(item(to), ring, cell, value);
+                            }
+                            for (to, drawn) in (4..).zip(&drawn[0]) {
+                                let mask = drawn_at(ring, drawn, p, cell, packed);
+                                memory.set(item(to), ring, cell, mask);
+                            }
+                        }
+                    }
                     if row_product {
                         let packed = memory.cells(messages[0].region);
                         for cell in 0..cells {

@@ -219,6 +219,7 @@ fn described(command: &Command) -> (&'static str, u64) {
         Op::Combine { .. } => ("combine", written),
         Op::Hash { .. } => ("hash", written),
         Op::CheckEqual => ("check equal", items(&command.src) / 2),
+        Op::Proof(_) => ("proof", written),
         _ => ("other", written),
     }
 }

@@ -5,7 +5,7 @@ use subtle::ConstantTimeEq;
 use veil_session::Frame;
 
 use super::bank::Memory;
-use super::exec::{self, Mask, Offsets, Run, Shape};
+use super::exec::{self, Mask, Offsets, Run, Shape, Traced};
 use super::tape::Tape;
 use super::vector::{self, Domain, Portable};
 use super::{Cpu, Isa};
@@ -14,7 +14,7 @@ use crate::layout::Span;
 use crate::{Fault, Form, hash};
 
 impl Cpu {
-    fn mask(&self, draw: Draw, frame: Frame) -> Result<Mask<'_>, Fault> {
+    pub(super) fn mask(&self, draw: Draw, frame: Frame) -> Result<Mask<'_>, Fault> {
         let key = self
             .keys
             .get(&draw.key)
@@ -113,6 +113,7 @@ impl Cpu {
                 });
                 return Ok(bool::from(equal));
             }
+            Op::Proof(step) => return self.proof(memory, *step, command),
         }
         Ok(true)
     }
@@ -137,6 +138,7 @@ impl Cpu {
             draws: [rows, sums],
             messages: messages(memory, tape, &command.dst, crosses),
             stride: stride(memory, tape.slots),
+            trace: command.trace().map(|span| Traced::at(memory, span)),
         };
         // SAFETY: `with` checked the instruction set; `load` checked the program against its layout; `run` checked that the bank
         // has the same regions and room for the scratch rows, and that form and messages fit them.
@@ -165,7 +167,7 @@ impl Cpu {
         }
     }
 
-    fn random(&self, mask: Mask<'_>, ctr: u64, out: &mut [u8]) {
+    pub(super) fn random(&self, mask: Mask<'_>, ctr: u64, out: &mut [u8]) {
         // SAFETY: `with` checked the instruction set.
         unsafe {
             match self.isa {

@@ -4,6 +4,7 @@ mod bank;
 mod commands;
 mod exec;
 mod mac;
+mod proof;
 mod tape;
 mod vector;
 

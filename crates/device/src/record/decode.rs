@@ -12,7 +12,7 @@ use super::format::{Bytes, Call, Damage, MAGIC};
 use super::tape::chain;
 use crate::{
     Bank, Command, Completion, Cross, Draw, Dst, Form, Instr, Item, KeyId, Layout, Op, Outcome,
-    Place, Program, ProgramId, Region, Span, Src, Tag,
+    Place, Program, ProgramId, Proof, Region, Side, Span, Src, Tag,
 };
 
 /// Longest step: the bytes of one span.
@@ -322,6 +322,7 @@ impl Parser<'_> {
             5 => Op::Hash { label: self.u16()? },
             6 => Op::CheckEqual,
             7 => Op::Mac,
+            8 => Op::Proof(self.proof()?),
             _ => return Err("an unknown command"),
         };
         let program = match self.u8()? {
@@ -341,6 +342,39 @@ impl Parser<'_> {
                     first: p.u64()?,
                 })
             })?,
+        })
+    }
+
+    fn proof(&mut self) -> Parsed<Proof> {
+        Ok(match self.u8()? {
+            0 => Proof::Elements { from: self.u32()? },
+            1 => Proof::Claim {
+                products: self.u32()?,
+            },
+            2 => Proof::Counts,
+            3 => Proof::Share {
+                level: self.u32()?,
+                products: self.u32()?,
+                last: self.u32()? != 0,
+            },
+            4 => {
+                let side = Side::ALL.get(self.u32()? as usize);
+                let side = *side.ok_or("an unknown side of a proof")?;
+                Proof::Expand { side }
+            }
+            5 => Proof::Fold {
+                level: self.u32()?,
+                products: self.u32()?,
+            },
+            6 => Proof::End {
+                level: self.u32()?,
+                products: self.u32()?,
+            },
+            7 => Proof::Verify {
+                last: self.u32()? != 0,
+            },
+            8 => Proof::Compare,
+            _ => return Err("an unknown step of a proof"),
         })
     }
 

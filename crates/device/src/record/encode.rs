@@ -3,7 +3,9 @@
 use veil_math::Ring;
 
 use super::format::Step;
-use crate::{Command, Dst, Instr, Item, Layout, Op, Outcome, Place, Program, Span, Src};
+use crate::{
+    Command, Dst, Instr, Item, Layout, Op, Outcome, Place, Program, Proof, Side, Span, Src,
+};
 
 impl Step<'_> {
     /// Replaces what is in `out`.
@@ -231,6 +233,29 @@ impl Writer<'_> {
         }
     }
 
+    fn proof(&mut self, proof: Proof) {
+        let numbers: (u8, &[u32]) = match proof {
+            Proof::Elements { from } => (0, &[from]),
+            Proof::Claim { products } => (1, &[products]),
+            Proof::Counts => (2, &[]),
+            Proof::Share {
+                level,
+                products,
+                last,
+            } => (3, &[level, products, last.into()]),
+            Proof::Expand { side } => {
+                let side = Side::ALL.iter().position(|s| *s == side);
+                (4, &[side.map_or(0, |k| k as u32)])
+            }
+            Proof::Fold { level, products } => (5, &[level, products]),
+            Proof::End { level, products } => (6, &[level, products]),
+            Proof::Verify { last } => (7, &[last.into()]),
+            Proof::Compare => (8, &[]),
+        };
+        self.u8(numbers.0);
+        numbers.1.iter().for_each(|n| self.u32(*n));
+    }
+
     fn command(&mut self, command: &Command) {
         match &command.op {
             Op::Linear => self.u8(0),
@@ -267,6 +292,10 @@ impl Writer<'_> {
             }
             Op::CheckEqual => self.u8(6),
             Op::Mac => self.u8(7),
+            Op::Proof(proof) => {
+                self.u8(8);
+                self.proof(*proof);
+            }
         }
         match command.program {
             None => self.u8(0),

@@ -420,5 +420,6 @@ fn name(op: &Op) -> &'static str {
         Op::Hash { .. } => "hash",
         Op::Mac => "mac",
         Op::CheckEqual => "check equal",
+        Op::Proof(_) => "proof",
     }
 }

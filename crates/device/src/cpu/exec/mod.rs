@@ -16,6 +16,7 @@ use super::bank::Memory;
 use super::tape::{NO_ROW, NO_UNIFORM, Product, Tape, TapeOp};
 use super::vector::{Domain, GROUP, RoundKeys, VECTOR, Vector};
 use crate::Form;
+use crate::layout::Span;
 pub(super) use product::{Shape, scatter, shape_of};
 use product::{dot64, dot128, products_of};
 pub(super) use ring::accumulate;
@@ -48,6 +49,27 @@ pub(super) struct Run<'a> {
     pub(super) messages: [Offsets; 2],
     /// Counters per row product.
     pub(super) stride: u64,
+    /// Where operands and masks of row products are kept, if they are.
+    pub(super) trace: Option<Traced>,
+}
+
+/// Where the trace of row products begins in the bank. Its parts are as long as those of slots.
+#[derive(Clone, Copy)]
+pub(super) struct Traced {
+    offset: usize,
+    item: usize,
+    part: usize,
+}
+
+impl Traced {
+    pub(super) fn at(memory: &Memory, span: Span) -> Self {
+        let place = memory.places[span.region as usize];
+        Traced {
+            offset: memory.item(span, 0).0,
+            item: place.item,
+            part: place.part,
+        }
+    }
 }
 
 /// Addresses of a bank's rows. All derived once, from a checked program and layout.

@@ -155,6 +155,10 @@ pub(super) unsafe fn products_of<V: Vector, R: RingOps<V>>(
     // SAFETY: the caller's instruction set; rows of the products exist; messages have room (checked by the caller of `run`).
     unsafe {
         match run.shape {
+            // Bits alone have a trace; this was checked.
+            Shape::Replicated if R::BITS && run.trace.is_some() => {
+                traced_products::<V, R>(rows, run, products);
+            }
             Shape::Replicated => replicated_products::<V, R>(rows, run, products),
             Shape::Fourfold { swapped } => {
                 fourfold_products::<V, R>(rows, run, swapped, products);
@@ -234,6 +238,41 @@ unsafe fn replicated_products<V: Vector, R: RingOps<V>>(
                 }
                 let message = rows.message(run, 0, product);
                 store(rows, r, rows.at(product.out), message, at);
+            }
+        }
+    }
+}
+
+/// Products of three-party sharing whose operands and masks are kept.
+#[inline(always)]
+unsafe fn traced_products<V: Vector, R: RingOps<V>>(
+    rows: Rows,
+    run: &Run<'_>,
+    products: &[Product],
+) {
+    let Some(trace) = run.trace else { return };
+    let mut groups = Groups::new(products, rows.part / VECTOR);
+    while let Some(group) = groups.next(run.stride) {
+        // SAFETY: as `products_of`; the trace has an item for every product (checked by the caller of `run`), whose parts are padded to
+        // vectors as those of slots are.
+        unsafe {
+            let draws = draws_of::<V>(run, &group.counters);
+            for k in 0..group.len {
+                let (product, at) = group.which[k];
+                let (a, b) = run.tape.pairs[product.start as usize];
+                let (a, b) = (rows.at(a).add(at), rows.at(b).add(at));
+                let mask = R::add(draws[0][k], draws[1][k]);
+                let r = replicated::<V, R>(rows.part, a, b, mask);
+                let message = rows.message(run, 0, product);
+                store(rows, r, rows.at(product.out), message, at);
+                let to = trace.offset + product.index as usize * trace.item + at;
+                let to = rows.base.wrapping_add(to);
+                V::load(a).store(to);
+                V::load(a.add(rows.part)).store(to.add(trace.part));
+                V::load(b).store(to.add(2 * trace.part));
+                V::load(b.add(rows.part)).store(to.add(3 * trace.part));
+                draws[0][k].store(to.add(4 * trace.part));
+                draws[1][k].store(to.add(5 * trace.part));
             }
         }
     }

@@ -1,0 +1,332 @@
+//! Cases about proofs: a layer of products whose operands are traced, and every step of the proof that they are right.
+
+use std::sync::Arc;
+
+use veil_math::Ring;
+use veil_prss::Use;
+use veil_session::{Frame, Secret, SessionId};
+
+use super::{Difference, ROWS, SplitMix, expect_done};
+use crate::proof::{COUNTS, MOST_VALUES, TRACE_PARTS, length, levels, values};
+use crate::{
+    Command, Device, Draw, Fault, Form, Instr, Item, KeyId, Layout, Op, Outcome, Place, Program,
+    Proof, Reference, Region, Side, Span, Src, Tag,
+};
+
+const IN: u16 = 0;
+const SLOTS: u16 = 1;
+const UNIFORMS: u16 = 2;
+const SUMS: u16 = 3;
+const MESSAGE: u16 = 4;
+const RECEIVED: u16 = 5;
+const TRACE: u16 = 6;
+const COUNTED: u16 = 7;
+const VECTORS: u16 = 8;
+const SCALARS: u16 = 9;
+const OUT: u16 = 10;
+
+/// Slots that are operands; a product each follows.
+const OPERANDS: u32 = 6;
+
+fn layout(chunk_rows: u32, products: u32) -> Layout {
+    let region = |place, item, parts, count| Region {
+        place,
+        item,
+        parts,
+        count,
+    };
+    let (rows, element) = (Item::Rows(Ring::Bits), Item::One(Ring::Z64));
+    let vectors = length(products, chunk_rows, 3) as u32;
+    let (resident, mapped) = (Place::Resident, Place::Mapped);
+    Layout {
+        chunk_rows,
+        regions: vec![
+            region(mapped, rows, 2, OPERANDS),
+            region(resident, rows, 2, OPERANDS + products),
+            region(mapped, Item::One(Ring::Bits), 2, 0),
+            region(mapped, Item::One(Ring::Bits), 2, 0),
+            region(mapped, rows, 1, products),
+            region(mapped, rows, 1, products),
+            region(resident, rows, TRACE_PARTS, products),
+            region(resident, element, 1, COUNTS),
+            region(resident, element, 4, vectors),
+            region(mapped, element, 1, 64),
+            region(mapped, element, 1, vectors.max(COUNTS)),
+        ],
+    }
+}
+
+fn scalars(first: u32, count: u32) -> Span {
+    Span {
+        region: SCALARS,
+        part: 0,
+        first,
+        count,
+    }
+}
+
+/// What one device makes of a case, by what it is.
+type Seen = Vec<(&'static str, Vec<u8>)>;
+
+struct Case {
+    layout: Layout,
+    frame: Frame,
+    products: u32,
+    program: Arc<Program>,
+    keys: [Secret; 2],
+    input: [Vec<u8>; 2],
+    received: Vec<u8>,
+    /// Elements of challenges and masks, some of them beyond the prime: peers may send any.
+    elements: Vec<u8>,
+    first: u64,
+}
+
+/// A random case on `device` and the reference.
+pub(super) fn one(
+    device: &mut dyn Device,
+    rng: &mut SplitMix,
+    case: u32,
+) -> Result<(), Difference> {
+    let rows = ROWS[1 + rng.below(ROWS.len() - 1)];
+    let chunk_rows = rows + rng.below(3) as u32 * 100;
+    let products = 1 + rng.below(if rows > 600 { 5 } else { 11 }) as u32;
+    let layout = layout(chunk_rows, products);
+    let bytes = |rng: &mut SplitMix, span| {
+        let length = layout.bytes(span, rows);
+        rng.bytes(length as usize)
+    };
+    let of = Case {
+        frame: Frame {
+            epoch: 0,
+            lane: rng.next() as u16,
+            chunk: rng.next() as u32,
+            rows,
+        },
+        products,
+        program: Arc::new(program(rng, products)),
+        keys: [(); 2].map(|()| Secret::new(std::array::from_fn(|_| rng.next() as u8))),
+        input: [0, 1].map(|part| bytes(rng, layout.all(IN, part))),
+        received: bytes(rng, layout.all(RECEIVED, 0)),
+        elements: rng.bytes(64 * 8),
+        first: rng.next() >> 8,
+        layout,
+    };
+    let want = of.run(&mut Reference::default());
+    let got = of.run(device);
+    let [want, got] =
+        [want, got].map(|seen| seen.map_err(|fault| Difference::Fault { case, fault }));
+    for ((what, want), (_, got)) in want?.iter().zip(&got?) {
+        if want != got {
+            return Err(Difference::Bytes {
+                case,
+                ring: Ring::Bits,
+                rows,
+                chunk_rows,
+                what,
+            });
+        }
+    }
+    Ok(())
+}
+
+fn program(rng: &mut SplitMix, products: u32) -> Program {
+    let operand = |rng: &mut SplitMix| Src::Slot(rng.below(OPERANDS as usize) as u32);
+    let pairs = (0..products)
+        .map(|_| (operand(rng), operand(rng)))
+        .collect();
+    let product = |k| Instr::Product {
+        pairs: k..k + 1,
+        out: OPERANDS + k,
+        index: k,
+    };
+    Program {
+        ring: Ring::Bits,
+        slots: SLOTS,
+        uniforms: UNIFORMS,
+        sums: SUMS,
+        temps: 0,
+        pairs,
+        code: (0..products).map(product).collect(),
+    }
+}
+
+impl Case {
+    fn draw(&self, key: u16) -> Draw {
+        Draw {
+            key: KeyId(key),
+            tag: Use::AND3,
+            first: self.first,
+        }
+    }
+
+    fn step(&self, proof: Proof, src: Vec<Span>, dst: Vec<Span>, draws: usize) -> Command {
+        let mut command = Command::new(Op::Proof(proof), src, dst);
+        // A draw each of its own: the reference notices what is drawn twice.
+        let draw = |k: usize| Draw {
+            tag: Use(0x8000 | k as u16),
+            ..self.draw(k as u16 % 2)
+        };
+        command.draws = (0..draws).map(draw).collect();
+        command
+    }
+
+    fn run(&self, device: &mut dyn Device) -> Result<Seen, Fault> {
+        let layout = &self.layout;
+        device.bind(SessionId([9; 32]));
+        for (id, key) in (0..).map(KeyId).zip(&self.keys) {
+            device.load_key(id, key)?;
+        }
+        let id = device.load(&self.program, layout)?;
+        let mut seen = Seen::new();
+        // Each level in a bank of its own chunk: then none draws what another one did.
+        let rounds = levels(self.products, layout.chunk_rows);
+        for level in 1..=rounds {
+            let frame = Frame {
+                chunk: self.frame.chunk.wrapping_add(level),
+                ..self.frame
+            };
+            let bank = device.open(layout, frame)?;
+            for part in [0, 1] {
+                let input = &self.input[usize::from(part)];
+                device.write(bank, layout.all(IN, part), input)?;
+            }
+            device.write(bank, layout.all(RECEIVED, 0), &self.received)?;
+            device.write(bank, layout.all(SCALARS, 0), &self.elements)?;
+            let mut commands = self.products(id);
+            commands.extend(self.steps(level, level == rounds));
+            for (k, command) in commands.iter().enumerate() {
+                device.submit(bank, std::slice::from_ref(command), Tag(k as u64))?;
+                expect_done(device)?;
+            }
+            let mut look = |what, span| -> Result<(), Fault> {
+                seen.push((what, device.view(bank, span)?.to_vec()));
+                Ok(())
+            };
+            look("the message of traced products", layout.all(MESSAGE, 0))?;
+            look("an element of a proof", layout.all(SCALARS, 0))?;
+            for (what, region, part) in [
+                ("counts of a proof", COUNTED, 0),
+                ("a vector of a proof", VECTORS, 0),
+                ("a vector of a proof", VECTORS, 1),
+                ("a vector of a proof", VECTORS, 2),
+                ("a vector of a proof", VECTORS, 3),
+            ] {
+                let from = layout.all(region, part);
+                let to = Span {
+                    count: from.count,
+                    ..layout.all(OUT, 0)
+                };
+                let op = Op::Combine {
+                    ring: Ring::Z64,
+                    minus: 0,
+                };
+                let copy = Command::new(op, vec![from], vec![to]);
+                device.submit(bank, &[copy], Tag(0))?;
+                expect_done(device)?;
+                seen.push((what, device.view(bank, to)?.to_vec()));
+            }
+            let compared = self.step(
+                Proof::Compare,
+                vec![scalars(0, 9), scalars(20, 9)],
+                vec![],
+                0,
+            );
+            device.submit(bank, &[compared], Tag(0))?;
+            let ended = device.poll().map(|c| c.outcome) == Some(Outcome::Done);
+            seen.push(("a comparison of proofs", vec![ended.into()]));
+            device.close(bank);
+        }
+        Ok(seen)
+    }
+
+    /// Operands into their slots, and products of them that are traced.
+    fn products(&self, id: crate::ProgramId) -> Vec<Command> {
+        let layout = &self.layout;
+        let ring = Ring::Bits;
+        let copy = |part| {
+            let to = Span {
+                count: OPERANDS,
+                ..layout.all(SLOTS, part)
+            };
+            let op = Op::Combine { ring, minus: 0 };
+            Command::new(op, vec![layout.all(IN, part)], vec![to])
+        };
+        let mut run = Command::new(
+            Op::Product(Form::replicated(ring)),
+            vec![],
+            vec![
+                layout.all(MESSAGE, 0),
+                layout.all(SUMS, 0),
+                layout.all(TRACE, 0),
+            ],
+        );
+        run.program = Some(id);
+        run.draws = vec![self.draw(0), self.draw(1)];
+        vec![copy(0), copy(1), run]
+    }
+
+    /// The steps of a proof down to `level`.
+    fn steps(&self, level: u32, last: bool) -> Vec<Command> {
+        let layout = &self.layout;
+        let products = self.products;
+        let gates = [layout.all(TRACE, 0), layout.all(RECEIVED, 0)];
+        let counts = layout.all(COUNTED, 0);
+        let challenge = |level: u32| scalars(15 + level % 5, 1);
+        let vector = |side| layout.all(VECTORS, side as u8);
+        let mut steps = vec![self.step(Proof::Counts, gates.to_vec(), vec![counts], 0)];
+        if level >= 3 {
+            for (k, side) in Side::ALL.into_iter().enumerate() {
+                let src = [&gates[..], &[challenge(1), challenge(2)]].concat();
+                steps.push(self.step(Proof::Expand { side }, src, vec![vector(k)], 0));
+            }
+        }
+        for folded in 3..level {
+            let proof = Proof::Fold {
+                level: folded,
+                products,
+            };
+            for side in 0..4 {
+                let src = vec![vector(side), challenge(folded)];
+                steps.push(self.step(proof, src, vec![vector(side)], 0));
+            }
+        }
+        let proof = Proof::Share {
+            level,
+            products,
+            last,
+        };
+        let src = match level {
+            1 => vec![counts],
+            2 => vec![counts, challenge(1)],
+            _ => vec![vector(0), vector(1)],
+        };
+        let share = scalars(30, values(level));
+        steps.push(self.step(proof, src, vec![share], if last { 3 } else { 1 }));
+        let mut drawn = self.step(
+            Proof::Elements { from: level },
+            vec![],
+            vec![scalars(0, MOST_VALUES)],
+            1,
+        );
+        drawn.draws[0].tag = Use(0x8010);
+        let verify = vec![scalars(50, 1), share, challenge(level)];
+        steps.extend([
+            drawn,
+            self.step(Proof::Claim { products }, vec![], vec![scalars(51, 1)], 0),
+            self.step(
+                Proof::Verify { last },
+                verify,
+                vec![scalars(52, 1), scalars(53, 1)],
+                0,
+            ),
+        ]);
+        if last {
+            let end = Proof::End { level, products };
+            let src = vec![vector(2), challenge(level)];
+            let mut end = self.step(end, src, vec![scalars(54, 1)], 1);
+            end.draws[0].tag = Use(0x8020);
+            steps.push(end);
+        }
+        steps
+    }
+}

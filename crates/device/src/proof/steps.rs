@@ -1,0 +1,142 @@
+//! Steps of a proof whose time does not depend on the length of the batch: the same code for every device.
+
+use veil_math::P61;
+use zeroize::Zeroizing;
+
+use super::{Proof, factor, length, scalar, values};
+use crate::Fault;
+use crate::command::Command;
+use crate::layout::Span;
+
+/// Elements in a bank.
+pub(crate) trait Elements {
+    /// The packed bytes of a span of elements.
+    fn bytes_of(&self, span: Span) -> &[u8];
+    /// The same, to be written.
+    fn bytes_of_mut(&mut self, span: Span) -> &mut [u8];
+    /// Rows of the batch.
+    fn rows(&self) -> u32;
+
+    /// The first `count` elements of a span.
+    fn elements(&self, span: Span, count: usize) -> Zeroizing<Vec<u64>> {
+        let words = self.bytes_of(span).chunks_exact(8).take(count);
+        let word = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("8 bytes"));
+        Zeroizing::new(words.map(|bytes| P61::reduce(word(bytes))).collect())
+    }
+
+    /// One element.
+    fn element(&self, span: Span) -> u64 {
+        self.elements(span, 1)[0]
+    }
+
+    /// Writes elements to the beginning of a span.
+    fn put(&mut self, span: Span, elements: &[u64]) {
+        let words = self.bytes_of_mut(span).chunks_exact_mut(8);
+        for (word, element) in words.zip(elements) {
+            word.copy_from_slice(&element.to_le_bytes());
+        }
+    }
+}
+
+/// Blocks of a draw as elements from `from` on.
+fn drawn(blocks: &[u8], from: u64) -> Zeroizing<Vec<u64>> {
+    let block = |bytes: &[u8]| u128::from_le_bytes(bytes.try_into().expect("16 bytes"));
+    let choices = u128::from(P61::P - from);
+    let element = |bytes: &[u8]| match from {
+        0 => P61::reduce_wide(block(bytes)),
+        _ => from + (block(bytes) % choices) as u64,
+    };
+    Zeroizing::new(blocks.chunks_exact(16).map(element).collect())
+}
+
+/// Writes the share of a level whose pieces have these inner products: its values, less the elements of draw 0.
+pub(crate) fn put_share(
+    memory: &mut impl Elements,
+    to: Span,
+    gram: &[u64],
+    places: usize,
+    blocks: &[u8],
+) {
+    let values = scalar::gram_values::<61>(gram, places);
+    let masks = drawn(blocks, 0);
+    let shares = values.iter().zip(masks.iter());
+    let shares: Vec<u64> = shares.map(|(v, m)| P61::sub(*v, *m)).collect();
+    memory.put(to, &shares);
+}
+
+/// Does a step, or says that its device has to: what a comparison found. `blocks` gives `count` blocks of draw `index`.
+pub(crate) fn step<M: Elements>(
+    proof: Proof,
+    memory: &mut M,
+    command: &Command,
+    mut blocks: impl FnMut(&M, usize, u32) -> Result<Zeroizing<Vec<u8>>, Fault>,
+) -> Result<Option<bool>, Fault> {
+    let (src, dst) = (&command.src, &command.dst);
+    let rows = memory.rows();
+    let vector = |memory: &M, span, products, level| {
+        // It is no longer than its span, which is in memory.
+        memory.elements(span, length(products, rows, level) as usize)
+    };
+    match proof {
+        Proof::Elements { from } => {
+            let blocks = blocks(memory, 0, dst[0].count)?;
+            memory.put(dst[0], &drawn(&blocks, u64::from(from)));
+        }
+        Proof::Claim { products } => {
+            let gates = P61::reduce(u64::from(products) * u64::from(rows));
+            memory.put(dst[0], &[P61::sub(0, P61::mul(gates, P61::HALF))]);
+        }
+        Proof::Share {
+            level: level @ (1 | 2),
+            ..
+        } => {
+            let counts = memory.elements(src[0], super::COUNTS as usize);
+            let gram = match level {
+                1 => scalar::first_gram::<61>(&counts),
+                _ => scalar::second_gram::<61>(&counts, memory.element(src[1])),
+            };
+            let masks = blocks(memory, 0, values(level))?;
+            put_share(memory, dst[0], &gram, factor(level) as usize, &masks);
+        }
+        Proof::Share {
+            level,
+            products,
+            last: true,
+        } => {
+            let places = factor(level) as usize;
+            let masks = [1, 2].map(|draw| blocks(memory, draw, 1));
+            let mut pieces = Vec::with_capacity(2);
+            for (span, mask) in src.iter().zip(masks) {
+                let mask = drawn(&mask?, 0)[0];
+                let vector = vector(memory, *span, products, level);
+                pieces.push(scalar::masked(&vector, places, mask));
+            }
+            let gram = scalar::gram(&pieces[0], &pieces[1], places);
+            let masks = blocks(memory, 0, values(level))?;
+            put_share(memory, dst[0], &gram, places, &masks);
+        }
+        Proof::End { level, products } => {
+            let mask = drawn(&blocks(memory, 0, 1)?, 0)[0];
+            let vector = vector(memory, src[0], products, level);
+            let piece = scalar::masked(&vector, factor(level) as usize, mask);
+            let value = scalar::at::<61>(&piece, memory.element(src[1]));
+            memory.put(dst[0], &[value]);
+        }
+        Proof::Verify { last } => {
+            let share = memory.elements(src[1], src[1].count as usize);
+            let (claim, r) = (memory.element(src[0]), memory.element(src[2]));
+            let [difference, next] = scalar::verify::<61>(claim, &share, r, last);
+            memory.put(dst[0], &[difference]);
+            memory.put(dst[1], &[next]);
+        }
+        Proof::Compare => {
+            let count = src[0].count as usize;
+            let [mine, theirs] = [src[0], src[1]].map(|span| memory.elements(span, count));
+            return Ok(Some(scalar::accepts::<61>(&mine, &theirs)));
+        }
+        Proof::Counts | Proof::Share { .. } | Proof::Expand { .. } | Proof::Fold { .. } => {
+            return Ok(None);
+        }
+    }
+    Ok(Some(true))
+}
