@@ -6,6 +6,7 @@ use std::sync::Arc;
 use veil_device::Item;
 use veil_engine::participants;
 use veil_protocol::Replicated;
+use veil_protocol::rep3::{self, ProofMessage};
 use veil_protocol::{Cleared, Plan, Protocol, Round, Task, Transfer};
 use veil_session::{Channel, Frame, Peer};
 
@@ -56,6 +57,12 @@ kinds! {
     JobProduct,
     /// The code of a message of products of values per job, by who vouches for it.
     JobCode,
+    /// A level's share of the proof that products of values per job are right.
+    JobProofShare,
+    /// The challenge to a level of it.
+    JobChallenge,
+    /// What a verifier of it found.
+    JobFindings,
     /// Digest of a party's explicit components per job.
     PartyJobDigest,
     /// A party's share of its rows.
@@ -74,6 +81,12 @@ kinds! {
     SumProduct,
     /// The code of a message of products, by who vouches for it.
     Code,
+    /// A level's share of the proof that products are right.
+    ProofShare,
+    /// The challenge to a level of a proof.
+    Challenge,
+    /// What a verifier of a proof found.
+    Findings,
     /// A party says that all its checks have passed.
     Agreement,
     /// A component of opened rows.
@@ -171,6 +184,17 @@ fn kind(protocol: &dyn Protocol, task: Task, send: &Transfer) -> Kind {
     let item = protocol.layout().regions[send.span.region as usize].item;
     let digest = matches!(item, Item::Bytes(_));
     let party = protocol.me().party().is_some();
+    if let Some(message) = rep3::proof_message(send) {
+        let set_up = task == Task::SetUp;
+        return match (message, set_up) {
+            (ProofMessage::Share, false) => Kind::ProofShare,
+            (ProofMessage::Share, true) => Kind::JobProofShare,
+            (ProofMessage::Challenge, false) => Kind::Challenge,
+            (ProofMessage::Challenge, true) => Kind::JobChallenge,
+            (ProofMessage::Findings, false) => Kind::Findings,
+            (ProofMessage::Findings, true) => Kind::JobFindings,
+        };
+    }
     match task {
         Task::SetUp if protocol.spans().list == Some(send.span) => Kind::List,
         Task::SetUp => match (digest, party) {

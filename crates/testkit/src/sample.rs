@@ -74,6 +74,15 @@ pub fn job(circuit: Circuit, blocks: &[(u64, &[Holder])], audiences: &[Audience]
     }
 }
 
+/// The same job, whose parties need not follow the protocol.
+#[must_use]
+pub fn against_malicious(job: Lowered) -> Lowered {
+    Lowered {
+        security: job.security.against(Adversary::Malicious),
+        ..job
+    }
+}
+
 /// The same job among four parties.
 #[must_use]
 pub fn among_four(job: Lowered) -> Lowered {

@@ -8,7 +8,7 @@ use veil_program::{Audience, Holder, Lowered};
 use veil_protocol::Replicated;
 use veil_protocol::{Cost, Plan, Protocol, Task};
 use veil_session::{Frame, Peer};
-use veil_testkit::sample::{dot, everything, party, product};
+use veil_testkit::sample::{against_malicious, dot, everything, party, product};
 use veil_testkit::{Outcome, Seed, Values, World, tasks};
 
 /// Bytes of a hello, of a proof and of a seed.
@@ -198,6 +198,9 @@ fn meters_say_what_was_declared() {
         check(everything(ring, &[1]), 8, 1);
         check(everything(ring, &[23, 9]), 8, 1);
         check(everything(ring, &[17, 8, 30]), 10, 3);
+    }
+    for blocks in [&[1][..], &[23, 9], &[17, 8, 300]] {
+        check(against_malicious(everything(Ring::Bits, blocks)), 64, 2);
     }
 }
 

@@ -7,12 +7,12 @@ use std::fmt::Write as _;
 
 use veil_math::Ring;
 use veil_program::{Audience, Lowered};
-use veil_testkit::sample::{dot, everything, product};
+use veil_testkit::sample::{against_malicious, dot, everything, product};
 use veil_testkit::{Outcome, Seed, World};
 
 const RECORDED: &str = include_str!("digests.txt");
 
-fn jobs() -> [(&'static str, Lowered); 3] {
+fn jobs() -> [(&'static str, Lowered); 4] {
     [
         (
             "product of bits",
@@ -25,6 +25,10 @@ fn jobs() -> [(&'static str, Lowered); 3] {
         (
             "everything over 64-bit numbers",
             everything(Ring::Z64, &[13, 9]),
+        ),
+        (
+            "everything over bits, proved",
+            against_malicious(everything(Ring::Bits, &[13, 9])),
         ),
     ]
 }

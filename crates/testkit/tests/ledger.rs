@@ -7,7 +7,7 @@ use veil_program::Lowered;
 use veil_prss::Use;
 use veil_session::Frame;
 use veil_testkit::World;
-use veil_testkit::sample::{among_four, everything, peer};
+use veil_testkit::sample::{against_malicious, among_four, everything, peer};
 
 /// What the device gets wrong.
 #[derive(Clone, Copy)]
@@ -138,4 +138,6 @@ fn an_honest_job_does_not_ring() {
             World::in_chunks(job, 8, 2).run().assert_right();
         }
     }
+    let proved = against_malicious(everything(Ring::Bits, &[20, 9]));
+    World::in_chunks(proved, 8, 2).run().assert_right();
 }

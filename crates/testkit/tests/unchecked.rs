@@ -20,7 +20,7 @@ fn one_more(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// A1, the documented limit of semi-honest security: party 1 adds one to its part of a product, for party 2 and in its own share, which
-/// it opens to the recipient. Nobody notices, and the result is off by one. Malicious security must turn this test around.
+/// it opens to the recipient. Nobody notices, and the result is off by one. `malicious.rs` turns this around.
 #[test]
 fn a_changed_product_changes_the_result_unnoticed() {
     for (product, opened, job) in [

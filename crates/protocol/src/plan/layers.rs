@@ -41,6 +41,8 @@ enum Home {
 
 struct Scheduler<'a> {
     circuit: &'a Circuit,
+    /// Whether sums of products are left alone.
+    singly: bool,
     inputs: u32,
     /// How many gates and outputs read a wire.
     readers: Vec<u32>,
@@ -62,12 +64,13 @@ struct Scheduler<'a> {
 /// Schedules a validated circuit.
 ///
 /// `once` says of each output port that is only kept, and has one value per job, of which input port it is; a shorter list says so of no
-/// further port.
-pub(super) fn schedule(circuit: &Circuit, once: &[Option<usize>]) -> Schedule {
+/// further port. If `singly`, every product has one pair of operands: what is proved about products is proved of one each.
+pub(super) fn schedule(circuit: &Circuit, once: &[Option<usize>], singly: bool) -> Schedule {
     let inputs = circuit.input_wires();
     let wires = circuit.wires() as usize;
     let mut s = Scheduler {
         circuit,
+        singly,
         inputs,
         readers: vec![0; wires],
         depth: vec![0; wires],
@@ -155,7 +158,7 @@ impl Scheduler<'_> {
             }
             match self.circuit.gates[index] {
                 Gate::Mul(a, b) => pairs_at[w] = Some(vec![(a, b)]),
-                Gate::Add(..) => {
+                Gate::Add(..) if !self.singly => {
                     // An addition that only feeds a larger sum was marked when that one was found.
                     if let Some(pairs) = self.pairs_of(wire) {
                         self.mark_inner(wire, &mut inner);

@@ -51,6 +51,11 @@ pub enum PlanError {
          `adversary` and `delivery` out"
     )]
     NoProtocol(Security),
+    /// What the protocol does not compute on.
+    #[error(
+        "{0} computes on bits: a circuit over integers needs four parties, or `adversary = \"semi-honest\"`"
+    )]
+    OnlyBits(Security),
     /// Too many digests of a key column.
     #[error(
         "block `{block}` compares {digests} digests of the order of its rows, and {} is the most: \
@@ -196,6 +201,12 @@ const BANK_BYTES: u64 = 512 * 1024;
 /// The shortest and the longest chunk chosen by itself. Shorter ones are all overhead; longer ones only add latency.
 const CHUNK_ROWS: (u64, u64) = (512, 16 * 1024);
 
+/// Products times rows that are proved together: a party keeps nine bytes of each until they are.
+const PROVED_GATES: u64 = 1 << 19;
+
+/// The shortest chunk of a plan that proves its products, however many: a quarter of a vector.
+const FEWEST_PROVED_ROWS: u64 = 128;
+
 /// Regions of programs, as in [`crate::rep3`]'s layout.
 pub(crate) const SLOTS: u16 = 0;
 pub(crate) const UNIFORMS: u16 = 1;
@@ -276,6 +287,10 @@ impl Plan {
                 "holders name parties and owners of the job, and there are at most 1024 owners",
             ));
         }
+        let proves = scheme_of(job.security).is_some_and(|scheme| scheme.products.proof.is_some());
+        if proves && circuit.ring != Ring::Bits {
+            return Err(PlanError::OnlyBits(job.security));
+        }
         let split = hoist::split(circuit);
         let once: Vec<Option<usize>> = (job.audiences.iter().enumerate())
             .map(|(port, audience)| match audience {
@@ -283,10 +298,13 @@ impl Plan {
                 _ => None,
             })
             .collect();
-        let mut schedule = layers::schedule(split.as_ref().map_or(circuit, |s| &s.rows), &once);
-        let chunk_rows = options
-            .chunk_rows
-            .unwrap_or_else(|| chunk_rows(circuit.ring, schedule.slots));
+        let mut schedule =
+            layers::schedule(split.as_ref().map_or(circuit, |s| &s.rows), &once, proves);
+        let chunk_rows = options.chunk_rows.unwrap_or_else(|| {
+            let products = schedule.programs.iter().map(|p| u64::from(p.products().0));
+            let proved = if proves { products.sum() } else { 0 };
+            chunk_rows(circuit.ring, schedule.slots, proved)
+        });
         let most = |rows: u64| rows.div_ceil(u64::from(chunk_rows.max(1)));
         let chunks: u64 = job
             .blocks
@@ -310,7 +328,7 @@ impl Plan {
                 .inputs
                 .pop()
                 .expect("the derived values are the last port");
-            let job = layers::schedule(&split.job, &[]);
+            let job = layers::schedule(&split.job, &[], proves);
             let (layers, draws) = layer_plans(&job.programs, programs.len(), stride);
             job_draws = draws;
             slots = slots.max(job.slots);
@@ -468,9 +486,11 @@ fn layer_plans(programs: &[Program], first: usize, stride: u64) -> (Vec<LayerPla
     (layers, draws + sum_draws)
 }
 
-/// Rows such that the slots of a bank, two components each, fit the budget: a power of two, whole vectors.
-fn chunk_rows(ring: Ring, slots: u32) -> u32 {
+/// Rows such that the slots of a bank, two components each, fit the budget, and what is proved of `proved` products per row: a power of two,
+/// whole vectors.
+fn chunk_rows(ring: Ring, slots: u32, proved: u64) -> u32 {
     let bits = u64::from(slots.max(1)) * 2 * u64::from(ring.bits());
     let rows = (BANK_BYTES * 8 / bits).clamp(CHUNK_ROWS.0, CHUNK_ROWS.1);
-    1 << rows.ilog2()
+    let most = (PROVED_GATES / proved.max(1)).max(FEWEST_PROVED_ROWS);
+    1 << rows.min(most).ilog2()
 }

@@ -9,18 +9,42 @@ use veil_session::{PartyId, Peer};
 
 use super::{KEY_OWN, KEY_PREVIOUS, PREVIOUS, SCHEME};
 use crate::plan::{LayerPlan, Plan};
-use crate::replicated::regions::{RECEIVE, RECEIVE_SUMS, SEND, SEND_SUMS};
+use crate::replicated::regions::{RECEIVE, RECEIVE_SUMS, SEND, SEND_SUMS, TRACE};
 use crate::replicated::{place, run, transfer};
 use crate::round::{Cost, Round};
 
 /// Layer `index` of the plan, those of the set-up after those of the rows.
 pub(super) fn round(plan: &Plan, me: PartyId, index: usize, layer: &LayerPlan, _: bool) -> Round {
-    let message = |region, count| Span {
+    of(plan, me, index, layer, None)
+}
+
+/// The same, and what a proof of its products needs is kept: operands and masks in the trace, received messages where they are.
+pub(super) fn traced_round(
+    plan: &Plan,
+    me: PartyId,
+    index: usize,
+    layer: &LayerPlan,
+    _: bool,
+) -> Round {
+    let first = if index < plan.layers.len() {
+        0
+    } else {
+        plan.layers.len()
+    };
+    let before = plan.all_layers().take(index).skip(first);
+    let before = before.map(|layer| layer.products).sum();
+    of(plan, me, index, layer, Some(before))
+}
+
+/// `traced`: products of the batch before this layer, if they are kept.
+fn of(plan: &Plan, me: PartyId, index: usize, layer: &LayerPlan, traced: Option<u32>) -> Round {
+    let from = |region, first, count| Span {
         region,
         part: 0,
-        first: 0,
+        first,
         count,
     };
+    let message = |region, count| from(region, 0, count);
     let mut round = Round {
         place: place::LAYERS + index as u32,
         ..Round::default()
@@ -36,6 +60,9 @@ pub(super) fn round(plan: &Plan, me: PartyId, index: usize, layer: &LayerPlan, _
             Ring::Z64 | Ring::Z128 => Use::MUL3,
         };
         run.op = Op::Product(Form::replicated(plan.ring));
+        let kept = traced.unwrap_or(0);
+        run.dst
+            .extend(traced.map(|before| from(TRACE, before, layer.products)));
         let draw = |key, tag, first| Draw { key, tag, first };
         run.draws = vec![
             draw(KEY_OWN, tag, layer.first_draw),
@@ -44,7 +71,7 @@ pub(super) fn round(plan: &Plan, me: PartyId, index: usize, layer: &LayerPlan, _
             draw(KEY_PREVIOUS, Use::SUM3, layer.first_sum_draw),
         ];
         let received = vec![
-            message(RECEIVE, layer.products),
+            from(RECEIVE, kept, layer.products),
             message(RECEIVE_SUMS, layer.sums),
         ];
         let next = Peer::Party(SCHEME.next(me));

@@ -13,6 +13,10 @@
 //! `docs/protocol-rep3.md` tells it in full.
 
 mod layers;
+mod proof;
+
+pub use proof::{ProofMessage, proof_message};
+pub(crate) use proof::{elements as proof_elements, longest as proof_longest};
 
 use veil_device::KeyId;
 use veil_math::Ring;
@@ -49,7 +53,22 @@ pub(crate) static SCHEME: Scheme = Scheme {
         codes: 0,
         layer: layers::round,
         cost: layers::cost,
+        proof: None,
     },
+};
+
+/// The same, with a proof that products of bits are right before anything that depends on them is opened.
+pub(crate) static MALICIOUS: Scheme = Scheme {
+    guarantee: "malicious with abort: private and correct against any one party, whatever it does; it can make the job stop",
+    products: Products {
+        messages: 1,
+        are_shares: true,
+        codes: 0,
+        layer: layers::traced_round,
+        cost: layers::cost,
+        proof: Some(proof::PROOF_OF),
+    },
+    ..SCHEME
 };
 
 /// Of bits all three u_i (an odd number of flips is one), of rings u_0 only, which party 0 holds as its own and party 1 as its

@@ -59,6 +59,7 @@ pub(super) const fn products<const CHECKED: bool>() -> Products {
         codes: if CHECKED { 3 * MOST_CODES } else { 0 },
         layer: round::<CHECKED>,
         cost: cost::<CHECKED>,
+        proof: None,
     }
 }
 

@@ -61,7 +61,7 @@ impl<'a> Costs<'a> {
         let one = plan.ring.bytes(1);
         let others = self.scheme.parties.len() as u64 - 1;
         match task {
-            Task::Layers => self.layers(me, &plan.layers, [element, one]),
+            Task::Layers => self.layers(me, &plan.layers, [element, one]) + self.proof(false),
             Task::Agree => digests(others),
             Task::Inputs { block } => self.inputs(
                 me,
@@ -78,7 +78,7 @@ impl<'a> Costs<'a> {
                 let list = digests(others + seeds + keys.sum::<u64>());
                 let derived = plan.job_plan.as_ref();
                 let derived = derived.map_or(Cost::default(), |job| {
-                    self.layers(me, &job.layers, [one, one])
+                    self.layers(me, &job.layers, [one, one]) + self.proof(true)
                 });
                 list + self.inputs(me, &plan.job.blocks[0].holders, Per::Job, one) + derived
             }
@@ -92,6 +92,13 @@ impl<'a> Costs<'a> {
         layers.fold(Cost::default(), |cost, layer| {
             cost + (self.scheme.products.cost)(me, layer, sizes, super::is_odd(self.frame))
         })
+    }
+
+    /// The proof of a batch of products, where there is one.
+    fn proof(self, set_up: bool) -> Cost {
+        let batch = super::batch(self.scheme, self.plan, set_up);
+        let proof = self.scheme.products.proof.as_ref();
+        proof.map_or(Cost::default(), |proof| (proof.cost)(&batch))
     }
 
     /// Ports whose elements have `size` bytes. All are opened in one round.

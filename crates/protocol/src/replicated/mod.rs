@@ -15,7 +15,7 @@ use veil_program::{Adversary, Delivery, Security, Sharing};
 use veil_prss::Use;
 use veil_session::{Frame, PartyId, Peer};
 
-pub(crate) use scheme::{Component, Products, Scheme};
+pub(crate) use scheme::{Batch, Component, Products, ProofOf, Scheme};
 use sharing::Inputs;
 
 use crate::plan::{Gives, LayerPlan, Plan, SLOTS, UNIFORMS};
@@ -68,6 +68,7 @@ pub struct Replicated {
 pub(crate) fn scheme_of(security: Security) -> Option<&'static Scheme> {
     match (security.sharing, security.adversary, security.delivery) {
         (Sharing::Rep3, Adversary::SemiHonest, Delivery::Abort) => Some(&crate::rep3::SCHEME),
+        (Sharing::Rep3, Adversary::Malicious, Delivery::Abort) => Some(&crate::rep3::MALICIOUS),
         (Sharing::Rep4, Adversary::Malicious, Delivery::Abort) => Some(&crate::rep4::SCHEME),
         (Sharing::Rep4, Adversary::SemiHonest, Delivery::Abort) => Some(&crate::rep4::SEMI_HONEST),
         _ => None,
@@ -158,7 +159,9 @@ impl Protocol for Replicated {
     }
 
     fn places(&self) -> u32 {
-        place::LAYERS + self.plan.all_layers().count() as u32
+        let proofs = [false, true].map(|set_up| batch(self.scheme, &self.plan, set_up));
+        let [rows, set_up] = proofs.map(|batch| proof_rounds(self.scheme, &batch));
+        place::LAYERS + self.plan.all_layers().count() as u32 + rows + set_up
     }
 
     fn peers(&self) -> Vec<Peer> {
@@ -190,7 +193,9 @@ impl Protocol for Replicated {
     fn meaning(&self, place: u32, part: u16) -> Option<Meaning> {
         let layer = place.checked_sub(place::LAYERS)? as usize;
         match part {
-            _ if place >= self.places() || !self.scheme.products.are_shares => None,
+            _ if layer >= self.plan.all_layers().count() || !self.scheme.products.are_shares => {
+                None
+            }
             0 => Some(Meaning::Products { layer }),
             1 => Some(Meaning::Sums { layer }),
             _ => None,
@@ -250,7 +255,42 @@ fn layers(scheme: &Scheme, plan: &Plan, me: Peer, odd: bool) -> Vec<Round> {
         .last_mut()
         .expect("the last layer computes what is linear");
     last.finish.extend(opening::keep(scheme, plan, Gives::Row));
+    rounds.extend(prove(scheme, Peer::Party(me), batch(scheme, plan, false)));
     rounds
+}
+
+/// The products of the rows of a chunk, or those of the set-up, whose proof has places behind.
+pub(crate) fn batch(scheme: &Scheme, plan: &Plan, set_up: bool) -> Batch {
+    let layers = plan.layers.len();
+    let products = |layer: &LayerPlan| layer.products;
+    let rows = Batch {
+        products: plan.layers.iter().map(products).sum(),
+        rows: plan.chunk_rows,
+        place: place::LAYERS + plan.all_layers().count() as u32,
+    };
+    if set_up {
+        Batch {
+            products: plan.all_layers().skip(layers).map(products).sum(),
+            rows: 1,
+            place: rows.place + proof_rounds(scheme, &rows),
+        }
+    } else {
+        rows
+    }
+}
+
+/// Rounds of the proof of a batch.
+fn proof_rounds(scheme: &Scheme, batch: &Batch) -> u32 {
+    let proof = scheme.products.proof.as_ref();
+    proof.map_or(0, |proof| (proof.cost)(batch).rounds as u32)
+}
+
+/// The rounds in which it is proved that the products of a batch are right, where that is done.
+fn prove(scheme: &Scheme, me: Peer, batch: Batch) -> Vec<Round> {
+    match (me, &scheme.products.proof) {
+        (Peer::Party(me), Some(proof)) => (proof.rounds)(me, &batch),
+        _ => Vec::new(),
+    }
 }
 
 /// The layers of the set-up: on one row, from values that all rows share to others that they all share.
@@ -292,6 +332,7 @@ fn job_layers(scheme: &Scheme, plan: &Plan, me: Peer) -> Vec<Round> {
             part,
         ));
     }
+    rounds.extend(prove(scheme, Peer::Party(me), batch(scheme, plan, true)));
     rounds
 }
 

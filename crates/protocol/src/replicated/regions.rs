@@ -1,12 +1,16 @@
 //! The regions of a participant's bank, and where the host reaches in.
 
 use veil_circuit::Per;
-use veil_device::{Item, Layout, Place, Region, Span};
+use veil_device::proof::{COUNTS, TRACE_PARTS};
+use veil_device::{Item, Layout, Place, Region, Side, Span};
+use veil_math::Ring;
 use veil_program::{Audience, Holder};
 use veil_session::Peer;
 
-use super::scheme::{Component, Scheme};
+use super::batch;
+use super::scheme::{Batch, Component, Scheme};
 use crate::plan::{Gives, OutputPlan, Plan, PortPlan, SLOTS, SUMS, UNIFORMS};
+use crate::rep3::{proof_elements, proof_longest};
 use crate::round::{Spans, Stored};
 
 pub(crate) const SEND: u16 = 3;
@@ -32,6 +36,15 @@ pub(super) const JOB_STORED: u16 = 17;
 pub(super) const KEPT: u16 = 18;
 /// Authentication codes of messages of products.
 pub(crate) const CODES: u16 = 19;
+
+/// Operands and masks of products that are proved to be right.
+pub(crate) const TRACE: u16 = 20;
+/// Vectors of the proofs that a party makes and verifies, one part each.
+pub(crate) const VECTORS: u16 = 21;
+/// What the first levels of a party's own proof follow from.
+pub(crate) const PROOF_COUNTS: u16 = 22;
+/// Messages and single elements of proofs.
+pub(crate) const PROOF: u16 = 23;
 
 /// Where digests are: an agreement and the list, each of this party and of the others; then of keys that were dealt, per party and per
 /// owner that supplies values, per output port, and of what is loaded. Wherever others send a digest of the same, theirs follow that of this participant.
@@ -174,6 +187,12 @@ pub(super) fn layout(scheme: &Scheme, plan: &Plan, me: Peer) -> Layout {
     let parts = scheme.parts.len() as u8;
     let components = scheme.parties.len() as u8;
     let messages = scheme.products.messages;
+    let batches: Vec<Batch> = [false, true]
+        .map(|set_up| batch(scheme, plan, set_up))
+        .into_iter()
+        .filter(|batch| party && scheme.products.proof.is_some() && batch.products > 0)
+        .collect();
+    let proved = batches.iter().map(|b| b.products).max().unwrap_or(0);
     let mut layout = Layout {
         chunk_rows: plan.chunk_rows,
         regions: Vec::new(),
@@ -203,7 +222,7 @@ pub(super) fn layout(scheme: &Scheme, plan: &Plan, me: Peer) -> Layout {
         Place::Mapped,
         rows,
         messages,
-        when(party, products),
+        when(party, products.max(proved)),
     );
     add(SEND_SUMS, Place::Mapped, one, messages, when(party, sums));
     add(
@@ -261,6 +280,20 @@ pub(super) fn layout(scheme: &Scheme, plan: &Plan, me: Peer) -> Layout {
     add(KEPT, Place::Mapped, one, parts, when(party, kept));
     let codes = when(party, scheme.products.codes);
     add(CODES, Place::Mapped, Item::Bytes(16), 1, codes);
+    let element = Item::One(Ring::Z64);
+    let most = |of: fn(&Batch) -> u32| when(proved > 0, batches.iter().map(of).max().unwrap_or(0));
+    let (sides, parts) = (Side::ALL.len() as u8, TRACE_PARTS);
+    add(TRACE, Place::Resident, rows, parts, when(party, proved));
+    add(
+        VECTORS,
+        Place::Resident,
+        element,
+        sides,
+        most(proof_longest),
+    );
+    let counts = when(proved > 0, COUNTS);
+    add(PROOF_COUNTS, Place::Resident, element, 1, counts);
+    add(PROOF, Place::Mapped, element, 1, most(proof_elements));
     layout
 }
 

@@ -53,6 +53,28 @@ pub(crate) struct Products {
     pub(crate) layer: fn(&Plan, PartyId, usize, &LayerPlan, bool) -> Round,
     /// What a layer costs whose products have so many bytes, and its sums so many.
     pub(crate) cost: fn(PartyId, &LayerPlan, [u64; 2], bool) -> Cost,
+    /// What the parties prove to each other after the layers of a batch; nothing if every layer is checked, or none.
+    pub(crate) proof: Option<ProofOf>,
+}
+
+/// How the products of a batch are proved to be right.
+#[derive(Debug)]
+pub(crate) struct ProofOf {
+    /// Its rounds, which follow those of the batch's layers.
+    pub(crate) rounds: fn(PartyId, &Batch) -> Vec<Round>,
+    /// What they cost.
+    pub(crate) cost: fn(&Batch) -> Cost,
+}
+
+/// Products that are proved together.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Batch {
+    /// Products of all layers.
+    pub(crate) products: u32,
+    /// Rows that it has at most.
+    pub(crate) rows: u32,
+    /// Place of the first round.
+    pub(crate) place: u32,
 }
 
 /// A component of a value: 0 for u_0.

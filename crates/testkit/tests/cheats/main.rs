@@ -6,6 +6,7 @@ mod common;
 mod four;
 mod handshake;
 mod inputs;
+mod malicious;
 mod openings;
 mod order;
 mod stored;
@@ -142,6 +143,11 @@ fn whoever_changes_what_four_parties_send_is_found_before_it_is_used() {
     play(&four::cases());
 }
 
+#[test]
+fn whoever_forges_a_proof_is_found_before_anything_is_opened() {
+    play(&malicious::cases());
+}
+
 /// What three parties leave unchecked, against one that follows the protocol (`unchecked.rs`), four check.
 #[test]
 fn no_message_is_without_a_cheat() {
@@ -152,6 +158,7 @@ fn no_message_is_without_a_cheat() {
         stored::cases(),
         order::cases(),
         four::cases(),
+        malicious::cases(),
     ];
     let played: BTreeSet<Kind> = cases
         .iter()

@@ -1,0 +1,198 @@
+//! Three parties of whom one may be malicious compute what the circuit says in the clear, and notice every wrong bit before anything is
+//! opened.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use common::{assert_found, found_about, found_of_product};
+use veil_circuit::{Builder, Per};
+use veil_device::Cpu;
+use veil_link::tap::Fate;
+use veil_math::Ring;
+use veil_program::{Adversary, Audience, Holder};
+use veil_protocol::{Options, Plan, PlanError, Protocol, Replicated, Task};
+use veil_session::Peer;
+use veil_testkit::sample::{against_malicious, everything, job, party, peer, product};
+use veil_testkit::{Kind, Message, World, flipped};
+
+fn world(blocks: &[u64], chunk_rows: u32, lanes: u16) -> World {
+    World::in_chunks(
+        against_malicious(everything(Ring::Bits, blocks)),
+        chunk_rows,
+        lanes,
+    )
+}
+
+#[test]
+fn every_kind_of_input_and_output() {
+    for (chunk_rows, lanes) in [(8, 1), (5, 2), (64, 3)] {
+        world(&[13, 9, 30], chunk_rows, lanes).run().assert_right();
+    }
+}
+
+#[test]
+fn participants_on_their_own_compute_the_same() {
+    world(&[13, 9], 8, 2).run_apart().assert_right();
+}
+
+/// Whole vectors and ragged ones, on the fast device.
+#[test]
+fn longer_batches_are_right() {
+    for (rows, chunk_rows) in [(1300, 512), (700, 2048), (5000, 4096)] {
+        world(&[rows], chunk_rows, 1)
+            .devices(|_| Box::new(Cpu::detect()))
+            .run()
+            .assert_right();
+    }
+}
+
+/// A circuit whose sums of products would each be one product for a protocol that proves nothing.
+#[test]
+fn sums_of_products_are_proved_one_by_one() {
+    let mut b = Builder::new(Ring::Bits);
+    let x = b.input("x", 4, Per::Row);
+    let (p, q) = (b.mul(x[0], x[1]), b.mul(x[2], x[3]));
+    let sum = b.add(p, q);
+    let z = b.mul(sum, x[0]);
+    b.output("z", &[sum, z]);
+    let circuit = b.finish().expect("a valid circuit");
+    let job = job(
+        circuit,
+        &[(20, &[Holder::Party(party(0))])],
+        &[Audience::Parties],
+    );
+    let products = |job| World::in_chunks(job, 8, 1).plan().products();
+    assert_eq!(products(job.clone()), 2);
+    assert_eq!(products(against_malicious(job.clone())), 3);
+    World::in_chunks(against_malicious(job), 8, 1)
+        .run()
+        .assert_right();
+}
+
+#[test]
+fn integers_are_refused() {
+    let job = against_malicious(product(Ring::Z64, 20, Audience::Parties));
+    let security = job.security;
+    assert_eq!(security.adversary, Adversary::Malicious);
+    let refused = Plan::new(Arc::new(job), Options::default()).map(|plan| plan.hash);
+    assert_eq!(refused, Err(PlanError::OnlyBits(security)));
+}
+
+/// What becomes of a message.
+type Change = fn(&[u8]) -> Vec<u8>;
+
+/// A1: every message of products, of every party and layer, one bit wrong or all. The sender's own copy is opened alike: nobody who
+/// opens sees that the copies differ.
+#[test]
+fn a_wrong_product_is_found_before_anything_is_opened() {
+    let honest = world(&[13, 9], 8, 1).window(1);
+    let inverted = |bytes: &[u8]| bytes.iter().map(|byte| !byte).collect();
+    let changes: [Change; 2] = [flipped, inverted];
+    let outcome = honest.run();
+    let products = |m: &&Message| matches!(m.kind, Some(Kind::Product | Kind::JobProduct));
+    let messages: Vec<Message> = (outcome.assert_right().transcript.iter())
+        .filter(products)
+        .cloned()
+        .collect();
+    assert!(messages.len() > 12, "of all parties, chunks and layers");
+    for message in &messages {
+        for change in changes {
+            let name = (message.from, message.to, message.at);
+            let cheat = move |m: &Message| {
+                if (m.from, m.to, m.at) == name {
+                    Fate::Replace(change(&m.bytes))
+                } else {
+                    Fate::Pass
+                }
+            };
+            let outcome = honest.clone().cheat(cheat).run();
+            let round = match message.kind {
+                Some(Kind::Product) => Kind::Findings,
+                _ => Kind::JobFindings,
+            };
+            let chunk = message.at.frame.chunk;
+            assert_found(
+                &outcome,
+                chunk,
+                &found_of_product(message.from, round),
+                message.from,
+            );
+            for (who, seen) in &outcome.seen {
+                assert!(
+                    !seen.finished() || outcome.ports_of(*who).is_empty(),
+                    "{}: {who} finished",
+                    outcome.seed
+                );
+                let opened = seen.slices().into_iter().map(|(_, slice)| slice);
+                let chunk = outcome
+                    .plan
+                    .chunk(chunk.saturating_sub(1))
+                    .expect("a chunk");
+                assert!(
+                    opened
+                        .clone()
+                        .all(|s| (s.block, s.first) < (chunk.block, chunk.first)),
+                    "{}: {who} was given rows that depend on it",
+                    outcome.seed
+                );
+            }
+        }
+    }
+}
+
+/// A6: what a prover or verifier said of an earlier chunk is not accepted for a later one.
+#[test]
+fn what_was_said_of_an_earlier_chunk_does_not_count_again() {
+    for kind in [
+        Kind::Product,
+        Kind::ProofShare,
+        Kind::Challenge,
+        Kind::Findings,
+    ] {
+        let (from, to) = match kind {
+            Kind::Challenge => (peer(2), peer(1)),
+            _ => (peer(1), peer(2)),
+        };
+        let kept: Mutex<BTreeMap<_, Vec<u8>>> = Mutex::default();
+        let cheat = move |m: &Message| {
+            if m.kind != Some(kind) || (m.from, m.to) != (from, to) {
+                return Fate::Pass;
+            }
+            let mut kept = kept.lock().unwrap();
+            let step = (m.at.step.place, m.at.part);
+            match m.at.frame.chunk {
+                1 => drop(kept.insert(step, m.bytes.clone())),
+                2 => return Fate::Replace(kept[&step].clone()),
+                _ => {}
+            }
+            Fate::Pass
+        };
+        let outcome = world(&[24], 8, 1).window(1).cheat(cheat).run();
+        // Party 1 tells party 2 what it found about party 0.
+        let prover = peer((kind != Kind::Findings).into());
+        let found = match kind {
+            Kind::Product => found_of_product(from, Kind::Findings),
+            _ => found_about(prover, Kind::Findings),
+        };
+        assert_found(&outcome, 2, &found, from);
+    }
+}
+
+/// One bit per product and party, and the proof of a batch: a good kilobyte for 2^19 products.
+#[test]
+fn a_product_costs_one_bit_and_a_proof_of_its_batch() {
+    let rows = 1 << 19;
+    let semi_honest = product(Ring::Bits, rows, Audience::Recipient(0));
+    let costs = [semi_honest.clone(), against_malicious(semi_honest)].map(|job| {
+        let world = World::in_chunks(job, rows as u32, 1);
+        let protocol = Replicated::new(Arc::clone(world.plan()), Peer::Party(party(1)));
+        let frame = world.plan().chunk(0).expect("a chunk").frame;
+        protocol.cost(Task::Layers, frame)
+    });
+    assert_eq!(costs[0].bytes, rows / 8);
+    let proof = costs[1].bytes - costs[0].bytes;
+    assert!((500..1500).contains(&proof), "{proof} bytes");
+    assert!(costs[1].rounds <= 20, "{} rounds", costs[1].rounds);
+}
