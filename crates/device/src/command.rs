@@ -72,6 +72,14 @@ pub enum Op {
     /// somebody else who has it hashed the same bytes. The hash's key is block ([`Use::MAC_KEY`], 0, 0, 0) of the draw's key. Each
     /// source's bytes are padded with zeros to whole blocks; then follows LE64 of their number, padded too.
     Mac,
+    /// Bits of an item of integers: item k of dst 0 is bit `first + k` of every row of src 0, which is one item of rows, or of what all
+    /// rows share. What lies beyond the last row becomes zero.
+    Split {
+        /// Bit that item 0 is.
+        first: u32,
+    },
+    /// dst 0 = src 0, item by item: bits as the integers 0 and 1.
+    Lift,
     /// Compares src 0 with src 1, in constant time; unequal ends the batch with [`Outcome::Mismatch`].
     CheckEqual,
     /// A step of a proof that products of bits are right.
@@ -179,6 +187,33 @@ impl Command {
                 }
                 if !self.src.iter().all(reached) {
                     return shape("a code is of what the host reaches");
+                }
+            }
+            Op::Split { first } => {
+                let ([from], [to]) = (&self.src[..], &self.dst[..]) else {
+                    return shape("one source and one destination are needed");
+                };
+                let (Item::Rows(ring) | Item::One(ring)) = item(from) else {
+                    return shape("bits are of ring elements");
+                };
+                let bits = Item::Rows(Ring::Bits);
+                if from.count != 1 || ring == Ring::Bits || item(to) != bits {
+                    return shape("bits of one item of integers are needed");
+                }
+                if first
+                    .checked_add(to.count)
+                    .is_none_or(|end| end > ring.bits())
+                {
+                    return shape("a bit beyond the ring");
+                }
+            }
+            Op::Lift => {
+                let ([from], [to]) = (&self.src[..], &self.dst[..]) else {
+                    return shape("one source and one destination are needed");
+                };
+                let ring = matches!(item(to), Item::Rows(Ring::Z64 | Ring::Z128));
+                if item(from) != Item::Rows(Ring::Bits) || !ring || from.count != to.count {
+                    return shape("as many items of integers as of bits are needed");
                 }
             }
             Op::CheckEqual => match &self.src[..] {

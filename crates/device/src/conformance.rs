@@ -142,6 +142,11 @@ const OUT: u16 = 6;
 const DIGEST: u16 = 7;
 const RANDOM: u16 = 8;
 const CODE: u16 = 9;
+const BITS: u16 = 10;
+const LIFTED: u16 = 11;
+const BITS_SEEN: u16 = 12;
+/// Items of bits.
+const WORD: u32 = 128;
 
 fn layout(ring: Ring, chunk_rows: u32) -> Layout {
     let region = |place, item, parts, count| Region {
@@ -163,8 +168,61 @@ fn layout(ring: Ring, chunk_rows: u32) -> Layout {
             region(Place::Mapped, Item::Bytes(32), 1, 2),
             region(Place::Mapped, Item::Rows(ring), 1, 5),
             region(Place::Mapped, Item::Bytes(16), 1, 1),
+            region(Place::Resident, Item::Rows(Ring::Bits), PARTS, WORD),
+            region(Place::Public, Item::Rows(integers(ring)), PARTS, 3),
+            region(Place::Public, Item::Rows(Ring::Bits), PARTS, WORD),
         ],
     }
+}
+
+/// The ring of integers that bits are lifted to, beside values of `ring`.
+fn integers(ring: Ring) -> Ring {
+    if ring == Ring::Bits { Ring::Z64 } else { ring }
+}
+
+/// Conversions of values of `ring`, if that has bits: some bits of an item and of what all rows share, and what they are lifted to.
+fn conversions(rng: &mut SplitMix, ring: Ring) -> Vec<Command> {
+    let one = |region, part, first, count| Span {
+        region,
+        part,
+        first,
+        count,
+    };
+    let (part, bits) = (rng.below(PARTS.into()) as u8, integers(ring).bits());
+    let first = rng.below(bits as usize) as u32;
+    let count = 1 + rng.below((bits - first) as usize) as u32;
+    let to = rng.below((WORD - count + 1) as usize) as u32;
+    let seen = one(BITS, part, to, count);
+    let split = |from, to| Command::new(Op::Split { first }, vec![from], vec![to]);
+    let (item, uniform) = (rng.below(SLOTS as usize), rng.below(UNIFORMS as usize));
+    let other = one(BITS, (part + 1) % PARTS, to, count);
+    let mut commands = Vec::new();
+    if ring == Ring::Bits {
+        let copy = Op::Combine { ring, minus: 0 };
+        let from = one(SLOT_REGION, part, 0, 3);
+        commands.push(Command::new(
+            copy,
+            vec![from],
+            vec![one(BITS, part, to.min(WORD - 3), 3)],
+        ));
+    } else {
+        commands.push(split(one(SLOT_REGION, part, item as u32, 1), seen));
+        commands.push(split(one(UNIFORM_REGION, part, uniform as u32, 1), other));
+    }
+    let lifted = 1 + rng.below(3) as u32;
+    let from = one(BITS, part, to.min(WORD - lifted), lifted);
+    commands.push(Command::new(
+        Op::Lift,
+        vec![from],
+        vec![one(LIFTED, part, 0, lifted)],
+    ));
+    for part in 0..PARTS {
+        let ring = Ring::Bits;
+        let (from, to) = (one(BITS, part, 0, WORD), one(BITS_SEEN, part, 0, WORD));
+        let op = Op::Combine { ring, minus: 0 };
+        commands.push(Command::new(op, vec![from], vec![to]));
+    }
+    commands
 }
 
 /// A random program that obeys the rules of [`Program::check`].
@@ -277,6 +335,7 @@ fn one(device: &mut dyn Device, rng: &mut SplitMix, case: u32) -> Result<(), Dif
         first,
     };
     let first = rng.next() >> 8;
+    let conversions = conversions(rng, ring);
 
     let mut results = Vec::new();
     let mut reference = Reference::default();
@@ -391,10 +450,15 @@ fn one(device: &mut dyn Device, rng: &mut SplitMix, case: u32) -> Result<(), Dif
             scatter.program = Some(id);
             let mut second_batch = vec![scatter];
             second_batch.extend(copies(SLOT_REGION, OUT));
+            second_batch.extend(conversions.iter().cloned());
             device.submit(bank, &second_batch, Tag(2))?;
             expect_done(device)?;
             for part in 0..PARTS {
                 seen.push(("a slot", device.view(bank, layout.all(OUT, part))?.to_vec()));
+                let bits = device.view(bank, layout.all(BITS_SEEN, part))?;
+                seen.push(("bits of integers", bits.to_vec()));
+                let lifted = device.view(bank, layout.all(LIFTED, part))?;
+                seen.push(("bits as integers", lifted.to_vec()));
                 seen.push((
                     "a sum",
                     device.view(bank, layout.all(SUM_REGION, part))?.to_vec(),

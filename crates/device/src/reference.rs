@@ -69,6 +69,10 @@ impl Memory {
         &mut self.regions[span.region as usize][range]
     }
 
+    fn item(&self, span: Span) -> Item {
+        self.layout.regions[span.region as usize].item
+    }
+
     /// Elements of an item: for bits whole bytes, so that padding bits of messages are defined too.
     fn cells(&self, region: u16) -> usize {
         match self.layout.regions[region as usize].item {
@@ -257,6 +261,41 @@ impl Reference {
                 let to = memory.bytes_mut(to);
                 for (k, byte) in to.iter_mut().enumerate() {
                     *byte = code[k] ^ mask[k];
+                }
+            }
+            Op::Split { first } => {
+                let (from, to) = (command.src[0], command.dst[0]);
+                let (Item::Rows(ring) | Item::One(ring)) = memory.item(from) else {
+                    unreachable!("it was checked")
+                };
+                let shared = matches!(memory.item(from), Item::One(_));
+                for k in 0..to.count {
+                    let to = Span {
+                        first: to.first + k,
+                        ..to
+                    };
+                    for cell in 0..memory.cells(to.region) {
+                        let row = cell < memory.frame.rows as usize;
+                        let from_cell = if shared || !row { 0 } else { cell };
+                        let bit = memory.get(from, ring, from_cell) >> (first + k) & 1;
+                        memory.set(to, Ring::Bits, cell, if row { bit } else { 0 });
+                    }
+                }
+            }
+            Op::Lift => {
+                let (from, to) = (command.src[0], command.dst[0]);
+                let Item::Rows(ring) = memory.item(to) else {
+                    unreachable!("it was checked")
+                };
+                for k in 0..to.count {
+                    let at = |span: Span| Span {
+                        first: span.first + k,
+                        ..span
+                    };
+                    for cell in 0..memory.cells(to.region) {
+                        let bit = memory.get(at(from), Ring::Bits, cell);
+                        memory.set(at(to), ring, cell, bit);
+                    }
                 }
             }
             Op::CheckEqual => {

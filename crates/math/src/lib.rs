@@ -16,4 +16,4 @@ mod transpose;
 
 pub use field::{Mersenne, P61};
 pub use ring::Ring;
-pub use transpose::{bits_from_rows, bits_to_rows};
+pub use transpose::{bits_from_rows, bits_to_rows, transpose64};

@@ -48,6 +48,31 @@ pub fn bits_to_rows(src: &[u8], rows: usize, width: usize, dst: &mut [u8]) {
     }
 }
 
+/// Transposes a 64 × 64 bit matrix, one row per word, in place: bit j of word i becomes bit i of word j (Warren, Hacker's
+/// Delight, 7-3).
+pub fn transpose64(square: &mut [u64; 64]) {
+    // Blocks of 32 × 32 off the diagonal change places, then those of 16 × 16 within each block, and so on.
+    exchange::<32>(square, 0x0000_0000_ffff_ffff);
+    exchange::<16>(square, 0x0000_ffff_0000_ffff);
+    exchange::<8>(square, 0x00ff_00ff_00ff_00ff);
+    exchange::<4>(square, 0x0f0f_0f0f_0f0f_0f0f);
+    exchange::<2>(square, 0x3333_3333_3333_3333);
+    exchange::<1>(square, 0x5555_5555_5555_5555);
+}
+
+/// One step of [`transpose64`]: of every `2 HALF` words, the upper half of the columns of the first with the lower half of those of
+/// the last.
+fn exchange<const HALF: usize>(square: &mut [u64; 64], low: u64) {
+    for block in square.chunks_exact_mut(2 * HALF) {
+        let (first, last) = block.split_at_mut(HALF);
+        for (a, b) in first.iter_mut().zip(last) {
+            let change = (*a >> HALF ^ *b) & low;
+            *a ^= change << HALF;
+            *b ^= change;
+        }
+    }
+}
+
 /// Transposes an 8 × 8 bit matrix, one row per byte (Warren, Hacker's Delight, 7-3).
 const fn transpose8(x: u64) -> u64 {
     let t = (x ^ (x >> 7)) & 0x00aa_00aa_00aa_00aa;
@@ -61,6 +86,20 @@ const fn transpose8(x: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_bit_of_a_square_lands_where_it_belongs() {
+        for i in 0..64 {
+            for j in 0..64 {
+                let mut square = [0; 64];
+                square[i] = 1 << j;
+                transpose64(&mut square);
+                let mut want = [0; 64];
+                want[j] = 1 << i;
+                assert_eq!(square, want, "row {i} column {j}");
+            }
+        }
+    }
 
     #[test]
     fn every_bit_lands_where_it_belongs() {

@@ -122,7 +122,8 @@ impl Memory {
         unsafe { std::slice::from_raw_parts(self.lines.as_ptr().cast(), self.len()) }
     }
 
-    fn all_mut(&mut self) -> &mut [u8] {
+    /// The whole block.
+    pub(super) fn all_mut(&mut self) -> &mut [u8] {
         let len = self.len();
         // SAFETY: as `all`, and the borrow is exclusive.
         unsafe { std::slice::from_raw_parts_mut(self.lines.as_mut_ptr().cast(), len) }

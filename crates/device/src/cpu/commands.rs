@@ -5,6 +5,7 @@ use subtle::ConstantTimeEq;
 use veil_session::Frame;
 
 use super::bank::Memory;
+use super::convert;
 use super::exec::{self, Mask, Offsets, Run, Shape, Traced};
 use super::tape::Tape;
 use super::vector::{self, Domain, Portable};
@@ -106,6 +107,8 @@ impl Cpu {
                     *byte ^= code;
                 }
             }
+            Op::Split { first } => convert::split(memory, *first, command.src[0], command.dst[0]),
+            Op::Lift => convert::lift(memory, command.src[0], command.dst[0]),
             Op::CheckEqual => {
                 let (a, b) = (command.src[0], command.src[1]);
                 let equal = (0..a.count).fold(subtle::Choice::from(1), |equal, k| {

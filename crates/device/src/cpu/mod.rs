@@ -2,6 +2,7 @@
 
 mod bank;
 mod commands;
+mod convert;
 mod exec;
 mod mac;
 mod proof;

@@ -323,6 +323,8 @@ impl Parser<'_> {
             6 => Op::CheckEqual,
             7 => Op::Mac,
             8 => Op::Proof(self.proof()?),
+            9 => Op::Split { first: self.u32()? },
+            10 => Op::Lift,
             _ => return Err("an unknown command"),
         };
         let program = match self.u8()? {

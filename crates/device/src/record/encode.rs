@@ -296,6 +296,11 @@ impl Writer<'_> {
                 self.u8(8);
                 self.proof(*proof);
             }
+            Op::Split { first } => {
+                self.u8(9);
+                self.u32(*first);
+            }
+            Op::Lift => self.u8(10),
         }
         match command.program {
             None => self.u8(0),

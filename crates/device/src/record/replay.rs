@@ -419,6 +419,8 @@ fn name(op: &Op) -> &'static str {
         Op::Combine { .. } => "combine",
         Op::Hash { .. } => "hash",
         Op::Mac => "mac",
+        Op::Split { .. } => "split",
+        Op::Lift => "lift",
         Op::CheckEqual => "check equal",
         Op::Proof(_) => "proof",
     }

@@ -1,0 +1,97 @@
+//! Between integers and bits: columns are turned 64 rows at a time.
+
+use veil_math::{Ring, transpose64};
+use zeroize::Zeroize;
+
+use super::bank::Memory;
+use crate::layout::{Item, Span};
+
+/// Rows that are turned together.
+const ROWS: usize = 64;
+
+/// Item k of `to` = bit `first + k` of the one item of `from`, in every row. It was checked that they fit.
+pub(super) fn split(memory: &mut Memory, first: u32, from: Span, to: Span) {
+    let rows = memory.frame.rows as usize;
+    let (at, len) = memory.item(from, 0);
+    let item = memory.layout.regions[from.region as usize].item;
+    if let Item::One(_) = item {
+        let mut value = [0; 16];
+        value[..len].copy_from_slice(memory.item_bytes(from, 0));
+        for k in 0..to.count {
+            let bit = (first + k) as usize;
+            let every = 0u8.wrapping_sub(value[bit / 8] >> (bit % 8) & 1);
+            memory.item_bytes_mut(to, k).fill(every);
+            memory.clear_padding(to, k);
+        }
+        value.zeroize();
+        return;
+    }
+    let size = if item == Item::Rows(Ring::Z128) {
+        16
+    } else {
+        8
+    };
+    let columns: Vec<usize> = (0..to.count).map(|k| memory.item(to, k).0).collect();
+    // Each 64 bits of the elements are a square of bits of their own.
+    for half in 0..size / 8 {
+        let bits =
+            (first as usize).max(64 * half)..(first as usize + columns.len()).min(64 * half + 64);
+        if bits.is_empty() {
+            continue;
+        }
+        let wanted = &columns[bits.start - first as usize..bits.end - first as usize];
+        let square_bits = bits.start - 64 * half..bits.end - 64 * half;
+        let bytes = memory.all_mut();
+        let mut square = [0u64; ROWS];
+        for block in 0..rows.div_ceil(ROWS) {
+            let here = (rows - block * ROWS).min(ROWS);
+            for (r, word) in square.iter_mut().enumerate() {
+                *word = if r < here {
+                    let at = at + (block * ROWS + r) * size + 8 * half;
+                    u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"))
+                } else {
+                    0
+                };
+            }
+            transpose64(&mut square);
+            let count = here.div_ceil(8);
+            for (column, word) in wanted.iter().zip(&square[square_bits.clone()]) {
+                let to = column + 8 * block;
+                bytes[to..to + count].copy_from_slice(&word.to_le_bytes()[..count]);
+            }
+        }
+        square.zeroize();
+    }
+}
+
+/// Every item of `to` = the same of `from`, as integers. It was checked that they fit.
+pub(super) fn lift(memory: &mut Memory, from: Span, to: Span) {
+    let item = memory.layout.regions[to.region as usize].item;
+    for k in 0..to.count {
+        let ((bits, _), (into, len)) = (memory.item(from, k), memory.item(to, k));
+        // Both lie in one block of memory, and in different regions of it.
+        let bytes = memory.all_mut();
+        let (bits, into) = if bits < into {
+            let (low, high) = bytes.split_at_mut(into);
+            (&low[bits..], &mut high[..len])
+        } else {
+            let (low, high) = bytes.split_at_mut(bits);
+            (&high[..], &mut low[into..into + len])
+        };
+        match item {
+            Item::Rows(Ring::Z128) => spread::<16>(bits, into),
+            _ => spread::<8>(bits, into),
+        }
+    }
+}
+
+/// Elements of `SIZE` bytes from packed bits.
+fn spread<const SIZE: usize>(bits: &[u8], into: &mut [u8]) {
+    for (byte, elements) in bits.iter().zip(into.chunks_mut(8 * SIZE)) {
+        for (r, element) in elements.chunks_exact_mut(SIZE).enumerate() {
+            let mut value = [0; SIZE];
+            value[0] = byte >> r & 1;
+            element.copy_from_slice(&value);
+        }
+    }
+}
