@@ -69,6 +69,48 @@ pub enum CircuitError {
         /// The ring of the circuit.
         ring: Ring,
     },
+    /// Operands of one gate are an integer and a bit.
+    #[error(
+        "gate {gate} reads wire {operand}, which is {}; {}",
+        if *bit { "a bit" } else { "an integer" },
+        if *bit { "lift it first" } else { "take one of its bits" }
+    )]
+    OtherRing {
+        /// Index of the gate.
+        gate: usize,
+        /// The wire that it reads.
+        operand: u32,
+        /// Whether that is a bit where an integer is needed, or the other way round.
+        bit: bool,
+    },
+    /// A bit beyond the ring.
+    #[error("gate {gate} reads bit {bit} of an integer, and bits of {} are 0 to {}", ring.name(), ring.bits() - 1)]
+    NoSuchBit {
+        /// Index of the gate.
+        gate: usize,
+        /// The bit.
+        bit: u32,
+        /// The ring of the circuit.
+        ring: Ring,
+    },
+    /// A conversion in a circuit that has no integers.
+    #[error(
+        "gate {gate} converts between integers and bits; this is a circuit of bits, where nothing is to be converted"
+    )]
+    NoIntegers {
+        /// Index of the gate.
+        gate: usize,
+    },
+    /// Outputs are integers.
+    #[error(
+        "output `{port}` names wire {wire}, which is a bit, and this circuit puts out integers; lift the bit first"
+    )]
+    OutputOfBits {
+        /// Name of the port.
+        port: String,
+        /// The wire that it names.
+        wire: u32,
+    },
     /// An output names a wire that does not exist.
     #[error("output `{port}` names wire {wire}, but the circuit has {wires} wires")]
     OutputMissing {
@@ -117,8 +159,9 @@ pub enum CircuitError {
 impl Circuit {
     /// Checks everything that later stages rely on, against the default [`Limits`].
     ///
-    /// Operands come before the gates that read them, constants are elements of the ring, outputs exist, ports have
-    /// wires and distinct printable names, sums are over rings of integers, and sizes are within the limits.
+    /// Operands come before the gates that read them and are of one ring, constants are elements of it, outputs exist and are of
+    /// the circuit's ring, ports have wires and distinct printable names, sums are over rings of integers, and sizes are within
+    /// the limits.
     /// Every other method of a circuit may panic if this one fails.
     pub fn validate(&self) -> Result<(), CircuitError> {
         self.validate_within(&Limits::default())
@@ -147,29 +190,62 @@ impl Circuit {
                 port: port.name.clone(),
             });
         }
-        self.validate_gates(inputs as u32)?;
-        self.validate_outputs(wires)
+        let rings = self.validate_gates(inputs as u32)?;
+        self.validate_outputs(&rings)
     }
 
-    fn validate_gates(&self, inputs: u32) -> Result<(), CircuitError> {
+    /// The ring of every wire.
+    fn validate_gates(&self, inputs: u32) -> Result<Vec<Ring>, CircuitError> {
+        let mut rings = vec![self.ring; inputs as usize];
+        rings.reserve(self.gates.len());
         for (gate, (own, kind)) in (inputs..).zip(&self.gates).enumerate() {
             if let Some(Wire(operand)) = kind.operands().find(|operand| operand.0 >= own) {
                 return Err(CircuitError::ForwardReference { gate, own, operand });
             }
+            let of = |wire: Wire| rings[wire.0 as usize];
+            let ring = kind.ring(self.ring, of);
             if let Gate::Plus(_, value) | Gate::Times(_, value) | Gate::Constant(value) = *kind
-                && self.ring.reduce(value) != value
+                && ring.reduce(value) != value
             {
-                return Err(CircuitError::ConstantOutsideRing {
-                    gate,
-                    value,
-                    ring: self.ring,
-                });
+                return Err(CircuitError::ConstantOutsideRing { gate, value, ring });
             }
+            self.validate_rings(gate, kind, of)?;
+            rings.push(ring);
         }
-        Ok(())
+        Ok(rings)
     }
 
-    fn validate_outputs(&self, wires: u64) -> Result<(), CircuitError> {
+    /// What a gate reads is of the ring that it needs.
+    fn validate_rings(
+        &self,
+        gate: usize,
+        kind: &Gate,
+        of: impl Fn(Wire) -> Ring,
+    ) -> Result<(), CircuitError> {
+        let converts = matches!(kind, Gate::Bit(..) | Gate::Lift(_) | Gate::ConstantBit(_));
+        if converts && self.ring == Ring::Bits {
+            return Err(CircuitError::NoIntegers { gate });
+        }
+        let needed = match *kind {
+            Gate::Bit(_, bit) if bit >= self.ring.bits() => {
+                let ring = self.ring;
+                return Err(CircuitError::NoSuchBit { gate, bit, ring });
+            }
+            Gate::Bit(..) => Some(self.ring),
+            Gate::Lift(_) => Some(Ring::Bits),
+            _ => kind.operands().next().map(&of),
+        };
+        match kind.operands().find(|wire| Some(of(*wire)) != needed) {
+            Some(wire) => Err(CircuitError::OtherRing {
+                gate,
+                operand: wire.0,
+                bit: of(wire) == Ring::Bits,
+            }),
+            None => Ok(()),
+        }
+    }
+
+    fn validate_outputs(&self, rings: &[Ring]) -> Result<(), CircuitError> {
         if self.outputs.is_empty() {
             return Err(CircuitError::NoOutputs);
         }
@@ -181,12 +257,20 @@ impl Circuit {
             if port.reduce == Reduce::Sum && self.ring == Ring::Bits {
                 return Err(CircuitError::SumOfBits { port: name() });
             }
-            if let Some(&Wire(wire)) = port.wires.iter().find(|wire| u64::from(wire.0) >= wires) {
-                return Err(CircuitError::OutputMissing {
-                    port: name(),
-                    wire,
-                    wires,
-                });
+            for &Wire(wire) in &port.wires {
+                match rings.get(wire as usize) {
+                    None => {
+                        return Err(CircuitError::OutputMissing {
+                            port: name(),
+                            wire,
+                            wires: rings.len() as u64,
+                        });
+                    }
+                    Some(ring) if *ring != self.ring => {
+                        return Err(CircuitError::OutputOfBits { port: name(), wire });
+                    }
+                    Some(_) => {}
+                }
             }
         }
         Ok(())
@@ -336,6 +420,91 @@ mod tests {
         ];
         for (message, change) in cases {
             assert_eq!(refusal(change), message);
+        }
+    }
+
+    #[test]
+    fn integers_and_bits_are_kept_apart() {
+        let good = Circuit {
+            ring: Ring::Z64,
+            inputs: vec![InputPort {
+                name: "x".into(),
+                width: 1,
+                per: Per::Row,
+            }],
+            gates: vec![
+                Gate::Bit(Wire(0), 63),        // 1
+                Gate::ConstantBit(true),       // 2
+                Gate::Mul(Wire(1), Wire(2)),   // 3
+                Gate::Plus(Wire(3), 1),        // 4
+                Gate::Lift(Wire(4)),           // 5
+                Gate::Times(Wire(5), 1 << 63), // 6
+            ],
+            outputs: vec![OutputPort {
+                name: "z".into(),
+                wires: vec![Wire(6)],
+                reduce: Reduce::Sum,
+            }],
+        };
+        assert_eq!(good.validate(), Ok(()));
+        assert!(good.is_mixed());
+        let (bit, ring) = (Ring::Bits, Ring::Z64);
+        assert_eq!(good.rings(), [ring, bit, bit, bit, bit, ring, ring]);
+        let cases: [(&str, Change); 9] = [
+            (
+                "gate 0 reads bit 64 of an integer, and bits of Z_2^64 are 0 to 63",
+                &|c| {
+                    c.gates[0] = Gate::Bit(Wire(0), 64);
+                },
+            ),
+            (
+                "gate 2 reads wire 0, which is an integer; take one of its bits",
+                &|c| {
+                    c.gates[2] = Gate::Mul(Wire(1), Wire(0));
+                },
+            ),
+            ("gate 2 reads wire 1, which is a bit; lift it first", &|c| {
+                c.gates[2] = Gate::Add(Wire(0), Wire(1));
+            }),
+            (
+                "gate 3 has the constant 2, which is not an element of Z_2; reduce it first",
+                &|c| {
+                    c.gates[3] = Gate::Plus(Wire(3), 2);
+                },
+            ),
+            (
+                "gate 4 reads wire 0, which is an integer; take one of its bits",
+                &|c| {
+                    c.gates[4] = Gate::Lift(Wire(0));
+                },
+            ),
+            ("gate 3 reads wire 2, which is a bit; lift it first", &|c| {
+                c.gates[3] = Gate::Bit(Wire(2), 0);
+            }),
+            (
+                "output `z` names wire 4, which is a bit, and this circuit puts out integers; lift the bit first",
+                &|c| c.outputs[0].wires[0] = Wire(4),
+            ),
+            (
+                "gate 0 converts between integers and bits; this is a circuit of bits, where nothing is to be converted",
+                &|c| {
+                    c.ring = Ring::Bits;
+                    c.gates[0] = Gate::Lift(Wire(0));
+                },
+            ),
+            (
+                "gate 0 converts between integers and bits; this is a circuit of bits, where nothing is to be converted",
+                &|c| {
+                    c.ring = Ring::Bits;
+                    c.gates[0] = Gate::ConstantBit(false);
+                },
+            ),
+        ];
+        for (message, change) in cases {
+            let mut circuit = good.clone();
+            change(&mut circuit);
+            let refused = circuit.validate().expect_err("it must be noticed");
+            assert_eq!(refused.to_string(), message);
         }
     }
 

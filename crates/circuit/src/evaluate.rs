@@ -68,8 +68,8 @@ impl Circuit {
             }
             values.extend_from_slice(input);
         }
-        let ring = self.ring;
-        for gate in &self.gates {
+        let rings = self.rings();
+        for (gate, &ring) in self.gates.iter().zip(&rings[values.len()..]) {
             let at = |wire: crate::Wire| values[wire.0 as usize];
             let value = match *gate {
                 Gate::Add(a, b) => ring.add(at(a), at(b)),
@@ -78,6 +78,9 @@ impl Circuit {
                 Gate::Plus(a, c) => ring.add(at(a), c),
                 Gate::Times(a, c) => ring.mul(at(a), c),
                 Gate::Constant(c) => c,
+                Gate::Bit(a, j) => at(a) >> j & 1,
+                Gate::Lift(a) => at(a),
+                Gate::ConstantBit(c) => c.into(),
             };
             values.push(value);
         }
@@ -152,6 +155,8 @@ trait Word: Copy + Default {
     fn mul(self, other: Self) -> Self;
     /// `value`, an element of the ring, in every row.
     fn every(value: u128) -> Self;
+    /// Bit `j` of every row.
+    fn bit(self, j: u32) -> Self;
     /// The word of up to `ROWS` rows in at most `ROWS * element` bytes.
     fn load(bytes: &[u8]) -> Self;
     /// The first bytes of the word.
@@ -174,6 +179,9 @@ impl Word for BitWord {
     }
     fn every(value: u128) -> Self {
         Self(0u64.wrapping_sub(value as u64 & 1))
+    }
+    fn bit(self, _: u32) -> Self {
+        self
     }
     fn load(bytes: &[u8]) -> Self {
         Self(u64::load(bytes))
@@ -198,6 +206,9 @@ macro_rules! integer_word {
             }
             fn every(value: u128) -> Self {
                 value as $type
+            }
+            fn bit(self, j: u32) -> Self {
+                self >> j & 1
             }
             fn load(bytes: &[u8]) -> Self {
                 let mut word = [0; size_of::<$type>()];
@@ -238,6 +249,7 @@ fn batch<W: Word>(circuit: &Circuit, rows: usize, inputs: &[&[u8]]) -> Vec<Vec<u
         })
         .collect();
     let mut values: Vec<Block<W>> = Vec::with_capacity(circuit.wires() as usize);
+    let rings = circuit.rings();
     let per_block = W::ROWS * WORDS;
     for start in (0..rows).step_by(per_block) {
         let here = (rows - start).min(per_block);
@@ -256,7 +268,7 @@ fn batch<W: Word>(circuit: &Circuit, rows: usize, inputs: &[&[u8]]) -> Vec<Vec<u
                 })),
             }
         }
-        run(&circuit.gates, &mut values);
+        run(circuit, &rings, &mut values);
         for (port, output) in circuit.outputs.iter().zip(&mut outputs) {
             match port.reduce {
                 Reduce::None => {
@@ -280,20 +292,27 @@ fn batch<W: Word>(circuit: &Circuit, rows: usize, inputs: &[&[u8]]) -> Vec<Vec<u
     outputs
 }
 
-fn run<W: Word>(gates: &[Gate], values: &mut Vec<Block<W>>) {
+/// Bits of a circuit over integers are integers here, of which the lowest bit counts.
+fn run<W: Word>(circuit: &Circuit, rings: &[Ring], values: &mut Vec<Block<W>>) {
     let zip = |a: &Block<W>, b: &Block<W>, f: fn(W, W) -> W| -> Block<W> {
         std::array::from_fn(|i| f(a[i], b[i]))
     };
-    for gate in gates {
+    for gate in &circuit.gates {
         let at = |wire: crate::Wire| &values[wire.0 as usize];
-        let value = match *gate {
+        let mut value = match *gate {
             Gate::Add(a, b) => zip(at(a), at(b), W::add),
             Gate::Sub(a, b) => zip(at(a), at(b), W::sub),
             Gate::Mul(a, b) => zip(at(a), at(b), W::mul),
             Gate::Plus(a, c) => zip(at(a), &[W::every(c); WORDS], W::add),
             Gate::Times(a, c) => zip(at(a), &[W::every(c); WORDS], W::mul),
             Gate::Constant(c) => [W::every(c); WORDS],
+            Gate::Bit(a, j) => at(a).map(|word| word.bit(j)),
+            Gate::Lift(a) => *at(a),
+            Gate::ConstantBit(c) => [W::every(c.into()); WORDS],
         };
+        if rings[values.len()] == Ring::Bits {
+            value = value.map(|word| word.bit(0));
+        }
         values.push(value);
     }
 }

@@ -7,6 +7,9 @@ use veil_math::Ring;
 pub struct Wire(pub u32);
 
 /// A gate. Operands are wires of smaller number than the gate's own.
+///
+/// In a circuit over integers modulo 2^k a wire holds an integer or a bit. Its gate says which: [`Gate::Bit`] and [`Gate::ConstantBit`]
+/// drive bits, [`Gate::Lift`] and [`Gate::Constant`] drive integers, and every other gate is over the ring of its operands, which agree.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Gate {
     /// `a + b` (XOR of bits).
@@ -19,8 +22,14 @@ pub enum Gate {
     Plus(Wire, u128),
     /// `a · c` for a public constant.
     Times(Wire, u128),
-    /// The public constant `c`.
+    /// The public constant `c`, an element of the circuit's ring.
     Constant(u128),
+    /// Bit `j` of an integer: a bit. Only in circuits over integers, as the two below.
+    Bit(Wire, u32),
+    /// A bit as the integer 0 or 1.
+    Lift(Wire),
+    /// A public bit.
+    ConstantBit(bool),
 }
 
 /// Whether an input has a value per row of the batch, or one for the whole job.
@@ -63,10 +72,10 @@ pub struct OutputPort {
     pub reduce: Reduce,
 }
 
-/// A circuit over one ring.
+/// A circuit over one ring, and over bits as well if it is a ring of integers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Circuit {
-    /// The ring of every wire.
+    /// The ring of inputs, outputs, and every wire that [`Circuit::rings`] does not say is a bit.
     pub ring: Ring,
     /// Input ports; their wires come first.
     pub inputs: Vec<InputPort>,
@@ -81,8 +90,10 @@ impl Gate {
     pub fn operands(&self) -> impl Iterator<Item = Wire> + use<> {
         let (a, b) = match *self {
             Gate::Add(a, b) | Gate::Sub(a, b) | Gate::Mul(a, b) => (Some(a), Some(b)),
-            Gate::Plus(a, _) | Gate::Times(a, _) => (Some(a), None),
-            Gate::Constant(_) => (None, None),
+            Gate::Plus(a, _) | Gate::Times(a, _) | Gate::Bit(a, _) | Gate::Lift(a) => {
+                (Some(a), None)
+            }
+            Gate::Constant(_) | Gate::ConstantBit(_) => (None, None),
         };
         a.into_iter().chain(b)
     }
@@ -96,7 +107,22 @@ impl Gate {
             Gate::Mul(a, b) => Gate::Mul(map(a), map(b)),
             Gate::Plus(a, c) => Gate::Plus(map(a), c),
             Gate::Times(a, c) => Gate::Times(map(a), c),
-            Gate::Constant(c) => Gate::Constant(c),
+            Gate::Bit(a, j) => Gate::Bit(map(a), j),
+            Gate::Lift(a) => Gate::Lift(map(a)),
+            Gate::Constant(_) | Gate::ConstantBit(_) => self,
+        }
+    }
+
+    /// The ring of the gate's wire in a circuit over `ring`, if `of` knows that of its operands.
+    pub(crate) fn ring(&self, ring: Ring, of: impl FnOnce(Wire) -> Ring) -> Ring {
+        match *self {
+            Gate::Bit(..) | Gate::ConstantBit(_) => Ring::Bits,
+            Gate::Lift(_) | Gate::Constant(_) => ring,
+            Gate::Add(a, _)
+            | Gate::Sub(a, _)
+            | Gate::Mul(a, _)
+            | Gate::Plus(a, _)
+            | Gate::Times(a, _) => of(a),
         }
     }
 }
@@ -110,6 +136,23 @@ impl Circuit {
     /// Number of wires in all.
     pub fn wires(&self) -> u32 {
         self.input_wires() + self.gates.len() as u32
+    }
+
+    /// Whether it has both integers and bits.
+    pub fn is_mixed(&self) -> bool {
+        self.ring != Ring::Bits
+            && (self.gates.iter()).any(|g| matches!(g, Gate::Bit(..) | Gate::ConstantBit(_)))
+    }
+
+    /// The ring of every wire.
+    pub fn rings(&self) -> Vec<Ring> {
+        let mut rings = vec![self.ring; self.input_wires() as usize];
+        rings.reserve(self.gates.len());
+        for gate in &self.gates {
+            let ring = gate.ring(self.ring, |wire| rings[wire.0 as usize]);
+            rings.push(ring);
+        }
+        rings
     }
 
     /// The wire that gate `index` drives.

@@ -14,8 +14,8 @@ impl Circuit {
     /// Two circuits have one hash exactly if they are equal, names and gate order included. The encoding: the domain
     /// `veilworks circuit 1\0`, the ring's bits (u8), then input ports, gates and output ports, each list preceded by
     /// its length (u64). Integers are little-endian. An input port is its name (length u64, bytes), width (u32) and
-    /// `per` (u8: 0 row, 1 job); a gate is a tag (u8: 0 add, 1 sub, 2 mul, 3 plus, 4 times, 5 constant), its operands
-    /// (u32 each) and its constant (u128); an output port is its name, wires (length u64, u32 each) and reduction
+    /// `per` (u8: 0 row, 1 job); a gate is a tag (u8: 0 add, 1 sub, 2 mul, 3 plus, 4 times, 5 constant, 6 bit, 7 lift, 8
+    /// constant bit), its operands (u32 each) and its constant or the number of its bit (u128); an output port is its name, wires (length u64, u32 each) and reduction
     /// (u8: 0 none, 1 sum).
     pub fn canonical_hash(&self) -> [u8; 32] {
         let mut hash = Sink(Sha256::new(), Vec::with_capacity(BUFFER + 64));
@@ -85,6 +85,9 @@ impl Sink {
             Gate::Plus(_, c) => (3, Some(c)),
             Gate::Times(_, c) => (4, Some(c)),
             Gate::Constant(c) => (5, Some(c)),
+            Gate::Bit(_, j) => (6, Some(j.into())),
+            Gate::Lift(_) => (7, None),
+            Gate::ConstantBit(c) => (8, Some(c.into())),
         };
         self.bytes(&[tag]);
         for operand in gate.operands() {
@@ -152,8 +155,12 @@ mod tests {
 
     #[test]
     fn every_part_counts() {
-        let changes: [&dyn Fn(&mut Circuit); 9] = [
+        let changes: [&dyn Fn(&mut Circuit); 13] = [
             &|c| c.ring = Ring::Z128,
+            &|c| c.gates[0] = Gate::Bit(Wire(0), 1),
+            &|c| c.gates[0] = Gate::Bit(Wire(0), 2),
+            &|c| c.gates[0] = Gate::Lift(Wire(0)),
+            &|c| c.gates[2] = Gate::ConstantBit(true),
             &|c| c.inputs[0].name = "y".into(),
             &|c| c.inputs[0].per = Per::Job,
             &|c| c.inputs.swap(0, 1),

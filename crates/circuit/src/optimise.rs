@@ -113,6 +113,9 @@ const NO_LIMITS: crate::Limits = crate::Limits {
 fn copy(b: &mut Builder, wires: &[Wire], gate: Gate) -> Wire {
     let at = |wire: Wire| wires[wire.0 as usize];
     match gate {
+        Gate::Bit(x, j) => b.bit(at(x), j),
+        Gate::Lift(x) => b.lift(at(x)),
+        Gate::ConstantBit(c) => b.constant_bit(c),
         Gate::Add(x, y) => b.add(at(x), at(y)),
         Gate::Sub(x, y) => b.sub(at(x), at(y)),
         Gate::Mul(x, y) => b.mul(at(x), at(y)),

@@ -29,9 +29,14 @@ pub struct Stats {
     pub pluses: u64,
     /// `Times` gates.
     pub times: u64,
-    /// `Constant` gates.
+    /// `Constant` and `ConstantBit` gates.
     pub constants: u64,
-    /// The largest number of `Mul` gates on a path: rounds of communication.
+    /// `Bit` gates: bits that are taken of integers.
+    pub bits: u64,
+    /// `Lift` gates: bits that are made integers.
+    pub lifts: u64,
+    /// The largest number of `Mul` gates on a path: rounds of communication. Conversions between integers and bits come on top; how
+    /// many rounds they take depends on the protocol.
     pub depth: u64,
 }
 
@@ -54,6 +59,8 @@ impl Circuit {
             pluses: 0,
             times: 0,
             constants: 0,
+            bits: 0,
+            lifts: 0,
             depth: self.depths().into_iter().max().unwrap_or(0).into(),
         };
         let per_job = self.wires_per_job();
@@ -66,7 +73,9 @@ impl Circuit {
                 }
                 Gate::Plus(..) => stats.pluses += 1,
                 Gate::Times(..) => stats.times += 1,
-                Gate::Constant(..) => stats.constants += 1,
+                Gate::Constant(..) | Gate::ConstantBit(_) => stats.constants += 1,
+                Gate::Bit(..) => stats.bits += 1,
+                Gate::Lift(_) => stats.lifts += 1,
             }
         }
         stats
@@ -121,6 +130,13 @@ impl fmt::Display for Stats {
         }
         if self.constants > 0 {
             write!(f, ", {} constants", self.constants)?;
+        }
+        if self.bits + self.lifts > 0 {
+            write!(
+                f,
+                ", {} bits of integers, {} bits lifted",
+                self.bits, self.lifts
+            )?;
         }
         write!(f, "; depth {}", self.depth)
     }
@@ -177,6 +193,8 @@ mod tests {
                 pluses: 1,
                 times: 0,
                 constants: 1,
+                bits: 0,
+                lifts: 0,
                 depth: 2,
             }
         );

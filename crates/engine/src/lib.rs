@@ -143,6 +143,9 @@ pub fn bounds(plan: &Plan, protocol: &dyn Protocol) -> Bounds {
         Ring::Bits => plan.ring.bytes(u64::from(plan.chunk_rows)),
         ring => ring.bytes(u64::from(plan.chunk_rows)).max(16),
     };
+    let bits = plan.layers.iter().filter_map(|l| l.bits.as_ref());
+    let bits = bits.map(|b| u64::from(b.products)).max().unwrap_or(0);
+    let bits = bits * Ring::Bits.bytes(u64::from(plan.chunk_rows));
     let spans = protocol.spans();
     let mapped = spans
         .uniforms
@@ -154,6 +157,7 @@ pub fn bounds(plan: &Plan, protocol: &dyn Protocol) -> Bounds {
     let digests = plan.orders.iter().map(|o| 32 * u64::from(o.digests));
     let longest = (u64::from(width.max(products)) * element)
         .max(mapped)
+        .max(bits)
         .max(digests.max().unwrap_or(0))
         .max(256);
     Bounds {

@@ -1,5 +1,7 @@
 //! How much memory a run takes at one participant, at most.
 
+use std::collections::BTreeMap;
+
 use veil_device::{Cpu, Instr, Item, Src};
 use veil_protocol::{Plan, Protocol};
 
@@ -32,15 +34,16 @@ impl Memory {
     pub fn new(plan: &Plan, protocol: &dyn Protocol, window: usize) -> Self {
         let lanes = u64::from(plan.lanes);
         let layout = protocol.layout();
-        let programs = protocol.programs().iter();
-        let temps = programs
-            .map(|program| Cpu::scratch(program, plan.slots))
-            .max();
-        let rows = plan.ring.bytes(u64::from(plan.chunk_rows));
-        let slots = protocol.programs().first();
-        let components = slots.map_or(0, |p| layout.regions[p.slots as usize].parts);
-        let scratch =
-            u64::from(components) * u64::from(temps.unwrap_or(0)) * rows.next_multiple_of(VECTOR);
+        // Behind the slots of each ring as many as its longest program needs.
+        let mut scratch = BTreeMap::new();
+        for program in protocol.programs() {
+            let slots = &layout.regions[program.slots as usize];
+            let rows = slots.item.bytes(plan.chunk_rows).next_multiple_of(VECTOR);
+            let temps = u64::from(Cpu::scratch(program, slots.count));
+            let of = scratch.entry(program.slots).or_insert(0);
+            *of = (u64::from(slots.parts) * temps * rows).max(*of);
+        }
+        let scratch: u64 = scratch.values().sum();
         let bank = layout.regions.iter().map(|region| {
             let item = match region.item {
                 Item::Rows(_) => region.item.bytes(plan.chunk_rows).next_multiple_of(VECTOR),

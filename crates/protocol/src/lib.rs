@@ -43,7 +43,8 @@ mod replicated;
 mod round;
 
 pub use plan::{
-    Chunk, Gives, JobPlan, LayerPlan, Options, OrderPlan, OutputPlan, Plan, PlanError, PortPlan,
+    BitsPlan, Chunk, ConversionPlan, Gives, JobPlan, LayerPlan, Options, OrderPlan, OutputPlan,
+    Plan, PlanError, PortPlan, Split,
 };
 pub use replicated::Replicated;
 pub use round::{

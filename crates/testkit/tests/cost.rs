@@ -266,6 +266,63 @@ fn shares_at_rest_cost_what_is_declared() {
     }
 }
 
+/// A job of one circuit of the catalogue, on `rows` rows, with the parties' values and for a recipient.
+fn made(name: &str, rows: u64) -> Lowered {
+    let circuit = veil_circuit::make(name).expect("the catalogue has it");
+    let holders = [Holder::Party(party(0)), Holder::Party(party(1))];
+    let ports = circuit.inputs.len();
+    veil_testkit::sample::job(
+        circuit,
+        &[(rows, &holders[..ports])],
+        &[Audience::Recipient(0)],
+    )
+}
+
+#[test]
+fn conversions_cost_what_is_declared() {
+    for name in ["int-lt:20", "int-bits:3", "int-max-signed:64", "int-low:64"] {
+        let job = made(name, 37);
+        check(job.clone(), 16, 2);
+        // Last words and handshakes are those of three parties here: among four, declared and summed costs are compared.
+        let world = World::in_chunks(veil_testkit::sample::among_four(job), 16, 1);
+        world.run().assert_right();
+        for me in participants(world.plan()) {
+            let protocol = Replicated::new(Arc::clone(world.plan()), me);
+            for (task, frame) in schedule(world.plan(), &protocol) {
+                let cost = protocol.cost(task, frame);
+                assert_eq!(cost, of_rounds(&protocol, task, frame), "{me}, {task:?}");
+            }
+        }
+    }
+}
+
+/// What `docs/conversions.md` says: rounds, products of bits and of integers, for three parties and four.
+#[test]
+fn conversions_cost_what_the_documentation_says() {
+    let measured = COSTS.map(|(name, _)| {
+        let job = made(name, 1);
+        let four = veil_testkit::sample::among_four(job.clone());
+        let costs = [job, four].map(|job| {
+            let plan = Arc::clone(World::new(job).plan());
+            [u64::from(plan.depth), plan.bit_products(), plan.products()]
+        });
+        (name, costs)
+    });
+    assert_eq!(measured, COSTS);
+}
+
+/// Rounds, products of bits, products of integers: among three parties, and among four.
+const COSTS: [(&str, [[u64; 3]; 2]); 8] = [
+    ("int-bits:1", [[2, 0, 2], [2, 0, 3]]),
+    ("int-bits:64", [[9, 373, 128], [10, 436, 192]]),
+    ("int-low:64", [[9, 373, 128], [10, 436, 192]]),
+    ("int-lt:32", [[8, 89, 2], [9, 121, 3]]),
+    ("int-lt:64", [[15, 867, 2], [16, 993, 3]]),
+    ("int-eq:64", [[15, 436, 2], [16, 499, 3]]),
+    ("int-max:32", [[9, 89, 3], [10, 121, 4]]),
+    ("int-div:32", [[204, 2561, 64], [205, 2623, 96]]),
+];
+
 #[test]
 fn an_and_costs_one_bit_per_party() {
     let rows = 1 << 13;

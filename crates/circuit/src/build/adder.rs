@@ -17,13 +17,13 @@ pub enum Aim {
 /// complexity of Boolean functions over the basis (∧, ⊕, 1)"). [`Aim::Depth`]: a parallel-prefix adder (Sklansky 1960,
 /// "Conditional-sum addition logic"), depth `1 + ⌈log2(n - 1)⌉`.
 pub fn add(b: &mut Builder, x: &[Wire], y: &[Wire], aim: Aim) -> Vec<Wire> {
-    let zero = b.constant(0);
+    let zero = b.constant_bit(false);
     add_with_carry(b, x, y, zero, aim)
 }
 
 /// `x - y` modulo 2^n, as `x + ¬y + 1`; costs as [`add`].
 pub fn sub(b: &mut Builder, x: &[Wire], y: &[Wire], aim: Aim) -> Vec<Wire> {
-    let (not_y, one) = (not(b, y), b.constant(1));
+    let (not_y, one) = (not(b, y), b.constant_bit(true));
     add_with_carry(b, x, &not_y, one, aim)
 }
 
@@ -32,7 +32,7 @@ pub fn sub(b: &mut Builder, x: &[Wire], y: &[Wire], aim: Aim) -> Vec<Wire> {
 /// Each word after the second costs `n - 1` ANDs at most. Bits that are known early are added early.
 pub fn sum(b: &mut Builder, words: &[Vec<Wire>], aim: Aim) -> Vec<Wire> {
     let width = words.first().map_or(0, Vec::len);
-    let zero = b.constant(0);
+    let zero = b.constant_bit(false);
     let mut columns = vec![Vec::new(); width];
     for word in words {
         assert_eq!(word.len(), width, "words of one width");
@@ -101,7 +101,7 @@ fn compress(
 
 /// Adds columns of at most two bits.
 fn add_rows(b: &mut Builder, columns: &[Vec<Wire>], aim: Aim) -> Vec<Wire> {
-    let zero = b.constant(0);
+    let zero = b.constant_bit(false);
     let row = |place: usize| {
         columns
             .iter()

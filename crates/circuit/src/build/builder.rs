@@ -35,6 +35,8 @@ pub struct Builder {
     drivers: Vec<Option<Gate>>,
     /// Products on the longest path to each wire.
     depths: Vec<u32>,
+    /// The ring of each wire.
+    rings: Vec<Ring>,
     known: HashMap<Gate, Wire>,
 }
 
@@ -47,6 +49,7 @@ impl Builder {
             outputs: Vec::new(),
             drivers: Vec::new(),
             depths: Vec::new(),
+            rings: Vec::new(),
             known: HashMap::new(),
         }
     }
@@ -54,6 +57,11 @@ impl Builder {
     /// The ring of the circuit.
     pub fn ring(&self) -> Ring {
         self.ring
+    }
+
+    /// The ring of a wire: the circuit's, or bits.
+    pub fn ring_of(&self, wire: Wire) -> Ring {
+        self.rings[wire.0 as usize]
     }
 
     /// The largest number of products on a path to `wire`.
@@ -89,14 +97,63 @@ impl Builder {
         });
     }
 
-    /// The public constant `value`, reduced into the ring.
+    /// The public constant `value`, reduced into the circuit's ring.
     pub fn constant(&mut self, value: u128) -> Wire {
         self.gate(Gate::Constant(self.ring.reduce(value)))
     }
 
+    /// A public bit.
+    pub fn constant_bit(&mut self, value: bool) -> Wire {
+        match self.ring {
+            Ring::Bits => self.constant(value.into()),
+            Ring::Z64 | Ring::Z128 => self.gate(Gate::ConstantBit(value)),
+        }
+    }
+
+    /// Bit `j` of an integer.
+    ///
+    /// # Panics
+    /// If `a` is no integer, or has no such bit.
+    pub fn bit(&mut self, a: Wire, j: u32) -> Wire {
+        let integer = self.ring_of(a) != Ring::Bits && j < self.ring.bits();
+        assert!(integer, "this gate is for bits of integers");
+        match self.driver(a) {
+            Some(Gate::Constant(value)) => self.constant_bit(value >> j & 1 == 1),
+            Some(Gate::Lift(bit)) if j == 0 => bit,
+            Some(Gate::Lift(_)) => self.constant_bit(false),
+            _ => self.gate(Gate::Bit(a, j)),
+        }
+    }
+
+    /// A bit as the integer 0 or 1.
+    ///
+    /// # Panics
+    /// If `a` is no bit, or the circuit has no integers.
+    pub fn lift(&mut self, a: Wire) -> Wire {
+        self.assert_bits(a);
+        assert!(self.ring != Ring::Bits, "a circuit of bits has no integers");
+        match self.driver(a) {
+            Some(Gate::ConstantBit(value)) => self.constant(value.into()),
+            Some(Gate::Plus(x, _)) => {
+                let minus = self.lift(x);
+                let minus = self.times(minus, self.ring.sub(0, 1));
+                self.plus(minus, 1)
+            }
+            _ => self.gate(Gate::Lift(a)),
+        }
+    }
+
+    /// The public constant `value` over the ring of `like`.
+    fn constant_like(&mut self, like: Wire, value: u128) -> Wire {
+        match self.ring_of(like) {
+            Ring::Bits => self.constant_bit(value & 1 == 1),
+            Ring::Z64 | Ring::Z128 => self.constant(value),
+        }
+    }
+
     /// `a + b`.
     pub fn add(&mut self, a: Wire, b: Wire) -> Wire {
-        let ring = self.ring;
+        let ring = self.ring_of(a);
         match (self.constant_of(a), self.constant_of(b)) {
             (Some(a), _) => return self.plus(b, a),
             (_, Some(b)) => return self.plus(a, b),
@@ -110,19 +167,19 @@ impl Builder {
         if ring == Ring::Bits
             && let Some(difference) = self.difference(a, b)
         {
-            return self.constant(difference);
+            return self.constant_like(a, difference);
         }
         self.gate(Gate::Add(a.min(b), a.max(b)))
     }
 
-    /// `a - b`. In a circuit of bits this is [`Builder::add`].
+    /// `a - b`. Of bits this is [`Builder::add`].
     pub fn sub(&mut self, a: Wire, b: Wire) -> Wire {
-        let ring = self.ring;
+        let ring = self.ring_of(a);
         if ring == Ring::Bits {
             return self.add(a, b);
         }
         if let Some(difference) = self.difference(a, b) {
-            return self.constant(difference);
+            return self.constant_like(a, difference);
         }
         match (self.constant_of(a), self.constant_of(b)) {
             (_, Some(b)) => self.plus(a, ring.sub(0, b)),
@@ -141,10 +198,10 @@ impl Builder {
             (_, Some(b)) => return self.times(a, b),
             _ => {}
         }
-        if self.ring == Ring::Bits {
+        if self.ring_of(a) == Ring::Bits {
             match self.difference(a, b) {
                 Some(0) => return a,
-                Some(_) => return self.constant(0),
+                Some(_) => return self.constant_bit(false),
                 None => {}
             }
         }
@@ -153,36 +210,42 @@ impl Builder {
 
     /// `a + value` for a public constant.
     pub fn plus(&mut self, a: Wire, value: u128) -> Wire {
-        let value = self.ring.reduce(value);
+        let ring = self.ring_of(a);
+        let value = ring.reduce(value);
+        if let Some(other) = self.constant_of(a) {
+            return self.constant_like(a, ring.add(other, value));
+        }
         match self.driver(a) {
             _ if value == 0 => a,
-            Some(Gate::Constant(other)) => self.constant(self.ring.add(other, value)),
-            Some(Gate::Plus(x, other)) => self.plus(x, self.ring.add(other, value)),
+            Some(Gate::Plus(x, other)) => self.plus(x, ring.add(other, value)),
             _ => self.gate(Gate::Plus(a, value)),
         }
     }
 
     /// `a · value` for a public constant.
     pub fn times(&mut self, a: Wire, value: u128) -> Wire {
-        let value = self.ring.reduce(value);
+        let ring = self.ring_of(a);
+        let value = ring.reduce(value);
+        if let Some(other) = self.constant_of(a) {
+            return self.constant_like(a, ring.mul(other, value));
+        }
         match self.driver(a) {
-            _ if value == 0 => self.constant(0),
+            _ if value == 0 => self.constant_like(a, 0),
             _ if value == 1 => a,
-            Some(Gate::Constant(other)) => self.constant(self.ring.mul(other, value)),
-            Some(Gate::Times(x, other)) => self.times(x, self.ring.mul(other, value)),
+            Some(Gate::Times(x, other)) => self.times(x, ring.mul(other, value)),
             _ => self.gate(Gate::Times(a, value)),
         }
     }
 
     /// `a ⊕ b` of bits: addition.
     pub fn xor(&mut self, a: Wire, b: Wire) -> Wire {
-        self.assert_bits();
+        self.assert_bits(a);
         self.add(a, b)
     }
 
     /// `a ∧ b` of bits: multiplication.
     pub fn and(&mut self, a: Wire, b: Wire) -> Wire {
-        self.assert_bits();
+        self.assert_bits(a);
         self.mul(a, b)
     }
 
@@ -194,12 +257,16 @@ impl Builder {
 
     /// `¬a` of a bit.
     pub fn not(&mut self, a: Wire) -> Wire {
-        self.assert_bits();
+        self.assert_bits(a);
         self.plus(a, 1)
     }
 
-    /// `yes` where `condition` is 1, `no` where it is 0: one multiplication.
+    /// `yes` where `condition` is 1, `no` where it is 0: one multiplication. A bit that chooses between integers is lifted.
     pub fn mux(&mut self, condition: Wire, yes: Wire, no: Wire) -> Wire {
+        let condition = match (self.ring_of(condition), self.ring_of(yes)) {
+            (Ring::Bits, Ring::Z64 | Ring::Z128) => self.lift(condition),
+            _ => condition,
+        };
         let change = self.sub(yes, no);
         let chosen = self.mul(condition, change);
         self.add(no, chosen)
@@ -256,8 +323,8 @@ impl Builder {
         Ok(circuit)
     }
 
-    fn assert_bits(&self) {
-        assert_eq!(self.ring, Ring::Bits, "this gate is for circuits of bits");
+    fn assert_bits(&self, wire: Wire) {
+        assert_eq!(self.ring_of(wire), Ring::Bits, "this gate is for bits");
     }
 
     fn driver(&self, wire: Wire) -> Option<Gate> {
@@ -267,6 +334,7 @@ impl Builder {
     fn constant_of(&self, wire: Wire) -> Option<u128> {
         match self.driver(wire) {
             Some(Gate::Constant(value)) => Some(value),
+            Some(Gate::ConstantBit(value)) => Some(value.into()),
             _ => None,
         }
     }
@@ -278,7 +346,7 @@ impl Builder {
             _ => (wire, 0),
         };
         let ((x, c), (y, d)) = (split(a), split(b));
-        (x == y).then(|| self.ring.sub(c, d))
+        (x == y).then(|| self.ring_of(a).sub(c, d))
     }
 
     fn gate(&mut self, gate: Gate) -> Wire {
@@ -300,6 +368,8 @@ impl Builder {
             .map(|wire| self.depth(wire))
             .max();
         let own = u32::from(matches!(driver, Some(Gate::Mul(..))));
+        let ring = driver.map_or(self.ring, |gate| gate.ring(self.ring, |w| self.ring_of(w)));
+        self.rings.push(ring);
         self.drivers.push(driver);
         self.depths.push(before.unwrap_or(0) + own);
         Wire(wire)
@@ -355,6 +425,29 @@ mod tests {
     }
 
     #[test]
+    fn conversions_fold() {
+        let mut b = Builder::new(Ring::Z64);
+        let x = b.input("x", 1, Per::Row)[0];
+        let five = b.constant(5);
+        let (zero, one) = (b.constant_bit(false), b.constant_bit(true));
+        assert_eq!([b.bit(five, 0), b.bit(five, 1)], [one, zero]);
+        assert_eq!([b.lift(zero), b.lift(one)], [b.constant(0), b.constant(1)]);
+        let bit = b.bit(x, 3);
+        assert_eq!((b.ring_of(x), b.ring_of(bit)), (Ring::Z64, Ring::Bits));
+        assert_eq!([b.xor(bit, bit), b.and(bit, one)], [zero, bit]);
+        let lifted = b.lift(bit);
+        assert_eq!([b.bit(lifted, 0), b.bit(lifted, 1)], [bit, zero]);
+        let not = b.not(bit);
+        let sum = b.lift(not);
+        let sum = b.add(sum, lifted);
+        assert_eq!(b.mux(bit, x, five), b.mux(lifted, x, five));
+        b.output("one", &[sum]);
+        let circuit = b.finish().unwrap();
+        assert_eq!(circuit.evaluate(&[vec![8]]).unwrap(), [[1]]);
+        assert_eq!(circuit.stats().lifts, 1);
+    }
+
+    #[test]
     fn inputs_may_come_late_and_unneeded_gates_go() {
         let mut b = Builder::new(Ring::Bits);
         let x = b.input("x", 1, Per::Row)[0];
@@ -379,7 +472,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "this gate is for circuits of bits")]
+    #[should_panic(expected = "this gate is for bits")]
     fn not_is_for_bits() {
         let mut b = Builder::new(Ring::Z64);
         let x = b.input("x", 1, Per::Row)[0];

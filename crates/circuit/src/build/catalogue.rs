@@ -5,6 +5,10 @@ use veil_math::Ring;
 use super::adder::{Aim, add, sub};
 use super::aes::{aes128, aes128_expanded};
 use super::compare::{equal, less_than, less_than_signed};
+use super::integer::{
+    Integer, decompose, divide, is_at_most, is_equal, is_less, is_zero, max, min, recompose,
+    shift_right,
+};
 use super::multiply::multiply;
 use super::sha256::sha256;
 use crate::{Builder, Circuit, Per, Wire};
@@ -15,7 +19,7 @@ use crate::{Builder, Circuit, Per, Wire};
 pub struct CatalogueEntry {
     /// Its name. Where it takes a width, a specification is `name:width`.
     pub name: &'static str,
-    /// Whether it takes a width, 1 to 256 bits.
+    /// Whether it takes a width: 1 to 256 bits, of integers in a ring 1 to 128.
     pub takes_width: bool,
     /// What it computes, in a line.
     pub summary: &'static str,
@@ -35,18 +39,22 @@ pub enum MakeError {
         known: String,
     },
     /// A width is missing.
-    #[error("`{name}` needs a width of 1 to 256 bits; write for example `{name}:64`")]
+    #[error("`{name}` needs a width of 1 to {most} bits; write for example `{name}:64`")]
     WidthMissing {
         /// The circuit asked for.
         name: &'static str,
+        /// The largest width that it takes.
+        most: u32,
     },
-    /// The width is not a number from 1 to 256.
+    /// The width is not a number that the circuit takes.
     #[error(
-        "`{width}` is not a width for `{name}`; give a number of bits from 1 to 256, for example `{name}:64`"
+        "`{width}` is not a width for `{name}`; give a number of bits from 1 to {most}, for example `{name}:64`"
     )]
     BadWidth {
         /// The circuit asked for.
         name: &'static str,
+        /// The largest width that it takes.
+        most: u32,
         /// The width given, shortened.
         width: String,
     },
@@ -94,11 +102,15 @@ pub fn make(specification: &str) -> Result<Circuit, MakeError> {
     match (entry.make, width) {
         (Make::Fixed(make), None) => Ok(make()),
         (Make::Fixed(_), Some(_)) => Err(MakeError::NoWidth { name }),
-        (Make::Word(_) | Make::Bit(_), None) => Err(MakeError::WidthMissing { name }),
+        (make, None) => {
+            let most = make.most();
+            Err(MakeError::WidthMissing { name, most })
+        }
         (make, Some(width)) => match width.parse() {
-            Ok(bits @ 1..=MAX_WIDTH) => Ok(binary(make, bits)),
+            Ok(bits) if (1..=make.most()).contains(&bits) => Ok(of(make, bits)),
             _ => Err(MakeError::BadWidth {
                 name,
+                most: make.most(),
                 width: shorten(width),
             }),
         },
@@ -126,6 +138,53 @@ enum Make {
     Word(fn(&mut Builder, &[Wire], &[Wire]) -> Vec<Wire>),
     /// Two words to a bit.
     Bit(fn(&mut Builder, &[Wire], &[Wire]) -> Wire),
+    /// Two integers of a ring to an integer.
+    Integers(bool, fn(&mut Builder, Wire, Wire, Integer) -> Wire),
+    /// An integer of a ring to integers.
+    Integer(bool, fn(&mut Builder, Wire, Integer) -> Vec<Wire>),
+}
+
+impl Make {
+    /// The largest width.
+    const fn most(self) -> u32 {
+        match self {
+            Make::Fixed(_) | Make::Word(_) | Make::Bit(_) => MAX_WIDTH,
+            Make::Integers(..) | Make::Integer(..) => Ring::Z128.bits(),
+        }
+    }
+}
+
+fn of(make: Make, width: u32) -> Circuit {
+    match make {
+        Make::Integers(signed, make) => integers(width, signed, true, |b, x, of| {
+            vec![make(b, x[0], x[1], of)]
+        }),
+        Make::Integer(signed, make) => integers(width, signed, false, |b, x, of| make(b, x[0], of)),
+        make => binary(make, width),
+    }
+}
+
+/// Of integers in the smallest ring that has them, which are the inputs `x` and, if there are `two`, `y`.
+fn integers(
+    bits: u32,
+    signed: bool,
+    two: bool,
+    make: impl FnOnce(&mut Builder, &[Wire], Integer) -> Vec<Wire>,
+) -> Circuit {
+    let ring = if bits <= Ring::Z64.bits() {
+        Ring::Z64
+    } else {
+        Ring::Z128
+    };
+    let mut b = Builder::new(ring);
+    let mut inputs = b.input("x", 1, Per::Row);
+    if two {
+        inputs.extend(b.input("y", 1, Per::Row));
+    }
+    let out = make(&mut b, &inputs, Integer { bits, signed });
+    b.output("out", &out);
+    b.finish()
+        .expect("ports of other names, and fewer gates than the limit")
 }
 
 fn binary(make: Make, width: u32) -> Circuit {
@@ -133,6 +192,7 @@ fn binary(make: Make, width: u32) -> Circuit {
     let (x, y) = (b.input("x", width, Per::Row), b.input("y", width, Per::Row));
     let out = match make {
         Make::Fixed(make) => return make(),
+        Make::Integers(..) | Make::Integer(..) => return of(make, width),
         Make::Word(make) => make(&mut b, &x, &y),
         Make::Bit(make) => vec![make(&mut b, &x, &y)],
     };
@@ -165,6 +225,12 @@ const fn of_width(name: &'static str, summary: &'static str, make: Make) -> Cata
         summary,
         make,
     }
+}
+
+/// A bit, for an output.
+fn lifted(b: &mut Builder, make: impl FnOnce(&mut Builder) -> Wire) -> Wire {
+    let bit = make(b);
+    b.lift(bit)
 }
 
 const CATALOGUE: &[CatalogueEntry] = &[
@@ -244,5 +310,91 @@ const CATALOGUE: &[CatalogueEntry] = &[
         "lt-signed-fast",
         "x < y, two's complement, few rounds",
         Make::Bit(|b, x, y| less_than_signed(b, x, y, Aim::Depth)),
+    ),
+    of_width(
+        "int-lt",
+        "x < y of unsigned integers in a ring, as 0 or 1",
+        Make::Integers(false, |b, x, y, of| lifted(b, |b| is_less(b, x, y, of))),
+    ),
+    of_width(
+        "int-lt-signed",
+        "x < y of signed integers in a ring, as 0 or 1",
+        Make::Integers(true, |b, x, y, of| lifted(b, |b| is_less(b, x, y, of))),
+    ),
+    of_width(
+        "int-le",
+        "x <= y of unsigned integers in a ring, as 0 or 1",
+        Make::Integers(false, |b, x, y, of| lifted(b, |b| is_at_most(b, x, y, of))),
+    ),
+    of_width(
+        "int-le-signed",
+        "x <= y of signed integers in a ring, as 0 or 1",
+        Make::Integers(true, |b, x, y, of| lifted(b, |b| is_at_most(b, x, y, of))),
+    ),
+    of_width(
+        "int-eq",
+        "x = y of integers in a ring, as 0 or 1",
+        Make::Integers(false, |b, x, y, of| lifted(b, |b| is_equal(b, x, y, of))),
+    ),
+    of_width(
+        "int-zero",
+        "x = 0 of an integer in a ring, as 0 or 1",
+        Make::Integer(false, |b, x, of| vec![lifted(b, |b| is_zero(b, x, of))]),
+    ),
+    of_width(
+        "int-min",
+        "the smaller of two unsigned integers in a ring",
+        Make::Integers(false, min),
+    ),
+    of_width(
+        "int-min-signed",
+        "the smaller of two signed integers in a ring",
+        Make::Integers(true, min),
+    ),
+    of_width(
+        "int-max",
+        "the larger of two unsigned integers in a ring",
+        Make::Integers(false, max),
+    ),
+    of_width(
+        "int-max-signed",
+        "the larger of two signed integers in a ring",
+        Make::Integers(true, max),
+    ),
+    of_width(
+        "int-bits",
+        "the bits of an integer in a ring, each as 0 or 1",
+        Make::Integer(false, |b, x, of| {
+            let bits = decompose(b, x, of);
+            bits.into_iter().map(|bit| b.lift(bit)).collect()
+        }),
+    ),
+    of_width(
+        "int-low",
+        "x modulo 2^WIDTH of any ring value",
+        Make::Integer(false, |b, x, of| {
+            let bits = decompose(b, x, of);
+            vec![recompose(b, &bits, false)]
+        }),
+    ),
+    of_width(
+        "int-half",
+        "x of WIDTH bits without its lower half, unsigned",
+        Make::Integer(false, |b, x, of| vec![shift_right(b, x, of.bits / 2, of)]),
+    ),
+    of_width(
+        "int-half-signed",
+        "x of WIDTH bits without its lower half, signed, rounded down",
+        Make::Integer(true, |b, x, of| vec![shift_right(b, x, of.bits / 2, of)]),
+    ),
+    of_width(
+        "int-div",
+        "x / y of unsigned integers in a ring, rounded down",
+        Make::Integers(false, divide),
+    ),
+    of_width(
+        "int-div-signed",
+        "x / y of signed integers in a ring, rounded towards zero",
+        Make::Integers(true, divide),
     ),
 ];

@@ -11,7 +11,7 @@ pub fn less_than(b: &mut Builder, x: &[Wire], y: &[Wire], aim: Aim) -> Wire {
     match aim {
         Aim::Size => {
             // x - y = x + ¬y + 1 carries out exactly if x >= y.
-            let (not_y, one) = (not(b, y), b.constant(1));
+            let (not_y, one) = (not(b, y), b.constant_bit(true));
             let carries = carries(b, x, &not_y, one, Aim::Size);
             let not_less = carries[x.len()];
             b.not(not_less)
@@ -23,7 +23,7 @@ pub fn less_than(b: &mut Builder, x: &[Wire], y: &[Wire], aim: Aim) -> Wire {
                 runs.push((b.and(differ, y), b.not(differ)));
             }
             if runs.is_empty() {
-                return b.constant(0);
+                return b.constant_bit(false);
             }
             // Less in the upper run, or equal there and less in the lower: never both.
             while runs.len() > 1 {
@@ -65,7 +65,7 @@ pub fn equal(b: &mut Builder, x: &[Wire], y: &[Wire]) -> Wire {
         same.push(b.not(differ));
     }
     if same.is_empty() {
-        return b.constant(1);
+        return b.constant_bit(true);
     }
     while same.len() > 1 {
         same = same

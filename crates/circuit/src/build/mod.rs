@@ -5,6 +5,7 @@ mod aes;
 mod builder;
 mod catalogue;
 mod compare;
+mod integer;
 mod linear;
 mod multiply;
 mod sbox;
@@ -16,11 +17,35 @@ pub use catalogue::{CatalogueEntry, MakeError, catalogue, make};
 /// Generators: functions that add gates to a [`Builder`], and whole circuits.
 ///
 /// Words are slices of wires, bit 0 first. Arithmetic is modulo 2 to the number of bits, and signed numbers are in two's
-/// complement. All of them need a builder over [`veil_math::Ring::Bits`].
+/// complement. In a builder over a ring of integers they work on the bits that it has there: see [`Builder::bit`] and
+/// [`Builder::lift`]. Generators that take an [`Integer`](generate::Integer) work on ring values.
+///
+/// ```
+/// use veil_circuit::{Builder, Per};
+/// use veil_circuit::generate::{Integer, is_less};
+/// use veil_math::Ring;
+/// let mut b = Builder::new(Ring::Z64);
+/// let count = b.input("count", 1, Per::Row)[0];
+/// let total = b.input("total", 1, Per::Row)[0];
+/// let five = b.constant(5);
+/// let few = is_less(&mut b, count, five, Integer::unsigned(32));
+/// let none = b.constant(0);
+/// let shown = b.mux(few, none, total); // a bit chooses between integers
+/// let few = b.lift(few); // outputs are integers
+/// b.output("total", &[shown, few]);
+/// let circuit = b.finish()?;
+/// assert_eq!(circuit.evaluate(&[vec![4], vec![700]])?, [[0, 1]]);
+/// assert_eq!(circuit.evaluate(&[vec![5], vec![700]])?, [[700, 0]]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub mod generate {
     pub use super::adder::{Aim, add, sub, sum};
     pub use super::aes::{aes128, aes128_encrypt, aes128_expand_key, aes128_expanded};
     pub use super::compare::{equal, less_than, less_than_signed};
+    pub use super::integer::{
+        Integer, decompose, divide, divide_bits, is_at_most, is_equal, is_less, is_zero, max, min,
+        recompose, shift_right,
+    };
     pub use super::multiply::multiply;
     pub use super::sbox::sub_byte;
     pub use super::sha256::{sha256, sha256_compress};

@@ -75,6 +75,9 @@ impl Shadow {
         protocol: Arc<dyn Protocol>,
         sources: BTreeMap<Peer, Arc<dyn Source>>,
     ) -> Result<Arc<Self>, NoShadow> {
+        if plan.is_mixed() {
+            return Err(NoShadow::Mixed);
+        }
         for block in &plan.job.blocks {
             for holder in &block.holders {
                 let peer = holder

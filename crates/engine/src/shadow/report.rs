@@ -88,6 +88,11 @@ pub enum NoShadow {
         "block `{0}` is loaded from the parties' stores: its clear values are nowhere, and a shadow needs them"
     )]
     Stored(String),
+    /// Bits of components are in no clear value.
+    #[error(
+        "the job converts between integers and bits, which is done on shares alone: no clear value has the products of that, and a shadow needs them"
+    )]
+    Mixed,
     /// Somebody brings nothing.
     #[error("{0} brings no values to this process: a shadow needs the values of all owners")]
     Missing(Peer),

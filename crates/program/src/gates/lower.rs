@@ -66,15 +66,7 @@ fn append(circuit: &mut Circuit, gates: &[Gate], now: &mut Vec<Wire>) {
     let inputs = circuit.input_wires();
     for gate in gates {
         let at = |wire: Wire| now[wire.0 as usize];
-        let gate = match *gate {
-            Gate::Add(a, b) => Gate::Add(at(a), at(b)),
-            Gate::Sub(a, b) => Gate::Sub(at(a), at(b)),
-            Gate::Mul(a, b) => Gate::Mul(at(a), at(b)),
-            Gate::Plus(a, c) => Gate::Plus(at(a), c),
-            Gate::Times(a, c) => Gate::Times(at(a), c),
-            Gate::Constant(c) => Gate::Constant(c),
-        };
-        circuit.gates.push(gate);
+        circuit.gates.push(gate.map_operands(at));
         now.push(Wire(inputs + circuit.gates.len() as u32 - 1));
     }
 }

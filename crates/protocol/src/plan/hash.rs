@@ -89,6 +89,16 @@ pub(super) fn of(plan: &Plan) -> PlanHash {
         e.text("security");
         e.text(&job.security.to_string());
     }
+    if plan.is_mixed() {
+        e.text("bits beside integers");
+        e.int(u64::from(plan.bit_slots));
+        for layer in plan.all_layers() {
+            e.int(layer.conversions.len() as u64);
+            let bits = layer.bits.as_ref();
+            e.int(bits.map_or(0, |bits| u64::from(bits.products)));
+            e.int(bits.map_or(0, |bits| plan.programs[bits.program].code.len() as u64));
+        }
+    }
     if !job.schema.is_empty() {
         e.text("schema");
         e.text(&job.schema);

@@ -39,7 +39,11 @@ pub(super) fn split(circuit: &Circuit) -> Option<Split> {
     }
     for gate in &circuit.gates {
         let most = gate.operands().map(|w| depends[w.0 as usize]).max();
-        depends.push(most.unwrap_or(Depends::Nothing));
+        depends.push(match gate {
+            // The set-up works on the circuit's ring alone: bits of values that all rows share are taken in every row.
+            Gate::Bit(..) if most != Some(Depends::Nothing) => Depends::Row,
+            _ => most.unwrap_or(Depends::Nothing),
+        });
     }
     // Gates of the job that the rest, or an output, reads.
     let mut crossing = vec![false; depends.len()];

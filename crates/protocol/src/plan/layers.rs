@@ -4,91 +4,130 @@
 //! computed yet, depth first, so that their values are still in registers or the first cache when they are used. A value that is
 //! read only in the layer that makes it is a temp; others get a slot, which is free again after the last layer that reads it. A sum
 //! of products that nobody else reads is one product: it is masked and sent once.
+//!
+//! A circuit of integers and bits has two programs in a layer, one for each, whose messages move in one round. What it converts
+//! (`mixed`) is converted when a layer begins, from slots to slots. If a value to be converted is computed by linear gates, they come in
+//! a layer before, which has no products then and is no round.
 
-use veil_circuit::{Circuit, Gate, Per, Reduce, Wire};
-use veil_device::{Dst, Instr, Program, Src};
+use veil_circuit::{Circuit, Gate, Reduce, Wire};
+use veil_device::Program;
+use veil_math::Ring;
 
-use super::{Gives, OutputPlan, PortPlan, SLOTS, SUMS, UNIFORMS};
+use super::emit::{Bank, Home};
+use super::mixed::Net;
+use super::{ConversionPlan, OutputPlan, PortPlan};
 
 /// What the schedule makes of a circuit.
 pub(super) struct Schedule {
     pub(super) slots: u32,
+    /// Slots of bits, beside those of integers.
+    pub(super) bit_slots: u32,
     pub(super) uniforms: u32,
     pub(super) sums: u32,
     pub(super) inputs: Vec<PortPlan>,
     pub(super) outputs: Vec<OutputPlan>,
-    pub(super) programs: Vec<Program>,
+    pub(super) layers: Vec<Layer>,
     pub(super) depth: u32,
 }
 
+/// What a layer computes: conversions, then programs over the circuit's ring and, if it has any to compute, over bits.
+pub(super) struct Layer {
+    pub(super) program: Program,
+    pub(super) bits: Option<Program>,
+    pub(super) conversions: Vec<ConversionPlan>,
+}
+
 /// Operands of products that are summed.
-type Pairs = Vec<(Wire, Wire)>;
+pub(super) type Pairs = Vec<(Wire, Wire)>;
 
 /// A product to compute: in which layer, of which pairs.
-struct Product {
-    layer: u32,
-    pairs: Vec<(Wire, Wire)>,
+pub(super) struct Product {
+    pub(super) layer: u32,
+    pub(super) pairs: Pairs,
 }
 
-/// Where a wire's value is.
-#[derive(Clone, Copy)]
-enum Home {
-    Nowhere,
-    Slot(u32),
-    Temp(u32),
-    Uniform(u32),
+/// When a wire can be known: after so many rounds of products, and within a round after so many conversions of what linear gates compute.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+struct Level {
+    round: u32,
+    step: u32,
 }
 
-struct Scheduler<'a> {
-    circuit: &'a Circuit,
+pub(super) struct Scheduler<'a> {
+    pub(super) net: &'a Net<'a>,
+    pub(super) circuit: &'a Circuit,
     /// Whether sums of products are left alone.
     singly: bool,
-    inputs: u32,
+    pub(super) inputs: u32,
     /// How many gates and outputs read a wire.
     readers: Vec<u32>,
-    /// Layer after which a wire is known: 0 for inputs, k for products of layer k.
-    depth: Vec<u32>,
+    level: Vec<Level>,
+    /// First layer of each round: the last one before the next has its products.
+    starts: Vec<u32>,
     /// Products by the wire they drive; `None` for wires of other gates and for products that are part of another.
-    products: Vec<Option<Product>>,
-    /// Layer in which a linear gate is computed.
-    computed: Vec<Option<u32>>,
+    pub(super) products: Vec<Option<Product>>,
+    /// Layer in which a linear gate or a conversion is computed.
+    pub(super) computed: Vec<Option<u32>>,
     /// Last layer that reads a wire.
-    last: Vec<u32>,
-    home: Vec<Home>,
-    free: Vec<u32>,
-    /// Slots that become free after a layer.
-    dying: Vec<Vec<u32>>,
-    slots: u32,
+    pub(super) last: Vec<u32>,
+    pub(super) home: Vec<Home>,
+    /// Slots of the circuit's ring, and of bits beside it.
+    pub(super) banks: [Bank; 2],
 }
 
-/// Schedules a validated circuit.
+/// Schedules a validated circuit, lowered.
 ///
 /// `once` says of each output port that is only kept, and has one value per job, of which input port it is; a shorter list says so of no
 /// further port. If `singly`, every product has one pair of operands: what is proved about products is proved of one each.
-pub(super) fn schedule(circuit: &Circuit, once: &[Option<usize>], singly: bool) -> Schedule {
+pub(super) fn schedule(net: &Net<'_>, once: &[Option<usize>], singly: bool) -> Schedule {
+    let circuit = &*net.circuit;
     let inputs = circuit.input_wires();
     let wires = circuit.wires() as usize;
     let mut s = Scheduler {
+        net,
         circuit,
         singly,
         inputs,
         readers: vec![0; wires],
-        depth: vec![0; wires],
+        level: vec![Level::default(); wires],
+        starts: vec![],
         products: (0..wires).map(|_| None).collect(),
         computed: vec![None; wires],
         last: vec![0; wires],
         home: vec![Home::Nowhere; wires],
-        free: Vec::new(),
-        dying: Vec::new(),
-        slots: 0,
+        banks: [Bank::default(), Bank::default()],
     };
     s.count_readers();
     let sums = s.find_products();
-    s.run(&sums, once)
+    let row_outputs: Vec<Wire> = (circuit.outputs.iter().enumerate())
+        .filter(|(k, o)| o.reduce == Reduce::None && once.get(*k).copied().flatten().is_none())
+        .flat_map(|(_, o)| o.wires.clone())
+        .collect();
+    let work = s.arrange(&sums, row_outputs);
+    s.emit_all(work, once)
+}
+
+/// What each layer has to do, and until when values are read.
+pub(super) struct Work {
+    /// Number of layers: those before and at `tail`, from 1.
+    pub(super) tail: u32,
+    pub(super) rounds: u32,
+    /// Wires of products, by layer.
+    pub(super) products: Vec<Vec<Wire>>,
+    /// Sums that are products: number of the sum, operands; by layer.
+    pub(super) sums: Vec<Vec<(u32, Pairs)>>,
+    /// Sums over rows of what is there in the end.
+    pub(super) linear_sums: Vec<(Wire, u32)>,
+    pub(super) sum_items: u32,
+    pub(super) row_outputs: Vec<Wire>,
+    /// Wires of conversions, by the layer that they begin.
+    pub(super) conversions: Vec<Vec<Wire>>,
+    /// Linear gates that conversions of a later layer read, by layer.
+    pub(super) feeds: Vec<Vec<Wire>>,
 }
 
 impl Scheduler<'_> {
-    fn gate(&self, wire: Wire) -> Option<Gate> {
+    pub(super) fn gate(&self, wire: Wire) -> Option<Gate> {
         wire.0
             .checked_sub(self.inputs)
             .map(|g| self.circuit.gates[g as usize])
@@ -172,29 +211,37 @@ impl Scheduler<'_> {
         for index in 0..self.circuit.gates.len() {
             let wire = self.circuit.gate_wire(index);
             let w = wire.0 as usize;
-            self.depth[w] = match pairs_at[w].take() {
-                Some(pairs) => {
-                    let layer = 1 + self.deepest(&pairs);
-                    self.products[w] = Some(Product { layer, pairs });
-                    layer
+            self.level[w] = match (pairs_at[w].take(), self.circuit.gates[index]) {
+                (Some(pairs), _) => {
+                    let round = 1 + self.deepest(&pairs);
+                    self.products[w] = Some(Product { layer: 0, pairs });
+                    Level { round, step: 0 }
                 }
-                None => self.circuit.gates[index]
-                    .operands()
-                    .map(|o| self.depth[o.0 as usize])
-                    .max()
-                    .unwrap_or(0),
+                (None, Gate::Bit(from, _) | Gate::Lift(from)) => {
+                    let mut level = self.level[from.0 as usize];
+                    level.step += u32::from(!self.is_kept(from));
+                    level
+                }
+                (None, gate) => {
+                    let of = gate.operands().map(|o| self.level[o.0 as usize]);
+                    of.max().unwrap_or_default()
+                }
             };
         }
         sums
     }
 
+    /// Whether a wire's value is in a slot as soon as it is known, or is one that all rows share: not one of a linear gate.
+    fn is_kept(&self, wire: Wire) -> bool {
+        let converted = matches!(self.gate(wire), None | Some(Gate::Bit(..) | Gate::Lift(_)));
+        converted || self.products[wire.0 as usize].is_some()
+    }
+
+    /// Rounds until all of these are known.
     fn deepest(&self, pairs: &[(Wire, Wire)]) -> u32 {
-        pairs
-            .iter()
-            .flat_map(|(a, b)| [a, b])
-            .map(|w| self.depth[w.0 as usize])
-            .max()
-            .unwrap_or(0)
+        let wires = pairs.iter().flat_map(|(a, b)| [a, b]);
+        let rounds = wires.map(|w| self.level[w.0 as usize].round);
+        rounds.max().unwrap_or(0)
     }
 
     fn mark_inner(&self, wire: Wire, inner: &mut [bool]) {
@@ -207,318 +254,140 @@ impl Scheduler<'_> {
         }
     }
 
-    fn run(mut self, sums: &[Vec<SumTerm>], once: &[Option<usize>]) -> Schedule {
-        let passed = |output: usize| once.get(output).copied().flatten();
-        // Layers: products by depth; sums that are products right after their operands; the tail last.
-        let depth = self
-            .products
-            .iter()
-            .flatten()
-            .map(|p| p.layer)
-            .max()
-            .unwrap_or(0);
-        let sum_layer = |s: &Self, t: &SumTerm| match t {
-            SumTerm::Product(pairs) => 1 + s.deepest(pairs),
-            SumTerm::Linear(_) => 0,
-        };
-        let deepest_sum = sums
-            .iter()
-            .flatten()
-            .map(|t| sum_layer(&self, t))
-            .max()
-            .unwrap_or(0);
-        let tail = depth.max(deepest_sum) + 1;
-        let mut by_layer: Vec<Vec<Wire>> = vec![Vec::new(); tail as usize + 1];
-        for (w, product) in self.products.iter().enumerate() {
-            if let Some(p) = product {
-                by_layer[p.layer as usize].push(Wire(w as u32));
+    /// Gives every round of products its layers.
+    fn number_layers(&mut self, rounds: u32) {
+        let mut steps = vec![0; rounds as usize + 1];
+        for index in 0..self.circuit.gates.len() {
+            let wire = self.circuit.gate_wire(index);
+            if let Gate::Bit(..) | Gate::Lift(_) = self.circuit.gates[index] {
+                let level = self.level[wire.0 as usize];
+                let of = &mut steps[level.round as usize];
+                *of = level.step.max(*of);
             }
         }
-        let mut sums_by_layer: Vec<Vec<(u32, Pairs)>> = vec![Vec::new(); tail as usize + 1];
-        let mut linear_sums = Vec::new();
-        let mut sum_items = 0;
+        let mut next = 1;
+        self.starts = vec![];
+        for of in steps {
+            self.starts.push(next);
+            next += of + 1;
+        }
+        self.starts.push(next);
+    }
+
+    /// The layer of products whose operands are known after `round` rounds.
+    fn layer_after(&self, round: u32) -> u32 {
+        self.starts[round as usize + 1] - 1
+    }
+
+    /// Which layer computes what: products by depth; sums that are products right after their operands; what is linear where it is first
+    /// needed; the tail last.
+    fn arrange(&mut self, sums: &[Vec<SumTerm>], row_outputs: Vec<Wire>) -> Work {
+        let of_products = (0..self.products.len())
+            .filter(|w| self.products[*w].is_some())
+            .map(|w| self.level[w].round);
+        let of_sums = sums.iter().flatten().map(|term| match term {
+            SumTerm::Product(pairs) => 1 + self.deepest(pairs),
+            SumTerm::Linear(_) => 0,
+        });
+        let rounds = of_products.chain(of_sums).max().unwrap_or(0);
+        self.number_layers(rounds);
+        let tail = self.layer_after(rounds);
+        let lists = tail as usize + 1;
+        let mut work = Work {
+            tail,
+            rounds,
+            products: vec![Vec::new(); lists],
+            sums: vec![Vec::new(); lists],
+            linear_sums: Vec::new(),
+            sum_items: 0,
+            row_outputs,
+            conversions: vec![Vec::new(); lists],
+            feeds: vec![Vec::new(); lists],
+        };
+        for w in 0..self.products.len() {
+            let layer = self.layer_after(self.level[w].round.saturating_sub(1));
+            if let Some(p) = &mut self.products[w] {
+                p.layer = layer;
+                work.products[layer as usize].push(Wire(w as u32));
+            }
+        }
         for term in sums.iter().flatten() {
             match term {
                 SumTerm::Product(pairs) => {
-                    sums_by_layer[sum_layer(&self, term) as usize].push((sum_items, pairs.clone()));
-                }
-                SumTerm::Linear(wire) => linear_sums.push((*wire, sum_items)),
-            }
-            sum_items += 1;
-        }
-        let row_outputs: Vec<Wire> = self
-            .circuit
-            .outputs
-            .iter()
-            .enumerate()
-            .filter(|(k, o)| o.reduce == Reduce::None && passed(*k).is_none())
-            .flat_map(|(_, o)| o.wires.clone())
-            .collect();
-
-        // Which layer computes each linear gate, and until when each wire is read.
-        for layer in 1..=tail {
-            let mut roots: Vec<Wire> = Vec::new();
-            for w in &by_layer[layer as usize] {
-                let product = self.products[w.0 as usize]
-                    .as_ref()
-                    .expect("listed by layer");
-                roots.extend(product.pairs.iter().flat_map(|(a, b)| [*a, *b]));
-            }
-            roots.extend(
-                sums_by_layer[layer as usize]
-                    .iter()
-                    .flat_map(|(_, p)| p)
-                    .flat_map(|(a, b)| [*a, *b]),
-            );
-            if layer == tail {
-                roots.extend(
-                    linear_sums
-                        .iter()
-                        .map(|(w, _)| *w)
-                        .chain(row_outputs.iter().copied()),
-                );
-            }
-            for root in roots {
-                self.claim(root, layer);
-            }
-        }
-
-        // Input slots and uniforms.
-        let (mut uniforms, mut wire, mut ports) = (0, 0u32, Vec::new());
-        for port in &self.circuit.inputs {
-            let first = match port.per {
-                Per::Row => self.slots,
-                Per::Job => uniforms,
-            };
-            ports.push(PortPlan {
-                per: port.per,
-                first,
-                width: port.width,
-            });
-            for k in 0..port.width {
-                self.home[wire as usize] = match port.per {
-                    Per::Row => Home::Slot(first + k),
-                    Per::Job => Home::Uniform(first + k),
-                };
-                wire += 1;
-            }
-            match port.per {
-                Per::Row => self.slots += port.width,
-                Per::Job => uniforms += port.width,
-            }
-        }
-        self.dying = vec![Vec::new(); tail as usize + 2];
-        for w in 0..self.inputs {
-            if let Home::Slot(slot) = self.home[w as usize] {
-                self.dying[self.last[w as usize] as usize].push(slot);
-            }
-        }
-        let mut freed = std::mem::take(&mut self.dying[0]);
-        self.free.append(&mut freed);
-
-        let mut programs = Vec::new();
-        for layer in 1..=tail {
-            let mut e = Emitter::new(self.circuit.ring);
-            for &w in &by_layer[layer as usize] {
-                let pairs = std::mem::take(
-                    &mut self.products[w.0 as usize]
-                        .as_mut()
-                        .expect("listed by layer")
-                        .pairs,
-                );
-                let range = self.operands(&mut e, &pairs, layer);
-                let out = self.take_slot(w);
-                e.program.code.push(Instr::Product {
-                    pairs: range,
-                    out,
-                    index: e.products,
-                });
-                e.products += 1;
-            }
-            for (out, pairs) in &sums_by_layer[layer as usize] {
-                let range = self.operands(&mut e, pairs, layer);
-                e.program.code.push(Instr::ProductSum {
-                    pairs: range,
-                    out: *out,
-                    index: e.sums,
-                });
-                e.sums += 1;
-            }
-            if layer == tail {
-                for &(w, out) in &linear_sums {
-                    let src = self.emit(&mut e, w, layer);
-                    e.program.code.push(Instr::Sum(src, out));
-                }
-                // Output slots lie side by side, behind all others.
-                let first = self.slots;
-                self.slots += row_outputs.len() as u32;
-                for (k, &w) in row_outputs.iter().enumerate() {
-                    let src = self.emit(&mut e, w, layer);
-                    e.program
-                        .code
-                        .push(Instr::Copy(src, Dst::Slot(first + k as u32)));
-                }
-            }
-            // Slots are free for the next layer, not for this one: the values of a layer's products arrive at its end.
-            let mut freed = std::mem::take(&mut self.dying[layer as usize]);
-            self.free.append(&mut freed);
-            programs.push(e.program);
-        }
-        let mut row_out = self.slots - row_outputs.len() as u32;
-        let mut sum_out = 0;
-        let outputs = self
-            .circuit
-            .outputs
-            .iter()
-            .enumerate()
-            .map(|(k, o)| {
-                let width = o.wires.len() as u32;
-                let (gives, next) = match (o.reduce, passed(k)) {
-                    (Reduce::Sum, _) => (Gives::Sum, &mut sum_out),
-                    (Reduce::None, None) => (Gives::Row, &mut row_out),
-                    (Reduce::None, Some(input)) => {
-                        let first = ports[input].first;
-                        return OutputPlan {
-                            gives: Gives::Once,
-                            first,
-                            width,
-                        };
+                    let layer = self.layer_after(self.deepest(pairs));
+                    for (a, b) in pairs {
+                        self.read(*a, layer, layer);
+                        self.read(*b, layer, layer);
                     }
-                };
-                let first = *next;
-                *next += width;
-                OutputPlan {
-                    gives,
-                    first,
-                    width,
+                    work.sums[layer as usize].push((work.sum_items, pairs.clone()));
                 }
-            })
-            .collect();
-        Schedule {
-            slots: self.slots,
-            uniforms,
-            sums: sum_items,
-            inputs: ports,
-            outputs,
-            programs,
-            depth: tail - 1,
+                SumTerm::Linear(wire) => {
+                    self.read(*wire, tail, tail);
+                    work.linear_sums.push((*wire, work.sum_items));
+                }
+            }
+            work.sum_items += 1;
         }
+        for &wire in &work.row_outputs {
+            self.read(wire, tail, tail);
+        }
+        self.place_gates(&mut work);
+        work
     }
 
-    /// Notes that `layer` reads `root`, and computes in it what was not computed before.
-    fn claim(&mut self, root: Wire, layer: u32) {
-        let mut stack = vec![root];
-        while let Some(wire) = stack.pop() {
+    /// From the last gate to the first: whoever reads a gate is placed before it.
+    fn place_gates(&mut self, work: &mut Work) {
+        for index in (0..self.circuit.gates.len()).rev() {
+            let wire = self.circuit.gate_wire(index);
             let w = wire.0 as usize;
-            self.last[w] = self.last[w].max(layer);
-            if self.products[w].is_none() && self.computed[w].is_none() && wire.0 >= self.inputs {
-                self.computed[w] = Some(layer);
-                stack.extend(self.gate(wire).iter().flat_map(Gate::operands));
-            }
-        }
-    }
-
-    fn take_slot(&mut self, wire: Wire) -> u32 {
-        let slot = self.free.pop().unwrap_or_else(|| {
-            self.slots += 1;
-            self.slots - 1
-        });
-        self.home[wire.0 as usize] = Home::Slot(slot);
-        self.dying[self.last[wire.0 as usize] as usize].push(slot);
-        slot
-    }
-
-    fn operands(
-        &mut self,
-        e: &mut Emitter,
-        pairs: &[(Wire, Wire)],
-        layer: u32,
-    ) -> std::ops::Range<u32> {
-        let sources: Vec<(Src, Src)> = pairs
-            .iter()
-            .map(|(a, b)| (self.emit(e, *a, layer), self.emit(e, *b, layer)))
-            .collect();
-        let start = e.program.pairs.len() as u32;
-        e.program.pairs.extend(sources);
-        start..e.program.pairs.len() as u32
-    }
-
-    /// Emits what `root` needs and does not have yet, operands first.
-    fn emit(&mut self, e: &mut Emitter, root: Wire, layer: u32) -> Src {
-        let mut stack = vec![root];
-        while let Some(&wire) = stack.last() {
-            if !matches!(self.home[wire.0 as usize], Home::Nowhere) {
-                stack.pop();
+            if let Some(p) = &self.products[w] {
+                let (layer, pairs) = (p.layer, p.pairs.clone());
+                for (a, b) in pairs {
+                    self.read(a, layer, layer);
+                    self.read(b, layer, layer);
+                }
                 continue;
             }
-            let gate = self.gate(wire).expect("inputs have a home");
-            let before = stack.len();
-            stack.extend(
-                gate.operands()
-                    .filter(|o| matches!(self.home[o.0 as usize], Home::Nowhere)),
-            );
-            if stack.len() > before {
+            let Some(layer) = self.computed[w] else {
                 continue;
-            }
-            let out = if self.last[wire.0 as usize] > layer {
-                Dst::Slot(self.take_slot(wire))
-            } else {
-                let temp = e.program.temps;
-                e.program.temps += 1;
-                self.home[wire.0 as usize] = Home::Temp(temp);
-                Dst::Temp(temp)
             };
-            let src = |w: Wire| self.source(w);
-            e.program.code.push(match gate {
-                Gate::Add(a, b) => Instr::Add(src(a), src(b), out),
-                Gate::Sub(a, b) => Instr::Sub(src(a), src(b), out),
-                Gate::Plus(a, c) => Instr::Plus(src(a), c, out),
-                Gate::Times(a, c) => Instr::Times(src(a), c, out),
-                Gate::Constant(c) => Instr::Constant(c, out),
-                Gate::Mul(..) => unreachable!("products of earlier layers have a home"),
-            });
-            stack.pop();
+            match self.circuit.gates[index] {
+                Gate::Bit(from, _) | Gate::Lift(from) => {
+                    work.conversions[layer as usize].push(wire);
+                    if self.is_kept(from) {
+                        self.read(from, layer, layer);
+                    } else {
+                        self.read(from, layer - 1, layer);
+                        work.feeds[layer as usize - 1].push(from);
+                    }
+                }
+                gate => gate.operands().for_each(|o| self.read(o, layer, layer)),
+            }
         }
-        self.source(root)
+        for list in work.conversions.iter_mut().chain(&mut work.feeds) {
+            list.reverse();
+        }
     }
 
-    fn source(&self, wire: Wire) -> Src {
-        match self.home[wire.0 as usize] {
-            Home::Slot(s) => Src::Slot(s),
-            Home::Temp(t) => Src::Temp(t),
-            Home::Uniform(u) => Src::Uniform(u),
-            Home::Nowhere => unreachable!("operands are emitted first"),
+    /// Notes that `layer` reads a wire, which must have been computed by layer `by`.
+    fn read(&mut self, wire: Wire, by: u32, layer: u32) {
+        let w = wire.0 as usize;
+        self.last[w] = self.last[w].max(layer);
+        if self.products[w].is_none() && wire.0 >= self.inputs {
+            let computed = self.computed[w].unwrap_or(by);
+            self.computed[w] = Some(computed.min(by));
         }
+    }
+
+    /// Which of the banks has a wire's slots.
+    pub(super) fn bank_of(&self, wire: Wire) -> usize {
+        let ring = self.net.rings[wire.0 as usize];
+        usize::from(ring != self.circuit.ring && ring == Ring::Bits)
     }
 }
 
 /// A wire of a summed output.
 enum SumTerm {
-    Product(Vec<(Wire, Wire)>),
+    Product(Pairs),
     Linear(Wire),
-}
-
-struct Emitter {
-    program: Program,
-    products: u32,
-    sums: u32,
-}
-
-impl Emitter {
-    fn new(ring: veil_math::Ring) -> Self {
-        let program = Program {
-            ring,
-            slots: SLOTS,
-            uniforms: UNIFORMS,
-            sums: SUMS,
-            temps: 0,
-            pairs: vec![],
-            code: vec![],
-        };
-        Emitter {
-            program,
-            products: 0,
-            sums: 0,
-        }
-    }
 }

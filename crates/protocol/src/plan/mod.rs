@@ -1,8 +1,10 @@
 //! The plan: what all participants agree on before anything input-dependent is sent (rule R5).
 
+mod emit;
 mod hash;
 mod hoist;
 mod layers;
+mod mixed;
 mod order;
 
 use std::sync::Arc;
@@ -13,6 +15,7 @@ use veil_math::Ring;
 use veil_program::{Audience, Block, Holder, Lowered, Security};
 use veil_session::{Frame, PartyId, PlanHash};
 
+use mixed::Net;
 pub use order::OrderPlan;
 
 use crate::replicated::scheme_of;
@@ -110,6 +113,65 @@ pub struct LayerPlan {
     pub first_draw: u64,
     /// Counter of sum 0 among the draws of sums.
     pub first_sum_draw: u64,
+    /// What is converted between integers and bits before anything else, in order.
+    pub conversions: Vec<ConversionPlan>,
+    /// What it computes on bits in a circuit of integers.
+    pub bits: Option<BitsPlan>,
+}
+
+/// What a layer computes on bits, beside integers.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BitsPlan {
+    /// Index in [`Plan::programs`].
+    pub program: usize,
+    /// Products, one bit per row each.
+    pub products: u32,
+    /// Counter of product 0 among the draws of row products.
+    pub first_draw: u64,
+}
+
+/// Conversions of one component between integers and bits: what they make is shared with zeros for all other components.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ConversionPlan {
+    /// The component.
+    pub component: u8,
+    /// First slot of bits that are lifted, or the slot or uniform of the integer that is split.
+    pub from: u32,
+    /// How an integer is split; nothing if bits are lifted.
+    pub split: Option<Split>,
+    /// First slot of the results, of bits or of integers.
+    pub to: u32,
+    /// How many there are.
+    pub count: u32,
+}
+
+/// Which bits are taken of an integer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Split {
+    /// The first of them.
+    pub bit: u32,
+    /// Whether the integer is one that all rows share.
+    pub shared: bool,
+}
+
+impl ConversionPlan {
+    /// The conversion that continues this one by `count`.
+    fn after(self, count: u32) -> Self {
+        let split = self.split.map(|s| Split {
+            bit: s.bit + count,
+            ..s
+        });
+        let from = if split.is_some() {
+            self.from
+        } else {
+            self.from + count
+        };
+        ConversionPlan {
+            from,
+            split,
+            ..self
+        }
+    }
 }
 
 /// How often an output port has a value.
@@ -173,6 +235,8 @@ pub struct Plan {
     pub chunk_rows: u32,
     /// Slots of a bank.
     pub slots: u32,
+    /// Slots of bits in a circuit of integers.
+    pub bit_slots: u32,
     /// Values that all rows use: those that are supplied, then those that are derived from them.
     pub uniforms: u32,
     /// Sums over rows.
@@ -181,7 +245,7 @@ pub struct Plan {
     pub inputs: Vec<PortPlan>,
     /// Output ports, in order.
     pub outputs: Vec<OutputPlan>,
-    /// Programs, one per layer; those of the set-up come last.
+    /// Programs, one per layer, then those of the set-up; then those over bits in a circuit of integers.
     pub programs: Vec<Arc<Program>>,
     /// What is derived from values that all rows use.
     pub job_plan: Option<JobPlan>,
@@ -211,6 +275,12 @@ const FEWEST_PROVED_ROWS: u64 = 128;
 pub(crate) const SLOTS: u16 = 0;
 pub(crate) const UNIFORMS: u16 = 1;
 pub(crate) const SUMS: u16 = 2;
+pub(crate) const BIT_SLOTS: u16 = 24;
+pub(crate) const BIT_UNIFORMS: u16 = 25;
+pub(crate) const BIT_SUMS: u16 = 26;
+
+/// Slots, uniforms and sums: of the circuit's ring, and of bits in a circuit of integers, which has no uniforms and sums of them.
+const REGIONS: [[u16; 3]; 2] = [[SLOTS, UNIFORMS, SUMS], [BIT_SLOTS, BIT_UNIFORMS, BIT_SUMS]];
 
 /// Blocks that one key may encrypt (protocol documentation, "PRF").
 const MOST_DRAWS: u64 = 1 << 40;
@@ -298,12 +368,16 @@ impl Plan {
                 _ => None,
             })
             .collect();
-        let mut schedule =
-            layers::schedule(split.as_ref().map_or(circuit, |s| &s.rows), &once, proves);
+        let components = job.parties.len();
+        let net = Net::of(split.as_ref().map_or(circuit, |s| &s.rows), components);
+        let mut schedule = layers::schedule(&net, &once, proves);
         let chunk_rows = options.chunk_rows.unwrap_or_else(|| {
-            let products = schedule.programs.iter().map(|p| u64::from(p.products().0));
+            let products = schedule
+                .layers
+                .iter()
+                .map(|l| u64::from(l.program.products().0));
             let proved = if proves { products.sum() } else { 0 };
-            chunk_rows(circuit.ring, schedule.slots, proved)
+            chunk_rows(circuit.ring, [schedule.slots, schedule.bit_slots], proved)
         });
         let most = |rows: u64| rows.div_ceil(u64::from(chunk_rows.max(1)));
         let chunks: u64 = job
@@ -319,8 +393,9 @@ impl Plan {
             });
         }
         let stride = circuit.ring.bytes(u64::from(chunk_rows)).div_ceil(16);
-        let (layers, draws) = layer_plans(&schedule.programs, 0, stride);
-        let mut programs = schedule.programs;
+        let bit_stride = Ring::Bits.bytes(u64::from(chunk_rows)).div_ceil(16);
+        let strides = [stride, bit_stride];
+        let (mut layers, mut programs, draws) = layer_plans(schedule.layers, 0, strides);
         let mut slots = schedule.slots;
         let mut job_draws = 0;
         let job_plan = split.map(|split| {
@@ -328,11 +403,15 @@ impl Plan {
                 .inputs
                 .pop()
                 .expect("the derived values are the last port");
-            let job = layers::schedule(&split.job, &[], proves);
-            let (layers, draws) = layer_plans(&job.programs, programs.len(), stride);
+            let net = Net::of(&split.job, components);
+            let job = layers::schedule(&net, &[], proves);
+            let before = programs[0].len();
+            let (layers, own, draws) = layer_plans(job.layers, before, strides);
             job_draws = draws;
             slots = slots.max(job.slots);
-            programs.extend(job.programs);
+            for (all, own) in programs.iter_mut().zip(own) {
+                all.extend(own);
+            }
             let supplied = schedule.inputs.iter().filter(|p| p.per == Per::Job);
             let inputs = supplied
                 .zip(&job.inputs)
@@ -346,6 +425,10 @@ impl Plan {
                 layers,
             }
         });
+        let of_ring = programs[0].len();
+        for bits in layers.iter_mut().filter_map(|l| l.bits.as_mut()) {
+            bits.program += of_ring;
+        }
         let inputs = u64::from(circuit.input_wires()) * stride;
         if (draws + job_draws + inputs).saturating_mul(chunks + 2) > MOST_DRAWS {
             return Err(PlanError::TooManyDraws);
@@ -355,11 +438,12 @@ impl Plan {
             lanes: options.lanes.max(1),
             chunk_rows,
             slots,
+            bit_slots: schedule.bit_slots,
             uniforms: schedule.uniforms,
             sums: schedule.sums,
             inputs: schedule.inputs,
             outputs: schedule.outputs,
-            programs: programs.into_iter().map(Arc::new).collect(),
+            programs: programs.into_iter().flatten().map(Arc::new).collect(),
             job_plan,
             layers,
             depth: schedule.depth,
@@ -452,9 +536,20 @@ impl Plan {
         self.sums > 0 || self.keeps()
     }
 
-    /// Products per row, over all layers.
+    /// Products per row, over all layers, of the circuit's ring.
     pub fn products(&self) -> u64 {
         self.layers.iter().map(|l| u64::from(l.products)).sum()
+    }
+
+    /// Products of bits per row in a circuit of integers, over all layers.
+    pub fn bit_products(&self) -> u64 {
+        let of = |l: &LayerPlan| l.bits.as_ref().map_or(0, |bits| bits.products);
+        self.layers.iter().map(|l| u64::from(of(l))).sum()
+    }
+
+    /// Whether the circuit has both integers and bits, which are converted on shares.
+    pub fn is_mixed(&self) -> bool {
+        self.bit_slots > 0
     }
 }
 
@@ -466,30 +561,51 @@ fn parties(job: &Lowered) -> &'static [PartyId] {
     }
 }
 
-/// The layers of programs that are numbered from `first`, and how many counters they draw. Every program's draws follow those of the one
-/// before it: of row products under one tag, of sums under another.
-fn layer_plans(programs: &[Program], first: usize, stride: u64) -> (Vec<LayerPlan>, u64) {
+/// The layers of a schedule, whose programs over the circuit's ring are numbered from `first`; these programs, and those over bits, which
+/// are numbered from 0; and how many counters they draw. Every program's draws follow those of the one before it: of row products under one
+/// tag, of sums under another. Draws of bits follow those of integers; `strides` are the counters that a product of each takes.
+fn layer_plans(
+    schedule: Vec<layers::Layer>,
+    first: usize,
+    strides: [u64; 2],
+) -> (Vec<LayerPlan>, [Vec<Program>; 2], u64) {
     let (mut draws, mut sum_draws) = (0u64, 0u64);
-    let mut layers = Vec::with_capacity(programs.len());
-    for (k, p) in programs.iter().enumerate() {
-        let (products, sums) = p.products();
+    let mut layers = Vec::with_capacity(schedule.len());
+    let mut programs = [Vec::new(), Vec::new()];
+    for (k, layer) in schedule.into_iter().enumerate() {
+        let (products, sums) = layer.program.products();
+        programs[0].push(layer.program);
         layers.push(LayerPlan {
             program: first + k,
             products,
             sums,
             first_draw: draws,
             first_sum_draw: sum_draws,
+            conversions: layer.conversions,
+            bits: layer.bits.map(|program| {
+                let (products, _) = program.products();
+                programs[1].push(program);
+                BitsPlan {
+                    program: programs[1].len() - 1,
+                    products,
+                    first_draw: 0,
+                }
+            }),
         });
-        draws += u64::from(products) * stride;
+        draws += u64::from(products) * strides[0];
         sum_draws += u64::from(sums);
     }
-    (layers, draws + sum_draws)
+    for bits in layers.iter_mut().filter_map(|l| l.bits.as_mut()) {
+        bits.first_draw = draws;
+        draws += u64::from(bits.products) * strides[1];
+    }
+    (layers, programs, draws + sum_draws)
 }
 
-/// Rows such that the slots of a bank, two components each, fit the budget, and what is proved of `proved` products per row: a power of two,
-/// whole vectors.
-fn chunk_rows(ring: Ring, slots: u32, proved: u64) -> u32 {
-    let bits = u64::from(slots.max(1)) * 2 * u64::from(ring.bits());
+/// Rows such that the slots of a bank, of the circuit's ring and of bits beside it, two components each, fit the budget, and what is proved of
+/// `proved` products per row: a power of two, whole vectors.
+fn chunk_rows(ring: Ring, [slots, bit_slots]: [u32; 2], proved: u64) -> u32 {
+    let bits = 2 * (u64::from(slots.max(1)) * u64::from(ring.bits()) + u64::from(bit_slots));
     let rows = (BANK_BYTES * 8 / bits).clamp(CHUNK_ROWS.0, CHUNK_ROWS.1);
     let most = (PROVED_GATES / proved.max(1)).max(FEWEST_PROVED_ROWS);
     1 << rows.min(most).ilog2()

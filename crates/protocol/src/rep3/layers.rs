@@ -9,8 +9,8 @@ use veil_session::{PartyId, Peer};
 
 use super::{KEY_OWN, KEY_PREVIOUS, PREVIOUS, SCHEME};
 use crate::plan::{LayerPlan, Plan};
-use crate::replicated::regions::{RECEIVE, RECEIVE_SUMS, SEND, SEND_SUMS, TRACE};
-use crate::replicated::{place, run, transfer};
+use crate::replicated::regions::TRACE;
+use crate::replicated::{Work, conversions, place, transfer};
 use crate::round::{Cost, Round};
 
 /// Layer `index` of the plan, those of the set-up after those of the rows.
@@ -38,70 +38,80 @@ pub(super) fn traced_round(
 
 /// `traced`: products of the batch before this layer, if they are kept.
 fn of(plan: &Plan, me: PartyId, index: usize, layer: &LayerPlan, traced: Option<u32>) -> Round {
-    let from = |region, first, count| Span {
-        region,
-        part: 0,
-        first,
-        count,
-    };
-    let message = |region, count| from(region, 0, count);
     let mut round = Round {
         place: place::LAYERS + index as u32,
+        local: conversions(&SCHEME, plan, me, layer),
         ..Round::default()
     };
-    let mut run = run(&SCHEME, plan, me, layer);
-    run.dst = vec![
-        message(SEND, layer.products),
-        message(SEND_SUMS, layer.sums),
-    ];
-    if layer.products + layer.sums > 0 {
-        let tag = match plan.ring {
-            Ring::Bits => Use::AND3,
-            Ring::Z64 | Ring::Z128 => Use::MUL3,
-        };
-        run.op = Op::Product(Form::replicated(plan.ring));
-        let kept = traced.unwrap_or(0);
-        run.dst
-            .extend(traced.map(|before| from(TRACE, before, layer.products)));
-        let draw = |key, tag, first| Draw { key, tag, first };
-        run.draws = vec![
-            draw(KEY_OWN, tag, layer.first_draw),
-            draw(KEY_PREVIOUS, tag, layer.first_draw),
-            draw(KEY_OWN, Use::SUM3, layer.first_sum_draw),
-            draw(KEY_PREVIOUS, Use::SUM3, layer.first_sum_draw),
-        ];
-        let received = vec![
-            from(RECEIVE, kept, layer.products),
-            message(RECEIVE_SUMS, layer.sums),
-        ];
-        let next = Peer::Party(SCHEME.next(me));
-        let previous = Peer::Party(SCHEME.previous(me));
-        for (part, count) in [(0, layer.products), (1, layer.sums)] {
-            if count > 0 {
-                round.sends.push(transfer(run.dst[part], next, part as u16));
-                round
-                    .recvs
-                    .push(transfer(received[part], previous, part as u16));
-            }
+    for (number, work) in (0..).zip(Work::of(plan, layer)) {
+        let mut run = work.run(&SCHEME, me);
+        if work.multiplies() {
+            let traced = traced.filter(|_| number == 0);
+            multiply(&mut round, &mut run, me, (number, &work), traced);
         }
-        let op = Op::Scatter {
-            part: PREVIOUS,
-            add: false,
-        };
-        let mut scatter = Command::new(op, received, vec![]);
-        scatter.program = run.program;
-        round.finish.push(scatter);
+        round.local.push(run);
     }
-    round.local.push(run);
     round
 }
 
-/// One message of products, whose elements have `element` bytes, and one of sums, whose elements have `one`.
-pub(super) fn cost(_: PartyId, layer: &LayerPlan, [element, one]: [u64; 2], _: bool) -> Cost {
-    let messages = u64::from(layer.products > 0) + u64::from(layer.sums > 0);
+/// Makes `run` a product, whose messages are numbers `2 number` and the next, of products and of sums.
+fn multiply(
+    round: &mut Round,
+    run: &mut Command,
+    me: PartyId,
+    (number, work): (u16, &Work),
+    traced: Option<u32>,
+) {
+    let tag = match work.ring {
+        Ring::Bits => Use::AND3,
+        Ring::Z64 | Ring::Z128 => Use::MUL3,
+    };
+    run.op = Op::Product(Form::replicated(work.ring));
+    let draw = |key, tag, first| Draw { key, tag, first };
+    let [first, first_sum] = work.draws;
+    run.draws = vec![
+        draw(KEY_OWN, tag, first),
+        draw(KEY_PREVIOUS, tag, first),
+        draw(KEY_OWN, Use::SUM3, first_sum),
+        draw(KEY_PREVIOUS, Use::SUM3, first_sum),
+    ];
+    run.dst = work.messages(work.send, 0).to_vec();
+    let mut received = work.messages(work.receive, 0).to_vec();
+    if let Some(before) = traced {
+        received[0].first = before;
+        run.dst.push(Span {
+            region: TRACE,
+            ..received[0]
+        });
+    }
+    let next = Peer::Party(SCHEME.next(me));
+    let previous = Peer::Party(SCHEME.previous(me));
+    for (kind, count) in work.counts.into_iter().enumerate() {
+        if count > 0 {
+            let part = 2 * number + kind as u16;
+            round.sends.push(transfer(run.dst[kind], next, part));
+            round.recvs.push(transfer(received[kind], previous, part));
+        }
+    }
+    let op = Op::Scatter {
+        part: PREVIOUS,
+        add: false,
+    };
+    let mut scatter = Command::new(op, received, vec![]);
+    scatter.program = run.program;
+    round.finish.push(scatter);
+}
+
+/// One message of products, whose elements have `element` bytes, one of sums, whose elements have `one`, and one of products of bits, which
+/// have `bit`.
+pub(super) fn cost(_: PartyId, layer: &LayerPlan, [element, one, bit]: [u64; 3], _: bool) -> Cost {
+    let bits = layer.bits.as_ref().map_or(0, |bits| bits.products);
+    let counts = [layer.products, layer.sums, bits];
+    let messages = counts.iter().filter(|count| **count > 0).count() as u64;
     Cost {
         rounds: u64::from(messages > 0),
         messages,
-        bytes: u64::from(layer.products) * element + u64::from(layer.sums) * one,
+        bytes: (counts.iter().zip([element, one, bit]))
+            .fold(0, |sum, (count, bytes)| sum + u64::from(*count) * bytes),
     }
 }

@@ -13,8 +13,8 @@ use veil_session::{PartyId, Peer};
 
 use super::{SCHEME, pair_key};
 use crate::plan::{LayerPlan, Plan};
-use crate::replicated::regions::{CODES, RECEIVE, RECEIVE_SUMS, SEND, SEND_SUMS};
-use crate::replicated::{Component, Products, Scheme, check, place, run, transfer};
+use crate::replicated::regions::CODES;
+use crate::replicated::{Component, Products, Scheme, Work, check, conversions, place, transfer};
 use crate::round::{Cost, Round};
 
 /// Four parties, six joint messages: numbers of parties.
@@ -75,23 +75,38 @@ impl Joint {
     }
 }
 
-/// Numbers of the messages of joint message `joint`: products, sums, code.
+/// Number of a message of joint message `joint`: products, sums, code; then, behind those of all joint messages, products of bits beside
+/// integers.
 fn part(joint: usize, kind: usize) -> u16 {
-    (3 * joint + kind) as u16
+    let number = if kind == BITS {
+        3 * JOINT.len() + joint
+    } else {
+        3 * joint + kind
+    };
+    number as u16
 }
 
-/// Both messages of a cross term, or of what is received in its place: row products, then sums.
-fn messages(layer: &LayerPlan, regions: [u16; 2], part: u8) -> [Span; 2] {
-    let span = |region, count| Span {
-        region,
-        part,
-        first: 0,
-        count,
-    };
-    [
-        span(regions[0], layer.products),
-        span(regions[1], layer.sums),
-    ]
+/// The code among the messages of a joint message.
+const CODE: usize = 2;
+/// The products of bits among them.
+const BITS: usize = 3;
+
+/// All messages of cross term `part`, or of what is received in its place, with their kinds: row products, then sums; then those of bits.
+fn messages(works: &[Work], regions: fn(&Work) -> [u16; 2], part: u8) -> Vec<(usize, Span)> {
+    let mut messages = Vec::new();
+    for (number, work) in works.iter().enumerate() {
+        let [products, sums] = work.messages(regions(work), part);
+        match number {
+            0 => messages.extend([(0, products), (1, sums)]),
+            _ => messages.push((BITS, products)),
+        }
+    }
+    messages
+}
+
+/// Those of them that are not empty, as they are transferred.
+fn there(messages: &[(usize, Span)]) -> impl Iterator<Item = (usize, Span)> {
+    messages.iter().copied().filter(|(_, span)| span.count > 0)
 }
 
 /// Where codes are: those that this party sends, those that it computes, those that it receives.
@@ -110,10 +125,11 @@ fn mac(
     other: PartyId,
     joint: usize,
     index: usize,
-    of: [Span; 2],
+    of: &[(usize, Span)],
     to: Span,
 ) -> Command {
-    let mut command = Command::new(Op::Mac, of.to_vec(), vec![to]);
+    let of = of.iter().map(|(_, span)| *span).collect();
+    let mut command = Command::new(Op::Mac, of, vec![to]);
     command.draws = vec![Draw {
         key: pair_key(me, other),
         tag: Use::code4(joint as u8),
@@ -132,22 +148,95 @@ fn round<const CHECKED: bool>(
     let scheme = &SCHEME;
     let mut round = Round {
         place: place::LAYERS + index as u32,
+        local: conversions(scheme, plan, me, layer),
         ..Round::default()
     };
-    let mut run = run(scheme, plan, me, layer);
-    if layer.products + layer.sums == 0 {
-        round.local.push(run);
+    let works = Work::of(plan, layer);
+    for work in &works {
+        round.local.push(run(me, work));
+    }
+    if !works.iter().any(Work::multiplies) {
         return round;
+    }
+    let crosses = CROSSES[me.index()];
+    let sent: Vec<_> = (0..3)
+        .map(|k| messages(&works, |work| work.send, k))
+        .collect();
+
+    let mut vouched = 0;
+    for (k, joint) in crosses.into_iter().enumerate() {
+        let [sender, voucher] = JOINT[joint].givers(odd);
+        let receiver = PartyId::FOUR[JOINT[joint].receiver];
+        let to = Peer::Party(receiver);
+        if me == sender {
+            for (kind, span) in there(&sent[k]) {
+                round.sends.push(transfer(span, to, part(joint, kind)));
+            }
+        } else if CHECKED {
+            debug_assert_eq!(me, voucher);
+            let code = code(0, vouched);
+            round
+                .local
+                .push(mac(me, receiver, joint, index, &sent[k], code));
+            round.sends.push(transfer(code, to, part(joint, CODE)));
+            vouched += 1;
+        }
+    }
+    let mut added = Vec::new();
+    let received = (0..JOINT.len()).filter(|j| JOINT[*j].receiver == me.index());
+    for (k, joint) in received.enumerate() {
+        let [sender, voucher] = JOINT[joint].givers(odd);
+        let got = messages(&works, |work| work.receive, k as u8);
+        let from = Peer::Party(sender);
+        for (kind, span) in there(&got) {
+            round.recvs.push(transfer(span, from, part(joint, kind)));
+        }
+        if CHECKED {
+            let (mine, theirs) = (code(1, k as u32), code(2, k as u32));
+            let by = Peer::Party(voucher);
+            round.recvs.push(transfer(theirs, by, part(joint, CODE)));
+            round
+                .finish
+                .push(mac(me, voucher, joint, index, &got, mine));
+            check(
+                &mut round,
+                mine,
+                theirs,
+                vec![from, by],
+                "a joint message of a product",
+            );
+        }
+        let to = scheme.part_of(me, Component(JOINT[joint].outsider));
+        let op = Op::Scatter {
+            part: to.expect("a party lacks the component of its own number alone"),
+            add: true,
+        };
+        for work in works.iter().filter(|work| work.multiplies()) {
+            let got = work.messages(work.receive, k as u8);
+            let mut scatter = Command::new(op.clone(), got.to_vec(), vec![]);
+            scatter.program = work.run(scheme, me).program;
+            added.push(scatter);
+        }
+    }
+    // After all checks.
+    round.finish.extend(added);
+    round
+}
+
+/// The command that runs a program, with its products if it has any.
+fn run(me: PartyId, work: &Work) -> Command {
+    let scheme = &SCHEME;
+    let mut run = work.run(scheme, me);
+    if !work.multiplies() {
+        return run;
     }
     let crosses = CROSSES[me.index()];
     let outside = (0..JOINT.len()).filter(|j| JOINT[*j].outsider == me.index());
     let drawn: Vec<usize> = crosses.into_iter().chain(outside).collect();
     let opposite = &JOINT[crosses[2]];
     let swapped = scheme.part_of(me, Component(opposite.outsider)) == Some(2);
-    run.op = Op::Product(Form::fourfold(plan.ring, swapped, drawn.len() == 5));
-    let sent: Vec<[Span; 2]> = (0..3)
-        .map(|k| messages(layer, [SEND, SEND_SUMS], k))
-        .collect();
+    run.op = Op::Product(Form::fourfold(work.ring, swapped, drawn.len() == 5));
+    let sent: Vec<[Span; 2]> = (0..3).map(|k| work.messages(work.send, k)).collect();
     run.dst = [0, 1]
         .into_iter()
         .flat_map(|kind| sent.iter().map(move |m| m[kind]))
@@ -163,82 +252,24 @@ fn round<const CHECKED: bool>(
             }
         })
     };
-    run.draws = draws(Use::joint4, layer.first_draw)
-        .chain(draws(Use::sum4, layer.first_sum_draw))
+    run.draws = draws(Use::joint4, work.draws[0])
+        .chain(draws(Use::sum4, work.draws[1]))
         .collect();
-    let program = run.program;
-    round.local.push(run);
-
-    let mut vouched = 0;
-    for (k, joint) in crosses.into_iter().enumerate() {
-        let [sender, voucher] = JOINT[joint].givers(odd);
-        let receiver = PartyId::FOUR[JOINT[joint].receiver];
-        let to = Peer::Party(receiver);
-        if me == sender {
-            for (kind, span) in sent[k].into_iter().enumerate().filter(|(_, s)| s.count > 0) {
-                round.sends.push(transfer(span, to, part(joint, kind)));
-            }
-        } else if CHECKED {
-            debug_assert_eq!(me, voucher);
-            let code = code(0, vouched);
-            round
-                .local
-                .push(mac(me, receiver, joint, index, sent[k], code));
-            round.sends.push(transfer(code, to, part(joint, 2)));
-            vouched += 1;
-        }
-    }
-    let mut added = Vec::new();
-    let received = (0..JOINT.len()).filter(|j| JOINT[*j].receiver == me.index());
-    for (k, joint) in received.enumerate() {
-        let [sender, voucher] = JOINT[joint].givers(odd);
-        let got = messages(layer, [RECEIVE, RECEIVE_SUMS], k as u8);
-        let from = Peer::Party(sender);
-        for (kind, span) in got.into_iter().enumerate().filter(|(_, s)| s.count > 0) {
-            round.recvs.push(transfer(span, from, part(joint, kind)));
-        }
-        if CHECKED {
-            let (mine, theirs) = (code(1, k as u32), code(2, k as u32));
-            let by = Peer::Party(voucher);
-            round.recvs.push(transfer(theirs, by, part(joint, 2)));
-            round.finish.push(mac(me, voucher, joint, index, got, mine));
-            check(
-                &mut round,
-                mine,
-                theirs,
-                vec![from, by],
-                "a joint message of a product",
-            );
-        }
-        let to = scheme.part_of(me, Component(JOINT[joint].outsider));
-        let op = Op::Scatter {
-            part: to.expect("a party lacks the component of its own number alone"),
-            add: true,
-        };
-        let mut scatter = Command::new(op, got.to_vec(), vec![]);
-        scatter.program = program;
-        added.push(scatter);
-    }
-    // After all checks.
-    round.finish.extend(added);
-    round
+    run
 }
 
-/// Of every joint message that the party sends its products and its sums, of every one that it vouches for a code.
-fn cost<const CHECKED: bool>(
-    me: PartyId,
-    layer: &LayerPlan,
-    [element, one]: [u64; 2],
-    odd: bool,
-) -> Cost {
-    let kinds = u64::from(layer.products > 0) + u64::from(layer.sums > 0);
+/// Of every joint message that the party sends its products, its sums and its products of bits, of every one that it vouches for a code.
+fn cost<const CHECKED: bool>(me: PartyId, layer: &LayerPlan, sizes: [u64; 3], odd: bool) -> Cost {
+    let bits = layer.bits.as_ref().map_or(0, |bits| bits.products);
+    let counts = [layer.products, layer.sums, bits].map(u64::from);
+    let kinds = counts.iter().filter(|count| **count > 0).count() as u64;
     if kinds == 0 {
         return Cost::default();
     }
     let sends = |joint: &&usize| JOINT[**joint].givers(odd)[0] == me;
     let sent = CROSSES[me.index()].iter().filter(sends).count() as u64;
     let vouched = if CHECKED { 3 - sent } else { 0 };
-    let bytes = u64::from(layer.products) * element + u64::from(layer.sums) * one;
+    let bytes: u64 = counts.iter().zip(sizes).map(|(n, size)| n * size).sum();
     Cost {
         rounds: 1,
         messages: sent * kinds + vouched,

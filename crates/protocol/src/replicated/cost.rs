@@ -1,6 +1,7 @@
 //! What tasks cost, by formula: see "Cost" in the protocols' documentation.
 
 use veil_circuit::Per;
+use veil_math::Ring;
 use veil_program::{Audience, Holder};
 use veil_session::{Frame, PartyId, Peer};
 
@@ -59,9 +60,10 @@ impl<'a> Costs<'a> {
         let plan = self.plan;
         let element = plan.ring.bytes(u64::from(self.frame.rows));
         let one = plan.ring.bytes(1);
+        let bit = Ring::Bits.bytes(u64::from(self.frame.rows));
         let others = self.scheme.parties.len() as u64 - 1;
         match task {
-            Task::Layers => self.layers(me, &plan.layers, [element, one]) + self.proof(false),
+            Task::Layers => self.layers(me, &plan.layers, [element, one, bit]) + self.proof(false),
             Task::Agree => digests(others),
             Task::Inputs { block } => self.inputs(
                 me,
@@ -78,7 +80,7 @@ impl<'a> Costs<'a> {
                 let list = digests(others + seeds + keys.sum::<u64>());
                 let derived = plan.job_plan.as_ref();
                 let derived = derived.map_or(Cost::default(), |job| {
-                    self.layers(me, &job.layers, [one, one]) + self.proof(true)
+                    self.layers(me, &job.layers, [one, one, 1]) + self.proof(true)
                 });
                 list + self.inputs(me, &plan.job.blocks[0].holders, Per::Job, one) + derived
             }
@@ -87,7 +89,7 @@ impl<'a> Costs<'a> {
         }
     }
 
-    fn layers(self, me: PartyId, layers: &[LayerPlan], sizes: [u64; 2]) -> Cost {
+    fn layers(self, me: PartyId, layers: &[LayerPlan], sizes: [u64; 3]) -> Cost {
         let layers = layers.iter();
         layers.fold(Cost::default(), |cost, layer| {
             cost + (self.scheme.products.cost)(me, layer, sizes, super::is_odd(self.frame))

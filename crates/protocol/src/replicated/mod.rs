@@ -1,6 +1,7 @@
 //! What all protocols over replicated sharing have in common: inputs, openings, agreement, stored shares, and the order of it all. They
 //! differ in who holds what, and in how they multiply: [`Scheme`].
 
+mod convert;
 mod cost;
 mod opening;
 pub(crate) mod regions;
@@ -15,10 +16,11 @@ use veil_program::{Adversary, Delivery, Security, Sharing};
 use veil_prss::Use;
 use veil_session::{Frame, PartyId, Peer};
 
+pub(crate) use convert::conversions;
 pub(crate) use scheme::{Batch, Component, Products, ProofOf, Scheme};
 use sharing::Inputs;
 
-use crate::plan::{Gives, LayerPlan, Plan, SLOTS, UNIFORMS};
+use crate::plan::{BitsPlan, Gives, LayerPlan, Plan, SLOTS, UNIFORMS};
 use crate::round::{Check, Cost, Flow, Meaning, Protocol, Round, Seed, Spans, Task, Transfer};
 
 /// Places of rounds in the plan. The same for every participant.
@@ -336,12 +338,66 @@ fn job_layers(scheme: &Scheme, plan: &Plan, me: Peer) -> Vec<Round> {
     rounds
 }
 
-/// The command that runs a layer's program, without products; its protocol makes a product of it if there are any.
-pub(crate) fn run(scheme: &Scheme, plan: &Plan, me: PartyId, layer: &LayerPlan) -> Command {
-    let mut run = Command::new(Op::Linear, vec![], vec![]);
-    run.program = Some(ProgramId(layer.program as u32));
-    run.constants = (scheme.constants)(plan.ring, me);
-    run
+/// A program of a layer, its products, and where their messages are: over the circuit's ring, or over bits beside it.
+pub(crate) struct Work {
+    pub(crate) ring: Ring,
+    program: usize,
+    /// Products with an element per row, and sums of products.
+    pub(crate) counts: [u32; 2],
+    /// First counters of their draws.
+    pub(crate) draws: [u64; 2],
+    /// Regions of messages that are sent, of products and of sums.
+    pub(crate) send: [u16; 2],
+    /// Regions of messages that are received.
+    pub(crate) receive: [u16; 2],
+}
+
+impl Work {
+    /// What a layer computes, over its circuit's ring first.
+    pub(crate) fn of(plan: &Plan, layer: &LayerPlan) -> Vec<Work> {
+        let own = Work {
+            ring: plan.ring,
+            program: layer.program,
+            counts: [layer.products, layer.sums],
+            draws: [layer.first_draw, layer.first_sum_draw],
+            send: [regions::SEND, regions::SEND_SUMS],
+            receive: [regions::RECEIVE, regions::RECEIVE_SUMS],
+        };
+        let of_bits = |bits: &BitsPlan| Work {
+            ring: Ring::Bits,
+            program: bits.program,
+            counts: [bits.products, 0],
+            draws: [bits.first_draw, 0],
+            send: [regions::BIT_SEND, regions::SEND_SUMS],
+            receive: [regions::BIT_RECEIVE, regions::RECEIVE_SUMS],
+        };
+        std::iter::once(own)
+            .chain(layer.bits.as_ref().map(of_bits))
+            .collect()
+    }
+
+    /// Whether it has products.
+    pub(crate) fn multiplies(&self) -> bool {
+        self.counts != [0, 0]
+    }
+
+    /// Messages of products and of sums in these regions.
+    pub(crate) fn messages(&self, regions: [u16; 2], part: u8) -> [Span; 2] {
+        [0, 1].map(|kind| Span {
+            region: regions[kind],
+            part,
+            first: 0,
+            count: self.counts[kind],
+        })
+    }
+
+    /// The command that runs the program, without products; its protocol makes a product of it if there are any.
+    pub(crate) fn run(&self, scheme: &Scheme, me: PartyId) -> Command {
+        let mut run = Command::new(Op::Linear, vec![], vec![]);
+        run.program = Some(ProgramId(self.program as u32));
+        run.constants = (scheme.constants)(self.ring, me);
+        run
+    }
 }
 
 /// dst 0 = Σ ± src.

@@ -9,7 +9,9 @@ use veil_session::Peer;
 
 use super::batch;
 use super::scheme::{Batch, Component, Scheme};
-use crate::plan::{Gives, OutputPlan, Plan, PortPlan, SLOTS, SUMS, UNIFORMS};
+use crate::plan::{
+    BIT_SLOTS, BIT_SUMS, BIT_UNIFORMS, Gives, OutputPlan, Plan, PortPlan, SLOTS, SUMS, UNIFORMS,
+};
 use crate::rep3::{proof_elements, proof_longest};
 use crate::round::{Spans, Stored};
 
@@ -45,6 +47,9 @@ pub(crate) const VECTORS: u16 = 21;
 pub(crate) const PROOF_COUNTS: u16 = 22;
 /// Messages and single elements of proofs.
 pub(crate) const PROOF: u16 = 23;
+/// Messages of products of bits in a circuit of integers. What they are computed from has the numbers before these.
+pub(crate) const BIT_SEND: u16 = 27;
+pub(crate) const BIT_RECEIVE: u16 = 28;
 
 /// Where digests are: an agreement and the list, each of this party and of the others; then of keys that were dealt, per party and per
 /// owner that supplies values, per output port, and of what is loaded. Wherever others send a digest of the same, theirs follow that of this participant.
@@ -294,6 +299,16 @@ pub(super) fn layout(scheme: &Scheme, plan: &Plan, me: Peer) -> Layout {
     let counts = when(proved > 0, COUNTS);
     add(PROOF_COUNTS, Place::Resident, element, 1, counts);
     add(PROOF, Place::Mapped, element, 1, most(proof_elements));
+    let (bits, bit) = (Item::Rows(Ring::Bits), Item::One(Ring::Bits));
+    let bit_slots = when(party, plan.bit_slots);
+    add(BIT_SLOTS, Place::Resident, bits, parts, bit_slots);
+    add(BIT_UNIFORMS, Place::Mapped, bit, parts, 0);
+    add(BIT_SUMS, Place::Mapped, bit, parts, 0);
+    let of_bits = plan.layers.iter().filter_map(|l| l.bits.as_ref());
+    let products = of_bits.map(|b| b.products).max().unwrap_or(0);
+    let products = when(party, products);
+    add(BIT_SEND, Place::Mapped, bits, messages, products);
+    add(BIT_RECEIVE, Place::Mapped, bits, messages, products);
     layout
 }
 

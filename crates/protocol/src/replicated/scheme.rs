@@ -51,8 +51,8 @@ pub(crate) struct Products {
     pub(crate) codes: u32,
     /// The round of a layer: its number in the plan, and what it computes.
     pub(crate) layer: fn(&Plan, PartyId, usize, &LayerPlan, bool) -> Round,
-    /// What a layer costs whose products have so many bytes, and its sums so many.
-    pub(crate) cost: fn(PartyId, &LayerPlan, [u64; 2], bool) -> Cost,
+    /// What a layer costs whose products have so many bytes, its sums so many, and its products of bits beside integers so many.
+    pub(crate) cost: fn(PartyId, &LayerPlan, [u64; 3], bool) -> Cost,
     /// What the parties prove to each other after the layers of a batch; nothing if every layer is checked, or none.
     pub(crate) proof: Option<ProofOf>,
 }

@@ -1,0 +1,186 @@
+//! Integers of a stated size as elements of a ring: comparison, choice, bits, shifts and division.
+
+use veil_math::Ring;
+
+use super::adder::{Aim, add, carries, not};
+use super::compare::{equal, less_than, less_than_signed};
+use crate::{Builder, Wire};
+
+/// Which integers a ring value is one of: -2^(bits - 1) to 2^(bits - 1) - 1 in two's complement if `signed`, else 0 to 2^bits - 1.
+///
+/// A value outside of them has a result that means nothing. Fewer bits cost less: every bit that is read takes products.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Integer {
+    /// Bits, one to those of the ring.
+    pub bits: u32,
+    /// Whether the highest bit is a sign.
+    pub signed: bool,
+}
+
+impl Integer {
+    /// From 0 on.
+    pub const fn unsigned(bits: u32) -> Self {
+        Integer {
+            bits,
+            signed: false,
+        }
+    }
+
+    /// Half of them negative.
+    pub const fn signed(bits: u32) -> Self {
+        Integer { bits, signed: true }
+    }
+
+    fn check(self, b: &Builder) {
+        let fits = (1..=b.ring().bits()).contains(&self.bits);
+        assert!(
+            fits && b.ring() != Ring::Bits,
+            "integers of {} bits are no elements of {}",
+            self.bits,
+            b.ring().name()
+        );
+    }
+}
+
+/// The bits of `x`, bit 0 first.
+pub fn decompose(b: &mut Builder, x: Wire, of: Integer) -> Vec<Wire> {
+    of.check(b);
+    (0..of.bits).map(|j| b.bit(x, j)).collect()
+}
+
+/// The integer that has these bits, bit 0 first: Σ 2^j b_j, where the highest counts negative if `signed`.
+pub fn recompose(b: &mut Builder, bits: &[Wire], signed: bool) -> Wire {
+    let ring = b.ring();
+    let mut sum = b.constant(0);
+    for (j, &bit) in bits.iter().enumerate() {
+        let weight = ring.reduce(1u128.checked_shl(j as u32).unwrap_or(0));
+        let weight = if signed && j + 1 == bits.len() {
+            ring.sub(0, weight)
+        } else {
+            weight
+        };
+        let lifted = b.lift(bit);
+        let term = b.times(lifted, weight);
+        sum = b.add(sum, term);
+    }
+    sum
+}
+
+/// Whether `x < y`: a bit.
+///
+/// The sign of `x - y`, one conversion of one bit; of integers as long as the ring, whose difference may not fit, two conversions and a
+/// comparison of bits.
+pub fn is_less(b: &mut Builder, x: Wire, y: Wire, of: Integer) -> Wire {
+    of.check(b);
+    if of.bits < b.ring().bits() {
+        let difference = b.sub(x, y);
+        return b.bit(difference, of.bits);
+    }
+    let (x, y) = (decompose(b, x, of), decompose(b, y, of));
+    if of.signed {
+        less_than_signed(b, &x, &y, Aim::Depth)
+    } else {
+        less_than(b, &x, &y, Aim::Depth)
+    }
+}
+
+/// Whether `x <= y`: a bit; costs as [`is_less`].
+pub fn is_at_most(b: &mut Builder, x: Wire, y: Wire, of: Integer) -> Wire {
+    let greater = is_less(b, y, x, of);
+    b.not(greater)
+}
+
+/// Whether `x = 0`: a bit. One conversion, and `bits - 1` ANDs in `⌈log2 bits⌉` rounds.
+pub fn is_zero(b: &mut Builder, x: Wire, of: Integer) -> Wire {
+    let bits = decompose(b, x, of);
+    let zero = vec![b.constant_bit(false); bits.len()];
+    equal(b, &bits, &zero)
+}
+
+/// Whether `x = y`: a bit; costs as [`is_zero`], whose argument is the difference.
+pub fn is_equal(b: &mut Builder, x: Wire, y: Wire, of: Integer) -> Wire {
+    // Less than 2^bits apart: equal if they are equal modulo 2^bits.
+    let difference = b.sub(x, y);
+    is_zero(b, difference, of)
+}
+
+/// The smaller of two integers: [`is_less`], a lifted bit and a product.
+pub fn min(b: &mut Builder, x: Wire, y: Wire, of: Integer) -> Wire {
+    let less = is_less(b, x, y, of);
+    b.mux(less, x, y)
+}
+
+/// The larger of two integers; costs as [`min`].
+pub fn max(b: &mut Builder, x: Wire, y: Wire, of: Integer) -> Wire {
+    let less = is_less(b, x, y, of);
+    b.mux(less, y, x)
+}
+
+/// ⌊x / 2^by⌋, exactly: the bits from `by` on. Of signed integers this rounds down as well.
+pub fn shift_right(b: &mut Builder, x: Wire, by: u32, of: Integer) -> Wire {
+    of.check(b);
+    let first = if of.signed { by.min(of.bits - 1) } else { by };
+    let bits: Vec<Wire> = (first..of.bits).map(|j| b.bit(x, j)).collect();
+    recompose(b, &bits, of.signed)
+}
+
+/// x / y, rounded towards zero, of any two integers; of y = 0 it is 2^bits - 1 with the sign of x.
+///
+/// Long division: for every bit of the result a subtraction and a choice, in `3 + ⌈log2 bits⌉` rounds at most.
+pub fn divide(b: &mut Builder, x: Wire, y: Wire, of: Integer) -> Wire {
+    let (mut x, mut y) = (decompose(b, x, of), decompose(b, y, of));
+    if !of.signed {
+        let quotient = divide_bits(b, &x, &y);
+        return recompose(b, &quotient, false);
+    }
+    let sign = |word: &[Wire]| word[word.len() - 1];
+    let negative = b.xor(sign(&x), sign(&y));
+    for word in [&mut x, &mut y] {
+        *word = absolute(b, word);
+    }
+    let quotient = divide_bits(b, &x, &y);
+    let quotient = recompose(b, &quotient, false);
+    let minus = b.times(quotient, u128::MAX);
+    b.mux(negative, minus, quotient)
+}
+
+/// |x| of a word in two's complement, as an unsigned word of the same length.
+fn absolute(b: &mut Builder, x: &[Wire]) -> Vec<Wire> {
+    let sign = x[x.len() - 1];
+    let flipped: Vec<Wire> = x.iter().map(|&bit| b.xor(bit, sign)).collect();
+    let mut one = vec![b.constant_bit(false); x.len()];
+    one[0] = sign;
+    add(b, &flipped, &one, Aim::Depth)
+}
+
+/// ⌊x / y⌋ of unsigned words of one width; all ones if y is zero.
+pub fn divide_bits(b: &mut Builder, x: &[Wire], y: &[Wire]) -> Vec<Wire> {
+    assert_eq!(x.len(), y.len(), "words of one width");
+    let (width, one) = (x.len(), b.constant_bit(true));
+    let not_y = not(b, y);
+    // zero_from[j]: all bits of y from j on are zero.
+    let mut zero_from = not_y.clone();
+    zero_from.push(one);
+    let mut step = 1;
+    while step < width {
+        for j in 0..width - step {
+            zero_from[j] = b.and(zero_from[j], zero_from[j + step]);
+        }
+        step *= 2;
+    }
+    let mut quotient = vec![one; width];
+    let mut rest: Vec<Wire> = Vec::with_capacity(width);
+    for place in (0..width).rev() {
+        // What is left of the bits of x so far is less than y, and no longer than they are.
+        rest.insert(0, x[place]);
+        let carries = carries(b, &rest, &not_y[..rest.len()], one, Aim::Depth);
+        let fits = b.and(carries[rest.len()], zero_from[rest.len()]);
+        for (k, bit) in rest.iter_mut().enumerate() {
+            let less = b.xor(*bit, not_y[k]);
+            let less = b.xor(less, carries[k]);
+            *bit = b.mux(fits, less, *bit);
+        }
+        quotient[place] = fits;
+    }
+    quotient
+}

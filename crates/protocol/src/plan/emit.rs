@@ -1,0 +1,372 @@
+//! From the order of gates to programs over slots.
+
+use std::ops::Range;
+
+use veil_circuit::{Gate, Per, Reduce, Wire};
+use veil_device::{Dst, Instr, Program, Src};
+use veil_math::Ring;
+
+use super::layers::{Layer, Schedule, Scheduler, Work};
+use super::{ConversionPlan, Gives, OutputPlan, PortPlan, REGIONS, Split};
+
+/// Where a wire's value is.
+#[derive(Clone, Copy)]
+pub(super) enum Home {
+    Nowhere,
+    Slot(u32),
+    Temp(u32),
+    Uniform(u32),
+}
+
+/// Slots of a ring.
+#[derive(Default)]
+pub(super) struct Bank {
+    pub(super) slots: u32,
+    free: Vec<u32>,
+    /// Slots that become free after a layer.
+    dying: Vec<Vec<u32>>,
+}
+
+impl Bank {
+    fn take(&mut self) -> u32 {
+        self.free.pop().unwrap_or_else(|| {
+            self.slots += 1;
+            self.slots - 1
+        })
+    }
+
+    /// So many slots side by side.
+    fn take_run(&mut self, count: u32) -> u32 {
+        if count == 1 {
+            return self.take();
+        }
+        self.free.sort_unstable();
+        let mut runs = self.free.windows(count as usize);
+        let side_by_side = |run: &[u32]| run[run.len() - 1] - run[0] == count - 1;
+        if let Some(at) = runs.position(side_by_side) {
+            let first = self.free[at];
+            self.free.drain(at..at + count as usize);
+            first
+        } else {
+            self.slots += count;
+            self.slots - count
+        }
+    }
+
+    fn end(&mut self, layer: u32) {
+        let mut freed = std::mem::take(&mut self.dying[layer as usize]);
+        self.free.append(&mut freed);
+    }
+}
+
+impl Scheduler<'_> {
+    pub(super) fn emit_all(mut self, mut work: Work, once: &[Option<usize>]) -> Schedule {
+        let passed = |output: usize| once.get(output).copied().flatten();
+        let (ports, uniforms) = self.place_inputs(work.tail);
+        let mut layers = Vec::new();
+        for layer in 1..=work.tail {
+            let conversions = self.convert(&work.conversions[layer as usize], layer);
+            let mut e = Emitters::new(self.circuit.ring);
+            self.emit_layer(&mut e, &mut work, layer);
+            for bank in &mut self.banks {
+                // Slots are free for the next layer, not for this one: the values of a layer's products arrive at its end.
+                bank.end(layer);
+            }
+            let [program, bits] = e.0;
+            let has_bits = !bits.program.code.is_empty();
+            layers.push(Layer {
+                program: program.program,
+                bits: has_bits.then_some(bits.program),
+                conversions,
+            });
+        }
+        let [bank, bits] = &self.banks;
+        let mut row_out = bank.slots - work.row_outputs.len() as u32;
+        let mut sum_out = 0;
+        let outputs = self
+            .circuit
+            .outputs
+            .iter()
+            .enumerate()
+            .map(|(k, o)| {
+                let width = o.wires.len() as u32;
+                let (gives, next) = match (o.reduce, passed(k)) {
+                    (Reduce::Sum, _) => (Gives::Sum, &mut sum_out),
+                    (Reduce::None, None) => (Gives::Row, &mut row_out),
+                    (Reduce::None, Some(input)) => {
+                        let first = ports[input].first;
+                        return OutputPlan {
+                            gives: Gives::Once,
+                            first,
+                            width,
+                        };
+                    }
+                };
+                let first = *next;
+                *next += width;
+                OutputPlan {
+                    gives,
+                    first,
+                    width,
+                }
+            })
+            .collect();
+        Schedule {
+            slots: bank.slots,
+            bit_slots: bits.slots,
+            uniforms,
+            sums: work.sum_items,
+            inputs: ports,
+            outputs,
+            layers,
+            depth: work.rounds,
+        }
+    }
+
+    /// Slots and uniforms of the inputs.
+    fn place_inputs(&mut self, tail: u32) -> (Vec<PortPlan>, u32) {
+        let (mut uniforms, mut wire, mut ports) = (0, 0u32, Vec::new());
+        for port in &self.circuit.inputs {
+            let slots = &mut self.banks[0].slots;
+            let next = match port.per {
+                Per::Row => slots,
+                Per::Job => &mut uniforms,
+            };
+            let first = *next;
+            *next += port.width;
+            ports.push(PortPlan {
+                per: port.per,
+                first,
+                width: port.width,
+            });
+            for k in 0..port.width {
+                self.home[wire as usize] = match port.per {
+                    Per::Row => Home::Slot(first + k),
+                    Per::Job => Home::Uniform(first + k),
+                };
+                wire += 1;
+            }
+        }
+        for bank in &mut self.banks {
+            bank.dying = vec![Vec::new(); tail as usize + 2];
+        }
+        let bank = &mut self.banks[0];
+        for w in 0..self.inputs {
+            if let Home::Slot(slot) = self.home[w as usize] {
+                bank.dying[self.last[w as usize] as usize].push(slot);
+            }
+        }
+        bank.end(0);
+        (ports, uniforms)
+    }
+
+    /// Slots of what is converted when `layer` begins. Consecutive bits of one component, and bits side by side, go together.
+    fn convert(&mut self, wires: &[Wire], layer: u32) -> Vec<ConversionPlan> {
+        let mut plans: Vec<ConversionPlan> = Vec::new();
+        let mut rest = wires;
+        while let Some(first) = rest.first() {
+            let one = self.conversion(*first);
+            let mut count = 1;
+            while let Some(next) = rest.get(count as usize) {
+                if self.conversion(*next) != one.after(count) {
+                    break;
+                }
+                count += 1;
+            }
+            let (these, others) = rest.split_at(count as usize);
+            rest = others;
+            let bank = self.bank_of(*first);
+            let to = self.banks[bank].take_run(count);
+            for (k, wire) in (0..).zip(these) {
+                self.live(*wire, to + k);
+            }
+            plans.push(ConversionPlan { to, count, ..one });
+        }
+        debug_assert!(
+            wires
+                .iter()
+                .all(|w| self.computed[w.0 as usize] == Some(layer))
+        );
+        plans
+    }
+
+    /// What a conversion reads.
+    fn conversion(&self, wire: Wire) -> ConversionPlan {
+        let split = match self.gate(wire) {
+            Some(Gate::Bit(from, bit)) => match self.home[from.0 as usize] {
+                Home::Slot(slot) => (slot, Some(Split { bit, shared: false })),
+                Home::Uniform(uniform) => (uniform, Some(Split { bit, shared: true })),
+                Home::Temp(_) | Home::Nowhere => unreachable!("what is converted is kept"),
+            },
+            Some(Gate::Lift(from)) => match self.home[from.0 as usize] {
+                Home::Slot(slot) => (slot, None),
+                _ => unreachable!("what is converted is kept"),
+            },
+            _ => unreachable!("only conversions are listed"),
+        };
+        ConversionPlan {
+            component: self.net.components[&wire.0],
+            from: split.0,
+            split: split.1,
+            to: 0,
+            count: 1,
+        }
+    }
+
+    fn emit_layer(&mut self, e: &mut Emitters, work: &mut Work, layer: u32) {
+        for &w in &work.products[layer as usize] {
+            let product = self.products[w.0 as usize].as_mut();
+            let pairs = std::mem::take(&mut product.expect("listed by layer").pairs);
+            let pairs = self.operands(e, &pairs, layer);
+            let out = self.take_slot(w);
+            let e = &mut e.0[self.bank_of(w)];
+            e.program.code.push(Instr::Product {
+                pairs,
+                out,
+                index: e.products,
+            });
+            e.products += 1;
+        }
+        for (out, pairs) in &work.sums[layer as usize] {
+            let pairs = self.operands(e, pairs, layer);
+            let e = &mut e.0[0];
+            e.program.code.push(Instr::ProductSum {
+                pairs,
+                out: *out,
+                index: e.sums,
+            });
+            e.sums += 1;
+        }
+        for &w in &work.feeds[layer as usize] {
+            self.emit(e, w, layer);
+        }
+        if layer < work.tail {
+            return;
+        }
+        for &(w, out) in &work.linear_sums {
+            let src = self.emit(e, w, layer);
+            e.0[0].program.code.push(Instr::Sum(src, out));
+        }
+        // Output slots lie side by side, behind all others.
+        let first = self.banks[0].slots;
+        self.banks[0].slots += work.row_outputs.len() as u32;
+        for (k, &w) in work.row_outputs.iter().enumerate() {
+            let src = self.emit(e, w, layer);
+            let copy = Instr::Copy(src, Dst::Slot(first + k as u32));
+            e.0[0].program.code.push(copy);
+        }
+    }
+
+    fn take_slot(&mut self, wire: Wire) -> u32 {
+        let bank = self.bank_of(wire);
+        let slot = self.banks[bank].take();
+        self.live(wire, slot);
+        slot
+    }
+
+    /// The wire's value is in `slot` until the last layer that reads it.
+    fn live(&mut self, wire: Wire, slot: u32) {
+        let bank = self.bank_of(wire);
+        self.home[wire.0 as usize] = Home::Slot(slot);
+        self.banks[bank].dying[self.last[wire.0 as usize] as usize].push(slot);
+    }
+
+    fn operands(&mut self, e: &mut Emitters, pairs: &[(Wire, Wire)], layer: u32) -> Range<u32> {
+        let sources: Vec<(Src, Src)> = pairs
+            .iter()
+            .map(|(a, b)| (self.emit(e, *a, layer), self.emit(e, *b, layer)))
+            .collect();
+        let bank = pairs.first().map_or(0, |(a, _)| self.bank_of(*a));
+        let all = &mut e.0[bank].program.pairs;
+        let start = all.len() as u32;
+        all.extend(sources);
+        start..all.len() as u32
+    }
+
+    /// Emits what `root` needs and does not have yet, operands first.
+    fn emit(&mut self, e: &mut Emitters, root: Wire, layer: u32) -> Src {
+        let e = &mut e.0[self.bank_of(root)];
+        let mut stack = vec![root];
+        while let Some(&wire) = stack.last() {
+            if !matches!(self.home[wire.0 as usize], Home::Nowhere) {
+                stack.pop();
+                continue;
+            }
+            let gate = self.gate(wire).expect("inputs have a home");
+            let before = stack.len();
+            stack.extend(
+                gate.operands()
+                    .filter(|o| matches!(self.home[o.0 as usize], Home::Nowhere)),
+            );
+            if stack.len() > before {
+                continue;
+            }
+            let out = if self.last[wire.0 as usize] > layer {
+                Dst::Slot(self.take_slot(wire))
+            } else {
+                let temp = e.program.temps;
+                e.program.temps += 1;
+                self.home[wire.0 as usize] = Home::Temp(temp);
+                Dst::Temp(temp)
+            };
+            let src = |w: Wire| self.source(w);
+            e.program.code.push(match gate {
+                Gate::Add(a, b) => Instr::Add(src(a), src(b), out),
+                Gate::Sub(a, b) => Instr::Sub(src(a), src(b), out),
+                Gate::Plus(a, c) => Instr::Plus(src(a), c, out),
+                Gate::Times(a, c) => Instr::Times(src(a), c, out),
+                Gate::Constant(c) => Instr::Constant(c, out),
+                Gate::ConstantBit(c) => Instr::Constant(c.into(), out),
+                Gate::Mul(..) | Gate::Bit(..) | Gate::Lift(_) => {
+                    unreachable!("products and conversions of before have a home")
+                }
+            });
+            stack.pop();
+        }
+        self.source(root)
+    }
+
+    fn source(&self, wire: Wire) -> Src {
+        match self.home[wire.0 as usize] {
+            Home::Slot(s) => Src::Slot(s),
+            Home::Temp(t) => Src::Temp(t),
+            Home::Uniform(u) => Src::Uniform(u),
+            Home::Nowhere => unreachable!("operands are emitted first"),
+        }
+    }
+}
+
+/// The programs of a layer: over the circuit's ring, and over bits beside it.
+struct Emitters([Emitter; 2]);
+
+impl Emitters {
+    fn new(ring: Ring) -> Self {
+        Emitters([Emitter::new(ring, 0), Emitter::new(Ring::Bits, 1)])
+    }
+}
+
+struct Emitter {
+    program: Program,
+    products: u32,
+    sums: u32,
+}
+
+impl Emitter {
+    fn new(ring: Ring, bank: usize) -> Self {
+        let [slots, uniforms, sums] = REGIONS[bank];
+        let program = Program {
+            ring,
+            slots,
+            uniforms,
+            sums,
+            temps: 0,
+            pairs: vec![],
+            code: vec![],
+        };
+        Emitter {
+            program,
+            products: 0,
+            sums: 0,
+        }
+    }
+}
