@@ -212,6 +212,47 @@ fn a_letter_is_encrypted_under_a_key_that_nobody_holds() {
     assert!(std::fs::read(folder.at("other/archive/letter.enc")).unwrap() == expected);
 }
 
+/// The third example: by its own scripts among three servers and among four, against the clear sums.
+#[test]
+fn a_threshold_query_opens_one_bit_per_client() {
+    let example = |name: &str| {
+        let folder = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../examples/threshold-query"
+        );
+        format!("{folder}/{name}")
+    };
+    let folder = Folder::new();
+    let script = |name: &str, arguments: &[&str]| {
+        let output = std::process::Command::new("sh")
+            .arg(example(name))
+            .args(arguments)
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        let said = common::text(&output.stdout) + &common::text(&output.stderr);
+        assert!(output.status.success(), "{name}: {said}");
+        said
+    };
+    script("prepare.sh", &["."]);
+    for (job, how) in [
+        ("job.toml", ""),
+        ("job-four.toml", ""),
+        ("job-four.toml", "--processes"),
+    ] {
+        let out = format!("out{how}-{job}");
+        folder.succeed(&format!("run {job} {how} --out {out}"));
+        let result = format!("{out}/supervisor/above.csv");
+        let said = script("check.sh", &[".", &result]);
+        assert!(said.contains("of 2000 clients are above 5000000"), "{said}");
+    }
+    // The supervisor alone gets something, and it is this.
+    let explained = json(&folder.succeed("explain job-four.toml --json"));
+    let opened = explained["opened"].as_array().unwrap();
+    assert_eq!(opened.len(), 1, "{explained}");
+    assert_eq!(opened[0]["to"], "supervisor");
+}
+
 #[test]
 fn data_may_be_elsewhere() {
     let folder = Folder::wages();

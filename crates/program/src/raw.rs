@@ -242,6 +242,7 @@ pub(crate) enum RawPad {
 #[serde(rename_all = "lowercase")]
 pub(crate) enum RawCombine {
     Xor,
+    Sum,
 }
 
 #[derive(Deserialize)]

@@ -164,6 +164,49 @@ fn broken_files_are_explained() {
     );
 }
 
+/// Of three owners, one of whom also gives what is added to it; modulo 2^12.
+#[test]
+fn a_sum_of_several_owners_is_one_modulo_the_width() {
+    let input = |port: &str, owner: &str, combine: &str| {
+        let column = format!("{port} of {owner}");
+        format!(
+            "[[input]]\nport = \"{port}\"\nowner = \"{owner}\"\n{combine}\nformat = \"csv\"\n\
+             column = \"{column}\"\nfile = \"{owner}.csv\"\n"
+        )
+    };
+    let inputs = ["a", "b", "p"].map(|owner| input("x", owner, "combine = \"sum\""));
+    let job = format!(
+        "{HEAD}[circuit]\nmake = \"adder:12\"\n{}{}{TO_CSV}",
+        inputs.concat(),
+        input("y", "p", "")
+    );
+    let rows: [[u32; 4]; 4] = [
+        [1, 2, 3, 4],
+        [4095, 4095, 4095, 4095],
+        [2048, 2048, 0, 7],
+        [4000, 90, 5, 0],
+    ];
+    let table = |header: &str, columns: &[usize]| {
+        let cell = |row: &[u32; 4]| columns.iter().map(|c| row[*c].to_string()).collect();
+        let lines = rows.iter().map(|row| {
+            let cells: Vec<String> = cell(row);
+            cells.join(",") + "\n"
+        });
+        format!("{header}\n") + &lines.collect::<String>()
+    };
+    let case = Case::new(&[
+        ("job.toml", &job),
+        ("a.csv", &table("x of a", &[0])),
+        ("b.csv", &table("x of b", &[1])),
+        ("p.csv", &table("x of p,y of p", &[2, 3])),
+    ]);
+    let job = case.load().unwrap();
+    case.evaluate(&job, Peer::Recipient(0)).unwrap();
+    let sums = rows.map(|row| format!("{}\n", row.iter().sum::<u32>() % 4096));
+    let found = fs::read_to_string(case.path("out/sum.csv")).unwrap();
+    assert_eq!(found, "out\n".to_owned() + &sums.concat());
+}
+
 fn block_cipher(pad: &str, output: &str) -> String {
     format!(
         r#"{HEAD}

@@ -2,19 +2,30 @@
 
 use std::collections::HashMap;
 
-use veil_circuit::{Circuit, Gate, InputPort, OutputPort, Per, Wire};
+use veil_circuit::{
+    Builder, Circuit, CircuitError, Gate, InputPort, OutputPort, Per, Wire, generate,
+};
+use veil_math::Ring;
+
+use crate::raw::RawCombine;
 
 /// How an input port of the original circuit is supplied.
 pub(super) struct Supply {
     /// A value per row or one for the job.
     pub(super) per: Per,
-    /// Names of the ports whose XOR it is; usually one.
+    /// Names of the ports that it is made of; usually one.
     pub(super) parts: Vec<String>,
+    /// How, if they are several.
+    pub(super) combine: RawCombine,
 }
 
-/// The circuit with other ports: `supply` says how each input port is made, `outputs` which output ports remain, under
+/// The circuit with other ports, unless that is too large: `supply` says how each input port is made, `outputs` which output ports remain, under
 /// which names.
-pub(super) fn rewire(circuit: &Circuit, supply: &[Supply], outputs: &[(usize, String)]) -> Circuit {
+pub(super) fn rewire(
+    circuit: &Circuit,
+    supply: &[Supply],
+    outputs: &[(usize, String)],
+) -> Result<Circuit, CircuitError> {
     let mut inputs = Vec::new();
     for (port, supply) in circuit.inputs.iter().zip(supply) {
         for name in &supply.parts {
@@ -31,22 +42,21 @@ pub(super) fn rewire(circuit: &Circuit, supply: &[Supply], outputs: &[(usize, St
         gates: Vec::with_capacity(circuit.gates.len()),
         outputs: vec![],
     };
-    let input_wires = rewired.input_wires();
     // Where each wire of the original is now.
     let mut now = Vec::with_capacity(circuit.wires() as usize);
     let mut first = 0;
     for (port, supply) in circuit.inputs.iter().zip(supply) {
-        for bit in 0..port.width {
-            let mut wire = Wire(first + bit);
-            for part in 1..supply.parts.len() as u32 {
-                rewired
-                    .gates
-                    .push(Gate::Add(wire, Wire(first + part * port.width + bit)));
-                wire = Wire(input_wires + rewired.gates.len() as u32 - 1);
-            }
-            now.push(wire);
+        let parts = supply.parts.len() as u32;
+        let wires = (first..first + parts * port.width).map(Wire);
+        let mut wires: Vec<Wire> = wires.collect();
+        if parts > 1 {
+            let combined = combined(port.width, parts, supply.combine)?;
+            append(&mut rewired, &combined.gates, &mut wires);
+            let outputs = combined.outputs[0].wires.iter();
+            wires = outputs.map(|wire| wires[wire.0 as usize]).collect();
         }
-        first += supply.parts.len() as u32 * port.width;
+        now.extend(wires);
+        first += parts * port.width;
     }
     append(&mut rewired, &circuit.gates, &mut now);
     for (index, name) in outputs {
@@ -58,7 +68,30 @@ pub(super) fn rewire(circuit: &Circuit, supply: &[Supply], outputs: &[(usize, St
             reduce: port.reduce,
         });
     }
-    rewired
+    Ok(rewired)
+}
+
+/// What several words are together, as a circuit of their bits: their XOR, or their sum modulo 2 to their width.
+fn combined(width: u32, parts: u32, combine: RawCombine) -> Result<Circuit, CircuitError> {
+    let mut b = Builder::new(Ring::Bits);
+    let all = b.input("parts", parts * width, Per::Row);
+    let words: Vec<Vec<Wire>> = all
+        .chunks(width.max(1) as usize)
+        .map(<[Wire]>::to_vec)
+        .collect();
+    let whole = match combine {
+        RawCombine::Sum => generate::sum(&mut b, &words, generate::Aim::Size),
+        RawCombine::Xor => {
+            let mut words = words.into_iter();
+            let first = words.next().unwrap_or_default();
+            words.fold(first, |sum, word| {
+                let pairs = sum.into_iter().zip(word);
+                pairs.map(|(x, y)| b.xor(x, y)).collect()
+            })
+        }
+    };
+    b.output("whole", &whole);
+    b.finish()
 }
 
 /// Copies gates; `now` maps the wires that they read, and grows by those that they drive.

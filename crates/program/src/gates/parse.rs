@@ -8,7 +8,7 @@ use std::{
 };
 
 use toml::Spanned;
-use veil_circuit::{Circuit, Limits, Per, bristol, make};
+use veil_circuit::{Circuit, CircuitError, Limits, Per, bristol, make};
 use veil_math::Ring;
 
 use super::{
@@ -21,7 +21,7 @@ use super::{
 use crate::{
     Roles,
     error::{Fault, JobProblem},
-    raw::{RawCircuit, RawFormat, RawInput, RawJob, RawPad, RawPer},
+    raw::{RawCircuit, RawCombine, RawFormat, RawInput, RawJob, RawPad, RawPer},
     roles::unknown,
 };
 
@@ -70,16 +70,14 @@ impl Gates {
                 ));
             }
         }
-        let circuit = rewire(
-            &circuit,
-            &supply,
-            &chosen.into_iter().zip(names).collect::<Vec<_>>(),
-        );
-        let rows = rows(section.get_ref(), section.span(), &inputs, path)?;
-        circuit.validate().map_err(|error| {
+        let bad = |error: CircuitError| {
             let (name, reason) = ("with the ports of this job".to_owned(), error.to_string());
             Fault::new(section.span(), JobProblem::Circuit { name, reason })
-        })?;
+        };
+        let chosen: Vec<(usize, String)> = chosen.into_iter().zip(names).collect();
+        let circuit = rewire(&circuit, &supply, &chosen).map_err(bad)?;
+        let rows = rows(section.get_ref(), section.span(), &inputs, path)?;
+        circuit.validate().map_err(bad)?;
         let gates = Self {
             circuit,
             make: section
@@ -208,11 +206,18 @@ fn inputs(
             .filter(|raw| raw.get_ref().combine.is_some())
             .count();
         if own.len() > 1 && combined != own.len() {
-            let hint = "write `combine = \"xor\"` in each if its value is the XOR of theirs";
+            let hint = "write `combine` in each: `xor` or `sum`, if its value is that of theirs";
             return Err(wrong(own[1].span(), hint));
         }
         if own.len() == 1 && combined == 1 {
             return Err(wrong(first.span(), "`combine` needs at least two inputs"));
+        }
+        let combine = first.get_ref().combine;
+        if let Some(other) = own.iter().find(|raw| raw.get_ref().combine != combine) {
+            return Err(wrong(
+                other.span(),
+                "`combine` must be the same in all of them",
+            ));
         }
         let per = |raw: &RawInput| match raw.per {
             None => port.per,
@@ -242,6 +247,7 @@ fn inputs(
         supplies.push(Supply {
             per: shared,
             parts: names,
+            combine: combine.unwrap_or(RawCombine::Xor),
         });
     }
     Ok((supplies, all))

@@ -97,7 +97,12 @@ fn mistakes_in_a_circuit_job() {
         (
             "[[output]]",
             "[[input]]\nport = \"x\"\nowner = \"b\"\nformat = \"hex\"\n[[output]]",
-            "job.toml:23:1: input port `x` of the circuit is supplied 2 times; write `combine = \"xor\"` in each if its value is the XOR of theirs",
+            "job.toml:23:1: input port `x` of the circuit is supplied 2 times; write `combine` in each: `xor` or `sum`, if its value is that of theirs",
+        ),
+        (
+            "[[output]]",
+            "combine = \"sum\"\n[[input]]\nport = \"y\"\nowner = \"b\"\ncombine = \"xor\"\nformat = \"hex\"\n[[output]]",
+            "job.toml:24:1: input port `y` of the circuit is supplied 2 times; `combine` must be the same in all of them",
         ),
         (
             "column = \"n\"\n",
