@@ -82,6 +82,11 @@ fn hot_loops() -> Vec<HotLoop> {
         temps: 0,
         items: WIRES,
     };
+    let long_words = |name, op, code: Vec<Instr>| HotLoop {
+        ring: Ring::Z128,
+        rows: 256,
+        ..words(name, op, code)
+    };
     vec![
         bits(
             "and",
@@ -102,6 +107,11 @@ fn hot_loops() -> Vec<HotLoop> {
         words(
             "mul64",
             Op::Product(Form::replicated(Ring::Z64)),
+            (0..WIRES).map(product).collect(),
+        ),
+        long_words(
+            "mul128",
+            Op::Product(Form::replicated(Ring::Z128)),
             (0..WIRES).map(product).collect(),
         ),
         words(

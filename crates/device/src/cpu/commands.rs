@@ -273,7 +273,7 @@ macro_rules! kernels {
 #[cfg(target_arch = "x86_64")]
 kernels!(
     vector::Avx512,
-    "avx512f,avx512bw,avx512dq,vaes,bmi2,adx",
+    "avx512f,avx512bw,avx512dq,avx512ifma,avx512vbmi2,vaes,bmi2,adx",
     run_avx512,
     scatter_avx512,
     random_avx512,

@@ -27,7 +27,7 @@ use crate::{Bank, Device, Fault};
 /// The instruction set that a [`Cpu`] uses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Isa {
-    /// 512-bit vectors, VAES, VPCLMULQDQ.
+    /// 512-bit vectors, with products of 52 bits (IFMA), VBMI2, VAES, VPCLMULQDQ.
     Avx512,
     /// 256-bit vectors, AES-NI.
     Avx2,
@@ -44,6 +44,8 @@ impl Isa {
             if is_x86_feature_detected!("avx512f")
                 && is_x86_feature_detected!("avx512bw")
                 && is_x86_feature_detected!("avx512dq")
+                && is_x86_feature_detected!("avx512ifma")
+                && is_x86_feature_detected!("avx512vbmi2")
                 && is_x86_feature_detected!("vaes")
                 && is_x86_feature_detected!("vpclmulqdq")
             {
@@ -296,7 +298,7 @@ impl Cpu {
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,vaes")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512ifma,avx512vbmi2,vaes")]
 unsafe fn rate_avx512(keys: &[RoundKeys; 2], domain: Domain, ctr: u64) -> u8 {
     // SAFETY: the caller's.
     unsafe { exec::rate::<vector::Avx512>(keys, domain, ctr) }

@@ -5,9 +5,13 @@
     reason = "everything is inlined into the function that enables the instruction set, and closures would not be"
 )]
 
+mod wide;
+
 use veil_prss::{Prf, Use};
 use veil_session::Secret;
 use zeroize::{Zeroize, ZeroizeOnDrop};
+
+pub(crate) use wide::{At, MOST_VECTORS, Scalars, Wide};
 
 /// Bytes of a vector; slots and temps are padded to it.
 pub(crate) const VECTOR: usize = 64;
@@ -84,6 +88,8 @@ pub(crate) struct Domain {
 /// Methods of an implementation may be called only where its instruction set is present, and are always inlined into a
 /// function that enables it. They use loops, not closures: a closure is a function of its own, without the instruction set. `load` and `store` need 64 bytes behind the pointer, of any alignment.
 pub(crate) trait Vector: Copy {
+    /// How it works on elements of Z_2^128.
+    type Wide: Wide<Self>;
     unsafe fn load(from: *const u8) -> Self;
     unsafe fn store(self, to: *mut u8);
     unsafe fn splat(value: u64) -> Self;
@@ -96,6 +102,8 @@ pub(crate) trait Vector: Copy {
     unsafe fn add64(self, other: Self) -> Self;
     unsafe fn sub64(self, other: Self) -> Self;
     unsafe fn mul64(self, other: Self) -> Self;
+    unsafe fn add128(self, other: Self) -> Self;
+    unsafe fn sub128(self, other: Self) -> Self;
     /// The PRF of `domain` at four blocks from each counter.
     unsafe fn prf(key: &RoundKeys, domain: Domain, ctr: [u64; GROUP]) -> [Self; GROUP];
     /// The XOR of two keys' [`Vector::prf`].
@@ -132,9 +140,26 @@ impl Portable {
     fn zip(self, other: Self, f: impl Fn(u64, u64) -> u64) -> Self {
         Portable(std::array::from_fn(|i| f(self.0[i], other.0[i])))
     }
+
+    #[inline(always)]
+    fn zip128(mut self, other: Self, f: impl Fn(u128, u128) -> u128) -> Self {
+        // Words are as they are in memory, little-endian.
+        let element = |v: &[u64; 8], k: usize| {
+            let [lo, hi] = [v[k], v[k + 1]].map(u64::from_le).map(u128::from);
+            hi << 64 | lo
+        };
+        for k in (0..8).step_by(2) {
+            let sum = f(element(&self.0, k), element(&other.0, k));
+            self.0[k] = (sum as u64).to_le();
+            self.0[k + 1] = ((sum >> 64) as u64).to_le();
+        }
+        self
+    }
 }
 
 impl Vector for Portable {
+    type Wide = Scalars;
+
     #[inline(always)]
     unsafe fn load(from: *const u8) -> Self {
         // SAFETY: 64 bytes are readable, by the trait's contract; any bytes are a `[u64; 8]`.
@@ -176,6 +201,14 @@ impl Vector for Portable {
     #[inline(always)]
     unsafe fn mul64(self, other: Self) -> Self {
         self.zip(other, u64::wrapping_mul)
+    }
+    #[inline(always)]
+    unsafe fn add128(self, other: Self) -> Self {
+        self.zip128(other, u128::wrapping_add)
+    }
+    #[inline(always)]
+    unsafe fn sub128(self, other: Self) -> Self {
+        self.zip128(other, u128::wrapping_sub)
     }
     #[inline(always)]
     unsafe fn prf(key: &RoundKeys, domain: Domain, ctr: [u64; GROUP]) -> [Self; GROUP] {
@@ -225,7 +258,7 @@ mod tests {
     }
 
     #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,vaes")]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512ifma,avx512vbmi2,vaes")]
     unsafe fn avx512(k: &Secret, o: &Secret, d: Domain, c: [u64; GROUP]) -> [Vec<u8>; 2] {
         unsafe { prf_bytes::<Avx512>(k, o, d, c) }
     }

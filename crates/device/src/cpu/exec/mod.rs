@@ -6,6 +6,8 @@
     reason = "everything is inlined into the function that enables the instruction set, and closures would not be"
 )]
 
+mod dot;
+mod groups;
 mod product;
 mod ring;
 mod xor;
@@ -17,8 +19,9 @@ use super::tape::{NO_ROW, NO_UNIFORM, Product, Tape, TapeOp};
 use super::vector::{Domain, GROUP, RoundKeys, VECTOR, Vector};
 use crate::Form;
 use crate::layout::Span;
+use dot::{dot64, dot128};
+use product::products_of;
 pub(super) use product::{Shape, scatter, shape_of};
-use product::{dot64, dot128, products_of};
 pub(super) use ring::accumulate;
 use ring::{BitOps, Z64Ops, Z128Ops, element, fill, plus, set_element, times, total, zip};
 use xor::{xor, xor2, xor3};

@@ -1,11 +1,10 @@
 //! Products of shares with their masks, and the scattering of what came back.
 
-use veil_math::Ring;
-
 use super::super::bank::Memory;
 use super::super::tape::{Product, Tape};
-use super::super::vector::{GROUP, VECTOR, Vector};
-use super::ring::{RingOps, Z64Ops, accumulate, element};
+use super::super::vector::{At, GROUP, MOST_VECTORS, VECTOR, Vector};
+use super::groups::Groups;
+use super::ring::{RingOps, accumulate, after};
 use super::{Rows, Run, from};
 use crate::Form;
 
@@ -40,106 +39,157 @@ pub(in crate::cpu) fn shape_of(form: &Form) -> Shape {
     Shape::Any
 }
 
-/// acc + the form of replicated sharing at one vector: bits u0 w1 + u1 (w0 + w1), rings u0 (w0 + w1) + u1 w0.
+/// acc + the form of replicated sharing at one value: bits u0 w1 + u1 (w0 + w1), rings u0 (w0 + w1) + u1 w0.
 #[inline(always)]
-unsafe fn replicated<V: Vector, R: RingOps<V>>(
+pub(super) unsafe fn replicated<V: Vector, R: RingOps<V>>(
     part: usize,
-    a: *const u8,
-    b: *const u8,
-    acc: V,
-) -> V {
+    a: At,
+    b: At,
+    acc: R::Value,
+) -> R::Value {
     // SAFETY: the caller's addresses, as in `products_of`.
     unsafe {
-        let (u0, u1) = (V::load(a), V::load(a.add(part)));
-        let (w0, w1) = (V::load(b), V::load(b.add(part)));
+        let (u0, u1) = (R::load(a), R::load(after(a, part)));
+        let (w0, w1) = (R::load(b), R::load(after(b, part)));
         let w = R::add(w0, w1);
         if R::BITS {
-            R::mul_add(R::mul_add(acc, u0, w1), u1, w)
+            R::dot(acc, [(u0, w1), (u1, w)])
         } else {
-            R::mul_add(R::mul_add(acc, u0, w), u1, w0)
+            R::dot(acc, [(u0, w), (u1, w0)])
         }
     }
 }
 
-/// acc + the three cross terms of four-party sharing at one vector.
+/// acc + the three cross terms of four-party sharing at one value.
 #[inline(always)]
 unsafe fn fourfold<V: Vector, R: RingOps<V>>(
     part: usize,
-    a: *const u8,
-    b: *const u8,
-    acc: [V; 3],
-) -> [V; 3] {
+    a: At,
+    b: At,
+    acc: [R::Value; 3],
+) -> [R::Value; 3] {
     // SAFETY: the caller's addresses, as in `products_of`.
     unsafe {
-        let (u0, u1, u2) = (V::load(a), V::load(a.add(part)), V::load(a.add(2 * part)));
-        let (w0, w1, w2) = (V::load(b), V::load(b.add(part)), V::load(b.add(2 * part)));
+        let (u0, u1, u2) = (
+            R::load(a),
+            R::load(after(a, part)),
+            R::load(after(a, 2 * part)),
+        );
+        let (w0, w1, w2) = (
+            R::load(b),
+            R::load(after(b, part)),
+            R::load(after(b, 2 * part)),
+        );
         [
-            R::mul_add(R::mul_add(acc[0], u1, R::add(w1, w2)), u2, w1),
-            R::mul_add(R::mul_add(acc[1], u0, R::add(w0, w1)), u1, w0),
-            R::mul_add(R::mul_add(acc[2], u0, w2), u2, w0),
+            R::dot(acc[0], [(u1, R::add(w1, w2)), (u2, w1)]),
+            R::dot(acc[1], [(u0, R::add(w0, w1)), (u1, w0)]),
+            R::dot(acc[2], [(u0, w2), (u2, w0)]),
         ]
     }
 }
 
-/// acc + the terms of a cross term at one vector.
+/// acc + the terms of a cross term at one value.
 #[inline(always)]
-unsafe fn bilinear<V: Vector, R: RingOps<V>>(
+pub(super) unsafe fn bilinear<V: Vector, R: RingOps<V>>(
     part: usize,
     terms: &[(u8, u8)],
-    a: *const u8,
-    b: *const u8,
-    mut acc: V,
-) -> V {
+    a: At,
+    b: At,
+    mut acc: R::Value,
+) -> R::Value {
     // SAFETY: the caller's addresses, as in `products_of`.
     unsafe {
         for &(i, j) in terms {
-            let x = V::load(a.add(i as usize * part));
-            let y = V::load(b.add(j as usize * part));
-            acc = R::mul_add(acc, x, y);
+            let x = R::load(after(a, i as usize * part));
+            let y = R::load(after(b, j as usize * part));
+            acc = R::dot(acc, [(x, y)]);
         }
         acc
     }
 }
 
-/// Masks of a group of vectors of row products of three-party sharing: the first draw minus the second.
+/// Masks of a group of vectors of row products of three-party sharing, one for each value: the first draw minus the second.
 #[inline(always)]
-unsafe fn masks_of<V: Vector, R: RingOps<V>>(run: &Run<'_>, counters: [u64; GROUP]) -> [V; GROUP] {
+unsafe fn masks_of<V: Vector, R: RingOps<V>>(
+    run: &Run<'_>,
+    counters: [u64; GROUP],
+) -> [R::Value; GROUP] {
     let (a, b) = (run.draws[0][0], run.draws[0][1]);
     // SAFETY: the caller's instruction set.
     unsafe {
+        let mut masks = [R::zero(); GROUP];
         if R::BITS && a.domain.tag == b.domain.tag && a.first == b.first {
-            return V::prf_xor(a.key, b.key, a.domain, from(counters, a.first));
+            let drawn = V::prf_xor(a.key, b.key, a.domain, from(counters, a.first));
+            for k in 0..GROUP / R::VECTORS {
+                masks[k] = value::<V, R>(&drawn, k);
+            }
+            return masks;
         }
-        let mut masks = V::prf(a.key, a.domain, from(counters, a.first));
+        let drawn = V::prf(a.key, a.domain, from(counters, a.first));
         let minus = V::prf(b.key, b.domain, from(counters, b.first));
-        for k in 0..GROUP {
-            masks[k] = R::sub(masks[k], minus[k]);
+        for k in 0..GROUP / R::VECTORS {
+            masks[k] = R::sub(value::<V, R>(&drawn, k), value::<V, R>(&minus, k));
         }
         masks
     }
 }
 
-/// Stores a vector of a product: whole in the slot, and the rows that count in the message.
+/// Value `k` of a group of vectors.
 #[inline(always)]
-unsafe fn store<V: Vector>(rows: Rows, r: V, slot: *mut u8, message: *mut u8, at: usize) {
+unsafe fn value<V: Vector, R: RingOps<V>>(vectors: &[V; GROUP], k: usize) -> R::Value {
+    let first = k * R::VECTORS;
+    // SAFETY: the caller's instruction set.
+    unsafe { R::of([vectors[first], vectors[first + R::VECTORS - 1]]) }
+}
+
+/// A row at the vectors of a value.
+#[inline(always)]
+pub(super) fn row(base: *mut u8, at: [usize; MOST_VECTORS]) -> At {
+    at.map(|at| base.wrapping_add(at))
+}
+
+/// The vectors of a value that begin at `at`, one after the other.
+#[inline(always)]
+pub(super) fn next_to(at: usize) -> [usize; MOST_VECTORS] {
+    [at, at + VECTOR]
+}
+
+/// Stores a value of a product: whole in the slot, and the rows that count in the message.
+#[inline(always)]
+unsafe fn store<V: Vector, R: RingOps<V>>(
+    rows: Rows,
+    r: R::Value,
+    slot: *mut u8,
+    message: *mut u8,
+    at: [usize; MOST_VECTORS],
+) {
     // SAFETY: the caller's addresses, as in `products_of`.
     unsafe {
-        r.store(slot.add(at));
-        store_message(rows, r, message, at);
+        R::store(r, row(slot, at));
+        store_message::<V, R>(rows, r, message, at);
     }
 }
 
-/// Stores the rows that count of a vector of a message.
+/// Stores the rows that count of a value of a message.
 #[inline(always)]
-unsafe fn store_message<V: Vector>(rows: Rows, r: V, message: *mut u8, at: usize) {
+unsafe fn store_message<V: Vector, R: RingOps<V>>(
+    rows: Rows,
+    r: R::Value,
+    message: *mut u8,
+    at: [usize; MOST_VECTORS],
+) {
     // SAFETY: the caller's addresses, as in `products_of`.
     unsafe {
-        if at + VECTOR <= rows.packed {
-            r.store(message.add(at));
-        } else if at < rows.packed {
-            let mut last = [0u8; VECTOR];
-            r.store(last.as_mut_ptr());
-            std::ptr::copy_nonoverlapping(last.as_ptr(), message.add(at), rows.packed - at);
+        if at[R::VECTORS - 1] + VECTOR <= rows.packed {
+            R::store(r, row(message, at));
+            return;
+        }
+        let mut last = [0u8; MOST_VECTORS * VECTOR];
+        R::store(r, row(last.as_mut_ptr(), next_to(0)));
+        for k in 0..R::VECTORS {
+            let len = rows.packed.saturating_sub(at[k]).min(VECTOR);
+            let from = last.as_ptr().add(k * VECTOR);
+            std::ptr::copy_nonoverlapping(from, message.wrapping_add(at[k]), len);
         }
     }
 }
@@ -190,23 +240,20 @@ unsafe fn replicated_products<V: Vector, R: RingOps<V>>(
                         run,
                         from([0, 4, 8, 12], first + (v * VECTOR / 16) as u64),
                     );
-                    for k in 0..GROUP {
-                        let at = (v + k) * VECTOR;
-                        r[k] = replicated::<V, R>(rows.part, a.add(at), b.add(at), r[k]);
+                    for k in 0..GROUP / R::VECTORS {
+                        let at = next_to((v + k * R::VECTORS) * VECTOR);
+                        r[k] = replicated::<V, R>(rows.part, row(a, at), row(b, at), r[k]);
                     }
                     for &(a, b) in &pairs[1..] {
-                        for k in 0..GROUP {
-                            let at = (v + k) * VECTOR;
-                            r[k] = replicated::<V, R>(
-                                rows.part,
-                                rows.at(a).add(at),
-                                rows.at(b).add(at),
-                                r[k],
-                            );
+                        let (a, b) = (rows.at(a), rows.at(b));
+                        for k in 0..GROUP / R::VECTORS {
+                            let at = next_to((v + k * R::VECTORS) * VECTOR);
+                            r[k] = replicated::<V, R>(rows.part, row(a, at), row(b, at), r[k]);
                         }
                     }
-                    for k in 0..GROUP {
-                        store(rows, r[k], out, message, (v + k) * VECTOR);
+                    for k in 0..GROUP / R::VECTORS {
+                        let at = next_to((v + k * R::VECTORS) * VECTOR);
+                        store::<V, R>(rows, r[k], out, message, at);
                     }
                 }
             }
@@ -214,7 +261,7 @@ unsafe fn replicated_products<V: Vector, R: RingOps<V>>(
         }
         let single = products.iter().all(|p| p.len == 1);
         let (products, rest) = match vectors {
-            1 if single => products.split_at(products.len() / 4 * 4),
+            1 if single && R::VECTORS == 1 => products.split_at(products.len() / 4 * 4),
             2 if single => products.split_at(products.len() / 2 * 2),
             _ => products.split_at(0),
         };
@@ -227,17 +274,18 @@ unsafe fn replicated_products<V: Vector, R: RingOps<V>>(
                 side_by_side::<V, R, 2>(rows, run, group);
             }
         }
-        let mut groups = Groups::new(rest, vectors);
+        let mut groups = Groups::new::<V, R>(rest, vectors);
         while let Some(group) = groups.next(run.stride) {
             let masks = masks_of::<V, R>(run, group.counters);
             for k in 0..group.len {
                 let (product, at) = group.which[k];
                 let mut r = masks[k];
                 for &(a, b) in &run.tape.pairs[product.start as usize..][..product.len as usize] {
-                    r = replicated::<V, R>(rows.part, rows.at(a).add(at), rows.at(b).add(at), r);
+                    let (a, b) = (row(rows.at(a), at), row(rows.at(b), at));
+                    r = replicated::<V, R>(rows.part, a, b, r);
                 }
                 let message = rows.message(run, 0, product);
-                store(rows, r, rows.at(product.out), message, at);
+                store::<V, R>(rows, r, rows.at(product.out), message, at);
             }
         }
     }
@@ -251,28 +299,28 @@ unsafe fn traced_products<V: Vector, R: RingOps<V>>(
     products: &[Product],
 ) {
     let Some(trace) = run.trace else { return };
-    let mut groups = Groups::new(products, rows.part / VECTOR);
+    let mut groups = Groups::new::<V, R>(products, rows.part / VECTOR);
     while let Some(group) = groups.next(run.stride) {
         // SAFETY: as `products_of`; the trace has an item for every product (checked by the caller of `run`), whose parts are padded to
         // vectors as those of slots are.
         unsafe {
-            let draws = draws_of::<V>(run, &group.counters);
+            let draws = draws_of::<V, R>(run, &group.counters);
             for k in 0..group.len {
                 let (product, at) = group.which[k];
                 let (a, b) = run.tape.pairs[product.start as usize];
-                let (a, b) = (rows.at(a).add(at), rows.at(b).add(at));
+                let (a, b) = (row(rows.at(a), at), row(rows.at(b), at));
                 let mask = R::add(draws[0][k], draws[1][k]);
                 let r = replicated::<V, R>(rows.part, a, b, mask);
                 let message = rows.message(run, 0, product);
-                store(rows, r, rows.at(product.out), message, at);
-                let to = trace.offset + product.index as usize * trace.item + at;
-                let to = rows.base.wrapping_add(to);
-                V::load(a).store(to);
-                V::load(a.add(rows.part)).store(to.add(trace.part));
-                V::load(b).store(to.add(2 * trace.part));
-                V::load(b.add(rows.part)).store(to.add(3 * trace.part));
-                draws[0][k].store(to.add(4 * trace.part));
-                draws[1][k].store(to.add(5 * trace.part));
+                store::<V, R>(rows, r, rows.at(product.out), message, at);
+                let to = trace.offset + product.index as usize * trace.item;
+                let to = row(rows.base.wrapping_add(to), at);
+                R::store(R::load(a), to);
+                R::store(R::load(after(a, rows.part)), after(to, trace.part));
+                R::store(R::load(b), after(to, 2 * trace.part));
+                R::store(R::load(after(b, rows.part)), after(to, 3 * trace.part));
+                R::store(draws[0][k], after(to, 4 * trace.part));
+                R::store(draws[1][k], after(to, 5 * trace.part));
             }
         }
     }
@@ -285,19 +333,20 @@ unsafe fn fourfold_products<V: Vector, R: RingOps<V>>(
     swapped: bool,
     products: &[Product],
 ) {
-    let mut groups = Groups::new(products, rows.part / VECTOR);
+    let mut groups = Groups::new::<V, R>(products, rows.part / VECTOR);
     while let Some(group) = groups.next(run.stride) {
         // SAFETY: as `products_of`.
         unsafe {
-            let draws = draws_of::<V>(run, &group.counters);
+            let draws = draws_of::<V, R>(run, &group.counters);
             for k in 0..group.len {
                 let (product, at) = group.which[k];
-                let mut m = [V::splat(0); 3];
+                let mut m = [R::zero(); 3];
                 for c in 0..3 {
                     m[c] = R::sub(m[c], draws[c][k]);
                 }
                 for &(a, b) in &run.tape.pairs[product.start as usize..][..product.len as usize] {
-                    m = fourfold::<V, R>(rows.part, rows.at(a).add(at), rows.at(b).add(at), m);
+                    let (a, b) = (row(rows.at(a), at), row(rows.at(b), at));
+                    m = fourfold::<V, R>(rows.part, a, b, m);
                 }
                 let mut r = [
                     R::add(m[1], draws[3][k]),
@@ -309,9 +358,8 @@ unsafe fn fourfold_products<V: Vector, R: RingOps<V>>(
                 r[kept] = R::add(r[kept], draws[2][k]);
                 let out = rows.at(product.out);
                 for c in 0..3 {
-                    let slot = out.add(c * rows.part);
-                    r[c].store(slot.add(at));
-                    store_message(rows, m[c], rows.message(run, c, product), at);
+                    R::store(r[c], row(out.add(c * rows.part), at));
+                    store_message::<V, R>(rows, m[c], rows.message(run, c, product), at);
                 }
             }
         }
@@ -325,19 +373,19 @@ unsafe fn any_products<V: Vector, R: RingOps<V>>(
     form: &Form,
     products: &[Product],
 ) {
-    let mut groups = Groups::new(products, rows.part / VECTOR);
+    let mut groups = Groups::new::<V, R>(products, rows.part / VECTOR);
     while let Some(group) = groups.next(run.stride) {
         // SAFETY: as `products_of`.
         unsafe {
-            let draws = draws_of::<V>(run, &group.counters);
+            let draws = draws_of::<V, R>(run, &group.counters);
             for k in 0..group.len {
                 let (product, at) = group.which[k];
-                let mut result = [V::splat(0); Form::MOST_PARTS];
+                let mut result = [R::zero(); Form::MOST_PARTS];
                 for (c, cross) in form.crosses.iter().enumerate() {
-                    let mut m = V::splat(0);
+                    let mut m = R::zero();
                     for &(a, b) in &run.tape.pairs[product.start as usize..][..product.len as usize]
                     {
-                        let (a, b) = (rows.at(a).add(at), rows.at(b).add(at));
+                        let (a, b) = (row(rows.at(a), at), row(rows.at(b), at));
                         m = bilinear::<V, R>(rows.part, cross.terms, a, b, m);
                     }
                     for &(d, minus) in cross.masks {
@@ -348,7 +396,7 @@ unsafe fn any_products<V: Vector, R: RingOps<V>>(
                             R::add(m, mask)
                         };
                     }
-                    store_message(rows, m, rows.message(run, c, product), at);
+                    store_message::<V, R>(rows, m, rows.message(run, c, product), at);
                     result[cross.to as usize] = R::add(result[cross.to as usize], m);
                 }
                 for &(d, to) in form.keeps {
@@ -357,7 +405,7 @@ unsafe fn any_products<V: Vector, R: RingOps<V>>(
                 for part in 0..Form::MOST_PARTS {
                     if run.writes >> part & 1 == 1 {
                         let slot = rows.at(product.out).add(part * rows.part);
-                        result[part].store(slot.add(at));
+                        R::store(result[part], row(slot, at));
                     }
                 }
             }
@@ -365,82 +413,26 @@ unsafe fn any_products<V: Vector, R: RingOps<V>>(
     }
 }
 
-/// The draws of row products for a group of vectors; those that the form does not have are zero.
+/// The draws of row products for a group of vectors, by value; those that the form does not have are zero.
 #[inline(always)]
-unsafe fn draws_of<V: Vector>(
+unsafe fn draws_of<V: Vector, R: RingOps<V>>(
     run: &Run<'_>,
     counters: &[u64; GROUP],
-) -> [[V; GROUP]; Form::MOST_DRAWS] {
+) -> [[R::Value; GROUP]; Form::MOST_DRAWS] {
     // SAFETY: the caller's instruction set.
     unsafe {
-        let mut draws = [[V::splat(0); GROUP]; Form::MOST_DRAWS];
-        for (drawn, mask) in draws.iter_mut().zip(run.draws[0]) {
-            *drawn = V::prf(mask.key, mask.domain, from(*counters, mask.first));
+        let mut draws = [[R::zero(); GROUP]; Form::MOST_DRAWS];
+        for (values, mask) in draws.iter_mut().zip(run.draws[0]) {
+            let drawn = V::prf(mask.key, mask.domain, from(*counters, mask.first));
+            for k in 0..GROUP / R::VECTORS {
+                values[k] = value::<V, R>(&drawn, k);
+            }
         }
         draws
     }
 }
 
-/// Walks over products and rows alike, `GROUP` vectors at a time, so that the AES pipeline is full for few rows too.
-struct Groups<'a> {
-    products: &'a [Product],
-    vectors: usize,
-    left: usize,
-    /// The next product, and its next vector.
-    next: (usize, usize),
-}
-
-/// Vectors that are worked on side by side.
-struct Group<'a> {
-    /// How many there are. What lies beyond repeats the last one, and is not stored.
-    len: usize,
-    /// Product, and offset of the vector in its rows.
-    which: [(&'a Product, usize); GROUP],
-    /// Counter of each, before the first of its draw is added.
-    counters: [u64; GROUP],
-}
-
-impl<'a> Groups<'a> {
-    #[inline(always)]
-    fn new(products: &'a [Product], vectors: usize) -> Self {
-        Groups {
-            products,
-            vectors,
-            left: vectors * products.len(),
-            next: (0, 0),
-        }
-    }
-
-    #[inline(always)]
-    fn next(&mut self, stride: u64) -> Option<Group<'a>> {
-        if self.left == 0 {
-            return None;
-        }
-        let len = self.left.min(GROUP);
-        self.left -= len;
-        let mut group = Group {
-            len,
-            which: [(&self.products[0], 0); GROUP],
-            counters: [0; GROUP],
-        };
-        for k in 0..GROUP {
-            let (p, v) = self.next;
-            let product = &self.products[p];
-            group.which[k] = (product, v * VECTOR);
-            group.counters[k] = u64::from(product.index) * stride + (v * VECTOR / 16) as u64;
-            if k + 1 < len || len == GROUP {
-                self.next = if v + 1 == self.vectors {
-                    ((p + 1).min(self.products.len() - 1), 0)
-                } else {
-                    (p, v + 1)
-                };
-            }
-        }
-        Some(group)
-    }
-}
-
-/// A group of `GROUP / N` products of `N` vectors each.
+/// A group of `GROUP / N` products of `N` vectors each, of which values are.
 #[inline(always)]
 unsafe fn side_by_side<V: Vector, R: RingOps<V>, const N: usize>(
     rows: Rows,
@@ -454,13 +446,15 @@ unsafe fn side_by_side<V: Vector, R: RingOps<V>, const N: usize>(
             *c = u64::from(products[k / N].index) * run.stride + (k % N * VECTOR / 16) as u64;
         }
         let r = masks_of::<V, R>(run, counters);
-        for k in 0..GROUP {
-            let product = &products[k / N];
+        for k in 0..GROUP / R::VECTORS {
+            let first = k * R::VECTORS;
+            let product = &products[first / N];
             let (a, b) = run.tape.pairs[product.start as usize];
-            let at = k % N * VECTOR;
-            let r = replicated::<V, R>(rows.part, rows.at(a).add(at), rows.at(b).add(at), r[k]);
+            let at = next_to(first % N * VECTOR);
+            let (a, b) = (row(rows.at(a), at), row(rows.at(b), at));
+            let r = replicated::<V, R>(rows.part, a, b, r[k]);
             let message = rows.message(run, 0, product);
-            store(rows, r, rows.at(product.out), message, at);
+            store::<V, R>(rows, r, rows.at(product.out), message, at);
         }
     }
 }
@@ -495,68 +489,4 @@ pub(in crate::cpu) unsafe fn scatter<V: Vector>(
             }
         }
     }
-}
-
-/// Σ over rows and pairs of a cross term, elements of Z_2^64.
-#[inline(always)]
-pub(super) unsafe fn dot64<V: Vector>(
-    rows: Rows,
-    run: &Run<'_>,
-    terms: &[(u8, u8)],
-    product: &Product,
-) -> u64 {
-    // SAFETY: rows of the product exist.
-    unsafe {
-        let whole = rows.packed / VECTOR * VECTOR;
-        let mut sum = 0u64;
-        let mut acc = V::splat(0);
-        for &(a, b) in &run.tape.pairs[product.start as usize..][..product.len as usize] {
-            let (a, b) = (rows.at(a), rows.at(b));
-            for at in (0..whole).step_by(VECTOR) {
-                acc = match run.shape {
-                    Shape::Replicated => {
-                        replicated::<V, Z64Ops>(rows.part, a.add(at), b.add(at), acc)
-                    }
-                    _ => bilinear::<V, Z64Ops>(rows.part, terms, a.add(at), b.add(at), acc),
-                };
-            }
-            for at in (whole..rows.packed).step_by(8) {
-                for &(i, j) in terms {
-                    let x = element(Ring::Z64, a.add(i as usize * rows.part + at)) as u64;
-                    let y = element(Ring::Z64, b.add(j as usize * rows.part + at)) as u64;
-                    sum = sum.wrapping_add(x.wrapping_mul(y));
-                }
-            }
-        }
-        let mut lanes = [0u64; 8];
-        acc.store(lanes.as_mut_ptr().cast());
-        lanes.iter().fold(sum, |s, l| s.wrapping_add(*l))
-    }
-}
-
-/// Σ over rows and pairs of a cross term, elements of Z_2^128.
-#[inline(always)]
-pub(super) unsafe fn dot128(
-    rows: Rows,
-    tape: &Tape,
-    terms: &[(u8, u8)],
-    product: &Product,
-) -> u128 {
-    let mut sum = 0u128;
-    for &(a, b) in &tape.pairs[product.start as usize..][..product.len as usize] {
-        let (a, b) = (rows.at(a), rows.at(b));
-        for at in (0..rows.packed).step_by(16) {
-            for &(i, j) in terms {
-                // SAFETY: rows of the product exist.
-                let (x, y) = unsafe {
-                    (
-                        element(Ring::Z128, a.add(i as usize * rows.part + at)),
-                        element(Ring::Z128, b.add(j as usize * rows.part + at)),
-                    )
-                };
-                sum = sum.wrapping_add(x.wrapping_mul(y));
-            }
-        }
-    }
-    sum
 }

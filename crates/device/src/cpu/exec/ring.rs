@@ -2,7 +2,7 @@
 
 use veil_math::Ring;
 
-use super::super::vector::{VECTOR, Vector};
+use super::super::vector::{At, MOST_VECTORS, VECTOR, Vector, Wide};
 use super::Rows;
 
 #[inline(always)]
@@ -53,23 +53,52 @@ pub(super) unsafe fn fill<V: Vector>(ring: Ring, value: u128, to: *mut u8, bytes
     }
 }
 
+/// Addresses moved by so many bytes.
+#[inline(always)]
+pub(super) fn after(at: At, bytes: usize) -> At {
+    at.map(|at| at.wrapping_add(bytes))
+}
+
 /// What the product kernel needs of a ring.
 pub(super) trait RingOps<V: Vector> {
-    unsafe fn add(a: V, b: V) -> V;
-    unsafe fn sub(a: V, b: V) -> V;
-    unsafe fn mul(a: V, b: V) -> V;
-    /// acc + a · b.
-    #[inline(always)]
-    unsafe fn mul_add(acc: V, a: V, b: V) -> V {
-        // SAFETY: the caller's.
-        unsafe { Self::add(acc, Self::mul(a, b)) }
-    }
+    /// What it works on at once: the elements of so many vectors.
+    type Value: Copy;
+    const VECTORS: usize = 1;
     const BITS: bool = false;
+    unsafe fn of(vectors: [V; MOST_VECTORS]) -> Self::Value;
+    unsafe fn load(from: At) -> Self::Value;
+    unsafe fn store(value: Self::Value, to: At);
+    unsafe fn add(a: Self::Value, b: Self::Value) -> Self::Value;
+    unsafe fn sub(a: Self::Value, b: Self::Value) -> Self::Value;
+    /// acc + Σ a · b.
+    unsafe fn dot<const N: usize>(
+        acc: Self::Value,
+        pairs: [(Self::Value, Self::Value); N],
+    ) -> Self::Value;
+    #[inline(always)]
+    unsafe fn zero() -> Self::Value {
+        // SAFETY: the caller's instruction set.
+        unsafe { Self::of([V::splat(0); MOST_VECTORS]) }
+    }
 }
 
 pub(super) struct BitOps;
 
 impl<V: Vector> RingOps<V> for BitOps {
+    type Value = V;
+    const BITS: bool = true;
+    #[inline(always)]
+    unsafe fn of(vectors: [V; MOST_VECTORS]) -> V {
+        vectors[0]
+    }
+    #[inline(always)]
+    unsafe fn load(from: At) -> V {
+        unsafe { V::load(from[0]) }
+    }
+    #[inline(always)]
+    unsafe fn store(value: V, to: At) {
+        unsafe { value.store(to[0]) }
+    }
     #[inline(always)]
     unsafe fn add(a: V, b: V) -> V {
         unsafe { a.xor(b) }
@@ -79,19 +108,30 @@ impl<V: Vector> RingOps<V> for BitOps {
         unsafe { a.xor(b) }
     }
     #[inline(always)]
-    unsafe fn mul(a: V, b: V) -> V {
-        unsafe { a.and(b) }
+    unsafe fn dot<const N: usize>(mut acc: V, pairs: [(V, V); N]) -> V {
+        for (a, b) in pairs {
+            acc = unsafe { acc.xor_and(a, b) };
+        }
+        acc
     }
-    #[inline(always)]
-    unsafe fn mul_add(acc: V, a: V, b: V) -> V {
-        unsafe { acc.xor_and(a, b) }
-    }
-    const BITS: bool = true;
 }
 
 pub(super) struct Z64Ops;
 
 impl<V: Vector> RingOps<V> for Z64Ops {
+    type Value = V;
+    #[inline(always)]
+    unsafe fn of(vectors: [V; MOST_VECTORS]) -> V {
+        vectors[0]
+    }
+    #[inline(always)]
+    unsafe fn load(from: At) -> V {
+        unsafe { V::load(from[0]) }
+    }
+    #[inline(always)]
+    unsafe fn store(value: V, to: At) {
+        unsafe { value.store(to[0]) }
+    }
     #[inline(always)]
     unsafe fn add(a: V, b: V) -> V {
         unsafe { a.add64(b) }
@@ -101,42 +141,42 @@ impl<V: Vector> RingOps<V> for Z64Ops {
         unsafe { a.sub64(b) }
     }
     #[inline(always)]
-    unsafe fn mul(a: V, b: V) -> V {
-        unsafe { a.mul64(b) }
+    unsafe fn dot<const N: usize>(mut acc: V, pairs: [(V, V); N]) -> V {
+        for (a, b) in pairs {
+            acc = unsafe { acc.add64(a.mul64(b)) };
+        }
+        acc
     }
 }
 
-/// Four 128-bit elements; no instruction set has them, so they go through memory, which the compiler keeps in registers.
 pub(super) struct Z128Ops;
 
-impl Z128Ops {
-    #[inline(always)]
-    unsafe fn zip<V: Vector>(a: V, b: V, f: impl Fn(u128, u128) -> u128) -> V {
-        let (mut x, mut y) = ([0u128; 4], [0u128; 4]);
-        // SAFETY: the arrays are 64 bytes.
-        unsafe {
-            a.store(x.as_mut_ptr().cast());
-            b.store(y.as_mut_ptr().cast());
-            for k in 0..4 {
-                x[k] = f(u128::from_le(x[k]), u128::from_le(y[k])).to_le();
-            }
-            V::load(x.as_ptr().cast())
-        }
-    }
-}
-
 impl<V: Vector> RingOps<V> for Z128Ops {
+    type Value = V::Wide;
+    const VECTORS: usize = V::Wide::VECTORS;
     #[inline(always)]
-    unsafe fn add(a: V, b: V) -> V {
-        unsafe { Z128Ops::zip(a, b, u128::wrapping_add) }
+    unsafe fn of(vectors: [V; MOST_VECTORS]) -> V::Wide {
+        unsafe { V::Wide::of(vectors) }
     }
     #[inline(always)]
-    unsafe fn sub(a: V, b: V) -> V {
-        unsafe { Z128Ops::zip(a, b, u128::wrapping_sub) }
+    unsafe fn load(from: At) -> V::Wide {
+        unsafe { V::Wide::load(from) }
     }
     #[inline(always)]
-    unsafe fn mul(a: V, b: V) -> V {
-        unsafe { Z128Ops::zip(a, b, u128::wrapping_mul) }
+    unsafe fn store(value: V::Wide, to: At) {
+        unsafe { value.store(to) }
+    }
+    #[inline(always)]
+    unsafe fn add(a: V::Wide, b: V::Wide) -> V::Wide {
+        unsafe { a.add(b) }
+    }
+    #[inline(always)]
+    unsafe fn sub(a: V::Wide, b: V::Wide) -> V::Wide {
+        unsafe { a.sub(b) }
+    }
+    #[inline(always)]
+    unsafe fn dot<const N: usize>(acc: V::Wide, pairs: [(V::Wide, V::Wide); N]) -> V::Wide {
+        unsafe { acc.dot(pairs) }
     }
 }
 
@@ -161,8 +201,8 @@ pub(super) unsafe fn step<V: Vector>(ring: Ring, minus: bool, x: V, y: V) -> V {
             (Ring::Bits, _) => x.xor(y),
             (Ring::Z64, false) => x.add64(y),
             (Ring::Z64, true) => x.sub64(y),
-            (Ring::Z128, false) => Z128Ops::add(x, y),
-            (Ring::Z128, true) => Z128Ops::sub(x, y),
+            (Ring::Z128, false) => x.add128(y),
+            (Ring::Z128, true) => x.sub128(y),
         }
     }
 }
@@ -194,13 +234,18 @@ pub(super) unsafe fn times<V: Vector>(
 ) {
     // SAFETY: both rows are `bytes` long.
     unsafe {
+        if ring == Ring::Z128 {
+            for at in (0..bytes).step_by(16) {
+                set_element(ring, out.add(at), element(ring, a.add(at)).wrapping_mul(c));
+            }
+            return;
+        }
         let c = splat::<V>(ring, c);
         for at in (0..bytes).step_by(VECTOR) {
             let x = V::load(a.add(at));
             let z = match ring {
                 Ring::Bits => x.and(c),
-                Ring::Z64 => x.mul64(c),
-                Ring::Z128 => Z128Ops::mul(x, c),
+                Ring::Z64 | Ring::Z128 => x.mul64(c),
             };
             z.store(out.add(at));
         }

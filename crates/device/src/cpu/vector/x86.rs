@@ -1,13 +1,13 @@
 //! The vector on x86-64: AVX-512 with VAES, and AVX2 with AES-NI.
 
-use super::{Domain, GROUP, RoundKeys, Vector, frame_of};
+use super::{At, Domain, GROUP, MOST_VECTORS, RoundKeys, Scalars, Vector, Wide, frame_of};
 #[allow(
     clippy::wildcard_imports,
     reason = "intrinsics carry their namespace in their names"
 )]
 use std::arch::x86_64::*;
 
-/// AVX-512 with VAES.
+/// AVX-512 with VAES, IFMA and VBMI2.
 #[derive(Clone, Copy)]
 pub(crate) struct Avx512(__m512i);
 
@@ -41,6 +41,8 @@ unsafe fn whitened(key: &RoundKeys, domain: Domain) -> __m512i {
 }
 
 impl Vector for Avx512 {
+    type Wide = Limbs;
+
     #[inline(always)]
     unsafe fn load(from: *const u8) -> Self {
         // SAFETY: by the trait's contract, here and below.
@@ -82,6 +84,29 @@ impl Vector for Avx512 {
     #[inline(always)]
     unsafe fn mul64(self, other: Self) -> Self {
         Avx512(unsafe { _mm512_mullo_epi64(self.0, other.0) })
+    }
+    #[inline(always)]
+    unsafe fn add128(self, other: Self) -> Self {
+        unsafe {
+            let sum = _mm512_add_epi64(self.0, other.0);
+            // What low words carry goes to the high words beside them.
+            let carry = _mm512_cmplt_epu64_mask(sum, self.0) << 1 & HIGH_WORDS;
+            Avx512(_mm512_mask_sub_epi64(
+                sum,
+                carry,
+                sum,
+                _mm512_set1_epi64(-1),
+            ))
+        }
+    }
+    #[inline(always)]
+    unsafe fn sub128(self, other: Self) -> Self {
+        unsafe {
+            let difference = _mm512_sub_epi64(self.0, other.0);
+            let borrow = _mm512_cmplt_epu64_mask(self.0, other.0) << 1 & HIGH_WORDS;
+            let ones = _mm512_set1_epi64(-1);
+            Avx512(_mm512_mask_add_epi64(difference, borrow, difference, ones))
+        }
     }
     #[inline(always)]
     unsafe fn prf(key: &RoundKeys, domain: Domain, ctr: [u64; GROUP]) -> [Self; GROUP] {
@@ -144,6 +169,111 @@ impl Vector for Avx512 {
     }
 }
 
+/// The odd words of a vector: high words of elements of Z_2^128.
+const HIGH_WORDS: __mmask8 = 0xaa;
+
+/// Eight elements of Z_2^128: low words in one register, high words in another. Products are of limbs of 52 bits: l_0 + 2^52 l_1 + 2^104
+/// l_2, which the multiplier takes from the low bits of a word.
+#[derive(Clone, Copy)]
+pub(crate) struct Limbs {
+    lo: __m512i,
+    hi: __m512i,
+}
+
+/// Bits of a limb.
+const LIMB: u32 = 52;
+
+impl Limbs {
+    /// Limbs 0, 1, 2, with anything above their 52 bits.
+    #[inline(always)]
+    unsafe fn split(self) -> [__m512i; 3] {
+        // SAFETY: the caller's instruction set.
+        unsafe {
+            [
+                self.lo,
+                _mm512_shrdi_epi64::<{ LIMB as i32 }>(self.lo, self.hi),
+                _mm512_srli_epi64::<{ 2 * LIMB - 64 }>(self.hi),
+            ]
+        }
+    }
+}
+
+impl Wide<Avx512> for Limbs {
+    const VECTORS: usize = 2;
+
+    #[inline(always)]
+    unsafe fn of([a, b]: [Avx512; MOST_VECTORS]) -> Self {
+        // SAFETY: the caller's instruction set.
+        unsafe {
+            Limbs {
+                lo: _mm512_unpacklo_epi64(a.0, b.0),
+                hi: _mm512_unpackhi_epi64(a.0, b.0),
+            }
+        }
+    }
+    #[inline(always)]
+    unsafe fn load(from: At) -> Self {
+        // SAFETY: by the trait's contract, here and below.
+        unsafe { Limbs::of([Avx512::load(from[0]), Avx512::load(from[1])]) }
+    }
+    #[inline(always)]
+    unsafe fn store(self, to: At) {
+        unsafe {
+            Avx512(_mm512_unpacklo_epi64(self.lo, self.hi)).store(to[0]);
+            Avx512(_mm512_unpackhi_epi64(self.lo, self.hi)).store(to[1]);
+        }
+    }
+    #[inline(always)]
+    unsafe fn add(self, other: Self) -> Self {
+        unsafe {
+            let lo = _mm512_add_epi64(self.lo, other.lo);
+            let carry = _mm512_cmplt_epu64_mask(lo, self.lo);
+            let hi = _mm512_add_epi64(self.hi, other.hi);
+            let hi = _mm512_mask_sub_epi64(hi, carry, hi, _mm512_set1_epi64(-1));
+            Limbs { lo, hi }
+        }
+    }
+    #[inline(always)]
+    unsafe fn sub(self, other: Self) -> Self {
+        unsafe {
+            let borrow = _mm512_cmplt_epu64_mask(self.lo, other.lo);
+            let lo = _mm512_sub_epi64(self.lo, other.lo);
+            let hi = _mm512_sub_epi64(self.hi, other.hi);
+            let hi = _mm512_mask_add_epi64(hi, borrow, hi, _mm512_set1_epi64(-1));
+            Limbs { lo, hi }
+        }
+    }
+    #[inline(always)]
+    unsafe fn dot<const N: usize>(self, pairs: [(Self, Self); N]) -> Self {
+        // A word holds the sum of 2^12 halves of products; 3 N go into one.
+        const { assert!(N <= 16) };
+        unsafe {
+            let mut sums = [_mm512_setzero_si512(); 3];
+            for (a, b) in pairs {
+                let (a, b) = (a.split(), b.split());
+                for i in 0..3 {
+                    for j in 0..3 - i {
+                        sums[i + j] = _mm512_madd52lo_epu64(sums[i + j], a[i], b[j]);
+                        if i + j < 2 {
+                            sums[i + j + 1] = _mm512_madd52hi_epu64(sums[i + j + 1], a[i], b[j]);
+                        }
+                    }
+                }
+            }
+            let [low, middle, high] = sums;
+            let of_low = Limbs {
+                lo: low,
+                hi: _mm512_slli_epi64::<{ 2 * LIMB - 64 }>(high),
+            };
+            let of_middle = Limbs {
+                lo: _mm512_slli_epi64::<LIMB>(middle),
+                hi: _mm512_srli_epi64::<{ 64 - LIMB }>(middle),
+            };
+            self.add(of_low.add(of_middle))
+        }
+    }
+}
+
 /// AVX2 with AES-NI.
 #[derive(Clone, Copy)]
 pub(crate) struct Avx2([__m256i; 2]);
@@ -168,7 +298,35 @@ unsafe fn mul64_256(a: __m256i, b: __m256i) -> __m256i {
     }
 }
 
+/// -1 in high words beside low words of which a is less than b.
+#[inline(always)]
+unsafe fn carries(a: __m256i, b: __m256i) -> __m256i {
+    // SAFETY: the caller's instruction set.
+    unsafe {
+        let sign = _mm256_set1_epi64x(i64::MIN);
+        let less = _mm256_cmpgt_epi64(_mm256_xor_si256(b, sign), _mm256_xor_si256(a, sign));
+        _mm256_bslli_epi128::<8>(less)
+    }
+}
+
+#[inline(always)]
+unsafe fn add128_256(a: __m256i, b: __m256i) -> __m256i {
+    // SAFETY: the caller's instruction set.
+    unsafe {
+        let sum = _mm256_add_epi64(a, b);
+        _mm256_sub_epi64(sum, carries(sum, a))
+    }
+}
+
+#[inline(always)]
+unsafe fn sub128_256(a: __m256i, b: __m256i) -> __m256i {
+    // SAFETY: the caller's instruction set.
+    unsafe { _mm256_add_epi64(_mm256_sub_epi64(a, b), carries(a, b)) }
+}
+
 impl Vector for Avx2 {
+    type Wide = Scalars;
+
     #[inline(always)]
     unsafe fn load(from: *const u8) -> Self {
         // SAFETY: by the trait's contract, here and below.
@@ -217,6 +375,14 @@ impl Vector for Avx2 {
     #[inline(always)]
     unsafe fn mul64(self, other: Self) -> Self {
         unsafe { halves!(mul64_256, self, other) }
+    }
+    #[inline(always)]
+    unsafe fn add128(self, other: Self) -> Self {
+        unsafe { halves!(add128_256, self, other) }
+    }
+    #[inline(always)]
+    unsafe fn sub128(self, other: Self) -> Self {
+        unsafe { halves!(sub128_256, self, other) }
     }
     #[inline(always)]
     unsafe fn prf(key: &RoundKeys, domain: Domain, ctr: [u64; GROUP]) -> [Self; GROUP] {
