@@ -1,12 +1,13 @@
 //! Holders of a block compare the order of a key column, before anything that depends on an input is sent.
 //!
 //! Every holder has a chain of digests, keyed so that nobody but the holders can make one. It hashes each once more with the session and
-//! the block, so that no two runs say the same, and sends the list to one party, the judge; the judge answers with the index of the first
-//! digest that is not the same everywhere. A holder that hears of a difference says so and waits until the judge has heard it from all: so
-//! every one of them knows the reason before the run ends.
+//! the block, so that no two runs say the same, and sends the list to two parties, the judges; each judge answers with the index of the first
+//! digest that is not the same everywhere. The run goes on only if both judges say that all agree. A holder that hears of a difference from
+//! both says so and waits until the judges have heard it from all: so every one of them knows the reason before the run ends. Judges who
+//! say different things end it at once: one of them lies, or a holder told them different things.
 //!
-//! The judge learns which parts agree and nothing else, unless it holds a column itself: then it has the key, and could try guesses of a
-//! whole key column. A judge that answers wrongly can end the run, or leave a difference unnoticed.
+//! A judge learns which parts agree and nothing else, unless it holds a column itself: then it has the key, and could try guesses of a
+//! whole key column. One judge that answers wrongly can end the run, and leave no difference unnoticed.
 
 use std::sync::OnceLock;
 
@@ -45,21 +46,33 @@ pub(crate) fn check(plan: &Plan, me: Peer, source: Option<&dyn Source>) -> Resul
 pub(crate) fn cost(plan: &Plan, me: Peer) -> Cost {
     let mut cost = Cost::default();
     for order in &plan.orders {
-        let holds = order.holders.contains(&me);
-        if Peer::Party(order.judge) == me {
+        let (holds, judges) = (order.holders.contains(&me), is_judge(order, me));
+        if !holds && !judges {
+            continue;
+        }
+        if judges {
             let others = (order.holders.len() - usize::from(holds)) as u64;
             cost.messages += others;
             cost.bytes += others * ANSWER as u64;
-        } else if holds {
-            cost.messages += 1;
-            cost.bytes += digests_bytes(order) as u64;
-        } else {
-            continue;
+        }
+        if holds {
+            let lists = other_judges(order, me).count() as u64;
+            cost.messages += lists;
+            cost.bytes += lists * digests_bytes(order) as u64;
         }
         // Of all blocks together: the digests, and the answers to them.
         cost.rounds = 2;
     }
     cost
+}
+
+fn is_judge(order: &OrderPlan, me: Peer) -> bool {
+    me.party().is_some_and(|me| order.judges.contains(&me))
+}
+
+fn other_judges(order: &OrderPlan, me: Peer) -> impl Iterator<Item = Peer> {
+    let judges = order.judges.into_iter().map(Peer::Party);
+    judges.filter(move |judge| *judge != me)
 }
 
 /// Bytes of a list of digests.
@@ -72,7 +85,7 @@ fn digests_bytes(order: &OrderPlan) -> usize {
 pub(crate) struct Differences {
     /// The first one: why the run ends.
     pub(crate) first: Option<Abort>,
-    /// Blocks of which this participant is the judge and that differ.
+    /// Blocks of which this participant is a judge and that differ.
     pub(crate) judged: Vec<u32>,
 }
 
@@ -97,20 +110,22 @@ pub(crate) struct Orders<'a> {
 }
 
 impl Orders<'_> {
-    /// Holders send their digests to the judge of the block.
+    /// Holders send their digests to the judges of the block.
     pub(crate) fn digests(&self) -> Exchange {
         let mut exchange = Exchange::default();
         for order in &self.plan.orders {
             let at = self.channel(order, 0);
-            let judge = Peer::Party(order.judge);
-            if judge == self.me {
+            if is_judge(order, self.me) {
                 let length = digests_bytes(order);
                 exchange.recvs.extend(
                     self.others(order)
                         .map(|peer| (peer, at, vec![0; length], false)),
                 );
-            } else if order.holders.contains(&self.me) {
-                exchange.sends.push((judge, at, self.mine(order)));
+            }
+            if order.holders.contains(&self.me) {
+                let mine = self.mine(order);
+                let lists = other_judges(order, self.me).map(|judge| (judge, at, mine.clone()));
+                exchange.sends.extend(lists);
             }
         }
         exchange
@@ -122,8 +137,7 @@ impl Orders<'_> {
         let mut found = Differences::default();
         for order in &self.plan.orders {
             let at = self.channel(order, 1);
-            let judge = Peer::Party(order.judge);
-            if judge == self.me {
+            if is_judge(order, self.me) {
                 let mine = order.holders.contains(&self.me).then(|| self.mine(order));
                 let received = digests.recvs.iter();
                 let here = self.channel(order, 0);
@@ -143,8 +157,12 @@ impl Orders<'_> {
                 exchange
                     .sends
                     .extend(self.others(order).map(|peer| (peer, at, answer.to_vec())));
-            } else if order.holders.contains(&self.me) {
-                exchange.recvs.push((judge, at, vec![0; ANSWER], false));
+            }
+            if order.holders.contains(&self.me) {
+                let judges = other_judges(order, self.me);
+                exchange
+                    .recvs
+                    .extend(judges.map(|judge| (judge, at, vec![0; ANSWER], false)));
             }
         }
         (exchange, found)
@@ -158,37 +176,66 @@ impl Orders<'_> {
     ) -> Result<Exchange, Abort> {
         let mut exchange = Exchange::default();
         for order in &self.plan.orders {
-            let (here, at) = (self.channel(order, 1), self.channel(order, 2));
-            let judge = Peer::Party(order.judge);
-            if judge == self.me {
-                if found.judged.contains(&order.block) {
-                    let peers = self.others(order);
-                    exchange
-                        .recvs
-                        .extend(peers.map(|peer| (peer, at, vec![0; HEARD.len()], false)));
-                }
+            let at = self.channel(order, 2);
+            let own = found.judged.contains(&order.block);
+            if own {
+                let peers = self.others(order);
+                exchange
+                    .recvs
+                    .extend(peers.map(|peer| (peer, at, vec![0; HEARD.len()], false)));
+            }
+            let verdicts = self.verdicts(order, answers)?;
+            let differs = |(_, verdict): &&(Peer, u32)| *verdict != NONE;
+            let saying = verdicts.iter().filter(differs).map(|(judge, _)| *judge);
+            exchange
+                .sends
+                .extend(saying.map(|judge| (judge, at, HEARD.to_vec())));
+            // What it has seen itself it need not believe.
+            if own {
                 continue;
             }
-            let answer = answers.recvs.iter().find(|(_, at, ..)| *at == here);
-            let Some((_, _, answer, _)) = answer else {
-                continue;
-            };
+            let trusted = is_judge(order, self.me).then_some(NONE);
+            let mut all = trusted.into_iter().chain(verdicts.iter().map(|(_, v)| *v));
+            let Some(verdict) = all.next() else { continue };
+            if all.any(|other| other != verdict) {
+                let judges = verdicts.iter().map(|(judge, _)| *judge);
+                let mut suspects: Vec<Peer> = judges.chain(self.others(order)).collect();
+                suspects.sort_unstable();
+                suspects.dedup();
+                let at = Channel {
+                    part: 0,
+                    ..self.channel(order, 1)
+                };
+                return Err(Abort::Cheated {
+                    at,
+                    suspects,
+                    what: "what two judges say of the order of rows",
+                });
+            }
+            if verdict != NONE {
+                found
+                    .first
+                    .get_or_insert_with(|| self.misaligned(order, verdict));
+            }
+        }
+        Ok(exchange)
+    }
+
+    /// What the other judges of a block have answered to this holder of it.
+    fn verdicts(&self, order: &OrderPlan, answers: &Exchange) -> Result<Vec<(Peer, u32)>, Abort> {
+        let here = self.channel(order, 1);
+        let mut verdicts = Vec::new();
+        for (judge, _, answer, _) in answers.recvs.iter().filter(|(_, at, ..)| *at == here) {
             let index = u32::from_le_bytes(answer[..].try_into().expect("an answer has 4 bytes"));
-            if index == NONE {
-                continue;
-            }
-            if index >= order.digests {
+            if index != NONE && index >= order.digests {
                 return Err(Abort::SetUp {
-                    peer: judge,
+                    peer: *judge,
                     what: "says that rows differ which the block does not have",
                 });
             }
-            found
-                .first
-                .get_or_insert_with(|| self.misaligned(order, index));
-            exchange.sends.push((judge, at, HEARD.to_vec()));
+            verdicts.push((*judge, index));
         }
-        Ok(exchange)
+        Ok(verdicts)
     }
 
     fn channel(&self, order: &OrderPlan, step: u32) -> Channel {

@@ -228,7 +228,7 @@ impl Handshake {
                     return match &self.differences.first {
                         // All holders know it.
                         Some(first) if !self.differences.judged.is_empty() => Err(first.clone()),
-                        // The judge ends the run.
+                        // The judges end the run.
                         _ => Ok(None),
                     };
                 }

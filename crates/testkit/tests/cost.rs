@@ -60,7 +60,7 @@ fn of_rounds(protocol: &dyn Protocol, task: Task, frame: Frame) -> Cost {
 }
 
 /// What the handshake sends: a hello and a proof to every peer, owners 16 bytes per seed and holder; of every block whose order is compared
-/// holders 32 bytes per digest, and the judge 4 bytes to each.
+/// holders 32 bytes per digest to each of two judges, and each judge 4 bytes to each holder.
 fn of_handshake(plan: &Plan, protocol: &dyn Protocol) -> Cost {
     let me = protocol.me();
     plan.orders
@@ -68,15 +68,17 @@ fn of_handshake(plan: &Plan, protocol: &dyn Protocol) -> Cost {
         .fold(of_meeting(protocol), |cost, order| {
             let holds = order.holders.contains(&me);
             let others = order.holders.len() as u64 - u64::from(holds);
-            let (messages, bytes) = match (me == Peer::Party(order.judge), holds) {
-                (true, _) => (others, 4 * others),
-                (false, true) => (1, 32 * u64::from(order.digests)),
-                (false, false) => (0, 0),
+            let judges = order.judges.iter().any(|judge| Peer::Party(*judge) == me);
+            let answers = if judges { others } else { 0 };
+            let lists = match (holds, judges) {
+                (false, _) => 0,
+                (true, true) => 1,
+                (true, false) => 2,
             };
             cost + Cost {
                 rounds: 0,
-                messages,
-                bytes,
+                messages: answers + lists,
+                bytes: 4 * answers + 32 * u64::from(order.digests) * lists,
             }
         })
 }

@@ -4,13 +4,16 @@ mod common;
 
 use std::collections::BTreeSet;
 
-use common::{SAME, is_misaligned, ordered, sum};
+use common::{AT_ONCE, SAME, is_misaligned, ordered, sum};
 use veil_engine::{Abort, participants};
 use veil_link::tap::Fate;
 use veil_program::Holder;
 use veil_session::Peer;
 use veil_testkit::sample::{party, peer};
-use veil_testkit::{Kind, Message, Outcome, World, flipped};
+use veil_testkit::{Kind, Message, Outcome, World};
+
+/// What a judge answers if all digests agree.
+const NO_DIFFERENCE: [u8; 4] = [0xff; 4];
 
 /// No message depends on an input.
 fn nothing_was_shared(outcome: &Outcome) {
@@ -34,37 +37,42 @@ fn nothing_was_shared(outcome: &Outcome) {
     assert!(later.iter().all(|kind| public.contains(kind)), "{later:?}");
 }
 
-/// Holders, and the party that compares.
-fn casts() -> [(Vec<Holder>, u8); 5] {
+/// Holders, and the parties that compare.
+fn casts() -> [(Vec<Holder>, [u8; 2]); 5] {
     let [p0, p1, p2] = [0, 1, 2].map(|p| Holder::Party(party(p)));
     let (ann, bob) = (Holder::Owner(0), Holder::Owner(1));
     [
-        (vec![ann, bob], 0),
-        (vec![ann, p0], 1),
-        (vec![p1, p0], 2),
-        (vec![p0, p1, p2], 0),
-        (vec![ann, p2, p0, bob, p1], 0),
+        (vec![ann, bob], [0, 1]),
+        (vec![ann, p0], [1, 2]),
+        (vec![p1, p0], [2, 0]),
+        (vec![p0, p1, p2], [0, 1]),
+        (vec![ann, p2, p0, bob, p1], [0, 1]),
     ]
 }
 
 #[test]
 fn tables_in_the_same_order_are_computed_on() {
-    for (holders, judge) in casts() {
+    for (holders, judges) in casts() {
         for lanes in [1, 2] {
             let world = ordered(&holders, &vec![SAME; holders.len()], lanes);
-            assert_eq!(world.plan().orders[0].judge, party(judge));
+            assert_eq!(world.plan().orders[0].judges, judges.map(party));
             let outcome = world.run();
             outcome.assert_right();
-            let senders: BTreeSet<Peer> = outcome.of(Kind::Order).map(|m| m.from).collect();
-            let mut expected: BTreeSet<Peer> = holders.iter().filter_map(|h| h.peer()).collect();
-            expected.remove(&peer(judge));
-            assert_eq!(senders, expected);
+            let sent: BTreeSet<(Peer, Peer)> =
+                outcome.of(Kind::Order).map(|m| (m.from, m.to)).collect();
+            let holders = holders.iter().filter_map(|h| h.peer());
+            let expected: BTreeSet<(Peer, Peer)> = holders
+                .flat_map(|holder| judges.map(|judge| (holder, peer(judge))))
+                .filter(|(holder, judge)| holder != judge)
+                .collect();
+            assert_eq!(sent, expected);
+            assert_eq!(outcome.of(Kind::Order).count(), expected.len());
+            assert!(outcome.of(Kind::Order).all(|m| m.bytes.len() == 64));
             assert!(
                 outcome
-                    .of(Kind::Order)
-                    .all(|m| m.to == peer(judge) && m.bytes.len() == 64)
+                    .of(Kind::OrderAnswer)
+                    .all(|m| m.bytes == NO_DIFFERENCE)
             );
-            assert!(outcome.of(Kind::OrderAnswer).all(|m| m.bytes == [0xff; 4]));
             assert_eq!(outcome.of(Kind::OrderHeard).count(), 0);
         }
     }
@@ -72,7 +80,7 @@ fn tables_in_the_same_order_are_computed_on() {
 
 #[test]
 fn every_holder_learns_which_rows_differ_and_nobody_shares_any() {
-    for (holders, judge) in casts() {
+    for (holders, judges) in casts() {
         for odd in 0..holders.len() {
             for (from, first, rows) in [(0, 0, 4), (1, 4, 3)] {
                 let mut chains = vec![SAME; holders.len()];
@@ -81,7 +89,8 @@ fn every_holder_learns_which_rows_differ_and_nobody_shares_any() {
                     let world = ordered(&holders, &chains, lanes);
                     for outcome in [world.run(), world.run_apart()] {
                         let knows = |who: Peer| {
-                            who == peer(judge) || holders.iter().any(|h| h.peer() == Some(who))
+                            judges.map(peer).contains(&who)
+                                || holders.iter().any(|h| h.peer() == Some(who))
                         };
                         for who in participants(&outcome.plan) {
                             let abort = outcome.abort(who);
@@ -167,43 +176,47 @@ fn lists_of_another_length_are_errors_of_the_link() {
     }
 }
 
-/// A judge that says what it likes ends the run or hides a difference; it cannot do more.
+/// One judge that says what it likes, to one holder or to all: the other judge says otherwise, and the run ends at once, before anything is
+/// shared.
 #[test]
-fn a_judge_that_lies_ends_the_run_or_hides_a_difference() {
-    let (holders, _) = &casts()[0];
-    let answer = |say: fn(&[u8]) -> Vec<u8>, chains: [usize; 2]| {
-        let cheat = move |m: &Message| match m.kind {
-            Some(Kind::OrderAnswer) if m.to == Peer::Owner(0) => Fate::Replace(say(&m.bytes)),
-            _ => Fate::Pass,
-        };
-        ordered(holders, &chains, 1)
-            .timeout(std::time::Duration::from_millis(400))
-            .cheat(cheat)
-            .run()
-    };
-    // A difference that there is not: the judge itself does not wait for an owner who has heard of one.
-    let outcome = answer(|_| vec![1, 0, 0, 0], [SAME, SAME]);
-    assert!(is_misaligned(outcome.abort(Peer::Owner(0)), 4, 3));
-    assert!(outcome.seen.values().all(|seen| !seen.finished()));
-    // Another part than the one that differs.
-    let outcome = answer(flipped, [SAME, 0]);
-    assert!(is_misaligned(outcome.abort(Peer::Owner(0)), 4, 3));
-    assert!(is_misaligned(outcome.abort(Peer::Owner(1)), 0, 4));
-    nothing_was_shared(&outcome);
-    // None, to all: the owners compute on rows that do not belong together.
-    let hide = |m: &Message| match m.kind {
-        Some(Kind::Order) if m.from == Peer::Owner(1) => Fate::Pass,
-        Some(Kind::OrderAnswer) => Fate::Replace(vec![0xff; 4]),
-        _ => Fate::Pass,
-    };
-    let outcome = ordered(holders, &[SAME, 0], 1)
-        .timeout(std::time::Duration::from_millis(400))
-        .cheat(hide)
-        .run();
-    assert!(
-        outcome.seen.values().all(|seen| !seen.finished()),
-        "the judge itself is honest here, and ends the run"
-    );
+fn a_judge_that_lies_ends_the_run_and_hides_no_difference() {
+    for (holders, judges) in casts() {
+        let heard = holders.iter().filter_map(|h| h.peer());
+        let heard: Vec<Peer> = heard.filter(|h| *h != peer(judges[0])).collect();
+        for (say, from) in [
+            (NO_DIFFERENCE, 0),
+            (NO_DIFFERENCE, 1),
+            ([0, 0, 0, 0], 1),
+            ([0, 0, 0, 0], SAME),
+            ([1, 0, 0, 0], SAME),
+        ] {
+            let mut chains = vec![SAME; holders.len()];
+            chains[0] = from;
+            for to in [&heard[..1], &heard[..]] {
+                let told = to.to_vec();
+                let cheat = move |m: &Message| match m.kind {
+                    Some(Kind::OrderAnswer)
+                        if m.from == peer(judges[0]) && told.contains(&m.to) =>
+                    {
+                        Fate::Replace(say.to_vec())
+                    }
+                    _ => Fate::Pass,
+                };
+                let outcome = ordered(&holders, &chains, 1).cheat(cheat).run();
+                let found = |who: &Peer| {
+                    let abort = outcome.abort(*who);
+                    let what = "what two judges say of the order of rows";
+                    is_misaligned(abort, 0, 4)
+                        || is_misaligned(abort, 4, 3)
+                        || matches!(abort, Abort::Cheated { suspects, what: w, .. }
+                            if *w == what && suspects.contains(&peer(judges[0])))
+                };
+                assert!(to.iter().any(found), "{:?}", outcome.aborts);
+                assert!(outcome.elapsed < AT_ONCE, "{:?}", outcome.elapsed);
+                nothing_was_shared(&outcome);
+            }
+        }
+    }
 }
 
 #[test]

@@ -80,7 +80,7 @@ pub(super) fn of(plan: &Plan) -> PlanHash {
             e.text(dataset);
         }
         if let Some(every) = block.aligned {
-            e.text("aligned");
+            e.text("aligned, two judges");
             e.int(k as u64);
             e.int(u64::from(every));
         }

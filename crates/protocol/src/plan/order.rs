@@ -20,8 +20,8 @@ pub struct OrderPlan {
     pub digests: u32,
     /// Who holds columns of the block: two or more.
     pub holders: Vec<Peer>,
-    /// Who compares: the first party that holds no column of the block, or else the first party.
-    pub judge: PartyId,
+    /// Who compares, each for itself: the first two parties that hold no column of the block; where there are fewer, the first others.
+    pub judges: [PartyId; 2],
 }
 
 impl OrderPlan {
@@ -58,12 +58,14 @@ pub(super) fn of(job: &Lowered) -> Result<Vec<OrderPlan>, PlanError> {
         if holders.len() < 2 {
             continue;
         }
-        let free = |p: &PartyId| !holders.contains(&Peer::Party(*p));
+        let holds = |p: &PartyId| holders.contains(&Peer::Party(*p));
+        let mut judges = parties.to_vec();
+        judges.sort_by_key(holds);
         orders.push(OrderPlan {
             block: index as u32,
             every,
             digests: digests as u32,
-            judge: parties.iter().copied().find(free).unwrap_or(parties[0]),
+            judges: [judges[0], judges[1]],
             holders,
         });
     }

@@ -1,20 +1,25 @@
-//! Cheats in the comparison of the order of rows: attack case G5 and its like. Owners 0 and 1 hold the block, party 0 is the judge.
+//! Cheats in the comparison of the order of rows: attack case G5 and its like. Owners 0 and 1 hold the block, parties 0 and 1 are
+//! the judges.
 
 use veil_program::Holder;
 use veil_session::Peer;
 use veil_testkit::sample::peer;
 use veil_testkit::{Kind, flipped};
 
-use super::{Case, OWNER};
+use super::{Case, OWNER, check};
 use crate::common::{Found, SAME, ordered};
 
 pub(crate) fn cases() -> Vec<Case> {
     let other = Peer::Owner(1);
-    let judge = peer(0);
+    let [judge, second] = [0, 1].map(peer);
     let differ = |first, rows| {
-        [OWNER, other, judge]
+        [OWNER, other, judge, second]
             .map(|by| Found::Misaligned { by, first, rows })
             .to_vec()
+    };
+    let contradiction = |by, holder| {
+        let what = "what two judges say of the order of rows";
+        check(by, Kind::OrderAnswer, &[judge, second, holder], what)
     };
     let case = |name, from_part, kind, from, to, change, found| Case {
         name,
@@ -28,13 +33,39 @@ pub(crate) fn cases() -> Vec<Case> {
     };
     vec![
         case(
-            "an owner that says another order than its own",
+            "an owner that says another order than its own to one judge",
             SAME,
             Kind::Order,
             other,
             judge,
             flipped,
-            differ(0, 4),
+            vec![
+                Found::Misaligned {
+                    by: judge,
+                    first: 0,
+                    rows: 4,
+                },
+                contradiction(OWNER, other),
+                contradiction(other, OWNER),
+            ],
+        ),
+        case(
+            "G5: a judge that says that nothing differs",
+            1,
+            Kind::OrderAnswer,
+            judge,
+            OWNER,
+            |_| vec![0xff; 4],
+            [differ(4, 3).split_off(1), vec![contradiction(OWNER, other)]].concat(),
+        ),
+        case(
+            "G5: a judge that says that rows differ which are alike",
+            SAME,
+            Kind::OrderAnswer,
+            judge,
+            OWNER,
+            |_| vec![1, 0, 0, 0],
+            vec![contradiction(OWNER, other)],
         ),
         case(
             "G5: a judge that says that rows differ which are not there",
