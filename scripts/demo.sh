@@ -9,6 +9,11 @@ export PATH="$target/release:$PATH"
 run veil explain "$folder/job.toml"
 run veil stats "$folder/job.toml" --check --show-views --out "$folder/results"
 
+say "the same among four parties, of whom one may do whatever it likes"
+examples/four-parties.sh "$folder/job.toml" >"$folder/four.toml"
+run veil stats "$folder/four.toml" --check --out "$folder/results-four"
+run cmp "$folder/results/newspaper/result.csv" "$folder/results-four/newspaper/result.csv"
+
 say "That was one machine. Next:"
 cat <<END
     $target/release/veil stats $folder/job.toml --processes   a process per participant, over TLS

@@ -210,6 +210,27 @@ fn a_letter_is_encrypted_under_a_key_that_nobody_holds() {
     assert!(std::fs::read(folder.at("results/archive/letter.enc")).unwrap() == expected);
     folder.succeed("run job.toml --processes --lanes 2 --out other");
     assert!(std::fs::read(folder.at("other/archive/letter.enc")).unwrap() == expected);
+    // The same among four parties.
+    let script = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../examples/four-parties.sh"
+    );
+    let four = std::process::Command::new("sh")
+        .args([script, "job.toml"])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    assert!(four.status.success());
+    folder.write("four.toml", four.stdout);
+    let said = folder.succeed("explain four.toml");
+    assert!(
+        said.contains("rep4") && said.contains("fourth-party"),
+        "{said}"
+    );
+    for how in ["", " --processes", " --adversary semi-honest"] {
+        folder.succeed(&format!("run four.toml --protocol rep4 --out four{how}"));
+        assert!(std::fs::read(folder.at("four/archive/letter.enc")).unwrap() == expected);
+    }
 }
 
 /// The third example: by its own scripts among three servers and among four, against the clear sums.
