@@ -7,9 +7,9 @@ use plotters::prelude::*;
 
 use super::measure::Row;
 
-const SIZE: (u32, u32) = (900, 480);
-const BAR: RGBColor = RGBColor(0x2b, 0x6c, 0xb0);
-const BOUND: RGBColor = RGBColor(0xa0, 0xae, 0xc0);
+pub(super) const SIZE: (u32, u32) = (900, 480);
+pub(super) const BAR: RGBColor = RGBColor(0x2b, 0x6c, 0xb0);
+pub(super) const BOUND: RGBColor = RGBColor(0xa0, 0xae, 0xc0);
 
 /// Writes `rows` as an SVG file: a line if they differ in cores, bars otherwise.
 pub(super) fn write(rows: &[Row], path: &Path) -> Result<()> {
@@ -19,9 +19,14 @@ pub(super) fn write(rows: &[Row], path: &Path) -> Result<()> {
     } else {
         bars(rows, &mut svg)
     };
+    put(drawn, &svg, path)
+}
+
+/// Puts a drawn plot in its place, complete or not at all.
+pub(super) fn put(drawn: Drawn, svg: &str, path: &Path) -> Result<()> {
     drawn.map_err(|e| miette!("cannot draw the plot: {e}"))?;
     let temporary = path.with_extension("svg.tmp");
-    let put = || std::fs::write(&temporary, &svg).and_then(|()| std::fs::rename(&temporary, path));
+    let put = || std::fs::write(&temporary, svg).and_then(|()| std::fs::rename(&temporary, path));
     put().map_err(|e| {
         miette!(
             help = "is the folder there, writable, and the disk not full?",
@@ -31,7 +36,7 @@ pub(super) fn write(rows: &[Row], path: &Path) -> Result<()> {
     })
 }
 
-type Drawn = std::result::Result<(), DrawingAreaErrorKind<std::io::Error>>;
+pub(super) type Drawn = std::result::Result<(), DrawingAreaErrorKind<std::io::Error>>;
 
 fn unit(rate: f64) -> (f64, &'static str) {
     match rate {

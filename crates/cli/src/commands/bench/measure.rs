@@ -25,6 +25,16 @@ pub(crate) enum Carrier {
     Tls,
 }
 
+impl Carrier {
+    /// Its name in rows.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Carrier::Memory => "memory",
+            Carrier::Tls => "tls",
+        }
+    }
+}
+
 /// A row of results. Field names are those of the JSON rows; protocols and devices add rows, never another format.
 #[derive(Clone, Debug, serde::Serialize)]
 pub(crate) struct Row {
@@ -48,6 +58,8 @@ pub(crate) struct Row {
     pub(crate) bytes_per_op: f64,
     /// Gb/s that one party sends.
     pub(crate) gbit_per_s: f64,
+    /// Gb that a party sends per CPU-second of its own, over all parties: what one core of it fills.
+    pub(crate) gbit_per_core_s: f64,
     /// Largest memory of this process, with all participants in it.
     pub(crate) peak_rss_mb: f64,
     /// Milliseconds from the end of the set-up to the last result.
@@ -98,6 +110,7 @@ pub(crate) fn measure(workload: &Workload, setup: Setup) -> Result<Row> {
     let ops = workload.job.rows() as f64 * workload.ops as f64;
     let parties = plan.parties().iter().copied().map(Peer::Party);
     let sent = parties.filter_map(|p| Some(reports.get(&p)?.meters.bytes_sent));
+    let all_sent = sent.clone().sum::<u64>() as f64;
     let sent = sent.max().unwrap_or(0) as f64;
     let slowest = |f: fn(&Report) -> Duration| {
         reports
@@ -115,10 +128,7 @@ pub(crate) fn measure(workload: &Workload, setup: Setup) -> Result<Row> {
         protocol: protocol.name(),
         adversary: veil_program::Word::word(plan.job.security.adversary),
         device: device.name(),
-        link: match setup.carrier {
-            Carrier::Memory => "memory",
-            Carrier::Tls => "tls",
-        },
+        link: setup.carrier.name(),
         net: setup
             .net
             .map_or_else(|| "none".to_owned(), |n| n.to_string()),
@@ -129,6 +139,7 @@ pub(crate) fn measure(workload: &Workload, setup: Setup) -> Result<Row> {
         bound_fraction: rate / (prf / workload.blocks_per_op),
         bytes_per_op: sent / ops,
         gbit_per_s: sent * 8.0 / wall / 1e9,
+        gbit_per_core_s: all_sent * 8.0 / cpu / 1e9,
         peak_rss_mb: peak,
         online_ms: slowest(|r| r.elapsed.saturating_sub(r.set_up)),
         set_up_ms: slowest(|r| r.set_up),

@@ -1,17 +1,19 @@
 //! `veil bench`: how fast, at what part of the bound, with how many bytes and how much memory.
 
 mod chart;
+mod figure;
 mod measure;
 mod workload;
 
 use std::path::PathBuf;
 
-use miette::Result;
+use miette::{IntoDiagnostic, Result};
 use veil_link::shape;
+use veil_program::{Adversary, Sharing, Words};
 
 pub(crate) use measure::over_tls;
 use measure::{Carrier, Row, Setup, measure};
-use workload::{Among, Name};
+use workload::Name;
 pub(crate) use workload::{Nowhere, Pattern};
 
 /// Measures a protocol on this machine.
@@ -21,6 +23,7 @@ pub(crate) use workload::{Nowhere, Pattern};
   veil bench aes --cores 1..2          AES blocks per second against cores
   veil bench aes --batch 1             the latency of one block
   veil bench mul128 --protocol rep4    products among four parties, checked
+  veil bench rep4-mul --svg fig3.svg   cores that fill 10 and 100 Gb/s, semi-honest and malicious
   veil bench mul64 --net wan --json    over a link of 40 ms and 1 Gb/s, as JSON lines
 
 The unit is operations per CPU-second of all participants together; the bound is what this machine's AES allows if
@@ -28,9 +31,12 @@ nothing but the masks is made, measured in the same run.")]
 pub(crate) struct BenchArgs {
     /// What to measure.
     name: Name,
-    /// The protocol to measure.
-    #[arg(long, value_enum, default_value_t = Among::Rep3)]
-    protocol: Among,
+    /// The protocol to measure: rep3 or rep4 [default: rep3; of rep4-mul rep4].
+    #[arg(long, value_name = "NAME")]
+    protocol: Option<Sharing>,
+    /// Against one party that is semi-honest or malicious [default: rep3 semi-honest, rep4 malicious; rep4-mul both].
+    #[arg(long, value_name = "WHICH")]
+    adversary: Option<Adversary>,
     /// Rows computed together (default: as in docs/benchmarks.md).
     #[arg(long)]
     batch: Option<u64>,
@@ -77,29 +83,45 @@ fn cores(text: &str) -> Result<(u16, u16), String> {
     }
 }
 
+impl BenchArgs {
+    fn setup(&self, carrier: Carrier, cores: u16) -> Setup {
+        Setup {
+            carrier,
+            net: self.net,
+            cores,
+            chunk_rows: self.chunk_rows,
+            repeat: self.repeat,
+        }
+    }
+}
+
+fn print_json(row: &Row) -> Result<()> {
+    println!("{}", serde_json::to_string(row).into_diagnostic()?);
+    Ok(())
+}
+
 /// Runs the command.
 pub(crate) fn run(args: &BenchArgs) -> Result<()> {
+    if args.name == Name::Rep4Mul {
+        return figure::run(args);
+    }
     let batch = args.batch.unwrap_or_else(|| args.name.batch()).max(1);
-    let workload = args.name.workload(batch, args.protocol);
+    let sharing = args.protocol.unwrap_or(Sharing::Rep3);
+    let words = Words {
+        adversary: args.adversary,
+        ..Words::default()
+    };
+    let security = words.among(sharing.parties()).into_diagnostic()?;
+    let workload = args.name.workload(batch, security);
     let mut rows = Vec::new();
     if !args.json {
         println!("{HEADER}");
     }
     for &carrier in &args.link {
         for cores in args.cores.0..=args.cores.1 {
-            let setup = Setup {
-                carrier,
-                net: args.net,
-                cores,
-                chunk_rows: args.chunk_rows,
-                repeat: args.repeat,
-            };
-            let row = measure(&workload, setup)?;
+            let row = measure(&workload, args.setup(carrier, cores))?;
             if args.json {
-                println!(
-                    "{}",
-                    serde_json::to_string(&row).map_err(|e| miette::miette!("{e}"))?
-                );
+                print_json(&row)?;
             } else {
                 print(&row);
             }

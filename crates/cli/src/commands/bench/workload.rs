@@ -4,8 +4,15 @@ use std::sync::Arc;
 
 use veil_circuit::{Circuit, Gate, InputPort, OutputPort, Per, Reduce, Wire};
 use veil_math::Ring;
-use veil_program::{Audience, Block, DataError, Holder, Lowered, Sink, Slice, Source};
+use veil_program::{
+    Audience, Block, DataError, Holder, Lowered, Security, Sharing, Sink, Slice, Source,
+};
 use veil_session::PartyId;
+
+use super::figure;
+
+/// Products of a layer in every row, of rings.
+pub(super) const WIDTH: u32 = 16;
 
 /// Names of benches, as they are written on the command line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
@@ -18,32 +25,15 @@ pub(crate) enum Name {
     Mul128,
     /// AES-128 blocks under a shared, expanded key: 5120 ANDs each.
     Aes,
+    /// Products in Z_2^128 among four parties against the size of a batch: what fills a network
+    Rep4Mul,
 }
 
-/// Protocols, by the number of their parties.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
-pub(crate) enum Among {
-    /// Three parties, of whom one may be curious.
-    Rep3,
-    /// Four parties, of whom one may do what it likes.
-    Rep4,
-}
-
-impl Among {
-    fn parties(self) -> usize {
-        match self {
-            Among::Rep3 => 3,
-            Among::Rep4 => 4,
-        }
-    }
-
-    /// Streams of masks of a product, over all parties: of three each makes two; of four, three make that of each of the six joint
-    /// messages.
-    fn streams(self) -> f64 {
-        match self {
-            Among::Rep3 => 3.0 * 2.0,
-            Among::Rep4 => 6.0 * 3.0,
-        }
+/// Streams of masks of a product, over all parties: of three each makes two; of four, three make that of each of the six joint messages.
+fn streams(sharing: Sharing) -> f64 {
+    match sharing {
+        Sharing::Rep3 => 3.0 * 2.0,
+        Sharing::Rep4 => 6.0 * 3.0,
     }
 }
 
@@ -64,16 +54,22 @@ impl Name {
             Name::And | Name::Aes => 100_000,
             Name::Mul64 => 20_000,
             Name::Mul128 => 10_000,
+            Name::Rep4Mul => figure::LARGEST / u64::from(WIDTH),
         }
     }
 
     /// The job on `rows` rows. Party 0 supplies the values and party 1 gets the results, so that nobody but the parties takes
     /// part in what is measured.
-    pub(crate) fn workload(self, rows: u64, among: Among) -> Workload {
+    pub(crate) fn workload(self, rows: u64, security: Security) -> Workload {
         let (name, circuit, ops, bits) = match self {
             Name::And => ("and", chain(Ring::Bits, 128, 256), 128 * 256, 1.0),
-            Name::Mul64 => ("mul64", chain(Ring::Z64, 16, 256), 16 * 256, 64.0),
-            Name::Mul128 => ("mul128", chain(Ring::Z128, 16, 256), 16 * 256, 128.0),
+            Name::Mul64 => ("mul64", chain(Ring::Z64, WIDTH, 256), 16 * 256, 64.0),
+            Name::Mul128 => ("mul128", chain(Ring::Z128, WIDTH, 256), 16 * 256, 128.0),
+            Name::Rep4Mul => {
+                let layers = figure::layers(rows * u64::from(WIDTH));
+                let ops = u64::from(WIDTH * layers);
+                ("rep4-mul", chain(Ring::Z128, WIDTH, layers), ops, 128.0)
+            }
             Name::Aes => (
                 "aes",
                 veil_circuit::make("aes128-expanded").expect("the catalogue has it"),
@@ -86,9 +82,11 @@ impl Name {
             name: format!("bench {name}"),
             schema: String::new(),
             owners: vec![],
-            parties: (0..among.parties()).map(|p| format!("party {p}")).collect(),
+            parties: (0..security.sharing.parties())
+                .map(|p| format!("party {p}"))
+                .collect(),
             recipients: vec![],
-            security: veil_program::Security::among(among.parties()),
+            security,
             circuit,
             blocks: vec![Block {
                 name: "rows".into(),
@@ -104,7 +102,7 @@ impl Name {
             name,
             job: Arc::new(job),
             ops,
-            blocks_per_op: among.streams() * bits / 128.0,
+            blocks_per_op: streams(security.sharing) * bits / 128.0,
         }
     }
 }
