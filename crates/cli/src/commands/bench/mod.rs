@@ -24,6 +24,7 @@ pub(crate) use workload::{Nowhere, Pattern};
   veil bench aes --batch 1             the latency of one block
   veil bench mul128 --protocol rep4    products among four parties, checked
   veil bench rep4-mul --svg fig3.svg   cores that fill 10 and 100 Gb/s, semi-honest and malicious
+  veil bench a2b --cores 2             a million integers taken apart into bits
   veil bench mul64 --net wan --json    over a link of 40 ms and 1 Gb/s, as JSON lines
 
 The unit is operations per CPU-second of all participants together; the bound is what this machine's AES allows if

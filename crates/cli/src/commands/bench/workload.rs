@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use veil_circuit::{Circuit, Gate, InputPort, OutputPort, Per, Reduce, Wire};
+use veil_circuit::{Builder, Circuit, Gate, InputPort, OutputPort, Per, Reduce, Wire};
 use veil_math::Ring;
 use veil_program::{
     Audience, Block, DataError, Holder, Lowered, Security, Sharing, Sink, Slice, Source,
 };
+use veil_protocol::{Options, Plan};
 use veil_session::PartyId;
 
 use super::figure;
@@ -27,6 +28,10 @@ pub(crate) enum Name {
     Aes,
     /// Products in Z_2^128 among four parties against the size of a batch: what fills a network
     Rep4Mul,
+    /// Integers in Z_2^64 to their bits.
+    A2b,
+    /// Bits to integers in Z_2^64.
+    B2a,
 }
 
 /// Streams of masks of a product, over all parties: of three each makes two; of four, three make that of each of the six joint messages.
@@ -51,7 +56,8 @@ impl Name {
     /// Rows that are measured if nothing else is said.
     pub(crate) fn batch(self) -> u64 {
         match self {
-            Name::And | Name::Aes => 100_000,
+            Name::And | Name::Aes | Name::B2a => 100_000,
+            Name::A2b => 1_000_000,
             Name::Mul64 => 20_000,
             Name::Mul128 => 10_000,
             Name::Rep4Mul => figure::LARGEST / u64::from(WIDTH),
@@ -76,6 +82,8 @@ impl Name {
                 1,
                 5120.0,
             ),
+            Name::A2b => ("a2b", parity(), 1, 0.0),
+            Name::B2a => ("b2a", lifts(), 64, 0.0),
         };
         let (inputs, outputs) = (circuit.inputs.len(), circuit.outputs.len());
         let job = Lowered {
@@ -98,12 +106,50 @@ impl Name {
             audiences: vec![Audience::Party(PartyId::THREE[1]); outputs],
             opened: vec!["the results of a benchmark".into(); outputs],
         };
+        let job = Arc::new(job);
         Workload {
             name,
-            job: Arc::new(job),
             ops,
-            blocks_per_op: streams(security.sharing) * bits / 128.0,
+            blocks_per_op: streams(security.sharing) * (bits + conversions(&job) / ops as f64)
+                / 128.0,
+            job,
         }
+    }
+}
+
+/// All bits of `x`, in one bit that is put out, and that depends on all of them.
+fn parity() -> Circuit {
+    let mut b = Builder::new(Ring::Z64);
+    let x = b.input("x", 1, Per::Row)[0];
+    let mut parity = b.bit(x, 0);
+    for j in 1..Ring::Z64.bits() {
+        let bit = b.bit(x, j);
+        parity = b.xor(parity, bit);
+    }
+    let parity = b.lift(parity);
+    b.output("z", &[parity]);
+    b.finish().expect("a valid circuit")
+}
+
+/// The lowest bits of 64 values as integers. They cost nothing to take.
+fn lifts() -> Circuit {
+    let mut b = Builder::new(Ring::Z64);
+    let x = b.input("x", 64, Per::Row);
+    let mut sum = b.constant(0);
+    for x in x {
+        let bit = b.bit(x, 0);
+        let bit = b.lift(bit);
+        sum = b.add(sum, bit);
+    }
+    b.output("z", &[sum]);
+    b.finish().expect("a valid circuit")
+}
+
+/// Bits of products per row that a job with conversions takes.
+fn conversions(job: &Arc<Lowered>) -> f64 {
+    match Plan::new(Arc::clone(job), Options::default()) {
+        Ok(plan) if plan.is_mixed() => (plan.bit_products() + 64 * plan.products()) as f64,
+        _ => 0.0,
     }
 }
 
