@@ -11,6 +11,7 @@ run cargo xtask words
 run python3 vectors/model/rep3.py --check
 run python3 vectors/model/rep4.py --check
 run python3 vectors/model/dzkp.py --check
+run python3 vectors/model/conversions.py --check
 run python3 vectors/model/dzkp.py --escapes
 run python3 vectors/model/tables.py --check
 if cargo deny --version >/dev/null 2>&1; then

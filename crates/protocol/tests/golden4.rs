@@ -6,10 +6,10 @@ mod common;
 use std::sync::Arc;
 
 use common::vectors::{
-    PARTY_0, bytes, circuit, frame, joined, json, list, moved, number, open, opened, plan, results,
-    shares,
+    FourKeys, PARTY_0, bytes, circuit, frame, joined, json, list, moved, number, open, opened,
+    plan, results, shares,
 };
-use common::{Keyring, Kind, Message, Net};
+use common::{Kind, Message, Net};
 use serde_json::Value;
 use veil_circuit::{Gate, Reduce, Wire};
 use veil_device::{Command, Op};
@@ -25,29 +25,6 @@ const RINGS: [(Ring, &str); 3] = [
     (Ring::Z64, include_str!("../../../vectors/rep4_z64.json")),
     (Ring::Z128, include_str!("../../../vectors/rep4_z128.json")),
 ];
-
-/// The keys of a file.
-struct Keys(Value);
-
-impl Keyring for Keys {
-    fn pair(&self, a: PartyId, b: PartyId) -> [u8; 16] {
-        let (a, b) = (a.min(b).index(), a.max(b).index());
-        key(&self.0["pairs"][format!("{a}{b}")])
-    }
-
-    fn dealt(&self, by: Peer, index: u8) -> [u8; 16] {
-        let list = if by.party().is_some() {
-            "keys"
-        } else {
-            "seeds"
-        };
-        key(&self.0[list][usize::from(index)])
-    }
-}
-
-fn key(hex: &Value) -> [u8; 16] {
-    bytes(hex).try_into().expect("16 bytes")
-}
 
 /// A net whose only layer is the command of a case.
 fn net(ring: Ring, vectors: &Value, case: &Value, kind: Kind, adversary: Adversary) -> Net {
@@ -93,7 +70,7 @@ fn of(plan: Plan, vectors: &Value, kind: Kind) -> Net {
         plan,
         &PartyId::FOUR,
         Replicated::new,
-        Arc::new(Keys(vectors.clone())),
+        Arc::new(FourKeys(vectors.clone())),
         kind,
     )
 }

@@ -10,9 +10,9 @@ use veil_program::{Audience, Block, Holder, Lowered, Security};
 use veil_protocol::rep3::{KEY_OWN, KEY_PREVIOUS, OWN, PREVIOUS};
 use veil_protocol::{Options, Plan, Protocol, Task};
 use veil_prss::Use;
-use veil_session::{Frame, PartyId};
+use veil_session::{Frame, PartyId, Peer};
 
-use super::{Keys, Net};
+use super::{Keyring, Keys, Net};
 
 /// A file of vectors.
 pub fn json(text: &str) -> Value {
@@ -93,6 +93,29 @@ pub fn keys(vectors: &Value) -> Keys {
         pairs: std::array::from_fn(|i| key(&vectors["keys"][i])),
         seeds,
     }
+}
+
+/// The keys of a file of four parties.
+pub struct FourKeys(pub Value);
+
+impl Keyring for FourKeys {
+    fn pair(&self, a: PartyId, b: PartyId) -> [u8; 16] {
+        let (a, b) = (a.min(b).index(), a.max(b).index());
+        key(&self.0["pairs"][format!("{a}{b}")])
+    }
+
+    fn dealt(&self, by: Peer, index: u8) -> [u8; 16] {
+        let list = if by.party().is_some() {
+            "keys"
+        } else {
+            "seeds"
+        };
+        key(&self.0[list][usize::from(index)])
+    }
+}
+
+fn key(hex: &Value) -> [u8; 16] {
+    bytes(hex).try_into().expect("16 bytes")
 }
 
 /// A circuit of one input port and one output port.
