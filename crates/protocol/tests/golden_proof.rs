@@ -3,13 +3,15 @@
 
 mod common;
 
+use std::sync::Arc;
+
 use common::vectors::{PARTY_0, bytes, circuit, deal, frame, json, keys, list, number, plan};
 use common::{Kind, Mismatch, Net};
 use serde_json::Value;
 use veil_circuit::{Gate, Reduce, Wire};
 use veil_math::Ring;
 use veil_program::{Adversary, Security};
-use veil_protocol::{Protocol, Task};
+use veil_protocol::{Options, Plan, Protocol, Task};
 use veil_session::{PartyId, Peer};
 
 const VECTORS: &str = include_str!("../../../vectors/dzkp.json");
@@ -24,7 +26,15 @@ fn net(vectors: &Value, case: &Value, kind: Kind) -> Net {
     let outputs = (inputs..inputs + gates.len() as u32).map(Wire).collect();
     let circuit = circuit(Ring::Bits, inputs, gates, outputs, Reduce::None);
     let security = Security::among(3).against(Adversary::Malicious);
-    let plan = plan(circuit, security, PARTY_0, number(&case["chunk_rows"]));
+    let chunk_rows = number(&case["chunk_rows"]);
+    let one_row = plan(circuit, security, PARTY_0, chunk_rows);
+    let mut job = (*one_row.job).clone();
+    job.blocks[0].rows = chunk_rows.into();
+    let options = Options {
+        lanes: 1,
+        chunk_rows: Some(chunk_rows),
+    };
+    let plan = Plan::new(Arc::new(job), options).expect("a job that can be planned");
     assert_eq!(plan.products(), items.len() as u64);
     Net::new(plan, &keys(vectors), kind)
 }

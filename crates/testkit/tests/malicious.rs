@@ -48,6 +48,49 @@ fn longer_batches_are_right() {
     }
 }
 
+/// Layers of 64 products in 4096 rows: two of them are proved together, and a wrong bit in any is found.
+#[test]
+fn long_circuits_are_proved_in_several_batches() {
+    let mut b = Builder::new(Ring::Bits);
+    let mut x = b.input("x", 64, Per::Row);
+    for layer in 0..5 {
+        x = (0..64)
+            .map(|k| b.mul(x[k], x[(k + 1 + layer) % 64]))
+            .collect();
+    }
+    b.output("z", &x);
+    let circuit = b.finish().expect("a valid circuit");
+    let job = job(
+        circuit,
+        &[(4096, &[Holder::Party(party(0))])],
+        &[Audience::Recipient(0)],
+    );
+    let honest =
+        World::in_chunks(against_malicious(job), 4096, 1).devices(|_| Box::new(Cpu::detect()));
+    let outcome = honest.run();
+    outcome.assert_right();
+    let said: Vec<&Message> = outcome.of(Kind::Findings).collect();
+    assert_eq!(said.len(), 3 * 2 * 3, "three batches");
+    let products: Vec<Message> = outcome.of(Kind::Product).cloned().collect();
+    for message in &products {
+        let name = (message.from, message.to, message.at);
+        let cheat = move |m: &Message| {
+            if (m.from, m.to, m.at) == name {
+                Fate::Replace(flipped(&m.bytes))
+            } else {
+                Fate::Pass
+            }
+        };
+        let outcome = honest.clone().cheat(cheat).run();
+        assert!(
+            outcome.reports.is_empty(),
+            "{}: somebody finished",
+            outcome.seed
+        );
+        outcome.assert_sound(Some(message.from));
+    }
+}
+
 /// A circuit whose sums of products would each be one product for a protocol that proves nothing.
 #[test]
 fn sums_of_products_are_proved_one_by_one() {

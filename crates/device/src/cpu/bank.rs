@@ -3,6 +3,7 @@
 use veil_session::Frame;
 
 use super::vector::VECTOR;
+use crate::Fault;
 use crate::layout::{Item, Layout, Place, Span};
 
 #[derive(Clone, Copy)]
@@ -127,6 +128,29 @@ impl Memory {
         let len = self.len();
         // SAFETY: as `all`, and the borrow is exclusive.
         unsafe { std::slice::from_raw_parts_mut(self.lines.as_mut_ptr().cast(), len) }
+    }
+
+    /// The bytes of regions, none of which may be named twice.
+    pub(super) fn regions_mut<const N: usize>(
+        &mut self,
+        regions: [u16; N],
+    ) -> Result<[&mut [u8]; N], Fault> {
+        let range = |index: u16| {
+            let (place, region) = (
+                &self.places[index as usize],
+                &self.layout.regions[index as usize],
+            );
+            let parts = usize::from(region.parts);
+            let items = if place.item == place.part * parts {
+                place.item * region.count as usize
+            } else {
+                place.part * parts
+            };
+            place.offset..place.offset + items
+        };
+        let ranges = regions.map(range);
+        let disjoint = self.all_mut().get_disjoint_mut(ranges);
+        disjoint.map_err(|_| Fault::Program("a region that is read and written at once"))
     }
 
     /// The packed bytes of item `k` of a span.

@@ -16,7 +16,7 @@ mod scalar;
 mod steps;
 
 pub(crate) use check::check;
-pub(crate) use scalar::{BASE, Table, fold, gram};
+pub(crate) use scalar::{BASE, Table, basis_of, fold, gram};
 pub(crate) use steps::{Elements, put_share, step};
 
 /// Which half of whose statement, of those that a party has.

@@ -126,11 +126,10 @@ pub(crate) fn gram_of<const BITS: u32>(a: &[u64], b: &[u64], places: usize) -> Z
     Zeroizing::new((0..places * places).map(entry).collect())
 }
 
-/// Every piece's polynomial at `r`, in the place of the vector, which it shortens.
-pub(crate) fn fold_at<const BITS: u32>(vector: &mut Vec<u64>, places: usize, r: u64) {
+/// Every piece's polynomial, of which `basis` says the place, at the beginning of the vector.
+pub(crate) fn fold_at<const BITS: u32>(vector: &mut [u64], basis: &[u64]) {
     type F<const B: u32> = Mersenne<B>;
-    let n = vector.len().div_ceil(places);
-    let basis = basis::<BITS>(places, r);
+    let n = vector.len().div_ceil(basis.len());
     for j in 0..n {
         let piece = basis.iter().enumerate();
         vector[j] = piece.fold(0, |sum, (i, b)| {
@@ -138,7 +137,6 @@ pub(crate) fn fold_at<const BITS: u32>(vector: &mut Vec<u64>, places: usize, r: 
             F::<BITS>::add(sum, F::<BITS>::mul(*b, value))
         });
     }
-    vector.truncate(n);
 }
 
 /// The piece of the last level: what is left, zeros, and a mask in the last place.
@@ -172,6 +170,11 @@ pub(crate) fn gram(a: &[u64], b: &[u64], places: usize) -> Zeroizing<Vec<u64>> {
 }
 
 /// [`fold_at`] of the elements that proofs are over.
-pub(crate) fn fold(vector: &mut Vec<u64>, places: usize, r: u64) {
-    fold_at::<61>(vector, places, r);
+pub(crate) fn fold(vector: &mut [u64], basis: &[u64]) {
+    fold_at::<61>(vector, basis);
+}
+
+/// [`basis`] of the elements that proofs are over.
+pub(crate) fn basis_of(places: usize, x: u64) -> Zeroizing<Vec<u64>> {
+    basis::<61>(places, x)
 }

@@ -145,9 +145,10 @@ impl Reference {
             }
             Proof::Fold { level, products } => {
                 let mut folded = vector(memory, src[0], products, level);
-                let r = memory.element(src[1]);
-                proof::fold(&mut folded, factor(level) as usize, r);
-                memory.put(dst[0], &folded);
+                let basis = proof::basis_of(factor(level) as usize, memory.element(src[1]));
+                proof::fold(&mut folded, &basis);
+                let left = folded.len().div_ceil(basis.len());
+                memory.put(dst[0], &folded[..left]);
             }
             Proof::Share {
                 level, products, ..

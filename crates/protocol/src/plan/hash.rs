@@ -29,6 +29,12 @@ impl Encoder {
     }
 }
 
+/// Whether the products of a plan are proved in batches.
+fn proves(plan: &Plan) -> bool {
+    let scheme = crate::replicated::scheme_of(plan.job.security);
+    scheme.is_some_and(|scheme| scheme.products.proof.is_some())
+}
+
 pub(super) fn of(plan: &Plan) -> PlanHash {
     let job = &plan.job;
     let mut e = Encoder(Sha256::new());
@@ -98,6 +104,10 @@ pub(super) fn of(plan: &Plan) -> PlanHash {
             e.int(bits.map_or(0, |bits| u64::from(bits.products)));
             e.int(bits.map_or(0, |bits| plan.programs[bits.program].code.len() as u64));
         }
+    }
+    if proves(plan) {
+        e.text("proved");
+        e.int(super::PROVED_GATES);
     }
     if !job.schema.is_empty() {
         e.text("schema");

@@ -265,11 +265,8 @@ const BANK_BYTES: u64 = 512 * 1024;
 /// The shortest and the longest chunk chosen by itself. Shorter ones are all overhead; longer ones only add latency.
 const CHUNK_ROWS: (u64, u64) = (512, 16 * 1024);
 
-/// Products times rows that are proved together: a party keeps nine bytes of each until they are.
-const PROVED_GATES: u64 = 1 << 19;
-
-/// The shortest chunk of a plan that proves its products, however many: a quarter of a vector.
-const FEWEST_PROVED_ROWS: u64 = 128;
+/// Products times rows that are proved together, unless a single layer has more: a party keeps nine bytes of each until they are.
+pub(crate) const PROVED_GATES: u64 = 1 << 19;
 
 /// Regions of programs, as in [`crate::rep3`]'s layout.
 pub(crate) const SLOTS: u16 = 0;
@@ -536,6 +533,12 @@ impl Plan {
         self.sums > 0 || self.keeps()
     }
 
+    /// Rows of the longest chunk: what is proved of products is proved of so many.
+    pub(crate) fn proved_rows(&self) -> u32 {
+        let longest = self.job.blocks.iter().map(|b| b.rows).max().unwrap_or(0);
+        longest.min(u64::from(self.chunk_rows)) as u32
+    }
+
     /// Products per row, over all layers, of the circuit's ring.
     pub fn products(&self) -> u64 {
         self.layers.iter().map(|l| u64::from(l.products)).sum()
@@ -607,6 +610,6 @@ fn layer_plans(
 fn chunk_rows(ring: Ring, [slots, bit_slots]: [u32; 2], proved: u64) -> u32 {
     let bits = 2 * (u64::from(slots.max(1)) * u64::from(ring.bits()) + u64::from(bit_slots));
     let rows = (BANK_BYTES * 8 / bits).clamp(CHUNK_ROWS.0, CHUNK_ROWS.1);
-    let most = (PROVED_GATES / proved.max(1)).max(FEWEST_PROVED_ROWS);
+    let most = (PROVED_GATES / proved.max(1)).max(CHUNK_ROWS.0);
     1 << rows.min(most).ilog2()
 }

@@ -7,10 +7,10 @@ use veil_math::Ring;
 use veil_prss::Use;
 use veil_session::{PartyId, Peer};
 
-use super::{KEY_OWN, KEY_PREVIOUS, PREVIOUS, SCHEME};
+use super::{KEY_OWN, KEY_PREVIOUS, MALICIOUS, PREVIOUS, SCHEME};
 use crate::plan::{LayerPlan, Plan};
 use crate::replicated::regions::TRACE;
-use crate::replicated::{Work, conversions, place, transfer};
+use crate::replicated::{Work, batches, conversions, place, transfer};
 use crate::round::{Cost, Round};
 
 /// Layer `index` of the plan, those of the set-up after those of the rows.
@@ -26,12 +26,10 @@ pub(super) fn traced_round(
     layer: &LayerPlan,
     _: bool,
 ) -> Round {
-    let first = if index < plan.layers.len() {
-        0
-    } else {
-        plan.layers.len()
-    };
-    let before = plan.all_layers().take(index).skip(first);
+    let batch = batches(&MALICIOUS, plan).into_iter();
+    let batch = batch.map(|batch| batch.layers).find(|l| l.contains(&index));
+    let layers = plan.all_layers().take(index);
+    let before = layers.skip(batch.map_or(index, |layers| layers.start));
     let before = before.map(|layer| layer.products).sum();
     of(plan, me, index, layer, Some(before))
 }

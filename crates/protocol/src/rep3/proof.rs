@@ -140,11 +140,6 @@ fn step(proof: Proof, src: Vec<Span>, dst: Vec<Span>) -> Command {
     Command::new(Op::Proof(proof), src, dst)
 }
 
-fn draw(key: KeyId, tag: Use, level: u32) -> Draw {
-    let first = u64::from(level) << 16;
-    Draw { key, tag, first }
-}
-
 fn drawing(mut command: Command, draws: Vec<Draw>) -> Command {
     command.draws = draws;
     command
@@ -192,6 +187,12 @@ impl Prover<'_> {
         })
     }
 
+    /// Elements of a level are drawn from this counter on: batch, level and element have fields of their own.
+    fn draw(&self, key: KeyId, tag: Use, level: u32) -> Draw {
+        let first = u64::from(self.batch.number) << 32 | u64::from(level) << 16;
+        Draw { key, tag, first }
+    }
+
     /// Makes the vectors of `sides` those after `level`, of which the challenges are those of `which`.
     fn fold(&self, level: u32, sides: &[(Side, One)]) -> Vec<Command> {
         let products = self.batch.products;
@@ -233,10 +234,10 @@ impl Prover<'_> {
             2 => vec![counts, one(1, One::Challenge)],
             _ => own.map(|side| vector(side, self.batch)).to_vec(),
         };
-        let mut draws = vec![draw(KEY_PREVIOUS, Use::dzkp_share(me), level)];
+        let mut draws = vec![self.draw(KEY_PREVIOUS, Use::dzkp_share(me), level)];
         if last {
-            draws.push(draw(KEY_OWN, Use::dzkp_p_mask(me), 0));
-            draws.push(draw(KEY_PREVIOUS, Use::dzkp_q_mask(me), 0));
+            draws.push(self.draw(KEY_OWN, Use::dzkp_p_mask(me), 0));
+            draws.push(self.draw(KEY_PREVIOUS, Use::dzkp_q_mask(me), 0));
         }
         let step_of_level = Proof::Share {
             level,
@@ -275,17 +276,17 @@ impl Prover<'_> {
             elements(
                 from,
                 given[0],
-                draw(KEY_OWN, Use::dzkp_challenge(previous), level),
+                self.draw(KEY_OWN, Use::dzkp_challenge(previous), level),
             ),
             elements(
                 from,
                 given[1],
-                draw(KEY_PREVIOUS, Use::dzkp_challenge(next), level),
+                self.draw(KEY_PREVIOUS, Use::dzkp_challenge(next), level),
             ),
             elements(
                 0,
                 share(level, 2),
-                draw(KEY_OWN, Use::dzkp_share(next), level),
+                self.draw(KEY_OWN, Use::dzkp_share(next), level),
             ),
         ];
         for prover in [PREVIOUS_PROVER, NEXT_PROVER] {
@@ -309,8 +310,8 @@ impl Prover<'_> {
         ];
         if last {
             let masks = [
-                draw(KEY_PREVIOUS, Use::dzkp_p_mask(previous), 0),
-                draw(KEY_OWN, Use::dzkp_q_mask(next), 0),
+                self.draw(KEY_PREVIOUS, Use::dzkp_p_mask(previous), 0),
+                self.draw(KEY_OWN, Use::dzkp_q_mask(next), 0),
             ];
             for (prover, (side, mask)) in
                 (0..).zip(sides.map(|(side, _)| side).into_iter().zip(masks))

@@ -96,11 +96,14 @@ impl<'a> Costs<'a> {
         })
     }
 
-    /// The proof of a batch of products, where there is one.
+    /// Proofs of products, where there are any.
     fn proof(self, set_up: bool) -> Cost {
-        let batch = super::batch(self.scheme, self.plan, set_up);
+        let batches = super::batches(self.scheme, self.plan).into_iter();
+        let batches = batches.filter(|b| (b.layers.start >= self.plan.layers.len()) == set_up);
         let proof = self.scheme.products.proof.as_ref();
-        proof.map_or(Cost::default(), |proof| (proof.cost)(&batch))
+        proof.map_or(Cost::default(), |proof| {
+            batches.fold(Cost::default(), |cost, batch| cost + (proof.cost)(&batch))
+        })
     }
 
     /// Ports whose elements have `size` bytes. All are opened in one round.

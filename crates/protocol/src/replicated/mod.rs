@@ -161,9 +161,9 @@ impl Protocol for Replicated {
     }
 
     fn places(&self) -> u32 {
-        let proofs = [false, true].map(|set_up| batch(self.scheme, &self.plan, set_up));
-        let [rows, set_up] = proofs.map(|batch| proof_rounds(self.scheme, &batch));
-        place::LAYERS + self.plan.all_layers().count() as u32 + rows + set_up
+        let batches = batches(self.scheme, &self.plan);
+        let proofs = batches.iter().map(|batch| proof_rounds(self.scheme, batch));
+        place::LAYERS + self.plan.all_layers().count() as u32 + proofs.sum::<u32>()
     }
 
     fn peers(&self) -> Vec<Peer> {
@@ -257,28 +257,57 @@ fn layers(scheme: &Scheme, plan: &Plan, me: Peer, odd: bool) -> Vec<Round> {
         .last_mut()
         .expect("the last layer computes what is linear");
     last.finish.extend(opening::keep(scheme, plan, Gives::Row));
-    rounds.extend(prove(scheme, Peer::Party(me), batch(scheme, plan, false)));
-    rounds
+    with_proofs(scheme, plan, me, 0, rounds)
 }
 
-/// The products of the rows of a chunk, or those of the set-up, whose proof has places behind.
-pub(crate) fn batch(scheme: &Scheme, plan: &Plan, set_up: bool) -> Batch {
-    let layers = plan.layers.len();
-    let products = |layer: &LayerPlan| layer.products;
-    let rows = Batch {
-        products: plan.layers.iter().map(products).sum(),
-        rows: plan.chunk_rows,
-        place: place::LAYERS + plan.all_layers().count() as u32,
-    };
-    if set_up {
-        Batch {
-            products: plan.all_layers().skip(layers).map(products).sum(),
-            rows: 1,
-            place: rows.place + proof_rounds(scheme, &rows),
-        }
-    } else {
-        rows
+/// Rounds of layers from `first` on, and after the last of each batch its proof.
+fn with_proofs(
+    scheme: &Scheme,
+    plan: &Plan,
+    me: PartyId,
+    first: usize,
+    layers: Vec<Round>,
+) -> Vec<Round> {
+    let numbered = (first..).zip(layers);
+    let proved = numbered
+        .flat_map(|(layer, round)| std::iter::once(round).chain(prove(scheme, plan, me, layer)));
+    proved.collect()
+}
+
+/// What is proved together, where products are proved: layers that follow each other, of the rows or of the set-up.
+pub(crate) fn batches(scheme: &Scheme, plan: &Plan) -> Vec<Batch> {
+    if scheme.products.proof.is_none() {
+        return Vec::new();
     }
+    let mut batches: Vec<Batch> = Vec::new();
+    let mut place = place::LAYERS + plan.all_layers().count() as u32;
+    let rows = plan.proved_rows();
+    for (index, layer) in plan.all_layers().enumerate() {
+        let set_up = index >= plan.layers.len();
+        let first = index == 0 || index == plan.layers.len();
+        let rows = if set_up { 1 } else { rows };
+        match batches.last_mut().filter(|_| !first) {
+            Some(batch) if batch.takes(layer) => {
+                batch.products += layer.products;
+                batch.layers.end += 1;
+            }
+            last => {
+                let number = last.map_or(0, |batch| batch.number + 1);
+                batches.push(Batch {
+                    number,
+                    layers: index..index + 1,
+                    products: layer.products,
+                    rows,
+                    place: 0,
+                });
+            }
+        }
+    }
+    for batch in &mut batches {
+        batch.place = place;
+        place += proof_rounds(scheme, batch);
+    }
+    batches
 }
 
 /// Rounds of the proof of a batch.
@@ -287,12 +316,15 @@ fn proof_rounds(scheme: &Scheme, batch: &Batch) -> u32 {
     proof.map_or(0, |proof| (proof.cost)(batch).rounds as u32)
 }
 
-/// The rounds in which it is proved that the products of a batch are right, where that is done.
-fn prove(scheme: &Scheme, me: Peer, batch: Batch) -> Vec<Round> {
-    match (me, &scheme.products.proof) {
-        (Peer::Party(me), Some(proof)) => (proof.rounds)(me, &batch),
-        _ => Vec::new(),
-    }
+/// The rounds in which it is proved that the products of the batch are right whose last layer is `layer`, if there is one.
+fn prove(scheme: &Scheme, plan: &Plan, me: PartyId, layer: usize) -> Vec<Round> {
+    let batches = batches(scheme, plan).into_iter();
+    let batch = batches.filter(|batch| batch.layers.end == layer + 1);
+    let proof = scheme.products.proof.iter();
+    let rounds = batch
+        .zip(proof)
+        .flat_map(|(batch, proof)| (proof.rounds)(me, &batch));
+    rounds.collect()
 }
 
 /// The layers of the set-up: on one row, from values that all rows share to others that they all share.
@@ -334,8 +366,7 @@ fn job_layers(scheme: &Scheme, plan: &Plan, me: Peer) -> Vec<Round> {
             part,
         ));
     }
-    rounds.extend(prove(scheme, Peer::Party(me), batch(scheme, plan, true)));
-    rounds
+    with_proofs(scheme, plan, me, before, rounds)
 }
 
 /// A program of a layer, its products, and where their messages are: over the circuit's ring, or over bits beside it.

@@ -7,7 +7,7 @@ use veil_math::Ring;
 use veil_program::{Audience, Holder};
 use veil_session::Peer;
 
-use super::batch;
+use super::batches;
 use super::scheme::{Batch, Component, Scheme};
 use crate::plan::{
     BIT_SLOTS, BIT_SUMS, BIT_UNIFORMS, Gives, OutputPlan, Plan, PortPlan, SLOTS, SUMS, UNIFORMS,
@@ -192,11 +192,8 @@ pub(super) fn layout(scheme: &Scheme, plan: &Plan, me: Peer) -> Layout {
     let parts = scheme.parts.len() as u8;
     let components = scheme.parties.len() as u8;
     let messages = scheme.products.messages;
-    let batches: Vec<Batch> = [false, true]
-        .map(|set_up| batch(scheme, plan, set_up))
-        .into_iter()
-        .filter(|batch| party && scheme.products.proof.is_some() && batch.products > 0)
-        .collect();
+    let mut batches = batches(scheme, plan);
+    batches.retain(|batch| party && batch.products > 0);
     let proved = batches.iter().map(|b| b.products).max().unwrap_or(0);
     let mut layout = Layout {
         chunk_rows: plan.chunk_rows,

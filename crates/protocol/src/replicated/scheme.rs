@@ -5,7 +5,7 @@ use veil_math::Ring;
 use veil_prss::Use;
 use veil_session::PartyId;
 
-use crate::plan::{LayerPlan, Plan};
+use crate::plan::{LayerPlan, PROVED_GATES, Plan};
 use crate::round::{Cost, Round};
 
 /// v = Σ u_c, with as many components as parties, and every party holds all of them but one.
@@ -66,15 +66,27 @@ pub(crate) struct ProofOf {
     pub(crate) cost: fn(&Batch) -> Cost,
 }
 
-/// Products that are proved together.
-#[derive(Clone, Copy, Debug)]
+/// Layers whose products are proved together.
+#[derive(Clone, Debug)]
 pub(crate) struct Batch {
-    /// Products of all layers.
+    /// Which of those of a chunk, or of the set-up.
+    pub(crate) number: u32,
+    /// The layers, those of the set-up after those of the rows.
+    pub(crate) layers: std::ops::Range<usize>,
+    /// Products of all of them.
     pub(crate) products: u32,
     /// Rows that it has at most.
     pub(crate) rows: u32,
     /// Place of the first round.
     pub(crate) place: u32,
+}
+
+impl Batch {
+    /// Whether a further layer is short enough to be proved along.
+    pub(crate) fn takes(&self, layer: &LayerPlan) -> bool {
+        let products = u64::from(self.products) + u64::from(layer.products);
+        products * u64::from(self.rows) <= PROVED_GATES
+    }
 }
 
 /// A component of a value: 0 for u_0.

@@ -50,7 +50,7 @@ pub(super) fn counts(gates: &Gates<'_>, counts: &mut [i64; super::COUNTS as usiz
     }
 }
 
-/// The vector of a side after two levels, which is all zero before.
+/// The vector of a side after two levels.
 pub(super) fn expand(gates: &Gates<'_>, side: Side, table: &Table, vector: &mut [u64]) {
     let width = gates.bytes() * 8;
     for register in 0..gates.registers() {
@@ -58,7 +58,9 @@ pub(super) fn expand(gates: &Gates<'_>, side: Side, table: &Table, vector: &mut 
         let first = register * VECTOR * 8;
         let rows = (gates.rows() - first).min(VECTOR * 8);
         for at in 0..gates.quarter() {
-            let to = &mut vector[at as usize * width + first..][..rows];
+            let to = &mut vector[at as usize * width..][first..width.min(first + VECTOR * 8)];
+            to.fill(0);
+            let to = &mut to[..rows];
             for quarter in 0..BASE {
                 let product = quarter as u32 * gates.quarter() + at;
                 if product >= gates.products() {
