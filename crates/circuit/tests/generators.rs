@@ -365,3 +365,51 @@ fn bad_specifications_say_what_to_do() {
         "`sha256` takes no width; leave out `:` and what follows"
     );
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Against sums of products of integers.
+    #[test]
+    fn matrices_are_multiplied(
+        shape in [1..=4usize, 1..=5usize, 1..=4usize],
+        words in proptest::collection::vec(any::<u128>(), 40),
+        wide in any::<bool>(),
+    ) {
+        let [rows, inner, columns] = shape;
+        let ring = if wide { "128" } else { "64" };
+        let circuit = make(&format!("matmul{ring}:{rows}x{inner}x{columns}"));
+        let reduce = |value: u128| if wide { value } else { u128::from(value as u64) };
+        let x: Vec<u128> = (0..rows * inner).map(|k| reduce(words[k])).collect();
+        let y: Vec<u128> = (0..inner * columns).map(|k| reduce(words[20 + k])).collect();
+        let out = circuit.evaluate(&[x.clone(), y.clone()]).expect("inputs of the right size");
+        let element = |at: usize| {
+            let (i, j) = (at / columns, at % columns);
+            let terms = (0..inner).map(|k| x[i * inner + k].wrapping_mul(y[k * columns + j]));
+            reduce(terms.fold(0, u128::wrapping_add))
+        };
+        let expected: Vec<u128> = (0..rows * columns).map(element).collect();
+        prop_assert_eq!(&out[0], &expected);
+        prop_assert_eq!(circuit.stats().depth, 1);
+    }
+}
+
+#[test]
+fn shapes_that_are_none_are_refused() {
+    for shape in [
+        "",
+        ":",
+        ":2x3",
+        ":2x3x4x5",
+        ":0x3x4",
+        ":2x65x4",
+        ":2x-3x4",
+        ":twoxtwoxtwo",
+    ] {
+        let error = veil_circuit::make(&format!("matmul64{shape}")).expect_err(shape);
+        assert!(
+            error.to_string().contains("for example `matmul64:2x3x4`"),
+            "{error}"
+        );
+    }
+}

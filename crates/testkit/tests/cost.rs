@@ -325,6 +325,34 @@ const COSTS: [(&str, [[u64; 3]; 2]); 8] = [
     ("int-div:32", [[204, 2561, 64], [205, 2623, 96]]),
 ];
 
+/// A matrix product is one round, and one element per row, element of the result and message of a product: three messages among three parties,
+/// six among four, whatever the inner size.
+#[test]
+fn a_matrix_product_costs_one_element_for_each_of_its_own() {
+    let rows = 64;
+    for (name, bytes) in [("matmul64:3x5x2", 8), ("matmul128:2x7x3", 16)] {
+        let job = made(name, rows);
+        check(job.clone(), 16, 2);
+        let four = veil_testkit::sample::among_four(job.clone());
+        for (job, messages, codes) in [(job, 3, 0), (four, 6, 6 * 16)] {
+            let world = World::in_chunks(job, rows as u32, 1);
+            world.run().assert_right();
+            let plan = world.plan();
+            let frame = plan.chunk(0).expect("a chunk").frame;
+            let parties = plan.parties().iter();
+            let costs = parties.map(|party| {
+                let protocol = Replicated::new(Arc::clone(plan), Peer::Party(*party));
+                protocol.cost(Task::Layers, frame)
+            });
+            let all = costs.fold(Cost::default(), |all, cost| {
+                assert_eq!(cost.rounds, 1);
+                all + cost
+            });
+            assert_eq!(all.bytes, messages * 6 * bytes * rows + codes, "{name}");
+        }
+    }
+}
+
 #[test]
 fn an_and_costs_one_bit_per_party() {
     let rows = 1 << 13;

@@ -9,6 +9,7 @@ use super::integer::{
     Integer, decompose, divide, is_at_most, is_equal, is_less, is_zero, max, min, recompose,
     shift_right,
 };
+use super::matrix::{Shape, matrix_product};
 use super::multiply::multiply;
 use super::sha256::sha256;
 use crate::{Builder, Circuit, Per, Wire};
@@ -58,6 +59,19 @@ pub enum MakeError {
         /// The width given, shortened.
         width: String,
     },
+    /// A shape is missing, or is not what the circuit takes.
+    #[error(
+        "`{shape}` is no shape for `{name}`; give three numbers from 1 to {most}, for example `{name}:2x3x4` for 2 rows of 3 \
+         times 3 rows of 4"
+    )]
+    BadShape {
+        /// The circuit asked for.
+        name: &'static str,
+        /// The largest of each number.
+        most: usize,
+        /// The shape given, shortened.
+        shape: String,
+    },
     /// The circuit has a fixed size.
     #[error("`{name}` takes no width; leave out `:` and what follows")]
     NoWidth {
@@ -102,6 +116,17 @@ pub fn make(specification: &str) -> Result<Circuit, MakeError> {
     match (entry.make, width) {
         (Make::Fixed(make), None) => Ok(make()),
         (Make::Fixed(_), Some(_)) => Err(MakeError::NoWidth { name }),
+        (Make::Matrices(ring), shape) => {
+            let text = shape.unwrap_or_default();
+            let problem = || MakeError::BadShape {
+                name,
+                most: MAX_SIDE,
+                shape: shorten(text),
+            };
+            shape_of(text)
+                .map(|shape| matrices(ring, shape))
+                .ok_or_else(problem)
+        }
         (make, None) => {
             let most = make.most();
             Err(MakeError::WidthMissing { name, most })
@@ -118,8 +143,11 @@ pub fn make(specification: &str) -> Result<Circuit, MakeError> {
 }
 
 impl CatalogueEntry {
-    /// How to ask for it: `name`, or `name:WIDTH`.
+    /// How to ask for it: `name`, `name:WIDTH`, or `name:ROWSxINNERxCOLUMNS`.
     pub fn usage(&self) -> String {
+        if matches!(self.make, Make::Matrices(_)) {
+            return format!("{}:{SHAPE}", self.name);
+        }
         if self.takes_width {
             format!("{}:WIDTH", self.name)
         } else {
@@ -131,9 +159,17 @@ impl CatalogueEntry {
 // The widest operand that anyone has asked for, and a multiplier of it is still made in a blink.
 const MAX_WIDTH: u32 = 256;
 
+// A quarter of a million products, which are made in a blink.
+const MAX_SIDE: usize = 64;
+
+/// What a shape says.
+const SHAPE: &str = "ROWSxINNERxCOLUMNS";
+
 #[derive(Clone, Copy, Debug)]
 enum Make {
     Fixed(fn() -> Circuit),
+    /// Two matrices to their product.
+    Matrices(Ring),
     /// Two words to a word.
     Word(fn(&mut Builder, &[Wire], &[Wire]) -> Vec<Wire>),
     /// Two words to a bit.
@@ -148,7 +184,7 @@ impl Make {
     /// The largest width.
     const fn most(self) -> u32 {
         match self {
-            Make::Fixed(_) | Make::Word(_) | Make::Bit(_) => MAX_WIDTH,
+            Make::Fixed(_) | Make::Matrices(_) | Make::Word(_) | Make::Bit(_) => MAX_WIDTH,
             Make::Integers(..) | Make::Integer(..) => Ring::Z128.bits(),
         }
     }
@@ -187,11 +223,32 @@ fn integers(
         .expect("ports of other names, and fewer gates than the limit")
 }
 
+fn shape_of(text: &str) -> Option<Shape> {
+    let sides = text.split('x').map(|side| side.parse().ok());
+    let sides = sides.collect::<Option<Vec<usize>>>()?;
+    let shape: Shape = sides.try_into().ok()?;
+    let fits = shape.iter().all(|side| (1..=MAX_SIDE).contains(side));
+    fits.then_some(shape)
+}
+
+/// Of the matrices `x` and `y`, row by row.
+fn matrices(ring: Ring, shape: Shape) -> Circuit {
+    let [rows, inner, columns] = shape;
+    let mut b = Builder::new(ring);
+    let x = b.input("x", (rows * inner) as u32, Per::Row);
+    let y = b.input("y", (inner * columns) as u32, Per::Row);
+    let out = matrix_product(&mut b, &x, &y, shape);
+    b.output("out", &out);
+    b.finish()
+        .expect("two ports of other names, and fewer gates than the limit")
+}
+
 fn binary(make: Make, width: u32) -> Circuit {
     let mut b = Builder::new(Ring::Bits);
     let (x, y) = (b.input("x", width, Per::Row), b.input("y", width, Per::Row));
     let out = match make {
         Make::Fixed(make) => return make(),
+        Make::Matrices(ring) => return matrices(ring, [width as usize; 3]),
         Make::Integers(..) | Make::Integer(..) => return of(make, width),
         Make::Word(make) => make(&mut b, &x, &y),
         Make::Bit(make) => vec![make(&mut b, &x, &y)],
@@ -215,6 +272,15 @@ const fn fixed(name: &'static str, summary: &'static str, make: fn() -> Circuit)
         takes_width: false,
         summary,
         make: Make::Fixed(make),
+    }
+}
+
+const fn matrix(name: &'static str, summary: &'static str, ring: Ring) -> CatalogueEntry {
+    CatalogueEntry {
+        name,
+        takes_width: false,
+        summary,
+        make: Make::Matrices(ring),
     }
 }
 
@@ -259,6 +325,16 @@ const CATALOGUE: &[CatalogueEntry] = &[
         "sha256-shallow",
         "the same with fewer rounds and more ANDs",
         || sha256(Per::Row, Aim::Depth),
+    ),
+    matrix(
+        "matmul64",
+        "product of matrices over Z_2^64: x, y, row by row",
+        Ring::Z64,
+    ),
+    matrix(
+        "matmul128",
+        "product of matrices over Z_2^128: x, y, row by row",
+        Ring::Z128,
     ),
     of_width(
         "adder",

@@ -7,6 +7,7 @@ mod catalogue;
 mod compare;
 mod integer;
 mod linear;
+mod matrix;
 mod multiply;
 mod sbox;
 mod sha256;
@@ -46,6 +47,7 @@ pub mod generate {
         Integer, decompose, divide, divide_bits, is_at_most, is_equal, is_less, is_zero, max, min,
         recompose, shift_right,
     };
+    pub use super::matrix::{Shape, matrix_product};
     pub use super::multiply::multiply;
     pub use super::sbox::sub_byte;
     pub use super::sha256::{sha256, sha256_compress};
