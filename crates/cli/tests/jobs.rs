@@ -274,6 +274,68 @@ fn a_threshold_query_opens_one_bit_per_client() {
     assert_eq!(opened[0]["to"], "supervisor");
 }
 
+/// A group of two is not shown, nor that it has two; what is opened of it is zero.
+#[test]
+fn groups_that_are_too_small_are_not_shown() {
+    let folder = Folder::new();
+    let job = r#"version = 1
+kind = "stats"
+name = "pay"
+owners = ["mill"]
+parties = ["a", "b", "c"]
+recipients = ["press"]
+column = [{ name = "pay", type = "integer", min = -500, max = 9000 },
+          { name = "group", type = "category", values = ["many", "few", "none"] }]
+block = [{ name = "mill", rows = 5, holds = { mill = ["pay", "group"] }, files = { mill = "mill.csv" } }]
+analysis = [{ name = "shown", kind = "mean", of = "pay", by = "group", min_count = 3, to = "press" },
+            { name = "total", kind = "sum", of = "pay", by = "group", min_count = 2, to = "press" }]
+"#;
+    folder.write("three.toml", job);
+    folder.write("four.toml", job.replace("\"c\"]", "\"c\", \"d\"]"));
+    folder.write(
+        "mill.csv",
+        "pay,group\n10,many\n-40,many\n60,many\n7,few\n8,few\n",
+    );
+    for (job, how) in [("three.toml", ""), ("four.toml", "--processes")] {
+        let run =
+            json(&folder.succeed(&format!("stats {job} --check --json --out {job}-out {how}")));
+        assert_eq!(run["checked"], true, "{run}");
+        let result = std::fs::read_to_string(folder.at(&format!("{job}-out/press/result.json")));
+        let result = json(&result.unwrap());
+        let figure = |analysis: usize, group: usize, figure: usize| {
+            result["analyses"][analysis]["groups"][group]["figures"][figure].clone()
+        };
+        assert_eq!(figure(0, 0, 1)["rounded"], 10.0, "{result}");
+        for (group, analysis) in [(1, 0), (2, 0), (2, 1)] {
+            for k in 0..2 {
+                let said = figure(analysis, group, k);
+                assert_eq!(said["undefined"], "fewer rows than `min_count`", "{result}");
+            }
+        }
+        assert_eq!(figure(1, 1, 1)["exact"], "15", "{result}");
+        let opened = result["opened"].as_array().unwrap();
+        let value = |what: &str| {
+            let one = opened.iter().find(|one| one["what"] == what);
+            one.unwrap_or_else(|| panic!("{what}: {result}"))["value"].clone()
+        };
+        let few = "or 0 if these are fewer than 3 rows";
+        assert_eq!(
+            value(&format!("number of rows where group = many, {few}")),
+            "3"
+        );
+        assert_eq!(
+            value(&format!("number of rows where group = few, {few}")),
+            "0"
+        );
+        assert_eq!(
+            value(&format!("sum of pay over rows where group = few, {few}")),
+            "0"
+        );
+        let explained = folder.succeed(&format!("explain {job}"));
+        assert!(explained.contains(few), "{explained}");
+    }
+}
+
 #[test]
 fn data_may_be_elsewhere() {
     let folder = Folder::wages();

@@ -113,9 +113,10 @@ impl Run {
             (Work::SetUp, 0) => Some(Task::SetUp),
             (Work::Chunk { block, .. }, 0) => Some(Task::Inputs { block }),
             (Work::Chunk { .. }, 1) => Some(Task::Layers),
-            (Work::Chunk { opens: true, .. }, 2) | (Work::Totals, 0) => Some(Task::Agree),
+            (Work::Totals, 0) => Some(Task::Totals),
+            (Work::Chunk { opens: true, .. }, 2) | (Work::Totals, 1) => Some(Task::Agree),
             (Work::Chunk { opens: true, .. }, 3) => self.cleared.map(Task::Open),
-            (Work::Totals, 1) => self.cleared.map(Task::OpenTotals),
+            (Work::Totals, 2) => self.cleared.map(Task::OpenTotals),
             _ => None,
         }
     }

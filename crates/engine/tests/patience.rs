@@ -67,6 +67,7 @@ fn a_recipient_of_sums_hears_nothing_for_longer_than_a_run_may_stall() {
         parties: ["a", "b", "c"].map(String::from).into(),
         recipients: vec!["eve".into()],
         security: veil_program::Security::among(3),
+        totals: None,
         circuit,
         blocks: vec![Block {
             name: "all".into(),

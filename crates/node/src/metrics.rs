@@ -216,7 +216,7 @@ impl Recorder for Metrics {
         let phase = match event.task {
             Task::SetUp => "set-up",
             Task::Inputs { .. } => "inputs",
-            Task::Layers => "layers",
+            Task::Layers | Task::Totals => "layers",
             Task::Agree => "agree",
             Task::Open(_) | Task::OpenTotals(_) => "open",
         };

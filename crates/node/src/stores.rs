@@ -70,6 +70,7 @@ mod tests {
             parties: ["ann", "bob", "eve"].map(String::from).into(),
             recipients: Vec::new(),
             security: veil_program::Security::among(3),
+            totals: None,
             circuit: Circuit {
                 ring: Ring::Z64,
                 inputs: vec![input],

@@ -155,6 +155,7 @@ prop_compose! {
     ) -> Facts {
         Facts {
             job: job.into(), operations, circuits, columns, datasets, keeps, to, parties, rows, smallest_block, groups,
+            min_count: groups,
             protocol: "rep3".into(), adversary: adversary.into(), delivery: delivery.into(),
         }
     }

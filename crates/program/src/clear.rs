@@ -94,6 +94,15 @@ pub fn evaluate(
             }
         }
     }
+    if let Some(totals) = &job.totals {
+        let summed = |port: &usize| circuit.outputs[*port].reduce == Reduce::Sum;
+        let ports: Vec<usize> = (0..sums.len()).filter(summed).collect();
+        let all = ports.iter().flat_map(|port| sums[*port].clone()).collect();
+        let results = totals.evaluate(&[all])?;
+        for (port, result) in ports.into_iter().zip(results) {
+            sums[port] = result;
+        }
+    }
     for (port, sums) in sums.iter().enumerate() {
         if circuit.outputs[port].reduce == Reduce::Sum {
             let bytes = ring.bytes(1) as usize;

@@ -65,6 +65,10 @@ pub struct Lowered {
     pub schema: String,
     /// What is computed in every row, or summed over the rows.
     pub circuit: Circuit,
+    /// What is computed once of the sums over all rows, before they are opened: over the same ring, from one input port with an element for
+    /// every wire of a summed output, in their order, to an output port in the place of each summed output. Without it, sums are opened
+    /// as they are.
+    pub totals: Option<Circuit>,
     /// The rows: at least one block.
     pub blocks: Vec<Block>,
     /// To whom each of the circuit's output ports is opened, in order.

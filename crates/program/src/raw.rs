@@ -203,6 +203,7 @@ pub(crate) struct RawAnalysis {
     pub(crate) of: Option<Spanned<RawNames>>,
     pub(crate) on: Option<Spanned<RawNames>>,
     pub(crate) by: Option<Spanned<RawNames>>,
+    pub(crate) min_count: Option<Spanned<u64>>,
     pub(crate) to: Spanned<String>,
 }
 

@@ -50,6 +50,7 @@ impl Lowered {
                 gates: Vec::new(),
                 outputs,
             },
+            totals: None,
             blocks: self.blocks.clone(),
             audiences: vec![Audience::Stored; self.circuit.inputs.len()],
             opened: kept,
@@ -111,6 +112,7 @@ mod tests {
             recipients: vec!["press".into()],
             security: crate::Security::among(3),
             circuit,
+            totals: None,
             blocks: vec![
                 block("2024", [Holder::Owner(0), Holder::Owner(0)]),
                 block("2025", [Holder::Stored, Holder::Owner(0)]),

@@ -24,6 +24,7 @@
 //!     parties: ["p0", "p1", "p2"].map(String::from).into(),
 //!     recipients: vec!["eve".into()],
 //!     security: veil_program::Security::among(3),
+//!     totals: None,
 //!     circuit,
 //!     blocks: vec![Block { name: "all".into(), rows: 1000, holders: vec![Holder::Owner(0), Holder::Owner(1)], stored: None, aligned: None }],
 //!     audiences: vec![Audience::Recipient(0)],
@@ -44,7 +45,7 @@ mod round;
 
 pub use plan::{
     BitsPlan, Chunk, ConversionPlan, Gives, JobPlan, LayerPlan, Options, OrderPlan, OutputPlan,
-    Plan, PlanError, PortPlan, Split,
+    Plan, PlanError, PortPlan, Split, TotalsPlan,
 };
 pub use replicated::Replicated;
 pub use round::{

@@ -59,6 +59,8 @@ pub enum Task {
     },
     /// Compute.
     Layers,
+    /// Compute what is derived from the sums over all rows, in the place of the sums.
+    Totals,
     /// Tell each other that everything so far was checked. Ends with [`Cleared`].
     Agree,
     /// Open the chunk's outputs.

@@ -47,6 +47,7 @@ fn plan() -> Plan {
         parties: ["p0", "p1", "p2"].map(String::from).into(),
         recipients: vec!["eve".into()],
         security: veil_program::Security::among(3),
+        totals: None,
         opened: circuit.outputs.iter().map(|o| o.name.clone()).collect(),
         circuit,
         blocks: vec![Block {

@@ -103,6 +103,7 @@ fn job(ring: Ring, width: u32, gates: Vec<Gate>, outputs: Vec<Wire>, reduce: Red
         parties: ["p0", "p1", "p2"].map(String::from).into(),
         recipients: vec!["eve".into()],
         security: veil_program::Security::among(3),
+        totals: None,
         circuit,
         blocks: vec![Block {
             name: "all".into(),

@@ -158,6 +158,7 @@ pub fn tasks(plan: &Plan, protocol: &dyn Protocol) -> Vec<Task> {
     tasks.extend(blocks.map(|block| Task::Inputs { block }));
     tasks.extend([
         Task::Layers,
+        Task::Totals,
         Task::Agree,
         Task::Open(cleared),
         Task::OpenTotals(cleared),
@@ -215,9 +216,9 @@ fn kind(protocol: &dyn Protocol, task: Task, send: &Transfer) -> Kind {
             (false, true) => Kind::PartyInput,
             (false, false) => Kind::OwnerInput,
         },
-        Task::Layers if digest => Kind::Code,
-        Task::Layers if matches!(item, Item::One(_)) => Kind::SumProduct,
-        Task::Layers => Kind::Product,
+        Task::Layers | Task::Totals if digest => Kind::Code,
+        Task::Layers | Task::Totals if matches!(item, Item::One(_)) => Kind::SumProduct,
+        Task::Layers | Task::Totals => Kind::Product,
         Task::Agree => Kind::Agreement,
         Task::Open(_) if digest => Kind::OpenedDigest,
         Task::Open(_) => Kind::Opened,

@@ -63,6 +63,7 @@ pub fn job(circuit: Circuit, blocks: &[(u64, &[Holder])], audiences: &[Audience]
         parties: [0, 1, 2].map(|p| format!("party {p}")).into(),
         recipients: (0..recipients).map(|r| format!("recipient {r}")).collect(),
         security: veil_program::Security::among(3),
+        totals: None,
         blocks: blocks.iter().enumerate().map(block).collect(),
         opened: circuit
             .outputs

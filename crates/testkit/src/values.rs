@@ -78,6 +78,17 @@ impl Values {
                 }
             }
         }
+        if let Some(totals) = &job.totals {
+            let summed = |port: &usize| circuit.outputs[*port].reduce == Reduce::Sum;
+            let ports: Vec<usize> = (0..results.len()).filter(summed).collect();
+            let sums = ports.iter().flat_map(|port| results[*port][0].clone());
+            let opened = totals
+                .evaluate(&[sums.collect()])
+                .expect("the sums are made for this circuit");
+            for (port, values) in ports.into_iter().zip(opened) {
+                results[port] = vec![values];
+            }
+        }
         results
     }
 }

@@ -37,7 +37,7 @@ fn schedule(plan: &Plan, protocol: &dyn Protocol) -> Vec<(Task, Frame)> {
     }
     if plan.has_totals() {
         let frame = plan.totals_frame();
-        schedule.extend([(Task::Agree, frame), (totals, frame)]);
+        schedule.extend([(Task::Totals, frame), (Task::Agree, frame), (totals, frame)]);
     }
     schedule
 }

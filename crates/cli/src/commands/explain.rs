@@ -198,7 +198,10 @@ fn costs(plan: &Plan, protocol: &dyn Protocol) -> [Cost; 4] {
     let set_up = protocol.cost(Task::SetUp, set_up_frame);
     let totals = if plan.has_totals() {
         let frame = plan.totals_frame();
-        protocol.cost(Task::Agree, frame) + protocol.cost(Task::OpenTotals(cleared), frame)
+        let tasks = [Task::Totals, Task::Agree, Task::OpenTotals(cleared)];
+        tasks.into_iter().fold(Cost::default(), |cost, task| {
+            cost + protocol.cost(task, frame)
+        })
     } else {
         Cost::default()
     };

@@ -201,6 +201,7 @@ fn task(task: Task) -> &'static str {
         Task::SetUp => "set-up",
         Task::Inputs { .. } => "inputs",
         Task::Layers => "layers",
+        Task::Totals => "totals",
         Task::Agree => "agree",
         Task::Open(_) => "open",
         Task::OpenTotals(_) => "open totals",

@@ -34,6 +34,8 @@ pub struct Facts {
     pub smallest_block: u64,
     /// The largest number of groups that an analysis makes; 1 without groups.
     pub groups: u64,
+    /// Rows that a group of any analysis needs to be shown; 0 where some are shown whatever they have.
+    pub min_count: u64,
     /// The protocol.
     pub protocol: String,
     /// The adversary against which it holds, `semi-honest` or `malicious`.
@@ -66,12 +68,15 @@ impl Facts {
                 .min()
                 .unwrap_or(0),
             groups: 1,
+            min_count: 0,
             protocol: protocol.name().to_owned(),
             adversary: lowered.security.adversary.word().to_owned(),
             delivery: lowered.security.delivery.word().to_owned(),
         };
         match job.kind() {
             Kind::Stats(stats) => {
+                let least = stats.analyses.iter().map(|a| a.min_count.unwrap_or(0));
+                facts.min_count = least.min().unwrap_or(0);
                 for analysis in &stats.analyses {
                     let statistic = &analysis.statistic;
                     facts.operations.insert(statistic.name().to_owned());

@@ -200,6 +200,17 @@ fn within(rule: &Rule, asked: &Asked<'_>) -> Result<(), String> {
             "{rows} rows in {groups} groups are fewer than {least} per group"
         ));
     }
+    if let Some(least) = rule.min_count
+        && facts.min_count < least
+    {
+        let shown = match facts.min_count {
+            0 => "whatever they have".to_owned(),
+            rows => format!("from {rows} rows on"),
+        };
+        return Err(format!(
+            "the job shows groups {shown}, and the rule wants {least} rows"
+        ));
+    }
     if let Some(most) = rule.max_rows
         && facts.rows > most
     {
@@ -253,6 +264,7 @@ mod tests {
             parties: set(&["a", "b", "c"]),
             rows: 100,
             smallest_block: 30,
+            min_count: 5,
             groups: 4,
             protocol: "rep3".into(),
             adversary: "semi-honest".into(),
@@ -284,6 +296,7 @@ mod tests {
         parties = [["c", "b", "a"]]
         min_rows = 30
         min_rows_per_group = 25
+        min_count = 5
         max_rows = 100
         adversary = "semi-honest"
     "#;
@@ -294,7 +307,7 @@ mod tests {
     fn a_rule_allows_what_is_wholly_within_it() {
         let judged = judge(PAY, &facts());
         assert_eq!(judged.decided, Some(("pay".into(), Effect::Allow)));
-        let changes: [(Change, &str); 11] = [
+        let changes: [(Change, &str); 13] = [
             (|f| f.job = "wages".into(), "the job is named `wages`"),
             (
                 |f| assert!(f.operations.insert("sum".into())),
@@ -316,6 +329,14 @@ mod tests {
             (
                 |f| f.groups = 5,
                 "100 rows in 5 groups are fewer than 25 per group",
+            ),
+            (
+                |f| f.min_count = 4,
+                "the job shows groups from 4 rows on, and the rule wants 5 rows",
+            ),
+            (
+                |f| f.min_count = 0,
+                "the job shows groups whatever they have, and the rule wants 5 rows",
             ),
             (
                 |f| (f.rows, f.groups) = (101, 1),

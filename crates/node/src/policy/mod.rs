@@ -66,6 +66,8 @@ pub struct Rule {
     pub min_rows: Option<u64>,
     /// Rows per group that there are at least on average.
     pub min_rows_per_group: Option<u64>,
+    /// Rows that every group needs to be shown, at least.
+    pub min_count: Option<u64>,
     /// Rows that the job has at most.
     pub max_rows: Option<u64>,
     /// Runs in 24 hours by this rule, at most.

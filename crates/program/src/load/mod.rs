@@ -178,6 +178,7 @@ impl Job {
         let circuit = lowered.circuit;
         let mut whole = roles.lowered(raw, circuit, blocks, lowered.audiences, lowered.opened);
         whole.schema = stats.schema();
+        whole.totals = lowered.totals;
         let opening = Some(lowered.opening);
         Ok(Self {
             base,
@@ -301,6 +302,7 @@ impl Roles {
             recipients: self.outside_recipients(),
             security: crate::Security::among(self.parties.len()),
             circuit,
+            totals: None,
             blocks,
             audiences,
             opened,

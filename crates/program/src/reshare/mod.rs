@@ -77,6 +77,7 @@ impl Resharing {
             recipients: Vec::new(),
             security: Security::among(roles.parties.len()),
             circuit: self.circuit(),
+            totals: None,
             blocks: self.blocks.iter().map(block).collect(),
             audiences: [
                 vec![Audience::Stored; count],

@@ -35,7 +35,13 @@ impl Stats {
             .filter(|analysis| analysis.to.includes(peer));
         let analyses = wanted
             .map(|analysis| {
-                let moments = self.clear_moments(analysis, sources)?;
+                let mut moments = self.clear_moments(analysis, sources)?;
+                for moments in &mut moments {
+                    let few = |least: u64| moments.at(0, 0) < i128::from(least);
+                    if analysis.min_count.is_some_and(few) {
+                        *moments = Moments::zero(moments.variables());
+                    }
+                }
                 Ok(derive(self, analysis, &moments))
             })
             .collect::<Result<_, DataError>>()?;

@@ -17,6 +17,7 @@ const NO_ROWS: &str = "no rows";
 const ONE_ROW: &str = "only one row";
 const CONSTANT: &str = "a column is constant";
 const DEPENDENT: &str = "the regressors are linearly dependent in these rows";
+const SUPPRESSED: &str = "fewer rows than `min_count`";
 const FEW_ROWS: &str = "not more rows than coefficients";
 
 /// The answer to an analysis, from the moments of its groups in order.
@@ -39,7 +40,7 @@ pub(super) fn derive(stats: &Stats, analysis: &Analysis, moments: &[Moments]) ->
                     stats.columns[column].categories()[usize::from(value)].clone()
                 })
                 .collect(),
-            figures: context.figures(moments),
+            figures: context.shown(moments),
         })
         .collect();
     AnalysisResult {
@@ -102,6 +103,18 @@ impl Context<'_> {
             Variable::Value(column) => self.stats.columns[column].unit().map(str::to_owned),
             Variable::Cell(..) => None,
         }
+    }
+
+    /// The figures of a group, unless it is suppressed: then all that was opened of it is zero.
+    fn shown(&self, moments: &Moments) -> Vec<Figure> {
+        let mut figures = self.figures(moments);
+        if self.analysis.min_count.is_some() && moments.at(0, 0) == 0 {
+            for figure in &mut figures {
+                figure.estimate = Estimate::Undefined(SUPPRESSED);
+                figure.standard_error = None;
+            }
+        }
+        figures
     }
 
     fn figures(&self, moments: &Moments) -> Vec<Figure> {

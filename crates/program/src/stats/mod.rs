@@ -291,6 +291,8 @@ pub struct Analysis {
     pub statistic: Statistic,
     /// Category columns whose values make the groups; none for one group of all rows.
     pub by: Vec<usize>,
+    /// Rows that a group needs, or the parties open zeros in the place of all its numbers, its count among them.
+    pub min_count: Option<u64>,
     /// To whom the sums are opened.
     pub to: Audience,
 }

@@ -62,11 +62,11 @@ impl Analysis {
     }
 
     /// Which moments are needed: pairs `i <= j` of variables counted from 1, where 0 stands for the constant 1. Where
-    /// rows can be left out, every analysis says how many it used.
+    /// rows can be left out, or a group must have some, every analysis says how many it used.
     pub(super) fn needs(&self, variables: usize, may_drop: bool) -> Vec<(usize, usize)> {
         match self.statistic {
             Statistic::Count(_) => vec![(0, 0)],
-            Statistic::Sum(_) if !may_drop => vec![(0, 1)],
+            Statistic::Sum(_) if !may_drop && self.min_count.is_none() => vec![(0, 1)],
             Statistic::Sum(_) | Statistic::Mean(_) => vec![(0, 0), (0, 1)],
             Statistic::Covariance(..) => vec![(0, 0), (0, 1), (0, 2), (1, 2)],
             Statistic::Variance(_) | Statistic::Correlation(..) | Statistic::Regression { .. } => {

@@ -99,10 +99,11 @@ impl StatsSink {
                 derive(stats, analysis, &moments)
             })
             .collect();
-        let list = (opening.sums().zip(opened).zip(&self.mine))
+        let sentences = opening.sentences(&stats.columns);
+        let list = (opening.sums().zip(sentences).zip(opened).zip(&self.mine))
             .filter(|(_, mine)| **mine)
-            .map(|(((_, sum), &value), _)| Opened {
-                what: sum.sentence(&stats.columns),
+            .map(|((((_, sum), what), &value), _)| Opened {
+                what,
                 value: Scaled {
                     value,
                     scale: sum.scale(&stats.columns),

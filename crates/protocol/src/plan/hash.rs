@@ -109,6 +109,11 @@ pub(super) fn of(plan: &Plan) -> PlanHash {
         e.text("proved");
         e.int(super::PROVED_GATES);
     }
+    if let Some(totals) = &job.totals {
+        e.text("totals");
+        e.0.update(totals.canonical_hash());
+        e.int(plan.all_layers().count() as u64);
+    }
     if !job.schema.is_empty() {
         e.text("schema");
         e.text(&job.schema);

@@ -9,7 +9,7 @@ mod order;
 
 use std::sync::Arc;
 
-use veil_circuit::{Per, Reduce};
+use veil_circuit::{Circuit, OutputPort, Per, Reduce};
 use veil_device::Program;
 use veil_math::Ring;
 use veil_program::{Audience, Block, Holder, Lowered, Security};
@@ -211,6 +211,17 @@ pub struct JobPlan {
     pub layers: Vec<LayerPlan>,
 }
 
+/// What is computed once of the sums over all rows, before they are opened: on one row, over the same slots.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TotalsPlan {
+    /// First slot of the sums.
+    pub slot: u32,
+    /// First item of the sums, first slot and width of each result, which takes the place of the sums there.
+    pub results: Vec<(u32, u32, u32)>,
+    /// Layers, as [`Plan::layers`].
+    pub layers: Vec<LayerPlan>,
+}
+
 /// A chunk of the batch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Chunk {
@@ -249,6 +260,8 @@ pub struct Plan {
     pub programs: Vec<Arc<Program>>,
     /// What is derived from values that all rows use.
     pub job_plan: Option<JobPlan>,
+    /// What is derived from the sums.
+    pub totals_plan: Option<TotalsPlan>,
     /// Layers in order; the last one has no products and computes what is linear after the others.
     pub layers: Vec<LayerPlan>,
     /// Multiplicative depth.
@@ -422,12 +435,47 @@ impl Plan {
                 layers,
             }
         });
+        let mut bit_slots = schedule.bit_slots;
+        let mut totals_draws = 0;
+        let mut totals_plan = match &job.totals {
+            None => None,
+            Some(totals) => {
+                check_totals(circuit, totals)?;
+                let net = Net::of(totals, components);
+                let own = layers::schedule(&net, &[], proves);
+                let before = [programs[0].len(), programs[1].len()];
+                let (mut layers, made, draws) = layer_plans(own.layers, before[0], strides);
+                for bits in layers.iter_mut().filter_map(|l| l.bits.as_mut()) {
+                    bits.program += before[1];
+                }
+                totals_draws = draws;
+                slots = slots.max(own.slots);
+                bit_slots = bit_slots.max(own.bit_slots);
+                for (all, made) in programs.iter_mut().zip(made) {
+                    all.extend(made);
+                }
+                let summed = schedule.outputs.iter().filter(|o| o.gives == Gives::Sum);
+                Some(TotalsPlan {
+                    slot: own.inputs[0].first,
+                    results: summed
+                        .zip(&own.outputs)
+                        .map(|(sum, result)| (sum.first, result.first, sum.width))
+                        .collect(),
+                    layers,
+                })
+            }
+        };
         let of_ring = programs[0].len();
-        for bits in layers.iter_mut().filter_map(|l| l.bits.as_mut()) {
+        let of_totals = totals_plan.iter_mut().flat_map(|t| &mut t.layers);
+        for bits in layers
+            .iter_mut()
+            .chain(of_totals)
+            .filter_map(|l| l.bits.as_mut())
+        {
             bits.program += of_ring;
         }
         let inputs = u64::from(circuit.input_wires()) * stride;
-        if (draws + job_draws + inputs).saturating_mul(chunks + 2) > MOST_DRAWS {
+        if (draws + job_draws + totals_draws + inputs).saturating_mul(chunks + 2) > MOST_DRAWS {
             return Err(PlanError::TooManyDraws);
         }
         let mut plan = Plan {
@@ -435,13 +483,14 @@ impl Plan {
             lanes: options.lanes.max(1),
             chunk_rows,
             slots,
-            bit_slots: schedule.bit_slots,
+            bit_slots,
             uniforms: schedule.uniforms,
             sums: schedule.sums,
             inputs: schedule.inputs,
             outputs: schedule.outputs,
             programs: programs.into_iter().flatten().map(Arc::new).collect(),
             job_plan,
+            totals_plan,
             layers,
             depth: schedule.depth,
             orders,
@@ -457,11 +506,13 @@ impl Plan {
         parties(&self.job)
     }
 
-    /// Layers of the rows, then those of the set-up.
+    /// Layers of the rows, then those of the set-up, then those of the totals.
     pub fn all_layers(&self) -> impl Iterator<Item = &LayerPlan> {
+        let of_totals = self.totals_plan.iter().flat_map(|t| &t.layers);
         self.layers
             .iter()
             .chain(self.job_plan.iter().flat_map(|j| &j.layers))
+            .chain(of_totals)
     }
 
     /// Number of chunks that hold rows.
@@ -553,6 +604,30 @@ impl Plan {
     /// Whether the circuit has both integers and bits, which are converted on shares.
     pub fn is_mixed(&self) -> bool {
         self.bit_slots > 0
+    }
+}
+
+/// What is computed of the sums reads all of them, and puts a value in the place of each.
+fn check_totals(circuit: &Circuit, totals: &Circuit) -> Result<(), PlanError> {
+    totals
+        .validate()
+        .map_err(|e| PlanError::Circuit(e.to_string()))?;
+    let widths = |outputs: &[OutputPort], of: fn(&&OutputPort) -> bool| -> Vec<usize> {
+        let outputs = outputs.iter().filter(of);
+        outputs.map(|o| o.wires.len()).collect()
+    };
+    let sums = widths(&circuit.outputs, |o| o.reduce == Reduce::Sum);
+    let fits = totals.ring == circuit.ring
+        && matches!(&totals.inputs[..], [port] if port.per == Per::Row)
+        && u64::from(totals.input_wires()) == sums.iter().sum::<usize>() as u64
+        && widths(&totals.outputs, |_| true) == sums
+        && totals.outputs.iter().all(|o| o.reduce == Reduce::None);
+    if fits {
+        Ok(())
+    } else {
+        Err(PlanError::Job(
+            "what is computed of sums reads all of them, and puts a value in the place of each",
+        ))
     }
 }
 

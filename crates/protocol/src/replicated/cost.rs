@@ -84,6 +84,9 @@ impl<'a> Costs<'a> {
                 });
                 list + self.inputs(me, &plan.job.blocks[0].holders, Per::Job, one) + derived
             }
+            Task::Totals => plan.totals_plan.as_ref().map_or(Cost::default(), |totals| {
+                self.layers(me, &totals.layers, [one, one, 1])
+            }),
             Task::Open(_) => self.opening(me, false, element),
             Task::OpenTotals(_) => self.opening(me, true, one),
         }

@@ -20,7 +20,7 @@ pub(crate) use convert::conversions;
 pub(crate) use scheme::{Batch, Component, Products, ProofOf, Scheme};
 use sharing::Inputs;
 
-use crate::plan::{BitsPlan, Gives, LayerPlan, Plan, SLOTS, UNIFORMS};
+use crate::plan::{BitsPlan, Gives, LayerPlan, Plan, SLOTS, SUMS, UNIFORMS};
 use crate::round::{Check, Cost, Flow, Meaning, Protocol, Round, Seed, Spans, Task, Transfer};
 
 /// Places of rounds in the plan. The same for every participant.
@@ -63,6 +63,7 @@ pub struct Replicated {
     layers: [Arc<[Arc<Round>]>; 2],
     agree: Arc<[Arc<Round>]>,
     open: Arc<[Arc<Round>]>,
+    totals: Arc<[Arc<Round>]>,
     open_totals: Arc<[Arc<Round>]>,
 }
 
@@ -107,6 +108,7 @@ impl Replicated {
             layers: [false, true].map(|odd| list(layers(scheme, &plan, me, odd))),
             agree: list(opening::agree(scheme, me)),
             open: list(opening::open(scheme, &plan, me, false)),
+            totals: list(totals_layers(scheme, &plan, me)),
             open_totals: list(opening::open(scheme, &plan, me, true)),
             scheme,
             plan,
@@ -147,6 +149,7 @@ impl Protocol for Replicated {
             Task::Layers => (&self.layers[usize::from(is_odd(frame))], false),
             Task::Agree => (&self.agree, true),
             Task::Open(_) => (&self.open, false),
+            Task::Totals => (&self.totals, false),
             Task::OpenTotals(_) => (&self.open_totals, false),
         };
         Flow::new(Arc::clone(rounds), clears)
@@ -367,6 +370,42 @@ fn job_layers(scheme: &Scheme, plan: &Plan, me: Peer) -> Vec<Round> {
         ));
     }
     with_proofs(scheme, plan, me, before, rounds)
+}
+
+/// The layers of the totals: on one row, from the sums over all rows to what is opened in their place.
+fn totals_layers(scheme: &Scheme, plan: &Plan, me: Peer) -> Vec<Round> {
+    let (Peer::Party(me), Some(totals)) = (me, &plan.totals_plan) else {
+        return Vec::new();
+    };
+    let before = plan.all_layers().count() - totals.layers.len();
+    let odd = is_odd(plan.totals_frame());
+    let mut rounds: Vec<Round> = (totals.layers.iter().enumerate())
+        .map(|(k, layer)| (scheme.products.layer)(plan, me, before + k, layer, odd))
+        .collect();
+    for part in scheme.parts() {
+        let span = |region, first, count| Span {
+            region,
+            part,
+            first,
+            count,
+        };
+        let (from, to) = (
+            span(SUMS, 0, plan.sums),
+            span(SLOTS, totals.slot, plan.sums),
+        );
+        // Before everything else of the first layer.
+        rounds[0]
+            .local
+            .insert(0, combine(plan.ring, vec![from], 0, to));
+        let last = rounds
+            .last_mut()
+            .expect("the last layer computes what is linear");
+        for &(sum, slot, width) in &totals.results {
+            let (from, to) = (span(SLOTS, slot, width), span(SUMS, sum, width));
+            last.finish.push(combine(plan.ring, vec![from], 0, to));
+        }
+    }
+    rounds
 }
 
 /// A program of a layer, its products, and where their messages are: over the circuit's ring, or over bits beside it.

@@ -301,7 +301,7 @@ pub(super) fn layout(scheme: &Scheme, plan: &Plan, me: Peer) -> Layout {
     add(BIT_SLOTS, Place::Resident, bits, parts, bit_slots);
     add(BIT_UNIFORMS, Place::Mapped, bit, parts, 0);
     add(BIT_SUMS, Place::Mapped, bit, parts, 0);
-    let of_bits = plan.layers.iter().filter_map(|l| l.bits.as_ref());
+    let of_bits = plan.all_layers().filter_map(|l| l.bits.as_ref());
     let products = of_bits.map(|b| b.products).max().unwrap_or(0);
     let products = when(party, products);
     add(BIT_SEND, Place::Mapped, bits, messages, products);

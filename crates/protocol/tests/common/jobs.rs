@@ -151,6 +151,7 @@ fn lowered(circuit: Circuit, blocks: &[(u64, Vec<u16>)], audiences: &[u16]) -> L
         parties: ["p0", "p1", "p2"].map(String::from).into(),
         recipients: vec!["eve".into(), "fay".into()],
         security: veil_program::Security::among(3),
+        totals: None,
         blocks: blocks.iter().enumerate().map(block).collect(),
         audiences: audiences.iter().map(|a| audience(*a)).collect(),
         opened: circuit

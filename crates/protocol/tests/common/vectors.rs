@@ -158,6 +158,7 @@ pub fn plan(circuit: Circuit, security: Security, holder: Holder, chunk_rows: u3
             .collect(),
         recipients: vec![],
         security,
+        totals: None,
         circuit,
         blocks: vec![Block {
             name: "all".into(),

@@ -101,6 +101,7 @@ fn and_plan(scheme: &Scheme, ring: Ring) -> Plan {
         parties: (0..scheme.count()).map(|p| format!("p{p}")).collect(),
         recipients: vec!["eve".into()],
         security: Security::among(scheme.count()).against(scheme.adversary),
+        totals: None,
         circuit,
         blocks: vec![Block {
             name: "all".into(),

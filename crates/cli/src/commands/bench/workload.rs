@@ -95,6 +95,7 @@ impl Name {
                 .collect(),
             recipients: vec![],
             security,
+            totals: None,
             circuit,
             blocks: vec![Block {
                 name: "rows".into(),

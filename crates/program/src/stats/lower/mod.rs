@@ -6,10 +6,12 @@
 //! ring without harm: sums modulo 2^k are right wherever the true sum fits, and that is what is checked.
 
 mod builder;
+mod guard;
 
 use std::collections::HashMap;
 
 use builder::Builder;
+pub(crate) use guard::Guard;
 use veil_circuit::{Circuit, Limits, OutputPort, Reduce};
 use veil_math::Ring;
 
@@ -28,20 +30,34 @@ pub(crate) struct Opening {
     /// Column of the job behind each input port.
     pub(crate) columns: Vec<usize>,
     /// What each output port opens, in order.
-    sums: Vec<(Audience, Monomial)>,
-    ports: HashMap<(Audience, Monomial), usize>,
+    sums: Vec<Key>,
+    ports: HashMap<Key, usize>,
 }
+
+/// An opened sum: to whom, of what, and what must hold or it is zero.
+type Key = (Audience, Monomial, Option<Guard>);
 
 impl Opening {
     /// What each output port opens, and to whom.
     pub(super) fn sums(&self) -> impl Iterator<Item = (Audience, &Monomial)> {
-        self.sums.iter().map(|(audience, sum)| (*audience, sum))
+        self.sums.iter().map(|(audience, sum, _)| (*audience, sum))
+    }
+
+    /// One sentence for each of them: what is opened.
+    pub(super) fn sentences(&self, columns: &[Column]) -> Vec<String> {
+        let sentence = |(_, sum, guard): &Key| match guard {
+            None => sum.sentence(columns),
+            Some(guard) => guard.sentence(&sum.sentence(columns)),
+        };
+        self.sums.iter().map(sentence).collect()
     }
 }
 
 /// A statistics job as a circuit.
 pub(crate) struct LoweredStats {
     pub(crate) circuit: Circuit,
+    /// What is computed of the sums before they are opened.
+    pub(crate) totals: Option<Circuit>,
     pub(crate) audiences: Vec<Audience>,
     pub(crate) opened: Vec<String>,
     pub(crate) opening: Opening,
@@ -57,16 +73,14 @@ impl Stats {
         let splits = products::choose(&self.columns, &targets);
         let mut builder = Builder::new(self, &opening, &splits);
         let mut outputs: Vec<OutputPort> = (opening.sums.iter().enumerate())
-            .map(|(index, (_, sum))| OutputPort {
+            .map(|(index, (_, sum, _))| OutputPort {
                 name: format!("sum {index}"),
                 wires: vec![builder.wire(sum)],
                 reduce: Reduce::Sum,
             })
             .collect();
         let mut audiences: Vec<Audience> = opening.sums.iter().map(|sum| sum.0).collect();
-        let mut opened: Vec<String> = (opening.sums.iter())
-            .map(|sum| sum.1.sentence(&self.columns))
-            .collect();
+        let mut opened = opening.sentences(&self.columns);
         if let Some(keep) = &self.keep {
             outputs.extend(
                 opening
@@ -88,6 +102,7 @@ impl Stats {
         };
         Ok(LoweredStats {
             circuit,
+            totals: guard::circuit(opening.ring, &opening.sums, self.rows()),
             audiences,
             opened,
             opening,
@@ -106,11 +121,14 @@ impl Stats {
         for (index, analysis) in self.analyses.iter().enumerate() {
             let variables = analysis.variables(&self.columns);
             for group in self.groups(analysis) {
+                let guard = self
+                    .guard(analysis, &group)
+                    .map_err(|problem| (index, problem))?;
                 for (i, j) in analysis.needs(variables.len(), self.may_drop(analysis)) {
                     let Some(sum) = self.product(analysis, &variables, &group, i, j) else {
                         continue;
                     };
-                    let key = (analysis.to, sum);
+                    let key = (analysis.to, sum, guard.clone());
                     if key.1 == Monomial::ONE || opening.ports.contains_key(&key) {
                         continue;
                     }
@@ -201,12 +219,13 @@ impl Stats {
         opened: &[i128],
     ) -> Moments {
         let variables = analysis.variables(&self.columns);
+        let guard = self.guard(analysis, group).ok().flatten();
         let mut moments = Moments::zero(variables.len());
         for (i, j) in analysis.needs(variables.len(), self.may_drop(analysis)) {
             let value = match self.product(analysis, &variables, group, i, j) {
                 None => 0,
                 Some(sum) if sum == Monomial::ONE => i128::from(self.rows()),
-                Some(sum) => opened[opening.ports[&(analysis.to, sum)]],
+                Some(sum) => opened[opening.ports[&(analysis.to, sum, guard.clone())]],
             };
             moments.set(i, j, value);
         }
@@ -260,6 +279,7 @@ mod tests {
             name: format!("analysis {index}"),
             statistic: statistic.clone(),
             by: by.to_vec(),
+            min_count: None,
             to: Audience::Recipient(0),
         };
         let holders = vec![crate::Holder::Owner(0); columns.len()];

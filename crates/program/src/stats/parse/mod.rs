@@ -24,6 +24,8 @@ const MOST_ROWS: u64 = 1 << 40;
 /// would say more, and more rows would need a search.
 const FEWEST_ALIGNED: u32 = 16;
 const MOST_ALIGNED: u32 = 1 << 24;
+/// No job has more rows.
+const MOST_MIN_COUNT: u64 = 1 << 40;
 /// Regressors: the normal equations grow with the square, and the report with it.
 const MOST_REGRESSORS: u64 = 32;
 
@@ -348,10 +350,24 @@ impl Stats {
             ));
         }
         let by = by.into_iter().map(|(column, _)| column).collect();
+        let min_count = raw.min_count.as_ref();
+        if let Some(least) =
+            min_count.filter(|least| !(2..=MOST_MIN_COUNT).contains(least.get_ref()))
+        {
+            let problem = JobProblem::Number {
+                field: "min_count",
+                value: least.get_ref().to_string(),
+                reason: format!(
+                    "it is 2 rows to {MOST_MIN_COUNT}; without it, all groups are shown"
+                ),
+            };
+            return Err(Fault::new(least.span(), problem));
+        }
         Ok(Analysis {
             name,
             statistic,
             by,
+            min_count: min_count.map(|least| *least.get_ref()),
             to: roles.audience_at(&raw.to)?,
         })
     }

@@ -1,0 +1,126 @@
+//! What is computed of sums before they are opened: by every protocol over rings, checked as all products are, with sums that nobody sees.
+
+use std::sync::Arc;
+
+use veil_circuit::generate::{Integer, is_less};
+use veil_circuit::{Builder, Per};
+use veil_engine::{Abort, participants};
+use veil_link::tap::Fate;
+use veil_math::Ring;
+use veil_program::{Adversary, Audience, Lowered};
+use veil_protocol::{Protocol, Replicated, Task};
+use veil_session::Peer;
+use veil_testkit::sample::{against, among_four, dot, everything, peer};
+use veil_testkit::{Kind, Message, Seed, Values, World, flipped};
+
+/// The sums of `job`, each only if the first is less than `bound`, else 0; the first squared.
+fn guarded(job: Lowered, bound: u128) -> Lowered {
+    let ring = job.circuit.ring;
+    let sums = job.circuit.outputs.iter();
+    let sums = sums.filter(|o| o.reduce == veil_circuit::Reduce::Sum);
+    let widths: Vec<usize> = sums.map(|o| o.wires.len()).collect();
+    let mut b = Builder::new(ring);
+    let all = b.input("sums", widths.iter().sum::<usize>() as u32, Per::Row);
+    let bound = b.constant(bound);
+    // Whatever the sum is: all bits of the ring.
+    let less = is_less(&mut b, all[0], bound, Integer::unsigned(ring.bits()));
+    let less = b.lift(less);
+    let mut rest = &all[..];
+    for (k, width) in widths.into_iter().enumerate() {
+        let (own, others) = rest.split_at(width);
+        rest = others;
+        let factor = |wire| if wire == all[0] { wire } else { less };
+        let wires: Vec<_> = own.iter().map(|w| b.mul(*w, factor(*w))).collect();
+        b.output(format!("opened {k}"), &wires);
+    }
+    let totals = Some(b.finish().expect("a valid circuit"));
+    Lowered { totals, ..job }
+}
+
+fn among(job: &Lowered) -> [Lowered; 3] {
+    let four = among_four(job.clone());
+    let semi = against(four.clone(), Adversary::SemiHonest);
+    [job.clone(), four, semi]
+}
+
+#[test]
+fn what_is_opened_is_what_the_circuit_makes_of_the_sums() {
+    for ring in [Ring::Z64, Ring::Z128] {
+        let half = 1 << (ring.bits() - 1);
+        for job in among(&guarded(everything(ring, &[13, 9]), half)) {
+            // Both answers of the comparison come.
+            for (seed, lanes) in [(1, 1), (2, 2), (3, 1), (4, 2)] {
+                let world = World::in_chunks(job.clone(), 8, lanes);
+                world.seed(Seed(seed)).run().assert_right();
+            }
+        }
+        let job = among_four(guarded(everything(ring, &[13, 9]), half));
+        World::in_chunks(job, 8, 2).run_apart().assert_right();
+    }
+}
+
+/// Σ x = 20 · 3 is below the bound or not; nothing else is opened of Σ x y.
+#[test]
+fn a_bound_decides_what_is_seen() {
+    for (bound, shown) in [(61, 20 * 12), (60, 0)] {
+        let mut job = dot(Ring::Z64, 20, Audience::Parties);
+        job.circuit.outputs.reverse();
+        for job in among(&guarded(job, bound)) {
+            let values = Values::new(&job, |_, _, port, _| [3, 4][port]);
+            let outcome = World::in_chunks(job, 8, 1).values(values).run();
+            outcome.assert_right();
+            let opened = [0, 1].map(|port| outcome.rows(peer(1), port));
+            let [first, second] = opened.map(|rows| rows.expect("it is opened to all")[0][0]);
+            assert_eq!([first, second], [3600, shown], "{}", outcome.seed);
+        }
+    }
+}
+
+#[test]
+fn what_totals_cost_is_declared_and_sent() {
+    for job in among(&guarded(everything(Ring::Z64, &[13, 9]), 1 << 63)) {
+        let world = World::in_chunks(job, 8, 1);
+        let plan = Arc::clone(world.plan());
+        let frame = plan.totals_frame();
+        let outcome = world.run();
+        outcome.assert_right();
+        for me in participants(&plan) {
+            let protocol = Replicated::new(Arc::clone(&plan), me);
+            let cost = protocol.cost(Task::Totals, frame);
+            let kinds = [Some(Kind::Product), Some(Kind::Code)];
+            let sent = outcome.transcript.iter().filter(|m| {
+                m.from == me && m.at.frame.chunk == frame.chunk && kinds.contains(&m.kind)
+            });
+            let (count, bytes) = sent.fold((0, 0), |(n, b), m| (n + 1, b + m.bytes.len() as u64));
+            assert_eq!((cost.messages, cost.bytes), (count, bytes), "{me}");
+            assert_eq!(count > 0, me.party().is_some(), "{me}");
+        }
+    }
+}
+
+/// Whoever changes a product of the totals among four parties is found before anything is opened.
+#[test]
+fn whoever_changes_what_is_made_of_sums_is_found() {
+    let job = guarded(everything(Ring::Z64, &[13, 9]), 1 << 63);
+    let world = World::in_chunks(among_four(job), 8, 1).window(1);
+    let chunk = world.plan().totals_frame().chunk;
+    for kind in [Kind::Product, Kind::Code] {
+        let cheat = move |m: &Message| {
+            if (m.kind, m.from, m.at.frame.chunk) == (Some(kind), peer(2), chunk) {
+                Fate::Replace(flipped(&m.bytes))
+            } else {
+                Fate::Pass
+            }
+        };
+        let outcome = world.clone().cheat(cheat).run();
+        let found = |abort: &Abort| match abort {
+            Abort::Cheated { suspects, what, .. } => {
+                suspects.contains(&peer(2)) && *what == "a joint message of a product"
+            }
+            _ => false,
+        };
+        assert!(outcome.aborts.values().any(found), "{}", outcome.seed);
+        assert_eq!(outcome.of(Kind::Total).count(), 0, "{}", outcome.seed);
+        assert!(!outcome.seen[&Peer::Recipient(0)].finished());
+    }
+}
