@@ -6,9 +6,10 @@
 
 use std::sync::Arc;
 
+use veil_device::proof::TRACE_PARTS;
 use veil_device::{
     Bank, Command, Cpu, Device, Draw, Dst, Fault, Form, Frame, Instr, Item, KeyId, Layout, Op,
-    Place, Program, Reference, Region, Src, Tag,
+    Place, Program, Proof, Reference, Region, Side, Span, Src, Tag,
 };
 use veil_math::Ring;
 use veil_prss::Use;
@@ -155,6 +156,134 @@ fn products_have_room_for_their_messages_and_counters_an_end() {
                 refused.contains("more draws than a product has"),
                 "{refused}"
             );
+        }
+    });
+}
+
+/// A step of a proof reads and writes what it is told to: spans of another shape, or shorter than the batch needs, are refused.
+#[test]
+fn steps_of_a_proof_stay_within_their_spans() {
+    let region = |place, item, parts, count| Region {
+        place,
+        item,
+        parts,
+        count,
+    };
+    let (bits, element) = (Item::Rows(Ring::Bits), Item::One(Ring::Z64));
+    let layout = Layout {
+        chunk_rows: 8,
+        regions: vec![
+            region(Place::Resident, bits, TRACE_PARTS, 5),
+            region(Place::Mapped, bits, 1, 5),
+            region(Place::Resident, element, 4, 16),
+            region(Place::Mapped, element, 1, 300),
+        ],
+    };
+    let all = |region, part| layout.all(region, part);
+    let some = |first, count| Span {
+        first,
+        count,
+        ..layout.all(3, 0)
+    };
+    let gates = vec![all(0, 0), all(1, 0)];
+    let expand = [gates.clone(), vec![some(0, 1), some(1, 1)]].concat();
+    let side = Side::OwnNext;
+    let share = |level, products, last| Proof::Share {
+        level,
+        products,
+        last,
+    };
+    let fold = |level, products| Proof::Fold { level, products };
+    let vectors = vec![all(2, 0), all(2, 1)];
+    let (short, challenge) = (some(2, 15), some(0, 1));
+    let cases = [
+        (Proof::Counts, gates.clone(), vec![some(0, 256)], true),
+        (Proof::Counts, gates.clone(), vec![some(0, 255)], false),
+        (
+            Proof::Counts,
+            vec![all(1, 0), all(1, 0)],
+            vec![some(0, 256)],
+            false,
+        ),
+        (
+            Proof::Counts,
+            vec![all(0, 1), all(1, 0)],
+            vec![some(0, 256)],
+            false,
+        ),
+        // Five products of eight rows are two eights of values.
+        (
+            Proof::Expand { side },
+            expand.clone(),
+            vec![all(2, 3)],
+            true,
+        ),
+        (Proof::Expand { side }, expand.clone(), vec![short], false),
+        (
+            Proof::Expand { side },
+            expand[..3].to_vec(),
+            vec![all(2, 3)],
+            false,
+        ),
+        (
+            fold(3, 5),
+            vec![all(2, 0), challenge],
+            vec![all(2, 0)],
+            true,
+        ),
+        (
+            fold(3, 9),
+            vec![all(2, 0), challenge],
+            vec![all(2, 0)],
+            false,
+        ),
+        (
+            fold(2, 5),
+            vec![all(2, 0), challenge],
+            vec![all(2, 0)],
+            false,
+        ),
+        (
+            fold(3, 5),
+            vec![all(2, 0), challenge],
+            vec![all(2, 1)],
+            false,
+        ),
+        (share(3, 5, false), vectors.clone(), vec![some(0, 7)], true),
+        (
+            share(3, 5, false),
+            vectors.clone(),
+            vec![some(0, 15)],
+            false,
+        ),
+        (share(3, 5, true), vectors.clone(), vec![some(0, 7)], false),
+        (share(3, 9, false), vectors, vec![some(0, 7)], false),
+        (Proof::Compare, vec![some(0, 1), some(1, 1)], vec![], false),
+    ];
+    each(|device| {
+        let frame = Frame {
+            epoch: 0,
+            lane: 0,
+            chunk: 1,
+            rows: 8,
+        };
+        let bank = device.open(&layout, frame).unwrap();
+        device
+            .load_key(KeyId(0), &veil_session::Secret::new([7; 16]))
+            .unwrap();
+        for (k, (proof, src, dst, fits)) in cases.iter().enumerate() {
+            let mut command = Command::new(Op::Proof(*proof), src.clone(), dst.clone());
+            let draw = Draw {
+                key: KeyId(0),
+                tag: Use::AND3,
+                first: 0,
+            };
+            command.draws = vec![draw; usize::from(matches!(proof, Proof::Share { .. }))];
+            let done = device.submit(bank, &[command], Tag(k as u64));
+            assert_eq!(done.is_ok(), *fits, "{} case {k}: {done:?}", device.name());
+            if let Err(fault) = done {
+                assert!(fault.to_string().contains("step of a proof"), "{fault}");
+            }
         }
     });
 }

@@ -7,7 +7,7 @@ use veil_device::{Cpu, Device, Reference};
 use veil_math::Ring;
 use veil_program::Audience;
 use veil_session::Peer;
-use veil_testkit::sample::{dot, everything, peer, product};
+use veil_testkit::sample::{against_malicious, dot, everything, peer, product};
 use veil_testkit::{OneBitWrong, Seed, World, damaged};
 
 const RINGS: [Ring; 3] = [Ring::Bits, Ring::Z64, Ring::Z128];
@@ -44,7 +44,9 @@ fn recorded(world: World, who: Peer, make: Make) -> Vec<Vec<u8>> {
 
 #[test]
 fn every_role_replays_on_the_other_device() {
-    for ring in RINGS {
+    let jobs = RINGS.map(|ring| everything(ring, &[40, 33]));
+    let proved = against_malicious(everything(Ring::Bits, &[40, 33]));
+    for job in jobs.into_iter().chain([proved]) {
         for who in [
             peer(0),
             peer(1),
@@ -53,7 +55,7 @@ fn every_role_replays_on_the_other_device() {
             Peer::Recipient(0),
         ] {
             for (make, other) in [(cpu as Make, reference as Make), (reference, cpu)] {
-                let world = World::in_chunks(everything(ring, &[40, 33]), 16, 2);
+                let world = World::in_chunks(job.clone(), 16, 2);
                 let records = recorded(world, who, make);
                 assert_eq!(records.len(), 2);
                 for record in records {

@@ -281,6 +281,9 @@ const CHUNK_ROWS: (u64, u64) = (512, 16 * 1024);
 /// Products times rows that are proved together, unless a single layer has more: a party keeps nine bytes of each until they are.
 pub(crate) const PROVED_GATES: u64 = 1 << 19;
 
+/// The shortest chunk of a plan that proves its products, however wide its layers are.
+const FEWEST_PROVED_ROWS: u64 = 64;
+
 /// Regions of programs, as in [`crate::rep3`]'s layout.
 pub(crate) const SLOTS: u16 = 0;
 pub(crate) const UNIFORMS: u16 = 1;
@@ -386,8 +389,8 @@ impl Plan {
                 .layers
                 .iter()
                 .map(|l| u64::from(l.program.products().0));
-            let proved = if proves { products.sum() } else { 0 };
-            chunk_rows(circuit.ring, [schedule.slots, schedule.bit_slots], proved)
+            let widest = products.max().filter(|_| proves).unwrap_or(0);
+            chunk_rows(circuit.ring, [schedule.slots, schedule.bit_slots], widest)
         });
         let most = |rows: u64| rows.div_ceil(u64::from(chunk_rows.max(1)));
         let chunks: u64 = job
@@ -680,11 +683,11 @@ fn layer_plans(
     (layers, programs, draws + sum_draws)
 }
 
-/// Rows such that the slots of a bank, of the circuit's ring and of bits beside it, two components each, fit the budget, and what is proved of
-/// `proved` products per row: a power of two, whole vectors.
-fn chunk_rows(ring: Ring, [slots, bit_slots]: [u32; 2], proved: u64) -> u32 {
+/// Rows such that the slots of a bank, of the circuit's ring and of bits beside it, two components each, fit the budget, and the products of a layer of
+/// `widest` that are proved fit one batch: a power of two, whole vectors but of very wide layers.
+fn chunk_rows(ring: Ring, [slots, bit_slots]: [u32; 2], widest: u64) -> u32 {
     let bits = 2 * (u64::from(slots.max(1)) * u64::from(ring.bits()) + u64::from(bit_slots));
     let rows = (BANK_BYTES * 8 / bits).clamp(CHUNK_ROWS.0, CHUNK_ROWS.1);
-    let most = (PROVED_GATES / proved.max(1)).max(CHUNK_ROWS.0);
+    let most = (PROVED_GATES / widest.max(1)).max(FEWEST_PROVED_ROWS);
     1 << rows.min(most).ilog2()
 }
