@@ -112,6 +112,16 @@ fn mistakes_in_any_job() {
 fn mistakes_in_a_statistics_job() {
     for (from, to, message) in [
         (
+            "by = \"g\"",
+            "by = \"g\"\nmin_count = 1",
+            "job.toml:30:13: `min_count` is `1`: it is 2 rows to 1099511627776; without it, all groups are shown",
+        ),
+        (
+            "by = \"g\"",
+            "min_count = 4",
+            "job.toml:25:1: `min_count` is `4`: the job has 3 rows, and all of them count",
+        ),
+        (
             "scale = 2",
             "scale = 19",
             "job.toml:11:9: `scale` is `19`: at most 18 digits are kept",
