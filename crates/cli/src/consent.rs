@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use veil_node::policy::Facts;
+use veil_node::stages::Stages;
 use veil_node::{Binding, Home, Request, roles_of};
 use veil_program::Job;
+use veil_protocol::Plan;
 use veil_protocol::Replicated;
-use veil_protocol::{Options, Plan};
 use veil_session::{PartyId, Peer, PlanHash};
 
 use crate::commands::explain;
@@ -43,19 +44,7 @@ impl Planned {
         let plan = prepare::plan(job, Some(lanes))?;
         let protocol = Replicated::new(Arc::clone(&plan), Peer::Party(PartyId::THREE[0]));
         let facts = Facts::of(job, &plan, &protocol);
-        let durable = toml::from_str::<toml::Table>(&text)
-            .is_ok_and(|table| table.get("durable") == Some(&toml::Value::Boolean(true)));
-        let mut stages = Vec::new();
-        if durable {
-            let (input, compute) = job.lowered().stages();
-            for stage in [input, compute] {
-                let options = Options {
-                    lanes,
-                    chunk_rows: None,
-                };
-                stages.push(Plan::new(Arc::new(stage), options)?.hash);
-            }
-        }
+        let stages = Stages::new(job, &plan)?.hashes();
         Ok(Planned {
             plan,
             facts,

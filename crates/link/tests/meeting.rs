@@ -254,7 +254,7 @@ fn a_peer_without_a_pinned_key_is_not_even_dialled() {
         me: party(0),
         plan: PlanHash([0; 32]),
         pins: BTreeMap::new(),
-        other: None,
+        others: Vec::new(),
     };
     let error = dial(&identity, &terms, party(1), "127.0.0.1:1", 0, soon());
     assert_eq!(

@@ -71,10 +71,11 @@ impl Site {
             me,
             plan,
             pins,
-            other: Some(OtherStage {
+            others: vec![OtherStage {
                 plan: other,
                 pins: others,
-            }),
+                over: other == INPUT,
+            }],
         }
     }
 
@@ -207,4 +208,26 @@ fn who_lies_about_its_stage_ends_at_most_its_own_meeting() {
         assert_eq!(met.join().unwrap(), other_plan(party(1), COMPUTE, INPUT));
     });
     site.goes_on(|| ());
+}
+
+/// A recipient waits for a stage that comes after this one, and not for one that will not come again.
+#[test]
+fn a_recipient_of_a_stage_that_is_over_is_told() {
+    let site = Site::new();
+    thread::scope(|scope| {
+        let met = scope.spawn(|| {
+            let mut terms = site.terms(party(0), INPUT);
+            terms.others[0].over = true;
+            site.port.accept(&terms, &[party(1)], 1, soon()).unwrap()
+        });
+        let told = site
+            .call(RECIPIENT, RECIPIENT, COMPUTE, soon())
+            .unwrap_err();
+        assert_eq!(told, other_plan(party(0), COMPUTE, INPUT));
+        // Whoever has no part in it is told nothing.
+        site.call(OTHER, RECIPIENT, COMPUTE, shortly()).unwrap_err();
+        assert!(!met.is_finished());
+        let _party = site.call(party(1), party(1), INPUT, soon()).unwrap();
+        assert_eq!(met.join().unwrap().len(), 1);
+    });
 }

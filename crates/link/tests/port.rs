@@ -71,7 +71,7 @@ impl Service {
             me,
             plan,
             pins: pins.into(),
-            other: None,
+            others: Vec::new(),
         }
     }
 

@@ -16,6 +16,7 @@ use crate::invitation::Join;
 use crate::jobs::Status;
 use crate::members::Member;
 use crate::names::Role;
+use crate::roll::Missing;
 use crate::rotation::Statement;
 use crate::time::Time;
 
@@ -42,6 +43,13 @@ pub enum Request {
     Propose(Proposal),
     /// How are the jobs in which I have a part?
     Jobs {},
+    /// Who of the parties of this job is missing?
+    Roll {
+        /// All digits of its plan hash.
+        plan: String,
+        /// What is known where this is asked.
+        said: Vec<Missing>,
+    },
     /// I go on with this durable job, whose inputs I have kept: how is it there?
     GoOn {
         /// All digits of its plan hash.
@@ -74,6 +82,11 @@ pub enum Reply {
     Refused {
         /// Why.
         why: String,
+    },
+    /// Who is missing.
+    Roll {
+        /// What is known.
+        said: Vec<Missing>,
     },
     /// The jobs.
     Jobs {
@@ -194,7 +207,13 @@ fn read(path: &Path) -> Result<String, ProposalError> {
 fn beside(path: &str) -> Result<&str, ProposalError> {
     let mut components = Path::new(path).components();
     let plain = matches!((components.next(), components.next()), (Some(Component::Normal(name)), None) if name == path);
-    let reserved = ["job.toml", "entry.toml", "explained.txt", "results"];
+    let reserved = [
+        "job.toml",
+        "entry.toml",
+        "explained.txt",
+        "results",
+        "out.json",
+    ];
     if plain && !path.contains('\0') && !path.starts_with('.') && !reserved.contains(&path) {
         Ok(path)
     } else {
@@ -354,6 +373,10 @@ mod tests {
             Request::GoOn {
                 plan: "0".repeat(64),
             },
+            Request::Roll {
+                plan: "0".repeat(64),
+                said: Vec::new(),
+            },
             Request::Propose(proposal()),
         ] {
             let bytes = encode(&request);
@@ -385,6 +408,7 @@ mod tests {
             Reply::Pending { plan: digits() },
             Reply::Refused { why: "no".into() },
             Reply::Jobs { jobs: Vec::new() },
+            Reply::Roll { said: Vec::new() },
         ] {
             assert_eq!(decode(&encode(&reply)), Ok(reply));
         }

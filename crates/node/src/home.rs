@@ -213,6 +213,11 @@ impl Home {
         self.path.join(SHARES)
     }
 
+    /// Where the statements are that put a party of a job out.
+    pub(crate) fn roll_file(&self, job: PlanHash) -> PathBuf {
+        self.job_folder(job).join("out.json")
+    }
+
     /// The folder of a job.
     pub fn job_folder(&self, plan: PlanHash) -> PathBuf {
         self.path.join(JOBS).join(hex(&plan.0))

@@ -107,8 +107,8 @@ pub struct Neighbours {
     pub dial: Vec<(Peer, String)>,
     /// Whom it awaits.
     pub from: Vec<Peer>,
-    /// The other stage of the job, and who takes part in it, if the job runs in two.
-    pub other: Option<OtherStage>,
+    /// The other stages of the job, and who takes part in them, if the job runs in several.
+    pub others: Vec<OtherStage>,
 }
 
 impl Neighbours {
@@ -118,7 +118,7 @@ impl Neighbours {
             pins: BTreeMap::new(),
             dial: Vec::new(),
             from: Vec::new(),
-            other: None,
+            others: Vec::new(),
         };
         let linked = |peer: &Peer| *peer != me && (peer.party().is_some() || me.party().is_some());
         for peer in participants(plan).into_iter().filter(linked) {
@@ -142,13 +142,23 @@ impl Neighbours {
         Ok(neighbours)
     }
 
-    /// The same, and who takes part in the other stage of the job, whose plan is `other`.
+    /// The same, and who takes part in another stage of the job, whose plan is `other`; all but those named `out`.
     #[must_use]
-    pub fn with_other(mut self, other: &Plan, members: &Members) -> Self {
-        let pin = |peer| Some((peer, members.by_name(name_of(other, peer))?.fingerprint));
-        self.other = Some(OtherStage {
+    pub fn with_other(
+        mut self,
+        other: &Plan,
+        members: &Members,
+        over: bool,
+        out: Option<&str>,
+    ) -> Self {
+        let pin = |peer| {
+            let name = Some(name_of(other, peer)).filter(|name| out != Some(*name));
+            Some((peer, members.by_name(name?)?.fingerprint))
+        };
+        self.others.push(OtherStage {
             plan: other.hash,
             pins: participants(other).into_iter().filter_map(pin).collect(),
+            over,
         });
         self
     }
@@ -192,7 +202,7 @@ impl Part<'_> {
             me: self.me,
             plan: self.plan.hash,
             pins: self.neighbours.pins.clone(),
-            other: self.neighbours.other.clone(),
+            others: self.neighbours.others.clone(),
         };
         let meeting = Meeting {
             dial: &self.neighbours.dial,

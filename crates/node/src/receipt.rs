@@ -34,6 +34,9 @@ pub struct Receipt {
     pub local: bool,
     /// For whom the result is.
     pub recipient: String,
+    /// The party of the job that was out when the others finished it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub without: Option<String>,
     /// Everybody who took part.
     pub participants: Vec<Participant>,
     /// The protocol.
@@ -127,6 +130,7 @@ impl Receipt {
             trace: None,
             local,
             recipient: name(recipient),
+            without: None,
             participants: (veil_engine::participants(plan).into_iter())
                 .map(participant)
                 .collect(),

@@ -1,19 +1,23 @@
-//! The runs of a job at one participant: one, or the two stages of a durable job; and what a party loads and keeps in each.
+//! The runs of a job at one participant: one, or the stages of a durable job; and what a party loads and keeps in each.
+//!
+//! A durable job has two stages. If its output is guaranteed, the second is done by three of the four parties when the fourth is out.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use veil_engine::{Abort, name_of};
-use veil_link::tls::SetupError;
-use veil_program::{Job, Lowered, ShareSink, ShareSource, Source};
+use veil_link::tls::{Fingerprint, SetupError};
+use veil_program::{Adversary, Delivery, Job, Lowered, ShareSink, ShareSource, Source};
 use veil_protocol::{Options, Plan, PlanError};
 use veil_session::{PartyId, Peer, PlanHash};
 use veil_store::{Store, StoreError, StoreKey};
 
+use crate::control::{self, Reply, Request};
 use crate::home::hex;
 use crate::participant::{Neighbours, PartError};
-use crate::{Home, HomeError, Members};
+use crate::{Home, HomeError, Members, RECENT, Roll};
 
 /// Attempts at a stage of a durable job, after the first. Whoever comes back after the last one asks for the job again.
 pub const AGAIN: u32 = 8;
@@ -57,6 +61,8 @@ pub enum Stage {
     Input,
     /// The parties load them, and do the rest. No owner takes part.
     Compute,
+    /// The same without this party of the job, which is out.
+    Finish(PartyId),
 }
 
 impl Stage {
@@ -66,6 +72,7 @@ impl Stage {
             Stage::Whole => "run",
             Stage::Input => "input stage",
             Stage::Compute => "compute stage",
+            Stage::Finish(_) => "finishing stage",
         }
     }
 }
@@ -75,6 +82,16 @@ impl Stage {
 pub struct Stages {
     whole: Arc<Plan>,
     two: Option<[Arc<Plan>; 2]>,
+    /// Of the finishing stage without each party, if there may be one.
+    without: Vec<Arc<Plan>>,
+}
+
+/// The parties of a job disagree about which stage it is at.
+pub struct Disagreement {
+    /// What it is about.
+    pub why: String,
+    /// At which stage the other one is.
+    pub theirs: Stage,
 }
 
 impl Stages {
@@ -93,9 +110,22 @@ impl Stages {
         } else {
             None
         };
+        let guaranteed = job.lowered().security.delivery == Delivery::Guaranteed;
+        let out = PartyId::FOUR.iter().filter(|_| guaranteed);
+        let finish = |out: &PartyId| {
+            let stage = job.lowered().without(*out);
+            let safer = Lowered {
+                security: stage.security.against(Adversary::Malicious),
+                ..stage.clone()
+            };
+            // Where no protocol of three parties is secure against a malicious one, who is out was it.
+            make(safer).or_else(|_| make(stage))
+        };
+        let without = out.map(finish);
         Ok(Stages {
             whole: Arc::clone(plan),
             two,
+            without: without.collect::<Result<_, _>>()?,
         })
     }
 
@@ -104,9 +134,47 @@ impl Stages {
         self.two.is_some()
     }
 
-    /// The plans of the two stages; none of a job that runs at once.
+    /// Whether three of the parties finish the job if the fourth is out.
+    pub fn are_guaranteed(&self) -> bool {
+        !self.without.is_empty()
+    }
+
+    /// The plans of the stages; none of a job that runs at once.
     pub fn hashes(&self) -> Vec<PlanHash> {
-        self.two.iter().flatten().map(|plan| plan.hash).collect()
+        let stages = self.two.iter().flatten().chain(&self.without);
+        stages.map(|plan| plan.hash).collect()
+    }
+
+    /// The keys of the parties, in their order, as the home of one of the participants knows them; nothing if one is no member.
+    pub fn party_keys(&self, home: &Home) -> Option<Vec<Fingerprint>> {
+        let (members, own) = (home.members(), &home.settings().name);
+        let key = |name: &String| match members.by_name(name) {
+            Some(member) => Some(member.fingerprint),
+            None => (name == own).then(|| home.identity().fingerprint()),
+        };
+        self.whole.job.parties.iter().map(key).collect()
+    }
+
+    /// The name of a party of the job.
+    pub fn party(&self, party: PartyId) -> &str {
+        &self.whole.job.parties[party.index()]
+    }
+
+    /// The name of the party without which a stage runs, if there is one.
+    pub fn without(&self, stage: Stage) -> Option<String> {
+        match stage {
+            Stage::Finish(out) => Some(self.party(out).to_owned()),
+            _ => None,
+        }
+    }
+
+    /// Whether a run of this stage that ended so may be repeated. Where output is guaranteed, that is also so after a failed check: nothing
+    /// was opened, and another run has fresh keys.
+    pub fn may_repeat(&self, stage: Stage, abort: &Abort) -> bool {
+        let checked = self.are_guaranteed()
+            && stage != Stage::Input
+            && matches!(abort, Abort::Cheated { .. });
+        self.are_two() && (interrupted(abort) || checked)
     }
 
     /// The plan of a stage.
@@ -114,17 +182,23 @@ impl Stages {
         match (stage, &self.two) {
             (Stage::Input, Some([input, _])) => input,
             (Stage::Compute, Some([_, compute])) => compute,
+            (Stage::Finish(out), _) => self.without.get(out.index()).unwrap_or(&self.whole),
             _ => &self.whole,
         }
     }
 
-    /// The other stage.
-    pub const fn other(&self, stage: Stage) -> Option<Stage> {
-        match (stage, &self.two) {
-            (Stage::Input, Some(_)) => Some(Stage::Compute),
-            (Stage::Compute, Some(_)) => Some(Stage::Input),
-            _ => None,
-        }
+    /// The other stages.
+    fn others(&self, stage: Stage) -> Vec<Stage> {
+        let finish = PartyId::FOUR.iter().zip(&self.without);
+        let finish = finish.map(|(out, _)| Stage::Finish(*out));
+        let mut all = if self.are_two() {
+            vec![Stage::Input, Stage::Compute]
+        } else {
+            Vec::new()
+        };
+        all.extend(finish);
+        all.retain(|other| *other != stage);
+        all
     }
 
     /// Whom `me` meets at a stage, by the members of its home.
@@ -134,27 +208,43 @@ impl Stages {
         me: Peer,
         members: &Members,
     ) -> Result<Neighbours, PartError> {
-        let neighbours = Neighbours::find(self.plan(stage), me, members)?;
-        Ok(match self.other(stage) {
-            Some(other) => neighbours.with_other(self.plan(other), members),
-            None => neighbours,
-        })
+        let out = self.without(stage);
+        let mut neighbours = Neighbours::find(self.plan(stage), me, members)?;
+        for other in self.others(stage) {
+            let over = other == Stage::Input || out.is_some();
+            neighbours = neighbours.with_other(self.plan(other), members, over, out.as_deref());
+        }
+        Ok(neighbours)
     }
 
-    /// If a meeting for `stage` ended because a party is at the other one: who has not kept the inputs, and what comes of it.
-    pub fn disagree(&self, stage: Stage, error: &SetupError) -> Option<String> {
-        let other = self.other(stage)?;
-        let plan = self.plan(other);
+    /// If a meeting for `stage` ended because a party is at another one: at which, and what comes of it.
+    pub fn disagree(&self, stage: Stage, error: &SetupError) -> Option<Disagreement> {
         let SetupError::Plan { peer, theirs, .. } = error else {
             return None;
         };
-        let who = name_of(&self.whole, *peer);
-        let what = match stage {
-            Stage::Compute => format!("`{who}` has not kept the inputs, which are kept here"),
-            _ => format!("`{who}` has kept the inputs, and this party has not"),
+        let mut others = self.others(stage).into_iter();
+        let theirs = others.find(|other| self.plan(*other).hash == *theirs)?;
+        let finish = |out| format!("without `{}`, which is out", self.party(out));
+        let why = match (stage, theirs) {
+            (Stage::Finish(out), Stage::Compute) => {
+                format!(
+                    "somebody has not heard that the job goes on {}",
+                    finish(out)
+                )
+            }
+            (Stage::Compute, Stage::Finish(out)) => {
+                format!("somebody says that the job goes on {}", finish(out))
+            }
+            _ => {
+                let who = name_of(self.plan(stage), *peer);
+                let what = match stage {
+                    Stage::Input => format!("`{who}` has kept the inputs, and this party has not"),
+                    _ => format!("`{who}` has not kept the inputs, which are kept here"),
+                };
+                format!("{what}: they are made anew, and {} again", self.come())
+            }
         };
-        (*theirs == plan.hash)
-            .then(|| format!("{what}: they are made anew, and {} again", self.come()))
+        Some(Disagreement { why, theirs })
     }
 
     /// What a party at this stage waits for; nothing to say of a job that runs at once.
@@ -165,6 +255,10 @@ impl Stages {
             Stage::Compute => Some(
                 "the inputs are kept: parties and recipients have to come, and no owner".into(),
             ),
+            Stage::Finish(out) => Some(format!(
+                "`{}` is out, and the others finish: they and recipients have to come",
+                self.party(out)
+            )),
         }
     }
 
@@ -188,6 +282,30 @@ impl Stages {
         }
     }
 }
+
+/// Who of the parties of a job is out, by the word of all the others: whoever can be asked is asked. Nobody, if they do not say so.
+pub fn verdict(home: &Home, stages: &Stages) -> Option<PartyId> {
+    let keys = stages.party_keys(home)?;
+    let (identity, members) = (home.identity(), home.members());
+    let plan = stages.plan(Stage::Compute).hash;
+    let request = Request::Roll {
+        plan: hex(&stages.whole.hash.0),
+        said: Vec::new(),
+    };
+    let mut roll = Roll::default();
+    for name in &stages.whole.job.parties {
+        let asked = members
+            .by_name(name)
+            .map(|party| control::ask(&identity, party, &request, Instant::now() + ANSWER));
+        if let Some(Ok(Reply::Roll { said })) = asked {
+            roll.hear(&said, plan, &keys, RECENT);
+        }
+    }
+    roll.out(plan, &keys, RECENT)
+}
+
+/// How long each of the parties has to say who is out.
+const ANSWER: Duration = Duration::from_secs(2);
 
 /// Longest name of a dataset, in bytes.
 const LONGEST: usize = 80;
@@ -222,15 +340,32 @@ pub struct Shelf<'a> {
     old: Option<Store>,
     job: &'a Job,
     stages: &'a Stages,
+    /// Where the verdict about a party is, and whom it puts out.
+    roll: Option<PathBuf>,
+    out: Option<PartyId>,
 }
 
 impl<'a> Shelf<'a> {
     /// Of the participant of a home.
     pub fn of_home(home: &Home, job: &'a Job, stages: &'a Stages) -> Result<Self, HomeError> {
         let name = &home.settings().name;
-        Self::new(job, stages, name, |parties, party| {
+        let shelf = Self::new(job, stages, name, |parties, party| {
             home.store(parties, party)
-        })
+        })?;
+        let mut found = (None, None);
+        if stages.are_guaranteed() && shelf.store.is_some() {
+            let path = home.roll_file(stages.whole.hash);
+            let mut roll = Roll::default();
+            let plan = stages.plan(Stage::Compute).hash;
+            if let Some(keys) = stages.party_keys(home) {
+                // However long ago: it is about what is still kept.
+                roll.hear(&Roll::read(&path), plan, &keys, i64::MAX);
+                found.1 = roll.out(plan, &keys, i64::MAX);
+            }
+            found.0 = Some(path);
+        }
+        let (roll, out) = found;
+        Ok(Shelf { roll, out, ..shelf })
     }
 
     /// Of the participant `name`, whose store for what is shared among some parties, and as which of them, `open` opens.
@@ -252,6 +387,8 @@ impl<'a> Shelf<'a> {
             old: old.map(of).transpose()?.flatten(),
             job,
             stages,
+            roll: None,
+            out: None,
         })
     }
 
@@ -269,7 +406,7 @@ impl<'a> Shelf<'a> {
             return Ok((Stage::Whole, None));
         };
         match self.load(store) {
-            Ok(_) => Ok((Stage::Compute, None)),
+            Ok(_) => Ok((self.out.map_or(Stage::Compute, Stage::Finish), None)),
             Err(StoreError::NotThere { .. }) => Ok((Stage::Input, None)),
             Err(error @ (StoreError::Io { .. } | StoreError::Busy { .. })) => Err(error),
             Err(error) => Ok((Stage::Input, Some(error))),
@@ -296,6 +433,10 @@ impl<'a> Shelf<'a> {
         let plan = self.stages.plan(stage);
         let stored = match stage {
             Stage::Compute => Some(self.load(store)?),
+            Stage::Finish(out) => {
+                let input = self.stages.plan(Stage::Input).hash;
+                Some(store.resume_without(&plan.job, &self.inputs(), input, out)?)
+            }
             Stage::Whole | Stage::Input => {
                 let loads = store.loads(self.job)?;
                 loads.map(|loads| Arc::new(loads) as Arc<dyn ShareSource>)
@@ -307,6 +448,7 @@ impl<'a> Shelf<'a> {
                 let (name, rows) = (self.inputs(), plan.chunk_rows);
                 Some(store.keeps(&plan.job, plan.hash, rows, &name, "")?)
             }
+            Stage::Finish(_) => None,
             Stage::Whole | Stage::Compute => store.kept(self.job, plan.hash, plan.chunk_rows)?,
         };
         Ok(Ends {
@@ -321,6 +463,11 @@ impl<'a> Shelf<'a> {
         let Some(store) = &self.store else {
             return Ok(());
         };
+        // Whoever is out is so as long as these inputs are kept.
+        if let Some(roll) = &self.roll {
+            // It may not be there; if it stays, it is about inputs of another time, and is not fresh.
+            let _ = std::fs::remove_file(roll);
+        }
         match veil_store::remove(&store.root, &self.inputs()) {
             Ok(()) | Err(StoreError::NotThere { .. }) => Ok(()),
             Err(error) => Err(error),

@@ -2,7 +2,9 @@
 
 use veil_circuit::{Circuit, OutputPort, Per, Reduce, Wire};
 
-use crate::{Audience, Block, Holder, Lowered};
+use veil_session::PartyId;
+
+use crate::{Audience, Block, Holder, Lowered, Security, Sharing};
 
 impl Lowered {
     /// The two plans of a durable run.
@@ -13,6 +15,20 @@ impl Lowered {
     /// Each is a run of its own, with a session and keys of its own.
     pub fn stages(&self) -> (Lowered, Lowered) {
         (self.input_stage(), self.compute_stage())
+    }
+
+    /// The last plan of a durable run among four parties of whom `dropped` is out: what [`Lowered::stages`] computes, among the other
+    /// three, who have the components that it lacks. Their shares of the inputs are those of the four, added up to three components.
+    ///
+    /// # Panics
+    /// If there is no such party.
+    #[must_use]
+    pub fn without(&self, dropped: PartyId) -> Lowered {
+        let mut compute = self.compute_stage();
+        let name = compute.parties.remove(dropped.index());
+        compute.name = format!("{}: compute without {name}", self.name);
+        compute.security = Security::of(Sharing::Rep3);
+        compute
     }
 
     fn input_stage(&self) -> Lowered {
@@ -148,5 +164,33 @@ mod tests {
         assert_eq!(compute.audiences, job().audiences);
         assert!(compute.blocks.iter().all(|block| block.aligned.is_none()));
         assert_ne!(compute.name, input.name);
+    }
+
+    #[test]
+    fn three_parties_finish_what_four_have_kept() {
+        let four = Lowered {
+            parties: ["a", "b", "c", "d"].map(String::from).into(),
+            security: crate::Security::among(4),
+            ..job()
+        };
+        let (input, compute) = four.stages();
+        let mut names = vec![compute.name.clone()];
+        for out in PartyId::FOUR {
+            let finish = four.without(out);
+            let left = four
+                .parties
+                .iter()
+                .filter(|name| **name != four.parties[out.index()]);
+            assert_eq!(finish.parties, left.cloned().collect::<Vec<_>>());
+            assert_eq!(finish.security, Security::among(3));
+            assert_eq!(finish.loads(), input.keeps());
+            assert_eq!(
+                (&finish.circuit, &finish.blocks),
+                (&compute.circuit, &compute.blocks)
+            );
+            assert_eq!(finish.audiences, compute.audiences);
+            assert!(!names.contains(&finish.name));
+            names.push(finish.name);
+        }
     }
 }

@@ -60,6 +60,7 @@
 
 mod describe;
 mod error;
+mod fewer;
 mod folder;
 mod frame;
 mod fuzz;

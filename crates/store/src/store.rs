@@ -11,6 +11,7 @@ use veil_program::{
 use veil_session::{PartyId, PlanHash};
 
 use crate::error::Unfit;
+use crate::fewer::Fewer;
 use crate::{Description, Expected, Member, Port, Reader, Rows, StoreError, StoreKey, Writer};
 
 /// The datasets of one party that are shared among one set of parties.
@@ -115,6 +116,22 @@ impl Store {
         let reader = self.open(job.circuit.ring, name, Some(input), None, rows)?;
         let blocks = job.blocks.iter().map(|block| block.rows);
         Ok(Loads::whole(&reader, job.circuit.inputs.len(), blocks))
+    }
+
+    /// The same as one of three parties of whom each has its shares of four: without party `dropped`.
+    ///
+    /// # Panics
+    /// If that is this party.
+    pub fn resume_without(
+        &self,
+        job: &Lowered,
+        name: &str,
+        input: PlanHash,
+        dropped: PartyId,
+    ) -> Result<Arc<dyn ShareSource>, StoreError> {
+        let four = Arc::new(self.resume(job, name, input)?);
+        let ring = job.circuit.ring;
+        Ok(Arc::new(Fewer::new(ring, four, self.party, dropped)))
     }
 
     /// What this party, which has the dataset that `of` shares again, supplies.

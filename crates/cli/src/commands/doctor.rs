@@ -335,7 +335,7 @@ fn handshake() -> Result<(), SetupError> {
         me,
         plan: PlanHash([0; 32]),
         pins: pins.clone(),
-        other: None,
+        others: Vec::new(),
     };
     let until = Instant::now() + Duration::from_secs(5);
     let dialling = Meeting {

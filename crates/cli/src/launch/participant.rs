@@ -14,7 +14,7 @@ use veil_link::tls::{Identity, Port, Reception};
 use veil_node::log::Event;
 use veil_node::participant::{self, Neighbours, Part};
 use veil_node::policy::Facts;
-use veil_node::stages::{self, AGAIN, Ends, Shelf, Stage, Stages};
+use veil_node::stages::{self, AGAIN, Disagreement, Ends, Shelf, Stage, Stages};
 use veil_node::{Decision, Home, Receipt, Request, Time, receipt, roles_of};
 use veil_program::{Job, Output, Source};
 use veil_protocol::Plan;
@@ -93,6 +93,11 @@ pub(crate) fn run(engagement: &Engagement<'_>) -> Result<Outcome, Failure> {
     let mine = participant::roles(plan, name)?;
     let stages = Stages::new(job, plan)?;
     let party = mine.iter().find_map(|me| me.party());
+    if party.is_some() && stages.are_guaranteed() {
+        let message = "a party of a job whose output is guaranteed answers the others for as long as the job is there, and this command does not";
+        return Err(Failure::new(Code::Input, message)
+            .help("run `veil serve` at every party, or write `delivery = \"abort\"`"));
+    }
     let shelf = engagement.shelf(&stages)?;
     let mut at = At {
         stages: &stages,
@@ -174,6 +179,12 @@ pub(crate) fn run(engagement: &Engagement<'_>) -> Result<Outcome, Failure> {
                 at.stage = Stage::Input;
                 thread::sleep(PAUSE);
             }
+            Ended::Moved(stage) => {
+                if let Some(out) = stages.without(stage) {
+                    say(&format!("`{out}` is out, and the other parties finish"));
+                }
+                at.stage = stage;
+            }
             Ended::NotAsked => {
                 say("the parties have kept the inputs: this owner's data are not asked for again");
                 at.stage = Stage::Compute;
@@ -191,6 +202,8 @@ enum Ended {
     Disagreed(String),
     /// The parties are at the stage after this one.
     NotAsked,
+    /// The parties finish without one of them.
+    Moved(Stage),
 }
 
 /// Takes part in one stage. `reach` gives the port on which a party is reached, once this side's data are checked.
@@ -232,7 +245,21 @@ fn one_stage<'a>(
     let ran = loop {
         let ran = all_roles(engagement, at, &ready, &began);
         match ran {
-            Err(Stopped::Disagree(why)) if is_party => return Ok(Ended::Disagreed(why)),
+            Err(Stopped::Disagree(other)) if is_party => return Ok(Ended::Disagreed(other.why)),
+            Err(Stopped::Disagree(Disagreement {
+                theirs: Stage::Finish(out),
+                ..
+            })) => {
+                // It takes the word of all the others, and not of the one that says so first.
+                if stages::verdict(home, at.stages) == Some(out) {
+                    return Ok(Ended::Moved(Stage::Finish(out)));
+                }
+                if start.elapsed() >= engagement.wait {
+                    let message = "the parties do not agree on whether one of them is out";
+                    return Err(Failure::new(Code::Link, message));
+                }
+                engagement.rest(PAUSE)?;
+            }
             Err(Stopped::Disagree(_)) => {
                 if start.elapsed() >= LINGER || Instant::now() >= until {
                     return Ok(Ended::NotAsked);
@@ -387,7 +414,7 @@ fn port(engagement: &Engagement<'_>, mine: &[Peer]) -> Result<Option<Port>, Fail
 /// Why a stage did not come to its end.
 enum Stopped {
     /// Parties are at the other stage.
-    Disagree(String),
+    Disagree(Disagreement),
     /// The run may be tried again.
     Interrupted(Failure),
     Failed(Failure),
@@ -459,7 +486,7 @@ fn one_role(
             return Stopped::Failed(Failure::stopped());
         }
         match at.stages.disagree(at.stage, &error) {
-            Some(why) => Stopped::Disagree(why),
+            Some(other) => Stopped::Disagree(other),
             None => Stopped::Failed(Failure::setup(plan, &error)),
         }
     })?;
@@ -497,7 +524,7 @@ fn one_role(
         let failure = Failure::abort(plan, role.me, &abort);
         if stop.asked() {
             Stopped::Failed(Failure::stopped())
-        } else if engagement.again && at.stages.are_two() && stages::interrupted(&abort) {
+        } else if engagement.again && at.stages.may_repeat(at.stage, &abort) {
             Stopped::Interrupted(failure)
         } else {
             Stopped::Failed(failure)
@@ -524,15 +551,15 @@ fn write_receipt(
         .filter(|name| out.join(name).is_file())
         .collect();
     let trace = Some(report.trace.to_string());
-    Receipt::new(plan, &protocol, role.me, &keys, false, started)
-        .write(out, &names, trace.clone())
-        .map_err(|error| {
-            let message = format!(
-                "the result is there, and its {} is not: {error}",
-                receipt::NAME
-            );
-            Failure::new(Code::Other, message)
-        })?;
+    let mut receipt = Receipt::new(plan, &protocol, role.me, &keys, false, started);
+    receipt.without = at.stages.without(at.stage);
+    receipt.write(out, &names, trace.clone()).map_err(|error| {
+        let message = format!(
+            "the result is there, and its {} is not: {error}",
+            receipt::NAME
+        );
+        Failure::new(Code::Other, message)
+    })?;
     engagement.home.log().append(Event::ResultPublished {
         plan: Event::plan(engagement.plan.hash),
         job: engagement.plan.job.name.clone(),

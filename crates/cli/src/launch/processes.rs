@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 use veil_node::stages::{Shelf, Stage, Stages};
 use veil_node::{Home, Role, Settings};
-use veil_program::Job;
+use veil_program::{Delivery, Job};
 use veil_protocol::Plan;
 use veil_session::Peer;
 
@@ -83,6 +83,12 @@ pub(crate) fn run(
     stores: &Path,
     verbose: bool,
 ) -> Result<Outcome, Failure> {
+    if job.lowered().security.delivery == Delivery::Guaranteed {
+        let message = "the processes of one command answer nobody but each other, and end together: output is guaranteed by parties that serve";
+        return Err(Failure::new(Code::Usage, message).help(
+            "`veil serve` runs a party; leave out --processes, or write `--output abort`, to try the job here",
+        ));
+    }
     let kept = prepare_stores(job, plan, stores)?;
     if kept == Some(true) {
         eprintln!(

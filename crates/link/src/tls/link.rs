@@ -267,7 +267,7 @@ mod tests {
             me,
             plan: PLAN,
             pins: pins.clone(),
-            other: None,
+            others: Vec::new(),
         };
         let reception = Reception::sole([second.fingerprint()]);
         let port = Port::bind(&first, "127.0.0.1:0", reception).unwrap();

@@ -51,20 +51,22 @@ pub struct Terms {
     pub plan: PlanHash,
     /// Whose key is which.
     pub pins: BTreeMap<Peer, Fingerprint>,
-    /// The other stage of the same job, if it has two: whoever comes for that one is told which of them this side is at.
-    pub other: Option<OtherStage>,
+    /// The other stages of the same job, if it has several: whoever comes for one of them is told which of them this side is at.
+    pub others: Vec<OtherStage>,
 }
 
 /// The stage of a job at which a participant is not.
 ///
 /// A party that comes for it ends the meeting with [`SetupError::Plan`] on both sides: the parties disagree about what is done
-/// already. An owner is told the same, and the meeting goes on without it. A recipient comes again later.
+/// already. An owner is told the same, and the meeting goes on without it. A recipient comes again later, or is told if the stage is over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OtherStage {
     /// Its plan.
     pub plan: PlanHash,
-    /// Whose key is which.
+    /// Whose key is which. Whoever is not here and comes for it is told nothing.
     pub pins: BTreeMap<Peer, Fingerprint>,
+    /// Whether it comes before the stage at which this side is.
+    pub over: bool,
 }
 
 impl Terms {
@@ -75,11 +77,12 @@ impl Terms {
             .ok_or(SetupError::NoPin { peer })
     }
 
-    /// As whom the holder of `key` takes part in the other stage, if it came for that one.
-    fn came_for_other(&self, key: &Fingerprint, plan: PlanHash) -> Option<Peer> {
-        let other = self.other.as_ref().filter(|other| other.plan == plan)?;
+    /// As whom the holder of `key` takes part in the other stage for which it came, if it is one, and whether that stage is over.
+    fn came_for_other(&self, key: &Fingerprint, plan: PlanHash) -> Option<(Peer, bool)> {
+        let other = self.others.iter().find(|other| other.plan == plan)?;
         let mut pins = other.pins.iter();
-        pins.find_map(|(peer, pin)| (pin == key).then_some(*peer))
+        let peer = pins.find_map(|(peer, pin)| (pin == key).then_some(*peer))?;
+        Some((peer, other.over))
     }
 }
 

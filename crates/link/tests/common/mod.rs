@@ -82,7 +82,7 @@ impl World {
                 me,
                 plan: PlanHash([9; 32]),
                 pins: pins.clone(),
-                other: None,
+                others: Vec::new(),
             };
             let port = me.party().map(|_| {
                 let reception = Reception::sole(pins.values().copied());

@@ -77,6 +77,15 @@ pub enum Event {
         /// Names of its rules, in order.
         rules: Vec<String>,
     },
+    /// A party of a job was found missing by all the others, who finish the job without it.
+    PartyOut {
+        /// The plan of the job, all digits.
+        plan: String,
+        /// Its name.
+        job: String,
+        /// The party.
+        party: String,
+    },
     /// A job was approved.
     Approval {
         /// Its plan.

@@ -18,6 +18,7 @@ use crate::log::Event;
 use crate::members::Standing;
 use crate::participant;
 use crate::policy::Facts;
+use crate::roll::Missing;
 use crate::stages::{Stage, Stages};
 use crate::time::Time;
 
@@ -125,6 +126,9 @@ impl Desk {
             (Asked::Jobs {}, Some(member)) => Reply::Jobs {
                 jobs: self.jobs.list(Some(&member.name)),
             },
+            (Asked::Roll { plan, said }, Some(member)) => Reply::Roll {
+                said: self.called(&plan, &said, &member.name),
+            },
             (Asked::GoOn { plan }, Some(member)) => Reply::Jobs {
                 jobs: self.goes_on(&plan, &member.name),
             },
@@ -159,6 +163,14 @@ impl Desk {
             let _ = self.events.try_send(News::Asked(*plan));
         }
         status.into_iter().map(|(_, status)| status).collect()
+    }
+
+    /// Who is missing in a job, as far as it is known here. A party that asks goes on with the job; so does this one.
+    fn called(&self, plan: &str, said: &[Missing], by: &str) -> Vec<Missing> {
+        let status = self.goes_on(plan, by);
+        let job = plan_of(plan).filter(|_| !status.is_empty());
+        job.map(|job| self.rolls.hear(job, said))
+            .unwrap_or_default()
     }
 
     /// Plans a proposed job, asks consent, and keeps it unless it is refused.

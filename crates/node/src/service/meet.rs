@@ -2,20 +2,21 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use veil_engine::name_of;
 use veil_link::tls::Identity;
 use veil_protocol::Plan;
-use veil_session::Peer;
+use veil_session::{PartyId, Peer};
 
-use super::Desk;
 use super::door::Prepared;
 use super::run::{At, Failed};
+use super::{Desk, roll};
 use crate::home::Home;
 use crate::jobs::{Meeting, State};
 use crate::participant::{Connections, Neighbours, Part};
-use crate::stages;
+use crate::stages::{self, Stage};
 
 /// By which keys a run is met.
 pub(super) struct Here {
@@ -47,6 +48,27 @@ impl Here {
 /// to leave.
 const SETTLE: Duration = Duration::from_secs(2);
 
+/// Meets; if all four parties of a job of guaranteed output are needed, while they are asked whether they are there. Who is out, if that
+/// ended it.
+fn watched<T>(
+    desk: &Desk,
+    prepared: &Prepared,
+    stage: Stage,
+    halt: &AtomicBool,
+    meet: impl FnOnce() -> T,
+) -> (T, Option<PartyId>) {
+    if stage != Stage::Compute || !prepared.stages.are_guaranteed() {
+        return (meet(), None);
+    }
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let watcher = scope.spawn(|| roll::watch(desk, prepared, &over, halt));
+        let met = meet();
+        over.store(true, Ordering::Relaxed);
+        (met, watcher.join().ok().flatten())
+    })
+}
+
 /// Connects with everybody, wherever the members say that they are now. Keys that change meanwhile make it begin anew.
 pub(super) fn meet(
     desk: &Desk,
@@ -62,7 +84,7 @@ pub(super) fn meet(
         let find = move |home: &Home| stages.neighbours(stage, me, &home.members());
         let neighbours = find(&desk.home).map_err(|error| Failed::Here(error.to_string()))?;
         let identity = desk.home.identity();
-        let (pins, other) = (neighbours.pins.clone(), neighbours.other.clone());
+        let (pins, others) = (neighbours.pins.clone(), neighbours.others.clone());
         let here = Here {
             identity,
             neighbours,
@@ -71,7 +93,7 @@ pub(super) fn meet(
         let keys = pins.values().copied().collect();
         let halt = Arc::new(AtomicBool::new(false));
         let stale = Box::new(move |home: &Home| {
-            let same_keys = |now: Neighbours| now.pins == pins && now.other == other;
+            let same_keys = |now: Neighbours| now.pins == pins && now.others == others;
             home.identity().fingerprint() != key || !find(home).is_ok_and(same_keys)
         });
         let meeting = Meeting {
@@ -85,7 +107,12 @@ pub(super) fn meet(
             members.by_name(name_of(plan, peer))?.address.clone()
         };
         let wait = until.saturating_duration_since(Instant::now());
-        let met = here.part(desk, plan, me, &halt).meet_at(wait, &moved);
+        let (met, out) = watched(desk, prepared, stage, &halt, || {
+            here.part(desk, plan, me, &halt).meet_at(wait, &moved)
+        });
+        if let Some(out) = out {
+            return Err(Failed::Out(out));
+        }
         if met.is_ok() {
             desk.jobs.set(job, State::Queued, None);
         }

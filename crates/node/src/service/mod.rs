@@ -6,6 +6,7 @@
 
 mod door;
 mod meet;
+mod roll;
 mod run;
 
 use std::net::SocketAddr;
@@ -113,6 +114,7 @@ struct Desk {
     options: Options,
     jobs: Jobs,
     metrics: Arc<Metrics>,
+    rolls: roll::Rolls,
     device: DeviceFactory,
     port: OnceLock<Arc<Port>>,
     events: SyncSender<News>,
@@ -167,6 +169,7 @@ impl Service {
             home,
             options,
             metrics,
+            rolls: roll::Rolls::default(),
             device,
             port: OnceLock::new(),
             events,

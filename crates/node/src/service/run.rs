@@ -12,11 +12,11 @@ use veil_engine::{Abort, Data, Progress, Report, TraceId};
 use veil_program::{DataError, Output, Sink, Source};
 use veil_protocol::Plan;
 use veil_protocol::Replicated;
-use veil_session::{Peer, PlanHash};
+use veil_session::{PartyId, Peer, PlanHash};
 
 use super::door::{Consent, Prepared};
 use super::meet::meet;
-use super::{Desk, News};
+use super::{Desk, News, roll};
 use crate::approvals::Decision;
 use crate::control::{self, Reply, Request};
 use crate::jobs::State;
@@ -41,6 +41,8 @@ pub(super) enum Failed {
     Data(Arc<DataError>),
     /// Other jobs ran for too long: what it waited for.
     Full(String),
+    /// A party is out.
+    Out(PartyId),
 }
 
 /// What others read of a party whose own files are in the way: neither what is in them nor where they are (rule R3).
@@ -138,7 +140,8 @@ fn whole(desk: &Desk, prepared: &Prepared, asked_by: Option<&str>, stop: &Atomic
                 (failures, together) = (0, true);
                 continue;
             }
-            Ok(Stage::Whole | Stage::Compute) => {
+            Ok(Stage::Whole | Stage::Compute | Stage::Finish(_)) => {
+                desk.rolls.close(job);
                 desk.jobs.set(job, State::Done, None);
                 return;
             }
@@ -190,7 +193,7 @@ fn done_without_us(desk: &Desk, prepared: &Prepared) -> bool {
     let Ok(at) = begin(desk, prepared) else {
         return false;
     };
-    if at.stage != Stage::Compute {
+    if !matches!(at.stage, Stage::Compute | Stage::Finish(_)) {
         return false;
     }
     let (identity, members) = (desk.home.identity(), desk.home.members());
@@ -231,7 +234,16 @@ fn one_run(
     }
     let ended = at.map_err(|why| (false, Failed::Here(why))).and_then(|at| {
         let ended = attempt(desk, prepared, &at, (asked_by, before), stop, &span);
-        if matches!(&ended, Err((_, Failed::Run(RunError::Setup(error)))) if stages.disagree(stage, error).is_some()) || ended.is_ok() && stage == Stage::Compute {
+        let forgets = match &ended {
+            Ok(_) => matches!(stage, Stage::Compute | Stage::Finish(_)),
+            Err((_, Failed::Run(RunError::Setup(error)))) => {
+                let other = stages.disagree(stage, error).map(|other| other.theirs);
+                other.is_some_and(|theirs| [stage, theirs].contains(&Stage::Input))
+            }
+            Err((_, Failed::Out(out))) => at.party == *out,
+            Err(_) => false,
+        };
+        if forgets {
             forget(&at.shelf);
         }
         ended
@@ -286,11 +298,25 @@ fn explain(
     let (code, why) = match (failed, stopped) {
         (_, Some(why)) => ("stopped", why),
         (Failed::Run(RunError::Setup(error)), None)
-            if let Some(why) = stages.disagree(stage, error) =>
+            if let Some(other) = stages.disagree(stage, error) =>
         {
-            let here = None;
+            let (why, here) = (other.why, None);
             let again = Some(Again::Disagreed);
             return ("not met", GivenUp { why, here, again });
+        }
+        (Failed::Out(out), None) => {
+            let party = stages.party(*out);
+            let own = party == desk.home.settings().name;
+            let why = if own {
+                "this party was out of reach for too long: the others finish the job without it"
+                    .into()
+            } else {
+                format!(
+                    "`{party}` is out: all others have missed it for too long, and finish without it"
+                )
+            };
+            let again = (!own).then_some(Again::Disagreed);
+            return ("out", GivenUp { why, here, again });
         }
         (Failed::Data(error) | Failed::Run(RunError::Abort(Abort::Data(error))), None)
             if error.is_own() =>
@@ -318,16 +344,18 @@ fn explain(
             format!("other jobs ran all the time, and {why}; ask again later"),
         ),
     };
-    let interrupted =
-        matches!(failed, Failed::Run(RunError::Abort(abort)) if stages::interrupted(abort));
-    let again =
-        (stages.are_two() && interrupted && code != "stopped").then_some(Again::Interrupted);
+    let repeats =
+        matches!(failed, Failed::Run(RunError::Abort(abort)) if stages.may_repeat(stage, abort));
+    let again = (repeats && code != "stopped").then_some(Again::Interrupted);
     (code, GivenUp { why, here, again })
 }
 
 /// Where a job goes on.
 pub(super) struct At<'a> {
+    /// As whom this party takes part in the stage.
     pub(super) me: Peer,
+    /// Which party of the job it is.
+    party: PartyId,
     shelf: Shelf<'a>,
     pub(super) stage: Stage,
 }
@@ -336,16 +364,26 @@ pub(super) struct At<'a> {
 fn begin<'a>(desk: &Desk, prepared: &'a Prepared) -> Result<At<'a>, String> {
     let text = |error: &dyn std::fmt::Display| error.to_string();
     let name = &desk.home.settings().name;
-    let roles = crate::participant::roles(&prepared.plan, name).map_err(|e| text(&e))?;
-    let party = roles.into_iter().find(|me| me.party().is_some());
-    let me = party.ok_or("this participant is no party of the job")?;
+    let as_party = |plan: &Plan| {
+        let roles = crate::participant::roles(plan, name).map_err(|e| text(&e))?;
+        let party = roles.into_iter().find_map(Peer::party);
+        party.ok_or_else(|| "this participant is no party of the job".to_owned())
+    };
+    let party = as_party(&prepared.plan)?;
+    roll::open(desk, prepared);
     let shelf = Shelf::of_home(&desk.home, &prepared.job, &prepared.stages);
     let shelf = shelf.map_err(|e| text(&e))?;
     let (stage, unusable) = shelf.stage().map_err(|e| text(&e))?;
     if let Some(error) = unusable {
         tracing::warn!(%error, "the inputs that are kept cannot be used: their owners have to send them again");
     }
-    Ok(At { me, shelf, stage })
+    let me = Peer::Party(as_party(prepared.stages.plan(stage))?);
+    Ok(At {
+        me,
+        party,
+        shelf,
+        stage,
+    })
 }
 
 fn forget(shelf: &Shelf<'_>) {
@@ -388,7 +426,7 @@ fn attempt(
     let _place = place.map_err(|why| (false, Failed::Full(why)))?;
     let how = match stage {
         Stage::Input => Consent::StartInput,
-        Stage::Whole | Stage::Compute => Consent::Start,
+        Stage::Whole | Stage::Compute | Stage::Finish(_) => Consent::Start,
     };
     let decision = desk.consent(prepared, asked_by, how);
     if !decision.allows() {
@@ -414,7 +452,8 @@ fn attempt(
             None => (peer == me).then(|| here.identity.fingerprint()),
         };
         let protocol = Replicated::new(Arc::clone(plan), me);
-        let receipt = Receipt::new(plan, &protocol, me, &keys, false, started);
+        let mut receipt = Receipt::new(plan, &protocol, me, &keys, false, started);
+        receipt.without = stages.without(stage);
         published(desk, &prepared.plan, receipt, &report, &folder);
     }
     Ok(report)
@@ -470,7 +509,9 @@ fn ends(
                 source,
             })
         })?;
-        Some(Arc::new(job.sink(me, folder).map_err(data)?))
+        // The job numbers all its parties, whoever is out.
+        let own = Peer::Party(at.party);
+        Some(Arc::new(job.sink(own, folder).map_err(data)?))
     } else {
         None
     };

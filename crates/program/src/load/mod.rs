@@ -115,7 +115,9 @@ impl Job {
         };
         job.durable = raw.durable;
         job.said = words::of(raw)?;
-        job.lowered.security = words::meant(raw, job.said, &job.roles)?;
+        let security = words::meant(raw, job.said, &job.roles)?;
+        job.secure(security)
+            .map_err(|problem| words::at(raw, problem))?;
         let known = job.data();
         for (owner, what) in job.given.keys() {
             if !known

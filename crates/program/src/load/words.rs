@@ -2,7 +2,9 @@
 
 use toml::Spanned;
 
-use crate::{Delivery, Job, JobProblem, Roles, Security, Word, Words, error::Fault, raw::RawJob};
+use crate::{
+    Audience, Delivery, Job, JobProblem, Roles, Security, Word, Words, error::Fault, raw::RawJob,
+};
 
 /// The words of a file.
 pub(super) fn of(raw: &RawJob) -> Result<Words, Fault> {
@@ -27,14 +29,18 @@ fn word<W: Word>(said: Option<&Spanned<String>>) -> Result<Option<W>, Fault> {
 
 /// What the words mean among the parties of the job; an error is at the word that cannot be.
 pub(super) fn meant(raw: &RawJob, words: Words, roles: &Roles) -> Result<Security, Fault> {
-    words.among(roles.parties.len()).map_err(|problem| {
-        let place = match &problem {
-            JobProblem::Word { field, .. } if *field == Delivery::FIELD => &raw.delivery,
-            _ => &raw.protocol,
-        };
-        let span = place.as_ref().map_or(raw.parties.span(), Spanned::span);
-        Fault::new(span, problem)
-    })
+    let meant = words.among(roles.parties.len());
+    meant.map_err(|problem| at(raw, problem))
+}
+
+/// A problem, at the word that it is about.
+pub(super) fn at(raw: &RawJob, problem: JobProblem) -> Fault {
+    let place = match &problem {
+        JobProblem::Word { field, .. } if *field == Delivery::FIELD => &raw.delivery,
+        _ => &raw.protocol,
+    };
+    let span = place.as_ref().map_or(raw.parties.span(), Spanned::span);
+    Fault::new(span, problem)
 }
 
 impl Job {
@@ -45,8 +51,34 @@ impl Job {
     /// [`JobProblem::Chosen`] if the file says something else, [`JobProblem::Word`] if the choice is none for this job.
     pub fn choose(&mut self, options: Words) -> Result<(), JobProblem> {
         let all = self.said.and(options)?;
-        self.lowered.security = all.among(self.roles.parties.len())?;
+        self.secure(all.among(self.roles.parties.len())?)?;
         self.chosen = all.beyond(self.said);
+        Ok(())
+    }
+
+    /// Takes what the job's words mean. Output is guaranteed from what a first stage has kept, and for all parties or for recipients who
+    /// compute nothing: what is for one party alone is lost with it.
+    pub(super) fn secure(&mut self, security: Security) -> Result<(), JobProblem> {
+        if security.delivery == Delivery::Guaranteed {
+            let reason = |audience: &Audience| match audience {
+                Audience::Stored => Some(
+                    "three of four parties cannot keep what all four shall have; leave out what is kept, or write \"abort\"",
+                ),
+                Audience::Party(_) => Some(
+                    "what is for one party alone is lost with it; name recipients that compute nothing, or \"parties\", or write \"abort\"",
+                ),
+                Audience::Parties | Audience::Recipient(_) => None,
+            };
+            if let Some(reason) = self.lowered.audiences.iter().find_map(reason) {
+                return Err(JobProblem::Word {
+                    field: Delivery::FIELD,
+                    value: security.delivery.word().to_owned(),
+                    reason: reason.to_owned(),
+                });
+            }
+            self.durable = true;
+        }
+        self.lowered.security = security;
         Ok(())
     }
 

@@ -30,6 +30,12 @@ pub(crate) static SCHEME: Scheme = scheme(
     layers::products::<true>(),
 );
 
+/// The same, in a job that three parties finish when the fourth is lost.
+pub(crate) static GUARANTEED: Scheme = scheme(
+    "malicious: private and correct against any one party, whatever it does; if one is lost, the others finish without it",
+    layers::products::<true>(),
+);
+
 /// Against one party that follows the protocol.
 pub(crate) static SEMI_HONEST: Scheme = scheme(
     "semi-honest: private against any one party that follows the protocol; products are not checked, inputs and openings are cross-checked",

@@ -73,6 +73,9 @@ pub(crate) fn scheme_of(security: Security) -> Option<&'static Scheme> {
         (Sharing::Rep3, Adversary::SemiHonest, Delivery::Abort) => Some(&crate::rep3::SCHEME),
         (Sharing::Rep3, Adversary::Malicious, Delivery::Abort) => Some(&crate::rep3::MALICIOUS),
         (Sharing::Rep4, Adversary::Malicious, Delivery::Abort) => Some(&crate::rep4::SCHEME),
+        (Sharing::Rep4, Adversary::Malicious, Delivery::Guaranteed) => {
+            Some(&crate::rep4::GUARANTEED)
+        }
         (Sharing::Rep4, Adversary::SemiHonest, Delivery::Abort) => Some(&crate::rep4::SEMI_HONEST),
         _ => None,
     }

@@ -255,7 +255,7 @@ fn one(
         me,
         plan: plan.hash,
         pins: pins.clone(),
-        other: None,
+        others: Vec::new(),
     };
     // Parties dial parties of lower index; owners and recipients dial all parties.
     let dials = |peer: &Peer| peer.party().is_some() && *peer < me;

@@ -142,11 +142,12 @@ impl Slots {
     fn other_stage(&self, key: &Fingerprint, theirs: PlanHash) -> Option<No> {
         let all = self.all().into_iter();
         let found = all.filter_map(|slot| Some((slot.terms.came_for_other(key, theirs)?, slot)));
-        let (peer, slot) = found.last()?;
+        let ((peer, over), slot) = found.last()?;
         let ours = slot.terms.plan;
         match peer {
             Peer::Party(_) => slot.fail(SetupError::Plan { peer, ours, theirs }),
             Peer::Owner(_) => {}
+            Peer::Recipient(_) if over => {}
             // Its stage comes after this one.
             Peer::Recipient(_) => return None,
         }

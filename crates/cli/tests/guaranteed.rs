@@ -1,0 +1,314 @@
+//! Jobs of four parties whose output is guaranteed: one party is killed, stalls or is cut off, in whatever round, and the others give the
+//! right result without it.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that unwraps says what it expects by failing there"
+)]
+
+mod common;
+
+use std::net::SocketAddr;
+use std::time::Instant;
+
+use common::deployment::{
+    At, Place, Service, at, expected, submit, succeed, take_part_at, turn, wait, wait_for,
+};
+use common::homes::homes;
+use common::relay::Relay;
+use common::{Folder, text};
+use rustix::process::{Pid, Signal, kill_process};
+use veil_node::{Home, receipt};
+
+/// Sums and products of rows.
+const WAGES: &str = r#"version = 1
+kind = "stats"
+name = "wages"
+owners = ["ann"]
+parties = ["a", "b", "c", "d"]
+recipients = ["eve"]
+delivery = "guaranteed"
+column = [{ name = "wage", type = "integer", min = 0, max = 20000 }]
+block = [{ name = "all", rows = 5, holds = { ann = ["wage"] }, files = { ann = "ann.csv" } }]
+analysis = [{ name = "wages", kind = "variance", of = "wage", to = "eve" }]
+"#;
+
+const PARTIES: [&str; 4] = ["a", "b", "c", "d"];
+/// Messages of party c to party a that pass at once.
+const HANDSHAKE: usize = 0;
+const SET_UP: usize = 2;
+const ROWS: usize = 3;
+const ALL: usize = 1000;
+
+/// Services, and somebody on the line from c to a who can keep messages back.
+struct Site {
+    folder: Folder,
+    homes: Vec<Home>,
+    services: Vec<Service>,
+    relay: Relay,
+    call: usize,
+    plan: String,
+}
+
+impl Site {
+    /// The job is proposed, and the inputs are kept: nobody needs the owner any more.
+    fn new() -> Self {
+        let folder = Folder::new();
+        folder.write("job.toml", WAGES);
+        folder.write("ann.csv", "wage\n3100\n2900\n4000\n3500\n2500\n");
+        let homes = homes(folder.path(), &["a", "b", "c", "d", "ann", "eve"]);
+        let known = homes[0].settings().address.clone().unwrap();
+        let relay = Relay::start(known.parse::<SocketAddr>().unwrap());
+        relay.hold(ALL);
+        folder.replace("c/members.toml", &known, &relay.address().to_string());
+        let mut site = Site {
+            folder,
+            homes,
+            services: Vec::new(),
+            relay,
+            call: 0,
+            plan: String::new(),
+        };
+        let services = PARTIES.iter().map(|name| site.serve(name));
+        site.services = services.collect();
+        site.plan = submit(&site.folder, "job.toml").0;
+        succeed(site.take_part("ann"));
+        std::fs::remove_file(site.folder.at("ann.csv")).unwrap();
+        wait("the inputs are kept", || {
+            site.at("a").why.contains("are kept")
+        });
+        let (mut before, mut since) = (0, Instant::now());
+        wait("nothing more comes for a second", || {
+            let now = site.relay.passed().last().copied().unwrap_or_default();
+            if std::mem::replace(&mut before, now) != now {
+                since = Instant::now();
+            }
+            now > 0 && since.elapsed().as_secs() > 0
+        });
+        site.call = before;
+        site
+    }
+
+    fn serve(&self, name: &str) -> Service {
+        let options = ["--yes", "--wait", "60", "--timeout", "3"];
+        Service::start_at(&Place::HERE, self.folder.path(), name, &options)
+    }
+
+    fn take_part(&self, name: &str) -> std::process::Child {
+        let patience = ["--timeout", "6"];
+        take_part_at(&Place::HERE, &self.folder, "job.toml", name, &patience)
+    }
+
+    fn at(&self, party: &str) -> At {
+        at(&Place::HERE, &self.folder, "eve", party, &self.plan).unwrap_or_default()
+    }
+
+    /// Waits until a run has come to this phase, and a waits for this participant.
+    fn reach(&self, phase: &str, waits_for: &str) {
+        let look = || self.at("a");
+        wait_for(phase, look, |seen| {
+            seen.phase == phase && seen.waits_for.contains(waits_for)
+        });
+    }
+
+    fn index(party: &str) -> usize {
+        PARTIES.iter().position(|name| *name == party).unwrap()
+    }
+
+    /// The others are done, the result is right, and everybody says who is out.
+    fn end(&self, out: &str, eve: std::process::Child) {
+        let said = succeed(eve);
+        assert!(said.contains(&format!("`{out}` is out")), "{said}");
+        let others = || PARTIES.iter().filter(|party| **party != out);
+        wait("done", || {
+            others().all(|party| self.at(party).state == "done")
+        });
+        let result = std::fs::read_to_string(self.folder.at("out-job.toml/result.txt")).unwrap();
+        assert!(result.contains("330000"), "{result}");
+        let path = self.folder.at("out-job.toml").join(receipt::NAME);
+        let receipt: serde_json::Value =
+            serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+        assert_eq!(receipt["without"], out);
+        assert_eq!(receipt["protocol"], "rep3");
+        for party in others() {
+            let mut said = Vec::new();
+            let home = &self.homes[Self::index(party)];
+            home.log()
+                .for_each(|entry| {
+                    if entry.kind == "party_out" {
+                        said.push(entry.text("party").unwrap_or_default().to_owned());
+                    }
+                })
+                .unwrap();
+            assert_eq!(said, [out], "{party}");
+            self.keeps_nothing(party);
+        }
+    }
+
+    fn keeps_nothing(&self, party: &str) {
+        let kept = std::fs::read_dir(self.folder.at(&format!("{party}/shares"))).unwrap();
+        let names = kept.map(|set| set.unwrap().file_name().into_string().unwrap());
+        let sets: Vec<String> = names.filter(|name| name != ".lock").collect();
+        assert!(sets.is_empty(), "{party}: {sets:?}");
+    }
+}
+
+/// A party is lost in a run that has come to this phase.
+fn lost(phase: &str, hold: usize, party: &str, lose: impl FnOnce(&mut Site)) -> Site {
+    let mut site = Site::new();
+    site.relay.hold(site.call + hold);
+    let eve = site.take_part("eve");
+    site.reach(phase, "c");
+    lose(&mut site);
+    site.relay.hold(ALL);
+    site.end(party, eve);
+    site
+}
+
+#[test]
+fn three_parties_finish_when_the_fourth_is_killed_in_whatever_round() {
+    let _turn = turn();
+    for (phase, hold, party) in [
+        ("handshake", HANDSHAKE, "d"),
+        ("set-up", SET_UP, "c"),
+        ("rows", ROWS, "a"),
+    ] {
+        let index = Site::index(party);
+        let mut site = lost(phase, hold, party, |site| {
+            // Dropped is killed.
+            drop(site.services.remove(index));
+        });
+        // When it is back, it hears that it is done, and keeps nothing.
+        let service = site.serve(party);
+        site.services.insert(index, service);
+        wait("it hears it", || {
+            let kept = site.folder.at(&format!("{party}/shares"));
+            std::fs::read_dir(kept).unwrap().count() <= 1
+        });
+    }
+}
+
+/// The recipient has its results, and has not said so: the run is repeated, and gives it the same.
+#[test]
+fn three_parties_finish_when_the_fourth_is_killed_after_the_opening() {
+    let _turn = turn();
+    let mut site = Site::new();
+    site.relay.hold(site.call + ROWS);
+    let eve = site.take_part("eve");
+    site.reach("rows", "c");
+    let signal = |signal| kill_process(Pid::from_child(&eve), signal).unwrap();
+    signal(Signal::STOP);
+    site.relay.hold(ALL);
+    site.reach("opening", "eve");
+    drop(site.services.remove(1));
+    signal(Signal::CONT);
+    site.end("b", eve);
+}
+
+#[test]
+fn three_parties_finish_when_the_fourth_stalls() {
+    let _turn = turn();
+    let site = lost("rows", ROWS, "b", |site| {
+        site.services[1].signal(Signal::STOP);
+    });
+    site.services[1].signal(Signal::CONT);
+    wait("it hears that it is out, or that the job is done", || {
+        let at = site.at("b");
+        at.state == "done" || at.why.contains("the others finish the job without it")
+    });
+    site.keeps_nothing("b");
+}
+
+#[test]
+fn a_party_that_is_lost_before_the_run_is_not_waited_for() {
+    let _turn = turn();
+    let mut site = Site::new();
+    drop(site.services.remove(3));
+    let eve = site.take_part("eve");
+    site.end("d", eve);
+}
+
+/// A circuit of bits is finished by the protocol of three parties that is secure against a malicious one.
+#[test]
+fn bits_are_finished_against_a_malicious_party() {
+    let _turn = turn();
+    let folder = Folder::blocks();
+    let four = "parties = [\"a\", \"b\", \"c\", \"d\"]\ndelivery = \"guaranteed\"";
+    folder.replace("job.toml", r#"parties = ["a", "b", "c"]"#, four);
+    let homes = homes(folder.path(), &["a", "b", "c", "d", "ann", "eve"]);
+    let options = ["--yes", "--wait", "60", "--timeout", "3"];
+    let serve = |name| Service::start_at(&Place::HERE, folder.path(), name, &options);
+    let mut services: Vec<Service> = PARTIES.iter().map(|name| serve(name)).collect();
+    let (plan, _) = submit(&folder, "job.toml");
+    let part = |name| take_part_at(&Place::HERE, &folder, "job.toml", name, &["--timeout", "6"]);
+    succeed(part("ann"));
+    drop(services.remove(1));
+    succeed(part("eve"));
+    assert!(std::fs::read(folder.at("out-job.toml/blocks")).unwrap() == expected());
+    let path = folder.at("out-job.toml").join(receipt::NAME);
+    let receipt: serde_json::Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    assert_eq!(receipt["without"], "b");
+    let guarantee = receipt["guarantee"].as_str().unwrap();
+    assert!(guarantee.starts_with("malicious"), "{guarantee}");
+    wait("done", || {
+        let state = |party| at(&Place::HERE, &folder, "eve", party, &plan);
+        ["a", "c", "d"]
+            .into_iter()
+            .all(|party| state(party).is_some_and(|at| at.state == "done"))
+    });
+    drop(homes);
+}
+
+#[test]
+fn a_party_that_comes_back_in_time_is_not_out() {
+    let _turn = turn();
+    let mut site = Site::new();
+    site.relay.hold(site.call + ROWS);
+    let eve = site.take_part("eve");
+    site.reach("rows", "c");
+    drop(site.services.remove(3));
+    site.relay.hold(ALL);
+    let service = site.serve("d");
+    site.services.push(service);
+    let said = succeed(eve);
+    assert!(!said.contains("is out"), "{said}");
+    wait("done", || {
+        PARTIES.iter().all(|party| site.at(party).state == "done")
+    });
+    let result = std::fs::read_to_string(site.folder.at("out-job.toml/result.txt")).unwrap();
+    assert!(result.contains("330000"), "{result}");
+}
+
+#[test]
+fn what_guarantees_nothing_is_refused() {
+    let folder = Folder::new();
+    folder.write("job.toml", WAGES);
+    folder.write("ann.csv", "wage\n3100\n2900\n4000\n3500\n2500\n");
+    let refused = |arguments: &str, code: i32, part: &str| {
+        let output = folder.veil(arguments);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{said}");
+        assert!(said.contains(part), "{said}");
+    };
+    refused(
+        "run job.toml --processes",
+        2,
+        "output is guaranteed by parties that serve",
+    );
+    let out = folder.succeed("run job.toml");
+    assert!(out.contains("330000"), "{out}");
+    folder.write("keep.toml", format!("{WAGES}keep = {{ as = \"pay\" }}\n"));
+    refused("explain keep.toml", 3, "three of four parties cannot keep");
+    folder.write("one.toml", WAGES.replace("to = \"eve\"", "to = \"b\""));
+    refused(
+        "explain one.toml",
+        3,
+        "what is for one party alone is lost with it",
+    );
+    let homes = homes(folder.path(), &["a", "b", "c", "d", "ann", "eve"]);
+    drop(homes);
+    refused(
+        "party job.toml --home a --yes",
+        3,
+        "run `veil serve` at every party",
+    );
+}
