@@ -1,0 +1,35 @@
+//! What a job says of its security, in its file and beside it.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use veil_program::{Adversary, Delivery, Files, Job, Sharing, Words};
+
+/// What is chosen beside a job stands in the text that is sent and filed: whoever reads only this has the same job.
+#[test]
+fn a_job_with_words_beside_it_is_written_with_them() {
+    let read = |text: &str| Job::parse(text, "job.toml".as_ref(), Files::new()).unwrap();
+    let text = "# of four\nversion = 1\nkind = \"circuit\"\nadversary = \"malicious\"\nname = \"x\"\nowners = [\"a\"]\n\
+        parties = [\"p\", \"q\", \"r\", \"s\"]\nrecipients = [\"c\"]\ncircuit = { make = \"adder:4\", rows = 1 }\n\
+        input = [{ port = \"x\", owner = \"a\", format = \"hex\" }, { port = \"y\", owner = \"a\", format = \"hex\" }]\n\
+        output = [{ port = \"out\", to = \"c\", format = \"hex\", file = \"f\" }]\n";
+    let mut job = read(text);
+    assert_eq!(job.written(text), text);
+    let words = Words {
+        protocol: Some(Sharing::Rep4),
+        adversary: Some(Adversary::Malicious),
+        delivery: Some(Delivery::Guaranteed),
+    };
+    job.choose(words).unwrap();
+    assert_eq!(job.lowered().security.delivery, Delivery::Guaranteed);
+    let written = job.written(text);
+    assert_eq!(
+        written,
+        format!("protocol = \"rep4\"\ndelivery = \"guaranteed\"\n{text}")
+    );
+    assert_eq!(read(&written).lowered(), job.lowered());
+    let semi_honest = Words {
+        adversary: Some(Adversary::SemiHonest),
+        ..Words::default()
+    };
+    assert!(job.choose(semi_honest).is_err());
+}
