@@ -86,6 +86,9 @@ fn nothing_was_opened(outcome: &Outcome, case: &Case) {
         Kind::Opened | Kind::OpenedDigest | Kind::Total | Kind::TotalDigest
     );
     let plan = &outcome.plan;
+    // Of four parties two others open to a third without the one who was lied to about the agreement; it had told them that its own
+    // checks have passed.
+    let opening = opening || case.kind == Kind::Agreement && plan.parties().len() == 4;
     let reached = (0..)
         .map_while(|index| plan.chunk(index))
         .take_while(|chunk| chunk.frame.chunk < case.chunk);
