@@ -80,6 +80,11 @@ pub enum Op {
     },
     /// dst 0 = src 0, item by item: bits as the integers 0 and 1.
     Lift,
+    /// dst 0 = ⌊src 0 / 2^by⌋ of every row of one item of integers from 0 on; the source is of rows, or of what all rows share.
+    Shift {
+        /// Fewer than the ring has bits.
+        by: u32,
+    },
     /// Compares src 0 with src 1, in constant time; unequal ends the batch with [`Outcome::Mismatch`].
     CheckEqual,
     /// A step of a proof that products of bits are right.
@@ -205,6 +210,24 @@ impl Command {
                     .is_none_or(|end| end > ring.bits())
                 {
                     return shape("a bit beyond the ring");
+                }
+            }
+            Op::Shift { by } => {
+                let ([from], [to]) = (&self.src[..], &self.dst[..]) else {
+                    return shape("one source and one destination are needed");
+                };
+                let fits = match item(to) {
+                    Item::Rows(Ring::Bits) | Item::One(_) | Item::Bytes(_) => false,
+                    Item::Rows(ring) => {
+                        let same = [Item::Rows(ring), Item::One(ring)].contains(&item(from));
+                        same && *by < ring.bits()
+                    }
+                };
+                if !fits || (from.count, to.count) != (1, 1) {
+                    return shape("two items of integers that have more bits are needed");
+                }
+                if to.overlaps(*from) {
+                    return shape("the destination overlaps a source");
                 }
             }
             Op::Lift => {

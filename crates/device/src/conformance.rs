@@ -208,6 +208,15 @@ fn conversions(rng: &mut SplitMix, ring: Ring) -> Vec<Command> {
     } else {
         commands.push(split(one(SLOT_REGION, part, item as u32, 1), seen));
         commands.push(split(one(UNIFORM_REGION, part, uniform as u32, 1), other));
+        let sources = [
+            one(SLOT_REGION, part, item as u32, 1),
+            one(UNIFORM_REGION, part, uniform as u32, 1),
+        ];
+        let (other, by) = ((part + 1) % PARTS, rng.below(bits as usize) as u32);
+        for (k, from) in (0..).zip(sources) {
+            let to = one(LIFTED, other, k, 1);
+            commands.push(Command::new(Op::Shift { by }, vec![from], vec![to]));
+        }
     }
     let lifted = 1 + rng.below(3) as u32;
     let from = one(BITS, part, to.min(WORD - lifted), lifted);

@@ -282,6 +282,17 @@ impl Reference {
                     }
                 }
             }
+            Op::Shift { by } => {
+                let (from, to) = (command.src[0], command.dst[0]);
+                let Item::Rows(ring) = memory.item(to) else {
+                    unreachable!("it was checked")
+                };
+                let shared = matches!(memory.item(from), Item::One(_));
+                for cell in 0..memory.cells(to.region) {
+                    let value = memory.get(from, ring, if shared { 0 } else { cell });
+                    memory.set(to, ring, cell, value >> by);
+                }
+            }
             Op::Lift => {
                 let (from, to) = (command.src[0], command.dst[0]);
                 let Item::Rows(ring) = memory.item(to) else {

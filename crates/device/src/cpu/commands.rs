@@ -108,6 +108,7 @@ impl Cpu {
                 }
             }
             Op::Split { first } => convert::split(memory, *first, command.src[0], command.dst[0]),
+            Op::Shift { by } => convert::shift(memory, *by, command.src[0], command.dst[0]),
             Op::Lift => convert::lift(memory, command.src[0], command.dst[0]),
             Op::CheckEqual => {
                 let (a, b) = (command.src[0], command.src[1]);

@@ -85,6 +85,25 @@ pub(super) fn lift(memory: &mut Memory, from: Span, to: Span) {
     }
 }
 
+/// The one item of `to` = that of `from` without its lowest bits. It was checked that they fit.
+pub(super) fn shift(memory: &mut Memory, by: u32, from: Span, to: Span) {
+    let shared = matches!(
+        memory.layout.regions[from.region as usize].item,
+        Item::One(_)
+    );
+    let wide = memory.layout.regions[to.region as usize].item == Item::Rows(Ring::Z128);
+    let size = if wide { 16 } else { 8 };
+    let ((at, _), (into, len)) = (memory.item(from, 0), memory.item(to, 0));
+    let bytes = memory.all_mut();
+    for start in (0..len).step_by(size) {
+        let read = if shared { at } else { at + start };
+        let mut value = [0; 16];
+        value[..size].copy_from_slice(&bytes[read..read + size]);
+        let shifted = u128::from_le_bytes(value) >> by;
+        bytes[into + start..into + start + size].copy_from_slice(&shifted.to_le_bytes()[..size]);
+    }
+}
+
 /// Elements of `SIZE` bytes from packed bits.
 fn spread<const SIZE: usize>(bits: &[u8], into: &mut [u8]) {
     for (byte, elements) in bits.iter().zip(into.chunks_mut(8 * SIZE)) {

@@ -325,6 +325,7 @@ impl Parser<'_> {
             8 => Op::Proof(self.proof()?),
             9 => Op::Split { first: self.u32()? },
             10 => Op::Lift,
+            11 => Op::Shift { by: self.u32()? },
             _ => return Err("an unknown command"),
         };
         let program = match self.u8()? {

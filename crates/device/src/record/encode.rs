@@ -301,6 +301,10 @@ impl Writer<'_> {
                 self.u32(*first);
             }
             Op::Lift => self.u8(10),
+            Op::Shift { by } => {
+                self.u8(11);
+                self.u32(*by);
+            }
         }
         match command.program {
             None => self.u8(0),

@@ -421,6 +421,7 @@ fn name(op: &Op) -> &'static str {
         Op::Mac => "mac",
         Op::Split { .. } => "split",
         Op::Lift => "lift",
+        Op::Shift { .. } => "shift",
         Op::CheckEqual => "check equal",
         Op::Proof(_) => "proof",
     }
