@@ -222,16 +222,24 @@ impl Circuit {
         kind: &Gate,
         of: impl Fn(Wire) -> Ring,
     ) -> Result<(), CircuitError> {
-        let converts = matches!(kind, Gate::Bit(..) | Gate::Lift(_) | Gate::ConstantBit(_));
-        if converts && self.ring == Ring::Bits {
+        if kind.converts() && self.ring == Ring::Bits {
             return Err(CircuitError::NoIntegers { gate });
         }
         let needed = match *kind {
-            Gate::Bit(_, bit) if bit >= self.ring.bits() => {
+            Gate::Bit(_, bit) | Gate::ShiftRight(_, bit) if bit >= self.ring.bits() => {
                 let ring = self.ring;
                 return Err(CircuitError::NoSuchBit { gate, bit, ring });
             }
-            Gate::Bit(..) => Some(self.ring),
+            // All bits of an integer may be none.
+            Gate::IsZero(_, bits) if bits == 0 || bits > self.ring.bits() => {
+                let ring = self.ring;
+                return Err(CircuitError::NoSuchBit {
+                    gate,
+                    bit: bits,
+                    ring,
+                });
+            }
+            Gate::Bit(..) | Gate::IsZero(..) | Gate::ShiftRight(..) => Some(self.ring),
             Gate::Lift(_) => Some(Ring::Bits),
             _ => kind.operands().next().map(&of),
         };
@@ -450,12 +458,20 @@ mod tests {
         assert!(good.is_mixed());
         let (bit, ring) = (Ring::Bits, Ring::Z64);
         assert_eq!(good.rings(), [ring, bit, bit, bit, bit, ring, ring]);
-        let cases: [(&str, Change); 9] = [
+        let cases: [(&str, Change); 11] = [
             (
                 "gate 0 reads bit 64 of an integer, and bits of Z_2^64 are 0 to 63",
                 &|c| {
                     c.gates[0] = Gate::Bit(Wire(0), 64);
                 },
+            ),
+            (
+                "gate 0 reads bit 65 of an integer, and bits of Z_2^64 are 0 to 63",
+                &|c| c.gates[0] = Gate::IsZero(Wire(0), 65),
+            ),
+            (
+                "gate 0 reads bit 64 of an integer, and bits of Z_2^64 are 0 to 63",
+                &|c| c.gates[0] = Gate::ShiftRight(Wire(0), 64),
             ),
             (
                 "gate 2 reads wire 0, which is an integer; take one of its bits",

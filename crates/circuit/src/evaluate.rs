@@ -81,6 +81,8 @@ impl Circuit {
                 Gate::Bit(a, j) => at(a) >> j & 1,
                 Gate::Lift(a) => at(a),
                 Gate::ConstantBit(c) => c.into(),
+                Gate::IsZero(a, bits) => (at(a) << (128 - bits) == 0).into(),
+                Gate::ShiftRight(a, by) => at(a) >> by,
             };
             values.push(value);
         }
@@ -157,6 +159,10 @@ trait Word: Copy + Default {
     fn every(value: u128) -> Self;
     /// Bit `j` of every row.
     fn bit(self, j: u32) -> Self;
+    /// Every row without its lowest bits.
+    fn shift(self, by: u32) -> Self;
+    /// Whether the lowest bits are zero, in every row.
+    fn is_zero(self, bits: u32) -> Self;
     /// The word of up to `ROWS` rows in at most `ROWS * element` bytes.
     fn load(bytes: &[u8]) -> Self;
     /// The first bytes of the word.
@@ -181,6 +187,12 @@ impl Word for BitWord {
         Self(0u64.wrapping_sub(value as u64 & 1))
     }
     fn bit(self, _: u32) -> Self {
+        self
+    }
+    fn shift(self, _: u32) -> Self {
+        self
+    }
+    fn is_zero(self, _: u32) -> Self {
         self
     }
     fn load(bytes: &[u8]) -> Self {
@@ -209,6 +221,12 @@ macro_rules! integer_word {
             }
             fn bit(self, j: u32) -> Self {
                 self >> j & 1
+            }
+            fn shift(self, by: u32) -> Self {
+                self >> by
+            }
+            fn is_zero(self, bits: u32) -> Self {
+                (self << (Self::BITS - bits) == 0).into()
             }
             fn load(bytes: &[u8]) -> Self {
                 let mut word = [0; size_of::<$type>()];
@@ -309,6 +327,8 @@ fn run<W: Word>(circuit: &Circuit, rings: &[Ring], values: &mut Vec<Block<W>>) {
             Gate::Bit(a, j) => at(a).map(|word| word.bit(j)),
             Gate::Lift(a) => *at(a),
             Gate::ConstantBit(c) => [W::every(c.into()); WORDS],
+            Gate::IsZero(a, bits) => at(a).map(|word| word.is_zero(bits)),
+            Gate::ShiftRight(a, by) => at(a).map(|word| word.shift(by)),
         };
         if rings[values.len()] == Ring::Bits {
             value = value.map(|word| word.bit(0));

@@ -9,7 +9,7 @@ pub struct Wire(pub u32);
 /// A gate. Operands are wires of smaller number than the gate's own.
 ///
 /// In a circuit over integers modulo 2^k a wire holds an integer or a bit. Its gate says which: [`Gate::Bit`] and [`Gate::ConstantBit`]
-/// drive bits, [`Gate::Lift`] and [`Gate::Constant`] drive integers, and every other gate is over the ring of its operands, which agree.
+/// drive bits, as [`Gate::IsZero`] does; [`Gate::Lift`], [`Gate::Constant`] and [`Gate::ShiftRight`] drive integers, and every other gate is over the ring of its operands, which agree.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Gate {
     /// `a + b` (XOR of bits).
@@ -30,6 +30,10 @@ pub enum Gate {
     Lift(Wire),
     /// A public bit.
     ConstantBit(bool),
+    /// Whether an integer is 0 modulo 2^bits: a bit. It costs less than the bits of the integer.
+    IsZero(Wire, u32),
+    /// ⌊x / 2^by⌋ of an integer x from 0 to 2^k - 1: an integer. It costs less than the bits of it.
+    ShiftRight(Wire, u32),
 }
 
 /// Whether an input has a value per row of the batch, or one for the whole job.
@@ -90,9 +94,12 @@ impl Gate {
     pub fn operands(&self) -> impl Iterator<Item = Wire> + use<> {
         let (a, b) = match *self {
             Gate::Add(a, b) | Gate::Sub(a, b) | Gate::Mul(a, b) => (Some(a), Some(b)),
-            Gate::Plus(a, _) | Gate::Times(a, _) | Gate::Bit(a, _) | Gate::Lift(a) => {
-                (Some(a), None)
-            }
+            Gate::Plus(a, _)
+            | Gate::Times(a, _)
+            | Gate::Bit(a, _)
+            | Gate::Lift(a)
+            | Gate::IsZero(a, _)
+            | Gate::ShiftRight(a, _) => (Some(a), None),
             Gate::Constant(_) | Gate::ConstantBit(_) => (None, None),
         };
         a.into_iter().chain(b)
@@ -109,15 +116,34 @@ impl Gate {
             Gate::Times(a, c) => Gate::Times(map(a), c),
             Gate::Bit(a, j) => Gate::Bit(map(a), j),
             Gate::Lift(a) => Gate::Lift(map(a)),
+            Gate::IsZero(a, bits) => Gate::IsZero(map(a), bits),
+            Gate::ShiftRight(a, by) => Gate::ShiftRight(map(a), by),
             Gate::Constant(_) | Gate::ConstantBit(_) => self,
+        }
+    }
+
+    /// Whether it is about bits in a circuit over integers, and so of no use in another.
+    pub fn converts(&self) -> bool {
+        match self {
+            Gate::Bit(..)
+            | Gate::Lift(_)
+            | Gate::ConstantBit(_)
+            | Gate::IsZero(..)
+            | Gate::ShiftRight(..) => true,
+            Gate::Add(..)
+            | Gate::Sub(..)
+            | Gate::Mul(..)
+            | Gate::Plus(..)
+            | Gate::Times(..)
+            | Gate::Constant(_) => false,
         }
     }
 
     /// The ring of the gate's wire in a circuit over `ring`, if `of` knows that of its operands.
     pub(crate) fn ring(&self, ring: Ring, of: impl FnOnce(Wire) -> Ring) -> Ring {
         match *self {
-            Gate::Bit(..) | Gate::ConstantBit(_) => Ring::Bits,
-            Gate::Lift(_) | Gate::Constant(_) => ring,
+            Gate::Bit(..) | Gate::ConstantBit(_) | Gate::IsZero(..) => Ring::Bits,
+            Gate::Lift(_) | Gate::Constant(_) | Gate::ShiftRight(..) => ring,
             Gate::Add(a, _)
             | Gate::Sub(a, _)
             | Gate::Mul(a, _)
@@ -140,8 +166,7 @@ impl Circuit {
 
     /// Whether it has both integers and bits.
     pub fn is_mixed(&self) -> bool {
-        self.ring != Ring::Bits
-            && (self.gates.iter()).any(|g| matches!(g, Gate::Bit(..) | Gate::ConstantBit(_)))
+        self.ring != Ring::Bits && self.gates.iter().any(Gate::converts)
     }
 
     /// The ring of every wire.

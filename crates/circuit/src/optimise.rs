@@ -116,6 +116,8 @@ fn copy(b: &mut Builder, wires: &[Wire], gate: Gate) -> Wire {
         Gate::Bit(x, j) => b.bit(at(x), j),
         Gate::Lift(x) => b.lift(at(x)),
         Gate::ConstantBit(c) => b.constant_bit(c),
+        Gate::IsZero(x, bits) => b.is_zero(at(x), bits),
+        Gate::ShiftRight(x, by) => b.shift_right(at(x), by),
         Gate::Add(x, y) => b.add(at(x), at(y)),
         Gate::Sub(x, y) => b.sub(at(x), at(y)),
         Gate::Mul(x, y) => b.mul(at(x), at(y)),

@@ -31,10 +31,12 @@ pub struct Stats {
     pub times: u64,
     /// `Constant` and `ConstantBit` gates.
     pub constants: u64,
-    /// `Bit` gates: bits that are taken of integers.
+    /// `Bit` and `IsZero` gates: bits that are taken of integers.
     pub bits: u64,
     /// `Lift` gates: bits that are made integers.
     pub lifts: u64,
+    /// `ShiftRight` gates.
+    pub shifts: u64,
     /// The largest number of `Mul` gates on a path: rounds of communication. Conversions between integers and bits come on top; how
     /// many rounds they take depends on the protocol.
     pub depth: u64,
@@ -61,6 +63,7 @@ impl Circuit {
             constants: 0,
             bits: 0,
             lifts: 0,
+            shifts: 0,
             depth: self.depths().into_iter().max().unwrap_or(0).into(),
         };
         let per_job = self.wires_per_job();
@@ -74,7 +77,8 @@ impl Circuit {
                 Gate::Plus(..) => stats.pluses += 1,
                 Gate::Times(..) => stats.times += 1,
                 Gate::Constant(..) | Gate::ConstantBit(_) => stats.constants += 1,
-                Gate::Bit(..) => stats.bits += 1,
+                Gate::Bit(..) | Gate::IsZero(..) => stats.bits += 1,
+                Gate::ShiftRight(..) => stats.shifts += 1,
                 Gate::Lift(_) => stats.lifts += 1,
             }
         }
@@ -138,6 +142,9 @@ impl fmt::Display for Stats {
                 self.bits, self.lifts
             )?;
         }
+        if self.shifts > 0 {
+            write!(f, ", {} shifts", self.shifts)?;
+        }
         write!(f, "; depth {}", self.depth)
     }
 }
@@ -195,6 +202,7 @@ mod tests {
                 constants: 1,
                 bits: 0,
                 lifts: 0,
+                shifts: 0,
                 depth: 2,
             }
         );

@@ -44,8 +44,8 @@ mod replicated;
 mod round;
 
 pub use plan::{
-    BitsPlan, Chunk, ConversionPlan, Gives, JobPlan, LayerPlan, Options, OrderPlan, OutputPlan,
-    Plan, PlanError, PortPlan, Split, TotalsPlan,
+    BitsPlan, Chunk, Conversion, ConversionPlan, Gives, JobPlan, LayerPlan, Options, OrderPlan,
+    OutputPlan, Plan, PlanError, PortPlan, TotalsPlan,
 };
 pub use replicated::Replicated;
 pub use round::{

@@ -3,10 +3,13 @@
 use veil_circuit::generate::Integer;
 use veil_circuit::{Builder, Circuit, Per, Wire, catalogue, generate, make};
 use veil_device::Cpu;
+use veil_engine::Abort;
+use veil_link::tap::Fate;
 use veil_math::Ring;
 use veil_program::{Audience, Holder, Lowered};
+use veil_session::Peer;
 use veil_testkit::sample::{among_four, job, party};
-use veil_testkit::{Outcome, Seed, Values, World};
+use veil_testkit::{Kind, Message, Outcome, Seed, Values, World, flipped};
 
 /// Values of `ring` at the ends of integers of `bits` bits, and at random.
 fn values(ring: Ring, bits: u32, signed: bool, seed: Seed) -> Vec<u128> {
@@ -160,6 +163,45 @@ fn every_bit() {
     }
 }
 
+/// Shifts by every number of bits, and whether so many are zero.
+#[test]
+fn every_shift() {
+    for (ring, every) in [(Ring::Z64, 5), (Ring::Z128, 21)] {
+        for by in (1..ring.bits()).step_by(every) {
+            let circuit = shifts(ring, by);
+            let mut all = values(ring, ring.bits(), false, Seed::any());
+            // Some that end in so many zeros, or in one less.
+            all.extend([1u128 << by, 1 << (by - 1), 3 << by].map(|x| ring.reduce(x)));
+            let (three, rows) = pairs(circuit.clone(), &all);
+            let four = among_four(three.clone());
+            for job in [three, four] {
+                run(&job, &rows, 9).assert_right();
+            }
+            for [x, _] in rows {
+                let got = circuit.evaluate(&[vec![x]]).expect("of this circuit");
+                let signed = match ring {
+                    Ring::Z64 => (x as u64 as i64 >> by) as u64 as u128,
+                    _ => (x as i128 >> by) as u128,
+                };
+                let zero = x & ((1 << by) - 1) == 0;
+                assert_eq!(got[0], [x >> by, zero.into(), signed], "{x} {by}");
+            }
+        }
+    }
+}
+
+/// A shift, whether the bits that go are zero, and the same shift of a signed integer.
+fn shifts(ring: Ring, by: u32) -> Circuit {
+    let mut b = Builder::new(ring);
+    let x = b.input("x", 1, Per::Row)[0];
+    let high = b.shift_right(x, by);
+    let zero = b.is_zero(x, by);
+    let zero = b.lift(zero);
+    let signed = generate::shift_right(&mut b, x, by, Integer::signed(ring.bits()));
+    b.output("z", &[high, zero, signed]);
+    b.finish().expect("a valid circuit")
+}
+
 /// Bits of the whole ring to an integer, and back.
 #[test]
 fn there_and_back() {
@@ -177,7 +219,7 @@ fn there_and_back() {
             let outcome = run(&job, &rows, 6);
             outcome.assert_right();
             let want: Vec<Vec<u128>> = rows.iter().map(|[x, _]| vec![*x]).collect();
-            let peer = veil_session::Peer::Recipient(0);
+            let peer = Peer::Recipient(0);
             assert_eq!(outcome.rows(peer, 0), Some(want));
         }
     }
@@ -210,7 +252,12 @@ fn tangle(ring: Ring) -> Circuit {
     let three = b.constant(3);
     let bit = b.bit(three, 1);
     let bit = b.lift(bit);
-    b.output("of rows", &[kept, square, either, bit, not]);
+    let high = b.shift_right(k[0], 9);
+    let high = b.add(high, kept);
+    let high = b.shift_right(high, 3);
+    let none = b.is_zero(high, 4);
+    let none = b.lift(none);
+    b.output("of rows", &[kept, square, either, bit, not, high, none]);
     b.output_sum("sums", &[product, not]);
     b.output("of the job", &[job]);
     b.finish().expect("a valid circuit")
@@ -237,5 +284,45 @@ fn tangled() {
                 world.run().assert_right();
             }
         }
+    }
+}
+
+/// Among four, a wrong message in a conversion, of bits or of integers, is found by whoever gets it, in its round.
+#[test]
+fn lies_in_a_conversion_are_found() {
+    let circuit = make("int-lt:20").expect("the catalogue has it");
+    let (three, _) = pairs(circuit, &[0, 1, 77, 1 << 19]);
+    let world = World::in_chunks(among_four(three), 16, 1).seed(Seed(5));
+    let honest = world.run();
+    honest.assert_right();
+    let messages: Vec<_> = honest
+        .of(Kind::Product)
+        .map(|m| (m.from, m.to, m.at))
+        .collect();
+    let of_bits = messages.iter().filter(|m| m.2.part >= 18).count();
+    let of_integers = messages.len() - of_bits;
+    assert!(of_bits > 30 && of_integers >= 12, "{messages:?}");
+    for (from, to, at) in messages {
+        let lie = move |m: &Message| {
+            if (m.from, m.to, m.at) == (from, to, at) {
+                Fate::Replace(flipped(&m.bytes))
+            } else {
+                Fate::Pass
+            }
+        };
+        let outcome = world.clone().cheat(lie).run();
+        outcome.assert_sound(None);
+        match outcome.abort(to) {
+            Abort::Cheated {
+                suspects,
+                at: found,
+                ..
+            } => {
+                assert!(suspects.contains(&from), "{from} to {to} at {at:?}");
+                assert_eq!(found.step, at.step, "{from} to {to} at {at:?}");
+            }
+            other => panic!("{from} to {to} at {at:?}: {other}"),
+        }
+        assert!(outcome.rows(Peer::Recipient(0), 0).is_none());
     }
 }

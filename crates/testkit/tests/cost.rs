@@ -314,14 +314,15 @@ fn conversions_cost_what_the_documentation_says() {
 }
 
 /// Rounds, products of bits, products of integers: among three parties, and among four.
-const COSTS: [(&str, [[u64; 3]; 2]); 8] = [
+const COSTS: [(&str, [[u64; 3]; 2]); 9] = [
     ("int-bits:1", [[2, 0, 2], [2, 0, 3]]),
     ("int-bits:64", [[9, 373, 128], [10, 436, 192]]),
     ("int-low:64", [[9, 373, 128], [10, 436, 192]]),
     ("int-lt:32", [[8, 89, 2], [9, 121, 3]]),
-    ("int-lt:64", [[15, 867, 2], [16, 993, 3]]),
-    ("int-eq:64", [[15, 436, 2], [16, 499, 3]]),
+    ("int-lt:64", [[10, 544, 2], [11, 733, 3]]),
+    ("int-eq:64", [[9, 126, 2], [10, 188, 3]]),
     ("int-max:32", [[9, 89, 3], [10, 121, 4]]),
+    ("int-half-signed:64", [[10, 275, 8], [11, 371, 12]]),
     ("int-div:32", [[204, 2561, 64], [205, 2623, 96]]),
 ];
 

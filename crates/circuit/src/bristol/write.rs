@@ -160,7 +160,11 @@ impl Body {
             Gate::Plus(a, 0) | Gate::Times(a, 1) => at(a),
             Gate::Plus(a, _) => self.push(Out::Inv(at(a))),
             Gate::Times(_, bit) | Gate::Constant(bit) => self.constant(bit == 1),
-            Gate::Bit(..) | Gate::Lift(_) | Gate::ConstantBit(_) => {
+            Gate::Bit(..)
+            | Gate::Lift(_)
+            | Gate::ConstantBit(_)
+            | Gate::IsZero(..)
+            | Gate::ShiftRight(..) => {
                 unreachable!("a valid circuit of bits has no conversions")
             }
         };

@@ -1,5 +1,6 @@
 //! Addition and subtraction.
 
+use super::compare::equal;
 use crate::{Builder, Wire};
 
 /// What a generator keeps small where it has the choice.
@@ -31,6 +32,22 @@ pub fn sub(b: &mut Builder, x: &[Wire], y: &[Wire], aim: Aim) -> Vec<Wire> {
 ///
 /// Each word after the second costs `n - 1` ANDs at most. Bits that are known early are added early.
 pub fn sum(b: &mut Builder, words: &[Vec<Wire>], aim: Aim) -> Vec<Wire> {
+    let columns = carry_save(b, words, aim);
+    add_rows(b, &columns, aim)
+}
+
+/// Whether the sum of any number of `n`-bit words is -1 modulo 2^n: carry-save, then `n - 1` ANDs in `⌈log2 n⌉` rounds.
+///
+/// Two words add up to -1 exactly if one is the other's complement: no carry is needed.
+pub fn sum_is_minus_one(b: &mut Builder, words: &[Vec<Wire>]) -> Wire {
+    let columns = carry_save(b, words, Aim::Depth);
+    let [x, y] = rows(b, &columns);
+    let not_y = not(b, &y);
+    equal(b, &x, &not_y)
+}
+
+/// Columns of at most two bits that have the same sum as the words.
+fn carry_save(b: &mut Builder, words: &[Vec<Wire>], aim: Aim) -> Vec<Vec<Wire>> {
     let width = words.first().map_or(0, Vec::len);
     let zero = b.constant_bit(false);
     let mut columns = vec![Vec::new(); width];
@@ -58,7 +75,7 @@ pub fn sum(b: &mut Builder, words: &[Vec<Wire>], aim: Aim) -> Vec<Wire> {
             _ => None,
         });
     }
-    add_rows(b, &columns, aim)
+    columns
 }
 
 /// Adds bits of equal weight, `columns[i]` of weight 2^i, modulo 2^(number of columns), with small depth.
@@ -101,15 +118,19 @@ fn compress(
 
 /// Adds columns of at most two bits.
 fn add_rows(b: &mut Builder, columns: &[Vec<Wire>], aim: Aim) -> Vec<Wire> {
+    let [x, y] = rows(b, columns);
+    add(b, &x, &y, aim)
+}
+
+/// Columns of at most two bits as two words.
+fn rows(b: &mut Builder, columns: &[Vec<Wire>]) -> [Vec<Wire>; 2] {
     let zero = b.constant_bit(false);
-    let row = |place: usize| {
+    [0, 1].map(|place| {
         columns
             .iter()
             .map(|column| column.get(place).copied().unwrap_or(zero))
-            .collect::<Vec<_>>()
-    };
-    let (x, y) = (row(0), row(1));
-    add(b, &x, &y, aim)
+            .collect()
+    })
 }
 
 /// Replaces the last three bits by their sum; returns the carry.

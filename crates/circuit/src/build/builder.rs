@@ -143,6 +143,38 @@ impl Builder {
         }
     }
 
+    /// Whether an integer is 0 modulo 2^bits: a bit.
+    ///
+    /// # Panics
+    /// If `a` is no integer, or `bits` are none, or more than it has.
+    pub fn is_zero(&mut self, a: Wire, bits: u32) -> Wire {
+        let integer = self.ring_of(a) != Ring::Bits && (1..=self.ring.bits()).contains(&bits);
+        assert!(integer, "this gate is for bits of integers");
+        match self.driver(a) {
+            Some(Gate::Constant(value)) => self.constant_bit(value << (128 - bits) == 0),
+            _ if bits == 1 => {
+                let low = self.bit(a, 0);
+                self.not(low)
+            }
+            _ => self.gate(Gate::IsZero(a, bits)),
+        }
+    }
+
+    /// ⌊a / 2^by⌋ of an integer from 0 to 2^k - 1.
+    ///
+    /// # Panics
+    /// If `a` is no integer, or has no more than `by` bits.
+    pub fn shift_right(&mut self, a: Wire, by: u32) -> Wire {
+        let integer = self.ring_of(a) != Ring::Bits && by < self.ring.bits();
+        assert!(integer, "this gate is for bits of integers");
+        match self.driver(a) {
+            _ if by == 0 => a,
+            Some(Gate::Constant(value)) => self.constant(value >> by),
+            Some(Gate::Lift(_)) => self.constant(0),
+            _ => self.gate(Gate::ShiftRight(a, by)),
+        }
+    }
+
     /// The public constant `value` over the ring of `like`.
     fn constant_like(&mut self, like: Wire, value: u128) -> Wire {
         match self.ring_of(like) {

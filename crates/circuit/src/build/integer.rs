@@ -3,7 +3,6 @@
 use veil_math::Ring;
 
 use super::adder::{Aim, add, carries, not};
-use super::compare::{equal, less_than, less_than_signed};
 use crate::{Builder, Wire};
 
 /// Which integers a ring value is one of: -2^(bits - 1) to 2^(bits - 1) - 1 in two's complement if `signed`, else 0 to 2^bits - 1.
@@ -68,20 +67,19 @@ pub fn recompose(b: &mut Builder, bits: &[Wire], signed: bool) -> Wire {
 
 /// Whether `x < y`: a bit.
 ///
-/// The sign of `x - y`, one conversion of one bit; of integers as long as the ring, whose difference may not fit, two conversions and a
-/// comparison of bits.
+/// The sign of `x - y`, one bit of one integer. Of integers as long as the ring, whose difference may not fit, it says so only if their own
+/// highest bits are equal: three bits of three integers, and a choice.
 pub fn is_less(b: &mut Builder, x: Wire, y: Wire, of: Integer) -> Wire {
     of.check(b);
     if of.bits < b.ring().bits() {
         let difference = b.sub(x, y);
         return b.bit(difference, of.bits);
     }
-    let (x, y) = (decompose(b, x, of), decompose(b, y, of));
-    if of.signed {
-        less_than_signed(b, &x, &y, Aim::Depth)
-    } else {
-        less_than(b, &x, &y, Aim::Depth)
-    }
+    let top = of.bits - 1;
+    let difference = b.sub(x, y);
+    let [x, y, difference] = [x, y, difference].map(|z| b.bit(z, top));
+    let differ = b.xor(x, y);
+    b.mux(differ, if of.signed { x } else { y }, difference)
 }
 
 /// Whether `x <= y`: a bit; costs as [`is_less`].
@@ -90,11 +88,10 @@ pub fn is_at_most(b: &mut Builder, x: Wire, y: Wire, of: Integer) -> Wire {
     b.not(greater)
 }
 
-/// Whether `x = 0`: a bit. One conversion, and `bits - 1` ANDs in `⌈log2 bits⌉` rounds.
+/// Whether `x = 0`: a bit. It costs less than the bits of x.
 pub fn is_zero(b: &mut Builder, x: Wire, of: Integer) -> Wire {
-    let bits = decompose(b, x, of);
-    let zero = vec![b.constant_bit(false); bits.len()];
-    equal(b, &bits, &zero)
+    of.check(b);
+    b.is_zero(x, of.bits)
 }
 
 /// Whether `x = y`: a bit; costs as [`is_zero`], whose argument is the difference.
@@ -116,13 +113,29 @@ pub fn max(b: &mut Builder, x: Wire, y: Wire, of: Integer) -> Wire {
     b.mux(less, y, x)
 }
 
-/// ⌊x / 2^by⌋, exactly: the bits from `by` on. Of signed integers this rounds down as well.
+/// ⌊x / 2^by⌋, exactly. Of signed integers this rounds down as well.
+///
+/// A few bits that are left are taken one by one; otherwise they are never looked at ([`Builder::shift_right`]).
 pub fn shift_right(b: &mut Builder, x: Wire, by: u32, of: Integer) -> Wire {
     of.check(b);
-    let first = if of.signed { by.min(of.bits - 1) } else { by };
-    let bits: Vec<Wire> = (first..of.bits).map(|j| b.bit(x, j)).collect();
-    recompose(b, &bits, of.signed)
+    let by = if of.signed { by.min(of.bits - 1) } else { by };
+    if by + FEW_BITS >= of.bits {
+        let bits: Vec<Wire> = (by..of.bits).map(|j| b.bit(x, j)).collect();
+        return recompose(b, &bits, of.signed);
+    }
+    if !of.signed {
+        return b.shift_right(x, by);
+    }
+    // As an unsigned integer, by a multiple of 2^by.
+    let half = 1u128 << (of.bits - 1);
+    let positive = b.plus(x, half);
+    let shifted = b.shift_right(positive, by);
+    let ring = b.ring();
+    b.plus(shifted, ring.sub(0, half >> by))
 }
+
+/// As many bits as the carries of a shift.
+const FEW_BITS: u32 = 4;
 
 /// x / y, rounded towards zero, of any two integers; of y = 0 it is 2^bits - 1 with the sign of x.
 ///

@@ -40,7 +40,7 @@ pub use catalogue::{CatalogueEntry, MakeError, catalogue, make};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub mod generate {
-    pub use super::adder::{Aim, add, sub, sum};
+    pub use super::adder::{Aim, add, sub, sum, sum_is_minus_one};
     pub use super::aes::{aes128, aes128_encrypt, aes128_expand_key, aes128_expanded};
     pub use super::compare::{equal, less_than, less_than_signed};
     pub use super::integer::{

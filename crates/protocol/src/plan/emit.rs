@@ -7,7 +7,7 @@ use veil_device::{Dst, Instr, Program, Src};
 use veil_math::Ring;
 
 use super::layers::{Layer, Schedule, Scheduler, Work};
-use super::{ConversionPlan, Gives, OutputPlan, PortPlan, REGIONS, Split};
+use super::{Conversion, ConversionPlan, Gives, OutputPlan, PortPlan, REGIONS};
 
 /// Where a wire's value is.
 #[derive(Clone, Copy)]
@@ -168,7 +168,7 @@ impl Scheduler<'_> {
             let one = self.conversion(*first);
             let mut count = 1;
             while let Some(next) = rest.get(count as usize) {
-                if self.conversion(*next) != one.after(count) {
+                if Some(self.conversion(*next)) != one.after(count) {
                     break;
                 }
                 count += 1;
@@ -192,22 +192,28 @@ impl Scheduler<'_> {
 
     /// What a conversion reads.
     fn conversion(&self, wire: Wire) -> ConversionPlan {
-        let split = match self.gate(wire) {
-            Some(Gate::Bit(from, bit)) => match self.home[from.0 as usize] {
-                Home::Slot(slot) => (slot, Some(Split { bit, shared: false })),
-                Home::Uniform(uniform) => (uniform, Some(Split { bit, shared: true })),
-                Home::Temp(_) | Home::Nowhere => unreachable!("what is converted is kept"),
-            },
-            Some(Gate::Lift(from)) => match self.home[from.0 as usize] {
-                Home::Slot(slot) => (slot, None),
-                _ => unreachable!("what is converted is kept"),
-            },
+        let component = || self.net.components[&wire.0];
+        let (from, how) = match self.gate(wire) {
+            Some(Gate::Bit(from, bit)) => {
+                let component = component();
+                (from, Conversion::Split { component, bit })
+            }
+            Some(Gate::Lift(from)) => {
+                let component = component();
+                (from, Conversion::Lift { component })
+            }
+            Some(Gate::ShiftRight(from, by)) => (from, Conversion::Shift { by }),
             _ => unreachable!("only conversions are listed"),
         };
+        let (from, shared) = match self.home[from.0 as usize] {
+            Home::Slot(slot) => (slot, false),
+            Home::Uniform(uniform) => (uniform, true),
+            Home::Temp(_) | Home::Nowhere => unreachable!("what is converted is kept"),
+        };
         ConversionPlan {
-            component: self.net.components[&wire.0],
-            from: split.0,
-            split: split.1,
+            how,
+            from,
+            shared,
             to: 0,
             count: 1,
         }
@@ -317,7 +323,11 @@ impl Scheduler<'_> {
                 Gate::Times(a, c) => Instr::Times(src(a), c, out),
                 Gate::Constant(c) => Instr::Constant(c, out),
                 Gate::ConstantBit(c) => Instr::Constant(c.into(), out),
-                Gate::Mul(..) | Gate::Bit(..) | Gate::Lift(_) => {
+                Gate::Mul(..)
+                | Gate::Bit(..)
+                | Gate::Lift(_)
+                | Gate::IsZero(..)
+                | Gate::ShiftRight(..) => {
                     unreachable!("products and conversions of before have a home")
                 }
             });

@@ -41,7 +41,11 @@ pub(super) fn split(circuit: &Circuit) -> Option<Split> {
         let most = gate.operands().map(|w| depends[w.0 as usize]).max();
         depends.push(match gate {
             // The set-up works on the circuit's ring alone: bits of values that all rows share are taken in every row.
-            Gate::Bit(..) if most != Some(Depends::Nothing) => Depends::Row,
+            Gate::Bit(..) | Gate::IsZero(..) | Gate::ShiftRight(..)
+                if most != Some(Depends::Nothing) =>
+            {
+                Depends::Row
+            }
             _ => most.unwrap_or(Depends::Nothing),
         });
     }

@@ -217,7 +217,7 @@ impl Scheduler<'_> {
                     self.products[w] = Some(Product { layer: 0, pairs });
                     Level { round, step: 0 }
                 }
-                (None, Gate::Bit(from, _) | Gate::Lift(from)) => {
+                (None, Gate::Bit(from, _) | Gate::Lift(from) | Gate::ShiftRight(from, _)) => {
                     let mut level = self.level[from.0 as usize];
                     level.step += u32::from(!self.is_kept(from));
                     level
@@ -233,7 +233,7 @@ impl Scheduler<'_> {
 
     /// Whether a wire's value is in a slot as soon as it is known, or is one that all rows share: not one of a linear gate.
     fn is_kept(&self, wire: Wire) -> bool {
-        let converted = matches!(self.gate(wire), None | Some(Gate::Bit(..) | Gate::Lift(_)));
+        let converted = self.gate(wire).is_none_or(|gate| converts(&gate));
         converted || self.products[wire.0 as usize].is_some()
     }
 
@@ -259,7 +259,7 @@ impl Scheduler<'_> {
         let mut steps = vec![0; rounds as usize + 1];
         for index in 0..self.circuit.gates.len() {
             let wire = self.circuit.gate_wire(index);
-            if let Gate::Bit(..) | Gate::Lift(_) = self.circuit.gates[index] {
+            if converts(&self.circuit.gates[index]) {
                 let level = self.level[wire.0 as usize];
                 let of = &mut steps[level.round as usize];
                 *of = level.step.max(*of);
@@ -352,7 +352,7 @@ impl Scheduler<'_> {
                 continue;
             };
             match self.circuit.gates[index] {
-                Gate::Bit(from, _) | Gate::Lift(from) => {
+                Gate::Bit(from, _) | Gate::Lift(from) | Gate::ShiftRight(from, _) => {
                     work.conversions[layer as usize].push(wire);
                     if self.is_kept(from) {
                         self.read(from, layer, layer);
@@ -384,6 +384,11 @@ impl Scheduler<'_> {
         let ring = self.net.rings[wire.0 as usize];
         usize::from(ring != self.circuit.ring && ring == Ring::Bits)
     }
+}
+
+/// Whether a gate of a lowered circuit is computed when a layer begins.
+fn converts(gate: &Gate) -> bool {
+    matches!(gate, Gate::Bit(..) | Gate::Lift(_) | Gate::ShiftRight(..))
 }
 
 /// A wire of a summed output.

@@ -13,7 +13,8 @@ use veil_math::Ring;
 
 /// A circuit as it is computed on shares.
 pub(super) struct Net<'a> {
-    /// Its `Bit` gates are of one component of an integer, and its `Lift` gates of one component of a bit.
+    /// Its `Bit` gates are of one component of an integer, its `Lift` gates of one component of a bit, and its `ShiftRight` gates of every
+    /// component by itself.
     pub(super) circuit: Cow<'a, Circuit>,
     /// The component of each `Bit` and `Lift` gate, by wire.
     pub(super) components: HashMap<u32, u8>,
@@ -24,8 +25,7 @@ pub(super) struct Net<'a> {
 impl<'a> Net<'a> {
     /// Lowers a valid circuit for values of so many components.
     pub(super) fn of(circuit: &'a Circuit, components: usize) -> Self {
-        let converts = |g: &Gate| matches!(g, Gate::Bit(..) | Gate::Lift(_) | Gate::ConstantBit(_));
-        if !circuit.gates.iter().any(converts) {
+        if !circuit.gates.iter().any(Gate::converts) {
             return Net {
                 circuit: Cow::Borrowed(circuit),
                 components: HashMap::new(),
@@ -53,8 +53,10 @@ struct Lowering<'a> {
     widths: HashMap<u32, u32>,
     /// Their bits, once they are made.
     bits: HashMap<u32, Vec<Wire>>,
-    /// Adders by width.
-    adders: HashMap<u32, Circuit>,
+    /// What is computed of all components, by what it is.
+    made: HashMap<Of, Circuit>,
+    /// Gates of single components that there are.
+    known: HashMap<(Gate, u8), Wire>,
     xors: Circuit,
 }
 
@@ -81,7 +83,8 @@ impl<'a> Lowering<'a> {
             components: HashMap::new(),
             widths,
             bits: HashMap::new(),
-            adders: HashMap::new(),
+            made: HashMap::new(),
+            known: HashMap::new(),
             xors: xors(from.ring, count),
         }
     }
@@ -108,6 +111,9 @@ impl<'a> Lowering<'a> {
                 _ if !self.needed[wire.0 as usize] => Wire(0),
                 Gate::Bit(x, j) => self.bits_of(x)[j as usize],
                 Gate::Lift(b) => self.lift(self.at(b)),
+                Gate::IsZero(x, bits) => self.is_zero(self.at(x), bits),
+                Gate::ShiftRight(x, 0) => self.at(x),
+                Gate::ShiftRight(x, by) => self.shift(self.at(x), by),
                 _ => {
                     let gate = gate.map_operands(|w| self.at(w));
                     self.push(gate)
@@ -121,20 +127,50 @@ impl<'a> Lowering<'a> {
     fn bits_of(&mut self, x: Wire) -> &[Wire] {
         if !self.bits.contains_key(&x.0) {
             let (width, now) = (self.widths[&x.0], self.at(x));
-            let mut inputs = Vec::new();
-            for component in 0..self.count as u8 {
-                for j in 0..width {
-                    inputs.push(self.of_component(Gate::Bit(now, j), component));
-                }
-            }
-            let count = self.count;
-            let adder = self.adders.remove(&width);
-            let adder = adder.unwrap_or_else(|| adder_of(count, width));
-            let bits = self.insert(&adder, &inputs);
-            self.adders.insert(width, adder);
+            let bits = self.of_components(now, width, Of::Sum(width));
             self.bits.insert(x.0, bits);
         }
         &self.bits[&x.0]
+    }
+
+    /// What `of` says, of the `width` lowest bits of all components of integer `now`.
+    fn of_components(&mut self, now: Wire, width: u32, of: Of) -> Vec<Wire> {
+        let mut inputs = Vec::new();
+        for component in 0..self.count as u8 {
+            for j in 0..width {
+                inputs.push(self.of_component(Gate::Bit(now, j), component));
+            }
+        }
+        let count = self.count;
+        let made = self.made.remove(&of).unwrap_or_else(|| of.make(count));
+        let outputs = self.insert(&made, &inputs);
+        self.made.insert(of, made);
+        outputs
+    }
+
+    /// x = 0 if x - 1 = -1, which is seen of the components without a carry.
+    fn is_zero(&mut self, now: Wire, bits: u32) -> Wire {
+        let less = self.push(Gate::Plus(now, self.from.ring.sub(0, 1)));
+        self.of_components(less, bits, Of::IsMinusOne(bits))[0]
+    }
+
+    /// With u_c = 2^by h_c + l_c and Σ u_c = x + 2^k w: ⌊x / 2^by⌋ = Σ h_c + ⌊Σ l_c / 2^by⌋ - 2^(k - by) w.
+    fn shift(&mut self, now: Wire, by: u32) -> Wire {
+        let ring = self.from.ring;
+        let low = self.carried(now, by);
+        let wraps = self.carried(now, ring.bits());
+        let high = self.push(Gate::ShiftRight(now, by));
+        let sum = self.push(Gate::Add(high, low));
+        let wraps = self.push(Gate::Times(wraps, 1 << (ring.bits() - by)));
+        self.push(Gate::Sub(sum, wraps))
+    }
+
+    /// What the sum of the `width` lowest bits of all components carries out of them, as an integer: less than 4.
+    fn carried(&mut self, now: Wire, width: u32) -> Wire {
+        let carries = self.of_components(now, width, Of::Carries(width));
+        let [ones, twos] = [0, 1].map(|k| self.lift(carries[k]));
+        let twos = self.push(Gate::Times(twos, 2));
+        self.push(Gate::Add(ones, twos))
     }
 
     /// A bit as an integer: the XOR of its components.
@@ -153,8 +189,12 @@ impl<'a> Lowering<'a> {
     }
 
     fn of_component(&mut self, gate: Gate, component: u8) -> Wire {
+        if let Some(wire) = self.known.get(&(gate, component)) {
+            return *wire;
+        }
         let wire = self.push(gate);
         self.components.insert(wire.0, component);
+        self.known.insert((gate, component), wire);
         wire
     }
 
@@ -225,15 +265,38 @@ fn reached(circuit: &Circuit) -> Vec<bool> {
 
 const MADE: &str = "a small circuit of distinct ports";
 
-/// The sum of `count` words of `width` bits modulo 2^width.
-fn adder_of(count: usize, width: u32) -> Circuit {
-    let mut b = Builder::new(Ring::Bits);
-    let words: Vec<Vec<Wire>> = (0..count)
-        .map(|c| b.input(format!("u{c}"), width, Per::Row))
-        .collect();
-    let sum = generate::sum(&mut b, &words, generate::Aim::Depth);
-    b.output("sum", &sum);
-    b.finish().expect(MADE)
+/// What is computed of words, one for each component.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Of {
+    /// The sum of words of so many bits, modulo 2 to their number.
+    Sum(u32),
+    /// Whether it is -1.
+    IsMinusOne(u32),
+    /// Their sum without them: two bits.
+    Carries(u32),
+}
+
+impl Of {
+    fn make(self, count: usize) -> Circuit {
+        let mut b = Builder::new(Ring::Bits);
+        let (Of::Sum(width) | Of::IsMinusOne(width) | Of::Carries(width)) = self;
+        let mut words: Vec<Vec<Wire>> = (0..count)
+            .map(|c| b.input(format!("u{c}"), width, Per::Row))
+            .collect();
+        let out = match self {
+            Of::Sum(_) => generate::sum(&mut b, &words, generate::Aim::Depth),
+            Of::IsMinusOne(_) => vec![generate::sum_is_minus_one(&mut b, &words)],
+            Of::Carries(width) => {
+                let zero = b.constant_bit(false);
+                for word in &mut words {
+                    word.extend([zero; 2]);
+                }
+                generate::sum(&mut b, &words, generate::Aim::Depth).split_off(width as usize)
+            }
+        };
+        b.output("out", &out);
+        b.finish().expect(MADE)
+    }
 }
 
 /// The XOR of `count` integers that are 0 or 1: a tree of a + b - 2ab.

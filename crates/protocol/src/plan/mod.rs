@@ -130,47 +130,55 @@ pub struct BitsPlan {
     pub first_draw: u64,
 }
 
-/// Conversions of one component between integers and bits: what they make is shared with zeros for all other components.
+/// Conversions of components. Of one component they make what is shared with zeros for all others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ConversionPlan {
-    /// The component.
-    pub component: u8,
-    /// First slot of bits that are lifted, or the slot or uniform of the integer that is split.
+    /// What is done.
+    pub how: Conversion,
+    /// First slot of bits that are lifted, or the slot or uniform of the integer that is split or shifted.
     pub from: u32,
-    /// How an integer is split; nothing if bits are lifted.
-    pub split: Option<Split>,
+    /// Whether the integer is one that all rows share.
+    pub shared: bool,
     /// First slot of the results, of bits or of integers.
     pub to: u32,
     /// How many there are.
     pub count: u32,
 }
 
-/// Which bits are taken of an integer.
+/// What is done to components.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Split {
-    /// The first of them.
-    pub bit: u32,
-    /// Whether the integer is one that all rows share.
-    pub shared: bool,
+pub enum Conversion {
+    /// Bits of one component are taken.
+    Split {
+        /// The component.
+        component: u8,
+        /// The first of the bits.
+        bit: u32,
+    },
+    /// One component of bits becomes integers.
+    Lift {
+        /// The component.
+        component: u8,
+    },
+    /// Every component is divided by 2^by and rounded down.
+    Shift {
+        /// Bits that go.
+        by: u32,
+    },
 }
 
 impl ConversionPlan {
-    /// The conversion that continues this one by `count`.
-    fn after(self, count: u32) -> Self {
-        let split = self.split.map(|s| Split {
-            bit: s.bit + count,
-            ..s
-        });
-        let from = if split.is_some() {
-            self.from
-        } else {
-            self.from + count
+    /// The conversion that continues this one by `count`, if there is one.
+    fn after(self, count: u32) -> Option<Self> {
+        let (how, from) = match self.how {
+            Conversion::Split { component, bit } => {
+                let bit = bit + count;
+                (Conversion::Split { component, bit }, self.from)
+            }
+            Conversion::Lift { .. } => (self.how, self.from + count),
+            Conversion::Shift { .. } => return None,
         };
-        ConversionPlan {
-            from,
-            split,
-            ..self
-        }
+        Some(ConversionPlan { how, from, ..self })
     }
 }
 

@@ -6,9 +6,10 @@ use veil_session::PartyId;
 
 use super::combine;
 use super::scheme::{Component, Scheme};
-use crate::plan::{BIT_SLOTS, ConversionPlan, LayerPlan, Plan, SLOTS, UNIFORMS};
+use crate::plan::{BIT_SLOTS, Conversion, ConversionPlan, LayerPlan, Plan, SLOTS, UNIFORMS};
 
-/// The commands that begin a layer. Whoever holds a component converts it; all other components of the result are zero.
+/// The commands that begin a layer. Whoever holds a component converts it; where one component is converted, all others of the result are
+/// zero.
 pub(crate) fn conversions(
     scheme: &Scheme,
     plan: &Plan,
@@ -17,21 +18,21 @@ pub(crate) fn conversions(
 ) -> Vec<Command> {
     let mut commands = Vec::new();
     for conversion in &layer.conversions {
-        let holder = scheme.part_of(me, Component(conversion.component.into()));
         for part in scheme.parts() {
-            commands.push(of_part(plan.ring, conversion, part, holder == Some(part)));
+            let component = scheme.component_of(me, part);
+            commands.push(of_part(plan.ring, conversion, part, component));
         }
     }
     commands
 }
 
-fn of_part(ring: Ring, conversion: &ConversionPlan, part: u8, converted: bool) -> Command {
+fn of_part(ring: Ring, conversion: &ConversionPlan, part: u8, component: Component) -> Command {
     let ConversionPlan {
+        how,
         from,
-        split,
+        shared,
         to,
         count,
-        ..
     } = *conversion;
     let span = |region, first, count| Span {
         region,
@@ -39,17 +40,25 @@ fn of_part(ring: Ring, conversion: &ConversionPlan, part: u8, converted: bool) -
         first,
         count,
     };
-    let (to, zero) = match split {
-        Some(_) => (span(BIT_SLOTS, to, count), Ring::Bits),
-        None => (span(SLOTS, to, count), ring),
+    let integer = span(if shared { UNIFORMS } else { SLOTS }, from, 1);
+    let bits = span(BIT_SLOTS, from, count);
+    let (op, of, src, to) = match how {
+        Conversion::Split { component, bit } => (
+            Op::Split { first: bit },
+            Some((component, Ring::Bits)),
+            integer,
+            span(BIT_SLOTS, to, count),
+        ),
+        Conversion::Lift { component } => (
+            Op::Lift,
+            Some((component, ring)),
+            bits,
+            span(SLOTS, to, count),
+        ),
+        Conversion::Shift { by } => (Op::Shift { by }, None, integer, span(SLOTS, to, 1)),
     };
-    match split {
-        _ if !converted => combine(zero, vec![], 0, to),
-        Some(split) => {
-            let region = if split.shared { UNIFORMS } else { SLOTS };
-            let op = Op::Split { first: split.bit };
-            Command::new(op, vec![span(region, from, 1)], vec![to])
-        }
-        None => Command::new(Op::Lift, vec![span(BIT_SLOTS, from, count)], vec![to]),
+    match of {
+        Some((only, ring)) if Component(only.into()) != component => combine(ring, vec![], 0, to),
+        _ => Command::new(op, vec![src], vec![to]),
     }
 }
