@@ -15,8 +15,7 @@ pub(crate) fn manifest() -> String {
     let mut text = String::from("[\n");
     let entries = veil_circuit::catalogue();
     for (index, entry) in entries.iter().enumerate() {
-        let usage = entry.usage().replace("WIDTH", "64");
-        let specification = usage.replace("ROWSxINNERxCOLUMNS", "4x4x4");
+        let specification = entry.example(64);
         let circuit = veil_circuit::make(&specification).expect("a name of the catalogue");
         let (stats, comma) = (
             circuit.stats(),

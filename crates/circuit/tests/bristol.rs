@@ -128,7 +128,7 @@ fn limits_are_the_callers() {
 #[test]
 fn catalogue_goes_through_both_formats() {
     for entry in catalogue() {
-        let specification = entry.usage().replace("WIDTH", "9");
+        let specification = entry.example(9);
         let circuit = make(&specification).expect("a name of the catalogue");
         if circuit.ring != veil_math::Ring::Bits {
             let mut text = Vec::new();

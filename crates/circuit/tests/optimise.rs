@@ -120,7 +120,7 @@ fn redundancy_goes() {
 #[test]
 fn generated_circuits_stay_as_small() {
     for entry in catalogue() {
-        let circuit = make(&entry.usage().replace("WIDTH", "24")).expect("a name of the catalogue");
+        let circuit = make(&entry.example(24)).expect("a name of the catalogue");
         let (old, new) = (circuit.stats(), optimise(&circuit).stats());
         assert!(
             new.gates <= old.gates && new.muls <= old.muls && new.depth <= old.depth,

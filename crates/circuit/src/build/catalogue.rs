@@ -154,6 +154,12 @@ impl CatalogueEntry {
             self.name.to_owned()
         }
     }
+
+    /// What [`make`](crate::make) may be asked for: operands of `width` bits where the circuit takes a width, and matrices of four by four.
+    pub fn example(&self, width: u32) -> String {
+        let usage = self.usage().replace("WIDTH", &width.to_string());
+        usage.replace(SHAPE, "4x4x4")
+    }
 }
 
 // The widest operand that anyone has asked for, and a multiplier of it is still made in a blink.
