@@ -380,6 +380,23 @@ fn a_signal_ends_a_run_in_order() {
     }
 }
 
+/// The processes that a process has started, when no more have come for half a second.
+fn settled_children(of: u32) -> Vec<String> {
+    let path = format!("/proc/{of}/task/{of}/children");
+    let mut last = Vec::new();
+    let mut quiet = 0;
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    while quiet < 10 || last.len() < 2 {
+        assert!(std::time::Instant::now() < until, "only {last:?} started");
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        let text = std::fs::read_to_string(&path).unwrap();
+        let now: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+        quiet = if now == last { quiet + 1 } else { 0 };
+        last = now;
+    }
+    last
+}
+
 #[test]
 fn a_process_that_is_killed_ends_the_run() {
     let folder = Folder::blocks();
@@ -398,10 +415,7 @@ fn a_process_that_is_killed_ends_the_run() {
         .stderr(std::process::Stdio::piped())
         .spawn()
         .unwrap();
-    std::thread::sleep(std::time::Duration::from_secs(1));
-    let children = format!("/proc/{0}/task/{0}/children", run.id());
-    let children = std::fs::read_to_string(children).unwrap();
-    let second: i32 = children.split_whitespace().nth(1).unwrap().parse().unwrap();
+    let second: i32 = settled_children(run.id())[1].parse().unwrap();
     let second = rustix::process::Pid::from_raw(second).unwrap();
     rustix::process::kill_process(second, rustix::process::Signal::KILL).unwrap();
     let output = run.wait_with_output().unwrap();
