@@ -123,6 +123,13 @@ fn proofs_are_those_of_the_model() {
                 let what = format!("{what}: level {} of party {i}", level + 1);
                 assert_eq!(sent(2 * level, i, i + 1), bytes(share), "{what}");
                 assert_eq!(sent(2 * level + 1, i + 1, i), bytes(challenge), "{what}");
+                if 2 * level + 3 < proof_rounds(case) - 1 {
+                    assert_eq!(
+                        sent(2 * level + 2, i, i + 2),
+                        bytes(challenge),
+                        "{what}: echo"
+                    );
+                }
             }
             let last = proof_rounds(case) - 1;
             assert_eq!(

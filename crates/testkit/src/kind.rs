@@ -61,6 +61,8 @@ kinds! {
     JobProofShare,
     /// The challenge to a level of it.
     JobChallenge,
+    /// The challenge that its prover was told, to its other verifier.
+    JobEcho,
     /// What a verifier of it found.
     JobFindings,
     /// Digest of a party's explicit components per job.
@@ -85,6 +87,8 @@ kinds! {
     ProofShare,
     /// The challenge to a level of a proof.
     Challenge,
+    /// The challenge that its prover was told, to its other verifier.
+    Echo,
     /// What a verifier of a proof found.
     Findings,
     /// A party says that all its checks have passed.
@@ -192,6 +196,8 @@ fn kind(protocol: &dyn Protocol, task: Task, send: &Transfer) -> Kind {
             (ProofMessage::Share, true) => Kind::JobProofShare,
             (ProofMessage::Challenge, false) => Kind::Challenge,
             (ProofMessage::Challenge, true) => Kind::JobChallenge,
+            (ProofMessage::Echo, false) => Kind::Echo,
+            (ProofMessage::Echo, true) => Kind::JobEcho,
             (ProofMessage::Findings, false) => Kind::Findings,
             (ProofMessage::Findings, true) => Kind::JobFindings,
         };

@@ -6,9 +6,10 @@ mod common;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use common::{assert_found, found_about, found_of_product};
+use common::{assert_found, found_about, found_of_challenge, found_of_product};
 use veil_circuit::{Builder, Per};
 use veil_device::Cpu;
+use veil_engine::Abort;
 use veil_link::tap::Fate;
 use veil_math::Ring;
 use veil_program::{Adversary, Audience, Holder};
@@ -192,9 +193,11 @@ fn what_was_said_of_an_earlier_chunk_does_not_count_again() {
         Kind::Product,
         Kind::ProofShare,
         Kind::Challenge,
+        Kind::Echo,
         Kind::Findings,
     ] {
         let (from, to) = match kind {
+            Kind::Echo => (peer(1), peer(0)),
             Kind::Challenge => (peer(2), peer(1)),
             _ => (peer(1), peer(2)),
         };
@@ -217,9 +220,55 @@ fn what_was_said_of_an_earlier_chunk_does_not_count_again() {
         let prover = peer((kind != Kind::Findings).into());
         let found = match kind {
             Kind::Product => found_of_product(from, Kind::Findings),
+            Kind::Challenge | Kind::Echo => found_of_challenge(prover, Kind::Echo),
             _ => found_about(prover, Kind::Findings),
         };
         assert_found(&outcome, 2, &found, from);
+    }
+}
+
+/// A verifier that tells the prover another challenge would learn from the other verifier's findings by how much the prover's
+/// polynomial differs at both, which depends on secrets: so that one says nothing of it, whatever the level of the lie.
+#[test]
+fn a_wrong_challenge_is_found_before_anybody_says_what_follows_from_it() {
+    let honest = world(&[24], 8, 1).window(1);
+    let outcome = honest.run();
+    outcome.assert_right();
+    let levels = outcome
+        .of(Kind::Challenge)
+        .filter(|m| (m.from, m.to, m.at.frame.chunk) == (peer(2), peer(1), 2));
+    let mut places: Vec<u32> = levels.map(|m| m.at.step.place).collect();
+    places.sort_unstable();
+    // Nobody proves anything by the last one.
+    places.pop();
+    assert!(places.len() >= 3, "four levels at least");
+    for place in places {
+        let cheat = move |m: &Message| {
+            let lie = m.kind == Some(Kind::Challenge)
+                && (m.from, m.to) == (peer(2), peer(1))
+                && (m.at.frame.chunk, m.at.step.place) == (2, place);
+            if lie {
+                Fate::Replace(flipped(&m.bytes))
+            } else {
+                Fate::Pass
+            }
+        };
+        for outcome in [
+            honest.clone().cheat(cheat).run(),
+            honest.clone().cheat(cheat).run_apart(),
+        ] {
+            let found = outcome.abort(peer(0));
+            assert!(
+                matches!(found, Abort::Cheated { at, suspects, what: "the challenge to a proof" }
+                    if at.step.place == place + 1 && *suspects == [peer(1), peer(2)]),
+                "{}: {found:?}",
+                outcome.seed
+            );
+            let told = outcome.of(Kind::Findings);
+            let told =
+                told.filter(|m| (m.from, m.to) == (peer(0), peer(2)) && m.at.frame.chunk == 2);
+            assert_eq!(told.count(), 0, "{}: findings left party 0", outcome.seed);
+        }
     }
 }
 

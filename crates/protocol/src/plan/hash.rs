@@ -106,7 +106,7 @@ pub(super) fn of(plan: &Plan) -> PlanHash {
         }
     }
     if proves(plan) {
-        e.text("proved");
+        e.text("proved, challenges echoed");
         e.int(super::PROVED_GATES);
     }
     if let Some(totals) = &job.totals {

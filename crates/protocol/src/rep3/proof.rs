@@ -3,7 +3,8 @@
 //! Party i proves of each of its messages that a b + c d + e + f = 0 over bits, where a = u_i, c = w_i, e = r_i + ρ_i are known to the
 //! next party as well, and b = w_(i-1), d = u_(i-1), f = ρ_(i-1) + u_(i-1) w_(i-1) to the previous one. For each level it shares the
 //! values of a polynomial: the previous party draws its share, the next one is sent the rest, and only then tells the challenge, which
-//! both of them draw under the key that the prover lacks. In the end they compare what they found.
+//! both of them draw under the key that the prover lacks. With the next share the prover tells the previous party which challenge it was
+//! told: a wrong one would make it share another polynomial, whose difference is a secret. In the end both compare what they found.
 //!
 //! `docs/protocol-rep3.md` has the equations, and what a forged proof has to guess.
 
@@ -14,7 +15,7 @@ use veil_session::{PartyId, Peer};
 
 use super::{KEY_OWN, KEY_PREVIOUS, SCHEME};
 use crate::replicated::regions::{PROOF, PROOF_COUNTS, RECEIVE, TRACE, VECTORS};
-use crate::replicated::{Batch, ProofOf, transfer};
+use crate::replicated::{Batch, ProofOf, check, transfer};
 use crate::round::{Check, Cost, Round, Transfer};
 
 pub(super) const PROOF_OF: ProofOf = ProofOf { rounds, cost };
@@ -26,6 +27,8 @@ pub enum ProofMessage {
     Share,
     /// The challenge of a level, from verifier to prover.
     Challenge,
+    /// The challenge that the prover was told, to the other verifier.
+    Echo,
     /// What a verifier found, to the other one.
     Findings,
 }
@@ -35,6 +38,7 @@ pub fn proof_message(of: &Transfer) -> Option<ProofMessage> {
     let all = [
         ProofMessage::Share,
         ProofMessage::Challenge,
+        ProofMessage::Echo,
         ProofMessage::Findings,
     ];
     let message = all.into_iter().find(|m| part(*m) == of.part);
@@ -47,6 +51,7 @@ const fn part(message: ProofMessage) -> u16 {
         ProofMessage::Share => 0,
         ProofMessage::Challenge => 1,
         ProofMessage::Findings => 2,
+        ProofMessage::Echo => 3,
     }
 }
 
@@ -62,6 +67,8 @@ enum One {
     Given([u32; 1]),
     /// Claims about the previous one, and the next.
     Claim([u32; 1]),
+    /// The challenge that the next one was told.
+    Echo,
 }
 
 fn element(first: u32, count: u32) -> Span {
@@ -83,6 +90,7 @@ fn one(level: u32, which: One) -> Span {
         One::Challenge => 48,
         One::Given([of]) => 49 + of,
         One::Claim([of]) => 51 + of,
+        One::Echo => 53,
     };
     element(LEVEL * (level - 1) + at, 1)
 }
@@ -211,7 +219,7 @@ impl Prover<'_> {
         if level < 2 { vec![] } else { folds.collect() }
     }
 
-    /// The round in which this party shares a level of its proof with the next.
+    /// The round in which this party shares a level of its proof with the next, and compares the challenge that the next was told with its own.
     fn prove(&self, level: u32) -> Round {
         let me = self.me.index() as u8;
         let products = self.batch.products;
@@ -248,17 +256,30 @@ impl Prover<'_> {
             step(step_of_level, src, vec![share(level, 0)]),
             draws,
         ));
-        let part = part(ProofMessage::Share);
-        Round {
+        let [previous, next] = [self.previous(), self.next()].map(Peer::Party);
+        let shares = part(ProofMessage::Share);
+        let mut round = Round {
             local,
-            sends: vec![transfer(share(level, 0), Peer::Party(self.next()), part)],
-            recvs: vec![transfer(
-                share(level, 1),
-                Peer::Party(self.previous()),
-                part,
-            )],
+            sends: vec![transfer(share(level, 0), next, shares)],
+            recvs: vec![transfer(share(level, 1), previous, shares)],
             ..Round::default()
+        };
+        if level > 1 {
+            let [mine, told, given] = [One::Challenge, One::Echo, One::Given([NEXT_PROVER])]
+                .map(|which| one(level - 1, which));
+            let echo = part(ProofMessage::Echo);
+            round.sends.push(transfer(mine, previous, echo));
+            round.recvs.push(transfer(told, next, echo));
+            let suspects = vec![next, previous];
+            check(
+                &mut round,
+                told,
+                given,
+                suspects,
+                "the challenge to a proof",
+            );
         }
+        round
     }
 
     /// The round in which this party, which has a level of both others' proofs, challenges the previous one.
@@ -359,7 +380,7 @@ impl Prover<'_> {
     }
 }
 
-/// A share and a challenge of each level, and what was found about both others.
+/// A share and a challenge of each level, all challenges but the last once more, and what was found about both others.
 fn cost(batch: &Batch) -> Cost {
     if batch.products == 0 {
         return Cost::default();
@@ -368,7 +389,7 @@ fn cost(batch: &Batch) -> Cost {
     let shares: u32 = (1..=levels).map(values).sum();
     Cost {
         rounds: 2 * u64::from(levels) + 1,
-        messages: 2 * u64::from(levels) + 2,
-        bytes: 8 * u64::from(shares + levels + 2 * findings(levels)),
+        messages: 3 * u64::from(levels) + 1,
+        bytes: 8 * u64::from(shares + 2 * levels - 1 + 2 * findings(levels)),
     }
 }

@@ -6,7 +6,7 @@ use veil_session::Peer;
 use veil_testkit::sample::{against_malicious, everything, peer};
 use veil_testkit::{Kind, flipped};
 
-use super::common::{found_about, found_of_product};
+use super::common::{found_about, found_of_challenge, found_of_product};
 use super::{Case, Found, ROWS, check, in_eights};
 
 /// The prime of proofs.
@@ -112,7 +112,7 @@ pub(crate) fn cases() -> Vec<Case> {
             forged,
             job_found(p1),
         ),
-        // The prover that was told another challenge proves something else.
+        // Before the prover that was told another challenge has proved anything by it to the other verifier.
         case(
             "a challenge",
             2,
@@ -120,7 +120,7 @@ pub(crate) fn cases() -> Vec<Case> {
             p2,
             p1,
             flipped,
-            found(p1),
+            found_of_challenge(p1, Kind::Echo),
         ),
         case(
             "a challenge of values per job",
@@ -129,7 +129,25 @@ pub(crate) fn cases() -> Vec<Case> {
             p0,
             p2,
             flipped,
-            job_found(p2),
+            found_of_challenge(p2, Kind::JobEcho),
+        ),
+        case(
+            "what a prover says it was told",
+            2,
+            Kind::Echo,
+            p1,
+            p0,
+            flipped,
+            found_of_challenge(p1, Kind::Echo),
+        ),
+        case(
+            "what a prover says it was told, of values per job",
+            0,
+            Kind::JobEcho,
+            p2,
+            p1,
+            flipped,
+            found_of_challenge(p2, Kind::JobEcho),
         ),
         case(
             "a difference, by the verifier after the prover",

@@ -126,6 +126,18 @@ pub(crate) fn found_about(prover: Peer, round: Kind) -> Vec<Found> {
     vec![by(1, 2), by(2, 1)]
 }
 
+/// How the other verifier of `prover` finds that the prover was told another challenge than it should, or says so.
+pub(crate) fn found_of_challenge(prover: Peer, round: Kind) -> Vec<Found> {
+    let party = prover.party().expect("parties prove");
+    let [next, previous] = [1, 2].map(|by| Peer::Party(party.after(by, 3)));
+    vec![Found::Check {
+        by: previous,
+        round,
+        suspects: vec![prover, next],
+        what: "the challenge to a proof",
+    }]
+}
+
 /// How a wrong product of `cheater` is found: in its own proof, or in that of the next party, if that one has multiplied with it and
 /// the cheater, who verifies its proof, has something else.
 pub(crate) fn found_of_product(cheater: Peer, round: Kind) -> Vec<Found> {
