@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use veil_circuit::{
-    Builder, Circuit, CircuitError, Gate, InputPort, OutputPort, Per, Wire, generate,
+    Builder, Circuit, CircuitError, Gate, InputPort, Limits, OutputPort, Per, Wire, generate,
 };
 use veil_math::Ring;
 
@@ -50,6 +50,15 @@ pub(super) fn rewire(
         let wires = (first..first + parts * port.width).map(Wire);
         let mut wires: Vec<Wire> = wires.collect();
         if parts > 1 {
+            // Before anything of that size is made: five gates per bit and addition.
+            let (found, limit) = (
+                u64::from(parts - 1) * u64::from(port.width) * 5,
+                Limits::default().gates,
+            );
+            if found > limit {
+                let what = "gates";
+                return Err(CircuitError::TooLarge { what, found, limit });
+            }
             let combined = combined(port.width, parts, supply.combine)?;
             append(&mut rewired, &combined.gates, &mut wires);
             let outputs = combined.outputs[0].wires.iter();
@@ -162,4 +171,38 @@ pub(super) fn distinct(names: impl Iterator<Item = String>) -> Vec<String> {
             }
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_of_wide_words_are_refused_before_they_are_made() {
+        let circuit = Circuit {
+            ring: Ring::Bits,
+            inputs: vec![InputPort {
+                name: "x".into(),
+                width: 1 << 22,
+                per: Per::Row,
+            }],
+            gates: vec![],
+            outputs: vec![OutputPort {
+                name: "z".into(),
+                wires: vec![Wire(0)],
+                reduce: veil_circuit::Reduce::None,
+            }],
+        };
+        let supply = Supply {
+            per: Per::Row,
+            parts: ["a", "b"].map(String::from).into(),
+            combine: RawCombine::Sum,
+        };
+        let refused = rewire(&circuit, &[supply], &[(0, "z".into())]);
+        let refused = refused.expect_err("20 million gates are too many");
+        assert!(
+            matches!(refused, CircuitError::TooLarge { found, .. } if found == 5 << 22),
+            "{refused}"
+        );
+    }
 }

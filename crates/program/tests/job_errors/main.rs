@@ -122,6 +122,11 @@ fn mistakes_in_a_statistics_job() {
             "job.toml:25:1: `min_count` is `4`: the job has 3 rows, and all of them count",
         ),
         (
+            "kind = \"mean\"\nof = \"x\"\nby = \"g\"\n",
+            "kind = \"regression\"\nof = \"x\"\non = [\"g\"]\nmin_count = 2\n",
+            "job.toml:30:13: `min_count` is `2`: a regression on a category opens how many rows have each of its values",
+        ),
+        (
             "scale = 2",
             "scale = 19",
             "job.toml:11:9: `scale` is `19`: at most 18 digits are kept",

@@ -363,6 +363,22 @@ impl Stats {
             };
             return Err(Fault::new(least.span(), problem));
         }
+        let categories = match &statistic {
+            Statistic::Regression { on, .. } => {
+                on.iter().any(|column| !self.columns[*column].is_number())
+            }
+            _ => false,
+        };
+        if let Some(least) = min_count.filter(|_| categories) {
+            let problem = JobProblem::Number {
+                field: "min_count",
+                value: least.get_ref().to_string(),
+                reason: "a regression on a category opens how many rows have each of its values, however few; leave out \
+                         the category, or `min_count`"
+                    .into(),
+            };
+            return Err(Fault::new(least.span(), problem));
+        }
         Ok(Analysis {
             name,
             statistic,
