@@ -119,7 +119,10 @@ impl Stages {
                 ..stage.clone()
             };
             // Where no protocol of three parties is secure against a malicious one, who is out was it.
-            make(safer).or_else(|_| make(stage))
+            match make(safer) {
+                Err(PlanError::OnlyBits(_)) => make(stage),
+                planned => planned,
+            }
         };
         let without = out.map(finish);
         Ok(Stages {

@@ -132,6 +132,7 @@ fn whole(desk: &Desk, prepared: &Prepared, asked_by: Option<&str>, stop: &Atomic
     let mut together = false;
     loop {
         if !together && done_without_us(desk, prepared) {
+            desk.rolls.close(job);
             desk.jobs.set(job, State::Done, None);
             return;
         }
