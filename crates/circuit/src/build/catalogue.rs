@@ -155,7 +155,7 @@ impl CatalogueEntry {
         }
     }
 
-    /// What [`make`](crate::make) may be asked for: operands of `width` bits where the circuit takes a width, and matrices of four by four.
+    /// What [`make`] may be asked for: operands of `width` bits where the circuit takes a width, and matrices of four by four.
     pub fn example(&self, width: u32) -> String {
         let usage = self.usage().replace("WIDTH", &width.to_string());
         usage.replace(SHAPE, "4x4x4")
