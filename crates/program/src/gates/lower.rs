@@ -50,15 +50,6 @@ pub(super) fn rewire(
         let wires = (first..first + parts * port.width).map(Wire);
         let mut wires: Vec<Wire> = wires.collect();
         if parts > 1 {
-            // Before anything of that size is made: five gates per bit and addition.
-            let (found, limit) = (
-                u64::from(parts - 1) * u64::from(port.width) * 5,
-                Limits::default().gates,
-            );
-            if found > limit {
-                let what = "gates";
-                return Err(CircuitError::TooLarge { what, found, limit });
-            }
             let combined = combined(port.width, parts, supply.combine)?;
             append(&mut rewired, &combined.gates, &mut wires);
             let outputs = combined.outputs[0].wires.iter();
@@ -80,8 +71,19 @@ pub(super) fn rewire(
     Ok(rewired)
 }
 
-/// What several words are together, as a circuit of their bits: their XOR, or their sum modulo 2 to their width.
+/// What several words are together, as a circuit of their bits: their XOR, or their sum modulo 2 to their width; unless that is too large,
+/// which is said before anything of that size is made.
 fn combined(width: u32, parts: u32, combine: RawCombine) -> Result<Circuit, CircuitError> {
+    // Gates of two bits that are combined: those of a full adder, or one.
+    let each = match combine {
+        RawCombine::Sum => 5,
+        RawCombine::Xor => 1,
+    };
+    let (what, limit) = ("gates", Limits::default().gates);
+    let found = u64::from(parts - 1) * u64::from(width) * each;
+    if found > limit {
+        return Err(CircuitError::TooLarge { what, found, limit });
+    }
     let mut b = Builder::new(Ring::Bits);
     let all = b.input("parts", parts * width, Per::Row);
     let words: Vec<Vec<Wire>> = all
@@ -178,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sums_of_wide_words_are_refused_before_they_are_made() {
+    fn sums_of_wide_words_are_refused_and_their_xor_is_not() {
         let circuit = Circuit {
             ring: Ring::Bits,
             inputs: vec![InputPort {
@@ -193,13 +195,17 @@ mod tests {
                 reduce: veil_circuit::Reduce::None,
             }],
         };
-        let supply = Supply {
-            per: Per::Row,
-            parts: ["a", "b"].map(String::from).into(),
-            combine: RawCombine::Sum,
+        let made = |combine| {
+            let supply = Supply {
+                per: Per::Row,
+                parts: ["a", "b"].map(String::from).into(),
+                combine,
+            };
+            rewire(&circuit, &[supply], &[(0, "z".into())])
         };
-        let refused = rewire(&circuit, &[supply], &[(0, "z".into())]);
-        let refused = refused.expect_err("20 million gates are too many");
+        let xor = made(RawCombine::Xor).expect("a gate per bit");
+        assert_eq!(xor.gates.len(), 1 << 22);
+        let refused = made(RawCombine::Sum).expect_err("20 million gates are too many");
         assert!(
             matches!(refused, CircuitError::TooLarge { found, .. } if found == 5 << 22),
             "{refused}"
