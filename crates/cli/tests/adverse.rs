@@ -9,8 +9,8 @@ mod common;
 
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
-use std::path::{Path, PathBuf};
+use std::net::TcpStream;
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
@@ -46,26 +46,12 @@ fn computes(folder: &Folder) -> String {
     plan
 }
 
-/// Replaces text in a file that must have it.
-fn edit(path: &Path, from: &str, to: &str) {
-    let before = fs::read_to_string(path).unwrap();
-    assert!(before.contains(from), "{} has no {from}", path.display());
-    fs::write(path, before.replace(from, to)).unwrap();
-}
-
 #[test]
 fn bytes_that_are_replayed_changed_or_lost_on_the_way_end_the_run_and_open_nothing() {
     let _turn = turn();
     let (folder, homes) = site();
-    let known = homes[0].settings().address.clone().unwrap();
-    let to: SocketAddr = known.parse().unwrap();
-    let relay = Relay::start(to);
     // Party c dials a and sends it what every gate needs, and somebody is in between.
-    edit(
-        &folder.at("c/members.toml"),
-        &known,
-        &relay.address().to_string(),
-    );
+    let relay = Relay::on_the_line(&folder, "c", &homes[0]);
     let services = NAMES[..3].iter().map(|name| serve(&folder, name));
     let services: Vec<Service> = services.collect();
     for fault in [Fault::Replayed, Fault::Changed, Fault::LeftOut, Fault::Cut] {
@@ -89,7 +75,7 @@ fn bytes_that_are_replayed_changed_or_lost_on_the_way_end_the_run_and_open_nothi
     }
     // What was said once means nothing when it is said again.
     let longest = relay.kept().into_iter().max_by_key(Vec::len).unwrap();
-    let mut line = TcpStream::connect(to).unwrap();
+    let mut line = TcpStream::connect(homes[0].settings().address.as_ref().unwrap()).unwrap();
     line.set_read_timeout(Some(Duration::from_secs(10)))
         .unwrap();
     // It may be hung up on before it has said all.

@@ -7,7 +7,6 @@
 
 mod common;
 
-use std::net::SocketAddr;
 use std::time::Instant;
 
 use common::deployment::{
@@ -56,10 +55,8 @@ impl Site {
         folder.write("job.toml", WAGES);
         folder.write("ann.csv", "wage\n3100\n2900\n4000\n3500\n2500\n");
         let homes = homes(folder.path(), &["a", "b", "c", "d", "ann", "eve"]);
-        let known = homes[0].settings().address.clone().unwrap();
-        let relay = Relay::start(known.parse::<SocketAddr>().unwrap());
+        let relay = Relay::on_the_line(&folder, "c", &homes[0]);
         relay.hold(ALL);
-        folder.replace("c/members.toml", &known, &relay.address().to_string());
         let mut site = Site {
             folder,
             homes,

@@ -8,7 +8,6 @@
 mod common;
 
 use std::collections::BTreeSet;
-use std::net::SocketAddr;
 
 use common::Folder;
 use common::deployment::{
@@ -123,10 +122,8 @@ impl Site {
         folder.write("job.toml", WAGES.replace(r#""a", "b", "c""#, &names));
         folder.write("ann.csv", "wage\n3100\n2900\n4000\n3500\n2500\n");
         let homes = homes(folder.path(), &[parties, &["ann", "eve"]].concat());
-        let known = homes[0].settings().address.clone().unwrap();
-        let relay = Relay::start(known.parse::<SocketAddr>().unwrap());
+        let relay = Relay::on_the_line(&folder, "c", &homes[0]);
         relay.hold(ALL);
-        folder.replace("c/members.toml", &known, &relay.address().to_string());
         let mut site = Site {
             parties,
             folder,

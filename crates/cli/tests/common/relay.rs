@@ -81,7 +81,16 @@ impl Relay {
         Self::at(TcpListener::bind("127.0.0.1:0").unwrap(), to)
     }
 
-    /// The same, on this port. It calls from the network in which this is called, whatever the port's.
+    /// One that `dialler` calls, and not `to`, which its home in the folder knows by another address from now on.
+    pub(crate) fn on_the_line(folder: &super::Folder, dialler: &str, to: &veil_node::Home) -> Self {
+        let known = to.settings().address.clone().unwrap();
+        let relay = Self::start(known.parse().unwrap());
+        let members = format!("{dialler}/members.toml");
+        folder.replace(&members, &known, &relay.address.to_string());
+        relay
+    }
+
+    /// The same as [`Relay::start`], on this port. It calls from the network in which this is called, whatever the port's.
     pub(crate) fn at(port: TcpListener, to: SocketAddr) -> Self {
         let address = port.local_addr().unwrap();
         let state: Arc<Mutex<State>> = Arc::default();
