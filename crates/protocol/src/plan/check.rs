@@ -1,0 +1,137 @@
+//! What a job has to be for there to be a plan.
+
+use veil_circuit::{Circuit, OutputPort, Per, Reduce};
+use veil_math::Ring;
+use veil_program::{Audience, Block, Holder, Lowered};
+use veil_session::PartyId;
+
+use super::PlanError;
+use crate::replicated::scheme_of;
+
+/// Whether there can be a plan of `job`: its lists fit each other, its names are its own, and a protocol computes it.
+pub(super) fn job(job: &Lowered) -> Result<(), PlanError> {
+    let circuit = &job.circuit;
+    circuit
+        .validate()
+        .map_err(|e| PlanError::Circuit(e.to_string()))?;
+    lists(job)?;
+    protocol(job)?;
+    ports(job)?;
+    participants(job)?;
+    match &job.totals {
+        Some(circuit_of_totals) => totals(circuit, circuit_of_totals),
+        None => Ok(()),
+    }
+}
+
+/// There are rows, and as many holders, audiences and descriptions as ports.
+fn lists(job: &Lowered) -> Result<(), PlanError> {
+    let circuit = &job.circuit;
+    if job.blocks.is_empty() || job.blocks.iter().any(|b| b.rows == 0) {
+        return Err(PlanError::Job("every block needs at least one row"));
+    }
+    if job
+        .blocks
+        .iter()
+        .any(|b| b.holders.len() != circuit.inputs.len())
+    {
+        return Err(PlanError::Job(
+            "every block needs one holder per input port",
+        ));
+    }
+    if job.audiences.len() != circuit.outputs.len() || job.opened.len() != circuit.outputs.len() {
+        return Err(PlanError::Job(
+            "every output port needs an audience and a description",
+        ));
+    }
+    Ok(())
+}
+
+/// There is a protocol of so many parties, against such a party, over such a ring.
+fn protocol(job: &Lowered) -> Result<(), PlanError> {
+    if !(PartyId::THREE.len()..=PartyId::FOUR.len()).contains(&job.parties.len()) {
+        return Err(PlanError::Job("three parties compute, or four"));
+    }
+    if job.security.sharing.parties() != job.parties.len() {
+        return Err(PlanError::Job(
+            "the protocol is of as many parties as the job names",
+        ));
+    }
+    let Some(scheme) = scheme_of(job.security) else {
+        return Err(PlanError::NoProtocol(job.security));
+    };
+    if scheme.products.proof.is_some() && job.circuit.ring != Ring::Bits {
+        return Err(PlanError::OnlyBits(job.security));
+    }
+    Ok(())
+}
+
+/// What a port is fits what it is of, in every block.
+fn ports(job: &Lowered) -> Result<(), PlanError> {
+    let circuit = &job.circuit;
+    let names_dataset = |b: &Block| b.stored.is_some() == b.holders.contains(&Holder::Stored);
+    if !job.blocks.iter().all(names_dataset) {
+        return Err(PlanError::Job(
+            "a block names a dataset exactly if it loads a port from one",
+        ));
+    }
+    if circuit.ring == Ring::Bits && circuit.outputs.iter().any(|o| o.reduce == Reduce::Sum) {
+        return Err(PlanError::Job("bits cannot be summed over rows"));
+    }
+    for (k, port) in circuit.inputs.iter().enumerate() {
+        let first = job.blocks[0].holders[k];
+        if port.per == Per::Job && job.blocks.iter().any(|b| b.holders[k] != first) {
+            return Err(PlanError::Job(
+                "a value per job has the same holder in every block",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Whoever hands something in or reads something is a participant of the job.
+fn participants(job: &Lowered) -> Result<(), PlanError> {
+    let has = |party: &PartyId| party.index() < job.parties.len();
+    let reads = |a: &Audience| !matches!(a, Audience::Party(p) if !has(p));
+    if !job.audiences.iter().all(reads) {
+        return Err(PlanError::Job("audiences name parties of the job"));
+    }
+    let known = |h: &Holder| match h {
+        Holder::Party(party) => has(party),
+        Holder::Owner(owner) => usize::from(*owner) < job.owners.len(),
+        Holder::Stored => true,
+    };
+    if !job.blocks.iter().flat_map(|b| &b.holders).all(known)
+        || job.owners.len() > 1024
+        || job.recipients.len() > 1024
+    {
+        return Err(PlanError::Job(
+            "holders name parties and owners of the job, and there are at most 1024 owners",
+        ));
+    }
+    Ok(())
+}
+
+/// What is computed of the sums reads all of them, and puts a value in the place of each.
+fn totals(circuit: &Circuit, totals: &Circuit) -> Result<(), PlanError> {
+    totals
+        .validate()
+        .map_err(|e| PlanError::Circuit(e.to_string()))?;
+    let widths = |outputs: &[OutputPort], of: fn(&&OutputPort) -> bool| -> Vec<usize> {
+        let outputs = outputs.iter().filter(of);
+        outputs.map(|o| o.wires.len()).collect()
+    };
+    let sums = widths(&circuit.outputs, |o| o.reduce == Reduce::Sum);
+    let fits = totals.ring == circuit.ring
+        && matches!(&totals.inputs[..], [port] if port.per == Per::Row)
+        && u64::from(totals.input_wires()) == sums.iter().sum::<usize>() as u64
+        && widths(&totals.outputs, |_| true) == sums
+        && totals.outputs.iter().all(|o| o.reduce == Reduce::None);
+    if fits {
+        Ok(())
+    } else {
+        Err(PlanError::Job(
+            "what is computed of sums reads all of them, and puts a value in the place of each",
+        ))
+    }
+}

@@ -1,0 +1,209 @@
+//! How a plan is made of a job: schedules of the rows, the set-up and the totals, whose programs and draws follow each other.
+
+use std::sync::Arc;
+
+use veil_circuit::{Circuit, Per};
+use veil_device::Program;
+use veil_math::Ring;
+use veil_program::{Audience, Lowered};
+use veil_session::PlanHash;
+
+use super::layers::{self, Layer, Schedule};
+use super::mixed::Net;
+use super::{
+    BitsPlan, Gives, JobPlan, LayerPlan, Options, Plan, PlanError, PortPlan, TotalsPlan, check,
+    hash, hoist, order, rows,
+};
+use crate::replicated::scheme_of;
+
+/// Blocks that one key may encrypt (protocol documentation, "PRF").
+const MOST_DRAWS: u64 = 1 << 40;
+
+impl Plan {
+    /// Plans `job`.
+    pub fn new(job: Arc<Lowered>, options: Options) -> Result<Plan, PlanError> {
+        check::job(&job)?;
+        let orders = order::of(&job)?;
+        let circuit = &job.circuit;
+        let proves = scheme_of(job.security).is_some_and(|scheme| scheme.products.proof.is_some());
+        let split = hoist::split(circuit);
+        let once: Vec<Option<usize>> = (job.audiences.iter().enumerate())
+            .map(|(port, audience)| match audience {
+                Audience::Stored => job.passes_through(port),
+                _ => None,
+            })
+            .collect();
+        let components = job.parties.len();
+        let net = Net::of(split.as_ref().map_or(circuit, |s| &s.rows), components);
+        let mut schedule = layers::schedule(&net, &once, proves);
+        let chunk_rows = options.chunk_rows.unwrap_or_else(|| {
+            let products = schedule
+                .layers
+                .iter()
+                .map(|l| u64::from(l.program.products().0));
+            let widest = products.max().filter(|_| proves).unwrap_or(0);
+            rows::of_chunk(circuit.ring, [schedule.slots, schedule.bit_slots], widest)
+        });
+        let chunks = rows::chunks(&job, chunk_rows)?;
+        let mut making = Making::new(circuit.ring, chunk_rows);
+        let layers = making.layers(&mut schedule);
+        let job_plan = split.map(|split| {
+            let derived = schedule
+                .inputs
+                .pop()
+                .expect("the derived values are the last port");
+            let set_up = layers::schedule(&Net::of(&split.job, components), &[], proves);
+            making.job(set_up, &schedule.inputs, derived.first, split.derived)
+        });
+        let totals_plan = job.totals.as_ref().map(|totals| {
+            let own = layers::schedule(&Net::of(totals, components), &[], proves);
+            making.totals(own, &schedule)
+        });
+        if making.draws_of_chunk(circuit).saturating_mul(chunks + 2) > MOST_DRAWS {
+            return Err(PlanError::TooManyDraws);
+        }
+        let of_ring = making.programs[0].len();
+        let mut plan = Plan {
+            ring: circuit.ring,
+            lanes: options.lanes.max(1),
+            chunk_rows,
+            slots: making.slots,
+            bit_slots: making.bit_slots,
+            uniforms: schedule.uniforms,
+            sums: schedule.sums,
+            inputs: schedule.inputs,
+            outputs: schedule.outputs,
+            programs: making.programs.concat(),
+            job_plan,
+            totals_plan,
+            layers,
+            depth: schedule.depth,
+            orders,
+            hash: PlanHash([0; 32]),
+            job,
+        };
+        plan.number_bits(of_ring);
+        plan.hash = hash::of(&plan);
+        Ok(plan)
+    }
+
+    /// Numbers the programs over bits from `first`, after those over the circuit's ring.
+    fn number_bits(&mut self, first: usize) {
+        let of_job = self.job_plan.iter_mut().flat_map(|j| &mut j.layers);
+        let of_totals = self.totals_plan.iter_mut().flat_map(|t| &mut t.layers);
+        let layers = self.layers.iter_mut().chain(of_job).chain(of_totals);
+        for bits in layers.filter_map(|l| l.bits.as_mut()) {
+            bits.program += first;
+        }
+    }
+}
+
+/// What the schedules of a plan have taken so far.
+struct Making {
+    /// Counters that a product of the circuit's ring takes, and one of bits.
+    strides: [u64; 2],
+    /// Programs over the circuit's ring, and those over bits in a circuit of integers.
+    programs: [Vec<Arc<Program>>; 2],
+    /// Counters that a frame takes, over all schedules.
+    draws: u64,
+    slots: u32,
+    bit_slots: u32,
+}
+
+impl Making {
+    fn new(ring: Ring, chunk_rows: u32) -> Self {
+        let stride = |ring: Ring| ring.bytes(u64::from(chunk_rows)).div_ceil(16);
+        Making {
+            strides: [stride(ring), stride(Ring::Bits)],
+            programs: [vec![], vec![]],
+            draws: 0,
+            slots: 0,
+            bit_slots: 0,
+        }
+    }
+
+    /// The layers of a schedule, whose programs are numbered after those that there are. Every program's draws follow those of the
+    /// one before it: of row products under one tag, of sums under another. Draws of bits follow those of integers.
+    fn layers(&mut self, schedule: &mut Schedule) -> Vec<LayerPlan> {
+        self.slots = self.slots.max(schedule.slots);
+        self.bit_slots = self.bit_slots.max(schedule.bit_slots);
+        let (mut draws, mut sum_draws) = (0u64, 0u64);
+        let mut layers = Vec::with_capacity(schedule.layers.len());
+        for layer in schedule.layers.drain(..) {
+            let (products, sums) = layer.program.products();
+            layers.push(self.layer(layer, draws, sum_draws));
+            draws += u64::from(products) * self.strides[0];
+            sum_draws += u64::from(sums);
+        }
+        for bits in layers.iter_mut().filter_map(|l| l.bits.as_mut()) {
+            bits.first_draw = draws;
+            draws += u64::from(bits.products) * self.strides[1];
+        }
+        self.draws += draws + sum_draws;
+        layers
+    }
+
+    fn layer(&mut self, layer: Layer, first_draw: u64, first_sum_draw: u64) -> LayerPlan {
+        let (products, sums) = layer.program.products();
+        let bits = layer.bits.map(|program| BitsPlan {
+            products: program.products().0,
+            program: self.add(1, program),
+            first_draw: 0,
+        });
+        LayerPlan {
+            program: self.add(0, layer.program),
+            products,
+            sums,
+            first_draw,
+            first_sum_draw,
+            conversions: layer.conversions,
+            bits,
+        }
+    }
+
+    fn add(&mut self, kind: usize, program: Program) -> usize {
+        self.programs[kind].push(Arc::new(program));
+        self.programs[kind].len() - 1
+    }
+
+    /// The set-up, which computes `width` values into the uniforms from `uniform` on. `inputs` are the ports of the rows.
+    fn job(
+        &mut self,
+        mut set_up: Schedule,
+        inputs: &[PortPlan],
+        uniform: u32,
+        width: u32,
+    ) -> JobPlan {
+        let layers = self.layers(&mut set_up);
+        let supplied = inputs.iter().filter(|p| p.per == Per::Job);
+        JobPlan {
+            inputs: supplied
+                .zip(&set_up.inputs)
+                .map(|(p, j)| (p.first, j.first, p.width))
+                .collect(),
+            slot: set_up.outputs[0].first,
+            uniform,
+            width,
+            layers,
+        }
+    }
+
+    /// What is computed of the sums that `rows` makes.
+    fn totals(&mut self, mut totals: Schedule, rows: &Schedule) -> TotalsPlan {
+        let layers = self.layers(&mut totals);
+        let summed = rows.outputs.iter().filter(|o| o.gives == Gives::Sum);
+        TotalsPlan {
+            slot: totals.inputs[0].first,
+            results: summed
+                .zip(&totals.outputs)
+                .map(|(sum, result)| (sum.first, result.first, sum.width))
+                .collect(),
+            layers,
+        }
+    }
+
+    /// Counters that a chunk may take under one key.
+    fn draws_of_chunk(&self, circuit: &Circuit) -> u64 {
+        self.draws + u64::from(circuit.input_wires()) * self.strides[0]
+    }
+}

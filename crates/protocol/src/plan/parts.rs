@@ -1,0 +1,144 @@
+//! Parts of a plan: where its ports are, and what its layers compute and convert.
+
+use veil_circuit::Per;
+
+/// Slots or uniforms of an input port.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PortPlan {
+    /// How often there is a value.
+    pub per: Per,
+    /// First slot (a value per row) or first uniform (one per job).
+    pub first: u32,
+    /// Wires.
+    pub width: u32,
+}
+
+/// A layer: its program, its messages, its draws.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LayerPlan {
+    /// Index in [`Plan::programs`].
+    pub program: usize,
+    /// Products with one element per row.
+    pub products: u32,
+    /// Products with one element in all.
+    pub sums: u32,
+    /// Counter of product 0 among the draws of row products.
+    pub first_draw: u64,
+    /// Counter of sum 0 among the draws of sums.
+    pub first_sum_draw: u64,
+    /// What is converted between integers and bits before anything else, in order.
+    pub conversions: Vec<ConversionPlan>,
+    /// What it computes on bits in a circuit of integers.
+    pub bits: Option<BitsPlan>,
+}
+
+/// What a layer computes on bits, beside integers.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BitsPlan {
+    /// Index in [`Plan::programs`].
+    pub program: usize,
+    /// Products, one bit per row each.
+    pub products: u32,
+    /// Counter of product 0 among the draws of row products.
+    pub first_draw: u64,
+}
+
+/// Conversions of components. Of one component they make what is shared with zeros for all others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ConversionPlan {
+    /// What is done.
+    pub how: Conversion,
+    /// First slot of bits that are lifted, or the slot or uniform of the integer that is split or shifted.
+    pub from: u32,
+    /// Whether the integer is one that all rows share.
+    pub shared: bool,
+    /// First slot of the results, of bits or of integers.
+    pub to: u32,
+    /// How many there are.
+    pub count: u32,
+}
+
+/// What is done to components.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Conversion {
+    /// Bits of one component are taken.
+    Split {
+        /// The component.
+        component: u8,
+        /// The first of the bits.
+        bit: u32,
+    },
+    /// One component of bits becomes integers.
+    Lift {
+        /// The component.
+        component: u8,
+    },
+    /// Every component is divided by 2^by and rounded down.
+    Shift {
+        /// Bits that go.
+        by: u32,
+    },
+}
+
+impl ConversionPlan {
+    /// The conversion that continues this one by `count`, if there is one.
+    pub(super) fn after(self, count: u32) -> Option<Self> {
+        let (how, from) = match self.how {
+            Conversion::Split { component, bit } => {
+                let bit = bit + count;
+                (Conversion::Split { component, bit }, self.from)
+            }
+            Conversion::Lift { .. } => (self.how, self.from + count),
+            Conversion::Shift { .. } => return None,
+        };
+        Some(ConversionPlan { how, from, ..self })
+    }
+}
+
+/// How often an output port has a value.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Gives {
+    /// In every row.
+    Row,
+    /// Once: the sum over the rows.
+    Sum,
+    /// Once: a value that all rows use, which is only kept.
+    Once,
+}
+
+/// An output port: where its values are when all layers are done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OutputPlan {
+    /// Per row, summed, or once.
+    pub gives: Gives,
+    /// First slot, first item of the sums, or first uniform.
+    pub first: u32,
+    /// Wires.
+    pub width: u32,
+}
+
+/// What is computed once, in the set-up, from values that all rows share: on one row, over the same slots.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct JobPlan {
+    /// First uniform, first slot and width of each port with a value per job.
+    pub inputs: Vec<(u32, u32, u32)>,
+    /// First slot of the results.
+    pub slot: u32,
+    /// First uniform of the results.
+    pub uniform: u32,
+    /// Number of results.
+    pub width: u32,
+    /// Layers, as [`Plan::layers`].
+    pub layers: Vec<LayerPlan>,
+}
+
+/// What is computed once of the sums over all rows, before they are opened: on one row, over the same slots.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TotalsPlan {
+    /// First slot of the sums.
+    pub slot: u32,
+    /// First item of the sums, first slot and width of each result, which takes the place of the sums there.
+    pub results: Vec<(u32, u32, u32)>,
+    /// Layers, as [`Plan::layers`].
+    pub layers: Vec<LayerPlan>,
+}

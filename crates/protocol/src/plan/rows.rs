@@ -1,0 +1,143 @@
+//! Rows of a plan: how long its chunks are, and which chunk of which block each row is in.
+
+use veil_math::Ring;
+use veil_program::Lowered;
+use veil_session::Frame;
+
+use super::{PROVED_GATES, Plan, PlanError};
+
+/// A chunk of the batch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Chunk {
+    /// Names the chunk in messages and draws.
+    pub frame: Frame,
+    /// Block that its rows belong to.
+    pub block: u32,
+    /// First row, within the block.
+    pub first: u64,
+}
+
+/// Bytes that the live slots of a chunk may take: a share of a 1 MiB level-2 cache, beside messages and the other banks of the core.
+const BANK_BYTES: u64 = 512 * 1024;
+
+/// The shortest and the longest chunk chosen by itself. Shorter ones are all overhead; longer ones only add latency.
+const CHUNK_ROWS: (u64, u64) = (512, 16 * 1024);
+
+/// The shortest chunk of a plan that proves its products, however wide its layers are.
+const FEWEST_PROVED_ROWS: u64 = 64;
+
+impl Plan {
+    /// Number of chunks that hold rows.
+    pub fn chunks(&self) -> u32 {
+        let of = |rows: u64| rows.div_ceil(u64::from(self.chunk_rows)) as u32;
+        self.job.blocks.iter().map(|b| of(b.rows)).sum()
+    }
+
+    /// The frame of the set-up: chunk 0.
+    pub fn set_up_frame(&self) -> Frame {
+        Frame {
+            epoch: 0,
+            lane: 0,
+            chunk: 0,
+            rows: 1,
+        }
+    }
+
+    /// The frame in which totals are opened: the chunk after the last.
+    pub fn totals_frame(&self) -> Frame {
+        Frame {
+            epoch: 0,
+            lane: 0,
+            chunk: self.chunks() + 1,
+            rows: 1,
+        }
+    }
+
+    /// Chunk `index`, from 0: it belongs to lane `index mod lanes`, and is number `index + 1` in frames. Nothing beyond the last.
+    pub fn chunk(&self, index: u32) -> Option<Chunk> {
+        let mut before = 0u32;
+        for (block, b) in self.job.blocks.iter().enumerate() {
+            let count = b.rows.div_ceil(u64::from(self.chunk_rows)) as u32;
+            if index - before < count {
+                let first = u64::from(index - before) * u64::from(self.chunk_rows);
+                let rows = (b.rows - first).min(u64::from(self.chunk_rows)) as u32;
+                let lane = (index % u32::from(self.lanes)) as u16;
+                let frame = Frame {
+                    epoch: 0,
+                    lane,
+                    chunk: 1 + index,
+                    rows,
+                };
+                return Some(Chunk {
+                    frame,
+                    block: block as u32,
+                    first,
+                });
+            }
+            before += count;
+        }
+        None
+    }
+
+    /// Rows of the longest chunk: what is proved of products is proved of so many.
+    pub(crate) fn proved_rows(&self) -> u32 {
+        let longest = self.job.blocks.iter().map(|b| b.rows).max().unwrap_or(0);
+        longest.min(u64::from(self.chunk_rows)) as u32
+    }
+}
+
+/// Rows such that the slots of a bank, of the circuit's ring and of bits beside it, two components each, fit the budget, and the products of a layer of
+/// `widest` that are proved fit one batch: a power of two, whole vectors but of very wide layers.
+pub(super) fn of_chunk(ring: Ring, [slots, bit_slots]: [u32; 2], widest: u64) -> u32 {
+    let bits = 2 * (u64::from(slots.max(1)) * u64::from(ring.bits()) + u64::from(bit_slots));
+    let rows = (BANK_BYTES * 8 / bits).clamp(CHUNK_ROWS.0, CHUNK_ROWS.1);
+    let most = (PROVED_GATES / widest.max(1)).max(FEWEST_PROVED_ROWS);
+    1 << rows.min(most).ilog2()
+}
+
+/// Chunks of so many rows that a job has.
+pub(super) fn chunks(job: &Lowered, chunk_rows: u32) -> Result<u64, PlanError> {
+    let most = |rows: u64| rows.div_ceil(u64::from(chunk_rows.max(1)));
+    let chunks: u64 = job
+        .blocks
+        .iter()
+        .map(|b| most(b.rows))
+        .fold(0, u64::saturating_add);
+    // Set-up and totals are chunks too, and a frame's rows are 32 bits.
+    if chunk_rows == 0 || chunks >= u64::from(u32::MAX) - 2 {
+        return Err(PlanError::TooManyRows {
+            rows: job.rows(),
+            chunk_rows,
+        });
+    }
+    Ok(chunks)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// A chunk is as long as its budgets allow, and no longer.
+        #[test]
+        fn a_chunk_is_the_longest_within_its_budgets(
+            ring in prop::sample::select(vec![Ring::Bits, Ring::Z64, Ring::Z128]),
+            slots in 0..1_000_000u32,
+            bit_slots in 0..1_000_000u32,
+            widest in prop_oneof![Just(0), 1..(PROVED_GATES * 4)],
+        ) {
+            let rows = u64::from(of_chunk(ring, [slots, bit_slots], widest));
+            let bank = |rows: u64| {
+                let of_row = u64::from(slots.max(1)) * u64::from(ring.bits()) + u64::from(bit_slots);
+                2 * of_row * rows <= BANK_BYTES * 8 || rows <= CHUNK_ROWS.0
+            };
+            let batch = |rows: u64| widest * rows <= PROVED_GATES || rows <= FEWEST_PROVED_ROWS;
+            prop_assert!(rows.is_power_of_two());
+            prop_assert!(bank(rows) && batch(rows) && rows <= CHUNK_ROWS.1);
+            let next = 2 * rows;
+            prop_assert!(!bank(next) || !batch(next) || next > CHUNK_ROWS.1);
+        }
+    }
+}
