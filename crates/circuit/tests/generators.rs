@@ -3,7 +3,8 @@
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use proptest::prelude::*;
 use sha2::Digest;
-use veil_circuit::{Circuit, catalogue};
+use veil_circuit::{Builder, Circuit, Per, catalogue, generate};
+use veil_math::Ring;
 
 type Pair = (Vec<u8>, Vec<u8>);
 
@@ -342,6 +343,28 @@ fn sha256_of_fips_180() {
     let digest = sha256_by_circuit(&make("sha256"), b"abc");
     assert_eq!(digest[..4], [0xba, 0x78, 0x16, 0xbf]);
     assert_eq!(digest[28..], [0xf2, 0x00, 0x15, 0xad]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Words of different lengths, with exactly as many bits of the quotient as it needs, and with more.
+    #[test]
+    fn quotients_of_known_length(x in 0u64..1 << 40, y in 1u64..1 << 20, more in 0usize..4, shift in 0u32..40) {
+        let x = x >> shift;
+        let (quotient, need) = (x / y, (x / y).checked_ilog2().map_or(0, |top| top as usize + 1));
+        let length = |value: u64| value.checked_ilog2().map_or(1, |top| top + 1) + more as u32;
+        let mut b = Builder::new(Ring::Bits);
+        let dividend = b.input("x", length(x), Per::Row);
+        let divisor = b.input("y", length(y), Per::Row);
+        let bits = generate::quotient_bits(&mut b, &dividend, &divisor, need.max(1) + more);
+        b.output("quotient", &bits);
+        let circuit = b.finish().expect("a valid circuit");
+        let word = |value: u64, bits: u32| (0..bits).map(|k| u128::from(value >> k & 1)).collect();
+        let found = circuit.evaluate(&[word(x, length(x)), word(y, length(y))]).expect("two ports");
+        let found = found[0].iter().rev().fold(0u64, |sum, bit| sum << 1 | *bit as u64);
+        prop_assert_eq!(found, quotient, "{} / {}", x, y);
+    }
 }
 
 #[test]

@@ -64,6 +64,11 @@ impl Builder {
         self.rings[wire.0 as usize]
     }
 
+    /// Wires so far, those included that no output may need.
+    pub fn wires(&self) -> u64 {
+        self.drivers.len() as u64
+    }
+
     /// The largest number of products on a path to `wire`.
     pub fn depth(&self, wire: Wire) -> u32 {
         self.depths[wire.0 as usize]

@@ -169,7 +169,14 @@ fn absolute(b: &mut Builder, x: &[Wire]) -> Vec<Wire> {
 /// ⌊x / y⌋ of unsigned words of one width; all ones if y is zero.
 pub fn divide_bits(b: &mut Builder, x: &[Wire], y: &[Wire]) -> Vec<Wire> {
     assert_eq!(x.len(), y.len(), "words of one width");
-    let (width, one) = (x.len(), b.constant_bit(true));
+    quotient_bits(b, x, y, x.len())
+}
+
+/// ⌊x / y⌋ of unsigned words, where it is known to have no more than `bits` bits; otherwise the result means nothing.
+///
+/// Long division, which begins where the quotient does: a subtraction and a choice for each of its bits.
+pub fn quotient_bits(b: &mut Builder, x: &[Wire], y: &[Wire], bits: usize) -> Vec<Wire> {
+    let (width, one) = (y.len(), b.constant_bit(true));
     let not_y = not(b, y);
     // zero_from[j]: all bits of y from j on are zero.
     let mut zero_from = not_y.clone();
@@ -181,9 +188,15 @@ pub fn divide_bits(b: &mut Builder, x: &[Wire], y: &[Wire]) -> Vec<Wire> {
         }
         step *= 2;
     }
-    let mut quotient = vec![one; width];
-    let mut rest: Vec<Wire> = Vec::with_capacity(width);
-    for place in (0..width).rev() {
+    // In a step, what is left may have a bit more than y.
+    let (mut not_y, zero) = (not_y, b.constant_bit(false));
+    not_y.push(one);
+    zero_from.push(one);
+    let mut quotient = vec![zero; bits];
+    // The bits of x above the quotient are less than y, or the quotient had more.
+    let above = x.get(bits..).unwrap_or_default();
+    let mut rest = above[..above.len().min(width)].to_vec();
+    for place in (0..bits.min(x.len())).rev() {
         // What is left of the bits of x so far is less than y, and no longer than they are.
         rest.insert(0, x[place]);
         let carries = carries(b, &rest, &not_y[..rest.len()], one, Aim::Depth);
@@ -193,6 +206,7 @@ pub fn divide_bits(b: &mut Builder, x: &[Wire], y: &[Wire]) -> Vec<Wire> {
             let less = b.xor(less, carries[k]);
             *bit = b.mux(fits, less, *bit);
         }
+        rest.truncate(width);
         quotient[place] = fits;
     }
     quotient

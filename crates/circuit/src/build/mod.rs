@@ -45,7 +45,7 @@ pub mod generate {
     pub use super::compare::{equal, less_than, less_than_signed};
     pub use super::integer::{
         Integer, decompose, divide, divide_bits, is_at_most, is_equal, is_less, is_zero, max, min,
-        recompose, shift_right,
+        quotient_bits, recompose, shift_right,
     };
     pub use super::matrix::{Shape, matrix_product};
     pub use super::multiply::multiply;
