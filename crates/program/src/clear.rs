@@ -1,6 +1,7 @@
 //! What a job means: all rows evaluated in the clear, without parties.
 
 use veil_circuit::{EvaluateError, Per, Reduce};
+use veil_math::Ring;
 use veil_session::Peer;
 
 use crate::{DataError, Holder, Lowered, Sink, Slice, Source};
@@ -43,6 +44,8 @@ pub fn evaluate(
             .filter(|(peer, _)| job.audiences[port].includes(*peer));
         readers.try_for_each(|(_, sink)| sink.put(port, slice, values))
     };
+    // Values that all rows share.
+    let mut shared: Vec<Vec<u128>> = Vec::new();
     for (index, block) in job.blocks.iter().enumerate() {
         let block_index = index as u32;
         for first in (0..block.rows).step_by(CHUNK as usize) {
@@ -70,6 +73,11 @@ pub fn evaluate(
                 source.fill(port, slice, &mut values)?;
                 inputs.push(values);
             }
+            if shared.is_empty() {
+                let ports = circuit.inputs.iter().zip(&inputs);
+                let ports = ports.filter(|(port, _)| port.per == Per::Job);
+                shared = ports.map(|(_, values)| elements(ring, values)).collect();
+            }
             let inputs: Vec<&[u8]> = inputs.iter().map(Vec::as_slice).collect();
             let outputs = circuit.evaluate_batch(rows.into(), &inputs)?;
             for (port, values) in outputs.iter().enumerate() {
@@ -85,11 +93,8 @@ pub fn evaluate(
                     )?;
                     continue;
                 }
-                let bytes = ring.bytes(1) as usize;
-                for (sum, value) in sums[port].iter_mut().zip(values.chunks_exact(bytes)) {
-                    let mut whole = [0; 16];
-                    whole[..bytes].copy_from_slice(value);
-                    *sum = ring.add(*sum, u128::from_le_bytes(whole));
+                for (sum, value) in sums[port].iter_mut().zip(elements(ring, values)) {
+                    *sum = ring.add(*sum, value);
                 }
             }
         }
@@ -98,7 +103,11 @@ pub fn evaluate(
         let summed = |port: &usize| circuit.outputs[*port].reduce == Reduce::Sum;
         let ports: Vec<usize> = (0..sums.len()).filter(summed).collect();
         let all = ports.iter().flat_map(|port| sums[*port].clone()).collect();
-        let results = totals.evaluate(&[all])?;
+        let mut inputs = vec![all];
+        if totals.inputs.len() > 1 {
+            inputs.extend(shared);
+        }
+        let results = totals.evaluate(&inputs)?;
         for (port, result) in ports.into_iter().zip(results) {
             sums[port] = result;
         }
@@ -123,4 +132,15 @@ pub fn evaluate(
     }
     sinks.iter().try_for_each(|(_, sink)| sink.finish())?;
     Ok(())
+}
+
+/// The elements of one row, one after the other.
+fn elements(ring: Ring, values: &[u8]) -> Vec<u128> {
+    let bytes = ring.bytes(1) as usize;
+    let element = |value: &[u8]| {
+        let mut whole = [0; 16];
+        whole[..bytes].copy_from_slice(value);
+        u128::from_le_bytes(whole)
+    };
+    values.chunks_exact(bytes).map(element).collect()
 }

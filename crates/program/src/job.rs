@@ -66,8 +66,9 @@ pub struct Lowered {
     /// What is computed in every row, or summed over the rows.
     pub circuit: Circuit,
     /// What is computed once of the sums over all rows, before they are opened: over the same ring, from one input port with an element for
-    /// every wire of a summed output, in their order, to an output port in the place of each summed output. Without it, sums are opened
-    /// as they are.
+    /// every wire of a summed output, in their order, to an output port in the place of each summed output, which is no wider. It may read
+    /// the circuit's input ports with a value per job too: then a port for each of them follows, in their order. Without it, sums are
+    /// opened as they are.
     pub totals: Option<Circuit>,
     /// The rows: at least one block.
     pub blocks: Vec<Block>,

@@ -82,8 +82,14 @@ impl Values {
             let summed = |port: &usize| circuit.outputs[*port].reduce == Reduce::Sum;
             let ports: Vec<usize> = (0..results.len()).filter(summed).collect();
             let sums = ports.iter().flat_map(|port| results[*port][0].clone());
+            let mut inputs = vec![sums.collect()];
+            if totals.inputs.len() > 1 {
+                let ports = circuit.inputs.iter().zip(&self.blocks[0][0]);
+                let shared = ports.filter(|(port, _)| port.per == Per::Job);
+                inputs.extend(shared.map(|(_, values)| values.clone()));
+            }
             let opened = totals
-                .evaluate(&[sums.collect()])
+                .evaluate(&inputs)
                 .expect("the sums are made for this circuit");
             for (port, values) in ports.into_iter().zip(opened) {
                 results[port] = vec![values];

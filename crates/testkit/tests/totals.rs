@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use veil_circuit::generate::{Integer, is_less};
+use veil_circuit::generate::{Integer, is_less, max};
 use veil_circuit::{Builder, Per};
 use veil_engine::{Abort, participants};
 use veil_link::tap::Fate;
 use veil_math::Ring;
 use veil_program::{Adversary, Audience, Lowered};
-use veil_protocol::{Protocol, Replicated, Task};
+use veil_protocol::{Options, Plan, PlanError, Protocol, Replicated, Task};
 use veil_session::Peer;
 use veil_testkit::sample::{against, among_four, dot, everything, peer};
 use veil_testkit::{Kind, Message, Seed, Values, World, flipped};
@@ -76,9 +76,72 @@ fn a_bound_decides_what_is_seen() {
     }
 }
 
+/// Of every port one element: its first sum times k, of owner 0, plus what is larger of the two of q, of party 2; both are values that all
+/// rows share.
+fn shared(job: Lowered) -> Lowered {
+    let ring = job.circuit.ring;
+    let sums = job.circuit.outputs.iter();
+    let sums = sums.filter(|o| o.reduce == veil_circuit::Reduce::Sum);
+    let widths: Vec<usize> = sums.map(|o| o.wires.len()).collect();
+    let mut b = Builder::new(ring);
+    let all = b.input("sums", widths.iter().sum::<usize>() as u32, Per::Row);
+    let (k, q) = (b.input("k", 1, Per::Row)[0], b.input("q", 2, Per::Row));
+    let largest = max(&mut b, q[0], q[1], Integer::unsigned(ring.bits()));
+    let mut first = 0;
+    for (port, width) in widths.into_iter().enumerate() {
+        let keyed = b.mul(all[first], k);
+        let wire = b.add(keyed, largest);
+        b.output(format!("opened {port}"), &[wire]);
+        first += width;
+    }
+    let totals = Some(b.finish().expect("a valid circuit"));
+    Lowered { totals, ..job }
+}
+
+/// Totals read what all rows share, and open less than was summed.
+#[test]
+fn totals_read_values_that_all_rows_share() {
+    for ring in [Ring::Z64, Ring::Z128] {
+        for job in among(&shared(everything(ring, &[13, 9]))) {
+            for (seed, lanes) in [(5, 1), (6, 2)] {
+                let world = World::in_chunks(job.clone(), 8, lanes);
+                let outcome = world.seed(Seed(seed)).run();
+                outcome.assert_right();
+                let opened = outcome.rows(peer(0), 4).expect("it is opened to all");
+                assert_eq!(opened[0].len(), 1, "one of two sums: {}", outcome.seed);
+            }
+        }
+        let job = among_four(shared(everything(ring, &[13, 9])));
+        World::in_chunks(job, 8, 2).run_apart().assert_right();
+    }
+}
+
+#[test]
+fn totals_that_do_not_fit_are_refused() {
+    let job = shared(everything(Ring::Z64, &[13]));
+    let refused = |change: &dyn Fn(&mut veil_circuit::Circuit)| {
+        let mut job = job.clone();
+        change(job.totals.as_mut().expect("it has them"));
+        let plan = Plan::new(Arc::new(job), Options::default());
+        matches!(plan, Err(PlanError::Job(why)) if why.contains("what is computed of sums"))
+    };
+    assert!(!refused(&|_| {}));
+    assert!(refused(&|totals| totals.inputs[1].per = Per::Job));
+    assert!(refused(&|totals| {
+        (totals.inputs[1].width, totals.inputs[2].width) = (2, 1);
+    }));
+    assert!(refused(&|totals| drop(totals.outputs.pop())));
+    assert!(refused(&|totals| {
+        let wire = totals.outputs[1].wires[0];
+        totals.outputs[1].wires = vec![wire; 2];
+    }));
+}
+
 #[test]
 fn what_totals_cost_is_declared_and_sent() {
-    for job in among(&guarded(everything(Ring::Z64, &[13, 9]), 1 << 63)) {
+    let everything = everything(Ring::Z64, &[13, 9]);
+    let jobs = [guarded(everything.clone(), 1 << 63), shared(everything)];
+    for job in jobs.iter().flat_map(among) {
         let world = World::in_chunks(job, 8, 1);
         let plan = Arc::clone(world.plan());
         let frame = plan.totals_frame();

@@ -122,11 +122,7 @@ impl Worker {
         )?;
         let protocol = Arc::clone(&self.protocol);
         let spans = protocol.spans();
-        if let Some(ready) = self.shared.ready.get() {
-            for (span, bytes) in spans.uniforms.iter().zip(&ready.uniforms) {
-                self.device.write(run.bank, *span, bytes)?;
-            }
-        }
+        self.share_uniforms(&run)?;
         let slice = Slice {
             block: chunk.block,
             first: chunk.first,
@@ -151,6 +147,17 @@ impl Worker {
             .collect();
         self.fetch(&run, &loads, slice)?;
         Ok(run)
+    }
+
+    /// Puts what the set-up made, the values that all rows share, into the bank of a run.
+    fn share_uniforms(&mut self, run: &Run) -> Result<(), Abort> {
+        let protocol = Arc::clone(&self.protocol);
+        if let Some(ready) = self.shared.ready.get() {
+            for (span, bytes) in protocol.spans().uniforms.iter().zip(&ready.uniforms) {
+                self.device.write(run.bank, *span, bytes)?;
+            }
+        }
+        Ok(())
     }
 
     /// Loads both components of `ports` from the party's store.
@@ -223,9 +230,12 @@ impl Worker {
     pub(super) fn totals(&mut self) -> Result<(), Abort> {
         let run = self.open(self.plan.totals_frame(), 0, 0, Work::Totals)?;
         let sums = self.shared.take_sums();
-        for (span, bytes) in self.protocol.spans().sums.iter().zip(&sums) {
+        let protocol = Arc::clone(&self.protocol);
+        let spans = protocol.spans();
+        for (span, bytes) in spans.sums.iter().zip(&sums) {
             self.device.write(run.bank, *span, bytes)?;
         }
+        self.share_uniforms(&run)?;
         self.stage = Stage::Totals(run);
         Ok(())
     }

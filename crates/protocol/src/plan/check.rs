@@ -112,26 +112,36 @@ fn participants(job: &Lowered) -> Result<(), PlanError> {
     Ok(())
 }
 
-/// What is computed of the sums reads all of them, and puts a value in the place of each.
+/// What is computed of the sums reads all of them, and after them all values that all rows share or none, and puts no more than they are in
+/// the place of each.
 fn totals(circuit: &Circuit, totals: &Circuit) -> Result<(), PlanError> {
     totals
         .validate()
         .map_err(|e| PlanError::Circuit(e.to_string()))?;
-    let widths = |outputs: &[OutputPort], of: fn(&&OutputPort) -> bool| -> Vec<usize> {
-        let outputs = outputs.iter().filter(of);
-        outputs.map(|o| o.wires.len()).collect()
+    let width = |o: &OutputPort| o.wires.len() as u64;
+    let sums = circuit.outputs.iter().filter(|o| o.reduce == Reduce::Sum);
+    let sums: Vec<u64> = sums.map(width).collect();
+    let shared = circuit.inputs.iter().filter(|p| p.per == Per::Job);
+    let reads = match &totals.inputs[..] {
+        [all, others @ ..] => {
+            u64::from(all.width) == sums.iter().sum::<u64>()
+                && (others.is_empty() || others.iter().map(|p| p.width).eq(shared.map(|p| p.width)))
+        }
+        [] => false,
     };
-    let sums = widths(&circuit.outputs, |o| o.reduce == Reduce::Sum);
+    let mut results = totals.outputs.iter().zip(&sums);
     let fits = totals.ring == circuit.ring
-        && matches!(&totals.inputs[..], [port] if port.per == Per::Row)
-        && u64::from(totals.input_wires()) == sums.iter().sum::<usize>() as u64
-        && widths(&totals.outputs, |_| true) == sums
+        && reads
+        && totals.inputs.iter().all(|p| p.per == Per::Row)
+        && totals.outputs.len() == sums.len()
+        && results.all(|(result, sum)| width(result) <= *sum)
         && totals.outputs.iter().all(|o| o.reduce == Reduce::None);
     if fits {
         Ok(())
     } else {
         Err(PlanError::Job(
-            "what is computed of sums reads all of them, and puts a value in the place of each",
+            "what is computed of sums reads all of them, then all values that all rows share or none, and puts no more than they are in the \
+             place of each",
         ))
     }
 }

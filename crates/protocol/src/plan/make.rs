@@ -57,7 +57,7 @@ impl Plan {
         });
         let totals_plan = job.totals.as_ref().map(|totals| {
             let own = layers::schedule(&Net::of(totals, components), &[], proves);
-            making.totals(own, &schedule)
+            making.totals(own, &mut schedule)
         });
         if making.draws_of_chunk(circuit).saturating_mul(chunks + 2) > MOST_DRAWS {
             return Err(PlanError::TooManyDraws);
@@ -188,15 +188,23 @@ impl Making {
         }
     }
 
-    /// What is computed of the sums that `rows` makes.
-    fn totals(&mut self, mut totals: Schedule, rows: &Schedule) -> TotalsPlan {
+    /// What is computed of the sums that `rows` makes, whose outputs become as wide as its results: less may be opened than was summed.
+    fn totals(&mut self, mut totals: Schedule, rows: &mut Schedule) -> TotalsPlan {
         let layers = self.layers(&mut totals);
-        let summed = rows.outputs.iter().filter(|o| o.gives == Gives::Sum);
+        let shared = rows.inputs.iter().filter(|p| p.per == Per::Job);
+        let summed = rows.outputs.iter_mut().filter(|o| o.gives == Gives::Sum);
         TotalsPlan {
             slot: totals.inputs[0].first,
+            inputs: shared
+                .zip(&totals.inputs[1..])
+                .map(|(port, own)| (port.first, own.first, own.width))
+                .collect(),
             results: summed
                 .zip(&totals.outputs)
-                .map(|(sum, result)| (sum.first, result.first, sum.width))
+                .map(|(sum, result)| {
+                    sum.width = result.width;
+                    (sum.first, result.first, result.width)
+                })
                 .collect(),
             layers,
         }

@@ -137,6 +137,8 @@ pub struct JobPlan {
 pub struct TotalsPlan {
     /// First slot of the sums.
     pub slot: u32,
+    /// First uniform, first slot and width of each port with a value per job, if it reads them.
+    pub inputs: Vec<(u32, u32, u32)>,
     /// First item of the sums, first slot and width of each result, which takes the place of the sums there.
     pub results: Vec<(u32, u32, u32)>,
     /// Layers, as [`Plan::layers`].

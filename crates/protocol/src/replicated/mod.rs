@@ -396,10 +396,16 @@ fn totals_layers(scheme: &Scheme, plan: &Plan, me: Peer) -> Vec<Round> {
             span(SUMS, 0, plan.sums),
             span(SLOTS, totals.slot, plan.sums),
         );
+        let shared = totals.inputs.iter();
+        let shared = shared.map(|&(uniform, slot, width)| {
+            let (from, to) = (span(UNIFORMS, uniform, width), span(SLOTS, slot, width));
+            combine(plan.ring, vec![from], 0, to)
+        });
+        let first: Vec<Command> = std::iter::once(combine(plan.ring, vec![from], 0, to))
+            .chain(shared)
+            .collect();
         // Before everything else of the first layer.
-        rounds[0]
-            .local
-            .insert(0, combine(plan.ring, vec![from], 0, to));
+        rounds[0].local.splice(0..0, first);
         let last = rounds
             .last_mut()
             .expect("the last layer computes what is linear");
