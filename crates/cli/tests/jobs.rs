@@ -336,6 +336,84 @@ analysis = [{ name = "shown", kind = "mean", of = "pay", by = "group", min_count
     }
 }
 
+/// Means and extremes are opened alone: no sum, no count, and nothing of a group that is too small.
+#[test]
+fn means_and_extremes_are_opened_alone() {
+    let folder = Folder::new();
+    let job = r#"version = 1
+kind = "stats"
+name = "pay"
+owners = ["mill", "b"]
+parties = ["a", "b", "c"]
+recipients = ["press"]
+column = [{ name = "pay", type = "decimal", scale = 2, min = "-500.00", max = "9000.00", unit = "EUR", missing = "drop-pair" },
+          { name = "group", type = "category", values = ["many", "few", "none"] }]
+block = [{ name = "mill", rows = 5, holds = { mill = ["pay", "group"] }, files = { mill = "mill.csv" } },
+         { name = "b", rows = 3, holds = { b = ["pay", "group"] }, files = { b = "b.csv" } }]
+analysis = [{ name = "mean", kind = "mean-only", of = "pay", decimals = 1, by = "group", min_count = 3, to = "press" },
+            { name = "least", kind = "min", of = "pay", by = "group", to = "press" },
+            { name = "most", kind = "max", of = "pay", by = "group", min_count = 3, to = "parties" },
+            { name = "most of all", kind = "max", of = "pay", to = "press" }]
+"#;
+    folder.write("three.toml", job);
+    folder.write("four.toml", job.replace("\"c\"]", "\"c\", \"d\"]"));
+    folder.write(
+        "durable.toml",
+        job.replace("kind = \"stats\"", "kind = \"stats\"\ndurable = true"),
+    );
+    folder.write(
+        "mill.csv",
+        "pay,group\n10.00,many\n-40.00,many\n60.05,many\n7.00,few\n,few\n",
+    );
+    folder.write("b.csv", "pay,group\n8999.99,few\n-40.01,many\n,none\n");
+    for (job, how) in [
+        ("three.toml", ""),
+        ("four.toml", "--processes"),
+        ("durable.toml", "--processes"),
+    ] {
+        let run =
+            json(&folder.succeed(&format!("stats {job} --check --json --out {job}-out {how}")));
+        assert_eq!(run["checked"], true, "{run}");
+        let result = |name: &str| {
+            let file = folder.at(&format!("{job}-out/{name}/result.json"));
+            json(&std::fs::read_to_string(file).unwrap())
+        };
+        let press = result("press");
+        let figure = |result: &serde_json::Value, analysis: usize, group: usize| {
+            let figures = &result["analyses"][analysis]["groups"][group]["figures"];
+            assert_eq!(figures.as_array().unwrap().len(), 1, "{result}");
+            figures[0].clone()
+        };
+        // (10 - 40 + 60.05 - 40.01) / 4 is -2.49.
+        assert_eq!(figure(&press, 0, 0)["exact"], "-2.5", "{press}");
+        let few = "fewer rows than `min_count`";
+        assert_eq!(figure(&press, 0, 1)["undefined"], few, "{press}");
+        let least: Vec<_> = (0..2)
+            .map(|g| figure(&press, 1, g)["exact"].clone())
+            .collect();
+        assert_eq!(least, ["-40.01", "7.00"], "{press}");
+        assert_eq!(figure(&press, 1, 2)["undefined"], "no rows", "{press}");
+        assert_eq!(figure(&press, 2, 0)["exact"], "8999.99", "{press}");
+        let party = result("a");
+        assert_eq!(figure(&party, 0, 0)["exact"], "60.05", "{party}");
+        assert_eq!(figure(&party, 0, 1)["undefined"], few, "{party}");
+        assert_eq!(press["opened"].as_array().unwrap().len(), 7, "{press}");
+        assert!(press["analyses"][0]["rows_used"].is_null(), "{press}");
+        assert_eq!(
+            press["opened"][1]["value"],
+            serde_json::Value::Null,
+            "{press}"
+        );
+        let explained = folder.succeed(&format!("explain {job}"));
+        for what in [
+            "mean of pay over rows where group = many and pay is present, to 1 decimal, or nothing if these are fewer than 3 rows",
+            "smallest pay over rows where group = few and pay is present, or nothing if there are no such rows",
+        ] {
+            assert!(explained.contains(what), "{explained}");
+        }
+    }
+}
+
 #[test]
 fn data_may_be_elsewhere() {
     let folder = Folder::wages();

@@ -255,6 +255,21 @@ pub enum JobProblem {
         /// Where.
         what: String,
     },
+    /// An extreme of rows that no owner sees as a whole.
+    #[error(
+        "every owner finds the {kind} of its own rows, so {analysis} needs columns of one owner; in block `{block}`, {held}; give one \
+         owner all of them, or leave `by` out"
+    )]
+    Apart {
+        /// `min` or `max`.
+        kind: &'static str,
+        /// The analysis, with its kind.
+        analysis: String,
+        /// The block.
+        block: String,
+        /// Who holds which column.
+        held: String,
+    },
     /// A sum that no ring can hold.
     #[error(
         "analysis `{analysis}`: the {sum} can need {bits} bits, and the largest ring has 128; \

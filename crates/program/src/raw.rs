@@ -168,11 +168,14 @@ pub(crate) struct RawAlign {
 }
 
 #[derive(Deserialize, Clone, Copy, PartialEq, Eq)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub(crate) enum RawStatistic {
     Count,
     Sum,
     Mean,
+    MeanOnly,
+    Min,
+    Max,
     Variance,
     Covariance,
     Correlation,
@@ -204,6 +207,7 @@ pub(crate) struct RawAnalysis {
     pub(crate) on: Option<Spanned<RawNames>>,
     pub(crate) by: Option<Spanned<RawNames>>,
     pub(crate) min_count: Option<Spanned<u64>>,
+    pub(crate) decimals: Option<Spanned<u8>>,
     pub(crate) to: Spanned<String>,
 }
 

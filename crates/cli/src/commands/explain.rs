@@ -277,11 +277,7 @@ fn supplied(plan: &Plan) -> Vec<Supplied> {
     let mut all: Vec<Supplied> = Vec::new();
     for block in &job.blocks {
         for (port, holder) in job.circuit.inputs.iter().zip(&block.holders) {
-            let rows = if port.per == veil_circuit::Per::Job {
-                1
-            } else {
-                block.rows
-            };
+            let rows = if port.per == Per::Job { 1 } else { block.rows };
             let owner = holder_name(plan, block, *holder);
             let at = all
                 .iter()
@@ -295,8 +291,12 @@ fn supplied(plan: &Plan) -> Vec<Supplied> {
                     all.len() - 1
                 });
             let entry = &mut all[at];
-            entry.values += rows;
-            if !entry.inputs.contains(&port.name) {
+            let known = entry.inputs.contains(&port.name);
+            // What all rows share is supplied once, whatever the number of blocks.
+            if port.per == Per::Row || !known {
+                entry.values += rows;
+            }
+            if !known {
                 entry.inputs.push(port.name.clone());
             }
         }

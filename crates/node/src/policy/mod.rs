@@ -6,7 +6,6 @@
 mod facts;
 mod judge;
 mod read;
-mod within;
 
 use std::collections::BTreeSet;
 
@@ -90,10 +89,13 @@ fn words<W: veil_program::Word>() -> Vec<&'static str> {
 }
 
 /// What a job may compute, as rules name it.
-const OPERATIONS: [&str; 9] = [
+const OPERATIONS: [&str; 12] = [
     "count",
     "sum",
     "mean",
+    "mean-only",
+    "min",
+    "max",
     "variance",
     "covariance",
     "correlation",

@@ -240,7 +240,7 @@ mod tests {
             ),
             (
                 format!("{allow}operations = [\"men\"]"),
-                "policy.toml:5:15: `men` is no operation; there are count, sum, mean, variance, covariance, correlation, regression, circuit, reshare, did you mean `mean`?",
+                "policy.toml:5:15: `men` is no operation; there are count, sum, mean, mean-only, min, max, variance, covariance, correlation, regression, circuit, reshare, did you mean `mean`?",
             ),
             (
                 format!("{allow}columns = []"),

@@ -29,9 +29,11 @@ impl Job {
             }
         };
         match &self.kind {
-            Kind::Stats(stats) => (stats.blocks.iter().zip(&self.lowered.blocks))
-                .flat_map(|(block, lowered)| {
-                    let mut holders = lowered.holders.clone();
+            Kind::Stats(stats) => (stats.blocks.iter())
+                .flat_map(|block| {
+                    let reads = self.opening().reads().into_iter();
+                    let mut holders: Vec<Holder> =
+                        reads.map(|column| block.holders[column]).collect();
                     holders.sort_unstable();
                     holders.dedup();
                     holders.retain(|holder| *holder != Holder::Stored);

@@ -163,15 +163,14 @@ impl Job {
             let analysis = raw.analysis.get(analysis).map(toml::Spanned::span);
             Fault::new(analysis.unwrap_or(raw.name.span()), problem)
         })?;
+        let opening = &lowered.opening;
         let blocks = (stats.blocks.iter())
             .map(|block| Block {
                 name: block.name.clone(),
                 rows: block.rows,
-                holders: lowered
-                    .opening
-                    .columns
-                    .iter()
+                holders: (opening.columns.iter())
                     .map(|&column| block.holders[column])
+                    .chain(opening.extremes.iter().flat_map(|one| one.holders.clone()))
                     .collect(),
                 stored: block.stored.clone(),
                 aligned: block.align.as_ref().map(|align| align.every),

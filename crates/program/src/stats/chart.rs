@@ -115,7 +115,7 @@ fn paint<'a>(area: &Area<'a>, panels: &[Panel], result: &StatsResult, height: i3
 fn panel(analysis: &AnalysisResult) -> Panel {
     let regression = analysis.statistic == "regression";
     let wanted = match analysis.statistic {
-        "variance" => "mean",
+        "variance" | "mean-only" => "mean",
         other => other,
     };
     let mut bars = Vec::new();
@@ -406,7 +406,8 @@ mod tests {
                 statistic: "variance",
                 about: "variance of pay".into(),
                 by: vec!["kind".into()],
-                rows_used: 3,
+                min_count: None,
+                rows_used: Some(3),
                 groups: values.iter().map(group).collect(),
             }],
             opened: Vec::new(),

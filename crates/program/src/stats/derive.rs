@@ -17,7 +17,7 @@ const NO_ROWS: &str = "no rows";
 const ONE_ROW: &str = "only one row";
 const CONSTANT: &str = "a column is constant";
 const DEPENDENT: &str = "the regressors are linearly dependent in these rows";
-const SUPPRESSED: &str = "fewer rows than `min_count`";
+pub(super) const SUPPRESSED: &str = "fewer rows than `min_count`";
 const FEW_ROWS: &str = "not more rows than coefficients";
 
 /// The answer to an analysis, from the moments of its groups in order.
@@ -27,7 +27,6 @@ pub(super) fn derive(stats: &Stats, analysis: &Analysis, moments: &[Moments]) ->
         analysis,
         variables: analysis.variables(&stats.columns),
     };
-    let name = |column: usize| stats.columns[column].name.clone();
     let used = if counts_rows(stats, analysis) {
         moments.iter().map(|moments| moments.at(0, 0)).sum()
     } else {
@@ -35,11 +34,7 @@ pub(super) fn derive(stats: &Stats, analysis: &Analysis, moments: &[Moments]) ->
     };
     let groups = (stats.groups(analysis).iter().zip(moments))
         .map(|(group, moments)| Group {
-            values: (analysis.by.iter().zip(group))
-                .map(|(&column, &value)| {
-                    stats.columns[column].categories()[usize::from(value)].clone()
-                })
-                .collect(),
+            values: stats.values(analysis, group),
             figures: context.shown(moments),
         })
         .collect();
@@ -47,8 +42,9 @@ pub(super) fn derive(stats: &Stats, analysis: &Analysis, moments: &[Moments]) ->
         name: analysis.name.clone(),
         statistic: analysis.statistic.name(),
         about: context.about(),
-        by: analysis.by.iter().map(|&column| name(column)).collect(),
-        rows_used: u64::try_from(used).unwrap_or_default(),
+        by: stats.names(&analysis.by),
+        min_count: analysis.min_count,
+        rows_used: u64::try_from(used).ok(),
         groups,
     }
 }
@@ -181,6 +177,8 @@ impl Context<'_> {
             }
             Statistic::Correlation(..) => vec![count, figure("correlation", correlation(moments))],
             Statistic::Regression { .. } => self.regression(count, moments),
+            // Their answers are opened, not derived.
+            Statistic::MeanOnly { .. } | Statistic::Extreme(..) => Vec::new(),
         }
     }
 

@@ -1,8 +1,11 @@
 //! Statistics over tables of several owners: what is asked, and on which columns.
 
+mod alone;
+mod analysis;
 mod chart;
 mod clear;
 mod derive;
+mod extremes;
 mod keep;
 mod lower;
 mod moments;
@@ -19,6 +22,7 @@ use std::{fmt, path::PathBuf};
 
 #[doc(hidden)]
 pub use crate::table::fuzz_table;
+pub use analysis::{Analysis, End, Statistic};
 pub use keep::Keeping;
 pub(crate) use keep::ring_of;
 pub use result::{AnalysisResult, Estimate, Figure, Group, Opened, StatsResult};
@@ -26,7 +30,7 @@ pub use sink::StatsSink;
 pub use source::StatsSource;
 pub(crate) use source::{Reading, table};
 
-use crate::{Audience, Holder, date, number::Scaled};
+use crate::{Holder, date, number::Scaled};
 pub(crate) use lower::Opening;
 
 /// What to do with an empty cell.
@@ -232,71 +236,6 @@ impl StatsBlock {
     }
 }
 
-/// What is computed of a group of rows. Columns are numbered as in the job.
-#[derive(Clone, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub enum Statistic {
-    /// Rows, or rows where a column has a value.
-    Count(Option<usize>),
-    /// Sum of a column.
-    Sum(usize),
-    /// Mean of a column.
-    Mean(usize),
-    /// Mean, sample variance and standard deviation of a column.
-    Variance(usize),
-    /// Sample covariance of two columns.
-    Covariance(usize, usize),
-    /// Correlation of two columns (Pearson).
-    Correlation(usize, usize),
-    /// Least squares with an intercept. A category column stands for an indicator of each of its values but the first.
-    Regression {
-        /// What is explained.
-        of: usize,
-        /// By what.
-        on: Vec<usize>,
-    },
-}
-
-impl Statistic {
-    /// The word in job files.
-    pub const fn name(&self) -> &'static str {
-        match self {
-            Statistic::Count(_) => "count",
-            Statistic::Sum(_) => "sum",
-            Statistic::Mean(_) => "mean",
-            Statistic::Variance(_) => "variance",
-            Statistic::Covariance(..) => "covariance",
-            Statistic::Correlation(..) => "correlation",
-            Statistic::Regression { .. } => "regression",
-        }
-    }
-
-    /// The columns that it reads.
-    pub fn columns(&self) -> Vec<usize> {
-        match self {
-            Statistic::Count(of) => of.iter().copied().collect(),
-            Statistic::Sum(of) | Statistic::Mean(of) | Statistic::Variance(of) => vec![*of],
-            Statistic::Covariance(a, b) | Statistic::Correlation(a, b) => vec![*a, *b],
-            Statistic::Regression { of, on } => on.iter().chain([of]).copied().collect(),
-        }
-    }
-}
-
-/// One question, and who gets the answer.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Analysis {
-    /// Name in reports.
-    pub name: String,
-    /// What is computed.
-    pub statistic: Statistic,
-    /// Category columns whose values make the groups; none for one group of all rows.
-    pub by: Vec<usize>,
-    /// Rows that a group needs, or the parties open zeros in the place of all its numbers, its count among them.
-    pub min_count: Option<u64>,
-    /// To whom the sums are opened.
-    pub to: Audience,
-}
-
 /// A statistics job.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Stats {
@@ -346,5 +285,19 @@ impl Stats {
                 };
                 groups.into_iter().flat_map(extend).collect()
             })
+    }
+
+    /// Names of columns.
+    fn names(&self, columns: &[usize]) -> Vec<String> {
+        let name = |&column: &usize| self.columns[column].name.clone();
+        columns.iter().map(name).collect()
+    }
+
+    /// What the values of a group are called.
+    fn values(&self, analysis: &Analysis, group: &[u8]) -> Vec<String> {
+        let value = |(&column, &value): (&usize, &u8)| {
+            self.columns[column].categories()[usize::from(value)].clone()
+        };
+        analysis.by.iter().zip(group).map(value).collect()
     }
 }

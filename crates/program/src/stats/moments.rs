@@ -38,9 +38,11 @@ impl Analysis {
     pub(super) fn variables(&self, columns: &[Column]) -> Vec<Variable> {
         match &self.statistic {
             Statistic::Count(_) => Vec::new(),
-            Statistic::Sum(of) | Statistic::Mean(of) | Statistic::Variance(of) => {
-                vec![Variable::Value(*of)]
-            }
+            Statistic::Sum(of)
+            | Statistic::Mean(of)
+            | Statistic::MeanOnly { of, .. }
+            | Statistic::Extreme(_, of)
+            | Statistic::Variance(of) => vec![Variable::Value(*of)],
             Statistic::Covariance(a, b) | Statistic::Correlation(a, b) => {
                 vec![Variable::Value(*a), Variable::Value(*b)]
             }
@@ -65,6 +67,7 @@ impl Analysis {
     /// rows can be left out, or a group must have some, every analysis says how many it used.
     pub(super) fn needs(&self, variables: usize, may_drop: bool) -> Vec<(usize, usize)> {
         match self.statistic {
+            Statistic::MeanOnly { .. } | Statistic::Extreme(..) => Vec::new(),
             Statistic::Count(_) => vec![(0, 0)],
             Statistic::Sum(_) if !may_drop && self.min_count.is_none() => vec![(0, 1)],
             Statistic::Sum(_) | Statistic::Mean(_) => vec![(0, 0), (0, 1)],

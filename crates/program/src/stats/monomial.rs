@@ -130,6 +130,13 @@ impl Monomial {
             let factors: Vec<String> = self.values.iter().map(factor).collect();
             format!("sum of {}", factors.join(" × "))
         };
+        text.push_str(&self.rows(columns));
+        text
+    }
+
+    /// Over which rows, as the end of a sentence.
+    pub(super) fn rows(&self, columns: &[Column]) -> String {
+        let name = |column: usize| columns[column].name.as_str();
         let member = |&(column, value): &(usize, u8)| {
             format!(
                 "{} = {}",
@@ -153,16 +160,14 @@ impl Monomial {
             }
         }
         if conditions.is_empty() {
-            text.push_str(" over all rows");
-        } else {
-            text.push_str(if self.values.is_empty() {
-                " where "
-            } else {
-                " over rows where "
-            });
-            text.push_str(&conditions.join(" and "));
+            return " over all rows".into();
         }
-        text
+        let rows = if self.values.is_empty() {
+            " where "
+        } else {
+            " over rows where "
+        };
+        rows.to_owned() + &conditions.join(" and ")
     }
 }
 

@@ -14,10 +14,13 @@ impl fmt::Display for StatsResult {
             self.opened.len()
         );
         writeln!(f, "\n{title}\n{}", "─".repeat(title.chars().count()))?;
-        let lines = self
-            .opened
-            .iter()
-            .map(|opened| vec![opened.value.to_string(), opened.what.clone()]);
+        let lines = self.opened.iter().map(|opened| {
+            let value = opened.value.as_ref().map(ToString::to_string);
+            vec![
+                value.unwrap_or_else(|| "nothing".into()),
+                opened.what.clone(),
+            ]
+        });
         write!(f, "{}", align(&lines.collect::<Vec<_>>(), 0, &[1]))
     }
 }
@@ -138,10 +141,12 @@ fn table(analysis: &AnalysisResult, rows: u64) -> String {
         }
     }
     // Rows where something is missing are left out, and nobody should have to guess how many.
-    let used = if analysis.rows_used == rows {
-        String::new()
-    } else {
-        format!("{} of {rows} rows used\n", analysis.rows_used)
+    // Of rows that are not in what is shown, nobody knows how many are in small groups.
+    let used = match (analysis.rows_used, analysis.min_count) {
+        (Some(used), _) if used == rows => String::new(),
+        (Some(used), None) => format!("{used} of {rows} rows used\n"),
+        (Some(used), Some(_)) => format!("{used} of {rows} rows are in what is shown\n"),
+        (None, _) => format!("how many of {rows} rows are used is not opened\n"),
     };
     let labels = analysis.by.len() + usize::from(analysis.statistic == "regression");
     lines.insert(0, header);
@@ -265,7 +270,8 @@ mod tests {
                 statistic: "variance",
                 about: "variance of pay".into(),
                 by: vec!["kind".into()],
-                rows_used: 12,
+                min_count: None,
+                rows_used: Some(12),
                 groups: vec![
                     group("a, \"b\"", 12, Estimate::Rounded(1234.5), Some(0.25)),
                     group("c", 0, Estimate::Undefined("no rows"), None),
@@ -273,10 +279,10 @@ mod tests {
             }],
             opened: vec![Opened {
                 what: "sum of pay".into(),
-                value: Scaled {
+                value: Some(Scaled {
                     value: -1_481_400,
                     scale: 2,
-                },
+                }),
             }],
         }
     }

@@ -24,9 +24,9 @@ pub struct StatsResult {
 pub struct Opened {
     /// What it is.
     pub what: String,
-    /// The number, exactly.
-    #[serde(serialize_with = "exact")]
-    pub value: Scaled,
+    /// The number, exactly; nothing where a mean or an extreme has no rows, or fewer than its group needs.
+    #[serde(serialize_with = "exact_or_nothing")]
+    pub value: Option<Scaled>,
 }
 
 /// The answer to one question.
@@ -40,8 +40,11 @@ pub struct AnalysisResult {
     pub about: String,
     /// Columns that make the groups.
     pub by: Vec<String>,
-    /// Rows that count in some group: those where nothing that is needed is missing.
-    pub rows_used: u64,
+    /// Rows that a group needs to be shown, if there is such a bound.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min_count: Option<u64>,
+    /// Rows that count in some group that is shown: those where nothing that is needed is missing. Nothing if that is not opened.
+    pub rows_used: Option<u64>,
     /// One answer for each group.
     pub groups: Vec<Group>,
 }
@@ -76,7 +79,7 @@ pub struct Figure {
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Estimate {
-    /// An integer or a decimal, exactly.
+    /// An integer or a decimal, exactly as it was opened. A mean that the parties divided is rounded, by them.
     #[serde(serialize_with = "exact")]
     Exact(Scaled),
     /// Rounded to a floating-point number from exact sums.
@@ -102,6 +105,17 @@ impl Estimate {
 /// As text: numbers of JSON lose digits beyond 53 bits in many readers.
 fn exact<S: Serializer>(value: &Scaled, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(value)
+}
+
+#[expect(clippy::ref_option, reason = "serde's signature")]
+fn exact_or_nothing<S: Serializer>(
+    value: &Option<Scaled>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    match value {
+        Some(value) => serializer.collect_str(value),
+        None => serializer.serialize_none(),
+    }
 }
 
 /// The day that a mean of dates is in.

@@ -8,10 +8,9 @@ use std::{
 use veil_math::Ring;
 use veil_session::Peer;
 
-use super::{Opened, Opening, Stats, StatsResult, chart, derive::derive};
+use super::{Opened, Opening, Stats, StatsResult, alone, chart, derive::derive, lower::Meaning};
 use crate::{
     DataError, Roles, Sink, Slice,
-    number::Scaled,
     publish::{Staged, publish},
 };
 
@@ -48,9 +47,8 @@ impl StatsSink {
         peer: Peer,
         folder: Option<&Path>,
     ) -> Result<Self, DataError> {
-        let mine: Vec<bool> = opening
-            .sums()
-            .map(|(audience, _)| audience.includes(peer))
+        let mine: Vec<bool> = (opening.shown.iter())
+            .map(|shown| shown.audience.includes(peer))
             .collect();
         let create = |folder: &Path| -> Result<Files, DataError> {
             let file = |name: &str| Staged::create(&folder.join(name));
@@ -91,6 +89,10 @@ impl StatsSink {
             .filter(|analysis| analysis.to.includes(self.peer));
         let analyses = mine
             .map(|analysis| {
+                if analysis.statistic.is_alone() {
+                    let answers = stats.answers(opening, analysis, opened);
+                    return alone::derive(stats, analysis, &answers);
+                }
                 let groups = stats.groups(analysis);
                 let moments: Vec<_> = groups
                     .iter()
@@ -100,16 +102,21 @@ impl StatsSink {
             })
             .collect();
         let sentences = opening.sentences(&stats.columns);
-        let list = (opening.sums().zip(sentences).zip(opened).zip(&self.mine))
-            .filter(|(_, mine)| **mine)
-            .map(|((((_, sum), what), &value), _)| Opened {
-                what,
-                value: Scaled {
-                    value,
-                    scale: sum.scale(&stats.columns),
-                },
-            })
-            .collect();
+        let list = (opening
+            .shown
+            .iter()
+            .zip(sentences)
+            .zip(opened)
+            .zip(&self.mine))
+        .filter(|(_, mine)| **mine)
+        .map(|(((shown, what), &value), _)| Opened {
+            what,
+            value: match shown.read(&stats.columns, stats.rows(), opening.ring, value) {
+                Meaning::Number(number) | Meaning::Beyond(number) => Some(number),
+                Meaning::Nothing => None,
+            },
+        })
+        .collect();
         StatsResult {
             job: self.job.clone(),
             recipient: self.recipient.clone(),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use veil_math::Ring;
 
-use super::{Opening, Stats, StatsBlock};
+use super::{Opening, Stats, StatsBlock, extremes};
 use crate::{
     DataError, Holder, Slice, Source, TableReport, Watch,
     table::{AlignKey, Cells, Order, Table, Wanted},
@@ -15,8 +15,10 @@ use crate::{
 pub struct StatsSource {
     /// By block of the job; nothing where this owner holds no column.
     tables: Vec<Option<Table>>,
-    /// Column of the job behind each port, and its wires.
+    /// Column of the job behind each of the first ports, and its wires.
     ports: Vec<(usize, u32)>,
+    /// What is supplied in the others, once for the job; empty where others do.
+    extremes: Vec<Vec<u64>>,
     ring: Ring,
 }
 
@@ -44,10 +46,11 @@ impl StatsSource {
         for block in &stats.blocks {
             order(block, opening, holder, reading)?;
         }
-        let tables = (0..stats.blocks.len())
+        let tables: Vec<Option<Table>> = (0..stats.blocks.len())
             .map(|block| table(stats, opening, holder, reading, block, &file))
             .collect::<Result<_, _>>()?;
         Ok(Self {
+            extremes: extremes::find(&opening.extremes, stats, holder, &tables)?,
             tables,
             ports: (opening.columns.iter())
                 .map(|&column| (column, stats.columns[column].width()))
@@ -95,7 +98,7 @@ pub(crate) fn table(
 /// Columns that a holder supplies of a block.
 fn held(block: &StatsBlock, opening: &Opening, holder: Holder) -> Vec<usize> {
     let mine = |column: &usize| block.holders[*column] == holder;
-    opening.columns.iter().copied().filter(mine).collect()
+    opening.reads().into_iter().filter(mine).collect()
 }
 
 /// The key column of a block, if its order is compared and the holder takes part in it.
@@ -127,6 +130,15 @@ impl Source for StatsSource {
     fn fill(&self, port: usize, slice: Slice, into: &mut [u8]) -> Result<(), DataError> {
         let Slice { block, first, rows } = slice;
         let beyond = || DataError::out_of_reach(port, slice);
+        if let Some(place) = port.checked_sub(self.ports.len()) {
+            let values = self.extremes.get(place).ok_or_else(beyond)?;
+            let fits = into.len() as u64 == self.ring.bytes(1) * values.len() as u64;
+            if values.is_empty() || (block, first, rows) != (0, 0, 1) || !fits {
+                return Err(beyond());
+            }
+            write(self.ring, into, values.iter().map(|&value| value.into()));
+            return Ok(());
+        }
         let &(column, width) = self.ports.get(port).ok_or_else(beyond)?;
         let table = usize::try_from(block)
             .ok()
@@ -170,7 +182,11 @@ impl Source for StatsSource {
 fn pack(ring: Ring, cells: &Cells, first: usize, index: usize, into: &mut [u8]) {
     match cells {
         Cells::Numbers { values, .. } if index == 0 => {
-            write(ring, into, values[first..].iter().copied());
+            write(
+                ring,
+                into,
+                values[first..].iter().map(|&value| value.into()),
+            );
         }
         Cells::Numbers {
             values, missing, ..
@@ -181,7 +197,7 @@ fn pack(ring: Ring, cells: &Cells, first: usize, index: usize, into: &mut [u8]) 
             write(
                 ring,
                 into,
-                missing[first..].iter().map(|&flag| i64::from(flag == 0)),
+                missing[first..].iter().map(|&flag| i128::from(flag == 0)),
             );
         }
         Cells::Codes(codes) => {
@@ -189,23 +205,25 @@ fn pack(ring: Ring, cells: &Cells, first: usize, index: usize, into: &mut [u8]) 
             write(
                 ring,
                 into,
-                codes[first..].iter().map(|&code| i64::from(code == member)),
+                codes[first..]
+                    .iter()
+                    .map(|&code| i128::from(code == member)),
             );
         }
     }
 }
 
 /// Writes elements, negative numbers in two's complement.
-fn write(ring: Ring, into: &mut [u8], values: impl Iterator<Item = i64>) {
+fn write(ring: Ring, into: &mut [u8], values: impl Iterator<Item = i128>) {
     if ring == Ring::Z64 {
         let (elements, _) = into.as_chunks_mut::<8>();
         for (element, value) in elements.iter_mut().zip(values) {
-            *element = value.to_le_bytes();
+            *element = (value as i64).to_le_bytes();
         }
     } else {
         let bytes = ring.bytes(1) as usize;
         for (element, value) in into.chunks_exact_mut(bytes).zip(values) {
-            element.copy_from_slice(&i128::from(value).to_le_bytes()[..bytes]);
+            element.copy_from_slice(&value.to_le_bytes()[..bytes]);
         }
     }
 }

@@ -148,6 +148,11 @@ impl Chunk {
         self.columns.iter_mut().for_each(Cells::clear);
     }
 
+    /// Rows.
+    pub(crate) fn rows(&self) -> usize {
+        self.columns.first().map_or(0, Cells::len)
+    }
+
     /// Missing values of each column.
     pub(super) fn missing(&self) -> impl Iterator<Item = u64> {
         self.columns.iter().map(Cells::missing)

@@ -127,6 +127,27 @@ fn mistakes_in_a_statistics_job() {
             "job.toml:30:13: `min_count` is `2`: a regression on a category opens how many rows have each of its values",
         ),
         (
+            "kind = \"mean\"",
+            "kind = \"mean-only\"\ndecimals = 19",
+            "job.toml:28:12: `decimals` is `19`: at most 18 digits are kept",
+        ),
+        (
+            "kind = \"mean\"",
+            "kind = \"max\"",
+            "job.toml:25:1: every owner finds the max of its own rows, so max `mean of x` needs columns of one owner; in block `all`, \
+             `x` is held by `a`, `g` is held by `b`; give one owner all of them, or leave `by` out",
+        ),
+        (
+            "kind = \"mean\"\nof = \"x\"",
+            "kind = \"min\"\nof = \"g\"",
+            "job.toml:28:6: column `g` is a category, but min `mean of x` needs a number",
+        ),
+        (
+            "of = \"x\"",
+            "of = \"x\"\ndecimals = 1",
+            "job.toml:29:12: mean `mean of x` has no use for `decimals`; remove it",
+        ),
+        (
             "scale = 2",
             "scale = 19",
             "job.toml:11:9: `scale` is `19`: at most 18 digits are kept",
@@ -350,4 +371,40 @@ fn a_job_that_cannot_be_read_says_so() {
     assert!(case.load().unwrap_err().contains("valid UTF-8"));
     case.write("job.toml", " ".repeat((1 << 20) + 1).as_bytes());
     assert!(case.load().unwrap_err().contains("the limit is 1048576"));
+}
+
+#[test]
+fn what_cannot_be_divided_or_found_is_refused() {
+    let wide = STATS
+        .replace("kind = \"mean\"", "kind = \"mean-only\"\ndecimals = 18")
+        .replace("\"99.50\"", "\"9999999999999999.99\"")
+        .replace("rows = 3", "rows = 1048576");
+    let found = Case::new(&[("job.toml", &wide)]).load().unwrap_err();
+    assert_eq!(
+        found,
+        "job.toml:25:1: `decimals` is `18`: the division can need 134 bits, and the largest ring has 128; take fewer, or \
+         narrow the declared range"
+    );
+    let days = STATS
+        .replace(
+            "type = \"decimal\"\nscale = 2\nmin = 0\nmax = \"99.50\"",
+            "type = \"date\"\nmin = \"2000-01-01\"\nmax = \"2030-01-01\"",
+        )
+        .replace("kind = \"mean\"", "kind = \"mean-only\"\ndecimals = 0");
+    let found = Case::new(&[("job.toml", &days)]).load().unwrap_err();
+    assert_eq!(
+        found,
+        "job.toml:27:12: mean-only `mean of x`, of dates, has no use for `decimals`; remove it"
+    );
+    let stored = STATS
+        .replace("holds = { a = [\"x\"], b = [\"g\"] }", "stored = \"pay\"")
+        .replace(
+            "kind = \"mean\"\nof = \"x\"\nby = \"g\"",
+            "kind = \"min\"\nof = \"x\"",
+        );
+    let found = Case::new(&[("job.toml", &stored)]).load().unwrap_err();
+    assert!(
+        found.contains("in block `all`, they are shares of `pay`, which no owner sees"),
+        "{found}"
+    );
 }

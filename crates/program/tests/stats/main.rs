@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod alone;
 #[path = "../common/mod.rs"]
 mod common;
 mod known;
@@ -305,7 +306,7 @@ fn others_get_only_what_is_theirs() {
         ]
     );
     assert_eq!(
-        result.opened[0].value.value,
+        result.opened[0].value.unwrap().value,
         [-4, -2, 0, 2, 4].iter().sum::<i128>()
     );
 

@@ -77,6 +77,26 @@ impl<'a> Builder<'a> {
         }
     }
 
+    /// Ports with a value per job, by name and width, of which no gate reads anything.
+    pub(super) fn once(&mut self, ports: impl Iterator<Item = (String, u32)>) {
+        for (name, width) in ports {
+            self.input_wires += width;
+            self.inputs.push(InputPort {
+                name,
+                width,
+                per: Per::Job,
+            });
+        }
+    }
+
+    /// The wires of what is summed for an output port; one that is always 0 if that is nothing.
+    pub(super) fn sums(&mut self, sums: &[&Monomial]) -> Vec<Wire> {
+        if sums.is_empty() {
+            return vec![self.push(Gate::Constant(0))];
+        }
+        sums.iter().map(|sum| self.wire(sum)).collect()
+    }
+
     /// The second wire of a number; of a category, the sum of its membership bits.
     fn validity(&mut self, column: usize) -> Wire {
         let (first, width) = self.columns[&column];

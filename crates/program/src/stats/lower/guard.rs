@@ -1,14 +1,10 @@
 //! Groups that are shown only if they are large enough: decided on shares, so that a small count is opened to nobody.
 
-use std::collections::HashMap;
-
 use veil_circuit::{
-    Builder, Circuit, Per, Wire,
+    Builder, Wire,
     generate::{Integer, is_less},
 };
-use veil_math::Ring;
 
-use super::Key;
 use crate::{
     error::JobProblem,
     stats::{Analysis, Stats, monomial::Monomial},
@@ -18,15 +14,27 @@ use crate::{
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Guard {
     /// What counts them.
-    count: Monomial,
+    pub(super) count: Monomial,
     /// How many it takes.
     least: u64,
 }
 
 impl Guard {
-    /// What is opened of a sum.
-    pub(super) fn sentence(&self, sum: &str) -> String {
-        format!("{sum}, or 0 if these are fewer than {} rows", self.least)
+    /// What is opened: `what`, or `none`.
+    pub(super) fn sentence(&self, what: &str, none: &str) -> String {
+        format!(
+            "{what}, or {none} if these are fewer than {} rows",
+            self.least
+        )
+    }
+
+    /// Whether a group of so many of at most `rows` rows is shown: a bit.
+    pub(super) fn holds(&self, b: &mut Builder, count: Wire, rows: u64) -> Wire {
+        // Neither the count nor the bound has more bits.
+        let bits = u64::BITS - rows.max(self.least).leading_zeros();
+        let least = b.constant(self.least.into());
+        let few = is_less(b, count, least, Integer::unsigned(bits));
+        b.not(few)
     }
 }
 
@@ -53,40 +61,4 @@ impl Stats {
             count => Ok(count.map(|count| Guard { count, least })),
         }
     }
-}
-
-/// What is opened of the sums over all rows, where some are opened only if a group is large enough: each of them times a bit. Nothing if
-/// all are opened as they are.
-pub(super) fn circuit(ring: Ring, sums: &[Key], rows: u64) -> Option<Circuit> {
-    if sums.iter().all(|(_, _, guard)| guard.is_none()) {
-        return None;
-    }
-    let mut b = Builder::new(ring);
-    let inputs = b.input("sums", sums.len() as u32, Per::Row);
-    let counts: HashMap<&Monomial, Wire> = (sums.iter().map(|(_, sum, _)| sum))
-        .zip(inputs.clone())
-        .collect();
-    let mut enough: HashMap<&Guard, Wire> = HashMap::new();
-    for (index, ((_, _, guard), &sum)) in sums.iter().zip(&inputs).enumerate() {
-        let opened = match guard {
-            None => sum,
-            Some(guard) => {
-                let enough = *enough.entry(guard).or_insert_with(|| {
-                    // Neither the count nor the bound has more bits.
-                    let bits = u64::BITS - rows.max(guard.least).leading_zeros();
-                    let least = b.constant(guard.least.into());
-                    let count = counts[&guard.count];
-                    let few = is_less(&mut b, count, least, Integer::unsigned(bits));
-                    let enough = b.not(few);
-                    b.lift(enough)
-                });
-                b.mul(sum, enough)
-            }
-        };
-        b.output(format!("opened {index}"), &[opened]);
-    }
-    Some(
-        b.finish()
-            .expect("ports of other names, a few gates for each"),
-    )
 }

@@ -2,56 +2,29 @@
 //!
 //! A number column is an input port of two wires, value and validity; a category column is a port of one membership
 //! bit for each of its values. Columns that no analysis uses are not inputs, so they are never shared. Every output is
-//! summed over the rows, so that nothing about a single row is ever opened. Products of rows may wrap around in the
+//! summed over the rows, so that nothing about a single row is ever opened but an extreme, which somebody asks for. Products of rows may wrap around in the
 //! ring without harm: sums modulo 2^k are right wherever the true sum fits, and that is what is checked.
 
 mod builder;
+mod division;
 mod guard;
-
-use std::collections::HashMap;
+mod opening;
+mod target;
+mod totals;
 
 use builder::Builder;
 pub(crate) use guard::Guard;
-use veil_circuit::{Circuit, Limits, OutputPort, Reduce};
-use veil_math::Ring;
+pub(crate) use opening::Opening;
+pub(super) use target::{Meaning, Shown, Target};
+use veil_circuit::{Circuit, OutputPort, Reduce};
 
 use super::{
-    Analysis, Column, Stats,
+    Analysis, Column, Stats, extremes,
     moments::{Moments, Variable},
     monomial::Monomial,
     products,
 };
 use crate::{Audience, error::JobProblem};
-
-/// What is opened, and which statistic needs it.
-#[derive(Clone, Debug)]
-pub(crate) struct Opening {
-    pub(crate) ring: Ring,
-    /// Column of the job behind each input port.
-    pub(crate) columns: Vec<usize>,
-    /// What each output port opens, in order.
-    sums: Vec<Key>,
-    ports: HashMap<Key, usize>,
-}
-
-/// An opened sum: to whom, of what, and what must hold or it is zero.
-type Key = (Audience, Monomial, Option<Guard>);
-
-impl Opening {
-    /// What each output port opens, and to whom.
-    pub(super) fn sums(&self) -> impl Iterator<Item = (Audience, &Monomial)> {
-        self.sums.iter().map(|(audience, sum, _)| (*audience, sum))
-    }
-
-    /// One sentence for each of them: what is opened.
-    pub(super) fn sentences(&self, columns: &[Column]) -> Vec<String> {
-        let sentence = |(_, sum, guard): &Key| match guard {
-            None => sum.sentence(columns),
-            Some(guard) => guard.sentence(&sum.sentence(columns)),
-        };
-        self.sums.iter().map(sentence).collect()
-    }
-}
 
 /// A statistics job as a circuit.
 pub(crate) struct LoweredStats {
@@ -67,19 +40,23 @@ impl Stats {
     /// Lowers the job. An error comes with the index of the analysis.
     pub(crate) fn lower(&self) -> Result<LoweredStats, (usize, JobProblem)> {
         let opening = self.opening()?;
-        let mut targets: Vec<Monomial> = opening.sums.iter().map(|sum| sum.1.clone()).collect();
+        let sums = opening.shown.iter().flat_map(Shown::sums);
+        let mut targets: Vec<Monomial> = sums.cloned().collect();
         targets.sort();
         targets.dedup();
         let splits = products::choose(&self.columns, &targets);
         let mut builder = Builder::new(self, &opening, &splits);
-        let mut outputs: Vec<OutputPort> = (opening.sums.iter().enumerate())
-            .map(|(index, (_, sum, _))| OutputPort {
+        let extremes = extremes::ports(&opening.extremes, &self.columns);
+        builder.once(extremes.map(|(name, width, _)| (name, width)));
+        let mut outputs: Vec<OutputPort> = (opening.shown.iter().enumerate())
+            .map(|(index, shown)| OutputPort {
                 name: format!("sum {index}"),
-                wires: vec![builder.wire(sum)],
+                wires: builder.sums(&shown.sums()),
                 reduce: Reduce::Sum,
             })
             .collect();
-        let mut audiences: Vec<Audience> = opening.sums.iter().map(|sum| sum.0).collect();
+        let mut audiences: Vec<Audience> =
+            (opening.shown.iter()).map(|shown| shown.audience).collect();
         let mut opened = opening.sentences(&self.columns);
         if let Some(keep) = &self.keep {
             outputs.extend(
@@ -102,86 +79,34 @@ impl Stats {
         };
         Ok(LoweredStats {
             circuit,
-            totals: guard::circuit(opening.ring, &opening.sums, self.rows()),
+            totals: totals::circuit(&opening, &self.columns, self.rows())
+                .map_err(|problem| (0, problem))?,
             audiences,
             opened,
             opening,
         })
     }
 
-    /// The sums that the analyses need, each once per audience, and the ring that holds them all.
-    fn opening(&self) -> Result<Opening, (usize, JobProblem)> {
-        let mut opening = Opening {
-            ring: Ring::Z64,
-            columns: Vec::new(),
-            sums: Vec::new(),
-            ports: HashMap::new(),
+    /// What was opened of the groups of an analysis that is answered by the parties, from all opened numbers by output port.
+    pub(super) fn answers(
+        &self,
+        opening: &Opening,
+        analysis: &Analysis,
+        opened: &[i128],
+    ) -> Vec<Meaning> {
+        let answer = |group: &Vec<u8>| {
+            let shown = Shown {
+                audience: analysis.to,
+                target: self.targets(analysis, group).pop()?,
+                guard: self.guard(analysis, group).ok()?,
+            };
+            let value = opened[opening.ports[&shown]];
+            Some(shown.read(&self.columns, self.rows(), opening.ring, value))
         };
-        let rows = self.rows();
-        for (index, analysis) in self.analyses.iter().enumerate() {
-            let variables = analysis.variables(&self.columns);
-            for group in self.groups(analysis) {
-                let guard = self
-                    .guard(analysis, &group)
-                    .map_err(|problem| (index, problem))?;
-                for (i, j) in analysis.needs(variables.len(), self.may_drop(analysis)) {
-                    let Some(sum) = self.product(analysis, &variables, &group, i, j) else {
-                        continue;
-                    };
-                    let key = (analysis.to, sum, guard.clone());
-                    if key.1 == Monomial::ONE || opening.ports.contains_key(&key) {
-                        continue;
-                    }
-                    let bits = key.1.bits(&self.columns, rows);
-                    if bits > u64::from(Ring::Z128.bits()) {
-                        let sum = key.1.sentence(&self.columns);
-                        return Err((
-                            index,
-                            JobProblem::Overflow {
-                                analysis: analysis.name.clone(),
-                                sum,
-                                bits,
-                            },
-                        ));
-                    }
-                    if bits > u64::from(Ring::Z64.bits()) {
-                        opening.ring = Ring::Z128;
-                    }
-                    opening.ports.insert(key.clone(), opening.sums.len());
-                    opening.sums.push(key);
-                    // Each is an output port.
-                    let (found, limit) = (opening.sums.len() as u64, Limits::default().ports);
-                    if found > limit {
-                        let what = "numbers to open";
-                        return Err((index, JobProblem::TooMany { what, found, limit }));
-                    }
-                }
-            }
-        }
-        if let Some(keep) = &self.keep {
-            if (keep.ring, opening.ring) == (Some(Ring::Z64), Ring::Z128) {
-                return Err((0, JobProblem::NarrowKeep(keep.name.clone())));
-            }
-            opening.ring = keep.ring.unwrap_or(opening.ring);
-            // Another job may use what this one does not.
-            opening.columns = (0..self.columns.len()).collect();
-            return Ok(opening);
-        }
-        if opening.sums.is_empty() {
-            return Err((0, JobProblem::NothingSecret));
-        }
-        let sums = || opening.sums.iter().map(|sum| &sum.1);
-        let reads = |column: usize| {
-            sums().any(|sum| {
-                sum.values.contains(&column)
-                    || sum.valid.contains(&column)
-                    || sum.cells.iter().any(|cell| cell.0 == column)
-            })
-        };
-        opening.columns = (0..self.columns.len())
-            .filter(|&column| reads(column))
-            .collect();
-        Ok(opening)
+        let groups = self.groups(analysis);
+        (groups.iter())
+            .map(|group| answer(group).unwrap_or(Meaning::Nothing))
+            .collect()
     }
 
     /// `z_i z_j` in the rows of a group that count for the analysis; nothing if it is always 0.
@@ -225,7 +150,14 @@ impl Stats {
             let value = match self.product(analysis, &variables, group, i, j) {
                 None => 0,
                 Some(sum) if sum == Monomial::ONE => i128::from(self.rows()),
-                Some(sum) => opened[opening.ports[&(analysis.to, sum, guard.clone())]],
+                Some(sum) => {
+                    let shown = Shown {
+                        audience: analysis.to,
+                        target: Target::Sum(sum),
+                        guard: guard.clone(),
+                    };
+                    opened[opening.ports[&shown]]
+                }
             };
             moments.set(i, j, value);
         }
@@ -247,6 +179,7 @@ impl Column {
 #[cfg(test)]
 mod tests {
     use veil_circuit::Gate;
+    use veil_math::Ring;
 
     use super::*;
     use crate::stats::{ColumnKind, Marks, Missing, Statistic, StatsBlock};

@@ -1,0 +1,54 @@
+//! Answers that the parties computed: what was opened of a group is the answer, and nothing else of it was opened.
+
+use super::{
+    Analysis, AnalysisResult, End, Estimate, Figure, Group, Statistic, Stats, derive::SUPPRESSED,
+    lower::Meaning,
+};
+
+const NO_ROWS: &str = "no rows";
+const BEYOND: &str = "beyond the declared range: an owner has supplied what no row can have";
+
+/// The answer to an analysis, from what was opened of its groups in order.
+pub(super) fn derive(stats: &Stats, analysis: &Analysis, answers: &[Meaning]) -> AnalysisResult {
+    let column = &stats.columns[analysis.statistic.columns()[0]];
+    let (name, about) = match analysis.statistic {
+        Statistic::Extreme(End::Smallest, _) => ("min", format!("smallest {}", column.name)),
+        Statistic::Extreme(End::Largest, _) => ("max", format!("largest {}", column.name)),
+        _ => ("mean", format!("mean of {}", column.name)),
+    };
+    let none = match analysis.min_count {
+        Some(_) => SUPPRESSED,
+        None => NO_ROWS,
+    };
+    let estimate = |answer: &Meaning| match *answer {
+        Meaning::Number(number) if column.is_date() => Estimate::Date(number.value as f64),
+        Meaning::Number(number) => Estimate::Exact(number),
+        Meaning::Beyond(_) => Estimate::Undefined(BEYOND),
+        Meaning::Nothing => Estimate::Undefined(none),
+    };
+    let figure = |answer| Figure {
+        name: name.to_owned(),
+        estimate: estimate(answer),
+        standard_error: None,
+        unit: column
+            .unit()
+            .filter(|_| !column.is_date())
+            .map(str::to_owned),
+    };
+    let groups = stats.groups(analysis);
+    AnalysisResult {
+        name: analysis.name.clone(),
+        statistic: analysis.statistic.name(),
+        about,
+        by: stats.names(&analysis.by),
+        min_count: analysis.min_count,
+        // Without a missing value it is no secret, and with one it is not opened.
+        rows_used: (!stats.may_drop(analysis)).then(|| stats.rows()),
+        groups: (groups.iter().zip(answers))
+            .map(|(group, answer)| Group {
+                values: stats.values(analysis, group),
+                figures: vec![figure(answer)],
+            })
+            .collect(),
+    }
+}

@@ -1,0 +1,119 @@
+//! Questions: what is computed of which rows, and who gets the answer.
+
+use super::Column;
+use crate::Audience;
+
+/// An end of a range of values.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum End {
+    /// The smallest value.
+    Smallest,
+    /// The largest value.
+    Largest,
+}
+
+impl End {
+    /// The word in sentences.
+    pub const fn adjective(self) -> &'static str {
+        match self {
+            End::Smallest => "smallest",
+            End::Largest => "largest",
+        }
+    }
+
+    /// The declared range of a column of numbers, from the value that is farthest from this end to the one that is this end.
+    pub(super) fn range(self, column: &Column) -> (i128, i128) {
+        let (least, most) = column.range().unwrap_or_default();
+        let (least, most) = (least.into(), most.into());
+        match self {
+            End::Smallest => (most, least),
+            End::Largest => (least, most),
+        }
+    }
+}
+
+/// What is computed of a group of rows. Columns are numbered as in the job.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Statistic {
+    /// Rows, or rows where a column has a value.
+    Count(Option<usize>),
+    /// Sum of a column.
+    Sum(usize),
+    /// Mean of a column.
+    Mean(usize),
+    /// Mean of a column, divided by the parties and rounded to so many decimals: neither sum nor count is opened.
+    MeanOnly {
+        /// The column.
+        of: usize,
+        /// Digits after the point; 0 of dates.
+        decimals: u8,
+    },
+    /// The smallest or the largest value of a column.
+    Extreme(End, usize),
+    /// Mean, sample variance and standard deviation of a column.
+    Variance(usize),
+    /// Sample covariance of two columns.
+    Covariance(usize, usize),
+    /// Correlation of two columns (Pearson).
+    Correlation(usize, usize),
+    /// Least squares with an intercept. A category column stands for an indicator of each of its values but the first.
+    Regression {
+        /// What is explained.
+        of: usize,
+        /// By what.
+        on: Vec<usize>,
+    },
+}
+
+impl Statistic {
+    /// The word in job files.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Statistic::Count(_) => "count",
+            Statistic::Sum(_) => "sum",
+            Statistic::Mean(_) => "mean",
+            Statistic::MeanOnly { .. } => "mean-only",
+            Statistic::Extreme(End::Smallest, _) => "min",
+            Statistic::Extreme(End::Largest, _) => "max",
+            Statistic::Variance(_) => "variance",
+            Statistic::Covariance(..) => "covariance",
+            Statistic::Correlation(..) => "correlation",
+            Statistic::Regression { .. } => "regression",
+        }
+    }
+
+    /// The columns that it reads.
+    pub fn columns(&self) -> Vec<usize> {
+        match self {
+            Statistic::Count(of) => of.iter().copied().collect(),
+            Statistic::Sum(of)
+            | Statistic::Mean(of)
+            | Statistic::MeanOnly { of, .. }
+            | Statistic::Extreme(_, of)
+            | Statistic::Variance(of) => vec![*of],
+            Statistic::Covariance(a, b) | Statistic::Correlation(a, b) => vec![*a, *b],
+            Statistic::Regression { of, on } => on.iter().chain([of]).copied().collect(),
+        }
+    }
+
+    /// Whether the parties compute the answer itself, and open nothing else of a group.
+    pub const fn is_alone(&self) -> bool {
+        matches!(self, Statistic::MeanOnly { .. } | Statistic::Extreme(..))
+    }
+}
+
+/// One question, and who gets the answer.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Analysis {
+    /// Name in reports.
+    pub name: String,
+    /// What is computed.
+    pub statistic: Statistic,
+    /// Category columns whose values make the groups; none for one group of all rows.
+    pub by: Vec<usize>,
+    /// Rows that a group needs, or the parties open zeros in the place of all its numbers, its count among them.
+    pub min_count: Option<u64>,
+    /// To whom the sums are opened.
+    pub to: Audience,
+}
