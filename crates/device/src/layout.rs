@@ -89,6 +89,15 @@ impl Span {
             && self.first < other.first + other.count
             && other.first < self.first + self.count
     }
+
+    /// Item `k` alone.
+    pub(crate) fn item(self, k: u32) -> Span {
+        Span {
+            first: self.first + k,
+            count: 1,
+            ..self
+        }
+    }
 }
 
 impl Layout {

@@ -162,6 +162,29 @@ impl<const BITS: u32> Mersenne<BITS> {
     }
 }
 
+impl Mersenne<61> {
+    /// `x` modulo the number of elements from `from` on, plus `from`: of a uniform `x` an element that is at none of the places
+    /// 0, …, `from` − 1, and each other one with probability `1/(P − from)` to within `2^−128`.
+    ///
+    /// `P − from` is `2^61 − c` with `c = 1 + from`, so `2^61` is `c` modulo it; no division is needed, and nothing branches on `x`.
+    #[inline]
+    pub const fn from_place(x: u128, from: u32) -> u64 {
+        let c = 1 + from as u128;
+        // As c is at most 2^32: below 2^100, then below 2^72, then below 2^61 + 2^43, which is below twice the modulus.
+        let mut x = x;
+        let mut left = 3;
+        while left > 0 {
+            x = (x & Self::P as u128) + (x >> 61) * c;
+            left -= 1;
+        }
+        let modulus = Self::P - from as u64;
+        let less = (x as u64).wrapping_sub(modulus);
+        // All ones if it wrapped.
+        let mask = ((less as i64) >> 63) as u64;
+        from as u64 + less.wrapping_add(mask & modulus)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -217,6 +240,35 @@ mod tests {
         agrees_with_integers::<61>();
         agrees_with_integers::<13>();
         agrees_with_integers::<31>();
+    }
+
+    /// Without a division what a division gives, on both sides of every multiple of the modulus that there is room for.
+    #[test]
+    fn a_number_gives_an_element_from_a_place_on() {
+        let words = numbers::<61>();
+        let wide = words.iter().flat_map(|a| {
+            words.iter().flat_map(move |b| {
+                let (a, b) = (u128::from(*a), u128::from(*b));
+                [a << 67 | b, (a * b) << 6, u128::MAX - a * b, b]
+            })
+        });
+        let wide: Vec<u128> = wide.collect();
+        for from in [0, 1, 4, 8, 1000, u32::MAX / 2, u32::MAX - 1, u32::MAX] {
+            let modulus = u128::from(P61::P - u64::from(from));
+            let near = wide.iter().flat_map(|x| {
+                let multiple = x - x % modulus;
+                [-1, 0, 1].map(|by| multiple.saturating_add_signed(by))
+            });
+            let ends = [u128::MAX, u128::MAX - u128::MAX % modulus, modulus - 1, 0];
+            for x in wide.iter().copied().chain(near).chain(ends) {
+                let want = u128::from(from) + x % modulus;
+                assert_eq!(
+                    u128::from(P61::from_place(x, from)),
+                    want,
+                    "{x} from {from}"
+                );
+            }
+        }
     }
 
     /// A polynomial of degree 14 from its values at 15 places, elsewhere and at a place.

@@ -6,11 +6,11 @@ use veil_math::Ring;
 use veil_prss::Use;
 use veil_session::{Frame, Secret, SessionId};
 
-use super::{Difference, ROWS, SplitMix, expect_done};
+use super::{Difference, ROWS, Seen, SplitMix, compare, expect_done, regions};
 use crate::proof::{COUNTS, MOST_VALUES, TRACE_PARTS, length, levels, values};
 use crate::{
     Command, Device, Draw, Fault, Form, Instr, Item, KeyId, Layout, Op, Outcome, Place, Program,
-    Proof, Reference, Region, Side, Span, Src, Tag,
+    Proof, Reference, Side, Span, Src, Tag,
 };
 
 const IN: u16 = 0;
@@ -29,31 +29,29 @@ const OUT: u16 = 10;
 const OPERANDS: u32 = 6;
 
 fn layout(chunk_rows: u32, products: u32) -> Layout {
-    let region = |place, item, parts, count| Region {
-        place,
-        item,
-        parts,
-        count,
-    };
-    let (rows, element) = (Item::Rows(Ring::Bits), Item::One(Ring::Z64));
+    let (rows, one, element) = (
+        Item::Rows(Ring::Bits),
+        Item::One(Ring::Bits),
+        Item::One(Ring::Z64),
+    );
     let vectors = length(products, chunk_rows, 3) as u32;
     let (resident, mapped) = (Place::Resident, Place::Mapped);
-    Layout {
+    regions(
         chunk_rows,
-        regions: vec![
-            region(mapped, rows, 2, OPERANDS),
-            region(resident, rows, 2, OPERANDS + products),
-            region(mapped, Item::One(Ring::Bits), 2, 0),
-            region(mapped, Item::One(Ring::Bits), 2, 0),
-            region(mapped, rows, 1, products),
-            region(mapped, rows, 1, products),
-            region(resident, rows, TRACE_PARTS, products),
-            region(resident, element, 1, COUNTS),
-            region(resident, element, 4, vectors),
-            region(mapped, element, 1, 64),
-            region(mapped, element, 1, vectors.max(COUNTS)),
+        &[
+            (mapped, rows, 2, OPERANDS),
+            (resident, rows, 2, OPERANDS + products),
+            (mapped, one, 2, 0),
+            (mapped, one, 2, 0),
+            (mapped, rows, 1, products),
+            (mapped, rows, 1, products),
+            (resident, rows, TRACE_PARTS, products),
+            (resident, element, 1, COUNTS),
+            (resident, element, 4, vectors),
+            (mapped, element, 1, 64),
+            (mapped, element, 1, vectors.max(COUNTS)),
         ],
-    }
+    )
 }
 
 fn scalars(first: u32, count: u32) -> Span {
@@ -64,9 +62,6 @@ fn scalars(first: u32, count: u32) -> Span {
         count,
     }
 }
-
-/// What one device makes of a case, by what it is.
-type Seen = Vec<(&'static str, Vec<u8>)>;
 
 struct Case {
     layout: Layout,
@@ -112,33 +107,33 @@ pub(super) fn one(
         layout,
     };
     let want = of.run(&mut Reference::default());
-    let got = of.run(device);
-    let [want, got] =
-        [want, got].map(|seen| seen.map_err(|fault| Difference::Fault { case, fault }));
-    for ((what, want), (_, got)) in want?.iter().zip(&got?) {
-        if want != got {
-            return Err(Difference::Bytes {
-                case,
-                ring: Ring::Bits,
-                rows,
-                chunk_rows,
-                what,
-            });
-        }
-    }
-    Ok(())
+    compare(
+        (case, Ring::Bits, &of.layout, of.frame),
+        want,
+        of.run(device),
+    )
 }
 
+/// Products of operands; every third or so has its result in the slot of one of them, which no later product reads then.
 fn program(rng: &mut SplitMix, products: u32) -> Program {
-    let operand = |rng: &mut SplitMix| Src::Slot(rng.below(OPERANDS as usize) as u32);
-    let pairs = (0..products)
-        .map(|_| (operand(rng), operand(rng)))
-        .collect();
-    let product = |k| Instr::Product {
-        pairs: k..k + 1,
-        out: OPERANDS + k,
-        index: k,
-    };
+    let mut free: Vec<u32> = (0..OPERANDS).collect();
+    let mut pairs = Vec::new();
+    let mut code = Vec::new();
+    for k in 0..products {
+        let [a, b] = [(); 2].map(|()| free[rng.below(free.len())]);
+        pairs.push((Src::Slot(a), Src::Slot(b)));
+        let out = match rng.below(6) {
+            0 if free.len() > 1 => a,
+            1 if free.len() > 1 => b,
+            _ => OPERANDS + k,
+        };
+        free.retain(|slot| *slot != out);
+        code.push(Instr::Product {
+            pairs: k..k + 1,
+            out,
+            index: k,
+        });
+    }
     Program {
         ring: Ring::Bits,
         slots: SLOTS,
@@ -146,7 +141,7 @@ fn program(rng: &mut SplitMix, products: u32) -> Program {
         sums: SUMS,
         temps: 0,
         pairs,
-        code: (0..products).map(product).collect(),
+        code,
     }
 }
 

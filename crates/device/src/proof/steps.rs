@@ -39,14 +39,14 @@ pub(crate) trait Elements {
 }
 
 /// Blocks of a draw as elements from `from` on.
-fn drawn(blocks: &[u8], from: u64) -> Zeroizing<Vec<u64>> {
+fn drawn(blocks: &[u8], from: u32) -> Zeroizing<Vec<u64>> {
     let block = |bytes: &[u8]| u128::from_le_bytes(bytes.try_into().expect("16 bytes"));
-    let choices = u128::from(P61::P - from);
-    let element = |bytes: &[u8]| match from {
-        0 => P61::reduce_wide(block(bytes)),
-        _ => from + (block(bytes) % choices) as u64,
-    };
-    Zeroizing::new(blocks.chunks_exact(16).map(element).collect())
+    let elements = blocks.chunks_exact(16);
+    Zeroizing::new(
+        elements
+            .map(|bytes| P61::from_place(block(bytes), from))
+            .collect(),
+    )
 }
 
 /// Writes the share of a level whose pieces have these inner products: its values, less the elements of draw 0.
@@ -80,7 +80,7 @@ pub(crate) fn step<M: Elements>(
     match proof {
         Proof::Elements { from } => {
             let blocks = blocks(memory, 0, dst[0].count)?;
-            memory.put(dst[0], &drawn(&blocks, u64::from(from)));
+            memory.put(dst[0], &drawn(&blocks, from));
         }
         Proof::Claim { products } => {
             let gates = P61::reduce(u64::from(products) * u64::from(rows));

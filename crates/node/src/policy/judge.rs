@@ -2,9 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use veil_program::{Adversary, Delivery, Word};
-
-use super::{Effect, Facts, ME, OPERATIONS, Policy, Rule, words};
+use super::within::within;
+use super::{Effect, Facts, ME, Policy, Rule};
 
 /// Who asks for what, and what happened before.
 #[derive(Clone, Copy)]
@@ -63,14 +62,14 @@ impl Policy {
 }
 
 /// What a list of a rule is of, the list, and what the job has of it.
-type Listed<'a> = (
+pub(super) type Listed<'a> = (
     &'static str,
     Option<&'a BTreeSet<String>>,
     BTreeSet<&'a str>,
 );
 
 /// The lists of a rule, what they are of, and what the job has of it.
-fn lists<'a>(rule: &'a Rule, asked: &Asked<'a>) -> [Listed<'a>; 8] {
+pub(super) fn lists<'a>(rule: &'a Rule, asked: &Asked<'a>) -> [Listed<'a>; 8] {
     fn all(set: &BTreeSet<String>) -> BTreeSet<&str> {
         set.iter().map(String::as_str).collect()
     }
@@ -108,7 +107,7 @@ fn lists<'a>(rule: &'a Rule, asked: &Asked<'a>) -> [Listed<'a>; 8] {
 }
 
 /// Whether a list of a rule has a name. Names of jobs may end in a star.
-fn listed(what: &str, list: &BTreeSet<String>, name: &str) -> bool {
+pub(super) fn listed(what: &str, list: &BTreeSet<String>, name: &str) -> bool {
     list.contains(name)
         || what == "is named"
             && (list.iter())
@@ -130,119 +129,6 @@ fn refused(rule: &Rule, asked: &Asked<'_>) -> Result<Vec<String>, String> {
         does.push("it refuses every job".to_owned());
     }
     Ok(does)
-}
-
-/// Whether all that the job does is within the rule; if not, the first thing that is not.
-fn within(rule: &Rule, asked: &Asked<'_>) -> Result<(), String> {
-    let facts = asked.facts;
-    for (what, list, names) in lists(rule, asked) {
-        let Some(list) = list else { continue };
-        // A circuit has a name and a hash, and either will do.
-        let either = what == "runs";
-        let outside = names.iter().find(|name| !listed(what, list, name));
-        let inside = names.iter().any(|name| listed(what, list, name));
-        if either && !names.is_empty() && !inside {
-            let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
-            return Err(format!("the job runs {}", names.join(" or ")));
-        }
-        if let Some(name) = outside.filter(|_| !either) {
-            return Err(format!("the job {what} `{name}`"));
-        }
-    }
-    if rule.effect == Effect::Allow {
-        // Nobody has said yet what it means for a rule.
-        let known = |name: &str| OPERATIONS.contains(&name);
-        if let Some(name) = facts.operations.iter().find(|name| !known(name)) {
-            return Err(format!(
-                "the job computes `{name}`, of which this release knows nothing that a rule could allow"
-            ));
-        }
-        // Stored data have no owner in the run who could say no.
-        if rule.datasets.is_none()
-            && let Some(name) = facts.datasets.first()
-        {
-            return Err(format!(
-                "the job uses the stored data set `{name}`, and the rule lists no `datasets`"
-            ));
-        }
-        if facts.keeps && !rule.keep {
-            return Err("the job keeps shares, and the rule has no `keep = true`".to_owned());
-        }
-        if facts.operations.contains("reshare") && rule.operations.is_none() {
-            let why = "the job gives a stored data set to other parties, and the rule lists no `operations`";
-            return Err(why.to_owned());
-        }
-        if facts.operations.contains("circuit") && rule.circuits.is_none() {
-            return Err("the job runs a circuit, and the rule lists no `circuits`".to_owned());
-        }
-    }
-    if let Some(sets) = &rule.parties
-        && !sets.contains(&facts.parties)
-    {
-        let names: Vec<&str> = facts.parties.iter().map(String::as_str).collect();
-        return Err(format!("the parties are {}", names.join(", ")));
-    }
-    at_least::<Adversary>("protocol", &facts.adversary, rule.adversary.as_deref())?;
-    at_least::<Delivery>("output", &facts.delivery, rule.delivery.as_deref())?;
-    if let Some(least) = rule.min_rows
-        && facts.smallest_block < least
-    {
-        let rows = facts.smallest_block;
-        return Err(format!(
-            "a block has {rows} rows, and the rule wants {least}"
-        ));
-    }
-    if let Some(least) = rule.min_rows_per_group
-        && facts.rows / facts.groups.max(1) < least
-    {
-        let (rows, groups) = (facts.rows, facts.groups);
-        return Err(format!(
-            "{rows} rows in {groups} groups are fewer than {least} per group"
-        ));
-    }
-    if let Some(least) = rule.min_count
-        && facts.min_count < least
-    {
-        let shown = match facts.min_count {
-            0 => "whatever they have".to_owned(),
-            rows => format!("from {rows} rows on"),
-        };
-        return Err(format!(
-            "the job shows groups {shown}, and the rule wants {least} rows"
-        ));
-    }
-    if let Some(most) = rule.max_rows
-        && facts.rows > most
-    {
-        let rows = facts.rows;
-        return Err(format!(
-            "the job has {rows} rows, and the rule allows {most}"
-        ));
-    }
-    if rule.per_day.is_some() || rule.per_job.is_some() {
-        let (today, ever) = (asked.runs)(&rule.name);
-        if rule.per_day.is_some_and(|most| today >= most) {
-            return Err(format!(
-                "{today} runs in the last 24 hours are all that it allows"
-            ));
-        }
-        if rule.per_job.is_some_and(|most| ever >= most) {
-            let job = &facts.job;
-            return Err(format!("{ever} runs of `{job}` are all that it allows"));
-        }
-    }
-    Ok(())
-}
-
-/// Whether what a job has is as strong as what a rule wants.
-fn at_least<W: Word>(what: &str, has: &str, wants: Option<&str>) -> Result<(), String> {
-    let strength = |name: &str| words::<W>().iter().position(|known| *known == name);
-    match wants {
-        Some(least) if strength(has) < strength(least) => {
-            Err(format!("the {what} is {has}, and the rule wants {least}"))
-        }
-        _ => Ok(()),
-    }
 }
 
 #[cfg(test)]

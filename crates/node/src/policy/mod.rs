@@ -6,6 +6,7 @@
 mod facts;
 mod judge;
 mod read;
+mod within;
 
 use std::collections::BTreeSet;
 

@@ -4,8 +4,9 @@ use veil_math::Ring;
 
 use super::super::tape::{Product, Tape};
 use super::super::vector::{VECTOR, Vector};
-use super::product::{Shape, bilinear, next_to, replicated, row};
+use super::product::{next_to, row};
 use super::ring::{Z64Ops, element};
+use super::terms::{Shape, bilinear, replicated};
 use super::{Rows, Run};
 
 /// Σ over rows and pairs of a cross term, elements of Z_2^64.

@@ -10,6 +10,7 @@ mod dot;
 mod groups;
 mod product;
 mod ring;
+mod terms;
 mod xor;
 
 use veil_math::Ring;
@@ -21,9 +22,10 @@ use crate::Form;
 use crate::layout::Span;
 use dot::{dot64, dot128};
 use product::products_of;
-pub(super) use product::{Shape, scatter, shape_of};
+pub(super) use product::scatter;
 pub(super) use ring::accumulate;
 use ring::{BitOps, Z64Ops, Z128Ops, element, fill, plus, set_element, times, total, zip};
+pub(super) use terms::{Shape, shape_of};
 use xor::{xor, xor2, xor3};
 
 /// A draw with its key at hand.

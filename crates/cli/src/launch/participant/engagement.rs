@@ -1,0 +1,149 @@
+//! How a participant takes part: what it was told to, its consent, and where it is reached.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use veil_engine::{Progress, Recorder};
+use veil_link::shape;
+use veil_link::tls::{Port, Reception};
+use veil_node::log::Event;
+use veil_node::participant::Neighbours;
+use veil_node::policy::Facts;
+use veil_node::stages::{self, Shelf, Stage, Stages};
+use veil_node::{Decision, Home, Request, roles_of};
+use veil_program::Job;
+use veil_protocol::{Plan, Replicated};
+use veil_session::{PartyId, Peer};
+
+use super::At;
+use crate::failure::{Code, Failure};
+use crate::launch::stores;
+use crate::signals::Stop;
+
+/// How a participant takes part.
+pub(crate) struct Engagement<'a> {
+    pub(crate) home: &'a Home,
+    pub(crate) job: &'a Job,
+    pub(crate) plan: &'a Arc<Plan>,
+    /// Where its results go.
+    pub(crate) out: &'a Path,
+    /// Where a party listens.
+    pub(crate) listen: Option<&'a str>,
+    /// Where parties keep shares, if it is not in their homes.
+    pub(crate) stores: Option<&'a Path>,
+    /// How long the others have to turn up, for each stage.
+    pub(crate) wait: Duration,
+    /// Without any progress for so long, the run is given up.
+    pub(crate) timeout: Duration,
+    pub(crate) net: Option<shape::Profile>,
+    /// Tries a durable job again when a run is interrupted.
+    pub(crate) again: bool,
+    /// Approves the job without asking anybody.
+    pub(crate) yes: bool,
+    /// Writes down the rounds, if a trace is wanted.
+    pub(crate) trace: Option<Arc<dyn Recorder>>,
+    pub(crate) stop: &'a Stop,
+    pub(crate) progress: &'a (dyn Fn(Progress) + Sync),
+    pub(crate) say: &'a (dyn Fn(&str) + Sync),
+}
+
+impl<'a> Engagement<'a> {
+    /// Where this participant has shares, if the job needs any.
+    pub(super) fn shelf<'b>(&self, stages: &'b Stages) -> Result<Shelf<'b>, Failure>
+    where
+        'a: 'b,
+    {
+        let job: &'b Job = self.job;
+        match self.stores {
+            Some(root) => Shelf::new(job, stages, &self.home.settings().name, |parties, party| {
+                stores::open(root, parties, party)
+            }),
+            None => Ok(Shelf::of_home(self.home, job, stages)?),
+        }
+    }
+
+    /// Sleeps so long, unless it is asked to stop.
+    pub(super) fn rest(&self, pause: Duration) -> Result<(), Failure> {
+        stages::nap(pause, self.stop.flag());
+        if self.stop.asked() {
+            return Err(Failure::stopped());
+        }
+        Ok(())
+    }
+
+    /// Asks whether the job may run; when all participants of a stage are there, that the run begins is logged. Rules that count runs
+    /// count the stage that computes.
+    pub(super) fn consent(&self, begins: Option<At<'_>>) -> Result<(), Failure> {
+        let protocol = Replicated::new(Arc::clone(self.plan), Peer::Party(PartyId::THREE[0]));
+        let facts = Facts::of(self.job, self.plan, &protocol);
+        let request = Request {
+            plan: self.plan.hash,
+            facts: &facts,
+            asked_by: None,
+            roles: roles_of(self.plan, &self.home.settings().name),
+        };
+        let counted = begins.is_some_and(|at| at.stage != Stage::Input);
+        let decision = if counted {
+            self.home.start(&request)?
+        } else {
+            self.home.decide(&request)?
+        };
+        let begun = || match begins {
+            Some(at) => self.home.log().append(Event::RunStarted {
+                plan: Event::plan(self.plan.hash),
+                job: at.plan.job.name.clone(),
+                asked_by: None,
+                rule: None,
+            }),
+            None => Ok(()),
+        };
+        match decision {
+            decision if decision.allows() => {
+                if !counted {
+                    begun()?;
+                }
+                Ok(())
+            }
+            Decision::Pending { .. } if self.yes => Ok(begun()?),
+            decision => Err(Failure::new(Code::Input, format!("the job may not run here: {decision}"))
+                .help("`veil approve JOB` shows the job and asks; `--yes` approves this run without asking")),
+        }
+    }
+
+    /// Opens the port of this participant, if it is a party, and says that it waits.
+    pub(super) fn open(&self, mine: &[Peer]) -> Result<Option<Port>, Failure> {
+        let port = self.port(mine)?;
+        if let Some(port) = &port {
+            (self.say)(&format!("listening on {}", port.address()));
+        }
+        (self.say)(&format!("plan {}, waiting for the others", self.plan.hash));
+        Ok(port)
+    }
+
+    /// The port of a computing party; others have none.
+    fn port(&self, mine: &[Peer]) -> Result<Option<Port>, Failure> {
+        if !mine.iter().any(|me| me.party().is_some()) {
+            return Ok(None);
+        }
+        let plan = self.plan;
+        let members = self.home.members();
+        let mut known = BTreeSet::new();
+        for me in mine {
+            known.extend(Neighbours::find(plan, *me, &members)?.pins.into_values());
+        }
+        let listen = self.listen.map(str::to_owned);
+        let listen =
+            listen.or_else(|| self.home.settings().listen.map(|listen| listen.to_string()));
+        let listen = listen.ok_or_else(|| {
+            Failure::new(
+                Code::Input,
+                "a computing party needs an address to listen on",
+            )
+            .help("set `listen` in veil.toml of its home, or give `--listen 0.0.0.0:7000`")
+        })?;
+        let port = Port::bind(&self.home.identity(), &listen, Reception::sole(known));
+        Ok(Some(port.map_err(|error| Failure::setup(plan, &error))?))
+    }
+}

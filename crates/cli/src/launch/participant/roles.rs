@@ -1,0 +1,186 @@
+//! One stage in each role that a participant has in it, all at once.
+
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use veil_engine::{Data, Report, Settings};
+use veil_node::log::Event;
+use veil_node::participant::{Neighbours, Part};
+use veil_node::stages::{Disagreement, Ends, Stage};
+use veil_node::{Receipt, Time, receipt};
+use veil_program::{Output, Source};
+use veil_protocol::Replicated;
+use veil_session::Peer;
+
+use super::{At, Engagement};
+use crate::failure::{Code, Failure};
+use crate::prepare;
+
+/// What a participant brings to one stage as one of its roles, ready to connect.
+pub(super) struct Role {
+    pub(super) me: Peer,
+    pub(super) neighbours: Neighbours,
+    pub(super) source: Option<Arc<dyn Source>>,
+    pub(super) sink: Option<Arc<Output>>,
+    pub(super) shares: Ends,
+}
+
+/// Why a stage did not come to its end.
+pub(super) enum Stopped {
+    /// Parties are at the other stage.
+    Disagree(Disagreement),
+    /// The run may be tried again.
+    Interrupted(Failure),
+    Failed(Failure),
+}
+
+impl From<Failure> for Stopped {
+    fn from(failure: Failure) -> Self {
+        Stopped::Failed(failure)
+    }
+}
+
+/// Runs every role in a thread of its own. The first failure ends the others.
+pub(super) fn all(
+    engagement: &Engagement<'_>,
+    at: At<'_>,
+    roles: &[Role],
+    began: &Mutex<bool>,
+) -> Result<Vec<Report>, Stopped> {
+    let first = Mutex::new(None);
+    let run = |role| {
+        let fail = |stopped| {
+            // A disagreement or an interruption is no end: roles that wait for the same parties find it out themselves.
+            let failed = matches!(stopped, Stopped::Failed(_));
+            first
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .get_or_insert(stopped);
+            if failed {
+                engagement.stop.flag().store(true, Ordering::Relaxed);
+            }
+        };
+        one(engagement, at, role, began).map_err(fail).ok()
+    };
+    let reports: Vec<Option<Report>> = thread::scope(|scope| {
+        let threads: Vec<_> = roles.iter().map(|role| scope.spawn(|| run(role))).collect();
+        threads
+            .into_iter()
+            .map(|thread| {
+                thread
+                    .join()
+                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            })
+            .collect()
+    });
+    match first.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        Some(stopped) => Err(stopped),
+        None => Ok(reports.into_iter().flatten().collect()),
+    }
+}
+
+fn one(
+    engagement: &Engagement<'_>,
+    at: At<'_>,
+    role: &Role,
+    began: &Mutex<bool>,
+) -> Result<Report, Stopped> {
+    let (plan, stop) = (at.plan, engagement.stop);
+    let part = Part {
+        plan,
+        me: role.me,
+        identity: at.identity,
+        port: at.port,
+        neighbours: &role.neighbours,
+        net: engagement.net,
+        stop: stop.flag(),
+    };
+    let connections = part.meet(engagement.wait).map_err(|error| {
+        if stop.asked() {
+            return Stopped::Failed(Failure::stopped());
+        }
+        match at.stages.disagree(at.stage, &error) {
+            Some(other) => Stopped::Disagree(other),
+            None => Stopped::Failed(Failure::setup(plan, &error)),
+        }
+    })?;
+    {
+        // Once for all roles: it is one run.
+        let mut began = began.lock().unwrap_or_else(PoisonError::into_inner);
+        if !*began {
+            engagement.consent(Some(at))?;
+            *began = true;
+        }
+    }
+    (engagement.say)(&format!("connected as {}", prepare::role(role.me)));
+    let settings = Settings {
+        timeout: engagement.timeout,
+        // What is written down is the stage that computes.
+        trace: engagement
+            .trace
+            .clone()
+            .filter(|_| at.stage != Stage::Input),
+        ..Settings::default()
+    };
+    let data = Data {
+        stored: role.shares.stored.clone(),
+        keeps: role.shares.keeps.clone(),
+        ..prepare::data(role.source.clone(), role.sink.as_ref())
+    };
+    let ran = part.run(
+        connections,
+        &settings,
+        data,
+        &|link| link,
+        engagement.progress,
+    );
+    ran.map_err(|abort| {
+        let failure = Failure::abort(plan, role.me, &abort);
+        if stop.asked() {
+            Stopped::Failed(Failure::stopped())
+        } else if engagement.again && at.stages.may_repeat(at.stage, &abort) {
+            Stopped::Interrupted(failure)
+        } else {
+            Stopped::Failed(failure)
+        }
+    })
+}
+
+/// Puts the receipt beside a result, and says in the log that it is there.
+pub(super) fn write_receipt(
+    engagement: &Engagement<'_>,
+    at: At<'_>,
+    role: &Role,
+    report: &Report,
+    started: Time,
+) -> Result<(), Failure> {
+    let (plan, out) = (at.plan, engagement.out);
+    let keys = |peer: Peer| match role.neighbours.pins.get(&peer) {
+        Some(pin) => Some(*pin),
+        None => (peer == role.me).then(|| at.identity.fingerprint()),
+    };
+    let protocol = Replicated::new(Arc::clone(plan), role.me);
+    let names: Vec<PathBuf> = prepare::results(engagement.job, role.me)
+        .into_iter()
+        .filter(|name| out.join(name).is_file())
+        .collect();
+    let trace = Some(report.trace.to_string());
+    let mut receipt = Receipt::new(plan, &protocol, role.me, &keys, false, started);
+    receipt.without = at.stages.without(at.stage);
+    receipt.write(out, &names, trace.clone()).map_err(|error| {
+        let message = format!(
+            "the result is there, and its {} is not: {error}",
+            receipt::NAME
+        );
+        Failure::new(Code::Other, message)
+    })?;
+    engagement.home.log().append(Event::ResultPublished {
+        plan: Event::plan(engagement.plan.hash),
+        job: engagement.plan.job.name.clone(),
+        trace,
+        files: names.len() as u64,
+    })?;
+    Ok(())
+}

@@ -1,0 +1,381 @@
+//! Cases about a layer: a random program over any ring and of any form, with all that surrounds it.
+
+use std::sync::Arc;
+
+use veil_math::Ring;
+use veil_prss::Use;
+use veil_session::{Frame, Secret, SessionId};
+
+use super::program::program;
+use super::{Difference, ROWS, Seen, SplitMix, compare, expect_done, regions};
+use crate::{
+    Command, Cross, Device, Draw, Fault, Form, Item, KeyId, Layout, Op, Outcome, Place, Program,
+    ProgramId, Reference, Span, Tag,
+};
+
+/// Components of a share: as many as any form has.
+const PARTS: u8 = 3;
+/// Messages of a product: as many as any form has.
+const MESSAGES: u8 = Form::MOST_CROSSES as u8;
+pub(super) const SLOTS: u32 = 24;
+pub(super) const UNIFORMS: u32 = 3;
+pub(super) const SUMS: u32 = 4;
+const IN: u16 = 0;
+pub(super) const SLOT_REGION: u16 = 1;
+pub(super) const UNIFORM_REGION: u16 = 2;
+pub(super) const SUM_REGION: u16 = 3;
+const MESSAGE: u16 = 4;
+const SUM_MESSAGE: u16 = 5;
+const OUT: u16 = 6;
+const DIGEST: u16 = 7;
+const RANDOM: u16 = 8;
+const CODE: u16 = 9;
+const BITS: u16 = 10;
+const LIFTED: u16 = 11;
+const BITS_SEEN: u16 = 12;
+/// Items of bits.
+const WORD: u32 = 128;
+
+fn layout(ring: Ring, chunk_rows: u32) -> Layout {
+    let (rows, one, bits) = (Item::Rows(ring), Item::One(ring), Item::Rows(Ring::Bits));
+    let lifted = Item::Rows(integers(ring));
+    let (mapped, resident, public) = (Place::Mapped, Place::Resident, Place::Public);
+    regions(
+        chunk_rows,
+        &[
+            (mapped, rows, PARTS, SLOTS),
+            (resident, rows, PARTS, SLOTS),
+            (mapped, one, PARTS, UNIFORMS),
+            (mapped, one, PARTS, SUMS),
+            (mapped, rows, MESSAGES, 64),
+            (mapped, one, MESSAGES, SUMS),
+            (public, rows, PARTS, SLOTS),
+            (mapped, Item::Bytes(32), 1, 2),
+            (mapped, rows, 1, 5),
+            (mapped, Item::Bytes(16), 1, 1),
+            (resident, bits, PARTS, WORD),
+            (public, lifted, PARTS, 3),
+            (public, bits, PARTS, WORD),
+        ],
+    )
+}
+
+/// The ring of integers that bits are lifted to, beside values of `ring`.
+fn integers(ring: Ring) -> Ring {
+    if ring == Ring::Bits { Ring::Z64 } else { ring }
+}
+
+/// A random case: a program, and what it is run on.
+struct Case {
+    form: &'static Form,
+    layout: Layout,
+    frame: Frame,
+    program: Arc<Program>,
+    session: SessionId,
+    keys: [Secret; Form::MOST_DRAWS],
+    /// Per component: of the slots, and of the values that all rows share.
+    input: Vec<Vec<u8>>,
+    ones: Vec<Vec<u8>>,
+    /// What a peer sends of products, and of sums.
+    received: Vec<Vec<u8>>,
+    received_sums: Vec<Vec<u8>>,
+    /// Components on which constants act.
+    constants: u8,
+    /// Component that gets what is received, and whether it is added.
+    scatter: (u8, bool),
+    /// Counter of the first draws.
+    first: u64,
+    conversions: Vec<Command>,
+}
+
+/// A random case on `device` and the reference.
+pub(super) fn one(
+    device: &mut dyn Device,
+    rng: &mut SplitMix,
+    case: u32,
+) -> Result<(), Difference> {
+    let of = Case::new(rng);
+    let want = of.run(&mut Reference::default());
+    compare(
+        (case, of.form.ring, &of.layout, of.frame),
+        want,
+        of.run(device),
+    )
+}
+
+impl Case {
+    fn new(rng: &mut SplitMix) -> Self {
+        let forms = forms();
+        let form = forms[rng.below(forms.len())];
+        let ring = form.ring;
+        let rows = ROWS[rng.below(ROWS.len())];
+        let layout = layout(ring, rows + rng.below(3) as u32 * 100);
+        let program = Arc::new(program(rng, ring));
+        let session = SessionId(std::array::from_fn(|_| rng.next() as u8));
+        let keys =
+            [(); Form::MOST_DRAWS].map(|()| Secret::new(std::array::from_fn(|_| rng.next() as u8)));
+        let mut per_part = |region, parts: u8| -> Vec<Vec<u8>> {
+            let bytes = layout.bytes(layout.all(region, 0), rows) as usize;
+            (0..parts).map(|_| rng.bytes(bytes)).collect()
+        };
+        Case {
+            input: per_part(IN, PARTS),
+            ones: per_part(UNIFORM_REGION, PARTS),
+            received: per_part(MESSAGE, 1),
+            received_sums: per_part(SUM_MESSAGE, 1),
+            constants: rng.below(1 << PARTS) as u8,
+            scatter: (rng.below(PARTS.into()) as u8, rng.below(2) == 0),
+            frame: Frame {
+                epoch: 0,
+                lane: rng.next() as u16,
+                chunk: rng.next() as u32,
+                rows,
+            },
+            first: rng.next() >> 8,
+            conversions: conversions(rng, ring),
+            form,
+            layout,
+            program,
+            session,
+            keys,
+        }
+    }
+
+    fn draw(&self, key: u16, tag: Use) -> Draw {
+        Draw {
+            key: KeyId(key),
+            tag,
+            first: self.first,
+        }
+    }
+
+    /// Copies of all components of a region.
+    fn copies(&self, from: u16, to: u16) -> impl Iterator<Item = Command> {
+        (0..PARTS).map(move |part| {
+            let op = Op::Combine {
+                ring: self.form.ring,
+                minus: 0,
+            };
+            let (from, to) = (self.layout.all(from, part), self.layout.all(to, part));
+            Command::new(op, vec![from], vec![to])
+        })
+    }
+
+    /// The program, as products if it has any.
+    fn products(&self, id: ProgramId) -> Command {
+        let form = self.form;
+        let messages = [MESSAGE, SUM_MESSAGE].map(|region| {
+            let crosses = 0..form.crosses.len() as u8;
+            crosses
+                .map(|k| self.layout.all(region, k))
+                .collect::<Vec<_>>()
+        });
+        let linear = self.program.products() == (0, 0);
+        let op = if linear {
+            Op::Linear
+        } else {
+            Op::Product(form)
+        };
+        let mut run = Command::new(op, vec![], messages.concat());
+        run.program = Some(id);
+        run.constants = self.constants;
+        if !linear {
+            let draws = |tag| (0..form.draws() as u16).map(move |d| self.draw(d, tag));
+            run.draws = draws(Use::AND3).chain(draws(Use::SUM3)).collect();
+        }
+        run
+    }
+
+    /// What a party computes before it sends.
+    fn local(&self, id: ProgramId) -> Vec<Command> {
+        let (ring, layout) = (self.form.ring, &self.layout);
+        let mut random = Command::new(Op::Random, vec![], vec![layout.all(RANDOM, 0)]);
+        random.draws = vec![self.draw(0, Use::RAND3)];
+        let hash = Command::new(
+            Op::Hash { label: 7 },
+            vec![layout.all(SLOT_REGION, 0), layout.all(RANDOM, 0)],
+            vec![layout.all(DIGEST, 0).item(1)],
+        );
+        let five = Span {
+            count: 5,
+            ..layout.all(IN, 0)
+        };
+        let difference = Command::new(
+            Op::Combine { ring, minus: 0b10 },
+            vec![layout.all(RANDOM, 0), five],
+            vec![layout.all(RANDOM, 0)],
+        );
+        let mut mac = Command::new(
+            Op::Mac,
+            vec![layout.all(RANDOM, 0), layout.all(UNIFORM_REGION, 1)],
+            vec![layout.all(CODE, 0)],
+        );
+        mac.draws = vec![self.draw(1, Use::RAND3)];
+        let mut commands: Vec<Command> = self.copies(IN, SLOT_REGION).collect();
+        commands.extend([self.products(id), random, hash, difference, mac]);
+        commands
+    }
+
+    /// What it computes of what it received.
+    fn finish(&self, id: ProgramId) -> Vec<Command> {
+        let (part, add) = self.scatter;
+        let messages = [MESSAGE, SUM_MESSAGE].map(|region| self.layout.all(region, 0));
+        let mut scatter = Command::new(Op::Scatter { part, add }, messages.to_vec(), vec![]);
+        scatter.program = Some(id);
+        let mut commands = vec![scatter];
+        commands.extend(self.copies(SLOT_REGION, OUT));
+        commands.extend(self.conversions.iter().cloned());
+        commands
+    }
+
+    fn run(&self, device: &mut dyn Device) -> Result<Seen, Fault> {
+        let layout = &self.layout;
+        device.bind(self.session);
+        for (id, key) in (0..).map(KeyId).zip(&self.keys) {
+            device.load_key(id, key)?;
+        }
+        let id = device.load(&self.program, layout)?;
+        let bank = device.open(layout, self.frame)?;
+        for part in 0..PARTS {
+            let k = usize::from(part);
+            device.write(bank, layout.all(IN, part), &self.input[k])?;
+            device.write(bank, layout.all(UNIFORM_REGION, part), &self.ones[k])?;
+        }
+        let mut seen = Seen::new();
+        let look = |device: &dyn Device, what, span| -> Result<_, Fault> {
+            Ok((what, device.view(bank, span)?.to_vec()))
+        };
+        device.submit(bank, &self.local(id), Tag(1))?;
+        expect_done(device)?;
+        for k in 0..self.form.crosses.len() as u8 {
+            let products = Span {
+                count: self.program.products().0,
+                ..layout.all(MESSAGE, k)
+            };
+            seen.push(look(device, "the message of products", products)?);
+            let sums = layout.all(SUM_MESSAGE, k);
+            seen.push(look(device, "the message of sums", sums)?);
+        }
+        let random = layout.all(RANDOM, 0);
+        seen.push(look(device, "a combination of random elements", random)?);
+        seen.push(look(device, "an authentication code", layout.all(CODE, 0))?);
+        let digest = layout.all(DIGEST, 0);
+        seen.push(look(device, "a digest", digest.item(1))?);
+        device.write(bank, layout.all(MESSAGE, 0), &self.received[0])?;
+        device.write(bank, layout.all(SUM_MESSAGE, 0), &self.received_sums[0])?;
+        device.submit(bank, &self.finish(id), Tag(2))?;
+        expect_done(device)?;
+        for part in 0..PARTS {
+            for (what, region) in [
+                ("a slot", OUT),
+                ("bits of integers", BITS_SEEN),
+                ("bits as integers", LIFTED),
+                ("a sum", SUM_REGION),
+            ] {
+                seen.push(look(device, what, layout.all(region, part))?);
+            }
+        }
+        let compare = |a, b| Command::new(Op::CheckEqual, vec![a, b], vec![]);
+        let equal = compare(layout.all(OUT, 0), layout.all(SLOT_REGION, 0));
+        let unequal = compare(digest.item(0), digest.item(1));
+        device.submit(bank, &[equal, unequal], Tag(3))?;
+        let ended = device.poll().map(|c| c.outcome);
+        let found = ended == Some(Outcome::Mismatch { command: 1 });
+        seen.push(("a check of equality", vec![u8::from(found)]));
+        device.close(bank);
+        Ok(seen)
+    }
+}
+
+/// Conversions of values of `ring`, if that has bits: some bits of an item and of what all rows share, and what they are lifted to.
+fn conversions(rng: &mut SplitMix, ring: Ring) -> Vec<Command> {
+    let one = |region, part, first, count| Span {
+        region,
+        part,
+        first,
+        count,
+    };
+    let (part, bits) = (rng.below(PARTS.into()) as u8, integers(ring).bits());
+    let first = rng.below(bits as usize) as u32;
+    let count = 1 + rng.below((bits - first) as usize) as u32;
+    let to = rng.below((WORD - count + 1) as usize) as u32;
+    let seen = one(BITS, part, to, count);
+    let split = |from, to| Command::new(Op::Split { first }, vec![from], vec![to]);
+    let (item, uniform) = (rng.below(SLOTS as usize), rng.below(UNIFORMS as usize));
+    let other = one(BITS, (part + 1) % PARTS, to, count);
+    let mut commands = Vec::new();
+    if ring == Ring::Bits {
+        let copy = Op::Combine { ring, minus: 0 };
+        let from = one(SLOT_REGION, part, 0, 3);
+        commands.push(Command::new(
+            copy,
+            vec![from],
+            vec![one(BITS, part, to.min(WORD - 3), 3)],
+        ));
+    } else {
+        commands.push(split(one(SLOT_REGION, part, item as u32, 1), seen));
+        commands.push(split(one(UNIFORM_REGION, part, uniform as u32, 1), other));
+        let sources = [
+            one(SLOT_REGION, part, item as u32, 1),
+            one(UNIFORM_REGION, part, uniform as u32, 1),
+        ];
+        let (other, by) = ((part + 1) % PARTS, rng.below(bits as usize) as u32);
+        for (k, from) in (0..).zip(sources) {
+            let to = one(LIFTED, other, k, 1);
+            commands.push(Command::new(Op::Shift { by }, vec![from], vec![to]));
+        }
+    }
+    let lifted = 1 + rng.below(3) as u32;
+    let from = one(BITS, part, to.min(WORD - lifted), lifted);
+    commands.push(Command::new(
+        Op::Lift,
+        vec![from],
+        vec![one(LIFTED, part, 0, lifted)],
+    ));
+    for part in 0..PARTS {
+        let ring = Ring::Bits;
+        let (from, to) = (one(BITS, part, 0, WORD), one(BITS_SEEN, part, 0, WORD));
+        let op = Op::Combine { ring, minus: 0 };
+        commands.push(Command::new(op, vec![from], vec![to]));
+    }
+    commands
+}
+
+/// Forms that devices may have kernels for, and two that nobody specialises.
+fn forms() -> Vec<&'static Form> {
+    let mut forms = vec![&PLAIN, &ODD];
+    for ring in [Ring::Bits, Ring::Z64, Ring::Z128] {
+        forms.push(Form::replicated(ring));
+        for (swapped, five) in [(false, false), (false, true), (true, false), (true, true)] {
+            forms.push(Form::fourfold(ring, swapped, five));
+        }
+    }
+    forms
+}
+
+static PLAIN: Form = Form {
+    ring: Ring::Z64,
+    crosses: &[Cross {
+        terms: &[(1, 1), (0, 1)],
+        masks: &[(0, false), (1, true)],
+        to: 1,
+    }],
+    keeps: &[],
+};
+
+static ODD: Form = Form {
+    ring: Ring::Z128,
+    crosses: &[
+        Cross {
+            terms: &[(2, 0)],
+            masks: &[(0, true), (3, false)],
+            to: 2,
+        },
+        Cross {
+            terms: &[(0, 1), (1, 0), (2, 2)],
+            masks: &[],
+            to: 2,
+        },
+    ],
+    keeps: &[(2, 0), (1, 2)],
+};

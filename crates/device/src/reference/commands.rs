@@ -1,0 +1,173 @@
+//! Commands, one by one.
+
+use std::sync::Arc;
+
+use sha2::Digest;
+use subtle::ConstantTimeEq;
+use veil_math::Ring;
+
+use super::{Memory, Reference};
+use crate::command::{Command, NO_PROGRAM, Op};
+use crate::layout::{Item, Span};
+use crate::program::{Instr, Program};
+use crate::{Fault, hash, mac};
+
+impl Reference {
+    /// Checks a command, does it, and says what a comparison found.
+    pub(super) fn run(
+        &mut self,
+        memory: &mut Memory,
+        index: usize,
+        command: &Command,
+    ) -> Result<bool, Fault> {
+        let program = command
+            .program
+            .and_then(|id| self.programs.get(id.0 as usize));
+        let bank = (&memory.layout, memory.frame.rows);
+        command.check(index, bank, program.map(|(_, needs)| needs))?;
+        let program = program.map(|(program, _)| Arc::clone(program));
+        match &command.op {
+            Op::Linear | Op::Product(_) => {
+                let program = program.ok_or(NO_PROGRAM)?;
+                self.program(memory, &program, command)?;
+            }
+            Op::Scatter { part, add } => {
+                let program = program.ok_or(NO_PROGRAM)?;
+                memory.scatter(&program, command, *part, *add);
+            }
+            Op::Random => {
+                let (to, draw) = (command.dst[0], command.draws[0]);
+                let item = memory.layout.regions[to.region as usize].item;
+                let bytes = self.draw(memory, draw, item, to.count)?;
+                memory.bytes_mut(to).copy_from_slice(&bytes);
+            }
+            Op::Combine { ring, minus } => memory.combine(command, *ring, *minus),
+            Op::Hash { label } => {
+                let mut digest = hash::start(&self.session, *label, memory.frame);
+                command
+                    .src
+                    .iter()
+                    .for_each(|s| digest.update(memory.bytes(*s)));
+                memory
+                    .bytes_mut(command.dst[0])
+                    .copy_from_slice(&digest.finalize());
+            }
+            Op::Mac => self.mac(memory, command)?,
+            Op::Split { first } => memory.split(command.src[0], command.dst[0], *first),
+            Op::Shift { by } => memory.shift(command.src[0], command.dst[0], *by),
+            Op::Lift => memory.lift(command.src[0], command.dst[0]),
+            Op::CheckEqual => {
+                let (a, b) = (command.src[0], command.src[1]);
+                return Ok(bool::from(memory.bytes(a).ct_eq(memory.bytes(b))));
+            }
+            Op::Proof(step) => return self.proof(memory, *step, command),
+        }
+        Ok(true)
+    }
+
+    fn mac(&mut self, memory: &mut Memory, command: &Command) -> Result<(), Fault> {
+        let (to, draw) = (command.dst[0], command.draws[0]);
+        let mask = self.draw(memory, draw, Item::Bytes(mac::BLOCK as u32), 1)?;
+        let prf = self.keys.get(&draw.key);
+        let prf = prf.ok_or(Fault::Unknown("the key of a draw"))?;
+        let mut hash = mac::Hash::new(&mac::hash_key(prf));
+        command
+            .src
+            .iter()
+            .for_each(|s| hash.source(memory.bytes(*s)));
+        let code = hash.finish();
+        let to = memory.bytes_mut(to);
+        for (k, byte) in to.iter_mut().enumerate() {
+            *byte = code[k] ^ mask[k];
+        }
+        Ok(())
+    }
+}
+
+impl Memory {
+    fn scatter(&mut self, program: &Program, command: &Command, part: u8, add: bool) {
+        let ring = program.ring;
+        for instr in &program.code {
+            let (message, to, index) = match *instr {
+                Instr::Product { out, index, .. } => (0, (program.slots, out), index),
+                Instr::ProductSum { out, index, .. } => (1, (program.sums, out), index),
+                _ => continue,
+            };
+            let from = command.src[message].item(index);
+            let to = Span {
+                region: to.0,
+                part,
+                first: to.1,
+                count: 1,
+            };
+            for cell in 0..self.cells(to.region) {
+                let mut value = self.get(from, ring, cell);
+                if add {
+                    value = ring.add(value, self.get(to, ring, cell));
+                }
+                self.set(to, ring, cell, value);
+            }
+        }
+    }
+
+    fn combine(&mut self, command: &Command, ring: Ring, minus: u32) {
+        let all = command.dst[0];
+        let keep = self.item(all).padding(self.frame.rows);
+        for k in 0..all.count {
+            let to = all.item(k);
+            for cell in 0..self.cells(to.region) {
+                let mut sum = 0;
+                for (source, from) in command.src.iter().enumerate() {
+                    let x = self.get(from.item(k), ring, cell);
+                    sum = if minus >> source & 1 == 1 {
+                        ring.sub(sum, x)
+                    } else {
+                        ring.add(sum, x)
+                    };
+                }
+                self.set(to, ring, cell, sum);
+            }
+            if let Some(last) = self.bytes_mut(to).last_mut() {
+                *last &= keep;
+            }
+        }
+    }
+
+    fn split(&mut self, from: Span, to: Span, first: u32) {
+        let (Item::Rows(ring) | Item::One(ring)) = self.item(from) else {
+            unreachable!("it was checked")
+        };
+        let shared = matches!(self.item(from), Item::One(_));
+        for k in 0..to.count {
+            for cell in 0..self.cells(to.region) {
+                let row = cell < self.frame.rows as usize;
+                let from_cell = if shared || !row { 0 } else { cell };
+                let bit = self.get(from, ring, from_cell) >> (first + k) & 1;
+                self.set(to.item(k), Ring::Bits, cell, if row { bit } else { 0 });
+            }
+        }
+    }
+
+    fn shift(&mut self, from: Span, to: Span, by: u32) {
+        let Item::Rows(ring) = self.item(to) else {
+            unreachable!("it was checked")
+        };
+        let shared = matches!(self.item(from), Item::One(_));
+        for cell in 0..self.cells(to.region) {
+            let value = self.get(from, ring, if shared { 0 } else { cell });
+            self.set(to, ring, cell, value >> by);
+        }
+    }
+
+    fn lift(&mut self, from: Span, to: Span) {
+        let Item::Rows(ring) = self.item(to) else {
+            unreachable!("it was checked")
+        };
+        for k in 0..to.count {
+            for cell in 0..self.cells(to.region) {
+                let bit = self.get(from.item(k), Ring::Bits, cell);
+                self.set(to.item(k), ring, cell, bit);
+            }
+        }
+    }
+}

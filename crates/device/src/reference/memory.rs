@@ -1,0 +1,75 @@
+//! A bank of the reference device: packed bytes, read and written element by element.
+
+use veil_math::Ring;
+use veil_session::Frame;
+
+use crate::layout::{Item, Layout, Span};
+
+/// A bank: packed bytes `[part][item][row]` per region.
+pub(super) struct Memory {
+    pub(super) layout: Layout,
+    pub(super) frame: Frame,
+    pub(super) regions: Vec<Vec<u8>>,
+}
+
+impl Memory {
+    fn range(&self, span: Span) -> std::ops::Range<usize> {
+        let region = &self.layout.regions[span.region as usize];
+        let item = region.item.bytes(self.frame.rows) as usize;
+        let start = (span.part as usize * region.count as usize + span.first as usize) * item;
+        start..start + span.count as usize * item
+    }
+
+    pub(super) fn bytes(&self, span: Span) -> &[u8] {
+        &self.regions[span.region as usize][self.range(span)]
+    }
+
+    pub(super) fn bytes_mut(&mut self, span: Span) -> &mut [u8] {
+        let range = self.range(span);
+        &mut self.regions[span.region as usize][range]
+    }
+
+    pub(super) fn item(&self, span: Span) -> Item {
+        self.layout.regions[span.region as usize].item
+    }
+
+    /// Elements of an item: for bits whole bytes, so that padding bits of messages are defined too.
+    pub(super) fn cells(&self, region: u16) -> usize {
+        match self.layout.regions[region as usize].item {
+            Item::Rows(Ring::Bits) => self.frame.rows.div_ceil(8) as usize * 8,
+            Item::Rows(_) => self.frame.rows as usize,
+            Item::One(Ring::Bits) => 8,
+            Item::One(_) => 1,
+            Item::Bytes(n) => n as usize,
+        }
+    }
+
+    pub(super) fn get(&self, span: Span, ring: Ring, cell: usize) -> u128 {
+        element(ring, self.bytes(Span { count: 1, ..span }), cell)
+    }
+
+    pub(super) fn set(&mut self, span: Span, ring: Ring, cell: usize, value: u128) {
+        let bytes = self.bytes_mut(Span { count: 1, ..span });
+        match ring {
+            Ring::Bits => {
+                let bit = 1 << (cell % 8);
+                bytes[cell / 8] = if value & 1 == 1 {
+                    bytes[cell / 8] | bit
+                } else {
+                    bytes[cell / 8] & !bit
+                };
+            }
+            Ring::Z64 => bytes[cell * 8..][..8].copy_from_slice(&(value as u64).to_le_bytes()),
+            Ring::Z128 => bytes[cell * 16..][..16].copy_from_slice(&value.to_le_bytes()),
+        }
+    }
+}
+
+/// Element `cell` of a packed item.
+pub(super) fn element(ring: Ring, bytes: &[u8], cell: usize) -> u128 {
+    match ring {
+        Ring::Bits => u128::from(bytes[cell / 8] >> (cell % 8) & 1),
+        Ring::Z64 => u64::from_le_bytes(bytes[cell * 8..][..8].try_into().expect("8 bytes")).into(),
+        Ring::Z128 => u128::from_le_bytes(bytes[cell * 16..][..16].try_into().expect("16 bytes")),
+    }
+}

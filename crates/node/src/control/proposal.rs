@@ -1,0 +1,155 @@
+//! A job that is proposed to a party: the job file, and the circuit that goes with it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::file::FileError;
+
+/// Longest file that goes with a proposal, in bytes: a circuit of some hundred thousand gates.
+const LONGEST_FILE: usize = 12 << 20;
+
+/// A job that somebody proposes: all that a party needs to plan it. Data never travel this way.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Proposal {
+    /// The text of the job file.
+    pub job: String,
+    /// Lanes: under the plan hash.
+    pub lanes: u16,
+    /// Files that the job names, by their paths in it: its circuit.
+    pub files: BTreeMap<String, String>,
+}
+
+/// A proposal cannot be made or taken.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ProposalError {
+    /// A file cannot be read or written.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// Not a file beside the job file.
+    #[error(
+        "the job names the circuit file `{0}`: only a file beside the job file can be proposed, so move it there"
+    )]
+    Path(String),
+    /// Too long to send.
+    #[error(
+        "`{path}` has {bytes} bytes, and the limit of a proposal is {limit}: give the file to every party, and let each run `veil approve` itself"
+    )]
+    TooLong {
+        /// Which file.
+        path: String,
+        /// How long it is.
+        bytes: usize,
+        /// How long it may be.
+        limit: usize,
+    },
+}
+
+/// The part of a job file that names other files.
+#[derive(Deserialize)]
+struct Named {
+    circuit: Option<NamedCircuit>,
+}
+
+#[derive(Deserialize)]
+struct NamedCircuit {
+    file: Option<String>,
+}
+
+impl Proposal {
+    /// Reads a job file, and what it needs.
+    pub fn read(job: &Path, lanes: u16) -> Result<Self, ProposalError> {
+        let text = read(job)?;
+        let mut files = BTreeMap::new();
+        // A job that is no TOML is refused where it is planned, with the place.
+        let named = toml::from_str::<Named>(&text).ok();
+        if let Some(path) = named.and_then(|named| named.circuit?.file) {
+            let folder = job.parent().unwrap_or(Path::new(""));
+            let circuit = read(&folder.join(beside(&path)?))?;
+            files.insert(path, circuit);
+        }
+        Ok(Proposal {
+            job: text,
+            lanes,
+            files,
+        })
+    }
+
+    /// Writes it into a folder, from which the job can be loaded: the path of the job file.
+    pub(crate) fn unpack(&self, folder: &Path) -> Result<PathBuf, ProposalError> {
+        for (name, text) in &self.files {
+            let path = folder.join(beside(name)?);
+            fs::write(&path, text).map_err(FileError::io("write", &path))?;
+        }
+        let job = folder.join("job.toml");
+        fs::write(&job, &self.job).map_err(FileError::io("write", &job))?;
+        Ok(job)
+    }
+}
+
+fn read(path: &Path) -> Result<String, ProposalError> {
+    let text = fs::read_to_string(path).map_err(FileError::io("read", path))?;
+    if text.len() > LONGEST_FILE {
+        return Err(ProposalError::TooLong {
+            path: path.display().to_string(),
+            bytes: text.len(),
+            limit: LONGEST_FILE,
+        });
+    }
+    Ok(text)
+}
+
+/// The same path, if it is the plain name of a file that is no other file of a filed job.
+fn beside(path: &str) -> Result<&str, ProposalError> {
+    let mut components = Path::new(path).components();
+    let plain = matches!((components.next(), components.next()), (Some(Component::Normal(name)), None) if name == path);
+    let reserved = [
+        "job.toml",
+        "entry.toml",
+        "explained.txt",
+        "results",
+        "out.json",
+    ];
+    if plain && !path.contains('\0') && !path.starts_with('.') && !reserved.contains(&path) {
+        Ok(path)
+    } else {
+        Err(ProposalError::Path(path.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_proposal_brings_the_circuit_and_leads_nowhere_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir(at("there")).unwrap();
+        fs::write(at("there/adder.txt"), "1 2").unwrap();
+        let text = "name = \"x\"\n[circuit]\nfile = \"adder.txt\"\n";
+        fs::write(at("there/x.toml"), text).unwrap();
+        let read = Proposal::read(&at("there/x.toml"), 3).unwrap();
+        let files = BTreeMap::from([("adder.txt".to_owned(), "1 2".to_owned())]);
+        assert_eq!(read.files, files);
+        let here = at("here");
+        fs::create_dir(&here).unwrap();
+        assert_eq!(read.unpack(&here).unwrap(), here.join("job.toml"));
+        assert_eq!(fs::read_to_string(here.join("adder.txt")).unwrap(), "1 2");
+        for path in ["../evil", "/etc/evil", "a/../../evil", "", "nul\0", ".."] {
+            let mut bad = read.clone();
+            bad.files = BTreeMap::from([(path.to_owned(), "evil".to_owned())]);
+            let error = bad.unpack(&here).unwrap_err();
+            assert!(matches!(error, ProposalError::Path(_)), "{path}: {error}");
+        }
+        fs::write(at("there/y.toml"), text.replace("adder", "../there/adder")).unwrap();
+        let error = Proposal::read(&at("there/y.toml"), 3)
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("`../there/adder.txt`"), "{error}");
+    }
+}
