@@ -85,6 +85,8 @@ pub enum Op {
         /// Fewer than the ring has bits.
         by: u32,
     },
+    /// dst 0 = src 0 · src 1, item by item and row by row, of integers.
+    Scale,
     /// Compares src 0 with src 1, in constant time; unequal ends the batch with [`Outcome::Mismatch`].
     CheckEqual,
     /// A step of a proof that products of bits are right.
@@ -237,6 +239,19 @@ impl Command {
                 let ring = matches!(item(to), Item::Rows(Ring::Z64 | Ring::Z128));
                 if item(from) != Item::Rows(Ring::Bits) || !ring || from.count != to.count {
                     return shape("as many items of integers as of bits are needed");
+                }
+            }
+            Op::Scale => {
+                let ([a, b], [to]) = (&self.src[..], &self.dst[..]) else {
+                    return shape("two sources and one destination are needed");
+                };
+                let integers = matches!(item(to), Item::Rows(Ring::Z64 | Ring::Z128));
+                let same = |s: &Span| item(s) == item(to) && s.count == to.count;
+                if !integers || ![a, b].into_iter().all(same) {
+                    return shape("as many items of one ring of integers are needed");
+                }
+                if to.overlaps(*a) || to.overlaps(*b) {
+                    return shape("the destination overlaps a source");
                 }
             }
             Op::CheckEqual => match &self.src[..] {

@@ -160,6 +160,41 @@ fn products_have_room_for_their_messages_and_counters_an_end() {
     });
 }
 
+/// Items are multiplied by others of their shape, and nothing that is read is written.
+#[test]
+fn items_are_multiplied_by_others_of_their_ring() {
+    each(|device| {
+        let bank = open(device, 3);
+        let slots = |part, first, count| Span {
+            region: 0,
+            part,
+            first,
+            count,
+        };
+        let mut run = |src: Vec<Span>, to| {
+            let command = Command::new(Op::Scale, src, vec![to]);
+            device.submit(bank, &[command], Tag(1))
+        };
+        let message = layout(3).all(3, 0);
+        let twice = vec![slots(0, 0, 2), slots(1, 1, 2)];
+        assert_eq!(run(twice.clone(), message), Ok(()));
+        for (src, to, why) in [
+            (vec![slots(0, 0, 2)], message, "two sources"),
+            (vec![slots(0, 0, 2), slots(1, 1, 1)], message, "of one ring"),
+            (
+                vec![slots(0, 0, 1), layout(3).all(1, 0)],
+                slots(0, 2, 1),
+                "of one ring",
+            ),
+            (twice.clone(), slots(1, 0, 2), "overlaps a source"),
+            (twice, slots(0, 1, 2), "overlaps a source"),
+        ] {
+            let refused = run(src, to).unwrap_err().to_string();
+            assert!(refused.contains(why), "{refused}");
+        }
+    });
+}
+
 /// A step of a proof reads and writes what it is told to: spans of another shape, or shorter than the batch needs, are refused.
 #[test]
 fn steps_of_a_proof_stay_within_their_spans() {

@@ -324,6 +324,9 @@ fn conversions(rng: &mut SplitMix, ring: Ring) -> Vec<Command> {
             let to = one(LIFTED, other, k, 1);
             commands.push(Command::new(Op::Shift { by }, vec![from], vec![to]));
         }
+        let second = one(SLOT_REGION, other, rng.below(SLOTS as usize) as u32, 1);
+        let to = one(LIFTED, other, 2, 1);
+        commands.push(Command::new(Op::Scale, vec![sources[0], second], vec![to]));
     }
     let lifted = 1 + rng.below(3) as u32;
     let from = one(BITS, part, to.min(WORD - lifted), lifted);

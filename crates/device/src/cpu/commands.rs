@@ -110,6 +110,7 @@ impl Cpu {
             Op::Split { first } => convert::split(memory, *first, command.src[0], command.dst[0]),
             Op::Shift { by } => convert::shift(memory, *by, command.src[0], command.dst[0]),
             Op::Lift => convert::lift(memory, command.src[0], command.dst[0]),
+            Op::Scale => convert::scale(memory, [command.src[0], command.src[1]], command.dst[0]),
             Op::CheckEqual => {
                 let (a, b) = (command.src[0], command.src[1]);
                 let equal = (0..a.count).fold(subtle::Choice::from(1), |equal, k| {

@@ -104,6 +104,45 @@ pub(super) fn shift(memory: &mut Memory, by: u32, from: Span, to: Span) {
     }
 }
 
+/// Every item of `to` = the product of those of two others. It was checked that they fit.
+pub(super) fn scale(memory: &mut Memory, from: [Span; 2], to: Span) {
+    let wide = memory.layout.regions[to.region as usize].item == Item::Rows(Ring::Z128);
+    for k in 0..to.count {
+        let [a, b] = from.map(|span| memory.item(span, k).0);
+        let (into, len) = memory.item(to, k);
+        let bytes = memory.all_mut();
+        if wide {
+            multiply::<16>(bytes, [a, b], into, len, |x, y| {
+                let [x, y] = [x, y].map(u128::from_le_bytes);
+                x.wrapping_mul(y).to_le_bytes()
+            });
+        } else {
+            multiply::<8>(bytes, [a, b], into, len, |x, y| {
+                let [x, y] = [x, y].map(u64::from_le_bytes);
+                x.wrapping_mul(y).to_le_bytes()
+            });
+        }
+    }
+}
+
+/// The elements at `into`, of `SIZE` bytes each and `len` in all, = those at both places of `from`, combined.
+fn multiply<const SIZE: usize>(
+    bytes: &mut [u8],
+    from: [usize; 2],
+    into: usize,
+    len: usize,
+    combine: impl Fn([u8; SIZE], [u8; SIZE]) -> [u8; SIZE],
+) {
+    for at in (0..len).step_by(SIZE) {
+        let [x, y] = from.map(|start| {
+            let mut element = [0; SIZE];
+            element.copy_from_slice(&bytes[start + at..start + at + SIZE]);
+            element
+        });
+        bytes[into + at..into + at + SIZE].copy_from_slice(&combine(x, y));
+    }
+}
+
 /// Elements of `SIZE` bytes from packed bits.
 fn spread<const SIZE: usize>(bits: &[u8], into: &mut [u8]) {
     for (byte, elements) in bits.iter().zip(into.chunks_mut(8 * SIZE)) {

@@ -326,6 +326,7 @@ impl Parser<'_> {
             9 => Op::Split { first: self.u32()? },
             10 => Op::Lift,
             11 => Op::Shift { by: self.u32()? },
+            12 => Op::Scale,
             _ => return Err("an unknown command"),
         };
         let program = match self.u8()? {

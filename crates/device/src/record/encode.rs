@@ -305,6 +305,7 @@ impl Writer<'_> {
                 self.u8(11);
                 self.u32(*by);
             }
+            Op::Scale => self.u8(12),
         }
         match command.program {
             None => self.u8(0),

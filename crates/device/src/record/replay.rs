@@ -422,6 +422,7 @@ fn name(op: &Op) -> &'static str {
         Op::Split { .. } => "split",
         Op::Lift => "lift",
         Op::Shift { .. } => "shift",
+        Op::Scale => "scale",
         Op::CheckEqual => "check equal",
         Op::Proof(_) => "proof",
     }

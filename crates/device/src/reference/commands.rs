@@ -56,6 +56,7 @@ impl Reference {
             Op::Split { first } => memory.split(command.src[0], command.dst[0], *first),
             Op::Shift { by } => memory.shift(command.src[0], command.dst[0], *by),
             Op::Lift => memory.lift(command.src[0], command.dst[0]),
+            Op::Scale => memory.scale([command.src[0], command.src[1]], command.dst[0]),
             Op::CheckEqual => {
                 let (a, b) = (command.src[0], command.src[1]);
                 return Ok(bool::from(memory.bytes(a).ct_eq(memory.bytes(b))));
@@ -167,6 +168,18 @@ impl Memory {
             for cell in 0..self.cells(to.region) {
                 let bit = self.get(from.item(k), Ring::Bits, cell);
                 self.set(to.item(k), ring, cell, bit);
+            }
+        }
+    }
+
+    fn scale(&mut self, from: [Span; 2], to: Span) {
+        let Item::Rows(ring) = self.item(to) else {
+            unreachable!("it was checked")
+        };
+        for k in 0..to.count {
+            for cell in 0..self.cells(to.region) {
+                let [x, y] = from.map(|span| self.get(span.item(k), ring, cell));
+                self.set(to.item(k), ring, cell, ring.mul(x, y));
             }
         }
     }
