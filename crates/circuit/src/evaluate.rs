@@ -49,6 +49,8 @@ impl Circuit {
     ///
     /// This is the definition that everything else is tested against. An output that is summed over the rows is the
     /// sum of this one row. The circuit must be valid.
+    ///
+    /// Of a circuit with random gates it is one of the results that there can be: that of zeros in the place of all random values.
     pub fn evaluate(&self, inputs: &[Vec<u128>]) -> Result<Vec<Vec<u128>>, EvaluateError> {
         check_ports(self, inputs.len())?;
         let mut values = Vec::with_capacity(self.wires() as usize);
@@ -82,7 +84,9 @@ impl Circuit {
                 Gate::Lift(a) => at(a),
                 Gate::ConstantBit(c) => c.into(),
                 Gate::IsZero(a, bits) => (at(a) << (128 - bits) == 0).into(),
-                Gate::ShiftRight(a, by) => at(a) >> by,
+                Gate::ShiftRight(a, by) | Gate::TruncatePr { of: a, by, .. } => at(a) >> by,
+                Gate::Random(_) | Gate::RandomBit(_) => 0,
+                Gate::Append(a, b) => ring.add(ring.mul(at(a), 2), at(b)),
             };
             values.push(value);
         }
@@ -100,7 +104,7 @@ impl Circuit {
     /// `inputs[port]` is `[wire][ring.bytes(rows)]`: for each wire in turn its values in all rows, bit-packed with row
     /// 0 in bit 0, or little-endian elements. A port with a value per job has one row. Outputs have the same shape; one
     /// that is summed over the rows has one row. Padding bits of a last byte are ignored in inputs and zero in outputs.
-    /// The circuit must be valid.
+    /// The circuit must be valid; of one with random gates see [`Circuit::evaluate`].
     pub fn evaluate_batch(
         &self,
         rows: u64,
@@ -328,7 +332,14 @@ fn run<W: Word>(circuit: &Circuit, rings: &[Ring], values: &mut Vec<Block<W>>) {
             Gate::Lift(a) => *at(a),
             Gate::ConstantBit(c) => [W::every(c.into()); WORDS],
             Gate::IsZero(a, bits) => at(a).map(|word| word.is_zero(bits)),
-            Gate::ShiftRight(a, by) => at(a).map(|word| word.shift(by)),
+            Gate::ShiftRight(a, by) | Gate::TruncatePr { of: a, by, .. } => {
+                at(a).map(|word| word.shift(by))
+            }
+            Gate::Random(_) | Gate::RandomBit(_) => [W::default(); WORDS],
+            Gate::Append(a, b) => {
+                let twice = zip(at(a), at(a), W::add);
+                zip(&twice, at(b), W::add)
+            }
         };
         if rings[values.len()] == Ring::Bits {
             value = value.map(|word| word.bit(0));

@@ -8,8 +8,12 @@ pub struct Wire(pub u32);
 
 /// A gate. Operands are wires of smaller number than the gate's own.
 ///
-/// In a circuit over integers modulo 2^k a wire holds an integer or a bit. Its gate says which: [`Gate::Bit`] and [`Gate::ConstantBit`]
-/// drive bits, as [`Gate::IsZero`] does; [`Gate::Lift`], [`Gate::Constant`] and [`Gate::ShiftRight`] drive integers, and every other gate is over the ring of its operands, which agree.
+/// In a circuit over integers modulo 2^k a wire holds an integer or a bit. Its gate says which: [`Gate::Bit`], [`Gate::ConstantBit`],
+/// [`Gate::IsZero`] and [`Gate::RandomBit`] drive bits; [`Gate::Add`], [`Gate::Sub`], [`Gate::Mul`], [`Gate::Plus`] and [`Gate::Times`] are
+/// over the ring of their operands, which agree; every other gate drives an integer.
+///
+/// A circuit with random gates is no function: what it means is a function of its inputs and of values that are drawn afresh in every
+/// row, and that nobody knows ([`Gate::Random`], [`Gate::RandomBit`]) or everybody ([`Gate::TruncatePr`]).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Gate {
     /// `a + b` (XOR of bits).
@@ -24,7 +28,7 @@ pub enum Gate {
     Times(Wire, u128),
     /// The public constant `c`, an element of the circuit's ring.
     Constant(u128),
-    /// Bit `j` of an integer: a bit. Only in circuits over integers, as the two below.
+    /// Bit `j` of an integer: a bit. Only in circuits over integers, as all below but `Random`.
     Bit(Wire, u32),
     /// A bit as the integer 0 or 1.
     Lift(Wire),
@@ -34,6 +38,23 @@ pub enum Gate {
     IsZero(Wire, u32),
     /// ⌊x / 2^by⌋ of an integer x from 0 to 2^k - 1: an integer. It costs less than the bits of it.
     ShiftRight(Wire, u32),
+    /// A uniform element of the circuit's ring in every row, which no party knows. Gates of one number drive one value.
+    Random(u32),
+    /// A uniform bit in every row, which no party knows. Gates of one number drive one value.
+    RandomBit(u32),
+    /// ⌊(x + R) / 2^by⌋ of an integer x from 0 to 2^bits - 1, where R is uniform from 0 to 2^by - 1 in every row and the parties learn it:
+    /// ⌊x / 2^by⌋, or one more, with x / 2^by as its mean.
+    TruncatePr {
+        /// The integer.
+        of: Wire,
+        /// Bits that go.
+        by: u32,
+        /// Bits that it has, fewer than the ring.
+        bits: u32,
+    },
+    /// 2x + b of an integer and a bit: an integer. The bits of a word, the highest first, each appended to what is there of those
+    /// before it, cost about as much as one of them alone.
+    Append(Wire, Wire),
 }
 
 /// Whether an input has a value per row of the batch, or one for the whole job.
@@ -93,14 +114,19 @@ impl Gate {
     /// The wires this gate reads, at most two.
     pub fn operands(&self) -> impl Iterator<Item = Wire> + use<> {
         let (a, b) = match *self {
-            Gate::Add(a, b) | Gate::Sub(a, b) | Gate::Mul(a, b) => (Some(a), Some(b)),
+            Gate::Add(a, b) | Gate::Sub(a, b) | Gate::Mul(a, b) | Gate::Append(a, b) => {
+                (Some(a), Some(b))
+            }
             Gate::Plus(a, _)
             | Gate::Times(a, _)
             | Gate::Bit(a, _)
             | Gate::Lift(a)
             | Gate::IsZero(a, _)
-            | Gate::ShiftRight(a, _) => (Some(a), None),
-            Gate::Constant(_) | Gate::ConstantBit(_) => (None, None),
+            | Gate::ShiftRight(a, _)
+            | Gate::TruncatePr { of: a, .. } => (Some(a), None),
+            Gate::Constant(_) | Gate::ConstantBit(_) | Gate::Random(_) | Gate::RandomBit(_) => {
+                (None, None)
+            }
         };
         a.into_iter().chain(b)
     }
@@ -118,7 +144,13 @@ impl Gate {
             Gate::Lift(a) => Gate::Lift(map(a)),
             Gate::IsZero(a, bits) => Gate::IsZero(map(a), bits),
             Gate::ShiftRight(a, by) => Gate::ShiftRight(map(a), by),
-            Gate::Constant(_) | Gate::ConstantBit(_) => self,
+            Gate::TruncatePr { of, by, bits } => Gate::TruncatePr {
+                of: map(of),
+                by,
+                bits,
+            },
+            Gate::Append(a, b) => Gate::Append(map(a), map(b)),
+            Gate::Constant(_) | Gate::ConstantBit(_) | Gate::Random(_) | Gate::RandomBit(_) => self,
         }
     }
 
@@ -129,21 +161,40 @@ impl Gate {
             | Gate::Lift(_)
             | Gate::ConstantBit(_)
             | Gate::IsZero(..)
-            | Gate::ShiftRight(..) => true,
+            | Gate::ShiftRight(..)
+            | Gate::RandomBit(_)
+            | Gate::TruncatePr { .. }
+            | Gate::Append(..) => true,
             Gate::Add(..)
             | Gate::Sub(..)
             | Gate::Mul(..)
             | Gate::Plus(..)
             | Gate::Times(..)
-            | Gate::Constant(_) => false,
+            | Gate::Constant(_)
+            | Gate::Random(_) => false,
         }
+    }
+
+    /// Whether it has another value in every row and every run, whatever its operands are.
+    pub fn is_random(&self) -> bool {
+        matches!(
+            self,
+            Gate::Random(_) | Gate::RandomBit(_) | Gate::TruncatePr { .. }
+        )
     }
 
     /// The ring of the gate's wire in a circuit over `ring`, if `of` knows that of its operands.
     pub(crate) fn ring(&self, ring: Ring, of: impl FnOnce(Wire) -> Ring) -> Ring {
         match *self {
-            Gate::Bit(..) | Gate::ConstantBit(_) | Gate::IsZero(..) => Ring::Bits,
-            Gate::Lift(_) | Gate::Constant(_) | Gate::ShiftRight(..) => ring,
+            Gate::Bit(..) | Gate::ConstantBit(_) | Gate::IsZero(..) | Gate::RandomBit(_) => {
+                Ring::Bits
+            }
+            Gate::Lift(_)
+            | Gate::Constant(_)
+            | Gate::ShiftRight(..)
+            | Gate::Random(_)
+            | Gate::TruncatePr { .. }
+            | Gate::Append(..) => ring,
             Gate::Add(a, _)
             | Gate::Sub(a, _)
             | Gate::Mul(a, _)
@@ -167,6 +218,11 @@ impl Circuit {
     /// Whether it has both integers and bits.
     pub fn is_mixed(&self) -> bool {
         self.ring != Ring::Bits && self.gates.iter().any(Gate::converts)
+    }
+
+    /// Whether it has random gates.
+    pub fn is_random(&self) -> bool {
+        self.gates.iter().any(Gate::is_random)
     }
 
     /// The ring of every wire.

@@ -15,7 +15,8 @@ impl Circuit {
     /// `veilworks circuit 1\0`, the ring's bits (u8), then input ports, gates and output ports, each list preceded by
     /// its length (u64). Integers are little-endian. An input port is its name (length u64, bytes), width (u32) and
     /// `per` (u8: 0 row, 1 job); a gate is a tag (u8: 0 add, 1 sub, 2 mul, 3 plus, 4 times, 5 constant, 6 bit, 7 lift, 8
-    /// constant bit, 9 is zero, 10 shift right), its operands (u32 each) and its constant or the number of bits that it says (u128); an output port is its name, wires (length u64, u32 each) and reduction
+    /// constant bit, 9 is zero, 10 shift right, 11 random, 12 random bit, 13 probabilistic truncation, 14 append), its operands (u32 each) and its constant, its number
+    /// or the number of bits that it says (u128; of a truncation the bits that go, plus 2^32 times those that there are); an output port is its name, wires (length u64, u32 each) and reduction
     /// (u8: 0 none, 1 sum).
     pub fn canonical_hash(&self) -> [u8; 32] {
         let mut hash = Sink(Sha256::new(), Vec::with_capacity(BUFFER + 64));
@@ -90,6 +91,12 @@ impl Sink {
             Gate::ConstantBit(c) => (8, Some(c.into())),
             Gate::IsZero(_, bits) => (9, Some(bits.into())),
             Gate::ShiftRight(_, by) => (10, Some(by.into())),
+            Gate::Random(number) => (11, Some(number.into())),
+            Gate::RandomBit(number) => (12, Some(number.into())),
+            Gate::TruncatePr { by, bits, .. } => {
+                (13, Some(u128::from(bits) << 32 | u128::from(by)))
+            }
+            Gate::Append(..) => (14, None),
         };
         self.bytes(&[tag]);
         for operand in gate.operands() {
@@ -157,13 +164,24 @@ mod tests {
 
     #[test]
     fn every_part_counts() {
-        let changes: [&dyn Fn(&mut Circuit); 15] = [
+        let truncated = |by, bits| Gate::TruncatePr {
+            of: Wire(0),
+            by,
+            bits,
+        };
+        let changes: [&dyn Fn(&mut Circuit); 21] = [
             &|c| c.ring = Ring::Z128,
             &|c| c.gates[0] = Gate::Bit(Wire(0), 1),
             &|c| c.gates[0] = Gate::Bit(Wire(0), 2),
             &|c| c.gates[0] = Gate::Lift(Wire(0)),
             &|c| c.gates[0] = Gate::IsZero(Wire(0), 1),
             &|c| c.gates[0] = Gate::ShiftRight(Wire(0), 1),
+            &|c| c.gates[0] = truncated(1, 2),
+            &|c| c.gates[0] = truncated(2, 1),
+            &|c| c.gates[0] = Gate::Append(Wire(0), Wire(2)),
+            &|c| c.gates[2] = Gate::Random(7),
+            &|c| c.gates[2] = Gate::Random(8),
+            &|c| c.gates[2] = Gate::RandomBit(7),
             &|c| c.gates[2] = Gate::ConstantBit(true),
             &|c| c.inputs[0].name = "y".into(),
             &|c| c.inputs[0].per = Per::Job,

@@ -37,6 +37,12 @@ pub struct Stats {
     pub lifts: u64,
     /// `ShiftRight` gates.
     pub shifts: u64,
+    /// `Random` and `RandomBit` gates.
+    pub randoms: u64,
+    /// `TruncatePr` gates.
+    pub truncations: u64,
+    /// `Append` gates: bits of words that are made integers.
+    pub appends: u64,
     /// The largest number of `Mul` gates on a path: rounds of communication. Conversions between integers and bits come on top; how
     /// many rounds they take depends on the protocol.
     pub depth: u64,
@@ -64,6 +70,9 @@ impl Circuit {
             bits: 0,
             lifts: 0,
             shifts: 0,
+            randoms: 0,
+            truncations: 0,
+            appends: 0,
             depth: self.depths().into_iter().max().unwrap_or(0).into(),
         };
         let per_job = self.wires_per_job();
@@ -80,6 +89,9 @@ impl Circuit {
                 Gate::Bit(..) | Gate::IsZero(..) => stats.bits += 1,
                 Gate::ShiftRight(..) => stats.shifts += 1,
                 Gate::Lift(_) => stats.lifts += 1,
+                Gate::Random(_) | Gate::RandomBit(_) => stats.randoms += 1,
+                Gate::TruncatePr { .. } => stats.truncations += 1,
+                Gate::Append(..) => stats.appends += 1,
             }
         }
         stats
@@ -101,7 +113,7 @@ impl Circuit {
         depths
     }
 
-    /// Which wires have one value for the whole job: those that depend on no input of a row.
+    /// Which wires have one value for the whole job: those that depend on no input of a row, and on nothing random.
     pub fn wires_per_job(&self) -> Vec<bool> {
         let mut per_job = Vec::with_capacity(self.wires() as usize);
         for port in &self.inputs {
@@ -111,7 +123,7 @@ impl Circuit {
             ));
         }
         for gate in &self.gates {
-            let value = gate.operands().all(|wire| per_job[wire.0 as usize]);
+            let value = !gate.is_random() && gate.operands().all(|wire| per_job[wire.0 as usize]);
             per_job.push(value);
         }
         per_job
@@ -144,6 +156,15 @@ impl fmt::Display for Stats {
         }
         if self.shifts > 0 {
             write!(f, ", {} shifts", self.shifts)?;
+        }
+        for (count, what) in [
+            (self.randoms, "random values"),
+            (self.truncations, "probabilistic truncations"),
+            (self.appends, "bits of words appended"),
+        ] {
+            if count > 0 {
+                write!(f, ", {count} {what}")?;
+            }
         }
         write!(f, "; depth {}", self.depth)
     }
@@ -203,6 +224,9 @@ mod tests {
                 bits: 0,
                 lifts: 0,
                 shifts: 0,
+                randoms: 0,
+                truncations: 0,
+                appends: 0,
                 depth: 2,
             }
         );

@@ -44,10 +44,10 @@ mod replicated;
 mod round;
 
 pub use plan::{
-    BitsPlan, Chunk, Conversion, ConversionPlan, Gives, JobPlan, LayerPlan, Options, OrderPlan,
-    OutputPlan, Plan, PlanError, PortPlan, TotalsPlan,
+    BitsPlan, Chunk, Conversion, ConversionPlan, Gives, JobPlan, LayerPlan, OpenedPlan, Options,
+    OrderPlan, OutputPlan, Plan, PlanError, PortPlan, TotalsPlan,
 };
-pub use replicated::Replicated;
+pub use replicated::{Replicated, is_masked};
 pub use round::{
     Check, Cleared, Cost, Flow, Meaning, Protocol, Round, Seed, Spans, Stored, Task, Transfer,
     seed_digest,

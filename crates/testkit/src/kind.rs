@@ -7,7 +7,7 @@ use veil_device::Item;
 use veil_engine::participants;
 use veil_protocol::Replicated;
 use veil_protocol::rep3::{self, ProofMessage};
-use veil_protocol::{Cleared, Plan, Protocol, Round, Task, Transfer};
+use veil_protocol::{Cleared, Plan, Protocol, Round, Task, Transfer, is_masked};
 use veil_session::{Channel, Frame, Peer};
 
 /// The kinds, and the list of all of them, from one text: no new kind is missing in the list.
@@ -91,6 +91,10 @@ kinds! {
     Echo,
     /// What a verifier of a proof found.
     Findings,
+    /// A component of masked values that are opened while the parties compute.
+    Masked,
+    /// The digest of it that its other holder sends.
+    MaskedDigest,
     /// A party says that all its checks have passed.
     Agreement,
     /// A component of opened rows.
@@ -222,6 +226,13 @@ fn kind(protocol: &dyn Protocol, task: Task, send: &Transfer) -> Kind {
             (false, true) => Kind::PartyInput,
             (false, false) => Kind::OwnerInput,
         },
+        Task::Layers | Task::Totals if is_masked(send.part) => {
+            if digest {
+                Kind::MaskedDigest
+            } else {
+                Kind::Masked
+            }
+        }
         Task::Layers | Task::Totals if digest => Kind::Code,
         Task::Layers | Task::Totals if matches!(item, Item::One(_)) => Kind::SumProduct,
         Task::Layers | Task::Totals => Kind::Product,

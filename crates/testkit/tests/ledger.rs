@@ -1,13 +1,14 @@
 //! Attack case A8: a plan or a device that draws twice rings on the reference device, whose ledger every other test here runs under.
 
+use veil_circuit::{Builder, Per, generate};
 use veil_device::{Bank, Command, Device, Fault, Layout, Op, Reference, Tag};
 use veil_engine::Abort;
 use veil_math::Ring;
-use veil_program::Lowered;
+use veil_program::{Audience, Holder, Lowered};
 use veil_prss::Use;
 use veil_session::Frame;
 use veil_testkit::World;
-use veil_testkit::sample::{against_malicious, among_four, everything, peer};
+use veil_testkit::sample::{against_malicious, among_four, everything, job, party, peer};
 
 /// What the device gets wrong.
 #[derive(Clone, Copy)]
@@ -20,6 +21,8 @@ enum Defect {
     Tag,
     /// The codes of all layers have one mask.
     Code,
+    /// Every random value is the first.
+    Random,
 }
 
 /// A reference device that is told to draw twice.
@@ -48,7 +51,11 @@ impl Device for Defective {
             };
             for draw in draws {
                 match (self.defect, &op) {
-                    (Defect::Counter, Op::Product(_)) | (Defect::Code, Op::Mac) => draw.first = 0,
+                    (Defect::Counter, Op::Product(_))
+                    | (Defect::Code, Op::Mac)
+                    | (Defect::Random, Op::Random) => {
+                        draw.first = 0;
+                    }
                     (Defect::Tag, Op::Product(_)) => {
                         (draw.tag, draw.first) = (first.tag, first.first);
                     }
@@ -64,7 +71,10 @@ impl Device for Defective {
 
 /// The reuse that a device reports, party 1's, among three parties or four.
 fn rings(defect: Defect, among: fn(Lowered) -> Lowered) -> veil_prss::Reuse {
-    let job = among(everything(Ring::Z64, &[20]));
+    rings_in(among(everything(Ring::Z64, &[20])), defect)
+}
+
+fn rings_in(job: Lowered, defect: Defect) -> veil_prss::Reuse {
     let checked = job.parties.len() == 4;
     let devices = move |who| -> Box<dyn Device> {
         let inner = Reference::default();
@@ -107,6 +117,28 @@ fn what_four_parties_draw_twice_rings() {
         assert_eq!(found, (family(tag), chunk, 0));
     }
     assert_eq!(rings(Defect::Chunk, among_four).j, 1);
+}
+
+/// Two masks of one job, and bits beside integers.
+#[test]
+fn random_values_that_share_counters_ring() {
+    let mut b = Builder::new(Ring::Z64);
+    let x = b.input("x", 1, Per::Row)[0];
+    let once = b.truncate_pr(x, 3, 40);
+    let square = b.mul(once, once);
+    let twice = b.truncate_pr(square, 3, 40);
+    let (_, bit) = generate::dabit(&mut b);
+    b.output("z", &[twice, bit]);
+    let circuit = b.finish().expect("a valid circuit");
+    let holders = [Holder::Party(party(1))];
+    let job = job(circuit, &[(20, &holders)], &[Audience::Recipient(0)]);
+    let four = among_four(job.clone());
+    for (job, tag) in [(job, Use::RAND3), (four, Use::RAND4)] {
+        let reuse = rings_in(job.clone(), Defect::Random);
+        assert_eq!((reuse.tag, reuse.ctr), (tag, 0));
+        let honest = World::in_chunks(job, 8, 2).run();
+        assert!(honest.aborts.is_empty(), "{:?}", honest.aborts);
+    }
 }
 
 #[test]

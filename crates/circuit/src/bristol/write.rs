@@ -14,6 +14,9 @@ pub enum WriteError {
     /// Bristol files hold bits only.
     #[error("the circuit is over {}, and Bristol files hold circuits of bits; write another format", .0.name())]
     NotBits(Ring),
+    /// Bristol files hold functions.
+    #[error("the circuit has random gates, and Bristol files hold none; draw the values as inputs")]
+    Random,
     /// The old format has one or two inputs.
     #[error(
         "the circuit has {0} input ports, and the old Bristol Format holds one or two; write Bristol Fashion"
@@ -46,6 +49,9 @@ pub fn write(
         return Err(WriteError::NotBits(circuit.ring));
     }
     circuit.validate()?;
+    if circuit.is_random() {
+        return Err(WriteError::Random);
+    }
     if flavour == Flavour::Old {
         if !(1..=2).contains(&circuit.inputs.len()) {
             return Err(WriteError::OldInputs(circuit.inputs.len()));
@@ -164,9 +170,13 @@ impl Body {
             | Gate::Lift(_)
             | Gate::ConstantBit(_)
             | Gate::IsZero(..)
-            | Gate::ShiftRight(..) => {
+            | Gate::ShiftRight(..)
+            | Gate::RandomBit(_)
+            | Gate::TruncatePr { .. }
+            | Gate::Append(..) => {
                 unreachable!("a valid circuit of bits has no conversions")
             }
+            Gate::Random(_) => unreachable!("random circuits were refused"),
         };
         self.place.push(place);
     }

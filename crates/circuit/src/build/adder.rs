@@ -36,6 +36,14 @@ pub fn sum(b: &mut Builder, words: &[Vec<Wire>], aim: Aim) -> Vec<Wire> {
     add_rows(b, &columns, aim)
 }
 
+/// The sum of any number of `n`-bit words and of one more that is known late, modulo 2^n, with small depth: it waits for one carry-save
+/// addition and one [`add`].
+pub fn sum_with(b: &mut Builder, words: &[Vec<Wire>], late: &[Wire]) -> Vec<Wire> {
+    let columns = carry_save(b, words, Aim::Depth);
+    let [x, y] = rows(b, &columns);
+    sum(b, &[late.to_vec(), x, y], Aim::Depth)
+}
+
 /// Whether the sum of any number of `n`-bit words is -1 modulo 2^n: carry-save, then `n - 1` ANDs in `⌈log2 n⌉` rounds.
 ///
 /// Two words add up to -1 exactly if one is the other's complement: no carry is needed.

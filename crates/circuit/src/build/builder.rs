@@ -38,6 +38,8 @@ pub struct Builder {
     /// The ring of each wire.
     rings: Vec<Ring>,
     known: HashMap<Gate, Wire>,
+    /// Numbers of random values that are taken.
+    randoms: u32,
 }
 
 impl Builder {
@@ -51,6 +53,7 @@ impl Builder {
             depths: Vec::new(),
             rings: Vec::new(),
             known: HashMap::new(),
+            randoms: 0,
         }
     }
 
@@ -177,6 +180,58 @@ impl Builder {
             Some(Gate::Constant(value)) => self.constant(value >> by),
             Some(Gate::Lift(_)) => self.constant(0),
             _ => self.gate(Gate::ShiftRight(a, by)),
+        }
+    }
+
+    /// A uniform element of the ring in every row, which no party knows. It costs nothing.
+    pub fn random(&mut self) -> Wire {
+        self.random_of(self.randoms)
+    }
+
+    /// A uniform bit in every row, which no party knows. It costs nothing.
+    pub fn random_bit(&mut self) -> Wire {
+        self.random_bit_of(self.randoms)
+    }
+
+    /// The random element of that number.
+    pub(crate) fn random_of(&mut self, number: u32) -> Wire {
+        self.randoms = self.randoms.max(number.saturating_add(1));
+        self.gate(Gate::Random(number))
+    }
+
+    /// The random bit of that number.
+    pub(crate) fn random_bit_of(&mut self, number: u32) -> Wire {
+        if self.ring == Ring::Bits {
+            return self.random_of(number);
+        }
+        self.randoms = self.randoms.max(number.saturating_add(1));
+        self.gate(Gate::RandomBit(number))
+    }
+
+    /// ⌊a / 2^by⌋ or one more, of an integer from 0 to 2^bits - 1: [`Gate::TruncatePr`].
+    ///
+    /// # Panics
+    /// If `a` is no integer, or the ring has no more than `bits` bits, or these are no more than `by`.
+    pub fn truncate_pr(&mut self, a: Wire, by: u32, bits: u32) -> Wire {
+        let integer = self.ring_of(a) != Ring::Bits && by < bits && bits < self.ring.bits();
+        assert!(integer, "this gate is for integers shorter than the ring");
+        match self.driver(a) {
+            _ if by == 0 => a,
+            Some(Gate::Constant(value)) => self.constant(value >> by),
+            _ => self.gate(Gate::TruncatePr { of: a, by, bits }),
+        }
+    }
+
+    /// 2a + b of an integer and a bit: [`Gate::Append`].
+    ///
+    /// # Panics
+    /// If `a` is no integer, or `b` no bit.
+    pub fn append(&mut self, a: Wire, b: Wire) -> Wire {
+        assert_eq!(self.ring_of(b), Ring::Bits, "a bit is appended");
+        assert_ne!(self.ring_of(a), Ring::Bits, "to an integer");
+        match (self.constant_of(a), self.constant_of(b)) {
+            (Some(a), Some(b)) => self.constant(self.ring.add(self.ring.mul(a, 2), b)),
+            _ => self.gate(Gate::Append(a, b)),
         }
     }
 

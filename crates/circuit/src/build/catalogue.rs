@@ -6,8 +6,8 @@ use super::adder::{Aim, add, sub};
 use super::aes::{aes128, aes128_expanded};
 use super::compare::{equal, less_than, less_than_signed};
 use super::integer::{
-    Integer, decompose, divide, is_at_most, is_equal, is_less, is_zero, max, min, recompose,
-    shift_right,
+    Integer, compose, decompose, divide, is_at_most, is_equal, is_less, is_zero, max, min,
+    recompose, shift_right, truncate_pr,
 };
 use super::matrix::{Shape, matrix_product};
 use super::multiply::multiply;
@@ -184,6 +184,8 @@ enum Make {
     Integers(bool, fn(&mut Builder, Wire, Wire, Integer) -> Wire),
     /// An integer of a ring to integers.
     Integer(bool, fn(&mut Builder, Wire, Integer) -> Vec<Wire>),
+    /// An integer shorter than a ring to an integer.
+    Shorter(bool, fn(&mut Builder, Wire, Integer) -> Wire),
 }
 
 impl Make {
@@ -192,6 +194,7 @@ impl Make {
         match self {
             Make::Fixed(_) | Make::Matrices(_) | Make::Word(_) | Make::Bit(_) => MAX_WIDTH,
             Make::Integers(..) | Make::Integer(..) => Ring::Z128.bits(),
+            Make::Shorter(..) => Ring::Z128.bits() - 1,
         }
     }
 }
@@ -202,6 +205,15 @@ fn of(make: Make, width: u32) -> Circuit {
             vec![make(b, x[0], x[1], of)]
         }),
         Make::Integer(signed, make) => integers(width, signed, false, |b, x, of| make(b, x[0], of)),
+        Make::Shorter(signed, make) => integers_in(
+            ring_of(width + 1),
+            Integer {
+                bits: width,
+                signed,
+            },
+            false,
+            |b, x, of| vec![make(b, x[0], of)],
+        ),
         make => binary(make, width),
     }
 }
@@ -213,17 +225,30 @@ fn integers(
     two: bool,
     make: impl FnOnce(&mut Builder, &[Wire], Integer) -> Vec<Wire>,
 ) -> Circuit {
-    let ring = if bits <= Ring::Z64.bits() {
+    integers_in(ring_of(bits), Integer { bits, signed }, two, make)
+}
+
+/// The smallest ring that has so many bits.
+fn ring_of(bits: u32) -> Ring {
+    if bits <= Ring::Z64.bits() {
         Ring::Z64
     } else {
         Ring::Z128
-    };
+    }
+}
+
+fn integers_in(
+    ring: Ring,
+    of: Integer,
+    two: bool,
+    make: impl FnOnce(&mut Builder, &[Wire], Integer) -> Vec<Wire>,
+) -> Circuit {
     let mut b = Builder::new(ring);
     let mut inputs = b.input("x", 1, Per::Row);
     if two {
         inputs.extend(b.input("y", 1, Per::Row));
     }
-    let out = make(&mut b, &inputs, Integer { bits, signed });
+    let out = make(&mut b, &inputs, of);
     b.output("out", &out);
     b.finish()
         .expect("ports of other names, and fewer gates than the limit")
@@ -255,7 +280,7 @@ fn binary(make: Make, width: u32) -> Circuit {
     let out = match make {
         Make::Fixed(make) => return make(),
         Make::Matrices(ring) => return matrices(ring, [width as usize; 3]),
-        Make::Integers(..) | Make::Integer(..) => return of(make, width),
+        Make::Integers(..) | Make::Integer(..) | Make::Shorter(..) => return of(make, width),
         Make::Word(make) => make(&mut b, &x, &y),
         Make::Bit(make) => vec![make(&mut b, &x, &y)],
     };
@@ -468,6 +493,24 @@ const CATALOGUE: &[CatalogueEntry] = &[
         "int-half-signed",
         "x of WIDTH bits without its lower half, signed, rounded down",
         Make::Integer(true, |b, x, of| vec![shift_right(b, x, of.bits / 2, of)]),
+    ),
+    of_width(
+        "int-word",
+        "x modulo 2^WIDTH of any ring value, its bits put together behind a mask",
+        Make::Integer(false, |b, x, of| {
+            let bits = decompose(b, x, of);
+            vec![compose(b, &bits, false)]
+        }),
+    ),
+    of_width(
+        "int-half-pr",
+        "x of WIDTH bits without its lower half, unsigned, or one more",
+        Make::Shorter(false, |b, x, of| truncate_pr(b, x, of.bits / 2, of)),
+    ),
+    of_width(
+        "int-half-pr-signed",
+        "x of WIDTH bits without its lower half, signed, rounded down, or one more",
+        Make::Shorter(true, |b, x, of| truncate_pr(b, x, of.bits / 2, of)),
     ),
     of_width(
         "int-div",

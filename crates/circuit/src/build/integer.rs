@@ -1,4 +1,4 @@
-//! Integers of a stated size as elements of a ring: comparison, choice, bits, shifts and division.
+//! Integers of a stated size as elements of a ring: comparison, choice, bits, shifts and division; random values.
 
 use veil_math::Ring;
 
@@ -132,6 +132,56 @@ pub fn shift_right(b: &mut Builder, x: Wire, by: u32, of: Integer) -> Wire {
     let shifted = b.shift_right(positive, by);
     let ring = b.ring();
     b.plus(shifted, ring.sub(0, half >> by))
+}
+
+/// ⌊x / 2^by⌋ or, with a probability that is the fraction that goes, one more: [`crate::Gate::TruncatePr`], of signed integers as well.
+///
+/// It costs more than [`shift_right`], and takes one round where that takes a dozen: what it draws and computes beforehand does not wait for x.
+///
+/// # Panics
+/// If the integers are as long as the ring, or `by` is not less than their bits.
+pub fn truncate_pr(b: &mut Builder, x: Wire, by: u32, of: Integer) -> Wire {
+    of.check(b);
+    if !of.signed {
+        return b.truncate_pr(x, by, of.bits);
+    }
+    let half = 1u128 << (of.bits - 1);
+    let positive = b.plus(x, half);
+    let shifted = b.truncate_pr(positive, by, of.bits);
+    let ring = b.ring();
+    b.plus(shifted, ring.sub(0, half >> by))
+}
+
+/// The integer that has these bits, as [`recompose`] makes it, in another way: by the bits of one masked sum, which is opened, instead of
+/// products of integers for every bit ([`crate::Gate::Append`]).
+pub fn compose(b: &mut Builder, bits: &[Wire], signed: bool) -> Wire {
+    let mut word = bits.to_vec();
+    if let (true, Some(&top)) = (signed, bits.last()) {
+        word.resize(word.len().max(b.ring().bits() as usize), top);
+    }
+    let zero = b.constant(0);
+    word.iter()
+        .rev()
+        .fold(zero, |high, &bit| b.append(high, bit))
+}
+
+/// A random bit, which no party knows, and the same as an integer.
+pub fn dabit(b: &mut Builder) -> (Wire, Wire) {
+    let bit = b.random_bit();
+    (bit, b.lift(bit))
+}
+
+/// A random integer, which no party knows, uniform in the ring, and all of its bits.
+pub fn edabit(b: &mut Builder) -> (Wire, Vec<Wire>) {
+    let x = b.random();
+    let bits = (0..b.ring().bits()).map(|j| b.bit(x, j)).collect();
+    (x, bits)
+}
+
+/// `bit · x`: the integer where the bit is 1, else 0. A lifted bit and a product.
+pub fn inject(b: &mut Builder, bit: Wire, x: Wire) -> Wire {
+    let lifted = b.lift(bit);
+    b.mul(lifted, x)
 }
 
 /// As many bits as the carries of a shift.

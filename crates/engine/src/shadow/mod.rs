@@ -75,7 +75,7 @@ impl Shadow {
         protocol: Arc<dyn Protocol>,
         sources: BTreeMap<Peer, Arc<dyn Source>>,
     ) -> Result<Arc<Self>, NoShadow> {
-        if plan.is_mixed() || plan.totals_plan.is_some() {
+        if plan.is_mixed() || plan.is_random() || plan.totals_plan.is_some() {
             return Err(NoShadow::Mixed);
         }
         for block in &plan.job.blocks {

@@ -2,12 +2,13 @@
 
 use std::ops::Range;
 
-use veil_circuit::{Gate, Per, Reduce, Wire};
+use veil_circuit::{Per, Reduce, Wire};
 use veil_device::{Dst, Instr, Program, Src};
 use veil_math::Ring;
 
 use super::layers::{Layer, Schedule, Scheduler, Work};
-use super::{Conversion, ConversionPlan, Gives, OutputPlan, PortPlan, REGIONS};
+use super::net::Gate;
+use super::{Conversion, ConversionPlan, Gives, OpenedPlan, OutputPlan, PortPlan, REGIONS};
 
 /// Where a wire's value is.
 #[derive(Clone, Copy)]
@@ -67,7 +68,7 @@ impl Scheduler<'_> {
         for layer in 1..=work.tail {
             let conversions = self.convert(&work.conversions[layer as usize], layer);
             let mut e = Emitters::new(self.circuit.ring);
-            self.emit_layer(&mut e, &mut work, layer);
+            let opened = self.emit_layer(&mut e, &mut work, layer);
             for bank in &mut self.banks {
                 // Slots are free for the next layer, not for this one: the values of a layer's products arrive at its end.
                 bank.end(layer);
@@ -78,6 +79,7 @@ impl Scheduler<'_> {
                 program: program.program,
                 bits: has_bits.then_some(bits.program),
                 conversions,
+                opened,
             });
         }
         let [bank, bits] = &self.banks;
@@ -160,15 +162,18 @@ impl Scheduler<'_> {
         (ports, uniforms)
     }
 
-    /// Slots of what is converted when `layer` begins. Consecutive bits of one component, and bits side by side, go together.
+    /// Slots of what is converted when `layer` begins. Consecutive bits of one component, and others side by side, go together.
     fn convert(&mut self, wires: &[Wire], layer: u32) -> Vec<ConversionPlan> {
         let mut plans: Vec<ConversionPlan> = Vec::new();
         let mut rest = wires;
         while let Some(first) = rest.first() {
-            let one = self.conversion(*first);
+            // What one conversion reads of another of this layer was given its slot before.
+            let one = self.conversion(*first).expect("operands come first");
             let mut count = 1;
             while let Some(next) = rest.get(count as usize) {
-                if Some(self.conversion(*next)) != one.after(count) {
+                let same = self.bank_of(*next) == self.bank_of(*first);
+                let follows = one.after(count).filter(|_| same);
+                if follows.is_none() || self.conversion(*next) != follows {
                     break;
                 }
                 count += 1;
@@ -180,7 +185,12 @@ impl Scheduler<'_> {
             for (k, wire) in (0..).zip(these) {
                 self.live(*wire, to + k);
             }
-            plans.push(ConversionPlan { to, count, ..one });
+            plans.push(ConversionPlan {
+                to,
+                count,
+                bits: bank == 1,
+                ..one
+            });
         }
         debug_assert!(
             wires
@@ -190,36 +200,48 @@ impl Scheduler<'_> {
         plans
     }
 
-    /// What a conversion reads.
-    fn conversion(&self, wire: Wire) -> ConversionPlan {
-        let component = || self.net.components[&wire.0];
-        let (from, how) = match self.gate(wire) {
-            Some(Gate::Bit(from, bit)) => {
-                let component = component();
-                (from, Conversion::Split { component, bit })
+    /// What a conversion reads; nothing if that has no slot yet: it is converted by itself, in the same run.
+    fn conversion(&self, wire: Wire) -> Option<ConversionPlan> {
+        let component = || self.net.components.get(&wire.0).copied();
+        let (from, how) = match self.gate(wire)? {
+            Gate::Bit(from, bit) => {
+                let component = component()?;
+                (Some(from), Conversion::Split { component, bit })
             }
-            Some(Gate::Lift(from)) => {
-                let component = component();
-                (from, Conversion::Lift { component })
+            Gate::Lift(from) => {
+                let component = component()?;
+                (Some(from), Conversion::Lift { component })
             }
-            Some(Gate::ShiftRight(from, by)) => (from, Conversion::Shift { by }),
-            _ => unreachable!("only conversions are listed"),
+            Gate::Take(from) => {
+                let component = component()?;
+                (Some(from), Conversion::Take { component })
+            }
+            Gate::ShiftRight(from, by) => (Some(from), Conversion::Shift { by }),
+            Gate::Scale(from, by) => match self.home[by.0 as usize] {
+                Home::Slot(by) => (Some(from), Conversion::Scale { by }),
+                _ => return None,
+            },
+            Gate::Random => (None, Conversion::Random { first: 0 }),
+            _ => return None,
         };
-        let (from, shared) = match self.home[from.0 as usize] {
-            Home::Slot(slot) => (slot, false),
-            Home::Uniform(uniform) => (uniform, true),
-            Home::Temp(_) | Home::Nowhere => unreachable!("what is converted is kept"),
+        let (from, shared) = match from.map(|from| self.home[from.0 as usize]) {
+            Some(Home::Slot(slot)) => (slot, false),
+            Some(Home::Uniform(uniform)) => (uniform, true),
+            Some(Home::Temp(_) | Home::Nowhere) => return None,
+            None => (0, false),
         };
-        ConversionPlan {
+        Some(ConversionPlan {
             how,
             from,
             shared,
             to: 0,
             count: 1,
-        }
+            bits: false,
+        })
     }
 
-    fn emit_layer(&mut self, e: &mut Emitters, work: &mut Work, layer: u32) {
+    /// The programs of a layer; what is opened in it.
+    fn emit_layer(&mut self, e: &mut Emitters, work: &mut Work, layer: u32) -> [OpenedPlan; 2] {
         for &w in &work.products[layer as usize] {
             let product = self.products[w.0 as usize].as_mut();
             let pairs = std::mem::take(&mut product.expect("listed by layer").pairs);
@@ -246,8 +268,10 @@ impl Scheduler<'_> {
         for &w in &work.feeds[layer as usize] {
             self.emit(e, w, layer);
         }
+        let opened =
+            [0, 1].map(|bank| self.emit_opened(e, &work.opened[layer as usize], bank, layer));
         if layer < work.tail {
-            return;
+            return opened;
         }
         for &(w, out) in &work.linear_sums {
             let src = self.emit(e, w, layer);
@@ -261,6 +285,36 @@ impl Scheduler<'_> {
             let copy = Instr::Copy(src, Dst::Slot(first + k as u32));
             e.0[0].program.code.push(copy);
         }
+        opened
+    }
+
+    /// Puts what a layer opens, of one bank, side by side, and gives the opened values their slots.
+    fn emit_opened(
+        &mut self,
+        e: &mut Emitters,
+        wires: &[Wire],
+        bank: usize,
+        layer: u32,
+    ) -> OpenedPlan {
+        let wires: Vec<Wire> = (wires.iter().copied())
+            .filter(|w| self.bank_of(*w) == bank)
+            .collect();
+        if wires.is_empty() {
+            return OpenedPlan::default();
+        }
+        let count = wires.len() as u32;
+        let [from, to] = [0, 1].map(|_| self.banks[bank].take_run(count));
+        // They are sent when the programs of the layer are done.
+        self.banks[bank].dying[layer as usize].extend(from..from + count);
+        for (k, wire) in (0..).zip(wires) {
+            if let Some(Gate::Open { from: masked, .. }) = self.gate(wire) {
+                let src = self.emit(e, masked, layer);
+                let copy = Instr::Copy(src, Dst::Slot(from + k));
+                e.0[bank].program.code.push(copy);
+            }
+            self.live(wire, to + k);
+        }
+        OpenedPlan { from, to, count }
     }
 
     fn take_slot(&mut self, wire: Wire) -> u32 {
@@ -326,9 +380,12 @@ impl Scheduler<'_> {
                 Gate::Mul(..)
                 | Gate::Bit(..)
                 | Gate::Lift(_)
-                | Gate::IsZero(..)
-                | Gate::ShiftRight(..) => {
-                    unreachable!("products and conversions of before have a home")
+                | Gate::ShiftRight(..)
+                | Gate::Random
+                | Gate::Open { .. }
+                | Gate::Take(_)
+                | Gate::Scale(..) => {
+                    unreachable!("products, openings and conversions of before have a home")
                 }
             });
             stack.pop();

@@ -4,7 +4,7 @@ use sha2::{Digest, Sha256};
 use veil_program::{Audience, Holder, Security};
 use veil_session::PlanHash;
 
-use super::Plan;
+use super::{Conversion, ConversionPlan, Plan};
 
 /// Changes whenever frames, counters or rounds change their meaning: peers of different releases refuse each other.
 const VERSION: &str = "veilworks plan 1 rep3 semi-honest layers";
@@ -103,6 +103,18 @@ pub(super) fn of(plan: &Plan) -> PlanHash {
             let bits = layer.bits.as_ref();
             e.int(bits.map_or(0, |bits| u64::from(bits.products)));
             e.int(bits.map_or(0, |bits| plan.programs[bits.program].code.len() as u64));
+        }
+    }
+    if plan.is_random() {
+        e.text("random values, and openings behind them");
+        for layer in plan.all_layers() {
+            let draws = |c: &&ConversionPlan| matches!(c.how, Conversion::Random { .. });
+            let draws = layer.conversions.iter().filter(draws);
+            e.int(draws.map(|c| u64::from(c.count)).sum());
+            layer
+                .opened
+                .iter()
+                .for_each(|opened| e.int(opened.count.into()));
         }
     }
     if proves(plan) {

@@ -39,14 +39,13 @@ pub(super) fn split(circuit: &Circuit) -> Option<Split> {
     }
     for gate in &circuit.gates {
         let most = gate.operands().map(|w| depends[w.0 as usize]).max();
-        depends.push(match gate {
-            // The set-up works on the circuit's ring alone: bits of values that all rows share are taken in every row.
-            Gate::Bit(..) | Gate::IsZero(..) | Gate::ShiftRight(..)
-                if most != Some(Depends::Nothing) =>
-            {
-                Depends::Row
-            }
-            _ => most.unwrap_or(Depends::Nothing),
+        // Every row has its own random values; and the set-up works on the circuit's ring alone, so that bits are taken in every row, of
+        // values that all rows share, and of constants.
+        let of_row = gate.is_random() || gate.converts();
+        depends.push(if of_row {
+            Depends::Row
+        } else {
+            most.unwrap_or(Depends::Nothing)
         });
     }
     // Gates of the job that the rest, or an output, reads.
@@ -223,6 +222,44 @@ mod tests {
                 .expect("three ports"),
             whole
         );
+    }
+
+    /// The set-up has no bits, not even those of constants, and draws nothing.
+    #[test]
+    fn bits_and_random_values_stay_with_the_rows() {
+        let port = |name: &str, per| InputPort {
+            name: name.into(),
+            width: 1,
+            per,
+        };
+        let circuit = Circuit {
+            ring: veil_math::Ring::Z64,
+            inputs: vec![port("k", Per::Job), port("x", Per::Row)],
+            gates: vec![
+                Gate::Constant(6),            // 2
+                Gate::Bit(Wire(2), 1),        // 3
+                Gate::Lift(Wire(3)),          // 4
+                Gate::Times(Wire(0), 3),      // 5: of the job
+                Gate::Mul(Wire(5), Wire(4)),  // 6
+                Gate::Random(0),              // 7
+                Gate::Mul(Wire(0), Wire(7)),  // 8
+                Gate::Sub(Wire(8), Wire(8)),  // 9
+                Gate::Add(Wire(6), Wire(9)),  // 10
+                Gate::Mul(Wire(10), Wire(1)), // 11
+            ],
+            outputs: vec![OutputPort {
+                name: "z".into(),
+                wires: vec![Wire(11)],
+                reduce: Reduce::None,
+            }],
+        };
+        let split = split(&circuit).expect("something is of the job alone");
+        let local = |gate: &Gate| !gate.converts() && !gate.is_random();
+        assert!(split.job.gates.iter().all(local));
+        assert_eq!(split.derived, 1);
+        let whole = circuit.evaluate(&[vec![5], vec![7]]);
+        let of_rows = split.rows.evaluate(&[vec![5], vec![7], vec![15]]);
+        assert_eq!(of_rows, whole);
     }
 
     #[test]

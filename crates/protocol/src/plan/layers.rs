@@ -6,16 +6,19 @@
 //! of products that nobody else reads is one product: it is masked and sent once.
 //!
 //! A circuit of integers and bits has two programs in a layer, one for each, whose messages move in one round. What it converts
-//! (`mixed`) is converted when a layer begins, from slots to slots. If a value to be converted is computed by linear gates, they come in
+//! (`mixed`) is converted when a layer begins, from slots to slots. Random values are drawn there too. What is opened behind a mask goes
+//! with the messages of a layer's products, and has a slot when they have theirs. If a value to be converted is computed by linear gates, they come in
 //! a layer before, which has no products then and is no round.
 
-use veil_circuit::{Circuit, Gate, Reduce, Wire};
+use std::collections::HashMap;
+
+use veil_circuit::{Reduce, Wire};
 use veil_device::Program;
 use veil_math::Ring;
 
 use super::emit::{Bank, Home};
-use super::mixed::Net;
-use super::{ConversionPlan, OutputPlan, PortPlan};
+use super::net::{Circuit, Gate, Net};
+use super::{ConversionPlan, OpenedPlan, OutputPlan, PortPlan};
 
 /// What the schedule makes of a circuit.
 pub(super) struct Schedule {
@@ -35,6 +38,7 @@ pub(super) struct Layer {
     pub(super) program: Program,
     pub(super) bits: Option<Program>,
     pub(super) conversions: Vec<ConversionPlan>,
+    pub(super) opened: [OpenedPlan; 2],
 }
 
 /// Operands of products that are summed.
@@ -54,7 +58,7 @@ struct Level {
 }
 
 pub(super) struct Scheduler<'a> {
-    pub(super) net: &'a Net<'a>,
+    pub(super) net: &'a Net,
     pub(super) circuit: &'a Circuit,
     /// Whether sums of products are left alone.
     singly: bool,
@@ -79,8 +83,8 @@ pub(super) struct Scheduler<'a> {
 ///
 /// `once` says of each output port that is only kept, and has one value per job, of which input port it is; a shorter list says so of no
 /// further port. If `singly`, every product has one pair of operands: what is proved about products is proved of one each.
-pub(super) fn schedule(net: &Net<'_>, once: &[Option<usize>], singly: bool) -> Schedule {
-    let circuit = &*net.circuit;
+pub(super) fn schedule(net: &Net, once: &[Option<usize>], singly: bool) -> Schedule {
+    let circuit = &net.circuit;
     let inputs = circuit.input_wires();
     let wires = circuit.wires() as usize;
     let mut s = Scheduler {
@@ -124,6 +128,8 @@ pub(super) struct Work {
     pub(super) conversions: Vec<Vec<Wire>>,
     /// Linear gates that conversions of a later layer read, by layer.
     pub(super) feeds: Vec<Vec<Wire>>,
+    /// Wires of what is opened, by layer.
+    pub(super) opened: Vec<Vec<Wire>>,
 }
 
 impl Scheduler<'_> {
@@ -208,6 +214,12 @@ impl Scheduler<'_> {
                 _ => {}
             }
         }
+        let mut groups: HashMap<u32, Vec<Wire>> = HashMap::new();
+        for gate in &self.circuit.gates {
+            if let Gate::Open { from, group } = *gate {
+                groups.entry(group).or_default().push(from);
+            }
+        }
         for index in 0..self.circuit.gates.len() {
             let wire = self.circuit.gate_wire(index);
             let w = wire.0 as usize;
@@ -217,13 +229,16 @@ impl Scheduler<'_> {
                     self.products[w] = Some(Product { layer: 0, pairs });
                     Level { round, step: 0 }
                 }
-                (None, Gate::Bit(from, _) | Gate::Lift(from) | Gate::ShiftRight(from, _)) => {
-                    let mut level = self.level[from.0 as usize];
-                    level.step += u32::from(!self.is_kept(from));
-                    level
-                }
+                (None, Gate::Open { group, .. }) => Level {
+                    round: 1 + self.ready(&groups[&group]),
+                    step: 0,
+                },
                 (None, gate) => {
-                    let of = gate.operands().map(|o| self.level[o.0 as usize]);
+                    let of = gate.operands().map(|from| {
+                        let mut level = self.level[from.0 as usize];
+                        level.step += u32::from(gate.converts() && !self.is_kept(from));
+                        level
+                    });
                     of.max().unwrap_or_default()
                 }
             };
@@ -233,14 +248,19 @@ impl Scheduler<'_> {
 
     /// Whether a wire's value is in a slot as soon as it is known, or is one that all rows share: not one of a linear gate.
     fn is_kept(&self, wire: Wire) -> bool {
-        let converted = self.gate(wire).is_none_or(|gate| converts(&gate));
-        converted || self.products[wire.0 as usize].is_some()
+        let made = |gate: Gate| gate.converts() || matches!(gate, Gate::Open { .. });
+        self.gate(wire).is_none_or(made) || self.products[wire.0 as usize].is_some()
+    }
+
+    /// Rounds until the operands of all pairs are known.
+    fn deepest(&self, pairs: &[(Wire, Wire)]) -> u32 {
+        let wires: Vec<Wire> = pairs.iter().flat_map(|(a, b)| [*a, *b]).collect();
+        self.ready(&wires)
     }
 
     /// Rounds until all of these are known.
-    fn deepest(&self, pairs: &[(Wire, Wire)]) -> u32 {
-        let wires = pairs.iter().flat_map(|(a, b)| [a, b]);
-        let rounds = wires.map(|w| self.level[w.0 as usize].round);
+    fn ready(&self, wires: &[Wire]) -> u32 {
+        let rounds = wires.iter().map(|w| self.level[w.0 as usize].round);
         rounds.max().unwrap_or(0)
     }
 
@@ -254,12 +274,12 @@ impl Scheduler<'_> {
         }
     }
 
-    /// Gives every round of products its layers.
+    /// Gives every round its layers.
     fn number_layers(&mut self, rounds: u32) {
         let mut steps = vec![0; rounds as usize + 1];
         for index in 0..self.circuit.gates.len() {
             let wire = self.circuit.gate_wire(index);
-            if converts(&self.circuit.gates[index]) {
+            if self.circuit.gates[index].converts() {
                 let level = self.level[wire.0 as usize];
                 let of = &mut steps[level.round as usize];
                 *of = level.step.max(*of);
@@ -289,7 +309,10 @@ impl Scheduler<'_> {
             SumTerm::Product(pairs) => 1 + self.deepest(pairs),
             SumTerm::Linear(_) => 0,
         });
-        let rounds = of_products.chain(of_sums).max().unwrap_or(0);
+        let of_opened = (0..self.level.len()).filter(|w| self.is_opened(Wire(*w as u32)));
+        let of_opened = of_opened.map(|w| self.level[w].round);
+        let rounds = of_products.chain(of_sums).chain(of_opened);
+        let rounds = rounds.max().unwrap_or(0);
         self.number_layers(rounds);
         let tail = self.layer_after(rounds);
         let lists = tail as usize + 1;
@@ -303,12 +326,15 @@ impl Scheduler<'_> {
             row_outputs,
             conversions: vec![Vec::new(); lists],
             feeds: vec![Vec::new(); lists],
+            opened: vec![Vec::new(); lists],
         };
         for w in 0..self.products.len() {
             let layer = self.layer_after(self.level[w].round.saturating_sub(1));
             if let Some(p) = &mut self.products[w] {
                 p.layer = layer;
                 work.products[layer as usize].push(Wire(w as u32));
+            } else if self.is_opened(Wire(w as u32)) {
+                work.opened[layer as usize].push(Wire(w as u32));
             }
         }
         for term in sums.iter().flatten() {
@@ -348,20 +374,27 @@ impl Scheduler<'_> {
                 }
                 continue;
             }
+            let gate = self.circuit.gates[index];
+            if let Gate::Open { from, .. } = gate {
+                let layer = self.layer_after(self.level[w].round - 1);
+                self.read(from, layer, layer);
+                continue;
+            }
             let Some(layer) = self.computed[w] else {
                 continue;
             };
-            match self.circuit.gates[index] {
-                Gate::Bit(from, _) | Gate::Lift(from) | Gate::ShiftRight(from, _) => {
-                    work.conversions[layer as usize].push(wire);
-                    if self.is_kept(from) {
-                        self.read(from, layer, layer);
-                    } else {
-                        self.read(from, layer - 1, layer);
-                        work.feeds[layer as usize - 1].push(from);
-                    }
+            if !gate.converts() {
+                gate.operands().for_each(|o| self.read(o, layer, layer));
+                continue;
+            }
+            work.conversions[layer as usize].push(wire);
+            for from in gate.operands() {
+                if self.is_kept(from) {
+                    self.read(from, layer, layer);
+                } else {
+                    self.read(from, layer - 1, layer);
+                    work.feeds[layer as usize - 1].push(from);
                 }
-                gate => gate.operands().for_each(|o| self.read(o, layer, layer)),
             }
         }
         for list in work.conversions.iter_mut().chain(&mut work.feeds) {
@@ -373,7 +406,7 @@ impl Scheduler<'_> {
     fn read(&mut self, wire: Wire, by: u32, layer: u32) {
         let w = wire.0 as usize;
         self.last[w] = self.last[w].max(layer);
-        if self.products[w].is_none() && wire.0 >= self.inputs {
+        if self.products[w].is_none() && wire.0 >= self.inputs && !self.is_opened(wire) {
             let computed = self.computed[w].unwrap_or(by);
             self.computed[w] = Some(computed.min(by));
         }
@@ -384,11 +417,11 @@ impl Scheduler<'_> {
         let ring = self.net.rings[wire.0 as usize];
         usize::from(ring != self.circuit.ring && ring == Ring::Bits)
     }
-}
 
-/// Whether a gate of a lowered circuit is computed when a layer begins.
-fn converts(gate: &Gate) -> bool {
-    matches!(gate, Gate::Bit(..) | Gate::Lift(_) | Gate::ShiftRight(..))
+    /// Whether a wire's value is opened to everybody.
+    fn is_opened(&self, wire: Wire) -> bool {
+        matches!(self.gate(wire), Some(Gate::Open { .. }))
+    }
 }
 
 /// A wire of a summed output.

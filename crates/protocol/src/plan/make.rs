@@ -9,10 +9,10 @@ use veil_program::{Audience, Lowered};
 use veil_session::PlanHash;
 
 use super::layers::{self, Layer, Schedule};
-use super::mixed::Net;
+use super::net::Net;
 use super::{
-    BitsPlan, Gives, JobPlan, LayerPlan, Options, Plan, PlanError, PortPlan, TotalsPlan, check,
-    hash, hoist, order, rows,
+    BitsPlan, Conversion, Gives, JobPlan, LayerPlan, Options, Plan, PlanError, PortPlan,
+    TotalsPlan, check, hash, hoist, order, rows,
 };
 use crate::replicated::scheme_of;
 
@@ -123,14 +123,21 @@ impl Making {
     }
 
     /// The layers of a schedule, whose programs are numbered after those that there are. Every program's draws follow those of the
-    /// one before it: of row products under one tag, of sums under another. Draws of bits follow those of integers.
+    /// one before it: of row products under one tag, of sums under another, of random values under a third. Draws of bits follow those of integers.
     fn layers(&mut self, schedule: &mut Schedule) -> Vec<LayerPlan> {
         self.slots = self.slots.max(schedule.slots);
         self.bit_slots = self.bit_slots.max(schedule.bit_slots);
-        let (mut draws, mut sum_draws) = (0u64, 0u64);
+        let (mut draws, mut sum_draws, mut randoms) = (0u64, 0u64, 0u64);
         let mut layers = Vec::with_capacity(schedule.layers.len());
-        for layer in schedule.layers.drain(..) {
+        for mut layer in schedule.layers.drain(..) {
             let (products, sums) = layer.program.products();
+            for conversion in &mut layer.conversions {
+                // A stride of integers for each, for random bits as well.
+                if let Conversion::Random { first } = &mut conversion.how {
+                    *first = randoms;
+                    randoms += u64::from(conversion.count) * self.strides[0];
+                }
+            }
             layers.push(self.layer(layer, draws, sum_draws));
             draws += u64::from(products) * self.strides[0];
             sum_draws += u64::from(sums);
@@ -139,7 +146,7 @@ impl Making {
             bits.first_draw = draws;
             draws += u64::from(bits.products) * self.strides[1];
         }
-        self.draws += draws + sum_draws;
+        self.draws += draws + sum_draws + randoms;
         layers
     }
 
@@ -158,6 +165,7 @@ impl Making {
             first_sum_draw,
             conversions: layer.conversions,
             bits,
+            opened: layer.opened,
         }
     }
 

@@ -1,40 +1,29 @@
-//! Conversions between integers and bits, lowered to gates on single components.
+//! Conversions between integers and bits, lowered to what is local, to products, and to openings of masked values.
 //!
 //! A shared integer is x = Σ u_c, and everybody but one party has u_c. So bit j of u_c is a shared bit without any message: its component c
 //! is that bit, and its others are zero. The bits of x are those of the sum of the u_c, by an adder over bits. In the same way component c
 //! of a shared bit is a shared integer, and the bit, which is the XOR of its components, is an integer after products
 //! (`docs/conversions.md`). Nobody can cheat in what is local, and the rest are products as all others.
+//!
+//! Two conversions open something: the sum of a value and of one that is drawn for it. This is the only place where a gate that opens is made,
+//! and its mask is made with it.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 
-use veil_circuit::{Builder, Circuit, Gate, Per, Wire, generate};
+use veil_circuit::{Circuit, Gate, Wire};
 use veil_math::Ring;
 
-/// A circuit as it is computed on shares.
-pub(super) struct Net<'a> {
-    /// Its `Bit` gates are of one component of an integer, its `Lift` gates of one component of a bit, and its `ShiftRight` gates of every
-    /// component by itself.
-    pub(super) circuit: Cow<'a, Circuit>,
-    /// The component of each `Bit` and `Lift` gate, by wire.
-    pub(super) components: HashMap<u32, u8>,
-    /// The ring of every wire.
-    pub(super) rings: Vec<Ring>,
-}
+use super::net::{self, Gate as Node, Net};
+use super::small::{Of, xors};
 
-impl<'a> Net<'a> {
+impl Net {
     /// Lowers a valid circuit for values of so many components.
-    pub(super) fn of(circuit: &'a Circuit, components: usize) -> Self {
-        if !circuit.gates.iter().any(Gate::converts) {
-            return Net {
-                circuit: Cow::Borrowed(circuit),
-                components: HashMap::new(),
-                rings: circuit.rings(),
-            };
-        }
-        let mut lowering = Lowering::new(circuit, components);
-        lowering.run();
-        lowering.finish()
+    pub(super) fn of(circuit: &Circuit, components: usize) -> Self {
+        Net::plain(circuit).unwrap_or_else(|| {
+            let mut lowering = Lowering::new(circuit, components);
+            lowering.run();
+            lowering.finish().pruned()
+        })
     }
 }
 
@@ -43,22 +32,31 @@ struct Lowering<'a> {
     /// Components of a value.
     count: usize,
     inputs: u32,
-    /// Which wires of `from` an output needs.
+    /// Which wires of `from` an output needs. Of a word that bits are appended to, only the last.
     needed: Vec<bool>,
     /// Where each wire of `from` is now.
     now: Vec<Wire>,
-    gates: Vec<Gate>,
+    gates: Vec<Node>,
+    rings: Vec<Ring>,
     components: HashMap<u32, u8>,
     /// For each wire of `from` that bits are taken of, how many from bit 0 on.
     widths: HashMap<u32, u32>,
     /// Their bits, once they are made.
     bits: HashMap<u32, Vec<Wire>>,
+    /// Random values, by their gates.
+    randoms: HashMap<Gate, Wire>,
+    /// Groups of what is opened together.
+    groups: u32,
     /// What is computed of all components, by what it is.
     made: HashMap<Of, Circuit>,
     /// Gates of single components that there are.
-    known: HashMap<(Gate, u8), Wire>,
-    xors: Circuit,
+    known: HashMap<(Node, u8), Wire>,
+    /// The XOR of the components of a bit, lifted; away while it is copied.
+    xors: Option<Circuit>,
 }
+
+/// The component that what was opened is shared as.
+const OPENED: u8 = 0;
 
 impl<'a> Lowering<'a> {
     fn new(from: &'a Circuit, count: usize) -> Self {
@@ -80,27 +78,40 @@ impl<'a> Lowering<'a> {
             needed,
             now: (0..inputs).map(Wire).collect(),
             gates: Vec::new(),
+            rings: vec![from.ring; inputs as usize],
             components: HashMap::new(),
             widths,
             bits: HashMap::new(),
+            randoms: HashMap::new(),
+            groups: 0,
             made: HashMap::new(),
             known: HashMap::new(),
-            xors: xors(from.ring, count),
+            xors: None,
         }
     }
 
-    fn push(&mut self, gate: Gate) -> Wire {
-        self.gates.push(gate);
+    fn push(&mut self, node: Node, ring: Ring) -> Wire {
+        self.gates.push(node);
+        self.rings.push(ring);
         Wire(self.inputs + self.gates.len() as u32 - 1)
+    }
+
+    /// A gate over the circuit's ring.
+    fn integer(&mut self, node: Node) -> Wire {
+        self.push(node, self.from.ring)
+    }
+
+    fn ring_of(&self, wire: Wire) -> Ring {
+        self.rings[wire.0 as usize]
     }
 
     fn at(&self, wire: Wire) -> Wire {
         self.now[wire.0 as usize]
     }
 
-    fn driver(&self, wire: Wire) -> Option<Gate> {
-        let gate = wire.0.checked_sub(self.inputs)?;
-        Some(self.gates[gate as usize])
+    fn driver(&self, wire: Wire) -> Option<Node> {
+        let node = wire.0.checked_sub(self.inputs)?;
+        Some(self.gates[node as usize])
     }
 
     fn run(&mut self) {
@@ -112,87 +123,224 @@ impl<'a> Lowering<'a> {
                 Gate::Bit(x, j) => self.bits_of(x)[j as usize],
                 Gate::Lift(b) => self.lift(self.at(b)),
                 Gate::IsZero(x, bits) => self.is_zero(self.at(x), bits),
-                Gate::ShiftRight(x, 0) => self.at(x),
-                Gate::ShiftRight(x, by) => self.shift(self.at(x), by),
-                _ => {
+                Gate::ShiftRight(x, 0) | Gate::TruncatePr { of: x, by: 0, .. } => self.at(x),
+                Gate::ShiftRight(x, by) => self.shift(self.at(x), 0, by).0,
+                Gate::Random(_) => self.random(gate, self.from.ring),
+                Gate::RandomBit(_) => self.random(gate, Ring::Bits),
+                Gate::TruncatePr { of, by, bits } => self.truncate(self.at(of), by, bits),
+                Gate::Append(..) => self.word(wire),
+                Gate::Add(..)
+                | Gate::Sub(..)
+                | Gate::Mul(..)
+                | Gate::Plus(..)
+                | Gate::Times(..)
+                | Gate::Constant(_)
+                | Gate::ConstantBit(_) => {
                     let gate = gate.map_operands(|w| self.at(w));
-                    self.push(gate)
+                    self.plain(gate)
                 }
             };
             self.now.push(now);
         }
     }
 
+    /// A gate on wires of the net that is computed as it is.
+    fn plain(&mut self, gate: Gate) -> Wire {
+        let node = Node::of(gate).expect("conversions are lowered by themselves");
+        let ring = match gate {
+            Gate::ConstantBit(_) => Ring::Bits,
+            _ => node
+                .operands()
+                .next()
+                .map_or(self.from.ring, |w| self.ring_of(w)),
+        };
+        self.push(node, ring)
+    }
+
+    /// A number for what is opened together.
+    fn group(&mut self) -> u32 {
+        self.groups += 1;
+        self.groups
+    }
+
+    fn random(&mut self, gate: Gate, ring: Ring) -> Wire {
+        if let Some(wire) = self.randoms.get(&gate) {
+            return *wire;
+        }
+        let wire = self.push(Node::Random, ring);
+        self.randoms.insert(gate, wire);
+        wire
+    }
+
     /// The low bits of wire `x` of `from`, as many as are read: Σ u_c modulo 2^width.
     fn bits_of(&mut self, x: Wire) -> &[Wire] {
         if !self.bits.contains_key(&x.0) {
             let (width, now) = (self.widths[&x.0], self.at(x));
-            let bits = self.of_components(now, width, Of::Sum(width));
+            let bits = self.of_components(now, 0, Of::Sum(width));
             self.bits.insert(x.0, bits);
         }
         &self.bits[&x.0]
     }
 
-    /// What `of` says, of the `width` lowest bits of all components of integer `now`.
-    fn of_components(&mut self, now: Wire, width: u32, of: Of) -> Vec<Wire> {
+    /// What `of` says, of so many bits of all components of integer `now`, from bit `first` on.
+    fn of_components(&mut self, now: Wire, first: u32, of: Of) -> Vec<Wire> {
         let mut inputs = Vec::new();
         for component in 0..self.count as u8 {
-            for j in 0..width {
-                inputs.push(self.of_component(Gate::Bit(now, j), component));
+            for bit in first..first + of.width() {
+                inputs.push(self.of_component(Node::Bit(now, bit), component));
             }
         }
+        self.apply(of, &inputs)
+    }
+
+    fn apply(&mut self, of: Of, inputs: &[Wire]) -> Vec<Wire> {
         let count = self.count;
         let made = self.made.remove(&of).unwrap_or_else(|| of.make(count));
-        let outputs = self.insert(&made, &inputs);
+        let outputs = self.insert(&made, inputs);
         self.made.insert(of, made);
         outputs
     }
 
     /// x = 0 if x - 1 = -1, which is seen of the components without a carry.
     fn is_zero(&mut self, now: Wire, bits: u32) -> Wire {
-        let less = self.push(Gate::Plus(now, self.from.ring.sub(0, 1)));
-        self.of_components(less, bits, Of::IsMinusOne(bits))[0]
+        let less = self.integer(Node::Plus(now, self.from.ring.sub(0, 1)));
+        self.of_components(less, 0, Of::IsMinusOne(bits))[0]
     }
 
-    /// With u_c = 2^by h_c + l_c and Σ u_c = x + 2^k w: ⌊x / 2^by⌋ = Σ h_c + ⌊Σ l_c / 2^by⌋ - 2^(k - by) w.
-    fn shift(&mut self, now: Wire, by: u32) -> Wire {
+    /// ⌊x / 2^by⌋ of an integer whose components are multiples of 2^zeros; and its highest bit.
+    ///
+    /// With u_c = 2^by h_c + l_c and Σ u_c = x + 2^k w, it is Σ h_c + ⌊Σ l_c / 2^by⌋ - 2^(k - by) w.
+    fn shift(&mut self, now: Wire, zeros: u32, by: u32) -> (Wire, Wire) {
+        let k = self.from.ring.bits();
+        let carries = Of::Carries {
+            low: by - zeros,
+            width: k - zeros,
+        };
+        let carries = self.of_components(now, zeros, carries);
+        let [low, wraps] = [0, 2].map(|of| {
+            let [ones, twos] = [0, 1].map(|k| self.lift(carries[of + k]));
+            let twos = self.integer(Node::Times(twos, 2));
+            self.integer(Node::Add(ones, twos))
+        });
+        let high = self.integer(Node::ShiftRight(now, by));
+        let sum = self.integer(Node::Add(high, low));
+        let wraps = self.integer(Node::Times(wraps, 1 << (k - by)));
+        (self.integer(Node::Sub(sum, wraps)), carries[4])
+    }
+
+    /// ⌊(x + R) / 2^by⌋ of x from 0 to 2^bits - 1, with R = 2^by - 1 - (c modulo 2^by) of the opened c = x + r.
+    ///
+    /// On X = 2^s x, where s = k - 1 - bits, with r a uniform multiple of 2^s: c = X + r - 2^k w, and X is less than 2^(k-1), so w is bit
+    /// k - 1 of r where that of c is 0, else 0. With t = s + by the result is ⌊c / 2^t⌋ - ⌊r / 2^t⌋ + 2^(k-t) w.
+    fn truncate(&mut self, now: Wire, by: u32, bits: u32) -> Wire {
+        let k = self.from.ring.bits();
+        let s = k - 1 - bits;
+        let t = s + by;
+        let drawn = self.integer(Node::Random);
+        let mask = self.integer(Node::Times(drawn, 1 << s));
+        let (of_mask, top) = self.shift(mask, s, t);
+        let top = self.lift(top);
+
+        let scaled = self.integer(Node::Times(now, 1 << s));
+        let masked = self.integer(Node::Add(scaled, mask));
+        let group = self.group();
+        let opened = self.integer(Node::Open {
+            from: masked,
+            group,
+        });
+        let of_opened = self.integer(Node::ShiftRight(opened, t));
+        let of_opened = self.of_component(Node::Take(of_opened), OPENED);
+        let top_of_opened = self.integer(Node::ShiftRight(opened, k - 1));
+        let both = self.integer(Node::Scale(top, top_of_opened));
+        let wraps = self.integer(Node::Sub(top, both));
+        let wraps = self.integer(Node::Times(wraps, 1 << (k - t)));
+        let high = self.integer(Node::Sub(of_opened, of_mask));
+        self.integer(Node::Add(high, wraps))
+    }
+
+    /// The word that ends with wire `last` of `from`, of bits appended to something: what it was appended to, times a power of two, and the
+    /// bits as an integer.
+    fn word(&mut self, last: Wire) -> Wire {
         let ring = self.from.ring;
-        let low = self.carried(now, by);
-        let wraps = self.carried(now, ring.bits());
-        let high = self.push(Gate::ShiftRight(now, by));
-        let sum = self.push(Gate::Add(high, low));
-        let wraps = self.push(Gate::Times(wraps, 1 << (ring.bits() - by)));
-        self.push(Gate::Sub(sum, wraps))
+        let (mut rest, mut bits) = (last, Vec::new());
+        while let Some(Gate::Append(before, bit)) = self.gate(rest) {
+            rest = before;
+            bits.push(self.at(bit));
+        }
+        let width = bits.len();
+        bits.truncate(ring.bits() as usize);
+        let word = self.compose(&bits);
+        // Beyond the ring, nothing is left of it.
+        let Some(weight) = 1u128.checked_shl(width as u32).map(|w| ring.reduce(w)) else {
+            return word;
+        };
+        match self.gate(rest) {
+            Some(Gate::Constant(0)) => word,
+            _ if weight == 0 => word,
+            _ => {
+                let high = self.integer(Node::Times(self.at(rest), weight));
+                self.integer(Node::Add(high, word))
+            }
+        }
     }
 
-    /// What the sum of the `width` lowest bits of all components carries out of them, as an integer: less than 4.
-    fn carried(&mut self, now: Wire, width: u32) -> Wire {
-        let carries = self.of_components(now, width, Of::Carries(width));
-        let [ones, twos] = [0, 1].map(|k| self.lift(carries[k]));
-        let twos = self.push(Gate::Times(twos, 2));
-        self.push(Gate::Add(ones, twos))
+    fn gate(&self, wire: Wire) -> Option<Gate> {
+        let gate = wire.0.checked_sub(self.inputs)?;
+        Some(self.from.gates[gate as usize])
+    }
+
+    /// Σ 2^j b_j of bits b_j: c = Σ 2^j b_j + r is added on bits, for a uniform r, and opened; r is subtracted from it.
+    fn compose(&mut self, bits: &[Wire]) -> Wire {
+        let k = self.from.ring.bits();
+        let mask = self.integer(Node::Random);
+        let mut inputs = Vec::new();
+        for component in 0..self.count as u8 {
+            for bit in 0..k {
+                inputs.push(self.of_component(Node::Bit(mask, bit), component));
+            }
+        }
+        inputs.extend(bits);
+        let masked = self.apply(Of::Masked(k, bits.len() as u32), &inputs);
+        let group = self.group();
+        let mut sum: Option<Wire> = None;
+        for (j, bit) in masked.into_iter().enumerate() {
+            let opened = self.push(Node::Open { from: bit, group }, Ring::Bits);
+            let lifted = self.of_component(Node::Lift(opened), OPENED);
+            let term = self.integer(Node::Times(lifted, 1 << j));
+            sum = Some(match sum {
+                Some(sum) => self.integer(Node::Add(sum, term)),
+                None => term,
+            });
+        }
+        let sum = sum.expect("a ring has bits");
+        self.integer(Node::Sub(sum, mask))
     }
 
     /// A bit as an integer: the XOR of its components.
     fn lift(&mut self, b: Wire) -> Wire {
-        if let Some(Gate::ConstantBit(value)) = self.driver(b) {
-            return self.push(Gate::Constant(value.into()));
+        if let Some(Node::ConstantBit(value)) = self.driver(b) {
+            return self.integer(Node::Constant(value.into()));
         }
         let components = 0..self.count as u8;
         let inputs: Vec<Wire> = components
-            .map(|component| self.of_component(Gate::Lift(b), component))
+            .map(|component| self.of_component(Node::Lift(b), component))
             .collect();
-        let xors = std::mem::replace(&mut self.xors, empty(self.from.ring));
-        let outputs = self.insert(&xors, &inputs);
-        self.xors = xors;
+        let made = self.xors.take();
+        let made = made.unwrap_or_else(|| xors(self.from.ring, self.count));
+        let outputs = self.insert(&made, &inputs);
+        self.xors = Some(made);
         outputs[0]
     }
 
-    fn of_component(&mut self, gate: Gate, component: u8) -> Wire {
+    fn of_component(&mut self, gate: Node, component: u8) -> Wire {
         if let Some(wire) = self.known.get(&(gate, component)) {
             return *wire;
         }
-        let wire = self.push(gate);
+        let ring = match gate {
+            Node::Bit(..) => Ring::Bits,
+            _ => self.from.ring,
+        };
+        let wire = self.push(gate, ring);
         self.components.insert(wire.0, component);
         self.known.insert((gate, component), wire);
         wire
@@ -202,127 +350,56 @@ impl<'a> Lowering<'a> {
     fn insert(&mut self, circuit: &Circuit, inputs: &[Wire]) -> Vec<Wire> {
         let mut now = inputs.to_vec();
         for gate in &circuit.gates {
-            let gate = match *gate {
-                Gate::Constant(c) if circuit.ring == Ring::Bits => Gate::ConstantBit(c == 1),
-                gate => gate.map_operands(|w| now[w.0 as usize]),
+            let wire = match *gate {
+                Gate::Constant(c) if circuit.ring == Ring::Bits => {
+                    self.push(Node::ConstantBit(c == 1), Ring::Bits)
+                }
+                gate => self.plain(gate.map_operands(|w| now[w.0 as usize])),
             };
-            now.push(self.push(gate));
+            now.push(wire);
         }
         let wires = circuit.outputs.iter().flat_map(|port| &port.wires);
         wires.map(|w| now[w.0 as usize]).collect()
     }
 
-    /// The gates that an output needs.
-    fn finish(self) -> Net<'a> {
-        let mut circuit = Circuit {
-            ring: self.from.ring,
-            inputs: self.from.inputs.clone(),
-            gates: self.gates,
-            outputs: self.from.outputs.clone(),
-        };
-        for wire in (circuit.outputs.iter_mut()).flat_map(|port| &mut port.wires) {
+    fn finish(self) -> Net {
+        let mut outputs = self.from.outputs.clone();
+        for wire in outputs.iter_mut().flat_map(|port| &mut port.wires) {
             *wire = self.now[wire.0 as usize];
         }
-        let needed = reached(&circuit);
-        let mut now: Vec<Wire> = (0..self.inputs).map(Wire).collect();
-        let mut components = HashMap::new();
-        let mut kept = Vec::new();
-        for (gate, wire) in circuit.gates.iter().zip(self.inputs..) {
-            let new = Wire(self.inputs + kept.len() as u32);
-            now.push(new);
-            if needed[wire as usize] {
-                kept.push(gate.map_operands(|w| now[w.0 as usize]));
-                if let Some(component) = self.components.get(&wire) {
-                    components.insert(new.0, *component);
-                }
-            }
-        }
-        circuit.gates = kept;
-        for wire in (circuit.outputs.iter_mut()).flat_map(|port| &mut port.wires) {
-            *wire = now[wire.0 as usize];
-        }
         Net {
-            rings: circuit.rings(),
-            circuit: Cow::Owned(circuit),
-            components,
+            circuit: net::Circuit {
+                ring: self.from.ring,
+                inputs: self.from.inputs.clone(),
+                gates: self.gates,
+                outputs,
+            },
+            components: self.components,
+            rings: self.rings,
         }
     }
 }
 
-/// Which wires some output needs.
+/// Which wires some output needs. What bits are appended to is needed only where the word begins, or where somebody else reads it.
 fn reached(circuit: &Circuit) -> Vec<bool> {
     let mut needed = vec![false; circuit.wires() as usize];
+    let mut passed = vec![false; circuit.wires() as usize];
     for wire in circuit.outputs.iter().flat_map(|port| &port.wires) {
         needed[wire.0 as usize] = true;
     }
     for (index, gate) in circuit.gates.iter().enumerate().rev() {
-        if needed[circuit.gate_wire(index).0 as usize] {
-            gate.operands().for_each(|w| needed[w.0 as usize] = true);
+        let own = circuit.gate_wire(index).0 as usize;
+        match *gate {
+            _ if !needed[own] && !passed[own] => {}
+            Gate::Append(before, bit) => {
+                needed[bit.0 as usize] = true;
+                passed[before.0 as usize] = true;
+            }
+            _ => {
+                needed[own] = true;
+                gate.operands().for_each(|w| needed[w.0 as usize] = true);
+            }
         }
     }
     needed
-}
-
-const MADE: &str = "a small circuit of distinct ports";
-
-/// What is computed of words, one for each component.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Of {
-    /// The sum of words of so many bits, modulo 2 to their number.
-    Sum(u32),
-    /// Whether it is -1.
-    IsMinusOne(u32),
-    /// Their sum without them: two bits.
-    Carries(u32),
-}
-
-impl Of {
-    fn make(self, count: usize) -> Circuit {
-        let mut b = Builder::new(Ring::Bits);
-        let (Of::Sum(width) | Of::IsMinusOne(width) | Of::Carries(width)) = self;
-        let mut words: Vec<Vec<Wire>> = (0..count)
-            .map(|c| b.input(format!("u{c}"), width, Per::Row))
-            .collect();
-        let out = match self {
-            Of::Sum(_) => generate::sum(&mut b, &words, generate::Aim::Depth),
-            Of::IsMinusOne(_) => vec![generate::sum_is_minus_one(&mut b, &words)],
-            Of::Carries(width) => {
-                let zero = b.constant_bit(false);
-                for word in &mut words {
-                    word.extend([zero; 2]);
-                }
-                generate::sum(&mut b, &words, generate::Aim::Depth).split_off(width as usize)
-            }
-        };
-        b.output("out", &out);
-        b.finish().expect(MADE)
-    }
-}
-
-/// The XOR of `count` integers that are 0 or 1: a tree of a + b - 2ab.
-fn xors(ring: Ring, count: usize) -> Circuit {
-    let mut b = Builder::new(ring);
-    let mut rest = b.input("t", count as u32, Per::Row);
-    while rest.len() > 1 {
-        let pairs = rest.chunks(2).map(|pair| match *pair {
-            [x, y] => {
-                let (sum, both) = (b.add(x, y), b.mul(x, y));
-                let twice = b.times(both, 2);
-                b.sub(sum, twice)
-            }
-            _ => pair[0],
-        });
-        rest = pairs.collect();
-    }
-    b.output("xor", &rest);
-    b.finish().expect(MADE)
-}
-
-fn empty(ring: Ring) -> Circuit {
-    Circuit {
-        ring,
-        inputs: Vec::new(),
-        gates: Vec::new(),
-        outputs: Vec::new(),
-    }
 }

@@ -7,9 +7,11 @@ mod hoist;
 mod layers;
 mod make;
 mod mixed;
+mod net;
 mod order;
 mod parts;
 mod rows;
+mod small;
 
 use std::sync::Arc;
 
@@ -20,8 +22,8 @@ use veil_session::{PartyId, PlanHash};
 
 pub use order::OrderPlan;
 pub use parts::{
-    BitsPlan, Conversion, ConversionPlan, Gives, JobPlan, LayerPlan, OutputPlan, PortPlan,
-    TotalsPlan,
+    BitsPlan, Conversion, ConversionPlan, Gives, JobPlan, LayerPlan, OpenedPlan, OutputPlan,
+    PortPlan, TotalsPlan,
 };
 pub use rows::Chunk;
 
@@ -188,6 +190,13 @@ impl Plan {
     pub fn bit_products(&self) -> u64 {
         let of = |l: &LayerPlan| l.bits.as_ref().map_or(0, |bits| bits.products);
         self.layers.iter().map(|l| u64::from(of(l))).sum()
+    }
+
+    /// Whether parties draw random values, or open something behind them, while they compute.
+    pub fn is_random(&self) -> bool {
+        let draws = |c: &ConversionPlan| matches!(c.how, Conversion::Random { .. });
+        self.all_layers()
+            .any(|layer| layer.conversions.iter().any(draws))
     }
 
     /// Whether the circuit has both integers and bits, which are converted on shares.

@@ -30,6 +30,26 @@ pub struct LayerPlan {
     pub conversions: Vec<ConversionPlan>,
     /// What it computes on bits in a circuit of integers.
     pub bits: Option<BitsPlan>,
+    /// What is opened behind masks, with the messages of products: of the circuit's ring, and of bits beside it.
+    pub opened: [OpenedPlan; 2],
+}
+
+impl LayerPlan {
+    /// Whether something is opened in it.
+    pub fn opens(&self) -> bool {
+        self.opened.iter().any(|opened| opened.count > 0)
+    }
+}
+
+/// Masked values that a layer opens to all parties.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct OpenedPlan {
+    /// First slot of what is opened.
+    pub from: u32,
+    /// First slot of what was opened: it is in the place of every component.
+    pub to: u32,
+    /// How many there are.
+    pub count: u32,
 }
 
 /// What a layer computes on bits, beside integers.
@@ -43,12 +63,13 @@ pub struct BitsPlan {
     pub first_draw: u64,
 }
 
-/// Conversions of components. Of one component they make what is shared with zeros for all others.
+/// What begins a layer: conversions of components, and draws of random values. Of one component they make what is shared with zeros for
+/// all others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ConversionPlan {
     /// What is done.
     pub how: Conversion,
-    /// First slot of bits that are lifted, or the slot or uniform of the integer that is split or shifted.
+    /// First slot of bits that are lifted, or the slot or uniform of the integer that is converted.
     pub from: u32,
     /// Whether the integer is one that all rows share.
     pub shared: bool,
@@ -56,6 +77,8 @@ pub struct ConversionPlan {
     pub to: u32,
     /// How many there are.
     pub count: u32,
+    /// Whether the results are bits in a circuit of integers.
+    pub bits: bool,
 }
 
 /// What is done to components.
@@ -78,10 +101,25 @@ pub enum Conversion {
         /// Bits that go.
         by: u32,
     },
+    /// One component is taken.
+    Take {
+        /// The component.
+        component: u8,
+    },
+    /// Every component is multiplied by what was opened.
+    Scale {
+        /// Slot of that.
+        by: u32,
+    },
+    /// Every component is drawn under the key of its holders.
+    Random {
+        /// Counter of the first value.
+        first: u64,
+    },
 }
 
 impl ConversionPlan {
-    /// The conversion that continues this one by `count`, if there is one.
+    /// The conversion of one that continues this one by `count`, if there is one.
     pub(super) fn after(self, count: u32) -> Option<Self> {
         let (how, from) = match self.how {
             Conversion::Split { component, bit } => {
@@ -89,7 +127,10 @@ impl ConversionPlan {
                 (Conversion::Split { component, bit }, self.from)
             }
             Conversion::Lift { .. } => (self.how, self.from + count),
-            Conversion::Shift { .. } => return None,
+            Conversion::Random { .. } => (self.how, self.from),
+            Conversion::Shift { .. } | Conversion::Take { .. } | Conversion::Scale { .. } => {
+                return None;
+            }
         };
         Some(ConversionPlan { how, from, ..self })
     }

@@ -43,6 +43,7 @@ pub(crate) static SCHEME: Scheme = Scheme {
     lacks: 1,
     input: Use::input3,
     share: Use::SHARE3,
+    random: Use::RAND3,
     constants,
     keys: 2,
     pair_keys,

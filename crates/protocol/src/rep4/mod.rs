@@ -51,6 +51,7 @@ const fn scheme(guarantee: &'static str, products: Products) -> Scheme {
         lacks: 0,
         input: Use::input4,
         share: Use::SHARE4,
+        random: Use::RAND4,
         constants,
         keys: PART_KEYS + 3,
         pair_keys,

@@ -1,15 +1,15 @@
-//! Conversions between integers and bits: what is known to all holders of a component.
+//! What begins a layer: conversions of what is known to all holders of a component, and draws under their keys.
 
 use veil_device::{Command, Op, Span};
 use veil_math::Ring;
 use veil_session::PartyId;
 
-use super::combine;
 use super::scheme::{Component, Scheme};
+use super::{combine, random};
 use crate::plan::{BIT_SLOTS, Conversion, ConversionPlan, LayerPlan, Plan, SLOTS, UNIFORMS};
 
-/// The commands that begin a layer. Whoever holds a component converts it; where one component is converted, all others of the result are
-/// zero.
+/// The commands that begin a layer. Whoever holds a component converts it, or draws it; where one component is converted, all others of the
+/// result are zero.
 pub(crate) fn conversions(
     scheme: &Scheme,
     plan: &Plan,
@@ -20,45 +20,68 @@ pub(crate) fn conversions(
     for conversion in &layer.conversions {
         for part in scheme.parts() {
             let component = scheme.component_of(me, part);
-            commands.push(of_part(plan.ring, conversion, part, component));
+            let to = result(conversion, part);
+            commands.push(of_component(scheme, plan.ring, conversion, to, component));
         }
     }
     commands
 }
 
-fn of_part(ring: Ring, conversion: &ConversionPlan, part: u8, component: Component) -> Command {
+/// Where the results of a conversion are.
+fn result(conversion: &ConversionPlan, part: u8) -> Span {
+    Span {
+        region: if conversion.bits { BIT_SLOTS } else { SLOTS },
+        part,
+        first: conversion.to,
+        count: conversion.count,
+    }
+}
+
+/// `to`: where its result in the same part is.
+fn of_component(
+    scheme: &Scheme,
+    ring: Ring,
+    conversion: &ConversionPlan,
+    to: Span,
+    component: Component,
+) -> Command {
     let ConversionPlan {
-        how,
         from,
         shared,
-        to,
         count,
+        ..
     } = *conversion;
     let span = |region, first, count| Span {
         region,
-        part,
         first,
         count,
+        ..to
     };
     let integer = span(if shared { UNIFORMS } else { SLOTS }, from, 1);
-    let bits = span(BIT_SLOTS, from, count);
-    let (op, of, src, to) = match how {
-        Conversion::Split { component, bit } => (
-            Op::Split { first: bit },
-            Some((component, Ring::Bits)),
-            integer,
-            span(BIT_SLOTS, to, count),
+    let (op, of, src) = match conversion.how {
+        Conversion::Split { component, bit } => {
+            (Op::Split { first: bit }, Some(component), vec![integer])
+        }
+        Conversion::Lift { component } => {
+            let bits = span(BIT_SLOTS, from, count);
+            (Op::Lift, Some(component), vec![bits])
+        }
+        Conversion::Take { component } => (
+            Op::Combine { ring, minus: 0 },
+            Some(component),
+            vec![integer],
         ),
-        Conversion::Lift { component } => (
-            Op::Lift,
-            Some((component, ring)),
-            bits,
-            span(SLOTS, to, count),
-        ),
-        Conversion::Shift { by } => (Op::Shift { by }, None, integer, span(SLOTS, to, 1)),
+        Conversion::Shift { by } => (Op::Shift { by }, None, vec![integer]),
+        Conversion::Scale { by } => (Op::Scale, None, vec![integer, span(SLOTS, by, 1)]),
+        Conversion::Random { first } => {
+            return random(to, Scheme::key(to.part), scheme.random, first);
+        }
     };
     match of {
-        Some((only, ring)) if Component(only.into()) != component => combine(ring, vec![], 0, to),
-        _ => Command::new(op, vec![src], vec![to]),
+        Some(only) if Component(only.into()) != component => {
+            let ring = if conversion.bits { Ring::Bits } else { ring };
+            combine(ring, vec![], 0, to)
+        }
+        _ => Command::new(op, src, vec![to]),
     }
 }

@@ -10,7 +10,7 @@ use crate::plan::{Gives, LayerPlan, Plan};
 use crate::round::{Cost, Task};
 
 /// Bytes of a digest.
-const DIGEST: u64 = 32;
+pub(super) const DIGEST: u64 = 32;
 
 /// What `task` costs `me` in `frame`.
 pub(super) fn of(scheme: &Scheme, plan: &Plan, me: Peer, task: Task, frame: Frame) -> Cost {
@@ -95,7 +95,13 @@ impl<'a> Costs<'a> {
     fn layers(self, me: PartyId, layers: &[LayerPlan], sizes: [u64; 3]) -> Cost {
         let layers = layers.iter();
         layers.fold(Cost::default(), |cost, layer| {
-            cost + (self.scheme.products.cost)(me, layer, sizes, super::is_odd(self.frame))
+            let odd = super::is_odd(self.frame);
+            let products = (self.scheme.products.cost)(me, layer, sizes, odd);
+            let masked = super::masked::cost(layer, sizes);
+            let both = products + masked;
+            // They go in one round.
+            let rounds = products.rounds.max(masked.rounds);
+            cost + Cost { rounds, ..both }
         })
     }
 

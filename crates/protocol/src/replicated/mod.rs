@@ -3,6 +3,7 @@
 
 mod convert;
 mod cost;
+mod masked;
 mod opening;
 pub(crate) mod regions;
 mod scheme;
@@ -17,6 +18,7 @@ use veil_prss::Use;
 use veil_session::{Frame, PartyId, Peer};
 
 pub(crate) use convert::conversions;
+pub use masked::is_masked;
 pub(crate) use scheme::{Batch, Component, Products, ProofOf, Scheme};
 use sharing::Inputs;
 
@@ -47,6 +49,7 @@ mod label {
     pub(super) const STORED_JOB: u16 = 0x6000;
     pub(super) const PARTY_ROWS: u16 = 0x7000; // + party
     pub(super) const PARTY_JOB: u16 = 0x8000;
+    pub(super) const MASKED: u16 = 0x9000; // + component
 }
 
 /// A protocol over replicated sharing, as one participant runs it.
@@ -257,13 +260,26 @@ fn layers(scheme: &Scheme, plan: &Plan, me: Peer, odd: bool) -> Vec<Round> {
     };
     let rounds = plan.layers.iter().enumerate();
     let mut rounds: Vec<Round> = rounds
-        .map(|(k, layer)| (scheme.products.layer)(plan, me, k, layer, odd))
+        .map(|(k, layer)| round_of(scheme, plan, me, (k, layer), odd))
         .collect();
     let last = rounds
         .last_mut()
         .expect("the last layer computes what is linear");
     last.finish.extend(opening::keep(scheme, plan, Gives::Row));
     with_proofs(scheme, plan, me, 0, rounds)
+}
+
+/// The round of a layer: its products, and what it opens behind masks.
+fn round_of(
+    scheme: &Scheme,
+    plan: &Plan,
+    me: PartyId,
+    (index, layer): (usize, &LayerPlan),
+    odd: bool,
+) -> Round {
+    let mut round = (scheme.products.layer)(plan, me, index, layer, odd);
+    masked::open(scheme, plan, me, index, &mut round);
+    round
 }
 
 /// Rounds of layers from `first` on, and after the last of each batch its proof.
@@ -344,7 +360,7 @@ fn job_layers(scheme: &Scheme, plan: &Plan, me: Peer) -> Vec<Round> {
         .layers
         .iter()
         .enumerate()
-        .map(|(k, layer)| (scheme.products.layer)(plan, me, before + k, layer, odd))
+        .map(|(k, layer)| round_of(scheme, plan, me, (before + k, layer), odd))
         .collect();
     let copy = |from: (u16, u32), to: (u16, u32), count, part| {
         let span = |(region, first)| Span {
@@ -383,7 +399,7 @@ fn totals_layers(scheme: &Scheme, plan: &Plan, me: Peer) -> Vec<Round> {
     let before = plan.all_layers().count() - totals.layers.len();
     let odd = is_odd(plan.totals_frame());
     let mut rounds: Vec<Round> = (totals.layers.iter().enumerate())
-        .map(|(k, layer)| (scheme.products.layer)(plan, me, before + k, layer, odd))
+        .map(|(k, layer)| round_of(scheme, plan, me, (before + k, layer), odd))
         .collect();
     for part in scheme.parts() {
         let span = |region, first, count| Span {

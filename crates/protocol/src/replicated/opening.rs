@@ -107,24 +107,25 @@ struct Port<'a> {
     label: u16,
 }
 
-impl Port<'_> {
-    /// Number of the value message of a component; that of its digest is one more.
-    fn part(&self, component: Component) -> u16 {
-        (self.index * 2 * self.scheme.parties.len()) as u16 + 2 * component.number()
-    }
-
+/// How components of something reach those who lack them: each once in clear, and as digests from others who hold it.
+pub(super) struct Exchange<'a> {
+    pub(super) scheme: &'a Scheme,
+    /// What is exchanged of part `part`: a message each.
+    pub(super) spans: &'a dyn Fn(u8) -> Vec<Span>,
+    /// Number of a component's message, of those of `spans`; that of its digest comes behind them.
+    pub(super) number: &'a dyn Fn(Component, u16) -> u16,
     /// Where the digest of a component is: 0 computed here, k received from the k-th who vouches for it.
-    fn digest(&self, component: Component, k: u32) -> Span {
-        Digests::of(self.scheme, self.plan).open(self.index, component, k)
-    }
+    pub(super) digest: &'a dyn Fn(Component, u32) -> Span,
+    /// Of digests, with the component's number added.
+    pub(super) label: u16,
+    /// What is compared, for the log.
+    pub(super) what: &'static str,
+}
 
-    fn hash(&self, component: Component, of: Span) -> Command {
+impl Exchange<'_> {
+    fn hash(&self, component: Component, of: Vec<Span>) -> Command {
         let label = self.label + component.number();
-        Command::new(
-            Op::Hash { label },
-            vec![of],
-            vec![self.digest(component, 0)],
-        )
+        Command::new(Op::Hash { label }, of, vec![(self.digest)(component, 0)])
     }
 
     /// Who sends `component` to whom: its value, and digests of it.
@@ -140,7 +141,7 @@ impl Port<'_> {
     }
 
     /// What `me` sends of `component`.
-    fn give(
+    pub(super) fn give(
         &self,
         round: &mut Round,
         me: PartyId,
@@ -152,40 +153,75 @@ impl Port<'_> {
             return;
         };
         let (value, digests) = self.givers(component, to);
+        let spans = (self.spans)(part);
         if value == me {
-            let span = (self.span)(part);
-            round.sends.push(transfer(span, peer, self.part(component)));
+            for (k, span) in (0..).zip(spans) {
+                let number = (self.number)(component, k);
+                round.sends.push(transfer(span, peer, number));
+            }
         } else if digests.contains(&me) {
-            round.local.push(self.hash(component, (self.span)(part)));
-            let digest = self.digest(component, 0);
-            round
-                .sends
-                .push(transfer(digest, peer, self.part(component) + 1));
+            let number = (self.number)(component, spans.len() as u16);
+            round.local.push(self.hash(component, spans));
+            let digest = (self.digest)(component, 0);
+            round.sends.push(transfer(digest, peer, number));
         }
     }
 
     /// Receives `component` into part `part` of what is opened, and checks it.
-    fn take(&self, round: &mut Round, component: Component, part: u8, to: Option<PartyId>) {
+    pub(super) fn take(
+        &self,
+        round: &mut Round,
+        component: Component,
+        part: u8,
+        to: Option<PartyId>,
+    ) {
         let (value, digests) = self.givers(component, to);
-        let span = (self.span)(part);
+        let spans = (self.spans)(part);
         let value = Peer::Party(value);
-        round
-            .recvs
-            .push(transfer(span, value, self.part(component)));
-        round.finish.push(self.hash(component, span));
+        let number = |k| (self.number)(component, k);
+        for (k, span) in (0..).zip(&spans) {
+            round.recvs.push(transfer(*span, value, number(k)));
+        }
+        let behind = number(spans.len() as u16);
+        round.finish.push(self.hash(component, spans));
         for (k, other) in (1..).zip(digests) {
-            let (other, theirs) = (Peer::Party(other), self.digest(component, k));
-            round
-                .recvs
-                .push(transfer(theirs, other, self.part(component) + 1));
+            let (other, theirs) = (Peer::Party(other), (self.digest)(component, k));
+            round.recvs.push(transfer(theirs, other, behind));
             check(
                 round,
-                self.digest(component, 0),
+                (self.digest)(component, 0),
                 theirs,
                 vec![value, other],
-                "an opened component",
+                self.what,
             );
         }
+    }
+
+    /// Every one of `receivers` gets the component that it lacks.
+    pub(super) fn among(&self, round: &mut Round, me: PartyId, receivers: &[PartyId]) {
+        for party in receivers.iter().copied().filter(|party| *party != me) {
+            let component = self.scheme.missing(party);
+            self.give(round, me, component, Some(party), Peer::Party(party));
+        }
+        if receivers.contains(&me) {
+            let received = self.scheme.parts.len() as u8;
+            self.take(round, self.scheme.missing(me), received, Some(me));
+        }
+    }
+}
+
+impl Port<'_> {
+    fn exchange(&self, act: impl FnOnce(&Exchange<'_>)) {
+        let digests = Digests::of(self.scheme, self.plan);
+        let first = self.index * 2 * self.scheme.parties.len();
+        act(&Exchange {
+            scheme: self.scheme,
+            spans: &|part| vec![(self.span)(part)],
+            number: &|component, k| first as u16 + 2 * component.number() + k,
+            digest: &|component, k| digests.open(self.index, component, k),
+            label: self.label,
+            what: "an opened component",
+        });
     }
 
     fn at_party(&self, round: &mut Round, me: PartyId, audience: Audience) {
@@ -197,31 +233,30 @@ impl Port<'_> {
         }
         let receivers: Vec<PartyId> = match audience {
             Audience::Recipient(r) => {
-                for part in self.scheme.parts() {
-                    let component = self.scheme.component_of(me, part);
-                    self.give(round, me, component, None, Peer::Recipient(r));
-                }
+                self.exchange(|exchange| {
+                    for part in self.scheme.parts() {
+                        let component = self.scheme.component_of(me, part);
+                        exchange.give(round, me, component, None, Peer::Recipient(r));
+                    }
+                });
                 return;
             }
             Audience::Parties => self.scheme.parties.to_vec(),
             Audience::Party(party) => vec![party],
             Audience::Stored => return,
         };
-        for party in receivers.iter().copied().filter(|party| *party != me) {
-            let component = self.scheme.missing(party);
-            self.give(round, me, component, Some(party), Peer::Party(party));
-        }
+        self.exchange(|exchange| exchange.among(round, me, &receivers));
         if receivers.contains(&me) {
-            let received = self.scheme.parts.len() as u8;
-            self.take(round, self.scheme.missing(me), received, Some(me));
             self.reveal(round);
         }
     }
 
     fn at_recipient(&self, round: &mut Round) {
-        for component in self.scheme.components() {
-            self.take(round, component, component.number() as u8, None);
-        }
+        self.exchange(|exchange| {
+            for component in self.scheme.components() {
+                exchange.take(round, component, component.number() as u8, None);
+            }
+        });
         self.reveal(round);
     }
 

@@ -10,7 +10,8 @@ use veil_session::Peer;
 use super::batches;
 use super::scheme::{Batch, Component, Scheme};
 use crate::plan::{
-    BIT_SLOTS, BIT_SUMS, BIT_UNIFORMS, Gives, OutputPlan, Plan, PortPlan, SLOTS, SUMS, UNIFORMS,
+    BIT_SLOTS, BIT_SUMS, BIT_UNIFORMS, Gives, LayerPlan, OutputPlan, Plan, PortPlan, SLOTS, SUMS,
+    UNIFORMS,
 };
 use crate::rep3::{proof_elements, proof_longest};
 use crate::round::{Spans, Stored};
@@ -50,6 +51,9 @@ pub(crate) const PROOF: u16 = 23;
 /// Messages of products of bits in a circuit of integers. What they are computed from has the numbers before these.
 pub(crate) const BIT_SEND: u16 = 27;
 pub(crate) const BIT_RECEIVE: u16 = 28;
+/// Masked values that are opened while the parties compute, of the circuit's ring and of bits: a party's parts and the one received.
+pub(super) const MASKED: u16 = 29;
+pub(super) const MASKED_BITS: u16 = 30;
 
 /// Where digests are: an agreement and the list, each of this party and of the others; then of keys that were dealt, per party and per
 /// owner that supplies values, per output port, and of what is loaded. Wherever others send a digest of the same, theirs follow that of this participant.
@@ -160,8 +164,21 @@ impl Digests {
         Self::digest(self.loaded_from() + self.held() * (job + u32::from(part)) + k)
     }
 
-    fn count(self, loads: bool) -> u32 {
-        self.loaded_from() + u32::from(loads) * 2 * self.parties * self.held()
+    fn masked_from(self) -> u32 {
+        self.loaded_from() + 2 * self.parties * self.held()
+    }
+
+    /// Of a component of masked values that are opened: 0 computed here, 1 received.
+    pub(super) fn masked(self, component: Component, k: u32) -> Span {
+        Self::digest(self.masked_from() + 2 * u32::from(component.number()) + k)
+    }
+
+    fn count(self, loads: bool, masks: bool) -> u32 {
+        match (loads, masks) {
+            (_, true) => self.masked_from() + 2 * self.parties,
+            (true, false) => self.masked_from(),
+            (false, false) => self.loaded_from(),
+        }
     }
 }
 
@@ -188,7 +205,8 @@ pub(super) fn layout(scheme: &Scheme, plan: &Plan, me: Peer) -> Layout {
     let loads = |per| loaded(plan, per).next().is_some();
     let kept = plan.outputs.iter().filter(|o| o.gives == Gives::Once);
     let kept: u32 = kept.map(|o| o.width).sum();
-    let digests = Digests::of(scheme, plan).count(loads(Per::Row) || loads(Per::Job));
+    let masks = plan.all_layers().any(LayerPlan::opens);
+    let digests = Digests::of(scheme, plan).count(loads(Per::Row) || loads(Per::Job), masks);
     let parts = scheme.parts.len() as u8;
     let components = scheme.parties.len() as u8;
     let messages = scheme.products.messages;
@@ -306,6 +324,10 @@ pub(super) fn layout(scheme: &Scheme, plan: &Plan, me: Peer) -> Layout {
     let products = when(party, products);
     add(BIT_SEND, Place::Mapped, bits, messages, products);
     add(BIT_RECEIVE, Place::Mapped, bits, messages, products);
+    let opened = |of: usize| plan.all_layers().map(move |l| l.opened[of].count).max();
+    let opened = |of| when(party, opened(of).unwrap_or(0));
+    add(MASKED, Place::Mapped, rows, components, opened(0));
+    add(MASKED_BITS, Place::Mapped, bits, components, opened(1));
     layout
 }
 

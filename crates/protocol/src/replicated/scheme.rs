@@ -28,6 +28,8 @@ pub(crate) struct Scheme {
     pub(crate) input: fn(u8) -> Use,
     /// What an outside owner's random components are drawn for.
     pub(crate) share: Use,
+    /// What random values are drawn for.
+    pub(crate) random: Use,
     /// Parts that public constants act on: bit k for part k.
     pub(crate) constants: fn(Ring, PartyId) -> u8,
     /// Keys that are not owners' seeds; the first of them are those of the parts.

@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod exhaustive;
+mod masked;
 
 use std::sync::Arc;
 

@@ -1,0 +1,210 @@
+//! Which circuits are well formed.
+
+mod error;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashSet;
+
+use veil_math::Ring;
+
+pub use error::CircuitError;
+
+use crate::{Circuit, Gate, Reduce, Wire};
+
+/// The largest circuit that a reader accepts. Checked before anything of that size is allocated.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Gates in all.
+    pub gates: u64,
+    /// Wires in all, inputs included.
+    pub wires: u64,
+    /// Input ports, and output ports.
+    pub ports: u64,
+    /// Output wires over all ports: these may repeat, so `wires` does not bound them.
+    pub output_wires: u64,
+}
+
+impl Default for Limits {
+    /// Sixteen million gates: a hundred SHA-256 compressions, in half a gigabyte of memory.
+    fn default() -> Self {
+        Self {
+            gates: 1 << 24,
+            wires: 1 << 25,
+            ports: 1 << 10,
+            output_wires: 1 << 24,
+        }
+    }
+}
+
+impl Circuit {
+    /// Checks everything that later stages rely on, against the default [`Limits`].
+    ///
+    /// Operands come before the gates that read them and are of one ring, constants are elements of it, outputs exist and are of
+    /// the circuit's ring, ports have wires and distinct printable names, sums are over rings of integers, and sizes are within
+    /// the limits.
+    /// Every other method of a circuit may panic if this one fails.
+    pub fn validate(&self) -> Result<(), CircuitError> {
+        self.validate_within(&Limits::default())
+    }
+
+    /// [`Circuit::validate`] with limits of the caller's choice.
+    pub fn validate_within(&self, limits: &Limits) -> Result<(), CircuitError> {
+        // u64 sums of at most 2^64 / 2^32 ports: no overflow for anything that fits memory.
+        let inputs: u64 = self.inputs.iter().map(|port| u64::from(port.width)).sum();
+        let wires = inputs + self.gates.len() as u64;
+        let output_wires: u64 = self
+            .outputs
+            .iter()
+            .map(|port| port.wires.len() as u64)
+            .sum();
+        within("input ports", self.inputs.len() as u64, limits.ports)?;
+        within("output ports", self.outputs.len() as u64, limits.ports)?;
+        within("gates", self.gates.len() as u64, limits.gates)?;
+        within("wires", wires, limits.wires.min(u64::from(u32::MAX)))?;
+        within("output wires", output_wires, limits.output_wires)?;
+
+        check_names("input", self.inputs.iter().map(|port| port.name.as_str()))?;
+        check_names("output", self.outputs.iter().map(|port| port.name.as_str()))?;
+        if let Some(port) = self.inputs.iter().find(|port| port.width == 0) {
+            return Err(CircuitError::EmptyPort {
+                port: port.name.clone(),
+            });
+        }
+        let rings = self.validate_gates(inputs as u32)?;
+        self.validate_outputs(&rings)
+    }
+
+    /// The ring of every wire.
+    fn validate_gates(&self, inputs: u32) -> Result<Vec<Ring>, CircuitError> {
+        let mut rings = vec![self.ring; inputs as usize];
+        rings.reserve(self.gates.len());
+        for (gate, (own, kind)) in (inputs..).zip(&self.gates).enumerate() {
+            if let Some(Wire(operand)) = kind.operands().find(|operand| operand.0 >= own) {
+                return Err(CircuitError::ForwardReference { gate, own, operand });
+            }
+            let of = |wire: Wire| rings[wire.0 as usize];
+            let ring = kind.ring(self.ring, of);
+            if let Gate::Plus(_, value) | Gate::Times(_, value) | Gate::Constant(value) = *kind
+                && ring.reduce(value) != value
+            {
+                return Err(CircuitError::ConstantOutsideRing { gate, value, ring });
+            }
+            self.validate_rings(gate, kind, of)?;
+            rings.push(ring);
+        }
+        Ok(rings)
+    }
+
+    /// What a gate reads is of the ring that it needs.
+    fn validate_rings(
+        &self,
+        gate: usize,
+        kind: &Gate,
+        of: impl Fn(Wire) -> Ring,
+    ) -> Result<(), CircuitError> {
+        if kind.converts() && self.ring == Ring::Bits {
+            return Err(CircuitError::NoIntegers { gate });
+        }
+        let needed = match *kind {
+            Gate::Bit(_, bit) | Gate::ShiftRight(_, bit) if bit >= self.ring.bits() => {
+                let ring = self.ring;
+                return Err(CircuitError::NoSuchBit { gate, bit, ring });
+            }
+            // All bits of an integer may be none.
+            Gate::IsZero(_, bits) if bits == 0 || bits > self.ring.bits() => {
+                let ring = self.ring;
+                return Err(CircuitError::NoSuchBit {
+                    gate,
+                    bit: bits,
+                    ring,
+                });
+            }
+            // It reads the bit above those of the integer.
+            Gate::TruncatePr { by, bits, .. } if bits >= self.ring.bits() || by >= bits => {
+                let ring = self.ring;
+                return Err(CircuitError::Truncates {
+                    gate,
+                    by,
+                    bits,
+                    ring,
+                });
+            }
+            Gate::Bit(..) | Gate::IsZero(..) | Gate::ShiftRight(..) | Gate::TruncatePr { .. } => {
+                [self.ring; 2]
+            }
+            Gate::Lift(_) => [Ring::Bits; 2],
+            Gate::Append(..) => [self.ring, Ring::Bits],
+            _ => [kind.operands().next().map_or(self.ring, &of); 2],
+        };
+        let mut operands = kind.operands().zip(needed);
+        match operands.find(|(wire, needed)| of(*wire) != *needed) {
+            Some((wire, _)) => Err(CircuitError::OtherRing {
+                gate,
+                operand: wire.0,
+                bit: of(wire) == Ring::Bits,
+            }),
+            None => Ok(()),
+        }
+    }
+
+    fn validate_outputs(&self, rings: &[Ring]) -> Result<(), CircuitError> {
+        if self.outputs.is_empty() {
+            return Err(CircuitError::NoOutputs);
+        }
+        for port in &self.outputs {
+            let name = || port.name.clone();
+            if port.wires.is_empty() {
+                return Err(CircuitError::EmptyPort { port: name() });
+            }
+            if port.reduce == Reduce::Sum && self.ring == Ring::Bits {
+                return Err(CircuitError::SumOfBits { port: name() });
+            }
+            for &Wire(wire) in &port.wires {
+                match rings.get(wire as usize) {
+                    None => {
+                        return Err(CircuitError::OutputMissing {
+                            port: name(),
+                            wire,
+                            wires: rings.len() as u64,
+                        });
+                    }
+                    Some(ring) if *ring != self.ring => {
+                        return Err(CircuitError::OutputOfBits { port: name(), wire });
+                    }
+                    Some(_) => {}
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn within(what: &'static str, found: u64, limit: u64) -> Result<(), CircuitError> {
+    if found > limit {
+        Err(CircuitError::TooLarge { what, found, limit })
+    } else {
+        Ok(())
+    }
+}
+
+fn check_names<'a>(
+    direction: &'static str,
+    names: impl Iterator<Item = &'a str>,
+) -> Result<(), CircuitError> {
+    let mut seen = HashSet::new();
+    for name in names {
+        if name.is_empty() || name.len() > 255 || name.chars().any(char::is_control) {
+            return Err(CircuitError::BadName {
+                name: name.to_owned(),
+            });
+        }
+        if !seen.insert(name) {
+            return Err(CircuitError::DuplicateName {
+                direction,
+                name: name.to_owned(),
+            });
+        }
+    }
+    Ok(())
+}

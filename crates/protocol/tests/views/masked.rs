@@ -1,0 +1,182 @@
+//! Values that are opened behind masks, and what each party gets of them, do not depend on what is masked.
+
+use veil_circuit::{Builder, generate};
+use veil_protocol::is_masked;
+
+use super::*;
+
+/// What is opened of one input.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Opens {
+    /// A truncation.
+    Truncation,
+    /// A word of bits.
+    Word,
+}
+
+fn plan(scheme: &Scheme, ring: Ring, opens: Opens) -> Plan {
+    let mut b = Builder::new(ring);
+    let x = b.input("x", 1, Per::Row)[0];
+    let z = match opens {
+        Opens::Truncation => b.truncate_pr(x, 3, 8),
+        Opens::Word => {
+            let bits: Vec<Wire> = (0..8).map(|j| b.bit(x, j)).collect();
+            generate::compose(&mut b, &bits, false)
+        }
+    };
+    b.output("z", &[z]);
+    let mut job = (*and_plan(scheme, ring).job).clone();
+    job.circuit = b.finish().expect("a valid circuit");
+    job.blocks[0].holders.truncate(1);
+    let options = Options {
+        lanes: 1,
+        chunk_rows: Some(ROWS),
+    };
+    Plan::new(Arc::new(job), options).expect("a job that can be planned")
+}
+
+/// What one party saw over all runs on one input.
+#[derive(Default)]
+struct Got {
+    /// Bytes of the component that it was sent.
+    component: Vec<u8>,
+    /// The low byte of what was opened, of the bits of it that are the masked value's; and its highest bit.
+    opened: Vec<u8>,
+    top: Vec<u8>,
+    /// The lowest of these bits, with those of the party's components of x.
+    joint: Vec<u8>,
+}
+
+/// The elements of an opened component: bits of words are in messages of their own columns.
+fn values(ring: Ring, opens: Opens, bytes: &[u8]) -> Vec<u128> {
+    match opens {
+        Opens::Truncation => common::vectors::elements(ring, bytes),
+        Opens::Word => {
+            let mut all = vec![0u128; ROWS as usize];
+            for (j, column) in bytes.chunks(ROWS as usize / 8).enumerate() {
+                for (t, value) in all.iter_mut().enumerate() {
+                    *value |= u128::from(column[t / 8] >> (t % 8) & 1) << j;
+                }
+            }
+            all
+        }
+    }
+}
+
+fn got(
+    (scheme, ring, opens): (&'static Scheme, Ring, Opens),
+    x: u128,
+    runs: std::ops::Range<u64>,
+    masked: bool,
+) -> Vec<Got> {
+    let mut all: Vec<Got> = scheme.parties.iter().map(|_| Got::default()).collect();
+    let kind = *Kind::all().last().expect("there is a device");
+    for run in runs {
+        let mut net = net(scheme, plan(scheme, ring, opens), run, kind);
+        net.open(net.plan.chunk(0).expect("a chunk").frame);
+        let is_owner = |n: &&mut Node| n.me == Peer::Owner(0);
+        let owner = net.nodes.iter_mut().find(is_owner);
+        let owner = owner.expect("the owner takes part");
+        let (_, span) = owner.protocol.spans().inputs[0];
+        owner.write(span, &pack(ring, &[x; ROWS as usize]));
+        net.run(|_| Task::Inputs { block: 0 })
+            .expect("consistent shares");
+        let shares: Vec<Vec<Vec<u128>>> = (net.nodes[..scheme.count()].iter_mut())
+            .map(|node| {
+                let parts = 0..scheme.parts.len() as u8;
+                let shares = parts.map(|part| Span {
+                    region: 0,
+                    part,
+                    first: 0,
+                    count: 1,
+                });
+                let columns = shares.map(|span| node.peek(span));
+                columns
+                    .map(|c| common::vectors::elements(ring, &c))
+                    .collect()
+            })
+            .collect();
+        let before = net.log.len();
+        let change = |command: &mut Command| {
+            // Masks of zero: whatever is drawn is nothing.
+            if !masked && command.op == Op::Random {
+                command.op = Op::Combine { ring, minus: 0 };
+                command.draws.clear();
+            }
+        };
+        net.run_changed(|_| Task::Layers, change)
+            .expect("honest parties");
+        let log = net.log[before..].iter();
+        let sent: Vec<_> = log
+            .filter(|m| is_masked(m.part) && m.bytes.len() != 32)
+            .collect();
+        // Each component is sent in clear once.
+        assert_eq!(sent.len(), scheme.count());
+        let mut opened = vec![0u128; ROWS as usize];
+        for message in &sent {
+            for (sum, c) in opened.iter_mut().zip(values(ring, opens, &message.bytes)) {
+                *sum = match opens {
+                    Opens::Truncation => ring.add(*sum, c),
+                    Opens::Word => *sum ^ c,
+                };
+            }
+        }
+        // A truncation of 8 bits has them below the highest.
+        let low = match opens {
+            Opens::Truncation => ring.bits() - 9,
+            Opens::Word => 0,
+        };
+        for (i, got) in all.iter_mut().enumerate() {
+            let me = Peer::Party(scheme.parties[i]);
+            let mine = sent.iter().find(|m| m.to == me).expect("one is sent to it");
+            got.component.extend(&mine.bytes);
+            for (t, c) in opened.iter().enumerate() {
+                got.opened.push((c >> low) as u8);
+                got.top.push((c >> (ring.bits() - 1)) as u8 & 1);
+                let own = shares[i].iter().map(|column| column[t] as u8 & 1);
+                let bit = (c >> low) as u8 & 1;
+                got.joint.push(own.fold(bit, |cell, bit| cell << 1 | bit));
+            }
+        }
+    }
+    all
+}
+
+fn compare(masked: bool, check: impl Fn([&Got; 2], &str)) {
+    for scheme in &SCHEMES {
+        for ring in [Ring::Z64, Ring::Z128] {
+            for opens in [Opens::Truncation, Opens::Word] {
+                let of = (scheme, ring, opens);
+                let zero = got(of, 0, 0..16, masked);
+                let ones = got(of, 0xff, 16..32, masked);
+                for (i, (a, b)) in zero.iter().zip(&ones).enumerate() {
+                    let count = scheme.count();
+                    check([a, b], &format!("{opens:?}, {count}, {ring:?}, party {i}"));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_opened_behind_masks_does_not_depend_on_the_inputs() {
+    compare(true, |[a, b], what| {
+        assert!(alike(&a.opened, &b.opened, 256), "{what}: opened");
+        assert!(alike(&a.top, &b.top, 2), "{what}: highest bit");
+        assert!(alike(&a.joint, &b.joint, 16), "{what}: with own shares");
+        assert!(alike(&bits(&a.component), &bits(&b.component), 2), "{what}");
+        // And it is uniform: as from a sample that is.
+        let uniform: Vec<u8> = (0..a.opened.len()).map(|k| k as u8).collect();
+        for opened in [&a.opened, &b.opened] {
+            assert!(alike(opened, &uniform, 256), "{what}: uniform");
+        }
+    });
+}
+
+/// The statistics have power: without a mask, what is opened tells the inputs apart.
+#[test]
+fn openings_without_masks_are_noticed() {
+    compare(false, |[a, b], what| {
+        assert!(!alike(&a.opened, &b.opened, 256), "{what}");
+    });
+}
