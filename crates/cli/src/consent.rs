@@ -9,7 +9,7 @@ use veil_node::{Binding, Home, Request, roles_of};
 use veil_program::Job;
 use veil_protocol::Plan;
 use veil_protocol::Replicated;
-use veil_session::{PartyId, Peer, PlanHash};
+use veil_session::{PartyId, Peer};
 
 use crate::commands::explain;
 use crate::failure::{Code, Failure};
@@ -24,8 +24,8 @@ pub(crate) struct Planned {
     pub(crate) facts: Facts,
     /// The text of the job file.
     pub(crate) text: String,
-    /// The plans of its stages, if it runs in stages.
-    pub(crate) stages: Vec<PlanHash>,
+    /// The plans of its runs.
+    pub(crate) stages: Stages,
 }
 
 impl Planned {
@@ -43,8 +43,8 @@ impl Planned {
     pub(crate) fn of(job: &Job, text: String, lanes: u16) -> Result<Self, Failure> {
         let plan = prepare::plan(job, Some(lanes))?;
         let protocol = Replicated::new(Arc::clone(&plan), Peer::Party(PartyId::THREE[0]));
-        let facts = Facts::of(job, &plan, &protocol);
-        let stages = Stages::new(job, &plan)?.hashes();
+        let stages = Stages::new(job, &plan)?;
+        let facts = Facts::of(job, &plan, &protocol).against(stages.adversary());
         Ok(Planned {
             plan,
             facts,
@@ -92,7 +92,7 @@ impl Planned {
 
     /// What `veil explain` says of it.
     pub(crate) fn explained(&self, file: &Path) -> String {
-        explain::text(&self.plan, file)
+        explain::text(&self.plan, &self.stages, file)
     }
 }
 

@@ -17,6 +17,7 @@ use crate::members::Member;
 use crate::names::Role;
 use crate::roll::Missing;
 use crate::rotation::Statement;
+use crate::stages::At;
 use crate::time::Time;
 
 /// Version of the requests and replies.
@@ -83,6 +84,8 @@ pub enum Reply {
     Roll {
         /// What is known.
         said: Vec<Missing>,
+        /// Where whoever answers is.
+        at: At,
     },
     /// The jobs.
     Jobs {
@@ -145,6 +148,20 @@ pub fn encode<T: Serialize>(content: &T) -> Vec<u8> {
         content,
     };
     serde_json::to_vec(&versioned).expect("strings, numbers and maps with text keys are JSON")
+}
+
+/// Longest request that is answered in no time: statements of all parties about each other.
+const LONGEST_QUICK: usize = 16 << 10;
+
+/// Whether a request is one whose answer takes no planning.
+pub(crate) fn is_quick(request: &[u8]) -> bool {
+    #[derive(Deserialize)]
+    struct Asked<'a> {
+        ask: &'a str,
+    }
+    let asked = Some(request).filter(|request| request.len() <= LONGEST_QUICK);
+    let asked = asked.and_then(|request| serde_json::from_slice::<Asked<'_>>(request).ok());
+    asked.is_some_and(|asked| matches!(asked.ask, "hello" | "roll"))
 }
 
 /// Reads a request or a reply. Whatever the bytes are, nothing panics.
@@ -232,6 +249,17 @@ pub fn ask(
     decode(&reply).map_err(|why| CallError::Reply { name: name(), why })
 }
 
+impl CallError {
+    /// Whether it is the member that answered, though not what was asked.
+    pub(crate) const fn is_answer(&self) -> bool {
+        match self {
+            CallError::NoAddress { .. } => false,
+            CallError::Call { error, .. } => error.is_answer(),
+            CallError::Reply { .. } => true,
+        }
+    }
+}
+
 impl Hello {
     /// How far its clock is ahead of this one's, in seconds.
     pub fn ahead(&self) -> i64 {
@@ -278,6 +306,21 @@ mod tests {
     }
 
     #[test]
+    fn what_takes_no_planning_is_known_by_its_first_word() {
+        let roll = |said| Request::Roll {
+            plan: "0".repeat(64),
+            said,
+        };
+        assert!(is_quick(&encode(&Request::Hello {})));
+        assert!(is_quick(&encode(&roll(Vec::new()))));
+        assert!(!is_quick(&encode(&Request::Propose(proposal()))));
+        assert!(!is_quick(b"{\"ask\":\"roll\""));
+        let mut long = encode(&Request::Hello {});
+        long.resize(LONGEST_QUICK + 1, b' ');
+        assert!(!is_quick(&long));
+    }
+
+    #[test]
     fn replies_survive_their_bytes() {
         let hello = Hello {
             name: "union".into(),
@@ -296,7 +339,13 @@ mod tests {
             Reply::Pending { plan: digits() },
             Reply::Refused { why: "no".into() },
             Reply::Jobs { jobs: Vec::new() },
-            Reply::Roll { said: Vec::new() },
+            Reply::Roll {
+                said: Vec::new(),
+                at: At::Kept {
+                    run: digits(),
+                    turn: 2,
+                },
+            },
         ] {
             assert_eq!(decode(&encode(&reply)), Ok(reply));
         }

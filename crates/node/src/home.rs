@@ -213,9 +213,9 @@ impl Home {
         self.path.join(SHARES)
     }
 
-    /// Where the statements are that put a party of a job out.
-    pub(crate) fn roll_file(&self, job: PlanHash) -> PathBuf {
-        self.job_folder(job).join("out.json")
+    /// Where it is noted which inputs of a job are kept, and who of its parties is missing.
+    pub(crate) fn note_file(&self, job: PlanHash) -> PathBuf {
+        self.job_folder(job).join("kept.json")
     }
 
     /// The folder of a job.

@@ -104,6 +104,8 @@ pub(crate) struct Entry {
     pub(crate) status: Status,
     /// Names of its participants: who may ask about it.
     pub(crate) participants: Vec<String>,
+    /// Names of its parties.
+    parties: Vec<String>,
     /// The plans of its stages, if it runs in two.
     pub(crate) stages: Vec<PlanHash>,
     /// Who asked for it, if it was not this participant.
@@ -120,6 +122,8 @@ pub(crate) struct Entry {
     pub(crate) here: Option<String>,
     /// When its last run ended.
     pub(crate) ended: Option<Instant>,
+    /// The parties have tried often enough: somebody else has to ask for it again.
+    pub(crate) spent: bool,
 }
 
 impl Entry {
@@ -145,6 +149,9 @@ pub(crate) struct Jobs {
     limits: Limits,
     metrics: Arc<Metrics>,
 }
+
+/// For so long after its end a job is not made ready again because somebody calls.
+const PAUSE: Duration = Duration::from_secs(2);
 
 /// Jobs that are remembered at most: the oldest that are over are forgotten, and their folders stay.
 const REMEMBERED: usize = 1000;
@@ -221,6 +228,7 @@ impl Jobs {
                 trace: None,
             },
             participants: names(plan),
+            parties: plan.job.parties.clone(),
             stages,
             asked_by: None,
             keys: Vec::new(),
@@ -229,6 +237,7 @@ impl Jobs {
             stopped_for: None,
             here: None,
             ended: None,
+            spent: false,
         });
         entry.asked_by = asked_by;
         while entries.len() > REMEMBERED {
@@ -245,6 +254,31 @@ impl Jobs {
         }
         drop(entries);
         self.count();
+    }
+
+    /// How a job is, for one of its participants.
+    pub(crate) fn status(&self, plan: PlanHash, of: &str) -> Option<Status> {
+        let status = self.with(plan, |entry| {
+            let has_part = entry.participants.iter().any(|name| name == of);
+            has_part.then(|| entry.status.clone())
+        });
+        status.flatten()
+    }
+
+    /// Whether a participant of this name who comes for a job makes it ready again.
+    pub(crate) fn wakes(&self, plan: PlanHash, by: &str) -> bool {
+        let wakes = self.with(plan, |entry| {
+            let has_part = entry.participants.iter().any(|name| name == by);
+            let goes_round = entry.spent && entry.parties.iter().any(|name| name == by);
+            has_part && !goes_round && !entry.status.state.active()
+        });
+        wakes == Some(true)
+    }
+
+    /// Whether a job has ended a moment ago: somebody who has not heard of it yet may still call.
+    pub(crate) fn ended_lately(&self, plan: PlanHash) -> bool {
+        let lately = |entry: &mut Entry| entry.ended.is_some_and(|ended| ended.elapsed() < PAUSE);
+        self.with(plan, lately) == Some(true)
     }
 
     /// Moves a job to a state.

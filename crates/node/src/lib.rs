@@ -67,7 +67,7 @@ pub use pairing::{JoinError, Joined};
 pub use policy::Policy;
 pub use receipt::Receipt;
 pub use renewal::RotationError;
-pub use roll::{FRESH, Missing, RECENT, Roll};
+pub use roll::{Checkpoint, Missing, Roll, TOGETHER};
 pub use rotation::{Statement, StatementError};
 pub use settings::{Limits, LogFormat, LogSettings, Settings, SettingsError, Timeouts};
 pub use strings::StringError;

@@ -142,22 +142,21 @@ impl Neighbours {
         Ok(neighbours)
     }
 
-    /// The same, and who takes part in another stage of the job, whose plan is `other`; all but those named `out`.
+    /// The same, and who takes part in another stage of the job, whose plan is `other`; without parties if not `parties`.
     #[must_use]
     pub fn with_other(
         mut self,
         other: &Plan,
         members: &Members,
         over: bool,
-        out: Option<&str>,
+        parties: bool,
     ) -> Self {
-        let pin = |peer| {
-            let name = Some(name_of(other, peer)).filter(|name| out != Some(*name));
-            Some((peer, members.by_name(name?)?.fingerprint))
-        };
+        let pin = |peer| Some((peer, members.by_name(name_of(other, peer))?.fingerprint));
+        let told = participants(other).into_iter();
+        let told = told.filter(|peer| parties || peer.party().is_none());
         self.others.push(OtherStage {
             plan: other.hash,
-            pins: participants(other).into_iter().filter_map(pin).collect(),
+            pins: told.filter_map(pin).collect(),
             over,
         });
         self

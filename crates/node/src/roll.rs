@@ -3,31 +3,34 @@
 //! A job whose output is guaranteed goes on without a party that answers nobody. Silence proves nothing to a third, so it takes the
 //! statements of *all* the others: one of them at most is corrupt, so two who are honest have found the party silent for as long as a run
 //! may stall. Lines between honest parties are taken to work within that time. Each signs for itself, with the key that the members pin;
-//! a statement names plan and time, and is good for as long as it is fresh. Three statements about one party are a verdict, which is the
-//! same for whoever sees them.
-
-use std::path::Path;
+//! a statement names plan, checkpoint and time. Three statements about one party that were made at about the same time are a verdict. It is
+//! the same for whoever sees it, however much later, and is about this checkpoint for good.
 
 use serde::{Deserialize, Serialize};
 use veil_link::tls::{Fingerprint, Identity, IdentityError, verify};
 use veil_session::{PartyId, PlanHash};
 
-use crate::file::{self, FileError};
 use crate::home::hex;
 use crate::strings::Body;
 use crate::time::Time;
 
 /// What a statement is signed for.
-const CONTEXT: &str = "a party is missing";
+const CONTEXT: &str = "a party is missing from a checkpoint";
 
-/// How old a statement may be, and how far ahead a clock, in seconds, among parties that are about to finish.
-pub const FRESH: i64 = 600;
+/// How far apart the statements of a verdict may be, in seconds, by the clocks of those who made them.
+pub const TOGETHER: i64 = 600;
 
-/// The same for a recipient, who comes to a run that may have waited for it.
-pub const RECENT: i64 = 24 * 3600;
-
-/// Statements that are kept for a job: each party about each other.
+/// Statements that are taken at once: each party about each other.
 const MOST: usize = 16;
+
+/// What was kept by one run of the first stage of a job: what statements are about.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Checkpoint {
+    /// The plan of the stage that all four parties would run on it.
+    pub plan: PlanHash,
+    /// The run that kept it, by the name that is the same at all participants and no other run has.
+    pub run: String,
+}
 
 /// One party has not been heard by another for as long as a run may stall.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -35,6 +38,8 @@ const MOST: usize = 16;
 pub struct Missing {
     /// All digits of the plan of the stage that could not run.
     plan: String,
+    /// The run that kept the inputs.
+    run: String,
     /// The fingerprint of the key of whoever is missing.
     about: String,
     /// When it was said, in seconds since 1970.
@@ -49,11 +54,12 @@ impl Missing {
     /// The statement of the holder of `identity` about the holder of the key `missing`.
     pub fn make(
         identity: &Identity,
-        plan: PlanHash,
+        of: &Checkpoint,
         missing: &Fingerprint,
     ) -> Result<Self, IdentityError> {
         let mut statement = Missing {
-            plan: hex(&plan.0),
+            plan: hex(&of.plan.0),
+            run: of.run.clone(),
             about: missing.to_string(),
             time: Time::now().seconds(),
             key: hex(&identity.public_key()?),
@@ -67,87 +73,136 @@ impl Missing {
     fn body(&self) -> Body {
         Body::new()
             .text(&self.plan)
+            .text(&self.run)
             .text(&self.about)
             .bytes(&self.time.to_le_bytes())
             .text(&self.key)
     }
 
-    /// By which key it is, if it is signed, about `plan`, and no older than `age` seconds.
-    fn by(&self, plan: PlanHash, age: i64) -> Option<Fingerprint> {
+    /// By which key it is, if it is signed, and about this checkpoint.
+    fn by(&self, of: &Checkpoint) -> Option<Fingerprint> {
         let digits = |text: &str| data_encoding::HEXLOWER.decode(text.as_bytes()).ok();
         let (key, signature) = (digits(&self.key)?, digits(&self.signature)?);
-        let now = Time::now().seconds();
-        let fresh = now.saturating_sub(self.time) <= age && self.time.saturating_sub(now) <= FRESH;
         let signed = verify(&key, CONTEXT, self.body().as_bytes(), &signature);
-        (self.plan == hex(&plan.0) && fresh && signed).then(|| Fingerprint::of_key(&key))
+        let about = self.plan == hex(&of.plan.0) && self.run == of.run;
+        (about && signed).then(|| Fingerprint::of_key(&key))
     }
 }
 
-/// The statements about the parties of one job that are known somewhere.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+/// The statements about the parties of one job, and one checkpoint of it, that are known somewhere.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Roll {
-    statements: Vec<Missing>,
+    of: Checkpoint,
+    keys: Vec<Fingerprint>,
+    /// The last one of each party about each other, with who made it; once there is a verdict, that and no more.
+    said: Vec<(Fingerprint, Missing)>,
+    out: Option<PartyId>,
 }
 
 impl Roll {
-    /// What is in a file; nothing if it is not there or cannot be read.
-    pub(crate) fn read(path: &Path) -> Vec<Missing> {
-        let text = file::read(path).ok();
-        text.and_then(|text| serde_json::from_str(&text).ok())
-            .unwrap_or_default()
-    }
-
-    /// Writes what is known.
-    pub(crate) fn write(&self, path: &Path) -> Result<(), FileError> {
-        let text = serde_json::to_vec(&self.statements).expect("texts and numbers are JSON");
-        file::write(path, &text)
-    }
-
-    /// What is known.
-    pub fn statements(&self) -> &[Missing] {
-        &self.statements
-    }
-
-    /// Takes what others say, as far as it is by one of `parties` about another of them, about `plan`, and no older than `age` seconds. A newer
-    /// statement takes the place of an older one of the same party about the same.
-    pub fn hear(&mut self, said: &[Missing], plan: PlanHash, parties: &[Fingerprint], age: i64) {
-        for statement in said.iter().take(MOST) {
-            let by = statement.by(plan, age);
-            let known = by.is_some_and(|by| parties.contains(&by))
-                && parties.iter().any(|key| key.to_string() == statement.about);
-            if !known {
-                continue;
-            }
-            let same =
-                |other: &Missing| other.key == statement.key && other.about == statement.about;
-            match self.statements.iter_mut().find(|other| same(other)) {
-                Some(other) if other.time < statement.time => *other = statement.clone(),
-                Some(_) => {}
-                None => self.statements.push(statement.clone()),
-            }
+    /// About a checkpoint of the parties that have these keys, in their order.
+    pub const fn new(of: Checkpoint, keys: Vec<Fingerprint>) -> Self {
+        Roll {
+            of,
+            keys,
+            said: Vec::new(),
+            out: None,
         }
     }
 
-    /// Whether the holder of a key has said about another, no longer ago than `age` seconds, that it is missing.
-    pub(crate) fn says(
-        &self,
-        by: &Fingerprint,
-        about: &Fingerprint,
-        plan: PlanHash,
-        age: i64,
-    ) -> bool {
-        let about = about.to_string();
-        let mut own = self.statements.iter().filter(|one| one.about == about);
-        own.any(|one| one.by(plan, age).as_ref() == Some(by))
+    /// What it is about.
+    pub const fn of(&self) -> &Checkpoint {
+        &self.of
     }
 
-    /// The party that all the others have found missing, by the keys of the parties in their order.
-    pub fn out(&self, plan: PlanHash, parties: &[Fingerprint], age: i64) -> Option<PartyId> {
-        let out = parties.iter().position(|about| {
-            let mut others = parties.iter().filter(|by| *by != about);
-            parties.len() == PartyId::FOUR.len() && others.all(|by| self.says(by, about, plan, age))
-        });
-        out.map(|out| PartyId::FOUR[out])
+    /// Whether another one is about the same inputs of the same parties.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        (&self.of, &self.keys) == (&other.of, &other.keys)
+    }
+
+    /// The key of a party.
+    pub(crate) fn key(&self, party: PartyId) -> Option<Fingerprint> {
+        self.keys.get(party.index()).copied()
+    }
+
+    /// What is known.
+    pub fn statements(&self) -> Vec<Missing> {
+        self.said.iter().map(|(_, said)| said.clone()).collect()
+    }
+
+    /// Takes what others say, as far as it is by one of the parties about another of them, and about the checkpoint. A newer statement
+    /// takes the place of an older one of the same party about the same; but what is a verdict is taken whole, as it is, and nothing
+    /// after it.
+    pub fn hear(&mut self, said: &[Missing]) {
+        if self.out.is_some() {
+            return;
+        }
+        let heard: Vec<(Fingerprint, Missing)> = said
+            .iter()
+            .take(MOST)
+            .filter_map(|one| self.of_a_party(one))
+            .collect();
+        if self.conclude(&heard) {
+            return;
+        }
+        for (by, one) in heard {
+            let same =
+                |(who, other): &&mut (Fingerprint, Missing)| *who == by && other.about == one.about;
+            match self.said.iter_mut().find(same) {
+                Some((_, other)) if other.time < one.time => *other = one,
+                Some(_) => {}
+                None => self.said.push((by, one)),
+            }
+        }
+        let known = self.said.clone();
+        self.conclude(&known);
+    }
+
+    /// A statement that counts, with the key of whoever made it.
+    fn of_a_party(&self, one: &Missing) -> Option<(Fingerprint, Missing)> {
+        let known = self.said.iter().find(|(_, other)| other == one);
+        let by = match known {
+            Some((by, _)) => *by,
+            None => one.by(&self.of)?,
+        };
+        let is_party = |text: &str| self.keys.iter().any(|key| key.to_string() == text);
+        (self.keys.contains(&by) && is_party(&one.about)).then(|| (by, one.clone()))
+    }
+
+    /// Takes the verdict that these statements are, if they are one.
+    fn conclude(&mut self, said: &[(Fingerprint, Missing)]) -> bool {
+        for (about, out) in self.keys.iter().zip(PartyId::FOUR) {
+            let digits = about.to_string();
+            let others = self.keys.iter().filter(|by| *by != about);
+            let of = |by: &Fingerprint| {
+                let own = |(who, one): &&(Fingerprint, Missing)| who == by && one.about == digits;
+                said.iter().find(own).cloned()
+            };
+            let Some(all) = others.map(of).collect::<Option<Vec<_>>>() else {
+                continue;
+            };
+            let times = all.iter().map(|(_, one)| one.time);
+            let (first, last) = (times.clone().min(), times.max());
+            let apart = first.zip(last).map_or(0, |(a, b)| b.abs_diff(a));
+            if self.keys.len() == PartyId::FOUR.len() && apart <= TOGETHER.unsigned_abs() {
+                (self.said, self.out) = (all, Some(out));
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Whether the holder of a key has said about another, no longer ago than `age` seconds, that it is missing.
+    pub(crate) fn says(&self, by: &Fingerprint, about: &Fingerprint, age: i64) -> bool {
+        let about = about.to_string();
+        let since = Time::now().seconds().saturating_sub(age);
+        let mut own = self.said.iter();
+        own.any(|(who, one)| who == by && one.about == about && one.time >= since)
+    }
+
+    /// The party that all the others have found missing.
+    pub const fn out(&self) -> Option<PartyId> {
+        self.out
     }
 }
 
@@ -155,7 +210,12 @@ impl Roll {
 mod tests {
     use super::*;
 
-    const PLAN: PlanHash = PlanHash([7; 32]);
+    fn here() -> Checkpoint {
+        Checkpoint {
+            plan: PlanHash([7; 32]),
+            run: "one".into(),
+        }
+    }
 
     struct World {
         keys: Vec<Identity>,
@@ -171,14 +231,27 @@ mod tests {
 
         fn says(&self, by: usize, about: usize) -> Missing {
             let about = self.keys[about].fingerprint();
-            Missing::make(&self.keys[by], PLAN, &about).unwrap()
+            Missing::make(&self.keys[by], &here(), &about).unwrap()
+        }
+
+        /// The same, so many seconds ago.
+        fn said(&self, by: usize, about: usize, ago: i64) -> Missing {
+            let mut said = self.says(by, about);
+            said.time -= ago;
+            let signature = self.keys[by].sign(CONTEXT, said.body().as_bytes()).unwrap();
+            said.signature = hex(&signature);
+            said
+        }
+
+        fn roll(&self) -> Roll {
+            Roll::new(here(), self.pins.clone())
         }
 
         /// Who is out after these statements.
         fn out(&self, said: &[Missing]) -> Option<PartyId> {
-            let mut roll = Roll::default();
-            roll.hear(said, PLAN, &self.pins, FRESH);
-            roll.out(PLAN, &self.pins, FRESH)
+            let mut roll = self.roll();
+            roll.hear(said);
+            roll.out()
         }
     }
 
@@ -218,10 +291,11 @@ mod tests {
             assert_eq!(with(&|said| *said = other.clone()), None);
         }
         let other = world.says(1, 3);
-        let changes: [&dyn Fn(&mut Missing); 7] = [
+        let changes: [&dyn Fn(&mut Missing); 8] = [
             &|said| said.time += 1,
             &|said| said.time -= 1,
             &|said| said.plan = hex(&[8; 32]),
+            &|said| said.run = "two".into(),
             &|said| said.about = world.pins[0].to_string(),
             &|said| said.key.clone_from(&other.key),
             &|said| said.signature.clone_from(&other.signature),
@@ -230,35 +304,68 @@ mod tests {
         for (k, change) in changes.iter().enumerate() {
             assert_eq!(with(change), None, "change {k}");
         }
-        // For another plan it is another matter.
-        let mut roll = Roll::default();
-        roll.hear(&good, PlanHash([8; 32]), &world.pins, FRESH);
-        assert_eq!(roll, Roll::default());
+    }
+
+    /// A verdict is about what one run has kept: neither another plan nor the same job begun anew inherits it.
+    #[test]
+    fn another_checkpoint_is_another_matter() {
+        let world = World::new();
+        let good = [0, 1, 2].map(|by| world.says(by, 3));
+        let plan = PlanHash([8; 32]);
+        let run = "two".to_owned();
+        for of in [Checkpoint { plan, ..here() }, Checkpoint { run, ..here() }] {
+            let mut roll = Roll::new(of, world.pins.clone());
+            roll.hear(&good);
+            assert_eq!((roll.out(), roll.statements()), (None, Vec::new()));
+        }
     }
 
     #[test]
-    fn what_was_said_long_ago_is_forgotten() {
+    fn statements_count_together_whenever_they_are_seen() {
         let world = World::new();
-        let aged = |by: usize, seconds: i64| {
-            let mut said = world.says(by, 3);
-            said.time -= seconds;
-            let body = said.body();
-            let signature = world.keys[by].sign(CONTEXT, body.as_bytes()).unwrap();
-            said.signature = hex(&signature);
-            said
-        };
-        for (age, out) in [(FRESH - 5, true), (FRESH + 5, false), (-FRESH - 5, false)] {
-            let said = [aged(0, 0), aged(1, 0), aged(2, age)];
-            assert_eq!(world.out(&said).is_some(), out, "{age}");
+        let year = 365 * 24 * 3600;
+        for (ages, out) in [
+            ([0, 0, TOGETHER - 5], true),
+            ([0, 0, TOGETHER + 5], false),
+            ([0, 0, -TOGETHER - 5], false),
+            ([year, year, year - TOGETHER + 5], true),
+            ([i64::MAX / 2, 0, 0], false),
+        ] {
+            let said = [0, 1, 2].map(|by| world.said(by, 3, ages[by]));
+            assert_eq!(world.out(&said).is_some(), out, "{ages:?}");
         }
-        let mut roll = Roll::default();
-        let said = [aged(0, 0), aged(1, 0), aged(2, FRESH + 5)];
-        roll.hear(&said, PLAN, &world.pins, RECENT);
-        assert!(roll.out(PLAN, &world.pins, RECENT).is_some());
-        // A newer one takes its place, an older one does not.
-        roll.hear(&[aged(2, 9)], PLAN, &world.pins, RECENT);
-        roll.hear(&[aged(2, 50)], PLAN, &world.pins, RECENT);
-        assert!(roll.out(PLAN, &world.pins, 20).is_some());
+    }
+
+    #[test]
+    fn a_newer_statement_takes_the_place_of_an_older_one() {
+        let world = World::new();
+        let mut roll = world.roll();
+        roll.hear(&[0, 1].map(|by| world.said(by, 3, 0)));
+        roll.hear(&[world.said(2, 3, TOGETHER + 5)]);
+        assert_eq!(roll.out(), None);
+        assert!(roll.says(&world.pins[2], &world.pins[3], TOGETHER + 50));
+        assert!(!roll.says(&world.pins[2], &world.pins[3], TOGETHER));
+        roll.hear(&[world.said(2, 3, 9)]);
         assert_eq!(roll.statements().len(), 3);
+        assert_eq!(roll.out(), Some(PartyId::FOUR[3]));
+    }
+
+    /// Whoever has signed again since does not miss the verdict that another one has seen.
+    #[test]
+    fn a_verdict_is_taken_whole_and_for_good() {
+        let world = World::new();
+        let seen = [700, 600, 300].map(|ago| ago + TOGETHER);
+        let verdict: Vec<Missing> = (0..3).map(|by| world.said(by, 3, seen[by])).collect();
+        let mut roll = world.roll();
+        roll.hear(&[world.said(1, 3, 0)]);
+        roll.hear(&verdict[..1]);
+        assert_eq!(roll.out(), None);
+        roll.hear(&verdict);
+        assert_eq!(roll.out(), Some(PartyId::FOUR[3]));
+        assert_eq!(roll.statements(), verdict);
+        // Nothing after it.
+        roll.hear(&[0, 2, 3].map(|by| world.says(by, 1)));
+        assert_eq!(roll.out(), Some(PartyId::FOUR[3]));
+        assert_eq!(roll.statements(), verdict);
     }
 }

@@ -91,7 +91,7 @@ pub(crate) fn run(args: &ApproveArgs) -> Result<(), Failure> {
         .map_or(Some(own), |filed| filed.path().parent().map(Path::to_owned));
     let filing = Filing {
         plan: planned.plan.hash,
-        stages: &planned.stages,
+        stages: &planned.stages.hashes(),
         name: &planned.plan.job.name,
         lanes: planned.plan.lanes,
         job: &planned.text,

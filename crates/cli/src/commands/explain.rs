@@ -3,15 +3,17 @@
 mod text;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use serde::Serialize;
 use veil_circuit::{Per, Reduce};
 use veil_engine::{Memory, Settings};
 use veil_link::shape::Profile;
+use veil_node::stages::{Stage, Stages};
 use veil_program::{Audience, Block, Holder};
 use veil_protocol::Replicated;
 use veil_protocol::{Cost, Plan, Protocol, Task};
-use veil_session::{Frame, Peer};
+use veil_session::{Frame, PartyId, Peer};
 
 use crate::estimate::{Measured, Rounds, Traffic};
 use crate::failure::Failure;
@@ -47,6 +49,9 @@ struct Explanation {
     plan: String,
     protocol: &'static str,
     guarantee: &'static str,
+    /// Of the runs without one of the parties, if there may be some.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    finished_by: Option<Finishing>,
     ring: String,
     rows: u64,
     products_per_row: u64,
@@ -61,6 +66,13 @@ struct Explanation {
     inputs: Vec<Supplied>,
     opened: Vec<Opened>,
     kept: Vec<Kept>,
+}
+
+/// How the others finish without a party that is lost.
+#[derive(Serialize, Debug)]
+struct Finishing {
+    protocol: &'static str,
+    guarantee: &'static str,
 }
 
 /// One participant's part.
@@ -108,8 +120,8 @@ struct Opened {
 }
 
 pub(crate) fn run(args: &ExplainArgs) -> Result<(), Failure> {
-    let (_, plan) = args.job.plan()?;
-    let explanation = explain(&plan, args.net);
+    let (job, plan) = args.job.plan()?;
+    let explanation = explain(&plan, &Stages::new(&job, &plan)?, args.net);
     if args.json {
         output::print_json(&explanation)
     } else {
@@ -118,15 +130,15 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<(), Failure> {
 }
 
 /// What `veil explain` prints of a plan whose job is in `file`.
-pub(crate) fn text(plan: &std::sync::Arc<Plan>, file: &Path) -> String {
-    explain(plan, None).text(file)
+pub(crate) fn text(plan: &Arc<Plan>, stages: &Stages, file: &Path) -> String {
+    explain(plan, stages, None).text(file)
 }
 
-fn explain(plan: &std::sync::Arc<Plan>, net: Option<Profile>) -> Explanation {
+fn explain(plan: &Arc<Plan>, stages: &Stages, net: Option<Profile>) -> Explanation {
     let job = &plan.job;
     let protocols: Vec<Replicated> = veil_engine::participants(plan)
         .into_iter()
-        .map(|peer| Replicated::new(std::sync::Arc::clone(plan), peer))
+        .map(|peer| Replicated::new(Arc::clone(plan), peer))
         .collect();
     let window = Settings::default().window;
     let mut rounds = Rounds::default();
@@ -144,7 +156,7 @@ fn explain(plan: &std::sync::Arc<Plan>, net: Option<Profile>) -> Explanation {
             messages: all.messages,
             bytes: all.bytes,
             framed: framed(all + handshake + veil_engine::last_words_cost(plan, protocol)),
-            memory_bytes: Memory::new(plan, protocol, window).total(),
+            memory_bytes: memory(plan, stages, protocol.me()),
         });
     }
     let traffic = Traffic {
@@ -158,6 +170,7 @@ fn explain(plan: &std::sync::Arc<Plan>, net: Option<Profile>) -> Explanation {
         plan: plan.hash.to_string(),
         protocol: first.name(),
         guarantee: first.guarantee(),
+        finished_by: finished_by(stages),
         ring: plan.ring.name().to_string(),
         rows: job.rows(),
         products_per_row: plan.products(),
@@ -173,6 +186,40 @@ fn explain(plan: &std::sync::Arc<Plan>, net: Option<Profile>) -> Explanation {
         opened: opened(plan),
         kept: kept(plan),
     }
+}
+
+/// What the protocol of the weakest run without one of the parties promises.
+fn finished_by(stages: &Stages) -> Option<Finishing> {
+    let finish = |stage: &Stage| matches!(stage, Stage::Finish(_));
+    let plans = stages.all().into_iter().filter(finish);
+    let plans = plans.map(|stage| stages.plan(stage));
+    let weakest = plans.min_by_key(|plan| plan.job.security.adversary)?;
+    let protocol = Replicated::new(Arc::clone(weakest), Peer::Party(PartyId::THREE[0]));
+    Some(Finishing {
+        protocol: protocol.name(),
+        guarantee: protocol.guarantee(),
+    })
+}
+
+/// The working memory of a participant, in whichever run of the job takes most.
+fn memory(plan: &Arc<Plan>, stages: &Stages, me: Peer) -> u64 {
+    let window = Settings::default().window;
+    let name = veil_engine::name_of(plan, me);
+    let of = |stage| {
+        let plan = stages.plan(stage);
+        let mut all = veil_engine::participants(plan).into_iter();
+        let me = all.find(|peer| {
+            prepare::role(*peer) == prepare::role(me) && veil_engine::name_of(plan, *peer) == name
+        })?;
+        let protocol = Replicated::new(Arc::clone(plan), me);
+        Some(Memory::new(plan, &protocol, window).total())
+    };
+    stages
+        .all()
+        .into_iter()
+        .filter_map(of)
+        .max()
+        .unwrap_or_default()
 }
 
 /// What a participant sends in the set-up, in a full chunk, for the totals, and in all.

@@ -12,7 +12,7 @@ use veil_link::tls::{Identity, Port};
 use veil_node::Time;
 use veil_node::log::Event;
 use veil_node::participant;
-use veil_node::stages::{self, AGAIN, Disagreement, Shelf, Stage, Stages};
+use veil_node::stages::{self, Shelf, Stage, Stages};
 use veil_protocol::Plan;
 
 pub(crate) use engagement::Engagement;
@@ -76,7 +76,7 @@ pub(crate) fn run(engagement: &Engagement<'_>) -> Result<Outcome, Failure> {
             say(&format!("the inputs that are kept cannot be used: {error}"));
         }
     }
-    engagement.consent(None)?;
+    engagement.consent(&stages, None)?;
     let port = OnceCell::new();
     let mut outcome = Outcome::default();
     let until = Instant::now() + engagement.wait;
@@ -118,18 +118,22 @@ pub(crate) fn run(engagement: &Engagement<'_>) -> Result<Outcome, Failure> {
                 failures = 0;
             }
             Ended::Interrupted(failure) => {
-                let Some(pause) = stages::pause(failures) else {
+                let (pause, most) = stages.pause(failures);
+                let Some(pause) = pause else {
                     return Err(failure);
                 };
                 failures += 1;
                 let seconds = pause.as_secs();
                 say(&format!(
-                    "{}; again in {seconds} s, attempt {failures} of {AGAIN}",
+                    "{}; again in {seconds} s, attempt {failures} of {most}",
                     failure.in_a_line()
                 ));
                 engagement.rest(pause)?;
                 if party.is_some() {
                     at.stage = shelf.stage()?.0;
+                } else if last && stages.are_guaranteed() {
+                    let now = stages::now(home, &stages);
+                    at.stage = moved(&stages, at.stage, now.unwrap_or(at.stage), say);
                 }
             }
             Ended::Disagreed(why) => {
@@ -138,18 +142,21 @@ pub(crate) fn run(engagement: &Engagement<'_>) -> Result<Outcome, Failure> {
                 at.stage = Stage::Input;
                 thread::sleep(PAUSE);
             }
-            Ended::Moved(stage) => {
-                if let Some(out) = stages.without(stage) {
-                    say(&format!("`{out}` is out, and the other parties finish"));
-                }
-                at.stage = stage;
-            }
+            Ended::Moved(stage) => at.stage = moved(&stages, at.stage, stage, say),
             Ended::NotAsked => {
                 say("the parties have kept the inputs: this owner's data are not asked for again");
                 at.stage = Stage::Compute;
             }
         }
     }
+}
+
+/// Says it, if the parties go on without one of them, or without another one than before.
+fn moved(stages: &Stages, from: Stage, to: Stage, say: &dyn Fn(&str)) -> Stage {
+    if let Some(out) = stages.without(to).filter(|_| from != to) {
+        say(&format!("the other parties finish without `{out}`"));
+    }
+    to
 }
 
 /// How a stage ended that did not fail.
@@ -161,7 +168,7 @@ enum Ended {
     Disagreed(String),
     /// The parties are at the stage after this one.
     NotAsked,
-    /// The parties finish without one of them.
+    /// The parties go on at this stage.
     Moved(Stage),
 }
 
@@ -205,25 +212,26 @@ fn one_stage<'a>(
         let ran = roles::all(engagement, at, &ready, &began);
         match ran {
             Err(Stopped::Disagree(other)) if is_party => return Ok(Ended::Disagreed(other.why)),
-            Err(Stopped::Disagree(Disagreement {
-                theirs: Stage::Finish(out),
-                ..
-            })) => {
-                // It takes the word of all the others, and not of the one that says so first.
-                if stages::verdict(home, at.stages) == Some(out) {
-                    return Ok(Ended::Moved(Stage::Finish(out)));
-                }
-                if start.elapsed() >= engagement.wait {
-                    let message = "the parties do not agree on whether one of them is out";
-                    return Err(Failure::new(Code::Link, message));
-                }
-                engagement.rest(PAUSE)?;
-            }
-            Err(Stopped::Disagree(_)) => {
+            // An owner's part is over, if no party comes for it any more.
+            Err(Stopped::Disagree(_)) if at.stage == Stage::Input => {
                 if start.elapsed() >= LINGER || Instant::now() >= until {
                     return Ok(Ended::NotAsked);
                 }
                 thread::sleep(PAUSE);
+            }
+            Err(Stopped::Disagree(other)) => {
+                // It believes two of the parties, or a verdict, and not the one that says so first.
+                match stages::now(home, at.stages) {
+                    Some(stage) if stage != at.stage => return Ok(Ended::Moved(stage)),
+                    _ if start.elapsed() >= engagement.wait => {
+                        let message = format!(
+                            "the parties do not agree on how the job goes on: {}",
+                            other.why
+                        );
+                        return Err(Failure::new(Code::Link, message));
+                    }
+                    _ => engagement.rest(PAUSE)?,
+                }
             }
             Err(Stopped::Failed(failure)) => break Err((failure, false)),
             Err(Stopped::Interrupted(failure)) => break Err((failure, true)),

@@ -57,6 +57,8 @@ pub fn control(
             },
         },
     };
+    // Whoever had too many callers once is there.
+    let mut busy = false;
     loop {
         let last = match dial::reach(address, &config, until) {
             Ok(mut handshake) => {
@@ -78,7 +80,8 @@ pub fn control(
                     dial::hear(&mut handshake, &mut reply, until, &NEVER).map_err(failed)?;
                     return Ok(reply);
                 }
-                "it is up, and has too many callers".to_owned()
+                busy = true;
+                String::new()
             }
             Err(Missed::Broken(why)) => why,
             Err(other) => return Err(failed(other)),
@@ -86,7 +89,13 @@ pub fn control(
         let left = until.saturating_duration_since(Instant::now());
         dial::nap(pause.min(left), &NEVER);
         if Instant::now() >= until {
-            return Err(unreachable(last));
+            return Err(if busy {
+                ControlError::Busy {
+                    address: address.to_owned(),
+                }
+            } else {
+                unreachable(last)
+            });
         }
         pause = (pause * 2).min(LONGEST_PAUSE);
     }

@@ -135,6 +135,12 @@ pub enum ControlError {
         /// What went wrong last.
         why: String,
     },
+    /// Whoever is wanted answers there, and has too many callers.
+    #[error("{address} is up, and has too many callers: ask again later")]
+    Busy {
+        /// Where.
+        address: String,
+    },
     /// Somebody else answers there.
     #[error(
         "{address} shows the key {shown}, pinned is {pinned}: correct the member's address, take its rotated key, or somebody is in between"
@@ -200,6 +206,19 @@ pub enum ControlError {
     /// This machine failed.
     #[error("calling failed on this machine: {0}")]
     Local(String),
+}
+
+impl ControlError {
+    /// Whether it is an answer of whoever was called, by the key that is pinned for it.
+    pub const fn is_answer(&self) -> bool {
+        matches!(
+            self,
+            ControlError::Busy { .. }
+                | ControlError::Version { .. }
+                | ControlError::TooLong { .. }
+                | ControlError::Refused { .. }
+        )
+    }
 }
 
 fn list(peers: &[Peer]) -> String {

@@ -150,6 +150,17 @@ impl Filed {
         file::read(&self.folder.join(JOB))
     }
 
+    /// Whether the text of the job file names somebody as owner, party or recipient: what can be said before it is planned.
+    pub fn names(&self, name: &str) -> bool {
+        let table = self
+            .job()
+            .ok()
+            .and_then(|text| text.parse::<toml::Table>().ok());
+        let lists = ["owners", "parties", "recipients"].into_iter();
+        let lists = lists.filter_map(|key| table.as_ref()?.get(key)?.as_array());
+        lists.flatten().any(|named| named.as_str() == Some(name))
+    }
+
     /// What was shown to whoever approved it.
     pub fn explained(&self) -> Result<String, FileError> {
         file::read(&self.folder.join(EXPLAINED))

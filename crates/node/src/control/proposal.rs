@@ -112,7 +112,7 @@ fn beside(path: &str) -> Result<&str, ProposalError> {
         "entry.toml",
         "explained.txt",
         "results",
-        "out.json",
+        "kept.json",
     ];
     if plain && !path.contains('\0') && !path.starts_with('.') && !reserved.contains(&path) {
         Ok(path)

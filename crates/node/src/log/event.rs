@@ -86,6 +86,17 @@ pub enum Event {
         /// The party.
         party: String,
     },
+    /// A check failed in a job that goes on all the same: one of these participants lied.
+    Suspected {
+        /// The plan of the job, all digits.
+        plan: String,
+        /// Its name.
+        job: String,
+        /// The participants whose messages contradict each other.
+        one_of: Vec<String>,
+        /// What was compared.
+        what: String,
+    },
     /// A job was approved.
     Approval {
         /// Its plan.

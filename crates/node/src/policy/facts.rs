@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde::Serialize;
-use veil_program::{Audience, Holder, Job, Kind, Word};
+use veil_program::{Adversary, Audience, Holder, Job, Kind, Word};
 use veil_protocol::{Plan, Protocol};
 use veil_session::Peer;
 
@@ -38,7 +38,7 @@ pub struct Facts {
     pub min_count: u64,
     /// The protocol.
     pub protocol: String,
-    /// The adversary against which it holds, `semi-honest` or `malicious`.
+    /// The weakest adversary against which a run of it may have to hold, `semi-honest` or `malicious`.
     pub adversary: String,
     /// What becomes of the result if somebody cheats or is lost, `abort` or `guaranteed`.
     pub delivery: String,
@@ -110,6 +110,15 @@ impl Facts {
             }
         }
         facts
+    }
+
+    /// The same of a job that may be finished by runs which hold against this adversary only.
+    #[must_use]
+    pub fn against(self, weakest: Adversary) -> Self {
+        Facts {
+            adversary: weakest.word().to_owned(),
+            ..self
+        }
     }
 }
 

@@ -19,7 +19,7 @@ use crate::members::Standing;
 use crate::participant;
 use crate::policy::Facts;
 use crate::roll::Missing;
-use crate::stages::{Stage, Stages};
+use crate::stages::{At, Stage, Stages};
 use crate::time::Time;
 
 /// A job that is planned and could run.
@@ -37,13 +37,23 @@ impl Prepared {
         let plan = Arc::new(plan);
         let stages = Stages::new(&job, &plan)?;
         let protocol = |plan: &Arc<Plan>| Replicated::new(Arc::clone(plan), Peer::Party(me));
-        let facts = Facts::of(&job, &plan, &protocol(&plan));
+        let facts = Facts::of(&job, &plan, &protocol(&plan)).against(stages.adversary());
+        // Who finishes is one of three parties, whichever is left out: none of the plans takes more at another of them.
         let need = |stage| {
             let plan = stages.plan(stage);
-            Memory::new(plan, &protocol(plan), window).total()
+            let left = plan.parties().iter().copied();
+            let of = |me| Replicated::new(Arc::clone(plan), Peer::Party(me));
+            match stage {
+                Stage::Finish(_) => left
+                    .map(|me| Memory::new(plan, &of(me), window).total())
+                    .max()
+                    .unwrap_or_default(),
+                _ => Memory::new(plan, &protocol(plan), window).total(),
+            }
         };
+        let need = stages.all().into_iter().map(need).max();
         Ok(Prepared {
-            need: need(Stage::Input).max(need(Stage::Compute)),
+            need: need.unwrap_or_default(),
             job,
             plan,
             stages,
@@ -126,9 +136,7 @@ impl Desk {
             (Asked::Jobs {}, Some(member)) => Reply::Jobs {
                 jobs: self.jobs.list(Some(&member.name)),
             },
-            (Asked::Roll { plan, said }, Some(member)) => Reply::Roll {
-                said: self.called(&plan, &said, &member.name),
-            },
+            (Asked::Roll { plan, said }, Some(member)) => self.called(&plan, &said, &member.name),
             (Asked::GoOn { plan }, Some(member)) => Reply::Jobs {
                 jobs: self.goes_on(&plan, &member.name),
             },
@@ -145,32 +153,31 @@ impl Desk {
         }
     }
 
-    /// How a durable job is with which another party goes on. Unless it is done, this party goes on with it as well.
+    /// How a durable job is with which another party goes on. Unless it is done, or was tried often enough, this party goes on with it as
+    /// well.
     fn goes_on(&self, plan: &str, by: &str) -> Vec<Status> {
-        let known = plan_of(plan).and_then(|plan| self.recall(plan));
-        let status = known.and_then(|plan| {
-            let status = self.jobs.with(plan, |entry| {
-                let has_part = entry.participants.iter().any(|name| name == by);
-                has_part.then(|| entry.status.clone())
-            });
-            status.flatten().map(|status| (plan, status))
-        });
-        if let Some((plan, _)) = status
-            .as_ref()
-            .filter(|(_, status)| status.state != State::Done)
+        let known = plan_of(plan).and_then(|plan| self.recall(plan, by));
+        let status = known.and_then(|plan| self.jobs.status(plan, by));
+        if let (Some(plan), Some(status)) = (known, &status)
+            && status.state != State::Done
+            && self.jobs.wakes(plan, by)
         {
             // Whoever is not heard now asks again before its next attempt.
-            let _ = self.events.try_send(News::Asked(*plan));
+            let _ = self.events.try_send(News::Asked(plan));
         }
-        status.into_iter().map(|(_, status)| status).collect()
+        status.into_iter().collect()
     }
 
-    /// Who is missing in a job, as far as it is known here. A party that asks goes on with the job; so does this one.
-    fn called(&self, plan: &str, said: &[Missing], by: &str) -> Vec<Missing> {
-        let status = self.goes_on(plan, by);
-        let job = plan_of(plan).filter(|_| !status.is_empty());
-        job.map(|job| self.rolls.hear(job, said))
-            .unwrap_or_default()
+    /// Who is missing in a job, and where this party is, as far as it is known at once: nothing is planned, and nothing made ready.
+    fn called(&self, plan: &str, said: &[Missing], by: &str) -> Reply {
+        let job = plan_of(plan).and_then(|plan| self.jobs.find(plan));
+        let status = job.and_then(|job| Some((job, self.jobs.status(job, by)?)));
+        let (said, at) = match status {
+            None => (Vec::new(), At::Away),
+            Some((_, status)) if status.state == State::Done => (Vec::new(), At::Done),
+            Some((job, _)) => self.rolls.hear(job, said),
+        };
+        Reply::Roll { said, at }
     }
 
     /// Plans a proposed job, asks consent, and keeps it unless it is refused.
@@ -289,12 +296,14 @@ impl Desk {
         Ok(prepared)
     }
 
-    /// The job of a plan, or of the plan of a stage; one that is filed and that this process has not seen yet is remembered.
-    pub(super) fn recall(&self, plan: PlanHash) -> Option<PlanHash> {
+    /// The job of a plan, or of the plan of a stage, for somebody whom it names; one that is filed and that this process has not seen yet
+    /// is planned, and remembered.
+    pub(super) fn recall(&self, plan: PlanHash, by: &str) -> Option<PlanHash> {
         if let Some(known) = self.jobs.find(plan) {
             return Some(known);
         }
-        let job = self.home.filed(plan).ok()??.plan;
+        let job = self.home.filed(plan).ok()??;
+        let job = Some(job).filter(|job| job.names(by))?.plan;
         if self.jobs.find(job).is_none() {
             let (prepared, filed) = self.filed(job).ok()?;
             let stages = prepared.stages.hashes();

@@ -8,15 +8,17 @@ use std::time::{Duration, Instant};
 use veil_engine::name_of;
 use veil_link::tls::Identity;
 use veil_protocol::Plan;
-use veil_session::{PartyId, Peer};
+use veil_session::Peer;
 
+use super::Desk;
+use super::attempt::Place;
 use super::door::Prepared;
-use super::run::{At, Failed};
-use super::{Desk, roll};
+use super::ended::Failed;
+use super::roll::{Seen, Watch};
 use crate::home::Home;
 use crate::jobs::{Meeting, State};
 use crate::participant::{Connections, Neighbours, Part};
-use crate::stages::{self, Stage};
+use crate::stages;
 
 /// By which keys a run is met.
 pub(super) struct Here {
@@ -48,21 +50,26 @@ impl Here {
 /// to leave.
 const SETTLE: Duration = Duration::from_secs(2);
 
-/// Meets; if all four parties of a job of guaranteed output are needed, while they are asked whether they are there. Who is out, if that
-/// ended it.
+/// How long parties have to turn up for a run after one that has failed: none of them stays in that one for longer than a run may stall,
+/// and finding out takes a few questions for each turn that it is behind.
+fn shortly(desk: &Desk) -> Duration {
+    2 * desk.engine().timeout + Duration::from_secs(20)
+}
+
+/// Meets; the parties of a job whose output is guaranteed ask each other meanwhile where they are. What ended it, if that did.
 fn watched<T>(
     desk: &Desk,
     prepared: &Prepared,
-    stage: Stage,
+    at: &Place<'_>,
     halt: &AtomicBool,
     meet: impl FnOnce() -> T,
-) -> (T, Option<PartyId>) {
-    if stage != Stage::Compute || !prepared.stages.are_guaranteed() {
+) -> (T, Option<Seen>) {
+    if !prepared.stages.are_guaranteed() {
         return (meet(), None);
     }
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
-        let watcher = scope.spawn(|| roll::watch(desk, prepared, &over, halt));
+        let watcher = scope.spawn(|| Watch::new(desk, prepared, at).until(&over, halt));
         let met = meet();
         over.store(true, Ordering::Relaxed);
         (met, watcher.join().ok().flatten())
@@ -73,12 +80,17 @@ fn watched<T>(
 pub(super) fn meet(
     desk: &Desk,
     prepared: &Prepared,
-    at: &At<'_>,
+    at: &Place<'_>,
     stop: &AtomicBool,
 ) -> Result<(Here, Connections), Failed> {
     let (job, me, stage) = (prepared.plan.hash, at.me, at.stage);
-    let wait = desk.options.wait;
-    let until = Instant::now() + wait.unwrap_or(desk.home.settings().timeouts.meet);
+    let again = prepared.stages.are_robust() && at.turn.is_some_and(|turn| turn > 0);
+    let wait = if again {
+        desk.wait().min(shortly(desk))
+    } else {
+        desk.wait()
+    };
+    let until = Instant::now() + wait;
     loop {
         let stages = prepared.stages.clone();
         let find = move |home: &Home| stages.neighbours(stage, me, &home.members());
@@ -107,11 +119,11 @@ pub(super) fn meet(
             members.by_name(name_of(plan, peer))?.address.clone()
         };
         let wait = until.saturating_duration_since(Instant::now());
-        let (met, out) = watched(desk, prepared, stage, &halt, || {
+        let (met, seen) = watched(desk, prepared, at, &halt, || {
             here.part(desk, plan, me, &halt).meet_at(wait, &moved)
         });
-        if let Some(out) = out {
-            return Err(Failed::Out(out));
+        if let Some(seen) = seen {
+            return Err(Failed::Seen(seen));
         }
         if met.is_ok() {
             desk.jobs.set(job, State::Queued, None);

@@ -4,7 +4,9 @@
 //! port has a thread of its own, questions are answered in two others, and every job that is made ready gets one, which meets
 //! the participants and runs the job with its own session, keys and limits. What happens to one job happens to no other.
 
+mod attempt;
 mod door;
+mod ended;
 mod meet;
 mod roll;
 mod run;
@@ -23,6 +25,7 @@ use veil_link::tls::{Fingerprint, Identity, IdentityError, Port, Reception, Setu
 use veil_session::PlanHash;
 
 use crate::admin::{Admin, Pages};
+use crate::control;
 use crate::home::{Home, HomeError};
 use crate::jobs::{Jobs, State};
 use crate::log::Event;
@@ -33,9 +36,6 @@ use crate::notify::{self, notify};
 
 /// How often files of the home are looked at.
 const LOOK: Duration = Duration::from_millis(500);
-
-/// A job that failed a moment ago is not made ready again because somebody who has not heard of it yet still calls.
-const PAUSE: Duration = Duration::from_secs(2);
 
 /// Jobs that may wait for their participants at once.
 const MEETING: usize = 64;
@@ -239,7 +239,8 @@ impl Service {
         });
         for plan in interrupted {
             tracing::info!(%plan, "a durable job was interrupted here");
-            if desk.recall(plan).is_some() {
+            let own = &desk.home.settings().name;
+            if desk.recall(plan, own).is_some() {
                 self.consider(plan);
             }
         }
@@ -263,15 +264,11 @@ impl Service {
         let Some(member) = members.by_fingerprint(&key) else {
             return;
         };
-        let Some(plan) = self.desk.recall(plan) else {
+        let Some(plan) = self.desk.recall(plan, &member.name) else {
             return;
         };
-        let wanted = self.desk.jobs.with(plan, |entry| {
-            let has_part = entry.participants.contains(&member.name);
-            let lately = entry.ended.is_some_and(|ended| ended.elapsed() < PAUSE);
-            has_part && !lately && !entry.status.state.active()
-        });
-        if wanted == Some(true) {
+        let jobs = &self.desk.jobs;
+        if jobs.wakes(plan, &member.name) && !jobs.ended_lately(plan) {
             self.consider(plan);
         }
     }
@@ -387,6 +384,7 @@ fn reception(desk: &Arc<Desk>) -> Reception {
             .upgrade()
             .map_or_else(Vec::new, |desk| desk.answer(caller, request))
     }))
+    .with_quick(Arc::new(control::is_quick))
     .with_knock(Arc::new(move |key, plan| {
         if let Some(desk) = knocks.upgrade() {
             // Whoever is not heard now knocks again.
@@ -398,6 +396,13 @@ fn reception(desk: &Arc<Desk>) -> Reception {
 impl Desk {
     fn port(&self) -> &Arc<Port> {
         self.port.get().expect("set before anything uses it")
+    }
+
+    /// How long others have to turn up.
+    fn wait(&self) -> Duration {
+        self.options
+            .wait
+            .unwrap_or(self.home.settings().timeouts.meet)
     }
 
     fn engine(&self) -> Engine {

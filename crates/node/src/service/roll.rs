@@ -1,20 +1,19 @@
-//! Who of the parties is there, asked while a job of guaranteed output waits for all four of them.
+//! Who of the parties is there, and at which turn, asked while a job of guaranteed output waits for them.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
 
-use veil_link::tls::Fingerprint;
 use veil_session::{PartyId, PlanHash};
 
 use super::Desk;
+use super::attempt::Place;
 use super::door::Prepared;
-use crate::control::{self, CallError, Reply, Request};
+use crate::control::{Reply, Request};
 use crate::log::Event;
-use crate::roll::{FRESH, Missing, Roll};
-use crate::stages::{self, Stage};
+use crate::roll::{Missing, TOGETHER};
+use crate::stages::{self, At, Kept, Note, Stage, TURNS, agreed, ask_all};
 
 /// How often the others are asked.
 const BETWEEN: Duration = Duration::from_millis(500);
@@ -22,178 +21,316 @@ const BETWEEN: Duration = Duration::from_millis(500);
 /// How long each of them has to answer.
 const ANSWER: Duration = Duration::from_secs(2);
 
-/// What is known about the parties of jobs whose output is guaranteed.
-#[derive(Default)]
-pub(super) struct Rolls(Mutex<BTreeMap<PlanHash, Known>>);
+/// So many others are not all corrupt.
+const ENOUGH: usize = 2;
 
-/// What is known about one job.
-struct Known {
-    /// The plan of the stage that all four run.
-    plan: PlanHash,
-    /// The keys of the parties.
-    keys: Vec<Fingerprint>,
-    roll: Roll,
+/// Why a meeting is over before everybody is there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Seen {
+    /// This party of the job is out.
+    Out(PartyId),
+    /// The others are at a later turn.
+    Turned,
+    /// Two others have not kept the inputs, or others than this party.
+    Lost,
+    /// Two others are done with the job.
+    Over,
 }
+
+/// What is known about the parties of jobs whose output is guaranteed; nothing but that there is one, while its inputs are not kept.
+#[derive(Default)]
+pub(super) struct Rolls(Mutex<BTreeMap<PlanHash, Option<Kept>>>);
 
 impl Rolls {
-    fn with<T>(&self, job: PlanHash, with: impl FnOnce(&mut Known) -> T) -> Option<T> {
-        let mut rolls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        rolls.get_mut(&job).map(with)
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<PlanHash, Option<Kept>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes what is said about a job, and gives all that is known.
-    pub(super) fn hear(&self, job: PlanHash, said: &[Missing]) -> Vec<Missing> {
-        let known = self.with(job, |known| {
-            known.roll.hear(said, known.plan, &known.keys, FRESH);
-            known.roll.statements().to_vec()
-        });
-        known.unwrap_or_default()
+    fn with<T>(&self, job: PlanHash, with: impl FnOnce(&mut Kept) -> T) -> Option<T> {
+        self.lock().get_mut(&job)?.as_mut().map(with)
     }
 
-    fn out(&self, job: PlanHash) -> Option<PartyId> {
-        self.with(job, |known| known.roll.out(known.plan, &known.keys, FRESH))
-            .flatten()
+    /// Takes what is said about a job, and gives all that is known, and where this party is.
+    pub(super) fn hear(&self, job: PlanHash, said: &[Missing]) -> (Vec<Missing>, At) {
+        match self.lock().get_mut(&job) {
+            None => (Vec::new(), At::Away),
+            Some(None) => (Vec::new(), At::Inputs),
+            Some(Some(kept)) => {
+                kept.roll.hear(said);
+                let (run, turn) = (kept.roll.of().run.clone(), kept.turn);
+                (kept.roll.statements(), At::Kept { run, turn })
+            }
+        }
     }
 
-    /// Nobody is missing any more: the job is over.
-    pub(super) fn close(&self, job: PlanHash) {
-        let mut rolls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        rolls.remove(&job);
+    /// Opens the roll of a job. What was heard about the same inputs before stays.
+    pub(super) fn open(&self, job: PlanHash, kept: Option<&Kept>) {
+        let mut rolls = self.lock();
+        let known = rolls.remove(&job).flatten();
+        let same = known.filter(|known| kept.is_some_and(|kept| kept.roll.is_like(&known.roll)));
+        rolls.insert(job, same.or_else(|| kept.cloned()));
+    }
+
+    fn close(&self, job: PlanHash) {
+        self.lock().remove(&job);
     }
 }
 
-/// Opens the roll of a job, with what was written down before.
-pub(super) fn open(desk: &Desk, prepared: &Prepared) {
-    if !prepared.stages.are_guaranteed() {
-        return;
+/// The roll of a job is closed when this is dropped: nobody is missing any more.
+pub(super) struct Closes<'a>(pub(super) &'a Desk, pub(super) PlanHash);
+
+impl Drop for Closes<'_> {
+    fn drop(&mut self) {
+        self.0.rolls.close(self.1);
     }
-    let Some(keys) = prepared.stages.party_keys(&desk.home) else {
-        return;
-    };
-    let (job, plan) = (
-        prepared.plan.hash,
-        prepared.stages.plan(Stage::Compute).hash,
-    );
-    let mut rolls = desk.rolls.0.lock().unwrap_or_else(PoisonError::into_inner);
-    let roll = rolls.remove(&job).map(|known| known.roll);
-    let roll = roll.unwrap_or_else(|| {
-        let mut roll = Roll::default();
-        let written = Roll::read(&desk.home.roll_file(job));
-        roll.hear(&written, plan, &keys, i64::MAX);
-        roll
-    });
-    rolls.insert(job, Known { plan, keys, roll });
 }
 
-/// Asks the other parties whether they are there, until the meeting is over. If one has not been heard for as long as a run may stall, and
-/// the others have found the same, it is out: the meeting is halted.
-pub(super) fn watch(
-    desk: &Desk,
-    prepared: &Prepared,
-    over: &AtomicBool,
-    halt: &AtomicBool,
-) -> Option<PartyId> {
+/// At which turn of a job this party is, if it has kept the inputs.
+pub(super) fn turn(desk: &Desk, job: PlanHash) -> Option<u32> {
+    desk.rolls.with(job, |kept| kept.turn)
+}
+
+/// The run at this turn is given up: the next one follows. At which turn this party is now.
+pub(super) fn give_up(desk: &Desk, prepared: &Prepared, turn: u32) -> u32 {
+    advance(desk, prepared, turn + 1).unwrap_or(TURNS)
+}
+
+/// Comes to a turn, unless it is past it.
+fn advance(desk: &Desk, prepared: &Prepared, to: u32) -> Option<u32> {
     let job = prepared.plan.hash;
-    let patience = desk.engine().timeout;
-    let own = desk.home.settings().name.clone();
-    let start = Instant::now();
-    let others = prepared.plan.job.parties.iter().zip(PartyId::FOUR);
-    let mut others: Vec<_> = others
-        .filter(|(name, _)| **name != own)
-        .map(|(name, party)| (name, party, start))
-        .collect();
-    while !over.load(Ordering::Relaxed) {
+    let now = desk.rolls.with(job, |kept| {
+        kept.turn = kept.turn.max(to.min(TURNS));
+        kept.turn
+    });
+    write_down(desk, job);
+    now
+}
+
+/// One of the others, as this party sees it.
+struct Other<'a> {
+    name: &'a str,
+    party: PartyId,
+    /// When it was last heard, and did not say that it lacks what this party has kept: a party alone is not believed that inputs are not
+    /// kept, or that the job is done, and without them it is as good as lost.
+    heard: Instant,
+    /// Whether it said so since.
+    lacks: bool,
+    /// Where it is by its last answer.
+    at: At,
+}
+
+/// Asks the other parties where they are.
+pub(super) struct Watch<'a> {
+    desk: &'a Desk,
+    prepared: &'a Prepared,
+    place: &'a Place<'a>,
+    others: Vec<Other<'a>>,
+}
+
+impl<'a> Watch<'a> {
+    pub(super) fn new(desk: &'a Desk, prepared: &'a Prepared, place: &'a Place<'a>) -> Self {
+        let heard = Instant::now();
+        let others = prepared.plan.job.parties.iter().zip(PartyId::FOUR);
+        let others = others.filter(|(_, party)| *party != place.party);
+        Watch {
+            desk,
+            prepared,
+            place,
+            others: others
+                .map(|(name, party)| Other {
+                    name,
+                    party,
+                    heard,
+                    lacks: false,
+                    at: At::Away,
+                })
+                .collect(),
+        }
+    }
+
+    /// Asks until the meeting is over, or is to be: then it is halted.
+    pub(super) fn until(mut self, over: &AtomicBool, halt: &AtomicBool) -> Option<Seen> {
+        while !over.load(Ordering::Relaxed) {
+            if let Some(seen) = self.look() {
+                halt.store(true, Ordering::Relaxed);
+                return Some(seen);
+            }
+            stages::nap(BETWEEN, over);
+        }
+        None
+    }
+
+    /// Waits while the others run without this party, and no longer than they have to turn up; `None` if nothing came of it.
+    pub(super) fn rest(mut self, wait: Duration, stop: &AtomicBool) -> Option<Seen> {
+        let mut alone = Instant::now();
+        while !stop.load(Ordering::Relaxed) && alone.elapsed() < wait {
+            let seen = self.look();
+            if seen.is_some() {
+                return seen;
+            }
+            let there = |other: &&Other<'_>| matches!(other.at, At::Kept { .. });
+            if self.others.iter().filter(there).count() >= ENOUGH {
+                alone = Instant::now();
+            }
+            stages::nap(BETWEEN, stop);
+        }
+        None
+    }
+
+    /// Asks once, and says who is missing.
+    fn look(&mut self) -> Option<Seen> {
+        let (desk, job) = (self.desk, self.prepared.plan.hash);
+        let (said, own) = desk.rolls.hear(job, &[]);
         let request = Request::Roll {
             plan: Event::plan(job),
-            said: desk.rolls.hear(job, &[]),
+            said,
         };
-        let replies = ask(
-            desk,
-            others.iter().map(|(name, ..)| name.as_str()),
-            &request,
-        );
-        for ((_, _, heard), reply) in others.iter_mut().zip(replies) {
-            let Some(said) = reply else { continue };
-            *heard = Instant::now();
-            desk.rolls.hear(job, &said);
-        }
-        let mut silent = others.iter().filter(|other| other.2.elapsed() >= patience);
-        // Who hears nobody is cut off itself, and says nothing about the others.
-        if let (Some((name, party, _)), None) = (silent.next(), silent.next()) {
-            say(desk, job, *party, name);
-        }
-        if let Some(out) = desk.rolls.out(job) {
-            let name = prepared.stages.party(out);
-            if *name != *own {
-                write_down(desk, prepared, name);
-            }
-            halt.store(true, Ordering::Relaxed);
-            return Some(out);
-        }
-        stages::nap(BETWEEN, over);
-    }
-    None
-}
-
-/// What each of the others says; nothing of who does not answer.
-fn ask<'a>(
-    desk: &Desk,
-    others: impl Iterator<Item = &'a str>,
-    request: &Request,
-) -> Vec<Option<Vec<Missing>>> {
-    let (identity, members) = (desk.home.identity(), desk.home.members());
-    thread::scope(|scope| {
-        let one = |name: &'a str| {
-            let member = members.by_name(name).cloned();
-            let identity = &identity;
-            scope.spawn(move || {
-                let until = Instant::now() + ANSWER;
-                match control::ask(identity, &member?, request, until) {
-                    Ok(Reply::Roll { said }) => Some(said),
-                    // Somebody is there.
-                    Ok(_) | Err(CallError::Reply { .. }) => Some(Vec::new()),
-                    Err(_) => None,
+        let names = self.others.iter().map(|other| other.name);
+        let (identity, members) = (desk.home.identity(), desk.home.members());
+        let replies = ask_all(&identity, &members, names, &request, ANSWER);
+        let mut all = Vec::new();
+        for (other, reply) in self.others.iter_mut().zip(replies) {
+            let (said, at) = match reply {
+                Ok(Reply::Roll { said, at }) => (said, at),
+                // Somebody is there.
+                Ok(_) => (Vec::new(), At::Away),
+                Err(error) if error.is_answer() => (Vec::new(), At::Away),
+                Err(_) => {
+                    (other.at, other.lacks) = (At::Away, false);
+                    continue;
                 }
-            })
+            };
+            desk.rolls.hear(job, &said);
+            other.take(&own, at.clone());
+            all.push((said, at));
+        }
+        if own == At::Inputs {
+            // Whoever has lost what the others have kept finds out so that it is out.
+            let (roll, _) = agreed(&self.prepared.stages, &desk.home, &all)?;
+            let me = Some(self.place.party);
+            return me.filter(|_| roll.out() == me).map(Seen::Out);
+        }
+        let count = |at: &dyn Fn(&Other<'_>) -> bool| self.others.iter().filter(|o| at(o)).count();
+        if count(&|other| other.at == At::Done) >= ENOUGH {
+            return Some(Seen::Over);
+        }
+        let patience = desk.engine().timeout;
+        let silent = |other: &Other<'_>| other.heard.elapsed() >= patience;
+        if count(&|other| silent(other) && other.lacks) >= ENOUGH {
+            return Some(Seen::Lost);
+        }
+        // Who hears nobody is cut off itself, and says nothing about the others.
+        if count(&silent) == 1
+            && let Some(missing) = self.others.iter().find(|other| silent(other))
+        {
+            say(desk, job, missing);
+        }
+        self.out().or_else(|| self.turned(&own))
+    }
+
+    /// Whether somebody is out, which this party did not know.
+    fn out(&self) -> Option<Seen> {
+        let (desk, job) = (self.desk, self.prepared.plan.hash);
+        let out = desk.rolls.with(job, |kept| kept.roll.out()).flatten()?;
+        if self.place.stage == Stage::Finish(out) && out != self.place.party {
+            return None;
+        }
+        if out != self.place.party {
+            let name = self.prepared.stages.party(out);
+            tracing::warn!(plan = %job, party = name, "it is out: all others miss it, and finish without it");
+            write_down(desk, job);
+            desk.record(Event::PartyOut {
+                plan: Event::plan(job),
+                job: self.prepared.plan.job.name.clone(),
+                party: name.to_owned(),
+            });
+        }
+        Some(Seen::Out(out))
+    }
+
+    /// Whether the turn is over: an honest party is at a later one, or one that is needed says that it is.
+    fn turned(&self, own: &At) -> Option<Seen> {
+        let At::Kept { run: ours, turn } = own else {
+            return None;
         };
-        let asked: Vec<_> = others.map(one).collect();
-        let replies = asked.into_iter().map(|asked| asked.join().ok().flatten());
-        replies.collect()
-    })
+        if !self.prepared.stages.are_robust() {
+            return None;
+        }
+        let later = |other: &Other<'_>| match &other.at {
+            At::Kept { run, turn: theirs } if run == ours && theirs > turn => Some(*theirs),
+            _ => None,
+        };
+        let mut turns: Vec<u32> = self.others.iter().filter_map(later).collect();
+        turns.sort_unstable_by(|a, b| b.cmp(a));
+        let needed = |other: &Other<'_>| self.place.stage != Stage::Finish(other.party);
+        // Whoever is left out does not know whether the others need it: it follows them.
+        let takes_part = !self.place.is_left_out();
+        let leaves = |other: &Other<'_>| takes_part && needed(other) && later(other).is_some();
+        let next = match turns.get(ENOUGH - 1) {
+            Some(honest) => *honest,
+            None if self.others.iter().any(leaves) => turn + 1,
+            None => return None,
+        };
+        advance(self.desk, self.prepared, next);
+        Some(Seen::Turned)
+    }
 }
 
-/// Says that a party is missing, unless that was said a while ago and is still fresh.
-fn say(desk: &Desk, job: PlanHash, party: PartyId, name: &str) {
+impl Other<'_> {
+    /// Takes what it says of itself, where this party is at `own`.
+    fn take(&mut self, own: &At, at: At) {
+        let lacks = match (own, &at) {
+            (At::Kept { run, .. }, At::Kept { run: theirs, .. }) => run != theirs,
+            (At::Kept { .. }, At::Inputs | At::Done) => true,
+            _ => false,
+        };
+        self.lacks = lacks;
+        if !lacks {
+            self.heard = Instant::now();
+        }
+        self.at = at;
+    }
+}
+
+/// Says that a party is missing, unless that was said a while ago; again and again while it stays so.
+fn say(desk: &Desk, job: PlanHash, missing: &Other<'_>) {
     let identity = desk.home.identity();
     let own = identity.fingerprint();
-    let about = desk.rolls.with(job, |known| {
-        let said = known
-            .roll
-            .says(&own, &known.keys[party.index()], known.plan, FRESH / 2);
-        (known.plan, known.keys[party.index()], said)
+    let name = missing.name;
+    let about = desk.rolls.with(job, |kept| {
+        let key = kept.roll.key(missing.party)?;
+        let known = kept.roll.out().is_some() || kept.roll.says(&own, &key, TOGETHER / 2);
+        (!known).then(|| (kept.roll.of().clone(), key))
     });
-    let Some((plan, missing, false)) = about else {
+    let Some((of, key)) = about.flatten() else {
         return;
     };
-    tracing::warn!(plan = %job, party = name, "it does not answer: this party says so to the others");
-    match Missing::make(&identity, plan, &missing) {
+    let party = name;
+    if missing.lacks {
+        tracing::warn!(plan = %job, party, "it says that it does not keep the inputs: this party counts it as missing, and says so to the others");
+    } else {
+        tracing::warn!(plan = %job, party, "it does not answer: this party says so to the others");
+    }
+    match Missing::make(&identity, &of, &key) {
         Ok(statement) => drop(desk.rolls.hear(job, &[statement])),
         Err(error) => tracing::error!(%error, "a statement cannot be signed"),
     }
 }
 
-/// Writes down who is out, so that this party knows it when it starts again.
-fn write_down(desk: &Desk, prepared: &Prepared, out: &str) {
-    let job = prepared.plan.hash;
-    tracing::warn!(plan = %job, party = out, "it is out: all others miss it, and finish without it");
-    let path = desk.home.roll_file(job);
-    let written = desk.rolls.with(job, |known| known.roll.write(&path));
-    if let Some(Err(error)) = written {
-        tracing::error!(%error, "who is out cannot be written down");
-    }
-    desk.record(Event::PartyOut {
-        plan: Event::plan(job),
-        job: prepared.plan.job.name.clone(),
-        party: out.to_owned(),
+/// Writes down who is out and at which turn the job is, so that this party knows it when it starts again.
+fn write_down(desk: &Desk, job: PlanHash) {
+    let note = desk.rolls.with(job, |kept| Note {
+        run: kept.roll.of().run.clone(),
+        turn: kept.turn,
+        said: kept.roll.statements(),
     });
+    let path = desk.home.note_file(job);
+    if let Some(Err(error)) = note.map(|note| note.write(&path)) {
+        tracing::error!(%error, "what is known of the kept inputs cannot be written down");
+    }
+}
+
+/// Whether two other parties are needed, and not one, to say that a job is done: one of them may lie where that does not end the job anyway.
+pub(super) const fn enough(guaranteed: bool) -> usize {
+    if guaranteed { ENOUGH } else { 1 }
 }

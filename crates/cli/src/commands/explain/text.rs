@@ -8,10 +8,16 @@ use crate::output::{bytes, columns, count, seconds};
 
 impl Explanation {
     pub(super) fn text(&self, file: &Path) -> String {
-        let facts = [
+        let mut facts = vec![
             ("job", format!("{} ({})", self.job, file.display())),
             ("protocol", self.protocol.to_owned()),
             ("guarantee", self.guarantee.to_owned()),
+        ];
+        if let Some(by) = &self.finished_by {
+            let finish = format!("{}, {}", by.protocol, by.guarantee);
+            facts.push(("without a party", finish));
+        }
+        facts.extend([
             ("ring", self.ring.clone()),
             (
                 "rows",
@@ -55,8 +61,10 @@ impl Explanation {
                     self.plan
                 ),
             ),
-        ];
-        let mut text = columns(&facts.map(|(name, value)| vec![name.to_owned(), value]));
+        ]);
+        let facts = facts.into_iter();
+        let facts = facts.map(|(name, value)| vec![name.to_owned(), value]);
+        let mut text = columns(&facts.collect::<Vec<_>>());
         text += "\nparticipants\n";
         let rows = self.participants.iter().map(|p| {
             let memory = format!("at most {} of working memory", bytes(p.memory_bytes));

@@ -75,9 +75,9 @@ impl<'a> Engagement<'a> {
 
     /// Asks whether the job may run; when all participants of a stage are there, that the run begins is logged. Rules that count runs
     /// count the stage that computes.
-    pub(super) fn consent(&self, begins: Option<At<'_>>) -> Result<(), Failure> {
+    pub(super) fn consent(&self, stages: &Stages, begins: Option<At<'_>>) -> Result<(), Failure> {
         let protocol = Replicated::new(Arc::clone(self.plan), Peer::Party(PartyId::THREE[0]));
-        let facts = Facts::of(self.job, self.plan, &protocol);
+        let facts = Facts::of(self.job, self.plan, &protocol).against(stages.adversary());
         let request = Request {
             plan: self.plan.hash,
             facts: &facts,

@@ -110,7 +110,7 @@ fn one(
         // Once for all roles: it is one run.
         let mut began = began.lock().unwrap_or_else(PoisonError::into_inner);
         if !*began {
-            engagement.consent(Some(at))?;
+            engagement.consent(at.stages, Some(at))?;
             *began = true;
         }
     }

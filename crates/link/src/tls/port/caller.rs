@@ -136,7 +136,7 @@ impl Pending {
                         }
                         continue;
                     }
-                    if replies.is_some_and(Replies::full) {
+                    if replies.is_some_and(|replies| replies.full(body)) {
                         let plan = PlanHash([0; 32]);
                         self.refuse(Refusal::Busy, plan, Away::Later, String::new())?;
                         continue;

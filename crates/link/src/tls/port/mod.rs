@@ -74,6 +74,9 @@ pub struct Caller {
 /// Answers questions. Runs in a thread of the port; what takes long delays other questions, and nothing else.
 pub type Handler = Arc<dyn Fn(Caller, &[u8]) -> Vec<u8> + Send + Sync>;
 
+/// Whether a question is answered in no time: it does not wait behind others that take long. Runs in the thread of the port.
+pub type Quick = Arc<dyn Fn(&[u8]) -> bool + Send + Sync>;
+
 /// Hears of members that come for a plan in which nobody here awaits them now. Runs in the thread of the port: it must not wait.
 pub type Knock = Arc<dyn Fn(Fingerprint, PlanHash) + Send + Sync>;
 
@@ -82,6 +85,7 @@ pub type Knock = Arc<dyn Fn(Fingerprint, PlanHash) + Send + Sync>;
 pub struct Reception {
     admit: Admit,
     handler: Option<Handler>,
+    quick: Option<Quick>,
     knock: Option<Knock>,
     sole: bool,
 }
@@ -92,6 +96,7 @@ impl Reception {
         Reception {
             admit,
             handler: None,
+            quick: None,
             knock: None,
             sole: false,
         }
@@ -118,6 +123,13 @@ impl Reception {
     #[must_use]
     pub fn with_handler(mut self, handler: Handler) -> Self {
         self.handler = Some(handler);
+        self
+    }
+
+    /// Answers questions that are `quick` in a thread of their own.
+    #[must_use]
+    pub fn with_quick(mut self, quick: Quick) -> Self {
+        self.quick = Some(quick);
         self
     }
 
@@ -194,7 +206,9 @@ impl Port {
             turned: Default::default(),
         });
         let replies = match reception.handler {
-            Some(handler) => Some(Replies::start(&handler).map_err(|e| local(&e))?),
+            Some(handler) => {
+                Some(Replies::start(&handler, reception.quick).map_err(|e| local(&e))?)
+            }
             None => None,
         };
         let thread = {

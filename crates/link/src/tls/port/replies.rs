@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rustls::Connection;
 use veil_session::PlanHash;
 
-use super::{Caller, Handler, LONGEST_REPLY, lock};
+use super::{Caller, Handler, LONGEST_REPLY, Quick, lock};
 use crate::tls::handshake::Handshake;
 use crate::tls::preface::Answer;
 use crate::tls::socket::Quiet;
@@ -20,6 +20,9 @@ const THREADS: usize = 2;
 
 /// Questions that may wait for a thread; who comes later is told to come again.
 const WAITING: usize = 8;
+
+/// Threads for quick questions, and how many of these may wait.
+const QUICK: [usize; 2] = [1, 32];
 
 /// Room for a planner's recursion.
 const STACK: usize = 2 << 20;
@@ -33,44 +36,80 @@ struct Question {
     request: Vec<u8>,
 }
 
-/// Answers questions. The threads end with it, once they have answered.
-pub(super) struct Replies {
-    queue: SyncSender<Question>,
+/// Questions that wait for threads of their own.
+struct Queue {
+    places: SyncSender<Question>,
     waiting: Arc<AtomicUsize>,
+    most: usize,
 }
 
-impl Replies {
-    pub(super) fn start(handler: &Handler) -> io::Result<Self> {
-        let (queue, questions) = sync_channel(WAITING);
+impl Queue {
+    fn start(handler: &Handler, name: &str, [threads, most]: [usize; 2]) -> io::Result<Self> {
+        let (places, questions) = sync_channel(most);
         let questions = Arc::new(Mutex::new(questions));
         let waiting = Arc::new(AtomicUsize::new(0));
-        for index in 0..THREADS {
+        for index in 0..threads {
             let (handler, questions) = (Arc::clone(handler), Arc::clone(&questions));
             let waiting = Arc::clone(&waiting);
-            let name = format!("control {index}");
+            let name = format!("{name} {index}");
             let thread = thread::Builder::new().name(name).stack_size(STACK);
             thread.spawn(move || answer(&handler, &questions, &waiting))?;
         }
-        Ok(Replies { queue, waiting })
+        Ok(Queue {
+            places,
+            waiting,
+            most,
+        })
     }
 
-    /// Whether another question would find no place.
-    pub(super) fn full(&self) -> bool {
-        self.waiting.load(Ordering::Relaxed) >= WAITING
+    fn full(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) >= self.most
+    }
+
+    fn ask(&self, question: Question) {
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        // There is room: only one thread asks, and it looked.
+        if self.places.try_send(question).is_err() {
+            self.waiting.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Answers questions. The threads end with it, once they have answered.
+pub(super) struct Replies {
+    all: Queue,
+    quick: Option<(Queue, Quick)>,
+}
+
+impl Replies {
+    pub(super) fn start(handler: &Handler, quick: Option<Quick>) -> io::Result<Self> {
+        let quick =
+            quick.map(|quick| Ok::<_, io::Error>((Queue::start(handler, "quick", QUICK)?, quick)));
+        Ok(Replies {
+            all: Queue::start(handler, "control", [THREADS, WAITING])?,
+            quick: quick.transpose()?,
+        })
+    }
+
+    fn queue(&self, request: &[u8]) -> &Queue {
+        match &self.quick {
+            Some((queue, quick)) if quick(request) => queue,
+            _ => &self.all,
+        }
+    }
+
+    /// Whether this question would find no place.
+    pub(super) fn full(&self, request: &[u8]) -> bool {
+        self.queue(request).full()
     }
 
     /// Answers `request`, some time.
     pub(super) fn ask(&self, handshake: Handshake, caller: Caller, request: Vec<u8>) {
-        self.waiting.fetch_add(1, Ordering::Relaxed);
-        let question = Question {
+        self.queue(&request).ask(Question {
             handshake,
             caller,
             request,
-        };
-        // There is room: only one thread asks, and it looked.
-        if self.queue.try_send(question).is_err() {
-            self.waiting.fetch_sub(1, Ordering::Relaxed);
-        }
+        });
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::*;
 use crate::tls::dial::{self, Missed};
 use crate::tls::preface::{ANSWER, Answer, CALL, Call, Garbled, Refusal, VERSION};
-use crate::tls::{control, preface};
+use crate::tls::{ControlError, control, preface};
 
 fn soon() -> Instant {
     Instant::now() + Duration::from_secs(20)
@@ -185,4 +185,42 @@ fn who_says_nothing_gives_way_to_who_comes_next() {
         start.elapsed()
     );
     eventually(|| port.turned().strangers >= 2 * PENDING as u64);
+}
+
+/// Whoever is busy with what takes long says so, and answers what does not.
+#[test]
+fn quick_questions_do_not_wait_behind_others() {
+    let [us, them] = [(); 2].map(|()| Identity::generate().unwrap());
+    let go = Arc::new(AtomicBool::new(false));
+    let goes = Arc::clone(&go);
+    let handler = move |_: Caller, request: &[u8]| {
+        while request == b"slow" && !goes.load(Ordering::Relaxed) {
+            thread::sleep(Duration::from_millis(5));
+        }
+        request.to_vec()
+    };
+    let reception = Reception::new(Arc::new(|_| Admission::Member))
+        .with_handler(Arc::new(handler))
+        .with_quick(Arc::new(|request| request == b"quick"));
+    let port = Port::bind(&us, "127.0.0.1:0", reception).unwrap();
+    let address = port.address().to_string();
+    let ask = |request, until| control(&them, us.fingerprint(), &address, request, until);
+    thread::scope(|scope| {
+        // Two are answered, eight wait, and the others find no place.
+        let slow: Vec<_> = (0..11)
+            .map(|_| scope.spawn(|| ask(b"slow", soon())))
+            .collect();
+        let busy = || ask(b"slow", Instant::now() + Duration::from_millis(200));
+        eventually(
+            || matches!(busy(), Err(error @ ControlError::Busy { .. }) if error.is_answer()),
+        );
+        assert_eq!(ask(b"quick", soon()), Ok(b"quick".to_vec()));
+        go.store(true, Ordering::Relaxed);
+        for slow in slow {
+            assert_eq!(slow.join().unwrap(), Ok(b"slow".to_vec()));
+        }
+    });
+    drop(port);
+    let gone = ask(b"quick", Instant::now() + Duration::from_millis(100));
+    assert!(matches!(gone, Err(error) if !error.is_answer()));
 }

@@ -1,0 +1,236 @@
+//! Jobs of four parties whose output is guaranteed, and a party that lies: in whatever it computes, or about where it is. The others give
+//! the right result.
+//!
+//! It runs within the test, on a device that computes something wrong: all else that it does is what a service does.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that unwraps says what it expects by failing there"
+)]
+
+mod common;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use common::Folder;
+use common::deployment::{Place, Service, at, expected, submit, succeed, take_part_at, turn, wait};
+use common::homes::homes;
+use veil_device::{Cpu, Op};
+use veil_link::tls::{Admission, Port, Reception};
+use veil_node::control::{self, Reply, Request};
+use veil_node::jobs::{State, Status};
+use veil_node::stages::At;
+use veil_node::{Home, Time, receipt, service};
+use veil_testkit::Lying;
+
+const PARTIES: [&str; 4] = ["a", "b", "c", "d"];
+const SERVES: [&str; 5] = ["--yes", "--wait", "60", "--timeout", "5"];
+
+/// Services of all parties but one.
+struct Site {
+    folder: Folder,
+    homes: Vec<Home>,
+    services: Vec<Service>,
+    liar: &'static str,
+}
+
+impl Site {
+    fn new(liar: &'static str) -> Self {
+        let folder = Folder::blocks();
+        let four = "parties = [\"a\", \"b\", \"c\", \"d\"]\ndelivery = \"guaranteed\"";
+        folder.replace("job.toml", r#"parties = ["a", "b", "c"]"#, four);
+        folder.replace("job.toml", "rows = 4096", "rows = 16");
+        let homes = homes(folder.path(), &["a", "b", "c", "d", "ann", "eve"]);
+        let mut site = Site {
+            folder,
+            homes,
+            services: Vec::new(),
+            liar,
+        };
+        let services = site.others().map(|name| site.serve(name));
+        site.services = services.collect();
+        site
+    }
+
+    fn others(&self) -> impl Iterator<Item = &'static str> + use<> {
+        let liar = self.liar;
+        PARTIES.into_iter().filter(move |party| *party != liar)
+    }
+
+    fn home(&self, party: &str) -> &Home {
+        let index = PARTIES.iter().position(|name| *name == party);
+        &self.homes[index.unwrap()]
+    }
+
+    fn serve(&self, name: &str) -> Service {
+        Service::start_at(&Place::HERE, self.folder.path(), name, &SERVES)
+    }
+
+    fn take_part(&self, name: &str) -> String {
+        let comes = ["--timeout", "20"];
+        let part = take_part_at(&Place::HERE, &self.folder, "job.toml", name, &comes);
+        succeed(part)
+    }
+
+    /// The result is right, and everybody but the liar is done, without whom.
+    fn ended(&self, plan: &str) -> String {
+        let blocks = std::fs::read(self.folder.at("out-job.toml/blocks")).unwrap();
+        assert!(blocks == expected()[..blocks.len()] && blocks.len() == 16 * 16);
+        wait("the others are done", || {
+            let state = |party| at(&Place::HERE, &self.folder, "eve", party, plan);
+            self.others()
+                .all(|party| state(party).is_some_and(|at| at.state == "done"))
+        });
+        let path = self.folder.at("out-job.toml").join(receipt::NAME);
+        let receipt: serde_json::Value =
+            serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+        receipt["without"].as_str().unwrap_or_default().to_owned()
+    }
+
+    /// The pairs that failed checks name, in the logs of all but the liar.
+    fn named(&self) -> Vec<String> {
+        let mut named = Vec::new();
+        for party in self.others() {
+            let log = self.home(party).log();
+            log.for_each(|entry| {
+                if entry.kind == "suspected" {
+                    named.push(entry.fields["one_of"].to_string());
+                }
+            })
+            .unwrap();
+        }
+        named
+    }
+}
+
+/// A service on a device that computes something wrong.
+struct Liar {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Liar {
+    fn start(site: &Site, lies: fn(&Op) -> bool) -> Self {
+        let home = Home::open(&site.folder.at(site.liar)).unwrap();
+        let options = service::Options {
+            yes: true,
+            wait: Some(Duration::from_secs(60)),
+            timeout: Some(Duration::from_secs(5)),
+            ..service::Options::default()
+        };
+        let device = Arc::new(move || -> Box<dyn veil_device::Device> {
+            Box::new(Lying::new(Box::new(Cpu::detect()), lies))
+        });
+        let service = service::Service::start(home, options, device).unwrap();
+        let stop = Arc::new(AtomicBool::new(false));
+        let asked = Arc::clone(&stop);
+        let thread = Some(thread::spawn(move || {
+            service.run(&asked);
+        }));
+        Liar { stop, thread }
+    }
+}
+
+impl Drop for Liar {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            thread.join().unwrap();
+        }
+    }
+}
+
+/// Whoever lies is in every pair that a check names, and the job is done without it, or in a run in which it had nothing to lie about.
+fn lies(liar: &'static str, about: fn(&Op) -> bool) {
+    let site = Site::new(liar);
+    let _liar = Liar::start(&site, about);
+    let (plan, _) = submit(&site.folder, "job.toml");
+    site.take_part("ann");
+    site.take_part("eve");
+    assert_eq!(site.ended(&plan), liar);
+    let named = site.named();
+    assert!(!named.is_empty());
+    for pair in &named {
+        assert!(pair.contains(&format!("\"{liar}\"")), "{named:?}");
+    }
+}
+
+#[test]
+fn a_party_that_lies_in_products_is_left_out() {
+    let _turn = turn();
+    lies("b", |op| matches!(op, Op::Product(_)));
+}
+
+/// Digests of shares that it loads; the input stage, which loads none, is as it should be.
+#[test]
+fn a_party_that_lies_about_what_it_has_kept_is_left_out() {
+    let _turn = turn();
+    lies(
+        "d",
+        |op| matches!(op, Op::Hash { label } if (0x5000..0x6001).contains(label)),
+    );
+}
+
+/// A party that is killed, and somebody with its key that answers for it: the job is done, whatever is asked.
+#[test]
+fn one_party_that_says_the_job_is_done_is_not_believed() {
+    let _turn = turn();
+    let mut site = Site::new("b");
+    let honest = site.serve("b");
+    let (plan, _) = submit(&site.folder, "job.toml");
+    site.take_part("ann");
+    wait("the inputs are kept", || {
+        let why = |party| at(&Place::HERE, &site.folder, "eve", party, &plan);
+        PARTIES
+            .iter()
+            .all(|party| why(party).is_some_and(|at| at.why.contains("are kept")))
+    });
+    drop(honest);
+    let done = says_done(&plan);
+    let home = site.home("b");
+    let address = home.settings().listen.unwrap().to_string();
+    let reception = Reception::new(Arc::new(|_| Admission::Member)).with_handler(done);
+    let port = Port::bind(&home.identity(), &address, reception).unwrap();
+    // A party that begins anew asks the others whether it is done.
+    drop(site.services.remove(0));
+    let again = site.serve("a");
+    site.services.insert(0, again);
+    thread::sleep(Duration::from_secs(1));
+    assert_ne!(
+        at(&Place::HERE, &site.folder, "eve", "a", &plan).map(|at| at.state),
+        Some("done".to_owned())
+    );
+    site.take_part("eve");
+    assert_eq!(site.ended(&plan), "b");
+    drop(port);
+}
+
+/// Answers everything with: it is done.
+fn says_done(plan: &str) -> veil_link::tls::Handler {
+    let plan = plan.to_owned();
+    Arc::new(move |_, request| {
+        let status = Status {
+            plan: plan.clone(),
+            job: "blocks".into(),
+            state: State::Done,
+            since: Time::now(),
+            why: None,
+            phase: None,
+            rows: 0,
+            of: 0,
+            sent: 0,
+            received: 0,
+            waits_for: Vec::new(),
+            trace: None,
+        };
+        control::encode(&match control::decode(request) {
+            Ok(Request::Roll { .. }) => Reply::Roll {
+                said: Vec::new(),
+                at: At::Done,
+            },
+            _ => Reply::Jobs { jobs: vec![status] },
+        })
+    })
+}

@@ -1,0 +1,245 @@
+//! One run of a job: where this party is, whom it meets, what it brings and takes.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use veil_engine::{Data, Progress, Report};
+use veil_program::{DataError, Output, Sink, Source};
+use veil_protocol::{Plan, Replicated};
+use veil_session::{PartyId, Peer, PlanHash};
+
+use super::Desk;
+use super::door::{Consent, Prepared};
+use super::ended::Failed;
+use super::meet::meet;
+use super::roll::{self, Watch};
+use crate::jobs::State;
+use crate::log::Event;
+use crate::receipt::{self, Receipt};
+use crate::stages::{Shelf, Stage};
+use crate::time::Time;
+
+/// Where a job goes on.
+pub(super) struct Place<'a> {
+    /// As whom this party takes part in the stage.
+    pub(super) me: Peer,
+    /// Which party of the job it is.
+    pub(super) party: PartyId,
+    /// At which turn it is, if it has kept the inputs of a job whose output is guaranteed.
+    pub(super) turn: Option<u32>,
+    pub(super) shelf: Shelf<'a>,
+    pub(super) stage: Stage,
+}
+
+impl Place<'_> {
+    /// Whether the others run without this party.
+    pub(super) fn is_left_out(&self) -> bool {
+        self.stage == Stage::Finish(self.party)
+    }
+}
+
+/// Finds out at which stage of the job this party is.
+pub(super) fn begin<'a>(desk: &Desk, prepared: &'a Prepared) -> Result<Place<'a>, String> {
+    let text = |error: &dyn std::fmt::Display| error.to_string();
+    let name = &desk.home.settings().name;
+    let as_party = |plan: &Plan| {
+        let roles = crate::participant::roles(plan, name).map_err(|e| text(&e))?;
+        let party = roles.into_iter().find_map(Peer::party);
+        party.ok_or_else(|| "this participant is no party of the job".to_owned())
+    };
+    let party = as_party(&prepared.plan)?;
+    let shelf = Shelf::of_home(&desk.home, &prepared.job, &prepared.stages);
+    let shelf = shelf.map_err(|e| text(&e))?;
+    let (stage, unusable) = shelf.stage().map_err(|e| text(&e))?;
+    if let Some(error) = unusable {
+        tracing::warn!(%error, "the inputs that are kept cannot be used: their owners have to send them again");
+    }
+    let job = prepared.plan.hash;
+    if prepared.stages.are_guaranteed() {
+        desk.rolls.open(job, shelf.kept(stage));
+    }
+    let me = if stage == Stage::Finish(party) {
+        party
+    } else {
+        as_party(prepared.stages.plan(stage))?
+    };
+    Ok(Place {
+        me: Peer::Party(me),
+        party,
+        turn: roll::turn(desk, job),
+        shelf,
+        stage,
+    })
+}
+
+/// Removes the inputs that are kept.
+pub(super) fn forget(shelf: &Shelf<'_>) {
+    if let Err(error) = shelf.forget() {
+        tracing::error!(%error, "the kept inputs cannot be removed: `veil shares list` shows them");
+    }
+}
+
+/// Writes down which run keeps the inputs.
+fn note(desk: &Desk, job: PlanHash, at: &Place<'_>) {
+    let run = desk.jobs.with(job, |entry| entry.status.trace.clone());
+    if let Some(run) = run.flatten()
+        && let Err(error) = at.shelf.note(run)
+    {
+        tracing::error!(%error, "which inputs are kept cannot be written down: they will be asked for again");
+    }
+}
+
+/// Waits while the others run without this party: why that ended.
+pub(super) fn rest(desk: &Desk, prepared: &Prepared, at: &Place<'_>, stop: &AtomicBool) -> Failed {
+    let why = prepared.stages.awaits(at.stage);
+    desk.jobs.set(prepared.plan.hash, State::Meeting, why);
+    tracing::info!("the others run without this party");
+    let watch = Watch::new(desk, prepared, at);
+    watch
+        .rest(desk.wait(), stop)
+        .map_or(Failed::Rested, Failed::Seen)
+}
+
+/// Meets everybody and runs; whether it had begun to run when it failed.
+pub(super) fn attempt(
+    desk: &Desk,
+    prepared: &Prepared,
+    at: &Place<'_>,
+    (asked_by, before): (Option<&str>, Option<String>),
+    stop: &AtomicBool,
+    span: &tracing::Span,
+) -> Result<Report, (bool, Failed)> {
+    let (job, stages) = (prepared.plan.hash, &prepared.stages);
+    let (me, stage) = (at.me, at.stage);
+    let plan = stages.plan(stage);
+    let before_it = |error: &dyn std::fmt::Display| (false, Failed::Here(error.to_string()));
+    // Whoever is no member is known before any table is read.
+    let members = desk.home.members();
+    (stages.neighbours(stage, me, &members)).map_err(|e| before_it(&e))?;
+    let folder = desk.home.job_folder(job).join("results");
+    let (data, sink) = ends(prepared, at, &folder).map_err(|failed| (false, failed))?;
+    if let Some(awaits) = stages.awaits(stage) {
+        tracing::info!("waiting for the participants; {awaits}");
+        let why = match before {
+            Some(before) => format!("{awaits}; the attempt before ended: {before}"),
+            None => awaits,
+        };
+        desk.jobs.set(job, State::Meeting, Some(why));
+    } else {
+        tracing::info!("waiting for the participants");
+    }
+    let (here, connections) = meet(desk, prepared, at, stop).map_err(|failed| (false, failed))?;
+    let engine = desk.engine();
+    let place = desk.jobs.place(job, prepared.need, engine.timeout, stop);
+    let _place = place.map_err(|why| (false, Failed::Full(why)))?;
+    let how = match stage {
+        Stage::Input => Consent::StartInput,
+        Stage::Whole | Stage::Compute | Stage::Finish(_) => Consent::Start,
+    };
+    let decision = desk.consent(prepared, asked_by, how);
+    if !decision.allows() {
+        return Err(before_it(&decision));
+    }
+    desk.jobs.set(job, State::Running, None);
+    let started = Time::now();
+    tracing::info!("running");
+    // What is kept is worth nothing without the name of the run that kept it.
+    let noted = AtomicBool::new(false);
+    let progress = |progress: Progress| {
+        if let Some(trace) = progress.trace {
+            span.record("trace", tracing::field::display(trace));
+        }
+        desk.jobs.progress(job, plan, &progress);
+        if stage == Stage::Input && progress.trace.is_some() && !noted.swap(true, Ordering::Relaxed)
+        {
+            note(desk, job, at);
+        }
+    };
+
+    let wrap = |link| desk.metrics.count(link);
+    let run = here
+        .part(desk, plan, me, stop)
+        .run(connections, &engine, data, &wrap, &progress);
+    if stage == Stage::Input {
+        // It may have kept the inputs, however it ended.
+        note(desk, job, at);
+    }
+    let report = run.map_err(|abort| (true, Failed::Run(abort.into())))?;
+    if sink.is_some() {
+        let keys = |peer: Peer| match here.neighbours.pins.get(&peer) {
+            Some(pin) => Some(*pin),
+            None => (peer == me).then(|| here.identity.fingerprint()),
+        };
+        let protocol = Replicated::new(Arc::clone(plan), me);
+        let mut receipt = Receipt::new(plan, &protocol, me, &keys, false, started);
+        receipt.without = stages.without(stage);
+        published(desk, &prepared.plan, receipt, &report, &folder);
+    }
+    Ok(report)
+}
+
+/// Puts the receipt beside a result, and says in the log that it is there.
+fn published(desk: &Desk, plan: &Plan, receipt: Receipt, report: &Report, folder: &Path) {
+    let names = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = names.map(|entry| PathBuf::from(entry.file_name()));
+    let mut names: Vec<PathBuf> = names
+        .filter(|name| name.as_os_str() != receipt::NAME)
+        .collect();
+    names.sort();
+    let trace = Some(report.trace.to_string());
+    if let Err(error) = receipt.write(folder, &names, trace.clone()) {
+        tracing::error!(%error, "the receipt cannot be written");
+    }
+    desk.record(Event::ResultPublished {
+        plan: Event::plan(plan.hash),
+        job: plan.job.name.clone(),
+        trace,
+        files: names.len() as u64,
+    });
+    tracing::info!(folder = %folder.display(), "results are written");
+}
+
+/// What this party brings, takes, loads and keeps, if anything.
+fn ends(
+    prepared: &Prepared,
+    at: &Place<'_>,
+    folder: &Path,
+) -> Result<(Data, Option<Arc<Output>>), Failed> {
+    let data = |error: DataError| Failed::Data(Arc::new(error));
+    let (job, plan, me) = (&prepared.job, prepared.stages.plan(at.stage), at.me);
+    let holders = plan.job.blocks.iter().flat_map(|block| &block.holders);
+    let holder = holders.copied().find(|holder| holder.peer() == Some(me));
+    let shares = at.shelf.ends(at.stage);
+    let shares = shares.map_err(|error| Failed::Here(error.to_string()))?;
+    let source: Option<Arc<dyn Source>> = match (shares.source, holder) {
+        (None, Some(holder)) => Some(Arc::from(job.source(holder).map_err(data)?)),
+        (source, _) => source,
+    };
+    let receives = plan
+        .job
+        .audiences
+        .iter()
+        .any(|audience| audience.includes(me));
+    let sink = if receives {
+        std::fs::create_dir_all(folder).map_err(|source| {
+            data(DataError::Io {
+                doing: "create",
+                file: folder.to_owned(),
+                source,
+            })
+        })?;
+        // The job numbers all its parties, whoever is out.
+        let own = Peer::Party(at.party);
+        Some(Arc::new(job.sink(own, folder).map_err(data)?))
+    } else {
+        None
+    };
+    let data = Data {
+        source,
+        sink: sink.as_ref().map(|sink| Arc::clone(sink) as Arc<dyn Sink>),
+        stored: shares.stored,
+        keeps: shares.keeps,
+    };
+    Ok((data, sink))
+}

@@ -1,0 +1,242 @@
+//! How a run of a job ended, if not well: for logs, for those with a part in the job, and for what comes next.
+
+use std::sync::Arc;
+
+use veil_engine::Abort;
+use veil_link::tls::SetupError;
+use veil_program::DataError;
+use veil_protocol::Plan;
+use veil_session::Peer;
+
+use super::Desk;
+use super::attempt::Place;
+use super::door::Prepared;
+use super::roll::{self, Seen};
+use crate::log::Event;
+use crate::participant::RunError;
+use crate::stages::Stage;
+
+/// Why a run did not come to its end.
+pub(super) enum Failed {
+    Run(RunError),
+    /// This participant cannot take part.
+    Here(String),
+    /// Its own data cannot be read, or its results not be written.
+    Data(Arc<DataError>),
+    /// Other jobs ran for too long: what it waited for.
+    Full(String),
+    /// What the other parties say of where they are.
+    Seen(Seen),
+    /// The others ran without this party, and nothing came of it.
+    Rested,
+}
+
+/// What others read of a party whose own files are in the way: neither what is in them nor where they are (rule R3).
+pub(super) const OWN_FILES: &str =
+    "this party's own files do not allow it; its operator reads why with `veil jobs` there";
+
+/// A run that was given up.
+pub(super) struct GivenUp {
+    pub(super) why: String,
+    /// What only this participant's people may read, if it is more.
+    pub(super) here: Option<String>,
+    /// Why another attempt may fare better, if it may.
+    pub(super) again: Option<Again>,
+}
+
+/// Why a stage is tried again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Again {
+    /// Its run was interrupted.
+    Interrupted,
+    /// The parties were not at the same stage, and are next time. Their owners wait for that, so it comes soon.
+    Disagreed,
+    /// A run has failed, and the parties go on at this turn.
+    Turn(u32),
+    /// The others are at this turn.
+    Follow(u32),
+    /// The parties are elsewhere than this one thought.
+    Seen,
+    /// Only recipients were missing.
+    Recipients,
+}
+
+/// The code of a failure, why, and whether to try again. A turn that has failed is over from here on.
+pub(super) fn explain(
+    desk: &Desk,
+    prepared: &Prepared,
+    place: Option<&Place<'_>>,
+    failed: &Failed,
+) -> (&'static str, GivenUp) {
+    let stages = &prepared.stages;
+    let stage = place.map_or(Stage::Whole, |place| place.stage);
+    if let Failed::Run(RunError::Abort(abort)) = failed {
+        desk.metrics.aborted(abort);
+        suspected(desk, prepared, stage, abort);
+    }
+    let stopped = desk
+        .jobs
+        .with(prepared.plan.hash, |entry| entry.stopped_for.clone())
+        .flatten();
+    let (code, why, here) = match (failed, stopped) {
+        (_, Some(why)) => {
+            let (here, again) = (None, None);
+            return ("stopped", GivenUp { why, here, again });
+        }
+        (Failed::Run(RunError::Setup(error)), None)
+            if let Some(other) = stages.disagree(stage, error) =>
+        {
+            let again = next_turn(desk, prepared, place, failed).or(Some(Again::Disagreed));
+            let (why, here) = (other.why, None);
+            return ("not met", GivenUp { why, here, again });
+        }
+        (Failed::Seen(seen), None) => return of_others(desk, prepared, *seen),
+        (Failed::Rested, None) => (
+            "not met",
+            "the others were to finish without this party, and nothing came of it".to_owned(),
+            None,
+        ),
+        (Failed::Data(error) | Failed::Run(RunError::Abort(Abort::Data(error))), None)
+            if error.is_own() =>
+        {
+            if error.quotes() {
+                tracing::warn!("`veil jobs` says what is wrong with this party's data");
+            } else {
+                tracing::warn!(%error, "this party's own files do not allow it");
+            }
+            ("input", OWN_FILES.to_owned(), Some(error.to_string()))
+        }
+        // Where they differ is for the owners of the block alone, and everybody with a part in the job reads the reason.
+        (Failed::Run(RunError::Abort(abort @ Abort::Misaligned { .. })), None) => {
+            let why =
+                "the owners of a block have its rows in different orders; they were told where";
+            ("input", why.to_owned(), Some(abort.to_string()))
+        }
+        (Failed::Run(error), None) => (cause(error), who_is_who(stages.plan(stage), error), None),
+        (Failed::Here(why), None) => ("input", why.clone(), None),
+        (Failed::Data(error), None) => ("input", error.to_string(), None),
+        (Failed::Full(why), None) => (
+            "busy",
+            format!("other jobs ran all the time, and {why}; ask again later"),
+            None,
+        ),
+    };
+    let repeats =
+        matches!(failed, Failed::Run(RunError::Abort(abort)) if stages.may_repeat(stage, abort));
+    let again = next_turn(desk, prepared, place, failed);
+    let again = again.or(repeats.then_some(Again::Interrupted));
+    (code, GivenUp { why, here, again })
+}
+
+/// What comes of what the other parties say of where they are.
+fn of_others(desk: &Desk, prepared: &Prepared, seen: Seen) -> (&'static str, GivenUp) {
+    let own = |party: &str| party == desk.home.settings().name;
+    let (code, why, again) = match seen {
+        Seen::Out(out) if own(prepared.stages.party(out)) => (
+            "out",
+            "this party was out of reach for too long: the others finish the job without it".into(),
+            None,
+        ),
+        Seen::Out(out) => (
+            "out",
+            format!(
+                "`{}` is out: all others have missed it for too long, and finish without it",
+                prepared.stages.party(out)
+            ),
+            Some(Again::Seen),
+        ),
+        Seen::Turned => (
+            "not met",
+            "the others have given up this run, and begin the next one".into(),
+            roll::turn(desk, prepared.plan.hash).map(Again::Follow),
+        ),
+        Seen::Lost => (
+            "not met",
+            "two others have not kept the inputs: they are made anew".into(),
+            Some(Again::Disagreed),
+        ),
+        Seen::Over => (
+            "done",
+            "two others have finished the job without this party".into(),
+            None,
+        ),
+    };
+    let here = None;
+    (code, GivenUp { why, here, again })
+}
+
+/// Where a job can be finished without a party that lies, and it was a party that made a run on the kept inputs fail: the next turn.
+fn next_turn(
+    desk: &Desk,
+    prepared: &Prepared,
+    place: Option<&Place<'_>>,
+    failed: &Failed,
+) -> Option<Again> {
+    let (stages, place) = (&prepared.stages, place?);
+    let turn = place.turn.filter(|_| stages.are_robust())?;
+    let over = match failed {
+        Failed::Rested => true,
+        Failed::Run(RunError::Abort(abort)) => stages.may_repeat(place.stage, abort),
+        Failed::Run(RunError::Setup(error)) => match error {
+            SetupError::TimedOut { peers, .. } if peers.iter().copied().any(is_party) => true,
+            SetupError::TimedOut { .. } if turn > 0 => return Some(Again::Recipients),
+            SetupError::Plan { peer, .. }
+            | SetupError::Version { peer, .. }
+            | SetupError::Refused { peer, .. }
+            | SetupError::Tls { peer, .. }
+            | SetupError::WrongKey { peer, .. }
+            | SetupError::OurKey { peer, .. } => is_party(*peer),
+            _ => false,
+        },
+        _ => false,
+    };
+    over.then(|| Again::Turn(roll::give_up(desk, prepared, turn)))
+}
+
+const fn is_party(peer: Peer) -> bool {
+    peer.party().is_some()
+}
+
+/// Writes down whom a failed check names, where the job goes on all the same.
+fn suspected(desk: &Desk, prepared: &Prepared, stage: Stage, abort: &Abort) {
+    let Abort::Cheated { suspects, what, .. } = abort else {
+        return;
+    };
+    if !prepared.stages.are_guaranteed() || stage == Stage::Input {
+        return;
+    }
+    let plan = prepared.stages.plan(stage);
+    let names = suspects
+        .iter()
+        .map(|peer| veil_engine::name_of(plan, *peer));
+    desk.record(Event::Suspected {
+        plan: Event::plan(prepared.plan.hash),
+        job: prepared.plan.job.name.clone(),
+        one_of: names.map(str::to_owned).collect(),
+        what: (*what).to_owned(),
+    });
+}
+
+/// The code of a cause, for logs and metrics.
+fn cause(error: &RunError) -> &'static str {
+    match error {
+        RunError::Setup(_) => "not met",
+        RunError::Abort(Abort::Cheated { .. } | Abort::SetUp { .. }) => "check",
+        RunError::Abort(Abort::Device(_)) => "device",
+        RunError::Abort(Abort::Data(_) | Abort::Misaligned { .. }) => "input",
+        RunError::Abort(Abort::Told { .. }) => "told",
+        RunError::Abort(Abort::Link(_) | Abort::Stalled { .. }) => "link",
+        RunError::Abort(_) => "other",
+    }
+}
+
+/// The error, with the names of those whom it numbers.
+fn who_is_who(plan: &Plan, error: &RunError) -> String {
+    let message = error.to_string();
+    let names = crate::participant::who_is_who(plan, &message);
+    if names.is_empty() {
+        message
+    } else {
+        format!("{message} ({names})")
+    }
+}

@@ -1,0 +1,294 @@
+//! What a party loads and keeps in the stages of a job, and what it notes about that.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use veil_program::{Job, ShareSink, ShareSource, Source};
+use veil_session::{PartyId, PlanHash};
+use veil_store::{Store, StoreError, StoreKey};
+
+use super::{Stage, Stages, TURNS};
+use crate::file::{self, FileError};
+use crate::home::hex;
+use crate::roll::{Checkpoint, Missing, Roll};
+use crate::{Home, HomeError};
+
+/// Longest name of a dataset, in bytes.
+const LONGEST: usize = 80;
+
+/// The dataset in which a party keeps the inputs of a durable job between its stages. It names the plan: two jobs of one name do not
+/// come into each other's way.
+pub fn inputs_name(job: &str, input: PlanHash) -> String {
+    let end = format!(": input {}", hex(&input.0[..8]));
+    let mut cut = job.len().min(LONGEST - end.len());
+    while !job.is_char_boundary(cut) {
+        cut -= 1;
+    }
+    job[..cut].to_owned() + &end
+}
+
+/// What a participant brings from its store to one run, and keeps of it there.
+#[derive(Clone, Default)]
+pub struct Ends {
+    /// What it supplies, of a dataset that goes to other parties.
+    pub source: Option<Arc<dyn Source>>,
+    /// What is loaded.
+    pub stored: Option<Arc<dyn ShareSource>>,
+    /// Where what is kept goes.
+    pub keeps: Option<Arc<dyn ShareSink>>,
+}
+
+/// A participant's store, as the stages of one job use it.
+pub struct Shelf<'a> {
+    /// As a party of the job; nothing of others, nor where the job neither loads nor keeps shares.
+    store: Option<Store>,
+    /// As one of those who have the dataset that the job gives to other parties.
+    old: Option<Store>,
+    job: &'a Job,
+    stages: &'a Stages,
+    /// Where the note about what is kept is, if the output is guaranteed, and what it says.
+    note: Option<PathBuf>,
+    kept: Option<Kept>,
+}
+
+/// What is known of the inputs that a party has kept for a job whose output is guaranteed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Kept {
+    /// Which ones, and who is missing.
+    pub(crate) roll: Roll,
+    /// Runs on them that were given up.
+    pub(crate) turn: u32,
+}
+
+/// What a party writes down beside the inputs that it has kept.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Note {
+    /// The run that kept them.
+    pub(crate) run: String,
+    /// Runs on them that were given up.
+    pub(crate) turn: u32,
+    /// Who is missing.
+    pub(crate) said: Vec<Missing>,
+}
+
+impl Note {
+    /// Of a run that keeps, before anything happened to what it kept.
+    pub(crate) const fn of(run: String) -> Self {
+        Note {
+            run,
+            turn: 0,
+            said: Vec::new(),
+        }
+    }
+
+    /// What is in a file; nothing if it is not there or cannot be read.
+    fn read(path: &Path) -> Option<Self> {
+        serde_json::from_str(&file::read(path).ok()?).ok()
+    }
+
+    /// Writes it into a file.
+    pub(crate) fn write(&self, path: &Path) -> Result<(), FileError> {
+        let text = serde_json::to_vec(self).expect("texts and numbers are JSON");
+        file::write(path, &text)
+    }
+}
+
+impl<'a> Shelf<'a> {
+    /// Of the participant of a home.
+    pub fn of_home(home: &Home, job: &'a Job, stages: &'a Stages) -> Result<Self, HomeError> {
+        let name = &home.settings().name;
+        let shelf = Self::new(job, stages, name, |parties, party| {
+            home.store(parties, party)
+        })?;
+        if !stages.are_guaranteed() || shelf.store.is_none() {
+            return Ok(shelf);
+        }
+        let path = home.note_file(stages.whole.hash);
+        let kept = Note::read(&path)
+            .zip(stages.party_keys(home))
+            .map(|(note, keys)| {
+                let plan = stages.plan(Stage::Compute).hash;
+                let mut roll = Roll::new(
+                    Checkpoint {
+                        plan,
+                        run: note.run,
+                    },
+                    keys,
+                );
+                roll.hear(&note.said);
+                // A job that was given up and is asked for again begins anew.
+                let turn = if note.turn < TURNS { note.turn } else { 0 };
+                Kept { roll, turn }
+            });
+        let note = Some(path);
+        Ok(Shelf {
+            note,
+            kept,
+            ..shelf
+        })
+    }
+
+    /// Of the participant `name`, whose store for what is shared among some parties, and as which of them, `open` opens.
+    pub fn new<E>(
+        job: &'a Job,
+        stages: &'a Stages,
+        name: &str,
+        open: impl Fn(&[String], PartyId) -> Result<Store, E>,
+    ) -> Result<Self, E> {
+        let of = |parties: &[String]| {
+            let index = parties.iter().position(|party| party == name);
+            let party = index.and_then(|index| PartyId::new(index as u8));
+            party.map(|party| open(parties, party)).transpose()
+        };
+        let parties = job.needs_stores().then_some(&job.lowered().parties[..]);
+        let old = job.resharing().map(|resharing| &resharing.old[..]);
+        Ok(Shelf {
+            store: parties.map(of).transpose()?.flatten(),
+            old: old.map(of).transpose()?.flatten(),
+            job,
+            stages,
+            note: None,
+            kept: None,
+        })
+    }
+
+    fn inputs(&self) -> String {
+        inputs_name(
+            &self.job.lowered().name,
+            self.stages.plan(Stage::Input).hash,
+        )
+    }
+
+    /// At which stage this party is: at the second one if it has kept the inputs of the first. What it has kept and cannot use is told
+    /// by the second value; the first stage replaces it.
+    pub fn stage(&self) -> Result<(Stage, Option<StoreError>), StoreError> {
+        let Some(store) = self.store.as_ref().filter(|_| self.stages.are_two()) else {
+            return Ok((Stage::Whole, None));
+        };
+        match (self.load(store), &self.note, &self.kept) {
+            // The run ended before it was written down which one it was: nobody can say whether others have the same.
+            (Ok(_), Some(_), None) => Ok((Stage::Input, None)),
+            (Ok(_), _, Some(kept)) => Ok((self.stages.at_turn(kept.turn, kept.roll.out()), None)),
+            (Ok(_), None, None) => Ok((Stage::Compute, None)),
+            (Err(error), ..) => Self::unusable(error),
+        }
+    }
+
+    fn unusable(error: StoreError) -> Result<(Stage, Option<StoreError>), StoreError> {
+        match error {
+            StoreError::NotThere { .. } => Ok((Stage::Input, None)),
+            error @ (StoreError::Io { .. } | StoreError::Busy { .. }) => Err(error),
+            error => Ok((Stage::Input, Some(error))),
+        }
+    }
+
+    /// What is known of the inputs that are kept, at a stage that uses them.
+    pub(crate) fn kept(&self, stage: Stage) -> Option<&Kept> {
+        self.kept.as_ref().filter(|_| stage != Stage::Input)
+    }
+
+    /// Writes down which run keeps the inputs.
+    pub(crate) fn note(&self, run: String) -> Result<(), FileError> {
+        match &self.note {
+            Some(path) => Note::of(run).write(path),
+            None => Ok(()),
+        }
+    }
+
+    fn load(&self, store: &Store) -> Result<Arc<dyn ShareSource>, StoreError> {
+        let compute = &self.stages.plan(Stage::Compute).job;
+        let input = self.stages.plan(Stage::Input).hash;
+        Ok(Arc::new(store.resume(compute, &self.inputs(), input)?))
+    }
+
+    /// What comes from the store in a stage, and what is kept. What is kept is made here: an attempt that is given up removes it again.
+    pub fn ends(&self, stage: Stage) -> Result<Ends, StoreError> {
+        let old = self.old.as_ref().zip(self.job.resharing());
+        let source = old.map(|(store, of)| store.supplies(of)).transpose()?;
+        let source = source.map(|source| Arc::new(source) as Arc<dyn Source>);
+        let Some(store) = &self.store else {
+            return Ok(Ends {
+                source,
+                ..Ends::default()
+            });
+        };
+        let plan = self.stages.plan(stage);
+        let stored = match stage {
+            Stage::Compute => Some(self.load(store)?),
+            Stage::Finish(out) => {
+                let input = self.stages.plan(Stage::Input).hash;
+                Some(store.resume_without(&plan.job, &self.inputs(), input, out)?)
+            }
+            Stage::Whole | Stage::Input => {
+                let loads = store.loads(self.job)?;
+                loads.map(|loads| Arc::new(loads) as Arc<dyn ShareSource>)
+            }
+        };
+        let keeps = match stage {
+            Stage::Input => {
+                self.forget()?;
+                let (name, rows) = (self.inputs(), plan.chunk_rows);
+                Some(store.keeps(&plan.job, plan.hash, rows, &name, "")?)
+            }
+            Stage::Finish(_) => None,
+            Stage::Whole | Stage::Compute => store.kept(self.job, plan.hash, plan.chunk_rows)?,
+        };
+        Ok(Ends {
+            source,
+            stored,
+            keeps: keeps.map(|keeps| Arc::new(keeps) as Arc<dyn ShareSink>),
+        })
+    }
+
+    /// Removes the inputs that were kept between the stages.
+    pub fn forget(&self) -> Result<(), StoreError> {
+        let Some(store) = &self.store else {
+            return Ok(());
+        };
+        match veil_store::remove(&store.root, &self.inputs()) {
+            Ok(()) | Err(StoreError::NotThere { .. }) => {
+                // What is known of them goes with them. It may not be there; if it stays, it names another run than the next one.
+                if let Some(note) = &self.note {
+                    let _ = std::fs::remove_file(note);
+                }
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Home {
+    /// The durable jobs that were interrupted here: their inputs are kept, all or some. The oldest first.
+    pub fn interrupted(&self) -> Result<Vec<PlanHash>, HomeError> {
+        let key = StoreKey::derive(self.store_secret()?.as_slice());
+        let there = |name: &str| veil_store::dataset(&self.shares(), name, &key).is_ok();
+        let mut found = Vec::new();
+        for filed in self.all_filed()? {
+            if let Some(input) = filed.stages.first()
+                && there(&inputs_name(&filed.name, *input))
+            {
+                found.push(filed.plan);
+            }
+        }
+        Ok(found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_kept_inputs_fit_and_differ() {
+        let [one, other] = [1, 2].map(|byte| PlanHash([byte; 32]));
+        assert_eq!(inputs_name("pay", one), "pay: input 0101010101010101");
+        assert_ne!(inputs_name("pay", one), inputs_name("pay", other));
+        for job in ["é".repeat(64), "x".repeat(64)] {
+            let name = inputs_name(&job, one);
+            assert!(name.len() <= LONGEST && name.ends_with(": input 0101010101010101"));
+        }
+    }
+}

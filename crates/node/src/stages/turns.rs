@@ -1,0 +1,217 @@
+//! Which of its plans a job whose output is guaranteed runs next, and how the parties tell each other.
+//!
+//! A *turn* is a run on the inputs that are kept, with a plan that follows from its number alone. A run that fails is the end of its turn,
+//! and the next one follows: first all four parties, then the four plans without one of them. Where these are secure against a malicious
+//! party, a turn without the one that lies gives the result, and every other turn at worst fails. Nobody has to know who it was. A party
+//! that all others find missing is left out at once, and in every turn.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+use veil_link::tls::Identity;
+use veil_program::Adversary;
+use veil_session::PartyId;
+
+use super::{AGAIN, Stage, Stages};
+use crate::control::{self, CallError, Reply, Request};
+use crate::home::hex;
+use crate::roll::{Checkpoint, Missing, Roll};
+use crate::{Home, Members};
+
+/// Turns in which all take part: a run that was interrupted by chance is repeated once before somebody is left out.
+const OF_ALL: u32 = 2;
+
+/// How often each of the four parties is left out: a run without the one that lies can be interrupted by chance too.
+const OF_EACH: u32 = 2;
+
+/// Turns of a job; whoever has seen so many fail gives it up.
+pub const TURNS: u32 = OF_ALL + OF_EACH * PartyId::FOUR.len() as u32;
+
+/// How long each of the parties has to say where it is.
+const ANSWER: Duration = Duration::from_secs(2);
+
+/// Of so many parties, one at least is honest.
+const ENOUGH: usize = 2;
+
+/// Where a party is in a job whose output is guaranteed.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum At {
+    /// It is there, and not at the job.
+    #[default]
+    Away,
+    /// It waits for the inputs.
+    Inputs,
+    /// It has kept the inputs.
+    Kept {
+        /// In which run.
+        run: String,
+        /// At which turn it is.
+        turn: u32,
+    },
+    /// It is done with the job.
+    Done,
+}
+
+impl Stages {
+    /// Whether the job is finished without a party that lies: every plan without one of the parties is secure against a malicious one.
+    pub fn are_robust(&self) -> bool {
+        let secure = |plan: &std::sync::Arc<veil_protocol::Plan>| {
+            plan.job.security.adversary == Adversary::Malicious
+        };
+        self.are_guaranteed() && self.without.iter().all(secure)
+    }
+
+    /// The pause before a recipient comes again that has seen so many runs fail, `None` if that is enough, and how often it does.
+    pub fn pause(&self, failures: u32) -> (Option<Duration>, u32) {
+        if self.are_robust() {
+            // The parties come to the next turn at once.
+            return (super::pause(0).filter(|_| failures < TURNS), TURNS);
+        }
+        (super::pause(failures), AGAIN)
+    }
+
+    /// The stage that runs at a turn, if `out` is out.
+    pub fn at_turn(&self, turn: u32, out: Option<PartyId>) -> Stage {
+        match (out, turn.checked_sub(OF_ALL)) {
+            (Some(out), _) => Stage::Finish(out),
+            (None, Some(after)) if self.are_robust() => {
+                Stage::Finish(PartyId::FOUR[after as usize % PartyId::FOUR.len()])
+            }
+            _ => Stage::Compute,
+        }
+    }
+}
+
+/// What was said about the inputs of a run that two parties say to have kept, and at which turn one honest party is at least.
+pub(crate) fn agreed(
+    stages: &Stages,
+    home: &Home,
+    replies: &[(Vec<Missing>, At)],
+) -> Option<(Roll, u32)> {
+    let turns = |wanted: &str| {
+        let turns = replies.iter().filter_map(|(_, at)| match at {
+            At::Kept { run, turn } if run == wanted => Some(*turn),
+            _ => None,
+        });
+        let mut turns: Vec<u32> = turns.collect();
+        turns.sort_unstable_by(|a, b| b.cmp(a));
+        turns
+    };
+    let mut runs = replies.iter().filter_map(|(_, at)| match at {
+        At::Kept { run, .. } => Some(run),
+        _ => None,
+    });
+    let run = runs.find(|run| turns(run).len() >= ENOUGH)?;
+    let of = Checkpoint {
+        plan: stages.plan(Stage::Compute).hash,
+        run: run.clone(),
+    };
+    let mut roll = Roll::new(of, stages.party_keys(home)?);
+    for (said, _) in replies {
+        roll.hear(said);
+    }
+    Some((roll, turns(run)[ENOUGH - 1]))
+}
+
+/// At which stage the parties are that use the inputs they have kept, by the word of two of them and, where it matters who is left out, by
+/// a verdict. Nothing, if they do not say so.
+pub fn now(home: &Home, stages: &Stages) -> Option<Stage> {
+    let (identity, members) = (home.identity(), home.members());
+    let request = Request::Roll {
+        plan: hex(&stages.whole.hash.0),
+        said: Vec::new(),
+    };
+    let names = stages.whole.job.parties.iter().map(String::as_str);
+    let replies = ask_all(&identity, &members, names, &request, ANSWER).into_iter();
+    let replies: Vec<_> = replies
+        .filter_map(|reply| match reply {
+            Ok(Reply::Roll { said, at }) => Some((said, at)),
+            _ => None,
+        })
+        .collect();
+    let (roll, turn) = agreed(stages, home, &replies)?;
+    Some(stages.at_turn(turn, roll.out()))
+}
+
+/// Asks members the same at once; what each of them answers within so much time.
+pub(crate) fn ask_all<'a>(
+    identity: &Identity,
+    members: &Members,
+    names: impl Iterator<Item = &'a str>,
+    request: &Request,
+    within: Duration,
+) -> Vec<Result<Reply, CallError>> {
+    let until = Instant::now() + within;
+    thread::scope(|scope| {
+        let one = |name: &'a str| {
+            scope.spawn(move || match members.by_name(name) {
+                Some(member) => control::ask(identity, member, request, until),
+                None => Err(CallError::NoAddress {
+                    name: name.to_owned(),
+                }),
+            })
+        };
+        let asked: Vec<_> = names.map(one).collect();
+        let replies = asked.into_iter().map(|asked| {
+            asked
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        });
+        replies.collect()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use veil_program::{Files, Job};
+    use veil_protocol::{Options, Plan};
+
+    use super::*;
+
+    const BLOCKS: &str = r#"version = 1
+kind = "circuit"
+name = "blocks"
+owners = ["ann"]
+parties = ["a", "b", "c", "d"]
+recipients = ["eve"]
+delivery = "guaranteed"
+circuit = { make = "aes128", rows = 4 }
+input = [{ port = "key", owner = "ann", per = "job", format = "hex", file = "key.hex" },
+         { port = "block", owner = "ann", format = "counter", start = "00000000000000000000000000000000" }]
+output = [{ port = "out", to = "eve", format = "binary", file = "blocks" }]
+"#;
+
+    #[test]
+    fn every_party_is_left_out_in_turn_and_one_that_is_out_in_every_turn() {
+        let job = Job::parse(BLOCKS, Path::new("job.toml"), Files::new()).unwrap();
+        let options = Options {
+            lanes: 1,
+            chunk_rows: None,
+        };
+        let plan = Plan::new(Arc::new(job.lowered().clone()), options).unwrap();
+        let stages = Stages::new(&job, &Arc::new(plan)).unwrap();
+        assert!(stages.are_robust());
+        assert_eq!(stages.adversary(), Adversary::Malicious);
+        let turns: Vec<Stage> = (0..TURNS).map(|turn| stages.at_turn(turn, None)).collect();
+        assert_eq!(turns[..2], [Stage::Compute; 2]);
+        for (turn, stage) in turns[2..].iter().enumerate() {
+            assert_eq!(*stage, Stage::Finish(PartyId::FOUR[turn % 4]));
+        }
+        assert_eq!(turns.len(), 2 + 2 * 4);
+        for out in PartyId::FOUR {
+            assert!((0..TURNS).all(|turn| stages.at_turn(turn, Some(out)) == Stage::Finish(out)));
+        }
+        // Whatever a note says.
+        assert!(matches!(stages.at_turn(u32::MAX, None), Stage::Finish(_)));
+        let (pauses, most) = (0..TURNS)
+            .map(|failures| stages.pause(failures))
+            .unzip::<_, _, Vec<_>, Vec<_>>();
+        assert!(pauses.iter().all(Option::is_some) && most.iter().all(|most| *most == TURNS));
+        assert_eq!(stages.pause(TURNS).0, None);
+    }
+}
