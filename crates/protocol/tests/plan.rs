@@ -439,6 +439,18 @@ fn jobs_that_cannot_be_planned_are_refused() {
             "{found:?} does not say {message:?}"
         );
     }
+    let guaranteed = |gate: Gate| {
+        let mut job = rich();
+        (job.parties, job.security) = (
+            ["p0", "p1", "p2", "p3"].map(String::from).into(),
+            Security::among(4),
+        );
+        job.security.delivery = Delivery::Guaranteed;
+        job.circuit.gates.push(gate);
+        Plan::new(Arc::new(job), options).map(|_| ())
+    };
+    assert_eq!(guaranteed(Gate::Constant(1)), Ok(()));
+    assert_eq!(guaranteed(Gate::Random(0)), Err(PlanError::Random));
     let whole = |_: &mut Lowered| {};
     let empty = refusal(
         whole,

@@ -2,7 +2,7 @@
 
 use veil_circuit::{Circuit, OutputPort, Per, Reduce};
 use veil_math::Ring;
-use veil_program::{Audience, Block, Holder, Lowered};
+use veil_program::{Audience, Block, Delivery, Holder, Lowered};
 use veil_session::PartyId;
 
 use super::PlanError;
@@ -62,6 +62,10 @@ fn protocol(job: &Lowered) -> Result<(), PlanError> {
     };
     if scheme.products.proof.is_some() && job.circuit.ring != Ring::Bits {
         return Err(PlanError::OnlyBits(job.security));
+    }
+    let mut circuits = std::iter::once(&job.circuit).chain(&job.totals);
+    if job.security.delivery == Delivery::Guaranteed && circuits.any(Circuit::is_random) {
+        return Err(PlanError::Random);
     }
     Ok(())
 }

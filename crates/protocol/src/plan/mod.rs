@@ -66,6 +66,12 @@ pub enum PlanError {
         "{0} computes on bits: a circuit over integers needs four parties, or `adversary = \"semi-honest\"`"
     )]
     OnlyBits(Security),
+    /// Several runs of one job would have different results, and somebody might see more than one of them.
+    #[error(
+        "the circuit draws or rounds at random, and a job with `delivery = \"guaranteed\"` may take several runs, each with another \
+         result: leave `delivery` out, or truncate exactly"
+    )]
+    Random,
     /// Too many digests of a key column.
     #[error(
         "block `{block}` compares {digests} digests of the order of its rows, and {} is the most: \
