@@ -130,14 +130,17 @@ fn catalogue_goes_through_both_formats() {
     for entry in catalogue() {
         let specification = entry.example(9);
         let circuit = make(&specification).expect("a name of the catalogue");
-        if circuit.ring != veil_math::Ring::Bits {
-            let mut text = Vec::new();
-            let refused = bristol::write(&circuit, Flavour::Fashion, &mut text);
-            let refused = refused.expect_err("Bristol files hold bits").to_string();
-            assert!(refused.contains("circuits of bits"), "{refused}");
+        if circuit.is_random() {
+            let refused = bristol::write(&circuit, Flavour::Integers, &mut std::io::sink());
+            let refused = refused.expect_err("files hold functions").to_string();
+            assert!(refused.contains("random gates"), "{refused}");
             continue;
         }
-        for flavour in [Flavour::Fashion, Flavour::Old] {
+        let flavours = match circuit.ring {
+            veil_math::Ring::Bits => &[Flavour::Fashion, Flavour::Old][..],
+            _ => &[Flavour::Integers],
+        };
+        for &flavour in flavours {
             let text = write(&circuit, flavour);
             assert_eq!(bristol::detect(text.as_bytes()), flavour, "{specification}");
             let back = read(&text).expect("what was written");
@@ -152,7 +155,11 @@ fn catalogue_goes_through_both_formats() {
                 .iter()
                 .map(|port| {
                     (0..port.width)
-                        .map(|bit| u128::from(bit % 3 == 1))
+                        .map(|wire| match flavour {
+                            // Of a few bits, as circuits of small integers want.
+                            Flavour::Integers => u128::from(7 * wire + port.width) % 200,
+                            _ => u128::from(wire % 3 == 1),
+                        })
                         .collect()
                 })
                 .collect();
@@ -162,6 +169,34 @@ fn catalogue_goes_through_both_formats() {
                 "{specification}"
             );
         }
+    }
+}
+
+/// Every gate of a file with integers, on integers of both sizes.
+#[test]
+fn every_gate_over_integers_is_read() {
+    for (bits, top) in [(64, u128::from(u64::MAX)), (128, u128::MAX)] {
+        let text = format!(
+            "18 21 integers {bits}\n2 2 1\n1 7\n
+             2 1 0 1 3 ADD\n2 1 0 1 4 SUB\n2 1 3 4 5 MUL\n2 1 5 {top} 6 PLUS\n2 1 6 3 7 TIMES\n2 1 2 3 8 BIT\n2 1 2 2 9 ZERO\n\
+             2 1 8 9 10 XOR\n1 1 1 11 EQ\n2 1 10 11 12 AND\n1 1 12 13 INV\n1 1 9 16 LIFT\n1 1 13 17 LIFT\n2 1 2 4 18 SHIFT\n\
+             1 1 {top} 19 CONST\n1 1 7 15 EQW\n1 1 0 14 EQW\n2 1 1 8 20 APPEND\n"
+        );
+        let circuit = read(&text).expect("a good file");
+        assert!(circuit.is_mixed());
+        let big = 1000u128;
+        for (x, y, z) in [(9, 4, 0b1100_1000), (0, 0, 0), (2, big, 0b1000), (5, 5, 3)] {
+            let reduce = |value: u128| value & top;
+            let product = (x + y).wrapping_mul(x.wrapping_sub(y));
+            let product = reduce(product.wrapping_sub(1).wrapping_mul(3));
+            let zero = u128::from(z % 4 == 0);
+            let bit = z >> 3 & 1;
+            let want = [x, product, zero, 1 ^ bit ^ zero, z >> 4, top, 2 * y + bit];
+            assert_eq!(run(&circuit, &[&[x, y], &[z]]), want, "{x} {y} {z}");
+        }
+        let back = read(&write(&circuit, Flavour::Integers)).expect("what was written");
+        let value = [&[7, 11][..], &[13]];
+        assert_eq!(run(&back, &value), run(&circuit, &value));
     }
 }
 
@@ -218,7 +253,16 @@ fn what_a_format_cannot_hold_is_refused() {
     integers.ring = veil_math::Ring::Z64;
     assert_eq!(
         refusal(&integers, Flavour::Fashion),
-        "the circuit is over Z_2^64, and Bristol files hold circuits of bits; write another format"
+        "the circuit is over Z_2^64, and Bristol files hold circuits of bits; write the format `integers`"
+    );
+    assert_eq!(
+        refusal(&three, Flavour::Integers),
+        "the circuit is over bits; write Bristol Fashion"
+    );
+    integers.outputs[0].reduce = veil_circuit::Reduce::Sum;
+    assert_eq!(
+        refusal(&integers, Flavour::Integers),
+        "output `out0` is summed over the rows, which files cannot say"
     );
     let mut broken = three;
     broken.gates[0] = Gate::Add(Wire(9), Wire(0));

@@ -164,3 +164,79 @@ fn every_error_has_its_place_and_words() {
         assert_eq!(read(&text), Err(want), "{text:?}");
     }
 }
+
+#[test]
+fn every_error_of_integers_has_its_place_and_words() {
+    let gate = |line: &str| format!("2 5 integers 64\n1 3\n1 1\n2 1 0 0 3 BIT\n{line}\n");
+    let over = "and this gate is over";
+    for (text, want) in [
+        (
+            "1 2 integers 32\n".to_owned(),
+            "line 1, column 14: integers of 32 bits are not known; write `integers 64` or `integers 128`".to_owned(),
+        ),
+        (
+            "1 2 integers\n".into(),
+            "line 1, column 13: the line ends where the bits of an integer, 64 or 128 should follow".into(),
+        ),
+        (
+            "1 2 integers 64 bits\n".into(),
+            "line 1, column 17: `bits` follows the end of the numbers of gates and wires; remove it, or correct the counts \
+             before it"
+                .into(),
+        ),
+        (
+            gate("2 1 0 3 4 ADD"),
+            format!("line 5, column 7: wire 3 is a bit, {over} integers; lift it first (LIFT)"),
+        ),
+        (
+            gate("2 1 0 3 4 AND"),
+            format!("line 5, column 5: wire 0 is an integer, {over} bits; take one of its bits first (BIT)"),
+        ),
+        (
+            gate("1 1 0 4 LIFT"),
+            format!("line 5, column 5: wire 0 is an integer, {over} bits; take one of its bits first (BIT)"),
+        ),
+        (
+            gate("4 2 3 3 3 1 4 5 MAND"),
+            format!("line 5, column 11: wire 1 is an integer, {over} bits; take one of its bits first (BIT)"),
+        ),
+        (
+            gate("2 1 0 18446744073709551616 4 PLUS"),
+            "line 5, column 7: `18446744073709551616` is no element of the ring; write a number from 0 to 2^64 - 1, a \
+             negative one as what it is modulo 2^64"
+                .into(),
+        ),
+        (
+            gate("1 1 -1 4 CONST"),
+            "line 5, column 5: `-1` is no element of the ring; write a number from 0 to 2^64 - 1, a negative one as what it \
+             is modulo 2^64"
+                .into(),
+        ),
+        (
+            gate("2 1 0 64 4 BIT"),
+            "line 5, column 7: 64 is beyond the integers of this file; a gate BIT takes 0 to 63".into(),
+        ),
+        (
+            gate("2 1 0 0 4 ZERO"),
+            "line 5, column 7: 0 is beyond the integers of this file; a gate ZERO takes 1 to 64".into(),
+        ),
+        (
+            gate("1 1 0 4 SHIFT"),
+            "line 5, column 1: a gate SHIFT has 2 inputs and 1 output, not 1 and 1".into(),
+        ),
+        (
+            gate("2 1 0 1 4 NAND"),
+            "line 5, column 11: unknown gate `NAND`; over bits there are XOR, AND, INV, EQ and MAND, over integers ADD, SUB, \
+             MUL, PLUS, TIMES, CONST and SHIFT, between them BIT, ZERO, LIFT and APPEND, and EQW over both"
+                .into(),
+        ),
+        (
+            gate("1 1 3 4 INV"),
+            "line 1, column 3: output `out0` names wire 4, which is a bit, and this circuit puts out integers; lift the bit \
+             first"
+                .into(),
+        ),
+    ] {
+        assert_eq!(read(&text), Err(want), "{text}");
+    }
+}

@@ -16,7 +16,7 @@ impl Xorshift {
 }
 
 /// What is likely to matter to a parser: separators, huge and negative numbers, names.
-const PIECES: [&str; 14] = [
+const PIECES: [&str; 17] = [
     " ",
     "\n",
     "\r\n",
@@ -30,6 +30,9 @@ const PIECES: [&str; 14] = [
     "XOR",
     "MAND",
     "EQ",
+    "LIFT",
+    "BIT",
+    " integers 64",
     "\0",
 ];
 
@@ -72,6 +75,12 @@ fn damaged_files_are_read_or_refused() {
             .expect("memory");
             good.push(text);
         }
+    }
+    for specification in ["int-lt:8", "int-half-signed:16", "matmul64:2x1x2"] {
+        let circuit = make(specification).expect("a name of the catalogue");
+        let mut text = Vec::new();
+        write(&circuit, Flavour::Integers, &mut text).expect("memory");
+        good.push(text);
     }
     let mut random = Xorshift(0x5eed_0001);
     let (mut read, mut refused) = (0u32, 0u32);

@@ -110,6 +110,46 @@ pub enum ParseErrorKind {
         /// The number found.
         found: u64,
     },
+    /// A ring that there is not.
+    #[error("integers of {found} bits are not known; write `integers 64` or `integers 128`")]
+    NoRing {
+        /// The number found.
+        found: u64,
+    },
+    /// A constant beyond the ring.
+    #[error(
+        "`{found}` is no element of the ring; write a number from 0 to 2^{bits} - 1, a negative one as what it is modulo 2^{bits}"
+    )]
+    NoElement {
+        /// The text found, shortened.
+        found: String,
+        /// Bits of an element.
+        bits: u32,
+    },
+    /// A number of bits, or of a bit, that an integer does not have.
+    #[error("{found} is beyond the integers of this file; a gate {gate} takes {least} to {most}")]
+    NoSuchBit {
+        /// The gate.
+        gate: &'static str,
+        /// The number found.
+        found: u64,
+        /// The smallest that there is.
+        least: u64,
+        /// The largest.
+        most: u64,
+    },
+    /// A gate over bits reads an integer, or the other way round.
+    #[error(
+        "wire {wire} is {}",
+        if *bit { "a bit, and this gate is over integers; lift it first (LIFT)" }
+        else { "an integer, and this gate is over bits; take one of its bits first (BIT)" }
+    )]
+    OtherRing {
+        /// The wire.
+        wire: u64,
+        /// Whether it is a bit.
+        bit: bool,
+    },
     /// A wire that does not exist.
     #[error("wire {wire} does not exist; line 1 declares wires 0 to {last}")]
     NoSuchWire {

@@ -1,11 +1,18 @@
 //! The first lines of a file: how much there is of everything.
 
+use veil_math::Ring;
+
 use super::scan::{Line, Lines, Word};
 use super::{Flavour, ParseError, ParseErrorKind};
 use crate::Limits;
 
+/// What follows the numbers of gates and wires in a file with integers.
+pub(super) const INTEGERS: &str = "integers";
+
 /// What the header declares, within the limits.
 pub(super) struct Header {
+    /// Of inputs and outputs.
+    pub(super) ring: Ring,
     /// Where the number of wires stands.
     pub(super) first_line: u64,
     pub(super) wires_column: u64,
@@ -37,13 +44,17 @@ impl Header {
             limits.wires.min(u64::from(u32::MAX)),
         )?;
         let (first_line, wires_column) = (line.number, word.column);
+        let ring = match flavour {
+            Flavour::Integers => ring(&mut line)?,
+            Flavour::Fashion | Flavour::Old => Ring::Bits,
+        };
         line.end("numbers of gates and wires")?;
 
         let mut line = lines
             .next()
             .ok_or_else(|| lines.file_ends("the widths of the inputs"))?;
         let (inputs, outputs) = match flavour {
-            Flavour::Fashion => {
+            Flavour::Fashion | Flavour::Integers => {
                 let inputs = values(&mut line, "inputs", wires, limits)?;
                 let mut line = lines
                     .next()
@@ -58,6 +69,7 @@ impl Header {
             }
         };
         Ok(Self {
+            ring,
             first_line,
             wires_column,
             gates,
@@ -65,6 +77,17 @@ impl Header {
             inputs,
             outputs,
         })
+    }
+}
+
+/// The words `integers 64`: how many bits they have.
+fn ring(line: &mut Line<'_>) -> Result<Ring, ParseError> {
+    line.word(INTEGERS)?;
+    let (found, word) = line.number("the bits of an integer, 64 or 128")?;
+    match found {
+        64 => Ok(Ring::Z64),
+        128 => Ok(Ring::Z128),
+        _ => Err(line.error(word, ParseErrorKind::NoRing { found })),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Bristol Fashion and the older Bristol Format, read and written.
+//! Bristol Fashion and the older Bristol Format, read and written; and a format of ours like it, with integers.
 //!
 //! A file is a header, then a gate per line. In Bristol Fashion:
 //!
@@ -15,6 +15,22 @@
 //! in Bristol Fashion `EQ` (constant), `EQW` (copy) and `MAND` (several ANDs in one line). Which bit of a value comes
 //! first is not in the file, and files in circulation differ: know it from where the file comes from.
 //!
+//! A file with integers modulo 2^64 or 2^128 has `integers 64` or `integers 128` at the end of its first line; the rest is as in Bristol
+//! Fashion, where widths count integers. Its inputs and outputs are integers, and a wire is an integer or a bit, as its gate says:
+//!
+//! | gate | line | drives |
+//! | --- | --- | --- |
+//! | `ADD`, `SUB`, `MUL` | `2 1 a b z ADD` | the sum, difference or product of two integers |
+//! | `PLUS`, `TIMES` | `2 1 a 7 z PLUS` | the sum or product of an integer and the constant 7, from 0 to 2^k - 1 |
+//! | `CONST` | `1 1 7 z CONST` | the integer 7 |
+//! | `SHIFT` | `2 1 a 3 z SHIFT` | an integer from 0 to 2^k - 1 divided by 2^3, rounded down |
+//! | `BIT` | `2 1 a 3 z BIT` | bit 3 of an integer: a bit |
+//! | `ZERO` | `2 1 a 3 z ZERO` | whether an integer is 0 modulo 2^3: a bit |
+//! | `LIFT` | `1 1 a z LIFT` | a bit as the integer 0 or 1 |
+//! | `APPEND` | `2 1 a b z APPEND` | 2a + b of an integer and a bit |
+//! | `XOR`, `AND`, `INV`, `EQ`, `MAND` | as in Bristol Fashion | bits, of bits |
+//! | `EQW` | `1 1 a z EQW` | a copy of either |
+//!
 //! Formats: S. Tillich, N. Smart, "Circuits of basic functions suitable for MPC and FHE" (old), and the "Bristol
 //! Fashion" page of D. Archer, V. Arribas Abril, S. Lu, P. Maene, N. Mertens, D. Sijacic, N. Smart (new).
 //!
@@ -25,6 +41,10 @@
 //! let circuit = bristol::read(text, &Limits::default())?;
 //! assert_eq!(circuit.evaluate(&[vec![1], vec![1]])?, [[1]]);
 //!
+//! let text = b"3 6 integers 64\n2 1 2\n1 1\n\n2 1 0 1 3 MUL\n2 1 2 7 4 PLUS\n2 1 3 4 5 SUB\n";
+//! let circuit = bristol::read(text, &Limits::default())?;
+//! assert_eq!(circuit.evaluate(&[vec![6], vec![9, 40]])?, [[6 * 9 - 47]]);
+//!
 //! let error = bristol::read(b"1 3\n2 1 1\n1 1\n2 1 0 7 2 AND\n", &Limits::default()).unwrap_err();
 //! assert_eq!((error.line, error.column), (4, 7));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -33,6 +53,7 @@
 use crate::Limits;
 
 mod error;
+mod gates;
 mod header;
 mod read;
 mod scan;
@@ -42,13 +63,15 @@ pub use error::{ParseError, ParseErrorKind};
 pub use read::{detect, read};
 pub use write::{WriteError, write};
 
-/// Which of the two formats.
+/// Which of the formats.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Flavour {
     /// Bristol Fashion: any number of input and output values.
     Fashion,
     /// The older Bristol Format: one or two inputs, one output, and only `XOR`, `AND`, `INV`.
     Old,
+    /// Like Bristol Fashion, with integers beside bits.
+    Integers,
 }
 
 /// The body of the fuzz target: reads `text`, and checks what was read. Returns whether it was a circuit.
@@ -70,8 +93,12 @@ pub fn fuzz(text: &[u8]) -> bool {
     circuit
         .validate_within(&limits)
         .expect("what is read is valid");
+    let flavour = match circuit.ring {
+        veil_math::Ring::Bits => Flavour::Fashion,
+        _ => Flavour::Integers,
+    };
     let mut fashion = Vec::new();
-    write(&circuit, Flavour::Fashion, &mut fashion).expect("what is read can be written");
+    write(&circuit, flavour, &mut fashion).expect("what is read can be written");
     let copies = Limits {
         gates: 1 << 18,
         wires: 1 << 19,

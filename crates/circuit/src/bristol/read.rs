@@ -2,17 +2,23 @@
 
 use veil_math::Ring;
 
-use super::header::{Header, at_most};
+use super::gates;
+use super::header::{Header, INTEGERS, at_most};
 use super::scan::{Line, Lines, Word};
 use super::{Flavour, ParseError, ParseErrorKind};
 use crate::{Circuit, Gate, InputPort, Limits, OutputPort, Per, Reduce, Wire};
 
-const FASHION_GATES: &str = "Bristol Fashion has XOR, AND, INV, EQ, EQW and MAND";
-const OLD_GATES: &str = "the old Bristol Format has XOR, AND and INV";
-
-/// Which format `text` is in: the old one if its third line is a gate already.
+/// Which format `text` is in: one with integers if it says so, the old one if its third line is a gate already.
 pub fn detect(text: &[u8]) -> Flavour {
-    let mut lines = Lines::new(text).skip(1);
+    let mut lines = Lines::new(text);
+    let third = lines.next().and_then(|mut line| {
+        line.next()?;
+        line.next()?;
+        line.next()
+    });
+    if third.is_some_and(|word| word.is(INTEGERS)) {
+        return Flavour::Integers;
+    }
     let (second, third) = (lines.next(), lines.next());
     let old = match (second, third) {
         (_, Some(third)) => third.last().is_some_and(|word| word.number().is_none()),
@@ -23,7 +29,7 @@ pub fn detect(text: &[u8]) -> Flavour {
     if old { Flavour::Old } else { Flavour::Fashion }
 }
 
-/// Reads a circuit in either format. Its ports are called `in0`, `in1`, …, `out0`, `out1`, …; every input has a value
+/// Reads a circuit in any of the formats. Its ports are called `in0`, `in1`, …, `out0`, `out1`, …; every input has a value
 /// per row.
 ///
 /// Copies (`EQW`) become no gates, and wires are numbered anew in the order of the gate lines; the order of the gates
@@ -61,8 +67,12 @@ pub fn read(text: &[u8], limits: &Limits) -> Result<Circuit, ParseError> {
 
 const UNDRIVEN: Wire = Wire(u32::MAX);
 
-struct Body {
+pub(super) struct Body {
     flavour: Flavour,
+    /// Of inputs and outputs.
+    pub(super) ring: Ring,
+    /// Of the wire of every gate.
+    rings: Vec<Ring>,
     input_wires: u32,
     wires: u64,
     limit: u64,
@@ -79,6 +89,8 @@ impl Body {
         let driven = (header.wires - u64::from(input_wires)).min(text.len() as u64 / 2 + 1);
         Self {
             flavour,
+            ring: header.ring,
+            rings: Vec::new(),
             input_wires,
             wires: header.wires,
             limit: limits.gates,
@@ -92,85 +104,51 @@ impl Body {
         let (inputs, word) = line.number("the gate's number of inputs")?;
         let (outputs, _) = line.number("the gate's number of outputs")?;
         let name = line.last().unwrap_or(word);
-        let fashion = self.flavour == Flavour::Fashion;
-        let (gate, shape, right) = if name.is("XOR") {
-            ("XOR", "2 inputs and 1 output", (inputs, outputs) == (2, 1))
-        } else if name.is("AND") {
-            ("AND", "2 inputs and 1 output", (inputs, outputs) == (2, 1))
-        } else if name.is("INV") {
-            ("INV", "1 input and 1 output", (inputs, outputs) == (1, 1))
-        } else if name.is("EQ") && fashion {
-            ("EQ", "1 input and 1 output", (inputs, outputs) == (1, 1))
-        } else if name.is("EQW") && fashion {
-            ("EQW", "1 input and 1 output", (inputs, outputs) == (1, 1))
-        } else if name.is("MAND") && fashion {
-            let right = outputs > 0 && outputs.checked_mul(2) == Some(inputs);
-            ("MAND", "two inputs for each of its outputs", right)
-        } else {
-            if name.number().is_some() {
-                // A number where the name should be: most likely the line was cut.
-                while let Some(word) = line.next() {
-                    if word.number().is_none() {
-                        let found = word.shown();
-                        return Err(line.error(
-                            word,
-                            ParseErrorKind::NotANumber {
-                                expected: "a wire",
-                                found,
-                            },
-                        ));
-                    }
-                }
-                line.word("the name of the gate")?;
-            }
-            let known = if fashion { FASHION_GATES } else { OLD_GATES };
-            return Err(line.error(
-                name,
-                ParseErrorKind::UnknownGate {
-                    found: name.shown(),
-                    known,
-                },
-            ));
+        let Some(gate) = gates::find(name, self.flavour) else {
+            return Err(self.unknown(line, name));
         };
-        if !right {
-            return Err(line.error(
-                word,
-                ParseErrorKind::Arity {
-                    gate,
-                    shape,
-                    inputs,
-                    outputs,
-                },
-            ));
+        if !gate.takes(inputs, outputs) {
+            let kind = ParseErrorKind::Arity {
+                gate: gate.name,
+                shape: gate.shape,
+                inputs,
+                outputs,
+            };
+            return Err(line.error(word, kind));
         }
-        match gate {
+        match gate.name {
             "EQ" => {
                 let (found, word) = line.number("the constant 0 or 1")?;
                 if found > 1 {
                     return Err(line.error(word, ParseErrorKind::NotABit { found }));
                 }
-                self.drive(&mut line, Gate::Constant(found.into()))?;
+                let gate = match self.flavour {
+                    Flavour::Integers => Gate::ConstantBit(found == 1),
+                    _ => Gate::Constant(found.into()),
+                };
+                self.drive(&mut line, gate)?;
             }
             "EQW" => {
-                let source = self.operand(&mut line)?;
+                let source = self.operand(&mut line, None)?;
                 self.alias(&mut line, source)?;
             }
             "INV" => {
-                let source = self.operand(&mut line)?;
+                let source = self.operand(&mut line, Some(Ring::Bits))?;
                 self.drive(&mut line, Gate::Plus(source, 1))?;
             }
             "XOR" | "AND" => {
-                let (a, b) = (self.operand(&mut line)?, self.operand(&mut line)?);
+                let [a, b] = self.operands(&mut line, Ring::Bits)?;
                 self.drive(
                     &mut line,
-                    if gate == "XOR" {
+                    if gate.name == "XOR" {
                         Gate::Add(a, b)
                     } else {
                         Gate::Mul(a, b)
                     },
                 )?;
             }
-            _ => self.many_ands(&mut line, word, outputs)?,
+            "MAND" => self.many_ands(&mut line, word, outputs)?,
+            integer => self.integer(&mut line, integer)?,
         }
         match line.next() {
             Some(word) if word.column < name.column => {
@@ -185,6 +163,24 @@ impl Body {
             }
             _ => Ok(()),
         }
+    }
+
+    /// What is wrong with a line whose gate the format does not have.
+    fn unknown(&self, mut line: Line<'_>, name: Word<'_>) -> ParseError {
+        if name.number().is_some() {
+            // A number where the name should be: most likely the line was cut.
+            while let Some(word) = line.next() {
+                if word.number().is_none() {
+                    let (expected, found) = ("a wire", word.shown());
+                    return line.error(word, ParseErrorKind::NotANumber { expected, found });
+                }
+            }
+            if let Err(error) = line.word("the name of the gate") {
+                return error;
+            }
+        }
+        let (found, known) = (name.shown(), gates::names(self.flavour));
+        line.error(name, ParseErrorKind::UnknownGate { found, known })
     }
 
     fn many_ands(
@@ -203,7 +199,7 @@ impl Body {
         let mut operands = std::mem::take(&mut self.operands);
         operands.clear();
         for _ in 0..2 * ands {
-            operands.push(self.operand(line)?);
+            operands.push(self.operand(line, Some(Ring::Bits))?);
         }
         let (left, right) = operands.split_at(ands as usize);
         // All outputs after all inputs: no AND of the line may read another.
@@ -214,24 +210,46 @@ impl Body {
         Ok(())
     }
 
-    fn operand(&self, line: &mut Line<'_>) -> Result<Wire, ParseError> {
+    /// A wire that is read; `of` says of which ring it has to be, where wires are of two.
+    pub(super) fn operand(
+        &self,
+        line: &mut Line<'_>,
+        of: Option<Ring>,
+    ) -> Result<Wire, ParseError> {
         let (wire, word) = line.number("a wire")?;
         if wire >= self.wires {
             let last = self.wires.saturating_sub(1);
             return Err(line.error(word, ParseErrorKind::NoSuchWire { wire, last }));
         }
-        match self.place(wire) {
-            None => Ok(Wire(wire as u32)),
+        let ours = match self.place(wire) {
+            None => Wire(wire as u32),
             Some(place) => match self.driven.get(place) {
-                Some(&ours) if ours != UNDRIVEN => Ok(ours),
-                _ => Err(line.error(word, ParseErrorKind::NotYetDriven { wire })),
+                Some(&ours) if ours != UNDRIVEN => ours,
+                _ => return Err(line.error(word, ParseErrorKind::NotYetDriven { wire })),
             },
+        };
+        if of.is_some_and(|ring| ring != self.ring_of(ours)) {
+            let bit = self.ring_of(ours) == Ring::Bits;
+            return Err(line.error(word, ParseErrorKind::OtherRing { wire, bit }));
         }
+        Ok(ours)
     }
 
-    fn drive(&mut self, line: &mut Line<'_>, gate: Gate) -> Result<(), ParseError> {
+    pub(super) fn operands(&self, line: &mut Line<'_>, of: Ring) -> Result<[Wire; 2], ParseError> {
+        Ok([self.operand(line, Some(of))?, self.operand(line, Some(of))?])
+    }
+
+    /// The ring of one of our wires.
+    fn ring_of(&self, wire: Wire) -> Ring {
+        let gate = wire.0.checked_sub(self.input_wires);
+        gate.map_or(self.ring, |gate| self.rings[gate as usize])
+    }
+
+    pub(super) fn drive(&mut self, line: &mut Line<'_>, gate: Gate) -> Result<(), ParseError> {
         let own = Wire(self.input_wires + self.gates.len() as u32);
         self.alias(line, own)?;
+        self.rings
+            .push(gate.ring(self.ring, |wire| self.ring_of(wire)));
         self.gates.push(gate);
         Ok(())
     }
@@ -303,7 +321,7 @@ impl Body {
             })
             .collect();
         Ok(Circuit {
-            ring: Ring::Bits,
+            ring: self.ring,
             inputs,
             gates: self.gates,
             outputs,

@@ -166,12 +166,17 @@ impl Word<'_> {
 
     /// The number that the word is, if it has only digits and fits.
     pub(super) fn number(&self) -> Option<u64> {
-        self.text.iter().try_fold(0u64, |number, &byte| {
+        self.wide_number()?.try_into().ok()
+    }
+
+    /// [`Word::number`], of up to 128 bits.
+    pub(super) fn wide_number(&self) -> Option<u128> {
+        self.text.iter().try_fold(0u128, |number, &byte| {
             let digit = byte.wrapping_sub(b'0');
             if digit > 9 {
                 None
             } else {
-                number.checked_mul(10)?.checked_add(u64::from(digit))
+                number.checked_mul(10)?.checked_add(u128::from(digit))
             }
         })
     }

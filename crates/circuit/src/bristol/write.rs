@@ -4,19 +4,25 @@ use std::io::{self, Write as _};
 
 use veil_math::Ring;
 
-use super::Flavour;
-use crate::{Circuit, CircuitError, Gate, Wire};
+use super::{Flavour, header::INTEGERS};
+use crate::{Circuit, CircuitError, Gate, Reduce, Wire};
 
 /// Why a circuit was not written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {
     /// Bristol files hold bits only.
-    #[error("the circuit is over {}, and Bristol files hold circuits of bits; write another format", .0.name())]
+    #[error("the circuit is over {}, and Bristol files hold circuits of bits; write the format `integers`", .0.name())]
     NotBits(Ring),
-    /// Bristol files hold functions.
-    #[error("the circuit has random gates, and Bristol files hold none; draw the values as inputs")]
+    /// Files hold functions.
+    #[error("the circuit has random gates, and files hold none; draw the values as inputs")]
     Random,
+    /// The format with integers is for those.
+    #[error("the circuit is over bits; write Bristol Fashion")]
+    NotIntegers,
+    /// What is summed over the rows has no place in a file.
+    #[error("output `{0}` is summed over the rows, which files cannot say")]
+    Summed(String),
     /// The old format has one or two inputs.
     #[error(
         "the circuit has {0} input ports, and the old Bristol Format holds one or two; write Bristol Fashion"
@@ -35,7 +41,8 @@ pub enum WriteError {
     Io(#[from] io::Error),
 }
 
-/// Writes a circuit of bits. Port names and `per` are not part of the format, and are lost.
+/// Writes a circuit: of bits in the Bristol formats, of integers and bits in that with integers. Port names and `per` are not part of any of
+/// them, and are lost.
 ///
 /// Gates keep their order. Gates that compute nothing (`a + 0`, `a · 1`) are left out, and an output that is an input
 /// or another output gets a copy: `EQW`, or in the old format a double `INV`. The old format has no constants either,
@@ -45,12 +52,21 @@ pub fn write(
     flavour: Flavour,
     to: &mut impl io::Write,
 ) -> Result<(), WriteError> {
-    if circuit.ring != Ring::Bits {
-        return Err(WriteError::NotBits(circuit.ring));
+    match (circuit.ring, flavour) {
+        (Ring::Bits, Flavour::Integers) => return Err(WriteError::NotIntegers),
+        (Ring::Bits, _) | (_, Flavour::Integers) => {}
+        (ring, _) => return Err(WriteError::NotBits(ring)),
     }
     circuit.validate()?;
     if circuit.is_random() {
         return Err(WriteError::Random);
+    }
+    if let Some(port) = circuit
+        .outputs
+        .iter()
+        .find(|port| port.reduce == Reduce::Sum)
+    {
+        return Err(WriteError::Summed(port.name.clone()));
     }
     if flavour == Flavour::Old {
         if !(1..=2).contains(&circuit.inputs.len()) {
@@ -79,6 +95,10 @@ pub fn write(
             Out::Inv(a) => writeln!(text, "1 1 {} {number} INV", at(a))?,
             Out::Eq(bit) => writeln!(text, "1 1 {} {number} EQ", u8::from(bit))?,
             Out::Eqw(a) => writeln!(text, "1 1 {} {number} EQW", at(a))?,
+            Out::Two(name, a, b) => writeln!(text, "2 1 {} {} {number} {name}", at(a), at(b))?,
+            Out::With(name, a, c) => writeln!(text, "2 1 {} {c} {number} {name}", at(a))?,
+            Out::Const(c) => writeln!(text, "1 1 {c} {number} CONST")?,
+            Out::Lift(a) => writeln!(text, "1 1 {} {number} LIFT", at(a))?,
         }
         if text.len() >= BUFFER {
             to.write_all(&text)?;
@@ -106,13 +126,17 @@ fn header(circuit: &Circuit, flavour: Flavour, body: &Body) -> String {
     let gates = body.lines.len();
     let wires = circuit.input_wires() as usize + gates;
     match flavour {
-        Flavour::Fashion => {
+        Flavour::Fashion | Flavour::Integers => {
             let values = |widths: &[String]| {
                 let count = widths.len().to_string();
                 [&[count], widths].concat().join(" ")
             };
+            let ring = match flavour {
+                Flavour::Integers => format!(" {INTEGERS} {}", circuit.ring.bits()),
+                _ => String::new(),
+            };
             format!(
-                "{gates} {wires}\n{}\n{}\n\n",
+                "{gates} {wires}{ring}\n{}\n{}\n\n",
                 values(&inputs),
                 values(&outputs)
             )
@@ -132,11 +156,20 @@ enum Out {
     Inv(u32),
     Eq(bool),
     Eqw(u32),
+    /// Over two integers.
+    Two(&'static str, u32, u32),
+    /// Over an integer and a number.
+    With(&'static str, u32, u128),
+    /// A public integer.
+    Const(u128),
+    Lift(u32),
 }
 
 struct Body {
     flavour: Flavour,
     inputs: u32,
+    /// Of every wire of the circuit.
+    rings: Vec<Ring>,
     lines: Vec<Out>,
     /// The file's wire for each of the circuit's.
     place: Vec<u32>,
@@ -148,6 +181,7 @@ impl Body {
         Self {
             flavour,
             inputs,
+            rings: circuit.rings(),
             lines: Vec::with_capacity(circuit.gates.len()),
             place: (0..inputs).collect(),
         }
@@ -160,29 +194,35 @@ impl Body {
 
     fn gate(&mut self, gate: Gate) {
         let at = |wire: Wire| self.place[wire.0 as usize];
+        // Gates have numbers in the order in which they come.
+        let bits = self.rings[self.place.len()] == Ring::Bits;
         let place = match gate {
-            Gate::Add(a, b) | Gate::Sub(a, b) => self.push(Out::Xor(at(a), at(b))),
-            Gate::Mul(a, b) => self.push(Out::And(at(a), at(b))),
             Gate::Plus(a, 0) | Gate::Times(a, 1) => at(a),
-            Gate::Plus(a, _) => self.push(Out::Inv(at(a))),
-            Gate::Times(_, bit) | Gate::Constant(bit) => self.constant(bit == 1),
-            Gate::Bit(..)
-            | Gate::Lift(_)
-            | Gate::ConstantBit(_)
-            | Gate::IsZero(..)
-            | Gate::ShiftRight(..)
-            | Gate::RandomBit(_)
-            | Gate::TruncatePr { .. }
-            | Gate::Append(..) => {
-                unreachable!("a valid circuit of bits has no conversions")
+            Gate::Bit(a, j) => self.push(Out::With("BIT", at(a), j.into())),
+            Gate::IsZero(a, bits) => self.push(Out::With("ZERO", at(a), bits.into())),
+            Gate::ShiftRight(a, by) => self.push(Out::With("SHIFT", at(a), by.into())),
+            Gate::Append(a, b) => self.push(Out::Two("APPEND", at(a), at(b))),
+            Gate::Lift(a) => self.push(Out::Lift(at(a))),
+            Gate::ConstantBit(bit) => self.constant(bit),
+            Gate::Add(a, b) | Gate::Sub(a, b) if bits => self.push(Out::Xor(at(a), at(b))),
+            Gate::Mul(a, b) if bits => self.push(Out::And(at(a), at(b))),
+            Gate::Plus(a, _) if bits => self.push(Out::Inv(at(a))),
+            Gate::Times(_, bit) | Gate::Constant(bit) if bits => self.constant(bit == 1),
+            Gate::Add(a, b) => self.push(Out::Two("ADD", at(a), at(b))),
+            Gate::Sub(a, b) => self.push(Out::Two("SUB", at(a), at(b))),
+            Gate::Mul(a, b) => self.push(Out::Two("MUL", at(a), at(b))),
+            Gate::Plus(a, c) => self.push(Out::With("PLUS", at(a), c)),
+            Gate::Times(a, c) => self.push(Out::With("TIMES", at(a), c)),
+            Gate::Constant(c) => self.push(Out::Const(c)),
+            Gate::Random(_) | Gate::RandomBit(_) | Gate::TruncatePr { .. } => {
+                unreachable!("random circuits were refused")
             }
-            Gate::Random(_) => unreachable!("random circuits were refused"),
         };
         self.place.push(place);
     }
 
     fn constant(&mut self, bit: bool) -> u32 {
-        if self.flavour == Flavour::Fashion {
+        if self.flavour != Flavour::Old {
             return self.push(Out::Eq(bit));
         }
         let zero = self.push(Out::Xor(0, 0));
@@ -190,7 +230,7 @@ impl Body {
     }
 
     fn copy(&mut self, of: u32) -> u32 {
-        if self.flavour == Flavour::Fashion {
+        if self.flavour != Flavour::Old {
             return self.push(Out::Eqw(of));
         }
         let not = self.push(Out::Inv(of));
