@@ -43,6 +43,66 @@ fn circuits_are_made_shown_converted_and_compared() {
     );
 }
 
+/// A circuit of integers goes through a file into a job, among three parties and among four.
+#[test]
+fn circuits_of_integers_are_files_too() {
+    let folder = Folder::new();
+    folder.succeed("circuit make int-max-signed:32 --out max.txt");
+    let text = std::fs::read_to_string(folder.at("max.txt")).unwrap();
+    assert!(
+        text.lines().next().unwrap().ends_with(" integers 64"),
+        "{text}"
+    );
+    let said = folder.succeed("circuit info max.txt");
+    assert!(said.contains("in0: 1 integers of 64 bits"), "{said}");
+    let same = folder.succeed("circuit check max.txt make:int-max-signed:32 --cases 200");
+    assert!(same.contains("agree on 200 random inputs"), "{same}");
+    folder.succeed("circuit convert make:int-div:16 --optimise --out divide.txt");
+    folder.succeed("circuit check divide.txt");
+    let job = r#"version = 1
+kind = "circuit"
+name = "larger"
+owners = ["mill", "b"]
+parties = ["a", "b", "c"]
+recipients = ["press"]
+[circuit]
+file = "max.txt"
+rows = 4
+[[input]]
+port = "in0"
+owner = "mill"
+format = "csv"
+column = "x"
+file = "x.csv"
+[[input]]
+port = "in1"
+owner = "b"
+format = "csv"
+column = "y"
+file = "y.csv"
+[[output]]
+port = "out0"
+to = "press"
+format = "csv"
+signed = true
+file = "larger.csv"
+"#;
+    folder.write("three.toml", job);
+    folder.write("four.toml", job.replace("\"c\"]", "\"c\", \"d\"]"));
+    folder.write("x.csv", "x\n-5\n2147483647\n0\n-2147483648\n");
+    folder.write("y.csv", "y\n-6\n-2147483648\n1\n-2147483647\n");
+    for (job, how) in [("three.toml", ""), ("four.toml", "--processes")] {
+        folder.succeed(&format!("run {job} --out {job}-out {how}"));
+        let result = std::fs::read_to_string(folder.at(&format!("{job}-out/press/larger.csv")));
+        assert_eq!(result.unwrap(), "out0\n-5\n2147483647\n1\n-2147483647\n");
+        let explained = folder.succeed(&format!("explain {job}"));
+        assert!(
+            explained.contains("an integer of 64 bits of each of 4 rows"),
+            "{explained}"
+        );
+    }
+}
+
 #[test]
 fn devices_are_listed_and_checked() {
     let folder = Folder::new();

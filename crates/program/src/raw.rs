@@ -274,6 +274,7 @@ pub(crate) struct RawOutput {
     pub(crate) bytes: Option<Spanned<u64>>,
     pub(crate) like: Option<Spanned<String>>,
     pub(crate) column: Option<String>,
+    pub(crate) signed: Option<bool>,
 }
 
 /// Reads the text; the version first, because a later version may have other fields.

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use serde::Serialize;
 use veil_circuit::{Circuit, Flavour, Limits, Per, bristol, catalogue, make, optimise};
+use veil_math::Ring;
 
 use crate::failure::{Code, Failure};
 use crate::output::{self, columns};
@@ -20,10 +21,11 @@ use crate::output::{self, columns};
   veil circuit list                                  what `make` knows
   veil circuit info adder.txt                        gates, depth, ports, hash
   veil circuit make adder:64 --out adder.txt
+  veil circuit make int-lt:32 --out less.txt         with integers: a format like Bristol Fashion
   veil circuit convert adder.txt --to old --out adder-old.txt
   veil circuit check adder.txt make:adder:64         do they compute the same?
 
-A CIRCUIT is a Bristol file of either flavour, or `make:` and a name of the catalogue.")]
+A CIRCUIT is a file: Bristol of either flavour, or the format with integers; or `make:` and a name of the catalogue.")]
 pub(crate) enum CircuitCommand {
     /// List the circuits that can be made
     List,
@@ -42,9 +44,9 @@ pub(crate) enum CircuitCommand {
         /// The file.
         #[arg(long, value_name = "FILE")]
         out: PathBuf,
-        /// The format.
-        #[arg(long, value_enum, default_value_t = To::Fashion)]
-        to: To,
+        /// The format [default: fashion, or integers for a circuit that has some]
+        #[arg(long, value_enum)]
+        to: Option<To>,
     },
     /// Write a circuit in the other format, or with fewer gates
     Convert {
@@ -53,9 +55,9 @@ pub(crate) enum CircuitCommand {
         /// The file.
         #[arg(long, value_name = "FILE")]
         out: PathBuf,
-        /// The format.
-        #[arg(long, value_enum, default_value_t = To::Fashion)]
-        to: To,
+        /// The format [default: fashion, or integers for a circuit that has some]
+        #[arg(long, value_enum)]
+        to: Option<To>,
         /// Fold constants, share common gates, drop dead ones, and reorder by depth.
         #[arg(long)]
         optimise: bool,
@@ -79,6 +81,8 @@ pub(crate) enum To {
     Fashion,
     /// The older Bristol Format.
     Old,
+    /// Like Bristol Fashion, with integers.
+    Integers,
 }
 
 impl From<To> for Flavour {
@@ -86,6 +90,7 @@ impl From<To> for Flavour {
         match to {
             To::Fashion => Flavour::Fashion,
             To::Old => Flavour::Old,
+            To::Integers => Flavour::Integers,
         }
     }
 }
@@ -94,7 +99,7 @@ pub(crate) fn run(command: &CircuitCommand) -> Result<(), Failure> {
     match command {
         CircuitCommand::List => list(),
         CircuitCommand::Info { circuit, json } => info(circuit, *json),
-        CircuitCommand::Make { name, out, to } => write(&made(name)?, (*to).into(), out),
+        CircuitCommand::Make { name, out, to } => write(&made(name)?, *to, out),
         CircuitCommand::Convert {
             circuit,
             out,
@@ -103,7 +108,7 @@ pub(crate) fn run(command: &CircuitCommand) -> Result<(), Failure> {
         } => {
             let circuit = load(circuit)?;
             let circuit = if *better { optimise(&circuit) } else { circuit };
-            write(&circuit, (*to).into(), out)
+            write(&circuit, *to, out)
         }
         CircuitCommand::Check {
             circuit,
@@ -174,6 +179,10 @@ fn info(name: &str, json: bool) -> Result<(), Failure> {
         vec!["circuit".to_owned(), name.to_owned()],
         vec!["size".into(), stats.to_string()],
     ];
+    let unit = match circuit.ring {
+        Ring::Bits => "bits".to_owned(),
+        ring => format!("integers of {} bits", ring.bits()),
+    };
     for port in &info.inputs {
         let per = if port.per == Some("job") {
             ", one value for the job"
@@ -182,13 +191,13 @@ fn info(name: &str, json: bool) -> Result<(), Failure> {
         };
         rows.push(vec![
             "input".into(),
-            format!("{}: {} bits{per}", port.name, port.width),
+            format!("{}: {} {unit}{per}", port.name, port.width),
         ]);
     }
     for port in &info.outputs {
         rows.push(vec![
             "output".into(),
-            format!("{}: {} bits", port.name, port.width),
+            format!("{}: {} {unit}", port.name, port.width),
         ]);
     }
     rows.push(vec!["hash".into(), info.hash]);
@@ -247,8 +256,13 @@ fn load(name: &str) -> Result<Circuit, Failure> {
 }
 
 /// Writes a circuit to a file that appears complete or not at all.
-fn write(circuit: &Circuit, flavour: Flavour, path: &Path) -> Result<(), Failure> {
+fn write(circuit: &Circuit, to: Option<To>, path: &Path) -> Result<(), Failure> {
     let mut text = Vec::new();
+    let flavour = match (to, circuit.ring) {
+        (Some(to), _) => to.into(),
+        (None, Ring::Bits) => Flavour::Fashion,
+        (None, _) => Flavour::Integers,
+    };
     bristol::write(circuit, flavour, &mut text)
         .map_err(|error| Failure::new(Code::Input, error.to_string()))?;
     let folder = path

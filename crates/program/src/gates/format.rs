@@ -6,6 +6,8 @@ use std::{
     path::Path,
 };
 
+use veil_math::Ring;
+
 use super::record_bytes;
 use crate::{
     DataError,
@@ -104,6 +106,40 @@ fn nibble(digit: u8) -> Option<u8> {
 pub(super) fn fits(record: &[u8], width: u32) -> bool {
     let used = width % 8;
     used == 0 || record.last().is_none_or(|last| last >> used == 0)
+}
+
+/// Bytes of a port's columns over some rows, whose values have `width` bits in all.
+pub(super) fn column_bytes(ring: Ring, rows: u32, width: u32) -> u64 {
+    ring.bytes(rows.into()) * u64::from(width / ring.bits())
+}
+
+/// Integers from records, one after the other in each, to columns.
+pub(super) fn elements_from_rows(ring: Ring, records: &[u8], rows: usize, columns: &mut [u8]) {
+    let (element, record) = (ring.bytes(1) as usize, records.len() / rows.max(1));
+    for (place, column) in columns
+        .chunks_exact_mut((rows * element).max(1))
+        .enumerate()
+    {
+        let values = column
+            .chunks_exact_mut(element)
+            .zip(records.chunks_exact(record));
+        for (value, record) in values {
+            value.copy_from_slice(&record[place * element..][..element]);
+        }
+    }
+}
+
+/// Integers from columns to records.
+pub(super) fn elements_to_rows(ring: Ring, columns: &[u8], rows: usize, records: &mut [u8]) {
+    let (element, record) = (ring.bytes(1) as usize, records.len() / rows.max(1));
+    for (place, column) in columns.chunks_exact((rows * element).max(1)).enumerate() {
+        let values = column
+            .chunks_exact(element)
+            .zip(records.chunks_exact_mut(record));
+        for (value, record) in values {
+            record[place * element..][..element].copy_from_slice(value);
+        }
+    }
 }
 
 /// A record as hexadecimal digits and a line end.

@@ -50,7 +50,7 @@ pub(super) fn rewire(
         let wires = (first..first + parts * port.width).map(Wire);
         let mut wires: Vec<Wire> = wires.collect();
         if parts > 1 {
-            let combined = combined(port.width, parts, supply.combine)?;
+            let combined = combined(circuit.ring, port.width, parts, supply.combine)?;
             append(&mut rewired, &combined.gates, &mut wires);
             let outputs = combined.outputs[0].wires.iter();
             wires = outputs.map(|wire| wires[wire.0 as usize]).collect();
@@ -71,33 +71,39 @@ pub(super) fn rewire(
     Ok(rewired)
 }
 
-/// What several words are together, as a circuit of their bits: their XOR, or their sum modulo 2 to their width; unless that is too large,
-/// which is said before anything of that size is made.
-fn combined(width: u32, parts: u32, combine: RawCombine) -> Result<Circuit, CircuitError> {
+/// What several words are together, as a circuit: of bits their XOR, or their sum modulo 2 to their width; of integers their sums. Unless
+/// that is too large, which is said before anything of that size is made.
+fn combined(
+    ring: Ring,
+    width: u32,
+    parts: u32,
+    combine: RawCombine,
+) -> Result<Circuit, CircuitError> {
     // Gates of two bits that are combined: those of a full adder, or one.
     let each = match combine {
-        RawCombine::Sum => 5,
-        RawCombine::Xor => 1,
+        RawCombine::Sum if ring == Ring::Bits => 5,
+        RawCombine::Sum | RawCombine::Xor => 1,
     };
     let (what, limit) = ("gates", Limits::default().gates);
     let found = u64::from(parts - 1) * u64::from(width) * each;
     if found > limit {
         return Err(CircuitError::TooLarge { what, found, limit });
     }
-    let mut b = Builder::new(Ring::Bits);
+    let mut b = Builder::new(ring);
     let all = b.input("parts", parts * width, Per::Row);
     let words: Vec<Vec<Wire>> = all
         .chunks(width.max(1) as usize)
         .map(<[Wire]>::to_vec)
         .collect();
     let whole = match combine {
-        RawCombine::Sum => generate::sum(&mut b, &words, generate::Aim::Size),
-        RawCombine::Xor => {
+        RawCombine::Sum if ring == Ring::Bits => generate::sum(&mut b, &words, generate::Aim::Size),
+        // Addition of integers, or of bits.
+        RawCombine::Sum | RawCombine::Xor => {
             let mut words = words.into_iter();
             let first = words.next().unwrap_or_default();
             words.fold(first, |sum, word| {
                 let pairs = sum.into_iter().zip(word);
-                pairs.map(|(x, y)| b.xor(x, y)).collect()
+                pairs.map(|(x, y)| b.add(x, y)).collect()
             })
         }
     };

@@ -80,8 +80,13 @@ pub enum OutputFormat {
     Hex,
     /// As [`InputFormat::Binary`].
     Binary(Length),
-    /// A CSV file with one column of this name, of unsigned integers.
-    Csv(String),
+    /// A CSV file with one column of integers.
+    Csv {
+        /// Its header.
+        column: String,
+        /// Whether they are in two's complement.
+        signed: bool,
+    },
 }
 
 /// An output port and the file that takes it.

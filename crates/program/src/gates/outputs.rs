@@ -6,7 +6,7 @@ use veil_circuit::Circuit;
 
 use super::{
     Input, Length, Output, OutputFormat,
-    parse::{name_of, narrow},
+    parse::{Shape, name_of, narrow},
 };
 use crate::{
     Roles,
@@ -56,8 +56,10 @@ pub(super) fn outputs(
             };
             return Err(Fault::new(raw.file.span(), problem));
         }
-        let width = circuit.outputs[port].wires.len() as u32;
-        let format = output_format(raw, width, inputs)?;
+        let shape = Shape::of(circuit.ring, circuit.outputs[port].wires.len() as u32);
+        let width = shape.bits();
+        let width = width.map_err(|problem| Fault::new(raw.port.span(), problem))?;
+        let format = output_format(raw, shape, inputs)?;
         chosen.push(port);
         all.push(Output {
             name: raw.port.get_ref().clone(),
@@ -70,7 +72,7 @@ pub(super) fn outputs(
     Ok((chosen, all))
 }
 
-fn output_format(raw: &RawOutput, width: u32, inputs: &[Input]) -> Result<OutputFormat, Fault> {
+fn output_format(raw: &RawOutput, shape: Shape, inputs: &[Input]) -> Result<OutputFormat, Fault> {
     let span = raw.format.span();
     let port = raw.port.get_ref();
     let format = *raw.format.get_ref();
@@ -83,6 +85,7 @@ fn output_format(raw: &RawOutput, width: u32, inputs: &[Input]) -> Result<Output
             format == RawFormat::Binary && raw.bytes.is_none(),
         ),
         ("column", raw.column.is_some(), format == RawFormat::Csv),
+        ("signed", raw.signed.is_some(), format == RawFormat::Csv),
     ];
     if let Some((field, ..)) = extra
         .into_iter()
@@ -110,8 +113,11 @@ fn output_format(raw: &RawOutput, width: u32, inputs: &[Input]) -> Result<Output
             (None, None) => Length::Whole,
         }),
         RawFormat::Csv => {
-            narrow(port, width, &span)?;
-            OutputFormat::Csv(raw.column.clone().unwrap_or_else(|| port.clone()))
+            narrow(port, shape, &span)?;
+            OutputFormat::Csv {
+                column: raw.column.clone().unwrap_or_else(|| port.clone()),
+                signed: raw.signed.unwrap_or(false),
+            }
         }
         RawFormat::Counter => {
             let reason = "an output is hex, binary or csv".to_owned();

@@ -156,14 +156,7 @@ fn load(raw: &RawCircuit, span: Range<usize>, base: &Path) -> Result<Circuit, Fa
             return Err(Fault::new(span, problem));
         }
     };
-    if circuit.ring == Ring::Bits {
-        return Ok(circuit);
-    }
-    Err(bad(
-        span,
-        circuit.ring.name(),
-        "files feed circuits of bits only".into(),
-    ))
+    Ok(circuit)
 }
 
 /// How each port of the circuit is supplied, and the inputs in the order of the new ports.
@@ -234,15 +227,20 @@ fn inputs(
             if per(raw) != shared {
                 return Err(wrong(span, "`per` must be the same in all of them"));
             }
+            let shape = Shape::of(circuit.ring, port.width);
             all.push(Input {
                 name: name.clone(),
                 port: port.name.clone(),
-                width: port.width,
+                width: shape.bits().map_err(|problem| Fault::new(span, problem))?,
                 per: shared,
                 holder: roles.owner_at(&raw.owner)?,
-                format: input_format(raw, port.width, shared)?,
+                format: input_format(raw, shape, shared)?,
                 file: raw.file.clone(),
             });
+        }
+        if combine == Some(RawCombine::Xor) && circuit.ring != Ring::Bits {
+            let hint = "integers have a `sum`: write `combine = \"sum\"` in each";
+            return Err(wrong(first.span(), hint));
         }
         supplies.push(Supply {
             per: shared,
@@ -253,8 +251,8 @@ fn inputs(
     Ok((supplies, all))
 }
 
-fn input_format(raw: &RawInput, width: u32, per: Per) -> Result<InputFormat, Fault> {
-    let span = raw.format.span();
+fn input_format(raw: &RawInput, shape: Shape, per: Per) -> Result<InputFormat, Fault> {
+    let (span, width) = (raw.format.span(), shape.values * shape.each);
     let port = raw.port.get_ref();
     let format = *raw.format.get_ref();
     let extra = [
@@ -311,11 +309,15 @@ fn input_format(raw: &RawInput, width: u32, per: Per) -> Result<InputFormat, Fau
             Some(RawPad::Pkcs7) => Pad::Pkcs7,
         }),
         RawFormat::Csv => {
-            narrow(port, width, &span)?;
+            narrow(port, shape, &span)?;
             InputFormat::Csv(raw.column.clone().ok_or_else(|| needed("column"))?)
         }
         RawFormat::Counter => {
-            narrow(port, width, &span)?;
+            if shape.ring != Ring::Bits {
+                let reason = "a counter is for circuits of bits";
+                return Err(bad("format", "counter".into(), reason));
+            }
+            narrow(port, shape, &span)?;
             let start = raw.start.as_ref().ok_or_else(|| needed("start"))?;
             let digits = start.get_ref();
             if !width.is_multiple_of(8) || per == Per::Job {
@@ -349,13 +351,59 @@ pub(super) const fn name_of(format: RawFormat) -> &'static str {
     }
 }
 
-/// Integers in text have at most 128 bits.
-pub(super) fn narrow(port: &str, width: u32, span: &Range<usize>) -> Result<(), Fault> {
-    if width <= 128 {
-        return Ok(());
+/// What a value of a port is made of.
+#[derive(Clone, Copy)]
+pub(super) struct Shape {
+    pub(super) ring: Ring,
+    /// Wires.
+    pub(super) values: u32,
+    /// Bits of each.
+    pub(super) each: u32,
+}
+
+impl Shape {
+    pub(super) fn of(ring: Ring, values: u32) -> Self {
+        let each = ring.bits();
+        Self { ring, values, each }
     }
-    let reason =
-        format!("port `{port}` has {width} bits, and numbers at most 128; use hex or binary");
+
+    /// Bits of a value.
+    pub(super) fn bits(self) -> Result<u32, JobProblem> {
+        let found = u64::from(self.values) * u64::from(self.each);
+        let limit = MOST_WIRES;
+        match u32::try_from(found).ok().filter(|_| found <= limit) {
+            Some(bits) => Ok(bits),
+            None => Err(JobProblem::TooMany {
+                what: "bits in a value",
+                found,
+                limit,
+            }),
+        }
+    }
+}
+
+/// Integers in text have at most 128 bits, and a column has one in each row.
+pub(super) fn narrow(port: &str, shape: Shape, span: &Range<usize>) -> Result<(), Fault> {
+    let reason = match shape {
+        Shape {
+            ring: Ring::Bits,
+            values: 0..=128,
+            ..
+        }
+        | Shape { values: 1, .. } => return Ok(()),
+        Shape {
+            ring: Ring::Bits,
+            values,
+            ..
+        } => {
+            format!("port `{port}` has {values} bits, and numbers at most 128; use hex or binary")
+        }
+        Shape { values, .. } => {
+            format!(
+                "port `{port}` has {values} integers, and a row of a column one; use hex or binary"
+            )
+        }
+    };
     let problem = JobProblem::Number {
         field: "format",
         value: "csv".into(),

@@ -12,7 +12,11 @@ use std::{
 use veil_math::{Ring, bits_to_rows};
 use veil_session::Peer;
 
-use super::{Gates, Length, Output, OutputFormat, format::write_hex, record_bytes};
+use super::{
+    Gates, Length, Output, OutputFormat,
+    format::{column_bytes, elements_to_rows, write_hex},
+    record_bytes,
+};
 use crate::{
     DataError, Sink, Slice,
     publish::{Staged, publish},
@@ -22,6 +26,7 @@ use crate::{
 #[derive(Debug)]
 pub struct FileSink {
     ports: Vec<Option<Port>>,
+    ring: Ring,
     rows: u64,
     files: Mutex<Vec<(usize, Staged)>>,
 }
@@ -61,6 +66,7 @@ impl FileSink {
         }
         Ok(Self {
             ports,
+            ring: gates.circuit.ring,
             rows: gates.rows,
             files: Mutex::new(files),
         })
@@ -84,7 +90,9 @@ impl Port {
         let bytes = match &output.format {
             OutputFormat::Binary(Length::Bytes(bytes)) => Some(*bytes),
             OutputFormat::Binary(Length::Like(input)) => Some(length(input)?.min(whole)),
-            OutputFormat::Binary(Length::Whole) | OutputFormat::Hex | OutputFormat::Csv(_) => None,
+            OutputFormat::Binary(Length::Whole) | OutputFormat::Hex | OutputFormat::Csv { .. } => {
+                None
+            }
         };
         Ok(Self {
             width: output.width,
@@ -115,7 +123,7 @@ impl Port {
                     .write_all_at(&text, first * line as u64)
                     .map_err(failed)
             }
-            OutputFormat::Csv(_) => {
+            OutputFormat::Csv { .. } => {
                 let mut all = self.records.lock().unwrap_or_else(PoisonError::into_inner);
                 let start = first as usize * record;
                 let end = start + records.len();
@@ -136,14 +144,22 @@ impl Port {
                 .set_len(bytes)
                 .map_err(|source| staged.failed(source))?;
         }
-        if let OutputFormat::Csv(column) = &self.format {
+        if let OutputFormat::Csv { column, signed } = &self.format {
             let records = self.records.lock().unwrap_or_else(PoisonError::into_inner);
             let mut writer = csv::Writer::from_writer(Vec::new());
             let header = writer.write_record([column]);
             let write = |record: &[u8]| {
                 let mut value = [0; 16];
                 value[..record.len()].copy_from_slice(record);
-                writer.write_record([u128::from_le_bytes(value).to_string()])
+                let value = u128::from_le_bytes(value);
+                let text = if *signed {
+                    // Up to the top of 128 bits, and down with the sign.
+                    let up = u128::BITS - self.width;
+                    (((value << up) as i128) >> up).to_string()
+                } else {
+                    value.to_string()
+                };
+                writer.write_record([text])
             };
             let rows = records
                 .chunks_exact(record_bytes(self.width))
@@ -172,12 +188,16 @@ impl Sink for FileSink {
         let inside = first
             .checked_add(rows.into())
             .is_some_and(|end| end <= self.rows);
-        let bytes = Ring::Bits.bytes(rows.into()) * u64::from(own.width);
+        let bytes = column_bytes(self.ring, rows, own.width);
         if block != 0 || !inside || values.len() as u64 != bytes {
             return Err(beyond());
         }
         let mut records = vec![0; rows as usize * record_bytes(own.width)];
-        bits_to_rows(values, rows as usize, own.width as usize, &mut records);
+        let (rows_here, width) = (rows as usize, own.width as usize);
+        match self.ring {
+            Ring::Bits => bits_to_rows(values, rows_here, width, &mut records),
+            ring => elements_to_rows(ring, values, rows_here, &mut records),
+        }
         own.write(first, &records)?;
         own.taken.fetch_add(rows.into(), Ordering::Relaxed);
         Ok(())

@@ -12,7 +12,7 @@ use veil_math::{Ring, bits_from_rows};
 
 use super::{
     Gates, Input, InputFormat, Pad,
-    format::{count_hex, fits, read_csv, read_hex},
+    format::{column_bytes, count_hex, elements_from_rows, fits, read_csv, read_hex},
     record_bytes,
 };
 use crate::{DataError, Holder, Slice, Source};
@@ -21,6 +21,7 @@ use crate::{DataError, Holder, Slice, Source};
 #[derive(Debug)]
 pub struct FileSource {
     ports: Vec<Option<Port>>,
+    ring: Ring,
     rows: u64,
 }
 
@@ -70,6 +71,7 @@ impl FileSource {
         };
         Ok(Self {
             ports: gates.inputs.iter().map(port).collect::<Result<_, _>>()?,
+            ring: gates.circuit.ring,
             rows: gates.rows,
         })
     }
@@ -227,14 +229,17 @@ impl Source for FileSource {
             .ok_or_else(beyond)?;
         let all = if own.per == Per::Job { 1 } else { self.rows };
         let inside = first.checked_add(rows.into()).is_some_and(|end| end <= all);
-        let bytes = Ring::Bits.bytes(rows.into()) * u64::from(own.width);
+        let bytes = column_bytes(self.ring, rows, own.width);
         if block != 0 || !inside || into.len() as u64 != bytes {
             return Err(beyond());
         }
         let (rows, width) = (rows as usize, own.width as usize);
         let mut records = vec![0; rows * record_bytes(own.width)];
         own.values.read(own.width, first, &mut records)?;
-        bits_from_rows(&records, rows, width, into);
+        match self.ring {
+            Ring::Bits => bits_from_rows(&records, rows, width, into),
+            ring => elements_from_rows(ring, &records, rows, into),
+        }
         Ok(())
     }
 }

@@ -219,10 +219,16 @@ impl Job {
             aligned: None,
         }];
         let audiences = gates.outputs.iter().map(|output| output.to).collect();
+        let ring = gates.circuit.ring.bits();
         let sentence = |output: &crate::gates::Output| {
+            let what = match (ring, output.width / ring) {
+                (1, bits) => format!("{bits} bits"),
+                (bits, 1) => format!("an integer of {bits} bits"),
+                (bits, many) => format!("{many} integers of {bits} bits"),
+            };
             format!(
-                "`{}` of every row: {} bits of each of {} rows",
-                output.name, output.width, gates.rows
+                "`{}` of every row: {what} of each of {} rows",
+                output.name, gates.rows
             )
         };
         let opened = gates.outputs.iter().map(sentence).collect();

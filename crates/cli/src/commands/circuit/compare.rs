@@ -23,7 +23,7 @@ pub(super) enum Verdict {
     Differ(String),
 }
 
-/// Compares two circuits of bits.
+/// Compares two circuits over one ring.
 pub(super) fn compare(a: &Circuit, b: &Circuit, cases: u32) -> Result<Verdict, Failure> {
     let inputs = |circuit: &Circuit| {
         circuit
@@ -39,22 +39,24 @@ pub(super) fn compare(a: &Circuit, b: &Circuit, cases: u32) -> Result<Verdict, F
             .map(|port| port.wires.len())
             .collect::<Vec<_>>()
     };
-    if a.ring != Ring::Bits || b.ring != Ring::Bits {
-        return Err(Failure::new(
-            Code::Input,
-            "only circuits of bits can be compared",
-        ));
+    if a.ring != b.ring {
+        let message = format!(
+            "one circuit is over {} and the other over {}: nothing can be compared",
+            a.ring.name(),
+            b.ring.name()
+        );
+        return Err(Failure::new(Code::Input, message));
     }
     if inputs(a) != inputs(b) || outputs(a) != outputs(b) {
         let shape =
-            |circuit: &Circuit| format!("{:?} bits to {:?}", inputs(circuit), outputs(circuit));
+            |circuit: &Circuit| format!("{:?} wires to {:?}", inputs(circuit), outputs(circuit));
         return Ok(Verdict::Differ(format!(
             "the first takes {}, the second {}",
             shape(a),
             shape(b)
         )));
     }
-    let all = a.input_wires() <= EXHAUSTIVE;
+    let all = a.ring == Ring::Bits && a.input_wires() <= EXHAUSTIVE;
     let rows = if all {
         1 << a.input_wires()
     } else {
@@ -81,7 +83,7 @@ pub(super) fn compare(a: &Circuit, b: &Circuit, cases: u32) -> Result<Verdict, F
         let at = |columns: &[Vec<u8>]| {
             columns
                 .iter()
-                .map(|column| value(column, rows, row))
+                .map(|column| value(a.ring, column, rows, row))
                 .collect::<Vec<_>>()
         };
         if at(&first) != at(&second) {
@@ -117,7 +119,7 @@ fn every(circuit: &Circuit, rows: u64) -> Vec<Vec<u8>> {
 
 fn random(circuit: &Circuit, rows: u64) -> Result<Vec<Vec<u8>>, Failure> {
     let column = |port: &veil_circuit::InputPort| {
-        let mut bits = vec![0; Ring::Bits.bytes(rows) as usize * port.width as usize];
+        let mut bits = vec![0; circuit.ring.bytes(rows) as usize * port.width as usize];
         getrandom::fill(&mut bits).map_err(|error| {
             Failure::new(
                 Code::Other,
@@ -129,8 +131,18 @@ fn random(circuit: &Circuit, rows: u64) -> Result<Vec<Vec<u8>>, Failure> {
     circuit.inputs.iter().map(column).collect()
 }
 
-/// The value of a port in a row, in hexadecimal, most significant digit first.
-fn value(column: &[u8], rows: u64, row: u64) -> String {
+/// The value of a port in a row: of bits in hexadecimal, most significant digit first; of integers one after the other.
+fn value(ring: Ring, column: &[u8], rows: u64, row: u64) -> String {
+    if ring != Ring::Bits {
+        let (element, stride) = (ring.bytes(1) as usize, ring.bytes(rows) as usize);
+        let integer = |wire: &[u8]| {
+            let mut whole = [0; 16];
+            whole[..element].copy_from_slice(&wire[row as usize * element..][..element]);
+            u128::from_le_bytes(whole).to_string()
+        };
+        let integers: Vec<String> = column.chunks_exact(stride).map(integer).collect();
+        return integers.join(",");
+    }
     let stride = Ring::Bits.bytes(rows) as usize;
     let bits: Vec<bool> = column
         .chunks_exact(stride)
@@ -172,6 +184,18 @@ mod tests {
                 all: false
             }
         ));
+    }
+
+    #[test]
+    fn circuits_of_integers_are_compared() {
+        let same = verdict("int-max:64", "int-max:64");
+        assert!(matches!(same, Verdict::Same { all: false, .. }));
+        let Verdict::Differ(how) = verdict("int-max:64", "int-min:64") else {
+            panic!("they differ")
+        };
+        assert!(how.starts_with("the input "), "{how}");
+        let refused = compare(&make("int-max:64").unwrap(), &make("adder:1").unwrap(), 9);
+        assert!(refused.is_err());
     }
 
     #[test]
