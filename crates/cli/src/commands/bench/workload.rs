@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use veil_circuit::{Builder, Circuit, Gate, InputPort, OutputPort, Per, Reduce, Wire};
+use veil_circuit::{Builder, Circuit, Gate, InputPort, OutputPort, Per, Reduce, Wire, generate};
 use veil_math::Ring;
 use veil_program::{
     Audience, Block, DataError, Holder, Lowered, Security, Sharing, Sink, Slice, Source,
@@ -32,6 +32,8 @@ pub(crate) enum Name {
     A2b,
     /// Bits to integers in Z_2^64.
     B2a,
+    /// Bits of words to integers in Z_2^64, 64 by one opened, masked sum.
+    Word,
 }
 
 /// Streams of masks of a product, over all parties: of three each makes two; of four, three make that of each of the six joint messages.
@@ -56,7 +58,7 @@ impl Name {
     /// Rows that are measured if nothing else is said.
     pub(crate) fn batch(self) -> u64 {
         match self {
-            Name::And | Name::Aes | Name::B2a => 100_000,
+            Name::And | Name::Aes | Name::B2a | Name::Word => 100_000,
             Name::A2b => 1_000_000,
             Name::Mul64 => 20_000,
             Name::Mul128 => 10_000,
@@ -84,6 +86,7 @@ impl Name {
             ),
             Name::A2b => ("a2b", parity(), 1, 0.0),
             Name::B2a => ("b2a", lifts(), 64, 0.0),
+            Name::Word => ("word", word(), 64, 0.0),
         };
         let (inputs, outputs) = (circuit.inputs.len(), circuit.outputs.len());
         let job = Lowered {
@@ -143,6 +146,16 @@ fn lifts() -> Circuit {
         sum = b.add(sum, bit);
     }
     b.output("z", &[sum]);
+    b.finish().expect("a valid circuit")
+}
+
+/// The same bits, put together to a word.
+fn word() -> Circuit {
+    let mut b = Builder::new(Ring::Z64);
+    let x = b.input("x", 64, Per::Row);
+    let bits: Vec<Wire> = x.into_iter().map(|x| b.bit(x, 0)).collect();
+    let word = generate::compose(&mut b, &bits, false);
+    b.output("z", &[word]);
     b.finish().expect("a valid circuit")
 }
 
