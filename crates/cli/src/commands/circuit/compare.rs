@@ -47,6 +47,12 @@ pub(super) fn compare(a: &Circuit, b: &Circuit, cases: u32) -> Result<Verdict, F
         );
         return Err(Failure::new(Code::Input, message));
     }
+    if a.is_random() || b.is_random() {
+        return Err(Failure::new(
+            Code::Input,
+            "a circuit that draws or rounds at random is no function: nothing can be compared",
+        ));
+    }
     if inputs(a) != inputs(b) || outputs(a) != outputs(b) {
         let shape =
             |circuit: &Circuit| format!("{:?} wires to {:?}", inputs(circuit), outputs(circuit));
@@ -196,6 +202,10 @@ mod tests {
         assert!(how.starts_with("the input "), "{how}");
         let refused = compare(&make("int-max:64").unwrap(), &make("adder:1").unwrap(), 9);
         assert!(refused.is_err());
+        let same = verdict("int-word:9", "int-low:9");
+        assert!(matches!(same, Verdict::Same { all: false, .. }));
+        let [exact, random] = ["int-half:20", "int-half-pr:20"].map(|name| make(name).unwrap());
+        assert!(compare(&exact, &random, 9).is_err());
     }
 
     #[test]
