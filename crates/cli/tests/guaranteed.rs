@@ -297,6 +297,22 @@ fn what_guarantees_nothing_is_refused() {
     );
     let out = folder.succeed("run job.toml");
     assert!(out.contains("330000"), "{out}");
+    // What is promised in a run of four, and in one of three.
+    let explained = folder.succeed("explain job.toml --json");
+    let explained: serde_json::Value = serde_json::from_str(&explained).unwrap();
+    assert_eq!(explained["protocol"], "rep4");
+    assert_eq!(explained["finished_by"]["protocol"], "rep3");
+    let blocks = Folder::blocks();
+    let four = "parties = [\"a\", \"b\", \"c\", \"d\"]\ndelivery = \"guaranteed\"";
+    blocks.replace("job.toml", r#"parties = ["a", "b", "c"]"#, four);
+    let out = blocks.succeed("explain job.toml");
+    let finish = out
+        .lines()
+        .find(|line| line.trim_start().starts_with("without a party"));
+    assert!(
+        finish.is_some_and(|line| line.contains("rep3, malicious with abort")),
+        "{out}"
+    );
     folder.write("keep.toml", format!("{WAGES}keep = {{ as = \"pay\" }}\n"));
     refused("explain keep.toml", 3, "three of four parties cannot keep");
     folder.write("one.toml", WAGES.replace("to = \"eve\"", "to = \"b\""));

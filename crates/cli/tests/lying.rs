@@ -12,7 +12,7 @@ mod common;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use common::Folder;
 use common::deployment::{Place, Service, at, expected, submit, succeed, take_part_at, turn, wait};
@@ -143,13 +143,13 @@ impl Drop for Liar {
 }
 
 /// Whoever lies is in every pair that a check names, and the job is done without it, or in a run in which it had nothing to lie about.
-fn lies(liar: &'static str, about: fn(&Op) -> bool) {
+fn lies(liar: &'static str, about: fn(&Op) -> bool, without: &str) {
     let site = Site::new(liar);
     let _liar = Liar::start(&site, about);
     let (plan, _) = submit(&site.folder, "job.toml");
     site.take_part("ann");
     site.take_part("eve");
-    assert_eq!(site.ended(&plan), liar);
+    assert_eq!(site.ended(&plan), without);
     let named = site.named();
     assert!(!named.is_empty());
     for pair in &named {
@@ -160,23 +160,28 @@ fn lies(liar: &'static str, about: fn(&Op) -> bool) {
 #[test]
 fn a_party_that_lies_in_products_is_left_out() {
     let _turn = turn();
-    lies("b", |op| matches!(op, Op::Product(_)));
+    lies("b", |op| matches!(op, Op::Product(_)), "b");
 }
 
 /// Digests of shares that it loads; the input stage, which loads none, is as it should be.
 #[test]
 fn a_party_that_lies_about_what_it_has_kept_is_left_out() {
     let _turn = turn();
-    lies(
-        "d",
-        |op| matches!(op, Op::Hash { label } if (0x5000..0x6001).contains(label)),
-    );
+    let loaded = |op: &Op| matches!(op, Op::Hash { label } if (0x5000..0x6001).contains(label));
+    lies("d", loaded, "d");
 }
 
-/// A party that is killed, and somebody with its key that answers for it: the job is done, whatever is asked.
+/// Codes are for runs of four: it lies there, and has nothing to lie about in the first run of three. The one that is left out hears that the
+/// job is done.
 #[test]
-fn one_party_that_says_the_job_is_done_is_not_believed() {
+fn a_party_that_lies_where_only_four_can_changes_nothing() {
     let _turn = turn();
+    lies("c", |op| matches!(op, Op::Mac), "a");
+}
+
+/// Kills b when all have kept the inputs, and answers for it: with this, where the others say that they kept them in a run. Then a begins
+/// anew, and the job is finished without b.
+fn answers(at_job: impl Fn(String) -> At + Send + Sync + 'static) {
     let mut site = Site::new("b");
     let honest = site.serve("b");
     let (plan, _) = submit(&site.folder, "job.toml");
@@ -188,10 +193,32 @@ fn one_party_that_says_the_job_is_done_is_not_believed() {
             .all(|party| why(party).is_some_and(|at| at.why.contains("are kept")))
     });
     drop(honest);
-    let done = says_done(&plan);
     let home = site.home("b");
+    let request = Request::Roll {
+        plan: plan.clone(),
+        said: Vec::new(),
+    };
+    let until = Instant::now() + Duration::from_secs(20);
+    let members = home.members();
+    let a = members.by_name("a").unwrap();
+    let told = control::ask(&home.identity(), a, &request, until);
+    let Ok(Reply::Roll {
+        at: At::Kept { run, .. },
+        ..
+    }) = told
+    else {
+        panic!("{told:?}")
+    };
+    let done = says_done(&plan);
+    let handler = move |caller, request: &[u8]| match control::decode(request) {
+        Ok(Request::Roll { .. }) => control::encode(&Reply::Roll {
+            said: Vec::new(),
+            at: at_job(run.clone()),
+        }),
+        _ => done(caller, request),
+    };
     let address = home.settings().listen.unwrap().to_string();
-    let reception = Reception::new(Arc::new(|_| Admission::Member)).with_handler(done);
+    let reception = Reception::new(Arc::new(|_| Admission::Member)).with_handler(Arc::new(handler));
     let port = Port::bind(&home.identity(), &address, reception).unwrap();
     // A party that begins anew asks the others whether it is done.
     drop(site.services.remove(0));
@@ -207,10 +234,25 @@ fn one_party_that_says_the_job_is_done_is_not_believed() {
     drop(port);
 }
 
-/// Answers everything with: it is done.
+/// It says so to whoever asks, and takes part in nothing.
+#[test]
+fn one_party_that_says_the_job_is_done_is_not_believed() {
+    let _turn = turn();
+    answers(|_| At::Done);
+}
+
+/// It says that it is ahead of everybody, and takes part in nothing: the others come to the run without it so much the sooner.
+#[test]
+fn one_party_that_hurries_the_others_is_left_behind() {
+    let _turn = turn();
+    let turn = u32::MAX;
+    answers(move |run| At::Kept { run, turn });
+}
+
+/// Answers everything else with: the job is done.
 fn says_done(plan: &str) -> veil_link::tls::Handler {
     let plan = plan.to_owned();
-    Arc::new(move |_, request| {
+    Arc::new(move |_, _| {
         let status = Status {
             plan: plan.clone(),
             job: "blocks".into(),
@@ -225,12 +267,6 @@ fn says_done(plan: &str) -> veil_link::tls::Handler {
             waits_for: Vec::new(),
             trace: None,
         };
-        control::encode(&match control::decode(request) {
-            Ok(Request::Roll { .. }) => Reply::Roll {
-                said: Vec::new(),
-                at: At::Done,
-            },
-            _ => Reply::Jobs { jobs: vec![status] },
-        })
+        control::encode(&Reply::Jobs { jobs: vec![status] })
     })
 }

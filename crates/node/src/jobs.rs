@@ -470,3 +470,49 @@ fn names(plan: &Plan) -> Vec<String> {
     let peers = veil_engine::participants(plan).into_iter();
     peers.map(|peer| name_of(plan, peer).to_owned()).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use veil_program::{Files, Job};
+    use veil_protocol::Options;
+
+    use super::*;
+
+    const SUM: &str = r#"version = 1
+kind = "stats"
+name = "wages"
+owners = ["ann"]
+parties = ["a", "b", "c", "d"]
+recipients = ["eve"]
+delivery = "guaranteed"
+column = [{ name = "wage", type = "integer", min = 0, max = 20000 }]
+block = [{ name = "all", rows = 5, holds = { ann = ["wage"] }, files = { ann = "ann.csv" } }]
+analysis = [{ name = "wages", kind = "sum", of = "wage", to = "eve" }]
+"#;
+
+    /// Parties that have tried often enough do not wake each other for ever.
+    #[test]
+    fn whoever_has_had_enough_is_woken_by_no_party() {
+        let job = Job::parse(SUM, Path::new("job.toml"), Files::new()).unwrap();
+        let options = Options {
+            lanes: 1,
+            chunk_rows: None,
+        };
+        let plan = Plan::new(Arc::new(job.lowered().clone()), options).unwrap();
+        let metrics = Arc::new(Metrics::new("cpu".into()));
+        let jobs = Jobs::new(Limits::default(), metrics);
+        assert!(!jobs.wakes(plan.hash, "a"));
+        jobs.note(&plan, Vec::new(), None);
+        let wakes = || ["a", "d", "ann", "eve", "bob"].map(|by| jobs.wakes(plan.hash, by));
+        assert_eq!(wakes(), [true, true, true, true, false]);
+        jobs.set(plan.hash, State::Running, None);
+        assert_eq!(wakes(), [false; 5]);
+        jobs.fail(plan.hash, "often enough".into(), None);
+        assert_eq!(wakes(), [true, true, true, true, false]);
+        jobs.with(plan.hash, |entry| entry.spent = true);
+        assert_eq!(wakes(), [false, false, true, true, false]);
+        assert!(jobs.ended_lately(plan.hash));
+    }
+}

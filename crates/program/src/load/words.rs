@@ -1,6 +1,7 @@
 //! What a job says of its security, in the file and beside it.
 
 use toml::Spanned;
+use veil_circuit::Gate;
 
 use crate::{
     Audience, Delivery, Job, JobProblem, Roles, Security, Word, Words, error::Fault, raw::RawJob,
@@ -57,7 +58,7 @@ impl Job {
     }
 
     /// Takes what the job's words mean. Output is guaranteed from what a first stage has kept, and for all parties or for recipients who
-    /// compute nothing: what is for one party alone is lost with it.
+    /// compute nothing: what is for one party alone is lost with it. What is opened has to be the same in every run.
     pub(super) fn secure(&mut self, security: Security) -> Result<(), JobProblem> {
         if security.delivery == Delivery::Guaranteed {
             let reason = |audience: &Audience| match audience {
@@ -69,7 +70,18 @@ impl Job {
                 ),
                 Audience::Parties | Audience::Recipient(_) => None,
             };
-            if let Some(reason) = self.lowered.audiences.iter().find_map(reason) {
+            let random = self.lowered.circuit.gates.iter().any(Gate::is_random);
+            let random = random.then_some(
+                "a run may be repeated after its results were opened, and the circuit rounds by chance: another run tells more; compute \
+                 without chance, or write \"abort\"",
+            );
+            let mut reasons = self
+                .lowered
+                .audiences
+                .iter()
+                .filter_map(reason)
+                .chain(random);
+            if let Some(reason) = reasons.next() {
                 return Err(JobProblem::Word {
                     field: Delivery::FIELD,
                     value: security.delivery.word().to_owned(),
@@ -87,5 +99,29 @@ impl Job {
         // Whatever is before the first section may stand at the top.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         self.chosen.lines() + text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Files;
+
+    /// A job that opens something else in every run is not repeated.
+    #[test]
+    fn what_rounds_by_chance_is_not_guaranteed() {
+        let text = "version = 1\nkind = \"circuit\"\nname = \"x\"\nowners = [\"a\"]\n\
+            parties = [\"p\", \"q\", \"r\", \"s\"]\nrecipients = [\"c\"]\ncircuit = { make = \"adder:4\", rows = 1 }\n\
+            input = [{ port = \"x\", owner = \"a\", format = \"hex\" }, { port = \"y\", owner = \"a\", format = \"hex\" }]\n\
+            output = [{ port = \"out\", to = \"c\", format = \"hex\", file = \"f\" }]\n";
+        let mut job = Job::parse(text, "job.toml".as_ref(), Files::new()).unwrap();
+        let guaranteed = Words {
+            delivery: Some(Delivery::Guaranteed),
+            ..Words::default()
+        };
+        job.choose(guaranteed).unwrap();
+        job.lowered.circuit.gates.push(Gate::Random(0));
+        let refused = job.choose(guaranteed).unwrap_err().to_string();
+        assert!(refused.contains("rounds by chance"), "{refused}");
     }
 }
