@@ -4,6 +4,7 @@
 mod common;
 mod exhaustive;
 mod masked;
+mod proof;
 
 use std::sync::Arc;
 
