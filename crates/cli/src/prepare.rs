@@ -7,8 +7,8 @@ use std::thread;
 use veil_engine::Data;
 use veil_node::Home;
 use veil_program::{
-    Adversary, AlignKey, Delivery, Files, Holder, Job, JobError, Kind, Lowered, Output, Sharing,
-    Sink, Source, Words,
+    Adversary, AlignKey, Delivery, Files, Guarantee, Holder, Job, JobError, Kind, Lowered, Output,
+    Sharing, Sink, Source, Words,
 };
 use veil_protocol::{Options, Plan};
 use veil_session::Peer;
@@ -195,9 +195,18 @@ pub(crate) fn source(job: &Job, peer: Peer) -> Result<Option<Arc<dyn Source>>, F
         .map(Arc::from))
 }
 
-/// Prepares the files of what `peer` gets.
-pub(crate) fn sink(job: &Job, peer: Peer, folder: &Path) -> Result<Arc<Output>, Failure> {
-    Ok(Arc::new(job.sink(peer, folder)?))
+/// Prepares the files of what `peer` gets, which say what the run is worth: what the job says, unless parties finish without one of them.
+pub(crate) fn sink(
+    job: &Job,
+    peer: Peer,
+    folder: &Path,
+    finished: Option<Guarantee>,
+) -> Result<Arc<Output>, Failure> {
+    let sink = job.sink(peer, folder)?;
+    Ok(Arc::new(match finished {
+        Some(security) => sink.guaranteed(security),
+        None => sink,
+    }))
 }
 
 /// The files of what `peer` gets, within its folder.

@@ -132,6 +132,10 @@ impl Site {
             serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
         assert_eq!(receipt["without"], out);
         assert_eq!(receipt["protocol"], "rep3");
+        assert_eq!(receipt["security"]["parties"], 3);
+        let security =
+            format!("\nsecurity: rep3, semi-honest, guaranteed, 3 parties, without `{out}`\n");
+        assert!(result.contains(&security), "{result}");
         for party in others() {
             let mut said = Vec::new();
             let home = &self.homes[Self::index(party)];

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use veil_link::tls::Fingerprint;
-use veil_program::Audience;
+use veil_program::{Audience, Guarantee};
 use veil_protocol::{Plan, Protocol};
 use veil_session::Peer;
 
@@ -43,6 +43,9 @@ pub struct Receipt {
     pub protocol: String,
     /// What it guarantees.
     pub guarantee: String,
+    /// The same in the words of a job. Receipts of earlier releases have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub security: Option<Guarantee>,
     /// The ring of all values.
     pub ring: String,
     /// Rows that were computed on.
@@ -136,6 +139,7 @@ impl Receipt {
                 .collect(),
             protocol: protocol.name().to_owned(),
             guarantee: protocol.guarantee().to_owned(),
+            security: Some(Guarantee::of(plan.job.security)),
             ring: plan.ring.name().to_owned(),
             rows: plan.job.rows(),
             opened: opened
@@ -146,6 +150,19 @@ impl Receipt {
             started,
             ended: started,
             files: Vec::new(),
+        }
+    }
+
+    /// The same of a run in which the others finished without a party of the job, if `security` says so.
+    #[must_use]
+    pub fn finished(self, security: Option<Guarantee>) -> Self {
+        match security {
+            Some(security) => Receipt {
+                without: security.without.clone(),
+                security: Some(security),
+                ..self
+            },
+            None => self,
         }
     }
 

@@ -1,7 +1,7 @@
 //! A recipient's end of any job.
 
 use crate::{
-    DataError, FileSink, Sink, Slice, Zeros,
+    DataError, FileSink, Guarantee, Sink, Slice, Zeros,
     stats::{StatsResult, StatsSink},
 };
 
@@ -18,6 +18,15 @@ pub enum Output {
 }
 
 impl Output {
+    /// The same of a run that is worth something else than the job says: the other parties finish without one.
+    #[must_use]
+    pub fn guaranteed(mut self, security: Guarantee) -> Self {
+        if let Output::Stats(sink) = &mut self {
+            sink.guarantee(security);
+        }
+        self
+    }
+
     /// The statistics, once finished.
     pub fn statistics(&self) -> Option<&StatsResult> {
         match self {

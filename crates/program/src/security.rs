@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::JobProblem;
 
 /// The protocols: how values are shared, and among how many.
@@ -188,6 +190,62 @@ impl fmt::Display for Security {
     }
 }
 
+/// What a run was worth. Results, receipts and `veil explain` say it in the same words.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Guarantee {
+    /// How values were shared.
+    pub protocol: String,
+    /// Against whom.
+    pub adversary: String,
+    /// What could become of the result if somebody cheated or was lost.
+    pub delivery: String,
+    /// How many parties computed.
+    pub parties: usize,
+    /// The party of the job that was out when the others finished it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub without: Option<String>,
+}
+
+impl Guarantee {
+    /// Of a run with all parties.
+    pub fn of(security: Security) -> Self {
+        Guarantee {
+            protocol: security.sharing.word().to_owned(),
+            adversary: security.adversary.word().to_owned(),
+            delivery: security.delivery.word().to_owned(),
+            parties: security.sharing.parties(),
+            without: None,
+        }
+    }
+
+    /// Of a run in which the other parties finished a job without `out`: what the run has is its own, and the result was guaranteed.
+    pub fn finished(run: Security, out: String) -> Self {
+        Guarantee {
+            delivery: Delivery::Guaranteed.word().to_owned(),
+            without: Some(out),
+            ..Self::of(run)
+        }
+    }
+}
+
+/// As in "rep4, malicious, abort, 4 parties".
+impl fmt::Display for Guarantee {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Guarantee {
+            protocol,
+            adversary,
+            delivery,
+            parties,
+            without,
+        } = self;
+        write!(f, "{protocol}, {adversary}, {delivery}, {parties} parties")?;
+        match without {
+            Some(out) => write!(f, ", without `{out}`"),
+            None => Ok(()),
+        }
+    }
+}
+
 /// What a job file or a command line says of it; what neither says follows from the number of parties.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Words {
@@ -351,5 +409,24 @@ mod tests {
             said.starts_with("`--protocol rep3` contradicts `protocol = \"rep4\"` of the job"),
             "{said}"
         );
+    }
+
+    #[test]
+    fn a_guarantee_is_of_the_run_and_names_who_is_out() {
+        let four = Security {
+            delivery: Delivery::Guaranteed,
+            ..Security::among(4)
+        };
+        let said = |guarantee: &Guarantee| {
+            let text = serde_json::to_string(guarantee).unwrap();
+            let read: Guarantee = serde_json::from_str(&text).unwrap();
+            assert_eq!(read, *guarantee);
+            guarantee.to_string()
+        };
+        let all = Guarantee::of(four);
+        assert_eq!(said(&all), "rep4, malicious, guaranteed, 4 parties");
+        let three = Guarantee::finished(Security::among(3), "b".into());
+        let want = "rep3, semi-honest, guaranteed, 3 parties, without `b`";
+        assert_eq!(said(&three), want);
     }
 }

@@ -10,7 +10,7 @@ use veil_circuit::{Per, Reduce};
 use veil_engine::{Memory, Settings};
 use veil_link::shape::Profile;
 use veil_node::stages::{Stage, Stages};
-use veil_program::{Audience, Block, Holder};
+use veil_program::{Audience, Block, Guarantee, Holder};
 use veil_protocol::Replicated;
 use veil_protocol::{Cost, Plan, Protocol, Task};
 use veil_session::{Frame, PartyId, Peer};
@@ -52,6 +52,7 @@ struct Explanation {
     /// Of the runs without one of the parties, if there may be some.
     #[serde(skip_serializing_if = "Option::is_none")]
     finished_by: Option<Finishing>,
+    security: Guarantee,
     ring: String,
     rows: u64,
     products_per_row: u64,
@@ -171,6 +172,7 @@ fn explain(plan: &Arc<Plan>, stages: &Stages, net: Option<Profile>) -> Explanati
         protocol: first.name(),
         guarantee: first.guarantee(),
         finished_by: finished_by(stages),
+        security: Guarantee::of(plan.job.security),
         ring: plan.ring.name().to_string(),
         rows: job.rows(),
         products_per_row: plan.products(),

@@ -193,7 +193,7 @@ fn one_stage<'a>(
         let mut sink = None;
         if prepare::receives(at.plan, me) {
             folders.make(out)?;
-            sink = Some(prepare::sink(job, me, out)?);
+            sink = Some(prepare::sink(job, me, out, at.stages.finished(at.stage))?);
         }
         ready.push(Role {
             me,

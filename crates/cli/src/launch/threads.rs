@@ -81,7 +81,7 @@ pub(crate) fn run(
     for &peer in &peers {
         sinks.push(if prepare::receives(plan, peer) {
             let folder = folders.of(site.out, veil_engine::name_of(plan, peer), true)?;
-            Some((prepare::sink(job, peer, &folder)?, folder))
+            Some((prepare::sink(job, peer, &folder, None)?, folder))
         } else {
             None
         });

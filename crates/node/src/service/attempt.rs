@@ -172,8 +172,8 @@ pub(super) fn attempt(
             None => (peer == me).then(|| here.identity.fingerprint()),
         };
         let protocol = Replicated::new(Arc::clone(plan), me);
-        let mut receipt = Receipt::new(plan, &protocol, me, &keys, false, started);
-        receipt.without = stages.without(stage);
+        let receipt = Receipt::new(plan, &protocol, me, &keys, false, started);
+        let receipt = receipt.finished(stages.finished(stage));
         published(desk, &prepared.plan, receipt, &report, &folder);
     }
     Ok(report)
@@ -231,7 +231,11 @@ fn ends(
         })?;
         // The job numbers all its parties, whoever is out.
         let own = Peer::Party(at.party);
-        Some(Arc::new(job.sink(own, folder).map_err(data)?))
+        let sink = job.sink(own, folder).map_err(data)?;
+        Some(Arc::new(match prepared.stages.finished(at.stage) {
+            Some(security) => sink.guaranteed(security),
+            None => sink,
+        }))
     } else {
         None
     };

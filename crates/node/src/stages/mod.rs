@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use veil_engine::{Abort, name_of};
 use veil_link::tls::{Fingerprint, SetupError};
-use veil_program::{Adversary, Delivery, Job, Lowered};
+use veil_program::{Adversary, Delivery, Guarantee, Job, Lowered};
 use veil_protocol::{Options, Plan, PlanError};
 use veil_session::{PartyId, Peer, PlanHash};
 
@@ -165,6 +165,12 @@ impl Stages {
     /// The name of a party of the job.
     pub fn party(&self, party: PartyId) -> &str {
         &self.whole.job.parties[party.index()]
+    }
+
+    /// What a run of a stage without one of the parties is worth, if it is one.
+    pub fn finished(&self, stage: Stage) -> Option<Guarantee> {
+        let out = self.without(stage)?;
+        Some(Guarantee::finished(self.plan(stage).job.security, out))
     }
 
     /// The name of the party without which a stage runs, if there is one.

@@ -184,7 +184,8 @@ impl Job {
         match &self.kind {
             Kind::Stats(stats) => {
                 let (name, opening) = (&self.lowered.name, self.opening());
-                let sink = StatsSink::new(name, &self.roles, stats, opening, peer, Some(folder))?;
+                let job = (name.as_str(), self.lowered.security);
+                let sink = StatsSink::new(job, &self.roles, stats, opening, peer, Some(folder))?;
                 Ok(Output::Stats(Box::new(sink)))
             }
             Kind::Circuit(gates) => {

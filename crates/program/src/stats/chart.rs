@@ -411,6 +411,7 @@ mod tests {
                 groups: values.iter().map(group).collect(),
             }],
             opened: Vec::new(),
+            security: None,
         }
     }
 

@@ -60,6 +60,7 @@ impl Stats {
             rows: self.rows(),
             analyses,
             opened: Vec::new(),
+            security: None,
         })
     }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use super::{AnalysisResult, Estimate, Figure, StatsResult, result::day_of};
 
 impl fmt::Display for StatsResult {
-    /// Tables for a terminal, then every opened number.
+    /// Tables for a terminal, then every opened number, and what the run was worth.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.tables())?;
         let title = format!(
@@ -21,7 +21,11 @@ impl fmt::Display for StatsResult {
                 opened.what.clone(),
             ]
         });
-        write!(f, "{}", align(&lines.collect::<Vec<_>>(), 0, &[1]))
+        write!(f, "{}", align(&lines.collect::<Vec<_>>(), 0, &[1]))?;
+        match &self.security {
+            Some(security) => writeln!(f, "\nsecurity: {security}"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -236,6 +240,7 @@ fn align(rows: &[Vec<String>], head: usize, left: &[usize]) -> String {
 mod tests {
     use super::*;
     use crate::{
+        Guarantee, Security,
         number::Scaled,
         stats::{Group, Opened},
     };
@@ -284,6 +289,7 @@ mod tests {
                     scale: 2,
                 }),
             }],
+            security: Some(Guarantee::of(Security::among(3))),
         }
     }
 
@@ -300,6 +306,8 @@ c           0   (no rows)
 opened to press: 1 in all, and nothing else
 ───────────────────────────────────────────
 -14814.00  sum of pay
+
+security: rep3, semi-honest, abort, 3 parties
 ";
         assert_eq!(result().to_string(), want);
     }
@@ -324,6 +332,8 @@ opened to press: 1 in all, and nothing else
     fn json_has_every_opened_number_in_full() {
         let value: serde_json::Value = serde_json::from_str(&result().to_json()).unwrap();
         assert_eq!(value["opened"][0]["value"], "-14814.00");
+        assert_eq!(value["security"]["adversary"], "semi-honest");
+        assert_eq!(value["security"]["parties"], 3);
         assert_eq!(
             value["analyses"][0]["groups"][0]["figures"][1]["rounded"],
             1234.5

@@ -2,7 +2,7 @@
 
 use serde::{Serialize, Serializer};
 
-use crate::{date, number::Scaled};
+use crate::{Guarantee, date, number::Scaled};
 
 /// What one recipient learns.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -17,6 +17,9 @@ pub struct StatsResult {
     pub analyses: Vec<AnalysisResult>,
     /// Every number that was opened to this recipient: all that it learns.
     pub opened: Vec<Opened>,
+    /// What the run was worth; nothing, if it was computed in the clear.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub security: Option<Guarantee>,
 }
 
 /// An opened number.

@@ -10,7 +10,7 @@ use veil_session::Peer;
 
 use super::{Opened, Opening, Stats, StatsResult, alone, chart, derive::derive, lower::Meaning};
 use crate::{
-    DataError, Roles, Sink, Slice,
+    DataError, Guarantee, Roles, Security, Sink, Slice,
     publish::{Staged, publish},
 };
 
@@ -22,6 +22,7 @@ pub struct StatsSink {
     opening: Opening,
     job: String,
     recipient: String,
+    security: Guarantee,
     peer: Peer,
     mine: Vec<bool>,
     opened: Mutex<Vec<Option<i128>>>,
@@ -40,7 +41,7 @@ struct Files {
 
 impl StatsSink {
     pub(crate) fn new(
-        job: &str,
+        (job, security): (&str, Security),
         roles: &Roles,
         stats: &Stats,
         opening: &Opening,
@@ -64,12 +65,18 @@ impl StatsSink {
             opening: opening.clone(),
             job: job.to_owned(),
             recipient: roles.peer_name(peer),
+            security: Guarantee::of(security),
             peer,
             opened: Mutex::new(vec![None; mine.len()]),
             mine,
             files: Mutex::new(folder.map(create).transpose()?),
             result: OnceLock::new(),
         })
+    }
+
+    /// Says of the result what the run was worth, if that is not what the job says.
+    pub(crate) fn guarantee(&mut self, security: Guarantee) {
+        self.security = security;
     }
 
     /// The answer, once finished.
@@ -123,6 +130,7 @@ impl StatsSink {
             rows: stats.rows(),
             analyses,
             opened: list,
+            security: Some(self.security.clone()),
         }
     }
 }

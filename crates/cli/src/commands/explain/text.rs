@@ -12,6 +12,7 @@ impl Explanation {
             ("job", format!("{} ({})", self.job, file.display())),
             ("protocol", self.protocol.to_owned()),
             ("guarantee", self.guarantee.to_owned()),
+            ("security", self.security.to_string()),
         ];
         if let Some(by) = &self.finished_by {
             let finish = format!("{}, {}", by.protocol, by.guarantee);

@@ -167,8 +167,8 @@ pub(super) fn write_receipt(
         .filter(|name| out.join(name).is_file())
         .collect();
     let trace = Some(report.trace.to_string());
-    let mut receipt = Receipt::new(plan, &protocol, role.me, &keys, false, started);
-    receipt.without = at.stages.without(at.stage);
+    let receipt = Receipt::new(plan, &protocol, role.me, &keys, false, started);
+    let receipt = receipt.finished(at.stages.finished(at.stage));
     receipt.write(out, &names, trace.clone()).map_err(|error| {
         let message = format!(
             "the result is there, and its {} is not: {error}",
