@@ -13,7 +13,9 @@ run python3 vectors/model/rep4.py --check
 run python3 vectors/model/dzkp.py --check
 run python3 vectors/model/conversions.py --check
 run python3 vectors/model/masked.py --check
+run python3 vectors/model/codes.py --check
 run python3 vectors/model/dzkp.py --escapes
+run python3 vectors/model/codes.py --escapes
 run python3 vectors/model/tables.py --check
 if cargo deny --version >/dev/null 2>&1; then
   run cargo deny --locked check

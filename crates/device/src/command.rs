@@ -87,6 +87,12 @@ pub enum Op {
     },
     /// dst 0 = src 0 · src 1, item by item and row by row, of integers.
     Scale,
+    /// dst 0 = src 0, item by item: integers from 0 on as elements of the ring of the destination, of which the lowest bits are kept. The
+    /// source is of rows, or of what all rows share.
+    Resize,
+    /// dst 0, one element, += Σ a (c + d) + b c over all items and rows of the sources a, b, c, d: what a party computes itself of the sum
+    /// of products of two replicated values (a, b), (c, d). Elements of a and b are integers from 0 on in a ring that is not larger.
+    Dot,
     /// Compares src 0 with src 1, in constant time; unequal ends the batch with [`Outcome::Mismatch`].
     CheckEqual,
     /// A step of a proof that products of bits are right.
@@ -251,6 +257,46 @@ impl Command {
                     return shape("as many items of one ring of integers are needed");
                 }
                 if to.overlaps(*a) || to.overlaps(*b) {
+                    return shape("the destination overlaps a source");
+                }
+            }
+            Op::Resize => {
+                let ([from], [to]) = (&self.src[..], &self.dst[..]) else {
+                    return shape("one source and one destination are needed");
+                };
+                let fits = match (item(from), item(to)) {
+                    (Item::Rows(a), Item::Rows(b))
+                    | (Item::One(a), Item::One(b) | Item::Rows(b)) => {
+                        a != Ring::Bits && b != Ring::Bits
+                    }
+                    _ => false,
+                };
+                if !fits || from.count != to.count {
+                    return shape("as many items of integers are needed");
+                }
+                if to.overlaps(*from) {
+                    return shape("the destination overlaps a source");
+                }
+            }
+            Op::Dot => {
+                let ([a, b, c, d], [to]) = (&self.src[..], &self.dst[..]) else {
+                    return shape("four sources and one destination are needed");
+                };
+                let rings = match (item(a), item(c)) {
+                    (Item::Rows(x), Item::Rows(y)) | (Item::One(x), Item::One(y)) => Some((x, y)),
+                    _ => None,
+                };
+                let ring = match rings {
+                    Some((x, y)) if x != Ring::Bits && x.bits() <= y.bits() => y,
+                    _ => return shape("integers are needed, and factors of a ring no larger"),
+                };
+                if item(b) != item(a) || item(d) != item(c) || item(to) != Item::One(ring) {
+                    return shape("components of two values, and one element, are needed");
+                }
+                if self.src.iter().any(|s| s.count != a.count) || to.count != 1 {
+                    return shape("as many items of each component, and one element, are needed");
+                }
+                if self.src.iter().any(|s| to.overlaps(*s)) {
                     return shape("the destination overlaps a source");
                 }
             }

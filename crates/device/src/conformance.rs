@@ -2,6 +2,7 @@
 //!
 //! Cases are drawn from a seed: random programs over every ring, with chains and sums of products, on ragged numbers of rows.
 
+mod integers;
 mod program;
 mod proof;
 mod rings;
@@ -46,7 +47,7 @@ const ROWS: [u32; 18] = [
     0, 1, 2, 7, 8, 9, 31, 63, 64, 65, 127, 129, 511, 512, 513, 1000, 2048, 2500,
 ];
 
-/// After so many cases comes one about proofs.
+/// After so many cases comes one about proofs, and one about integers.
 const PROOFS: u32 = 4;
 
 /// Runs `cases` random cases from `seed`.
@@ -56,6 +57,7 @@ pub fn check(device: &mut dyn Device, seed: u64, cases: u32) -> Result<(), Diffe
         rings::one(device, &mut rng, case)?;
         if case % PROOFS == 0 {
             proof::one(device, &mut rng, case)?;
+            integers::one(device, &mut rng, case)?;
         }
     }
     device.wipe();

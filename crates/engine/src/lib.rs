@@ -139,8 +139,8 @@ pub fn bounds(plan: &Plan, protocol: &dyn Protocol) -> Bounds {
         .map(|l| l.products.max(l.sums))
         .max()
         .unwrap_or(0);
-    let element = match plan.ring {
-        Ring::Bits => plan.ring.bytes(u64::from(plan.chunk_rows)),
+    let element = match plan.words {
+        Ring::Bits => plan.words.bytes(u64::from(plan.chunk_rows)),
         ring => ring.bytes(u64::from(plan.chunk_rows)).max(16),
     };
     let bits = plan.layers.iter().filter_map(|l| l.bits.as_ref());

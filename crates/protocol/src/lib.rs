@@ -44,8 +44,8 @@ mod replicated;
 mod round;
 
 pub use plan::{
-    BitsPlan, Chunk, Conversion, ConversionPlan, Gives, JobPlan, LayerPlan, OpenedPlan, Options,
-    OrderPlan, OutputPlan, Plan, PlanError, PortPlan, TotalsPlan,
+    BitsPlan, Chunk, CodedPlan, CodedUniforms, Conversion, ConversionPlan, Gives, JobPlan,
+    LayerPlan, OpenedPlan, Options, OrderPlan, OutputPlan, Plan, PlanError, PortPlan, TotalsPlan,
 };
 pub use replicated::{Replicated, is_masked};
 pub use round::{

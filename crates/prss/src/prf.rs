@@ -70,6 +70,17 @@ impl Use {
         Use(0x1300 | prover as u16)
     }
 
+    /// The key that the codes of values are products with, once in a chunk.
+    pub const CODE_KEY3: Use = Use(0x1400);
+    /// Weights of pairs of values and codes in a check: of rows, and of sums.
+    pub const WEIGHT3: Use = Use(0x1401);
+    /// See [`Use::WEIGHT3`].
+    pub const SUM_WEIGHT3: Use = Use(0x1402);
+    /// Masks of the products of a check.
+    pub const CHECK3: Use = Use(0x1403);
+    /// Masks of the codes of values that all rows share.
+    pub const CODE3: Use = Use(0x1404);
+
     /// The mask of the code by which a third party vouches for joint message `joint` of a layer.
     pub const fn code4(joint: u8) -> Use {
         Use(0x0a00 | joint as u16)

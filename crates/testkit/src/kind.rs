@@ -6,7 +6,7 @@ use std::sync::Arc;
 use veil_device::Item;
 use veil_engine::participants;
 use veil_protocol::Replicated;
-use veil_protocol::rep3::{self, ProofMessage};
+use veil_protocol::rep3::{self, CheckMessage, ProofMessage};
 use veil_protocol::{Cleared, Plan, Protocol, Round, Task, Transfer, is_masked};
 use veil_session::{Channel, Frame, Peer};
 
@@ -65,6 +65,12 @@ kinds! {
     JobEcho,
     /// What a verifier of it found.
     JobFindings,
+    /// A party's part of the weighted sums of values per job and their codes.
+    JobCheckSums,
+    /// A party's part of the key of the codes times one of them.
+    JobCheckProduct,
+    /// A component of their difference.
+    JobDifference,
     /// Digest of a party's explicit components per job.
     PartyJobDigest,
     /// A party's share of its rows.
@@ -95,6 +101,14 @@ kinds! {
     Masked,
     /// The digest of it that its other holder sends.
     MaskedDigest,
+    /// A party's part of the weighted sums of values and their codes.
+    CheckSums,
+    /// A party's part of the key of the codes times one of them.
+    CheckProduct,
+    /// A component of their difference.
+    Difference,
+    /// A party's part of codes of values that all rows share.
+    UniformCode,
     /// A party says that all its checks have passed.
     Agreement,
     /// A component of opened rows.
@@ -204,6 +218,19 @@ fn kind(protocol: &dyn Protocol, task: Task, send: &Transfer) -> Kind {
             (ProofMessage::Echo, true) => Kind::JobEcho,
             (ProofMessage::Findings, false) => Kind::Findings,
             (ProofMessage::Findings, true) => Kind::JobFindings,
+        };
+    }
+    if let Some(message) = rep3::check_message(send) {
+        let set_up = task == Task::SetUp;
+        return match (message, set_up) {
+            (CheckMessage::Sums, false) => Kind::CheckSums,
+            (CheckMessage::Sums, true) => Kind::JobCheckSums,
+            (CheckMessage::Product, false) => Kind::CheckProduct,
+            (CheckMessage::Product, true) => Kind::JobCheckProduct,
+            (CheckMessage::Difference, false) => Kind::Difference,
+            (CheckMessage::Difference, true) => Kind::JobDifference,
+            // The values of the set-up are its rows.
+            (CheckMessage::Codes, _) => Kind::UniformCode,
         };
     }
     match task {

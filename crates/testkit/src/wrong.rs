@@ -70,3 +70,60 @@ impl Device for Lying {
 
     veil_device::forward!(self, self.inner, bind load_key load open close write map view poll wipe);
 }
+
+/// Another device of a party, which adds something to messages of products: to an element of 128 bits in the message of a layer, in one chunk.
+/// What the party does afterwards fits what it sent.
+pub struct Adding {
+    inner: Box<dyn Device>,
+    /// The program of that layer.
+    program: ProgramId,
+    /// Whether to the message of sums.
+    sums: bool,
+    /// Which element of the message.
+    element: usize,
+    /// What is added.
+    error: u128,
+}
+
+impl Adding {
+    /// `inner`, which adds `error` to an element of the message of program `program`, if that has so many.
+    pub fn new(inner: Box<dyn Device>, program: u32, element: usize, error: u128) -> Self {
+        Adding {
+            inner,
+            program: ProgramId(program),
+            sums: false,
+            element,
+            error,
+        }
+    }
+
+    /// The same in the message of sums.
+    #[must_use]
+    pub fn in_sums(self) -> Self {
+        Adding { sums: true, ..self }
+    }
+}
+
+impl Device for Adding {
+    fn name(&self) -> &'static str {
+        "adding"
+    }
+
+    fn submit(&mut self, bank: Bank, batch: &[Command], tag: Tag) -> Result<(), Fault> {
+        self.inner.submit(bank, batch, tag)?;
+        let of_layer = batch
+            .iter()
+            .find(|c| matches!(c.op, Op::Product(_)) && c.program == Some(self.program));
+        let message = of_layer.and_then(|c| c.dst.get(usize::from(self.sums)));
+        if let Some(message) = message.filter(|span| span.count > 0) {
+            let bytes = self.inner.map(bank, *message)?;
+            if let Some(element) = bytes.as_chunks_mut::<16>().0.get_mut(self.element) {
+                let sum = u128::from_le_bytes(*element).wrapping_add(self.error);
+                *element = sum.to_le_bytes();
+            }
+        }
+        Ok(())
+    }
+
+    veil_device::forward!(self, self.inner, bind load_key load open close write map view poll wipe);
+}

@@ -208,6 +208,7 @@ fn meters_say_what_was_declared() {
     }
     for blocks in [&[1][..], &[23, 9], &[17, 8, 300]] {
         check(against_malicious(everything(Ring::Bits, blocks)), 64, 2);
+        check(against_malicious(everything(Ring::Z64, blocks)), 64, 2);
     }
 }
 
@@ -250,8 +251,9 @@ fn comparing_the_order_of_rows_costs_what_is_declared() {
 /// Keeping is free; loading costs two digests per party and chunk, and two for values per job.
 #[test]
 fn shares_at_rest_cost_what_is_declared() {
-    for ring in [Ring::Bits, Ring::Z64, Ring::Z128] {
-        let job = everything(ring, &[23, 9]);
+    let jobs = [Ring::Bits, Ring::Z64, Ring::Z128].map(|ring| everything(ring, &[23, 9]));
+    let coded = against_malicious(jobs[1].clone());
+    for job in jobs.into_iter().chain([coded]) {
         let (input, compute) = job.stages();
         let values = Values::random(&job, Seed(9));
         let kept = measure(&World::in_chunks(input, 8, 2).values(values.clone()));
@@ -289,6 +291,7 @@ fn made(name: &str, rows: u64) -> Lowered {
 fn conversions_cost_what_is_declared() {
     for name in ["int-lt:20", "int-bits:3", "int-max-signed:64", "int-low:64"] {
         costs_as_declared(made(name, 37), true);
+        check(against_malicious(made(name, 37)), 16, 2);
     }
 }
 

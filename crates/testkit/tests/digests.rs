@@ -12,7 +12,7 @@ use veil_testkit::{Outcome, Seed, World};
 
 const RECORDED: &str = include_str!("digests.txt");
 
-fn jobs() -> [(&'static str, Lowered); 4] {
+fn jobs() -> [(&'static str, Lowered); 5] {
     [
         (
             "product of bits",
@@ -29,6 +29,10 @@ fn jobs() -> [(&'static str, Lowered); 4] {
         (
             "everything over bits, proved",
             against_malicious(everything(Ring::Bits, &[13, 9])),
+        ),
+        (
+            "everything over 64-bit numbers, with codes",
+            against_malicious(everything(Ring::Z64, &[13, 9])),
         ),
     ]
 }

@@ -170,6 +170,8 @@ fn an_honest_job_does_not_ring() {
             World::in_chunks(job, 8, 2).run().assert_right();
         }
     }
-    let proved = against_malicious(everything(Ring::Bits, &[20, 9]));
-    World::in_chunks(proved, 8, 2).run().assert_right();
+    for ring in [Ring::Bits, Ring::Z64] {
+        let proved = against_malicious(everything(ring, &[20, 9]));
+        World::in_chunks(proved, 8, 2).run().assert_right();
+    }
 }

@@ -116,12 +116,12 @@ fn sums_of_products_are_proved_one_by_one() {
 }
 
 #[test]
-fn integers_are_refused() {
-    let job = against_malicious(product(Ring::Z64, 20, Audience::Parties));
+fn integers_modulo_2_128_are_refused() {
+    let job = against_malicious(product(Ring::Z128, 20, Audience::Parties));
     let security = job.security;
     assert_eq!(security.adversary, Adversary::Malicious);
     let refused = Plan::new(Arc::new(job), Options::default()).map(|plan| plan.hash);
-    assert_eq!(refused, Err(PlanError::OnlyBits(security)));
+    assert_eq!(refused, Err(PlanError::TooWide(security)));
 }
 
 /// What becomes of a message.

@@ -32,6 +32,7 @@ fn one_of_each() -> Vec<(World, Message)> {
         ordered(&owners, &[SAME, SAME], 1),
         World::in_chunks(among_four(everything(Ring::Z64, &[13, 9])), 8, 1),
         World::in_chunks(against_malicious(everything(Ring::Bits, &[13, 9])), 8, 1),
+        World::in_chunks(against_malicious(everything(Ring::Z64, &[13, 9])), 8, 1),
     ];
     let mut kinds = BTreeMap::new();
     for world in worlds.map(|world| world.window(1)) {

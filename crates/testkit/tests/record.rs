@@ -45,8 +45,8 @@ fn recorded(world: World, who: Peer, make: Make) -> Vec<Vec<u8>> {
 #[test]
 fn every_role_replays_on_the_other_device() {
     let jobs = RINGS.map(|ring| everything(ring, &[40, 33]));
-    let proved = against_malicious(everything(Ring::Bits, &[40, 33]));
-    for job in jobs.into_iter().chain([proved]) {
+    let proved = [Ring::Bits, Ring::Z64].map(|ring| against_malicious(everything(ring, &[40, 33])));
+    for job in jobs.into_iter().chain(proved) {
         for who in [
             peer(0),
             peer(1),

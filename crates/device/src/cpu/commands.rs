@@ -9,7 +9,7 @@ use super::convert;
 use super::exec::{self, Mask, Offsets, Run, Shape, Traced};
 use super::tape::Tape;
 use super::vector::{self, Domain, Portable};
-use super::{Cpu, Isa};
+use super::{Cpu, Isa, dot};
 use crate::command::{Command, Draw, NO_PROGRAM, Op};
 use crate::layout::Span;
 use crate::{Fault, Form, hash};
@@ -111,6 +111,8 @@ impl Cpu {
             Op::Shift { by } => convert::shift(memory, *by, command.src[0], command.dst[0]),
             Op::Lift => convert::lift(memory, command.src[0], command.dst[0]),
             Op::Scale => convert::scale(memory, [command.src[0], command.src[1]], command.dst[0]),
+            Op::Resize => convert::resize(memory, command.src[0], command.dst[0]),
+            Op::Dot => dot::run(memory, &command.src, command.dst[0]),
             Op::CheckEqual => {
                 let (a, b) = (command.src[0], command.src[1]);
                 let equal = (0..a.count).fold(subtle::Choice::from(1), |equal, k| {

@@ -85,6 +85,31 @@ pub(super) fn lift(memory: &mut Memory, from: Span, to: Span) {
     }
 }
 
+/// Every item of `to` = the same of `from`, in another ring. It was checked that they fit.
+pub(super) fn resize(memory: &mut Memory, from: Span, to: Span) {
+    let shared = matches!(
+        memory.layout.regions[from.region as usize].item,
+        Item::One(_)
+    );
+    let size = |span: Span| match memory.layout.regions[span.region as usize].item {
+        Item::Rows(Ring::Z128) | Item::One(Ring::Z128) => 16,
+        _ => 8,
+    };
+    let (from_size, to_size) = (size(from), size(to));
+    for k in 0..to.count {
+        let ((at, _), (into, len)) = (memory.item(from, k), memory.item(to, k));
+        let bytes = memory.all_mut();
+        let common = from_size.min(to_size);
+        for row in 0..len / to_size {
+            let read = if shared { at } else { at + row * from_size };
+            let mut value = [0; 16];
+            value[..common].copy_from_slice(&bytes[read..read + common]);
+            let write = into + row * to_size;
+            bytes[write..write + to_size].copy_from_slice(&value[..to_size]);
+        }
+    }
+}
+
 /// The one item of `to` = that of `from` without its lowest bits. It was checked that they fit.
 pub(super) fn shift(memory: &mut Memory, by: u32, from: Span, to: Span) {
     let shared = matches!(

@@ -3,6 +3,7 @@
 mod bank;
 mod commands;
 mod convert;
+mod dot;
 mod exec;
 mod mac;
 mod proof;

@@ -327,6 +327,8 @@ impl Parser<'_> {
             10 => Op::Lift,
             11 => Op::Shift { by: self.u32()? },
             12 => Op::Scale,
+            13 => Op::Resize,
+            14 => Op::Dot,
             _ => return Err("an unknown command"),
         };
         let program = match self.u8()? {

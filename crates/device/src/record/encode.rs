@@ -306,6 +306,8 @@ impl Writer<'_> {
                 self.u32(*by);
             }
             Op::Scale => self.u8(12),
+            Op::Resize => self.u8(13),
+            Op::Dot => self.u8(14),
         }
         match command.program {
             None => self.u8(0),

@@ -423,6 +423,8 @@ fn name(op: &Op) -> &'static str {
         Op::Lift => "lift",
         Op::Shift { .. } => "shift",
         Op::Scale => "scale",
+        Op::Resize => "resize",
+        Op::Dot => "dot",
         Op::CheckEqual => "check equal",
         Op::Proof(_) => "proof",
     }

@@ -57,6 +57,8 @@ impl Reference {
             Op::Shift { by } => memory.shift(command.src[0], command.dst[0], *by),
             Op::Lift => memory.lift(command.src[0], command.dst[0]),
             Op::Scale => memory.scale([command.src[0], command.src[1]], command.dst[0]),
+            Op::Resize => memory.resize(command.src[0], command.dst[0]),
+            Op::Dot => memory.dot(&command.src, command.dst[0]),
             Op::CheckEqual => {
                 let (a, b) = (command.src[0], command.src[1]);
                 return Ok(bool::from(memory.bytes(a).ct_eq(memory.bytes(b))));
@@ -181,6 +183,39 @@ impl Memory {
                 let [x, y] = from.map(|span| self.get(span.item(k), ring, cell));
                 self.set(to.item(k), ring, cell, ring.mul(x, y));
             }
+        }
+    }
+
+    fn resize(&mut self, from: Span, to: Span) {
+        let (a, b) = (self.ring(from), self.ring(to));
+        let shared = matches!(self.item(from), Item::One(_));
+        for k in 0..to.count {
+            for cell in 0..self.cells(to.region) {
+                let value = self.get(from.item(k), a, if shared { 0 } else { cell });
+                self.set(to.item(k), b, cell, b.reduce(value));
+            }
+        }
+    }
+
+    fn dot(&mut self, src: &[Span], to: Span) {
+        let ring = self.ring(to);
+        let mut sum = self.get(to, ring, 0);
+        for k in 0..src[0].count {
+            for cell in 0..self.cells(src[0].region) {
+                let value = |s: usize| self.get(src[s].item(k), self.ring(src[s]), cell);
+                let [a, b, c, d] = [0, 1, 2, 3].map(value);
+                let own = ring.mul(a, ring.add(c, d));
+                sum = ring.add(sum, ring.add(own, ring.mul(b, c)));
+            }
+        }
+        self.set(to, ring, 0, sum);
+    }
+
+    /// The ring of a span of integers.
+    fn ring(&self, span: Span) -> Ring {
+        match self.item(span) {
+            Item::Rows(ring) | Item::One(ring) => ring,
+            Item::Bytes(_) => unreachable!("it was checked"),
         }
     }
 }

@@ -78,6 +78,9 @@ impl Shadow {
         if plan.is_mixed() || plan.is_random() || plan.totals_plan.is_some() {
             return Err(NoShadow::Mixed);
         }
+        if plan.has_codes() {
+            return Err(NoShadow::Coded);
+        }
         for block in &plan.job.blocks {
             for holder in &block.holders {
                 let peer = holder

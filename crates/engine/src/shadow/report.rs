@@ -93,6 +93,11 @@ pub enum NoShadow {
         "the job converts between integers and bits, which is done on shares alone: no clear value has the products of that, and a shadow needs them"
     )]
     Mixed,
+    /// Values are computed in a larger ring, beside codes of them.
+    #[error(
+        "integers have codes that are products with a key that nobody knows: no clear value has them, and a shadow needs them; compare a semi-honest run"
+    )]
+    Coded,
     /// Somebody brings nothing.
     #[error("{0} brings no values to this process: a shadow needs the values of all owners")]
     Missing(Peer),

@@ -95,7 +95,7 @@ impl Worker {
         if self.active.is_empty() && self.plan.chunk(self.next_chunk).is_none() {
             if !self.sums.is_empty() {
                 let sums = std::mem::take(&mut self.sums);
-                self.shared.add(self.plan.ring, &sums);
+                self.shared.add(self.plan.words, &sums);
             }
             if self.lane == 0 {
                 self.stage = Stage::Lanes;
@@ -205,7 +205,7 @@ impl Worker {
                         if self.sums.is_empty() {
                             self.sums = sums;
                         } else {
-                            let ring = self.plan.ring;
+                            let ring = self.plan.words;
                             self.sums
                                 .iter_mut()
                                 .zip(&sums)

@@ -124,7 +124,7 @@ impl Stages {
             };
             // Where no protocol of three parties is secure against a malicious one, who is out was it.
             match make(safer) {
-                Err(PlanError::OnlyBits(_)) => make(stage),
+                Err(PlanError::TooWide(_)) => make(stage),
                 planned => planned,
             }
         };

@@ -60,8 +60,8 @@ fn protocol(job: &Lowered) -> Result<(), PlanError> {
     let Some(scheme) = scheme_of(job.security) else {
         return Err(PlanError::NoProtocol(job.security));
     };
-    if scheme.products.proof.is_some() && job.circuit.ring != Ring::Bits {
-        return Err(PlanError::OnlyBits(job.security));
+    if scheme.products.proof.is_some() && job.circuit.ring == Ring::Z128 {
+        return Err(PlanError::TooWide(job.security));
     }
     let mut circuits = std::iter::once(&job.circuit).chain(&job.totals);
     if job.security.delivery == Delivery::Guaranteed && circuits.any(Circuit::is_random) {

@@ -6,9 +6,12 @@ use veil_circuit::{Per, Reduce, Wire};
 use veil_device::{Dst, Instr, Program, Src};
 use veil_math::Ring;
 
+use super::authenticate::Kind;
 use super::layers::{Layer, Schedule, Scheduler, Work};
 use super::net::Gate;
-use super::{Conversion, ConversionPlan, Gives, OpenedPlan, OutputPlan, PortPlan, REGIONS};
+use super::{
+    CodedPlan, Conversion, ConversionPlan, Gives, OpenedPlan, OutputPlan, PortPlan, REGIONS,
+};
 
 /// Where a wire's value is.
 #[derive(Clone, Copy)]
@@ -68,7 +71,7 @@ impl Scheduler<'_> {
         for layer in 1..=work.tail {
             let conversions = self.convert(&work.conversions[layer as usize], layer);
             let mut e = Emitters::new(self.circuit.ring);
-            let opened = self.emit_layer(&mut e, &mut work, layer);
+            let (coded, opened) = self.emit_layer(&mut e, &mut work, layer);
             for bank in &mut self.banks {
                 // Slots are free for the next layer, not for this one: the values of a layer's products arrive at its end.
                 bank.end(layer);
@@ -80,6 +83,7 @@ impl Scheduler<'_> {
                 bits: has_bits.then_some(bits.program),
                 conversions,
                 opened,
+                coded,
             });
         }
         let [bank, bits] = &self.banks;
@@ -240,8 +244,52 @@ impl Scheduler<'_> {
         })
     }
 
-    /// The programs of a layer; what is opened in it.
-    fn emit_layer(&mut self, e: &mut Emitters, work: &mut Work, layer: u32) -> [OpenedPlan; 2] {
+    /// Puts the products of a layer in the order of its message: those of the circuit, then their codes in the same order, then values
+    /// that are multiplied with the key of the codes, by slot.
+    fn order(&self, products: &mut [Wire]) -> CodedPlan {
+        let codes = &self.net.codes;
+        products.sort_by_key(|w| match codes.kind(*w) {
+            None => (0, w.0),
+            Some(Kind::Code) => (1, w.0),
+            Some(Kind::Authentication) => (2, self.authenticated(*w)),
+        });
+        let of = |kind| {
+            products
+                .iter()
+                .filter(move |w| codes.kind(**w) == Some(kind))
+        };
+        let mut runs: Vec<(u32, u32)> = Vec::new();
+        for slot in of(Kind::Authentication).map(|w| self.authenticated(*w)) {
+            match runs.last_mut() {
+                Some((first, count)) if *first + *count == slot => *count += 1,
+                _ => runs.push((slot, 1)),
+            }
+        }
+        CodedPlan {
+            products: of(Kind::Code).count() as u32,
+            sums: 0,
+            authenticated: runs,
+        }
+    }
+
+    /// The slot of the value that a product authenticates.
+    fn authenticated(&self, product: Wire) -> u32 {
+        let value = self.gate(product).and_then(|gate| gate.operands().next());
+        match value.map(|value| self.home[value.0 as usize]) {
+            Some(Home::Slot(slot)) => slot,
+            _ => unreachable!("what is authenticated is an input, or was converted"),
+        }
+    }
+
+    /// The programs of a layer; which of its products have codes, and what is opened in it.
+    fn emit_layer(
+        &mut self,
+        e: &mut Emitters,
+        work: &mut Work,
+        layer: u32,
+    ) -> (CodedPlan, [OpenedPlan; 2]) {
+        let mut coded = self.order(&mut work.products[layer as usize]);
+        coded.sums = work.coded_sums[layer as usize];
         for &w in &work.products[layer as usize] {
             let product = self.products[w.0 as usize].as_mut();
             let pairs = std::mem::take(&mut product.expect("listed by layer").pairs);
@@ -271,7 +319,7 @@ impl Scheduler<'_> {
         let opened =
             [0, 1].map(|bank| self.emit_opened(e, &work.opened[layer as usize], bank, layer));
         if layer < work.tail {
-            return opened;
+            return (coded, opened);
         }
         for &(w, out) in &work.linear_sums {
             let src = self.emit(e, w, layer);
@@ -285,7 +333,7 @@ impl Scheduler<'_> {
             let copy = Instr::Copy(src, Dst::Slot(first + k as u32));
             e.0[0].program.code.push(copy);
         }
-        opened
+        (coded, opened)
     }
 
     /// Puts what a layer opens, of one bank, side by side, and gives the opened values their slots.

@@ -117,6 +117,15 @@ pub(super) fn of(plan: &Plan) -> PlanHash {
                 .for_each(|opened| e.int(opened.count.into()));
         }
     }
+    if plan.has_codes() {
+        e.text("codes of integers, weights of nobody");
+        e.int(plan.coded_uniforms.of.len() as u64);
+        for layer in plan.all_layers() {
+            e.int(u64::from(layer.coded.products));
+            e.int(u64::from(layer.coded.sums));
+            e.int(layer.coded.authenticated.len() as u64);
+        }
+    }
     if proves(plan) {
         e.text("proved, challenges echoed");
         e.int(super::PROVED_GATES);

@@ -16,9 +16,10 @@ use veil_circuit::{Reduce, Wire};
 use veil_device::Program;
 use veil_math::Ring;
 
+use super::authenticate::Kind;
 use super::emit::{Bank, Home};
 use super::net::{Circuit, Gate, Net};
-use super::{ConversionPlan, OpenedPlan, OutputPlan, PortPlan};
+use super::{CodedPlan, ConversionPlan, OpenedPlan, OutputPlan, PortPlan};
 
 /// What the schedule makes of a circuit.
 pub(super) struct Schedule {
@@ -39,6 +40,7 @@ pub(super) struct Layer {
     pub(super) bits: Option<Program>,
     pub(super) conversions: Vec<ConversionPlan>,
     pub(super) opened: [OpenedPlan; 2],
+    pub(super) coded: CodedPlan,
 }
 
 /// Operands of products that are summed.
@@ -60,7 +62,7 @@ struct Level {
 pub(super) struct Scheduler<'a> {
     pub(super) net: &'a Net,
     pub(super) circuit: &'a Circuit,
-    /// Whether sums of products are left alone.
+    /// Whether sums of products of bits are left alone.
     singly: bool,
     pub(super) inputs: u32,
     /// How many gates and outputs read a wire.
@@ -82,7 +84,7 @@ pub(super) struct Scheduler<'a> {
 /// Schedules a validated circuit, lowered.
 ///
 /// `once` says of each output port that is only kept, and has one value per job, of which input port it is; a shorter list says so of no
-/// further port. If `singly`, every product has one pair of operands: what is proved about products is proved of one each.
+/// further port. If `singly`, every product of bits has one pair of operands: what is proved about products is proved of one each.
 pub(super) fn schedule(net: &Net, once: &[Option<usize>], singly: bool) -> Schedule {
     let circuit = &net.circuit;
     let inputs = circuit.input_wires();
@@ -118,8 +120,10 @@ pub(super) struct Work {
     pub(super) rounds: u32,
     /// Wires of products, by layer.
     pub(super) products: Vec<Vec<Wire>>,
-    /// Sums that are products: number of the sum, operands; by layer.
+    /// Sums that are products: number of the sum, operands; by layer. Their codes follow in the same order.
     pub(super) sums: Vec<Vec<(u32, Pairs)>>,
+    /// How many of them are codes.
+    pub(super) coded_sums: Vec<u32>,
     /// Sums over rows of what is there in the end.
     pub(super) linear_sums: Vec<(Wire, u32)>,
     pub(super) sum_items: u32,
@@ -149,25 +153,44 @@ impl Scheduler<'_> {
         }
     }
 
-    /// The pairs of a sum of products, if `wire` is one: a tree of additions whose leaves are products that nobody else reads.
-    fn pairs_of(&self, wire: Wire) -> Option<Vec<(Wire, Wire)>> {
-        let mut pairs = Vec::new();
+    /// The leaves of a sum of products, if `wire` is one: a tree of additions whose leaves are products that nobody else reads.
+    fn leaves_of(&self, wire: Wire) -> Option<Vec<Wire>> {
+        let mut leaves = Vec::new();
         let mut stack = vec![wire];
         while let Some(w) = stack.pop() {
             if w != wire && self.readers[w.0 as usize] != 1 {
                 return None;
             }
+            // Codes are fused where their values are, and not by themselves: who is checked is a value and its code.
+            if self.net.codes.kind(w).is_some() {
+                return None;
+            }
             match self.gate(w)? {
-                Gate::Mul(a, b) => pairs.push((a, b)),
+                Gate::Mul(..) => leaves.push(w),
                 Gate::Add(a, b) => stack.extend([b, a]),
                 _ => return None,
             }
             // A leaf that is not a product is found soon; a tree beyond this size gains nothing from being one product.
-            if pairs.len() + stack.len() > 4096 {
+            if leaves.len() + stack.len() > 4096 {
                 return None;
             }
         }
-        Some(pairs)
+        Some(leaves)
+    }
+
+    /// Operands of products.
+    fn operands_of(&self, products: &[Wire]) -> Pairs {
+        let operands = |wire: &Wire| match self.gate(*wire) {
+            Some(Gate::Mul(a, b)) => (a, b),
+            _ => unreachable!("a product is one of two operands"),
+        };
+        products.iter().map(operands).collect()
+    }
+
+    /// Operands of the codes of products, if they have codes.
+    fn operands_of_codes(&self, products: &[Wire]) -> Option<Pairs> {
+        let codes: Option<Vec<Wire>> = products.iter().map(|w| self.net.codes.of(*w)).collect();
+        codes.map(|codes| self.operands_of(&codes))
     }
 
     /// Finds all products and their layers, and the sums over rows that are products themselves.
@@ -185,10 +208,11 @@ impl Scheduler<'_> {
             let mut terms = Vec::new();
             for &wire in &output.wires {
                 let alone = self.readers[wire.0 as usize] == 1;
-                match self.pairs_of(wire).filter(|_| alone) {
-                    Some(pairs) => {
+                match self.leaves_of(wire).filter(|_| alone) {
+                    Some(leaves) => {
                         self.mark_inner(wire, &mut inner);
-                        terms.push(SumTerm::Product(pairs));
+                        let codes = self.operands_of_codes(&leaves);
+                        terms.push(SumTerm::Product(self.operands_of(&leaves), codes));
                     }
                     None => terms.push(SumTerm::Linear(wire)),
                 }
@@ -198,20 +222,28 @@ impl Scheduler<'_> {
         for index in (0..self.circuit.gates.len()).rev() {
             let wire = self.circuit.gate_wire(index);
             let w = wire.0 as usize;
-            if inner[w] || self.readers[w] == 0 {
+            // Codes are products exactly where what they are of is one.
+            let is_code = self.net.codes.kind(wire) == Some(Kind::Code);
+            if inner[w] || self.readers[w] == 0 || is_code {
                 continue;
             }
-            match self.circuit.gates[index] {
-                Gate::Mul(a, b) => pairs_at[w] = Some(vec![(a, b)]),
-                Gate::Add(..) if !self.singly => {
+            let singly = self.singly && self.net.rings[w] == Ring::Bits;
+            let leaves = match self.circuit.gates[index] {
+                Gate::Mul(..) => vec![wire],
+                Gate::Add(..) if !singly => {
                     // An addition that only feeds a larger sum was marked when that one was found.
-                    if let Some(pairs) = self.pairs_of(wire) {
-                        self.mark_inner(wire, &mut inner);
-                        inner[w] = false;
-                        pairs_at[w] = Some(pairs);
-                    }
+                    let Some(leaves) = self.leaves_of(wire) else {
+                        continue;
+                    };
+                    self.mark_inner(wire, &mut inner);
+                    inner[w] = false;
+                    leaves
                 }
-                _ => {}
+                _ => continue,
+            };
+            pairs_at[w] = Some(self.operands_of(&leaves));
+            if let Some(code) = self.net.codes.of(wire) {
+                pairs_at[code.0 as usize] = self.operands_of_codes(&leaves);
             }
         }
         let mut groups: HashMap<u32, Vec<Wire>> = HashMap::new();
@@ -225,7 +257,11 @@ impl Scheduler<'_> {
             let w = wire.0 as usize;
             self.level[w] = match (pairs_at[w].take(), self.circuit.gates[index]) {
                 (Some(pairs), _) => {
-                    let round = 1 + self.deepest(&pairs);
+                    // A product and its code are in the same round: both operands are known, and a code of one.
+                    let code = self.net.codes.of(wire);
+                    let code = code.and_then(|code| pairs_at[code.0 as usize].as_ref());
+                    let with_code = code.map_or(0, |pairs| self.deepest(pairs));
+                    let round = 1 + self.deepest(&pairs).max(with_code);
                     self.products[w] = Some(Product { layer: 0, pairs });
                     Level { round, step: 0 }
                 }
@@ -306,7 +342,11 @@ impl Scheduler<'_> {
             .filter(|w| self.products[*w].is_some())
             .map(|w| self.level[w].round);
         let of_sums = sums.iter().flatten().map(|term| match term {
-            SumTerm::Product(pairs) => 1 + self.deepest(pairs),
+            SumTerm::Product(pairs, codes) => {
+                1 + self
+                    .deepest(codes.as_ref().unwrap_or(pairs))
+                    .max(self.deepest(pairs))
+            }
             SumTerm::Linear(_) => 0,
         });
         let of_opened = (0..self.level.len()).filter(|w| self.is_opened(Wire(*w as u32)));
@@ -321,6 +361,7 @@ impl Scheduler<'_> {
             rounds,
             products: vec![Vec::new(); lists],
             sums: vec![Vec::new(); lists],
+            coded_sums: vec![0; lists],
             linear_sums: Vec::new(),
             sum_items: 0,
             row_outputs,
@@ -333,25 +374,35 @@ impl Scheduler<'_> {
             if let Some(p) = &mut self.products[w] {
                 p.layer = layer;
                 work.products[layer as usize].push(Wire(w as u32));
+                // What nobody reads is in its slot until it has arrived.
+                self.last[w] = self.last[w].max(layer);
             } else if self.is_opened(Wire(w as u32)) {
                 work.opened[layer as usize].push(Wire(w as u32));
             }
         }
+        let mut codes_of_sums = Vec::new();
         for term in sums.iter().flatten() {
             match term {
-                SumTerm::Product(pairs) => {
-                    let layer = self.layer_after(self.deepest(pairs));
-                    for (a, b) in pairs {
+                SumTerm::Product(pairs, codes) => {
+                    let with_code = codes.as_ref().map_or(0, |codes| self.deepest(codes));
+                    let layer = self.layer_after(self.deepest(pairs).max(with_code));
+                    for (a, b) in pairs.iter().chain(codes.iter().flatten()) {
                         self.read(*a, layer, layer);
                         self.read(*b, layer, layer);
                     }
                     work.sums[layer as usize].push((work.sum_items, pairs.clone()));
+                    codes_of_sums.extend(codes.clone().map(|codes| (layer, codes)));
                 }
                 SumTerm::Linear(wire) => {
                     self.read(*wire, tail, tail);
                     work.linear_sums.push((*wire, work.sum_items));
                 }
             }
+            work.sum_items += 1;
+        }
+        for (layer, codes) in codes_of_sums {
+            work.coded_sums[layer as usize] += 1;
+            work.sums[layer as usize].push((work.sum_items, codes));
             work.sum_items += 1;
         }
         for &wire in &work.row_outputs {
@@ -426,6 +477,7 @@ impl Scheduler<'_> {
 
 /// A wire of a summed output.
 enum SumTerm {
-    Product(Pairs),
+    /// With the operands of its code, if it has one.
+    Product(Pairs, Option<Pairs>),
     Linear(Wire),
 }

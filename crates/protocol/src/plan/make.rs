@@ -2,19 +2,20 @@
 
 use std::sync::Arc;
 
-use veil_circuit::{Circuit, Per};
+use veil_circuit::{Circuit, Per, Wire};
 use veil_device::Program;
 use veil_math::Ring;
 use veil_program::{Audience, Lowered};
 use veil_session::PlanHash;
 
+use super::authenticate::authenticated;
 use super::layers::{self, Layer, Schedule};
 use super::net::Net;
 use super::{
-    BitsPlan, Conversion, Gives, JobPlan, LayerPlan, Options, Plan, PlanError, PortPlan,
-    TotalsPlan, check, hash, hoist, order, rows,
+    BitsPlan, CodedUniforms, Conversion, Gives, JobPlan, LayerPlan, Options, Plan, PlanError,
+    PortPlan, TotalsPlan, check, hash, hoist, order, rows,
 };
-use crate::replicated::scheme_of;
+use crate::replicated::{Coded, scheme_of};
 
 /// Blocks that one key may encrypt (protocol documentation, "PRF").
 const MOST_DRAWS: u64 = 1 << 40;
@@ -26,50 +27,71 @@ impl Plan {
         let orders = order::of(&job)?;
         let circuit = &job.circuit;
         let proves = scheme_of(job.security).is_some_and(|scheme| scheme.products.proof.is_some());
-        let split = hoist::split(circuit);
+        let has_codes = proves && circuit.ring != Ring::Bits;
+        let words = if has_codes { Ring::Z128 } else { circuit.ring };
+        let components = job.parties.len();
+        let lowered = |circuit: &Circuit| {
+            let net = Net::of(circuit, components, !has_codes);
+            if has_codes { authenticated(&net) } else { net }
+        };
+        // With codes their key is the first input port.
+        let key = usize::from(has_codes);
         let once: Vec<Option<usize>> = (job.audiences.iter().enumerate())
             .map(|(port, audience)| match audience {
-                Audience::Stored => job.passes_through(port),
+                Audience::Stored => job.passes_through(port).map(|input| input + key),
                 _ => None,
             })
             .collect();
-        let components = job.parties.len();
-        let net = Net::of(split.as_ref().map_or(circuit, |s| &s.rows), components);
-        let mut schedule = layers::schedule(&net, &once, proves);
+        let split = hoist::split(circuit);
+        let rows = lowered(split.as_ref().map_or(circuit, |split| &split.rows));
+        let mut schedule = layers::schedule(&rows, &once, proves);
         let chunk_rows = options.chunk_rows.unwrap_or_else(|| {
-            let products = schedule
-                .layers
-                .iter()
-                .map(|l| u64::from(l.program.products().0));
+            // The products of bits that are proved.
+            let programs = schedule.layers.iter().filter_map(|l| match circuit.ring {
+                Ring::Bits => Some(&l.program),
+                Ring::Z64 | Ring::Z128 => l.bits.as_ref(),
+            });
+            let products = programs.map(|program| u64::from(program.products().0));
             let widest = products.max().filter(|_| proves).unwrap_or(0);
-            rows::of_chunk(circuit.ring, [schedule.slots, schedule.bit_slots], widest)
+            // Messages of products with codes, and the weights of their pairs, take as much as slots.
+            let coded = schedule.layers.iter().map(|l| Coded::of(&l.coded));
+            let beside = coded.map(|c| c.messages() + c.pairs()).max().unwrap_or(0);
+            let slots = schedule.slots.saturating_add(beside);
+            rows::of_chunk(words, [slots, schedule.bit_slots], widest)
         });
         let chunks = rows::chunks(&job, chunk_rows)?;
-        let mut making = Making::new(circuit.ring, chunk_rows);
+        let mut making = Making::new(words, chunk_rows);
         let layers = making.layers(&mut schedule);
+        let coded_uniforms = coded_uniforms(&mut schedule, &rows.codes.of_inputs);
         let job_plan = split.map(|split| {
             let derived = schedule
                 .inputs
                 .pop()
                 .expect("the derived values are the last port");
-            let set_up = layers::schedule(&Net::of(&split.job, components), &[], proves);
-            making.job(set_up, &schedule.inputs, derived.first, split.derived)
+            let set_up = layers::schedule(&lowered(&split.job), &[], proves);
+            let inputs = &schedule.inputs[key..];
+            making.job(set_up, inputs, derived.first, split.derived)
         });
+        schedule.inputs.drain(..key);
         let totals_plan = job.totals.as_ref().map(|totals| {
-            let own = layers::schedule(&Net::of(totals, components), &[], proves);
+            let own = layers::schedule(&lowered(totals), &[], proves);
             making.totals(own, &mut schedule)
         });
-        if making.draws_of_chunk(circuit).saturating_mul(chunks + 2) > MOST_DRAWS {
+        // A pair of a value and its code draws no more for its check than for itself.
+        let draws = making.draws_of_chunk(circuit) * (1 + u64::from(has_codes));
+        if draws.saturating_mul(chunks + 2) > MOST_DRAWS {
             return Err(PlanError::TooManyDraws);
         }
         let of_ring = making.programs[0].len();
         let mut plan = Plan {
             ring: circuit.ring,
+            words,
             lanes: options.lanes.max(1),
             chunk_rows,
             slots: making.slots,
             bit_slots: making.bit_slots,
             uniforms: schedule.uniforms,
+            coded_uniforms,
             sums: schedule.sums,
             inputs: schedule.inputs,
             outputs: schedule.outputs,
@@ -83,8 +105,21 @@ impl Plan {
             job,
         };
         plan.number_bits(of_ring);
+        plan.check_codes()?;
         plan.hash = hash::of(&plan);
         Ok(plan)
+    }
+
+    /// Every message of products of integers is that of a value and a code, or of a code of what is kept, if there are codes.
+    fn check_codes(&self) -> Result<(), PlanError> {
+        let coded = |layer: &LayerPlan| {
+            let coded = Coded::of(&layer.coded);
+            (layer.products, layer.sums) == (coded.messages(), 2 * coded.sums)
+        };
+        match self.all_layers().position(|layer| !coded(layer)) {
+            Some(layer) if self.has_codes() => Err(PlanError::NoCodes { layer }),
+            _ => Ok(()),
+        }
     }
 
     /// Numbers the programs over bits from `first`, after those over the circuit's ring.
@@ -98,8 +133,25 @@ impl Plan {
     }
 }
 
+/// Which uniforms have codes, and where; the port of these codes, the last one, is taken out of the schedule.
+fn coded_uniforms(schedule: &mut Schedule, of: &[Wire]) -> CodedUniforms {
+    if of.is_empty() {
+        return CodedUniforms::default();
+    }
+    let codes = schedule.inputs.pop().expect("codes are the last port");
+    let ports = schedule.inputs.iter();
+    let uniforms = ports.flat_map(|port| (0..port.width).map(|k| port.first + k));
+    let uniforms: Vec<u32> = uniforms.collect();
+    CodedUniforms {
+        of: of.iter().map(|wire| uniforms[wire.0 as usize]).collect(),
+        first: codes.first,
+    }
+}
+
 /// What the schedules of a plan have taken so far.
 struct Making {
+    /// The ring that integers are computed in.
+    words: Ring,
     /// Counters that a product of the circuit's ring takes, and one of bits.
     strides: [u64; 2],
     /// Programs over the circuit's ring, and those over bits in a circuit of integers.
@@ -111,10 +163,11 @@ struct Making {
 }
 
 impl Making {
-    fn new(ring: Ring, chunk_rows: u32) -> Self {
+    fn new(words: Ring, chunk_rows: u32) -> Self {
         let stride = |ring: Ring| ring.bytes(u64::from(chunk_rows)).div_ceil(16);
         Making {
-            strides: [stride(ring), stride(Ring::Bits)],
+            words,
+            strides: [stride(words), stride(Ring::Bits)],
             programs: [vec![], vec![]],
             draws: 0,
             slots: 0,
@@ -157,8 +210,12 @@ impl Making {
             program: self.add(1, program),
             first_draw: 0,
         });
+        let program = Program {
+            ring: self.words,
+            ..layer.program
+        };
         LayerPlan {
-            program: self.add(0, layer.program),
+            program: self.add(0, program),
             products,
             sums,
             first_draw,
@@ -166,6 +223,7 @@ impl Making {
             conversions: layer.conversions,
             bits,
             opened: layer.opened,
+            coded: layer.coded,
         }
     }
 
@@ -186,7 +244,7 @@ impl Making {
         let supplied = inputs.iter().filter(|p| p.per == Per::Job);
         JobPlan {
             inputs: supplied
-                .zip(&set_up.inputs)
+                .zip(set_up.inputs.iter().filter(|p| p.per == Per::Row))
                 .map(|(p, j)| (p.first, j.first, p.width))
                 .collect(),
             slot: set_up.outputs[0].first,
@@ -201,10 +259,14 @@ impl Making {
         let layers = self.layers(&mut totals);
         let shared = rows.inputs.iter().filter(|p| p.per == Per::Job);
         let summed = rows.outputs.iter_mut().filter(|o| o.gives == Gives::Sum);
+        // With codes their key is a value that all rows share.
+        let ports = totals.inputs.iter().filter(|p| p.per == Per::Row);
+        let ports: Vec<&PortPlan> = ports.collect();
         TotalsPlan {
-            slot: totals.inputs[0].first,
+            slot: ports[0].first,
+            width: ports[0].width,
             inputs: shared
-                .zip(&totals.inputs[1..])
+                .zip(&ports[1..])
                 .map(|(port, own)| (port.first, own.first, own.width))
                 .collect(),
             results: summed

@@ -13,14 +13,15 @@ use std::collections::HashMap;
 use veil_circuit::{Circuit, Gate, Wire};
 use veil_math::Ring;
 
+use super::authenticate::Codes;
 use super::net::{self, Gate as Node, Net};
 use super::small::{Of, xors};
 
 impl Net {
-    /// Lowers a valid circuit for values of so many components.
-    pub(super) fn of(circuit: &Circuit, components: usize) -> Self {
+    /// Lowers a valid circuit for values of so many components, which may be opened behind `masks` or not: then conversions are products alone.
+    pub(super) fn of(circuit: &Circuit, components: usize, masks: bool) -> Self {
         Net::plain(circuit).unwrap_or_else(|| {
-            let mut lowering = Lowering::new(circuit, components);
+            let mut lowering = Lowering::new(circuit, components, masks);
             lowering.run();
             lowering.finish().pruned()
         })
@@ -31,6 +32,8 @@ struct Lowering<'a> {
     from: &'a Circuit,
     /// Components of a value.
     count: usize,
+    /// Whether something may be opened behind a mask.
+    masks: bool,
     inputs: u32,
     /// Which wires of `from` an output needs. Of a word that bits are appended to, only the last.
     needed: Vec<bool>,
@@ -59,7 +62,7 @@ struct Lowering<'a> {
 const OPENED: u8 = 0;
 
 impl<'a> Lowering<'a> {
-    fn new(from: &'a Circuit, count: usize) -> Self {
+    fn new(from: &'a Circuit, count: usize, masks: bool) -> Self {
         let inputs = from.input_wires();
         let needed = reached(from);
         let mut widths = HashMap::new();
@@ -74,6 +77,7 @@ impl<'a> Lowering<'a> {
         Lowering {
             from,
             count,
+            masks,
             inputs,
             needed,
             now: (0..inputs).map(Wire).collect(),
@@ -127,6 +131,8 @@ impl<'a> Lowering<'a> {
                 Gate::ShiftRight(x, by) => self.shift(self.at(x), 0, by).0,
                 Gate::Random(_) => self.random(gate, self.from.ring),
                 Gate::RandomBit(_) => self.random(gate, Ring::Bits),
+                // Exactly, which is one of the two.
+                Gate::TruncatePr { of, by, .. } if !self.masks => self.shift(self.at(of), 0, by).0,
                 Gate::TruncatePr { of, by, bits } => self.truncate(self.at(of), by, bits),
                 Gate::Append(..) => self.word(wire),
                 Gate::Add(..)
@@ -291,6 +297,9 @@ impl<'a> Lowering<'a> {
 
     /// Σ 2^j b_j of bits b_j: c = Σ 2^j b_j + r is added on bits, for a uniform r, and opened; r is subtracted from it.
     fn compose(&mut self, bits: &[Wire]) -> Wire {
+        if !self.masks {
+            return self.compose_singly(bits);
+        }
         let k = self.from.ring.bits();
         let mask = self.integer(Node::Random);
         let mut inputs = Vec::new();
@@ -314,6 +323,17 @@ impl<'a> Lowering<'a> {
         }
         let sum = sum.expect("a ring has bits");
         self.integer(Node::Sub(sum, mask))
+    }
+
+    /// The same of bits that are lifted one by one.
+    fn compose_singly(&mut self, bits: &[Wire]) -> Wire {
+        let mut sum = self.integer(Node::Constant(0));
+        for (j, bit) in bits.iter().enumerate() {
+            let lifted = self.lift(*bit);
+            let term = self.integer(Node::Times(lifted, 1 << j));
+            sum = self.integer(Node::Add(sum, term));
+        }
+        sum
     }
 
     /// A bit as an integer: the XOR of its components.
@@ -376,6 +396,7 @@ impl<'a> Lowering<'a> {
             },
             components: self.components,
             rings: self.rings,
+            codes: Codes::default(),
         }
     }
 }

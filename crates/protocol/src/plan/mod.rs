@@ -1,5 +1,6 @@
 //! The plan: what all participants agree on before anything input-dependent is sent (rule R5).
 
+mod authenticate;
 mod check;
 mod emit;
 mod hash;
@@ -22,8 +23,8 @@ use veil_session::{PartyId, PlanHash};
 
 pub use order::OrderPlan;
 pub use parts::{
-    BitsPlan, Conversion, ConversionPlan, Gives, JobPlan, LayerPlan, OpenedPlan, OutputPlan,
-    PortPlan, TotalsPlan,
+    BitsPlan, CodedPlan, CodedUniforms, Conversion, ConversionPlan, Gives, JobPlan, LayerPlan,
+    OpenedPlan, OutputPlan, PortPlan, TotalsPlan,
 };
 pub use rows::Chunk;
 
@@ -63,9 +64,16 @@ pub enum PlanError {
     NoProtocol(Security),
     /// What the protocol does not compute on.
     #[error(
-        "{0} computes on bits: a circuit over integers needs four parties, or `adversary = \"semi-honest\"`"
+        "{0} computes on bits and on integers modulo 2^64: integers modulo 2^128 need four parties (rep4), or \
+         `adversary = \"semi-honest\"`"
     )]
-    OnlyBits(Security),
+    TooWide(Security),
+    /// What the protocol checks by codes has none: a defect of the planner.
+    #[error("layer {layer} of the plan has products without codes: report this circuit")]
+    NoCodes {
+        /// The layer.
+        layer: usize,
+    },
     /// Several runs of one job would have different results, and somebody might see more than one of them.
     #[error(
         "the circuit draws or rounds at random, and a job with `delivery = \"guaranteed\"` may take several runs, each with another \
@@ -109,6 +117,8 @@ pub struct Plan {
     pub job: Arc<Lowered>,
     /// Ring of all values.
     pub ring: Ring,
+    /// Ring that integers are computed in: a larger one where values have codes.
+    pub words: Ring,
     /// Lanes.
     pub lanes: u16,
     /// Rows of a full chunk.
@@ -119,6 +129,8 @@ pub struct Plan {
     pub bit_slots: u32,
     /// Values that all rows use: those that are supplied, then those that are derived from them.
     pub uniforms: u32,
+    /// Which of these have codes, in the rows.
+    pub coded_uniforms: CodedUniforms,
     /// Sums over rows.
     pub sums: u32,
     /// Input ports, in order.
@@ -203,6 +215,19 @@ impl Plan {
         let draws = |c: &ConversionPlan| matches!(c.how, Conversion::Random { .. });
         self.all_layers()
             .any(|layer| layer.conversions.iter().any(draws))
+    }
+
+    /// Whether integers have codes, which are checked before anything is opened.
+    pub fn has_codes(&self) -> bool {
+        self.words != self.ring
+    }
+
+    /// Products of bits of a layer: of the circuit's ring, or beside its integers.
+    pub(crate) fn products_of_bits(&self, layer: &LayerPlan) -> u32 {
+        match self.ring {
+            Ring::Bits => layer.products,
+            Ring::Z64 | Ring::Z128 => layer.bits.as_ref().map_or(0, |bits| bits.products),
+        }
     }
 
     /// Whether the circuit has both integers and bits, which are converted on shares.

@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use veil_circuit::{InputPort, OutputPort, Wire};
 use veil_math::Ring;
 
+use super::authenticate::Codes;
+
 /// A gate on shares: of a circuit those that are local or products, then what there is on shares alone. Operands are wires of smaller number.
 ///
 /// What was *opened*, by [`Gate::Open`], everybody has in the place of every component. Such a wire is read by [`Gate::ShiftRight`], which
@@ -148,7 +150,7 @@ impl Circuit {
     }
 
     /// Which wires some output needs.
-    fn reached(&self) -> Vec<bool> {
+    pub(super) fn reached(&self) -> Vec<bool> {
         let mut needed = vec![false; self.wires() as usize];
         for wire in self.outputs.iter().flat_map(|port| &port.wires) {
             needed[wire.0 as usize] = true;
@@ -170,6 +172,8 @@ pub(super) struct Net {
     pub(super) components: HashMap<u32, u8>,
     /// The ring of every wire.
     pub(super) rings: Vec<Ring>,
+    /// Codes of its products, if they have any.
+    pub(super) codes: Codes,
 }
 
 impl Net {
@@ -185,6 +189,7 @@ impl Net {
             },
             components: HashMap::new(),
             rings: circuit.rings(),
+            codes: Codes::default(),
         })
     }
 

@@ -32,6 +32,8 @@ pub struct LayerPlan {
     pub bits: Option<BitsPlan>,
     /// What is opened behind masks, with the messages of products: of the circuit's ring, and of bits beside it.
     pub opened: [OpenedPlan; 2],
+    /// Which of its products have codes.
+    pub coded: CodedPlan,
 }
 
 impl LayerPlan {
@@ -50,6 +52,27 @@ pub struct OpenedPlan {
     pub to: u32,
     /// How many there are.
     pub count: u32,
+}
+
+/// Products of integers that have codes. In the message of a layer come first the products of the circuit, then their codes in the same
+/// order, then codes of values that are no products; in the message of its sums the sums, then their codes.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct CodedPlan {
+    /// Products of the circuit, as many as codes.
+    pub products: u32,
+    /// Sums, as many as codes.
+    pub sums: u32,
+    /// First slot and number of values side by side that get a code, in the order of the message.
+    pub authenticated: Vec<(u32, u32)>,
+}
+
+/// Values that all rows share and that have codes, which are made in every chunk, under its key.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct CodedUniforms {
+    /// The uniforms.
+    pub of: Vec<u32>,
+    /// First uniform of their codes, which are in the same order.
+    pub first: u32,
 }
 
 /// What a layer computes on bits, beside integers.
@@ -178,6 +201,8 @@ pub struct JobPlan {
 pub struct TotalsPlan {
     /// First slot of the sums.
     pub slot: u32,
+    /// How many there are, without codes of sums.
+    pub width: u32,
     /// First uniform, first slot and width of each port with a value per job, if it reads them.
     pub inputs: Vec<(u32, u32, u32)>,
     /// First item of the sums, first slot and width of each result, which takes the place of the sums there.

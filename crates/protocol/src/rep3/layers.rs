@@ -7,7 +7,7 @@ use veil_math::Ring;
 use veil_prss::Use;
 use veil_session::{PartyId, Peer};
 
-use super::{KEY_OWN, KEY_PREVIOUS, MALICIOUS, PREVIOUS, SCHEME};
+use super::{KEY_OWN, KEY_PREVIOUS, MALICIOUS, PREVIOUS, SCHEME, check};
 use crate::plan::{LayerPlan, Plan};
 use crate::replicated::regions::TRACE;
 use crate::replicated::{Work, batches, conversions, place, transfer};
@@ -18,7 +18,8 @@ pub(super) fn round(plan: &Plan, me: PartyId, index: usize, layer: &LayerPlan, _
     of(plan, me, index, layer, None)
 }
 
-/// The same, and what a proof of its products needs is kept: operands and masks in the trace, received messages where they are.
+/// The same, and what a proof of its products of bits needs is kept: operands and masks in the trace, received messages where they are. Its
+/// products with codes are added to what is checked.
 pub(super) fn traced_round(
     plan: &Plan,
     me: PartyId,
@@ -26,15 +27,17 @@ pub(super) fn traced_round(
     layer: &LayerPlan,
     _: bool,
 ) -> Round {
-    let batch = batches(&MALICIOUS, plan).into_iter();
-    let batch = batch.map(|batch| batch.layers).find(|l| l.contains(&index));
-    let layers = plan.all_layers().take(index);
-    let before = layers.skip(batch.map_or(index, |layers| layers.start));
-    let before = before.map(|layer| layer.products).sum();
-    of(plan, me, index, layer, Some(before))
+    let mut batches = batches(&MALICIOUS, plan).into_iter();
+    let batch = batches.find(|batch| batch.layers.contains(&index));
+    let batch = batch.expect("every layer is in a batch");
+    let layers = plan.all_layers().take(index).skip(batch.layers.start);
+    let bits = layers.map(|layer| plan.products_of_bits(layer)).sum();
+    let mut round = of(plan, me, index, layer, Some(bits));
+    round.finish.extend(check::weighted(plan, index));
+    round
 }
 
-/// `traced`: products of the batch before this layer, if they are kept.
+/// `traced`: products of bits of the batch before this layer, if they are kept.
 fn of(plan: &Plan, me: PartyId, index: usize, layer: &LayerPlan, traced: Option<u32>) -> Round {
     let mut round = Round {
         place: place::LAYERS + index as u32,
@@ -44,7 +47,6 @@ fn of(plan: &Plan, me: PartyId, index: usize, layer: &LayerPlan, traced: Option<
     for (number, work) in (0..).zip(Work::of(plan, layer)) {
         let mut run = work.run(&SCHEME, me);
         if work.multiplies() {
-            let traced = traced.filter(|_| number == 0);
             multiply(&mut round, &mut run, me, (number, &work), traced);
         }
         round.local.push(run);
@@ -75,7 +77,7 @@ fn multiply(
     ];
     run.dst = work.messages(work.send, 0).to_vec();
     let mut received = work.messages(work.receive, 0).to_vec();
-    if let Some(before) = traced {
+    if let Some(before) = traced.filter(|_| work.ring == Ring::Bits) {
         received[0].first = before;
         run.dst.push(Span {
             region: TRACE,

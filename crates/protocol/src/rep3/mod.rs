@@ -12,9 +12,12 @@
 //!
 //! `docs/protocol-rep3.md` tells it in full.
 
+mod check;
 mod layers;
 mod proof;
 
+pub(crate) use check::CHECK_ELEMENTS;
+pub use check::{CheckMessage, check_message};
 pub use proof::{ProofMessage, proof_message};
 pub(crate) use proof::{elements as proof_elements, longest as proof_longest};
 
@@ -55,10 +58,12 @@ pub(crate) static SCHEME: Scheme = Scheme {
         layer: layers::round,
         cost: layers::cost,
         proof: None,
+        check: None,
     },
 };
 
-/// The same, with a proof that products of bits are right before anything that depends on them is opened.
+/// The same, with a proof that products of bits are right, and a check of the codes of products of integers, before anything that depends
+/// on them is opened.
 pub(crate) static MALICIOUS: Scheme = Scheme {
     guarantee: "malicious with abort: private and correct against any one party, whatever it does; it can make the job stop",
     products: Products {
@@ -68,6 +73,7 @@ pub(crate) static MALICIOUS: Scheme = Scheme {
         layer: layers::traced_round,
         cost: layers::cost,
         proof: Some(proof::PROOF_OF),
+        check: Some(check::CHECK_OF),
     },
     ..SCHEME
 };

@@ -14,7 +14,7 @@ use veil_prss::Use;
 use veil_session::{PartyId, Peer};
 
 use super::{KEY_OWN, KEY_PREVIOUS, SCHEME};
-use crate::replicated::regions::{PROOF, PROOF_COUNTS, RECEIVE, TRACE, VECTORS};
+use crate::replicated::regions::{PROOF, PROOF_COUNTS, TRACE, VECTORS};
 use crate::replicated::{Batch, ProofOf, check, transfer};
 use crate::round::{Check, Cost, Round, Transfer};
 
@@ -187,7 +187,7 @@ impl Prover<'_> {
     }
 
     fn gates(&self) -> [Span; 2] {
-        [TRACE, RECEIVE].map(|region| Span {
+        [TRACE, self.batch.received].map(|region| Span {
             region,
             part: 0,
             first: 0,

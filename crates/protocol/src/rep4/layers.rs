@@ -60,6 +60,7 @@ pub(super) const fn products<const CHECKED: bool>() -> Products {
         layer: round::<CHECKED>,
         cost: cost::<CHECKED>,
         proof: None,
+        check: None,
     }
 }
 

@@ -4,6 +4,7 @@ use veil_device::{Command, Op, Span};
 use veil_math::Ring;
 use veil_session::PartyId;
 
+use super::regions::NARROW;
 use super::scheme::{Component, Scheme};
 use super::{combine, random};
 use crate::plan::{BIT_SLOTS, Conversion, ConversionPlan, LayerPlan, Plan, SLOTS, UNIFORMS};
@@ -21,10 +22,33 @@ pub(crate) fn conversions(
         for part in scheme.parts() {
             let component = scheme.component_of(me, part);
             let to = result(conversion, part);
-            commands.push(of_component(scheme, plan.ring, conversion, to, component));
+            match conversion.how {
+                Conversion::Shift { by } if plan.has_codes() => {
+                    commands.extend(shift_low(conversion, by, part));
+                }
+                _ => commands.push(of_component(scheme, plan.words, conversion, to, component)),
+            }
         }
     }
     commands
+}
+
+/// A component is an element of a larger ring than the integer that it is a share of: what is shifted are its lowest bits.
+fn shift_low(conversion: &ConversionPlan, by: u32, part: u8) -> [Command; 3] {
+    let span = |region, first| Span {
+        region,
+        part,
+        first,
+        count: 1,
+    };
+    let from = if conversion.shared { UNIFORMS } else { SLOTS };
+    let [low, shifted] = [0, 1].map(|first| span(NARROW, first));
+    let command = |op, from, to| Command::new(op, vec![from], vec![to]);
+    [
+        command(Op::Resize, span(from, conversion.from), low),
+        command(Op::Shift { by }, low, shifted),
+        command(Op::Resize, shifted, span(SLOTS, conversion.to)),
+    ]
 }
 
 /// Where the results of a conversion are.

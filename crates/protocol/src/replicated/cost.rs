@@ -3,9 +3,9 @@
 use veil_circuit::Per;
 use veil_math::Ring;
 use veil_program::{Audience, Holder};
-use veil_session::{Frame, PartyId, Peer};
+use veil_session::{PartyId, Peer};
 
-use super::Scheme;
+use super::{Frame, Scheme};
 use crate::plan::{Gives, LayerPlan, Plan};
 use crate::round::{Cost, Task};
 
@@ -13,7 +13,13 @@ use crate::round::{Cost, Task};
 pub(super) const DIGEST: u64 = 32;
 
 /// What `task` costs `me` in `frame`.
-pub(super) fn of(scheme: &Scheme, plan: &Plan, me: Peer, task: Task, frame: Frame) -> Cost {
+pub(super) fn of(
+    scheme: &Scheme,
+    plan: &Plan,
+    me: Peer,
+    task: Task,
+    frame: veil_session::Frame,
+) -> Cost {
     let costs = Costs {
         scheme,
         plan,
@@ -43,7 +49,7 @@ pub(super) fn of(scheme: &Scheme, plan: &Plan, me: Peer, task: Task, frame: Fram
 struct Costs<'a> {
     scheme: &'a Scheme,
     plan: &'a Plan,
-    frame: Frame,
+    frame: veil_session::Frame,
 }
 
 impl<'a> Costs<'a> {
@@ -60,10 +66,14 @@ impl<'a> Costs<'a> {
         let plan = self.plan;
         let element = plan.ring.bytes(u64::from(self.frame.rows));
         let one = plan.ring.bytes(1);
+        let [word, one_word] = [u64::from(self.frame.rows), 1].map(|rows| plan.words.bytes(rows));
         let bit = Ring::Bits.bytes(u64::from(self.frame.rows));
         let others = self.scheme.parties.len() as u64 - 1;
         match task {
-            Task::Layers => self.layers(me, &plan.layers, [element, one, bit]) + self.proof(false),
+            Task::Layers => {
+                let layers = self.layers(me, &plan.layers, [word, one_word, bit]);
+                layers + self.proof(Frame::Rows)
+            }
             Task::Agree => digests(others),
             Task::Inputs { block } => self.inputs(
                 me,
@@ -80,12 +90,13 @@ impl<'a> Costs<'a> {
                 let list = digests(others + seeds + keys.sum::<u64>());
                 let derived = plan.job_plan.as_ref();
                 let derived = derived.map_or(Cost::default(), |job| {
-                    self.layers(me, &job.layers, [one, one, 1]) + self.proof(true)
+                    self.layers(me, &job.layers, [one_word, one_word, 1]) + self.proof(Frame::SetUp)
                 });
                 list + self.inputs(me, &plan.job.blocks[0].holders, Per::Job, one) + derived
             }
             Task::Totals => plan.totals_plan.as_ref().map_or(Cost::default(), |totals| {
-                self.layers(me, &totals.layers, [one, one, 1])
+                let layers = self.layers(me, &totals.layers, [one_word, one_word, 1]);
+                layers + self.proof(Frame::Totals)
             }),
             Task::Open(_) => self.opening(me, false, element),
             Task::OpenTotals(_) => self.opening(me, true, one),
@@ -105,14 +116,18 @@ impl<'a> Costs<'a> {
         })
     }
 
-    /// Proofs of products, where there are any.
-    fn proof(self, set_up: bool) -> Cost {
+    /// Proofs and checks of products, where there are any.
+    fn proof(self, of: Frame) -> Cost {
+        let layers = of.layers(self.plan);
         let batches = super::batches(self.scheme, self.plan).into_iter();
-        let batches = batches.filter(|b| (b.layers.start >= self.plan.layers.len()) == set_up);
+        let batches = batches.filter(|b| layers.contains(&b.layers.start));
         let proof = self.scheme.products.proof.as_ref();
-        proof.map_or(Cost::default(), |proof| {
+        let proofs = proof.map_or(Cost::default(), |proof| {
             batches.fold(Cost::default(), |cost, batch| cost + (proof.cost)(&batch))
-        })
+        });
+        let check = self.scheme.products.check.as_ref();
+        let check = check.filter(|_| self.plan.has_codes());
+        proofs + check.map_or(Cost::default(), |check| (check.cost)(self.plan, of))
     }
 
     /// Ports whose elements have `size` bytes. All are opened in one round.

@@ -7,8 +7,9 @@ use veil_device::Span;
 use veil_math::Ring;
 use veil_session::PartyId;
 
+use super::digests::Digests;
 use super::opening::Exchange;
-use super::regions::{Digests, MASKED, MASKED_BITS};
+use super::regions::{MASKED, MASKED_BITS};
 use super::scheme::Scheme;
 use super::{combine, label};
 use crate::plan::{BIT_SLOTS, LayerPlan, OpenedPlan, Plan, SLOTS};

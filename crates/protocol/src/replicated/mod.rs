@@ -1,28 +1,34 @@
 //! What all protocols over replicated sharing have in common: inputs, openings, agreement, stored shares, and the order of it all. They
 //! differ in who holds what, and in how they multiply: [`Scheme`].
 
+mod checks;
 mod convert;
 mod cost;
+mod digests;
 mod masked;
 mod opening;
 pub(crate) mod regions;
 mod scheme;
 mod sharing;
+mod work;
 
 use std::sync::Arc;
 
-use veil_device::{Command, Draw, KeyId, Layout, Op, Program, ProgramId, Span};
+use veil_device::{Command, Draw, KeyId, Layout, Op, Program, Span};
 use veil_math::Ring;
 use veil_program::{Adversary, Delivery, Security, Sharing};
 use veil_prss::Use;
-use veil_session::{Frame, PartyId, Peer};
+use veil_session::{PartyId, Peer};
 
+pub(crate) use checks::{Batch, CheckOf, Coded, Frame, ProofOf, batches};
+use checks::{CHECK_PLACES, place_of_checks, with_proofs};
 pub(crate) use convert::conversions;
 pub use masked::is_masked;
-pub(crate) use scheme::{Batch, Component, Products, ProofOf, Scheme};
+pub(crate) use scheme::{Component, Products, Scheme};
 use sharing::Inputs;
+pub(crate) use work::Work;
 
-use crate::plan::{BitsPlan, Gives, LayerPlan, Plan, SLOTS, SUMS, UNIFORMS};
+use crate::plan::{Gives, LayerPlan, Plan, SLOTS, SUMS, UNIFORMS};
 use crate::round::{Check, Cost, Flow, Meaning, Protocol, Round, Seed, Spans, Task, Transfer};
 
 /// Places of rounds in the plan. The same for every participant.
@@ -148,7 +154,7 @@ impl Protocol for Replicated {
         }
     }
 
-    fn flow(&self, task: Task, frame: Frame) -> Flow {
+    fn flow(&self, task: Task, frame: veil_session::Frame) -> Flow {
         let (rounds, clears) = match task {
             Task::SetUp => (&self.set_up, false),
             Task::Inputs { block } => (&self.inputs[block as usize], false),
@@ -161,7 +167,7 @@ impl Protocol for Replicated {
         Flow::new(Arc::clone(rounds), clears)
     }
 
-    fn cost(&self, task: Task, frame: Frame) -> Cost {
+    fn cost(&self, task: Task, frame: veil_session::Frame) -> Cost {
         cost::of(self.scheme, &self.plan, self.me, task, frame)
     }
 
@@ -170,9 +176,9 @@ impl Protocol for Replicated {
     }
 
     fn places(&self) -> u32 {
-        let batches = batches(self.scheme, &self.plan);
-        let proofs = batches.iter().map(|batch| proof_rounds(self.scheme, batch));
-        place::LAYERS + self.plan.all_layers().count() as u32 + proofs.sum::<u32>()
+        let checks = CHECK_PLACES * Frame::ALL.len() as u32;
+        let checks = if self.plan.has_codes() { checks } else { 0 };
+        place_of_checks(self.scheme, &self.plan) + checks
     }
 
     fn peers(&self) -> Vec<Peer> {
@@ -215,7 +221,7 @@ impl Protocol for Replicated {
 
     fn dealt(&self, by: Peer) -> Vec<Seed> {
         let (scheme, me) = (self.scheme, self.me);
-        let digests = regions::Digests::of(scheme, &self.plan);
+        let digests = digests::Digests::of(scheme, &self.plan);
         let mut seeds = Vec::new();
         match by {
             Peer::Owner(owner) => {
@@ -249,7 +255,7 @@ impl Protocol for Replicated {
 }
 
 /// Whether the chunk of a frame is one in which roles have changed places.
-fn is_odd(frame: Frame) -> bool {
+fn is_odd(frame: veil_session::Frame) -> bool {
     frame.chunk % 2 == 1
 }
 
@@ -282,73 +288,6 @@ fn round_of(
     round
 }
 
-/// Rounds of layers from `first` on, and after the last of each batch its proof.
-fn with_proofs(
-    scheme: &Scheme,
-    plan: &Plan,
-    me: PartyId,
-    first: usize,
-    layers: Vec<Round>,
-) -> Vec<Round> {
-    let numbered = (first..).zip(layers);
-    let proved = numbered
-        .flat_map(|(layer, round)| std::iter::once(round).chain(prove(scheme, plan, me, layer)));
-    proved.collect()
-}
-
-/// What is proved together, where products are proved: layers that follow each other, of the rows or of the set-up.
-pub(crate) fn batches(scheme: &Scheme, plan: &Plan) -> Vec<Batch> {
-    if scheme.products.proof.is_none() {
-        return Vec::new();
-    }
-    let mut batches: Vec<Batch> = Vec::new();
-    let mut place = place::LAYERS + plan.all_layers().count() as u32;
-    let rows = plan.proved_rows();
-    for (index, layer) in plan.all_layers().enumerate() {
-        let set_up = index >= plan.layers.len();
-        let first = index == 0 || index == plan.layers.len();
-        let rows = if set_up { 1 } else { rows };
-        match batches.last_mut().filter(|_| !first) {
-            Some(batch) if batch.takes(layer) => {
-                batch.products += layer.products;
-                batch.layers.end += 1;
-            }
-            last => {
-                let number = last.map_or(0, |batch| batch.number + 1);
-                batches.push(Batch {
-                    number,
-                    layers: index..index + 1,
-                    products: layer.products,
-                    rows,
-                    place: 0,
-                });
-            }
-        }
-    }
-    for batch in &mut batches {
-        batch.place = place;
-        place += proof_rounds(scheme, batch);
-    }
-    batches
-}
-
-/// Rounds of the proof of a batch.
-fn proof_rounds(scheme: &Scheme, batch: &Batch) -> u32 {
-    let proof = scheme.products.proof.as_ref();
-    proof.map_or(0, |proof| (proof.cost)(batch).rounds as u32)
-}
-
-/// The rounds in which it is proved that the products of the batch are right whose last layer is `layer`, if there is one.
-fn prove(scheme: &Scheme, plan: &Plan, me: PartyId, layer: usize) -> Vec<Round> {
-    let batches = batches(scheme, plan).into_iter();
-    let batch = batches.filter(|batch| batch.layers.end == layer + 1);
-    let proof = scheme.products.proof.iter();
-    let rounds = batch
-        .zip(proof)
-        .flat_map(|(batch, proof)| (proof.rounds)(me, &batch));
-    rounds.collect()
-}
-
 /// The layers of the set-up: on one row, from values that all rows share to others that they all share.
 fn job_layers(scheme: &Scheme, plan: &Plan, me: Peer) -> Vec<Round> {
     let (Peer::Party(me), Some(job)) = (me, &plan.job_plan) else {
@@ -369,7 +308,7 @@ fn job_layers(scheme: &Scheme, plan: &Plan, me: Peer) -> Vec<Round> {
             first,
             count,
         };
-        combine(plan.ring, vec![span(from)], 0, span(to))
+        combine(plan.words, vec![span(from)], 0, span(to))
     };
     for part in scheme.parts() {
         for &(uniform, slot, width) in &job.inputs {
@@ -393,7 +332,24 @@ fn job_layers(scheme: &Scheme, plan: &Plan, me: Peer) -> Vec<Round> {
 
 /// The layers of the totals: on one row, from the sums over all rows to what is opened in their place.
 fn totals_layers(scheme: &Scheme, plan: &Plan, me: Peer) -> Vec<Round> {
-    let (Peer::Party(me), Some(totals)) = (me, &plan.totals_plan) else {
+    let Peer::Party(me) = me else {
+        return Vec::new();
+    };
+    // Without codes they are where the host finds them.
+    let kept = opening::keep(scheme, plan, Gives::Sum);
+    let kept = (plan.has_codes() && !kept.is_empty()).then(|| Round {
+        place: place::OPEN_TOTALS,
+        local: kept,
+        ..Round::default()
+    });
+    let mut rounds = of_totals(scheme, plan, me);
+    rounds.extend(kept);
+    rounds
+}
+
+/// The layers of the totals, and their proofs.
+fn of_totals(scheme: &Scheme, plan: &Plan, me: PartyId) -> Vec<Round> {
+    let Some(totals) = &plan.totals_plan else {
         return Vec::new();
     };
     let before = plan.all_layers().count() - totals.layers.len();
@@ -409,15 +365,15 @@ fn totals_layers(scheme: &Scheme, plan: &Plan, me: Peer) -> Vec<Round> {
             count,
         };
         let (from, to) = (
-            span(SUMS, 0, plan.sums),
-            span(SLOTS, totals.slot, plan.sums),
+            span(SUMS, 0, totals.width),
+            span(SLOTS, totals.slot, totals.width),
         );
         let shared = totals.inputs.iter();
         let shared = shared.map(|&(uniform, slot, width)| {
             let (from, to) = (span(UNIFORMS, uniform, width), span(SLOTS, slot, width));
-            combine(plan.ring, vec![from], 0, to)
+            combine(plan.words, vec![from], 0, to)
         });
-        let first: Vec<Command> = std::iter::once(combine(plan.ring, vec![from], 0, to))
+        let first: Vec<Command> = std::iter::once(combine(plan.words, vec![from], 0, to))
             .chain(shared)
             .collect();
         // Before everything else of the first layer.
@@ -427,81 +383,28 @@ fn totals_layers(scheme: &Scheme, plan: &Plan, me: Peer) -> Vec<Round> {
             .expect("the last layer computes what is linear");
         for &(sum, slot, width) in &totals.results {
             let (from, to) = (span(SLOTS, slot, width), span(SUMS, sum, width));
-            last.finish.push(combine(plan.ring, vec![from], 0, to));
+            last.finish.push(combine(plan.words, vec![from], 0, to));
         }
     }
-    rounds
+    with_proofs(scheme, plan, me, before, rounds)
 }
 
-/// A program of a layer, its products, and where their messages are: over the circuit's ring, or over bits beside it.
-pub(crate) struct Work {
-    pub(crate) ring: Ring,
-    program: usize,
-    /// Products with an element per row, and sums of products.
-    pub(crate) counts: [u32; 2],
-    /// First counters of their draws.
-    pub(crate) draws: [u64; 2],
-    /// Regions of messages that are sent, of products and of sums.
-    pub(crate) send: [u16; 2],
-    /// Regions of messages that are received.
-    pub(crate) receive: [u16; 2],
-}
-
-impl Work {
-    /// What a layer computes, over its circuit's ring first.
-    pub(crate) fn of(plan: &Plan, layer: &LayerPlan) -> Vec<Work> {
-        let own = Work {
-            ring: plan.ring,
-            program: layer.program,
-            counts: [layer.products, layer.sums],
-            draws: [layer.first_draw, layer.first_sum_draw],
-            send: [regions::SEND, regions::SEND_SUMS],
-            receive: [regions::RECEIVE, regions::RECEIVE_SUMS],
-        };
-        let of_bits = |bits: &BitsPlan| Work {
-            ring: Ring::Bits,
-            program: bits.program,
-            counts: [bits.products, 0],
-            draws: [bits.first_draw, 0],
-            send: [regions::BIT_SEND, regions::SEND_SUMS],
-            receive: [regions::BIT_RECEIVE, regions::RECEIVE_SUMS],
-        };
-        std::iter::once(own)
-            .chain(layer.bits.as_ref().map(of_bits))
-            .collect()
-    }
-
-    /// Whether it has products.
-    pub(crate) fn multiplies(&self) -> bool {
-        self.counts != [0, 0]
-    }
-
-    /// Messages of products and of sums in these regions.
-    pub(crate) fn messages(&self, regions: [u16; 2], part: u8) -> [Span; 2] {
-        [0, 1].map(|kind| Span {
-            region: regions[kind],
-            part,
-            first: 0,
-            count: self.counts[kind],
-        })
-    }
-
-    /// The command that runs the program, without products; its protocol makes a product of it if there are any.
-    pub(crate) fn run(&self, scheme: &Scheme, me: PartyId) -> Command {
-        let mut run = Command::new(Op::Linear, vec![], vec![]);
-        run.program = Some(ProgramId(self.program as u32));
-        run.constants = (scheme.constants)(self.ring, me);
-        run
+/// dst 0 = src 0: elements of the plan's ring as those that are computed with, or the other way.
+fn convert(plan: &Plan, from: Span, to: Span) -> Command {
+    if plan.has_codes() {
+        Command::new(Op::Resize, vec![from], vec![to])
+    } else {
+        combine(plan.ring, vec![from], 0, to)
     }
 }
 
 /// dst 0 = Σ ± src.
-fn combine(ring: Ring, src: Vec<Span>, minus: u32, to: Span) -> Command {
+pub(crate) fn combine(ring: Ring, src: Vec<Span>, minus: u32, to: Span) -> Command {
     Command::new(Op::Combine { ring, minus }, src, vec![to])
 }
 
 /// dst 0 = pseudorandom elements.
-fn random(to: Span, key: KeyId, tag: Use, first: u64) -> Command {
+pub(crate) fn random(to: Span, key: KeyId, tag: Use, first: u64) -> Command {
     let mut command = Command::new(Op::Random, vec![], vec![to]);
     command.draws = vec![Draw { key, tag, first }];
     command

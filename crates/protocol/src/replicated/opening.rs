@@ -5,9 +5,10 @@ use veil_device::{Command, Op, Span};
 use veil_program::Audience;
 use veil_session::{PartyId, Peer};
 
-use super::regions::{self, Digests, OPEN, OPEN_SUMS, OPENED, OPENED_SUMS};
+use super::digests::Digests;
+use super::regions::{self, OPEN, OPEN_SUMS, OPENED, OPENED_SUMS};
 use super::scheme::{Component, Scheme};
-use super::{check, combine, label, place, transfer};
+use super::{check, combine, convert, label, place, transfer};
 use crate::plan::{Gives, Plan};
 use crate::round::Round;
 
@@ -93,7 +94,7 @@ pub(super) fn keep(scheme: &Scheme, plan: &Plan, gives: Gives) -> Vec<Command> {
         for part in scheme.parts() {
             let to = regions::output(plan, port, OPEN, OPEN_SUMS, part);
             let from = regions::result(&plan.outputs[port], part);
-            commands.push(combine(plan.ring, vec![from], 0, to));
+            commands.push(convert(plan, from, to));
         }
     }
     commands
@@ -229,7 +230,7 @@ impl Port<'_> {
         for part in self.scheme.parts() {
             let from = regions::result(&output, part);
             let to = (self.span)(part);
-            round.local.push(combine(self.plan.ring, vec![from], 0, to));
+            round.local.push(convert(self.plan, from, to));
         }
         let receivers: Vec<PartyId> = match audience {
             Audience::Recipient(r) => {

@@ -7,13 +7,14 @@ use veil_math::Ring;
 use veil_program::{Audience, Holder};
 use veil_session::Peer;
 
-use super::batches;
-use super::scheme::{Batch, Component, Scheme};
+use super::digests::Digests;
+use super::scheme::Scheme;
+use super::{Batch, Coded, batches};
 use crate::plan::{
-    BIT_SLOTS, BIT_SUMS, BIT_UNIFORMS, Gives, LayerPlan, OutputPlan, Plan, PortPlan, SLOTS, SUMS,
-    UNIFORMS,
+    BIT_SLOTS, BIT_SUMS, BIT_UNIFORMS, Conversion, ConversionPlan, Gives, LayerPlan, OutputPlan,
+    Plan, PortPlan, SLOTS, SUMS, UNIFORMS,
 };
-use crate::rep3::{proof_elements, proof_longest};
+use crate::rep3::{CHECK_ELEMENTS, proof_elements, proof_longest};
 use crate::round::{Spans, Stored};
 
 pub(crate) const SEND: u16 = 3;
@@ -55,132 +56,13 @@ pub(crate) const BIT_RECEIVE: u16 = 28;
 pub(super) const MASKED: u16 = 29;
 pub(super) const MASKED_BITS: u16 = 30;
 
-/// Where digests are: an agreement and the list, each of this party and of the others; then of keys that were dealt, per party and per
-/// owner that supplies values, per output port, and of what is loaded. Wherever others send a digest of the same, theirs follow that of this participant.
-#[derive(Clone, Copy)]
-pub(super) struct Digests {
-    /// Parties, and components.
-    parties: u32,
-    owners: u32,
-    outputs: u32,
-}
-
-impl Digests {
-    pub(super) fn of(scheme: &Scheme, plan: &Plan) -> Self {
-        Digests {
-            parties: scheme.parties.len() as u32,
-            owners: plan.job.owners.len() as u32,
-            outputs: plan.outputs.len() as u32,
-        }
-    }
-
-    /// Of a component that this party holds: its own digest, and those of the other holders.
-    fn held(self) -> u32 {
-        self.parties - 1
-    }
-
-    /// Per party that supplies values: of its explicit component in rows and in the job.
-    fn per_party(self) -> u32 {
-        2 * self.held()
-    }
-
-    /// Per owner: as a party that supplies values, and of each seed.
-    fn per_owner(self) -> u32 {
-        self.per_party() + (self.parties - 1) * self.held()
-    }
-
-    /// Per output port: of each component the one computed here, and those received.
-    fn per_output(self) -> u32 {
-        self.parties * self.held()
-    }
-
-    fn digest(first: u32) -> Span {
-        Span {
-            region: DIGESTS,
-            part: 0,
-            first,
-            count: 1,
-        }
-    }
-
-    /// Of an agreement: 0 mine, k that of the k-th other party.
-    pub(super) fn agreement(k: u32) -> Span {
-        Self::digest(k)
-    }
-
-    /// Of the list of accepted inputs: as [`Self::agreement`].
-    pub(super) fn list(self, k: u32) -> Span {
-        Self::digest(self.parties + k)
-    }
-
-    /// Of the key of a component that was dealt: 0 mine, k that of the k-th other who was dealt it.
-    pub(super) fn dealt(self, component: Component, k: u32) -> Span {
-        Self::digest(2 * self.parties + self.held() * u32::from(component.number()) + k)
-    }
-
-    fn suppliers(self) -> u32 {
-        (2 + self.held()) * self.parties
-    }
-
-    /// Of what a party supplies: 0 mine, k that of the k-th other holder.
-    pub(super) fn party(self, party: u32, per: Per, k: u32) -> Span {
-        let first = self.suppliers() + self.per_party() * party;
-        Self::digest(first + self.held() * u32::from(per == Per::Job) + k)
-    }
-
-    fn owners(self) -> u32 {
-        self.suppliers() + self.per_party() * self.parties
-    }
-
-    /// Of an owner's explicit components: as [`Self::party`].
-    pub(super) fn owner(self, owner: u16, per: Per, k: u32) -> Span {
-        let first = self.owners() + self.per_owner() * u32::from(owner);
-        Self::digest(first + self.held() * u32::from(per == Per::Job) + k)
-    }
-
-    /// Of an owner's seed: as [`Self::party`].
-    pub(super) fn seed(self, owner: u16, seed: Component, k: u32) -> Span {
-        let first = self.owners() + self.per_owner() * u32::from(owner) + self.per_party();
-        Self::digest(first + self.held() * u32::from(seed.number()) + k)
-    }
-
-    fn outputs(self) -> u32 {
-        self.owners() + self.per_owner() * self.owners
-    }
-
-    /// Of a component that is opened: 0 computed here, k received from the k-th who vouches for it.
-    pub(super) fn open(self, output: usize, component: Component, k: u32) -> Span {
-        let first = self.outputs() + self.per_output() * output as u32;
-        Self::digest(first + self.held() * u32::from(component.number()) + k)
-    }
-
-    fn loaded_from(self) -> u32 {
-        self.outputs() + self.per_output() * self.outputs
-    }
-
-    /// Of a part that is loaded: 0 mine, k that of its k-th other holder.
-    pub(super) fn loaded(self, per: Per, part: u8, k: u32) -> Span {
-        let job = u32::from(per == Per::Job) * self.parties;
-        Self::digest(self.loaded_from() + self.held() * (job + u32::from(part)) + k)
-    }
-
-    fn masked_from(self) -> u32 {
-        self.loaded_from() + 2 * self.parties * self.held()
-    }
-
-    /// Of a component of masked values that are opened: 0 computed here, 1 received.
-    pub(super) fn masked(self, component: Component, k: u32) -> Span {
-        Self::digest(self.masked_from() + 2 * u32::from(component.number()) + k)
-    }
-
-    fn count(self, loads: bool, masks: bool) -> u32 {
-        match (loads, masks) {
-            (_, true) => self.masked_from() + 2 * self.parties,
-            (true, false) => self.masked_from(),
-            (false, false) => self.loaded_from(),
-        }
-    }
-}
+/// What pairs of values and codes of a layer are multiplied with for their check: pairs of rows, and of single elements.
+pub(crate) const WEIGHTS: u16 = 31;
+pub(crate) const SUM_WEIGHTS: u16 = 32;
+/// Elements of a check.
+pub(crate) const CHECK: u16 = 33;
+/// A component in the ring of the inputs, and what is computed of it.
+pub(super) const NARROW: u16 = 34;
 
 /// The regions of `me`. Every participant has all of them, some empty: one numbering for all.
 pub(super) fn layout(scheme: &Scheme, plan: &Plan, me: Peer) -> Layout {
@@ -211,8 +93,18 @@ pub(super) fn layout(scheme: &Scheme, plan: &Plan, me: Peer) -> Layout {
     let components = scheme.parties.len() as u8;
     let messages = scheme.products.messages;
     let mut batches = batches(scheme, plan);
+    let most = |of: fn(Coded) -> u32| {
+        let coded = plan.all_layers().map(|l| of(Coded::of(&l.coded)));
+        when(party, coded.max().unwrap_or(0))
+    };
+    let (pairs, sums_with_codes) = (most(Coded::pairs), most(|coded| coded.sums));
+    let coded_uniforms = when(party, plan.coded_uniforms.of.len() as u32);
     batches.retain(|batch| party && batch.products > 0);
     let proved = batches.iter().map(|b| b.products).max().unwrap_or(0);
+    let [proved_here, proved_beside] = match ring {
+        Ring::Bits => [proved, 0],
+        Ring::Z64 | Ring::Z128 => [0, proved],
+    };
     let mut layout = Layout {
         chunk_rows: plan.chunk_rows,
         regions: Vec::new(),
@@ -226,32 +118,18 @@ pub(super) fn layout(scheme: &Scheme, plan: &Plan, me: Peer) -> Layout {
         });
         assert_eq!(at, index, "regions are added in the order of their numbers");
     };
+    let (words, word) = (Item::Rows(plan.words), Item::One(plan.words));
+    let place = Place::Resident;
+    add(SLOTS, place, words, parts, when(party, plan.slots));
+    let place = Place::Mapped;
+    add(UNIFORMS, place, word, parts, when(party, plan.uniforms));
+    add(SUMS, place, word, parts, when(party, plan.sums));
+    let received = products.max(proved_here);
+    add(SEND, place, words, messages, when(party, products));
+    add(RECEIVE, place, words, messages, when(party, received));
+    add(SEND_SUMS, place, word, messages, when(party, sums));
+    add(RECEIVE_SUMS, place, word, messages, when(party, sums));
     let (rows, one) = (Item::Rows(ring), Item::One(ring));
-    add(SLOTS, Place::Resident, rows, parts, when(party, plan.slots));
-    add(
-        UNIFORMS,
-        Place::Mapped,
-        one,
-        parts,
-        when(party, plan.uniforms),
-    );
-    add(SUMS, Place::Mapped, one, parts, when(party, plan.sums));
-    add(SEND, Place::Mapped, rows, messages, when(party, products));
-    add(
-        RECEIVE,
-        Place::Mapped,
-        rows,
-        messages,
-        when(party, products.max(proved)),
-    );
-    add(SEND_SUMS, Place::Mapped, one, messages, when(party, sums));
-    add(
-        RECEIVE_SUMS,
-        Place::Mapped,
-        one,
-        messages,
-        when(party, sums),
-    );
     add(
         INPUT,
         Place::Mapped,
@@ -291,9 +169,11 @@ pub(super) fn layout(scheme: &Scheme, plan: &Plan, me: Peer) -> Layout {
         parts,
         when(owner, plan.uniforms),
     );
+    // With codes all inputs come this way, into the larger ring.
+    let staged = |per| party && (loads(per) || plan.has_codes());
     let (stored, job_stored) = (
-        when(party && loads(Per::Row), row_inputs),
-        when(party && loads(Per::Job), plan.uniforms),
+        when(staged(Per::Row), row_inputs),
+        when(staged(Per::Job), plan.uniforms),
     );
     add(STORED, Place::Mapped, rows, parts, stored);
     add(JOB_STORED, Place::Mapped, one, parts, job_stored);
@@ -302,8 +182,9 @@ pub(super) fn layout(scheme: &Scheme, plan: &Plan, me: Peer) -> Layout {
     add(CODES, Place::Mapped, Item::Bytes(16), 1, codes);
     let element = Item::One(Ring::Z64);
     let most = |of: fn(&Batch) -> u32| when(proved > 0, batches.iter().map(of).max().unwrap_or(0));
-    let (sides, parts) = (Side::ALL.len() as u8, TRACE_PARTS);
-    add(TRACE, Place::Resident, rows, parts, when(party, proved));
+    let (sides, traced) = (Side::ALL.len() as u8, TRACE_PARTS);
+    let (bits, bit) = (Item::Rows(Ring::Bits), Item::One(Ring::Bits));
+    add(TRACE, Place::Resident, bits, traced, when(party, proved));
     add(
         VECTORS,
         Place::Resident,
@@ -314,7 +195,6 @@ pub(super) fn layout(scheme: &Scheme, plan: &Plan, me: Peer) -> Layout {
     let counts = when(proved > 0, COUNTS);
     add(PROOF_COUNTS, Place::Resident, element, 1, counts);
     add(PROOF, Place::Mapped, element, 1, most(proof_elements));
-    let (bits, bit) = (Item::Rows(Ring::Bits), Item::One(Ring::Bits));
     let bit_slots = when(party, plan.bit_slots);
     add(BIT_SLOTS, Place::Resident, bits, parts, bit_slots);
     add(BIT_UNIFORMS, Place::Mapped, bit, parts, 0);
@@ -323,11 +203,22 @@ pub(super) fn layout(scheme: &Scheme, plan: &Plan, me: Peer) -> Layout {
     let products = of_bits.map(|b| b.products).max().unwrap_or(0);
     let products = when(party, products);
     add(BIT_SEND, Place::Mapped, bits, messages, products);
-    add(BIT_RECEIVE, Place::Mapped, bits, messages, products);
+    let received = products.max(proved_beside);
+    add(BIT_RECEIVE, Place::Mapped, bits, messages, received);
     let opened = |of: usize| plan.all_layers().map(move |l| l.opened[of].count).max();
     let opened = |of| when(party, opened(of).unwrap_or(0));
     add(MASKED, Place::Mapped, rows, components, opened(0));
     add(MASKED_BITS, Place::Mapped, bits, components, opened(1));
+    add(WEIGHTS, Place::Resident, words, parts, pairs);
+    let singly = sums_with_codes.max(coded_uniforms);
+    add(SUM_WEIGHTS, Place::Resident, word, parts, singly);
+    let checks = party && plan.has_codes();
+    let elements = when(checks, CHECK_ELEMENTS);
+    add(CHECK, Place::Mapped, word, parts, elements);
+    let shifts = |c: &ConversionPlan| matches!(c.how, Conversion::Shift { .. });
+    let shifts = plan.all_layers().flat_map(|l| &l.conversions).any(shifts);
+    let narrow = when(checks && shifts, 2);
+    add(NARROW, Place::Resident, rows, parts, narrow);
     layout
 }
 
@@ -377,6 +268,15 @@ pub(super) fn input(port: &PortPlan) -> Span {
         part: 0,
         first: port.first,
         count: port.width,
+    }
+}
+
+/// Where a port's shares arrive: with codes, where they are still elements of the plan's ring.
+pub(super) fn arriving(plan: &Plan, port: &PortPlan, part: u8) -> Span {
+    if plan.has_codes() {
+        stored(port, part)
+    } else {
+        shares(port, part)
     }
 }
 
@@ -466,8 +366,8 @@ pub(super) fn spans(scheme: &Scheme, plan: &Plan, me: Peer, layout: &Layout) -> 
         let ports = kept(plan, gives).filter(|_| party);
         let span = |k: usize, c| match gives {
             // They are in a mapped region already.
-            Gives::Sum => result(&plan.outputs[k], c),
-            Gives::Row | Gives::Once => output(plan, k, OPEN, OPEN_SUMS, c),
+            Gives::Sum if !plan.has_codes() => result(&plan.outputs[k], c),
+            Gives::Sum | Gives::Row | Gives::Once => output(plan, k, OPEN, OPEN_SUMS, c),
         };
         ports.map(|k| all(k, &|c| span(k, c))).collect()
     };

@@ -5,7 +5,8 @@ use veil_math::Ring;
 use veil_prss::Use;
 use veil_session::PartyId;
 
-use crate::plan::{LayerPlan, PROVED_GATES, Plan};
+use super::checks::{CheckOf, ProofOf};
+use crate::plan::{LayerPlan, Plan};
 use crate::round::{Cost, Round};
 
 /// v = Σ u_c, with as many components as parties, and every party holds all of them but one.
@@ -57,38 +58,8 @@ pub(crate) struct Products {
     pub(crate) cost: fn(PartyId, &LayerPlan, [u64; 3], bool) -> Cost,
     /// What the parties prove to each other after the layers of a batch; nothing if every layer is checked, or none.
     pub(crate) proof: Option<ProofOf>,
-}
-
-/// How the products of a batch are proved to be right.
-#[derive(Debug)]
-pub(crate) struct ProofOf {
-    /// Its rounds, which follow those of the batch's layers.
-    pub(crate) rounds: fn(PartyId, &Batch) -> Vec<Round>,
-    /// What they cost.
-    pub(crate) cost: fn(&Batch) -> Cost,
-}
-
-/// Layers whose products are proved together.
-#[derive(Clone, Debug)]
-pub(crate) struct Batch {
-    /// Which of those of a chunk, or of the set-up.
-    pub(crate) number: u32,
-    /// The layers, those of the set-up after those of the rows.
-    pub(crate) layers: std::ops::Range<usize>,
-    /// Products of all of them.
-    pub(crate) products: u32,
-    /// Rows that it has at most.
-    pub(crate) rows: u32,
-    /// Place of the first round.
-    pub(crate) place: u32,
-}
-
-impl Batch {
-    /// Whether a further layer is short enough to be proved along.
-    pub(crate) fn takes(&self, layer: &LayerPlan) -> bool {
-        let products = u64::from(self.products) + u64::from(layer.products);
-        products * u64::from(self.rows) <= PROVED_GATES
-    }
+    /// How they check products of integers, if the plan gives these codes.
+    pub(crate) check: Option<CheckOf>,
 }
 
 /// A component of a value: 0 for u_0.

@@ -12,9 +12,10 @@ use veil_device::{Command, Op, Span};
 use veil_program::Holder;
 use veil_session::{PartyId, Peer};
 
-use super::regions::{self, Digests, JOB_MASKS, MASKS};
+use super::digests::Digests;
+use super::regions::{self, JOB_MASKS, MASKS};
 use super::scheme::{Component, Scheme};
-use super::{check, combine, label, place, random, transfer};
+use super::{check, combine, convert, label, place, random, transfer};
 use crate::plan::{Gives, Plan, PortPlan};
 use crate::round::Round;
 
@@ -137,14 +138,18 @@ impl<'a> Inputs<'a> {
             ..Round::default()
         };
         let mut suppliers: Vec<Holder> = Vec::new();
+        let mut arrived = Vec::new();
         for (k, port, holder) in self.ports(kind) {
+            if self.me.party().is_some() && holder != Holder::Stored && self.plan.has_codes() {
+                arrived.push(port);
+            }
             match (self.me, holder) {
                 (Peer::Party(me), Holder::Party(p)) => self.by_party(&mut round, me, p, k, port),
                 (Peer::Party(me), Holder::Owner(o)) => self.of_owner(&mut round, me, o, k, port),
                 (Peer::Party(_), Holder::Stored) => {
                     for part in self.scheme.parts() {
                         let (from, to) = (regions::stored(port, part), regions::shares(port, part));
-                        round.local.push(combine(self.plan.ring, vec![from], 0, to));
+                        round.local.push(convert(self.plan, from, to));
                     }
                 }
                 (Peer::Owner(me), Holder::Owner(o)) if me == o => {
@@ -154,6 +159,12 @@ impl<'a> Inputs<'a> {
             }
             if !suppliers.contains(&holder) {
                 suppliers.push(holder);
+            }
+        }
+        for port in arrived {
+            for part in self.scheme.parts() {
+                let (from, to) = (regions::stored(port, part), regions::shares(port, part));
+                round.finish.push(convert(self.plan, from, to));
             }
         }
         let mut rounds = Vec::new();
@@ -272,7 +283,8 @@ impl<'a> Inputs<'a> {
         let mut drawn = Vec::new();
         let mut mine = None;
         for part in scheme.parts() {
-            let (to, component) = (regions::shares(port, part), scheme.component_of(me, part));
+            let to = regions::arriving(self.plan, port, part);
+            let component = scheme.component_of(me, part);
             if component == explicit {
                 mine = Some(to);
             } else if component == zero {
@@ -305,7 +317,8 @@ impl<'a> Inputs<'a> {
         let (scheme, input) = (self.scheme, regions::input(port));
         let first = self.first_draw(port);
         for part in scheme.parts() {
-            let (to, component) = (regions::shares(port, part), scheme.component_of(me, part));
+            let to = regions::arriving(self.plan, port, part);
+            let component = scheme.component_of(me, part);
             if component == scheme.owners_explicit() {
                 round
                     .recvs

@@ -286,7 +286,7 @@ impl Net {
         let node = |me: Peer| {
             let protocol = protocol(Arc::clone(&plan), me);
             let mut layout = protocol.layout().clone();
-            let item = Item::Rows(plan.ring);
+            let item = Item::Rows(plan.words);
             let window = layout.add(Region {
                 place: Place::Mapped,
                 item,

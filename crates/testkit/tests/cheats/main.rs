@@ -1,6 +1,7 @@
 //! For every message of the protocol a sender that changes it: who finds it, in which round, whom it suspects, and that nothing is
 //! opened that depends on it (attack cases A3, A4, A7, G4, G5). Last words come after all openings: G7.
 
+mod coded;
 #[path = "../common/mod.rs"]
 mod common;
 mod four;
@@ -151,6 +152,11 @@ fn whoever_forges_a_proof_is_found_before_anything_is_opened() {
     play(&malicious::cases());
 }
 
+#[test]
+fn whoever_makes_codes_that_do_not_fit_is_found_before_anything_is_opened() {
+    play(&coded::cases());
+}
+
 /// What three parties leave unchecked, against one that follows the protocol (`unchecked.rs`), four check.
 #[test]
 fn no_message_is_without_a_cheat() {
@@ -162,6 +168,7 @@ fn no_message_is_without_a_cheat() {
         order::cases(),
         four::cases(),
         malicious::cases(),
+        coded::cases(),
     ];
     let played: BTreeSet<Kind> = cases
         .iter()

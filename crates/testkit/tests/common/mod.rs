@@ -8,7 +8,7 @@ use veil_circuit::{Builder, Per};
 use veil_engine::Abort;
 use veil_math::Ring;
 use veil_program::{Audience, Holder, Lowered};
-use veil_session::{Channel, Peer};
+use veil_session::{Channel, PartyId, Peer};
 use veil_testkit::sample::job;
 use veil_testkit::{Kind, Outcome, Seed, Values, World};
 
@@ -145,6 +145,24 @@ pub(crate) fn found_of_product(cheater: Peer, round: Kind) -> Vec<Found> {
     let mut found = found_about(cheater, round);
     found.extend(found_about(Peer::Party(next), round));
     found
+}
+
+/// The difference of values and codes is not zero: everybody finds that, and nobody can tell who it was.
+pub(crate) const NOT_ZERO: &str = "the codes of products";
+/// Two parties do not have the same component of it.
+pub(crate) const NOT_THE_SAME: &str = "a component of the difference of values and codes";
+
+/// Who may find that codes do not fit, and as what: everybody, also whose message was changed on its way.
+pub(crate) fn found_by_codes(round: Kind, what: &[&'static str]) -> Vec<Found> {
+    let by = |what: &'static str| {
+        PartyId::THREE.map(|by| Found::Check {
+            by: Peer::Party(by),
+            round,
+            suspects: [1, 2].map(|k| Peer::Party(by.after(k, 3))).to_vec(),
+            what,
+        })
+    };
+    what.iter().flat_map(|what| by(what)).collect()
 }
 
 impl Found {

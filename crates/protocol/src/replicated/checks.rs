@@ -1,0 +1,222 @@
+//! What is said about products after they were sent: proofs of batches of layers, and one check of the codes of all layers.
+
+use veil_math::Ring;
+use veil_session::PartyId;
+
+use super::regions;
+use super::{Scheme, place};
+use crate::plan::{CodedPlan, PROVED_GATES, Plan};
+use crate::round::{Cost, Round};
+
+/// How the products of a batch are proved to be right.
+#[derive(Debug)]
+pub(crate) struct ProofOf {
+    /// Its rounds, which follow those of the batch's layers.
+    pub(crate) rounds: fn(PartyId, &Batch) -> Vec<Round>,
+    /// What they cost.
+    pub(crate) cost: fn(&Batch) -> Cost,
+}
+
+/// Layers whose products are proved together.
+#[derive(Clone, Debug)]
+pub(crate) struct Batch {
+    /// Which of those of a chunk, or of the set-up.
+    pub(crate) number: u32,
+    /// The layers, those of the set-up after those of the rows.
+    pub(crate) layers: std::ops::Range<usize>,
+    /// Products of bits of all of them.
+    pub(crate) products: u32,
+    /// Where the messages of these are that a party got.
+    pub(crate) received: u16,
+    /// Rows that it has at most.
+    pub(crate) rows: u32,
+    /// Place of the first round.
+    pub(crate) place: u32,
+}
+
+impl Batch {
+    /// Whether further layers with so many products are short enough to be proved along.
+    pub(crate) fn takes(&self, products: u32) -> bool {
+        let products = u64::from(self.products) + u64::from(products);
+        products * u64::from(self.rows) <= PROVED_GATES
+    }
+}
+
+/// How products of integers with codes are checked.
+#[derive(Debug)]
+pub(crate) struct CheckOf {
+    /// The rounds before the first layer of a run of layers, and after the last: from the place of the first of them on.
+    pub(crate) rounds: fn(&Plan, PartyId, Frame, u32) -> [Vec<Round>; 2],
+    /// What all of them cost.
+    pub(crate) cost: fn(&Plan, Frame) -> Cost,
+}
+
+/// Layers that are computed one after the other, on the same values.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Frame {
+    /// Those of a chunk.
+    Rows,
+    /// Those of the set-up.
+    SetUp,
+    /// Those of the totals.
+    Totals,
+}
+
+impl Frame {
+    /// Every one.
+    pub(crate) const ALL: [Frame; 3] = [Frame::Rows, Frame::SetUp, Frame::Totals];
+
+    /// The numbers of its layers, none if there are none.
+    pub(crate) fn layers(self, plan: &Plan) -> std::ops::Range<usize> {
+        let set_up = plan.layers.len();
+        let of_set_up = plan.job_plan.as_ref().map_or(0, |job| job.layers.len());
+        let totals = set_up + of_set_up;
+        match self {
+            Frame::Rows => 0..set_up,
+            Frame::SetUp => set_up..totals,
+            Frame::Totals => totals..plan.all_layers().count(),
+        }
+    }
+
+    /// The one that a layer belongs to.
+    pub(crate) fn of(plan: &Plan, layer: usize) -> Self {
+        let has = |frame: &Frame| frame.layers(plan).contains(&layer);
+        Frame::ALL
+            .into_iter()
+            .find(has)
+            .expect("a layer of the plan")
+    }
+}
+
+/// Products of integers that have codes: of rows and of sums, and those that make a code of what is no product.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Coded {
+    pub(crate) products: u32,
+    pub(crate) authenticated: u32,
+    pub(crate) sums: u32,
+}
+
+impl Coded {
+    /// Those of a layer.
+    pub(crate) fn of(layer: &CodedPlan) -> Self {
+        let authenticated = layer.authenticated.iter();
+        Coded {
+            products: layer.products,
+            authenticated: authenticated.map(|(_, count)| count).sum(),
+            sums: layer.sums,
+        }
+    }
+
+    /// Messages with an element per row.
+    pub(crate) const fn messages(self) -> u32 {
+        2 * self.products + self.authenticated
+    }
+
+    /// Pairs of a value and its code with an element per row.
+    pub(crate) const fn pairs(self) -> u32 {
+        self.products + self.authenticated
+    }
+}
+
+impl std::ops::AddAssign for Coded {
+    fn add_assign(&mut self, other: Coded) {
+        self.products += other.products;
+        self.authenticated += other.authenticated;
+        self.sums += other.sums;
+    }
+}
+
+/// Rounds of layers from `first` on, after the last of each batch its proof, and before and after all of them the check of their codes.
+pub(super) fn with_proofs(
+    scheme: &Scheme,
+    plan: &Plan,
+    me: PartyId,
+    first: usize,
+    layers: Vec<Round>,
+) -> Vec<Round> {
+    let numbered = (first..).zip(layers);
+    let proved = numbered
+        .flat_map(|(layer, round)| std::iter::once(round).chain(prove(scheme, plan, me, layer)));
+    let [mut rounds, after] = checks(scheme, plan, me, Frame::of(plan, first));
+    rounds.extend(proved);
+    rounds.extend(after);
+    rounds
+}
+
+/// The rounds before and after the layers of a frame in which products with codes are checked.
+fn checks(scheme: &Scheme, plan: &Plan, me: PartyId, frame: Frame) -> [Vec<Round>; 2] {
+    let check = scheme.products.check.as_ref().filter(|_| plan.has_codes());
+    let place = place_of_checks(scheme, plan) + CHECK_PLACES * frame as u32;
+    check.map_or_else(Default::default, |check| {
+        (check.rounds)(plan, me, frame, place)
+    })
+}
+
+/// Places that a frame's checks take.
+pub(crate) const CHECK_PLACES: u32 = 4;
+
+/// The place of the first round of a check, behind those of all proofs.
+pub(super) fn place_of_checks(scheme: &Scheme, plan: &Plan) -> u32 {
+    let batches = batches(scheme, plan);
+    let proofs = batches.iter().map(|batch| proof_rounds(scheme, batch));
+    place::LAYERS + plan.all_layers().count() as u32 + proofs.sum::<u32>()
+}
+
+/// What is proved together, where products are proved: layers that follow each other, of the rows or of the set-up.
+pub(crate) fn batches(scheme: &Scheme, plan: &Plan) -> Vec<Batch> {
+    if scheme.products.proof.is_none() {
+        return Vec::new();
+    }
+    let mut batches: Vec<Batch> = Vec::new();
+    let mut place = place::LAYERS + plan.all_layers().count() as u32;
+    let rows = plan.proved_rows();
+    let received = match plan.ring {
+        Ring::Bits => regions::RECEIVE,
+        Ring::Z64 | Ring::Z128 => regions::BIT_RECEIVE,
+    };
+    for (index, layer) in plan.all_layers().enumerate() {
+        let frame = Frame::of(plan, index);
+        let first = index == frame.layers(plan).start;
+        let rows = if frame == Frame::Rows { rows } else { 1 };
+        let products = plan.products_of_bits(layer);
+        match batches.last_mut().filter(|_| !first) {
+            Some(batch) if batch.takes(products) => {
+                batch.products += products;
+                batch.layers.end += 1;
+            }
+            last => {
+                let number = last.map_or(0, |batch| batch.number + 1);
+                batches.push(Batch {
+                    number,
+                    layers: index..index + 1,
+                    products,
+                    received,
+                    rows,
+                    place: 0,
+                });
+            }
+        }
+    }
+    for batch in &mut batches {
+        batch.place = place;
+        place += proof_rounds(scheme, batch);
+    }
+    batches
+}
+
+/// Rounds of the proof of a batch.
+fn proof_rounds(scheme: &Scheme, batch: &Batch) -> u32 {
+    let proof = scheme.products.proof.as_ref();
+    proof.map_or(0, |proof| (proof.cost)(batch).rounds as u32)
+}
+
+/// The rounds in which it is proved that the products of the batch are right whose last layer is `layer`, if there is one.
+fn prove(scheme: &Scheme, plan: &Plan, me: PartyId, layer: usize) -> Vec<Round> {
+    let batches = batches(scheme, plan).into_iter();
+    let batch = batches.filter(|batch| batch.layers.end == layer + 1);
+    let proof = scheme.products.proof.iter();
+    let rounds = batch
+        .zip(proof)
+        .flat_map(|(batch, proof)| (proof.rounds)(me, &batch));
+    rounds.collect()
+}

@@ -1,0 +1,584 @@
+//! Three parties of whom one may be malicious compute on integers what the circuit says in the clear, and notice every wrong message before
+//! anything is opened.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+use common::{
+    NOT_THE_SAME, NOT_ZERO, assert_found, found_by_codes, found_of_product, second_stage,
+};
+use veil_circuit::generate::{Integer, is_less};
+use veil_circuit::{Builder, Circuit, Per, catalogue, make};
+use veil_device::Cpu;
+use veil_link::tap::Fate;
+use veil_math::Ring;
+use veil_program::{Audience, Holder, Lowered, Slice};
+use veil_session::{PartyId, Peer};
+use veil_testkit::sample::{against_malicious, dot, everything, job, party, peer};
+use veil_testkit::{Adding, Kind, Message, Outcome, Seed, Values, World};
+
+fn world(blocks: &[u64], chunk_rows: u32, lanes: u16) -> World {
+    let job = against_malicious(everything(Ring::Z64, blocks));
+    World::in_chunks(job, chunk_rows, lanes)
+}
+
+#[test]
+fn every_kind_of_input_and_output() {
+    for (chunk_rows, lanes) in [(8, 1), (5, 2), (64, 3)] {
+        world(&[13, 9, 30], chunk_rows, lanes).run().assert_right();
+    }
+}
+
+#[test]
+fn participants_on_their_own_compute_the_same() {
+    world(&[13, 9], 8, 2).run_apart().assert_right();
+}
+
+/// Whole vectors and ragged ones, on the fast device.
+#[test]
+fn longer_batches_are_right() {
+    for (rows, chunk_rows) in [(1300, 512), (700, 2048), (5000, 4096)] {
+        world(&[rows], chunk_rows, 1)
+            .devices(|_| Box::new(Cpu::detect()))
+            .run()
+            .assert_right();
+    }
+}
+
+fn made(name: &str, rows: u64) -> Lowered {
+    of_circuit(make(name).expect("the catalogue has it"), rows)
+}
+
+fn of_circuit(circuit: Circuit, rows: u64) -> Lowered {
+    let holders = [Holder::Owner(0), Holder::Party(party(1))];
+    let holders: Vec<Holder> = (0..circuit.inputs.len()).map(|k| holders[k % 2]).collect();
+    let audiences = vec![Audience::Recipient(0); circuit.outputs.len()];
+    against_malicious(job(circuit, &[(rows, &holders)], &audiences))
+}
+
+/// Everything of the catalogue that has integers and bits: their products are proved and checked together.
+#[test]
+fn conversions_are_right() {
+    for entry in catalogue().iter().filter(|e| e.name.starts_with("int-")) {
+        for bits in if entry.name.starts_with("int-div") {
+            [3, 5]
+        } else {
+            [13, 64]
+        } {
+            let circuit = make(&format!("{}:{bits}", entry.name)).expect("the catalogue has it");
+            if circuit.ring == Ring::Z128 {
+                continue;
+            }
+            // What is random is not what the clear evaluation says.
+            let exact = !["-pr", "random"]
+                .iter()
+                .any(|word| entry.name.contains(word));
+            let job = of_circuit(circuit, 70);
+            for chunk_rows in [5, 64] {
+                let world = World::in_chunks(job.clone(), chunk_rows, 1);
+                let outcome = world.devices(|_| Box::new(Cpu::detect())).run();
+                if exact {
+                    outcome.assert_right();
+                }
+                assert!(
+                    outcome.aborts.is_empty(),
+                    "{}: {:?}",
+                    entry.name,
+                    outcome.aborts
+                );
+                assert_eq!(outcome.of(Kind::Masked).count(), 0, "{}", entry.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn matrix_products_are_right() {
+    let outcome = World::in_chunks(made("matmul64:3x5x2", 30), 8, 1).run();
+    outcome.assert_right();
+    // An element each of a product and of its code, per element of the result, and one per element of a factor.
+    assert_eq!(outcome.plan.products(), 6 + 6 + 10);
+}
+
+/// The sums of `job`, each only if the first is less than 2^63, else 0; the first squared.
+fn guarded(job: Lowered) -> Lowered {
+    let sums = job.circuit.outputs.iter();
+    let sums = sums.filter(|o| o.reduce == veil_circuit::Reduce::Sum);
+    let widths: Vec<usize> = sums.map(|o| o.wires.len()).collect();
+    let mut b = Builder::new(Ring::Z64);
+    let all = b.input("sums", widths.iter().sum::<usize>() as u32, Per::Row);
+    let bound = b.constant(1 << 63);
+    let less = is_less(&mut b, all[0], bound, Integer::unsigned(64));
+    let less = b.lift(less);
+    let mut rest = &all[..];
+    for (k, width) in widths.into_iter().enumerate() {
+        let (own, others) = rest.split_at(width);
+        rest = others;
+        let factor = |wire| if wire == all[0] { wire } else { less };
+        let wires: Vec<_> = own.iter().map(|w| b.mul(*w, factor(*w))).collect();
+        b.output(format!("opened {k}"), &wires);
+    }
+    let totals = Some(b.finish().expect("a valid circuit"));
+    Lowered { totals, ..job }
+}
+
+#[test]
+fn what_is_made_of_sums_is_right() {
+    for (seed, lanes) in [(1, 1), (2, 2), (3, 1), (4, 2)] {
+        let job = against_malicious(guarded(everything(Ring::Z64, &[13, 9])));
+        let world = World::in_chunks(job, 8, lanes);
+        world.seed(Seed(seed)).run().assert_right();
+    }
+}
+
+#[test]
+fn shares_at_rest_are_elements_of_the_circuits_ring() {
+    let job = against_malicious(everything(Ring::Z64, &[13, 9]));
+    second_stage(&job, Seed(3)).run().assert_right();
+}
+
+/// Eight layers of 20 products in 512 rows: all values of a layer are used in the next.
+fn long(rows: u64) -> World {
+    let mut b = Builder::new(Ring::Z64);
+    let mut x = b.input("x", 20, Per::Row);
+    for layer in 0..8 {
+        x = (0..20)
+            .map(|k| {
+                let sum = b.add(x[k], x[(k + 7) % 20]);
+                b.mul(sum, x[(k + 1 + layer) % 20])
+            })
+            .collect();
+    }
+    b.output("z", &x);
+    let job = of_circuit(b.finish().expect("a valid circuit"), rows);
+    World::in_chunks(job, 512, 1).devices(|_| Box::new(Cpu::detect()))
+}
+
+#[test]
+fn long_circuits_are_checked_once_per_chunk() {
+    let outcome = long(600).run();
+    outcome.assert_right();
+    let chunks = 2;
+    assert_eq!(outcome.of(Kind::CheckSums).count(), 3 * chunks);
+}
+
+/// What becomes of a message.
+type Change = fn(&[u8]) -> Vec<u8>;
+
+/// The lowest bit of every element; all bits of every element; the lowest bit of the last one.
+const CHANGES: [Change; 3] = [
+    |bytes| {
+        (0..)
+            .zip(bytes)
+            .map(|(k, b)| b ^ u8::from(k % 16 == 0))
+            .collect()
+    },
+    |bytes| bytes.iter().map(|b| !b).collect(),
+    |bytes| {
+        let last = bytes.len() - 16;
+        let flip = |(k, b): (usize, &u8)| b ^ u8::from(k == last);
+        bytes.iter().enumerate().map(flip).collect()
+    },
+];
+
+fn changed(message: &Message, change: Change) -> impl Fn(&Message) -> Fate + Send + Sync + 'static {
+    let name = (message.from, message.to, message.at);
+    move |m: &Message| {
+        if (m.from, m.to, m.at) == name {
+            Fate::Replace(change(&m.bytes))
+        } else {
+            Fate::Pass
+        }
+    }
+}
+
+fn messages(outcome: &Outcome, kinds: &[Kind]) -> Vec<Message> {
+    let of_kind = |m: &&Message| m.kind.is_some_and(|kind| kinds.contains(&kind));
+    outcome.transcript.iter().filter(of_kind).cloned().collect()
+}
+
+/// Every message of products, of codes, of sums and of the check itself, of every party and layer, one bit wrong or all.
+#[test]
+fn a_wrong_message_is_found_before_anything_is_opened() {
+    let honest = world(&[13, 9], 8, 1).window(1);
+    let outcome = honest.run();
+    outcome.assert_right();
+    let of_rows = [
+        Kind::Product,
+        Kind::SumProduct,
+        Kind::UniformCode,
+        Kind::CheckSums,
+        Kind::CheckProduct,
+    ];
+    let of_job = [Kind::JobProduct, Kind::JobCheckSums, Kind::JobCheckProduct];
+    for (kinds, round) in [
+        (&of_rows[..], Kind::Difference),
+        (&of_job, Kind::JobDifference),
+    ] {
+        let all = messages(&outcome, kinds);
+        for kind in kinds {
+            assert!(
+                all.iter().any(|m| m.kind == Some(*kind)),
+                "{kind:?} is sent"
+            );
+        }
+        for message in &all {
+            for change in CHANGES {
+                let outcome = honest.clone().cheat(changed(message, change)).run();
+                let chunk = message.at.frame.chunk;
+                let found = found_by_codes(round, &[NOT_ZERO, NOT_THE_SAME]);
+                assert_found(&outcome, chunk, &found, message.from);
+                let before = |s: &Slice| {
+                    let chunk = outcome.plan.chunk(chunk.saturating_sub(1));
+                    let chunk = chunk.expect("a chunk");
+                    (s.block, s.first) < (chunk.block, chunk.first)
+                };
+                for (who, seen) in &outcome.seen {
+                    let opened = seen.slices().into_iter().map(|(_, slice)| slice);
+                    assert!(
+                        opened.clone().all(|s| before(&s)),
+                        "{}: {who} was given rows that depend on it",
+                        outcome.seed
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// A party that lies about a component of the difference, to one of the others or to both, stops the run and nothing else.
+#[test]
+fn a_wrong_component_of_the_difference_is_found() {
+    let honest = world(&[13, 9], 8, 1).window(1);
+    let outcome = honest.run();
+    outcome.assert_right();
+    for kind in [Kind::Difference, Kind::JobDifference] {
+        let all = messages(&outcome, &[kind]);
+        assert!(all.len() >= 6, "{kind:?} is sent");
+        for message in all {
+            for change in CHANGES {
+                let outcome = honest.clone().cheat(changed(&message, change)).run();
+                let chunk = message.at.frame.chunk;
+                let mut found = found_by_codes(kind, &[NOT_THE_SAME]);
+                found.retain(|f| f.by() == message.to);
+                assert_found(&outcome, chunk, &found, message.from);
+            }
+        }
+    }
+}
+
+/// Nobody tells anybody anything that depends on a batch before it is checked: of a chunk with a wrong product not even an agreement is sent
+/// by those who are honest.
+#[test]
+fn honest_parties_do_not_agree_to_open_what_is_wrong() {
+    let honest = world(&[13, 9], 8, 1).window(1);
+    for cheater in 0..3 {
+        let outcome = adding(&honest, cheater, 0, 0, 1).run();
+        for kind in [Kind::Agreement, Kind::Opened, Kind::Total] {
+            let sent = outcome.of(kind).filter(|m| m.from != peer(cheater));
+            assert_eq!(sent.count(), 0, "{kind:?}");
+        }
+    }
+}
+
+/// Party `cheater` adds `error` to an element of the message of program `program`, and goes on as if that was right.
+fn adding(honest: &World, cheater: u8, program: u32, element: usize, error: u128) -> World {
+    honest.clone().devices(move |who| {
+        let device = Box::new(Cpu::detect());
+        if who == peer(cheater) {
+            Box::new(Adding::new(device, program, element, error))
+        } else {
+            device
+        }
+    })
+}
+
+/// Whatever a party adds to a product, to a code, or to the code of an input, in the rows and in the set-up, and however it goes on: what could change a
+/// result is found, and of what could not nobody sees anything.
+#[test]
+fn whatever_is_added_to_a_message_is_found() {
+    let honest = world(&[13], 16, 1).window(1);
+    honest.run().assert_right();
+    let plan = std::sync::Arc::clone(honest.plan());
+    let (rows, of_rows) = (13, plan.layers.len());
+    for (index, layer) in plan.all_layers().enumerate() {
+        let (rows, chunk, round) = if index < of_rows {
+            (rows, 1, Kind::Difference)
+        } else {
+            (1, 0, Kind::JobDifference)
+        };
+        let messages = layer.products as usize;
+        // Of the first product, of its code, of the last value that is authenticated.
+        let mut items = vec![0, layer.coded.products as usize, messages.saturating_sub(1)];
+        items.retain(|item| *item < messages);
+        items.dedup();
+        for (k, item) in items.into_iter().enumerate() {
+            for (j, error) in [1, 1 << 63, u128::MAX, 0x5_0000_0000]
+                .into_iter()
+                .enumerate()
+            {
+                let cheater = ((index + k + j) % 3) as u8;
+                let element = item * rows + (j * 5) % rows;
+                let program = layer.program as u32;
+                let outcome = adding(&honest, cheater, program, element, error).run();
+                let found = found_by_codes(round, &[NOT_ZERO]);
+                assert_found(&outcome, chunk, &found, peer(cheater));
+            }
+            // Of these the results are the same: whether they are found, now or when it goes on with what others do not have, depends on what
+            // nobody knows.
+            for (j, error) in [1 << 64, 3 << 100, 1 << 127].into_iter().enumerate() {
+                let cheater = ((index + j) % 3) as u8;
+                let outcome = adding(&honest, cheater, layer.program as u32, item * rows, error);
+                let outcome = outcome.run();
+                if outcome.aborts.is_empty() {
+                    outcome.assert_right();
+                } else {
+                    outcome.assert_sound(Some(peer(cheater)));
+                }
+            }
+        }
+    }
+}
+
+/// Of a comparison, whose bits are proved and whose integers are checked: every message of products, one bit wrong or all.
+#[test]
+fn a_wrong_bit_of_an_integer_is_found() {
+    let honest = World::in_chunks(made("int-lt:6", 13), 16, 1).window(1);
+    let outcome = honest.run();
+    outcome.assert_right();
+    let change: Change = |bytes| bytes.iter().map(|b| b ^ 1).collect();
+    let (mut bits, mut integers) = (0, 0);
+    for message in messages(&outcome, &[Kind::Product]) {
+        // Messages of integers are the first of a layer.
+        let of_bits = message.at.part >= 2;
+        let outcome = honest.clone().cheat(changed(&message, change)).run();
+        let found = if of_bits {
+            found_of_product(message.from, Kind::Findings)
+        } else {
+            found_by_codes(Kind::Difference, &[NOT_ZERO, NOT_THE_SAME])
+        };
+        assert_found(&outcome, 1, &found, message.from);
+        assert_eq!(outcome.of(Kind::Opened).count(), 0);
+        *(if of_bits { &mut bits } else { &mut integers }) += 1;
+    }
+    assert!(bits >= 9 && integers >= 6, "{bits} and {integers} messages");
+}
+
+/// What is made of sums is checked before it is opened.
+#[test]
+fn a_wrong_total_is_found() {
+    let honest = World::in_chunks(
+        against_malicious(guarded(everything(Ring::Z64, &[13]))),
+        8,
+        1,
+    );
+    let outcome = honest.run();
+    outcome.assert_right();
+    let chunk = outcome.plan.totals_frame().chunk;
+    let kinds = [Kind::Product, Kind::CheckSums, Kind::CheckProduct];
+    let mut all = messages(&outcome, &kinds);
+    all.retain(|m| m.at.frame.chunk == chunk && m.from == peer(1));
+    assert!(all.len() >= 10, "{} messages", all.len());
+    for message in &all {
+        let outcome = honest.clone().cheat(changed(message, CHANGES[1])).run();
+        let found = if message.kind == Some(Kind::Product) && message.at.part >= 2 {
+            found_of_product(message.from, Kind::Findings)
+        } else {
+            found_by_codes(Kind::Difference, &[NOT_ZERO, NOT_THE_SAME])
+        };
+        assert_found(&outcome, chunk, &found, message.from);
+        assert_eq!(outcome.of(Kind::Total).count(), 0);
+    }
+}
+
+/// What was sent in an earlier chunk is not accepted for a later one.
+#[test]
+fn what_was_sent_in_an_earlier_chunk_does_not_count_again() {
+    for kind in [
+        Kind::Product,
+        Kind::UniformCode,
+        Kind::CheckSums,
+        Kind::CheckProduct,
+    ] {
+        let kept: Mutex<BTreeMap<_, Vec<u8>>> = Mutex::default();
+        let cheat = move |m: &Message| {
+            if m.kind != Some(kind) || m.from != peer(1) {
+                return Fate::Pass;
+            }
+            let mut kept = kept.lock().unwrap();
+            let step = (m.at.step.place, m.at.part);
+            match m.at.frame.chunk {
+                1 => drop(kept.insert(step, m.bytes.clone())),
+                2 => return Fate::Replace(kept[&step].clone()),
+                _ => {}
+            }
+            Fate::Pass
+        };
+        let outcome = world(&[24], 8, 1).window(1).cheat(cheat).run();
+        let found = found_by_codes(Kind::Difference, &[NOT_ZERO, NOT_THE_SAME]);
+        assert_found(&outcome, 2, &found, peer(1));
+    }
+}
+
+/// A circuit of random gates: sums, products of sums and of inputs, of rows and of the job, summed over the rows and not, and bits of them.
+fn random_circuit(seed: u64) -> Circuit {
+    let mut numbers = Seed(seed).numbers("circuit");
+    let mut below = |n: usize| (numbers.next_u128() % n as u128) as usize;
+    let mut b = Builder::new(Ring::Z64);
+    let mut wires = b.input("x", 3, Per::Row);
+    wires.extend(b.input("k", 2, Per::Job));
+    for _ in 0..4 + below(14) {
+        let (x, y) = (wires[below(wires.len())], wires[below(wires.len())]);
+        let made = match below(12) {
+            0..=3 => b.mul(x, y),
+            4..=7 => b.add(x, y),
+            8 => b.sub(x, y),
+            9 => b.plus(x, 7),
+            10 => b.random(),
+            _ => {
+                let bit = b.bit(x, below(64) as u32);
+                b.lift(bit)
+            }
+        };
+        wires.push(made);
+    }
+    let last = wires.len() - 4;
+    b.output("z", &wires[last..]);
+    b.output_sum("sum", &wires[last + 1..]);
+    b.finish().expect("a valid circuit")
+}
+
+/// Whatever a circuit fuses, shares and sums: the plan has a code for every product, and honest parties find that all codes fit.
+#[test]
+fn codes_of_random_circuits_fit() {
+    for seed in 0..150 {
+        let circuit = random_circuit(seed);
+        let exact = !circuit.is_random();
+        let world = World::in_chunks(of_circuit(circuit, 9), 4, 1).seed(Seed(seed));
+        let outcome = world.run();
+        assert!(outcome.aborts.is_empty(), "{seed}: {:?}", outcome.aborts);
+        if exact {
+            outcome.assert_right();
+        }
+    }
+}
+
+/// A left factor that is a sum of inputs, or of inputs and products: its code is a sum of codes, and each of these is checked.
+#[test]
+fn codes_of_sums_are_checked_one_by_one() {
+    let mut b = Builder::new(Ring::Z64);
+    let (x, y) = (b.input("x", 3, Per::Row), b.input("y", 2, Per::Row));
+    let (left, right) = (b.add(x[0], x[1]), b.add(y[0], y[1]));
+    let product = b.mul(x[1], x[2]);
+    let mixed = b.add(x[0], product);
+    let wires = [b.mul(left, right), b.mul(left, left), b.mul(mixed, right)];
+    b.output("z", &wires);
+    let job = of_circuit(b.finish().expect("a valid circuit"), 1);
+    let honest = World::in_chunks(job, 4, 1);
+    honest.run().assert_right();
+    let plan = std::sync::Arc::clone(honest.plan());
+    for layer in &plan.layers {
+        for item in 0..layer.products as usize {
+            let program = layer.program as u32;
+            let outcome = adding(&honest, 1, program, item, 1).run();
+            let found = found_by_codes(Kind::Difference, &[NOT_ZERO]);
+            assert_found(&outcome, 1, &found, peer(1));
+        }
+    }
+}
+
+/// An error of 2^127 in the code of x changes nothing, and makes that of x y depend on y: whether it is found does not.
+#[test]
+fn whether_an_error_is_found_tells_nothing_about_values() {
+    let mut b = Builder::new(Ring::Z64);
+    let (x, y) = (b.input("x", 1, Per::Row), b.input("y", 1, Per::Row));
+    let z = b.mul(x[0], y[0]);
+    b.output("z", &[z]);
+    let job = of_circuit(b.finish().expect("a valid circuit"), 1);
+    let runs = 240;
+    let found = [4, 5].map(|y| {
+        let values = Values::new(&job, |_, _, port, _| [3, y][port]);
+        let found = (0..runs).filter(|seed| {
+            let honest = World::in_chunks(job.clone(), 1, 1).values(values.clone());
+            let first = honest.plan().layers.iter().find(|l| l.products > 0);
+            let program = first.expect("the code of x").program as u32;
+            let outcome = adding(&honest.seed(Seed(*seed)), 1, program, 0, 1 << 127).run();
+            !outcome.aborts.is_empty()
+        });
+        found.count() as f64
+    });
+    // One half, with a deviation of 0.032.
+    for found in found.map(|found| found / runs as f64) {
+        assert!((0.37..0.63).contains(&found), "{found}");
+    }
+}
+
+/// Sums of products: what is added to a sum, or to its code.
+#[test]
+fn whatever_is_added_to_a_sum_is_found() {
+    let honest = World::in_chunks(
+        against_malicious(dot(Ring::Z64, 20, Audience::Parties)),
+        8,
+        1,
+    );
+    honest.run().assert_right();
+    let plan = std::sync::Arc::clone(honest.plan());
+    let layer = plan.layers.iter().find(|l| l.sums > 0);
+    let layer = layer.expect("a sum of products");
+    for element in 0..layer.sums as usize {
+        for error in [1, 1 << 63] {
+            let program = layer.program as u32;
+            let cheat = honest.clone().devices(move |who| {
+                let device = Box::new(Cpu::detect());
+                if who == peer(2) {
+                    Box::new(Adding::new(device, program, element, error).in_sums())
+                } else {
+                    device
+                }
+            });
+            let outcome = cheat.run();
+            let found = found_by_codes(Kind::Difference, &[NOT_ZERO]);
+            assert_found(&outcome, 1, &found, peer(2));
+            assert_eq!(outcome.of(Kind::Total).count(), 0);
+        }
+    }
+}
+
+/// One wrong chunk among others that are in flight, in two lanes: nothing of it is opened, and no sum.
+#[test]
+fn a_wrong_chunk_among_others_in_flight_is_found() {
+    let honest = world(&[60, 40], 8, 2).window(6);
+    let outcome = honest.run();
+    outcome.assert_right();
+    for chunk in [3, 7] {
+        let message = messages(&outcome, &[Kind::Product]).into_iter();
+        let mut message = message.filter(|m| m.at.frame.chunk == chunk && m.from == peer(0));
+        let message = message.next_back().expect("products of the chunk");
+        let outcome = honest.clone().cheat(changed(&message, CHANGES[1])).run();
+        outcome.assert_sound(Some(peer(0)));
+        let parties = PartyId::THREE.map(Peer::Party);
+        assert!(parties.iter().all(|p| outcome.aborts.contains_key(p)));
+        let opened = outcome.of(Kind::Opened);
+        assert_eq!(opened.filter(|m| m.at.frame.chunk == chunk).count(), 0);
+        assert_eq!(outcome.of(Kind::Total).count(), 0);
+    }
+}
+
+/// Random values, words of bits and truncation are made without opening anything; a random factor has a code as any other.
+#[test]
+fn nothing_is_opened_before_codes_are_checked() {
+    let mut b = Builder::new(Ring::Z64);
+    let x = b.input("x", 1, Per::Row);
+    let r = b.random();
+    let (product, square) = (b.mul(r, x[0]), b.mul(r, r));
+    let flip = b.random_bit();
+    let flip = b.lift(flip);
+    let chosen = b.mul(flip, square);
+    let zero = b.sub(chosen, chosen);
+    b.output("z", &[product, chosen, zero]);
+    let outcome = World::in_chunks(of_circuit(b.finish().expect("valid"), 9), 4, 1).run();
+    assert!(outcome.aborts.is_empty(), "{:?}", outcome.aborts);
+    assert_eq!(outcome.of(Kind::Masked).count(), 0);
+}
