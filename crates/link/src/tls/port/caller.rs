@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use veil_session::PlanHash;
 
+use super::places::Holder;
 use super::replies::Replies;
 use super::slots::{Seat, Slot};
 use super::{Admission, Away, Caller, Desk, LONGEST_INTRODUCTION, LONGEST_REQUEST};
@@ -27,6 +28,7 @@ const STEP: usize = 64 << 10;
 pub(super) struct Pending {
     pub(super) handshake: Handshake,
     pub(super) from: SocketAddr,
+    holder: Holder,
     since: Instant,
     expires: Instant,
     stage: Stage,
@@ -72,15 +74,21 @@ impl Pending {
         Pending {
             handshake,
             from,
+            holder: Holder::Unknown(from.ip()),
             since,
             expires: since + PATIENCE,
             stage,
         }
     }
 
-    /// Whether it has shown a key that is known.
-    pub(super) fn known(&self) -> bool {
-        !self.handshake.tls.is_handshaking()
+    /// Whose it is, as of its last step.
+    pub(super) const fn holder(&self) -> Holder {
+        self.holder
+    }
+
+    /// Whether its request is on its way in.
+    pub(super) const fn asks(&self) -> bool {
+        matches!(self.stage, Stage::Request { .. })
     }
 
     pub(super) const fn since(&self) -> Instant {
@@ -94,7 +102,12 @@ impl Pending {
     /// Moves it on.
     pub(super) fn step(&mut self, desk: &Desk, replies: Option<&Replies>) -> Outcome {
         let stranger = |why: String| Outcome::Away(Away::Stranger, why);
-        match self.advance(desk, replies) {
+        let shaking = self.handshake.tls.is_handshaking();
+        let outcome = self.advance(desk, replies);
+        if shaking && !self.handshake.tls.is_handshaking() {
+            self.meet(desk);
+        }
+        match outcome {
             Ok(Outcome::Waiting) if Instant::now() >= self.expires => {
                 stranger("it did not finish its handshake".into())
             }
@@ -104,6 +117,15 @@ impl Pending {
                 None => error.to_string(),
             }),
             Err(Fail::Broken(why)) => stranger(why),
+        }
+    }
+
+    /// It has shown its key: from here on it has its place under that, if it is a member's.
+    fn meet(&mut self, desk: &Desk) {
+        if let Some(key) = shown(&self.handshake)
+            && (desk.admit)(&key) == Admission::Member
+        {
+            self.holder = Holder::Member(key);
         }
     }
 
@@ -136,7 +158,7 @@ impl Pending {
                         }
                         continue;
                     }
-                    if replies.is_some_and(|replies| replies.full(body)) {
+                    if replies.is_some_and(|replies| replies.full(caller, body)) {
                         let plan = PlanHash([0; 32]);
                         self.refuse(Refusal::Busy, plan, Away::Later, String::new())?;
                         continue;

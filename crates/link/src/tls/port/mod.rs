@@ -3,14 +3,15 @@
 //!
 //! One thread accepts, shakes hands and looks at what a caller wants. A lane goes to the job that awaits it, by plan and key;
 //! a question goes to the handler, in one of a few threads. Nobody waits for anybody else: a caller that is slow costs its
-//! place among the pending, a job that fails or ends takes its own connections with it, and all others never notice.
+//! place among the pending, who opens or asks much loses only its own, a job that fails or ends takes its own connections with it, and all others never notice.
 
 mod caller;
+mod places;
 mod replies;
 mod slots;
 
 use std::io;
-use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,6 +23,7 @@ use rustls::{ServerConfig, ServerConnection};
 use veil_session::{Peer, PlanHash};
 
 use self::caller::{Outcome, Pending};
+use self::places::{Holder, PENDING, crowded, overdrawn};
 use self::replies::Replies;
 use self::slots::Slots;
 use super::config;
@@ -29,9 +31,6 @@ use super::dial::timespec;
 use super::handshake::Handshake;
 use super::identity::{Fingerprint, Identity};
 use super::{Connected, Ended, SetupError, Terms};
-
-/// Connections that may be in their handshake at once; strangers cost no more than that.
-const PENDING: usize = 64;
 
 /// Longest request that a member may send: a job and its circuit.
 pub const LONGEST_REQUEST: usize = 16 << 20;
@@ -148,7 +147,7 @@ pub struct Turned {
     pub strangers: u64,
     /// Members that were refused for good: another name, plan, version or lane.
     pub refused: u64,
-    /// Members that were told to come again.
+    /// Members that were told to come again, or cut off: they had more connections open than their share.
     pub later: u64,
 }
 
@@ -363,6 +362,9 @@ fn serve(desk: &Desk, socket: &TcpListener, replies: Option<&Replies>) {
             }
             pending.swap_remove(index);
         }
+        while let Some(victim) = overdrawn(&pending) {
+            cut_off(desk, &mut pending, victim);
+        }
         // Polling only fails for want of memory, which the next round may have.
         let _ = sleep(desk, socket, &pending, short);
     }
@@ -385,9 +387,8 @@ fn take_in(desk: &Desk, socket: &TcpListener, pending: &mut Vec<Pending>) -> boo
             }
         };
         if pending.len() >= PENDING {
-            desk.count(Away::Stranger);
             match crowded(pending) {
-                Some(victim) => drop(pending.swap_remove(victim)),
+                Some(victim) => cut_off(desk, pending, victim),
                 None => continue,
             }
         }
@@ -402,17 +403,12 @@ fn take_in(desk: &Desk, socket: &TcpListener, pending: &mut Vec<Pending>) -> boo
     }
 }
 
-/// Whose place a newcomer gets: the oldest that has not shown a key, of the address with most of them. Whoever opens many
-/// connections and says nothing only hurts its own address.
-fn crowded(pending: &[Pending]) -> Option<usize> {
-    let mute = |address: IpAddr| {
-        let of = |one: &&Pending| one.from.ip() == address && !one.known();
-        pending.iter().filter(of).count()
-    };
-    let candidates = pending.iter().enumerate().filter(|(_, one)| !one.known());
-    let victim =
-        candidates.max_by_key(|(_, one)| (mute(one.from.ip()), std::cmp::Reverse(one.since())));
-    victim.map(|(index, _)| index)
+/// Gives the place of a connection to somebody else.
+fn cut_off(desk: &Desk, pending: &mut Vec<Pending>, victim: usize) {
+    desk.count(match pending.swap_remove(victim).holder() {
+        Holder::Member(_) => Away::Later,
+        Holder::Unknown(_) => Away::Stranger,
+    });
 }
 
 fn sleep(desk: &Desk, socket: &TcpListener, pending: &[Pending], short: bool) -> io::Result<()> {

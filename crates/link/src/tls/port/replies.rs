@@ -1,17 +1,17 @@
 //! The threads in which questions are answered.
 
+use std::collections::VecDeque;
 use std::io::{self, Write};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rustls::Connection;
 use veil_session::PlanHash;
 
-use super::{Caller, Handler, LONGEST_REPLY, Quick, lock};
+use super::{Admission, Caller, Handler, LONGEST_REPLY, Quick, lock};
 use crate::tls::handshake::Handshake;
+use crate::tls::identity::Fingerprint;
 use crate::tls::preface::Answer;
 use crate::tls::socket::Quiet;
 
@@ -22,7 +22,10 @@ const THREADS: usize = 2;
 const WAITING: usize = 8;
 
 /// Threads for quick questions, and how many of these may wait.
-const QUICK: [usize; 2] = [1, 32];
+const QUICK: [usize; 2] = [2, 32];
+
+/// One caller's questions may take this part of the places, one in so many.
+const SHARES: usize = 4;
 
 /// Room for a planner's recursion.
 const STACK: usize = 2 << 20;
@@ -36,42 +39,118 @@ struct Question {
     request: Vec<u8>,
 }
 
-/// Questions that wait for threads of their own.
+/// Questions that wait for threads of their own. A caller has one thread at a time, and its share of the places.
 struct Queue {
-    places: SyncSender<Question>,
-    waiting: Arc<AtomicUsize>,
+    state: Arc<State>,
     most: usize,
+}
+
+#[derive(Default)]
+struct State {
+    questions: Mutex<Questions>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Questions {
+    waiting: VecDeque<Question>,
+    /// Whose questions are being answered.
+    in_hand: Vec<Share>,
+    closed: bool,
+}
+
+/// Who shares places: a member has its own, all who are none have one together, since keys are free.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Share {
+    Member(Fingerprint),
+    Joiners,
+}
+
+impl Share {
+    fn of(caller: &Caller) -> Self {
+        match caller.admission {
+            Admission::Member => Share::Member(caller.key),
+            _ => Share::Joiners,
+        }
+    }
 }
 
 impl Queue {
     fn start(handler: &Handler, name: &str, [threads, most]: [usize; 2]) -> io::Result<Self> {
-        let (places, questions) = sync_channel(most);
-        let questions = Arc::new(Mutex::new(questions));
-        let waiting = Arc::new(AtomicUsize::new(0));
+        let queue = Queue {
+            state: Arc::default(),
+            most,
+        };
         for index in 0..threads {
-            let (handler, questions) = (Arc::clone(handler), Arc::clone(&questions));
-            let waiting = Arc::clone(&waiting);
+            let (handler, state) = (Arc::clone(handler), Arc::clone(&queue.state));
             let name = format!("{name} {index}");
             let thread = thread::Builder::new().name(name).stack_size(STACK);
-            thread.spawn(move || answer(&handler, &questions, &waiting))?;
+            thread.spawn(move || answer(&handler, &state))?;
         }
-        Ok(Queue {
-            places,
-            waiting,
-            most,
-        })
+        Ok(queue)
     }
 
-    fn full(&self) -> bool {
-        self.waiting.load(Ordering::Relaxed) >= self.most
+    /// Whether a question of this caller would find no place, or would take more than its share.
+    fn full(&self, caller: &Caller) -> bool {
+        let share = Share::of(caller);
+        let waiting = &lock(&self.state.questions).waiting;
+        let own = waiting
+            .iter()
+            .filter(|other| Share::of(&other.caller) == share);
+        waiting.len() >= self.most || own.count() >= self.most / SHARES
     }
 
     fn ask(&self, question: Question) {
-        self.waiting.fetch_add(1, Ordering::Relaxed);
         // There is room: only one thread asks, and it looked.
-        if self.places.try_send(question).is_err() {
-            self.waiting.fetch_sub(1, Ordering::Relaxed);
+        lock(&self.state.questions).waiting.push_back(question);
+        self.state.changed.notify_all();
+    }
+}
+
+impl Drop for Queue {
+    fn drop(&mut self) {
+        lock(&self.state.questions).closed = true;
+        self.state.changed.notify_all();
+    }
+}
+
+impl State {
+    /// The first question of a caller who has no thread yet: nobody has them all. None at the end.
+    fn next(&self) -> Option<(Question, InHand<'_>)> {
+        let mut questions = lock(&self.questions);
+        loop {
+            let Questions {
+                waiting, in_hand, ..
+            } = &mut *questions;
+            let free = |one: &Question| !in_hand.contains(&Share::of(&one.caller));
+            let next = waiting.iter().position(free);
+            if let Some(question) = next.and_then(|index| waiting.remove(index)) {
+                let share = Share::of(&question.caller);
+                in_hand.push(share);
+                return Some((question, InHand { state: self, share }));
+            }
+            if questions.closed && questions.waiting.is_empty() {
+                return None;
+            }
+            let woken = self.changed.wait(questions);
+            questions = woken.unwrap_or_else(PoisonError::into_inner);
         }
+    }
+}
+
+/// A question that is being answered; dropped when it is, or when its handler panicked.
+struct InHand<'a> {
+    state: &'a State,
+    share: Share,
+}
+
+impl Drop for InHand<'_> {
+    fn drop(&mut self) {
+        let in_hand = &mut lock(&self.state.questions).in_hand;
+        if let Some(index) = in_hand.iter().position(|one| *one == self.share) {
+            in_hand.swap_remove(index);
+        }
+        self.state.changed.notify_all();
     }
 }
 
@@ -99,8 +178,8 @@ impl Replies {
     }
 
     /// Whether this question would find no place.
-    pub(super) fn full(&self, request: &[u8]) -> bool {
-        self.queue(request).full()
+    pub(super) fn full(&self, caller: &Caller, request: &[u8]) -> bool {
+        self.queue(request).full(caller)
     }
 
     /// Answers `request`, some time.
@@ -113,18 +192,13 @@ impl Replies {
     }
 }
 
-fn answer(handler: &Handler, questions: &Mutex<Receiver<Question>>, waiting: &AtomicUsize) {
-    loop {
-        let question = lock(questions).recv();
-        let Ok(Question {
+fn answer(handler: &Handler, state: &State) {
+    while let Some((question, _in_hand)) = state.next() {
+        let Question {
             handshake,
             caller,
             request,
-        }) = question
-        else {
-            return;
-        };
-        waiting.fetch_sub(1, Ordering::Relaxed);
+        } = question;
         let mut reply = handler(caller, &request);
         drop(request);
         reply.truncate(LONGEST_REPLY);

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
+use super::places::REQUESTS;
 use super::*;
 use crate::tls::dial::{self, Missed};
 use crate::tls::preface::{ANSWER, Answer, CALL, Call, Garbled, Refusal, VERSION};
@@ -187,6 +188,118 @@ fn who_says_nothing_gives_way_to_who_comes_next() {
     eventually(|| port.turned().strangers >= 2 * PENDING as u64);
 }
 
+/// Shows the key of `identity`, says `bytes`, and then nothing more.
+fn stall(identity: &Identity, port: (&Identity, &Port), bytes: &[u8]) -> Handshake {
+    let config = config::client(identity, port.0.fingerprint()).unwrap();
+    let mut handshake = dial::reach(&port.1.address().to_string(), &config, soon())
+        .ok()
+        .unwrap();
+    handshake.say(bytes).unwrap();
+    let until = soon();
+    let mut heard = 0;
+    // It may have been cut off already.
+    while handshake.hear(&mut [0], &mut heard).is_ok()
+        && (handshake.tls.is_handshaking() || handshake.tls.wants_write())
+    {
+        assert!(Instant::now() < until);
+        thread::sleep(Duration::from_millis(1));
+    }
+    handshake
+}
+
+/// A member that begins many requests, or shows its key many times and says nothing, loses its own places and no others'.
+#[test]
+fn a_member_that_stalls_shuts_nobody_out() {
+    let [us, bad, good] = [(); 3].map(|()| Identity::generate().unwrap());
+    let keys = [bad.fingerprint(), good.fingerprint()];
+    let call = Call::Control { length: 100 }.encode();
+    for (begun, many, kept) in [
+        (&call[..], PENDING + 20, REQUESTS),
+        (&[], 2 * PENDING, PENDING),
+    ] {
+        let port = echo(&us, &keys, &[]);
+        // A request of the other that is slow, and older than all of them.
+        let mut slow = stall(&good, (&us, &port), &Call::Control { length: 2 }.encode());
+        let held: Vec<_> = (0..many)
+            .map(|_| stall(&bad, (&us, &port), begun))
+            .collect();
+        let start = Instant::now();
+        let address = port.address().to_string();
+        let reply = control(&good, us.fingerprint(), &address, b"ab", soon());
+        assert_eq!(reply, Ok(b"ba".to_vec()));
+        dial::ask(&mut slow, b"ab", soon(), &|| false).ok().unwrap();
+        assert!(
+            start.elapsed() < Duration::from_secs(5),
+            "{:?}",
+            start.elapsed()
+        );
+        let away = (many - kept) as u64;
+        eventually(|| port.turned().later >= away);
+        // All places taken: two callers, the slow one among them, each cost one more.
+        assert!(port.turned().later <= away + 2, "{:?}", port.turned());
+        assert_eq!(port.turned().strangers, 0);
+        drop(held);
+    }
+}
+
+/// Neither a member nor any number of joiners can have all threads or all places of a queue.
+#[test]
+fn who_asks_much_leaves_room_for_others() {
+    let ids: [Identity; 9] = [(); 9].map(|()| Identity::generate().unwrap());
+    let [us, good, bad, joiners @ ..] = &ids;
+    let members = [good, bad].map(Identity::fingerprint);
+    let admit = move |key: &Fingerprint| {
+        if members.contains(key) {
+            Admission::Member
+        } else {
+            Admission::Joiner
+        }
+    };
+    let [go, at_once] = [(); 2].map(|()| Arc::new(AtomicU64::new(0)));
+    let (goes, runs) = (Arc::clone(&go), Arc::clone(&at_once));
+    let handler = move |_: Caller, request: &[u8]| {
+        if request.ends_with(b"slow") {
+            assert_eq!(runs.fetch_add(1, Ordering::Relaxed), 0, "one at a time");
+            while goes.load(Ordering::Relaxed) == 0 {
+                thread::sleep(Duration::from_millis(5));
+            }
+            runs.fetch_sub(1, Ordering::Relaxed);
+        }
+        request.to_vec()
+    };
+    let reception = Reception::new(Arc::new(admit))
+        .with_handler(Arc::new(handler))
+        .with_quick(Arc::new(|request| request.starts_with(b"quick")));
+    let port = Port::bind(us, "127.0.0.1:0", reception).unwrap();
+    let address = port.address().to_string();
+    let ask = |who, request, until| control(who, us.fingerprint(), &address, request, until);
+    // One is answered, and a quarter of the places of that queue wait.
+    for (slow, fast, places) in [
+        (&b"slow"[..], &b"fast"[..], 1 + 8 / 4),
+        (b"quick slow", b"quick fast", 1 + 32 / 4),
+    ] {
+        for asking in [&[bad][..], &joiners.iter().collect::<Vec<_>>()] {
+            go.store(0, Ordering::Relaxed);
+            let mut askers = asking.iter().copied().cycle();
+            thread::scope(|scope| {
+                let all: Vec<_> = (0..places)
+                    .map(|_| askers.next().unwrap())
+                    .map(|who| scope.spawn(move || ask(who, slow, soon())))
+                    .collect();
+                let busy = |who| ask(who, slow, Instant::now() + Duration::from_millis(200));
+                let last = askers.next().unwrap();
+                eventually(|| matches!(busy(last), Err(ControlError::Busy { .. })));
+                assert_eq!(ask(good, fast, soon()), Ok(fast.to_vec()));
+                go.store(1, Ordering::Relaxed);
+                for one in all {
+                    assert_eq!(one.join().unwrap(), Ok(slow.to_vec()));
+                }
+            });
+            eventually(|| at_once.load(Ordering::Relaxed) == 0);
+        }
+    }
+}
+
 /// Whoever is busy with what takes long says so, and answers what does not.
 #[test]
 fn quick_questions_do_not_wait_behind_others() {
@@ -206,7 +319,7 @@ fn quick_questions_do_not_wait_behind_others() {
     let address = port.address().to_string();
     let ask = |request, until| control(&them, us.fingerprint(), &address, request, until);
     thread::scope(|scope| {
-        // Two are answered, eight wait, and the others find no place.
+        // One is answered, two wait, and the others find no place.
         let slow: Vec<_> = (0..11)
             .map(|_| scope.spawn(|| ask(b"slow", soon())))
             .collect();

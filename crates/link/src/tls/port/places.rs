@@ -1,0 +1,60 @@
+//! Who keeps its place among the pending connections: no caller, member or not, can hold them all.
+
+use std::net::IpAddr;
+
+use super::caller::Pending;
+use crate::tls::identity::Fingerprint;
+
+/// Connections that may be pending at once; strangers cost no more than that.
+pub(super) const PENDING: usize = 64;
+
+/// Places that members cannot take from those who have yet to show a key.
+const UNKNOWN: usize = PENDING / 2;
+
+/// Requests of one member that may be on their way in at once.
+pub(super) const REQUESTS: usize = 8;
+
+/// Whose a pending connection is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Holder {
+    /// It showed the key of a member.
+    Member(Fingerprint),
+    /// It showed none, or that of somebody who is no member: keys are free, addresses less so.
+    Unknown(IpAddr),
+}
+
+impl Holder {
+    const fn is_member(self) -> bool {
+        matches!(self, Holder::Member(_))
+    }
+}
+
+/// Whose place a newcomer gets, when all are taken: the oldest of the address with most connections that show no member's key;
+/// if such connections have less than their part, the oldest of the member with most. So whoever opens many connections only
+/// loses its own.
+pub(super) fn crowded(pending: &[Pending]) -> Option<usize> {
+    let unknown = pending.iter().filter(|one| !one.holder().is_member());
+    let member = unknown.count() < UNKNOWN;
+    let held = |holder: Holder| pending.iter().filter(|one| one.holder() == holder).count();
+    let candidates = pending
+        .iter()
+        .enumerate()
+        .filter(|(_, one)| one.holder().is_member() == member);
+    let victim =
+        candidates.max_by_key(|(_, one)| (held(one.holder()), std::cmp::Reverse(one.since())));
+    victim.map(|(index, _)| index)
+}
+
+/// The oldest request of a member that has too many on their way in.
+pub(super) fn overdrawn(pending: &[Pending]) -> Option<usize> {
+    let asks = |one: &&Pending| one.asks() && one.holder().is_member();
+    let many = |one: &Pending| {
+        let of = pending.iter().filter(asks);
+        of.filter(|other| other.holder() == one.holder()).count() > REQUESTS
+    };
+    let candidates = pending.iter().enumerate();
+    candidates
+        .filter(|(_, one)| asks(one) && many(one))
+        .min_by_key(|(_, one)| one.since())
+        .map(|(index, _)| index)
+}
