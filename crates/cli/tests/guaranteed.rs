@@ -134,7 +134,7 @@ impl Site {
         assert_eq!(receipt["protocol"], "rep3");
         assert_eq!(receipt["security"]["parties"], 3);
         let security =
-            format!("\nsecurity: rep3, semi-honest, guaranteed, 3 parties, without `{out}`\n");
+            format!("\nsecurity: rep3, malicious, guaranteed, 3 parties, without `{out}`\n");
         assert!(result.contains(&security), "{result}");
         for party in others() {
             let mut said = Vec::new();

@@ -122,7 +122,7 @@ impl Stages {
                 security: stage.security.against(Adversary::Malicious),
                 ..stage.clone()
             };
-            // Where no protocol of three parties is secure against a malicious one, who is out was it.
+            // Where no protocol of three parties is secure against a malicious one, over integers modulo 2^128, who is out was it.
             match make(safer) {
                 Err(PlanError::TooWide(_)) => make(stage),
                 planned => planned,
