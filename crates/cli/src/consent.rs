@@ -79,6 +79,7 @@ impl Planned {
             facts: &self.facts,
             asked_by,
             roles,
+            repeats: false,
         })
     }
 

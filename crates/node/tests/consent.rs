@@ -71,6 +71,7 @@ impl World {
             facts,
             asked_by,
             roles: roles_of(&self.plan, "mill"),
+            repeats: false,
         }
     }
 
@@ -364,6 +365,23 @@ fn two_that_start_at_once_are_counted_one_after_the_other() {
         starts.into_iter().map(|start| start.join().unwrap()).sum()
     });
     assert_eq!(allowed, 1);
+}
+
+/// Runs on the inputs that a job has kept are one run to rules that count.
+#[test]
+fn a_run_that_repeats_one_is_not_counted_again() {
+    let world = World::new();
+    world.policy("[[rule]]\nname = \"once\"\ndecision = \"allow\"\nper_job = 1\nper_day = 1\n");
+    let start = |repeats| {
+        let request = world.request(&world.facts, None);
+        let request = Request { repeats, ..request };
+        world.home.start(&request).unwrap().allows()
+    };
+    assert!(start(false));
+    assert_eq!(
+        [true, true, false, true].map(start),
+        [true, true, false, true]
+    );
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -123,6 +124,7 @@ fn take_part(
         trace: trace.clone().map(|trace| trace as Arc<dyn Recorder>),
         again: !args.child,
         yes: args.yes,
+        counted: AtomicBool::new(false),
         stop,
         progress,
         say,

@@ -219,16 +219,20 @@ fn one_stage<'a>(
                 }
                 thread::sleep(PAUSE);
             }
-            Err(Stopped::Disagree(other)) => {
+            Err(Stopped::Unmet(failure)) if is_party => break Err((failure, false)),
+            Err(stopped @ (Stopped::Disagree(_) | Stopped::Unmet(_))) => {
                 // It believes two of the parties, or a verdict, and not the one that says so first.
-                match stages::now(home, at.stages) {
-                    Some(stage) if stage != at.stage => return Ok(Ended::Moved(stage)),
-                    _ if start.elapsed() >= engagement.wait => {
+                match (stages::now(home, at.stages), stopped) {
+                    (Some(stage), _) if stage != at.stage => return Ok(Ended::Moved(stage)),
+                    (_, Stopped::Disagree(other)) if start.elapsed() >= engagement.wait => {
                         let message = format!(
                             "the parties do not agree on how the job goes on: {}",
                             other.why
                         );
                         return Err(Failure::new(Code::Link, message));
+                    }
+                    (_, Stopped::Unmet(failure)) if start.elapsed() >= engagement.wait => {
+                        break Err((failure, false));
                     }
                     _ => engagement.rest(PAUSE)?,
                 }

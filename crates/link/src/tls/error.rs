@@ -121,6 +121,20 @@ pub enum SetupError {
     Local(String),
 }
 
+impl SetupError {
+    /// Whether it comes of this side alone, whatever others do.
+    pub const fn is_ours(&self) -> bool {
+        matches!(
+            self,
+            SetupError::Listen { .. }
+                | SetupError::NoPin { .. }
+                | SetupError::Twice { .. }
+                | SetupError::Stopped { .. }
+                | SetupError::Local(_)
+        )
+    }
+}
+
 /// A control call failed. Each says where, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

@@ -23,6 +23,8 @@ pub struct Request<'a> {
     pub asked_by: Option<&'a str>,
     /// As what this participant takes part: [`roles_of`](crate::roles_of).
     pub roles: BTreeSet<String>,
+    /// Whether it is another run on the same kept inputs, of which one was counted: rules that count runs count them once.
+    pub repeats: bool,
 }
 
 /// Whether a job may run here.
@@ -118,7 +120,7 @@ impl Home {
                 plan,
                 job,
                 asked_by,
-                rule: Some(rule.clone()),
+                rule: (!request.repeats).then(|| rule.clone()),
             },
             Decision::Refused { rule, why } => Event::Refusal {
                 plan,
@@ -134,11 +136,16 @@ impl Home {
     }
 
     fn decide_by(&self, policy: &Policy, request: &Request<'_>) -> Result<Decision, HomeError> {
-        let runs = if policy.counts_runs() {
+        let mut runs = if policy.counts_runs() {
             self.runs(&request.facts.job)?
         } else {
             Vec::new()
         };
+        if request.repeats
+            && let Some(last) = runs.iter().rposition(|run| run.same_job)
+        {
+            runs.remove(last);
+        }
         let day_ago = Time::now().seconds() - DAY.as_secs() as i64;
         let count = |rule: &str| {
             let mine = runs.iter().filter(|run| run.rule == rule);

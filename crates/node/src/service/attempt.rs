@@ -135,6 +135,7 @@ pub(super) fn attempt(
     let _place = place.map_err(|why| (false, Failed::Full(why)))?;
     let how = match stage {
         Stage::Input => Consent::StartInput,
+        _ if at.turn.is_some_and(|turn| turn > 0) => Consent::StartAgain,
         Stage::Whole | Stage::Compute | Stage::Finish(_) => Consent::Start,
     };
     let decision = desk.consent(prepared, asked_by, how);

@@ -337,10 +337,11 @@ impl Desk {
             facts: &prepared.facts,
             asked_by,
             roles: roles_of(&prepared.plan, &self.home.settings().name),
+            repeats: how == Consent::StartAgain,
         };
         let decided = match how {
             Consent::Look | Consent::StartInput => self.home.decide(&request),
-            Consent::Start => self.home.start(&request),
+            Consent::Start | Consent::StartAgain => self.home.start(&request),
         };
         let decided = decided.inspect(|decision| {
             if how == Consent::StartInput && decision.allows() {
@@ -385,6 +386,8 @@ pub(super) enum Consent {
     Look,
     /// The same, and that a run begins is logged with the answer.
     Start,
+    /// The same for a later run on the inputs that are kept: rules that count runs count the first.
+    StartAgain,
     /// The same for the input stage of a durable job, which opens nothing: rules that count runs count the other stage.
     StartInput,
 }

@@ -152,6 +152,11 @@ impl Stages {
         stages.map(|plan| plan.hash).collect()
     }
 
+    /// Whether the parties may go on at another stage than this one, by themselves: whoever cannot meet one of them asks where they are.
+    pub fn goes_on(&self, stage: Stage) -> bool {
+        self.are_guaranteed() && matches!(stage, Stage::Compute | Stage::Finish(_))
+    }
+
     /// The keys of the parties, in their order, as the home of one of the participants knows them; nothing if one is no member.
     pub fn party_keys(&self, home: &Home) -> Option<Vec<Fingerprint>> {
         let (members, own) = (home.members(), &home.settings().name);

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use veil_engine::{Progress, Recorder};
@@ -42,6 +43,8 @@ pub(crate) struct Engagement<'a> {
     pub(crate) again: bool,
     /// Approves the job without asking anybody.
     pub(crate) yes: bool,
+    /// Whether a run was counted by the rules of the policy: what follows repeats it.
+    pub(crate) counted: AtomicBool,
     /// Writes down the rounds, if a trace is wanted.
     pub(crate) trace: Option<Arc<dyn Recorder>>,
     pub(crate) stop: &'a Stop,
@@ -83,6 +86,7 @@ impl<'a> Engagement<'a> {
             facts: &facts,
             asked_by: None,
             roles: roles_of(self.plan, &self.home.settings().name),
+            repeats: self.counted.load(Ordering::Relaxed),
         };
         let counted = begins.is_some_and(|at| at.stage != Stage::Input);
         let decision = if counted {
@@ -101,7 +105,9 @@ impl<'a> Engagement<'a> {
         };
         match decision {
             decision if decision.allows() => {
-                if !counted {
+                if counted {
+                    self.counted.store(true, Ordering::Relaxed);
+                } else {
                     begun()?;
                 }
                 Ok(())

@@ -31,6 +31,8 @@ pub(super) struct Role {
 pub(super) enum Stopped {
     /// Parties are at the other stage.
     Disagree(Disagreement),
+    /// A party, which may lie, lets no meeting come about: others may be at another stage.
+    Unmet(Failure),
     /// The run may be tried again.
     Interrupted(Failure),
     Failed(Failure),
@@ -103,6 +105,9 @@ fn one(
         }
         match at.stages.disagree(at.stage, &error) {
             Some(other) => Stopped::Disagree(other),
+            None if at.stages.goes_on(at.stage) && !error.is_ours() => {
+                Stopped::Unmet(Failure::setup(plan, &error))
+            }
             None => Stopped::Failed(Failure::setup(plan, &error)),
         }
     })?;
