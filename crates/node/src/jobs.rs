@@ -118,6 +118,8 @@ pub(crate) struct Entry {
     meeting: Option<Meeting>,
     /// Why its active run was stopped from here, if it was.
     pub(crate) stopped_for: Option<String>,
+    /// Whether that was because of a key that changed, and for nothing else.
+    rekeyed: bool,
     /// What only this participant's people may read of why its last run failed.
     pub(crate) here: Option<String>,
     /// When its last run ended.
@@ -127,6 +129,11 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
+    /// Nobody has stopped it any more.
+    pub(crate) fn clear_stop(&mut self) {
+        (self.stopped_for, self.rekeyed) = (None, false);
+    }
+
     /// Whether its participants are there.
     pub(crate) fn is_met(&self) -> bool {
         matches!(self.status.state, State::Queued | State::Running)
@@ -235,6 +242,7 @@ impl Jobs {
             stop: Arc::default(),
             meeting: None,
             stopped_for: None,
+            rekeyed: false,
             here: None,
             ended: None,
             spent: false,
@@ -355,14 +363,37 @@ impl Jobs {
         found.map(|(plan, _)| *plan).collect()
     }
 
-    /// Ends every active job that one of these keys is part of, or all jobs if there is no such condition.
+    /// Ends the active runs of jobs, of which some may go on with the next one, because of keys that changed.
+    pub(crate) fn rekey(&self, concerned: impl Fn(&Entry) -> bool, why: &str) -> usize {
+        self.halt(concerned, why, true)
+    }
+
+    /// Ends active jobs.
     pub(crate) fn stop(&self, concerned: impl Fn(&Entry) -> bool, why: &str) -> usize {
+        self.halt(concerned, why, false)
+    }
+
+    /// Whether a job whose run was stopped may go on, since that was for a key alone: then it is not stopped any more.
+    pub(crate) fn resumes(&self, plan: PlanHash) -> bool {
+        let resumed = self.with(plan, |entry| {
+            let resumes = std::mem::take(&mut entry.rekeyed);
+            if resumes {
+                entry.stopped_for = None;
+                entry.stop.store(false, Ordering::Relaxed);
+            }
+            resumes
+        });
+        resumed.unwrap_or(false)
+    }
+
+    fn halt(&self, concerned: impl Fn(&Entry) -> bool, why: &str, rekeyed: bool) -> usize {
         let mut entries = self.lock();
         let active = entries
             .values_mut()
             .filter(|entry| entry.status.state.active());
         let mut stopped = 0;
         for entry in active.filter(|entry| concerned(entry)) {
+            entry.rekeyed = rekeyed && (entry.stopped_for.is_none() || entry.rekeyed);
             entry.stopped_for.get_or_insert_with(|| why.to_owned());
             entry.stop.store(true, Ordering::Relaxed);
             if let Some(meeting) = &entry.meeting {

@@ -59,6 +59,11 @@ pub(super) fn begin<'a>(desk: &Desk, prepared: &'a Prepared) -> Result<Place<'a>
     if prepared.stages.are_guaranteed() {
         desk.rolls.open(job, shelf.kept(stage));
     }
+    // What is known may not be written down yet.
+    let (turn, stage) = match roll::now(desk, prepared) {
+        Some((turn, now)) => (Some(turn), now),
+        None => (None, stage),
+    };
     let me = if stage == Stage::Finish(party) {
         party
     } else {
@@ -67,7 +72,7 @@ pub(super) fn begin<'a>(desk: &Desk, prepared: &'a Prepared) -> Result<Place<'a>
     Ok(Place {
         me: Peer::Party(me),
         party,
-        turn: roll::turn(desk, job),
+        turn,
         shelf,
         stage,
     })

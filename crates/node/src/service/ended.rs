@@ -80,7 +80,8 @@ pub(super) fn explain(
         .flatten();
     let (code, why, here) = match (failed, stopped) {
         (_, Some(why)) => {
-            let (here, again) = (None, None);
+            let here = None;
+            let again = rekeyed(desk, prepared, place);
             return ("stopped", GivenUp { why, here, again });
         }
         (Failed::Run(RunError::Setup(error)), None)
@@ -90,7 +91,7 @@ pub(super) fn explain(
             let (why, here) = (other.why, None);
             return ("not met", GivenUp { why, here, again });
         }
-        (Failed::Seen(seen), None) => return of_others(desk, prepared, *seen),
+        (Failed::Seen(seen), None) => return of_others(desk, prepared, place, *seen),
         (Failed::Rested, None) => (
             "not met",
             "the others were to finish without this party, and nothing came of it".to_owned(),
@@ -121,18 +122,28 @@ pub(super) fn explain(
             None,
         ),
     };
-    let repeats =
-        matches!(failed, Failed::Run(RunError::Abort(abort)) if stages.may_repeat(stage, abort));
+    let repeats = match failed {
+        Failed::Run(RunError::Abort(abort)) => stages.may_repeat(stage, abort),
+        // The others are there, and do not stay for ever.
+        Failed::Full(_) => stages.goes_on(stage),
+        _ => false,
+    };
     let again = next_turn(desk, prepared, place, failed);
     let again = again.or(repeats.then_some(Again::Interrupted));
     (code, GivenUp { why, here, again })
 }
 
 /// What comes of what the other parties say of where they are.
-fn of_others(desk: &Desk, prepared: &Prepared, seen: Seen) -> (&'static str, GivenUp) {
+fn of_others(
+    desk: &Desk,
+    prepared: &Prepared,
+    place: Option<&Place<'_>>,
+    seen: Seen,
+) -> (&'static str, GivenUp) {
     let own = |party: &str| party == desk.home.settings().name;
+    let kept = place.is_some_and(|place| place.turn.is_some());
     let (code, why, again) = match seen {
-        Seen::Out(out) if own(prepared.stages.party(out)) => (
+        Seen::Out(out) if own(prepared.stages.party(out)) && !kept => (
             "out",
             "this party was out of reach for too long: the others finish the job without it".into(),
             None,
@@ -191,6 +202,13 @@ fn next_turn(
         _ => false,
     };
     over.then(|| Again::Turn(roll::give_up(desk, prepared, turn)))
+}
+
+/// Where a job can be finished without a party that lies, no party ends it by changing its key in the middle of a run: the next turn.
+fn rekeyed(desk: &Desk, prepared: &Prepared, place: Option<&Place<'_>>) -> Option<Again> {
+    let turn = place?.turn.filter(|_| prepared.stages.are_robust())?;
+    let changed = desk.jobs.resumes(prepared.plan.hash);
+    changed.then(|| Again::Turn(roll::give_up(desk, prepared, turn)))
 }
 
 const fn is_party(peer: Peer) -> bool {

@@ -322,7 +322,7 @@ impl Service {
         let stopped = self
             .desk
             .jobs
-            .stop(|entry| entry.is_met() && entry.keys.iter().any(gone), why);
+            .rekey(|entry| entry.is_met() && entry.keys.iter().any(gone), why);
         if stopped > 0 {
             tracing::warn!(jobs = stopped, "{why}");
         }

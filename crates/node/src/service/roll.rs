@@ -90,6 +90,13 @@ pub(super) fn turn(desk: &Desk, job: PlanHash) -> Option<u32> {
     desk.rolls.with(job, |kept| kept.turn)
 }
 
+/// The turn, and the stage that runs there.
+pub(super) fn now(desk: &Desk, prepared: &Prepared) -> Option<(u32, Stage)> {
+    let known = |kept: &mut Kept| (kept.turn, kept.roll.out());
+    let (turn, out) = desk.rolls.with(prepared.plan.hash, known)?;
+    Some((turn, prepared.stages.at_turn(turn, out)))
+}
+
 /// The run at this turn is given up: the next one follows. At which turn this party is now.
 pub(super) fn give_up(desk: &Desk, prepared: &Prepared, turn: u32) -> u32 {
     advance(desk, prepared, turn + 1).unwrap_or(TURNS)
@@ -216,7 +223,7 @@ impl<'a> Watch<'a> {
         }
         let patience = desk.engine().timeout;
         let silent = |other: &Other<'_>| other.heard.elapsed() >= patience;
-        if count(&|other| silent(other) && other.lacks) >= ENOUGH {
+        if count(&|other| silent(other) && other.lacks && other.at != At::Done) >= ENOUGH {
             return Some(Seen::Lost);
         }
         // Who hears nobody is cut off itself, and says nothing about the others.
@@ -232,7 +239,8 @@ impl<'a> Watch<'a> {
     fn out(&self) -> Option<Seen> {
         let (desk, job) = (self.desk, self.prepared.plan.hash);
         let out = desk.rolls.with(job, |kept| kept.roll.out()).flatten()?;
-        if self.place.stage == Stage::Finish(out) && out != self.place.party {
+        let stages = &self.prepared.stages;
+        if self.place.stage == stages.at_turn(self.place.turn?, Some(out)) {
             return None;
         }
         if out != self.place.party {

@@ -68,7 +68,7 @@ pub(super) fn make_ready(desk: &Arc<Desk>, plan: PlanHash) -> Option<JoinHandle<
     let stop = Arc::new(AtomicBool::new(false));
     desk.jobs.with(plan, |entry| {
         entry.stop = Arc::clone(&stop);
-        entry.stopped_for = None;
+        entry.clear_stop();
         entry.spent = false;
         entry.status.rows = 0;
         entry.status.trace = None;
@@ -307,7 +307,7 @@ fn forgets<T>(prepared: &Prepared, place: &Place<'_>, ended: &Result<T, (bool, F
             let other = stages.disagree(stage, error).map(|other| other.theirs);
             other.is_some_and(|theirs| [stage, theirs].contains(&Stage::Input))
         }
-        Err((_, Failed::Seen(Seen::Out(out)))) => place.party == *out,
+        Err((_, Failed::Seen(Seen::Out(out)))) => place.party == *out && place.turn.is_none(),
         Err((_, Failed::Seen(Seen::Lost | Seen::Over))) => true,
         Err(_) => false,
     }
