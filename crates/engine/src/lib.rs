@@ -136,15 +136,18 @@ pub fn bounds(plan: &Plan, protocol: &dyn Protocol) -> Bounds {
         .unwrap_or(0);
     let products = plan
         .all_layers()
-        .map(|l| l.products.max(l.sums))
+        .map(|l| l.products.max(l.sums).max(l.opened[0].count))
         .max()
         .unwrap_or(0);
     let element = match plan.words {
         Ring::Bits => plan.words.bytes(u64::from(plan.chunk_rows)),
         ring => ring.bytes(u64::from(plan.chunk_rows)).max(16),
     };
-    let bits = plan.layers.iter().filter_map(|l| l.bits.as_ref());
-    let bits = bits.map(|b| u64::from(b.products)).max().unwrap_or(0);
+    let bits = plan.all_layers().map(|l| {
+        let products = l.bits.as_ref().map_or(0, |b| b.products);
+        products.max(l.opened[1].count)
+    });
+    let bits = u64::from(bits.max().unwrap_or(0));
     let bits = bits * Ring::Bits.bytes(u64::from(plan.chunk_rows));
     let spans = protocol.spans();
     let mapped = spans

@@ -184,7 +184,7 @@ fn next_turn(
     failed: &Failed,
 ) -> Option<Again> {
     let (stages, place) = (&prepared.stages, place?);
-    let turn = place.turn.filter(|_| stages.are_robust())?;
+    let turn = place.turn?;
     let over = match failed {
         Failed::Rested => true,
         Failed::Run(RunError::Abort(abort)) => stages.may_repeat(place.stage, abort),
@@ -206,7 +206,7 @@ fn next_turn(
 
 /// Where a job can be finished without a party that lies, no party ends it by changing its key in the middle of a run: the next turn.
 fn rekeyed(desk: &Desk, prepared: &Prepared, place: Option<&Place<'_>>) -> Option<Again> {
-    let turn = place?.turn.filter(|_| prepared.stages.are_robust())?;
+    let turn = place?.turn?;
     let changed = desk.jobs.resumes(prepared.plan.hash);
     changed.then(|| Again::Turn(roll::give_up(desk, prepared, turn)))
 }

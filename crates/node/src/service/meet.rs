@@ -84,7 +84,7 @@ pub(super) fn meet(
     stop: &AtomicBool,
 ) -> Result<(Here, Connections), Failed> {
     let (job, me, stage) = (prepared.plan.hash, at.me, at.stage);
-    let again = prepared.stages.are_robust() && at.turn.is_some_and(|turn| turn > 0);
+    let again = at.turn.is_some_and(|turn| turn > 0);
     let wait = if again {
         desk.wait().min(shortly(desk))
     } else {

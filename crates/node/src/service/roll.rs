@@ -261,9 +261,6 @@ impl<'a> Watch<'a> {
         let At::Kept { run: ours, turn } = own else {
             return None;
         };
-        if !self.prepared.stages.are_robust() {
-            return None;
-        }
         let later = |other: &Other<'_>| match &other.at {
             At::Kept { run, turn: theirs } if run == ours && theirs > turn => Some(*theirs),
             _ => None,

@@ -116,17 +116,11 @@ impl Stages {
         };
         let guaranteed = job.lowered().security.delivery == Delivery::Guaranteed;
         let out = PartyId::FOUR.iter().filter(|_| guaranteed);
+        // Whoever is out need not be the one that lies.
         let finish = |out: &PartyId| {
             let stage = job.lowered().without(*out);
-            let safer = Lowered {
-                security: stage.security.against(Adversary::Malicious),
-                ..stage.clone()
-            };
-            // Where no protocol of three parties is secure against a malicious one, over integers modulo 2^128, who is out was it.
-            match make(safer) {
-                Err(PlanError::TooWide(_)) => make(stage),
-                planned => planned,
-            }
+            let security = stage.security.against(Adversary::Malicious);
+            make(Lowered { security, ..stage })
         };
         let without = out.map(finish);
         Ok(Stages {

@@ -1,8 +1,8 @@
 //! Which of its plans a job whose output is guaranteed runs next, and how the parties tell each other.
 //!
 //! A *turn* is a run on the inputs that are kept, with a plan that follows from its number alone. A run that fails is the end of its turn,
-//! and the next one follows: first all four parties, then the four plans without one of them. Where these are secure against a malicious
-//! party, a turn without the one that lies gives the result, and every other turn at worst fails. Nobody has to know who it was. A party
+//! and the next one follows: first all four parties, then the four plans without one of them. These are secure against a malicious
+//! party, so a turn without the one that lies gives the result, and every other turn at worst fails. Nobody has to know who it was. A party
 //! that all others find missing is left out at once, and in every other turn: should it be missing by the doing of one that lies, that one
 //! is left out in the turns between.
 
@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use veil_link::tls::Identity;
-use veil_program::Adversary;
 use veil_session::PartyId;
 
 use super::{AGAIN, Stage, Stages};
@@ -56,17 +55,9 @@ pub enum At {
 }
 
 impl Stages {
-    /// Whether the job is finished without a party that lies: every plan without one of the parties is secure against a malicious one.
-    pub fn are_robust(&self) -> bool {
-        let secure = |plan: &std::sync::Arc<veil_protocol::Plan>| {
-            plan.job.security.adversary == Adversary::Malicious
-        };
-        self.are_guaranteed() && self.without.iter().all(secure)
-    }
-
     /// The pause before a recipient comes again that has seen so many runs fail, `None` if that is enough, and how often it does.
     pub fn pause(&self, failures: u32) -> (Option<Duration>, u32) {
-        if self.are_robust() {
+        if self.are_guaranteed() {
             // The parties come to the next turn at once.
             return (super::pause(0).filter(|_| failures < TURNS), TURNS);
         }
@@ -77,10 +68,10 @@ impl Stages {
     pub fn at_turn(&self, turn: u32, out: Option<PartyId>) -> Stage {
         let one_of = |k: u32| Stage::Finish(PartyId::FOUR[k as usize % PartyId::FOUR.len()]);
         match (out, turn.checked_sub(OF_ALL)) {
-            (Some(_), Some(after)) if self.are_robust() && after % 2 == 1 => one_of(after / 2),
+            (Some(_), Some(after)) if after % 2 == 1 => one_of(after / 2),
             (Some(out), _) => Stage::Finish(out),
-            (None, Some(after)) if self.are_robust() => one_of(after),
-            (None, _) => Stage::Compute,
+            (None, Some(after)) => one_of(after),
+            (None, None) => Stage::Compute,
         }
     }
 }
@@ -169,7 +160,7 @@ mod tests {
     use std::path::Path;
     use std::sync::Arc;
 
-    use veil_program::{Files, Job};
+    use veil_program::{Adversary, Files, Job};
     use veil_protocol::{Options, Plan};
 
     use super::*;
@@ -196,7 +187,7 @@ output = [{ port = "out", to = "eve", format = "binary", file = "blocks" }]
         };
         let plan = Plan::new(Arc::new(job.lowered().clone()), options).unwrap();
         let stages = Stages::new(&job, &Arc::new(plan)).unwrap();
-        assert!(stages.are_robust());
+        assert!(stages.are_guaranteed());
         assert_eq!(stages.adversary(), Adversary::Malicious);
         let turns: Vec<Stage> = (0..TURNS).map(|turn| stages.at_turn(turn, None)).collect();
         assert_eq!(turns[..2], [Stage::Compute; 2]);

@@ -2,6 +2,7 @@
 
 use toml::Spanned;
 use veil_circuit::Gate;
+use veil_math::Ring;
 
 use crate::{
     Audience, Delivery, Job, JobProblem, Roles, Security, Word, Words, error::Fault, raw::RawJob,
@@ -58,7 +59,8 @@ impl Job {
     }
 
     /// Takes what the job's words mean. Output is guaranteed from what a first stage has kept, and for all parties or for recipients who
-    /// compute nothing: what is for one party alone is lost with it. What is opened has to be the same in every run.
+    /// compute nothing: what is for one party alone is lost with it. What is opened has to be the same in every run, and three parties have
+    /// to be secure against one that lies.
     pub(super) fn secure(&mut self, security: Security) -> Result<(), JobProblem> {
         if security.delivery == Delivery::Guaranteed {
             let reason = |audience: &Audience| match audience {
@@ -75,12 +77,11 @@ impl Job {
                 "a run may be repeated after its results were opened, and the circuit rounds by chance: another run tells more; compute \
                  without chance, or write \"abort\"",
             );
-            let mut reasons = self
-                .lowered
-                .audiences
-                .iter()
-                .filter_map(reason)
-                .chain(random);
+            let wide = (self.lowered.circuit.ring == Ring::Z128).then_some(
+                "three of four parties compute modulo 2^128 only if none of them lies; compute modulo 2^64, or on bits, or write \"abort\"",
+            );
+            let audiences = self.lowered.audiences.iter().filter_map(reason);
+            let mut reasons = audiences.chain(random).chain(wide);
             if let Some(reason) = reasons.next() {
                 return Err(JobProblem::Word {
                     field: Delivery::FIELD,
@@ -109,7 +110,7 @@ mod tests {
 
     /// A job that opens something else in every run is not repeated.
     #[test]
-    fn what_rounds_by_chance_is_not_guaranteed() {
+    fn what_rounds_by_chance_or_is_too_wide_is_not_guaranteed() {
         let text = "version = 1\nkind = \"circuit\"\nname = \"x\"\nowners = [\"a\"]\n\
             parties = [\"p\", \"q\", \"r\", \"s\"]\nrecipients = [\"c\"]\ncircuit = { make = \"adder:4\", rows = 1 }\n\
             input = [{ port = \"x\", owner = \"a\", format = \"hex\" }, { port = \"y\", owner = \"a\", format = \"hex\" }]\n\
@@ -123,5 +124,9 @@ mod tests {
         job.lowered.circuit.gates.push(Gate::Random(0));
         let refused = job.choose(guaranteed).unwrap_err().to_string();
         assert!(refused.contains("rounds by chance"), "{refused}");
+        job.lowered.circuit.gates.pop();
+        job.lowered.circuit.ring = Ring::Z128;
+        let refused = job.choose(guaranteed).unwrap_err().to_string();
+        assert!(refused.contains("modulo 2^128"), "{refused}");
     }
 }
