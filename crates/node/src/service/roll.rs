@@ -235,25 +235,28 @@ impl<'a> Watch<'a> {
         self.out().or_else(|| self.turned(&own))
     }
 
-    /// Whether somebody is out, which this party did not know.
+    /// Whether somebody is out, so that another stage runs than the one that this party is at.
     fn out(&self) -> Option<Seen> {
         let (desk, job) = (self.desk, self.prepared.plan.hash);
-        let out = desk.rolls.with(job, |kept| kept.roll.out()).flatten()?;
-        let stages = &self.prepared.stages;
-        if self.place.stage == stages.at_turn(self.place.turn?, Some(out)) {
-            return None;
-        }
-        if out != self.place.party {
+        let known = |kept: &mut Kept| {
+            let out = kept.roll.out()?;
+            Some((out, std::mem::replace(&mut kept.told, true)))
+        };
+        let (out, told) = desk.rolls.with(job, known).flatten()?;
+        if !told && out != self.place.party {
             let name = self.prepared.stages.party(out);
             tracing::warn!(plan = %job, party = name, "it is out: all others miss it, and finish without it");
-            write_down(desk, job);
             desk.record(Event::PartyOut {
                 plan: Event::plan(job),
                 job: self.prepared.plan.job.name.clone(),
                 party: name.to_owned(),
             });
         }
-        Some(Seen::Out(out))
+        if !told {
+            write_down(desk, job);
+        }
+        let now = self.prepared.stages.at_turn(self.place.turn?, Some(out));
+        (self.place.stage != now).then_some(Seen::Out(out))
     }
 
     /// Whether the turn is over: an honest party is at a later one, or one that is needed says that it is.

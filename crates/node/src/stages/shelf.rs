@@ -59,6 +59,8 @@ pub(crate) struct Kept {
     pub(crate) roll: Roll,
     /// Runs on them that were given up.
     pub(crate) turn: u32,
+    /// Whether this party's log says who is out, if anybody is.
+    pub(crate) told: bool,
 }
 
 /// What a party writes down beside the inputs that it has kept.
@@ -120,7 +122,8 @@ impl<'a> Shelf<'a> {
                 roll.hear(&note.said);
                 // A job that was given up and is asked for again begins anew.
                 let turn = if note.turn < TURNS { note.turn } else { 0 };
-                Kept { roll, turn }
+                let told = roll.out().is_some();
+                Kept { roll, turn, told }
             });
         let note = Some(path);
         Ok(Shelf {
