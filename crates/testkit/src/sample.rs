@@ -1,6 +1,6 @@
 //! Small jobs that between them have every kind of input, message and output.
 
-use veil_circuit::{Builder, Circuit, Per};
+use veil_circuit::{Builder, Circuit, Per, make};
 use veil_math::Ring;
 use veil_program::{Adversary, Audience, Block, Holder, Lowered};
 use veil_session::{PartyId, Peer};
@@ -136,6 +136,15 @@ pub fn dot(ring: Ring, rows: u64, audience: Audience) -> Lowered {
         &[(rows, &[Holder::Owner(0), Holder::Party(party(1))])],
         &[audience, audience],
     )
+}
+
+/// The integer of the lowest bits of an input: a masked value is opened on the way.
+///
+/// # Panics
+/// If the catalogue has no such circuit.
+pub fn word(rows: u64, audience: Audience) -> Lowered {
+    let circuit = make("int-word:5").expect("the catalogue has it");
+    job(circuit, &[(rows, &[Holder::Owner(0)])], &[audience])
 }
 
 /// Every kind of input, of output and, over a ring with sums, of message; blocks of the given numbers of rows, which differ in who

@@ -8,6 +8,7 @@ mod four;
 mod handshake;
 mod inputs;
 mod malicious;
+mod masked;
 mod openings;
 mod order;
 mod stored;
@@ -157,6 +158,11 @@ fn whoever_makes_codes_that_do_not_fit_is_found_before_anything_is_opened() {
     play(&coded::cases());
 }
 
+#[test]
+fn whoever_changes_a_masked_value_is_found_before_it_is_used() {
+    play(&masked::cases());
+}
+
 /// What three parties leave unchecked, against one that follows the protocol (`unchecked.rs`), four check.
 #[test]
 fn no_message_is_without_a_cheat() {
@@ -169,6 +175,7 @@ fn no_message_is_without_a_cheat() {
         four::cases(),
         malicious::cases(),
         coded::cases(),
+        masked::cases(),
     ];
     let played: BTreeSet<Kind> = cases
         .iter()
