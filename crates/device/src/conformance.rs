@@ -1,4 +1,4 @@
-//! The suite that every device must pass: the same commands, the same bytes as [`Reference`].
+//! The suite that every device must pass: the same commands, the same bytes as [`Reference`](crate::Reference).
 //!
 //! Cases are drawn from a seed: random programs over every ring, with chains and sums of products, on ragged numbers of rows.
 

@@ -16,7 +16,7 @@ pub struct PortPlan {
 /// A layer: its program, its messages, its draws.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LayerPlan {
-    /// Index in [`Plan::programs`].
+    /// Index in [`Plan::programs`](super::Plan::programs).
     pub program: usize,
     /// Products with one element per row.
     pub products: u32,
@@ -78,7 +78,7 @@ pub struct CodedUniforms {
 /// What a layer computes on bits, beside integers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BitsPlan {
-    /// Index in [`Plan::programs`].
+    /// Index in [`Plan::programs`](super::Plan::programs).
     pub program: usize,
     /// Products, one bit per row each.
     pub products: u32,
@@ -192,7 +192,7 @@ pub struct JobPlan {
     pub uniform: u32,
     /// Number of results.
     pub width: u32,
-    /// Layers, as [`Plan::layers`].
+    /// Layers, as [`Plan::layers`](super::Plan::layers).
     pub layers: Vec<LayerPlan>,
 }
 
@@ -207,6 +207,6 @@ pub struct TotalsPlan {
     pub inputs: Vec<(u32, u32, u32)>,
     /// First item of the sums, first slot and width of each result, which takes the place of the sums there.
     pub results: Vec<(u32, u32, u32)>,
-    /// Layers, as [`Plan::layers`].
+    /// Layers, as [`Plan::layers`](super::Plan::layers).
     pub layers: Vec<LayerPlan>,
 }
