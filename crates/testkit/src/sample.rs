@@ -1,6 +1,7 @@
 //! Small jobs that between them have every kind of input, message and output.
 
-use veil_circuit::{Builder, Circuit, Per, make};
+use veil_circuit::generate::{Integer, is_less};
+use veil_circuit::{Builder, Circuit, Per, Reduce, make};
 use veil_math::Ring;
 use veil_program::{Adversary, Audience, Block, Holder, Lowered};
 use veil_session::{PartyId, Peer};
@@ -205,4 +206,31 @@ pub fn everything(ring: Ring, blocks: &[u64]) -> Lowered {
         .map(|(k, rows)| (*rows, if k % 2 == 0 { &even[..] } else { &odd[..] }))
         .collect();
     job(circuit, &blocks, &audiences)
+}
+
+/// The sums of `job`, each only if the first is less than `bound`, else 0; the first squared.
+///
+/// # Panics
+/// If `job` sums nothing.
+pub fn guarded(job: Lowered, bound: u128) -> Lowered {
+    let ring = job.circuit.ring;
+    let sums = job.circuit.outputs.iter();
+    let sums = sums.filter(|o| o.reduce == Reduce::Sum);
+    let widths: Vec<usize> = sums.map(|o| o.wires.len()).collect();
+    let mut b = Builder::new(ring);
+    let all = b.input("sums", widths.iter().sum::<usize>() as u32, Per::Row);
+    let bound = b.constant(bound);
+    // Whatever the sum is: all bits of the ring.
+    let less = is_less(&mut b, all[0], bound, Integer::unsigned(ring.bits()));
+    let less = b.lift(less);
+    let mut rest = &all[..];
+    for (k, width) in widths.into_iter().enumerate() {
+        let (own, others) = rest.split_at(width);
+        rest = others;
+        let factor = |wire| if wire == all[0] { wire } else { less };
+        let wires: Vec<_> = own.iter().map(|w| b.mul(*w, factor(*w))).collect();
+        b.output(format!("opened {k}"), &wires);
+    }
+    let totals = Some(b.finish().expect("a valid circuit"));
+    Lowered { totals, ..job }
 }

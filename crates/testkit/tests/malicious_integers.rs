@@ -9,14 +9,13 @@ use std::sync::Mutex;
 use common::{
     NOT_THE_SAME, NOT_ZERO, assert_found, found_by_codes, found_of_product, second_stage,
 };
-use veil_circuit::generate::{Integer, is_less};
 use veil_circuit::{Builder, Circuit, Per, catalogue, make};
 use veil_device::Cpu;
 use veil_link::tap::Fate;
 use veil_math::Ring;
 use veil_program::{Audience, Holder, Lowered, Slice};
 use veil_session::{PartyId, Peer};
-use veil_testkit::sample::{against_malicious, dot, everything, job, party, peer};
+use veil_testkit::sample::{against_malicious, dot, everything, guarded, job, party, peer};
 use veil_testkit::{Adding, Kind, Message, Outcome, Seed, Values, World};
 
 fn world(blocks: &[u64], chunk_rows: u32, lanes: u16) -> World {
@@ -102,32 +101,10 @@ fn matrix_products_are_right() {
     assert_eq!(outcome.plan.products(), 6 + 6 + 10);
 }
 
-/// The sums of `job`, each only if the first is less than 2^63, else 0; the first squared.
-fn guarded(job: Lowered) -> Lowered {
-    let sums = job.circuit.outputs.iter();
-    let sums = sums.filter(|o| o.reduce == veil_circuit::Reduce::Sum);
-    let widths: Vec<usize> = sums.map(|o| o.wires.len()).collect();
-    let mut b = Builder::new(Ring::Z64);
-    let all = b.input("sums", widths.iter().sum::<usize>() as u32, Per::Row);
-    let bound = b.constant(1 << 63);
-    let less = is_less(&mut b, all[0], bound, Integer::unsigned(64));
-    let less = b.lift(less);
-    let mut rest = &all[..];
-    for (k, width) in widths.into_iter().enumerate() {
-        let (own, others) = rest.split_at(width);
-        rest = others;
-        let factor = |wire| if wire == all[0] { wire } else { less };
-        let wires: Vec<_> = own.iter().map(|w| b.mul(*w, factor(*w))).collect();
-        b.output(format!("opened {k}"), &wires);
-    }
-    let totals = Some(b.finish().expect("a valid circuit"));
-    Lowered { totals, ..job }
-}
-
 #[test]
 fn what_is_made_of_sums_is_right() {
     for (seed, lanes) in [(1, 1), (2, 2), (3, 1), (4, 2)] {
-        let job = against_malicious(guarded(everything(Ring::Z64, &[13, 9])));
+        let job = against_malicious(guarded(everything(Ring::Z64, &[13, 9]), 1 << 63));
         let world = World::in_chunks(job, 8, lanes);
         world.seed(Seed(seed)).run().assert_right();
     }
@@ -370,7 +347,7 @@ fn a_wrong_bit_of_an_integer_is_found() {
 #[test]
 fn a_wrong_total_is_found() {
     let honest = World::in_chunks(
-        against_malicious(guarded(everything(Ring::Z64, &[13]))),
+        against_malicious(guarded(everything(Ring::Z64, &[13]), 1 << 63)),
         8,
         1,
     );

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use veil_circuit::generate::{Integer, is_less, max};
+use veil_circuit::generate::{Integer, max};
 use veil_circuit::{Builder, Per};
 use veil_engine::{Abort, participants};
 use veil_link::tap::Fate;
@@ -10,32 +10,8 @@ use veil_math::Ring;
 use veil_program::{Adversary, Audience, Lowered};
 use veil_protocol::{Options, Plan, PlanError, Protocol, Replicated, Task};
 use veil_session::Peer;
-use veil_testkit::sample::{against, among_four, dot, everything, peer};
+use veil_testkit::sample::{against, among_four, dot, everything, guarded, peer};
 use veil_testkit::{Kind, Message, Seed, Values, World, flipped};
-
-/// The sums of `job`, each only if the first is less than `bound`, else 0; the first squared.
-fn guarded(job: Lowered, bound: u128) -> Lowered {
-    let ring = job.circuit.ring;
-    let sums = job.circuit.outputs.iter();
-    let sums = sums.filter(|o| o.reduce == veil_circuit::Reduce::Sum);
-    let widths: Vec<usize> = sums.map(|o| o.wires.len()).collect();
-    let mut b = Builder::new(ring);
-    let all = b.input("sums", widths.iter().sum::<usize>() as u32, Per::Row);
-    let bound = b.constant(bound);
-    // Whatever the sum is: all bits of the ring.
-    let less = is_less(&mut b, all[0], bound, Integer::unsigned(ring.bits()));
-    let less = b.lift(less);
-    let mut rest = &all[..];
-    for (k, width) in widths.into_iter().enumerate() {
-        let (own, others) = rest.split_at(width);
-        rest = others;
-        let factor = |wire| if wire == all[0] { wire } else { less };
-        let wires: Vec<_> = own.iter().map(|w| b.mul(*w, factor(*w))).collect();
-        b.output(format!("opened {k}"), &wires);
-    }
-    let totals = Some(b.finish().expect("a valid circuit"));
-    Lowered { totals, ..job }
-}
 
 fn among(job: &Lowered) -> [Lowered; 3] {
     let four = among_four(job.clone());
