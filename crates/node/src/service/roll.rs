@@ -13,16 +13,10 @@ use super::door::Prepared;
 use crate::control::{Reply, Request};
 use crate::log::Event;
 use crate::roll::{Missing, TOGETHER};
-use crate::stages::{self, At, Kept, Note, Stage, TURNS, agreed, ask_all};
+use crate::stages::{self, ANSWER, At, ENOUGH, Kept, Note, Stage, TURNS, agreed, ask_all};
 
 /// How often the others are asked.
 const BETWEEN: Duration = Duration::from_millis(500);
-
-/// How long each of them has to answer.
-const ANSWER: Duration = Duration::from_secs(2);
-
-/// So many others are not all corrupt.
-const ENOUGH: usize = 2;
 
 /// Why a meeting is over before everybody is there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -20,13 +20,10 @@ use crate::control::{self, Reply, Request};
 use crate::jobs::State;
 use crate::log::Event;
 use crate::participant::RunError;
-use crate::stages::{self, AGAIN, GLANCE, Stage, TURNS};
+use crate::stages::{self, AGAIN, ANSWER, GLANCE, Stage, TURNS};
 
 /// Room for planning and for what an engine does in the thread of its caller; lanes have threads of their own.
 const STACK: usize = 2 << 20;
-
-/// How long each of the others has to say how a durable job is there.
-const ANSWER: Duration = Duration::from_secs(2);
 
 /// Starts a job, if it may run now.
 pub(super) fn make_ready(desk: &Arc<Desk>, plan: PlanHash) -> Option<JoinHandle<()>> {

@@ -20,8 +20,8 @@ use crate::{Home, Members};
 
 pub use shelf::{Ends, Shelf, inputs_name};
 pub(crate) use shelf::{Kept, Note};
+pub(crate) use turns::{ANSWER, ENOUGH, agreed, ask_all};
 pub use turns::{At, TURNS, now};
-pub(crate) use turns::{agreed, ask_all};
 
 /// Attempts at a stage of a durable job, after the first. Whoever comes back after the last one asks for the job again.
 pub const AGAIN: u32 = 8;

@@ -29,10 +29,10 @@ const OF_EACH: u32 = 2;
 pub const TURNS: u32 = OF_ALL + OF_EACH * PartyId::FOUR.len() as u32;
 
 /// How long each of the parties has to say where it is.
-const ANSWER: Duration = Duration::from_secs(2);
+pub(crate) const ANSWER: Duration = Duration::from_secs(2);
 
 /// Of so many parties, one at least is honest.
-const ENOUGH: usize = 2;
+pub(crate) const ENOUGH: usize = 2;
 
 /// Where a party is in a job whose output is guaranteed.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
