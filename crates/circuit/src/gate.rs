@@ -2,7 +2,9 @@
 
 use veil_math::Ring;
 
-/// A wire: inputs first, in port order, then one per gate.
+use crate::Clock;
+
+/// A wire: inputs first, in port order, then one per register, then one per gate.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Wire(pub u32);
 
@@ -57,13 +59,15 @@ pub enum Gate {
     Append(Wire, Wire),
 }
 
-/// Whether an input has a value per row of the batch, or one for the whole job.
+/// How often an input has a value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Per {
-    /// A value in every row.
+    /// A value in every row, which is the same in all cycles of a sequential circuit.
     Row,
     /// One value that all rows use, such as a key.
     Job,
+    /// A value in every row and every cycle of a sequential circuit.
+    Cycle,
 }
 
 /// Named input wires. Ports take the first wires of the circuit, in order.
@@ -71,19 +75,21 @@ pub enum Per {
 pub struct InputPort {
     /// Name in job files and reports.
     pub name: String,
-    /// Wires: bits of the value, bit 0 first, or ring elements.
+    /// Wires: bits of the value, bit 0 first, or ring elements; of one cycle, if there is a value in each.
     pub width: u32,
     /// How often there is a value.
     pub per: Per,
 }
 
-/// What happens to an output over the rows of the batch.
+/// What happens to an output over the rows of the batch, and over the cycles of a sequential circuit.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Reduce {
-    /// A value per row.
+    /// A value per row: that of the last cycle.
     None,
     /// The sum over all rows, in the ring: one value for the job. Rings only.
     Sum,
+    /// A value per row of all cycles of a sequential circuit, cycle 0 first.
+    EveryCycle,
 }
 
 /// Named output wires, in any order, repeats allowed.
@@ -93,7 +99,7 @@ pub struct OutputPort {
     pub name: String,
     /// The wires, bit 0 first.
     pub wires: Vec<Wire>,
-    /// Per row, or summed.
+    /// Per row, or summed, or of every cycle.
     pub reduce: Reduce,
 }
 
@@ -108,6 +114,8 @@ pub struct Circuit {
     pub gates: Vec<Gate>,
     /// Output ports.
     pub outputs: Vec<OutputPort>,
+    /// Registers and cycles of a sequential circuit.
+    pub clock: Clock,
 }
 
 impl Gate {
@@ -205,14 +213,14 @@ impl Gate {
 }
 
 impl Circuit {
-    /// Number of input wires.
+    /// Number of wires of input ports.
     pub fn input_wires(&self) -> u32 {
         self.inputs.iter().map(|p| p.width).sum()
     }
 
     /// Number of wires in all.
     pub fn wires(&self) -> u32 {
-        self.input_wires() + self.gates.len() as u32
+        self.sources() + self.gates.len() as u32
     }
 
     /// Whether it has both integers and bits.
@@ -227,7 +235,7 @@ impl Circuit {
 
     /// The ring of every wire.
     pub fn rings(&self) -> Vec<Ring> {
-        let mut rings = vec![self.ring; self.input_wires() as usize];
+        let mut rings = vec![self.ring; self.sources() as usize];
         rings.reserve(self.gates.len());
         for gate in &self.gates {
             let ring = gate.ring(self.ring, |wire| rings[wire.0 as usize]);
@@ -238,6 +246,6 @@ impl Circuit {
 
     /// The wire that gate `index` drives.
     pub fn gate_wire(&self, index: usize) -> Wire {
-        Wire(self.input_wires() + index as u32)
+        Wire(self.sources() + index as u32)
     }
 }

@@ -3,7 +3,7 @@
 use sha2::{Digest, Sha256};
 use veil_math::Ring;
 
-use crate::{Circuit, Gate, Per, Reduce};
+use crate::{Circuit, Gate, Initial, Per, Reduce};
 
 // Changes whenever the encoding does, so that two versions never agree on a hash by accident.
 const DOMAIN: &[u8] = b"veilworks circuit 1\0";
@@ -14,10 +14,11 @@ impl Circuit {
     /// Two circuits have one hash exactly if they are equal, names and gate order included. The encoding: the domain
     /// `veilworks circuit 1\0`, the ring's bits (u8), then input ports, gates and output ports, each list preceded by
     /// its length (u64). Integers are little-endian. An input port is its name (length u64, bytes), width (u32) and
-    /// `per` (u8: 0 row, 1 job); a gate is a tag (u8: 0 add, 1 sub, 2 mul, 3 plus, 4 times, 5 constant, 6 bit, 7 lift, 8
+    /// `per` (u8: 0 row, 1 job, 2 cycle); a gate is a tag (u8: 0 add, 1 sub, 2 mul, 3 plus, 4 times, 5 constant, 6 bit, 7 lift, 8
     /// constant bit, 9 is zero, 10 shift right, 11 random, 12 random bit, 13 probabilistic truncation, 14 append), its operands (u32 each) and its constant, its number
     /// or the number of bits that it says (u128; of a truncation the bits that go, plus 2^32 times those that there are); an output port is its name, wires (length u64, u32 each) and reduction
-    /// (u8: 0 none, 1 sum).
+    /// (u8: 0 none, 1 sum, 2 every cycle). If the circuit is sequential, the number of its cycles (u64) follows, and the list of its
+    /// registers: `next` (u32), a tag (u8: 0 and 1 these constants, 2 a wire) and that wire (u32).
     pub fn canonical_hash(&self) -> [u8; 32] {
         let mut hash = Sink(Sha256::new(), Vec::with_capacity(BUFFER + 64));
         hash.bytes(DOMAIN);
@@ -33,6 +34,7 @@ impl Circuit {
             hash.bytes(&[match port.per {
                 Per::Row => 0,
                 Per::Job => 1,
+                Per::Cycle => 2,
             }]);
         }
         hash.length(self.gates.len());
@@ -49,7 +51,22 @@ impl Circuit {
             hash.bytes(&[match port.reduce {
                 Reduce::None => 0,
                 Reduce::Sum => 1,
+                Reduce::EveryCycle => 2,
             }]);
+        }
+        if self.is_sequential() {
+            hash.bytes(&self.clock.cycles.to_le_bytes());
+            hash.length(self.clock.registers.len());
+            for register in &self.clock.registers {
+                hash.bytes(&register.next.0.to_le_bytes());
+                match register.initial {
+                    Initial::Constant(bit) => hash.bytes(&[bit.into()]),
+                    Initial::Wire(wire) => {
+                        hash.bytes(&[2]);
+                        hash.bytes(&wire.0.to_le_bytes());
+                    }
+                }
+            }
         }
         hash.finish()
     }
@@ -116,7 +133,7 @@ impl Sink {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{InputPort, OutputPort, Wire};
+    use crate::{Clock, InputPort, OutputPort, Register, Wire};
 
     fn sample() -> Circuit {
         Circuit {
@@ -143,6 +160,7 @@ mod tests {
                 wires: vec![Wire(5), Wire(4)],
                 reduce: Reduce::Sum,
             }],
+            clock: Clock::default(),
         }
     }
 
@@ -163,13 +181,58 @@ mod tests {
     }
 
     #[test]
+    fn the_encoding_of_cycles_is_as_documented() {
+        let mut circuit = sample();
+        circuit.ring = Ring::Bits;
+        circuit.gates = vec![];
+        circuit.inputs.truncate(1);
+        circuit.inputs[0].per = Per::Cycle;
+        circuit.outputs[0].reduce = Reduce::EveryCycle;
+        circuit.clock = Clock {
+            registers: [Initial::Constant(true), Initial::Wire(Wire(1))]
+                .map(|initial| Register {
+                    initial,
+                    next: Wire(3),
+                })
+                .to_vec(),
+            cycles: 258,
+        };
+        let mut want = b"veilworks circuit 1\0\x01".to_vec();
+        want.extend(b"\x01\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0x\x02\0\0\0\x02");
+        want.extend(b"\0\0\0\0\0\0\0\0");
+        want.extend(
+            b"\x01\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0s\x02\0\0\0\0\0\0\0\x05\0\0\0\x04\0\0\0\x02",
+        );
+        want.extend(b"\x02\x01\0\0\0\0\0\0\x02\0\0\0\0\0\0\0");
+        want.extend(b"\x03\0\0\0\x01\x03\0\0\0\x02\x01\0\0\0");
+        let want: [u8; 32] = Sha256::digest(&want).into();
+        assert_eq!(circuit.canonical_hash(), want);
+    }
+
+    #[test]
     fn every_part_counts() {
         let truncated = |by, bits| Gate::TruncatePr {
             of: Wire(0),
             by,
             bits,
         };
-        let changes: [&dyn Fn(&mut Circuit); 21] = [
+        let register = |bit, next| Register {
+            initial: Initial::Constant(bit),
+            next: Wire(next),
+        };
+        let held = Register {
+            initial: Initial::Wire(Wire(0)),
+            next: Wire(0),
+        };
+        let changes: [&dyn Fn(&mut Circuit); 29] = [
+            &|c| c.clock.cycles = 2,
+            &|c| c.clock.cycles = 3,
+            &|c| c.clock.registers = vec![register(false, 0)],
+            &|c| c.clock.registers = vec![register(true, 0)],
+            &|c| c.clock.registers = vec![register(true, 1)],
+            &|c| c.clock.registers = vec![held],
+            &|c| c.inputs[0].per = Per::Cycle,
+            &|c| c.outputs[0].reduce = Reduce::EveryCycle,
             &|c| c.ring = Ring::Z128,
             &|c| c.gates[0] = Gate::Bit(Wire(0), 1),
             &|c| c.gates[0] = Gate::Bit(Wire(0), 2),

@@ -1,7 +1,7 @@
 //! Circuits: what is computed, before anyone knows by which protocol.
 //!
 //! **What it is for.** A [`Circuit`] is a list of gates over one ring, in topological order by construction; gate `i`
-//! drives wire `inputs + i`. This crate builds circuits ([`Builder`], [`make`]), reads and writes them ([`bristol`]),
+//! drives wire `sources + i`. One with a [`Clock`] has registers, and is run for a number of cycles. This crate builds circuits ([`Builder`], [`make`]), reads and writes them ([`bristol`]),
 //! improves them ([`optimise`](optimise())), and says what they mean: [`Circuit::evaluate`] in the clear is the definition that
 //! protocols are tested against.
 //!
@@ -26,10 +26,11 @@
 //! apart. Bit 0 is the least significant bit, and byte `k` of a value is its wires `8k..8k + 8`.
 //!
 //! **What it does not.** Evaluation in the clear hides nothing: its time and memory depend on the circuit only, but
-//! that is no promise about secrets. Sequential circuits and other file formats are not here.
+//! that is no promise about secrets. Other file formats are not here.
 
 mod build;
 mod check;
+mod clock;
 mod evaluate;
 mod gate;
 mod hash;
@@ -41,6 +42,7 @@ pub mod bristol;
 pub use bristol::Flavour;
 pub use build::{Builder, CatalogueEntry, MakeError, catalogue, generate, make};
 pub use check::{CircuitError, Limits};
+pub use clock::{Clock, Initial, Register};
 pub use evaluate::EvaluateError;
 pub use gate::{Circuit, Gate, InputPort, OutputPort, Per, Reduce, Wire};
 pub use optimise::{balance, optimise, schedule, simplify};

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::{Builder, Circuit, Gate, Reduce, Wire};
+use crate::{Builder, Circuit, Gate, Initial, Reduce, Wire, clock};
 
 /// [`simplify`], [`balance`] and [`schedule`].
 ///
@@ -13,9 +13,12 @@ pub fn optimise(circuit: &Circuit) -> Circuit {
     schedule(&balance(&simplify(circuit)))
 }
 
-/// Folds constants, makes equal gates once, and drops gates that no output needs.
+/// Folds constants, makes equal gates once, and drops gates and registers that no output needs, in any cycle.
+///
+/// A register that has the same public value in every cycle is a constant, and one of a single cycle what it begins as.
 pub fn simplify(circuit: &Circuit) -> Circuit {
-    rebuild(circuit, |b, wires, _, gate| copy(b, wires, gate))
+    let held = clock::held(circuit);
+    rebuild(circuit, &held, |b, wires, _, gate| copy(b, wires, gate))
 }
 
 /// Rebuilds chains of products so that late factors come last: `((a · b) · c) · d` in two rounds instead of three.
@@ -23,7 +26,7 @@ pub fn simplify(circuit: &Circuit) -> Circuit {
 /// Only products that nothing else reads are taken apart, so none are added.
 pub fn balance(circuit: &Circuit) -> Circuit {
     let chains = Chains::new(circuit);
-    rebuild(circuit, |b, wires, own, gate| {
+    rebuild(circuit, &[], |b, wires, own, gate| {
         match gate {
             Gate::Mul(..) if chains.inner[own.0 as usize] => {
                 // Made as part of the chain that reads it; nothing else looks at this wire.
@@ -45,7 +48,7 @@ pub fn balance(circuit: &Circuit) -> Circuit {
 /// Orders gates by the round in which they can be computed, products first in each round, otherwise as they were.
 pub fn schedule(circuit: &Circuit) -> Circuit {
     let depths = circuit.depths();
-    let inputs = circuit.input_wires();
+    let inputs = circuit.sources();
     let mut order: Vec<u32> = (0..circuit.gates.len() as u32).collect();
     // Stable: operands of a linear gate have at most its depth, and stay before it among equals.
     order.sort_by_key(|&gate| {
@@ -58,6 +61,9 @@ pub fn schedule(circuit: &Circuit) -> Circuit {
     }
     let map = |wire: Wire| place[wire.0 as usize];
     let mut scheduled = circuit.clone();
+    for register in &mut scheduled.clock.registers {
+        register.next = map(register.next);
+    }
     scheduled.gates = order
         .iter()
         .map(|&gate| circuit.gates[gate as usize].map_operands(map))
@@ -72,15 +78,32 @@ pub fn schedule(circuit: &Circuit) -> Circuit {
     scheduled
 }
 
-/// Runs the gates of `circuit` through a builder; `gate` adds one and says which wire has its value.
+/// Runs the gates of `circuit` through a builder; `gate` adds one and says which wire has its value. A register that `held` has something
+/// for is that; a shorter list has nothing for the others.
 fn rebuild(
     circuit: &Circuit,
+    held: &[Option<Initial>],
     mut gate: impl FnMut(&mut Builder, &[Wire], Wire, Gate) -> Wire,
 ) -> Circuit {
     let mut b = Builder::new(circuit.ring);
     let mut wires = Vec::with_capacity(circuit.wires() as usize);
     for port in &circuit.inputs {
         wires.extend(b.input(port.name.clone(), port.width, port.per));
+    }
+    b.cycles(circuit.clock.cycles);
+    for (k, register) in circuit.clock.registers.iter().enumerate() {
+        let wire = match held.get(k).copied().flatten() {
+            Some(Initial::Constant(bit)) => b.constant_bit(bit),
+            Some(Initial::Wire(wire)) => wires[wire.0 as usize],
+            None => {
+                let initial = match register.initial {
+                    Initial::Wire(wire) => Initial::Wire(wires[wire.0 as usize]),
+                    constant @ Initial::Constant(_) => constant,
+                };
+                b.register(initial)
+            }
+        };
+        wires.push(wire);
     }
     for &old in &circuit.gates {
         let own = Wire(wires.len() as u32);
@@ -96,6 +119,13 @@ fn rebuild(
         match port.reduce {
             Reduce::None => b.output(port.name.clone(), &from),
             Reduce::Sum => b.output_sum(port.name.clone(), &from),
+            Reduce::EveryCycle => b.output_every_cycle(port.name.clone(), &from),
+        }
+    }
+    for (k, register) in circuit.clock.registers.iter().enumerate() {
+        if held.get(k).copied().flatten().is_none() {
+            let own = circuit.register_wire(k);
+            b.set_next(wires[own.0 as usize], wires[register.next.0 as usize]);
         }
     }
     b.finish_within(&NO_LIMITS)
@@ -108,6 +138,8 @@ const NO_LIMITS: crate::Limits = crate::Limits {
     wires: u64::MAX,
     ports: u64::MAX,
     output_wires: u64::MAX,
+    cycles: u64::MAX,
+    value_bits: u64::MAX,
 };
 
 fn copy(b: &mut Builder, wires: &[Wire], gate: Gate) -> Wire {
@@ -149,6 +181,9 @@ impl Chains {
         for wire in circuit.outputs.iter().flat_map(|port| &port.wires) {
             readers[wire.0 as usize] = u32::MAX;
         }
+        for register in &circuit.clock.registers {
+            readers[register.next.0 as usize] = u32::MAX;
+        }
         let product = |wire| matches!(gate_of(circuit, Wire(wire)), Some(Gate::Mul(..)));
         let inner =
             |wire| product(wire) && in_product[wire as usize] && readers[wire as usize] == 1;
@@ -176,7 +211,7 @@ impl Chains {
 }
 
 fn gate_of(circuit: &Circuit, wire: Wire) -> Option<Gate> {
-    let gate = wire.0.checked_sub(circuit.input_wires())?;
+    let gate = wire.0.checked_sub(circuit.sources())?;
     circuit.gates.get(gate as usize).copied()
 }
 

@@ -43,9 +43,21 @@ pub struct Stats {
     pub truncations: u64,
     /// `Append` gates: bits of words that are made integers.
     pub appends: u64,
-    /// The largest number of `Mul` gates on a path: rounds of communication. Conversions between integers and bits come on top; how
+    /// Registers of a sequential circuit.
+    pub registers: u64,
+    /// Cycles: all other counts are of one.
+    pub cycles: u64,
+    /// The largest number of `Mul` gates on a path of one cycle: rounds of communication. Conversions between integers and bits come on top; how
     /// many rounds they take depends on the protocol.
     pub depth: u64,
+}
+
+impl Stats {
+    /// Products over all cycles. Those that depend on no input of a row are made once.
+    pub fn total_muls(&self) -> u64 {
+        let of_cycles = (self.muls - self.job_muls).saturating_mul(self.cycles);
+        self.job_muls.saturating_add(of_cycles)
+    }
 }
 
 impl Circuit {
@@ -73,6 +85,8 @@ impl Circuit {
             randoms: 0,
             truncations: 0,
             appends: 0,
+            registers: self.clock.registers.len() as u64,
+            cycles: self.clock.cycles,
             depth: self.depths().into_iter().max().unwrap_or(0).into(),
         };
         let per_job = self.wires_per_job();
@@ -97,10 +111,10 @@ impl Circuit {
         stats
     }
 
-    /// The largest number of `Mul` gates on a path to each wire, its own gate included: the first round after which
+    /// The largest number of `Mul` gates on a path to each wire, its own gate included: the first round of a cycle after which
     /// the wire can be known.
     pub fn depths(&self) -> Vec<u32> {
-        let mut depths = vec![0; self.input_wires() as usize];
+        let mut depths = vec![0; self.sources() as usize];
         depths.reserve(self.gates.len());
         for gate in &self.gates {
             let before = gate
@@ -122,6 +136,7 @@ impl Circuit {
                 port.width as usize,
             ));
         }
+        per_job.resize(self.sources() as usize, false);
         for gate in &self.gates {
             let value = !gate.is_random() && gate.operands().all(|wire| per_job[wire.0 as usize]);
             per_job.push(value);
@@ -166,7 +181,17 @@ impl fmt::Display for Stats {
                 write!(f, ", {count} {what}")?;
             }
         }
-        write!(f, "; depth {}", self.depth)
+        write!(f, "; depth {}", self.depth)?;
+        if self.registers > 0 || self.cycles != 1 {
+            write!(
+                f,
+                "; {} registers, {} cycles: {} {mul} in all",
+                self.registers,
+                self.cycles,
+                self.total_muls()
+            )?;
+        }
+        Ok(())
     }
 }
 
@@ -204,6 +229,7 @@ mod tests {
                 wires: vec![Wire(6), Wire(6)],
                 reduce: Reduce::None,
             }],
+            clock: crate::Clock::default(),
         };
         circuit.validate().unwrap();
         assert_eq!(circuit.depths(), [0, 0, 0, 1, 1, 2, 2, 1, 0]);
@@ -227,12 +253,26 @@ mod tests {
                 randoms: 0,
                 truncations: 0,
                 appends: 0,
+                registers: 0,
+                cycles: 1,
                 depth: 2,
             }
         );
         assert_eq!(
             circuit.stats().to_string(),
             "9 wires, 6 gates: 3 AND, 1 XOR, 1 NOT, 1 constants; depth 2"
+        );
+        let mut circuit = circuit;
+        circuit.clock = crate::Clock {
+            registers: vec![],
+            cycles: 5,
+        };
+        let stats = circuit.stats();
+        assert_eq!(stats.total_muls(), 1 + 2 * 5);
+        assert!(
+            stats
+                .to_string()
+                .ends_with("; 0 registers, 5 cycles: 11 AND in all")
         );
     }
 }

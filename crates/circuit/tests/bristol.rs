@@ -114,6 +114,7 @@ fn limits_are_the_callers() {
         wires: 5,
         ports: 2,
         output_wires: 2,
+        ..Limits::default()
     };
     let text = |extra: &str| format!("2 5\n2 1 1\n1 2\n4 2 0 0 1 1 2 3 MAND\n{extra}\n");
     let message = |limits, text: String| {

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{circuits, rings};
+use common::{circuits, rings, sequential, unrolled};
 use proptest::prelude::*;
 use veil_circuit::{Circuit, Gate, InputPort, OutputPort, Per, Reduce, Wire, make};
 use veil_math::Ring;
@@ -33,7 +33,7 @@ fn columns(circuit: &Circuit, rows: u64, seed: u64) -> Vec<Vec<u8>> {
         (state >> 56) as u8
     };
     let bytes = |port: &InputPort| {
-        u64::from(port.width)
+        port.value_width(circuit.clock.cycles)
             * circuit
                 .ring
                 .bytes(if port.per == Per::Job { 1 } else { rows })
@@ -56,7 +56,7 @@ fn check(circuit: &Circuit, rows: u64, seed: u64) {
     let mut sums: Vec<Vec<u128>> = circuit
         .outputs
         .iter()
-        .map(|port| vec![0; port.wires.len()])
+        .map(|port| vec![0; port.value_width(circuit.clock.cycles) as usize])
         .collect();
     for row in 0..rows as usize {
         let inputs: Vec<Vec<u128>> = circuit
@@ -84,7 +84,7 @@ fn check(circuit: &Circuit, rows: u64, seed: u64) {
         {
             for (wire, &value) in values.iter().enumerate() {
                 sums[port][wire] = ring.add(sums[port][wire], value);
-                if circuit.outputs[port].reduce == Reduce::None {
+                if circuit.outputs[port].reduce != Reduce::Sum {
                     let column = ring.bytes(rows) as usize;
                     let column = &outputs[port][wire * column..(wire + 1) * column];
                     assert_eq!(
@@ -107,7 +107,7 @@ fn check(circuit: &Circuit, rows: u64, seed: u64) {
         } else {
             assert_eq!(
                 output.len() as u64,
-                port.wires.len() as u64 * ring.bytes(rows)
+                port.value_width(circuit.clock.cycles) * ring.bytes(rows)
             );
         }
     }
@@ -123,6 +123,36 @@ proptest! {
     ) {
         check(&circuit, rows, seed);
     }
+
+    #[test]
+    fn a_batch_of_a_sequential_circuit_is_its_rows(
+        circuit in sequential(30),
+        seed in any::<u64>(),
+        rows in prop_oneof![0u64..20, Just(512), Just(513)],
+    ) {
+        check(&circuit, rows, seed);
+    }
+
+    /// What cycles mean, by a circuit that has none.
+    #[test]
+    fn a_sequential_circuit_is_what_it_is_unrolled(circuit in sequential(30), pool in any::<u128>()) {
+        let flat = unrolled(&circuit);
+        prop_assert_eq!(circuit.validate(), Ok(()));
+        prop_assert_eq!(flat.validate(), Ok(()));
+        prop_assert!(!flat.is_sequential());
+        let inputs = values(&circuit, pool);
+        prop_assert_eq!(circuit.evaluate(&inputs), flat.evaluate(&inputs));
+    }
+}
+
+/// Bits for all ports, over all cycles.
+fn values(circuit: &Circuit, pool: u128) -> Vec<Vec<u128>> {
+    let mut bits = (0..128).map(|k| pool >> k & 1).cycle();
+    let ports = circuit.inputs.iter();
+    let widths = ports.map(|port| port.value_width(circuit.clock.cycles));
+    widths
+        .map(|width| bits.by_ref().take(width as usize).collect())
+        .collect()
 }
 
 #[test]
@@ -160,6 +190,7 @@ fn rings_wrap() {
                 wires: (2..7).map(Wire).collect(),
                 reduce: Reduce::None,
             }],
+            clock: veil_circuit::Clock::default(),
         };
         let out = circuit
             .evaluate(&[vec![modulus_less_1, 1]])

@@ -2,10 +2,11 @@
 
 mod common;
 
-use common::{circuits, rings};
+use common::{circuits, rings, sequential};
 use proptest::prelude::*;
 use veil_circuit::{
-    Builder, Circuit, Gate, Per, Wire, balance, catalogue, make, optimise, schedule, simplify,
+    Builder, Circuit, Gate, Initial, Per, Wire, balance, catalogue, make, optimise, schedule,
+    simplify,
 };
 use veil_math::Ring;
 
@@ -15,7 +16,10 @@ fn values(circuit: &Circuit, pool: &[u128]) -> Vec<Vec<u128>> {
     circuit
         .inputs
         .iter()
-        .map(|port| (0..port.width).map(|_| value()).collect())
+        .map(|port| {
+            let width = port.value_width(circuit.clock.cycles);
+            (0..width).map(|_| value()).collect()
+        })
         .collect()
 }
 
@@ -41,6 +45,25 @@ proptest! {
             prop_assert_eq!(&better.inputs, &circuit.inputs, "{}", name);
             let (new, old) = (better.stats(), circuit.stats());
             prop_assert!(new.muls <= old.muls && new.depth <= old.depth, "{}: {} from {}", name, new, old);
+            for pool in &pools {
+                let inputs = values(&circuit, pool);
+                prop_assert_eq!(better.evaluate(&inputs), circuit.evaluate(&inputs), "{}", name);
+            }
+        }
+    }
+
+    #[test]
+    fn registers_stay_right(
+        circuit in sequential(40),
+        pools in prop::collection::vec(prop::collection::vec(any::<u128>(), 9), 4),
+    ) {
+        for (name, pass) in PASSES {
+            let better = pass(&circuit);
+            prop_assert_eq!(better.validate(), Ok(()), "{}", name);
+            prop_assert_eq!(&better.inputs, &circuit.inputs, "{}", name);
+            let (new, old) = (better.stats(), circuit.stats());
+            prop_assert!(new.muls <= old.muls && new.depth <= old.depth, "{}: {} from {}", name, new, old);
+            prop_assert!(new.registers <= old.registers);
             for pool in &pools {
                 let inputs = values(&circuit, pool);
                 prop_assert_eq!(better.evaluate(&inputs), circuit.evaluate(&inputs), "{}", name);
@@ -115,6 +138,46 @@ fn redundancy_goes() {
     let simple = simplify(&circuit);
     assert_eq!(simple.gates, []);
     assert_eq!(simple.outputs[0].wires, [Wire(1)]);
+}
+
+#[test]
+fn registers_that_never_change_are_constants() {
+    let mut b = Builder::new(Ring::Bits);
+    b.cycles(3);
+    let x = b.input("x", 1, Per::Cycle)[0];
+    // Each holds the other at 0, which makes a product vanish; the third is 0 in the first cycle alone.
+    let q = [false, false, false].map(|bit| b.register(Initial::Constant(bit)));
+    let (both, one) = (b.and(q[0], x), b.constant(1));
+    b.set_next(q[0], q[1]);
+    b.set_next(q[1], both);
+    b.set_next(q[2], one);
+    let (dead, live) = (b.and(q[1], x), b.and(q[2], x));
+    let out = b.xor(dead, live);
+    b.output_every_cycle("out", &[out]);
+    let circuit = b.finish().expect("a good circuit");
+    let better = simplify(&circuit);
+    assert_eq!((circuit.stats().registers, circuit.stats().muls), (3, 3));
+    assert_eq!((better.stats().registers, better.stats().muls), (1, 1));
+    let out = better.evaluate(&[vec![1, 1, 1]]);
+    assert_eq!(out, Ok(vec![vec![0, 1, 1]]));
+}
+
+#[test]
+fn one_cycle_needs_no_registers() {
+    let mut b = Builder::new(Ring::Bits);
+    let x = b.input("x", 2, Per::Row);
+    let q = b.register(Initial::Wire(x[0]));
+    let next = b.and(q, x[1]);
+    b.set_next(q, next);
+    b.output("q", &[q]);
+    let circuit = b.finish().expect("a good circuit");
+    assert!(circuit.is_sequential() && circuit.stats().muls == 1);
+    let better = optimise(&circuit);
+    assert!(!better.is_sequential());
+    assert_eq!(
+        (better.stats().gates, &better.outputs[0].wires[..]),
+        (0, &[Wire(0)][..])
+    );
 }
 
 #[test]

@@ -59,6 +59,7 @@ fn a_recipient_of_sums_hears_nothing_for_longer_than_a_run_may_stall() {
             wires: vec![Wire(1)],
             reduce: Reduce::Sum,
         }],
+        clock: veil_circuit::Clock::default(),
     };
     let job = Lowered {
         name: "slow".into(),

@@ -76,6 +76,7 @@ mod tests {
                 inputs: vec![input],
                 gates: Vec::new(),
                 outputs: vec![output],
+                clock: veil_circuit::Clock::default(),
             },
             blocks: vec![Block {
                 name: "all".into(),

@@ -53,7 +53,7 @@ pub fn evaluate(
             let mut inputs = Vec::new();
             for (port, (input, holder)) in circuit.inputs.iter().zip(&block.holders).enumerate() {
                 let slice = match input.per {
-                    Per::Row => Slice {
+                    Per::Row | Per::Cycle => Slice {
                         block: block_index,
                         first,
                         rows,
@@ -64,8 +64,8 @@ pub fn evaluate(
                         rows: 1,
                     },
                 };
-                let mut values =
-                    vec![0; (u64::from(input.width) * ring.bytes(slice.rows.into())) as usize];
+                let width = circuit.input_width(port);
+                let mut values = vec![0; (width * ring.bytes(slice.rows.into())) as usize];
                 let source = sources.iter().find(|source| source.0 == *holder);
                 let source = source
                     .ok_or_else(|| ClearError::NoSource(input.name.clone()))?
@@ -81,7 +81,7 @@ pub fn evaluate(
             let inputs: Vec<&[u8]> = inputs.iter().map(Vec::as_slice).collect();
             let outputs = circuit.evaluate_batch(rows.into(), &inputs)?;
             for (port, values) in outputs.iter().enumerate() {
-                if circuit.outputs[port].reduce == Reduce::None {
+                if circuit.outputs[port].reduce != Reduce::Sum {
                     put(
                         port,
                         Slice {

@@ -139,7 +139,7 @@ impl Lowered {
         match self.circuit.outputs[port].reduce {
             Reduce::Sum => Per::Job,
             Reduce::None if self.passes_through(port).is_some() => Per::Job,
-            Reduce::None => Per::Row,
+            Reduce::None | Reduce::EveryCycle => Per::Row,
         }
     }
 

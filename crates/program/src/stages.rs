@@ -46,7 +46,7 @@ impl Lowered {
             .collect();
         let kept = (self.circuit.inputs.iter())
             .map(|input| match input.per {
-                Per::Row => format!(
+                Per::Row | Per::Cycle => format!(
                     "`{}` of every row, kept until the job is computed",
                     input.name
                 ),
@@ -65,6 +65,7 @@ impl Lowered {
                 inputs: self.circuit.inputs.clone(),
                 gates: Vec::new(),
                 outputs,
+                clock: veil_circuit::Clock::default(),
             },
             totals: None,
             blocks: self.blocks.clone(),
@@ -112,6 +113,7 @@ mod tests {
                 wires: vec![Wire(4)],
                 reduce: Reduce::None,
             }],
+            clock: veil_circuit::Clock::default(),
         };
         let block = |name: &str, holders: [Holder; 2]| Block {
             name: name.into(),

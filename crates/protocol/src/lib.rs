@@ -16,6 +16,7 @@
 //!     inputs: vec![port("x"), port("y")],
 //!     gates: vec![Gate::Mul(Wire(0), Wire(1))],
 //!     outputs: vec![OutputPort { name: "z".into(), wires: vec![Wire(2)], reduce: Reduce::None }],
+//!     clock: veil_circuit::Clock::default(),
 //! };
 //! let job = Lowered {
 //!     name: "and".into(),

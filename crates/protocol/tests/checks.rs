@@ -38,6 +38,7 @@ fn plan() -> Plan {
             output("sum", Reduce::Sum),
             output("total", Reduce::Sum),
         ],
+        clock: veil_circuit::Clock::default(),
     };
     let party = PartyId::THREE[1];
     let job = Lowered {

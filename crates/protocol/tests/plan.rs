@@ -95,6 +95,7 @@ fn job(ring: Ring, width: u32, gates: Vec<Gate>, outputs: Vec<Wire>, reduce: Red
             wires: outputs,
             reduce,
         }],
+        clock: veil_circuit::Clock::default(),
     };
     Lowered {
         name: "job".into(),

@@ -76,6 +76,7 @@ fn chain(ring: Ring) -> Lowered {
             wires: vec![Wire(4)],
             reduce: Reduce::None,
         }],
+        clock: veil_circuit::Clock::default(),
     };
     let holders = [Holder::Owner(0), Holder::Owner(1)];
     job(circuit, &[(50, &holders)], &[Audience::Recipient(0)])

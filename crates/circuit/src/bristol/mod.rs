@@ -86,6 +86,8 @@ pub fn fuzz(text: &[u8]) -> bool {
         wires: 1 << 17,
         ports: 64,
         output_wires: 1 << 16,
+        cycles: 16,
+        value_bits: 1 << 17,
     };
     let Ok(circuit) = read(text, &limits) else {
         return false;

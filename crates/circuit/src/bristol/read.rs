@@ -325,6 +325,7 @@ impl Body {
             inputs,
             gates: self.gates,
             outputs,
+            clock: crate::Clock::default(),
         })
     }
 }

@@ -20,6 +20,11 @@ pub enum WriteError {
     /// The format with integers is for those.
     #[error("the circuit is over bits; write Bristol Fashion")]
     NotIntegers,
+    /// Registers and cycles have no place in these files.
+    #[error(
+        "the circuit is sequential, and Bristol files hold circuits of one cycle and no registers"
+    )]
+    Sequential,
     /// What is summed over the rows has no place in a file.
     #[error("output `{0}` is summed over the rows, which files cannot say")]
     Summed(String),
@@ -60,6 +65,9 @@ pub fn write(
     circuit.validate()?;
     if circuit.is_random() {
         return Err(WriteError::Random);
+    }
+    if circuit.is_sequential() {
+        return Err(WriteError::Sequential);
     }
     if let Some(port) = circuit
         .outputs

@@ -5,6 +5,7 @@ use std::collections::hash_map::Entry;
 
 use veil_math::Ring;
 
+use super::register::Registers;
 use crate::{Circuit, CircuitError, Gate, InputPort, Limits, OutputPort, Per, Reduce, Wire};
 
 /// Builds a circuit gate by gate.
@@ -31,8 +32,9 @@ pub struct Builder {
     ring: Ring,
     inputs: Vec<InputPort>,
     outputs: Vec<OutputPort>,
-    /// What drives each wire: a gate, or an input.
+    /// What drives each wire: a gate, or an input or a register.
     drivers: Vec<Option<Gate>>,
+    pub(super) registers: Registers,
     /// Products on the longest path to each wire.
     depths: Vec<u32>,
     /// The ring of each wire.
@@ -50,6 +52,7 @@ impl Builder {
             inputs: Vec::new(),
             outputs: Vec::new(),
             drivers: Vec::new(),
+            registers: Registers::default(),
             depths: Vec::new(),
             rings: Vec::new(),
             known: HashMap::new(),
@@ -102,6 +105,15 @@ impl Builder {
             name: name.into(),
             wires: wires.to_vec(),
             reduce: Reduce::Sum,
+        });
+    }
+
+    /// Adds an output port with a value per row of every cycle of a sequential circuit.
+    pub fn output_every_cycle(&mut self, name: impl Into<String>, wires: &[Wire]) {
+        self.outputs.push(OutputPort {
+            name: name.into(),
+            wires: wires.to_vec(),
+            reduce: Reduce::EveryCycle,
         });
     }
 
@@ -364,32 +376,25 @@ impl Builder {
         self.add(no, chosen)
     }
 
-    /// The circuit: inputs first, gates in the order they were made, without those that no output needs.
+    /// The circuit: inputs first, then registers, then gates in the order they were made, without those that no output needs.
+    ///
+    /// # Panics
+    /// If a register was not told what it takes next.
     pub fn finish(self) -> Result<Circuit, CircuitError> {
         self.finish_within(&Limits::default())
     }
 
     /// [`Builder::finish`] with limits of the caller's choice.
     pub fn finish_within(self, limits: &Limits) -> Result<Circuit, CircuitError> {
-        let mut needed = vec![false; self.drivers.len()];
-        for wire in self.outputs.iter().flat_map(|port| &port.wires) {
-            needed[wire.0 as usize] = true;
-        }
-        for (index, driver) in self.drivers.iter().enumerate().rev() {
-            if let Some(gate) = driver.filter(|_| needed[index]) {
-                gate.operands()
-                    .for_each(|wire| needed[wire.0 as usize] = true);
-            }
-        }
-        // Numbers: inputs in the order of their ports, then the needed gates.
+        let needed = self.needed();
+        // Numbers: inputs in the order of their ports, then the needed registers, then the needed gates.
         let mut number = vec![Wire(0); self.drivers.len()];
         let mut next = 0;
-        for (index, _) in self
-            .drivers
-            .iter()
-            .enumerate()
-            .filter(|(_, driver)| driver.is_none())
-        {
+        let inputs = (self.drivers.iter().enumerate())
+            .filter(|(index, driver)| driver.is_none() && !self.registers.has(*index));
+        let inputs = inputs.map(|(index, _)| index);
+        let registers = self.registers.wires().map(|wire| wire.0 as usize);
+        for index in inputs.chain(registers.filter(|index| needed[*index])) {
             number[index] = Wire(next);
             next += 1;
         }
@@ -410,9 +415,25 @@ impl Builder {
             inputs: self.inputs,
             gates,
             outputs,
+            clock: self.registers.clock(&needed, &number),
         };
         circuit.validate_within(limits)?;
         Ok(circuit)
+    }
+
+    /// Which wires an output needs, in this cycle or a later one.
+    fn needed(&self) -> Vec<bool> {
+        let mut needed = vec![false; self.drivers.len()];
+        let mut open: Vec<Wire> = self.outputs.iter().flat_map(|o| o.wires.clone()).collect();
+        while let Some(wire) = open.pop() {
+            if !std::mem::replace(&mut needed[wire.0 as usize], true) {
+                match self.driver(wire) {
+                    Some(gate) => open.extend(gate.operands()),
+                    None => open.extend(self.registers.next_of(wire)),
+                }
+            }
+        }
+        needed
     }
 
     fn assert_bits(&self, wire: Wire) {
@@ -452,7 +473,7 @@ impl Builder {
         }
     }
 
-    fn drive(&mut self, driver: Option<Gate>) -> Wire {
+    pub(super) fn drive(&mut self, driver: Option<Gate>) -> Wire {
         let wire = u32::try_from(self.drivers.len()).expect("a circuit of fewer than 2^32 wires");
         let before = driver
             .iter()

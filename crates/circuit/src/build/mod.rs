@@ -9,6 +9,7 @@ mod integer;
 mod linear;
 mod matrix;
 mod multiply;
+mod register;
 mod sbox;
 mod sha256;
 

@@ -131,6 +131,44 @@ pub enum CircuitError {
         /// The name.
         name: String,
     },
+    /// Registers hold bits.
+    #[error("a sequential circuit is over bits, and this one is over {}", ring.name())]
+    SequentialIntegers {
+        /// The ring of the circuit.
+        ring: Ring,
+    },
+    /// Nothing would be computed.
+    #[error("the circuit has no cycles; it needs at least one")]
+    NoCycles,
+    /// What a random gate drives would have to differ from cycle to cycle, or not.
+    #[error("gate {gate} of a sequential circuit is random; give it the values as inputs")]
+    SequentialRandom {
+        /// Index of the gate.
+        gate: usize,
+    },
+    /// A register's next value does not exist.
+    #[error("register {register} takes wire {wire} next, but the circuit has {wires} wires")]
+    NextMissing {
+        /// Index of the register.
+        register: usize,
+        /// The wire that it names.
+        wire: u32,
+        /// Wires in the circuit.
+        wires: u32,
+    },
+    /// A register's first value is no input, or one that is another in every cycle.
+    #[error(
+        "register {register} begins as wire {wire}; it may begin as a constant, or as one of the {inputs} wires of inputs that has one \
+         value for all cycles"
+    )]
+    BadInitial {
+        /// Index of the register.
+        register: usize,
+        /// The wire that it names.
+        wire: u32,
+        /// Wires of input ports.
+        inputs: u32,
+    },
     /// Summing bits modulo 2 is hardly ever meant.
     #[error(
         "output `{port}` is summed over the rows, which needs a ring of integers; this is a circuit of bits"

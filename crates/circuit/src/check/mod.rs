@@ -10,19 +10,23 @@ use veil_math::Ring;
 
 pub use error::CircuitError;
 
-use crate::{Circuit, Gate, Reduce, Wire};
+use crate::{Circuit, Gate, Initial, Per, Reduce, Register, Wire};
 
 /// The largest circuit that a reader accepts. Checked before anything of that size is allocated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// Gates in all.
     pub gates: u64,
-    /// Wires in all, inputs included.
+    /// Wires in all, inputs and registers included.
     pub wires: u64,
     /// Input ports, and output ports.
     pub ports: u64,
     /// Output wires over all ports: these may repeat, so `wires` does not bound them.
     pub output_wires: u64,
+    /// Cycles of a sequential circuit.
+    pub cycles: u64,
+    /// Bits of a value, over all cycles if it has some in each.
+    pub value_bits: u64,
 }
 
 impl Default for Limits {
@@ -33,6 +37,8 @@ impl Default for Limits {
             wires: 1 << 25,
             ports: 1 << 10,
             output_wires: 1 << 24,
+            cycles: 1 << 32,
+            value_bits: 1 << 31,
         }
     }
 }
@@ -42,7 +48,8 @@ impl Circuit {
     ///
     /// Operands come before the gates that read them and are of one ring, constants are elements of it, outputs exist and are of
     /// the circuit's ring, ports have wires and distinct printable names, sums are over rings of integers, and sizes are within
-    /// the limits.
+    /// the limits. Sequential circuits are of bits, draw nothing at random, and have a cycle; a register's next value exists, and
+    /// its first one is a constant or one of an input with the same value in all cycles.
     /// Every other method of a circuit may panic if this one fails.
     pub fn validate(&self) -> Result<(), CircuitError> {
         self.validate_within(&Limits::default())
@@ -52,7 +59,8 @@ impl Circuit {
     pub fn validate_within(&self, limits: &Limits) -> Result<(), CircuitError> {
         // u64 sums of at most 2^64 / 2^32 ports: no overflow for anything that fits memory.
         let inputs: u64 = self.inputs.iter().map(|port| u64::from(port.width)).sum();
-        let wires = inputs + self.gates.len() as u64;
+        let registers = self.clock.registers.len() as u64;
+        let wires = inputs + registers + self.gates.len() as u64;
         let output_wires: u64 = self
             .outputs
             .iter()
@@ -63,6 +71,16 @@ impl Circuit {
         within("gates", self.gates.len() as u64, limits.gates)?;
         within("wires", wires, limits.wires.min(u64::from(u32::MAX)))?;
         within("output wires", output_wires, limits.output_wires)?;
+        within("cycles", self.clock.cycles, limits.cycles)?;
+        let cycles = self.clock.cycles;
+        let of_inputs = self.inputs.iter().map(|port| port.value_width(cycles));
+        let of_outputs = self.outputs.iter().map(|port| port.value_width(cycles));
+        let widest = of_inputs.chain(of_outputs).max().unwrap_or(0);
+        within(
+            "bits of a value over all cycles",
+            widest,
+            limits.value_bits.max(limits.wires),
+        )?;
 
         check_names("input", self.inputs.iter().map(|port| port.name.as_str()))?;
         check_names("output", self.outputs.iter().map(|port| port.name.as_str()))?;
@@ -71,15 +89,54 @@ impl Circuit {
                 port: port.name.clone(),
             });
         }
-        let rings = self.validate_gates(inputs as u32)?;
-        self.validate_outputs(&rings)
+        let rings = self.validate_gates((inputs + registers) as u32)?;
+        self.validate_outputs(&rings)?;
+        if self.is_sequential() {
+            self.validate_clock(inputs as u32, wires as u32)?;
+        }
+        Ok(())
+    }
+
+    fn validate_clock(&self, inputs: u32, wires: u32) -> Result<(), CircuitError> {
+        if self.ring != Ring::Bits {
+            return Err(CircuitError::SequentialIntegers { ring: self.ring });
+        }
+        if self.clock.cycles == 0 {
+            return Err(CircuitError::NoCycles);
+        }
+        if let Some(gate) = self.gates.iter().position(Gate::is_random) {
+            return Err(CircuitError::SequentialRandom { gate });
+        }
+        let varies: Vec<bool> = (self.inputs.iter())
+            .flat_map(|port| std::iter::repeat_n(port.per == Per::Cycle, port.width as usize))
+            .collect();
+        for (register, &Register { initial, next }) in self.clock.registers.iter().enumerate() {
+            if next.0 >= wires {
+                let wire = next.0;
+                return Err(CircuitError::NextMissing {
+                    register,
+                    wire,
+                    wires,
+                });
+            }
+            if let Initial::Wire(Wire(wire)) = initial
+                && varies.get(wire as usize).is_none_or(|varies| *varies)
+            {
+                return Err(CircuitError::BadInitial {
+                    register,
+                    wire,
+                    inputs,
+                });
+            }
+        }
+        Ok(())
     }
 
     /// The ring of every wire.
-    fn validate_gates(&self, inputs: u32) -> Result<Vec<Ring>, CircuitError> {
-        let mut rings = vec![self.ring; inputs as usize];
+    fn validate_gates(&self, sources: u32) -> Result<Vec<Ring>, CircuitError> {
+        let mut rings = vec![self.ring; sources as usize];
         rings.reserve(self.gates.len());
-        for (gate, (own, kind)) in (inputs..).zip(&self.gates).enumerate() {
+        for (gate, (own, kind)) in (sources..).zip(&self.gates).enumerate() {
             if let Some(Wire(operand)) = kind.operands().find(|operand| operand.0 >= own) {
                 return Err(CircuitError::ForwardReference { gate, own, operand });
             }

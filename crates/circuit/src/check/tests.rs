@@ -1,7 +1,7 @@
 //! Every rule, broken.
 
 use super::*;
-use crate::{InputPort, OutputPort, Per};
+use crate::{Clock, InputPort, OutputPort};
 
 fn and() -> Circuit {
     Circuit {
@@ -17,6 +17,7 @@ fn and() -> Circuit {
             wires: vec![Wire(3)],
             reduce: Reduce::None,
         }],
+        clock: Clock::default(),
     }
 }
 
@@ -137,6 +138,7 @@ fn integers_and_bits_are_kept_apart() {
             wires: vec![Wire(6)],
             reduce: Reduce::Sum,
         }],
+        clock: Clock::default(),
     };
     assert_eq!(good.validate(), Ok(()));
     assert!(good.is_mixed());
@@ -247,6 +249,7 @@ fn limits_hold() {
         wires: 4,
         ports: 1,
         output_wires: 1,
+        ..Limits::default()
     };
     assert_eq!(small(limits), Ok(()));
     for (limits, what) in [
@@ -266,5 +269,73 @@ fn limits_hold() {
     ] {
         let message = small(limits).expect_err("over the limit");
         assert!(message.contains(what), "{message}");
+    }
+}
+
+/// One that counts in a bit, beside the AND.
+fn sequential() -> Circuit {
+    let mut circuit = and();
+    circuit.gates = vec![Gate::Mul(Wire(0), Wire(2)), Gate::Plus(Wire(3), 1)];
+    circuit.clock = Clock {
+        registers: vec![Register {
+            initial: Initial::Wire(Wire(1)),
+            next: Wire(4),
+        }],
+        cycles: 4,
+    };
+    circuit
+}
+
+#[test]
+fn registers_are_checked() {
+    sequential().validate().expect("a good circuit");
+    let limits = Limits {
+        cycles: 4,
+        wires: 5,
+        value_bits: 4,
+        ..Limits::default()
+    };
+    let each = |c: &mut Circuit| c.outputs[0].reduce = Reduce::EveryCycle;
+    let mut circuit = sequential();
+    each(&mut circuit);
+    assert_eq!(circuit.validate_within(&limits), Ok(()));
+    let cases: [(&str, Change); 9] = [
+        (
+            "register 0 takes wire 5 next, but the circuit has 5 wires",
+            &|c| {
+                c.clock.registers[0].next = Wire(5);
+            },
+        ),
+        ("register 0 begins as wire 2; it may begin as", &|c| {
+            c.clock.registers[0].initial = Initial::Wire(Wire(2));
+        }),
+        ("register 0 begins as wire 1; it may begin as", &|c| {
+            c.inputs[0].per = Per::Cycle;
+        }),
+        ("the circuit has no cycles", &|c| c.clock.cycles = 0),
+        ("the circuit has 5 cycles, and the limit is 4", &|c| {
+            c.clock.cycles = 5;
+        }),
+        ("has 6 wires, and the limit is 5", &|c| {
+            c.clock.registers.push(c.clock.registers[0]);
+        }),
+        (
+            "has 8 bits of a value over all cycles, and the limit is 5",
+            &|c| {
+                each(c);
+                c.outputs[0].wires.push(Wire(0));
+            },
+        ),
+        ("gate 1 of a sequential circuit is random", &|c| {
+            c.gates[1] = Gate::Random(0);
+        }),
+        ("a sequential circuit is over bits", &|c| c.ring = Ring::Z64),
+    ];
+    for (want, change) in &cases {
+        let mut circuit = sequential();
+        change(&mut circuit);
+        let message = circuit.validate_within(&limits);
+        let message = message.expect_err("the change must be noticed").to_string();
+        assert!(message.contains(want), "{message}");
     }
 }

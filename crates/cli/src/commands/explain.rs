@@ -383,7 +383,7 @@ fn kept(plan: &Plan) -> Vec<Kept> {
             what: job.opened[kept.port].clone(),
             values: match kept.per {
                 Per::Job => 1,
-                Per::Row => job.rows(),
+                Per::Row | Per::Cycle => job.rows(),
             },
         })
         .collect()

@@ -41,6 +41,7 @@ pub(super) fn rewire(
         inputs,
         gates: Vec::with_capacity(circuit.gates.len()),
         outputs: vec![],
+        clock: veil_circuit::Clock::default(),
     };
     // Where each wire of the original is now.
     let mut now = Vec::with_capacity(circuit.wires() as usize);
@@ -143,6 +144,7 @@ pub(super) fn counter_mode(cipher: &Circuit) -> Circuit {
         inputs,
         gates: Vec::new(),
         outputs: Vec::new(),
+        clock: veil_circuit::Clock::default(),
     };
     let mut now: Vec<Wire> = (0..key.width + block.width).map(Wire).collect();
     append(&mut circuit, &cipher.gates, &mut now);
@@ -200,6 +202,7 @@ mod tests {
                 wires: vec![Wire(0)],
                 reduce: veil_circuit::Reduce::None,
             }],
+            clock: veil_circuit::Clock::default(),
         };
         let made = |combine| {
             let supply = Supply {

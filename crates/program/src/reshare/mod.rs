@@ -145,6 +145,7 @@ impl Resharing {
             inputs: inputs.collect(),
             gates,
             outputs: [sums, differences].concat(),
+            clock: veil_circuit::Clock::default(),
         }
     }
 }

@@ -364,6 +364,7 @@ mod tests {
             inputs: circuit.inputs.clone(),
             gates: circuit.gates.iter().map(gate).collect(),
             outputs: circuit.outputs.clone(),
+            clock: veil_circuit::Clock::default(),
         }
     }
 

@@ -14,6 +14,11 @@ pub(super) fn job(job: &Lowered) -> Result<(), PlanError> {
     circuit
         .validate()
         .map_err(|e| PlanError::Circuit(e.to_string()))?;
+    if circuit.is_sequential() {
+        return Err(PlanError::Job(
+            "circuits with registers or cycles run in the clear alone",
+        ));
+    }
     lists(job)?;
     protocol(job)?;
     ports(job)?;

@@ -98,8 +98,8 @@ impl Scheduler<'_> {
                 let width = o.wires.len() as u32;
                 let (gives, next) = match (o.reduce, passed(k)) {
                     (Reduce::Sum, _) => (Gives::Sum, &mut sum_out),
-                    (Reduce::None, None) => (Gives::Row, &mut row_out),
-                    (Reduce::None, Some(input)) => {
+                    (Reduce::None | Reduce::EveryCycle, None) => (Gives::Row, &mut row_out),
+                    (Reduce::None | Reduce::EveryCycle, Some(input)) => {
                         let first = ports[input].first;
                         return OutputPlan {
                             gives: Gives::Once,
@@ -135,7 +135,7 @@ impl Scheduler<'_> {
         for port in &self.circuit.inputs {
             let slots = &mut self.banks[0].slots;
             let next = match port.per {
-                Per::Row => slots,
+                Per::Row | Per::Cycle => slots,
                 Per::Job => &mut uniforms,
             };
             let first = *next;
@@ -147,7 +147,7 @@ impl Scheduler<'_> {
             });
             for k in 0..port.width {
                 self.home[wire as usize] = match port.per {
-                    Per::Row => Home::Slot(first + k),
+                    Per::Row | Per::Cycle => Home::Slot(first + k),
                     Per::Job => Home::Uniform(first + k),
                 };
                 wire += 1;

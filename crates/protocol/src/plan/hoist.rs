@@ -99,6 +99,7 @@ pub(super) fn split(circuit: &Circuit) -> Option<Split> {
         inputs: one_row,
         gates: job.gates,
         outputs,
+        clock: veil_circuit::Clock::default(),
     };
 
     // The rest: all ports, and the derived values.
@@ -125,6 +126,7 @@ pub(super) fn split(circuit: &Circuit) -> Option<Split> {
         inputs: ports(None).chain([port]).collect(),
         gates: rest.gates,
         outputs,
+        clock: veil_circuit::Clock::default(),
     };
     Some(Split {
         job,
@@ -252,6 +254,7 @@ mod tests {
                 wires: vec![Wire(11)],
                 reduce: Reduce::None,
             }],
+            clock: veil_circuit::Clock::default(),
         };
         let split = split(&circuit).expect("something is of the job alone");
         let local = |gate: &Gate| !gate.converts() && !gate.is_random();

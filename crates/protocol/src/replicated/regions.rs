@@ -247,7 +247,7 @@ pub(super) fn kept(plan: &Plan, gives: Gives) -> impl Iterator<Item = usize> {
 /// Where the host puts what a port loads.
 pub(super) fn stored(port: &PortPlan, part: u8) -> Span {
     let region = match port.per {
-        Per::Row => STORED,
+        Per::Row | Per::Cycle => STORED,
         Per::Job => JOB_STORED,
     };
     Span {
@@ -260,7 +260,7 @@ pub(super) fn stored(port: &PortPlan, part: u8) -> Span {
 /// Where a port's values are among the input regions: wires of ports of the same kind lie side by side, in order.
 pub(super) fn input(port: &PortPlan) -> Span {
     let region = match port.per {
-        Per::Row => INPUT,
+        Per::Row | Per::Cycle => INPUT,
         Per::Job => JOB_INPUT,
     };
     Span {
@@ -283,7 +283,7 @@ pub(super) fn arriving(plan: &Plan, port: &PortPlan, part: u8) -> Span {
 /// Where a port's shares are.
 pub(super) fn shares(port: &PortPlan, part: u8) -> Span {
     let region = match port.per {
-        Per::Row => SLOTS,
+        Per::Row | Per::Cycle => SLOTS,
         Per::Job => UNIFORMS,
     };
     Span {

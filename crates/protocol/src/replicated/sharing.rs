@@ -130,7 +130,7 @@ impl<'a> Inputs<'a> {
 
     fn rounds(self, kind: Kind) -> Vec<Round> {
         let (place, check_place) = match kind.per {
-            Per::Row => (place::INPUTS, place::INPUT_CHECK),
+            Per::Row | Per::Cycle => (place::INPUTS, place::INPUT_CHECK),
             Per::Job => (place::JOB_INPUTS, place::JOB_CHECK),
         };
         let mut round = Round {
@@ -208,9 +208,9 @@ impl<'a> Inputs<'a> {
             return;
         }
         let base = match (supplier, kind.per) {
-            (Holder::Owner(_), Per::Row) => label::OWNER_ROWS,
+            (Holder::Owner(_), Per::Row | Per::Cycle) => label::OWNER_ROWS,
             (Holder::Owner(_), Per::Job) => label::OWNER_JOB,
-            (_, Per::Row) => label::PARTY_ROWS,
+            (_, Per::Row | Per::Cycle) => label::PARTY_ROWS,
             (_, Per::Job) => label::PARTY_JOB,
         };
         let op = Op::Hash {
@@ -234,7 +234,7 @@ impl<'a> Inputs<'a> {
     /// All holders of a component that was loaded compare digests of it.
     fn compare_loaded(self, round: &mut Round, me: PartyId, kind: Kind) {
         let base = match kind.per {
-            Per::Row => label::STORED_ROWS,
+            Per::Row | Per::Cycle => label::STORED_ROWS,
             Per::Job => label::STORED_JOB,
         };
         let digests = Digests::of(self.scheme, self.plan);
@@ -265,7 +265,7 @@ impl<'a> Inputs<'a> {
     /// Counter of a port's first wire: wires in order, as many counters each as a full chunk of one wire takes.
     fn first_draw(self, port: &PortPlan) -> u64 {
         let stride = match port.per {
-            Per::Row => self
+            Per::Row | Per::Cycle => self
                 .plan
                 .ring
                 .bytes(u64::from(self.plan.chunk_rows))
@@ -336,7 +336,7 @@ impl<'a> Inputs<'a> {
     fn by_owner(self, round: &mut Round, owner: u16, k: usize, port: &PortPlan) {
         let (scheme, input) = (self.scheme, regions::input(port));
         let region = match port.per {
-            Per::Row => MASKS,
+            Per::Row | Per::Cycle => MASKS,
             Per::Job => JOB_MASKS,
         };
         let first = self.first_draw(port);

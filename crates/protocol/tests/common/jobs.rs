@@ -89,6 +89,7 @@ pub fn circuits(ring: Ring, size: usize) -> impl Strategy<Value = Circuit> {
             inputs,
             gates,
             outputs,
+            clock: veil_circuit::Clock::default(),
         }
     })
 }
@@ -208,7 +209,7 @@ pub fn expected(sample: &Sample, peer: Peer) -> Results {
             }
             let known = results.entry(port).or_default();
             match circuit.outputs[port].reduce {
-                Reduce::None => known.push(values),
+                Reduce::None | Reduce::EveryCycle => known.push(values),
                 Reduce::Sum if known.is_empty() => known.push(values),
                 Reduce::Sum => {
                     known[0]

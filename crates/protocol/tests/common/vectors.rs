@@ -139,6 +139,7 @@ pub fn circuit(
             wires: outputs,
             reduce,
         }],
+        clock: veil_circuit::Clock::default(),
     }
 }
 

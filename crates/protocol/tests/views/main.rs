@@ -95,6 +95,7 @@ fn and_plan(scheme: &Scheme, ring: Ring) -> Plan {
             wires: vec![Wire(2)],
             reduce: Reduce::None,
         }],
+        clock: veil_circuit::Clock::default(),
     };
     let job = Lowered {
         name: "view".into(),

@@ -187,6 +187,7 @@ fn chain(ring: Ring, width: u32, layers: u32) -> Circuit {
             wires,
             reduce: Reduce::None,
         }],
+        clock: veil_circuit::Clock::default(),
     }
 }
 

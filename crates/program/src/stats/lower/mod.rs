@@ -76,6 +76,7 @@ impl Stats {
             inputs: builder.inputs,
             gates: builder.gates,
             outputs,
+            clock: veil_circuit::Clock::default(),
         };
         Ok(LoweredStats {
             circuit,

@@ -1,159 +1,11 @@
-//! What a circuit means: evaluation in the clear.
+//! Evaluation of many rows at a time.
 
 use veil_math::Ring;
 
-use crate::{Circuit, Gate, Per, Reduce};
-
-/// Why inputs do not fit a circuit.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum EvaluateError {
-    /// Not one value for each input port.
-    #[error(
-        "the circuit has {ports} input ports, but {given} inputs were given; give one for each port, in order"
-    )]
-    Ports {
-        /// Input ports of the circuit.
-        ports: usize,
-        /// Inputs given.
-        given: usize,
-    },
-    /// A value of the wrong size.
-    #[error("input `{port}` needs {need} {unit}, but {given} were given")]
-    Size {
-        /// Name of the port.
-        port: String,
-        /// What the port needs.
-        need: u64,
-        /// What was given.
-        given: u64,
-        /// `elements` or `bytes`.
-        unit: &'static str,
-    },
-    /// A value outside the ring.
-    #[error("element {index} of input `{port}` is {value}, which is not an element of {}; reduce it first", ring.name())]
-    OutsideRing {
-        /// Name of the port.
-        port: String,
-        /// Which element of the port.
-        index: usize,
-        /// Its value.
-        value: u128,
-        /// The ring of the circuit.
-        ring: Ring,
-    },
-}
-
-impl Circuit {
-    /// Evaluates one row: `inputs[port][wire]` to `outputs[port][wire]`, one ring element each.
-    ///
-    /// This is the definition that everything else is tested against. An output that is summed over the rows is the
-    /// sum of this one row. The circuit must be valid.
-    ///
-    /// Of a circuit with random gates it is one of the results that there can be: that of zeros in the place of all random values.
-    pub fn evaluate(&self, inputs: &[Vec<u128>]) -> Result<Vec<Vec<u128>>, EvaluateError> {
-        check_ports(self, inputs.len())?;
-        let mut values = Vec::with_capacity(self.wires() as usize);
-        for (port, input) in self.inputs.iter().zip(inputs) {
-            check_size(&port.name, u64::from(port.width), input.len(), "elements")?;
-            if let Some(index) = input
-                .iter()
-                .position(|&value| self.ring.reduce(value) != value)
-            {
-                let (port, value) = (port.name.clone(), input[index]);
-                return Err(EvaluateError::OutsideRing {
-                    port,
-                    index,
-                    value,
-                    ring: self.ring,
-                });
-            }
-            values.extend_from_slice(input);
-        }
-        let rings = self.rings();
-        for (gate, &ring) in self.gates.iter().zip(&rings[values.len()..]) {
-            let at = |wire: crate::Wire| values[wire.0 as usize];
-            let value = match *gate {
-                Gate::Add(a, b) => ring.add(at(a), at(b)),
-                Gate::Sub(a, b) => ring.sub(at(a), at(b)),
-                Gate::Mul(a, b) => ring.mul(at(a), at(b)),
-                Gate::Plus(a, c) => ring.add(at(a), c),
-                Gate::Times(a, c) => ring.mul(at(a), c),
-                Gate::Constant(c) => c,
-                Gate::Bit(a, j) => at(a) >> j & 1,
-                Gate::Lift(a) => at(a),
-                Gate::ConstantBit(c) => c.into(),
-                Gate::IsZero(a, bits) => (at(a) << (128 - bits) == 0).into(),
-                Gate::ShiftRight(a, by) | Gate::TruncatePr { of: a, by, .. } => at(a) >> by,
-                Gate::Random(_) | Gate::RandomBit(_) => 0,
-                Gate::Append(a, b) => ring.add(ring.mul(at(a), 2), at(b)),
-            };
-            values.push(value);
-        }
-        let read = |port: &crate::OutputPort| {
-            port.wires
-                .iter()
-                .map(|wire| values[wire.0 as usize])
-                .collect()
-        };
-        Ok(self.outputs.iter().map(read).collect())
-    }
-
-    /// Evaluates a batch of rows, many at a time, on packed columns.
-    ///
-    /// `inputs[port]` is `[wire][ring.bytes(rows)]`: for each wire in turn its values in all rows, bit-packed with row
-    /// 0 in bit 0, or little-endian elements. A port with a value per job has one row. Outputs have the same shape; one
-    /// that is summed over the rows has one row. Padding bits of a last byte are ignored in inputs and zero in outputs.
-    /// The circuit must be valid; of one with random gates see [`Circuit::evaluate`].
-    pub fn evaluate_batch(
-        &self,
-        rows: u64,
-        inputs: &[&[u8]],
-    ) -> Result<Vec<Vec<u8>>, EvaluateError> {
-        check_ports(self, inputs.len())?;
-        for (port, input) in self.inputs.iter().zip(inputs) {
-            let rows = if port.per == Per::Job { 1 } else { rows };
-            let need = u64::from(port.width).saturating_mul(self.ring.bytes(rows));
-            check_size(&port.name, need, input.len(), "bytes")?;
-        }
-        Ok(match self.ring {
-            Ring::Bits => batch::<BitWord>(self, rows as usize, inputs),
-            Ring::Z64 => batch::<u64>(self, rows as usize, inputs),
-            Ring::Z128 => batch::<u128>(self, rows as usize, inputs),
-        })
-    }
-}
-
-fn check_ports(circuit: &Circuit, given: usize) -> Result<(), EvaluateError> {
-    let ports = circuit.inputs.len();
-    if ports == given {
-        Ok(())
-    } else {
-        Err(EvaluateError::Ports { ports, given })
-    }
-}
-
-fn check_size(
-    port: &str,
-    need: u64,
-    given: usize,
-    unit: &'static str,
-) -> Result<(), EvaluateError> {
-    let given = given as u64;
-    if need == given {
-        Ok(())
-    } else {
-        Err(EvaluateError::Size {
-            port: port.to_owned(),
-            need,
-            given,
-            unit,
-        })
-    }
-}
+use crate::{Circuit, Gate, Initial, Per, Reduce, Wire};
 
 /// What is computed at once: 64 rows of bits, or one element.
-trait Word: Copy + Default {
+pub(super) trait Word: Copy + Default {
     /// Rows in a word.
     const ROWS: usize;
     fn add(self, other: Self) -> Self;
@@ -174,7 +26,7 @@ trait Word: Copy + Default {
 }
 
 #[derive(Clone, Copy, Default)]
-struct BitWord(u64);
+pub(super) struct BitWord(u64);
 
 impl Word for BitWord {
     const ROWS: usize = 64;
@@ -251,7 +103,7 @@ const WORDS: usize = 8;
 
 type Block<W> = [W; WORDS];
 
-fn batch<W: Word>(circuit: &Circuit, rows: usize, inputs: &[&[u8]]) -> Vec<Vec<u8>> {
+pub(super) fn batch<W: Word>(circuit: &Circuit, rows: usize, inputs: &[&[u8]]) -> Vec<Vec<u8>> {
     let ring = circuit.ring;
     let column = ring.bytes(rows as u64) as usize;
     let one = ring.bytes(1) as usize;
@@ -259,17 +111,16 @@ fn batch<W: Word>(circuit: &Circuit, rows: usize, inputs: &[&[u8]]) -> Vec<Vec<u
         .outputs
         .iter()
         .map(|port| {
-            vec![
-                0;
-                port.wires.len()
-                    * if port.reduce == Reduce::Sum {
-                        one
-                    } else {
-                        column
-                    }
-            ]
+            let of_wire = if port.reduce == Reduce::Sum {
+                one
+            } else {
+                column
+            };
+            vec![0; port.value_width(circuit.clock.cycles) as usize * of_wire]
         })
         .collect();
+    let sources = circuit.sources() as usize;
+    let mut state: Vec<Block<W>> = Vec::new();
     let mut values: Vec<Block<W>> = Vec::with_capacity(circuit.wires() as usize);
     let rings = circuit.rings();
     let per_block = W::ROWS * WORDS;
@@ -279,9 +130,10 @@ fn batch<W: Word>(circuit: &Circuit, rows: usize, inputs: &[&[u8]]) -> Vec<Vec<u
         values.clear();
         for (port, input) in circuit.inputs.iter().zip(inputs) {
             match port.per {
-                Per::Row => values.extend(
-                    input
-                        .chunks_exact(column)
+                // Those of cycle 0, and of every other in their place when it comes.
+                Per::Row | Per::Cycle => values.extend(
+                    (input.chunks_exact(column))
+                        .take(port.width as usize)
                         .map(|column| load(&column[bytes.clone()])),
                 ),
                 Per::Job => values.extend(input.chunks_exact(one).map(|element| {
@@ -290,15 +142,26 @@ fn batch<W: Word>(circuit: &Circuit, rows: usize, inputs: &[&[u8]]) -> Vec<Vec<u
                 })),
             }
         }
-        run(circuit, &rings, &mut values);
-        for (port, output) in circuit.outputs.iter().zip(&mut outputs) {
-            match port.reduce {
-                Reduce::None => {
-                    for (wire, column) in port.wires.iter().zip(output.chunks_exact_mut(column)) {
-                        store(&values[wire.0 as usize], &mut column[bytes.clone()]);
-                    }
+        for register in &circuit.clock.registers {
+            values.push(match register.initial {
+                Initial::Constant(bit) => [W::every(bit.into()); WORDS],
+                Initial::Wire(wire) => values[wire.0 as usize],
+            });
+        }
+        for cycle in 0..circuit.clock.cycles {
+            if cycle > 0 {
+                load_cycle(circuit, inputs, cycle, (column, &bytes), &mut values);
+                values.truncate(sources);
+                values.splice(sources - state.len().., state.drain(..));
+            }
+            run(circuit, &rings, &mut values);
+            let next = circuit.clock.registers.iter().map(|register| register.next);
+            state.extend(next.map(|wire| values[wire.0 as usize]));
+            for (port, output) in circuit.outputs.iter().zip(&mut outputs) {
+                if !circuit.is_put_out(port, cycle) {
+                    continue;
                 }
-                Reduce::Sum => {
+                if port.reduce == Reduce::Sum {
                     for (wire, total) in port.wires.iter().zip(output.chunks_exact_mut(one)) {
                         let block = &values[wire.0 as usize][..here.div_ceil(W::ROWS)];
                         block
@@ -306,12 +169,43 @@ fn batch<W: Word>(circuit: &Circuit, rows: usize, inputs: &[&[u8]]) -> Vec<Vec<u
                             .fold(W::load(total), |sum, &word| sum.add(word))
                             .store(total);
                     }
+                    continue;
+                }
+                let first = match port.reduce {
+                    Reduce::EveryCycle => cycle as usize * port.wires.len(),
+                    Reduce::None | Reduce::Sum => 0,
+                };
+                let columns = output.chunks_exact_mut(column).skip(first);
+                for (wire, column) in port.wires.iter().zip(columns) {
+                    store(&values[wire.0 as usize], &mut column[bytes.clone()]);
                 }
             }
         }
+        state.clear();
     }
     clear_padding(circuit, rows, column, &mut outputs);
     outputs
+}
+
+/// The inputs of a further cycle, in the place of those before.
+fn load_cycle<W: Word>(
+    circuit: &Circuit,
+    inputs: &[&[u8]],
+    cycle: u64,
+    (column, bytes): (usize, &std::ops::Range<usize>),
+    values: &mut [Block<W>],
+) {
+    let mut first = 0;
+    for (port, input) in circuit.inputs.iter().zip(inputs) {
+        let width = port.width as usize;
+        if port.per == Per::Cycle {
+            let columns = input.chunks_exact(column).skip(cycle as usize * width);
+            for (value, column) in values[first..first + width].iter_mut().zip(columns) {
+                *value = load(&column[bytes.clone()]);
+            }
+        }
+        first += width;
+    }
 }
 
 /// Bits of a circuit over integers are integers here, of which the lowest bit counts.
@@ -320,7 +214,7 @@ fn run<W: Word>(circuit: &Circuit, rings: &[Ring], values: &mut Vec<Block<W>>) {
         std::array::from_fn(|i| f(a[i], b[i]))
     };
     for gate in &circuit.gates {
-        let at = |wire: crate::Wire| &values[wire.0 as usize];
+        let at = |wire: Wire| &values[wire.0 as usize];
         let mut value = match *gate {
             Gate::Add(a, b) => zip(at(a), at(b), W::add),
             Gate::Sub(a, b) => zip(at(a), at(b), W::sub),
