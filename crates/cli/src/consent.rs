@@ -8,7 +8,6 @@ use veil_node::stages::Stages;
 use veil_node::{Binding, Home, Request, roles_of};
 use veil_program::Job;
 use veil_protocol::Plan;
-use veil_protocol::Replicated;
 use veil_session::{PartyId, Peer};
 
 use crate::commands::explain;
@@ -42,9 +41,9 @@ impl Planned {
     /// Plans a job.
     pub(crate) fn of(job: &Job, text: String, lanes: u16) -> Result<Self, Failure> {
         let plan = prepare::plan(job, Some(lanes))?;
-        let protocol = Replicated::new(Arc::clone(&plan), Peer::Party(PartyId::THREE[0]));
+        let protocol = veil_protocol::protocol(Arc::clone(&plan), Peer::Party(PartyId::TWO[0]));
         let stages = Stages::new(job, &plan)?;
-        let facts = Facts::of(job, &plan, &protocol).against(stages.adversary());
+        let facts = Facts::of(job, &plan, &*protocol).against(stages.adversary());
         Ok(Planned {
             plan,
             facts,

@@ -333,7 +333,7 @@ fn a_dataset_goes_from_homes_to_services() {
     refused("shares reshare pay --home a --to d,e,g", "no member `g`");
     refused(
         "shares reshare pay --home a --to d,e",
-        "three compute, or four",
+        "three keep shares, or four",
     );
     refused(
         "shares reshare pay --home a --to c,b,a",

@@ -10,7 +10,6 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use veil_link::{Link, memory};
-use veil_protocol::Replicated;
 use veil_protocol::{Plan, Protocol};
 use veil_session::Peer;
 
@@ -132,7 +131,7 @@ fn run_under(
     let peers = participants(plan);
     let protocols: Vec<Arc<dyn Protocol>> = peers
         .iter()
-        .map(|p| Arc::new(Replicated::new(Arc::clone(plan), *p)) as Arc<dyn Protocol>)
+        .map(|p| veil_protocol::protocol(Arc::clone(plan), *p))
         .collect();
     let shared: Vec<Arc<Shared>> = peers
         .iter()

@@ -10,8 +10,7 @@ use veil_link::tls::{
     self, Connected, Fingerprint, Identity, Meeting, OtherStage, Port, SetupError, Terms, TlsLink,
 };
 use veil_link::{Link, shape};
-use veil_protocol::Replicated;
-use veil_protocol::{Plan, Protocol};
+use veil_protocol::Plan;
 use veil_session::{PartyId, Peer};
 
 use crate::members::Members;
@@ -221,7 +220,7 @@ impl Part<'_> {
         wrap: &dyn Fn(Box<dyn Link>) -> Box<dyn Link>,
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<Report, Abort> {
-        let protocol: Arc<dyn Protocol> = Arc::new(Replicated::new(Arc::clone(self.plan), self.me));
+        let protocol = veil_protocol::protocol(Arc::clone(self.plan), self.me);
         let bounds = veil_engine::bounds(self.plan, &*protocol);
         let binding = self.binding(&connections[0]);
         let links = connections.into_iter().map(|lane| {

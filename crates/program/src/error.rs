@@ -130,8 +130,8 @@ pub enum JobProblem {
     /// A name with a meaning of its own.
     #[error("`{0}` means all computing parties; choose another name")]
     Reserved(String),
-    /// Neither three parties nor four.
-    #[error("the job names {0} parties; three compute, or four")]
+    /// Not two, three or four parties.
+    #[error("the job names {0} parties; two compute, or three, or four")]
     Parties(usize),
     /// A name that the job does not define.
     #[error("{what} `{name}` is not defined; there {}", list(known))]
@@ -299,6 +299,9 @@ pub enum JobProblem {
         "the job names {0} owners; write the three or four parties that have the dataset, in their order"
     )]
     OldParties(usize),
+    /// Neither three parties nor four get shares.
+    #[error("the job names {0} parties; three keep shares, or four")]
+    NewParties(usize),
     /// A dataset that would stay where it is.
     #[error(
         "{parties} have `{dataset}` already, and a job that loads it names them in this order; name another party, or run \

@@ -26,7 +26,7 @@ const MOST_NAMES: u64 = 1 << 16;
 pub struct Roles {
     /// Data owners, as the job lists them.
     pub owners: Vec<String>,
-    /// The computing parties: three or four.
+    /// The computing parties: two, three or four.
     pub parties: Vec<String>,
     /// Recipients, as the job lists them.
     pub recipients: Vec<String>,
@@ -37,7 +37,7 @@ impl Roles {
         let owners = distinct("owner", &raw.owners)?;
         let parties = distinct("party", raw.parties.get_ref())?;
         let recipients = distinct("recipient", &raw.recipients)?;
-        if !(3..=PartyId::FOUR.len()).contains(&parties.len()) {
+        if !(PartyId::TWO.len()..=PartyId::FOUR.len()).contains(&parties.len()) {
             let problem = JobProblem::Parties(parties.len());
             return Err(Fault::new(raw.parties.span(), problem));
         }

@@ -14,6 +14,8 @@ pub enum Sharing {
     Rep3,
     /// Replicated sharing among four parties.
     Rep4,
+    /// Garbled circuits between two parties: the first garbles, the second evaluates.
+    Yao,
 }
 
 /// What one corrupt party may do without getting anywhere. The weakest comes first.
@@ -66,12 +68,13 @@ pub struct UnknownWord {
 impl Word for Sharing {
     const FIELD: &'static str = "protocol";
     const OPTION: &'static str = "--protocol";
-    const ALL: &'static [Self] = &[Sharing::Rep3, Sharing::Rep4];
+    const ALL: &'static [Self] = &[Sharing::Rep3, Sharing::Rep4, Sharing::Yao];
 
     fn word(self) -> &'static str {
         match self {
             Sharing::Rep3 => "rep3",
             Sharing::Rep4 => "rep4",
+            Sharing::Yao => "yao",
         }
     }
 }
@@ -133,12 +136,14 @@ impl Sharing {
         match self {
             Sharing::Rep3 => 3,
             Sharing::Rep4 => 4,
+            Sharing::Yao => 2,
         }
     }
 
     /// The protocol of so many parties.
     pub const fn among(parties: usize) -> Self {
         match parties {
+            2 => Sharing::Yao,
             4 => Sharing::Rep4,
             _ => Sharing::Rep3,
         }
@@ -165,7 +170,7 @@ impl Security {
     /// What a job of a protocol has if it says nothing else.
     pub const fn of(sharing: Sharing) -> Self {
         let adversary = match sharing {
-            Sharing::Rep3 => Adversary::SemiHonest,
+            Sharing::Rep3 | Sharing::Yao => Adversary::SemiHonest,
             Sharing::Rep4 => Adversary::Malicious,
         };
         Security {
@@ -283,6 +288,10 @@ impl Words {
                     "one of three parties can always stop the others; name four, or write \"abort\""
                 }
                 Security {
+                    sharing: Sharing::Yao,
+                    ..
+                } => "one of two parties can always stop the other; name four, or write \"abort\"",
+                Security {
                     adversary: Adversary::SemiHonest,
                     ..
                 } => {
@@ -364,7 +373,7 @@ mod tests {
         for protocol in choices::<Sharing>() {
             for adversary in choices::<Adversary>() {
                 for delivery in choices::<Delivery>() {
-                    for parties in [3, 4] {
+                    for parties in [2, 3, 4] {
                         let words = Words {
                             protocol,
                             adversary,
@@ -377,7 +386,11 @@ mod tests {
                         assert_eq!(meant.is_ok(), fits && guaranteed, "{words:?} {parties}");
                         let Ok(meant) = meant else { continue };
                         assert_eq!(meant.sharing.parties(), parties);
-                        let usual = [Adversary::SemiHonest, Adversary::Malicious][parties - 3];
+                        let usual = if parties == 4 {
+                            Adversary::Malicious
+                        } else {
+                            Adversary::SemiHonest
+                        };
                         assert_eq!(meant.adversary, adversary.unwrap_or(usual));
                         assert_eq!(meant.delivery, delivery.unwrap_or(Delivery::Abort));
                     }

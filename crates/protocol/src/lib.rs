@@ -38,12 +38,14 @@
 //! Promises: equal jobs and options give equal plans and hashes, on every machine; no two draws of a plan overlap. Does not promise
 //! that a job is worth its consent: what is opened is the job's business.
 
+mod choose;
 mod plan;
 pub mod rep3;
 pub mod rep4;
 mod replicated;
 mod round;
 
+pub use choose::protocol;
 pub use plan::{
     BitsPlan, Chunk, CodedPlan, CodedUniforms, Conversion, ConversionPlan, Gives, JobPlan,
     LayerPlan, OpenedPlan, Options, OrderPlan, OutputPlan, Plan, PlanError, PortPlan, TotalsPlan,

@@ -2,11 +2,14 @@
 
 use std::fmt;
 
-/// A computing party: 0, 1, 2, and 3 where there are four.
+/// A computing party: 0, 1, and 2 and 3 where there are three or four.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct PartyId(u8);
 
 impl PartyId {
+    /// The parties of a two-party protocol, in order.
+    pub const TWO: [PartyId; 2] = [PartyId(0), PartyId(1)];
+
     /// The parties of a three-party protocol, in order.
     pub const THREE: [PartyId; 3] = [PartyId(0), PartyId(1), PartyId(2)];
 

@@ -11,7 +11,6 @@ use veil_engine::{Memory, Settings};
 use veil_link::shape::Profile;
 use veil_node::stages::{Stage, Stages};
 use veil_program::{Audience, Block, Guarantee, Holder};
-use veil_protocol::Replicated;
 use veil_protocol::{Cost, Plan, Protocol, Task};
 use veil_session::{Frame, PartyId, Peer};
 
@@ -137,16 +136,16 @@ pub(crate) fn text(plan: &Arc<Plan>, stages: &Stages, file: &Path) -> String {
 
 fn explain(plan: &Arc<Plan>, stages: &Stages, net: Option<Profile>) -> Explanation {
     let job = &plan.job;
-    let protocols: Vec<Replicated> = veil_engine::participants(plan)
+    let protocols: Vec<Arc<dyn Protocol>> = veil_engine::participants(plan)
         .into_iter()
-        .map(|peer| Replicated::new(Arc::clone(plan), peer))
+        .map(|peer| veil_protocol::protocol(Arc::clone(plan), peer))
         .collect();
     let window = Settings::default().window;
     let mut rounds = Rounds::default();
     let mut participants = Vec::new();
     for protocol in &protocols {
-        let [set_up, chunk, totals, all] = costs(plan, protocol);
-        let handshake = veil_engine::handshake_cost(plan, protocol);
+        let [set_up, chunk, totals, all] = costs(plan, &**protocol);
+        let handshake = veil_engine::handshake_cost(plan, &**protocol);
         rounds.handshake = rounds.handshake.max(handshake.rounds);
         rounds.set_up = rounds.set_up.max(set_up.rounds);
         rounds.per_chunk = rounds.per_chunk.max(chunk.rounds);
@@ -156,7 +155,7 @@ fn explain(plan: &Arc<Plan>, stages: &Stages, net: Option<Profile>) -> Explanati
             role: prepare::role(protocol.me()),
             messages: all.messages,
             bytes: all.bytes,
-            framed: framed(all + handshake + veil_engine::last_words_cost(plan, protocol)),
+            framed: framed(all + handshake + veil_engine::last_words_cost(plan, &**protocol)),
             memory_bytes: memory(plan, stages, protocol.me()),
         });
     }
@@ -196,7 +195,7 @@ fn finished_by(stages: &Stages) -> Option<Finishing> {
     let plans = stages.all().into_iter().filter(finish);
     let plans = plans.map(|stage| stages.plan(stage));
     let weakest = plans.min_by_key(|plan| plan.job.security.adversary)?;
-    let protocol = Replicated::new(Arc::clone(weakest), Peer::Party(PartyId::THREE[0]));
+    let protocol = veil_protocol::protocol(Arc::clone(weakest), Peer::Party(PartyId::TWO[0]));
     Some(Finishing {
         protocol: protocol.name(),
         guarantee: protocol.guarantee(),
@@ -213,8 +212,8 @@ fn memory(plan: &Arc<Plan>, stages: &Stages, me: Peer) -> u64 {
         let me = all.find(|peer| {
             prepare::role(*peer) == prepare::role(me) && veil_engine::name_of(plan, *peer) == name
         })?;
-        let protocol = Replicated::new(Arc::clone(plan), me);
-        Some(Memory::new(plan, &protocol, window).total())
+        let protocol = veil_protocol::protocol(Arc::clone(plan), me);
+        Some(Memory::new(plan, &*protocol, window).total())
     };
     stages
         .all()

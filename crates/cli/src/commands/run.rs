@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use veil_link::shape;
 use veil_program::{Job, Kind};
-use veil_protocol::{Plan, Protocol, Replicated};
+use veil_protocol::{Plan, Protocol};
 use veil_session::Peer;
 
 use crate::failure::{Code, Failure};
@@ -210,8 +210,8 @@ impl Finished {
         output::print(&self.summary())
     }
 
-    fn protocol(&self) -> Replicated {
-        Replicated::new(Arc::clone(&self.plan), Peer::Party(self.plan.parties()[0]))
+    fn protocol(&self) -> Arc<dyn Protocol> {
+        veil_protocol::protocol(Arc::clone(&self.plan), Peer::Party(self.plan.parties()[0]))
     }
 
     /// What it took, and what it is worth.

@@ -13,8 +13,7 @@ use veil_device::{Cpu, Device};
 use veil_engine::shadow::Shadow;
 use veil_engine::{DeviceFactory, Recorder};
 use veil_program::Source;
-use veil_protocol::Replicated;
-use veil_protocol::{Plan, Protocol};
+use veil_protocol::Plan;
 use veil_session::{PartyId, Peer};
 
 use crate::failure::{Code, Failure};
@@ -104,10 +103,7 @@ impl Inspection {
             Record::new(folder, of)
         });
         let shadow = args.shadow.then(|| {
-            let protocol: Arc<dyn Protocol> = Arc::new(Replicated::new(
-                Arc::clone(plan),
-                Peer::Party(PartyId::THREE[0]),
-            ));
+            let protocol = veil_protocol::protocol(Arc::clone(plan), Peer::Party(PartyId::TWO[0]));
             let sources: BTreeMap<_, _> = sources
                 .filter_map(|(peer, source)| Some((peer, source?)))
                 .collect();

@@ -10,7 +10,6 @@ use veil_link::{Link, shape};
 use veil_node::{Receipt, Time};
 use veil_program::Job;
 use veil_protocol::Plan;
-use veil_protocol::Replicated;
 
 use crate::failure::Failure;
 use crate::launch::inspect::{InspectArgs, Inspection};
@@ -144,8 +143,8 @@ pub(crate) fn run(
             let Some((_, folder)) = sink else { continue };
             let report = reports.iter().find(|(other, _)| **other == peer);
             let trace = report.map(|(_, report)| report.trace.to_string());
-            let protocol = Replicated::new(Arc::clone(plan), peer);
-            Receipt::new(plan, &protocol, peer, &|_| None, true, started).write(
+            let protocol = veil_protocol::protocol(Arc::clone(plan), peer);
+            Receipt::new(plan, &*protocol, peer, &|_| None, true, started).write(
                 folder,
                 &prepare::results(job, peer),
                 trace,

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use veil_engine::{Data, Progress, Report};
 use veil_program::{DataError, Output, Sink, Source};
-use veil_protocol::{Plan, Replicated};
+use veil_protocol::Plan;
 use veil_session::{PartyId, Peer, PlanHash};
 
 use super::Desk;
@@ -177,8 +177,8 @@ pub(super) fn attempt(
             Some(pin) => Some(*pin),
             None => (peer == me).then(|| here.identity.fingerprint()),
         };
-        let protocol = Replicated::new(Arc::clone(plan), me);
-        let receipt = Receipt::new(plan, &protocol, me, &keys, false, started);
+        let protocol = veil_protocol::protocol(Arc::clone(plan), me);
+        let receipt = Receipt::new(plan, &*protocol, me, &keys, false, started);
         let receipt = receipt.finished(stages.finished(stage));
         published(desk, &prepared.plan, receipt, &report, &folder);
     }

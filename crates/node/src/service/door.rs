@@ -6,7 +6,6 @@ use std::sync::atomic::Ordering;
 use veil_engine::Memory;
 use veil_link::tls::{Admission, Caller, Fingerprint};
 use veil_program::{Audience, Files, Job};
-use veil_protocol::Replicated;
 use veil_protocol::{Options, Plan, PlanError};
 use veil_session::{PartyId, Peer, PlanHash};
 
@@ -36,19 +35,20 @@ impl Prepared {
     fn new(job: Job, plan: Plan, me: PartyId, window: usize) -> Result<Self, PlanError> {
         let plan = Arc::new(plan);
         let stages = Stages::new(&job, &plan)?;
-        let protocol = |plan: &Arc<Plan>| Replicated::new(Arc::clone(plan), Peer::Party(me));
-        let facts = Facts::of(&job, &plan, &protocol(&plan)).against(stages.adversary());
+        let protocol =
+            |plan: &Arc<Plan>| veil_protocol::protocol(Arc::clone(plan), Peer::Party(me));
+        let facts = Facts::of(&job, &plan, &*protocol(&plan)).against(stages.adversary());
         // Who finishes is one of three parties, whichever is left out: none of the plans takes more at another of them.
         let need = |stage| {
             let plan = stages.plan(stage);
             let left = plan.parties().iter().copied();
-            let of = |me| Replicated::new(Arc::clone(plan), Peer::Party(me));
+            let of = |me| veil_protocol::protocol(Arc::clone(plan), Peer::Party(me));
             match stage {
                 Stage::Finish(_) => left
-                    .map(|me| Memory::new(plan, &of(me), window).total())
+                    .map(|me| Memory::new(plan, &*of(me), window).total())
                     .max()
                     .unwrap_or_default(),
-                _ => Memory::new(plan, &protocol(plan), window).total(),
+                _ => Memory::new(plan, &*protocol(plan), window).total(),
             }
         };
         let need = stages.all().into_iter().map(need).max();

@@ -1,5 +1,7 @@
 //! From the text of a job that shares a dataset again to what it says.
 
+use std::ops::RangeInclusive;
+
 use toml::Spanned;
 use veil_session::{PartyId, PlanHash};
 
@@ -16,6 +18,8 @@ use crate::{
 const JOB: &str = "a job that shares a dataset again";
 /// Elements that a row has, all ports together: more than 256 columns of 255 values each.
 const MOST_ELEMENTS: u64 = 1 << 16;
+/// As many parties may keep shares.
+const KEEP: RangeInclusive<usize> = PartyId::THREE.len()..=PartyId::FOUR.len();
 /// Rows of a job, as of one that keeps columns.
 const MOST_ROWS: u64 = 1 << 40;
 
@@ -55,6 +59,10 @@ impl Resharing {
 
     /// The dataset goes to other parties, and no party has two datasets of one name.
     fn check_sets(&self, raw: &RawJob, name: &Spanned<String>, roles: &Roles) -> Result<(), Fault> {
+        if !KEEP.contains(&roles.parties.len()) {
+            let problem = JobProblem::NewParties(roles.parties.len());
+            return Err(Fault::new(raw.parties.span(), problem));
+        }
         let is_old = |party: &&String| self.old.contains(party);
         let both: Vec<&String> = roles.parties.iter().filter(is_old).collect();
         if both.len() == self.old.len() && both.len() == roles.parties.len() {
@@ -81,7 +89,7 @@ impl Resharing {
 fn old(raw: &RawJob, section: &Spanned<RawReshare>) -> Result<Vec<String>, Fault> {
     let names = raw.owners.iter().map(|name| name.get_ref().clone());
     let names: Vec<String> = names.collect();
-    if (PartyId::THREE.len()..=PartyId::FOUR.len()).contains(&names.len()) {
+    if KEEP.contains(&names.len()) {
         return Ok(names);
     }
     let last = raw.owners.last().map_or(section.span(), Spanned::span);

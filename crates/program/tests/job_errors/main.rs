@@ -87,8 +87,8 @@ fn mistakes_in_any_job() {
         ),
         (
             "\"q\", \"r\"]",
-            "\"q\"]",
-            "job.toml:5:11: the job names 2 parties; three compute, or four",
+            "\"q\", \"r\", \"s\", \"t\"]",
+            "job.toml:5:11: the job names 5 parties; two compute, or three, or four",
         ),
         (
             "[\"press\"]",

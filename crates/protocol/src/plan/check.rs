@@ -6,7 +6,7 @@ use veil_program::{Audience, Block, Delivery, Holder, Lowered};
 use veil_session::PartyId;
 
 use super::PlanError;
-use crate::replicated::scheme_of;
+use crate::choose::Choice;
 
 /// Whether there can be a plan of `job`: its lists fit each other, its names are its own, and a protocol computes it.
 pub(super) fn job(job: &Lowered) -> Result<(), PlanError> {
@@ -54,18 +54,18 @@ fn lists(job: &Lowered) -> Result<(), PlanError> {
 
 /// There is a protocol of so many parties, against such a party, over such a ring.
 fn protocol(job: &Lowered) -> Result<(), PlanError> {
-    if !(PartyId::THREE.len()..=PartyId::FOUR.len()).contains(&job.parties.len()) {
-        return Err(PlanError::Job("three parties compute, or four"));
+    if !(PartyId::TWO.len()..=PartyId::FOUR.len()).contains(&job.parties.len()) {
+        return Err(PlanError::Job("two parties compute, or three, or four"));
     }
     if job.security.sharing.parties() != job.parties.len() {
         return Err(PlanError::Job(
             "the protocol is of as many parties as the job names",
         ));
     }
-    let Some(scheme) = scheme_of(job.security) else {
+    let Some(choice) = Choice::of(job.security) else {
         return Err(PlanError::NoProtocol(job.security));
     };
-    if scheme.products.proof.is_some() && job.circuit.ring == Ring::Z128 {
+    if choice.proves() && job.circuit.ring == Ring::Z128 {
         return Err(PlanError::TooWide(job.security));
     }
     let mut circuits = std::iter::once(&job.circuit).chain(&job.totals);

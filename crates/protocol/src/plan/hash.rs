@@ -5,6 +5,7 @@ use veil_program::{Audience, Holder, Security};
 use veil_session::PlanHash;
 
 use super::{Conversion, ConversionPlan, Plan};
+use crate::choose::Choice;
 
 /// Changes whenever frames, counters or rounds change their meaning: peers of different releases refuse each other.
 const VERSION: &str = "veilworks plan 1 rep3 semi-honest layers";
@@ -31,8 +32,7 @@ impl Encoder {
 
 /// Whether the products of a plan are proved in batches.
 fn proves(plan: &Plan) -> bool {
-    let scheme = crate::replicated::scheme_of(plan.job.security);
-    scheme.is_some_and(|scheme| scheme.products.proof.is_some())
+    Choice::of(plan.job.security).is_some_and(Choice::proves)
 }
 
 pub(super) fn of(plan: &Plan) -> PlanHash {

@@ -15,7 +15,8 @@ use super::{
     BitsPlan, CodedUniforms, Conversion, Gives, JobPlan, LayerPlan, Options, Plan, PlanError,
     PortPlan, TotalsPlan, check, hash, hoist, order, rows,
 };
-use crate::replicated::{Coded, scheme_of};
+use crate::choose::Choice;
+use crate::replicated::Coded;
 
 /// Blocks that one key may encrypt (protocol documentation, "PRF").
 const MOST_DRAWS: u64 = 1 << 40;
@@ -26,7 +27,8 @@ impl Plan {
         check::job(&job)?;
         let orders = order::of(&job)?;
         let circuit = &job.circuit;
-        let proves = scheme_of(job.security).is_some_and(|scheme| scheme.products.proof.is_some());
+        let choice = Choice::of(job.security).ok_or(PlanError::NoProtocol(job.security))?;
+        let (proves, singly) = (choice.proves(), choice.multiplies_singly());
         let has_codes = proves && circuit.ring != Ring::Bits;
         let words = if has_codes { Ring::Z128 } else { circuit.ring };
         let components = job.parties.len();
@@ -44,7 +46,7 @@ impl Plan {
             .collect();
         let split = hoist::split(circuit);
         let rows = lowered(split.as_ref().map_or(circuit, |split| &split.rows));
-        let mut schedule = layers::schedule(&rows, &once, proves);
+        let mut schedule = layers::schedule(&rows, &once, singly);
         let chunk_rows = options.chunk_rows.unwrap_or_else(|| {
             // The products of bits that are proved.
             let programs = schedule.layers.iter().filter_map(|l| match circuit.ring {
@@ -68,13 +70,13 @@ impl Plan {
                 .inputs
                 .pop()
                 .expect("the derived values are the last port");
-            let set_up = layers::schedule(&lowered(&split.job), &[], proves);
+            let set_up = layers::schedule(&lowered(&split.job), &[], singly);
             let inputs = &schedule.inputs[key..];
             making.job(set_up, inputs, derived.first, split.derived)
         });
         schedule.inputs.drain(..key);
         let totals_plan = job.totals.as_ref().map(|totals| {
-            let own = layers::schedule(&lowered(totals), &[], proves);
+            let own = layers::schedule(&lowered(totals), &[], singly);
             making.totals(own, &mut schedule)
         });
         // A pair of a value and its code draws no more for its check than for itself.

@@ -239,6 +239,7 @@ impl Plan {
 /// The computing parties of a job.
 fn parties(job: &Lowered) -> &'static [PartyId] {
     match job.parties.len() {
+        2 => &PartyId::TWO,
         4 => &PartyId::FOUR,
         _ => &PartyId::THREE,
     }

@@ -16,7 +16,6 @@ use std::sync::Arc;
 
 use veil_device::{Command, Draw, KeyId, Layout, Op, Program, Span};
 use veil_math::Ring;
-use veil_program::{Adversary, Delivery, Security, Sharing};
 use veil_prss::Use;
 use veil_session::{PartyId, Peer};
 
@@ -28,6 +27,7 @@ pub(crate) use scheme::{Component, Products, Scheme};
 use sharing::Inputs;
 pub(crate) use work::Work;
 
+use crate::choose::Choice;
 use crate::plan::{Gives, LayerPlan, Plan, SLOTS, SUMS, UNIFORMS};
 use crate::round::{Check, Cost, Flow, Meaning, Protocol, Round, Seed, Spans, Task, Transfer};
 
@@ -76,29 +76,13 @@ pub struct Replicated {
     open_totals: Arc<[Arc<Round>]>,
 }
 
-/// The scheme of what a job asks; nothing if none is built.
-pub(crate) fn scheme_of(security: Security) -> Option<&'static Scheme> {
-    match (security.sharing, security.adversary, security.delivery) {
-        (Sharing::Rep3, Adversary::SemiHonest, Delivery::Abort) => Some(&crate::rep3::SCHEME),
-        (Sharing::Rep3, Adversary::Malicious, Delivery::Abort) => Some(&crate::rep3::MALICIOUS),
-        (Sharing::Rep4, Adversary::Malicious, Delivery::Abort) => Some(&crate::rep4::SCHEME),
-        (Sharing::Rep4, Adversary::Malicious, Delivery::Guaranteed) => {
-            Some(&crate::rep4::GUARANTEED)
-        }
-        (Sharing::Rep4, Adversary::SemiHonest, Delivery::Abort) => Some(&crate::rep4::SEMI_HONEST),
-        _ => None,
-    }
-}
-
 impl Replicated {
     /// The protocol that the job of a plan asks for, as participant `me` runs it: [`rep3`](crate::rep3) or [`rep4`](crate::rep4).
     pub fn new(plan: Arc<Plan>, me: Peer) -> Self {
-        let scheme = scheme_of(plan.job.security);
-        Self::with(
-            scheme.expect("there is no plan without a protocol"),
-            plan,
-            me,
-        )
+        match Choice::of(plan.job.security) {
+            Some(Choice::Shared(scheme)) => Self::with(scheme, plan, me),
+            _ => unreachable!("a plan of shares"),
+        }
     }
 
     /// The rounds of participant `me`.

@@ -10,8 +10,7 @@ use veil_device::{Cpu, Device};
 use veil_engine::{Binding, Data, Report, Settings, bounds, local, participants, party};
 use veil_link::tls::{Identity, Meeting, Port, Reception, Terms, TlsLink, meet};
 use veil_link::{Link, shape};
-use veil_protocol::Replicated;
-use veil_protocol::{Options, Plan, Protocol};
+use veil_protocol::{Options, Plan};
 use veil_session::Peer;
 
 use super::workload::{Nowhere, Pattern, Workload};
@@ -122,7 +121,7 @@ pub(crate) fn measure(workload: &Workload, setup: Setup) -> Result<Row> {
             * 1e3
     };
     let rate = ops / cpu;
-    let protocol = Replicated::new(Arc::clone(&plan), Peer::Party(plan.parties()[0]));
+    let protocol = veil_protocol::protocol(Arc::clone(&plan), Peer::Party(plan.parties()[0]));
     Ok(Row {
         bench: workload.name.to_owned(),
         protocol: protocol.name(),
@@ -250,7 +249,7 @@ fn one(
     net: Option<shape::Profile>,
     stop: &AtomicBool,
 ) -> Result<Report> {
-    let protocol: Arc<dyn Protocol> = Arc::new(Replicated::new(Arc::clone(plan), me));
+    let protocol = veil_protocol::protocol(Arc::clone(plan), me);
     let terms = Terms {
         me,
         plan: plan.hash,

@@ -36,11 +36,13 @@ pub(crate) enum Name {
     Word,
 }
 
-/// Streams of masks of a product, over all parties: of three each makes two; of four, three make that of each of the six joint messages.
+/// Streams of AES blocks of a product, a bit of a block each, over all parties: of three each makes two streams of masks; of four, three make that
+/// of each of the six joint messages; of two, one hashes the four labels of a gate, and the other two of them, a block each.
 fn streams(sharing: Sharing) -> f64 {
     match sharing {
         Sharing::Rep3 => 3.0 * 2.0,
         Sharing::Rep4 => 6.0 * 3.0,
+        Sharing::Yao => (4.0 + 2.0) * 128.0,
     }
 }
 

@@ -15,7 +15,7 @@ use veil_node::policy::Facts;
 use veil_node::stages::{self, Shelf, Stage, Stages};
 use veil_node::{Decision, Home, Request, roles_of};
 use veil_program::Job;
-use veil_protocol::{Plan, Replicated};
+use veil_protocol::Plan;
 use veil_session::{PartyId, Peer};
 
 use super::At;
@@ -79,8 +79,8 @@ impl<'a> Engagement<'a> {
     /// Asks whether the job may run; when all participants of a stage are there, that the run begins is logged. Rules that count runs
     /// count the stage that computes.
     pub(super) fn consent(&self, stages: &Stages, begins: Option<At<'_>>) -> Result<(), Failure> {
-        let protocol = Replicated::new(Arc::clone(self.plan), Peer::Party(PartyId::THREE[0]));
-        let facts = Facts::of(self.job, self.plan, &protocol).against(stages.adversary());
+        let protocol = veil_protocol::protocol(Arc::clone(self.plan), Peer::Party(PartyId::TWO[0]));
+        let facts = Facts::of(self.job, self.plan, &*protocol).against(stages.adversary());
         let request = Request {
             plan: self.plan.hash,
             facts: &facts,

@@ -11,7 +11,6 @@ use veil_node::participant::{Neighbours, Part};
 use veil_node::stages::{Disagreement, Ends, Stage};
 use veil_node::{Receipt, Time, receipt};
 use veil_program::{Output, Source};
-use veil_protocol::Replicated;
 use veil_session::Peer;
 
 use super::{At, Engagement};
@@ -166,13 +165,13 @@ pub(super) fn write_receipt(
         Some(pin) => Some(*pin),
         None => (peer == role.me).then(|| at.identity.fingerprint()),
     };
-    let protocol = Replicated::new(Arc::clone(plan), role.me);
+    let protocol = veil_protocol::protocol(Arc::clone(plan), role.me);
     let names: Vec<PathBuf> = prepare::results(engagement.job, role.me)
         .into_iter()
         .filter(|name| out.join(name).is_file())
         .collect();
     let trace = Some(report.trace.to_string());
-    let receipt = Receipt::new(plan, &protocol, role.me, &keys, false, started);
+    let receipt = Receipt::new(plan, &*protocol, role.me, &keys, false, started);
     let receipt = receipt.finished(at.stages.finished(at.stage));
     receipt.write(out, &names, trace.clone()).map_err(|error| {
         let message = format!(
