@@ -27,6 +27,7 @@ mod forward;
 mod hash;
 mod layout;
 mod mac;
+mod ot;
 mod program;
 pub mod proof;
 pub mod record;
@@ -36,6 +37,7 @@ pub use command::{Command, Completion, Draw, KeyId, Op, Outcome, ProgramId, Tag}
 pub use cpu::{Cpu, Isa};
 pub use form::{Cross, Form};
 pub use layout::{Item, Layout, Place, Region, Span};
+pub use ot::Trees;
 pub use program::{Dst, Instr, Program, Src};
 pub use proof::{Proof, Side};
 pub use reference::Reference;

@@ -81,6 +81,13 @@ impl Use {
     /// Masks of the codes of values that all rows share.
     pub const CODE3: Use = Use(0x1404);
 
+    /// Nodes of a tree of keys for oblivious transfer, below the node that is the key: counter is the side, lane the tree, j the level.
+    pub const OT_NODE: Use = Use(0x2000);
+    /// What proves that all but one leaf of a tree are right; the leaf is the key.
+    pub const OT_PUNCTURE: Use = Use(0x2001);
+    /// What transfers stretch the leaves of trees to.
+    pub const OT_LEAF: Use = Use(0x2002);
+
     /// The mask of the code by which a third party vouches for joint message `joint` of a layer.
     pub const fn code4(joint: u8) -> Use {
         Use(0x0a00 | joint as u16)

@@ -1,0 +1,191 @@
+//! Base transfers: 128 pairs of keys, of which the receiver learns one each (Masny, Rindal, "Endemic Oblivious Transfer", 2019, in the
+//! group ristretto255 of RFC 9496).
+//!
+//! The sender draws a and sends A = aG. For transfer i and choice c the receiver draws b and a point r_{1−c}, and sends r_0 and r_1, where
+//! r_c = bG − H(i, 1−c, r_{1−c}). The keys are k_j = K(i, j, A, r_0, r_1, a (r_j + H(i, 1−j, r_{1−j}))), of which the receiver knows
+//! k_c = K(…, b A). Both messages are sent at once. H and K have the session and both ends in them.
+//!
+//! Whoever lies may choose what its own keys are, not more: what they are used for here masks keys that nobody else chose
+//! ([`trees`](super::trees)).
+
+use curve25519_dalek::ristretto::{CompressedRistretto, RistrettoBasepointTable, RistrettoPoint};
+use curve25519_dalek::scalar::Scalar;
+use curve25519_dalek::traits::IsIdentity;
+use sha2::digest::Update;
+use sha2::{Digest, Sha256, Sha512};
+use subtle::{Choice, ConditionallySelectable};
+use veil_session::Secret;
+use zeroize::{Zeroize, Zeroizing};
+
+use super::hash::{For, SEAL, open, seal, start};
+use super::{Cheat, Ends};
+
+/// Number of base transfers: the bits of an offset.
+pub const TRANSFERS: usize = 128;
+
+/// Bytes of the sender's message: A, and its seal.
+pub const SENDER_MESSAGE: usize = 32 + SEAL;
+
+/// Bytes of the receiver's message: r_0 and r_1 of each transfer, and its seal.
+pub const RECEIVER_MESSAGE: usize = TRANSFERS * 64 + SEAL;
+
+/// Random bytes that the sender takes.
+pub const SENDER_RANDOM: usize = 64;
+
+/// Random bytes that the receiver takes.
+pub const RECEIVER_RANDOM: usize = TRANSFERS * 128;
+
+/// The sender of base transfers, after its message. Wiped on drop.
+pub struct BaseSender {
+    ends: Ends,
+    a: Zeroizing<Scalar>,
+    point: CompressedRistretto,
+}
+
+impl BaseSender {
+    /// The sender, and its message ([`SENDER_MESSAGE`]).
+    pub fn start(ends: &Ends, random: &[u8; SENDER_RANDOM]) -> (Self, Vec<u8>) {
+        let a = Zeroizing::new(Scalar::from_bytes_mod_order_wide(random));
+        let point = RistrettoPoint::mul_base(&a).compress();
+        let mut message = point.to_bytes().to_vec();
+        message.extend_from_slice(&seal(ends, For::BaseSender, &message));
+        let ends = *ends;
+        (BaseSender { ends, a, point }, message)
+    }
+
+    /// Both keys of each transfer, from the receiver's message ([`RECEIVER_MESSAGE`]).
+    pub fn finish(self, message: &[u8]) -> Result<Vec<[Secret; 2]>, Cheat> {
+        let body = open(&self.ends, For::BaseReceiver, RECEIVER_MESSAGE, message)?;
+        let encoded: Vec<[u8; 32]> = body.as_chunks().0.to_vec();
+        let points: Vec<RistrettoPoint> = encoded.iter().map(decode).collect::<Result<_, _>>()?;
+        different(encoded.iter().chain([self.point.as_bytes()]))?;
+        let keys = |i: usize| {
+            let r = [encoded[2 * i], encoded[2 * i + 1]];
+            [0, 1].map(|j: usize| {
+                let point =
+                    points[2 * i + j] + hash_to_point(&self.ends, i, 1 - j as u8, &r[1 - j]);
+                let agreed = Zeroizing::new(point * *self.a);
+                key(&self.ends, (i, j as u8), &self.point, &r, &agreed)
+            })
+        };
+        Ok((0..TRANSFERS).map(keys).collect())
+    }
+}
+
+/// The receiver of base transfers, after its message. Wiped on drop.
+pub struct BaseReceiver {
+    ends: Ends,
+    choices: Zeroizing<[u8; TRANSFERS]>,
+    /// b of each transfer.
+    secrets: Zeroizing<Vec<Scalar>>,
+    points: Vec<[[u8; 32]; 2]>,
+}
+
+impl BaseReceiver {
+    /// The receiver that makes these choices (0 or 1), and its message ([`RECEIVER_MESSAGE`]). Of the random bytes of a transfer, 64 are for
+    /// the point that it does not know, 64 for its secret.
+    pub fn start(
+        ends: &Ends,
+        choices: Zeroizing<[u8; TRANSFERS]>,
+        random: &[u8; RECEIVER_RANDOM],
+    ) -> (Self, Vec<u8>) {
+        let mut secrets = Zeroizing::new(Vec::with_capacity(TRANSFERS));
+        let mut points = Vec::with_capacity(TRANSFERS);
+        let (draws, _) = random.as_chunks::<64>();
+        for i in 0..TRANSFERS {
+            let b = Zeroizing::new(Scalar::from_bytes_mod_order_wide(&draws[2 * i + 1]));
+            let other = RistrettoPoint::from_uniform_bytes(&draws[2 * i]).compress();
+            let hashed = hash_to_point(ends, i, 1 - choices[i], other.as_bytes());
+            let chosen = (RistrettoPoint::mul_base(&b) - hashed).compress();
+            let choice = Choice::from(choices[i]);
+            let select = |zero: &CompressedRistretto, one: &CompressedRistretto| {
+                <[u8; 32]>::conditional_select(zero.as_bytes(), one.as_bytes(), choice)
+            };
+            points.push([select(&chosen, &other), select(&other, &chosen)]);
+            secrets.push(*b);
+        }
+        let mut message = points.as_flattened().as_flattened().to_vec();
+        message.extend_from_slice(&seal(ends, For::BaseReceiver, &message));
+        let ends = *ends;
+        let receiver = BaseReceiver {
+            ends,
+            choices,
+            secrets,
+            points,
+        };
+        (receiver, message)
+    }
+
+    /// The chosen key of each transfer, from the sender's message ([`SENDER_MESSAGE`]).
+    pub fn finish(self, message: &[u8]) -> Result<Vec<Secret>, Cheat> {
+        let body = open(&self.ends, For::BaseSender, SENDER_MESSAGE, message)?;
+        let encoded: [u8; 32] = body.try_into().map_err(|_| Cheat::Length)?;
+        let point = decode(&encoded)?;
+        different(self.points.as_flattened().iter().chain([&encoded]))?;
+        let encoded = CompressedRistretto(encoded);
+        let table = RistrettoBasepointTable::create(&point);
+        let key = |i: usize| {
+            let agreed = Zeroizing::new(&table * &self.secrets[i]);
+            key(
+                &self.ends,
+                (i, self.choices[i]),
+                &encoded,
+                &self.points[i],
+                &agreed,
+            )
+        };
+        Ok((0..TRANSFERS).map(key).collect())
+    }
+}
+
+/// A point of the group in its one encoding, not the identity; there are no points of small order beside it.
+fn decode(bytes: &[u8; 32]) -> Result<RistrettoPoint, Cheat> {
+    let point = CompressedRistretto(*bytes)
+        .decompress()
+        .ok_or(Cheat::Point)?;
+    if point.is_identity() {
+        return Err(Cheat::Point);
+    }
+    Ok(point)
+}
+
+/// Points that were drawn at random are all different.
+fn different<'a>(points: impl Iterator<Item = &'a [u8; 32]>) -> Result<(), Cheat> {
+    let mut sorted: Vec<_> = points.collect();
+    sorted.sort_unstable();
+    if sorted.windows(2).any(|two| two[0] == two[1]) {
+        return Err(Cheat::Twice);
+    }
+    Ok(())
+}
+
+/// H(i, j, point).
+fn hash_to_point(ends: &Ends, i: usize, j: u8, point: &[u8; 32]) -> RistrettoPoint {
+    let mut hash: Sha512 = start(ends, For::Point);
+    Update::update(&mut hash, &(i as u16).to_le_bytes());
+    Update::update(&mut hash, &[j]);
+    Update::update(&mut hash, point);
+    RistrettoPoint::from_uniform_bytes(&hash.finalize().into())
+}
+
+/// K(i, j, A, r_0, r_1, agreed).
+fn key(
+    ends: &Ends,
+    (i, j): (usize, u8),
+    a: &CompressedRistretto,
+    r: &[[u8; 32]; 2],
+    agreed: &RistrettoPoint,
+) -> Secret {
+    let mut hash: Sha256 = start(ends, For::Key);
+    Update::update(&mut hash, &(i as u16).to_le_bytes());
+    Update::update(&mut hash, &[j]);
+    Update::update(&mut hash, a.as_bytes());
+    Update::update(&mut hash, r.as_flattened());
+    let agreed = Zeroizing::new(agreed.compress().to_bytes());
+    Update::update(&mut hash, &agreed[..]);
+    let mut digest: [u8; 32] = hash.finalize().into();
+    let (bytes, _) = digest.split_first_chunk().expect("16 of 32 bytes");
+    let secret = Secret::new(*bytes);
+    digest.zeroize();
+    secret
+}

@@ -1,0 +1,74 @@
+//! Oblivious transfer between two parties, secure against either of them.
+//!
+//! - [`base`]: 128 transfers of keys by elliptic curves (Masny, Rindal, "Endemic Oblivious Transfer", 2019), once per session.
+//! - [`trees`]: from these, trees of keys of which the sender lacks one leaf each, and the check that they are right (Roy,
+//!   "SoftSpokenOT: Communication-Computation Tradeoffs in OT Extension", 2022). [`SenderSetUp`] and [`ReceiverSetUp`] are both
+//!   steps as machines: messages in and out as bytes of fixed length, no I/O.
+//!
+//! Roles are those of the transfers that are wanted in the end: the *receiver* chooses, the *sender* does not learn what. In the
+//! base transfers, and only there, they change places.
+//!
+//! ```
+//! use veil_device::Trees;
+//! use veil_protocol::ot::{Ends, ReceiverSetUp, SenderSetUp};
+//! use veil_session::{PartyId, Peer, SessionId};
+//! let ends = Ends {
+//!     session: SessionId([7; 32]),
+//!     sender: Peer::Party(PartyId::new(0).unwrap()),
+//!     receiver: Peer::Party(PartyId::new(1).unwrap()),
+//! };
+//! // Never do this outside of an example: randomness is the operating system's.
+//! let mut seed = 0u8;
+//! let mut random = |bytes: &mut [u8]| {
+//!     bytes.iter_mut().for_each(|b| { seed = seed.wrapping_mul(77).wrapping_add(13); *b = seed; });
+//!     Ok::<(), std::convert::Infallible>(())
+//! };
+//! let trees = Trees::default();
+//! let (sender, to_receiver) = SenderSetUp::start(&ends, trees, &mut random).unwrap();
+//! let (receiver, to_sender) = ReceiverSetUp::start(&ends, trees, &mut random).unwrap();
+//! // Both messages cross; then the receiver sends one more.
+//! assert_eq!((to_receiver.len(), to_sender.len()), (ReceiverSetUp::EXPECTS, SenderSetUp::EXPECTS));
+//! let (message, all) = receiver.finish(&to_receiver).unwrap();
+//! let sender = sender.base(&to_sender).unwrap();
+//! assert_eq!(message.len(), sender.expects());
+//! let (offset, some) = sender.finish(&message).unwrap();
+//! assert_eq!((all.len(), some.len()), (512, 480));
+//! assert_eq!(offset.expose()[0] & 1, 1);
+//! // What the sender calls leaf y of a tree, the receiver calls leaf y XOR the tree's bits of the offset.
+//! let lacking = u16::from(offset.expose()[0] & 15);
+//! assert_eq!(some[4].0, 5);
+//! assert_eq!(some[4].1.expose(), all[usize::from(5 ^ lacking)].1.expose());
+//! ```
+
+pub mod base;
+mod hash;
+mod set_up;
+pub mod trees;
+
+pub use hash::Ends;
+pub use set_up::{Random, ReceiverSetUp, SenderSetUp, SenderTrees};
+
+/// Number of a leaf among those of all trees ([`Trees::index`](veil_device::Trees::index)), and the leaf.
+pub type Leaf = (u16, veil_session::Secret);
+
+/// The other end of a set-up did not follow the protocol. The session is over: whoever tried may have guessed bits of the offset, so
+/// no key of this set-up is used for anything (rule R3).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Cheat {
+    /// A message that is too short or too long.
+    #[error("sent a message of oblivious transfer of another length than agreed")]
+    Length,
+    /// A message of another session, of another pair, or of the other end.
+    #[error("sent a message of oblivious transfer that was not made for this session")]
+    Stranger,
+    /// Bytes that encode no point, encode it in another way than the standard's, or the identity.
+    #[error("sent bytes that are no point of the group, or its identity")]
+    Point,
+    /// A point that is there twice.
+    #[error("sent the same point twice")]
+    Twice,
+    /// Leaves that contradict each other, or another transfer than was answered.
+    #[error("sent trees of keys that do not agree with their check")]
+    Trees,
+}

@@ -1,0 +1,125 @@
+//! The golden vectors of the set-up of oblivious transfer: `vectors/ot_set_up.json`, written by the Python model.
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use veil_device::Trees;
+use veil_protocol::ot::base::BaseSender;
+use veil_protocol::ot::trees::grow;
+use veil_protocol::ot::{Ends, Leaf, ReceiverSetUp, SenderSetUp};
+use veil_session::{Peer, Secret, SessionId};
+
+const VECTORS: &str = include_str!("../../../vectors/ot_set_up.json");
+
+fn hex(value: &Value) -> Vec<u8> {
+    let text = value.as_str().expect("hex digits");
+    let byte = |two: usize| u8::from_str_radix(&text[two..two + 2], 16).expect("hex digits");
+    (0..text.len()).step_by(2).map(byte).collect()
+}
+
+fn secrets(value: &Value) -> Vec<Secret> {
+    let list = value.as_array().expect("a list").iter();
+    list.map(|s| Secret::new(hex(s).try_into().expect("16 bytes")))
+        .collect()
+}
+
+fn pairs(value: &Value) -> Vec<[Secret; 2]> {
+    let list = value.as_array().expect("a list").iter();
+    list.map(|two| secrets(two).try_into().expect("two"))
+        .collect()
+}
+
+fn ends(vectors: &Value) -> Ends {
+    let peer = |name: &str| {
+        let bytes = hex(&vectors[name]).try_into().expect("three bytes");
+        Peer::from_bytes(bytes).expect("a peer")
+    };
+    Ends {
+        session: SessionId(hex(&vectors["session"]).try_into().expect("32 bytes")),
+        sender: peer("sender"),
+        receiver: peer("receiver"),
+    }
+}
+
+fn trees(case: &Value) -> Trees {
+    Trees::new(case["k"].as_u64().expect("a number") as u8).expect("there are such trees")
+}
+
+/// Random bytes from a list, all of which must be taken.
+struct Listed(Vec<u8>);
+
+impl Listed {
+    fn fill(&mut self, bytes: &mut [u8]) {
+        let rest = self.0.split_off(bytes.len());
+        bytes.copy_from_slice(&self.0);
+        self.0 = rest;
+    }
+}
+
+#[test]
+fn the_set_up_is_that_of_the_model() {
+    let vectors: Value = serde_json::from_str(VECTORS).expect("the vectors are JSON");
+    let (ends, case) = (ends(&vectors), &vectors["set_up"]);
+    let mut random = Listed(hex(&case["sender_random"]));
+    let (sender, points) = SenderSetUp::start(&ends, trees(case), &mut |b| {
+        random.fill(b);
+        Ok::<_, ()>(())
+    })
+    .unwrap();
+    assert!(random.0.is_empty());
+    let mut random = Listed(hex(&case["receiver_random"]));
+    let a = random.0[..64].try_into().expect("64 bytes");
+    let (receiver, point) = ReceiverSetUp::start(&ends, trees(case), &mut |b| {
+        random.fill(b);
+        Ok::<_, ()>(())
+    })
+    .unwrap();
+    assert!(random.0.is_empty());
+    assert_eq!(points, hex(&case["points"]));
+    assert_eq!(point, hex(&case["point"]));
+    let keys = BaseSender::start(&ends, &a).0.finish(&points).unwrap();
+    for (got, want) in keys.iter().zip(pairs(&case["pairs"])) {
+        assert_eq!(got[0].expose(), want[0].expose());
+        assert_eq!(got[1].expose(), want[1].expose());
+    }
+    let (message, all) = receiver.finish(&points).unwrap();
+    assert_eq!(message, hex(&case["trees"]));
+    let want: Vec<Vec<Secret>> = case["leaves"]
+        .as_array()
+        .map(|l| l.iter().map(secrets).collect())
+        .expect("a list");
+    for (tree, leaves) in want.iter().enumerate() {
+        for (x, leaf) in leaves.iter().enumerate() {
+            let index = trees(case).index(tree as u32, x as u32);
+            let (number, got) = &all[usize::from(index)];
+            assert_eq!((*number, got.expose()), (index, leaf.expose()));
+        }
+    }
+    let (offset, some) = sender.base(&point).unwrap().finish(&message).unwrap();
+    assert_eq!(offset.expose()[..], hex(&case["offset"]));
+    for (number, got) in &some {
+        let (tree, y) = (usize::from(number / 16), number % 16);
+        let path = u16::from(offset.expose()[tree / 2] >> (4 * (tree % 2)) & 15);
+        assert_eq!(
+            got.expose(),
+            want[tree][usize::from(y ^ path)].expose(),
+            "tree {tree} leaf {y}"
+        );
+    }
+}
+
+#[test]
+fn trees_of_every_size_are_those_of_the_model() {
+    let vectors: Value = serde_json::from_str(VECTORS).expect("the vectors are JSON");
+    for case in vectors["trees"].as_array().expect("a list") {
+        let (roots, keys) = (secrets(&case["roots"]), pairs(&case["pairs"]));
+        let (message, leaves) = grow(&ends(&vectors), trees(case), &roots, &keys);
+        assert_eq!(
+            Sha256::digest(&message)[..],
+            hex(&case["trees_sha256"]),
+            "{case}"
+        );
+        let joined = |sum: Sha256, (_, leaf): &Leaf| sum.chain_update(leaf.expose());
+        let digest = leaves.iter().fold(Sha256::new(), joined).finalize();
+        assert_eq!(digest[..], hex(&case["leaves_sha256"]));
+    }
+}
