@@ -3,6 +3,7 @@
 use veil_math::Ring;
 use veil_prss::Use;
 
+use crate::garble::{self, Garbling};
 use crate::layout::{Item, Layout, Place, Span};
 use crate::mac::BLOCK;
 use crate::program::Needs;
@@ -56,7 +57,7 @@ pub enum Op {
     /// that is not subtracted; it overlaps no other.
     ///
     /// Of bits, what lies beyond the last row becomes zero: rows that do not exist are computed along, on values that all rows
-    /// share, and must never be opened.
+    /// share, and must never be opened. Labels are combined as bits are, to their XOR.
     Combine {
         /// Ring.
         ring: Ring,
@@ -97,6 +98,33 @@ pub enum Op {
     CheckEqual,
     /// A step of a proof that products of bits are right.
     Proof(Proof),
+    /// Runs the program, whose slots are [`Item::Labels`], as the garbler: every value is its zero-label. A sum is an XOR, a public 1 is
+    /// the offset Δ (so that x + 1 is x ⊕ Δ, and the constant c is c Δ), and each product is an AND, whose table goes into the messages
+    /// that are the dst: [`Garbling::tables`]. A program without products needs neither messages nor draws.
+    ///
+    /// draws: the start point of the hash, whose `first` is the number of product 0 within the chunk ([`garble`]); then, if the scheme
+    /// has dice, those of product 0. The program has single pairs as products.
+    Garble {
+        /// How tables are made.
+        scheme: Garbling,
+        /// The key that is Δ; its bit 0 is 1.
+        offset: KeyId,
+    },
+    /// The same as the evaluator: every value is its active label, a public 1 is nothing (the constant c has the label 0), and tables are
+    /// read from the messages that are the src. draws: the start point of the hash.
+    Evaluate {
+        /// How tables were made.
+        scheme: Garbling,
+    },
+    /// dst 0 = src 0 ⊕ (src 1) · Δ, item by item: labels, a bit for each, the active labels. [`Item::Labels`] and rows of bits, or
+    /// [`Item::Label`] and bits that all rows share. The destination may be source 0.
+    Encode {
+        /// The key that is Δ.
+        offset: KeyId,
+    },
+    /// dst 0 = the colour, bit 0, of each label of src 0: rows of bits of [`Item::Labels`], bits that all rows share of [`Item::Label`].
+    /// What lies beyond the last row becomes zero.
+    Colour,
 }
 
 /// A command over whole spans of a bank.
@@ -173,9 +201,13 @@ impl Command {
                     return shape("one destination is needed");
                 };
                 // A chunk of one row may be combined with what all rows share.
+                let labels = [Item::Labels, Item::Label];
+                let kinds = match ring {
+                    Ring::Bits if labels.contains(&item(to)) => labels,
+                    ring => [Item::Rows(*ring), Item::One(*ring)],
+                };
                 let same = |s: &Span| {
-                    (s.count, bytes(s)) == (to.count, bytes(to))
-                        && [Item::Rows(*ring), Item::One(*ring)].contains(&item(s))
+                    (s.count, bytes(s)) == (to.count, bytes(to)) && kinds.contains(&item(s))
                 };
                 if self.src.len() > 32 || !self.src.iter().chain([to]).all(same) {
                     return shape("sources and destination differ in length");
@@ -225,11 +257,11 @@ impl Command {
                     return shape("one source and one destination are needed");
                 };
                 let fits = match item(to) {
-                    Item::Rows(Ring::Bits) | Item::One(_) | Item::Bytes(_) => false,
-                    Item::Rows(ring) => {
+                    Item::Rows(ring) if ring != Ring::Bits => {
                         let same = [Item::Rows(ring), Item::One(ring)].contains(&item(from));
                         same && *by < ring.bits()
                     }
+                    _ => false,
                 };
                 if !fits || (from.count, to.count) != (1, 1) {
                     return shape("two items of integers that have more bits are needed");
@@ -305,6 +337,15 @@ impl Command {
                 _ => return shape("two sources of the same length are needed"),
             },
             Op::Proof(step) => return proof::check(*step, self, (layout, rows)).or_else(shape),
+            Op::Garble { .. } | Op::Evaluate { .. } => {
+                if !program.ok_or(NO_PROGRAM)?.met_by(layout) {
+                    return Err(OTHER_LAYOUT);
+                }
+                return garble::check(self, (layout, rows), program).or_else(shape);
+            }
+            Op::Encode { .. } | Op::Colour => {
+                return garble::check(self, (layout, rows), program).or_else(shape);
+            }
         }
         Ok(())
     }
@@ -318,7 +359,10 @@ impl Command {
             })
         };
         if !program.met_by(layout) {
-            return Err(Fault::Program("it was loaded for banks of another layout"));
+            return Err(OTHER_LAYOUT);
+        }
+        if program.labels {
+            return shape("a program over labels, which is garbled or evaluated");
         }
         let has = |part: u8| part < program.regions[0].parts;
         let (messages, crosses) = match &self.op {
@@ -363,6 +407,9 @@ impl Command {
 
 /// A command without the program that it needs.
 pub(crate) const NO_PROGRAM: Fault = Fault::Unknown("the program of a command");
+
+/// A command in a bank that its program was not loaded for.
+const OTHER_LAYOUT: Fault = Fault::Program("it was loaded for banks of another layout");
 
 /// Draws of a product: for rows, and for sums.
 const MOST_DRAWS: usize = 2 * Form::MOST_DRAWS;

@@ -3,6 +3,7 @@
 //! Cases are drawn from a seed: random programs over every ring, with chains and sums of products, on ragged numbers of rows.
 
 mod integers;
+mod labels;
 mod program;
 mod proof;
 mod rings;
@@ -47,7 +48,7 @@ const ROWS: [u32; 18] = [
     0, 1, 2, 7, 8, 9, 31, 63, 64, 65, 127, 129, 511, 512, 513, 1000, 2048, 2500,
 ];
 
-/// After so many cases comes one about proofs, and one about integers.
+/// After so many cases comes one about proofs, one about integers, and one about labels.
 const PROOFS: u32 = 4;
 
 /// Runs `cases` random cases from `seed`.
@@ -58,6 +59,7 @@ pub fn check(device: &mut dyn Device, seed: u64, cases: u32) -> Result<(), Diffe
         if case % PROOFS == 0 {
             proof::one(device, &mut rng, case)?;
             integers::one(device, &mut rng, case)?;
+            labels::one(device, &mut rng, case)?;
         }
     }
     device.wipe();

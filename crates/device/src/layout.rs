@@ -22,6 +22,12 @@ pub enum Item {
     One(Ring),
     /// Bytes: a digest.
     Bytes(u32),
+    /// A wire of the batch as labels of a garbled circuit: 16 bytes per row, little-endian.
+    Labels,
+    /// One label: of a value that all rows share, which is [`Item::Labels`] in the place of [`Item::One`].
+    Label,
+    /// Half labels: 8 bytes per row, little-endian.
+    Halves,
 }
 
 impl Item {
@@ -31,7 +37,15 @@ impl Item {
             Item::Rows(ring) => ring.bytes(rows as u64),
             Item::One(ring) => ring.bytes(1),
             Item::Bytes(n) => n as u64,
+            Item::Labels => 16 * rows as u64,
+            Item::Label => 16,
+            Item::Halves => 8 * rows as u64,
         }
+    }
+
+    /// Whether it holds something for each row.
+    pub const fn of_rows(self) -> bool {
+        matches!(self, Item::Rows(_) | Item::Labels | Item::Halves)
     }
 
     /// The bits of the last byte that hold rows, as a mask.

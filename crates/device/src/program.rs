@@ -72,11 +72,11 @@ pub enum Instr {
 pub struct Program {
     /// The ring of all its values.
     pub ring: Ring,
-    /// Region of slots: resident, `Item::Rows(ring)`.
+    /// Region of slots: resident, `Item::Rows(ring)`; or `Item::Labels`, for a program of bits that is garbled or evaluated.
     pub slots: u16,
-    /// Region of values that all rows share: `Item::One(ring)`; read only.
+    /// Region of values that all rows share: `Item::One(ring)`, or `Item::Label`; read only.
     pub uniforms: u16,
-    /// Region of sums: `Item::One(ring)`.
+    /// Region of sums: `Item::One(ring)`, or `Item::Label`.
     pub sums: u16,
     /// Number of temps.
     pub temps: u32,
@@ -168,6 +168,17 @@ impl Program {
     }
 }
 
+/// Whether no two products have the same place in the message.
+fn numbered_apart(program: &Program) -> bool {
+    let index = |instr: &Instr| match instr {
+        Instr::Product { index, .. } => Some(*index),
+        _ => None,
+    };
+    let mut seen: Vec<u32> = program.code.iter().filter_map(index).collect();
+    seen.sort_unstable();
+    seen.windows(2).all(|pair| pair[0] != pair[1])
+}
+
 /// What a program that was checked needs of a bank.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Needs {
@@ -180,6 +191,8 @@ pub(crate) struct Needs {
     pub(crate) messages: [u32; 2],
     /// Whether every product has one pair of operands.
     single: bool,
+    /// Whether its values are labels: it is garbled or evaluated.
+    pub(crate) labels: bool,
 }
 
 impl Needs {
@@ -190,9 +203,15 @@ impl Needs {
             let region = region.filter(|r| r.item == item).cloned();
             region.ok_or(Fault::Program("a region of the wrong shape"))
         };
-        let slots = region(program.slots, Item::Rows(program.ring))?;
-        let uniforms = region(program.uniforms, Item::One(program.ring))?;
-        let sums = region(program.sums, Item::One(program.ring))?;
+        let labels = program.ring == Ring::Bits && region(program.slots, Item::Labels).is_ok();
+        let (rows, one) = if labels {
+            (Item::Labels, Item::Label)
+        } else {
+            (Item::Rows(program.ring), Item::One(program.ring))
+        };
+        let slots = region(program.slots, rows)?;
+        let uniforms = region(program.uniforms, one)?;
+        let sums = region(program.sums, one)?;
         // Which components constants act on is said in 8 bits.
         let same = slots.parts == uniforms.parts && slots.parts == sums.parts;
         if slots.place != Place::Resident || !same || slots.parts > 8 {
@@ -201,7 +220,7 @@ impl Needs {
         program
             .check(slots.count, uniforms.count, sums.count)
             .map_err(Fault::Program)?;
-        Ok(Needs {
+        let needs = Needs {
             ring: program.ring,
             at: [program.slots, program.uniforms, program.sums],
             regions: [slots, uniforms, sums],
@@ -210,7 +229,18 @@ impl Needs {
                 Instr::Product { pairs, .. } | Instr::ProductSum { pairs, .. } => pairs.len() == 1,
                 _ => true,
             }),
-        })
+            labels,
+        };
+        if labels && (needs.regions[0].parts, needs.single) != (1, true) {
+            return Err(Fault::Program(
+                "labels of several components, or a product of several pairs",
+            ));
+        }
+        if labels && !numbered_apart(program) {
+            // Two gates under one tweak reveal the offset.
+            return Err(Fault::Program("two products of labels with one number"));
+        }
+        Ok(needs)
     }
 
     /// Whether the row products can be traced into `span`.

@@ -8,6 +8,7 @@ use veil_session::{Frame, Secret, SessionId};
 use zeroize::Zeroize;
 
 mod commands;
+mod garble;
 mod memory;
 mod programs;
 mod proof;
@@ -23,6 +24,8 @@ use crate::{Bank, Device, Fault};
 pub struct Reference {
     session: SessionId,
     keys: BTreeMap<KeyId, Prf>,
+    /// The same keys, where a key is a label.
+    secrets: BTreeMap<KeyId, Secret>,
     programs: Vec<(Arc<Program>, Needs)>,
     banks: BTreeMap<u32, Memory>,
     opened: u32,
@@ -35,6 +38,7 @@ impl Default for Reference {
         Reference {
             session: SessionId([0; 32]),
             keys: BTreeMap::new(),
+            secrets: BTreeMap::new(),
             programs: Vec::new(),
             banks: BTreeMap::new(),
             opened: 0,
@@ -87,6 +91,7 @@ impl Device for Reference {
 
     fn load_key(&mut self, id: KeyId, key: &Secret) -> Result<(), Fault> {
         self.keys.insert(id, Prf::new(key));
+        self.secrets.insert(id, key.clone());
         Ok(())
     }
 
@@ -187,6 +192,7 @@ impl Device for Reference {
         self.banks.values_mut().for_each(|m| m.regions.zeroize());
         self.banks.clear();
         self.keys.clear();
+        self.secrets.clear();
     }
 }
 

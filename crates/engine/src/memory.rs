@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use veil_device::{Cpu, Instr, Item, Src};
+use veil_device::{Cpu, Instr, Src};
 use veil_protocol::{Plan, Protocol};
 
 use crate::{LARGEST_WINDOW, bounds};
@@ -46,7 +46,7 @@ impl Memory {
         let scratch: u64 = scratch.values().sum();
         let bank = layout.regions.iter().map(|region| {
             let item = match region.item {
-                Item::Rows(_) => region.item.bytes(plan.chunk_rows).next_multiple_of(VECTOR),
+                item if item.of_rows() => item.bytes(plan.chunk_rows).next_multiple_of(VECTOR),
                 item => item.bytes(plan.chunk_rows),
             };
             item * u64::from(region.parts) * u64::from(region.count)

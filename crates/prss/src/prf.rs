@@ -81,6 +81,11 @@ impl Use {
     /// Masks of the codes of values that all rows share.
     pub const CODE3: Use = Use(0x1404);
 
+    /// The start point of the hash of a garbled circuit, one for each chunk.
+    pub const GARBLE: Use = Use(0x1500);
+    /// Dice of a garbled circuit, by the garbler alone.
+    pub const DICE: Use = Use(0x1501);
+
     /// Nodes of a tree of keys for oblivious transfer, below the node that is the key: counter is the side, lane the tree, j the level.
     pub const OT_NODE: Use = Use(0x2000);
     /// What proves that all but one leaf of a tree are right; the leaf is the key.

@@ -221,6 +221,10 @@ fn described(command: &Command) -> (&'static str, u64) {
         Op::Hash { .. } => ("hash", written),
         Op::CheckEqual => ("check equal", items(&command.src) / 2),
         Op::Proof(_) => ("proof", written),
+        Op::Garble { .. } => ("garble", written),
+        Op::Evaluate { .. } => ("evaluate", items(&command.src)),
+        Op::Encode { .. } => ("encode", written),
+        Op::Colour => ("colour", written),
         _ => ("other", written),
     }
 }

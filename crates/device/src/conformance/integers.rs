@@ -95,9 +95,8 @@ pub(super) fn one(
 }
 
 fn commands(layout: &Layout, rng: &mut SplitMix, first: u64) -> Vec<Command> {
-    let ring = match layout.regions[usize::from(IN)].item {
-        Item::Rows(ring) | Item::One(ring) => ring,
-        Item::Bytes(_) => unreachable!("inputs are integers"),
+    let Item::Rows(ring) = layout.regions[usize::from(IN)].item else {
+        unreachable!("inputs are integers")
     };
     let span = |region, part, first, count| Span {
         region,

@@ -6,6 +6,17 @@ use super::SplitMix;
 use super::rings::{SLOT_REGION, SLOTS, SUM_REGION, SUMS, UNIFORM_REGION, UNIFORMS};
 use crate::{Dst, Instr, Program, Src};
 
+/// A random program of bits whose products have one pair each, as labels need.
+pub(super) fn single(rng: &mut SplitMix) -> Program {
+    let mut program = program(rng, Ring::Bits);
+    for instr in &mut program.code {
+        if let Instr::Product { pairs, .. } = instr {
+            pairs.end = pairs.start + 1;
+        }
+    }
+    program
+}
+
 /// A random program that obeys the rules of [`Program::check`].
 pub(super) fn program(rng: &mut SplitMix, ring: Ring) -> Program {
     let mut p = Program {

@@ -49,11 +49,13 @@ impl Memory {
         for (index, region) in layout.regions.iter().enumerate() {
             let packed = region.item.bytes(frame.rows) as usize;
             let (parts, count) = (region.parts as usize, region.count as usize);
-            let padded = matches!(
-                (region.place, region.item),
-                (Place::Resident, Item::Rows(_))
-            );
-            let scratch = if padded {
+            let (padded, scratched) = match (region.place, region.item) {
+                (Place::Resident, Item::Rows(_)) => (true, true),
+                // A few labels are as many wires as they are: circuits with one row have long banks.
+                (Place::Resident, Item::Labels) => (packed >= VECTOR, true),
+                _ => (false, false),
+            };
+            let scratch = if scratched {
                 scratch.get(index).copied().unwrap_or(0)
             } else {
                 0

@@ -121,6 +121,9 @@ impl Cpu {
                 return Ok(bool::from(equal));
             }
             Op::Proof(step) => return self.proof(memory, *step, command),
+            Op::Garble { .. } | Op::Evaluate { .. } | Op::Encode { .. } | Op::Colour => {
+                self.labels(memory, tape, command)?;
+            }
         }
         Ok(true)
     }
@@ -213,7 +216,7 @@ impl Cpu {
 }
 
 /// The tape of a command, if the bank has room for its temps.
-fn fitting<'a>(tape: Option<&'a Tape>, memory: &Memory) -> Result<&'a Tape, Fault> {
+pub(super) fn fitting<'a>(tape: Option<&'a Tape>, memory: &Memory) -> Result<&'a Tape, Fault> {
     let tape = tape.ok_or(NO_PROGRAM)?;
     if memory.places[tape.slots as usize].scratch < tape.scratch {
         return Err(Fault::Program("it was loaded after the bank was opened"));

@@ -5,6 +5,7 @@ mod commands;
 mod convert;
 mod dot;
 mod exec;
+mod garble;
 mod mac;
 mod proof;
 mod tape;

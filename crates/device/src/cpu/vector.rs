@@ -48,6 +48,11 @@ impl RoundKeys {
         }
     }
 
+    /// The key itself.
+    pub(crate) fn key(&self) -> [u8; 16] {
+        self.rounds[0][0]
+    }
+
     /// The function as it is defined.
     pub(crate) fn prf(&self) -> &Prf {
         &self.portable

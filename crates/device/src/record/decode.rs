@@ -11,8 +11,8 @@ use zeroize::Zeroize;
 use super::format::{Bytes, Call, Damage, MAGIC};
 use super::tape::chain;
 use crate::{
-    Bank, Command, Completion, Cross, Draw, Dst, Form, Instr, Item, KeyId, Layout, Op, Outcome,
-    Place, Program, ProgramId, Proof, Region, Side, Span, Src, Tag,
+    Bank, Command, Completion, Cross, Draw, Dst, Form, Garbling, Instr, Item, KeyId, Layout, Op,
+    Outcome, Place, Program, ProgramId, Proof, Region, Side, Span, Src, Tag,
 };
 
 /// Longest step: the bytes of one span.
@@ -143,6 +143,12 @@ impl Parser<'_> {
         }
     }
 
+    fn garbling(&mut self) -> Parsed<Garbling> {
+        let scheme = usize::from(self.u8()?);
+        let known = Garbling::ALL.get(scheme).copied();
+        known.ok_or("an unknown scheme of garbling")
+    }
+
     fn span(&mut self) -> Parsed<Span> {
         Ok(Span {
             region: self.u16()?,
@@ -226,6 +232,9 @@ impl Parser<'_> {
                 0 => Item::Rows(p.ring()?),
                 1 => Item::One(p.ring()?),
                 2 => Item::Bytes(p.u32()?),
+                3 => Item::Labels,
+                4 => Item::Label,
+                5 => Item::Halves,
                 _ => return Err("an unknown item"),
             };
             Ok(Region {
@@ -329,6 +338,17 @@ impl Parser<'_> {
             12 => Op::Scale,
             13 => Op::Resize,
             14 => Op::Dot,
+            15 => Op::Garble {
+                scheme: self.garbling()?,
+                offset: KeyId(self.u16()?),
+            },
+            16 => Op::Evaluate {
+                scheme: self.garbling()?,
+            },
+            17 => Op::Encode {
+                offset: KeyId(self.u16()?),
+            },
+            18 => Op::Colour,
             _ => return Err("an unknown command"),
         };
         let program = match self.u8()? {

@@ -157,6 +157,9 @@ impl Writer<'_> {
                     w.u8(2);
                     w.u32(n);
                 }
+                Item::Labels => w.u8(3),
+                Item::Label => w.u8(4),
+                Item::Halves => w.u8(5),
             }
             w.u8(region.parts);
             w.u32(region.count);
@@ -308,6 +311,20 @@ impl Writer<'_> {
             Op::Scale => self.u8(12),
             Op::Resize => self.u8(13),
             Op::Dot => self.u8(14),
+            Op::Garble { scheme, offset } => {
+                self.u8(15);
+                self.u8(*scheme as u8);
+                self.u16(offset.0);
+            }
+            Op::Evaluate { scheme } => {
+                self.u8(16);
+                self.u8(*scheme as u8);
+            }
+            Op::Encode { offset } => {
+                self.u8(17);
+                self.u16(offset.0);
+            }
+            Op::Colour => self.u8(18),
         }
         match command.program {
             None => self.u8(0),

@@ -427,5 +427,9 @@ fn name(op: &Op) -> &'static str {
         Op::Dot => "dot",
         Op::CheckEqual => "check equal",
         Op::Proof(_) => "proof",
+        Op::Garble { .. } => "garble",
+        Op::Evaluate { .. } => "evaluate",
+        Op::Encode { .. } => "encode",
+        Op::Colour => "colour",
     }
 }

@@ -64,6 +64,9 @@ impl Reference {
                 return Ok(bool::from(memory.bytes(a).ct_eq(memory.bytes(b))));
             }
             Op::Proof(step) => return self.proof(memory, *step, command),
+            Op::Garble { .. } | Op::Evaluate { .. } | Op::Encode { .. } | Op::Colour => {
+                self.labels(memory, command)?;
+            }
         }
         Ok(true)
     }
@@ -115,6 +118,10 @@ impl Memory {
 
     fn combine(&mut self, command: &Command, ring: Ring, minus: u32) {
         let all = command.dst[0];
+        if matches!(self.item(all), Item::Labels | Item::Label) {
+            self.combine_labels(command);
+            return;
+        }
         let keep = self.item(all).padding(self.frame.rows);
         for k in 0..all.count {
             let to = all.item(k);
@@ -215,7 +222,7 @@ impl Memory {
     fn ring(&self, span: Span) -> Ring {
         match self.item(span) {
             Item::Rows(ring) | Item::One(ring) => ring,
-            Item::Bytes(_) => unreachable!("it was checked"),
+            _ => unreachable!("it was checked"),
         }
     }
 }

@@ -37,9 +37,9 @@ impl Memory {
     pub(super) fn cells(&self, region: u16) -> usize {
         match self.layout.regions[region as usize].item {
             Item::Rows(Ring::Bits) => self.frame.rows.div_ceil(8) as usize * 8,
-            Item::Rows(_) => self.frame.rows as usize,
+            Item::Rows(_) | Item::Labels | Item::Halves => self.frame.rows as usize,
             Item::One(Ring::Bits) => 8,
-            Item::One(_) => 1,
+            Item::One(_) | Item::Label => 1,
             Item::Bytes(n) => n as usize,
         }
     }

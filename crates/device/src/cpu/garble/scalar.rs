@@ -1,0 +1,207 @@
+//! Any machine: gate by gate, by the formulas.
+
+use super::super::Cpu;
+use super::super::bank::Memory;
+use super::super::tape::{NO_ROW, NO_UNIFORM, Product, Row, TapeOp};
+use super::{Run, labels_of};
+use crate::garble::{Gate, Table};
+use crate::layout::{Item, Span};
+
+/// Labels of a bank by row of the tape.
+struct Wires<'a> {
+    bytes: &'a mut [u8],
+    /// Offset of slot 0, and bytes from a slot to the next.
+    slots: (usize, usize),
+    /// The same of uniforms.
+    uniforms: (usize, usize),
+    rows: usize,
+}
+
+impl Wires<'_> {
+    fn get(&self, row: Row, k: usize) -> u128 {
+        label(
+            self.bytes,
+            self.slots.0 + row as usize * self.slots.1 + 16 * k,
+        )
+    }
+
+    fn set(&mut self, row: Row, k: usize, value: u128) {
+        let at = self.slots.0 + row as usize * self.slots.1 + 16 * k;
+        self.bytes[at..][..16].copy_from_slice(&value.to_le_bytes());
+    }
+
+    fn uniform(&self, uniform: u32) -> u128 {
+        if uniform == NO_UNIFORM {
+            return 0;
+        }
+        label(
+            self.bytes,
+            self.uniforms.0 + uniform as usize * self.uniforms.1,
+        )
+    }
+
+    /// out = the XOR of rows and of a label that all have.
+    fn xor(&mut self, rows: &[Row], constant: u128, out: Row) {
+        for k in 0..self.rows {
+            let sum = rows
+                .iter()
+                .fold(constant, |sum, row| sum ^ self.get(*row, k));
+            self.set(out, k, sum);
+        }
+    }
+}
+
+fn label(bytes: &[u8], at: usize) -> u128 {
+    let mut label = [0; 16];
+    label.copy_from_slice(&bytes[at..at + 16]);
+    u128::from_le_bytes(label)
+}
+
+/// Runs the tape.
+pub(super) fn run(cpu: &Cpu, memory: &mut Memory, run: &Run<'_>) {
+    let tape = run.tape;
+    let of = |region: u16| {
+        let place = memory.places[region as usize];
+        (place.offset, place.item)
+    };
+    let mut wires = Wires {
+        slots: of(tape.slots),
+        uniforms: of(tape.uniforms),
+        rows: memory.frame.rows as usize,
+        bytes: memory.all_mut(),
+    };
+    for op in &tape.ops {
+        match *op {
+            TapeOp::Xors { start, len } => {
+                for x in &tape.xors[start as usize..][..len as usize] {
+                    let rows = [x.a, x.b, x.c];
+                    let len = if x.c == NO_ROW { 2 } else { 3 };
+                    wires.xor(&rows[..len], 0, x.out);
+                }
+            }
+            TapeOp::Xor {
+                start,
+                len,
+                one,
+                uniform,
+                out,
+            } => {
+                let one = u128::from(one).wrapping_neg() & run.offset.unwrap_or(0);
+                let rows = &tape.srcs[start as usize..][..len as usize];
+                wires.xor(rows, one ^ wires.uniform(uniform), out);
+            }
+            TapeOp::Spread { uniform, out } => wires.xor(&[], wires.uniform(uniform), out),
+            TapeOp::Products { start, len } => {
+                for product in &tape.products[start as usize..][..len as usize] {
+                    gates(cpu, &mut wires, run, product);
+                }
+            }
+            // Of rings alone.
+            _ => {}
+        }
+    }
+}
+
+fn gates(cpu: &Cpu, wires: &mut Wires<'_>, run: &Run<'_>, product: &Product) {
+    let (a, b) = run.tape.pairs[product.start as usize];
+    let dice = cpu.dice(run, product.index, wires.rows);
+    for row in 0..wires.rows {
+        let labels = [a, b].map(|wire| wires.get(wire, row));
+        let number = run.first + u64::from(product.index);
+        let gate = Gate::new(run.scheme, run.start, number, row as u32);
+        let out = match run.offset {
+            None => gate.evaluate(labels, &table(wires, run, product.index, row)),
+            Some(offset) => {
+                let dice = dice
+                    .get(row / 4)
+                    .map_or(0, |byte| byte >> (row % 4 * 2) & 3);
+                let (out, table) = gate.garble(offset, labels, dice);
+                put_table(wires, run, product.index, row, &table);
+                out
+            }
+        };
+        wires.set(product.out, row, out);
+    }
+}
+
+/// Offset of entry `k` of the table of a product, of kind `kind`, and its bytes.
+fn entry(wires: &Wires<'_>, run: &Run<'_>, kind: usize, index: u32, k: u32) -> (usize, usize) {
+    let (item, count) = run.scheme.tables()[kind];
+    let bytes = item.bytes(wires.rows as u32) as usize;
+    let number = index as usize * count as usize + k as usize;
+    (run.tables[kind] + number * bytes, bytes)
+}
+
+/// Bytes of a label in a table.
+fn label_bytes(run: &Run<'_>) -> usize {
+    if run.scheme.tables()[0].0 == Item::Halves {
+        8
+    } else {
+        16
+    }
+}
+
+fn put_table(wires: &mut Wires<'_>, run: &Run<'_>, index: u32, row: usize, table: &Table) {
+    let size = label_bytes(run);
+    for k in 0..run.scheme.tables()[0].1 {
+        let at = entry(wires, run, 0, index, k).0 + row * size;
+        let label = table.labels[k as usize].to_le_bytes();
+        wires.bytes[at..][..size].copy_from_slice(&label[..size]);
+    }
+    let bits = run.scheme.tables().get(1).map_or(0, |(_, count)| *count);
+    for k in 0..bits {
+        let at = entry(wires, run, 1, index, k).0 + row / 8;
+        // The first row of a byte clears the others, which do not all exist.
+        let before = if row.is_multiple_of(8) {
+            0
+        } else {
+            wires.bytes[at]
+        };
+        wires.bytes[at] = before | (table.bits >> k & 1) << (row % 8);
+    }
+}
+
+fn table(wires: &Wires<'_>, run: &Run<'_>, index: u32, row: usize) -> Table {
+    let (mut table, size) = (Table::default(), label_bytes(run));
+    for k in 0..run.scheme.tables()[0].1 {
+        let at = entry(wires, run, 0, index, k).0 + row * size;
+        let mut label = [0; 16];
+        label[..size].copy_from_slice(&wires.bytes[at..at + size]);
+        table.labels[k as usize] = u128::from_le_bytes(label);
+    }
+    let bits = run.scheme.tables().get(1).map_or(0, |(_, count)| *count);
+    for k in 0..bits {
+        let at = entry(wires, run, 1, index, k).0 + row / 8;
+        table.bits |= (wires.bytes[at] >> (row % 8) & 1) << k;
+    }
+    table
+}
+
+/// to = labels ⊕ bits · offset.
+pub(super) fn encode(memory: &mut Memory, offset: u128, [labels, bits]: [Span; 2], to: Span) {
+    let rows = labels_of(memory, to);
+    for k in 0..to.count {
+        let [(from, _), (bits, _), (to, _)] = [labels, bits, to].map(|span| memory.item(span, k));
+        let bytes = memory.all_mut();
+        for row in 0..rows {
+            let bit = u128::from(bytes[bits + row / 8] >> (row % 8) & 1);
+            let active = label(bytes, from + 16 * row) ^ (bit.wrapping_neg() & offset);
+            bytes[to + 16 * row..][..16].copy_from_slice(&active.to_le_bytes());
+        }
+    }
+}
+
+/// to = bit 0 of every label.
+pub(super) fn colour(memory: &mut Memory, labels: Span, to: Span) {
+    let rows = labels_of(memory, labels);
+    for k in 0..to.count {
+        let [(from, _), (to, len)] = [labels, to].map(|span| memory.item(span, k));
+        let bytes = memory.all_mut();
+        for byte in 0..len {
+            let rows = 8 * byte..rows.min(8 * byte + 8);
+            bytes[to + byte] = rows.fold(0, |bits, row| {
+                bits | (bytes[from + 16 * row] & 1) << (row % 8)
+            });
+        }
+    }
+}

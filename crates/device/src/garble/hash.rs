@@ -1,0 +1,20 @@
+//! The hash of labels, as it is defined.
+
+use aes::Aes128;
+use aes::cipher::{BlockCipherEncrypt, KeyInit};
+
+/// σ(hi ‖ lo) = (hi ⊕ lo) ‖ hi: linear, and neither it nor its sum with the identity maps anything but 0 to 0.
+pub(crate) const fn sigma(x: u128) -> u128 {
+    let (hi, lo) = (x >> 64, x & u64::MAX as u128);
+    (hi ^ lo) << 64 | hi
+}
+
+/// H(x, tweak) from the start point `start`.
+pub(crate) fn hash(start: u128, tweak: u64, x: u128) -> u128 {
+    let key = start ^ u128::from(tweak) << 64;
+    let aes = Aes128::new(&key.to_le_bytes().into());
+    let x = sigma(x);
+    let mut block = x.to_le_bytes().into();
+    aes.encrypt_block(&mut block);
+    u128::from_le_bytes(block.into()) ^ x
+}

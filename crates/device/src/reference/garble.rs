@@ -1,0 +1,338 @@
+//! Labels: programs at the garbler and at the evaluator, gate by gate and row by row.
+
+use veil_math::Ring;
+use veil_prss::Prf;
+use zeroize::{Zeroize, Zeroizing};
+
+use super::{Memory, Reference};
+use crate::Fault;
+use crate::command::{Command, KeyId, NO_PROGRAM, Op};
+use crate::garble::{Garbling, Gate, NO_OFFSET, Table, colour};
+use crate::layout::{Item, Span};
+use crate::program::{Dst, Instr, Program, Src};
+
+/// Most labels that the temps of a program have in a bank, 4 GiB.
+const MOST_LABELS: u64 = 1 << 28;
+
+impl Reference {
+    /// The offset of the garbler.
+    fn offset(&self, key: KeyId) -> Result<u128, Fault> {
+        let secret = self.secrets.get(&key).ok_or(NO_OFFSET)?;
+        let offset = u128::from_le_bytes(*secret.expose());
+        if offset & 1 == 1 {
+            Ok(offset)
+        } else {
+            Err(NO_OFFSET)
+        }
+    }
+
+    /// Does a command about labels.
+    pub(super) fn labels(&mut self, memory: &mut Memory, command: &Command) -> Result<(), Fault> {
+        match command.op {
+            Op::Garble { scheme, offset } => {
+                let offset = self.offset(offset)?;
+                self.gates(memory, command, scheme, Some(offset))
+            }
+            Op::Evaluate { scheme } => self.gates(memory, command, scheme, None),
+            Op::Encode { offset } => {
+                let offset = self.offset(offset)?;
+                memory.encode(offset, command.src[0], command.src[1], command.dst[0]);
+                Ok(())
+            }
+            _ => {
+                memory.colour(command.src[0], command.dst[0]);
+                Ok(())
+            }
+        }
+    }
+
+    /// Runs a program: as the garbler, who has the offset, or as the evaluator.
+    fn gates(
+        &mut self,
+        memory: &mut Memory,
+        command: &Command,
+        scheme: Garbling,
+        offset: Option<u128>,
+    ) -> Result<(), Fault> {
+        let id = command.program.ok_or(NO_PROGRAM)?;
+        let program = self.programs[id.0 as usize].0.clone();
+        let (products, _) = program.products();
+        let (mut start, mut first, mut dice) = (0, 0, Zeroizing::new(Vec::new()));
+        if products > 0 {
+            let draw = command.draws[0];
+            let frame = memory.frame;
+            // No gate has a number that another one of the chunk has: their tweaks would be the same.
+            self.ledger.draw(
+                draw.key.0,
+                draw.tag,
+                frame.lane,
+                frame.chunk,
+                draw.first,
+                products.into(),
+            )?;
+            start = scheme.start(self.prf(draw.key)?, draw.tag, frame);
+            first = draw.first;
+            if offset.is_some() && scheme.dice(1) > 0 {
+                dice = self.dice(memory, command, scheme, products)?;
+            }
+        }
+        let rows = memory.frame.rows as usize;
+        let temps = u64::from(program.temps).saturating_mul(rows as u64);
+        if temps > MOST_LABELS {
+            return Err(Fault::TooLarge { bytes: 16 * temps });
+        }
+        let mut running = Running {
+            temps: vec![0; temps as usize],
+            messages: if offset.is_some() {
+                &command.dst
+            } else {
+                &command.src
+            },
+            one: offset.unwrap_or(0),
+            memory,
+            program: &program,
+            offset,
+            scheme,
+            start,
+            first,
+            rows,
+            dice,
+        };
+        for instr in &program.code {
+            running.instr(instr);
+        }
+        Ok(())
+    }
+
+    fn prf(&self, key: KeyId) -> Result<&Prf, Fault> {
+        let prf = self.keys.get(&key);
+        prf.ok_or(Fault::Unknown("the key of a draw"))
+    }
+
+    /// Two bits of each row of each product, in bits 0 and 1: `[product][row]`.
+    fn dice(
+        &mut self,
+        memory: &Memory,
+        command: &Command,
+        scheme: Garbling,
+        products: u32,
+    ) -> Result<Zeroizing<Vec<u8>>, Fault> {
+        let (draw, frame) = (command.draws[1], memory.frame);
+        let stride = scheme.dice(memory.layout.chunk_rows);
+        let rows = frame.rows as usize;
+        let mut dice = Zeroizing::new(Vec::with_capacity(products as usize * rows));
+        let mut bytes = Zeroizing::new(vec![0; rows.div_ceil(4)]);
+        for product in 0..u64::from(products) {
+            let counter = draw.first + product * stride;
+            self.ledger.draw(
+                draw.key.0,
+                draw.tag,
+                frame.lane,
+                frame.chunk,
+                counter,
+                stride,
+            )?;
+            self.prf(draw.key)?
+                .stream(draw.tag, frame.lane, counter, frame.chunk, &mut bytes);
+            dice.extend((0..rows).map(|row| bytes[row / 4] >> (row % 4 * 2) & 3));
+        }
+        Ok(dice)
+    }
+}
+
+/// A program over labels that runs.
+struct Running<'a> {
+    memory: &'a mut Memory,
+    program: &'a Program,
+    /// The garbler's offset.
+    offset: Option<u128>,
+    /// What a public 1 adds to a label.
+    one: u128,
+    scheme: Garbling,
+    start: u128,
+    /// Number of product 0.
+    first: u64,
+    rows: usize,
+    /// Tables.
+    messages: &'a [Span],
+    /// `[product][row]`.
+    dice: Zeroizing<Vec<u8>>,
+    /// `[temp][row]`.
+    temps: Vec<u128>,
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.temps.zeroize();
+        self.one.zeroize();
+        self.offset.zeroize();
+    }
+}
+
+impl Running<'_> {
+    fn read(&self, src: Src, row: usize) -> u128 {
+        match src {
+            Src::Slot(s) => self.memory.label(item(self.program.slots, s), row),
+            Src::Temp(t) => self.temps[t as usize * self.rows + row],
+            Src::Uniform(u) => self.memory.label(item(self.program.uniforms, u), 0),
+        }
+    }
+
+    fn write(&mut self, dst: Dst, row: usize, label: u128) {
+        match dst {
+            Dst::Slot(s) => (self.memory).set_label(item(self.program.slots, s), row, label),
+            Dst::Temp(t) => self.temps[t as usize * self.rows + row] = label,
+        }
+    }
+
+    fn instr(&mut self, instr: &Instr) {
+        for row in 0..self.rows {
+            let one = |c: u128| (c & 1).wrapping_neg() & self.one;
+            let (label, out) = match *instr {
+                Instr::Add(a, b, out) | Instr::Sub(a, b, out) => {
+                    (self.read(a, row) ^ self.read(b, row), out)
+                }
+                Instr::Plus(a, c, out) => (self.read(a, row) ^ one(c), out),
+                Instr::Times(a, c, out) => (self.read(a, row) & colour(c), out),
+                Instr::Copy(a, out) => (self.read(a, row), out),
+                Instr::Constant(c, out) => (one(c), out),
+                Instr::Product {
+                    ref pairs,
+                    out,
+                    index,
+                } => {
+                    let (a, b) = self.program.pairs[pairs.start as usize];
+                    (self.product([a, b], index, row), Dst::Slot(out))
+                }
+                // Bits have no sums; this was checked.
+                Instr::ProductSum { .. } | Instr::Sum(..) => continue,
+            };
+            self.write(out, row, label);
+        }
+    }
+
+    fn product(&mut self, operands: [Src; 2], index: u32, row: usize) -> u128 {
+        let labels = operands.map(|src| self.read(src, row));
+        let product = self.first + u64::from(index);
+        let gate = Gate::new(self.scheme, self.start, product, row as u32);
+        let Some(offset) = self.offset else {
+            return gate.evaluate(labels, &self.table(index, row));
+        };
+        let at = index as usize * self.rows + row;
+        let dice = self.dice.get(at).copied().unwrap_or(0);
+        let (out, table) = gate.garble(offset, labels, dice);
+        self.put_table(index, row, &table);
+        out
+    }
+
+    /// Where entry `k` of kind `kind` of a product's table is.
+    fn entry(&self, kind: usize, index: u32, k: u32) -> Span {
+        let (_, count) = self.scheme.tables()[kind];
+        self.messages[kind].item(index * count + k)
+    }
+
+    fn put_table(&mut self, index: u32, row: usize, table: &Table) {
+        let (kind, count) = self.scheme.tables()[0];
+        for k in 0..count {
+            let (to, label) = (self.entry(0, index, k), table.labels[k as usize]);
+            match kind {
+                Item::Halves => self.memory.set(to, Ring::Z64, row, label),
+                _ => self.memory.set_label(to, row, label),
+            }
+        }
+        if let Some((_, count)) = self.scheme.tables().get(1) {
+            for k in 0..*count {
+                let to = self.entry(1, index, k);
+                let bit = u128::from(table.bits >> k & 1);
+                self.memory.set(to, Ring::Bits, row, bit);
+                self.memory.clear_padding(to);
+            }
+        }
+    }
+
+    fn table(&self, index: u32, row: usize) -> Table {
+        let mut table = Table::default();
+        let (kind, count) = self.scheme.tables()[0];
+        for k in 0..count {
+            let from = self.entry(0, index, k);
+            table.labels[k as usize] = match kind {
+                Item::Halves => self.memory.get(from, Ring::Z64, row),
+                _ => self.memory.label(from, row),
+            };
+        }
+        if let Some((_, count)) = self.scheme.tables().get(1) {
+            for k in 0..*count {
+                let bit = self.memory.get(self.entry(1, index, k), Ring::Bits, row);
+                table.bits |= (bit as u8) << k;
+            }
+        }
+        table
+    }
+}
+
+fn item(region: u16, first: u32) -> Span {
+    Span {
+        region,
+        part: 0,
+        first,
+        count: 1,
+    }
+}
+
+impl Memory {
+    fn label(&self, span: Span, row: usize) -> u128 {
+        self.get(span, Ring::Z128, row)
+    }
+
+    fn set_label(&mut self, span: Span, row: usize, label: u128) {
+        self.set(span, Ring::Z128, row, label);
+    }
+
+    /// Clears the bits beyond the last row of an item.
+    fn clear_padding(&mut self, span: Span) {
+        let keep = self.item(span).padding(self.frame.rows);
+        if let Some(last) = self.bytes_mut(span).last_mut() {
+            *last &= keep;
+        }
+    }
+
+    /// Labels of an item.
+    fn labels_of(&self, span: Span) -> usize {
+        match self.item(span) {
+            Item::Label => 1,
+            _ => self.frame.rows as usize,
+        }
+    }
+
+    fn encode(&mut self, offset: u128, labels: Span, bits: Span, to: Span) {
+        for k in 0..to.count {
+            for row in 0..self.labels_of(to) {
+                let bit = self.get(bits.item(k), Ring::Bits, row);
+                let label = self.label(labels.item(k), row) ^ (bit.wrapping_neg() & offset);
+                self.set_label(to.item(k), row, label);
+            }
+        }
+    }
+
+    fn colour(&mut self, labels: Span, to: Span) {
+        for k in 0..to.count {
+            for row in 0..self.labels_of(labels) {
+                let label = self.label(labels.item(k), row);
+                self.set(to.item(k), Ring::Bits, row, label & 1);
+            }
+            self.clear_padding(to.item(k));
+        }
+    }
+
+    /// XOR of labels.
+    pub(super) fn combine_labels(&mut self, command: &Command) {
+        let all = command.dst[0];
+        for k in 0..all.count {
+            for row in 0..self.labels_of(all) {
+                let sources = command.src.iter();
+                let sum = sources.fold(0, |sum, from| sum ^ self.label(from.item(k), row));
+                self.set_label(all.item(k), row, sum);
+            }
+        }
+    }
+}
