@@ -293,10 +293,21 @@ analysis = [{ name = "shown", kind = "mean", of = "pay", by = "group", min_count
     folder.write("three.toml", job);
     folder.write("four.toml", job.replace("\"c\"]", "\"c\", \"d\"]"));
     folder.write(
+        "malicious.toml",
+        job.replace(
+            "kind = \"stats\"",
+            "kind = \"stats\"\nadversary = \"malicious\"",
+        ),
+    );
+    folder.write(
         "mill.csv",
         "pay,group\n10,many\n-40,many\n60,many\n7,few\n8,few\n",
     );
-    for (job, how) in [("three.toml", ""), ("four.toml", "--processes")] {
+    for (job, how) in [
+        ("three.toml", ""),
+        ("malicious.toml", ""),
+        ("four.toml", "--processes"),
+    ] {
         let run =
             json(&folder.succeed(&format!("stats {job} --check --json --out {job}-out {how}")));
         assert_eq!(run["checked"], true, "{run}");
@@ -358,6 +369,13 @@ analysis = [{ name = "mean", kind = "mean-only", of = "pay", decimals = 1, by = 
     folder.write("three.toml", job);
     folder.write("four.toml", job.replace("\"c\"]", "\"c\", \"d\"]"));
     folder.write(
+        "malicious.toml",
+        job.replace(
+            "kind = \"stats\"",
+            "kind = \"stats\"\nadversary = \"malicious\"",
+        ),
+    );
+    folder.write(
         "durable.toml",
         job.replace("kind = \"stats\"", "kind = \"stats\"\ndurable = true"),
     );
@@ -368,9 +386,18 @@ analysis = [{ name = "mean", kind = "mean-only", of = "pay", decimals = 1, by = 
     folder.write("b.csv", "pay,group\n8999.99,few\n-40.01,many\n,none\n");
     for (job, how) in [
         ("three.toml", ""),
+        ("malicious.toml", ""),
         ("four.toml", "--processes"),
         ("durable.toml", "--processes"),
     ] {
+        // What is computed of the sums has one row: it takes no chunk's worth of memory.
+        let explained = json(&folder.succeed(&format!("explain {job} --lanes 1 --json")));
+        let participants = explained["participants"].as_array().unwrap();
+        assert!(participants.len() >= 5, "{explained}");
+        for participant in participants {
+            let bytes = participant["memory_bytes"].as_u64().unwrap();
+            assert!(bytes < 256 << 20, "{job}: {participant}");
+        }
         let run =
             json(&folder.succeed(&format!("stats {job} --check --json --out {job}-out {how}")));
         assert_eq!(run["checked"], true, "{run}");

@@ -57,7 +57,18 @@ fn statistics(folder: &Folder, rows: usize) {
          {{ name = \"r\", kind = \"regression\", of = \"a0\", on = [\"a1\", \"a2\", \"a3\", \"a4\"], to = \"eve\" }}]\n",
         columns.join(", ")
     );
+    let start = job.find("analysis = ").unwrap();
+    let extreme = |name: &str, of: &str| {
+        format!(
+            "{{ name = \"{name}\", kind = \"{name}\", of = \"{of}\", by = \"group\", min_count = 3, to = \"eve\" }}"
+        )
+    };
+    let analysis = [extreme("max", "a0"), extreme("min", "a1")].join(", ");
+    let extremes = format!("{}analysis = [{analysis}]\n", &job[..start]);
+    let malicious = extremes.replace("version = 1", "version = 1\nadversary = \"malicious\"");
     folder.write("six.toml", job);
+    folder.write("extremes.toml", extremes);
+    folder.write("malicious.toml", malicious);
     let mut table = String::from("a0,a1,a2,a3,a4,group\n");
     for row in 0..rows {
         let cell = |k: usize| (row * (k + 7) + k * k) % 10_000;
@@ -113,7 +124,9 @@ fn the_declared_memory_bounds_the_measured_and_is_of_its_size() {
         }
     }
     homes(folder.path(), &NAMES);
-    for job in ["tiny.toml", "job.toml", "hash.toml", "six.toml"] {
+    let blocks = ["tiny.toml", "job.toml", "hash.toml"];
+    let statistics = ["six.toml", "extremes.toml", "malicious.toml"];
+    for job in blocks.into_iter().chain(statistics) {
         let services = services(&folder, &["--yes"]);
         let before = services[0].kilobytes("VmHWM:");
         let (plan, _) = submit(&folder, job);

@@ -48,6 +48,7 @@
 //! promise fairness: who fails last may know the result.
 
 mod abort;
+mod bounds;
 pub mod local;
 mod memory;
 mod order;
@@ -63,6 +64,7 @@ mod words;
 mod worker;
 
 pub use abort::{Abort, Wait};
+pub use bounds::bounds;
 pub use memory::Memory;
 pub use setup::{Binding, handshake_cost};
 pub use status::{Phase, Progress, Report, TraceId};
@@ -74,10 +76,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use veil_device::{Cpu, Device};
-use veil_link::Bounds;
-use veil_math::Ring;
 use veil_program::{ShareSink, ShareSource, Sink, Source};
-use veil_protocol::{Plan, Protocol};
+use veil_protocol::Plan;
 use veil_session::Peer;
 
 /// What one participant brings and takes.
@@ -122,56 +122,6 @@ impl Default for Settings {
 
 /// The largest window that peers reckon with.
 const LARGEST_WINDOW: usize = 16;
-
-/// What links of this plan may carry.
-pub fn bounds(plan: &Plan, protocol: &dyn Protocol) -> Bounds {
-    let layout = protocol.layout();
-    let of = |span| layout.bytes(span, plan.chunk_rows);
-    let width = plan
-        .inputs
-        .iter()
-        .map(|p| p.width)
-        .chain(plan.outputs.iter().map(|o| o.width))
-        .max()
-        .unwrap_or(0);
-    let products = plan
-        .all_layers()
-        .map(|l| l.products.max(l.sums).max(l.opened[0].count))
-        .max()
-        .unwrap_or(0);
-    let element = match plan.words {
-        Ring::Bits => plan.words.bytes(u64::from(plan.chunk_rows)),
-        ring => ring.bytes(u64::from(plan.chunk_rows)).max(16),
-    };
-    let bits = plan.all_layers().map(|l| {
-        let products = l.bits.as_ref().map_or(0, |b| b.products);
-        products.max(l.opened[1].count)
-    });
-    let bits = u64::from(bits.max().unwrap_or(0));
-    let bits = bits * Ring::Bits.bytes(u64::from(plan.chunk_rows));
-    let spans = protocol.spans();
-    let mapped = spans
-        .uniforms
-        .iter()
-        .chain(&spans.sums)
-        .map(|s| of(*s))
-        .max()
-        .unwrap_or(0);
-    let digests = plan.orders.iter().map(|o| 32 * u64::from(o.digests));
-    let longest = (u64::from(width.max(products)) * element)
-        .max(mapped)
-        .max(bits)
-        .max(digests.max().unwrap_or(0))
-        .max(256);
-    Bounds {
-        longest,
-        // A correct neighbour is at most two rounds ahead in each chunk of its window, and an owner fills what it is given.
-        early: 3 * LARGEST_WINDOW as u64 * (longest + 64) + (1 << 16),
-        credit: 2 * longest + (1 << 18),
-        places: protocol.places() + setup::PLACES,
-        chunks: plan.chunks() + 2,
-    }
-}
 
 /// All participants of a plan, parties first.
 pub fn participants(plan: &Plan) -> Vec<Peer> {

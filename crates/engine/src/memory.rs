@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use veil_device::{Cpu, Instr, Src};
-use veil_protocol::{Plan, Protocol};
+use veil_device::{Cpu, Instr, Item, Src};
+use veil_protocol::{BankOf, Plan, Protocol};
 
 use crate::{LARGEST_WINDOW, bounds};
 
@@ -33,39 +33,23 @@ impl Memory {
     /// Of the participant that runs `protocol`, with so many chunks in flight per lane.
     pub fn new(plan: &Plan, protocol: &dyn Protocol, window: usize) -> Self {
         let lanes = u64::from(plan.lanes);
-        let layout = protocol.layout();
-        // Behind the slots of each ring as many as its longest program needs.
-        let mut scratch = BTreeMap::new();
-        for program in protocol.programs() {
-            let slots = &layout.regions[program.slots as usize];
-            let rows = slots.item.bytes(plan.chunk_rows).next_multiple_of(VECTOR);
-            let temps = u64::from(Cpu::scratch(program, slots.count));
-            let of = scratch.entry(program.slots).or_insert(0);
-            *of = (u64::from(slots.parts) * temps * rows).max(*of);
-        }
-        let scratch: u64 = scratch.values().sum();
-        let bank = layout.regions.iter().map(|region| {
-            let item = match region.item {
-                item if item.of_rows() => item.bytes(plan.chunk_rows).next_multiple_of(VECTOR),
-                item => item.bytes(plan.chunk_rows),
-            };
-            item * u64::from(region.parts) * u64::from(region.count)
-        });
-        let bank: u64 = bank.sum::<u64>() + scratch;
-        // The set-up and the totals have banks of one row, in the memory of the others.
-        let banks = bank * window.clamp(1, LARGEST_WINDOW) as u64;
+        let chunks = window.clamp(1, LARGEST_WINDOW) as u64 * lanes;
+        // The set-up is over before there are chunks, and the totals come after them: at most one bank of these is beside theirs.
+        let [chunk, job] = [(BankOf::Rows, plan.chunk_rows), (BankOf::Job, 1)]
+            .map(|(of, rows)| bank(plan, protocol, of, rows));
         let bounds = bounds(plan, protocol);
         let peers = protocol.peers().len() as u64;
-        let gates = plan.job.circuit.gates.len() as u64;
+        let totals = plan.job.totals.as_ref();
+        let gates = plan.job.circuit.gates.len() + totals.map_or(0, |totals| totals.gates.len());
         let code = plan.programs.iter().map(|program| {
             let (code, pairs) = (program.code.len(), program.pairs.len());
             code * size_of::<Instr>() + pairs * size_of::<(Src, Src)>()
         });
         let code = code.sum::<usize>() as u64;
         Memory {
-            banks: banks * lanes,
+            banks: chunk * chunks + job,
             frames: peers * lanes * bounds.held(),
-            plan: GATE * gates + code * (2 + lanes) + u64::from(protocol.places()) * ROUND,
+            plan: GATE * gates as u64 + code * (2 + lanes) + u64::from(protocol.places()) * ROUND,
         }
     }
 
@@ -75,4 +59,25 @@ impl Memory {
             .saturating_add(self.frames)
             .saturating_add(self.plan)
     }
+}
+
+/// Bytes of a bank of `rows` rows, with what programs keep behind their slots.
+fn bank(plan: &Plan, protocol: &dyn Protocol, holds: BankOf, rows: u32) -> u64 {
+    let layout = protocol.layout(holds);
+    let item = |item: Item| match item {
+        item if item.of_rows() => item.bytes(rows).next_multiple_of(VECTOR),
+        item => item.bytes(rows),
+    };
+    // Behind the slots of each ring as many as its longest program needs.
+    let mut scratch = BTreeMap::new();
+    let programs = protocol.programs().iter().zip(plan.banks_of_programs());
+    for (program, _) in programs.filter(|(_, of)| *of == holds) {
+        let slots = &layout.regions[program.slots as usize];
+        let temps = u64::from(Cpu::scratch(program, slots.count));
+        let of = scratch.entry(program.slots).or_insert(0);
+        *of = (u64::from(slots.parts) * temps * item(slots.item)).max(*of);
+    }
+    let regions = layout.regions.iter();
+    let regions = regions.map(|r| item(r.item) * u64::from(r.parts) * u64::from(r.count));
+    regions.chain(scratch.into_values()).sum()
 }

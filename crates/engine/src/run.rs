@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use veil_device::{Bank, Device, Outcome, Tag};
 use veil_link::Link;
 use veil_program::Slice;
-use veil_protocol::{Chunk, Cleared, Flow, Protocol, Round, Task};
+use veil_protocol::{BankOf, Chunk, Cleared, Flow, Protocol, Round, Task};
 use veil_session::{Channel, Frame, StepId};
 
 use crate::abort::{Abort, Wait};
@@ -36,6 +36,16 @@ pub(crate) enum Work {
         opens: bool,
     },
     Totals,
+}
+
+impl Work {
+    /// What the bank holds.
+    pub(crate) const fn bank(self) -> BankOf {
+        match self {
+            Work::Chunk { .. } => BankOf::Rows,
+            Work::SetUp | Work::Totals => BankOf::Job,
+        }
+    }
 }
 
 /// What a run needs from its lane.
@@ -153,10 +163,8 @@ impl Run {
                     };
                     self.landed.clear();
                     for recv in &round.recvs {
-                        let bytes = means
-                            .protocol
-                            .layout()
-                            .bytes(recv.span, self.chunk.frame.rows);
+                        let layout = means.protocol.layout(self.work.bank());
+                        let bytes = layout.bytes(recv.span, self.chunk.frame.rows);
                         // Nothing is sent where nothing is to be said: a port without wires.
                         self.landed.push(bytes == 0);
                         if bytes > 0 {
@@ -247,7 +255,7 @@ impl Run {
 
     /// Times of a round that begins now.
     fn stamps(&self, means: &Means<'_>, round: &Round) -> Stamps {
-        let layout = means.protocol.layout();
+        let layout = means.protocol.layout(self.work.bank());
         let bytes = |t: &veil_protocol::Transfer| layout.bytes(t.span, self.chunk.frame.rows);
         let sent = round.sends.iter().map(bytes).collect();
         Stamps::new(sent, round.recvs.iter().map(bytes))

@@ -48,7 +48,7 @@ mod round;
 
 pub use choose::protocol;
 pub use plan::{
-    BitsPlan, Chunk, CodedPlan, CodedUniforms, Conversion, ConversionPlan, Gives, JobPlan,
+    BankOf, BitsPlan, Chunk, CodedPlan, CodedUniforms, Conversion, ConversionPlan, Gives, JobPlan,
     LayerPlan, OpenedPlan, Options, OrderPlan, OutputPlan, Plan, PlanError, PortPlan, TotalsPlan,
 };
 pub use replicated::{Replicated, is_masked};

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use veil_device::{Command, Layout, Program, Span};
 use veil_session::{Frame, Peer, Secret};
 
+use crate::plan::BankOf;
+
 /// Bytes of a span that go to or come from a peer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Transfer {
@@ -173,8 +175,9 @@ pub trait Protocol: Send + Sync {
     /// The participant.
     fn me(&self) -> Peer;
 
-    /// Regions of a bank.
-    fn layout(&self) -> &Layout;
+    /// Regions of the bank of a chunk, or of that of the set-up and of the totals, which have one row. Both have the same regions, and
+    /// what the host reaches between tasks is in the same places of both.
+    fn layout(&self, of: BankOf) -> &Layout;
 
     /// Programs to load, in order: their ids are 0, 1, ….
     fn programs(&self) -> &[Arc<Program>];

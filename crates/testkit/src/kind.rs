@@ -7,7 +7,7 @@ use veil_device::Item;
 use veil_engine::participants;
 use veil_protocol::Replicated;
 use veil_protocol::rep3::{self, CheckMessage, ProofMessage};
-use veil_protocol::{Cleared, Plan, Protocol, Round, Task, Transfer, is_masked};
+use veil_protocol::{BankOf, Cleared, Plan, Protocol, Round, Task, Transfer, is_masked};
 use veil_session::{Channel, Frame, Peer};
 
 /// The kinds, and the list of all of them, from one text: no new kind is missing in the list.
@@ -204,7 +204,7 @@ fn rounds(protocol: &dyn Protocol, task: Task, frame: Frame) -> Vec<(Task, Arc<R
 }
 
 fn kind(protocol: &dyn Protocol, task: Task, send: &Transfer) -> Kind {
-    let item = protocol.layout().regions[send.span.region as usize].item;
+    let item = protocol.layout(BankOf::Rows).regions[send.span.region as usize].item;
     let digest = matches!(item, Item::Bytes(_));
     let party = protocol.me().party().is_some();
     if let Some(message) = rep3::proof_message(send) {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use veil_device::{Command, KeyId, Layout, Place, Program, Region, Span};
-use veil_protocol::{Cost, Flow, Protocol, Replicated, Round, Seed, Spans, Task};
+use veil_protocol::{BankOf, Cost, Flow, Protocol, Replicated, Round, Seed, Spans, Task};
 use veil_session::{Frame, Peer};
 
 /// A protocol that checks what its layers receive after the last of them: what peers of ours call deferred verification, and what rule R1
@@ -11,6 +11,7 @@ use veil_session::{Frame, Peer};
 #[derive(Debug)]
 pub struct Late {
     inner: Replicated,
+    /// Of chunks.
     layout: Layout,
     /// Where what is compared late waits for it: the two sides of a check next to each other.
     kept: u16,
@@ -19,7 +20,7 @@ pub struct Late {
 impl Late {
     /// The same protocol, with late checks.
     pub fn new(inner: Replicated) -> Self {
-        let mut layout = inner.layout().clone();
+        let mut layout = inner.layout(BankOf::Rows).clone();
         let mut checks = 0;
         let mut item = None;
         for chunk in 0..2 {
@@ -115,8 +116,11 @@ impl Protocol for Late {
         self.inner.me()
     }
 
-    fn layout(&self) -> &Layout {
-        &self.layout
+    fn layout(&self, of: BankOf) -> &Layout {
+        match of {
+            BankOf::Rows => &self.layout,
+            BankOf::Job => self.inner.layout(of),
+        }
     }
 
     fn programs(&self) -> &[Arc<Program>] {

@@ -43,13 +43,14 @@ fn schedule(plan: &Plan, protocol: &dyn Protocol) -> Vec<(Task, Frame)> {
 }
 
 /// What a task's rounds send.
-fn of_rounds(protocol: &dyn Protocol, task: Task, frame: Frame) -> Cost {
+fn of_rounds(plan: &Plan, protocol: &dyn Protocol, task: Task, frame: Frame) -> Cost {
+    let layout = protocol.layout(plan.bank_of(frame));
     let flow = protocol.flow(task, frame);
     flow.rounds().iter().fold(Cost::default(), |cost, round| {
         let bytes = round
             .sends
             .iter()
-            .map(|send| protocol.layout().bytes(send.span, frame.rows))
+            .map(|send| layout.bytes(send.span, frame.rows))
             .sum();
         cost + Cost {
             rounds: u64::from(!round.recvs.is_empty()),
@@ -159,7 +160,7 @@ fn metered(world: &World, outcome: &Outcome) {
             let cost = protocol.cost(task, frame);
             assert_eq!(
                 cost,
-                of_rounds(&protocol, task, frame),
+                of_rounds(world.plan(), &protocol, task, frame),
                 "{me}, {task:?}, {frame:?}"
             );
             declared = declared + cost;
@@ -323,7 +324,11 @@ fn costs_as_declared(job: Lowered, exact: bool) {
         let protocol = Replicated::new(Arc::clone(world.plan()), me);
         for (task, frame) in schedule(world.plan(), &protocol) {
             let cost = protocol.cost(task, frame);
-            assert_eq!(cost, of_rounds(&protocol, task, frame), "{me}, {task:?}");
+            assert_eq!(
+                cost,
+                of_rounds(world.plan(), &protocol, task, frame),
+                "{me}, {task:?}"
+            );
         }
     }
 }

@@ -4,13 +4,15 @@ use std::sync::Arc;
 
 use veil_circuit::generate::{Integer, max};
 use veil_circuit::{Builder, Per};
-use veil_engine::{Abort, participants};
+use veil_engine::{Abort, bounds, participants};
 use veil_link::tap::Fate;
 use veil_math::Ring;
 use veil_program::{Adversary, Audience, Lowered};
-use veil_protocol::{Options, Plan, PlanError, Protocol, Replicated, Task};
+use veil_protocol::{BankOf, Options, Plan, PlanError, Protocol, Replicated, Task};
 use veil_session::Peer;
-use veil_testkit::sample::{against, among_four, dot, everything, guarded, peer};
+use veil_testkit::sample::{
+    against, against_malicious, among_four, dot, everything, guarded, peer,
+};
 use veil_testkit::{Kind, Message, Seed, Values, World, flipped};
 
 fn among(job: &Lowered) -> [Lowered; 3] {
@@ -133,6 +135,44 @@ fn what_totals_cost_is_declared_and_sent() {
             let (count, bytes) = sent.fold((0, 0), |(n, b), m| (n + 1, b + m.bytes.len() as u64));
             assert_eq!((cost.messages, cost.bytes), (count, bytes), "{me}");
             assert_eq!(count > 0, me.party().is_some(), "{me}");
+        }
+    }
+}
+
+/// Totals have one row, and a bank of their own: those of chunks are as if there were none, and so is the longest message that a link takes.
+#[test]
+fn chunks_and_links_have_nothing_of_totals() {
+    let everything = everything(Ring::Z64, &[130, 70]);
+    let malicious = against_malicious(everything.clone());
+    for job in among(&everything).into_iter().chain([malicious]) {
+        let [plain, with] = [job.clone(), guarded(job, 1 << 63)].map(|job| {
+            let world = World::in_chunks(job, 64, 1);
+            (Arc::clone(world.plan()), world)
+        });
+        let outcome = with.1.run();
+        outcome.assert_right();
+        for me in participants(&plain.0) {
+            let [without, protocol] =
+                [&plain.0, &with.0].map(|plan| Replicated::new(Arc::clone(plan), me));
+            assert_eq!(
+                without.layout(BankOf::Rows),
+                protocol.layout(BankOf::Rows),
+                "{me}"
+            );
+            let slots = |of| protocol.layout(of).regions[0].count;
+            assert_eq!(
+                slots(BankOf::Job) > slots(BankOf::Rows),
+                me.party().is_some()
+            );
+            let longest = bounds(&with.0, &protocol).longest;
+            assert_eq!(longest, bounds(&plain.0, &without).longest, "{me}");
+            let of_me = outcome
+                .transcript
+                .iter()
+                .filter(|m| m.from == me || m.to == me);
+            let found = of_me.map(|m| m.bytes.len() as u64).max();
+            // Handshakes have 256 bytes.
+            assert_eq!(found.map(|found| found.max(256)), Some(longest), "{me}");
         }
     }
 }

@@ -70,8 +70,8 @@ pub struct Cpu {
     /// The same keys, as keys of the hash of codes.
     macs: BTreeMap<KeyId, MacKey>,
     tapes: Vec<(Tape, Needs)>,
-    /// Scratch rows that loaded tapes need behind each region.
-    scratch: Vec<u32>,
+    /// Scratch rows that loaded tapes need behind each region, of each layout that they were loaded for.
+    scratch: Vec<(Layout, Vec<u32>)>,
     /// Open banks by number; numbers are used again.
     banks: Vec<Option<Memory>>,
     pool: Vec<Memory>,
@@ -139,21 +139,26 @@ impl Device for Cpu {
         let needs = Needs::of(program, layout)?;
         let slots = program.slots as usize;
         let tape = tape::compile(program, needs.regions[0].count);
-        if self.scratch.len() <= slots {
-            self.scratch.resize(slots + 1, 0);
+        if self.scratch.iter().all(|(of, _)| of != layout) {
+            let none = vec![0; layout.regions.len()];
+            self.scratch.push((layout.clone(), none));
         }
-        self.scratch[slots] = self.scratch[slots].max(tape.scratch);
+        for (_, scratch) in self.scratch.iter_mut().filter(|(of, _)| of == layout) {
+            scratch[slots] = scratch[slots].max(tape.scratch);
+        }
         self.tapes.push((tape, needs));
         Ok(ProgramId(self.tapes.len() as u32 - 1))
     }
 
     fn open(&mut self, layout: &Layout, frame: Frame) -> Result<Bank, Fault> {
+        let scratch = self.scratch.iter().find(|(of, _)| of == layout);
+        let scratch = scratch.map_or(&[][..], |(_, scratch)| scratch);
         let bytes: u64 = layout
             .regions
             .iter()
             .enumerate()
             .map(|(index, r)| {
-                let scratch = self.scratch.get(index).copied().unwrap_or(0);
+                let scratch = scratch.get(index).copied().unwrap_or(0);
                 (r.item.bytes(frame.rows) + 64)
                     .saturating_mul(u64::from(r.parts))
                     .saturating_mul(u64::from(r.count) + u64::from(scratch))
@@ -162,7 +167,7 @@ impl Device for Cpu {
         if bytes > LARGEST_BANK {
             return Err(Fault::TooLarge { bytes });
         }
-        let memory = Memory::new(self.pool.pop(), layout, frame, &self.scratch);
+        let memory = Memory::new(self.pool.pop(), layout, frame, scratch);
         let bank = self
             .banks
             .iter()
@@ -311,4 +316,67 @@ unsafe fn rate_avx512(keys: &[RoundKeys; 2], domain: Domain, ctr: u64) -> u8 {
 unsafe fn rate_avx2(keys: &[RoundKeys; 2], domain: Domain, ctr: u64) -> u8 {
     // SAFETY: the caller's.
     unsafe { exec::rate::<vector::Avx2>(keys, domain, ctr) }
+}
+
+#[cfg(test)]
+mod tests {
+    use veil_math::Ring;
+
+    use super::*;
+    use crate::layout::{Item, Region};
+    use crate::program::{Dst, Instr, Src};
+
+    /// A bank has room for the temps of programs that run on it, and for no others'.
+    #[test]
+    fn a_bank_has_the_scratch_rows_of_its_layout() -> Result<(), Fault> {
+        let layout = |slots| {
+            let region = |place, item, count| Region {
+                place,
+                item,
+                parts: 2,
+                count,
+            };
+            let (rows, one) = (Item::Rows(Ring::Z64), Item::One(Ring::Z64));
+            Layout {
+                chunk_rows: 100,
+                regions: vec![
+                    region(Place::Resident, rows, slots),
+                    region(Place::Mapped, one, 1),
+                    region(Place::Mapped, one, 1),
+                ],
+            }
+        };
+        // All temps are alive at once.
+        let program = |temps: u32| {
+            let make = (0..temps).map(|t| Instr::Add(Src::Slot(0), Src::Slot(t % 2), Dst::Temp(t)));
+            let read = (0..temps).map(|t| Instr::Add(Src::Temp(t), Src::Slot(1), Dst::Slot(2)));
+            Arc::new(Program {
+                ring: Ring::Z64,
+                slots: 0,
+                uniforms: 1,
+                sums: 2,
+                temps,
+                pairs: vec![],
+                code: make.chain(read).collect(),
+            })
+        };
+        let frame = Frame {
+            epoch: 0,
+            lane: 0,
+            chunk: 1,
+            rows: 100,
+        };
+        let mut cpu = Cpu::detect();
+        for (slots, temps) in [(3, 0), (4, 50), (5, 20), (5, 10)] {
+            cpu.load(&program(temps), &layout(slots))?;
+        }
+        for (slots, temps) in [(3, 0), (4, 50), (5, 20), (6, 0)] {
+            let bank = cpu.open(&layout(slots), frame)?;
+            let memory = cpu.banks[bank.0 as usize].as_ref();
+            let scratch = memory.map(|memory| memory.places[0].scratch);
+            assert_eq!(scratch, Some(temps), "{slots} slots");
+            cpu.close(bank);
+        }
+        Ok(())
+    }
 }

@@ -200,7 +200,8 @@ impl Player<'_> {
             Call::Bind(session) => self.device.bind(session),
             Call::Key(id, key) => self.call(|device| device.load_key(id, &key))?,
             Call::Layout(layout) => {
-                if size(&layout, layout.chunk_rows) > MOST_BYTES {
+                // How many rows a bank has is known when it is opened.
+                if size(&layout, 1) > MOST_BYTES {
                     return Err(self.nonsense("a layout larger than any plan has"));
                 }
                 self.layouts.push(layout);

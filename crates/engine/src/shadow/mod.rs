@@ -332,7 +332,12 @@ impl Shadow {
                 }
             }
         }
-        let mut twin = Twin::new(plan.ring, 1, (plan.slots, plan.sums), uniforms.clone());
+        let mut twin = Twin::new(
+            plan.ring,
+            1,
+            (plan.job_slots[0], plan.sums),
+            uniforms.clone(),
+        );
         if let Some(job) = &plan.job_plan {
             for &(uniform, slot, width) in &job.inputs {
                 for k in 0..width {

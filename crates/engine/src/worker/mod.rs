@@ -90,8 +90,9 @@ impl Worker {
         (data, binding, settings, random): (Data, Binding, &Settings, Random<'_>),
     ) -> Result<Self, Abort> {
         let mut device = (settings.device)();
-        for (index, program) in protocol.programs().iter().enumerate() {
-            let id = device.load(program, protocol.layout())?;
+        let programs = protocol.programs().iter().zip(plan.banks_of_programs());
+        for (index, (program, of)) in programs.enumerate() {
+            let id = device.load(program, protocol.layout(of))?;
             if id.0 as usize != index {
                 return Err(Fault::Unknown("a fresh device").into());
             }

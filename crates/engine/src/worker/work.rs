@@ -16,7 +16,7 @@ use crate::stored::clear_beyond;
 
 impl Worker {
     fn open(&mut self, frame: Frame, block: u32, first: u64, work: Work) -> Result<Run, Abort> {
-        let bank = self.device.open(self.protocol.layout(), frame)?;
+        let bank = self.device.open(self.protocol.layout(work.bank()), frame)?;
         Ok(Run::new(
             Chunk {
                 frame,

@@ -70,7 +70,9 @@ pub(super) fn of(plan: &Plan) -> PlanHash {
     // The schedule follows from the circuit and these; its shape is hashed too, so that two planners that differ are found out.
     e.int(u64::from(plan.lanes));
     e.int(u64::from(plan.chunk_rows));
-    e.int(u64::from(plan.slots));
+    // Those of the rows, or of the set-up or the totals if these have more.
+    let [job_slots, job_bit_slots] = plan.job_slots;
+    e.int(u64::from(plan.slots.max(job_slots)));
     e.int(u64::from(plan.uniforms));
     e.int(plan.layers.len() as u64);
     for layer in plan.all_layers() {
@@ -97,7 +99,7 @@ pub(super) fn of(plan: &Plan) -> PlanHash {
     }
     if plan.is_mixed() {
         e.text("bits beside integers");
-        e.int(u64::from(plan.bit_slots));
+        e.int(u64::from(plan.bit_slots.max(job_bit_slots)));
         for layer in plan.all_layers() {
             e.int(layer.conversions.len() as u64);
             let bits = layer.bits.as_ref();

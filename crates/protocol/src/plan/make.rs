@@ -90,8 +90,9 @@ impl Plan {
             words,
             lanes: options.lanes.max(1),
             chunk_rows,
-            slots: making.slots,
-            bit_slots: making.bit_slots,
+            slots: schedule.slots,
+            bit_slots: schedule.bit_slots,
+            job_slots: making.job_slots,
             uniforms: schedule.uniforms,
             coded_uniforms,
             sums: schedule.sums,
@@ -160,8 +161,8 @@ struct Making {
     programs: [Vec<Arc<Program>>; 2],
     /// Counters that a frame takes, over all schedules.
     draws: u64,
-    slots: u32,
-    bit_slots: u32,
+    /// Slots of the set-up and the totals, whichever has more.
+    job_slots: [u32; 2],
 }
 
 impl Making {
@@ -172,16 +173,13 @@ impl Making {
             strides: [stride(words), stride(Ring::Bits)],
             programs: [vec![], vec![]],
             draws: 0,
-            slots: 0,
-            bit_slots: 0,
+            job_slots: [0; 2],
         }
     }
 
     /// The layers of a schedule, whose programs are numbered after those that there are. Every program's draws follow those of the
     /// one before it: of row products under one tag, of sums under another, of random values under a third. Draws of bits follow those of integers.
     fn layers(&mut self, schedule: &mut Schedule) -> Vec<LayerPlan> {
-        self.slots = self.slots.max(schedule.slots);
-        self.bit_slots = self.bit_slots.max(schedule.bit_slots);
         let (mut draws, mut sum_draws, mut randoms) = (0u64, 0u64, 0u64);
         let mut layers = Vec::with_capacity(schedule.layers.len());
         for mut layer in schedule.layers.drain(..) {
@@ -234,6 +232,13 @@ impl Making {
         self.programs[kind].len() - 1
     }
 
+    /// The layers of a schedule of one row, whose slots share a bank with those of the others.
+    fn job_layers(&mut self, schedule: &mut Schedule) -> Vec<LayerPlan> {
+        let [slots, bit_slots] = self.job_slots;
+        self.job_slots = [slots.max(schedule.slots), bit_slots.max(schedule.bit_slots)];
+        self.layers(schedule)
+    }
+
     /// The set-up, which computes `width` values into the uniforms from `uniform` on. `inputs` are the ports of the rows.
     fn job(
         &mut self,
@@ -242,7 +247,7 @@ impl Making {
         uniform: u32,
         width: u32,
     ) -> JobPlan {
-        let layers = self.layers(&mut set_up);
+        let layers = self.job_layers(&mut set_up);
         let supplied = inputs.iter().filter(|p| p.per == Per::Job);
         JobPlan {
             inputs: supplied
@@ -258,7 +263,7 @@ impl Making {
 
     /// What is computed of the sums that `rows` makes, whose outputs become as wide as its results: less may be opened than was summed.
     fn totals(&mut self, mut totals: Schedule, rows: &mut Schedule) -> TotalsPlan {
-        let layers = self.layers(&mut totals);
+        let layers = self.job_layers(&mut totals);
         let shared = rows.inputs.iter().filter(|p| p.per == Per::Job);
         let summed = rows.outputs.iter_mut().filter(|o| o.gives == Gives::Sum);
         // With codes their key is a value that all rows share.

@@ -26,7 +26,7 @@ pub use parts::{
     BitsPlan, CodedPlan, CodedUniforms, Conversion, ConversionPlan, Gives, JobPlan, LayerPlan,
     OpenedPlan, OutputPlan, PortPlan, TotalsPlan,
 };
-pub use rows::Chunk;
+pub use rows::{BankOf, Chunk};
 
 /// Choices of a plan that are not in the job. All participants must choose alike: they are under the plan hash.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -123,10 +123,12 @@ pub struct Plan {
     pub lanes: u16,
     /// Rows of a full chunk.
     pub chunk_rows: u32,
-    /// Slots of a bank.
+    /// Slots of the bank of a chunk.
     pub slots: u32,
-    /// Slots of bits in a circuit of integers.
+    /// Slots of bits of the same, in a circuit of integers.
     pub bit_slots: u32,
+    /// Slots of the bank of the set-up, and of that of the totals: of the circuit's ring, and of bits beside it.
+    pub job_slots: [u32; 2],
     /// Values that all rows use: those that are supplied, then those that are derived from them.
     pub uniforms: u32,
     /// Which of these have codes, in the rows.
@@ -175,11 +177,30 @@ impl Plan {
 
     /// Layers of the rows, then those of the set-up, then those of the totals.
     pub fn all_layers(&self) -> impl Iterator<Item = &LayerPlan> {
-        let of_totals = self.totals_plan.iter().flat_map(|t| &t.layers);
-        self.layers
-            .iter()
-            .chain(self.job_plan.iter().flat_map(|j| &j.layers))
-            .chain(of_totals)
+        self.layers_of(BankOf::Rows)
+            .chain(self.layers_of(BankOf::Job))
+    }
+
+    /// Layers of the rows, or those of which there is one row: of the set-up, then of the totals.
+    pub fn layers_of(&self, of: BankOf) -> impl Iterator<Item = &LayerPlan> {
+        let of_set_up = self.job_plan.as_ref().map_or(&[][..], |j| &j.layers);
+        let of_totals = self.totals_plan.as_ref().map_or(&[][..], |t| &t.layers);
+        match of {
+            BankOf::Rows => self.layers.iter().chain(&[]),
+            BankOf::Job => of_set_up.iter().chain(of_totals),
+        }
+    }
+
+    /// In which banks each program runs: in those of chunks, or in those of the set-up and the totals.
+    pub fn banks_of_programs(&self) -> Vec<BankOf> {
+        let mut banks = vec![BankOf::Job; self.programs.len()];
+        for layer in &self.layers {
+            let bits = layer.bits.as_ref().map(|bits| bits.program);
+            for program in [layer.program].into_iter().chain(bits) {
+                banks[program] = BankOf::Rows;
+            }
+        }
+        banks
     }
 
     /// Whether something is opened in every row.
@@ -232,7 +253,7 @@ impl Plan {
 
     /// Whether the circuit has both integers and bits, which are converted on shares.
     pub fn is_mixed(&self) -> bool {
-        self.bit_slots > 0
+        self.bit_slots > 0 || self.job_slots[1] > 0
     }
 }
 

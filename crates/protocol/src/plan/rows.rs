@@ -17,6 +17,15 @@ pub struct Chunk {
     pub first: u64,
 }
 
+/// What a bank holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BankOf {
+    /// The rows of a chunk.
+    Rows,
+    /// The one row of the set-up, or of the totals.
+    Job,
+}
+
 /// Bytes that the live slots of a chunk may take: a share of a 1 MiB level-2 cache, beside messages and the other banks of the core.
 const BANK_BYTES: u64 = 512 * 1024;
 
@@ -51,6 +60,12 @@ impl Plan {
             chunk: self.chunks() + 1,
             rows: 1,
         }
+    }
+
+    /// What the bank of a frame holds.
+    pub fn bank_of(&self, frame: Frame) -> BankOf {
+        let is_chunk = (1..=self.chunks()).contains(&frame.chunk);
+        if is_chunk { BankOf::Rows } else { BankOf::Job }
     }
 
     /// Chunk `index`, from 0: it belongs to lane `index mod lanes`, and is number `index + 1` in frames. Nothing beyond the last.

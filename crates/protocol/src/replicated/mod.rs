@@ -28,7 +28,7 @@ use sharing::Inputs;
 pub(crate) use work::Work;
 
 use crate::choose::Choice;
-use crate::plan::{Gives, LayerPlan, Plan, SLOTS, SUMS, UNIFORMS};
+use crate::plan::{BankOf, Gives, LayerPlan, Plan, SLOTS, SUMS, UNIFORMS};
 use crate::round::{Check, Cost, Flow, Meaning, Protocol, Round, Seed, Spans, Task, Transfer};
 
 /// Places of rounds in the plan. The same for every participant.
@@ -64,7 +64,8 @@ pub struct Replicated {
     scheme: &'static Scheme,
     plan: Arc<Plan>,
     me: Peer,
-    layout: Layout,
+    /// Of chunks, and of the set-up and the totals.
+    layouts: [Layout; 2],
     spans: Spans,
     set_up: Arc<[Arc<Round>]>,
     inputs: Vec<Arc<[Arc<Round>]>>,
@@ -87,7 +88,7 @@ impl Replicated {
 
     /// The rounds of participant `me`.
     fn with(scheme: &'static Scheme, plan: Arc<Plan>, me: Peer) -> Self {
-        let layout = regions::layout(scheme, &plan, me);
+        let layouts = [BankOf::Rows, BankOf::Job].map(|of| regions::layout(scheme, &plan, me, of));
         let list = |rounds: Vec<Round>| -> Arc<[Arc<Round>]> {
             rounds.into_iter().map(Arc::new).collect()
         };
@@ -98,7 +99,7 @@ impl Replicated {
         };
         let blocks = 0..plan.job.blocks.len();
         Replicated {
-            spans: regions::spans(scheme, &plan, me, &layout),
+            spans: regions::spans(scheme, &plan, me, &layouts[0]),
             set_up: list(inputs.set_up()),
             inputs: blocks.map(|block| list(inputs.rows(block))).collect(),
             layers: [false, true].map(|odd| list(layers(scheme, &plan, me, odd))),
@@ -109,7 +110,7 @@ impl Replicated {
             scheme,
             plan,
             me,
-            layout,
+            layouts,
         }
     }
 }
@@ -127,8 +128,12 @@ impl Protocol for Replicated {
         self.me
     }
 
-    fn layout(&self) -> &Layout {
-        &self.layout
+    fn layout(&self, of: BankOf) -> &Layout {
+        let [chunk, job] = &self.layouts;
+        match of {
+            BankOf::Rows => chunk,
+            BankOf::Job => job,
+        }
     }
 
     fn programs(&self) -> &[Arc<Program>] {

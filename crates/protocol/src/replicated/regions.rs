@@ -11,8 +11,8 @@ use super::digests::Digests;
 use super::scheme::Scheme;
 use super::{Batch, Coded, batches};
 use crate::plan::{
-    BIT_SLOTS, BIT_SUMS, BIT_UNIFORMS, Conversion, ConversionPlan, Gives, LayerPlan, OutputPlan,
-    Plan, PortPlan, SLOTS, SUMS, UNIFORMS,
+    BIT_SLOTS, BIT_SUMS, BIT_UNIFORMS, BankOf, Conversion, ConversionPlan, Gives, LayerPlan,
+    OutputPlan, Plan, PortPlan, SLOTS, SUMS, UNIFORMS,
 };
 use crate::rep3::{CHECK_ELEMENTS, proof_elements, proof_longest};
 use crate::round::{Spans, Stored};
@@ -64,8 +64,9 @@ pub(crate) const CHECK: u16 = 33;
 /// A component in the ring of the inputs, and what is computed of it.
 pub(super) const NARROW: u16 = 34;
 
-/// The regions of `me`. Every participant has all of them, some empty: one numbering for all.
-pub(super) fn layout(scheme: &Scheme, plan: &Plan, me: Peer) -> Layout {
+/// The regions of `me`, in the banks of chunks or in those of the set-up and the totals. Every participant has all of them in both, some empty: one
+/// numbering for all. They differ in what layers have there.
+pub(super) fn layout(scheme: &Scheme, plan: &Plan, me: Peer, bank: BankOf) -> Layout {
     let ring = plan.ring;
     let party = me.party().is_some();
     let owner = matches!(me, Peer::Owner(_));
@@ -82,8 +83,8 @@ pub(super) fn layout(scheme: &Scheme, plan: &Plan, me: Peer) -> Layout {
         .filter(|o| o.gives == Gives::Row)
         .map(|o| o.width)
         .sum();
-    let products = plan.all_layers().map(|l| l.products).max().unwrap_or(0);
-    let sums = plan.all_layers().map(|l| l.sums).max().unwrap_or(0);
+    let products = plan.layers_of(bank).map(|l| l.products).max().unwrap_or(0);
+    let sums = plan.layers_of(bank).map(|l| l.sums).max().unwrap_or(0);
     let loads = |per| loaded(plan, per).next().is_some();
     let kept = plan.outputs.iter().filter(|o| o.gives == Gives::Once);
     let kept: u32 = kept.map(|o| o.width).sum();
@@ -94,12 +95,18 @@ pub(super) fn layout(scheme: &Scheme, plan: &Plan, me: Peer) -> Layout {
     let messages = scheme.products.messages;
     let mut batches = batches(scheme, plan);
     let most = |of: fn(Coded) -> u32| {
-        let coded = plan.all_layers().map(|l| of(Coded::of(&l.coded)));
+        let coded = plan.layers_of(bank).map(|l| of(Coded::of(&l.coded)));
         when(party, coded.max().unwrap_or(0))
     };
     let (pairs, sums_with_codes) = (most(Coded::pairs), most(|coded| coded.sums));
     let coded_uniforms = when(party, plan.coded_uniforms.of.len() as u32);
-    batches.retain(|batch| party && batch.products > 0);
+    let of_rows = |batch: &Batch| batch.layers.start < plan.layers.len();
+    batches.retain(|batch| party && batch.products > 0 && of_rows(batch) == (bank == BankOf::Rows));
+    let [slots, bit_slots] = match bank {
+        BankOf::Rows => [plan.slots, plan.bit_slots],
+        BankOf::Job => plan.job_slots,
+    };
+    let [slots, bit_slots] = [slots, bit_slots].map(|count| when(party, count));
     let proved = batches.iter().map(|b| b.products).max().unwrap_or(0);
     let [proved_here, proved_beside] = match ring {
         Ring::Bits => [proved, 0],
@@ -120,7 +127,7 @@ pub(super) fn layout(scheme: &Scheme, plan: &Plan, me: Peer) -> Layout {
     };
     let (words, word) = (Item::Rows(plan.words), Item::One(plan.words));
     let place = Place::Resident;
-    add(SLOTS, place, words, parts, when(party, plan.slots));
+    add(SLOTS, place, words, parts, slots);
     let place = Place::Mapped;
     add(UNIFORMS, place, word, parts, when(party, plan.uniforms));
     add(SUMS, place, word, parts, when(party, plan.sums));
@@ -195,17 +202,16 @@ pub(super) fn layout(scheme: &Scheme, plan: &Plan, me: Peer) -> Layout {
     let counts = when(proved > 0, COUNTS);
     add(PROOF_COUNTS, Place::Resident, element, 1, counts);
     add(PROOF, Place::Mapped, element, 1, most(proof_elements));
-    let bit_slots = when(party, plan.bit_slots);
     add(BIT_SLOTS, Place::Resident, bits, parts, bit_slots);
     add(BIT_UNIFORMS, Place::Mapped, bit, parts, 0);
     add(BIT_SUMS, Place::Mapped, bit, parts, 0);
-    let of_bits = plan.all_layers().filter_map(|l| l.bits.as_ref());
+    let of_bits = plan.layers_of(bank).filter_map(|l| l.bits.as_ref());
     let products = of_bits.map(|b| b.products).max().unwrap_or(0);
     let products = when(party, products);
     add(BIT_SEND, Place::Mapped, bits, messages, products);
     let received = products.max(proved_beside);
     add(BIT_RECEIVE, Place::Mapped, bits, messages, received);
-    let opened = |of: usize| plan.all_layers().map(move |l| l.opened[of].count).max();
+    let opened = |of: usize| plan.layers_of(bank).map(move |l| l.opened[of].count).max();
     let opened = |of| when(party, opened(of).unwrap_or(0));
     add(MASKED, Place::Mapped, rows, components, opened(0));
     add(MASKED_BITS, Place::Mapped, bits, components, opened(1));
@@ -216,7 +222,10 @@ pub(super) fn layout(scheme: &Scheme, plan: &Plan, me: Peer) -> Layout {
     let elements = when(checks, CHECK_ELEMENTS);
     add(CHECK, Place::Mapped, word, parts, elements);
     let shifts = |c: &ConversionPlan| matches!(c.how, Conversion::Shift { .. });
-    let shifts = plan.all_layers().flat_map(|l| &l.conversions).any(shifts);
+    let shifts = plan
+        .layers_of(bank)
+        .flat_map(|l| &l.conversions)
+        .any(shifts);
     let narrow = when(checks && shifts, 2);
     add(NARROW, Place::Resident, rows, parts, narrow);
     layout

@@ -91,7 +91,7 @@ impl Net {
     /// Shares what all rows use: the shares, by participant and span.
     fn set_up(&mut self, values: &Values) -> Result<Vec<Vec<Vec<u8>>>, Mismatch> {
         let plan = Arc::clone(&self.plan);
-        self.open(plan.set_up_frame());
+        self.open_job(plan.set_up_frame());
         for node in &mut self.nodes {
             let spans = node.protocol.spans().clone();
             if let Some(list) = spans.list {
@@ -136,7 +136,7 @@ impl Net {
 
     fn totals(&mut self, sums: &[Vec<Vec<u128>>], results: &mut [Results]) -> Result<(), Mismatch> {
         let ring = self.plan.ring;
-        self.open(self.plan.totals_frame());
+        self.open_job(self.plan.totals_frame());
         for (node, sums) in self.nodes.iter_mut().zip(sums) {
             for (span, sum) in node.protocol.spans().sums.clone().into_iter().zip(sums) {
                 node.write(span, &pack(ring, sum));

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use veil_device::{
     Bank, Command, Cpu, Device, Isa, Item, Layout, Op, Outcome, Place, Reference, Region, Span, Tag,
 };
-use veil_protocol::{Cleared, Cost, Plan, Protocol, Replicated, Round, Task, Transfer};
+use veil_protocol::{BankOf, Cleared, Cost, Plan, Protocol, Replicated, Round, Task, Transfer};
 use veil_prss::{Prf, Use};
 use veil_session::{Frame, PartyId, Peer, Secret, SessionId};
 
@@ -143,8 +143,8 @@ pub struct Node {
     pub protocol: Replicated,
     /// Its device.
     pub device: Box<dyn Device>,
-    /// The layout of the protocol, and behind it the window.
-    layout: Layout,
+    /// The layouts of the protocol, for chunks and for one row, and behind each the window.
+    layouts: [Layout; 2],
     /// A region through which tests see what a host never sees.
     window: u16,
     bank: Option<Bank>,
@@ -207,7 +207,7 @@ impl Node {
 
     /// Where the window shows a span of resident rows, and the command that copies between the two.
     pub fn window(&self, span: Span) -> (Span, Op) {
-        let Item::Rows(ring) = self.layout.regions[span.region as usize].item else {
+        let Item::Rows(ring) = self.layouts[0].regions[span.region as usize].item else {
             panic!("the window shows rows")
         };
         (
@@ -285,19 +285,23 @@ impl Net {
         let peers: Vec<Peer> = parties.chain(owners).chain(recipients).collect();
         let node = |me: Peer| {
             let protocol = protocol(Arc::clone(&plan), me);
-            let mut layout = protocol.layout().clone();
-            let item = Item::Rows(plan.words);
-            let window = layout.add(Region {
-                place: Place::Mapped,
-                item,
-                parts: 1,
-                count: plan.slots,
+            let banks = [(BankOf::Rows, plan.slots), (BankOf::Job, plan.job_slots[0])];
+            let [(chunk, window), (job, _)] = banks.map(|(of, count)| {
+                let mut layout = protocol.layout(of).clone();
+                let window = layout.add(Region {
+                    place: Place::Mapped,
+                    item: Item::Rows(plan.words),
+                    parts: 1,
+                    count,
+                });
+                (layout, window)
             });
             let mut device = kind.device();
             device.bind(SESSION);
-            for program in protocol.programs() {
+            for (program, of) in protocol.programs().iter().zip(plan.banks_of_programs()) {
+                let layout = if of == BankOf::Rows { &chunk } else { &job };
                 device
-                    .load(program, &layout)
+                    .load(program, layout)
                     .expect("a program that fits the layout");
             }
             for peer in protocol.peers() {
@@ -320,7 +324,7 @@ impl Net {
                 me,
                 protocol,
                 device,
-                layout,
+                layouts: [chunk, job],
                 window,
                 bank: None,
                 cleared: None,
@@ -343,16 +347,23 @@ impl Net {
         }
     }
 
-    /// Opens a bank at every participant.
+    /// Opens the bank of a chunk at every participant.
     pub fn open(&mut self, frame: Frame) {
+        self.open_for(BankOf::Rows, frame);
+    }
+
+    /// Opens the bank of the set-up, or of the totals.
+    pub fn open_job(&mut self, frame: Frame) {
+        self.open_for(BankOf::Job, frame);
+    }
+
+    fn open_for(&mut self, of: BankOf, frame: Frame) {
         self.frame = frame;
         for node in &mut self.nodes {
             node.cleared = None;
-            node.bank = Some(
-                node.device
-                    .open(&node.layout, frame)
-                    .expect("room for a bank"),
-            );
+            let [chunk, job] = &node.layouts;
+            let layout = if of == BankOf::Rows { chunk } else { job };
+            node.bank = Some(node.device.open(layout, frame).expect("room for a bank"));
         }
     }
 

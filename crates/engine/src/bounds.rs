@@ -1,0 +1,63 @@
+//! What links of a plan may carry, from the messages of its rounds.
+
+use veil_link::Bounds;
+use veil_protocol::{BankOf, Plan, Protocol, Task};
+use veil_session::Frame;
+
+use crate::{LARGEST_WINDOW, setup};
+
+/// What links of this plan may carry.
+pub fn bounds(plan: &Plan, protocol: &dyn Protocol) -> Bounds {
+    let digests = plan.orders.iter().map(|o| 32 * u64::from(o.digests));
+    let longest = longest(plan, protocol)
+        .max(digests.max().unwrap_or(0))
+        .max(256);
+    Bounds {
+        longest,
+        // A correct neighbour is at most two rounds ahead in each chunk of its window, and an owner fills what it is given.
+        early: 3 * LARGEST_WINDOW as u64 * (longest + 64) + (1 << 16),
+        credit: 2 * longest + (1 << 18),
+        places: protocol.places() + setup::PLACES,
+        chunks: plan.chunks() + 2,
+    }
+}
+
+/// Payload bytes of the longest message that a round sends or receives.
+fn longest(plan: &Plan, protocol: &dyn Protocol) -> u64 {
+    let set_up = plan.set_up_frame();
+    let mut agree = protocol.flow(Task::Agree, set_up);
+    while agree.next().is_some() {}
+    // To look at the rounds of an opening takes the permission to open; a flow of which nothing is sent gives one.
+    let cleared = agree
+        .cleared()
+        .expect("an agreement that was pulled to its end clears");
+    let blocks = 0..plan.job.blocks.len() as u32;
+    let of_chunk = blocks.map(|block| Task::Inputs { block });
+    let of_chunk = of_chunk.chain([Task::Layers, Task::Agree, Task::Open(cleared)]);
+    // Roles may alternate from chunk to chunk.
+    let of_chunks = of_chunk.flat_map(|task| {
+        [1, 2].map(|chunk| {
+            let frame = Frame {
+                chunk,
+                rows: plan.chunk_rows,
+                ..set_up
+            };
+            (BankOf::Rows, task, frame)
+        })
+    });
+    let totals = [Task::Totals, Task::Agree, Task::OpenTotals(cleared)];
+    let totals = totals.map(|task| (BankOf::Job, task, plan.totals_frame()));
+    let tasks = [(BankOf::Job, Task::SetUp, set_up)]
+        .into_iter()
+        .chain(of_chunks)
+        .chain(totals);
+    let longest = tasks.filter_map(|(of, task, frame)| {
+        let (layout, flow) = (protocol.layout(of), protocol.flow(task, frame));
+        let of_round = flow.rounds().iter().flat_map(|round| {
+            let transfers = round.sends.iter().chain(&round.recvs);
+            transfers.map(|transfer| layout.bytes(transfer.span, frame.rows))
+        });
+        of_round.max()
+    });
+    longest.max().unwrap_or(0)
+}
