@@ -265,6 +265,7 @@ fn says_done(plan: &str) -> veil_link::tls::Handler {
             sent: 0,
             received: 0,
             waits_for: Vec::new(),
+            kept: Some(true),
             trace: None,
         };
         control::encode(&Reply::Jobs { jobs: vec![status] })

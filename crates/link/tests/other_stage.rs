@@ -128,26 +128,55 @@ fn other_plan(peer: Peer, ours: PlanHash, theirs: PlanHash) -> SetupError {
     SetupError::Plan { peer, ours, theirs }
 }
 
+/// Party 1 comes for this stage, and stays for as long as it may.
+fn party_comes(
+    site: &Site,
+    plan: PlanHash,
+    until: Instant,
+) -> Result<Vec<Vec<Connected>>, SetupError> {
+    let address = site.port.address().to_string();
+    let meeting = Meeting {
+        dial: &[(party(0), address)],
+        from: &[],
+        lanes: 1,
+        until,
+    };
+    let go = AtomicBool::new(false);
+    meet(
+        &site.ids[&party(1)],
+        &site.terms(party(1), plan),
+        None,
+        &meeting,
+        &go,
+    )
+}
+
 #[test]
-fn parties_at_different_stages_are_told_so_on_both_sides() {
+fn a_party_at_a_later_stage_is_told_when_it_calls_and_is_waited_for() {
     let site = Site::new();
-    for (here, there) in [(COMPUTE, INPUT), (INPUT, COMPUTE)] {
-        thread::scope(|scope| {
-            let met = scope.spawn(|| error(site.await_all(here, &[], soon())));
-            let terms = site.terms(party(1), there);
-            let address = site.port.address().to_string();
-            let meeting = Meeting {
-                dial: &[(party(0), address)],
-                from: &[],
-                lanes: 1,
-                until: soon(),
-            };
-            let go = AtomicBool::new(false);
-            let told = error(meet(&site.ids[&party(1)], &terms, None, &meeting, &go));
-            assert_eq!(told, other_plan(party(0), there, here));
-            assert_eq!(met.join().unwrap(), other_plan(party(1), here, there));
-        });
-    }
+    thread::scope(|scope| {
+        let met = scope.spawn(|| site.await_all(INPUT, &[], soon()).unwrap());
+        for _ in 0..2 {
+            let told = error(party_comes(&site, COMPUTE, soon()));
+            assert_eq!(told, other_plan(party(0), COMPUTE, INPUT));
+        }
+        assert!(!met.is_finished());
+        let _party = party_comes(&site, INPUT, soon()).unwrap();
+        assert_eq!(met.join().unwrap().len(), 1);
+    });
+}
+
+#[test]
+fn a_party_at_a_later_stage_is_told_when_it_is_called_and_is_waited_for() {
+    let site = Site::new();
+    thread::scope(|scope| {
+        let caller = scope.spawn(|| party_comes(&site, INPUT, soon()).unwrap());
+        let told = error(site.await_all(COMPUTE, &[], soon()));
+        assert_eq!(told, other_plan(party(1), COMPUTE, INPUT));
+        assert!(!caller.is_finished());
+        assert_eq!(site.await_all(INPUT, &[], soon()).unwrap().len(), 1);
+        caller.join().unwrap();
+    });
     // It ended that meeting, and is not held against anybody.
     site.goes_on(|| ());
 }
@@ -196,9 +225,8 @@ fn who_lies_about_its_stage_ends_at_most_its_own_meeting() {
             assert_eq!(peers, [party(0)]);
             assert!(hint.contains("does not await us"), "{hint}");
         }
-        // An owner that says it is a party is an owner.
-        let told = error(site.call(OWNER, party(1), INPUT, soon()));
-        assert_eq!(told, other_plan(party(0), INPUT, COMPUTE));
+        // An owner that says it is a party is an owner: a party would have ended the meeting.
+        error(site.call(OWNER, party(1), INPUT, shortly()));
     });
     // A party may say what it likes of itself: the meeting ends with its name, and the next one is as if it had not been.
     thread::scope(|scope| {

@@ -94,6 +94,9 @@ pub struct Status {
     /// Whom it waits for, by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waits_for: Vec<String>,
+    /// Whether this party has kept the inputs of a durable job; nothing of another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<bool>,
     /// The name of its last run, the same at all participants.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
@@ -232,6 +235,7 @@ impl Jobs {
                 sent: 0,
                 received: 0,
                 waits_for: Vec::new(),
+                kept: None,
                 trace: None,
             },
             participants: names(plan),
@@ -299,9 +303,11 @@ impl Jobs {
             if state != State::Meeting {
                 entry.meeting = None;
             }
-            if !state.active() {
+            if state != State::Running {
                 entry.status.phase = None;
                 entry.status.waits_for.clear();
+            }
+            if !state.active() {
                 entry.keys.clear();
                 entry.ended = Some(Instant::now());
             }

@@ -98,6 +98,7 @@ fn damaged_requests_and_replies_are_read_or_refused() {
         sent: 1,
         received: 2,
         waits_for: vec!["union".into()],
+        kept: Some(true),
         trace: None,
     };
     let requests = [

@@ -185,6 +185,9 @@ impl<'a> Dial<'a> {
         match answer.refusal {
             None => Ok(()),
             Some(Refusal::Version) => version(answer.version),
+            Some(Refusal::Plan) if self.terms.comes_back(answer.plan) => later(
+                "it is at a later stage of the job, and is told that the one before it is done again",
+            ),
             Some(Refusal::Plan) => never(SetupError::Plan {
                 peer,
                 ours: self.terms.plan,

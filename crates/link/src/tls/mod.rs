@@ -57,8 +57,10 @@ pub struct Terms {
 
 /// The stage of a job at which a participant is not.
 ///
-/// A party that comes for it ends the meeting with [`SetupError::Plan`] on both sides: the parties disagree about what is done
-/// already. An owner is told the same, and the meeting goes on without it. A recipient comes again later, or is told if the stage is over.
+/// Parties that meet for different stages disagree about what is done already, and the earlier one has to be done again. Whoever is at the
+/// later one is told by [`SetupError::Plan`], which ends its meeting, whether it calls or is called; whoever is at the earlier one waits
+/// for it to come back. An owner that comes for another stage is told the same, and the meeting goes on without it. A recipient comes again
+/// later, or is told if the stage is over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OtherStage {
     /// Its plan.
@@ -83,6 +85,12 @@ impl Terms {
         let mut pins = other.pins.iter();
         let peer = pins.find_map(|(peer, pin)| (pin == key).then_some(*peer))?;
         Some((peer, other.over))
+    }
+
+    /// Whether a party that waits for `theirs` is further than this one: it is told so by the call, and comes back.
+    fn comes_back(&self, theirs: PlanHash) -> bool {
+        let mut others = self.others.iter();
+        self.me.party().is_some() && others.any(|other| other.plan == theirs && !other.over)
     }
 }
 

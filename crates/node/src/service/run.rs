@@ -100,11 +100,13 @@ pub(super) fn make_ready(desk: &Arc<Desk>, plan: PlanHash) -> Option<JoinHandle<
     }
 }
 
-/// How often the runs of a job have failed.
+/// How often the runs of a job have failed, since the inputs were kept.
 #[derive(Default)]
 struct Failures {
-    /// Since the inputs were kept.
-    counted: u32,
+    /// Runs that were interrupted. They alone make pauses longer: all parties see the same runs end, and come back at the same time.
+    interrupted: u32,
+    /// Meetings of parties that were not at the same stage, since the last run: some parties have more of them than others.
+    disagreed: u32,
     /// Since when only recipients have been missing.
     waits: Option<Instant>,
 }
@@ -116,19 +118,24 @@ impl Failures {
         if again != Again::Recipients {
             self.waits = None;
         }
-        let pause = match again {
-            Again::Interrupted => stages::pause(self.counted),
-            Again::Disagreed => stages::pause(self.counted).and(stages::pause(0)),
-            Again::Turn(turn) => return stages::pause(0).filter(|_| turn < TURNS),
-            Again::Follow(turn) => return at_once.filter(|_| turn < TURNS),
-            Again::Seen => return at_once,
+        match again {
+            Again::Interrupted => {
+                self.disagreed = 0;
+                self.interrupted += 1;
+                stages::pause(self.interrupted - 1)
+            }
+            Again::Disagreed => {
+                self.disagreed += 1;
+                stages::pause(self.disagreed - 1).and(stages::pause(0))
+            }
+            Again::Turn(turn) => stages::pause(0).filter(|_| turn < TURNS),
+            Again::Follow(turn) => at_once.filter(|_| turn < TURNS),
+            Again::Seen => at_once,
             Again::Recipients => {
                 let since = *self.waits.get_or_insert_with(Instant::now);
-                return at_once.filter(|_| since.elapsed() < wait);
+                at_once.filter(|_| since.elapsed() < wait)
             }
-        };
-        self.counted += 1;
-        pause
+        }
     }
 }
 
@@ -168,7 +175,7 @@ fn whole(desk: &Desk, prepared: &Prepared, asked_by: Option<&str>, stop: &Atomic
         };
         together = false;
         let seconds = pause.as_secs();
-        let attempt = failures.counted;
+        let attempt = failures.interrupted + failures.disagreed;
         tracing::info!(plan = %job, attempt, of = AGAIN, seconds, "armed again");
         let why = format!("again in {seconds} s: {}", given.why);
         desk.jobs.set(job, State::Meeting, Some(why));
@@ -246,8 +253,10 @@ fn one_run(
         }
     };
     let stage = place.stage;
+    let kept = |kept| desk.jobs.with(job, |entry| entry.status.kept = Some(kept));
     if stages.are_two() {
         span.record("stage", stage.name());
+        kept(stage != Stage::Input);
     }
     let ended = if place.is_left_out() {
         Err((false, rest(desk, prepared, &place, stop)))
@@ -256,6 +265,7 @@ fn one_run(
     };
     if forgets(prepared, &place, &ended) {
         forget(&place.shelf);
+        kept(false);
     }
     if let Err((_, Failed::Seen(Seen::Over))) = &ended {
         tracing::info!(
@@ -323,6 +333,16 @@ mod tests {
                 assert!(failures.pause(again, wait).is_some(), "{again:?}");
             }
             assert_eq!(failures.pause(again, wait), None);
+        }
+        // Whoever has disagreed with more of the others than they have is back as soon as they are.
+        let mut failures = Failures::default();
+        for interrupted in 0..AGAIN {
+            for _ in 0..AGAIN {
+                let pause = failures.pause(Again::Disagreed, wait);
+                assert_eq!(pause, stages::pause(0));
+            }
+            let pause = failures.pause(Again::Interrupted, wait);
+            assert_eq!(pause, stages::pause(interrupted));
         }
         let mut failures = Failures::default();
         assert!(failures.pause(Again::Turn(TURNS - 1), wait).is_some());

@@ -2,6 +2,7 @@
 //!
 //! A durable job has two stages. If its output is guaranteed, the second can be done by three of the four parties without the fourth.
 
+mod inputs;
 mod shelf;
 mod turns;
 
@@ -18,6 +19,7 @@ use veil_session::{PartyId, Peer, PlanHash};
 use crate::participant::{Neighbours, PartError};
 use crate::{Home, Members};
 
+pub use inputs::{Inputs, inputs};
 pub use shelf::{Ends, Shelf, inputs_name};
 pub(crate) use shelf::{Kept, Note};
 pub(crate) use turns::{ANSWER, ENOUGH, agreed, ask_all};

@@ -145,8 +145,9 @@ impl Slots {
         let ((peer, over), slot) = found.last()?;
         let ours = slot.terms.plan;
         match peer {
-            Peer::Party(_) => slot.fail(SetupError::Plan { peer, ours, theirs }),
-            Peer::Owner(_) => {}
+            Peer::Party(_) if over => slot.fail(SetupError::Plan { peer, ours, theirs }),
+            // It is further than this side, and comes back.
+            Peer::Party(_) | Peer::Owner(_) => {}
             Peer::Recipient(_) if over => {}
             // Its stage comes after this one.
             Peer::Recipient(_) => return None,
