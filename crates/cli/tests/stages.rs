@@ -64,10 +64,12 @@ fn a_durable_job_outlives_its_parties_and_needs_its_owner_once() {
     succeed(take_part(&folder, "job.toml", "ann"));
     // The owner is done, and nobody has asked for the result: the inputs are kept.
     wait("all have kept them", || all_keep(&folder, true));
-    std::fs::remove_file(folder.at("key.hex")).unwrap();
     wait("they say so", || {
         jobs(&folder).matches("the inputs are kept").count() == 3
     });
+    let said = succeed(take_part(&folder, "job.toml", "ann"));
+    assert!(said.contains("are not asked for again"), "{said}");
+    std::fs::remove_file(folder.at("key.hex")).unwrap();
     // Dropped is killed. The last party calls the others, and is called by the recipient alone.
     drop(services.remove(2));
     services.push(serve(&folder, "c"));

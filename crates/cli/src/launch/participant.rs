@@ -1,9 +1,11 @@
 //! One participant of a deployment in the foreground: its stages, one after the other.
 
 mod engagement;
+mod owner;
 mod roles;
 
 use std::cell::OnceCell;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -16,6 +18,7 @@ use veil_node::stages::{self, Shelf, Stage, Stages};
 use veil_protocol::Plan;
 
 pub(crate) use engagement::Engagement;
+use owner::Owner;
 use roles::{Role, Stopped};
 
 use crate::failure::{Code, Failure};
@@ -33,7 +36,7 @@ struct At<'a> {
     identity: &'a Identity,
 }
 
-/// An owner whose values the parties say to have keeps calling for so long: they may find out that one of them has not.
+/// An owner whose values a party says to have keeps calling for so long, if not all do: they may find out that one of them has not.
 const LINGER: Duration = Duration::from_secs(5);
 
 /// Between two meetings of parties that disagree on whether the inputs are kept.
@@ -159,6 +162,11 @@ fn moved(stages: &Stages, from: Stage, to: Stage, say: &dyn Fn(&str)) -> Stage {
     to
 }
 
+fn disagreed(why: &str) -> Failure {
+    let message = format!("the parties do not agree on how the job goes on: {why}");
+    Failure::new(Code::Link, message)
+}
+
 /// How a stage ended that did not fail.
 enum Ended {
     Done(Outcome),
@@ -208,28 +216,42 @@ fn one_stage<'a>(
     let started = Time::now();
     let began = Mutex::new(false);
     let is_party = ready.iter().any(|role| role.me.party().is_some());
+    let owner = (at.stage == Stage::Input && !is_party).then(|| Owner::new(engagement, at));
+    let has_begun = || *began.lock().unwrap_or_else(PoisonError::into_inner);
     let ran = loop {
-        let ran = roles::all(engagement, at, &ready, &began);
-        match ran {
-            Err(Stopped::Disagree(other)) if is_party => return Ok(Ended::Disagreed(other.why)),
+        let all = |halt: &AtomicBool| roles::all(engagement, at, &ready, &began, halt);
+        let ran = match &owner {
+            Some(owner) => owner.unless_over(&has_begun, all),
+            None => Some(all(engagement.stop.flag())),
+        };
+        let Some(ran) = ran else {
+            return Ok(Ended::NotAsked);
+        };
+        match (ran, &owner) {
+            (Err(Stopped::Disagree(other)), _) if is_party => {
+                return Ok(Ended::Disagreed(other.why));
+            }
             // An owner's part is over, if no party comes for it any more.
-            Err(Stopped::Disagree(_)) if at.stage == Stage::Input => {
-                if start.elapsed() >= LINGER || Instant::now() >= until {
+            (Err(Stopped::Disagree(other)), Some(owner)) => {
+                let late = Instant::now() >= until;
+                if (late || start.elapsed() >= LINGER) && owner.is_wanted_by_nobody() {
                     return Ok(Ended::NotAsked);
                 }
-                thread::sleep(PAUSE);
+                if late && start.elapsed() >= engagement.wait {
+                    return Err(disagreed(&other.why));
+                }
+                engagement.rest(PAUSE)?;
             }
-            Err(Stopped::Unmet(failure)) if is_party => break Err((failure, false)),
-            Err(stopped @ (Stopped::Disagree(_) | Stopped::Unmet(_))) => {
+            (Err(Stopped::Unmet(_)), Some(owner)) if owner.came_late() => {
+                return Ok(Ended::NotAsked);
+            }
+            (Err(Stopped::Unmet(failure)), _) if is_party => break Err((failure, false)),
+            (Err(stopped @ (Stopped::Disagree(_) | Stopped::Unmet(_))), None) => {
                 // It believes two of the parties, or a verdict, and not the one that says so first.
                 match (stages::now(home, at.stages), stopped) {
                     (Some(stage), _) if stage != at.stage => return Ok(Ended::Moved(stage)),
                     (_, Stopped::Disagree(other)) if start.elapsed() >= engagement.wait => {
-                        let message = format!(
-                            "the parties do not agree on how the job goes on: {}",
-                            other.why
-                        );
-                        return Err(Failure::new(Code::Link, message));
+                        return Err(disagreed(&other.why));
                     }
                     (_, Stopped::Unmet(failure)) if start.elapsed() >= engagement.wait => {
                         break Err((failure, false));
@@ -237,12 +259,14 @@ fn one_stage<'a>(
                     _ => engagement.rest(PAUSE)?,
                 }
             }
-            Err(Stopped::Failed(failure)) => break Err((failure, false)),
-            Err(Stopped::Interrupted(failure)) => break Err((failure, true)),
-            Ok(reports) => break Ok(reports),
+            (Err(Stopped::Unmet(failure)), Some(_)) | (Err(Stopped::Failed(failure)), _) => {
+                break Err((failure, false));
+            }
+            (Err(Stopped::Interrupted(failure)), _) => break Err((failure, true)),
+            (Ok(reports), _) => break Ok(reports),
         }
     };
-    if *began.lock().unwrap_or_else(PoisonError::into_inner) {
+    if has_begun() {
         let trace = ran.as_ref().ok().and_then(|reports| reports.first());
         home.log().append(Event::RunEnded {
             plan: Event::plan(engagement.plan.hash),

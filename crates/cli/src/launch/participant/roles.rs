@@ -1,11 +1,12 @@
 //! One stage in each role that a participant has in it, all at once.
 
 use std::path::PathBuf;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use veil_engine::{Data, Report, Settings};
+use veil_link::tls::SetupError;
 use veil_node::log::Event;
 use veil_node::participant::{Neighbours, Part};
 use veil_node::stages::{Disagreement, Ends, Stage};
@@ -43,12 +44,13 @@ impl From<Failure> for Stopped {
     }
 }
 
-/// Runs every role in a thread of its own. The first failure ends the others.
+/// Runs every role in a thread of its own. The first failure ends the others; `halt` ends the meeting.
 pub(super) fn all(
     engagement: &Engagement<'_>,
     at: At<'_>,
     roles: &[Role],
     began: &Mutex<bool>,
+    halt: &AtomicBool,
 ) -> Result<Vec<Report>, Stopped> {
     let first = Mutex::new(None);
     let run = |role| {
@@ -63,7 +65,7 @@ pub(super) fn all(
                 engagement.stop.flag().store(true, Ordering::Relaxed);
             }
         };
-        one(engagement, at, role, began).map_err(fail).ok()
+        one(engagement, at, role, began, halt).map_err(fail).ok()
     };
     let reports: Vec<Option<Report>> = thread::scope(|scope| {
         let threads: Vec<_> = roles.iter().map(|role| scope.spawn(|| run(role))).collect();
@@ -87,6 +89,7 @@ fn one(
     at: At<'_>,
     role: &Role,
     began: &Mutex<bool>,
+    halt: &AtomicBool,
 ) -> Result<Report, Stopped> {
     let (plan, stop) = (at.plan, engagement.stop);
     let part = Part {
@@ -98,13 +101,22 @@ fn one(
         net: engagement.net,
         stop: stop.flag(),
     };
-    let connections = part.meet(engagement.wait).map_err(|error| {
+    let meeting = Part { stop: halt, ..part };
+    let connections = meeting.meet(engagement.wait).map_err(|error| {
         if stop.asked() {
             return Stopped::Failed(Failure::stopped());
         }
         match at.stages.disagree(at.stage, &error) {
             Some(other) => Stopped::Disagree(other),
             None if at.stages.goes_on(at.stage) && !error.is_ours() => {
+                Stopped::Unmet(Failure::setup(plan, &error))
+            }
+            // Parties that have kept the inputs await no owner.
+            None if matches!(
+                error,
+                SetupError::TimedOut { .. } | SetupError::Stopped { .. }
+            ) && matches!((at.stage, role.me), (Stage::Input, Peer::Owner(_))) =>
+            {
                 Stopped::Unmet(Failure::setup(plan, &error))
             }
             None => Stopped::Failed(Failure::setup(plan, &error)),

@@ -1,0 +1,105 @@
+//! An owner that comes for the input stage of a durable job: whether the parties want its values still.
+//!
+//! It may have been ended after the parties had all they need, and then be started again: they go on without it, and may not wait for
+//! anybody when it calls. So it asks them, before it calls and for as long as it is not let in.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use veil_node::stages::{self, Inputs};
+
+use super::{At, Engagement};
+
+/// How often it asks at first; each next time it waits twice as long.
+const FIRST: Duration = Duration::from_millis(500);
+
+/// How long it waits at most.
+const LONGEST: Duration = Duration::from_secs(10);
+
+/// How often whoever watches looks whether that is still wanted.
+const GLANCE: Duration = Duration::from_millis(50);
+
+/// What an owner knows of the job since it came.
+pub(super) struct Owner<'a> {
+    engagement: &'a Engagement<'a>,
+    at: At<'a>,
+    /// Parties were at the job: those who are done with it now are done with what it came for.
+    under_way: AtomicBool,
+}
+
+impl<'a> Owner<'a> {
+    pub(super) const fn new(engagement: &'a Engagement<'a>, at: At<'a>) -> Self {
+        Owner {
+            engagement,
+            at,
+            under_way: AtomicBool::new(false),
+        }
+    }
+
+    /// What the parties say now.
+    fn ask(&self) -> Inputs {
+        let inputs = stages::inputs(self.engagement.home, self.at.stages);
+        if inputs.is_under_way() {
+            self.under_way.store(true, Ordering::Relaxed);
+        }
+        inputs
+    }
+
+    /// Whether all parties say that they have kept the inputs.
+    fn is_over(&self) -> bool {
+        // A job that was done before it came is asked for again.
+        self.ask().are_kept() && self.under_way.load(Ordering::Relaxed)
+    }
+
+    /// Whether no party that answers asks for its values, after it was told that one has kept them.
+    pub(super) fn is_wanted_by_nobody(&self) -> bool {
+        !self.ask().are_wanted()
+    }
+
+    /// Whether its part is over for all that the parties say, though it could not meet them.
+    pub(super) fn came_late(&self) -> bool {
+        let inputs = self.ask();
+        inputs.is_under_way() && !inputs.are_wanted()
+    }
+
+    /// Takes part, with what ends its meeting; nothing, if all parties say before it is let in that the inputs are kept.
+    pub(super) fn unless_over<T, E>(
+        &self,
+        began: &(dyn Fn() -> bool + Sync),
+        take_part: impl FnOnce(&AtomicBool) -> Result<T, E>,
+    ) -> Option<Result<T, E>> {
+        if self.is_over() {
+            return None;
+        }
+        let (halt, done) = (AtomicBool::new(false), AtomicBool::new(false));
+        thread::scope(|scope| {
+            let watcher =
+                scope.spawn(|| self.watch(&halt, &|| done.load(Ordering::Relaxed) || began()));
+            let ran = take_part(&halt);
+            done.store(true, Ordering::Relaxed);
+            let over = watcher
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            (ran.is_ok() || !over).then_some(ran)
+        })
+    }
+
+    /// Asks again and again until there is no need, and ends the meeting if the inputs are kept; whether they are.
+    fn watch(&self, halt: &AtomicBool, needless: &dyn Fn() -> bool) -> bool {
+        let (mut pause, mut asked) = (FIRST, Instant::now());
+        while !needless() {
+            if self.engagement.stop.flag().load(Ordering::Relaxed) {
+                halt.store(true, Ordering::Relaxed);
+            } else if asked.elapsed() >= pause {
+                if self.is_over() && !needless() {
+                    halt.store(true, Ordering::Relaxed);
+                    return true;
+                }
+                (pause, asked) = ((pause * 2).min(LONGEST), Instant::now());
+            }
+            thread::sleep(GLANCE);
+        }
+        false
+    }
+}
