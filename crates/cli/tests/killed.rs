@@ -87,13 +87,11 @@ block = [{ name = "all", rows = 5, holds = { ann = ["wage"] }, files = { ann = "
 analysis = [{ name = "wages", kind = "variance", of = "wage", to = "eve" }]
 "#;
 
-/// Messages of party c to party a that have passed when a stage of a run waits for the next one, as a sees it.
-const HANDSHAKE: usize = 0;
-const SET_UP: usize = 2;
-/// What is sent at once passes at once: it is as many of three parties as of four.
-const ROWS: usize = 3;
-/// All of them.
-const ALL: usize = 1000;
+/// Whoever has sent nothing for so many looks has no more to send.
+const LOOKS: u32 = 10;
+
+/// What becomes of the next run.
+type Next = fn(&Site);
 
 /// The parties of a job.
 const THREE: &[&str] = &["a", "b", "c"];
@@ -123,7 +121,7 @@ impl Site {
         folder.write("ann.csv", "wage\n3100\n2900\n4000\n3500\n2500\n");
         let homes = homes(folder.path(), &[parties, &["ann", "eve"]].concat());
         let relay = Relay::on_the_line(&folder, "c", &homes[0]);
-        relay.hold(ALL);
+        relay.hold(usize::MAX);
         let mut site = Site {
             parties,
             folder,
@@ -141,10 +139,12 @@ impl Site {
         wait("c has called a", || {
             site.relay.passed().last().is_some_and(|passed| *passed > 0) && site.are("meeting")
         });
-        let mut before = 0;
+        let (mut before, mut same) = (0, 0);
         wait("nothing more comes", || {
             let now = site.relay.passed()[0];
-            std::mem::replace(&mut before, now) == now
+            same = if now == before { same + 1 } else { 0 };
+            before = now;
+            same == LOOKS
         });
         site.call = before;
         site
@@ -166,34 +166,47 @@ impl Site {
         take_part_at(&Place::HERE, &self.folder, "job.toml", name, &patience)
     }
 
-    /// Keeps back all messages of the next run but so many.
-    fn hold(&self, messages: usize) {
-        self.relay.hold(self.call + messages);
+    /// Keeps back all messages of the next run but those that [`Site::reach`] lets through.
+    fn hold(&self) {
+        self.relay.hold(self.call);
+    }
+
+    /// Keeps nothing back.
+    fn let_go(&self) {
+        self.relay.hold(usize::MAX);
     }
 
     fn at(&self, party: &str) -> At {
         at(&Place::HERE, &self.folder, "eve", party, &self.plan).unwrap_or_default()
     }
 
-    /// Waits until a new run has come to this phase, and cannot go on. Before the opening, c has rounds of rows to send: while a waits for
-    /// the next one, it is passed on.
+    /// Waits until a new run has come to this phase, and cannot go on. In the phases before it, what a waits for is passed on: a record at
+    /// a time, however many messages c has put into it, and the next one when a has taken it, or has had the time to.
     fn reach(&mut self, phase: &str) {
-        let mut before = None;
+        let (mut before, mut taken, mut same) = (None, None, 0);
         let look = || {
             let seen = self.at("a");
-            let rows = phase == "opening" && seen.phase == "rows" && seen.waits_for.contains('c');
-            let passed = self.relay.passed().last().copied().filter(|_| rows);
-            if passed == before {
-                passed.inspect(|passed| self.relay.hold(passed + 1));
-            }
+            let early = self.waits_in_a_new_run(&seen) && seen.phase != phase;
+            let passed = self.relay.passed().last().copied().filter(|_| early);
+            same = if passed == before { same + 1 } else { 0 };
             before = passed;
+            let took = taken != Some(seen.received);
+            if let Some(passed) = passed.filter(|_| same > 0 && took || same == LOOKS) {
+                self.relay.hold(passed + 1);
+                (taken, same) = (Some(seen.received), 0);
+            }
             seen
         };
         let seen = wait_for(phase, look, |seen| {
-            let new = !self.traces.contains(&seen.trace);
-            seen.phase == phase && (new || seen.trace.is_empty()) && seen.waits_for.contains('c')
+            self.waits_in_a_new_run(seen) && seen.phase == phase
         });
         self.traces.insert(seen.trace);
+    }
+
+    /// Whether a waits for c, in a run that was not reached before. One without a name yet is new: it has no second chance to be reached.
+    fn waits_in_a_new_run(&self, seen: &At) -> bool {
+        let new = seen.trace.is_empty() || !self.traces.contains(&seen.trace);
+        seen.state == "running" && new && seen.waits_for.contains('c')
     }
 
     /// Ends a party by force while nothing runs, and starts it again.
@@ -206,8 +219,8 @@ impl Site {
     }
 
     /// Ends a party by force in a run, which cannot go on. The others say why it ended; then the party starts again, and the next run
-    /// gets as far as `next`.
-    fn kill(&mut self, party: &str, next: usize) {
+    /// is held, or let go.
+    fn kill(&mut self, party: &str, next: Next) {
         let parties = self.parties;
         let index = parties.iter().position(|name| *name == party).unwrap();
         drop(self.services.remove(index));
@@ -228,7 +241,7 @@ impl Site {
             whys.iter().all(|why| why.contains("party ") || told(why)),
             "{whys:?}"
         );
-        self.hold(next);
+        next(self);
         self.services.insert(index, self.serve(party));
     }
 
@@ -268,13 +281,14 @@ fn a_durable_job_of_four_goes_on_by_itself_whenever_a_party_is_killed() {
 
 /// The parties a and c are killed, and this one.
 fn goes_on(mut site: Site, third: &str) {
+    let (hold, let_go): (Next, Next) = (Site::hold, Site::let_go);
     site.restart("c");
-    site.hold(HANDSHAKE);
+    site.hold();
     let ann = site.take_part("ann");
     for (phase, party, next) in [
-        ("handshake", "c", SET_UP),
-        ("set-up", "a", ROWS),
-        ("rows", third, ALL),
+        ("handshake", "c", hold),
+        ("set-up", "a", hold),
+        ("rows", third, let_go),
     ] {
         site.reach(phase);
         site.kill(party, next);
@@ -282,12 +296,12 @@ fn goes_on(mut site: Site, third: &str) {
     let said = site.forget_owner(ann);
     assert!(said.contains("again in 4 s, attempt 3 of 8"), "{said}");
     site.restart(third);
-    site.hold(SET_UP);
+    site.hold();
     let eve = site.take_part("eve");
     for (phase, party, next) in [
-        ("set-up", third, ROWS),
-        ("rows", "a", ROWS),
-        ("opening", "c", ALL),
+        ("set-up", third, hold),
+        ("rows", "a", hold),
+        ("opening", "c", let_go),
     ] {
         site.reach(phase);
         site.kill(party, next);
@@ -310,28 +324,31 @@ fn a_durable_job_of_four_outlives_its_owner_its_recipient_a_cut_line_and_all_par
 }
 
 fn outlives(mut site: Site) {
-    site.hold(ROWS);
+    site.hold();
     let [ann, eve] = ["ann", "eve"].map(|name| site.take_part(name));
     site.reach("rows");
+    // Both at once: with a recipient, the parties would be done before anybody sees that they have kept the inputs.
+    kill(eve);
     kill(ann);
-    site.hold(ALL);
+    site.let_go();
     let ann = site.take_part("ann");
     site.forget_owner(ann);
-    kill(eve);
-    site.hold(ROWS);
+    site.hold();
     let eve = site.take_part("eve");
     site.reach("rows");
+    site.hold();
     kill(eve);
     let eve = site.take_part("eve");
     // The line stays cut for longer than a run may stall.
     site.reach("rows");
+    site.hold();
     wait("it stalls", || {
         let stalled = |party: &&str| site.at(party).why.contains("nothing happened for");
         site.parties.iter().any(stalled)
     });
     site.reach("rows");
     site.services.clear();
-    site.hold(ALL);
+    site.let_go();
     for party in site.parties {
         let service = site.serve(party);
         site.services.push(service);
@@ -339,3 +356,44 @@ fn outlives(mut site: Site) {
     succeed(eve);
     site.end(4);
 }
+
+/// The line from c to a breaks when c has sent all, and a has not heard it: all but a have kept the inputs. They hear so from a, whatever
+/// the way in which they meet, and the owner that is still there sends again.
+#[test]
+fn one_party_that_has_not_kept_the_inputs_is_enough_to_ask_for_them_again_and_no_reason_to_wait() {
+    let _turn = turn();
+    let mut site = Site::new(FOUR);
+    site.hold();
+    let ann = site.take_part("ann");
+    site.reach("rows");
+    // One message more, and c has all that it needs from a. What it says last stays on the line, which ends with it.
+    let passed = site.relay.passed().last().copied().unwrap();
+    site.relay.hold(passed + 1);
+    wait("a is the only one that has not kept them", || {
+        let kept = |service: &Service| service.said().contains(KEPT);
+        let armed = site.services[0].said().contains("armed again");
+        armed && !kept(&site.services[0]) && site.services[1..].iter().all(kept)
+    });
+    site.let_go();
+    let said = succeed(ann);
+    assert!(said.contains("again in 1 s"), "{said}");
+    let said = site.services[0].said();
+    assert_eq!(said.matches("armed again").count(), 1, "{said}");
+    for service in &site.services[1..] {
+        let said = service.said();
+        assert!(said.contains("`a` has not kept the inputs"), "{said}");
+        assert_eq!(said.matches("armed again").count(), 1, "{said}");
+    }
+    // In a run nobody is awaited. An owner that comes then is told all the same.
+    site.hold();
+    let eve = site.take_part("eve");
+    site.reach("rows");
+    let said = site.forget_owner(site.take_part("ann"));
+    assert!(said.contains("are not asked for again"), "{said}");
+    site.let_go();
+    succeed(eve);
+    site.end(3);
+}
+
+/// What a party says that goes on to the second stage.
+const KEPT: &str = "the inputs are kept: parties and recipients have to come";

@@ -27,6 +27,10 @@ pub(crate) fn turn() -> MutexGuard<'static, ()> {
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// What has not come to pass for so many seconds will not: a machine that is loaded or stands still for a while is no reason to fail. Only
+/// what a test is about takes less.
+pub(crate) const PATIENCE: u64 = 180;
+
 /// Where a participant runs.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Place {
@@ -91,6 +95,7 @@ impl Place {
 
 /// A party's service.
 pub(crate) struct Service {
+    name: String,
     process: Child,
     said: Arc<Mutex<String>>,
     reader: Option<thread::JoinHandle<()>>,
@@ -122,6 +127,7 @@ impl Service {
             }
         });
         let service = Service {
+            name: name.to_owned(),
             process,
             said,
             reader: Some(reader),
@@ -185,7 +191,7 @@ impl Service {
 
     /// Waits for its end: its exit code, and all that it said.
     pub(crate) fn ended(mut self) -> (Option<i32>, String) {
-        let until = Instant::now() + Duration::from_secs(20);
+        let until = Instant::now() + Duration::from_secs(PATIENCE);
         let status = loop {
             match self.process.try_wait().unwrap() {
                 Some(status) => break status,
@@ -199,11 +205,14 @@ impl Service {
 }
 
 impl Drop for Service {
-    /// By force, as a machine that loses power.
+    /// By force, as a machine that loses power. A test that fails shows what it has said.
     fn drop(&mut self) {
         // One that was stopped is gone already.
         let _ = self.process.kill();
         let _ = self.process.wait();
+        if thread::panicking() {
+            eprintln!("{} said:\n{}", self.name, self.said());
+        }
     }
 }
 
@@ -218,7 +227,7 @@ pub(crate) fn wait_for<T: std::fmt::Debug>(
     mut look: impl FnMut() -> T,
     wanted: impl Fn(&T) -> bool,
 ) -> T {
-    let until = Instant::now() + Duration::from_secs(60);
+    let until = Instant::now() + Duration::from_secs(PATIENCE);
     loop {
         let seen = look();
         if wanted(&seen) {
@@ -264,7 +273,7 @@ pub(crate) fn take_part_at(
     place
         .veil(folder.path())
         .args(["party", job, "--home", home, "--out", &format!("out-{job}")])
-        .args(["--yes", "--wait", "20"])
+        .args(["--yes", "--wait", &PATIENCE.to_string()])
         .args(more)
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
@@ -300,6 +309,8 @@ pub(crate) struct At {
     pub(crate) trace: String,
     /// Names, joined.
     pub(crate) waits_for: String,
+    /// Payload bytes that it has taken in the run.
+    pub(crate) received: u64,
 }
 
 /// How a job is at a party, as somebody with a part in it hears it; `None` if the party cannot be asked.
@@ -325,6 +336,7 @@ pub(crate) fn at(
         why: field("why"),
         trace: field("trace"),
         waits_for: job["waits_for"].to_string(),
+        received: job["received"].as_u64().unwrap_or_default(),
     })
 }
 

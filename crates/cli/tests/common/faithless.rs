@@ -26,15 +26,14 @@ use veil_session::{PartyId, Peer};
 use veil_testkit::{Kind, Kinds, Seen, flipped};
 
 use super::Folder;
-use super::deployment::{Place, end, kill, take_part_at};
+use super::deployment::{PATIENCE, Place, end, kill, take_part_at};
 use super::homes::homes;
 
-/// Seconds without progress after which participants give up: where nobody stands still, nobody may come near it.
-const PATIENCE: u64 = 30;
-/// The same where somebody does.
+/// Seconds without progress after which participants give up where somebody stands still; elsewhere nobody may come near the patience of
+/// a test, which they have then.
 const IMPATIENCE: u64 = 3;
 /// Seconds within which whoever is told must have ended, on a busy machine.
-const AT_ONCE: u64 = 15;
+const AT_ONCE: u64 = 60;
 
 /// A kind of round.
 #[derive(Clone, Copy, Debug)]
@@ -153,7 +152,7 @@ impl Site {
             net: None,
             stop: &AtomicBool::new(false),
         };
-        let connections = part.meet(Duration::from_secs(60)).unwrap();
+        let connections = part.meet(Duration::from_secs(PATIENCE)).unwrap();
         let settings = Settings {
             timeout: Duration::from_secs(timeout),
             ..Settings::default()
@@ -202,7 +201,7 @@ impl Site {
         let (did, done) = mpsc::channel();
         thread::scope(|scope| {
             let own = scope.spawn(|| self.inside(&plan, inside, act, &did, timeout));
-            done.recv_timeout(Duration::from_secs(60))
+            done.recv_timeout(Duration::from_secs(PATIENCE))
                 .expect("the run comes to the round");
             let mut fallen = None;
             if let Some(signal) = fall {

@@ -7,6 +7,7 @@
 
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use veil_node::{Home, Role, Settings};
 
@@ -22,12 +23,27 @@ pub(crate) fn role(name: &str) -> Role {
     }
 }
 
-/// Addresses on loopback that are free, for now.
+/// Ports that the system gives to nobody who does not ask for them: not even to whoever dials, on any usual machine.
+const PORTS: std::ops::Range<u16> = 12_000..32_000;
+
+/// Addresses on loopback that are free, and stay so while a service is away: no two tests of a process get the same, and another process
+/// begins elsewhere.
 pub(crate) fn free(count: usize) -> Vec<SocketAddr> {
-    let held: Vec<_> = (0..count)
-        .map(|_| TcpListener::bind("127.0.0.1:0").unwrap())
-        .collect();
-    held.iter().map(|port| port.local_addr().unwrap()).collect()
+    static TAKEN: AtomicU32 = AtomicU32::new(0);
+    let many = u32::from(PORTS.end - PORTS.start);
+    let first = std::process::id().wrapping_mul(97);
+    let next = || {
+        let taken = TAKEN.fetch_add(1, Ordering::Relaxed);
+        PORTS.start + (first.wrapping_add(taken) % many) as u16
+    };
+    let ports = std::iter::repeat_with(next).take(many as usize);
+    let free = ports.filter_map(|port| {
+        let address = SocketAddr::from(([127, 0, 0, 1], port));
+        TcpListener::bind(address).ok().map(|_| address)
+    });
+    let free: Vec<_> = free.take(count).collect();
+    assert_eq!(free.len(), count, "no port is free");
+    free
 }
 
 /// A home for each name, in folders of that name, all members of each other.
