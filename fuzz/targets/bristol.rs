@@ -1,4 +1,4 @@
-//! Bristol Fashion and old Bristol Format: `crates/circuit/tests/smoke_bristol.rs` runs the same without libFuzzer.
+//! Bristol Fashion, old Bristol Format, and our formats like them: `crates/circuit/tests/smoke_bristol.rs` runs the same without libFuzzer.
 
 #![no_main]
 

@@ -38,6 +38,7 @@ mod optimise;
 mod stats;
 
 pub mod bristol;
+pub mod scd;
 
 pub use bristol::Flavour;
 pub use build::{Builder, CatalogueEntry, MakeError, catalogue, generate, make};

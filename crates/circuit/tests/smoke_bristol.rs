@@ -1,7 +1,8 @@
 //! Damaged Bristol files: the body of the fuzz target on mutations of good files, from a fixed seed.
 
 use veil_circuit::bristol::{Flavour, fuzz, write};
-use veil_circuit::make;
+use veil_circuit::{Builder, Initial, Per, make};
+use veil_math::Ring;
 
 /// Marsaglia, "Xorshift RNGs", 2003.
 struct Xorshift(u64);
@@ -16,7 +17,14 @@ impl Xorshift {
 }
 
 /// What is likely to matter to a parser: separators, huge and negative numbers, names.
-const PIECES: [&str; 17] = [
+const PIECES: [&str; 24] = [
+    " sequential 3",
+    "\ninput 1 cycle x\n",
+    "\noutput 1 last z\n",
+    "\nregister 3 zero\n",
+    "cycle",
+    "one",
+    "job",
     " ",
     "\n",
     "\r\n",
@@ -60,6 +68,28 @@ fn damage(text: &mut Vec<u8>, random: &mut Xorshift) {
     }
 }
 
+/// Counts the ones of a stream, from a number on.
+fn clocked() -> veil_circuit::Circuit {
+    let mut b = Builder::new(Ring::Bits);
+    b.cycles(3);
+    let from = b.input("where it begins", 2, Per::Row);
+    let mut carry = b.input("x", 1, Per::Cycle)[0];
+    let count = [
+        Initial::Wire(from[0]),
+        Initial::Wire(from[1]),
+        Initial::Constant(true),
+    ];
+    let count = count.map(|initial| b.register(initial));
+    for bit in count {
+        let sum = b.xor(bit, carry);
+        carry = b.and(bit, carry);
+        b.set_next(bit, sum);
+    }
+    b.output_every_cycle("count", &count);
+    b.output("carry", &[carry]);
+    b.finish().expect("a good circuit")
+}
+
 #[test]
 fn damaged_files_are_read_or_refused() {
     let mut good =
@@ -82,6 +112,9 @@ fn damaged_files_are_read_or_refused() {
         write(&circuit, Flavour::Integers, &mut text).expect("memory");
         good.push(text);
     }
+    let mut text = Vec::new();
+    write(&clocked(), Flavour::Sequential, &mut text).expect("memory");
+    good.push(text);
     let mut random = Xorshift(0x5eed_0001);
     let (mut read, mut refused) = (0u32, 0u32);
     for round in 0..400_000 {

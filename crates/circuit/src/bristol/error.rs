@@ -184,6 +184,42 @@ pub enum ParseErrorKind {
         /// Wires that the header declares.
         wires: u64,
     },
+    /// Not the numbers that a netlist begins with.
+    #[error("{count} numbers where a netlist begins with 7 or 10: `veil_circuit::scd` says which")]
+    Header {
+        /// Numbers in the first line.
+        count: usize,
+    },
+    /// A netlist that ends when one of its wires says so.
+    #[error(
+        "the netlist ends when wire {wire} is 1, and when that is would say something about the values; write 0, and run all cycles"
+    )]
+    Terminates {
+        /// The wire.
+        wire: u64,
+    },
+    /// A gate type that netlists do not have.
+    #[error(
+        "{found} is no gate type; they are AND 8, NAND 7, OR 14, NOR 1, XOR 6, XNOR 9, NOT 12, and with one operand negated 4, 2, 11, 13"
+    )]
+    GateType {
+        /// The number found.
+        found: i64,
+    },
+    /// Gates read each other.
+    #[error("wire {wire} depends on itself within one cycle; put a flip-flop in between")]
+    Cyclic {
+        /// The wire.
+        wire: u64,
+    },
+    /// Another word stands where one of a few should.
+    #[error("expected {expected}, found `{found}`")]
+    OtherWord {
+        /// The words that may be there.
+        expected: &'static str,
+        /// The text found, shortened.
+        found: String,
+    },
     /// The gates are fine, the circuit is not.
     #[error(transparent)]
     Circuit(#[from] CircuitError),

@@ -71,7 +71,7 @@ pub(super) fn find(name: Word<'_>, flavour: Flavour) -> Option<&'static Known> {
     let simpler = |gate: &&Known| match gate.since {
         Flavour::Old => true,
         Flavour::Fashion => flavour != Flavour::Old,
-        Flavour::Integers => flavour == Flavour::Integers,
+        Flavour::Integers | Flavour::Sequential => flavour == gate.since,
     };
     GATES.iter().filter(simpler).find(|gate| name.is(gate.name))
 }
@@ -81,6 +81,7 @@ pub(super) fn names(flavour: Flavour) -> &'static str {
     match flavour {
         Flavour::Old => "the old Bristol Format has XOR, AND and INV",
         Flavour::Fashion => "Bristol Fashion has XOR, AND, INV, EQ, EQW and MAND",
+        Flavour::Sequential => "there are XOR, AND, INV, EQ, EQW and MAND, as in Bristol Fashion",
         Flavour::Integers => {
             "over bits there are XOR, AND, INV, EQ and MAND, over integers ADD, SUB, MUL, PLUS, TIMES, CONST and SHIFT, between them BIT, \
              ZERO, LIFT and APPEND, and EQW over both"

@@ -2,12 +2,15 @@
 
 use veil_math::Ring;
 
+use super::declared::{self, Named, RawRegister};
 use super::scan::{Line, Lines, Word};
 use super::{Flavour, ParseError, ParseErrorKind};
-use crate::Limits;
+use crate::{InputPort, Limits, Per, Reduce};
 
 /// What follows the numbers of gates and wires in a file with integers.
 pub(super) const INTEGERS: &str = "integers";
+/// What follows them in a file of a sequential circuit.
+pub(super) const SEQUENTIAL: &str = "sequential";
 
 /// What the header declares, within the limits.
 pub(super) struct Header {
@@ -18,8 +21,10 @@ pub(super) struct Header {
     pub(super) wires_column: u64,
     pub(super) gates: u64,
     pub(super) wires: u64,
-    pub(super) inputs: Vec<u32>,
-    pub(super) outputs: Vec<u32>,
+    pub(super) inputs: Vec<InputPort>,
+    pub(super) outputs: Vec<Named>,
+    pub(super) registers: Vec<RawRegister>,
+    pub(super) cycles: u64,
 }
 
 impl Header {
@@ -44,11 +49,32 @@ impl Header {
             limits.wires.min(u64::from(u32::MAX)),
         )?;
         let (first_line, wires_column) = (line.number, word.column);
-        let ring = match flavour {
-            Flavour::Integers => ring(&mut line)?,
-            Flavour::Fashion | Flavour::Old => Ring::Bits,
-        };
+        let (mut ring, mut cycles) = (Ring::Bits, 1);
+        match flavour {
+            Flavour::Integers => ring = self::ring(&mut line)?,
+            Flavour::Sequential => {
+                line.choice(&[SEQUENTIAL], SEQUENTIAL)?;
+                let (found, word) = line.number("the number of cycles")?;
+                at_most(&line, word, "cycles", found, limits.cycles)?;
+                cycles = found;
+            }
+            Flavour::Fashion | Flavour::Old => {}
+        }
         line.end("numbers of gates and wires")?;
+        if flavour == Flavour::Sequential {
+            let (inputs, outputs, registers) = declared::read(lines, wires, limits)?;
+            return Ok(Self {
+                ring,
+                first_line,
+                wires_column,
+                gates,
+                wires,
+                inputs,
+                outputs,
+                registers,
+                cycles,
+            });
+        }
 
         let mut line = lines
             .next()
@@ -67,7 +93,20 @@ impl Header {
                 line.end("widths of two inputs and an output")?;
                 (inputs, outputs)
             }
+            Flavour::Sequential => unreachable!("it has no lines of widths"),
         };
+        let numbered = |(number, width): (usize, u32)| InputPort {
+            name: format!("in{number}"),
+            width,
+            per: Per::Row,
+        };
+        let inputs = inputs.into_iter().enumerate().map(numbered).collect();
+        let numbered = |(number, width): (usize, u32)| Named {
+            name: format!("out{number}"),
+            width,
+            reduce: Reduce::None,
+        };
+        let outputs = outputs.into_iter().enumerate().map(numbered).collect();
         Ok(Self {
             ring,
             first_line,
@@ -76,6 +115,8 @@ impl Header {
             wires,
             inputs,
             outputs,
+            registers: Vec::new(),
+            cycles,
         })
     }
 }

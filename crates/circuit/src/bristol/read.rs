@@ -2,13 +2,14 @@
 
 use veil_math::Ring;
 
+use super::declared::RawInitial;
 use super::gates;
-use super::header::{Header, INTEGERS, at_most};
+use super::header::{Header, INTEGERS, SEQUENTIAL, at_most};
 use super::scan::{Line, Lines, Word};
 use super::{Flavour, ParseError, ParseErrorKind};
-use crate::{Circuit, Gate, InputPort, Limits, OutputPort, Per, Reduce, Wire};
+use crate::{Circuit, Clock, Gate, Initial, Limits, OutputPort, Register, Wire};
 
-/// Which format `text` is in: one with integers if it says so, the old one if its third line is a gate already.
+/// Which format `text` is in: one with integers or registers if it says so, the old one if its third line is a gate already.
 pub fn detect(text: &[u8]) -> Flavour {
     let mut lines = Lines::new(text);
     let third = lines.next().and_then(|mut line| {
@@ -18,6 +19,9 @@ pub fn detect(text: &[u8]) -> Flavour {
     });
     if third.is_some_and(|word| word.is(INTEGERS)) {
         return Flavour::Integers;
+    }
+    if third.is_some_and(|word| word.is(SEQUENTIAL)) {
+        return Flavour::Sequential;
     }
     let (second, third) = (lines.next(), lines.next());
     let old = match (second, third) {
@@ -29,8 +33,8 @@ pub fn detect(text: &[u8]) -> Flavour {
     if old { Flavour::Old } else { Flavour::Fashion }
 }
 
-/// Reads a circuit in any of the formats. Its ports are called `in0`, `in1`, …, `out0`, `out1`, …; every input has a value
-/// per row.
+/// Reads a circuit in any of the formats. If the format has no names, its ports are called `in0`, `in1`, …, `out0`, `out1`, …, and every
+/// input has a value per row.
 ///
 /// Copies (`EQW`) become no gates, and wires are numbered anew in the order of the gate lines; the order of the gates
 /// and of the output bits is that of the file. Sizes are checked against `limits` before anything is allocated.
@@ -53,15 +57,15 @@ pub fn read(text: &[u8], limits: &Limits) -> Result<Circuit, ParseError> {
         };
         return Err(line.error(word, kind));
     }
-    let at_wires = |kind| ParseError {
-        line: header.first_line,
-        column: header.wires_column,
-        kind,
-    };
-    let circuit = body.finish(&header).map_err(at_wires)?;
+    let (line, column) = (header.first_line, header.wires_column);
+    let circuit = body.finish(header)?;
     circuit
         .validate_within(limits)
-        .map_err(|error| at_wires(error.into()))?;
+        .map_err(|error| ParseError {
+            line,
+            column,
+            kind: error.into(),
+        })?;
     Ok(circuit)
 }
 
@@ -73,7 +77,8 @@ pub(super) struct Body {
     pub(super) ring: Ring,
     /// Of the wire of every gate.
     rings: Vec<Ring>,
-    input_wires: u32,
+    /// Wires that no gate drives.
+    sources: u32,
     wires: u64,
     limit: u64,
     gates: Vec<Gate>,
@@ -84,14 +89,15 @@ pub(super) struct Body {
 
 impl Body {
     fn new(text: &[u8], flavour: Flavour, header: &Header, limits: &Limits) -> Self {
-        let input_wires = header.inputs.iter().sum::<u32>();
+        let inputs = header.inputs.iter().map(|port| port.width).sum::<u32>();
+        let sources = inputs + header.registers.len() as u32;
         // A driven wire takes two bytes of the file at least and a gate eight, whatever the header says.
-        let driven = (header.wires - u64::from(input_wires)).min(text.len() as u64 / 2 + 1);
+        let driven = (header.wires - u64::from(sources)).min(text.len() as u64 / 2 + 1);
         Self {
             flavour,
             ring: header.ring,
             rings: Vec::new(),
-            input_wires,
+            sources,
             wires: header.wires,
             limit: limits.gates,
             gates: Vec::with_capacity(header.gates.min(text.len() as u64 / 8) as usize),
@@ -241,12 +247,12 @@ impl Body {
 
     /// The ring of one of our wires.
     fn ring_of(&self, wire: Wire) -> Ring {
-        let gate = wire.0.checked_sub(self.input_wires);
+        let gate = wire.0.checked_sub(self.sources);
         gate.map_or(self.ring, |gate| self.rings[gate as usize])
     }
 
     pub(super) fn drive(&mut self, line: &mut Line<'_>, gate: Gate) -> Result<(), ParseError> {
-        let own = Wire(self.input_wires + self.gates.len() as u32);
+        let own = Wire(self.sources + self.gates.len() as u32);
         self.alias(line, own)?;
         self.rings
             .push(gate.ring(self.ring, |wire| self.ring_of(wire)));
@@ -274,12 +280,17 @@ impl Body {
 
     /// Where in `driven` the file's wire is, unless it is an input.
     fn place(&self, wire: u64) -> Option<usize> {
-        wire.checked_sub(self.input_wires.into())
+        wire.checked_sub(self.sources.into())
             .map(|place| place as usize)
     }
 
-    fn finish(self, header: &Header) -> Result<Circuit, ParseErrorKind> {
-        let inputs = u64::from(self.input_wires);
+    fn finish(self, header: Header) -> Result<Circuit, ParseError> {
+        let at_wires = |kind| ParseError {
+            line: header.first_line,
+            column: header.wires_column,
+            kind,
+        };
+        let inputs = u64::from(self.sources);
         let driven = self.driven.iter().filter(|&&wire| wire != UNDRIVEN).count() as u64;
         if inputs + driven != header.wires {
             let gap = self
@@ -288,44 +299,54 @@ impl Body {
                 .position(|&wire| wire == UNDRIVEN)
                 .unwrap_or(self.driven.len());
             let (wire, driven) = (inputs + gap as u64, inputs + driven);
-            return Err(ParseErrorKind::NeverDriven {
+            return Err(at_wires(ParseErrorKind::NeverDriven {
                 wire,
                 driven,
                 wires: header.wires,
-            });
+            }));
         }
         let ours = |wire: u64| match wire.checked_sub(inputs) {
             None => Wire(wire as u32),
             Some(place) => self.driven[place as usize],
         };
-        let output_wires: u64 = header.outputs.iter().map(|&width| u64::from(width)).sum();
+        let output_wires: u64 = header.outputs.iter().map(|o| u64::from(o.width)).sum();
         let mut next = header.wires - output_wires;
-        let outputs = (0..)
-            .zip(&header.outputs)
-            .map(|(number, &width): (u32, _)| {
-                let wires = (next..next + u64::from(width)).map(ours).collect();
-                next += u64::from(width);
-                OutputPort {
-                    name: format!("out{number}"),
-                    wires,
-                    reduce: Reduce::None,
-                }
+        let outputs = header.outputs.into_iter().map(|output| {
+            let wires = next..next + u64::from(output.width);
+            next = wires.end;
+            OutputPort {
+                name: output.name,
+                wires: wires.map(ours).collect(),
+                reduce: output.reduce,
+            }
+        });
+        let outputs = outputs.collect();
+        let last = header.wires.saturating_sub(1);
+        let registers = header.registers.iter().map(|register| {
+            let (line, column) = register.place;
+            let there = |wire| {
+                let kind = ParseErrorKind::NoSuchWire { wire, last };
+                let error = ParseError { line, column, kind };
+                (wire <= last).then_some(wire).ok_or(error)
+            };
+            Ok(Register {
+                next: ours(there(register.next)?),
+                initial: match register.initial {
+                    RawInitial::Constant(bit) => Initial::Constant(bit),
+                    // That it is one of an input is checked with the whole circuit.
+                    RawInitial::Wire(wire) => Initial::Wire(ours(there(wire)?)),
+                },
             })
-            .collect();
-        let inputs = (0..)
-            .zip(&header.inputs)
-            .map(|(number, &width): (u32, _)| InputPort {
-                name: format!("in{number}"),
-                width,
-                per: Per::Row,
-            })
-            .collect();
+        });
         Ok(Circuit {
             ring: self.ring,
-            inputs,
+            clock: Clock {
+                registers: registers.collect::<Result<_, _>>()?,
+                cycles: header.cycles,
+            },
+            inputs: header.inputs,
             gates: self.gates,
             outputs,
-            clock: crate::Clock::default(),
         })
     }
 }

@@ -125,6 +125,32 @@ impl<'a> Line<'a> {
         self.next().ok_or(end)
     }
 
+    /// What is left of the line, without the blanks around it, as text: a name.
+    pub(super) fn name(&mut self, expected: &'static str) -> Result<String, ParseError> {
+        let first = self.word(expected)?;
+        let from = first.column as usize - 1;
+        let end = self.end_column() as usize - 1;
+        self.at = end;
+        String::from_utf8(self.text[from..end].to_vec()).map_err(|_| {
+            let found = first.shown();
+            self.error(first, ParseErrorKind::OtherWord { expected, found })
+        })
+    }
+
+    /// The next word, which is one of a few: its place among them.
+    pub(super) fn choice(
+        &mut self,
+        among: &[&str],
+        expected: &'static str,
+    ) -> Result<usize, ParseError> {
+        let word = self.word(expected)?;
+        let place = among.iter().position(|name| word.is(name));
+        place.ok_or_else(|| {
+            let found = word.shown();
+            self.error(word, ParseErrorKind::OtherWord { expected, found })
+        })
+    }
+
     /// Checks that nothing follows.
     pub(super) fn end(&mut self, after: &'static str) -> Result<(), ParseError> {
         match self.next() {

@@ -4,8 +4,10 @@ use std::io::{self, Write as _};
 
 use veil_math::Ring;
 
-use super::{Flavour, header::INTEGERS};
-use crate::{Circuit, CircuitError, Gate, Reduce, Wire};
+use super::Flavour;
+use super::declared::{CONSTANTS, OF, PER};
+use super::header::{INTEGERS, SEQUENTIAL};
+use crate::{Circuit, CircuitError, Gate, Initial, Reduce, Wire};
 
 /// Why a circuit was not written.
 #[derive(Debug, thiserror::Error)]
@@ -22,9 +24,12 @@ pub enum WriteError {
     NotIntegers,
     /// Registers and cycles have no place in these files.
     #[error(
-        "the circuit is sequential, and Bristol files hold circuits of one cycle and no registers"
+        "the circuit is sequential, and Bristol files hold circuits of one cycle and no registers; write the format `sequential`"
     )]
     Sequential,
+    /// A name that would not be read again as it is.
+    #[error("port name {0:?} begins or ends with a blank; rename the port")]
+    Name(String),
     /// What is summed over the rows has no place in a file.
     #[error("output `{0}` is summed over the rows, which files cannot say")]
     Summed(String),
@@ -46,8 +51,8 @@ pub enum WriteError {
     Io(#[from] io::Error),
 }
 
-/// Writes a circuit: of bits in the Bristol formats, of integers and bits in that with integers. Port names and `per` are not part of any of
-/// them, and are lost.
+/// Writes a circuit: of bits in the Bristol formats, of integers and bits in that with integers. Port names and `per` are part of that with
+/// registers alone; in the others they are lost.
 ///
 /// Gates keep their order. Gates that compute nothing (`a + 0`, `a · 1`) are left out, and an output that is an input
 /// or another output gets a copy: `EQW`, or in the old format a double `INV`. The old format has no constants either,
@@ -66,7 +71,13 @@ pub fn write(
     if circuit.is_random() {
         return Err(WriteError::Random);
     }
-    if circuit.is_sequential() {
+    if flavour == Flavour::Sequential {
+        let names = circuit.inputs.iter().map(|port| &port.name);
+        let mut names = names.chain(circuit.outputs.iter().map(|port| &port.name));
+        if let Some(name) = names.find(|name| name.trim() != name.as_str()) {
+            return Err(WriteError::Name(name.clone()));
+        }
+    } else if circuit.is_sequential() {
         return Err(WriteError::Sequential);
     }
     if let Some(port) = circuit
@@ -90,11 +101,11 @@ pub fn write(
     }
     let numbers = body.number_outputs(circuit);
 
-    let mut text = header(circuit, flavour, &body).into_bytes();
+    let mut text = header(circuit, flavour, &body, &numbers).into_bytes();
     for (line, number) in body
         .lines
         .iter()
-        .zip(&numbers[circuit.input_wires() as usize..])
+        .zip(&numbers[circuit.sources() as usize..])
     {
         let at = |file: u32| numbers[file as usize];
         match *line {
@@ -120,7 +131,7 @@ pub fn write(
 // Far more than a line, so that unbuffered files are written in few calls.
 const BUFFER: usize = 1 << 16;
 
-fn header(circuit: &Circuit, flavour: Flavour, body: &Body) -> String {
+fn header(circuit: &Circuit, flavour: Flavour, body: &Body, numbers: &[u32]) -> String {
     let inputs: Vec<String> = circuit
         .inputs
         .iter()
@@ -132,8 +143,13 @@ fn header(circuit: &Circuit, flavour: Flavour, body: &Body) -> String {
         .map(|port| port.wires.len().to_string())
         .collect();
     let gates = body.lines.len();
-    let wires = circuit.input_wires() as usize + gates;
+    let wires = circuit.sources() as usize + gates;
     match flavour {
+        Flavour::Sequential => {
+            let cycles = circuit.clock.cycles;
+            let first = format!("{gates} {wires} {SEQUENTIAL} {cycles}\n");
+            first + &declarations(circuit, body, numbers) + "\n"
+        }
         Flavour::Fashion | Flavour::Integers => {
             let values = |widths: &[String]| {
                 let count = widths.len().to_string();
@@ -154,6 +170,29 @@ fn header(circuit: &Circuit, flavour: Flavour, body: &Body) -> String {
             format!("{gates} {wires}\n{} {second} {}\n\n", inputs[0], outputs[0])
         }
     }
+}
+
+/// The lines of ports and registers.
+fn declarations(circuit: &Circuit, body: &Body, numbers: &[u32]) -> String {
+    let inputs = circuit.inputs.iter().map(|port| {
+        let per = PER.iter().find(|(_, per)| *per == port.per);
+        let per = per.map_or("row", |(word, _)| *word);
+        format!("input {} {per} {}\n", port.width, port.name)
+    });
+    let outputs = circuit.outputs.iter().map(|port| {
+        let of = OF.iter().find(|(_, of)| *of == port.reduce);
+        let of = of.map_or("last", |(word, _)| *word);
+        format!("output {} {of} {}\n", port.wires.len(), port.name)
+    });
+    let number = |wire: Wire| numbers[body.place[wire.0 as usize] as usize];
+    let registers = circuit.clock.registers.iter().map(|register| {
+        let initial = match register.initial {
+            Initial::Constant(bit) => CONSTANTS[usize::from(bit)].0.to_owned(),
+            Initial::Wire(wire) => number(wire).to_string(),
+        };
+        format!("register {} {initial}\n", number(register.next))
+    });
+    inputs.chain(outputs).chain(registers).collect()
 }
 
 /// A gate line. Operands are wires as numbered before the outputs are moved to the end.
@@ -185,7 +224,7 @@ struct Body {
 
 impl Body {
     fn new(circuit: &Circuit, flavour: Flavour) -> Self {
-        let inputs = circuit.input_wires();
+        let inputs = circuit.sources();
         Self {
             flavour,
             inputs,

@@ -7,6 +7,7 @@ use veil_circuit::{
 use veil_math::Ring;
 
 /// Any ring.
+#[allow(dead_code, reason = "not every test is about all rings")]
 pub(crate) fn rings() -> impl Strategy<Value = Ring> {
     prop_oneof![Just(Ring::Bits), Just(Ring::Z64), Just(Ring::Z128)]
 }

@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use serde::Serialize;
-use veil_circuit::{Circuit, Flavour, Limits, Per, bristol, catalogue, make, optimise};
+use veil_circuit::{
+    Circuit, CircuitError, Flavour, Limits, Per, Reduce, bristol, catalogue, make, optimise, scd,
+};
 use veil_math::Ring;
 
 use crate::failure::{Code, Failure};
@@ -24,8 +26,11 @@ use crate::output::{self, columns};
   veil circuit make int-lt:32 --out less.txt         with integers: a format like Bristol Fashion
   veil circuit convert adder.txt --to old --out adder-old.txt
   veil circuit check adder.txt make:adder:64         do they compute the same?
+  veil circuit info sum.scd --cycles 32              a netlist of TinyGarble, which does not say how long it runs
+  veil circuit convert sum.scd --cycles 32 --out sum.txt
 
-A CIRCUIT is a file: Bristol of either flavour, or the format with integers; or `make:` and a name of the catalogue.")]
+A CIRCUIT is a file: Bristol of either flavour, or our formats like it with integers or registers, or SCD (`.scd`); or `make:` and a name
+of the catalogue.")]
 pub(crate) enum CircuitCommand {
     /// List the circuits that can be made
     List,
@@ -33,6 +38,8 @@ pub(crate) enum CircuitCommand {
     Info {
         /// The circuit.
         circuit: String,
+        #[command(flatten)]
+        clocked: Clocked,
         /// Print one JSON object.
         #[arg(long)]
         json: bool,
@@ -52,10 +59,12 @@ pub(crate) enum CircuitCommand {
     Convert {
         /// The circuit.
         circuit: String,
+        #[command(flatten)]
+        clocked: Clocked,
         /// The file.
         #[arg(long, value_name = "FILE")]
         out: PathBuf,
-        /// The format [default: fashion, or integers for a circuit that has some]
+        /// The format [default: fashion, or integers or sequential for a circuit that has some or is]
         #[arg(long, value_enum)]
         to: Option<To>,
         /// Fold constants, share common gates, drop dead ones, and reorder by depth.
@@ -68,10 +77,23 @@ pub(crate) enum CircuitCommand {
         circuit: String,
         /// Another one.
         other: Option<String>,
+        #[command(flatten)]
+        clocked: Clocked,
         /// Random inputs to compare on; few inputs are all tried.
         #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
         cases: u32,
     },
+}
+
+/// What files of sequential circuits leave open.
+#[derive(clap::Args, Clone, Copy, Debug)]
+pub(crate) struct Clocked {
+    /// Cycles of a sequential circuit [default: what its file says, or 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    cycles: Option<u64>,
+    /// Outputs of an SCD netlist are those of the last cycle, not of every one.
+    #[arg(long)]
+    last: bool,
 }
 
 /// A format of files.
@@ -83,6 +105,8 @@ pub(crate) enum To {
     Old,
     /// Like Bristol Fashion, with integers.
     Integers,
+    /// Like Bristol Fashion, with registers, cycles, and names of ports.
+    Sequential,
 }
 
 impl From<To> for Flavour {
@@ -91,6 +115,7 @@ impl From<To> for Flavour {
             To::Fashion => Flavour::Fashion,
             To::Old => Flavour::Old,
             To::Integers => Flavour::Integers,
+            To::Sequential => Flavour::Sequential,
         }
     }
 }
@@ -98,23 +123,29 @@ impl From<To> for Flavour {
 pub(crate) fn run(command: &CircuitCommand) -> Result<(), Failure> {
     match command {
         CircuitCommand::List => list(),
-        CircuitCommand::Info { circuit, json } => info(circuit, *json),
+        CircuitCommand::Info {
+            circuit,
+            clocked,
+            json,
+        } => info(circuit, *clocked, *json),
         CircuitCommand::Make { name, out, to } => write(&made(name)?, *to, out),
         CircuitCommand::Convert {
             circuit,
+            clocked,
             out,
             to,
             optimise: better,
         } => {
-            let circuit = load(circuit)?;
+            let circuit = load(circuit, *clocked)?;
             let circuit = if *better { optimise(&circuit) } else { circuit };
             write(&circuit, *to, out)
         }
         CircuitCommand::Check {
             circuit,
             other,
+            clocked,
             cases,
-        } => check(circuit, other.as_deref(), *cases),
+        } => check(circuit, other.as_deref(), *clocked, *cases),
     }
 }
 
@@ -136,6 +167,10 @@ struct Info {
     gates: u64,
     products: u64,
     depth: u64,
+    registers: u64,
+    cycles: u64,
+    /// Over all cycles.
+    total_products: u64,
     hash: String,
 }
 
@@ -148,10 +183,14 @@ struct Port {
     per: Option<&'static str>,
 }
 
-fn info(name: &str, json: bool) -> Result<(), Failure> {
-    let circuit = load(name)?;
+fn info(name: &str, clocked: Clocked, json: bool) -> Result<(), Failure> {
+    let circuit = load(name, clocked)?;
     let stats = circuit.stats();
-    let per = |per| if per == Per::Job { "job" } else { "row" };
+    let per = |per| match per {
+        Per::Job => "job",
+        Per::Row => "row",
+        Per::Cycle => "cycle",
+    };
     let input = |port: &veil_circuit::InputPort| Port {
         name: port.name.clone(),
         width: port.width.into(),
@@ -160,7 +199,7 @@ fn info(name: &str, json: bool) -> Result<(), Failure> {
     let output_port = |port: &veil_circuit::OutputPort| Port {
         name: port.name.clone(),
         width: port.wires.len() as u64,
-        per: None,
+        per: (port.reduce == Reduce::EveryCycle).then_some("cycle"),
     };
     let info = Info {
         ring: circuit.ring.name(),
@@ -170,6 +209,9 @@ fn info(name: &str, json: bool) -> Result<(), Failure> {
         gates: stats.gates,
         products: stats.muls,
         depth: stats.depth,
+        registers: stats.registers,
+        cycles: stats.cycles,
+        total_products: stats.total_muls(),
         hash: output::hex(&circuit.canonical_hash()),
     };
     if json {
@@ -183,12 +225,13 @@ fn info(name: &str, json: bool) -> Result<(), Failure> {
         Ring::Bits => "bits".to_owned(),
         ring => format!("integers of {} bits", ring.bits()),
     };
+    let often = |per| match per {
+        Some("job") => ", one value for the job",
+        Some("cycle") => " in every cycle",
+        _ => "",
+    };
     for port in &info.inputs {
-        let per = if port.per == Some("job") {
-            ", one value for the job"
-        } else {
-            ""
-        };
+        let per = often(port.per);
         rows.push(vec![
             "input".into(),
             format!("{}: {} {unit}{per}", port.name, port.width),
@@ -197,19 +240,19 @@ fn info(name: &str, json: bool) -> Result<(), Failure> {
     for port in &info.outputs {
         rows.push(vec![
             "output".into(),
-            format!("{}: {} {unit}", port.name, port.width),
+            format!("{}: {} {unit}{}", port.name, port.width, often(port.per)),
         ]);
     }
     rows.push(vec!["hash".into(), info.hash]);
     output::print(&columns(&rows))
 }
 
-fn check(name: &str, other: Option<&str>, cases: u32) -> Result<(), Failure> {
-    let circuit = load(name)?;
+fn check(name: &str, other: Option<&str>, clocked: Clocked, cases: u32) -> Result<(), Failure> {
+    let circuit = load(name, clocked)?;
     let Some(other) = other else {
         return output::print(&format!("{name} is a valid circuit: {}\n", circuit.stats()));
     };
-    let second = load(other)?;
+    let second = load(other, clocked)?;
     match compare::compare(&circuit, &second, cases)? {
         compare::Verdict::Same { cases, all: true } => output::print(&format!(
             "the same: {name} and {other} agree on all {cases} inputs\n"
@@ -233,8 +276,21 @@ fn made(name: &str) -> Result<Circuit, Failure> {
 /// Longest circuit file: sixteen million gates take less.
 const LONGEST: u64 = 1 << 30;
 
-/// A circuit of the catalogue, or of a file.
-fn load(name: &str) -> Result<Circuit, Failure> {
+/// A circuit of the catalogue, or of a file, with as many cycles as asked for.
+fn load(name: &str, clocked: Clocked) -> Result<Circuit, Failure> {
+    let mut circuit = loaded(name, clocked)?;
+    if let Some(cycles) = clocked.cycles.filter(|c| *c != circuit.clock.cycles) {
+        let failed = |error: CircuitError| Failure::new(Code::Input, format!("{name}: {error}"));
+        // One circuit of two that are compared may have no cycles: it is what the other is unrolled, or differs.
+        if circuit.is_sequential() {
+            circuit.clock.cycles = cycles;
+            circuit.validate().map_err(failed)?;
+        }
+    }
+    Ok(circuit)
+}
+
+fn loaded(name: &str, clocked: Clocked) -> Result<Circuit, Failure> {
     if let Some(name) = name.strip_prefix("make:") {
         return made(name);
     }
@@ -251,8 +307,19 @@ fn load(name: &str) -> Result<Circuit, Failure> {
             "it is longer than {LONGEST} bytes; split it"
         )));
     }
-    bristol::read(&text, &Limits::default())
-        .map_err(|error| Failure::new(Code::Input, format!("{name}: {error}")))
+    let limits = Limits::default();
+    let netlist = Path::new(name).extension().is_some_and(|e| e == "scd");
+    let read = if netlist {
+        let outputs = if clocked.last {
+            Reduce::None
+        } else {
+            Reduce::EveryCycle
+        };
+        scd::read(&text, clocked.cycles.unwrap_or(1), outputs, &limits)
+    } else {
+        bristol::read(&text, &limits)
+    };
+    read.map_err(|error| Failure::new(Code::Input, format!("{name}: {error}")))
 }
 
 /// Writes a circuit to a file that appears complete or not at all.
@@ -260,6 +327,7 @@ fn write(circuit: &Circuit, to: Option<To>, path: &Path) -> Result<(), Failure> 
     let mut text = Vec::new();
     let flavour = match (to, circuit.ring) {
         (Some(to), _) => to.into(),
+        (None, _) if circuit.is_sequential() => Flavour::Sequential,
         (None, Ring::Bits) => Flavour::Fashion,
         (None, _) => Flavour::Integers,
     };

@@ -8,7 +8,10 @@ use veil_math::Ring;
 use crate::failure::{Code, Failure};
 
 /// Inputs of so many bits are all tried: a million cases.
-const EXHAUSTIVE: u32 = 20;
+const EXHAUSTIVE: u64 = 20;
+
+/// Bytes that inputs and outputs of all rows may take.
+const MOST: u64 = 1 << 30;
 
 /// What a comparison found.
 pub(super) enum Verdict {
@@ -29,14 +32,14 @@ pub(super) fn compare(a: &Circuit, b: &Circuit, cases: u32) -> Result<Verdict, F
         circuit
             .inputs
             .iter()
-            .map(|port| port.width)
+            .map(|port| port.value_width(circuit.clock.cycles))
             .collect::<Vec<_>>()
     };
     let outputs = |circuit: &Circuit| {
         circuit
             .outputs
             .iter()
-            .map(|port| port.wires.len())
+            .map(|port| port.value_width(circuit.clock.cycles))
             .collect::<Vec<_>>()
     };
     if a.ring != b.ring {
@@ -62,12 +65,22 @@ pub(super) fn compare(a: &Circuit, b: &Circuit, cases: u32) -> Result<Verdict, F
             shape(b)
         )));
     }
-    let all = a.ring == Ring::Bits && a.input_wires() <= EXHAUSTIVE;
-    let rows = if all {
-        1 << a.input_wires()
-    } else {
-        u64::from(cases)
+    let bits: u64 = inputs(a).iter().sum();
+    let all = a.ring == Ring::Bits && bits <= EXHAUSTIVE;
+    let rows = if all { 1 << bits } else { u64::from(cases) };
+    // What all rows have at once.
+    let values = |circuit: &Circuit| {
+        inputs(circuit)
+            .into_iter()
+            .chain(outputs(circuit))
+            .sum::<u64>()
     };
+    if values(a).saturating_mul(a.ring.bytes(rows)) > MOST {
+        let message = format!(
+            "{rows} rows of all cycles take too much memory: ask for fewer cases or cycles"
+        );
+        return Err(Failure::new(Code::Input, message));
+    }
     let values = if all {
         every(a, rows)
     } else {
@@ -75,10 +88,11 @@ pub(super) fn compare(a: &Circuit, b: &Circuit, cases: u32) -> Result<Verdict, F
     };
     let evaluate = |circuit: &Circuit| {
         let mut circuit = circuit.clone();
-        circuit
+        let shared = circuit
             .inputs
             .iter_mut()
-            .for_each(|port| port.per = Per::Row);
+            .filter(|port| port.per == Per::Job);
+        shared.for_each(|port| port.per = Per::Row);
         let values: Vec<&[u8]> = values.iter().map(Vec::as_slice).collect();
         circuit
             .evaluate_batch(rows, &values)
@@ -111,7 +125,7 @@ fn every(circuit: &Circuit, rows: u64) -> Vec<Vec<u8>> {
     let mut wire = 0;
     let column = |port: &veil_circuit::InputPort| {
         let stride = Ring::Bits.bytes(rows) as usize;
-        let mut bits = vec![0; stride * port.width as usize];
+        let mut bits = vec![0; stride * port.value_width(circuit.clock.cycles) as usize];
         for column in bits.chunks_exact_mut(stride) {
             for row in (0..rows).filter(|row| row >> wire & 1 == 1) {
                 column[(row / 8) as usize] |= 1 << (row % 8);
@@ -125,7 +139,8 @@ fn every(circuit: &Circuit, rows: u64) -> Vec<Vec<u8>> {
 
 fn random(circuit: &Circuit, rows: u64) -> Result<Vec<Vec<u8>>, Failure> {
     let column = |port: &veil_circuit::InputPort| {
-        let mut bits = vec![0; circuit.ring.bytes(rows) as usize * port.width as usize];
+        let width = port.value_width(circuit.clock.cycles) as usize;
+        let mut bits = vec![0; circuit.ring.bytes(rows) as usize * width];
         getrandom::fill(&mut bits).map_err(|error| {
             Failure::new(
                 Code::Other,
@@ -168,7 +183,7 @@ fn value(ring: Ring, column: &[u8], rows: u64, row: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use veil_circuit::make;
+    use veil_circuit::{Wire, make};
 
     fn verdict(a: &str, b: &str) -> Verdict {
         compare(&make(a).unwrap(), &make(b).unwrap(), 100).unwrap()
@@ -206,6 +221,32 @@ mod tests {
         assert!(matches!(same, Verdict::Same { all: false, .. }));
         let [exact, random] = ["int-half:20", "int-half-pr:20"].map(|name| make(name).unwrap());
         assert!(compare(&exact, &random, 9).is_err());
+    }
+
+    #[test]
+    fn a_serial_circuit_is_compared_with_one_that_is_not() {
+        let mut b = veil_circuit::Builder::new(Ring::Bits);
+        b.cycles(5);
+        let [x, y] = ["x", "y"].map(|name| b.input(name, 1, Per::Cycle)[0]);
+        let carry = b.register(veil_circuit::Initial::Constant(false));
+        let (of_x, of_y) = (b.xor(x, carry), b.xor(y, carry));
+        let (both, sum) = (b.and(of_x, of_y), b.xor(x, of_y));
+        let next = b.xor(both, carry);
+        b.set_next(carry, next);
+        b.output_every_cycle("sum", &[sum]);
+        let serial = b.finish().unwrap();
+        let same = compare(&serial, &make("adder:5").unwrap(), 9).unwrap();
+        assert!(matches!(
+            same,
+            Verdict::Same {
+                cases: 1024,
+                all: true
+            }
+        ));
+        let mut held = serial;
+        held.clock.registers[0].next = Wire(2);
+        let differ = compare(&held, &make("adder:5").unwrap(), 9).unwrap();
+        assert!(matches!(differ, Verdict::Differ(_)));
     }
 
     #[test]
