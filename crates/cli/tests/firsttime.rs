@@ -12,6 +12,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use common::deployment::PATIENCE;
 use common::homes::free;
 use common::{Folder, text};
 use rustix::process::{Pid, Signal, kill_process};
@@ -90,7 +91,7 @@ impl Drop for Service {
 }
 
 fn wait(what: &dyn Fn() -> String, mut done: impl FnMut() -> bool) {
-    let until = Instant::now() + Duration::from_secs(20);
+    let until = Instant::now() + Duration::from_secs(PATIENCE);
     while !done() {
         assert!(Instant::now() < until, "waited in vain: {}", what());
         thread::sleep(Duration::from_millis(50));

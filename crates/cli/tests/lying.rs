@@ -15,7 +15,9 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use common::Folder;
-use common::deployment::{Place, Service, at, expected, submit, succeed, take_part_at, turn, wait};
+use common::deployment::{
+    PATIENCE, Place, Service, at, expected, submit, succeed, take_part_at, turn, wait,
+};
 use common::homes::homes;
 use veil_device::{Cpu, Op};
 use veil_link::tls::{Admission, Port, Reception};
@@ -198,7 +200,7 @@ fn answers(at_job: impl Fn(String) -> At + Send + Sync + 'static) {
         plan: plan.clone(),
         said: Vec::new(),
     };
-    let until = Instant::now() + Duration::from_secs(20);
+    let until = Instant::now() + Duration::from_secs(PATIENCE);
     let members = home.members();
     let a = members.by_name("a").unwrap();
     let told = control::ask(&home.identity(), a, &request, until);

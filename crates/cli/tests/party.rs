@@ -14,6 +14,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::Folder;
+use common::deployment::PATIENCE;
 use common::homes::{NAMES, homes};
 use rustix::process::{Pid, Signal, kill_process};
 use veil_link::tls::Identity;
@@ -112,13 +113,9 @@ fn start_all(
     )
 }
 
-/// Waits for all but `except`, at most so long, and gives who ended how.
-fn finish(
-    players: Vec<Player>,
-    except: Option<&str>,
-    longest: Duration,
-) -> Vec<(&'static str, Option<i32>, String)> {
-    let until = Instant::now() + longest;
+/// Waits for all but `except`, and gives who ended how.
+fn finish(players: Vec<Player>, except: Option<&str>) -> Vec<(&'static str, Option<i32>, String)> {
+    let until = Instant::now() + Duration::from_secs(PATIENCE);
     let mut ends = Vec::new();
     for mut player in players {
         if Some(player.name) == except {
@@ -132,7 +129,7 @@ fn finish(
                 Some(status) => break status,
                 None if Instant::now() > until => {
                     player.process.kill().unwrap();
-                    panic!("{} still runs after {longest:?}", player.name);
+                    panic!("{} still runs", player.name);
                 }
                 None => thread::sleep(Duration::from_millis(10)),
             }
@@ -145,7 +142,7 @@ fn finish(
 fn wait_for_all(connected: &std::sync::mpsc::Receiver<()>, count: usize) {
     for _ in 0..count {
         connected
-            .recv_timeout(Duration::from_secs(20))
+            .recv_timeout(Duration::from_secs(PATIENCE))
             .expect("everybody connects");
     }
 }
@@ -155,9 +152,12 @@ fn a_deployment_computes() {
     use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
     let _turn = turn();
     let folder = deployment();
-    let how = How { timeout: 20, ..HOW };
+    let how = How {
+        timeout: PATIENCE,
+        ..HOW
+    };
     let (players, _connected) = start_all(&folder, &NAMES, how);
-    for (name, code, said) in finish(players, None, Duration::from_secs(60)) {
+    for (name, code, said) in finish(players, None) {
         assert_eq!(code, Some(0), "{name}: {said}");
     }
     let cipher = aes::Aes128::new(&Array::from(std::array::from_fn::<u8, 16, _>(|i| i as u8)));
@@ -171,7 +171,7 @@ fn a_deployment_computes() {
     assert!(std::fs::read(folder.at("out/blocks")).unwrap() == expected);
 }
 
-/// Everybody but `victim` must end within the time-out with a clear error and without a result.
+/// Everybody but `victim` must end by itself with a clear error and without a result.
 fn fall(victim: &'static str, after: Duration, signal: Signal) {
     let _turn = turn();
     let folder = deployment();
@@ -180,7 +180,7 @@ fn fall(victim: &'static str, after: Duration, signal: Signal) {
     thread::sleep(after);
     let fallen = players.iter().find(|player| player.name == victim).unwrap();
     kill_process(Pid::from_child(&fallen.process), signal).unwrap();
-    let ends = finish(players, Some(victim), Duration::from_secs(4 * TIMEOUT + 2));
+    let ends = finish(players, Some(victim));
     for (name, code, said) in &ends {
         // An owner that has sent everything is done.
         if *name == "ann" && *code == Some(0) {
@@ -259,7 +259,7 @@ fn a_party_is_told_to_stop() {
     thread::sleep(Duration::from_millis(300));
     let told = players.iter().find(|player| player.name == "c").unwrap();
     kill_process(Pid::from_child(&told.process), Signal::TERM).unwrap();
-    for (name, code, said) in finish(players, None, Duration::from_secs(4 * TIMEOUT)) {
+    for (name, code, said) in finish(players, None) {
         if name == "c" {
             assert_eq!(code, Some(1), "{said}");
             assert!(said.contains("stopped by a signal"), "{said}");
@@ -275,7 +275,7 @@ fn somebody_does_not_turn_up() {
     let folder = deployment();
     let how = How { wait: 2, ..HOW };
     let (players, _connected) = start_all(&folder, &["a", "b", "c", "eve"], how);
-    for (name, code, said) in finish(players, None, Duration::from_secs(12)) {
+    for (name, code, said) in finish(players, None) {
         assert_eq!(code, Some(5), "{name}: {said}");
         if name != "eve" {
             assert!(
@@ -295,7 +295,7 @@ fn a_key_is_another_than_the_pinned_one() {
     other.save(&folder.at("b/identity.key")).unwrap();
     let how = How { wait: 3, ..HOW };
     let (players, _connected) = start_all(&folder, &NAMES, how);
-    let ends = finish(players, None, Duration::from_secs(15));
+    let ends = finish(players, None);
     for (name, code, said) in &ends {
         // Who calls after the false one has given up finds nobody.
         assert!(matches!(code, Some(4 | 5)), "{name}: {said}");
@@ -329,7 +329,7 @@ fn jobs_differ() {
     };
     let players = NAMES.map(|name| start(&folder, name, job(name), how, &sender));
     let players = Vec::from(players);
-    let ends = finish(players, None, Duration::from_secs(15));
+    let ends = finish(players, None);
     for (name, code, said) in &ends {
         assert!(matches!(code, Some(3 | 5)), "{name}: {said}");
     }
