@@ -3,6 +3,7 @@
 
     python3 vectors/model/ot.py            write the vectors
     python3 vectors/model/ot.py --check    compare them with what is committed; exit 1 if they differ
+    python3 vectors/model/ot.py --escapes  cheat in the check of small transfers, and compare how many lies pass with how many should
 
 From: Masny, Rindal, Endemic Oblivious Transfer, CCS 2019 (base transfers); Goldreich, Goldwasser, Micali, How to Construct Random
 Functions, 1986 (trees); Roy, SoftSpokenOT: Communication-Computation Tradeoffs in OT Extension, CRYPTO 2022 (check of the trees,
@@ -12,14 +13,17 @@ transfers over small fields and their check); Gueron, Langley, Lindell, AES-GCM-
 import argparse
 import hashlib
 import pathlib
+import random
 
 import ristretto
+from aes128 import Aes128
+from common import BITS, Place
 from common import draw, prf_block, prf_stream, require, write_or_check
 from keys import PARTY, peer
 
 SESSION = bytes([0x5E]) * 32
 SENDER, RECEIVER = peer(PARTY, 0), peer(PARTY, 1)
-NODE, PUNCTURE, LEAF = 0x2000, 0x2001, 0x2002
+NODE, PUNCTURE, LEAF, KEYS = 0x2000, 0x2001, 0x2002, 0x2003
 # What a hash is for.
 POINT, KEY, BASE_SENDER, BASE_RECEIVER, LEAVES, TREES = range(1, 7)
 
@@ -155,7 +159,7 @@ def base_vectors():
 
 def tree_vectors(k):
     """Trees of other sizes, under keys that are given; the message by its digest."""
-    roots = [draw(f"ot/{k}/root/{t}", 16) for t in range(128 // k)]
+    roots = [draw(f"ot/{k}/seed/{t}", 16) for t in range(128 // k)]
     keys = [[draw(f"ot/{k}/key/{i}/{j}", 16) for j in (0, 1)] for i in range(128)]
     leaves, message = grow(k, roots, keys)
     joined = b"".join(leaf for tree in leaves for leaf in tree)
@@ -168,14 +172,207 @@ def tree_vectors(k):
     }
 
 
+# --------------------------------------------------------------------------------------------- transfers
+
+
+def dot(a, b):
+    """a b x^-128 modulo x^128 + x^127 + x^126 + x^121 + 1; bit i of a number is the coefficient of x^i."""
+    product = 0
+    for i in range(128):
+        if b >> i & 1:
+            product ^= a << i
+    field = 1 << 128 | 1 << 127 | 1 << 126 | 1 << 121 | 1
+    for _ in range(128):
+        # The polynomial's constant is 1: a multiple of it makes the sum divisible by x.
+        product = (product ^ field if product & 1 else product) >> 1
+    return product
+
+
+def polyval(key, data):
+    state = 0
+    for at in range(0, len(data), 16):
+        state = dot(state ^ int.from_bytes(data[at : at + 16], "little"), key)
+    return state.to_bytes(16, "little")
+
+
+def fold(challenge, string):
+    """What a column, or the string of choices, becomes: all blocks but the last under the challenge, and the last."""
+    return xor(polyval(int.from_bytes(challenge, "little"), string[:-16]), string[-16:])
+
+
+class Transfers:
+    """A chunk of transfers: `items` items of choices in `place.rows` rows, over trees of k bits whose leaves are given."""
+
+    def __init__(self, k, leaves, place, items):
+        self.k, self.leaves, self.place, self.items = k, leaves, place, items
+        self.width = -(-place.rows // 8)
+        self.length = items * self.width
+        self.blocks = -(-self.length // 16) + 1
+        # Below the last block.
+        self.end = 16 * (self.blocks - 1)
+
+    def stretched(self, tree, leaf):
+        where = (self.place.lane, self.place.first, self.place.chunk)
+        return prf_stream(self.leaves[tree][leaf], LEAF, *where, 16 * self.blocks)
+
+    def cut(self, string):
+        """Zeros between the choices and the last block, of which nothing is sent."""
+        return string[: self.length].ljust(self.end, b"\0") + string[self.end :]
+
+    def receive(self, items):
+        """Corrections by tree, and columns, the last of which is the string of choices."""
+        x, columns, corrections = b"".join(items).ljust(self.end, b"\0"), [], []
+        for tree in range(128 // self.k):
+            strings = [self.stretched(tree, leaf) for leaf in range(1 << self.k)]
+            u = xor(*strings)
+            if tree == 0:
+                x += u[self.end :]
+            for p in range(self.k):
+                columns.append(self.cut(xor(*(s for leaf, s in enumerate(strings) if leaf >> p & 1))))
+            corrections.append(xor(x, u))
+        return corrections, [*columns, x]
+
+    def send(self, offset, corrections):
+        """Columns, by the sum over all leaves x but the lacking one of (x + path) L_x, bit by bit."""
+        columns = []
+        for tree in range(128 // self.k):
+            path = offset >> (self.k * tree) & (1 << self.k) - 1
+            known = {leaf: self.stretched(tree, leaf) for leaf in range(1 << self.k) if leaf != path}
+            told = corrections[tree]
+            for p in range(self.k):
+                parts = [s for leaf, s in known.items() if (leaf ^ path) >> p & 1]
+                columns.append(self.cut(xor(*parts, told) if path >> p & 1 else xor(*parts)))
+        return columns
+
+    def labels(self, columns):
+        """Of each item the label of each row: bit c is that row's bit of column c."""
+        numbers = [int.from_bytes(column, "little") for column in columns[:128]]
+        places = [[8 * self.width * p + row for row in range(self.place.rows)] for p in range(self.items)]
+        return [[sum((n >> at & 1) << c for c, n in enumerate(numbers)) for at in item] for item in places]
+
+
+def label_hash(start, tweak, x):
+    """H(x) = AES(sigma(x)) xor sigma(x) under the key start xor tweak 2^64, with sigma(hi || lo) = (hi xor lo) || hi."""
+    hi, lo = x >> 64, x & (1 << 64) - 1
+    x = (hi ^ lo) << 64 | hi
+    cipher = Aes128((start ^ tweak << 64).to_bytes(16, "little"))
+    return int.from_bytes(cipher.encrypt(x.to_bytes(16, "little")), "little") ^ x
+
+
+def transfer_keys(start, place, first, labels):
+    point = int.from_bytes(prf_block(start, KEYS, place.lane, 0, place.chunk), "little")
+    numbers = enumerate(labels)
+    return [[label_hash(point, (first + p) << 16 | row, x) for row, x in enumerate(item)] for p, item in numbers]
+
+
+def joined(labels):
+    return b"".join(x.to_bytes(16, "little") for item in labels for x in item).hex()
+
+
+def transfer_vectors(k, lane, chunk, first, chunk_rows, rows, items):
+    """Transfers of random choices, checked, and keys of them. Leaf x of tree t is drawn as ot/leaf/k/t/x."""
+    leaves = [[draw(f"ot/leaf/{k}/{t}/{x}", 16) for x in range(1 << k)] for t in range(128 // k)]
+    place = Place(BITS, lane, chunk, first, chunk_rows, rows)
+    run = Transfers(k, leaves, place, items)
+    name = f"ot/transfers/{k}/{rows}"
+    offset = int.from_bytes(draw(f"{name}/offset", 16), "little") | 1
+    choices = [BITS.values(f"{name}/choices/{p}", rows) for p in range(items)]
+    challenge, start = draw(f"{name}/challenge", 16), draw(f"{name}/start", 16)
+    corrections, columns = run.receive([BITS.encode(item) for item in choices])
+    theirs = run.send(offset, corrections)
+    folds, folded = [[fold(challenge, c) for c in side] for side in (columns, theirs)]
+    for c, (t, q) in enumerate(zip(folds, folded)):
+        require(q == (xor(t, folds[128]) if offset >> c & 1 else t), "the check fails")
+    received, sent = run.labels(columns), run.labels(theirs)
+    for item, t, q in zip(choices, received, sent):
+        require(all(b == a ^ x * offset for x, a, b in zip(item, t, q)), "labels are wrong")
+    number = 2**40 + 5
+    other = [[q ^ offset for q in item] for item in sent]
+    keys = {side: transfer_keys(start, place, number, of) for side, of in (("own", received), ("zero", sent), ("one", other))}
+    return {
+        "k": k,
+        "items": items,
+        **place.fields(),
+        "offset": offset.to_bytes(16, "little").hex(),
+        "choices": "".join(BITS.hex(item) for item in choices),
+        "corrections": b"".join(d[: run.length] for d in corrections).hex(),
+        "last": b"".join(d[run.end :] for d in corrections[1:]).hex(),
+        "challenge": challenge.hex(),
+        "receiver_folds": b"".join(folds).hex(),
+        "sender_folds": b"".join(folded).hex(),
+        "receiver_labels": joined(received),
+        "sender_labels": joined(sent),
+        "start": start.hex(),
+        "first_key": str(number),
+        "keys": {side: joined(of) for side, of in keys.items()},
+    }
+
+
+CASES = [
+    # k, lane, chunk, first, chunk_rows, rows, items
+    (1, 0, 0, 0, 512, 13, 3),
+    (2, 1, 7, 2**33, 512, 129, 1),
+    (4, 2, 3, 5, 512, 21, 5),
+    (8, 0x0102, 0x03040506, 1000, 1024, 8, 2),
+]
+
+
+# ---------------------------------------------------------------------------------------------- cheating
+
+
+def escapes(k, guesses, trials):
+    """How often a receiver passes that sends another x in some trees, guesses their bits of the offset, and mends its folds."""
+    rng, passed = random.Random(k * 100 + guesses), 0
+    leaves = [[draw(f"ot/escape/{k}/{t}/{x}", 16) for x in range(1 << k)] for t in range(128 // k)]
+    run = Transfers(k, leaves, Place(BITS, 0, 0, 0, 128, 8), 1)
+    corrections, columns = run.receive([b"\x5a"])
+    # The first tree's bit 0 is known.
+    lied = range(1, 1 + guesses)
+    for tree in lied:
+        corrections[tree] = bytes([corrections[tree][0] ^ 1]) + corrections[tree][1:]
+    challenge = draw(f"ot/escape/{k}", 16)
+    difference = fold(challenge, b"\1".ljust(run.end, b"\0") + bytes(16))
+    told = [fold(challenge, c) for c in columns]
+    for _ in range(trials):
+        offset, guess = rng.getrandbits(128) | 1, rng.getrandbits(128)
+        # Columns of the sender under this offset, by what they are: t + offset (x + lie).
+        accepted = True
+        for c in range(128):
+            lie = c // k in lied
+            mine = xor(told[c], difference) if lie and guess >> c & 1 else told[c]
+            true = told[c]
+            if offset >> c & 1:
+                true = xor(true, told[128], difference) if lie else xor(true, told[128])
+            want = xor(mine, told[128]) if offset >> c & 1 else mine
+            accepted &= true == want
+        passed += accepted
+    return passed
+
+
+def check_escapes():
+    for k in (1, 2):
+        for guesses in (1, 2, 3):
+            trials = 1000
+            rate, want = escapes(k, guesses, trials) / trials, 2.0 ** -(k * guesses)
+            spread = (want * (1 - want) / trials) ** 0.5
+            require(abs(rate - want) < 5 * spread, f"{k} bits, {guesses} trees: {rate}, not {want}")
+            print(f"trees of {k} bits, {guesses} wrong: {rate:.4f} pass, {want:.4f} should")
+
+
 def main():
     parser = argparse.ArgumentParser(description="Writes the golden vectors of oblivious transfer.")
     parser.add_argument("--check", action="store_true", help="compare with the files instead of writing them")
-    check = parser.parse_args().check
+    parser.add_argument("--escapes", action="store_true", help="cheat, and count")
+    args = parser.parse_args()
+    if args.escapes:
+        check_escapes()
+        return
     folder = pathlib.Path(__file__).resolve().parent.parent
     ends = {"session": SESSION.hex(), "sender": SENDER.hex(), "receiver": RECEIVER.hex()}
     set_up = ends | {"set_up": base_vectors(), "trees": [tree_vectors(k) for k in (1, 2, 8)]}
-    write_or_check(folder, {"ot_set_up.json": set_up}, check, "vectors/model/ot.py")
+    transfers = {"transfers": [transfer_vectors(*case) for case in CASES]}
+    files = {"ot_set_up.json": set_up, "ot.json": transfers}
+    write_or_check(folder, files, args.check, "vectors/model/ot.py")
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ use veil_prss::Use;
 use crate::garble::{self, Garbling};
 use crate::layout::{Item, Layout, Place, Span};
 use crate::mac::BLOCK;
+use crate::ot::{self, Ot};
 use crate::program::Needs;
 use crate::proof::{self, Proof};
 use crate::{Fault, Form};
@@ -98,6 +99,8 @@ pub enum Op {
     CheckEqual,
     /// A step of a proof that products of bits are right.
     Proof(Proof),
+    /// A step of oblivious transfers between two parties.
+    Ot(Ot),
     /// Runs the program, whose slots are [`Item::Labels`], as the garbler: every value is its zero-label. A sum is an XOR, a public 1 is
     /// the offset Δ (so that x + 1 is x ⊕ Δ, and the constant c is c Δ), and each product is an AND, whose table goes into the messages
     /// that are the dst: [`Garbling::tables`]. A program without products needs neither messages nor draws.
@@ -337,6 +340,7 @@ impl Command {
                 _ => return shape("two sources of the same length are needed"),
             },
             Op::Proof(step) => return proof::check(*step, self, (layout, rows)).or_else(shape),
+            Op::Ot(step) => return ot::check(*step, self, (layout, rows)).or_else(shape),
             Op::Garble { .. } | Op::Evaluate { .. } => {
                 if !program.ok_or(NO_PROGRAM)?.met_by(layout) {
                     return Err(OTHER_LAYOUT);

@@ -4,6 +4,7 @@
 
 mod integers;
 mod labels;
+mod ot;
 mod program;
 mod proof;
 mod rings;
@@ -48,7 +49,7 @@ const ROWS: [u32; 18] = [
     0, 1, 2, 7, 8, 9, 31, 63, 64, 65, 127, 129, 511, 512, 513, 1000, 2048, 2500,
 ];
 
-/// After so many cases comes one about proofs, one about integers, and one about labels.
+/// After so many cases comes one about proofs, one about integers, one about labels, and one about transfers.
 const PROOFS: u32 = 4;
 
 /// Runs `cases` random cases from `seed`.
@@ -60,6 +61,7 @@ pub fn check(device: &mut dyn Device, seed: u64, cases: u32) -> Result<(), Diffe
             proof::one(device, &mut rng, case)?;
             integers::one(device, &mut rng, case)?;
             labels::one(device, &mut rng, case)?;
+            ot::one(device, &mut rng, case)?;
         }
     }
     device.wipe();

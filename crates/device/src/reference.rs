@@ -10,6 +10,7 @@ use zeroize::Zeroize;
 mod commands;
 mod garble;
 mod memory;
+mod ot;
 mod programs;
 mod proof;
 

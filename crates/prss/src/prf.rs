@@ -92,6 +92,10 @@ impl Use {
     pub const OT_PUNCTURE: Use = Use(0x2001);
     /// What transfers stretch the leaves of trees to.
     pub const OT_LEAF: Use = Use(0x2002);
+    /// The start point of the hash that makes keys of labels.
+    pub const OT_KEYS: Use = Use(0x2003);
+    /// The challenge of a check, by the sender alone.
+    pub const OT_COIN: Use = Use(0x2004);
 
     /// The mask of the code by which a third party vouches for joint message `joint` of a layer.
     pub const fn code4(joint: u8) -> Use {

@@ -7,6 +7,7 @@ use veil_session::Frame;
 use super::bank::Memory;
 use super::convert;
 use super::exec::{self, Mask, Offsets, Run, Shape, Traced};
+use super::mac::MacKey;
 use super::tape::Tape;
 use super::vector::{self, Domain, Portable};
 use super::{Cpu, Isa, dot};
@@ -100,6 +101,7 @@ impl Cpu {
                 let mask = self.mask(*draw, memory.frame)?;
                 let key = self.macs.get(&draw.key);
                 let key = key.ok_or(Fault::Unknown("the key of a draw"))?;
+                let key = key.get_or_init(|| MacKey::new(self.isa, mask.key.prf()));
                 let code = key.hash(self.isa, command.src.iter().map(|s| memory.bytes(*s)));
                 let into = memory.item_bytes_mut(to, 0);
                 self.random(mask, draw.first, into);
@@ -121,6 +123,7 @@ impl Cpu {
                 return Ok(bool::from(equal));
             }
             Op::Proof(step) => return self.proof(memory, *step, command),
+            Op::Ot(step) => return self.transfer(memory, *step, command),
             Op::Garble { .. } | Op::Evaluate { .. } | Op::Encode { .. } | Op::Colour => {
                 self.labels(memory, tape, command)?;
             }

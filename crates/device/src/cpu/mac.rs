@@ -1,5 +1,7 @@
 //! The hash of `Op::Mac`, 64 blocks at a time where the CPU multiplies polynomials 512 bits at a time.
 
+use polyval::Polyval;
+use polyval::universal_hash::UniversalHash;
 use veil_prss::Prf;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
@@ -19,7 +21,12 @@ pub(super) struct MacKey {
 
 impl MacKey {
     pub(super) fn new(isa: Isa, prf: &Prf) -> Self {
-        let key = *hash_key(prf);
+        MacKey::of(isa, &hash_key(prf))
+    }
+
+    /// The key itself.
+    pub(super) fn of(isa: Isa, key: &[u8; BLOCK]) -> Self {
+        let key = *key;
         let mut powers = [key; GROUP];
         #[cfg(target_arch = "x86_64")]
         if isa == Isa::Avx512 {
@@ -29,6 +36,18 @@ impl MacKey {
             }
         }
         MacKey { key, powers }
+    }
+
+    /// POLYVAL of whole blocks, without their number.
+    pub(super) fn blocks(&self, isa: Isa, blocks: &[u8]) -> Zeroizing<[u8; BLOCK]> {
+        #[cfg(target_arch = "x86_64")]
+        if isa == Isa::Avx512 {
+            // SAFETY: as in `new`.
+            return Zeroizing::new(unsafe { wide::update(&self.powers, [0; BLOCK], blocks) });
+        }
+        let mut state = Polyval::new(&self.key.into());
+        state.update_padded(blocks);
+        Zeroizing::new(state.finalize().into())
     }
 
     /// The hash of the sources, which `isa` has the instructions for.
@@ -226,7 +245,6 @@ mod wide {
 
 #[cfg(test)]
 mod tests {
-    use polyval::universal_hash::UniversalHash;
     use proptest::prelude::*;
     use veil_session::Secret;
 

@@ -7,10 +7,12 @@ mod dot;
 mod exec;
 mod garble;
 mod mac;
+mod ot;
 mod proof;
 mod tape;
 mod vector;
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -67,8 +69,8 @@ pub struct Cpu {
     isa: Isa,
     session: SessionId,
     keys: BTreeMap<KeyId, RoundKeys>,
-    /// The same keys, as keys of the hash of codes.
-    macs: BTreeMap<KeyId, MacKey>,
+    /// The same keys, as keys of the hash of codes, where one was needed.
+    macs: BTreeMap<KeyId, OnceCell<MacKey>>,
     tapes: Vec<(Tape, Needs)>,
     /// Scratch rows that loaded tapes need behind each region, of each layout that they were loaded for.
     scratch: Vec<(Layout, Vec<u32>)>,
@@ -130,7 +132,7 @@ impl Device for Cpu {
 
     fn load_key(&mut self, id: KeyId, key: &Secret) -> Result<(), Fault> {
         let keys = RoundKeys::new(key);
-        self.macs.insert(id, MacKey::new(self.isa, keys.prf()));
+        self.macs.insert(id, OnceCell::new());
         self.keys.insert(id, keys);
         Ok(())
     }

@@ -111,6 +111,21 @@ pub(crate) trait Vector: Copy {
     unsafe fn sub128(self, other: Self) -> Self;
     /// The PRF of `domain` at four blocks from each counter.
     unsafe fn prf(key: &RoundKeys, domain: Domain, ctr: [u64; GROUP]) -> [Self; GROUP];
+    /// What is encrypted for [`Vector::prf`] of any key.
+    unsafe fn inputs(domain: Domain, ctr: [u64; GROUP]) -> [Self; GROUP];
+    /// [`Vector::prf`], whose inputs are at hand.
+    unsafe fn prf_of(
+        key: &RoundKeys,
+        domain: Domain,
+        ctr: [u64; GROUP],
+        inputs: [Self; GROUP],
+    ) -> [Self; GROUP];
+    /// Every word of 64 bits, N bits to the left.
+    unsafe fn shift_left<const N: u32>(self) -> Self;
+    /// Every word of 64 bits, N bits to the right.
+    unsafe fn shift_right<const N: u32>(self) -> Self;
+    /// Vector l: words l of x\[0\]\[0\], x\[1\]\[0\], x\[0\]\[1\], x\[1\]\[1\], ….
+    unsafe fn interleave(x: [[Self; 4]; 2]) -> [Self; 8];
     /// The XOR of two keys' [`Vector::prf`].
     #[inline(always)]
     unsafe fn prf_xor(
@@ -214,6 +229,32 @@ impl Vector for Portable {
     #[inline(always)]
     unsafe fn sub128(self, other: Self) -> Self {
         self.zip128(other, u128::wrapping_sub)
+    }
+    #[inline(always)]
+    unsafe fn inputs(_domain: Domain, _ctr: [u64; GROUP]) -> [Self; GROUP] {
+        [Portable([0; 8]); GROUP]
+    }
+    #[inline(always)]
+    unsafe fn prf_of(
+        key: &RoundKeys,
+        domain: Domain,
+        ctr: [u64; GROUP],
+        _inputs: [Self; GROUP],
+    ) -> [Self; GROUP] {
+        // SAFETY: the caller's.
+        unsafe { Self::prf(key, domain, ctr) }
+    }
+    #[inline(always)]
+    unsafe fn shift_left<const N: u32>(self) -> Self {
+        self.zip(self, |a, _| a << N)
+    }
+    #[inline(always)]
+    unsafe fn shift_right<const N: u32>(self) -> Self {
+        self.zip(self, |a, _| a >> N)
+    }
+    #[inline(always)]
+    unsafe fn interleave(x: [[Self; 4]; 2]) -> [Self; 8] {
+        std::array::from_fn(|l| Portable(std::array::from_fn(|w| x[w % 2][w / 2].0[l])))
     }
     #[inline(always)]
     unsafe fn prf(key: &RoundKeys, domain: Domain, ctr: [u64; GROUP]) -> [Self; GROUP] {

@@ -12,7 +12,7 @@ use super::format::{Bytes, Call, Damage, MAGIC};
 use super::tape::chain;
 use crate::{
     Bank, Command, Completion, Cross, Draw, Dst, Form, Garbling, Instr, Item, KeyId, Layout, Op,
-    Outcome, Place, Program, ProgramId, Proof, Region, Side, Span, Src, Tag,
+    Ot, Outcome, Place, Program, ProgramId, Proof, Region, Side, Span, Src, Tag, Trees,
 };
 
 /// Longest step: the bytes of one span.
@@ -349,6 +349,7 @@ impl Parser<'_> {
                 offset: KeyId(self.u16()?),
             },
             18 => Op::Colour,
+            19 => Op::Ot(self.transfer()?),
             _ => return Err("an unknown command"),
         };
         let program = match self.u8()? {
@@ -368,6 +369,32 @@ impl Parser<'_> {
                     first: p.u64()?,
                 })
             })?,
+        })
+    }
+
+    fn trees(&mut self) -> Parsed<Trees> {
+        Trees::new(self.u8()?).ok_or("trees of keys that there are not")
+    }
+
+    fn transfer(&mut self) -> Parsed<Ot> {
+        let key = |p: &mut Self| p.u16().map(KeyId);
+        Ok(match self.u8()? {
+            0 => Ot::Receive {
+                trees: self.trees()?,
+            },
+            1 => Ot::Send {
+                trees: self.trees()?,
+                offset: key(self)?,
+            },
+            2 => Ot::Fold { items: self.u32()? },
+            3 => Ot::Compare { offset: key(self)? },
+            4 => Ot::Labels,
+            5 => Ot::Keys { offset: None },
+            6 => Ot::Keys {
+                offset: Some(key(self)?),
+            },
+            7 => Ot::Choose,
+            _ => return Err("an unknown step of transfers"),
         })
     }
 

@@ -4,7 +4,7 @@ use veil_math::Ring;
 
 use super::format::Step;
 use crate::{
-    Command, Dst, Instr, Item, Layout, Op, Outcome, Place, Program, Proof, Side, Span, Src,
+    Command, Dst, Instr, Item, Layout, Op, Ot, Outcome, Place, Program, Proof, Side, Span, Src,
 };
 
 impl Step<'_> {
@@ -259,6 +259,37 @@ impl Writer<'_> {
         numbers.1.iter().for_each(|n| self.u32(*n));
     }
 
+    fn transfer(&mut self, step: Ot) {
+        match step {
+            Ot::Receive { trees } => {
+                self.u8(0);
+                self.u8(trees.bits() as u8);
+            }
+            Ot::Send { trees, offset } => {
+                self.u8(1);
+                self.u8(trees.bits() as u8);
+                self.u16(offset.0);
+            }
+            Ot::Fold { items } => {
+                self.u8(2);
+                self.u32(items);
+            }
+            Ot::Compare { offset } => {
+                self.u8(3);
+                self.u16(offset.0);
+            }
+            Ot::Labels => self.u8(4),
+            Ot::Keys { offset: None } => self.u8(5),
+            Ot::Keys {
+                offset: Some(offset),
+            } => {
+                self.u8(6);
+                self.u16(offset.0);
+            }
+            Ot::Choose => self.u8(7),
+        }
+    }
+
     fn command(&mut self, command: &Command) {
         match &command.op {
             Op::Linear => self.u8(0),
@@ -325,6 +356,10 @@ impl Writer<'_> {
                 self.u16(offset.0);
             }
             Op::Colour => self.u8(18),
+            Op::Ot(step) => {
+                self.u8(19);
+                self.transfer(*step);
+            }
         }
         match command.program {
             None => self.u8(0),

@@ -432,5 +432,6 @@ fn name(op: &Op) -> &'static str {
         Op::Evaluate { .. } => "evaluate",
         Op::Encode { .. } => "encode",
         Op::Colour => "colour",
+        Op::Ot(_) => "oblivious transfer",
     }
 }

@@ -64,6 +64,7 @@ impl Reference {
                 return Ok(bool::from(memory.bytes(a).ct_eq(memory.bytes(b))));
             }
             Op::Proof(step) => return self.proof(memory, *step, command),
+            Op::Ot(step) => return self.transfer(memory, *step, command),
             Op::Garble { .. } | Op::Evaluate { .. } | Op::Encode { .. } | Op::Colour => {
                 self.labels(memory, command)?;
             }

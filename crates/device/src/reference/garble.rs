@@ -16,7 +16,7 @@ const MOST_LABELS: u64 = 1 << 28;
 
 impl Reference {
     /// The offset of the garbler.
-    fn offset(&self, key: KeyId) -> Result<u128, Fault> {
+    pub(super) fn offset(&self, key: KeyId) -> Result<u128, Fault> {
         let secret = self.secrets.get(&key).ok_or(NO_OFFSET)?;
         let offset = u128::from_le_bytes(*secret.expose());
         if offset & 1 == 1 {

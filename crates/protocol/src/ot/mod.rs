@@ -41,8 +41,10 @@
 //! ```
 
 pub mod base;
+pub mod extension;
 mod hash;
 mod set_up;
+pub mod transfer;
 pub mod trees;
 
 pub use hash::Ends;

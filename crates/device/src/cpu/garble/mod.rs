@@ -34,7 +34,7 @@ struct Run<'a> {
 
 impl Cpu {
     /// The offset of the garbler.
-    fn offset(&self, key: KeyId) -> Result<u128, Fault> {
+    pub(in crate::cpu) fn offset(&self, key: KeyId) -> Result<u128, Fault> {
         let key = self.keys.get(&key).ok_or(NO_OFFSET)?.key();
         let offset = u128::from_le_bytes(key);
         if offset & 1 == 1 {

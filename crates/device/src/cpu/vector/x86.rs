@@ -109,12 +109,70 @@ impl Vector for Avx512 {
         }
     }
     #[inline(always)]
-    unsafe fn prf(key: &RoundKeys, domain: Domain, ctr: [u64; GROUP]) -> [Self; GROUP] {
+    unsafe fn inputs(domain: Domain, ctr: [u64; GROUP]) -> [Self; GROUP] {
         unsafe {
-            let mut x = counters(ctr);
-            let fixed = whitened(key, domain);
-            for x in &mut x {
-                *x = _mm512_xor_si512(*x, fixed);
+            let frame = _mm_loadu_si128(frame_of(domain).as_ptr().cast());
+            let (frame, counters) = (_mm512_broadcast_i32x4(frame), counters(ctr));
+            let mut inputs = [Avx512(frame); GROUP];
+            for g in 0..GROUP {
+                inputs[g] = Avx512(_mm512_xor_si512(frame, counters[g]));
+            }
+            inputs
+        }
+    }
+    #[inline(always)]
+    unsafe fn shift_left<const N: u32>(self) -> Self {
+        Avx512(unsafe { _mm512_slli_epi64::<N>(self.0) })
+    }
+    #[inline(always)]
+    unsafe fn shift_right<const N: u32>(self) -> Self {
+        Avx512(unsafe { _mm512_srli_epi64::<N>(self.0) })
+    }
+    #[inline(always)]
+    unsafe fn interleave(x: [[Self; 4]; 2]) -> [Self; 8] {
+        unsafe {
+            let mut out = [x[0][0]; 8];
+            // Even words of a vector, then odd ones: pairs of words, of which lane k is that of words 2 k and 2 k + 1.
+            for odd in 0..2 {
+                let mut pairs = [x[0][0].0; 4];
+                for i in 0..4 {
+                    let (a, b) = (x[0][i].0, x[1][i].0);
+                    pairs[i] = if odd == 0 {
+                        _mm512_unpacklo_epi64(a, b)
+                    } else {
+                        _mm512_unpackhi_epi64(a, b)
+                    };
+                }
+                // Lanes 0 and 1, lanes 2 and 3, of two vectors each.
+                let low = _mm512_shuffle_i64x2::<0x44>(pairs[0], pairs[1]);
+                let high = _mm512_shuffle_i64x2::<0xee>(pairs[0], pairs[1]);
+                let low2 = _mm512_shuffle_i64x2::<0x44>(pairs[2], pairs[3]);
+                let high2 = _mm512_shuffle_i64x2::<0xee>(pairs[2], pairs[3]);
+                out[odd] = Avx512(_mm512_shuffle_i64x2::<0x88>(low, low2));
+                out[odd + 2] = Avx512(_mm512_shuffle_i64x2::<0xdd>(low, low2));
+                out[odd + 4] = Avx512(_mm512_shuffle_i64x2::<0x88>(high, high2));
+                out[odd + 6] = Avx512(_mm512_shuffle_i64x2::<0xdd>(high, high2));
+            }
+            out
+        }
+    }
+    #[inline(always)]
+    unsafe fn prf(key: &RoundKeys, domain: Domain, ctr: [u64; GROUP]) -> [Self; GROUP] {
+        // SAFETY: the caller's.
+        unsafe { Self::prf_of(key, domain, ctr, Self::inputs(domain, ctr)) }
+    }
+    #[inline(always)]
+    unsafe fn prf_of(
+        key: &RoundKeys,
+        _domain: Domain,
+        _ctr: [u64; GROUP],
+        inputs: [Self; GROUP],
+    ) -> [Self; GROUP] {
+        unsafe {
+            let first = _mm512_loadu_si512(key.rounds[0].as_ptr().cast());
+            let mut x = [first; GROUP];
+            for g in 0..GROUP {
+                x[g] = _mm512_xor_si512(inputs[g].0, first);
             }
             for r in 1..10 {
                 let k = _mm512_loadu_si512(key.rounds[r].as_ptr().cast());
@@ -385,17 +443,81 @@ impl Vector for Avx2 {
         unsafe { halves!(sub128_256, self, other) }
     }
     #[inline(always)]
-    unsafe fn prf(key: &RoundKeys, domain: Domain, ctr: [u64; GROUP]) -> [Self; GROUP] {
+    unsafe fn inputs(domain: Domain, ctr: [u64; GROUP]) -> [Self; GROUP] {
         unsafe {
             let shuffle = _mm_loadu_si128(SHUFFLE.as_ptr().cast());
             let fixed = _mm_loadu_si128(frame_of(domain).as_ptr().cast());
-            let fixed = _mm_xor_si128(fixed, _mm_loadu_si128(key.rounds[0][0].as_ptr().cast()));
             let mut out = [Avx2([_mm256_setzero_si256(); 2]); GROUP];
             for g in 0..GROUP {
                 let mut x = [fixed; 4];
                 for (i, x) in x.iter_mut().enumerate() {
                     let counter = _mm_set_epi64x(0, ctr[g].wrapping_add(i as u64) as i64);
                     *x = _mm_xor_si128(_mm_shuffle_epi8(counter, shuffle), fixed);
+                }
+                out[g] = Avx2([_mm256_set_m128i(x[1], x[0]), _mm256_set_m128i(x[3], x[2])]);
+            }
+            out
+        }
+    }
+    #[inline(always)]
+    unsafe fn shift_left<const N: u32>(self) -> Self {
+        // The count of an immediate is signed here.
+        let count = unsafe { _mm_cvtsi32_si128(N as i32) };
+        let [a, b] = self.0;
+        unsafe { Avx2([_mm256_sll_epi64(a, count), _mm256_sll_epi64(b, count)]) }
+    }
+    #[inline(always)]
+    unsafe fn shift_right<const N: u32>(self) -> Self {
+        let count = unsafe { _mm_cvtsi32_si128(N as i32) };
+        let [a, b] = self.0;
+        unsafe { Avx2([_mm256_srl_epi64(a, count), _mm256_srl_epi64(b, count)]) }
+    }
+    #[inline(always)]
+    unsafe fn interleave(x: [[Self; 4]; 2]) -> [Self; 8] {
+        unsafe {
+            let mut words = [[[0u64; 8]; 4]; 2];
+            for w in 0..2 {
+                for i in 0..4 {
+                    x[w][i].store(words[w][i].as_mut_ptr().cast());
+                }
+            }
+            let mut out = [x[0][0]; 8];
+            for l in 0..8 {
+                let mut of = [0u64; 8];
+                for i in 0..4 {
+                    of[2 * i] = words[0][i][l];
+                    of[2 * i + 1] = words[1][i][l];
+                }
+                out[l] = Self::load(of.as_ptr().cast());
+            }
+            out
+        }
+    }
+    #[inline(always)]
+    unsafe fn prf(key: &RoundKeys, domain: Domain, ctr: [u64; GROUP]) -> [Self; GROUP] {
+        // SAFETY: the caller's.
+        unsafe { Self::prf_of(key, domain, ctr, Self::inputs(domain, ctr)) }
+    }
+    #[inline(always)]
+    unsafe fn prf_of(
+        key: &RoundKeys,
+        _domain: Domain,
+        _ctr: [u64; GROUP],
+        inputs: [Self; GROUP],
+    ) -> [Self; GROUP] {
+        unsafe {
+            let first = _mm_loadu_si128(key.rounds[0][0].as_ptr().cast());
+            let mut out = inputs;
+            for g in 0..GROUP {
+                let [a, b] = inputs[g].0;
+                let mut x = [
+                    _mm256_castsi256_si128(a),
+                    _mm256_extracti128_si256::<1>(a),
+                    _mm256_castsi256_si128(b),
+                    _mm256_extracti128_si256::<1>(b),
+                ];
+                for x in &mut x {
+                    *x = _mm_xor_si128(*x, first);
                 }
                 for r in 1..10 {
                     let k = _mm_loadu_si128(key.rounds[r][0].as_ptr().cast());

@@ -1,0 +1,218 @@
+//! Cases about oblivious transfers: both ends in one bank, from random trees to keys of transfers.
+
+use veil_math::Ring;
+use veil_prss::Use;
+use veil_session::{Frame, Secret, SessionId};
+
+use super::{Difference, ROWS, Seen, SplitMix, compare, expect_done, regions};
+use crate::ot::{COLUMNS, column_bytes};
+use crate::{
+    Command, Device, Draw, Fault, Item, KeyId, Layout, Op, Ot, Outcome, Place, Reference, Span,
+    Tag, Trees,
+};
+
+const CHOICES: u16 = 0;
+const CORRECTIONS: u16 = 1;
+const LAST: u16 = 2;
+const RECEIVED: u16 = 3;
+const SENT: u16 = 4;
+const FOLDS: u16 = 5;
+const CHALLENGE: u16 = 6;
+const LABELS: u16 = 7;
+
+/// Keys: Δ, that of start points, and the leaves of both ends.
+const OFFSET: KeyId = KeyId(0);
+const START: KeyId = KeyId(1);
+const ALL: u16 = 10;
+const SOME: u16 = 5000;
+
+/// Labels of both ends, keys of both, chosen labels.
+const KINDS: u32 = 6;
+
+struct Case {
+    trees: Trees,
+    items: u32,
+    layout: Layout,
+    frame: Frame,
+    keys: Vec<(KeyId, Secret)>,
+    choices: Vec<u8>,
+    challenge: Vec<u8>,
+    /// A bit of the corrections that is changed on the way.
+    lie: Option<usize>,
+    first: u64,
+}
+
+/// A random case on `device` and the reference.
+pub(super) fn one(
+    device: &mut dyn Device,
+    rng: &mut SplitMix,
+    case: u32,
+) -> Result<(), Difference> {
+    let trees = Trees::ALL[rng.below(16).min(12) / 4];
+    let most = if trees.bits() == 8 { 10 } else { ROWS.len() };
+    let rows = ROWS[rng.below(most)];
+    let items = 1 + rng.below(if rows > 200 { 2 } else { 6 }) as u32;
+    let chunk_rows = rows + rng.below(3) as u32 * 100;
+    let secret = |rng: &mut SplitMix| Secret::new(std::array::from_fn(|_| rng.next() as u8));
+    let offset = u128::from(rng.next()) << 64 | u128::from(rng.next()) | 1;
+    let mut keys = vec![
+        (OFFSET, Secret::new(offset.to_le_bytes())),
+        (START, secret(rng)),
+    ];
+    for tree in 0..trees.count() {
+        let path = (offset >> (trees.bits() * tree)) as u32 & (trees.leaves() - 1);
+        for leaf in 0..trees.leaves() {
+            let key = secret(rng);
+            if leaf != path {
+                keys.push((KeyId(SOME + trees.index(tree, leaf ^ path)), key.clone()));
+            }
+            keys.push((KeyId(ALL + trees.index(tree, leaf)), key));
+        }
+    }
+    let layout = layout(chunk_rows, trees, items, rng.below(3) as u32 * 20);
+    let corrections = layout.bytes(layout.all(CORRECTIONS, 0), rows) as usize;
+    let of = Case {
+        trees,
+        items,
+        frame: Frame {
+            epoch: 0,
+            lane: rng.next() as u16,
+            chunk: rng.next() as u32,
+            rows,
+        },
+        keys,
+        choices: rng.bytes(layout.bytes(layout.all(CHOICES, 0), rows) as usize),
+        challenge: rng.bytes(32),
+        lie: (corrections > 0 && rng.below(2) == 0).then(|| rng.below(8 * corrections)),
+        first: rng.next() >> 20,
+        layout,
+    };
+    let want = of.run(&mut Reference::default());
+    compare(
+        (case, Ring::Bits, &of.layout, of.frame),
+        want,
+        of.run(device),
+    )
+}
+
+fn layout(chunk_rows: u32, trees: Trees, items: u32, slack: u32) -> Layout {
+    let (bits, block) = (Item::Rows(Ring::Bits), Item::Bytes(16));
+    let column = Item::Bytes(column_bytes(items, chunk_rows) as u32 + slack);
+    let (resident, mapped) = (Place::Resident, Place::Mapped);
+    regions(
+        chunk_rows,
+        &[
+            (mapped, bits, 1, items),
+            (mapped, bits, 1, items * trees.count()),
+            (mapped, block, 1, trees.count() - 1),
+            (resident, column, 1, COLUMNS + 1),
+            (resident, column, 1, COLUMNS),
+            (mapped, block, 1, 2 * COLUMNS + 1),
+            (mapped, Item::Bytes(32), 1, 1),
+            (mapped, Item::Labels, 1, KINDS * items),
+        ],
+    )
+}
+
+impl Case {
+    fn all(&self, region: u16) -> Span {
+        self.layout.all(region, 0)
+    }
+
+    fn draw(&self, key: KeyId, tag: Use) -> Vec<Draw> {
+        let first = self.first;
+        vec![Draw { key, tag, first }]
+    }
+
+    fn run(&self, device: &mut dyn Device) -> Result<Seen, Fault> {
+        device.bind(SessionId([9; 32]));
+        for (id, key) in &self.keys {
+            device.load_key(*id, key)?;
+        }
+        let bank = device.open(&self.layout, self.frame)?;
+        device.write(bank, self.all(CHOICES), &self.choices)?;
+        device.write(bank, self.all(CHALLENGE), &self.challenge)?;
+        let mut seen = Seen::new();
+        let trees = self.trees;
+        let message = [self.all(CORRECTIONS), self.all(LAST)];
+        let to = [&message[..], &[self.all(RECEIVED)]].concat();
+        let mut receive = Command::new(Op::Ot(Ot::Receive { trees }), vec![self.all(CHOICES)], to);
+        receive.draws = self.draw(KeyId(ALL), Use::OT_LEAF);
+        device.submit(bank, &[receive], Tag(0))?;
+        expect_done(device)?;
+        for span in message {
+            seen.push(("corrections", device.view(bank, span)?.to_vec()));
+        }
+        if let Some(bit) = self.lie {
+            device.map(bank, message[0])?[bit / 8] ^= 1 << (bit % 8);
+        }
+        let offset = OFFSET;
+        let mut send = Command::new(
+            Op::Ot(Ot::Send { trees, offset }),
+            message.to_vec(),
+            vec![self.all(SENT)],
+        );
+        send.draws = self.draw(KeyId(SOME), Use::OT_LEAF);
+        let mut commands = vec![send];
+        commands.extend(self.finish());
+        device.submit(bank, &commands, Tag(0))?;
+        expect_done(device)?;
+        seen.push(("folds", device.view(bank, self.all(FOLDS))?.to_vec()));
+        seen.push(("labels", device.view(bank, self.all(LABELS))?.to_vec()));
+        let [own, theirs] = self.folds();
+        let compared = Command::new(Op::Ot(Ot::Compare { offset }), vec![theirs, own], vec![]);
+        device.submit(bank, &[compared], Tag(0))?;
+        let passed = device.poll().map(|c| c.outcome) == Some(Outcome::Done);
+        seen.push(("a comparison of folds", vec![passed.into()]));
+        device.close(bank);
+        Ok(seen)
+    }
+
+    /// Folds of the receiver, and of the sender.
+    fn folds(&self) -> [Span; 2] {
+        let first = |first, count| Span {
+            first,
+            count,
+            ..self.all(FOLDS)
+        };
+        [first(0, COLUMNS + 1), first(COLUMNS + 1, COLUMNS)]
+    }
+
+    fn labels(&self, kind: u32) -> Span {
+        Span {
+            first: kind * self.items,
+            count: self.items,
+            ..self.all(LABELS)
+        }
+    }
+
+    /// Everything after both ends have columns.
+    fn finish(&self) -> Vec<Command> {
+        let ot = |step, src: &[Span], dst: &[Span]| {
+            Command::new(Op::Ot(step), src.to_vec(), dst.to_vec())
+        };
+        let received = Span {
+            count: COLUMNS,
+            ..self.all(RECEIVED)
+        };
+        let [own, theirs] = self.folds();
+        let fold = Ot::Fold { items: self.items };
+        let challenge = self.all(CHALLENGE);
+        let [t, q, key, zero, one, chosen] = [0, 1, 2, 3, 4, 5].map(|kind| self.labels(kind));
+        let keys = |offset, from, to: &[Span]| {
+            let mut command = ot(Ot::Keys { offset }, &[from], to);
+            command.draws = self.draw(START, Use::OT_KEYS);
+            command
+        };
+        vec![
+            ot(fold, &[self.all(RECEIVED), challenge], &[own]),
+            ot(fold, &[self.all(SENT), challenge], &[theirs]),
+            ot(Ot::Labels, &[received], &[t]),
+            ot(Ot::Labels, &[self.all(SENT)], &[q]),
+            keys(None, t, &[key]),
+            keys(Some(OFFSET), q, &[zero, one]),
+            ot(Ot::Choose, &[zero, one, self.all(CHOICES)], &[chosen]),
+            ot(Ot::Choose, &[chosen, t, self.all(CHOICES)], &[chosen]),
+        ]
+    }
+}

@@ -1,0 +1,376 @@
+//! Steps of transfers: trees side by side, strings in whole vectors.
+
+#![allow(
+    clippy::inline_always,
+    clippy::needless_range_loop,
+    reason = "everything is inlined into the function that enables the instruction set, and closures would not be"
+)]
+
+mod stretch;
+mod turn;
+
+use subtle::ConstantTimeEq;
+use zeroize::Zeroizing;
+
+use super::bank::Memory;
+use super::mac::MacKey;
+use super::vector::{self, Portable, RoundKeys, Vector};
+use super::{Cpu, Isa};
+use crate::Fault;
+use crate::command::{Command, Draw, KeyId};
+use crate::garble::{ROW_BITS, hash};
+use crate::layout::Span;
+use crate::ot::{BLOCK, COLUMNS, Ot, Trees, blocks};
+use stretch::{Beside, TILE_BYTES, Tree, stretch};
+use turn::{LABELS, Tile};
+
+impl Cpu {
+    /// Does a step, which was checked, and says what a comparison found.
+    pub(super) fn transfer(
+        &self,
+        memory: &mut Memory,
+        step: Ot,
+        command: &Command,
+    ) -> Result<bool, Fault> {
+        let (src, dst) = (&command.src, &command.dst);
+        match step {
+            Ot::Receive { trees } => {
+                self.receive(memory, trees, command.draws[0], src[0], dst)?;
+            }
+            Ot::Send { trees, offset } => {
+                let offset = self.offset(offset)?;
+                self.send(memory, trees, command.draws[0], offset, src, dst[0])?;
+            }
+            Ot::Fold { items } => self.fold(memory, items, [src[0], src[1]], dst[0]),
+            Ot::Compare { offset } => {
+                return Ok(compare(memory, self.offset(offset)?, [src[0], src[1]]));
+            }
+            Ot::Labels => self.turn(memory, src[0], dst[0]),
+            Ot::Keys { offset } => {
+                let offset = offset.map(|key| self.offset(key)).transpose()?;
+                self.transfer_keys(memory, offset, command)?;
+            }
+            Ot::Choose => choose(memory, [src[0], src[1], src[2]], dst[0]),
+        }
+        Ok(true)
+    }
+
+    /// The leaves of all trees, or all but leaf 0 of each.
+    fn leaves(&self, trees: Trees, first: KeyId, lacking: u32) -> Result<Vec<&RoundKeys>, Fault> {
+        let count = trees.count() * trees.leaves();
+        let last = KeyId(first.0 + (count - 1) as u16);
+        let mut found = self.keys.range(first..=last);
+        let mut leaves = Vec::with_capacity(count as usize);
+        for tree in 0..trees.count() {
+            for leaf in 0..trees.leaves() {
+                let id = KeyId(first.0 + trees.index(tree, leaf));
+                if leaf >= lacking {
+                    let next = found.by_ref().find(|(key, _)| **key >= id);
+                    match next {
+                        Some((key, keys)) if *key == id => leaves.push(keys),
+                        _ => return Err(Fault::Unknown("a leaf of the trees")),
+                    }
+                }
+            }
+        }
+        Ok(leaves)
+    }
+
+    fn receive(
+        &self,
+        memory: &mut Memory,
+        trees: Trees,
+        draw: Draw,
+        choices: Span,
+        dst: &[Span],
+    ) -> Result<(), Fault> {
+        let leaves = self.leaves(trees, draw.key, 0)?;
+        let [corrections, last, columns] = [dst[0], dst[1], dst[2]];
+        let bytes = blocks(choices.count, memory.frame.rows) as usize * BLOCK;
+        let end = bytes - BLOCK;
+        let mut x = string_of(memory, choices, bytes);
+        let length = memory
+            .bytes(Span {
+                count: choices.count,
+                ..corrections
+            })
+            .len();
+        let mut u = Zeroizing::new(vec![0; bytes.next_multiple_of(TILE_BYTES)]);
+        let of_tree = leaves.chunks(trees.leaves() as usize);
+        for (tree, leaves) in (0..).zip(of_tree) {
+            let leaves = Cpu::tree(leaves, draw, memory);
+            let to = columns_of(memory, columns, trees, tree);
+            self.stretch(&leaves, to, (length, bytes), &mut Beside::Sum(&mut u));
+            if tree == 0 {
+                x[end..].copy_from_slice(&u[end..bytes]);
+            } else {
+                let last = memory.item_bytes_mut(last, tree - 1);
+                add(last, &x[end..], &u[end..bytes]);
+            }
+            let message = Span {
+                first: corrections.first + tree * choices.count,
+                count: choices.count,
+                ..corrections
+            };
+            add(memory.bytes_mut(message), &x[..length], &u[..length]);
+        }
+        memory.item_bytes_mut(columns, COLUMNS)[..bytes].copy_from_slice(&x);
+        Ok(())
+    }
+
+    fn send(
+        &self,
+        memory: &mut Memory,
+        trees: Trees,
+        draw: Draw,
+        offset: u128,
+        src: &[Span],
+        columns: Span,
+    ) -> Result<(), Fault> {
+        let leaves = self.leaves(trees, draw.key, 1)?;
+        let (corrections, last) = (src[0], src[1]);
+        let items = corrections.count / trees.count();
+        let bytes = blocks(items, memory.frame.rows) as usize * BLOCK;
+        let mut d = vec![0; bytes.next_multiple_of(TILE_BYTES)];
+        let masks: Zeroizing<Vec<u64>> = Zeroizing::new(
+            (0..COLUMNS)
+                .map(|c| ((offset >> c) as u64 & 1).wrapping_neg())
+                .collect(),
+        );
+        let of_tree = leaves.chunks(trees.leaves() as usize - 1);
+        for ((tree, leaves), masks) in (0..).zip(of_tree).zip(masks.chunks(trees.bits() as usize)) {
+            let message = Span {
+                first: corrections.first + tree * items,
+                count: items,
+                ..corrections
+            };
+            let message = memory.bytes(message);
+            let length = message.len();
+            d[..length].copy_from_slice(message);
+            if tree > 0 {
+                let last = memory.item_bytes(last, tree - 1);
+                d[bytes - BLOCK..bytes].copy_from_slice(last);
+            }
+            let leaves = Cpu::tree(leaves, draw, memory);
+            let to = columns_of(memory, columns, trees, tree);
+            self.stretch(&leaves, to, (length, bytes), &mut Beside::Add(&d, masks));
+        }
+        Ok(())
+    }
+
+    fn tree<'a>(leaves: &'a [&'a RoundKeys], draw: Draw, memory: &Memory) -> Tree<'a> {
+        Tree {
+            leaves,
+            domain: vector::Domain {
+                tag: draw.tag,
+                lane: memory.frame.lane,
+                j: memory.frame.chunk,
+            },
+            first: draw.first,
+        }
+    }
+
+    /// Stretches a tree to its columns: so many bytes for choices, and so many in all, of the items of a region.
+    fn stretch(
+        &self,
+        tree: &Tree<'_>,
+        (columns, item): (&mut [u8], usize),
+        (length, bytes): (usize, usize),
+        beside: &mut Beside<'_>,
+    ) {
+        let mut columns: Vec<&mut [u8]> =
+            columns.chunks_mut(item).map(|c| &mut c[..bytes]).collect();
+        // SAFETY: `with` checked the instruction set.
+        unsafe {
+            match self.isa {
+                #[cfg(target_arch = "x86_64")]
+                Isa::Avx512 => stretch_avx512(tree, &mut columns, beside),
+                #[cfg(target_arch = "x86_64")]
+                Isa::Avx2 => stretch_avx2(tree, &mut columns, beside),
+                _ => any::<Portable>(tree, &mut columns, beside),
+            }
+        }
+        for column in columns {
+            column[length..bytes - BLOCK].fill(0);
+        }
+    }
+
+    fn fold(&self, memory: &mut Memory, items: u32, [columns, challenge]: [Span; 2], to: Span) {
+        let bytes = blocks(items, memory.frame.rows) as usize * BLOCK;
+        let challenge = &memory.item_bytes(challenge, 0)[..BLOCK];
+        let key = MacKey::of(self.isa, challenge.try_into().expect("16 bytes"));
+        for k in 0..to.count {
+            let (column, last) = memory.item_bytes(columns, k)[..bytes].split_at(bytes - BLOCK);
+            let mut folded = key.blocks(self.isa, column);
+            folded.iter_mut().zip(last).for_each(|(a, b)| *a ^= b);
+            memory.item_bytes_mut(to, k).copy_from_slice(&folded[..]);
+        }
+    }
+
+    fn transfer_keys(
+        &self,
+        memory: &mut Memory,
+        offset: Option<u128>,
+        command: &Command,
+    ) -> Result<(), Fault> {
+        let (from, draw, frame) = (command.src[0], command.draws[0], memory.frame);
+        let start = self.mask(draw, frame)?;
+        let start = start.key.prf().block(draw.tag, frame.lane, 0, frame.chunk);
+        let start = u128::from_le_bytes(start);
+        for p in 0..from.count {
+            let tweak = (draw.first + u64::from(p)) << ROW_BITS;
+            for (k, to) in command.dst.iter().enumerate() {
+                let offset = if k == 0 { 0 } else { offset.unwrap_or(0) };
+                let [(from, length), (to, _)] = [memory.item(from, p), memory.item(*to, p)];
+                let bytes = memory.all_mut();
+                for (row, at) in (0..).zip((0..length).step_by(16)) {
+                    let label: [u8; 16] = bytes[from + at..][..16].try_into().expect("16 bytes");
+                    let key = hash(start, tweak | row, u128::from_le_bytes(label) ^ offset);
+                    bytes[to + at..][..16].copy_from_slice(&key.to_le_bytes());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn turn(&self, memory: &mut Memory, columns: Span, to: Span) {
+        let width = memory.frame.rows.div_ceil(8) as usize;
+        let rows = memory.frame.rows as usize;
+        let length = width * to.count as usize;
+        let mut tile = Tile::new();
+        for at in (0..length).step_by(LABELS / 8) {
+            let end = length.min(at + LABELS / 8);
+            for c in 0..COLUMNS {
+                tile.column(c as usize, &memory.item_bytes(columns, c)[at..end]);
+            }
+            // SAFETY: `with` checked the instruction set.
+            unsafe {
+                match self.isa {
+                    #[cfg(target_arch = "x86_64")]
+                    Isa::Avx512 => turn_avx512(&mut tile),
+                    #[cfg(target_arch = "x86_64")]
+                    Isa::Avx2 => turn_avx2(&mut tile),
+                    _ => tile.turn::<Portable>(),
+                }
+            }
+            // Each item that has bytes here.
+            for p in at / width..end.div_ceil(width) {
+                let first = at.max(p * width);
+                let row = 8 * (first - p * width);
+                let count = rows
+                    .min(8 * (end - p * width).min(width))
+                    .saturating_sub(row);
+                let labels = &tile.labels()[8 * (first - at)..][..count];
+                let into = &mut memory.item_bytes_mut(to, p as u32)[16 * row..][..16 * count];
+                for (into, [low, high]) in into.as_chunks_mut::<16>().0.iter_mut().zip(labels) {
+                    *into = (u128::from(*high) << 64 | u128::from(*low)).to_le_bytes();
+                }
+            }
+        }
+    }
+}
+
+/// The string of choices: packed items without their padding, and zeros.
+fn string_of(memory: &Memory, choices: Span, bytes: usize) -> Zeroizing<Vec<u8>> {
+    let mut x = Zeroizing::new(Vec::with_capacity(bytes));
+    let keep = memory.layout.regions[choices.region as usize]
+        .item
+        .padding(memory.frame.rows);
+    for k in 0..choices.count {
+        x.extend_from_slice(memory.item_bytes(choices, k));
+        if let Some(last) = x.last_mut() {
+            *last &= keep;
+        }
+    }
+    x.resize(bytes, 0);
+    x
+}
+
+/// The columns of a tree, and the bytes of each.
+fn columns_of(memory: &mut Memory, columns: Span, trees: Trees, tree: u32) -> (&mut [u8], usize) {
+    let of_tree = Span {
+        first: columns.first + trees.bits() * tree,
+        count: trees.bits(),
+        ..columns
+    };
+    let item = memory.item(columns, 0).1;
+    (memory.bytes_mut(of_tree), item)
+}
+
+fn add(to: &mut [u8], a: &[u8], b: &[u8]) {
+    for (to, (a, b)) in to.iter_mut().zip(a.iter().zip(b)) {
+        *to = a ^ b;
+    }
+}
+
+fn compare(memory: &Memory, offset: u128, [own, theirs]: [Span; 2]) -> bool {
+    let (own, (theirs, choices)) = (
+        memory.bytes(own),
+        memory.bytes(theirs).split_at(COLUMNS as usize * BLOCK),
+    );
+    let mut want = Zeroizing::new(theirs.to_vec());
+    for (c, want) in want.as_chunks_mut::<BLOCK>().0.iter_mut().enumerate() {
+        let mask = ((offset >> c) as u8 & 1).wrapping_neg();
+        want.iter_mut()
+            .zip(choices)
+            .for_each(|(a, b)| *a ^= b & mask);
+    }
+    bool::from(own.ct_eq(&want))
+}
+
+fn choose(memory: &mut Memory, [a, b, choices]: [Span; 3], to: Span) {
+    for k in 0..to.count {
+        let [(a, _), (b, _), (choices, _), (to, length)] =
+            [a, b, choices, to].map(|span| memory.item(span, k));
+        let bytes = memory.all_mut();
+        for row in 0..length / 16 {
+            let bit = u128::from(bytes[choices + row / 8] >> (row % 8) & 1);
+            let label = |at: usize| {
+                let label: [u8; 16] = bytes[at + 16 * row..][..16].try_into().expect("16 bytes");
+                u128::from_le_bytes(label)
+            };
+            let chosen = label(a) ^ (bit.wrapping_neg() & label(b));
+            bytes[to + 16 * row..][..16].copy_from_slice(&chosen.to_le_bytes());
+        }
+    }
+}
+
+/// A tree of any number of bits.
+#[inline(always)]
+unsafe fn any<V: Vector>(tree: &Tree<'_>, columns: &mut [&mut [u8]], beside: &mut Beside<'_>) {
+    // SAFETY: the caller's instruction set.
+    unsafe {
+        match columns.len() {
+            1 => stretch::<V, 1>(tree, columns, beside),
+            2 => stretch::<V, 2>(tree, columns, beside),
+            4 => stretch::<V, 4>(tree, columns, beside),
+            _ => stretch::<V, 8>(tree, columns, beside),
+        }
+    }
+}
+
+/// The kernels once per instruction set.
+#[cfg(target_arch = "x86_64")]
+macro_rules! kernels {
+    ($vector:ty, $features:literal, $stretch:ident, $turn:ident) => {
+        #[target_feature(enable = $features)]
+        unsafe fn $stretch(tree: &Tree<'_>, columns: &mut [&mut [u8]], beside: &mut Beside<'_>) {
+            // SAFETY: the caller's.
+            unsafe { any::<$vector>(tree, columns, beside) }
+        }
+        #[target_feature(enable = $features)]
+        unsafe fn $turn(tile: &mut Tile) {
+            // SAFETY: the caller's.
+            unsafe { tile.turn::<$vector>() }
+        }
+    };
+}
+#[cfg(target_arch = "x86_64")]
+kernels!(
+    vector::Avx512,
+    "avx512f,avx512bw,avx512dq,avx512ifma,avx512vbmi2,vaes,bmi2,adx",
+    stretch_avx512,
+    turn_avx512
+);
+#[cfg(target_arch = "x86_64")]
+kernels!(vector::Avx2, "avx2,aes", stretch_avx2, turn_avx2);

@@ -1,0 +1,102 @@
+//! What a step of transfers needs, so that it stays within its spans.
+
+use veil_math::Ring;
+
+use super::{COLUMNS, FOLD, Ot, Trees, column_bytes};
+use crate::command::Command;
+use crate::garble::{MOST_PRODUCTS, ROW_BITS};
+use crate::layout::{Item, Layout, Place, Span};
+
+/// The first thing that is wrong with a step, in a bank of `layout` with `rows` rows.
+pub(crate) fn check(
+    step: Ot,
+    command: &Command,
+    (layout, rows): (&Layout, u32),
+) -> Result<(), &'static str> {
+    let region = |span: &Span| &layout.regions[span.region as usize];
+    let item = |span: &Span| region(span).item;
+    let bits = |span: &Span| item(span) == Item::Rows(Ring::Bits);
+    // What came from a peer or goes to it.
+    let message = |span: &Span| region(span).place != Place::Resident;
+    let columns = |span: &Span, count: u32, items: u32| {
+        let long = match item(span) {
+            Item::Bytes(bytes) => u64::from(bytes) >= column_bytes(items, rows),
+            _ => false,
+        };
+        long && region(span).place == Place::Resident && span.count == count
+    };
+    let corrections = |trees: Trees, spans: &[Span], items: u32| {
+        let [rows, last] = spans else { return false };
+        bits(rows)
+            && item(last) == FOLD
+            && message(rows)
+            && message(last)
+            && rows.count.checked_rem(trees.count()) == Some(0)
+            && rows.count / trees.count() == items
+            && last.count == trees.count() - 1
+    };
+    let leaves = |trees: Trees| {
+        let [draw] = &command.draws[..] else {
+            return false;
+        };
+        u32::from(draw.key.0) + trees.count() * trees.leaves() <= 1 << 16
+    };
+    let (src, dst) = (&command.src[..], &command.dst[..]);
+    let fits = match (step, src, dst) {
+        (Ot::Receive { trees }, [choices], [message @ .., to]) => {
+            bits(choices)
+                && corrections(trees, message, choices.count)
+                && !choices.overlaps(message[0])
+                && columns(to, COLUMNS + 1, choices.count)
+                && leaves(trees)
+        }
+        (Ot::Send { trees, .. }, [from, _], [to]) => {
+            let items = from.count / trees.count();
+            corrections(trees, src, items) && columns(to, COLUMNS, items) && leaves(trees)
+        }
+        (Ot::Fold { items }, [from, challenge], [to]) => {
+            let long = matches!(item(challenge), Item::Bytes(n) if n as usize >= super::BLOCK);
+            columns(from, from.count, items)
+                && long
+                && challenge.count == 1
+                && item(to) == FOLD
+                && to.count == from.count
+        }
+        (Ot::Compare { .. }, [own, theirs], []) => {
+            (item(own), item(theirs)) == (FOLD, FOLD)
+                && (own.count, theirs.count) == (COLUMNS, COLUMNS + 1)
+        }
+        (Ot::Labels, [from], [to]) => columns(from, COLUMNS, to.count) && item(to) == Item::Labels,
+        (Ot::Keys { offset }, [from], to) => {
+            let keys = |span: &Span| {
+                item(span) == Item::Labels && span.count == from.count && !span.overlaps(*from)
+            };
+            let apart = to.len() < 2 || !to[0].overlaps(to[1]);
+            let numbers = command.draws.first().is_some_and(|draw| {
+                draw.first + u64::from(from.count) <= MOST_PRODUCTS && rows <= 1 << ROW_BITS
+            });
+            item(from) == Item::Labels
+                && to.len() == if offset.is_some() { 2 } else { 1 }
+                && to.iter().all(keys)
+                && apart
+                && numbers
+        }
+        (Ot::Choose, [a, b, choices], [to]) => {
+            let labels = |span: &Span| item(span) == Item::Labels && span.count == to.count;
+            let same = |span: &Span| !to.overlaps(*span) || to.first == span.first;
+            labels(a)
+                && labels(b)
+                && labels(to)
+                && bits(choices)
+                && choices.count == to.count
+                && same(a)
+                && same(b)
+        }
+        _ => false,
+    };
+    if fits {
+        Ok(())
+    } else {
+        Err("a step of transfers whose spans are not those that it needs")
+    }
+}
