@@ -23,6 +23,9 @@ packages() {
   [[ -e /etc/ssl/certs/ca-certificates.crt ]] || missing+=(ca-certificates)
   # Counts instructions in make test, which skips that where it is missing: nobody has to install it by hand.
   [[ ${1:-} != tools || $(id -u) != 0 ]] || has valgrind || ! has apt-get || missing+=(valgrind)
+  # Verilog becomes circuits by Yosys, and is simulated by Icarus Verilog: the tests of both are skipped without.
+  [[ ${1:-} != tools || $(id -u) != 0 ]] || has yosys || ! has apt-get || missing+=(yosys)
+  [[ ${1:-} != tools || $(id -u) != 0 ]] || has iverilog || ! has apt-get || missing+=(iverilog)
   echo "${missing[@]}"
 }
 
@@ -70,4 +73,7 @@ install_components() {
 install_packages "$@"
 install_rust
 [[ ${1:-} != tools ]] || install_components
+if [[ ${1:-} == tools ]] && ! { has yosys && has iverilog; }; then
+  say "circuits from Verilog will not be tested; to have them tested: sudo apt-get install --no-install-recommends yosys iverilog"
+fi
 say "$(cargo --version), $(cc --version | head -n1), $(python3 --version)"

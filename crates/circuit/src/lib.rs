@@ -2,6 +2,7 @@
 //!
 //! **What it is for.** A [`Circuit`] is a list of gates over one ring, in topological order by construction; gate `i`
 //! drives wire `sources + i`. One with a [`Clock`] has registers, and is run for a number of cycles. This crate builds circuits ([`Builder`], [`make`]), reads and writes them ([`bristol`]),
+//! makes them of Verilog ([`verilog`], by way of [`yosys`]),
 //! improves them ([`optimise`](optimise())), and says what they mean: [`Circuit::evaluate`] in the clear is the definition that
 //! protocols are tested against.
 //!
@@ -39,6 +40,8 @@ mod stats;
 
 pub mod bristol;
 pub mod scd;
+pub mod verilog;
+pub mod yosys;
 
 pub use bristol::Flavour;
 pub use build::{Builder, CatalogueEntry, MakeError, catalogue, generate, make};

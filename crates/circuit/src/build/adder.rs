@@ -91,7 +91,7 @@ fn carry_save(b: &mut Builder, words: &[Vec<Wire>], aim: Aim) -> Vec<Vec<Wire>> 
 /// A sum is known in the round of its bits and a carry a round later, so a column of `2t - 1` bits can be left with one
 /// bit and take in `t - 1` carries. As in Dadda's trees (1965, "Some schemes for parallel multipliers"), each round
 /// brings the columns down to the next such `t` and no further, or a last carry would run along all of them.
-pub(super) fn sum_columns(b: &mut Builder, mut columns: Vec<Vec<Wire>>) -> Vec<Wire> {
+pub(crate) fn sum_columns(b: &mut Builder, mut columns: Vec<Vec<Wire>>) -> Vec<Wire> {
     let highest = columns.iter().map(Vec::len).max().unwrap_or(0);
     let mut goals: Vec<usize> = std::iter::successors(Some(2), |goal| Some(2 * goal - 1))
         .take_while(|&goal| goal < highest)
@@ -160,7 +160,7 @@ fn half_adder_of(b: &mut Builder, column: &mut Vec<Wire>) -> Wire {
 }
 
 /// Sum and carry of three bits: one AND.
-pub(super) fn full_adder(b: &mut Builder, x: Wire, y: Wire, z: Wire) -> (Wire, Wire) {
+pub(crate) fn full_adder(b: &mut Builder, x: Wire, y: Wire, z: Wire) -> (Wire, Wire) {
     let (xy, xz) = (b.xor(x, y), b.xor(x, z));
     let change = b.and(xy, xz);
     (b.xor(xy, z), b.xor(x, change))

@@ -226,17 +226,31 @@ pub fn divide_bits(b: &mut Builder, x: &[Wire], y: &[Wire]) -> Vec<Wire> {
 ///
 /// Long division, which begins where the quotient does: a subtraction and a choice for each of its bits.
 pub fn quotient_bits(b: &mut Builder, x: &[Wire], y: &[Wire], bits: usize) -> Vec<Wire> {
+    long_division(b, x, y, bits, Aim::Depth).0
+}
+
+/// [`quotient_bits`], and what is left of x.
+pub(crate) fn long_division(
+    b: &mut Builder,
+    x: &[Wire],
+    y: &[Wire],
+    bits: usize,
+    aim: Aim,
+) -> (Vec<Wire>, Vec<Wire>) {
     let (width, one) = (y.len(), b.constant_bit(true));
     let not_y = not(b, y);
     // zero_from[j]: all bits of y from j on are zero.
     let mut zero_from = not_y.clone();
     zero_from.push(one);
     let mut step = 1;
-    while step < width {
+    while aim == Aim::Depth && step < width {
         for j in 0..width - step {
             zero_from[j] = b.and(zero_from[j], zero_from[j + step]);
         }
         step *= 2;
+    }
+    for j in (1..width).rev().filter(|_| aim == Aim::Size) {
+        zero_from[j - 1] = b.and(zero_from[j - 1], zero_from[j]);
     }
     // In a step, what is left may have a bit more than y.
     let (mut not_y, zero) = (not_y, b.constant_bit(false));
@@ -249,7 +263,7 @@ pub fn quotient_bits(b: &mut Builder, x: &[Wire], y: &[Wire], bits: usize) -> Ve
     for place in (0..bits.min(x.len())).rev() {
         // What is left of the bits of x so far is less than y, and no longer than they are.
         rest.insert(0, x[place]);
-        let carries = carries(b, &rest, &not_y[..rest.len()], one, Aim::Depth);
+        let carries = carries(b, &rest, &not_y[..rest.len()], one, aim);
         let fits = b.and(carries[rest.len()], zero_from[rest.len()]);
         for (k, bit) in rest.iter_mut().enumerate() {
             let less = b.xor(*bit, not_y[k]);
@@ -259,5 +273,5 @@ pub fn quotient_bits(b: &mut Builder, x: &[Wire], y: &[Wire], bits: usize) -> Ve
         rest.truncate(width);
         quotient[place] = fits;
     }
-    quotient
+    (quotient, rest)
 }

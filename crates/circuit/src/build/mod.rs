@@ -13,8 +13,10 @@ mod register;
 mod sbox;
 mod sha256;
 
+pub(crate) use adder::{full_adder, sum_columns};
 pub use builder::Builder;
 pub use catalogue::{CatalogueEntry, MakeError, catalogue, make};
+pub(crate) use integer::long_division;
 
 /// Generators: functions that add gates to a [`Builder`], and whole circuits.
 ///

@@ -1,0 +1,56 @@
+//! Why Verilog gives no circuit, or no comparison.
+
+use crate::yosys::YosysError;
+
+/// Why Verilog gives no circuit, or no comparison.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum VerilogError {
+    /// A program is missing.
+    #[error("{program} is not installed; as root: apt-get install {package}")]
+    Missing {
+        /// The program.
+        program: &'static str,
+        /// The package of Debian and Ubuntu that has it.
+        package: &'static str,
+    },
+    /// A program could not be run.
+    #[error("{program} cannot be run: {error}")]
+    Run {
+        /// The program.
+        program: &'static str,
+        /// What the operating system says.
+        error: std::io::Error,
+    },
+    /// A program refused.
+    #[error("{message}")]
+    Refused {
+        /// The program.
+        program: &'static str,
+        /// What it says.
+        message: String,
+    },
+    /// Nothing to take.
+    #[error("no module can be the top one: there is none, or each is an instance in another")]
+    NoTop,
+    /// Several modules are instances of no other.
+    #[error("each of {} could be the top module; choose one by --top", .0.join(", "))]
+    SeveralTops(Vec<String>),
+    /// Not a name of a module.
+    #[error("`{0}` is no name of a module: letters, digits, _ and $")]
+    BadName(String),
+    /// No circuit.
+    #[error(transparent)]
+    Yosys(#[from] YosysError),
+    /// A file for the simulator.
+    #[error("cannot write the simulator's files: {0}")]
+    Files(std::io::Error),
+    /// The simulation stopped, or said something else than results.
+    #[error("the simulation of `{top}` ended early or printed something itself: {found}")]
+    Simulation {
+        /// The top module.
+        top: String,
+        /// What stands where results should.
+        found: String,
+    },
+}

@@ -1,0 +1,81 @@
+//! The programs.
+
+use std::ffi::OsString;
+use std::io::ErrorKind;
+use std::path::Path;
+use std::process::Command;
+
+use super::error::VerilogError;
+
+/// A program that is called.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Tool {
+    /// Synthesis.
+    Yosys,
+    /// The compiler of Icarus Verilog.
+    Icarus,
+    /// What runs its programs.
+    Vvp,
+}
+
+impl Tool {
+    fn program(self) -> &'static str {
+        match self {
+            Tool::Yosys => "yosys",
+            Tool::Icarus => "iverilog",
+            Tool::Vvp => "vvp",
+        }
+    }
+
+    fn package(self) -> &'static str {
+        match self {
+            Tool::Yosys => "yosys",
+            Tool::Icarus | Tool::Vvp => "iverilog",
+        }
+    }
+
+    /// Whether it can be started.
+    pub(super) fn is_installed(self) -> bool {
+        Command::new(self.program()).arg("-V").output().is_ok()
+    }
+
+    /// Runs it; returns what it printed, or what it complained about.
+    pub(super) fn run(self, arguments: &[OsString]) -> Result<Vec<u8>, VerilogError> {
+        let program = self.program();
+        let output = Command::new(program).args(arguments).output();
+        let output = output.map_err(|error| match error.kind() {
+            ErrorKind::NotFound => VerilogError::Missing {
+                program,
+                package: self.package(),
+            },
+            _ => VerilogError::Run { program, error },
+        })?;
+        if output.status.success() {
+            return Ok(output.stdout);
+        }
+        let said = [output.stderr, output.stdout].concat();
+        let said = String::from_utf8_lossy(&said).into_owned();
+        Err(VerilogError::Refused {
+            program,
+            message: complaint(&said)
+                .unwrap_or_else(|| format!("{program} failed: {}", output.status)),
+        })
+    }
+}
+
+/// The first error in what a program says, or else its first line, with a small beginning.
+fn complaint(said: &str) -> Option<String> {
+    let lines = || said.lines().map(str::trim).filter(|line| !line.is_empty());
+    let error = lines().find(|line| line.to_ascii_lowercase().contains("error"));
+    let line = error.or_else(|| lines().next())?;
+    Some(line.replacen("ERROR: ", "", 1).replacen("error: ", "", 1))
+}
+
+/// A file as an argument that is not taken for an option, for standard input or for a command.
+pub(super) fn as_operand(file: &Path) -> OsString {
+    let text = file.to_string_lossy();
+    match text.chars().next() {
+        Some('/' | '.') => file.into(),
+        _ => Path::new(".").join(file).into(),
+    }
+}
