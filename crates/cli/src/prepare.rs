@@ -8,7 +8,7 @@ use veil_engine::Data;
 use veil_node::Home;
 use veil_program::{
     Adversary, AlignKey, Delivery, Files, Guarantee, Holder, Job, JobError, Kind, Lowered, Output,
-    Sharing, Sink, Source, Words,
+    Sharing, Sink, Source, Tables, Words,
 };
 use veil_protocol::{Options, Plan};
 use veil_session::Peer;
@@ -40,7 +40,7 @@ pub(crate) struct JobArgs {
     next_help_heading = "Security, where the job leaves it open (all participants must give the same)"
 )]
 pub(crate) struct SecurityArgs {
-    /// The protocol: rep3 or rep4 [default: by the number of parties]
+    /// The protocol: rep3, rep4 or yao [default: by the number of parties]
     #[arg(long, value_name = "NAME")]
     pub(crate) protocol: Option<Sharing>,
     /// Against one party that is semi-honest or malicious [default: rep3 semi-honest, rep4 malicious]
@@ -49,6 +49,9 @@ pub(crate) struct SecurityArgs {
     /// What a cheat or a lost party makes of the run: abort, or guaranteed output [default: abort]
     #[arg(long, value_name = "WHICH")]
     pub(crate) output: Option<Delivery>,
+    /// How yao garbles gates: half-gates, or three-halves for slow links [default: half-gates]
+    #[arg(long, value_name = "WHICH")]
+    pub(crate) tables: Option<Tables>,
 }
 
 impl SecurityArgs {
@@ -58,6 +61,7 @@ impl SecurityArgs {
             protocol: self.protocol,
             adversary: self.adversary,
             delivery: self.output,
+            tables: self.tables,
         }
     }
 }

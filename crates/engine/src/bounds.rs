@@ -11,6 +11,7 @@ pub fn bounds(plan: &Plan, protocol: &dyn Protocol) -> Bounds {
     let digests = plan.orders.iter().map(|o| 32 * u64::from(o.digests));
     let longest = longest(plan, protocol)
         .max(digests.max().unwrap_or(0))
+        .max(setup::longest(protocol))
         .max(256);
     Bounds {
         longest,

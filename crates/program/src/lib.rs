@@ -66,5 +66,7 @@ pub use number::{NumberError, Scaled, parse_scaled};
 pub use output::Output;
 pub use reshare::{OldShares, Resharing, SharesDiffer, Zeros};
 pub use roles::Roles;
-pub use security::{Adversary, Delivery, Guarantee, Security, Sharing, UnknownWord, Word, Words};
+pub use security::{
+    Adversary, Delivery, Guarantee, Security, Sharing, Tables, UnknownWord, Word, Words,
+};
 pub use table::{AlignKey, AlignKeyError, TableReport, Watch};

@@ -30,6 +30,7 @@ pub(crate) struct RawJob {
     pub(crate) protocol: Option<Spanned<String>>,
     pub(crate) adversary: Option<Spanned<String>>,
     pub(crate) delivery: Option<Spanned<String>>,
+    pub(crate) tables: Option<Spanned<String>>,
     #[serde(default)]
     pub(crate) column: Vec<Spanned<RawColumn>>,
     #[serde(default)]

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use veil_program::{Adversary, Delivery, Security, Sharing};
+use veil_device::Garbling;
+use veil_program::{Adversary, Delivery, Security, Sharing, Tables};
 use veil_session::Peer;
 
 use crate::plan::Plan;
 use crate::replicated::{Replicated, Scheme};
 use crate::round::Protocol;
+use crate::yao::Yao;
 use crate::{rep3, rep4};
 
 /// What a plan is made for.
@@ -15,6 +17,8 @@ use crate::{rep3, rep4};
 pub(crate) enum Choice {
     /// Values are shared.
     Shared(&'static Scheme),
+    /// Wires have labels.
+    Garbled(Garbling),
 }
 
 impl Choice {
@@ -24,6 +28,7 @@ impl Choice {
             sharing,
             adversary,
             delivery,
+            tables,
         } = security;
         Some(match (sharing, adversary, delivery) {
             (Sharing::Rep3, Adversary::SemiHonest, Delivery::Abort) => {
@@ -39,6 +44,9 @@ impl Choice {
             (Sharing::Rep4, Adversary::SemiHonest, Delivery::Abort) => {
                 Choice::Shared(&rep4::SEMI_HONEST)
             }
+            (Sharing::Yao, Adversary::SemiHonest, Delivery::Abort) => {
+                Choice::Garbled(garbling(tables))
+            }
             _ => return None,
         })
     }
@@ -47,16 +55,36 @@ impl Choice {
     pub(crate) fn proves(self) -> bool {
         match self {
             Choice::Shared(scheme) => scheme.products.proof.is_some(),
+            Choice::Garbled(_) => false,
         }
     }
 
-    /// Whether every product of bits has one pair of operands: what is proved is proved of one each.
+    /// Whether wires have labels.
+    pub(crate) fn garbles(self) -> bool {
+        matches!(self, Choice::Garbled(_))
+    }
+
+    /// Whether every product of bits has one pair of operands: what is proved is proved of one each, and a garbled table is of one gate.
     pub(crate) fn multiplies_singly(self) -> bool {
-        self.proves()
+        match self {
+            Choice::Shared(_) => self.proves(),
+            Choice::Garbled(_) => true,
+        }
     }
 }
 
-/// The protocol that the job of a plan asks for, as participant `me` runs it: [`rep3`] or [`rep4`].
+/// How a device garbles what a job calls so.
+pub(crate) fn garbling(tables: Tables) -> Garbling {
+    match tables {
+        Tables::HalfGates => Garbling::HalfGates,
+        Tables::ThreeHalves => Garbling::ThreeHalves,
+    }
+}
+
+/// The protocol that the job of a plan asks for, as participant `me` runs it: [`rep3`], [`rep4`] or [`yao`](crate::yao).
 pub fn protocol(plan: Arc<Plan>, me: Peer) -> Arc<dyn Protocol> {
-    Arc::new(Replicated::new(plan, me))
+    match Choice::of(plan.job.security) {
+        Some(Choice::Garbled(_)) => Arc::new(Yao::new(plan, me)),
+        _ => Arc::new(Replicated::new(plan, me)),
+    }
 }

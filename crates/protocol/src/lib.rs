@@ -45,6 +45,7 @@ pub mod rep3;
 pub mod rep4;
 mod replicated;
 mod round;
+pub mod yao;
 
 pub use choose::protocol;
 pub use plan::{
@@ -54,5 +55,5 @@ pub use plan::{
 pub use replicated::{Replicated, is_masked};
 pub use round::{
     Check, Cleared, Cost, Flow, Meaning, Protocol, Round, Seed, Spans, Stored, Task, Transfer,
-    seed_digest,
+    Transfers, seed_digest,
 };

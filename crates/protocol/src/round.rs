@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use veil_device::{Command, Layout, Program, Span};
+use veil_device::{Command, Layout, Program, Span, Trees};
 use veil_session::{Frame, Peer, Secret};
 
 use crate::plan::BankOf;
@@ -203,12 +203,32 @@ pub trait Protocol: Send + Sync {
     /// Keys that `by` chooses for others and that this participant has: all of them if it is `by` itself.
     fn dealt(&self, by: Peer) -> Vec<Seed>;
 
+    /// The oblivious transfers that this participant sets up in the handshake; nothing if it takes part in none.
+    fn transfers(&self) -> Option<Transfers> {
+        None
+    }
+
     /// What the parties' messages at `place` add up to, for whoever holds them all: a test, or a shadow of a run in one process. Nothing
     /// for messages that are no additive shares.
     fn meaning(&self, place: u32, part: u16) -> Option<Meaning> {
         let _ = (place, part);
         None
     }
+}
+
+/// Oblivious transfers between two parties, which draw on trees of keys ([`ot`](crate::ot)).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Transfers {
+    /// Who has the offset.
+    pub sender: Peer,
+    /// Who chooses.
+    pub receiver: Peer,
+    /// The trees.
+    pub trees: Trees,
+    /// Number of the offset, at the sender.
+    pub offset: veil_device::KeyId,
+    /// Number of the first leaf; others follow as [`Trees::index`] says.
+    pub leaves: veil_device::KeyId,
 }
 
 /// A key that one participant chooses and sends to the parties that hold what is drawn from it.

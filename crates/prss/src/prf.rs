@@ -96,6 +96,10 @@ impl Use {
     pub const OT_KEYS: Use = Use(0x2003);
     /// The challenge of a check, by the sender alone.
     pub const OT_COIN: Use = Use(0x2004);
+    /// The evaluator's share of what an outside owner supplies to a garbled circuit.
+    pub const SHARE2: Use = Use(0x1510);
+    /// Active labels of what the garbler supplies, by both.
+    pub const ACTIVE: Use = Use(0x1511);
 
     /// The mask of the code by which a third party vouches for joint message `joint` of a layer.
     pub const fn code4(joint: u8) -> Use {

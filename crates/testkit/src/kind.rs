@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use veil_device::Item;
 use veil_engine::participants;
-use veil_protocol::Replicated;
 use veil_protocol::rep3::{self, CheckMessage, ProofMessage};
+use veil_protocol::yao;
 use veil_protocol::{BankOf, Cleared, Plan, Protocol, Round, Task, Transfer, is_masked};
 use veil_session::{Channel, Frame, Peer};
 
@@ -41,6 +41,18 @@ kinds! {
     OrderHeard,
     /// A participant says that what it receives or keeps is written.
     Written,
+    /// Points of base transfers.
+    Points,
+    /// Trees of keys of oblivious transfers.
+    Trees,
+    /// What the evaluator sends of its bits for their labels.
+    Correction,
+    /// The same of values per job.
+    JobCorrection,
+    /// Tables of garbled gates.
+    Table,
+    /// Tables of garbled gates that compute what all rows share.
+    JobTable,
     /// Digest of the list of accepted inputs.
     List,
     /// Digest of an owner's seed, or of a key that a party deals.
@@ -136,20 +148,20 @@ impl Kinds {
         let mut named = BTreeMap::new();
         let mut handshake = 0;
         for me in participants(plan) {
-            let protocol = Replicated::new(Arc::clone(plan), me);
+            let protocol = veil_protocol::protocol(Arc::clone(plan), me);
             handshake = protocol.places();
             // Of even and of odd chunks, where roles may alternate.
             let even = plan.set_up_frame();
             let odd = Frame { chunk: 1, ..even };
-            let of_all = tasks(plan, &protocol).into_iter();
+            let of_all = tasks(plan, &*protocol).into_iter();
             for (task, round) in of_all.flat_map(|task| {
                 [even, odd]
-                    .map(|frame| rounds(&protocol, task, frame))
+                    .map(|frame| rounds(&*protocol, task, frame))
                     .concat()
             }) {
                 for send in &round.sends {
                     let name = (me, send.peer, round.place, send.part);
-                    named.insert(name, kind(&protocol, task, send));
+                    named.insert(name, kind(&*protocol, task, send));
                 }
             }
         }
@@ -166,6 +178,8 @@ impl Kinds {
             Some(4) => Some(Kind::OrderAnswer),
             Some(5) => Some(Kind::OrderHeard),
             Some(6) => Some(Kind::Written),
+            Some(7) => Some(Kind::Points),
+            Some(8) => Some(Kind::Trees),
             Some(_) => None,
             None => self.named.get(&(from, to, at.step.place, at.part)).copied(),
         }
@@ -204,6 +218,11 @@ fn rounds(protocol: &dyn Protocol, task: Task, frame: Frame) -> Vec<(Task, Arc<R
 }
 
 fn kind(protocol: &dyn Protocol, task: Task, send: &Transfer) -> Kind {
+    if protocol.name() == "yao"
+        && let Some(kind) = of_garbled(protocol, task, send)
+    {
+        return kind;
+    }
     let item = protocol.layout(BankOf::Rows).regions[send.span.region as usize].item;
     let digest = matches!(item, Item::Bytes(_));
     let party = protocol.me().party().is_some();
@@ -268,6 +287,19 @@ fn kind(protocol: &dyn Protocol, task: Task, send: &Transfer) -> Kind {
         Task::Open(_) => Kind::Opened,
         Task::OpenTotals(_) if digest => Kind::TotalDigest,
         Task::OpenTotals(_) => Kind::Total,
+    }
+}
+
+/// The kind of a message that only garbled circuits have.
+fn of_garbled(protocol: &dyn Protocol, task: Task, send: &Transfer) -> Option<Kind> {
+    let from = protocol.me().party()?;
+    match (task, from == yao::GARBLER) {
+        (Task::SetUp, _) if protocol.spans().list == Some(send.span) => None,
+        (Task::SetUp, true) => Some(Kind::JobTable),
+        (Task::SetUp, false) => Some(Kind::JobCorrection),
+        (Task::Layers, true) => Some(Kind::Table),
+        (Task::Inputs { .. }, false) => Some(Kind::Correction),
+        _ => None,
     }
 }
 

@@ -95,6 +95,22 @@ pub fn among_four(job: Lowered) -> Lowered {
     }
 }
 
+/// The same job between two parties, of bits: what party 2 has is party 1's.
+#[must_use]
+pub fn between_two(job: Lowered) -> Lowered {
+    let mut job = Lowered {
+        parties: (0..2).map(|p| format!("party {p}")).collect(),
+        security: veil_program::Security::among(2),
+        ..job
+    };
+    for holder in job.blocks.iter_mut().flat_map(|block| &mut block.holders) {
+        if *holder == Holder::Party(party(2)) {
+            *holder = Holder::Party(party(1));
+        }
+    }
+    job
+}
+
 /// The same job against another adversary.
 #[must_use]
 pub fn against(job: Lowered, adversary: Adversary) -> Lowered {

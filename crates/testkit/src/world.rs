@@ -210,7 +210,7 @@ impl World {
     /// # Panics
     /// If a participant panics.
     pub fn run_apart(&self) -> Outcome {
-        self.run_built(|protocol| Arc::new(protocol))
+        self.apart(|peer| veil_protocol::protocol(Arc::clone(&self.plan), peer))
     }
 
     /// As [`World::run_apart`], with another build of the protocol: what `build` makes of it.
@@ -218,13 +218,14 @@ impl World {
     /// # Panics
     /// If a participant panics.
     pub fn run_built(&self, build: impl Fn(Replicated) -> Arc<dyn Protocol>) -> Outcome {
+        self.apart(|peer| build(Replicated::new(Arc::clone(&self.plan), peer)))
+    }
+
+    fn apart(&self, protocol: impl Fn(Peer) -> Arc<dyn Protocol>) -> Outcome {
         let stage = Stage::new(self);
         let start = Instant::now();
         let peers = participants(&self.plan);
-        let protocols: Vec<Arc<dyn Protocol>> = peers
-            .iter()
-            .map(|p| build(Replicated::new(Arc::clone(&self.plan), *p)))
-            .collect();
+        let protocols: Vec<_> = peers.iter().map(|p| protocol(*p)).collect();
         let limits = protocols
             .iter()
             .map(|p| bounds(&self.plan, &**p))

@@ -8,7 +8,7 @@ use veil_link::tap::Fate;
 use veil_math::Ring;
 use veil_program::{Adversary, Audience, Holder, Lowered};
 use veil_session::Peer;
-use veil_testkit::sample::{against, among_four, dot, job, party, peer, product};
+use veil_testkit::sample::{against, among_four, between_two, dot, job, party, peer, product};
 use veil_testkit::{Kind, Message, World, flipped};
 
 const RECIPIENT: Peer = Peer::Recipient(0);
@@ -195,4 +195,26 @@ fn scaled() -> Lowered {
         &[(20, &[Holder::Owner(0), Holder::Party(party(1))])],
         &[Audience::Parties],
     )
+}
+
+/// Tables are what the garbler says they are: other ones change what the evaluator computes, and nobody notices. Why two parties are
+/// secure only where both follow the protocol.
+#[test]
+fn other_tables_change_the_result_of_two_parties_unnoticed() {
+    let cheat = |m: &Message| {
+        if m.kind == Some(Kind::Table) {
+            // The colours of all labels.
+            let change = |(k, byte): (usize, &u8)| byte ^ u8::from(k % 16 == 0);
+            Fate::Replace(m.bytes.iter().enumerate().map(change).collect())
+        } else {
+            Fate::Pass
+        }
+    };
+    let job = between_two(product(Ring::Bits, 200, Audience::Recipient(0)));
+    let outcome = World::in_chunks(job, 64, 1).cheat(cheat).run();
+    let seed = outcome.seed;
+    assert!(outcome.aborts.is_empty(), "{seed}: {:?}", outcome.aborts);
+    let expected = &outcome.values.expected(&outcome.plan.job)[0];
+    let got = outcome.rows(RECIPIENT, 0).expect("the recipient got rows");
+    assert_ne!(&got, expected, "{seed}");
 }

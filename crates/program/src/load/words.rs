@@ -5,7 +5,8 @@ use veil_circuit::Gate;
 use veil_math::Ring;
 
 use crate::{
-    Audience, Delivery, Job, JobProblem, Roles, Security, Word, Words, error::Fault, raw::RawJob,
+    Audience, Delivery, Job, JobProblem, Roles, Security, Tables, Word, Words, error::Fault,
+    raw::RawJob,
 };
 
 /// The words of a file.
@@ -14,6 +15,7 @@ pub(super) fn of(raw: &RawJob) -> Result<Words, Fault> {
         protocol: word(raw.protocol.as_ref())?,
         adversary: word(raw.adversary.as_ref())?,
         delivery: word(raw.delivery.as_ref())?,
+        tables: word(raw.tables.as_ref())?,
     })
 }
 
@@ -39,6 +41,7 @@ pub(super) fn meant(raw: &RawJob, words: Words, roles: &Roles) -> Result<Securit
 pub(super) fn at(raw: &RawJob, problem: JobProblem) -> Fault {
     let place = match &problem {
         JobProblem::Word { field, .. } if *field == Delivery::FIELD => &raw.delivery,
+        JobProblem::Word { field, .. } if *field == Tables::FIELD => &raw.tables,
         _ => &raw.protocol,
     };
     let span = place.as_ref().map_or(raw.parties.span(), Spanned::span);

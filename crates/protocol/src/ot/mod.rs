@@ -59,18 +59,33 @@ pub type Leaf = (u16, veil_session::Secret);
 #[non_exhaustive]
 pub enum Cheat {
     /// A message that is too short or too long.
-    #[error("sent a message of oblivious transfer of another length than agreed")]
+    #[error("{}", self.what())]
     Length,
     /// A message of another session, of another pair, or of the other end.
-    #[error("sent a message of oblivious transfer that was not made for this session")]
+    #[error("{}", self.what())]
     Stranger,
     /// Bytes that encode no point, encode it in another way than the standard's, or the identity.
-    #[error("sent bytes that are no point of the group, or its identity")]
+    #[error("{}", self.what())]
     Point,
     /// A point that is there twice.
-    #[error("sent the same point twice")]
+    #[error("{}", self.what())]
     Twice,
     /// Leaves that contradict each other, or another transfer than was answered.
-    #[error("sent trees of keys that do not agree with their check")]
+    #[error("{}", self.what())]
     Trees,
+}
+
+impl Cheat {
+    /// What the other end did.
+    pub const fn what(self) -> &'static str {
+        match self {
+            Cheat::Length => "sent a message of oblivious transfer of another length than agreed",
+            Cheat::Stranger => {
+                "sent a message of oblivious transfer that was not made for this session"
+            }
+            Cheat::Point => "sent bytes that are no point of the group, or its identity",
+            Cheat::Twice => "sent the same point twice",
+            Cheat::Trees => "sent trees of keys that do not agree with their check",
+        }
+    }
 }

@@ -31,6 +31,11 @@ impl ReceiverSetUp {
     /// Bytes of the message that it waits for.
     pub const EXPECTS: usize = RECEIVER_MESSAGE;
 
+    /// Bytes that it draws.
+    pub const fn random(trees: Trees) -> usize {
+        SENDER_RANDOM + 16 * trees.count() as usize
+    }
+
     /// The receiver, and its first message ([`SenderSetUp::EXPECTS`]). Draws 64 bytes, and 16 for each tree.
     pub fn start<E>(
         ends: &Ends,
@@ -72,6 +77,8 @@ pub struct SenderSetUp {
 impl SenderSetUp {
     /// Bytes of the message that it waits for.
     pub const EXPECTS: usize = SENDER_MESSAGE;
+    /// Bytes that it draws.
+    pub const RANDOM: usize = 16 + RECEIVER_RANDOM;
 
     /// The sender, and its first message ([`ReceiverSetUp::EXPECTS`]). Draws 16 bytes, which become the offset but for bit 0 of byte 0, which
     /// is 1; and 128 for each base transfer.

@@ -68,6 +68,18 @@ fn protocol(job: &Lowered) -> Result<(), PlanError> {
     if choice.proves() && job.circuit.ring == Ring::Z128 {
         return Err(PlanError::TooWide(job.security));
     }
+    if choice.garbles() {
+        if job.circuit.ring != Ring::Bits {
+            return Err(PlanError::BitsOnly(job.security));
+        }
+        let loads = job
+            .blocks
+            .iter()
+            .any(|b| b.holders.contains(&Holder::Stored));
+        if loads || job.audiences.contains(&Audience::Stored) {
+            return Err(PlanError::NoShares(job.security));
+        }
+    }
     let mut circuits = std::iter::once(&job.circuit).chain(&job.totals);
     if job.security.delivery == Delivery::Guaranteed && circuits.any(Circuit::is_random) {
         return Err(PlanError::Random);

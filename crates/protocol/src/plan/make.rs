@@ -48,6 +48,11 @@ impl Plan {
         let rows = lowered(split.as_ref().map_or(circuit, |split| &split.rows));
         let mut schedule = layers::schedule(&rows, &once, singly);
         let chunk_rows = options.chunk_rows.unwrap_or_else(|| {
+            if let Choice::Garbled(garbling) = choice {
+                let gates = schedule.layers.iter().map(|l| l.program.products().0);
+                let table = crate::yao::table(garbling, 1);
+                return rows::of_garbled_chunk(schedule.slots, gates.max().unwrap_or(0), table);
+            }
             // The products of bits that are proved.
             let programs = schedule.layers.iter().filter_map(|l| match circuit.ring {
                 Ring::Bits => Some(&l.program),

@@ -68,6 +68,14 @@ pub enum PlanError {
          `adversary = \"semi-honest\"`"
     )]
     TooWide(Security),
+    /// What garbled circuits do not compute on.
+    #[error(
+        "{0} computes on bits: integers need three parties or four; or write a circuit of bits that computes on their bits"
+    )]
+    BitsOnly(Security),
+    /// What two parties do not do with shares.
+    #[error("{0} keeps no shares and loads none: name three parties, or four")]
+    NoShares(Security),
     /// What the protocol checks by codes has none: a defect of the planner.
     #[error("layer {layer} of the plan has products without codes: report this circuit")]
     NoCodes {

@@ -32,6 +32,9 @@ const BANK_BYTES: u64 = 512 * 1024;
 /// The shortest and the longest chunk chosen by itself. Shorter ones are all overhead; longer ones only add latency.
 const CHUNK_ROWS: (u64, u64) = (512, 16 * 1024);
 
+/// The same of garbled circuits, whose labels are 128 times as long as bits; a gate is garbled in a few rows at once.
+const GARBLED_ROWS: (u64, u64) = (16, 1024);
+
 /// The shortest chunk of a plan that proves its products, however wide its layers are.
 const FEWEST_PROVED_ROWS: u64 = 64;
 
@@ -94,8 +97,8 @@ impl Plan {
         None
     }
 
-    /// Rows of the longest chunk: what is proved of products is proved of so many.
-    pub(crate) fn proved_rows(&self) -> u32 {
+    /// Rows of the longest chunk.
+    pub(crate) fn longest_chunk(&self) -> u32 {
         let longest = self.job.blocks.iter().map(|b| b.rows).max().unwrap_or(0);
         longest.min(u64::from(self.chunk_rows)) as u32
     }
@@ -108,6 +111,15 @@ pub(super) fn of_chunk(ring: Ring, [slots, bit_slots]: [u32; 2], widest: u64) ->
     let rows = (BANK_BYTES * 8 / bits).clamp(CHUNK_ROWS.0, CHUNK_ROWS.1);
     let most = (PROVED_GATES / widest.max(1)).max(FEWEST_PROVED_ROWS);
     1 << rows.min(most).ilog2()
+}
+
+/// Rows such that the labels of a bank and the tables of its widest layer, of `widest` gates, fit the budget: a power of two.
+pub(super) fn of_garbled_chunk(slots: u32, widest: u32, table: u64) -> u32 {
+    const LABEL: u64 = 16;
+    let bytes = LABEL * u64::from(slots.max(1)) + table * u64::from(widest);
+    1 << (BANK_BYTES / bytes)
+        .clamp(GARBLED_ROWS.0, GARBLED_ROWS.1)
+        .ilog2()
 }
 
 /// Chunks of so many rows that a job has.

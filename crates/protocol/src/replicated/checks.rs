@@ -169,7 +169,7 @@ pub(crate) fn batches(scheme: &Scheme, plan: &Plan) -> Vec<Batch> {
     }
     let mut batches: Vec<Batch> = Vec::new();
     let mut place = place::LAYERS + plan.all_layers().count() as u32;
-    let rows = plan.proved_rows();
+    let rows = plan.longest_chunk();
     let received = match plan.ring {
         Ring::Bits => regions::RECEIVE,
         Ring::Z64 | Ring::Z128 => regions::BIT_RECEIVE,

@@ -5,6 +5,7 @@ mod coded;
 #[path = "../common/mod.rs"]
 mod common;
 mod four;
+mod garbled;
 mod handshake;
 mod inputs;
 mod malicious;
@@ -163,7 +164,12 @@ fn whoever_changes_a_masked_value_is_found_before_it_is_used() {
     play(&masked::cases());
 }
 
-/// What three parties leave unchecked, against one that follows the protocol (`unchecked.rs`), four check.
+#[test]
+fn whoever_changes_an_oblivious_transfer_is_found_before_a_table_is_sent() {
+    play(&garbled::cases());
+}
+
+/// What two parties leave unchecked, and three against one that follows the protocol (`unchecked.rs`), four check.
 #[test]
 fn no_message_is_without_a_cheat() {
     let cases = [
@@ -176,12 +182,13 @@ fn no_message_is_without_a_cheat() {
         malicious::cases(),
         coded::cases(),
         masked::cases(),
+        garbled::cases(),
     ];
     let played: BTreeSet<Kind> = cases
         .iter()
         .flatten()
         .map(|case| case.kind)
-        .chain([Kind::Written])
+        .chain([Kind::Written, Kind::Table, Kind::JobTable])
         .collect();
     let all: BTreeSet<Kind> = Kind::ALL.iter().copied().collect();
     assert_eq!(played, all);

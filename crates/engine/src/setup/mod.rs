@@ -4,6 +4,8 @@
 //! told it, and compares with every party; a pair's keys are HKDF under it of the transport's exporter and an X25519 secret, and both
 //! ends prove that they hold the same before anything else is sent (so a wrong exporter, or a man in the middle of one, is found).
 
+mod transfers;
+
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
@@ -20,12 +22,15 @@ use zeroize::Zeroize;
 use crate::abort::{Abort, Wait};
 use crate::order::{self, Differences, Orders};
 
-/// Places of messages beside those of the plan, after them: hello, proof, seeds, three for the order of blocks, and the last word.
-pub(crate) const PLACES: u32 = 7;
+/// Places of messages beside those of the plan, after them: hello, proof, seeds, three for the order of blocks, the last word, and two for
+/// oblivious transfers.
+pub(crate) const PLACES: u32 = TRANSFERS + transfers::PLACES;
 /// The first of the three.
 const ORDER: u32 = 3;
 /// The last word of a run.
 pub(crate) const LAST_WORD: u32 = 6;
+/// The first of the two.
+const TRANSFERS: u32 = 7;
 
 const HELLO: usize = 96;
 const PROOF: usize = 64;
@@ -108,6 +113,8 @@ enum Stage {
     Hello,
     Proof,
     Seeds,
+    /// Oblivious transfers are set up.
+    Transfers(Box<transfers::SetUp>),
     /// Digests of the order of blocks are on their way.
     Order,
     /// Answers to them.
@@ -126,6 +133,8 @@ pub(crate) struct Handshake {
     session: SessionId,
     /// Keys that this participant chooses for others.
     seeds: Vec<(Seed, Secret)>,
+    /// What this participant has to do with oblivious transfers, until it begins.
+    transfers: Option<transfers::SetUp>,
     /// Made when all seeds are here; given away when the order of blocks is compared, too.
     keys: Option<Keys>,
     /// Blocks whose order differs, as this participant knows them.
@@ -147,6 +156,7 @@ impl Handshake {
         protocol: &dyn Protocol,
         random: Random<'_>,
     ) -> Result<Self, Abort> {
+        let transfers = transfers::SetUp::new(protocol, TRANSFERS, random)?;
         let mut random = || {
             let mut bytes = [0; 32];
             random(&mut bytes)?;
@@ -175,6 +185,7 @@ impl Handshake {
             schedules,
             session,
             seeds,
+            transfers,
             keys: None,
             differences: Differences::default(),
         })
@@ -199,17 +210,36 @@ impl Handshake {
                 place: protocol.places() + ORDER,
                 source,
             };
-            match self.stage {
+            match &mut self.stage {
                 Stage::Hello => self.hello(plan, protocol, binding)?,
                 Stage::Proof => self.proof(plan, protocol, link)?,
                 Stage::Seeds => {
-                    let keys = self.finish(protocol);
-                    if plan.orders.is_empty() {
-                        return Ok(Some(keys));
+                    self.keys = Some(self.finish(protocol));
+                    match self.transfers.take() {
+                        Some(mut transfers) => {
+                            self.exchange = transfers.begin(plan, protocol, self.session);
+                            self.stage = Stage::Transfers(Box::new(transfers));
+                        }
+                        None if plan.orders.is_empty() => return Ok(self.keys.take()),
+                        None => {
+                            self.exchange = orders.digests();
+                            self.stage = Stage::Order;
+                        }
                     }
-                    self.keys = Some(keys);
-                    self.exchange = orders.digests();
-                    self.stage = Stage::Order;
+                }
+                Stage::Transfers(transfers) => {
+                    match transfers.step(plan, protocol, &self.exchange)? {
+                        transfers::Next::Goes(exchange) => self.exchange = exchange,
+                        transfers::Next::Over(more) => {
+                            let keys = self.keys.as_mut();
+                            keys.expect("made before transfers").secrets.extend(more);
+                            if plan.orders.is_empty() {
+                                return Ok(self.keys.take());
+                            }
+                            self.exchange = orders.digests();
+                            self.stage = Stage::Order;
+                        }
+                    }
                 }
                 Stage::Order => {
                     (self.exchange, self.differences) = orders.answers(&self.exchange);
@@ -376,6 +406,11 @@ impl Handshake {
     }
 }
 
+/// Bytes of the longest message of oblivious transfers that a handshake sets up.
+pub(crate) fn longest(protocol: &dyn Protocol) -> u64 {
+    protocol.transfers().map_or(0, transfers::longest)
+}
+
 /// What the handshake costs a participant: a hello and a proof to each peer, seeds from an owner, and the comparison of orders.
 pub fn handshake_cost(plan: &Plan, protocol: &dyn Protocol) -> Cost {
     let peers = protocol.peers().len() as u64;
@@ -392,7 +427,7 @@ pub fn handshake_cost(plan: &Plan, protocol: &dyn Protocol) -> Cost {
         cost.messages += u64::from(bytes > 0);
         cost.bytes += bytes;
     }
-    cost + order::cost(plan, protocol.me())
+    cost + transfers::cost(protocol) + order::cost(plan, protocol.me())
 }
 
 /// What `from` proves to the other end of a pair.

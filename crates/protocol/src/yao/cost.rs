@@ -1,0 +1,114 @@
+//! What tasks cost, by formula: see "Cost" in the protocol's documentation.
+
+use veil_device::Garbling;
+use veil_math::Ring;
+use veil_program::Holder;
+use veil_session::{Frame, Peer};
+
+use super::inputs::Inputs;
+use super::layers::{self, Group};
+use super::{EVALUATOR, GARBLER, opening, transfers};
+use crate::choose::garbling;
+use crate::plan::Plan;
+use crate::round::{Cost, Task};
+
+/// Bytes of a digest.
+const DIGEST: u64 = 32;
+
+/// What `task` costs `me` in `frame`.
+pub(super) fn of(plan: &Plan, me: Peer, task: Task, frame: Frame) -> Cost {
+    let rows = u64::from(frame.rows);
+    match task {
+        Task::SetUp => {
+            let [_, groups] = layers::of_plan(plan);
+            list(me) + of_inputs(&Inputs::of_job(plan, me), me, 1) + of_layers(plan, &groups, me, 1)
+        }
+        Task::Inputs { block } => of_inputs(&Inputs::of_rows(plan, me, block as usize), me, rows),
+        Task::Layers => {
+            let [groups, _] = layers::of_plan(plan);
+            of_layers(plan, &groups, me, rows)
+        }
+        Task::Open(_) => of_opening(plan, me, rows),
+        Task::Agree | Task::Totals | Task::OpenTotals(_) => Cost::default(),
+    }
+}
+
+/// Bytes of the tables of a gate in so many rows: two labels, or three halves and five bits.
+pub(crate) fn table(garbling: Garbling, rows: u64) -> u64 {
+    match garbling {
+        Garbling::HalfGates => 32 * rows,
+        Garbling::ThreeHalves => 24 * rows + 5 * Ring::Bits.bytes(rows),
+    }
+}
+
+/// The digest of the list of accepted inputs, to the other party.
+fn list(me: Peer) -> Cost {
+    let digests = u64::from(me.party().is_some());
+    Cost {
+        rounds: digests,
+        messages: digests,
+        bytes: DIGEST * digests,
+    }
+}
+
+fn of_inputs(inputs: &Inputs<'_>, me: Peer, rows: u64) -> Cost {
+    let transferred = inputs.transferred();
+    let bits = Ring::Bits.bytes(rows);
+    match me {
+        Peer::Party(EVALUATOR) => transfers::sent(transferred, rows),
+        Peer::Party(GARBLER) => Cost {
+            rounds: u64::from(transferred > 0),
+            ..Cost::default()
+        },
+        Peer::Owner(owner) => {
+            let mine = inputs.holders().filter(|(_, h)| *h == Holder::Owner(owner));
+            mine.fold(Cost::default(), |cost, (width, _)| Cost {
+                rounds: 0,
+                messages: cost.messages + u64::from(width > 0),
+                bytes: cost.bytes + u64::from(width) * bits,
+            })
+        }
+        Peer::Party(_) | Peer::Recipient(_) => Cost::default(),
+    }
+}
+
+/// Tables: the garbler sends them as they are made, and the evaluator waits for the first ones only.
+fn of_layers(plan: &Plan, groups: &[Group], me: Peer, rows: u64) -> Cost {
+    let messages = groups.iter().filter(|group| group.gates > 0).count() as u64;
+    let kinds = garbling(plan.job.security.tables).tables().len() as u64;
+    match me {
+        Peer::Party(GARBLER) => Cost {
+            rounds: 0,
+            messages: kinds * messages,
+            bytes: groups
+                .iter()
+                .map(|group| {
+                    u64::from(group.gates) * table(garbling(plan.job.security.tables), rows)
+                })
+                .sum(),
+        },
+        Peer::Party(_) => Cost {
+            rounds: messages.min(1),
+            ..Cost::default()
+        },
+        Peer::Owner(_) | Peer::Recipient(_) => Cost::default(),
+    }
+}
+
+fn of_opening(plan: &Plan, me: Peer, rows: u64) -> Cost {
+    let outputs = plan.outputs.iter().zip(&plan.job.audiences);
+    outputs.fold(Cost::default(), |cost, (output, audience)| {
+        let to = match me.party() {
+            Some(_) => opening::receivers(*audience)
+                .filter(|peer| *peer != me)
+                .count() as u64,
+            None => 0,
+        };
+        let share = u64::from(output.width) * Ring::Bits.bytes(rows);
+        Cost {
+            rounds: cost.rounds.max(u64::from(audience.includes(me))),
+            messages: cost.messages + to * u64::from(output.width > 0),
+            bytes: cost.bytes + to * share,
+        }
+    })
+}

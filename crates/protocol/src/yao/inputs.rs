@@ -1,0 +1,239 @@
+//! Inputs: how the labels of a value reach the evaluator.
+//!
+//! Of what the garbler supplies, both draw the active label L from their common key, and the garbler takes L ⊕ xΔ for the label of 0. Of what the
+//! evaluator supplies, the labels are its oblivious transfers: it gets T with T = Q ⊕ xΔ, and Q is the label of 0. An outside owner
+//! gives x ⊕ s to the garbler, where both the owner and the evaluator draw s: the evaluator's transfer is of s, and the garbler
+//! takes Q ⊕ (x ⊕ s)Δ for the label of 0.
+
+use veil_circuit::Per;
+use veil_device::{Command, Draw, Op, Span};
+use veil_program::Holder;
+use veil_prss::Use;
+use veil_session::{PartyId, Peer};
+
+use super::regions::{self, BITS, LABELS};
+use super::transfers::Ends;
+use super::{COMMON, EVALUATOR, GARBLER, OFFSET, combine, other, place, seed_key, transfer};
+use crate::plan::{Plan, PortPlan};
+use crate::round::{Check, Round};
+
+/// A port on its way in.
+#[derive(Clone, Copy)]
+struct Staged<'a> {
+    /// Number of the port: that of its messages.
+    number: u16,
+    port: &'a PortPlan,
+    holder: Holder,
+    /// First item in the regions of bits and labels.
+    at: u32,
+}
+
+/// The ports of a block with a value per row, or per job: what is transferred first.
+pub(super) struct Inputs<'a> {
+    plan: &'a Plan,
+    me: Peer,
+    per: Per,
+    ports: Vec<Staged<'a>>,
+}
+
+impl<'a> Inputs<'a> {
+    pub(super) fn of_rows(plan: &'a Plan, me: Peer, block: usize) -> Self {
+        Self::new(plan, me, block, Per::Row)
+    }
+
+    pub(super) fn of_job(plan: &'a Plan, me: Peer) -> Self {
+        Self::new(plan, me, 0, Per::Job)
+    }
+
+    fn new(plan: &'a Plan, me: Peer, block: usize, per: Per) -> Self {
+        let holders = &plan.job.blocks[block].holders;
+        let ports = (0..).zip(plan.inputs.iter().zip(holders));
+        let mut ports: Vec<Staged<'_>> = ports
+            .filter(|(_, (port, _))| port.per == per)
+            .map(|(number, (port, holder))| Staged {
+                number,
+                port,
+                holder: *holder,
+                at: 0,
+            })
+            .collect();
+        ports.sort_by_key(|port| !regions::is_transferred(port.holder));
+        let mut at = 0;
+        for port in &mut ports {
+            port.at = at;
+            at += port.port.width;
+        }
+        Inputs {
+            plan,
+            me,
+            per,
+            ports,
+        }
+    }
+
+    /// Wires of all ports.
+    pub(super) fn wires(&self) -> u32 {
+        self.ports.iter().map(|port| port.port.width).sum()
+    }
+
+    /// Wires whose labels are transferred.
+    pub(super) fn transferred(&self) -> u32 {
+        let ports = self.ports.iter();
+        let ports = ports.filter(|port| regions::is_transferred(port.holder));
+        ports.map(|port| port.port.width).sum()
+    }
+
+    /// The ports with their holders, for their cost.
+    pub(super) fn holders(&self) -> impl Iterator<Item = (u32, Holder)> {
+        self.ports.iter().map(|port| (port.port.width, port.holder))
+    }
+
+    /// At most one round: the evaluator only sends, and the garbler only receives.
+    pub(super) fn rounds(&self, ends: &Ends) -> Vec<Round> {
+        let place = match self.per {
+            Per::Row | Per::Cycle => place::INPUTS,
+            Per::Job => place::JOB_INPUTS,
+        };
+        let mut round = ends.round(place, self.transferred());
+        match self.me {
+            _ if self.ports.is_empty() => return vec![],
+            Peer::Party(GARBLER) => self.garbler(&mut round),
+            Peer::Party(_) => self.evaluator(&mut round),
+            Peer::Owner(owner) => self.owner(&mut round, owner),
+            Peer::Recipient(_) => return vec![],
+        }
+        let empty = Round {
+            place,
+            ..Round::default()
+        };
+        if round == empty { vec![] } else { vec![round] }
+    }
+
+    fn garbler(&self, round: &mut Round) {
+        for port in &self.ports {
+            let (input, bits) = (regions::input(port.port), port.bits());
+            match port.holder {
+                Holder::Owner(owner) => {
+                    round
+                        .recvs
+                        .push(transfer(input, Peer::Owner(owner), port.number));
+                    round.finish.push(combine(vec![input], bits));
+                }
+                Holder::Party(GARBLER) => round.local.push(combine(vec![input], bits)),
+                Holder::Party(_) | Holder::Stored => {}
+            }
+        }
+        self.draw_labels(&mut round.local);
+        for port in &self.ports {
+            // Whatever bits the garbler knows of a value go into the label of 0.
+            if port.holder != Holder::Party(EVALUATOR) {
+                let src = vec![port.labels(), port.bits()];
+                let op = Op::Encode { offset: OFFSET };
+                round
+                    .finish
+                    .push(Command::new(op, src, vec![port.labels()]));
+            }
+            round
+                .finish
+                .push(combine(vec![port.labels()], regions::labels(port.port)));
+        }
+    }
+
+    fn evaluator(&self, round: &mut Round) {
+        let mut before = Vec::new();
+        for port in &self.ports {
+            let (input, bits) = (regions::input(port.port), port.bits());
+            match port.holder {
+                Holder::Owner(owner) => {
+                    let mut draw = Command::new(Op::Random, vec![], vec![input]);
+                    draw.draws = vec![self.share(port.port, owner)];
+                    before.push(draw);
+                }
+                Holder::Party(EVALUATOR) => {}
+                Holder::Party(_) | Holder::Stored => continue,
+            }
+            before.push(combine(vec![input], bits));
+        }
+        self.draw_labels(&mut before);
+        round.local.splice(0..0, before);
+        for port in &self.ports {
+            round
+                .finish
+                .push(combine(vec![port.labels()], regions::labels(port.port)));
+        }
+    }
+
+    /// An owner draws the evaluator's share, and sends what is left to the garbler.
+    fn owner(&self, round: &mut Round, me: u16) {
+        let mine = self.ports.iter();
+        for port in mine.filter(|port| port.holder == Holder::Owner(me)) {
+            let (input, mask) = (regions::input(port.port), regions::mask(port.port));
+            let mut draw = Command::new(Op::Random, vec![], vec![mask]);
+            draw.draws = vec![self.share(port.port, me)];
+            round.local.push(draw);
+            round.local.push(combine(vec![input, mask], input));
+            round
+                .sends
+                .push(transfer(input, Peer::Party(GARBLER), port.number));
+        }
+    }
+
+    /// How the evaluator's share of a port of an owner is drawn: wires in order, as many counters each as a full chunk of one wire takes.
+    fn share(&self, port: &PortPlan, owner: u16) -> Draw {
+        let blocks = |rows: u32| u64::from(rows).div_ceil(128);
+        let stride = match port.per {
+            Per::Row | Per::Cycle => blocks(self.plan.chunk_rows),
+            Per::Job => 1,
+        };
+        Draw {
+            key: seed_key(owner),
+            tag: Use::SHARE2,
+            first: u64::from(port.first) * stride,
+        }
+    }
+
+    /// Both draw the active labels of what the garbler supplies, behind those that are transferred.
+    fn draw_labels(&self, commands: &mut Vec<Command>) {
+        let transferred = self.transferred();
+        let count = self.wires() - transferred;
+        if count > 0 {
+            let to = regions::span(LABELS, transferred, count);
+            let mut draw = Command::new(Op::Random, vec![], vec![to]);
+            // A block per row and wire.
+            draw.draws = vec![Draw {
+                key: COMMON,
+                tag: Use::ACTIVE,
+                first: 0,
+            }];
+            commands.push(draw);
+        }
+    }
+}
+
+impl Staged<'_> {
+    fn bits(&self) -> Span {
+        regions::span(BITS, self.at, self.port.width)
+    }
+
+    fn labels(&self) -> Span {
+        regions::span(LABELS, self.at, self.port.width)
+    }
+}
+
+/// The parties tell each other the digest of their list of accepted inputs.
+pub(super) fn list(me: PartyId) -> Round {
+    let [mine, theirs] = [true, false].map(regions::list);
+    let peer = other(me);
+    Round {
+        place: place::LIST,
+        sends: vec![transfer(mine, peer, 0)],
+        recvs: vec![transfer(theirs, peer, 0)],
+        finish: vec![Command::new(Op::CheckEqual, vec![mine, theirs], vec![])],
+        checks: vec![Check {
+            command: 0,
+            suspects: vec![peer],
+            what: "the list of accepted inputs",
+        }],
+        ..Round::default()
+    }
+}

@@ -1,0 +1,157 @@
+//! Layers: tables of one or more of them go to the evaluator in one message.
+//!
+//! The garbler waits for nobody, and is ahead by as much as its connection takes. Layers of few gates share a message, so that a deep
+//! circuit of one row costs a message per few thousand gates instead of one per layer.
+
+use std::ops::Range;
+
+use veil_device::{Command, Draw, Op, ProgramId};
+use veil_prss::Use;
+use veil_session::{PartyId, Peer};
+
+use super::regions::{self, SLOTS, UNIFORMS};
+use super::{COMMON, EVALUATOR, GARBLER, OFFSET, PRIVATE, combine, cost, place, transfer};
+use crate::choose::garbling;
+use crate::plan::{LayerPlan, Plan};
+use crate::round::Round;
+
+/// Bytes of tables that a message has before another layer is put into the next: long enough for its overhead not to count, short enough for the
+/// evaluator to be at work while the garbler makes more.
+const MESSAGE: u64 = 64 << 10;
+
+/// Layers that go in one message, and how many gates they have.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Group {
+    pub(super) layers: Range<usize>,
+    pub(super) gates: u32,
+}
+
+/// Messages of consecutive layers, in frames of so many rows.
+pub(super) fn groups(plan: &Plan, layers: &[LayerPlan], rows: u32) -> Vec<Group> {
+    let most = MESSAGE / cost::table(garbling(plan.job.security.tables), u64::from(rows));
+    let mut groups: Vec<Group> = Vec::new();
+    for (k, layer) in layers.iter().enumerate() {
+        match groups.last_mut() {
+            Some(group) if u64::from(group.gates) + u64::from(layer.products) <= most => {
+                group.layers.end = k + 1;
+                group.gates += layer.products;
+            }
+            // What is linear after the last tables needs none of its own.
+            Some(group) if layer.products == 0 => group.layers.end = k + 1,
+            _ => groups.push(Group {
+                layers: k..k + 1,
+                gates: layer.products,
+            }),
+        }
+    }
+    groups
+}
+
+/// All messages of the rows, and those of the set-up.
+pub(super) fn of_plan(plan: &Plan) -> [Vec<Group>; 2] {
+    let job = plan.job_plan.as_ref();
+    [
+        groups(plan, &plan.layers, plan.longest_chunk()),
+        job.map_or(vec![], |job| groups(plan, &job.layers, 1)),
+    ]
+}
+
+/// Rounds of the plan have places below this.
+pub(super) fn places(plan: &Plan) -> u32 {
+    let groups: usize = of_plan(plan).iter().map(Vec::len).sum();
+    place::LAYERS + groups as u32
+}
+
+/// The layers of the rows, at a party.
+pub(super) fn of_rows(plan: &Plan, me: Peer) -> Vec<Round> {
+    let [groups, _] = of_plan(plan);
+    me.party()
+        .map_or(vec![], |me| rounds(plan, &plan.layers, &groups, me, 0))
+}
+
+/// The layers of the set-up: on one row, from values that all rows share to others that they all share.
+pub(super) fn of_job(plan: &Plan, me: Peer) -> Vec<Round> {
+    let (Some(me), Some(job)) = (me.party(), &plan.job_plan) else {
+        return Vec::new();
+    };
+    let [before, groups] = of_plan(plan);
+    let mut rounds = rounds(plan, &job.layers, &groups, me, before.len() as u32);
+    let copy = |from: (u16, u32), to: (u16, u32), count| {
+        let span = |(region, first)| regions::span(region, first, count);
+        combine(vec![span(from)], span(to))
+    };
+    let first: Vec<Command> = (job.inputs.iter())
+        .map(|&(uniform, slot, width)| copy((UNIFORMS, uniform), (SLOTS, slot), width))
+        .collect();
+    if let Some(round) = rounds.first_mut() {
+        // Before everything else of the first layer, at whichever end of the round that is.
+        let commands = match me {
+            GARBLER => &mut round.local,
+            _ => &mut round.finish,
+        };
+        commands.splice(0..0, first);
+    }
+    if let Some(round) = rounds.last_mut() {
+        round
+            .finish
+            .push(copy((SLOTS, job.slot), (UNIFORMS, job.uniform), job.width));
+    }
+    rounds
+}
+
+/// A round per message, whose places begin with number `first`.
+fn rounds(
+    plan: &Plan,
+    layers: &[LayerPlan],
+    groups: &[Group],
+    me: PartyId,
+    first: u32,
+) -> Vec<Round> {
+    let scheme = garbling(plan.job.security.tables);
+    let garble = Op::Garble {
+        scheme,
+        offset: OFFSET,
+    };
+    let dice = scheme.dice(plan.chunk_rows);
+    let mut gate = 0;
+    let mut rounds = Vec::with_capacity(groups.len());
+    for (number, group) in (place::LAYERS + first..).zip(groups) {
+        let mut round = Round {
+            place: number,
+            ..Round::default()
+        };
+        let mut at = 0;
+        for layer in &layers[group.layers.clone()] {
+            let tables = regions::tables(plan, at, layer.products);
+            let mut run = match me {
+                GARBLER => Command::new(garble.clone(), vec![], tables),
+                _ => Command::new(Op::Evaluate { scheme }, tables, vec![]),
+            };
+            run.program = Some(ProgramId(layer.program as u32));
+            let draw = |key, tag, first| Draw { key, tag, first };
+            run.draws = vec![draw(COMMON, Use::GARBLE, gate)];
+            if me == GARBLER && dice > 0 {
+                run.draws.push(draw(PRIVATE, Use::DICE, gate * dice));
+            }
+            match me {
+                GARBLER => round.local.push(run),
+                _ => round.finish.push(run),
+            }
+            at += layer.products;
+            gate += u64::from(layer.products);
+        }
+        for (part, message) in (0..).zip(regions::tables(plan, 0, group.gates)) {
+            match me {
+                _ if group.gates == 0 => {}
+                GARBLER => round
+                    .sends
+                    .push(transfer(message, Peer::Party(EVALUATOR), part)),
+                _ => round
+                    .recvs
+                    .push(transfer(message, Peer::Party(GARBLER), part)),
+            }
+        }
+        rounds.push(round);
+    }
+    rounds
+}

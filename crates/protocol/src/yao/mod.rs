@@ -1,0 +1,245 @@
+//! Garbled circuits between two parties, secure against one that is semi-honest.
+//!
+//! Functionality: a circuit of bits, evaluated on the inputs of both parties and of outside owners, and opened to whom the job says.
+//!
+//! Model: two parties, of whom one may be corrupt and follows the protocol; a pairwise key; encrypted, authenticated links. Party 0
+//! garbles, party 1 evaluates. Two labels per AND gate go from the garbler to the evaluator, and nothing back, so that rounds do not grow with
+//! the depth of the circuit.
+//!
+//! From: Yao, "How to Generate and Exchange Secrets", FOCS 1986; Zahur, Rosulek, Evans, "Two Halves Make a Whole", EUROCRYPT 2015
+//! (half-gates); Guo, Katz, Wang, Weng, Yu, "Better Concrete Security for Half-Gates Garbling", CRYPTO 2020 (the hash; proof: section 6
+//! there). Labels of the evaluator's inputs are what its oblivious transfers give it ([`ot`](crate::ot)). Where we differ: labels of the garbler's
+//! inputs are drawn by both from their common key, and the garbler puts its value into the other label, so that they cost no message; an
+//! outside owner shares its values among the two.
+//!
+//! `docs/protocol-yao.md` tells it in full.
+
+mod cost;
+mod inputs;
+mod layers;
+mod opening;
+mod regions;
+mod transfers;
+
+pub(crate) use cost::table;
+
+use std::sync::Arc;
+
+use veil_device::{Command, KeyId, Layout, Op, Program, Span};
+use veil_math::Ring;
+use veil_session::{Frame, PartyId, Peer};
+
+use crate::plan::{BankOf, Plan};
+use crate::round::{Cost, Flow, Protocol, Round, Seed, Spans, Task, Transfer, Transfers};
+
+/// Who garbles.
+pub const GARBLER: PartyId = PartyId::TWO[0];
+/// Who evaluates.
+pub const EVALUATOR: PartyId = PartyId::TWO[1];
+
+/// What the two parties draw together: active labels of the garbler's inputs, and where a chunk's hash starts.
+pub const COMMON: KeyId = KeyId(0);
+/// The offset between the two labels of a wire, at the garbler.
+pub const OFFSET: KeyId = KeyId(1);
+/// What only the garbler draws.
+pub const PRIVATE: KeyId = KeyId(2);
+/// The seed of owner 0, at the owner and at the evaluator; those of others follow.
+const FIRST_SEED: u16 = 16;
+/// The first leaf of the trees of oblivious transfer; those of others follow.
+const LEAVES: KeyId = KeyId(FIRST_SEED + MOST_OWNERS);
+/// As many owners as a job has.
+const MOST_OWNERS: u16 = 1024;
+
+/// Places of rounds in the plan. The same for every participant.
+mod place {
+    pub(super) const LIST: u32 = 0;
+    pub(super) const JOB_INPUTS: u32 = 1;
+    pub(super) const INPUTS: u32 = 2;
+    pub(super) const OPEN: u32 = 3;
+    pub(super) const LAYERS: u32 = 4;
+}
+
+/// Garbled circuits, as one participant runs them.
+#[derive(Debug)]
+pub struct Yao {
+    plan: Arc<Plan>,
+    me: Peer,
+    /// Of the banks of chunks, and of those of one row.
+    layouts: [Layout; 2],
+    spans: Spans,
+    set_up: Arc<[Arc<Round>]>,
+    inputs: Vec<Arc<[Arc<Round>]>>,
+    layers: Arc<[Arc<Round>]>,
+    open: Arc<[Arc<Round>]>,
+}
+
+impl Yao {
+    /// The rounds of participant `me`.
+    pub fn new(plan: Arc<Plan>, me: Peer) -> Self {
+        let blocks = 0..plan.job.blocks.len();
+        let of_rows = blocks.map(|block| inputs::Inputs::of_rows(&plan, me, block));
+        let of_rows: Vec<_> = of_rows.collect();
+        let of_job = vec![inputs::Inputs::of_job(&plan, me)];
+        let bank = |of, inputs: &[inputs::Inputs<'_>]| {
+            let mut layout = regions::layout(&plan, me, of, inputs);
+            let wires = inputs.iter().map(inputs::Inputs::transferred).collect();
+            let ends = transfers::Ends::new(&mut layout, me, &wires);
+            (layout, ends)
+        };
+        let (rows, row_ends) = bank(BankOf::Rows, &of_rows);
+        let (job, job_ends) = bank(BankOf::Job, &of_job);
+        let list = |rounds: Vec<Round>| -> Arc<[Arc<Round>]> {
+            rounds.into_iter().map(Arc::new).collect()
+        };
+        let inputs = of_rows.iter().map(|inputs| list(inputs.rounds(&row_ends)));
+        let inputs = inputs.collect();
+        let set_up = list(set_up(&plan, me, of_job[0].rounds(&job_ends)));
+        Yao {
+            spans: regions::spans(&plan, me),
+            set_up,
+            inputs,
+            layers: list(layers::of_rows(&plan, me)),
+            open: list(opening::open(&plan, me)),
+            plan,
+            me,
+            layouts: [rows, job],
+        }
+    }
+}
+
+/// Agreement on the list of inputs, then the inputs that all rows share, and what follows from them.
+fn set_up(plan: &Plan, me: Peer, inputs: Vec<Round>) -> Vec<Round> {
+    let mut rounds = Vec::new();
+    rounds.extend(me.party().map(inputs::list));
+    rounds.extend(inputs);
+    rounds.extend(layers::of_job(plan, me));
+    rounds
+}
+
+impl Protocol for Yao {
+    fn name(&self) -> &'static str {
+        "yao"
+    }
+
+    fn guarantee(&self) -> &'static str {
+        "semi-honest: private against either party that follows the protocol; whoever supplies no input and gets no result learns nothing"
+    }
+
+    fn me(&self) -> Peer {
+        self.me
+    }
+
+    fn layout(&self, of: BankOf) -> &Layout {
+        let [rows, job] = &self.layouts;
+        match of {
+            BankOf::Rows => rows,
+            BankOf::Job => job,
+        }
+    }
+
+    fn programs(&self) -> &[Arc<Program>] {
+        match self.me {
+            Peer::Party(_) => &self.plan.programs,
+            Peer::Owner(_) | Peer::Recipient(_) => &[],
+        }
+    }
+
+    fn flow(&self, task: Task, _: Frame) -> Flow {
+        let (rounds, clears) = match task {
+            Task::SetUp => (Arc::clone(&self.set_up), false),
+            Task::Inputs { block } => (Arc::clone(&self.inputs[block as usize]), false),
+            Task::Layers => (Arc::clone(&self.layers), false),
+            // Nothing is left to check: what was transferred was checked before a table left, and tables are not.
+            Task::Agree => (Arc::from([]), true),
+            Task::Open(_) => (Arc::clone(&self.open), false),
+            // Bits have no sums over rows.
+            Task::Totals | Task::OpenTotals(_) => (Arc::from([]), false),
+        };
+        Flow::new(rounds, clears)
+    }
+
+    fn cost(&self, task: Task, frame: Frame) -> Cost {
+        cost::of(&self.plan, self.me, task, frame)
+    }
+
+    fn spans(&self) -> &Spans {
+        &self.spans
+    }
+
+    fn places(&self) -> u32 {
+        layers::places(&self.plan)
+    }
+
+    fn peers(&self) -> Vec<Peer> {
+        let job = &self.plan.job;
+        match self.me {
+            Peer::Party(me) => {
+                let owners = (0..job.owners.len() as u16).map(Peer::Owner);
+                let recipients = (0..job.recipients.len() as u16).map(Peer::Recipient);
+                [other(me)]
+                    .into_iter()
+                    .chain(owners)
+                    .chain(recipients)
+                    .collect()
+            }
+            Peer::Owner(_) | Peer::Recipient(_) => PartyId::TWO.map(Peer::Party).into(),
+        }
+    }
+
+    fn keys(&self, peer: Peer) -> Vec<(&'static str, KeyId)> {
+        match (self.me, peer) {
+            (Peer::Party(_), Peer::Party(_)) => vec![("common", COMMON)],
+            _ => vec![],
+        }
+    }
+
+    fn transfers(&self) -> Option<Transfers> {
+        self.me.party().map(|_| Transfers {
+            sender: Peer::Party(GARBLER),
+            receiver: Peer::Party(EVALUATOR),
+            trees: transfers::TREES,
+            offset: OFFSET,
+            leaves: LEAVES,
+        })
+    }
+
+    fn dealt(&self, by: Peer) -> Vec<Seed> {
+        let seed = |key, holders| Seed {
+            index: 0,
+            key,
+            holders,
+            digest: None,
+        };
+        let evaluator = Peer::Party(EVALUATOR);
+        match by {
+            Peer::Owner(owner) if [by, evaluator].contains(&self.me) => {
+                vec![seed(seed_key(owner), vec![evaluator])]
+            }
+            Peer::Party(GARBLER) if self.me == by => vec![seed(PRIVATE, vec![])],
+            _ => vec![],
+        }
+    }
+}
+
+/// Number of an owner's seed at whoever has it.
+fn seed_key(owner: u16) -> KeyId {
+    KeyId(FIRST_SEED + owner)
+}
+
+/// The other party.
+fn other(me: PartyId) -> Peer {
+    Peer::Party(me.after(1, PartyId::TWO.len()))
+}
+
+/// dst 0 = the XOR of the sources, which are bits or labels.
+fn combine(src: Vec<Span>, to: Span) -> Command {
+    let op = Op::Combine {
+        ring: Ring::Bits,
+        minus: 0,
+    };
+    Command::new(op, src, vec![to])
+}
+
+fn transfer(span: Span, peer: Peer, part: u16) -> Transfer {
+    Transfer { span, peer, part }
+}

@@ -1,0 +1,89 @@
+//! Oblivious transfers of labels: of each number of wires that comes up, in rows or in the set-up, the regions that they need.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use veil_device::ot::COLUMNS;
+use veil_device::{Layout, Trees};
+use veil_math::Ring;
+use veil_session::Peer;
+
+use super::{EVALUATOR, GARBLER, LEAVES, OFFSET, regions};
+use crate::ot::extension::{At, Challenge, Receiver, Sender};
+use crate::round::{Cost, Round};
+
+/// Four bits of the offset for each tree.
+pub(super) const TREES: Trees = match Trees::new(4) {
+    Some(trees) => trees,
+    None => unreachable!(),
+};
+
+/// The challenge of their check: one flight, as nothing else of a chunk waits for an answer.
+const CHALLENGE: Challenge = Challenge::Hash;
+
+/// Label of the hash that is the challenge: other protocols hash other things, in other sessions.
+const LABEL: u16 = 1;
+
+/// A participant's end of the transfers, by the number of wires.
+#[derive(Clone, Debug)]
+pub(super) enum Ends {
+    /// The evaluator's.
+    Chooses(BTreeMap<u32, Receiver>),
+    /// The garbler's.
+    Offers(BTreeMap<u32, Sender>),
+    /// Neither of the two.
+    None,
+}
+
+impl Ends {
+    /// Adds what transfers of so many wires need to the layout of `me`.
+    pub(super) fn new(layout: &mut Layout, me: Peer, wires: &BTreeSet<u32>) -> Self {
+        let wires = wires.iter().copied().filter(|wires| *wires > 0);
+        let (garbler, evaluator) = (Peer::Party(GARBLER), Peer::Party(EVALUATOR));
+        if me == evaluator {
+            let mut end = |n| Receiver::new(layout, garbler, (TREES, n), CHALLENGE, LEAVES);
+            Ends::Chooses(wires.map(|n| (n, end(n))).collect())
+        } else if me == garbler {
+            let keys = (LEAVES, OFFSET);
+            let mut end = |n| Sender::new(layout, evaluator, (TREES, n), CHALLENGE, keys);
+            Ends::Offers(wires.map(|n| (n, end(n))).collect())
+        } else {
+            Ends::None
+        }
+    }
+
+    /// The round of transfers of the first so many wires of those that are staged; an empty one if there are none.
+    pub(super) fn round(&self, place: u32, wires: u32) -> Round {
+        let at = At {
+            place,
+            first: 0,
+            label: LABEL,
+        };
+        let bits = regions::span(regions::BITS, 0, wires);
+        let labels = regions::span(regions::LABELS, 0, wires);
+        let rounds = match self {
+            Ends::Chooses(ends) => ends.get(&wires).map(|end| end.rounds(at, bits, labels)),
+            Ends::Offers(ends) => ends.get(&wires).map(|end| end.rounds(at, labels)),
+            Ends::None => None,
+        };
+        let round = rounds.and_then(|rounds| rounds.into_iter().next());
+        round.unwrap_or(Round {
+            place,
+            ..Round::default()
+        })
+    }
+}
+
+/// What the evaluator sends for the labels of so many wires: corrections, those of the last block, and folds of its columns.
+pub(super) fn sent(wires: u32, rows: u64) -> Cost {
+    const BLOCK: u64 = 16;
+    if wires == 0 {
+        return Cost::default();
+    }
+    let trees = u64::from(TREES.count());
+    let corrections = u64::from(wires) * trees * Ring::Bits.bytes(rows);
+    Cost {
+        rounds: 0,
+        messages: 3,
+        bytes: corrections + BLOCK * (trees - 1 + u64::from(COLUMNS) + 1),
+    }
+}
