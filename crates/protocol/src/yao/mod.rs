@@ -122,7 +122,7 @@ impl Protocol for Yao {
     }
 
     fn guarantee(&self) -> &'static str {
-        "semi-honest: private against either party that follows the protocol; whoever supplies no input and gets no result learns nothing"
+        "semi-honest: private against either party that follows the protocol; transfers of inputs are checked"
     }
 
     fn me(&self) -> Peer {

@@ -152,6 +152,7 @@ fn data(peer: Peer) -> Data {
             ..Data::default()
         },
         Peer::Party(p) if p.index() == 1 => Data {
+            source: Some(Arc::new(Pattern)),
             sink: Some(Arc::new(Nowhere)),
             ..Data::default()
         },

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use miette::{IntoDiagnostic, Result};
 use veil_link::shape;
-use veil_program::{Adversary, Sharing, Words};
+use veil_program::{Adversary, Sharing, Tables, Words};
 
 pub(crate) use measure::over_tls;
 use measure::{Carrier, Row, Setup, measure};
@@ -23,6 +23,7 @@ pub(crate) use workload::{Nowhere, Pattern};
   veil bench aes --cores 1..2          AES blocks per second against cores
   veil bench aes --batch 1             the latency of one block
   veil bench mul128 --protocol rep4    products among four parties, checked
+  veil bench yao --svg yao.svg         ANDs garbled and evaluated, in process and over TLS
   veil bench rep4-mul --svg fig3.svg   cores that fill 10 and 100 Gb/s, semi-honest and malicious
   veil bench a2b --cores 2             a million integers taken apart into bits
   veil bench mul64 --net wan --json    over a link of 40 ms and 1 Gb/s, as JSON lines
@@ -32,12 +33,15 @@ nothing but the masks is made, measured in the same run.")]
 pub(crate) struct BenchArgs {
     /// What to measure.
     name: Name,
-    /// The protocol to measure: rep3 or rep4 [default: rep3; of rep4-mul rep4].
+    /// The protocol to measure: rep3, rep4 or yao [default: rep3; of rep4-mul rep4, of yao yao].
     #[arg(long, value_name = "NAME")]
     protocol: Option<Sharing>,
     /// Against one party that is semi-honest or malicious [default: rep3 semi-honest, rep4 malicious; rep4-mul both].
     #[arg(long, value_name = "WHICH")]
     adversary: Option<Adversary>,
+    /// How yao garbles gates: half-gates or three-halves [default: half-gates].
+    #[arg(long, value_name = "WHICH")]
+    tables: Option<Tables>,
     /// Rows computed together (default: as in docs/benchmarks.md).
     #[arg(long)]
     batch: Option<u64>,
@@ -107,9 +111,14 @@ pub(crate) fn run(args: &BenchArgs) -> Result<()> {
         return figure::run(args);
     }
     let batch = args.batch.unwrap_or_else(|| args.name.batch()).max(1);
-    let sharing = args.protocol.unwrap_or(Sharing::Rep3);
+    let usual = match args.name {
+        Name::Yao => Sharing::Yao,
+        _ => Sharing::Rep3,
+    };
+    let sharing = args.protocol.unwrap_or(usual);
     let words = Words {
         adversary: args.adversary,
+        tables: args.tables,
         ..Words::default()
     };
     let security = words.among(sharing.parties()).into_diagnostic()?;

@@ -26,6 +26,8 @@ pub(crate) enum Name {
     Mul128,
     /// AES-128 blocks under a shared, expanded key: 5120 ANDs each.
     Aes,
+    /// ANDs of AES-128 between two parties, garbled: 5120 in each row
+    Yao,
     /// Products in Z_2^128 among four parties against the size of a batch: what fills a network
     Rep4Mul,
     /// Integers in Z_2^64 to their bits.
@@ -62,13 +64,14 @@ impl Name {
         match self {
             Name::And | Name::Aes | Name::B2a | Name::Word => 100_000,
             Name::A2b => 1_000_000,
+            Name::Yao => 4000,
             Name::Mul64 => 20_000,
             Name::Mul128 => 10_000,
             Name::Rep4Mul => figure::LARGEST / u64::from(WIDTH),
         }
     }
 
-    /// The job on `rows` rows. Party 0 supplies the values and party 1 gets the results, so that nobody but the parties takes
+    /// The job on `rows` rows. Party 0 supplies the values, and party 1 gets the results and supplies some of two, so that nobody but the parties takes
     /// part in what is measured.
     pub(crate) fn workload(self, rows: u64, security: Security) -> Workload {
         let (name, circuit, ops, bits) = match self {
@@ -86,6 +89,10 @@ impl Name {
                 1,
                 5120.0,
             ),
+            Name::Yao => {
+                let circuit = veil_circuit::make("aes128-expanded");
+                ("yao", circuit.expect("the catalogue has it"), 5120, 1.0)
+            }
             Name::A2b => ("a2b", parity(), 1, 0.0),
             Name::B2a => ("b2a", lifts(), 64, 0.0),
             Name::Word => ("word", word(), 64, 0.0),
@@ -105,7 +112,13 @@ impl Name {
             blocks: vec![Block {
                 name: "rows".into(),
                 rows,
-                holders: vec![Holder::Party(PartyId::THREE[0]); inputs],
+                holders: (0..inputs)
+                    .map(|input| match self {
+                        // A key of the garbler, blocks of the evaluator.
+                        Name::Yao => Holder::Party(PartyId::TWO[input % 2]),
+                        _ => Holder::Party(PartyId::TWO[0]),
+                    })
+                    .collect(),
                 stored: None,
                 aligned: None,
             }],
