@@ -9,7 +9,7 @@ use fuse::{Fused, for_sources, fuse};
 use crate::program::{Dst, Instr, Program, Src};
 
 /// Products executed together: enough to fill the AES pipeline when rows are few, few enough that their operands stay in L1.
-const BATCH: usize = 8;
+pub(super) const BATCH: usize = 8;
 
 /// No uniform in a [`TapeOp::Xor`].
 pub(super) const NO_UNIFORM: u32 = u32::MAX;

@@ -11,7 +11,7 @@ mod groups;
 mod product;
 mod ring;
 mod terms;
-mod xor;
+pub(super) mod xor;
 
 use veil_math::Ring;
 
@@ -79,20 +79,20 @@ impl Traced {
 
 /// Addresses of a bank's rows. All derived once, from a checked program and layout.
 #[derive(Clone, Copy)]
-struct Rows {
-    base: *mut u8,
-    slots: usize,
+pub(super) struct Rows {
+    pub(super) base: *mut u8,
+    pub(super) slots: usize,
     /// Bytes of a slot: all parts.
-    slot: usize,
+    pub(super) slot: usize,
     /// Bytes of a part, whole vectors.
-    part: usize,
+    pub(super) part: usize,
     /// Bytes of a part that count.
-    packed: usize,
+    pub(super) packed: usize,
 }
 
 impl Rows {
     #[inline(always)]
-    fn at(&self, row: u32) -> *mut u8 {
+    pub(super) fn at(&self, row: u32) -> *mut u8 {
         self.base
             .wrapping_add(self.slots + row as usize * self.slot)
     }

@@ -5,7 +5,7 @@ use super::Rows;
 
 /// out = a ^ b, whole slots, all parts at once.
 #[inline(always)]
-pub(super) unsafe fn xor2<V: Vector>(rows: Rows, a: u32, b: u32, out: u32) {
+pub(in crate::cpu) unsafe fn xor2<V: Vector>(rows: Rows, a: u32, b: u32, out: u32) {
     let (a, b, out) = (rows.at(a), rows.at(b), rows.at(out));
     // SAFETY: every row is `rows.slot` bytes, whole vectors.
     unsafe {
@@ -32,7 +32,7 @@ pub(super) unsafe fn xor2<V: Vector>(rows: Rows, a: u32, b: u32, out: u32) {
 
 /// out = a ^ b ^ c, whole slots, all parts at once.
 #[inline(always)]
-pub(super) unsafe fn xor3<V: Vector>(rows: Rows, a: u32, b: u32, c: u32, out: u32) {
+pub(in crate::cpu) unsafe fn xor3<V: Vector>(rows: Rows, a: u32, b: u32, c: u32, out: u32) {
     let (a, b, c, out) = (rows.at(a), rows.at(b), rows.at(c), rows.at(out));
     // SAFETY: every row is `rows.slot` bytes, whole vectors.
     unsafe {
@@ -59,7 +59,7 @@ pub(super) unsafe fn xor3<V: Vector>(rows: Rows, a: u32, b: u32, c: u32, out: u3
 
 /// One part of out = XOR of any number of rows and a constant; the running value stays in a register.
 #[inline(always)]
-pub(super) unsafe fn xor<V: Vector>(
+pub(in crate::cpu) unsafe fn xor<V: Vector>(
     rows: Rows,
     srcs: &[u32],
     part: usize,

@@ -1,18 +1,38 @@
 //! Labels: a tape over wires of a garbled circuit, at the garbler and at the evaluator.
 
+#[cfg(target_arch = "x86_64")]
+mod blocks;
+mod dice;
+#[cfg(target_arch = "x86_64")]
+mod half;
+#[cfg(target_arch = "x86_64")]
+mod items;
+#[cfg(target_arch = "x86_64")]
+mod narrow;
+#[cfg(target_arch = "x86_64")]
+mod run;
 mod scalar;
+#[cfg(target_arch = "x86_64")]
+mod three;
+#[cfg(target_arch = "x86_64")]
+mod x86;
 
-use zeroize::Zeroizing;
+use zeroize::Zeroize;
 
-use super::Cpu;
 use super::bank::Memory;
 use super::commands::fitting;
 use super::exec::Mask;
-use super::tape::Tape;
+use super::tape::{BATCH, Tape};
+#[cfg(target_arch = "x86_64")]
+use super::vector::Avx512;
+use super::{Cpu, Isa};
 use crate::Fault;
 use crate::command::{Command, KeyId, Op};
 use crate::garble::{Garbling, NO_OFFSET};
 use crate::layout::{Item, Span};
+use dice::Dice;
+#[cfg(target_arch = "x86_64")]
+use x86::Zmm;
 
 /// Everything a run of a tape over labels needs.
 struct Run<'a> {
@@ -115,21 +135,46 @@ impl Cpu {
                 *at = memory.item(*span, 0).0;
             }
         }
-        scalar::run(self, memory, &run);
+        self.gates_of(memory, &run);
+        run.offset.zeroize();
         Ok(())
     }
 
-    /// The dice of a product, a byte of which has those of four rows.
-    fn dice(&self, run: &Run<'_>, product: u32, rows: usize) -> Zeroizing<Vec<u8>> {
-        let mut bytes = Zeroizing::new(Vec::new());
-        if let Some(mask) = run.dice {
-            bytes.resize(rows.div_ceil(4), 0);
-            let counter = mask.first + u64::from(product) * run.stride;
-            self.random(mask, counter, &mut bytes);
+    /// Runs the tape with the fastest kernel.
+    fn gates_of(&self, memory: &mut Memory, run: &Run<'_>) {
+        let rows = memory.frame.rows as usize;
+        let mut dice = Dice::new(run, BATCH, rows);
+        // SAFETY: `with` checked the instruction set, or it is asked for here; `load` checked the program against its layout; `run` checked
+        // that the bank has the same regions and room for the scratch rows, and that the tables fit them.
+        unsafe {
+            match self.isa {
+                #[cfg(target_arch = "x86_64")]
+                Isa::Avx512 => run_zmm(memory, run, &mut dice),
+                _ => scalar::run(memory, run, &mut dice),
+            }
         }
-        bytes
     }
 }
+
+/// The kernels once per instruction set: everything below them is inlined into these functions.
+#[cfg(target_arch = "x86_64")]
+macro_rules! kernel {
+    ($name:ident, $features:literal, $vector:ty, $blocks:ty, $groups:literal) => {
+        #[target_feature(enable = $features)]
+        unsafe fn $name(memory: &mut Memory, run: &Run<'_>, dice: &mut Dice) {
+            // SAFETY: the caller's.
+            unsafe { run::run::<$vector, $blocks, $groups>(memory, run, dice) }
+        }
+    };
+}
+#[cfg(target_arch = "x86_64")]
+kernel!(
+    run_zmm,
+    "avx512f,avx512bw,avx512dq,avx512ifma,avx512vbmi2,vaes,bmi2,adx",
+    Avx512,
+    Zmm,
+    2
+);
 
 /// Labels of an item.
 fn labels_of(memory: &Memory, span: Span) -> usize {

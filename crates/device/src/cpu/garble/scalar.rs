@@ -1,8 +1,9 @@
 //! Any machine: gate by gate, by the formulas.
 
-use super::super::Cpu;
 use super::super::bank::Memory;
 use super::super::tape::{NO_ROW, NO_UNIFORM, Product, Row, TapeOp};
+use super::super::vector::Portable;
+use super::dice::Dice;
 use super::{Run, labels_of};
 use crate::garble::{Gate, Table};
 use crate::layout::{Item, Span};
@@ -58,7 +59,7 @@ fn label(bytes: &[u8], at: usize) -> u128 {
 }
 
 /// Runs the tape.
-pub(super) fn run(cpu: &Cpu, memory: &mut Memory, run: &Run<'_>) {
+pub(super) fn run(memory: &mut Memory, run: &Run<'_>, dice: &mut Dice) {
     let tape = run.tape;
     let of = |region: u16| {
         let place = memory.places[region as usize];
@@ -92,8 +93,11 @@ pub(super) fn run(cpu: &Cpu, memory: &mut Memory, run: &Run<'_>) {
             }
             TapeOp::Spread { uniform, out } => wires.xor(&[], wires.uniform(uniform), out),
             TapeOp::Products { start, len } => {
-                for product in &tape.products[start as usize..][..len as usize] {
-                    gates(cpu, &mut wires, run, product);
+                let products = &tape.products[start as usize..][..len as usize];
+                // SAFETY: every machine has these instructions.
+                unsafe { dice.throw::<Portable>(run, products) };
+                for (k, product) in products.iter().enumerate() {
+                    gates(&mut wires, run, product, |row| dice.gate(k, row));
                 }
             }
             // Of rings alone.
@@ -102,9 +106,8 @@ pub(super) fn run(cpu: &Cpu, memory: &mut Memory, run: &Run<'_>) {
     }
 }
 
-fn gates(cpu: &Cpu, wires: &mut Wires<'_>, run: &Run<'_>, product: &Product) {
+fn gates(wires: &mut Wires<'_>, run: &Run<'_>, product: &Product, dice: impl Fn(usize) -> u8) {
     let (a, b) = run.tape.pairs[product.start as usize];
-    let dice = cpu.dice(run, product.index, wires.rows);
     for row in 0..wires.rows {
         let labels = [a, b].map(|wire| wires.get(wire, row));
         let number = run.first + u64::from(product.index);
@@ -112,10 +115,7 @@ fn gates(cpu: &Cpu, wires: &mut Wires<'_>, run: &Run<'_>, product: &Product) {
         let out = match run.offset {
             None => gate.evaluate(labels, &table(wires, run, product.index, row)),
             Some(offset) => {
-                let dice = dice
-                    .get(row / 4)
-                    .map_or(0, |byte| byte >> (row % 4 * 2) & 3);
-                let (out, table) = gate.garble(offset, labels, dice);
+                let (out, table) = gate.garble(offset, labels, dice(row));
                 put_table(wires, run, product.index, row, &table);
                 out
             }

@@ -1,0 +1,317 @@
+//! A tape over labels, generic over the vectors. No branch and no address here depends on a label.
+
+#![expect(
+    clippy::inline_always,
+    clippy::needless_range_loop,
+    reason = "everything is inlined into the function that enables the instruction set, and closures would not be"
+)]
+
+use super::super::bank::Memory;
+use super::super::exec::{self, xor};
+use super::super::tape::{NO_ROW, NO_UNIFORM, Product, Row, TapeOp, Xor};
+use super::super::vector::Vector;
+use super::blocks::{Blocks, Constants, LANES};
+use super::items::{Item, Items, Wires};
+use super::{Dice, Run, half, narrow, three};
+use crate::garble::Garbling;
+
+/// What is the same for all gates of a run.
+struct Fixed<B> {
+    start: B,
+    /// Δ and σ(Δ).
+    offset: (B, B),
+    constants: Constants<B>,
+    /// 1 in every high half.
+    one: B,
+}
+
+/// Runs the tape, `N` times four gates side by side.
+///
+/// # Safety
+/// The instruction sets of `V` and `B` are enabled in the caller; the tape was compiled from a program that was checked against the
+/// bank's layout, the bank has `tape.scratch` scratch rows, and the tables lie in the bank with room for all products.
+#[inline(always)]
+pub(super) unsafe fn run<V: Vector, B: Blocks, const N: usize>(
+    memory: &mut Memory,
+    run: &Run<'_>,
+    dice: &mut Dice,
+) {
+    let tape = run.tape;
+    let place = memory.places[tape.slots as usize];
+    let uniforms = memory.places[tape.uniforms as usize];
+    let wires = Wires {
+        slots: place.offset,
+        slot: place.item,
+        rows: memory.frame.rows as usize,
+        base: memory.base(),
+    };
+    if wires.rows == 0 {
+        return;
+    }
+    // SAFETY: rows and uniforms named by the tape exist (caller), and every access below stays within one of them or within a message.
+    unsafe {
+        let offset = run.offset.unwrap_or(0);
+        let fixed = Fixed::<B> {
+            start: B::splat(run.start),
+            offset: (B::splat(offset), B::splat(offset).sigma()),
+            constants: Constants::new(),
+            one: B::tweak(1),
+        };
+        let uniform = |uniform: u32| {
+            if uniform == NO_UNIFORM {
+                return 0;
+            }
+            let at = uniforms.offset + uniform as usize * uniforms.item;
+            let label = wires.base.wrapping_add(at).cast::<[u8; 16]>();
+            u128::from_le_bytes(label.read_unaligned())
+        };
+        for op in &tape.ops {
+            match *op {
+                TapeOp::Xors { start, len } => {
+                    xors::<V>(&wires, &tape.xors[start as usize..][..len as usize]);
+                }
+                TapeOp::Xor {
+                    start,
+                    len,
+                    one,
+                    uniform: of,
+                    out,
+                } => {
+                    let one = u128::from(one).wrapping_neg() & offset;
+                    let rows = &tape.srcs[start as usize..][..len as usize];
+                    sum::<V>(&wires, rows, one ^ uniform(of), out);
+                }
+                TapeOp::Spread { uniform: of, out } => sum::<V>(&wires, &[], uniform(of), out),
+                TapeOp::Products { start, len } => {
+                    let products = &tape.products[start as usize..][..len as usize];
+                    dice.throw::<V>(run, products);
+                    if wires.narrow() {
+                        batch::<B, N, true>(&wires, run, products, dice, &fixed);
+                    } else {
+                        batch::<B, N, false>(&wires, run, products, dice, &fixed);
+                    }
+                }
+                // Of rings alone.
+                _ => {}
+            }
+        }
+    }
+}
+
+/// A run of short sums.
+#[inline(always)]
+unsafe fn xors<V: Vector>(wires: &Wires, xors: &[Xor]) {
+    // SAFETY: as `run`.
+    unsafe {
+        if wires.narrow() {
+            narrow::xors(wires, xors);
+            return;
+        }
+        let rows = slots(wires);
+        for x in xors {
+            if x.c == NO_ROW {
+                xor::xor2::<V>(rows, x.a, x.b, x.out);
+            } else {
+                xor::xor3::<V>(rows, x.a, x.b, x.c, x.out);
+            }
+        }
+    }
+}
+
+/// out = the XOR of rows and of a label that all have.
+#[inline(always)]
+unsafe fn sum<V: Vector>(wires: &Wires, rows: &[Row], constant: u128, out: Row) {
+    // SAFETY: as `run`.
+    unsafe {
+        if wires.narrow() {
+            narrow::sum(wires, rows, constant, out);
+            return;
+        }
+        let constant = [constant.to_le(); LANES];
+        let constant = V::load(constant.as_ptr().cast());
+        xor::xor::<V>(slots(wires), rows, 0, constant, wires.at(out));
+    }
+}
+
+#[inline(always)]
+fn slots(wires: &Wires) -> exec::Rows {
+    exec::Rows {
+        base: wires.base,
+        slots: wires.slots,
+        slot: wires.slot,
+        part: wires.slot,
+        packed: 16 * wires.rows,
+    }
+}
+
+/// A batch of products.
+#[inline(always)]
+unsafe fn batch<B: Blocks, const N: usize, const NARROW: bool>(
+    wires: &Wires,
+    run: &Run<'_>,
+    products: &[Product],
+    dice: &Dice,
+    fixed: &Fixed<B>,
+) {
+    let mut items = Items::new::<NARROW>(products, &run.tape.pairs, *wires);
+    // SAFETY: as `run`.
+    unsafe {
+        while items.left::<NARROW>() >= N {
+            let mut group = [items.next::<NARROW>(); N];
+            for n in 1..N {
+                group[n] = items.next::<NARROW>();
+            }
+            group_of::<B, N, NARROW>(wires, run, &group, dice, fixed);
+        }
+        while items.left::<NARROW>() > 0 {
+            let group = [items.next::<NARROW>()];
+            group_of::<B, 1, NARROW>(wires, run, &group, dice, fixed);
+        }
+    }
+}
+
+/// All operands of a group are read before a result is written: that may be in the place of an operand.
+#[inline(always)]
+unsafe fn group_of<B: Blocks, const N: usize, const NARROW: bool>(
+    wires: &Wires,
+    run: &Run<'_>,
+    group: &[Item; N],
+    dice: &Dice,
+    fixed: &Fixed<B>,
+) {
+    // SAFETY: as `run`.
+    unsafe {
+        match run.scheme {
+            Garbling::HalfGates => half_gates::<B, N, NARROW>(wires, run, group, fixed),
+            Garbling::ThreeHalves => three_halves::<B, N, NARROW>(wires, run, group, dice, fixed),
+        }
+    }
+}
+
+/// Operands of a group.
+#[inline(always)]
+unsafe fn operands<B: Blocks, const N: usize, const NARROW: bool>(
+    group: &[Item; N],
+    fixed: &Fixed<B>,
+) -> [[B; N]; 2] {
+    let mut operands = [[fixed.start; N]; 2];
+    for n in 0..N {
+        // SAFETY: as `run`.
+        unsafe {
+            operands[0][n] = group[n].a.load::<B, NARROW>();
+            operands[1][n] = group[n].b.load::<B, NARROW>();
+        }
+    }
+    operands
+}
+
+/// Keys of a group: the start point ⊕ tweaks in the high halves.
+#[inline(always)]
+unsafe fn keys<B: Blocks, const N: usize, const K: usize, const NARROW: bool>(
+    run: &Run<'_>,
+    group: &[Item; N],
+    fixed: &Fixed<B>,
+) -> [[B; K]; N] {
+    let mut keys = [[fixed.start; K]; N];
+    for n in 0..N {
+        // SAFETY: as `run`.
+        unsafe {
+            let mut numbers = group[n].numbers::<NARROW>(run);
+            for k in 0..LANES {
+                numbers[k] *= K as u64;
+            }
+            let mut tweaks = B::tweaks(numbers);
+            for k in 0..K {
+                keys[n][k] = fixed.start.xor(tweaks);
+                tweaks = tweaks.plus(fixed.one);
+            }
+        }
+    }
+    keys
+}
+
+#[inline(always)]
+unsafe fn half_gates<B: Blocks, const N: usize, const NARROW: bool>(
+    wires: &Wires,
+    run: &Run<'_>,
+    group: &[Item; N],
+    fixed: &Fixed<B>,
+) {
+    // SAFETY: as `run`.
+    unsafe {
+        let [a, b] = operands::<B, N, NARROW>(group, fixed);
+        let keys = keys::<B, N, 2, NARROW>(run, group, fixed);
+        if run.offset.is_some() {
+            let out = half::garble(a, b, keys, fixed.offset, &fixed.constants);
+            for n in 0..N {
+                let (item, [c, garbler, evaluator]) = (&group[n], out[n]);
+                item.out.store::<B, NARROW>(c, item.lanes);
+                let to = |k| item.table::<NARROW>(wires, run, k, (16, 2));
+                to(0).store_part::<B, NARROW>(garbler, item.lanes);
+                to(1).store_part::<B, NARROW>(evaluator, item.lanes);
+            }
+            return;
+        }
+        let mut tables = [[fixed.start; 2]; N];
+        for n in 0..N {
+            for k in 0..2 {
+                let from = group[n].table::<NARROW>(wires, run, k, (16, 2));
+                tables[n][k] = from.load_part::<B, NARROW>(group[n].lanes);
+            }
+        }
+        let out = half::evaluate(a, b, keys, tables, &fixed.constants);
+        for n in 0..N {
+            group[n].out.store::<B, NARROW>(out[n], group[n].lanes);
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn three_halves<B: Blocks, const N: usize, const NARROW: bool>(
+    wires: &Wires,
+    run: &Run<'_>,
+    group: &[Item; N],
+    dice: &Dice,
+    fixed: &Fixed<B>,
+) {
+    // SAFETY: as `run`.
+    unsafe {
+        let [a, b] = operands::<B, N, NARROW>(group, fixed);
+        let keys = keys::<B, N, 3, NARROW>(run, group, fixed);
+        if run.offset.is_some() {
+            let mut thrown = [[B::bits(0); 2]; N];
+            for n in 0..N {
+                let [r, s] = dice.of::<NARROW>(&group[n]);
+                thrown[n] = [B::bits(r), B::bits(s)];
+            }
+            let out = three::garble(a, b, keys, thrown, fixed.offset, &fixed.constants);
+            for n in 0..N {
+                let (item, ([c, g01, g2], z)) = (&group[n], out[n]);
+                item.out.store::<B, NARROW>(c, item.lanes);
+                let halves = [g01.swap(), g01, g2.swap()];
+                for k in 0..3 {
+                    let to = item.table::<NARROW>(wires, run, k, (8, 3));
+                    to.store_halves::<B, NARROW>(halves[k], item.lanes);
+                }
+                for k in 0..z.len() {
+                    item.put_bits::<NARROW>(wires, run, k, B::number(z[k]));
+                }
+            }
+            return;
+        }
+        let mut tables = [([fixed.start; 3], [B::bits(0); 5]); N];
+        for n in 0..N {
+            for k in 0..3 {
+                let from = group[n].table::<NARROW>(wires, run, k, (8, 3));
+                tables[n].0[k] = from.load_halves::<B, NARROW>(group[n].lanes);
+            }
+            for k in 0..5 {
+                tables[n].1[k] = B::bits(group[n].bits::<NARROW>(wires, run, k));
+            }
+        }
+        let out = three::evaluate(a, b, keys, tables, &fixed.constants);
+        for n in 0..N {
+            group[n].out.store::<B, NARROW>(out[n], group[n].lanes);
+        }
+    }
+}
