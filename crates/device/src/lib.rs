@@ -35,7 +35,7 @@ pub mod record;
 mod reference;
 
 pub use command::{Command, Completion, Draw, KeyId, Op, Outcome, ProgramId, Tag};
-pub use cpu::{Cpu, Isa};
+pub use cpu::{Cpu, HashRate, Isa};
 pub use form::{Cross, Form};
 pub use garble::Garbling;
 pub use layout::{Item, Layout, Place, Region, Span};

@@ -19,6 +19,7 @@ use std::sync::Arc;
 use veil_session::{Frame, Secret, SessionId};
 
 use bank::Memory;
+pub use garble::HashRate;
 use mac::MacKey;
 use tape::Tape;
 use vector::{Domain, Portable, RoundKeys};

@@ -9,6 +9,7 @@ mod half;
 mod items;
 #[cfg(target_arch = "x86_64")]
 mod narrow;
+mod rate;
 #[cfg(target_arch = "x86_64")]
 mod run;
 mod scalar;
@@ -17,6 +18,7 @@ mod three;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
+pub use rate::HashRate;
 use zeroize::Zeroize;
 
 use super::bank::Memory;
@@ -175,6 +177,13 @@ kernel!(
     Zmm,
     2
 );
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512ifma,avx512vbmi2,vaes,bmi2,adx")]
+unsafe fn rate_zmm<const K: usize, const X: usize>(round: u64) -> u8 {
+    // SAFETY: the caller's.
+    unsafe { rate::round::<Zmm, 2, K, X>(round) }
+}
 
 /// Labels of an item.
 fn labels_of(memory: &Memory, span: Span) -> usize {
