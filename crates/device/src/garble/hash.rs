@@ -9,8 +9,8 @@ pub(crate) const fn sigma(x: u128) -> u128 {
     (hi ^ lo) << 64 | hi
 }
 
-/// H(x, tweak) from the start point `start`.
-pub(crate) fn hash(start: u128, tweak: u64, x: u128) -> u128 {
+/// H(x, tweak) from the start point `start`, as the documentation of this module defines it. Numbers are little-endian strings.
+pub fn hash(start: u128, tweak: u64, x: u128) -> u128 {
     let key = start ^ u128::from(tweak) << 64;
     let aes = Aes128::new(&key.to_le_bytes().into());
     let x = sigma(x);

@@ -28,7 +28,7 @@ use veil_prss::{Prf, Use};
 use veil_session::Frame;
 
 pub(crate) use check::check;
-pub(crate) use hash::hash;
+pub use hash::hash;
 
 use crate::Fault;
 use crate::layout::Item;

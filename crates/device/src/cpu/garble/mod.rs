@@ -1,6 +1,8 @@
 //! Labels: a tape over wires of a garbled circuit, at the garbler and at the evaluator.
 
 #[cfg(target_arch = "x86_64")]
+mod aesni;
+#[cfg(target_arch = "x86_64")]
 mod blocks;
 mod dice;
 #[cfg(target_arch = "x86_64")]
@@ -26,7 +28,7 @@ use super::commands::fitting;
 use super::exec::Mask;
 use super::tape::{BATCH, Tape};
 #[cfg(target_arch = "x86_64")]
-use super::vector::Avx512;
+use super::vector::{Avx2, Avx512};
 use super::{Cpu, Isa};
 use crate::Fault;
 use crate::command::{Command, KeyId, Op};
@@ -34,7 +36,7 @@ use crate::garble::{Garbling, NO_OFFSET};
 use crate::layout::{Item, Span};
 use dice::Dice;
 #[cfg(target_arch = "x86_64")]
-use x86::Zmm;
+use {aesni::Xmm, x86::Zmm};
 
 /// Everything a run of a tape over labels needs.
 struct Run<'a> {
@@ -152,6 +154,8 @@ impl Cpu {
             match self.isa {
                 #[cfg(target_arch = "x86_64")]
                 Isa::Avx512 => run_zmm(memory, run, &mut dice),
+                #[cfg(target_arch = "x86_64")]
+                Isa::Avx2 => run_xmm(memory, run, &mut dice),
                 _ => scalar::run(memory, run, &mut dice),
             }
         }
@@ -177,12 +181,21 @@ kernel!(
     Zmm,
     2
 );
+#[cfg(target_arch = "x86_64")]
+kernel!(run_xmm, "avx2,aes", Avx2, Xmm, 1);
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512ifma,avx512vbmi2,vaes,bmi2,adx")]
 unsafe fn rate_zmm<const K: usize, const X: usize>(round: u64) -> u8 {
     // SAFETY: the caller's.
     unsafe { rate::round::<Zmm, 2, K, X>(round) }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,aes")]
+unsafe fn rate_xmm<const K: usize, const X: usize>(round: u64) -> u8 {
+    // SAFETY: the caller's.
+    unsafe { rate::round::<Xmm, 1, K, X>(round) }
 }
 
 /// Labels of an item.

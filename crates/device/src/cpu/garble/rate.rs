@@ -34,15 +34,23 @@ impl Cpu {
     fn hash_round(&self, scheme: Garbling, labels: u64, round: u64) -> u8 {
         // SAFETY: `with` checked the instruction set.
         unsafe {
-            match (self.isa, scheme, labels) {
+            match (self.isa, scheme.tweaks(), labels) {
                 #[cfg(target_arch = "x86_64")]
-                (Isa::Avx512, Garbling::HalfGates, 1) => super::rate_zmm::<2, 1>(round),
+                (Isa::Avx512, 2, 1) => super::rate_zmm::<2, 1>(round),
                 #[cfg(target_arch = "x86_64")]
-                (Isa::Avx512, Garbling::HalfGates, _) => super::rate_zmm::<2, 2>(round),
+                (Isa::Avx512, 2, 2) => super::rate_zmm::<2, 2>(round),
                 #[cfg(target_arch = "x86_64")]
-                (Isa::Avx512, Garbling::ThreeHalves, 1) => super::rate_zmm::<3, 1>(round),
+                (Isa::Avx512, 3, 1) => super::rate_zmm::<3, 1>(round),
                 #[cfg(target_arch = "x86_64")]
-                (Isa::Avx512, Garbling::ThreeHalves, _) => super::rate_zmm::<3, 2>(round),
+                (Isa::Avx512, 3, 2) => super::rate_zmm::<3, 2>(round),
+                #[cfg(target_arch = "x86_64")]
+                (Isa::Avx2, 2, 1) => super::rate_xmm::<2, 1>(round),
+                #[cfg(target_arch = "x86_64")]
+                (Isa::Avx2, 2, 2) => super::rate_xmm::<2, 2>(round),
+                #[cfg(target_arch = "x86_64")]
+                (Isa::Avx2, 3, 1) => super::rate_xmm::<3, 1>(round),
+                #[cfg(target_arch = "x86_64")]
+                (Isa::Avx2, 3, 2) => super::rate_xmm::<3, 2>(round),
                 _ => {
                     let hashes = (0..GATES * scheme.tweaks()).flat_map(|tweak| {
                         (0..labels).map(move |x| hash(1 << 7, tweak, u128::from(round + x)))
@@ -80,7 +88,10 @@ pub(super) unsafe fn round<B: Blocks, const N: usize, const K: usize, const X: u
     // SAFETY: the caller's instruction set.
     unsafe {
         let constants = Constants::<B>::new();
-        let (start, offset) = (B::splat(u128::from(round) << 64 | 77), B::splat(u128::MAX / 7));
+        let (start, offset) = (
+            B::splat(u128::from(round) << 64 | 0x4d),
+            B::splat(u128::MAX / 7),
+        );
         let mut sum = [[[start; X]; K]; N];
         for group in 0..GATES / (4 * N as u64) {
             let (mut keys, mut labels) = ([[start; K]; N], [[start; K]; N]);
