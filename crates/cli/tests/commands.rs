@@ -103,6 +103,81 @@ file = "larger.csv"
     }
 }
 
+/// A netlist with a flip-flop goes through a file of ours into jobs, whoever computes them.
+#[test]
+fn netlists_run_for_so_many_cycles() {
+    let folder = Folder::new();
+    let adder = "0 0 1 1 1 1 5\n0 1 3 0 2\n2 2 4 4 5\n6 6 8 6 6\n6\n7\n-2\n";
+    folder.write("adder.scd", adder);
+    let said = folder.succeed("circuit info adder.scd --cycles 8 --json");
+    let info: serde_json::Value = serde_json::from_str(&said).unwrap();
+    let counts = ["products", "registers", "cycles", "total_products"];
+    let counts = counts.map(|name| info[name].as_u64());
+    assert_eq!(counts, [1, 1, 8, 8].map(Some));
+    assert_eq!(info["inputs"][0]["per"], "cycle");
+    let said = folder.succeed("circuit info adder.scd --cycles 8 --last");
+    assert!(
+        said.contains("1 registers, 8 cycles: 8 AND in all"),
+        "{said}"
+    );
+    folder.succeed("circuit convert adder.scd --cycles 8 --optimise --out adder.txt");
+    let text = std::fs::read_to_string(folder.at("adder.txt")).unwrap();
+    assert!(
+        text.starts_with("5 8 sequential 8\ninput 1 cycle g_input\n"),
+        "{text}"
+    );
+    for files in [
+        "adder.txt make:adder:8",
+        "adder.scd make:adder:8 --cycles 8",
+    ] {
+        let same = folder.succeed(&format!("circuit check {files}"));
+        assert!(same.contains("agree on all 65536 inputs"), "{same}");
+    }
+    let job = r#"version = 1
+kind = "circuit"
+name = "serial"
+owners = ["mill", "b"]
+parties = ["a", "b", "c"]
+recipients = ["press"]
+[circuit]
+file = "adder.scd"
+cycles = 40
+[[input]]
+port = "g_input"
+owner = "mill"
+format = "csv"
+column = "x"
+file = "x.csv"
+[[input]]
+port = "e_input"
+owner = "b"
+format = "csv"
+column = "y"
+file = "y.csv"
+[[output]]
+port = "output"
+to = "press"
+format = "csv"
+file = "sum.csv"
+"#;
+    let malicious = job.replace("version = 1", "version = 1\nadversary = \"malicious\"");
+    folder.write("three.toml", job);
+    folder.write("proved.toml", malicious);
+    folder.write("four.toml", job.replace("\"c\"]", "\"c\", \"d\"]"));
+    folder.write("x.csv", "x\n1000000000000\n0\n7\n");
+    folder.write("y.csv", "y\n99511627775\n0\n35\n");
+    for (job, how) in [
+        ("three.toml", "--processes"),
+        ("proved.toml", ""),
+        ("four.toml", ""),
+    ] {
+        folder.succeed(&format!("run {job} --out {job}-out {how}"));
+        let result = std::fs::read_to_string(folder.at(&format!("{job}-out/press/sum.csv")));
+        assert_eq!(result.unwrap(), "output\n1099511627775\n0\n42\n");
+        folder.succeed(&format!("explain {job}"));
+    }
+}
+
 #[test]
 fn devices_are_listed_and_checked() {
     let folder = Folder::new();

@@ -1,5 +1,6 @@
 //! What links of a plan may carry, from the messages of its rounds.
 
+use veil_circuit::Per;
 use veil_link::Bounds;
 use veil_protocol::{BankOf, Plan, Protocol, Task};
 use veil_session::Frame;
@@ -60,5 +61,9 @@ fn longest(plan: &Plan, protocol: &dyn Protocol) -> u64 {
         });
         of_round.max()
     });
-    longest.max().unwrap_or(0)
+    // Inputs of cycles, of whichever block.
+    let of_cycles = plan.inputs.iter().filter(|port| port.per == Per::Cycle);
+    let column = plan.ring.bytes(u64::from(plan.chunk_rows));
+    let of_cycles = of_cycles.map(|port| u64::from(port.width) * column);
+    longest.chain(of_cycles).max().unwrap_or(0)
 }

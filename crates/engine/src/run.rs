@@ -16,6 +16,8 @@ use crate::trace::{Recorder, RoundEvent, Stamps};
 enum Phase {
     /// Between rounds.
     Between,
+    /// The host has put in what the round that comes needs.
+    Fed,
     /// The device works on the local commands.
     Local,
     /// Messages up to this one are sent.
@@ -68,6 +70,8 @@ pub(crate) enum Advance {
     Moved,
     /// Everything waits for a peer or the device.
     Waiting,
+    /// The round that comes needs inputs of this cycle and of those after it that are shared with them: the lane puts them into the bank.
+    Feeds(u64),
     /// A task is over: the lane may reach into the bank before the next one.
     TaskDone(Task),
     /// All tasks are over.
@@ -131,11 +135,12 @@ impl Run {
         }
     }
 
-    fn channel(&self, place: u32, part: u16) -> Channel {
+    fn channel(&self, round: &Round, part: u16) -> Channel {
         let frame: Frame = self.chunk.frame;
+        let Round { place, cycle, .. } = *round;
         Channel {
             frame,
-            step: StepId { place, cycle: 0 },
+            step: StepId { place, cycle },
             part,
         }
     }
@@ -161,6 +166,15 @@ impl Run {
                         self.index = 0;
                         return Ok(Advance::TaskDone(task));
                     };
+                    let (feeds, cycle) = (round.feeds, round.cycle);
+                    self.round = Some(round);
+                    self.phase = Phase::Fed;
+                    if feeds {
+                        return Ok(Advance::Feeds(cycle));
+                    }
+                }
+                Phase::Fed => {
+                    let round = Arc::clone(self.round.as_ref().expect("a round is begun"));
                     self.landed.clear();
                     for recv in &round.recvs {
                         let layout = means.protocol.layout(self.work.bank());
@@ -168,18 +182,15 @@ impl Run {
                         // Nothing is sent where nothing is to be said: a port without wires.
                         self.landed.push(bytes == 0);
                         if bytes > 0 {
-                            means.link.expect(
-                                recv.peer,
-                                self.channel(round.place, recv.part),
-                                bytes,
-                            )?;
+                            means
+                                .link
+                                .expect(recv.peer, self.channel(&round, recv.part), bytes)?;
                         }
                     }
                     if means.recorder.is_some() {
                         self.stamps = Some(Box::new(self.stamps(means, &round)));
                     }
                     self.tag = submit(means, self.bank, &round.local)?;
-                    self.round = Some(round);
                     self.phase = Phase::Local;
                 }
                 Phase::Local => match ended(means, self.tag) {
@@ -196,11 +207,9 @@ impl Run {
                     for send in &round.sends[from..] {
                         let bytes = means.device.view(self.bank, send.span)?;
                         if !bytes.is_empty()
-                            && !means.link.post(
-                                send.peer,
-                                self.channel(round.place, send.part),
-                                bytes,
-                            )?
+                            && !means
+                                .link
+                                .post(send.peer, self.channel(round, send.part), bytes)?
                         {
                             break;
                         }
@@ -218,7 +227,7 @@ impl Run {
                     let round = Arc::clone(self.round.as_ref().expect("a round is received"));
                     for (k, recv) in round.recvs.iter().enumerate() {
                         if !self.landed[k] {
-                            let at = self.channel(round.place, recv.part);
+                            let at = self.channel(&round, recv.part);
                             let into = means.device.map(self.bank, recv.span)?;
                             self.landed[k] = means.link.land(recv.peer, at, into)?;
                             moved |= self.landed[k];
@@ -294,7 +303,7 @@ impl Run {
         let round = self.round.as_ref().expect("a check belongs to a round");
         let check = round.checks.iter().find(|c| c.command == command);
         Abort::Cheated {
-            at: self.channel(round.place, 0),
+            at: self.channel(round, 0),
             suspects: check.map(|c| c.suspects.clone()).unwrap_or_default(),
             what: check.map_or("a value", |c| c.what),
         }
@@ -315,7 +324,7 @@ impl Run {
                 .iter()
                 .map(|s| Wait {
                     peer: s.peer,
-                    at: self.channel(round.place, s.part),
+                    at: self.channel(round, s.part),
                     sending: true,
                 })
                 .collect(),
@@ -326,11 +335,11 @@ impl Run {
                 .filter(|(_, landed)| !**landed)
                 .map(|(r, _)| Wait {
                     peer: r.peer,
-                    at: self.channel(round.place, r.part),
+                    at: self.channel(round, r.part),
                     sending: false,
                 })
                 .collect(),
-            Phase::Between | Phase::Local | Phase::Finish => Vec::new(),
+            Phase::Between | Phase::Fed | Phase::Local | Phase::Finish => Vec::new(),
         }
     }
 }

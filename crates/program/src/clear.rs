@@ -9,6 +9,9 @@ use crate::{DataError, Holder, Lowered, Sink, Slice, Source};
 /// Rows evaluated at once: enough to fill words, little memory.
 const CHUNK: u64 = 4096;
 
+/// Bits that the values of one port take at once, if a row does not have more.
+const MOST_BITS: u64 = 1 << 29;
+
 /// Why a job could not be evaluated in the clear.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -44,12 +47,17 @@ pub fn evaluate(
             .filter(|(peer, _)| job.audiences[port].includes(*peer));
         readers.try_for_each(|(_, sink)| sink.put(port, slice, values))
     };
+    let cycles = circuit.clock.cycles;
+    let of_inputs = circuit.inputs.iter().map(|port| port.value_width(cycles));
+    let of_outputs = circuit.outputs.iter().map(|port| port.value_width(cycles));
+    let widest = of_inputs.chain(of_outputs).max().unwrap_or(1).max(1);
+    let chunk = (MOST_BITS / widest).clamp(1, CHUNK);
     // Values that all rows share.
     let mut shared: Vec<Vec<u128>> = Vec::new();
     for (index, block) in job.blocks.iter().enumerate() {
         let block_index = index as u32;
-        for first in (0..block.rows).step_by(CHUNK as usize) {
-            let rows = CHUNK.min(block.rows - first) as u32;
+        for first in (0..block.rows).step_by(chunk as usize) {
+            let rows = chunk.min(block.rows - first) as u32;
             let mut inputs = Vec::new();
             for (port, (input, holder)) in circuit.inputs.iter().zip(&block.holders).enumerate() {
                 let slice = match input.per {

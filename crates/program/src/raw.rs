@@ -218,6 +218,7 @@ pub(crate) struct RawCircuit {
     pub(crate) make: Option<Spanned<String>>,
     pub(crate) file: Option<Spanned<PathBuf>>,
     pub(crate) rows: Option<Spanned<u64>>,
+    pub(crate) cycles: Option<Spanned<u64>>,
 }
 
 #[derive(Deserialize, Clone, Copy, PartialEq, Eq)]
@@ -225,6 +226,15 @@ pub(crate) struct RawCircuit {
 pub(crate) enum RawPer {
     Row,
     Job,
+    Cycle,
+}
+
+/// Of which cycles an output is.
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum RawOf {
+    Cycle,
+    Last,
 }
 
 #[derive(Deserialize, Clone, Copy, PartialEq, Eq)]
@@ -269,6 +279,7 @@ pub(crate) struct RawInput {
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawOutput {
     pub(crate) port: Spanned<String>,
+    pub(crate) of: Option<RawOf>,
     pub(crate) to: Spanned<String>,
     pub(crate) format: Spanned<RawFormat>,
     pub(crate) file: Spanned<PathBuf>,

@@ -49,8 +49,9 @@ pub mod yao;
 
 pub use choose::protocol;
 pub use plan::{
-    BankOf, BitsPlan, Chunk, CodedPlan, CodedUniforms, Conversion, ConversionPlan, Gives, JobPlan,
-    LayerPlan, OpenedPlan, Options, OrderPlan, OutputPlan, Plan, PlanError, PortPlan, TotalsPlan,
+    BankOf, BitsPlan, Chunk, CodedPlan, CodedUniforms, Conversion, ConversionPlan, CyclesPlan,
+    Gives, JobPlan, LayerPlan, OpenedPlan, Options, OrderPlan, OutputPlan, Plan, PlanError,
+    PortPlan, TotalsPlan,
 };
 pub use replicated::{Replicated, is_masked};
 pub use round::{

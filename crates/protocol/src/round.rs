@@ -37,6 +37,11 @@ pub struct Check {
 pub struct Round {
     /// Its place in the plan, the same for all participants.
     pub place: u32,
+    /// Netlist cycle of a sequential circuit, 0 if there is none.
+    pub cycle: u64,
+    /// Whether the host puts the inputs of this cycle and of those after it that are shared with them ([`Spans::cycle_inputs`]) into the
+    /// bank before anything else.
+    pub feeds: bool,
     /// Commands before the transfers.
     pub local: Vec<Command>,
     /// What is sent.
@@ -59,7 +64,7 @@ pub enum Task {
         /// Index of the chunk's block.
         block: u32,
     },
-    /// Compute.
+    /// Compute: all cycles of a sequential circuit, whose inputs are shared on the way.
     Layers,
     /// Compute what is derived from the sums over all rows, in the place of the sums.
     Totals,
@@ -77,11 +82,31 @@ pub enum Task {
 pub struct Cleared(());
 
 /// One task on one chunk, pulled round by round.
-#[derive(Debug)]
 pub struct Flow {
     rounds: Arc<[Arc<Round>]>,
     next: usize,
     clears: bool,
+    further: Option<Further>,
+}
+
+/// Makes the rounds of a cycle.
+pub(crate) type OfCycle = Arc<dyn Fn(u64) -> Arc<[Arc<Round>]> + Send + Sync>;
+
+/// The cycles that come after the present one.
+struct Further {
+    next: u64,
+    count: u64,
+    rounds: OfCycle,
+}
+
+impl std::fmt::Debug for Flow {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Flow")
+            .field("rounds", &self.rounds)
+            .field("next", &self.next)
+            .field("further", &self.further.as_ref().map(|f| f.next..f.count))
+            .finish_non_exhaustive()
+    }
 }
 
 impl Flow {
@@ -90,7 +115,19 @@ impl Flow {
             rounds,
             next: 0,
             clears,
+            further: None,
         }
+    }
+
+    /// A flow of `count` cycles, at least one, of which no more than one is in memory: `rounds` makes those of each.
+    pub(crate) fn cycles(count: u64, rounds: OfCycle) -> Self {
+        let mut flow = Flow::new(rounds(0), false);
+        flow.further = Some(Further {
+            next: 1,
+            count,
+            rounds,
+        });
+        flow
     }
 
     /// A flow of these rounds, which gives no permission to open: for protocols that are made of others.
@@ -104,6 +141,13 @@ impl Flow {
         reason = "a flow is pulled by the engine, not iterated"
     )]
     pub fn next(&mut self) -> Option<Arc<Round>> {
+        while let Some(further) = self.further.as_mut().filter(|f| f.next < f.count)
+            && self.next >= self.rounds.len()
+        {
+            self.rounds = (further.rounds)(further.next);
+            self.next = 0;
+            further.next += 1;
+        }
         let round = self.rounds.get(self.next).cloned();
         self.next += 1;
         round
@@ -114,7 +158,7 @@ impl Flow {
         (self.clears && self.next > self.rounds.len()).then_some(Cleared(()))
     }
 
-    /// All rounds, to sum their costs.
+    /// All rounds, to sum their costs; of a sequential circuit those of the present cycle.
     pub fn rounds(&self) -> &[Arc<Round>] {
         &self.rounds
     }
@@ -138,6 +182,17 @@ impl std::ops::Add for Cost {
             rounds: self.rounds + other.rounds,
             messages: self.messages + other.messages,
             bytes: self.bytes + other.bytes,
+        }
+    }
+}
+
+impl std::ops::Mul<u64> for Cost {
+    type Output = Cost;
+    fn mul(self, times: u64) -> Cost {
+        Cost {
+            rounds: self.rounds.saturating_mul(times),
+            messages: self.messages.saturating_mul(times),
+            bytes: self.bytes.saturating_mul(times),
         }
     }
 }
@@ -258,6 +313,8 @@ pub struct Stored {
 pub struct Spans {
     /// Per input port that this participant supplies and that has a value per row: where its clear values go.
     pub inputs: Vec<(usize, Span)>,
+    /// Per input port that this participant supplies and that has a value in every cycle: where the clear values of a window of cycles go.
+    pub cycle_inputs: Vec<(usize, Span)>,
     /// Per input port that this participant supplies once per job: where its clear values go.
     pub job_inputs: Vec<(usize, Span)>,
     /// Input ports with a value per row that some block loads, at parties: where the host puts them.

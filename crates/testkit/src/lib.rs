@@ -22,6 +22,7 @@
 //! Promises: a [`World`] of the same job and [`Seed`] puts the same bytes on the links, on any device; every assertion prints the seed.
 //! Does not promise anything about time: it runs all participants on the cores of one machine.
 
+mod clocked;
 mod damage;
 mod fall;
 mod kind;
@@ -34,6 +35,7 @@ mod values;
 mod world;
 mod wrong;
 
+pub use clocked::clocked;
 pub use damage::damaged;
 pub use fall::Fall;
 pub use kind::{Kind, Kinds, tasks};

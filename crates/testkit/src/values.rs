@@ -28,7 +28,10 @@ impl Values {
         let mut row = |b: usize, r: usize| {
             let ports = circuit.inputs.iter().enumerate();
             let mut wires = |k, width| (0..width).map(|w| ring.reduce(value(b, r, k, w))).collect();
-            ports.map(|(k, p)| wires(k, p.width as usize)).collect()
+            let cycles = circuit.clock.cycles;
+            ports
+                .map(|(k, p)| wires(k, p.value_width(cycles) as usize))
+                .collect()
         };
         let blocks = job.blocks.iter().enumerate();
         let blocks = blocks.map(|(b, block)| (0..block.rows as usize).map(|r| row(b, r)).collect());

@@ -78,6 +78,9 @@ impl Shadow {
         if plan.is_mixed() || plan.is_random() || plan.totals_plan.is_some() {
             return Err(NoShadow::Mixed);
         }
+        if plan.cycles.is_some() {
+            return Err(NoShadow::Sequential);
+        }
         if plan.has_codes() {
             return Err(NoShadow::Coded);
         }

@@ -98,6 +98,11 @@ pub enum NoShadow {
         "integers have codes that are products with a key that nobody knows: no clear value has them, and a shadow needs them; compare a semi-honest run"
     )]
     Coded,
+    /// Values of a layer are others in every cycle.
+    #[error(
+        "the circuit has registers or cycles: a shadow is of circuits that compute every layer once"
+    )]
+    Sequential,
     /// Somebody brings nothing.
     #[error("{0} brings no values to this process: a shadow needs the values of all owners")]
     Missing(Peer),

@@ -98,7 +98,8 @@ impl Worker {
             }
         }
         let spans = protocol.spans();
-        if data.source.is_none() && !(spans.inputs.is_empty() && spans.job_inputs.is_empty()) {
+        let ports = [&spans.inputs, &spans.cycle_inputs, &spans.job_inputs];
+        if data.source.is_none() && !ports.iter().all(|ports| ports.is_empty()) {
             return Err(Abort::Missing(
                 "this participant supplies values to the job, and has no data".into(),
             ));

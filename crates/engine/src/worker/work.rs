@@ -213,6 +213,7 @@ impl Worker {
                         }
                     }
                 }
+                Advance::Feeds(cycle) => self.feed(run, cycle)?,
                 Advance::TaskDone(Task::Open(_)) => self.put(run, |s| &s.opened)?,
                 Advance::TaskDone(_) => {}
                 Advance::Done => {
@@ -225,6 +226,31 @@ impl Worker {
             }
             moved = true;
         }
+    }
+
+    /// Puts the inputs of the cycles that are shared with `cycle` into the bank of a run.
+    fn feed(&mut self, run: &Run, cycle: u64) -> Result<(), Abort> {
+        let protocol = Arc::clone(&self.protocol);
+        let plan = Arc::clone(&self.plan);
+        let Some(cycles) = &plan.cycles else {
+            return Ok(());
+        };
+        let last = cycles.count.min(cycle.saturating_add(cycles.window));
+        for &(port, span) in &protocol.spans().cycle_inputs {
+            let holder = plan.job.blocks[run.chunk.block as usize].holders[port];
+            if holder.peer() != Some(protocol.me()) {
+                continue;
+            }
+            let source = self.data.source.as_ref();
+            let source = source.expect("checked when the worker was made");
+            let into = self.device.map(run.bank, span)?;
+            // The window may go on where the cycles end.
+            let share = into.len() as u64 / cycles.window * (last - cycle);
+            let (values, beyond) = into.split_at_mut(share as usize);
+            source.fill_cycles(port, run.slice(), (cycle..last, cycles.count), values)?;
+            beyond.fill(0);
+        }
+        Ok(())
     }
 
     pub(super) fn totals(&mut self) -> Result<(), Abort> {

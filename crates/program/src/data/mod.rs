@@ -3,6 +3,8 @@
 mod cell;
 mod error;
 
+use std::ops::Range;
+
 pub use cell::{CellFault, CellProblem};
 pub use error::DataError;
 
@@ -22,8 +24,28 @@ pub trait Source: Send + Sync {
     /// Writes the values of input port `port` in the rows of `slice`.
     ///
     /// `into` is `[wire][Ring::bytes(rows)]`: for each wire of the port its values in all rows, little-endian elements
-    /// or packed bits with the first row in bit 0.
+    /// or packed bits with the first row in bit 0. The wires of a port with a value in every cycle are those of all cycles, the first one's
+    /// before the others.
     fn fill(&self, port: usize, slice: Slice, into: &mut [u8]) -> Result<(), DataError>;
+
+    /// Writes the values that input port `port` has in these of so many cycles, as [`Source::fill`] does.
+    ///
+    /// This makes those of all cycles, and keeps these: a source of long values reads what it needs.
+    fn fill_cycles(
+        &self,
+        port: usize,
+        slice: Slice,
+        (cycles, count): (Range<u64>, u64),
+        into: &mut [u8],
+    ) -> Result<(), DataError> {
+        let asked = cycles.end.saturating_sub(cycles.start).max(1);
+        let of_cycle = into.len() / asked as usize;
+        let mut all = vec![0; of_cycle * count as usize];
+        self.fill(port, slice, &mut all)?;
+        let first = cycles.start as usize * of_cycle;
+        into.copy_from_slice(&all[first..first + into.len()]);
+        Ok(())
+    }
 
     /// The chained digests of the key column of block `block`: one for every [`Block::aligned`](crate::Block::aligned)
     /// rows, the last one for what is left. Keyed with a key that only the holders of the block have, so that a digest

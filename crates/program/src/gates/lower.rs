@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use veil_circuit::{
-    Builder, Circuit, CircuitError, Gate, InputPort, Limits, OutputPort, Per, Wire, generate,
+    Builder, Circuit, CircuitError, Gate, Initial, InputPort, Limits, OutputPort, Per, Reduce,
+    Wire, generate,
 };
 use veil_math::Ring;
 
@@ -20,11 +21,11 @@ pub(super) struct Supply {
 }
 
 /// The circuit with other ports, unless that is too large: `supply` says how each input port is made, `outputs` which output ports remain, under
-/// which names.
+/// which names, and of which cycles.
 pub(super) fn rewire(
     circuit: &Circuit,
     supply: &[Supply],
-    outputs: &[(usize, String)],
+    outputs: &[(usize, String, Reduce)],
 ) -> Result<Circuit, CircuitError> {
     let mut inputs = Vec::new();
     for (port, supply) in circuit.inputs.iter().zip(supply) {
@@ -41,7 +42,8 @@ pub(super) fn rewire(
         inputs,
         gates: Vec::with_capacity(circuit.gates.len()),
         outputs: vec![],
-        clock: veil_circuit::Clock::default(),
+        // Their wires come before those of gates.
+        clock: circuit.clock.clone(),
     };
     // Where each wire of the original is now.
     let mut now = Vec::with_capacity(circuit.wires() as usize);
@@ -59,14 +61,22 @@ pub(super) fn rewire(
         now.extend(wires);
         first += parts * port.width;
     }
+    let registers = circuit.clock.registers.len();
+    now.extend((0..registers).map(|k| rewired.register_wire(k)));
     append(&mut rewired, &circuit.gates, &mut now);
-    for (index, name) in outputs {
+    for register in &mut rewired.clock.registers {
+        register.next = now[register.next.0 as usize];
+        if let Initial::Wire(wire) = &mut register.initial {
+            *wire = now[wire.0 as usize];
+        }
+    }
+    for (index, name, reduce) in outputs {
         let port = &circuit.outputs[*index];
         let wires = port.wires.iter().map(|wire| now[wire.0 as usize]).collect();
         rewired.outputs.push(OutputPort {
             name: name.clone(),
             wires,
-            reduce: port.reduce,
+            reduce: *reduce,
         });
     }
     Ok(rewired)
@@ -114,7 +124,7 @@ fn combined(
 
 /// Copies gates; `now` maps the wires that they read, and grows by those that they drive.
 fn append(circuit: &mut Circuit, gates: &[Gate], now: &mut Vec<Wire>) {
-    let inputs = circuit.input_wires();
+    let inputs = circuit.sources();
     for gate in gates {
         let at = |wire: Wire| now[wire.0 as usize];
         circuit.gates.push(gate.map_operands(at));
@@ -210,7 +220,7 @@ mod tests {
                 parts: ["a", "b"].map(String::from).into(),
                 combine,
             };
-            rewire(&circuit, &[supply], &[(0, "z".into())])
+            rewire(&circuit, &[supply], &[(0, "z".into(), Reduce::None)])
         };
         let xor = made(RawCombine::Xor).expect("a gate per bit");
         assert_eq!(xor.gates.len(), 1 << 22);

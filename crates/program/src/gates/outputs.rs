@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, path::Component};
 
-use veil_circuit::Circuit;
+use veil_circuit::{Circuit, OutputPort, Reduce};
 
 use super::{
     Input, Length, Output, OutputFormat,
@@ -11,9 +11,12 @@ use super::{
 use crate::{
     Roles,
     error::{Fault, JobProblem},
-    raw::{RawFormat, RawJob, RawOutput},
+    raw::{RawFormat, RawJob, RawOf, RawOutput},
     roles::unknown,
 };
+
+/// A port of the circuit that is opened, and of which cycles.
+type Chosen = (usize, Reduce);
 
 /// Which ports of the circuit are opened, and the outputs in the order of the job.
 pub(super) fn outputs(
@@ -21,7 +24,7 @@ pub(super) fn outputs(
     circuit: &Circuit,
     inputs: &[Input],
     roles: &Roles,
-) -> Result<(Vec<usize>, Vec<Output>), Fault> {
+) -> Result<(Vec<Chosen>, Vec<Output>), Fault> {
     let known = || circuit.outputs.iter().map(|port| port.name.as_str());
     let mut chosen = Vec::new();
     let mut all = Vec::new();
@@ -56,11 +59,20 @@ pub(super) fn outputs(
             };
             return Err(Fault::new(raw.file.span(), problem));
         }
-        let shape = Shape::of(circuit.ring, circuit.outputs[port].wires.len() as u32);
+        let reduce = match raw.of {
+            None => circuit.outputs[port].reduce,
+            Some(RawOf::Cycle) => Reduce::EveryCycle,
+            Some(RawOf::Last) => Reduce::None,
+        };
+        let opened = OutputPort {
+            reduce,
+            ..circuit.outputs[port].clone()
+        };
+        let shape = Shape::of(circuit.ring, opened.value_width(circuit.clock.cycles));
         let width = shape.bits();
         let width = width.map_err(|problem| Fault::new(raw.port.span(), problem))?;
         let format = output_format(raw, shape, inputs)?;
-        chosen.push(port);
+        chosen.push((port, reduce));
         all.push(Output {
             name: raw.port.get_ref().clone(),
             width,

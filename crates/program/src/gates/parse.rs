@@ -8,7 +8,7 @@ use std::{
 };
 
 use toml::Spanned;
-use veil_circuit::{Circuit, CircuitError, Limits, Per, bristol, make};
+use veil_circuit::{Circuit, CircuitError, InputPort, Limits, Per, Reduce, bristol, make, scd};
 use veil_math::Ring;
 
 use super::{
@@ -74,7 +74,10 @@ impl Gates {
             let (name, reason) = ("with the ports of this job".to_owned(), error.to_string());
             Fault::new(section.span(), JobProblem::Circuit { name, reason })
         };
-        let chosen: Vec<(usize, String)> = chosen.into_iter().zip(names).collect();
+        let chosen = chosen.into_iter().zip(names);
+        let chosen: Vec<_> = chosen
+            .map(|((port, reduce), name)| (port, name, reduce))
+            .collect();
         let circuit = rewire(&circuit, &supply, &chosen).map_err(bad)?;
         let rows = rows(section.get_ref(), section.span(), &inputs, path)?;
         circuit.validate().map_err(bad)?;
@@ -123,7 +126,7 @@ fn load(raw: &RawCircuit, span: Range<usize>, base: &Path) -> Result<Circuit, Fa
             },
         )
     };
-    let circuit = match (&raw.make, &raw.file) {
+    let mut circuit = match (&raw.make, &raw.file) {
         (Some(name), None) if name.get_ref() == COUNTER_MODE => {
             let cipher = make("aes128")
                 .map_err(|error| bad(name.span(), name.get_ref(), error.to_string()))?;
@@ -145,7 +148,18 @@ fn load(raw: &RawCircuit, span: Range<usize>, base: &Path) -> Result<Circuit, Fa
             });
             let text = read.map_err(|error| bad(file.span(), &shown, error.to_string()))?;
             let error = |error: bristol::ParseError| bad(file.span(), &shown, error.to_string());
-            bristol::read(&text, &Limits::default()).map_err(error)?
+            let limits = Limits::default();
+            let netlist = path.extension().is_some_and(|extension| extension == "scd");
+            let read = match &raw.cycles {
+                _ if !netlist => bristol::read(&text, &limits),
+                Some(cycles) => scd::read(&text, *cycles.get_ref(), Reduce::EveryCycle, &limits),
+                None => {
+                    let reason =
+                        "an SCD netlist does not say how many cycles it has: write `cycles`";
+                    return Err(bad(file.span(), &shown, reason.to_owned()));
+                }
+            };
+            read.map_err(error)?
         }
         (make, _) => {
             let problem = JobProblem::OneOf {
@@ -156,6 +170,20 @@ fn load(raw: &RawCircuit, span: Range<usize>, base: &Path) -> Result<Circuit, Fa
             return Err(Fault::new(span, problem));
         }
     };
+    if let Some(cycles) = &raw.cycles {
+        let found = *cycles.get_ref();
+        circuit.clock.cycles = found;
+        if let Err(error) = circuit.validate() {
+            return Err(Fault::new(
+                cycles.span(),
+                JobProblem::Number {
+                    field: "cycles",
+                    value: found.to_string(),
+                    reason: error.to_string(),
+                },
+            ));
+        }
+    }
     Ok(circuit)
 }
 
@@ -216,6 +244,7 @@ fn inputs(
             None => port.per,
             Some(RawPer::Row) => Per::Row,
             Some(RawPer::Job) => Per::Job,
+            Some(RawPer::Cycle) => Per::Cycle,
         };
         let shared = per(first.get_ref());
         let names = distinct(own.iter().map(|raw| match own.len() {
@@ -227,7 +256,11 @@ fn inputs(
             if per(raw) != shared {
                 return Err(wrong(span, "`per` must be the same in all of them"));
             }
-            let shape = Shape::of(circuit.ring, port.width);
+            let supplied = InputPort {
+                per: shared,
+                ..port.clone()
+            };
+            let shape = Shape::of(circuit.ring, supplied.value_width(circuit.clock.cycles));
             all.push(Input {
                 name: name.clone(),
                 port: port.name.clone(),
@@ -252,14 +285,14 @@ fn inputs(
 }
 
 fn input_format(raw: &RawInput, shape: Shape, per: Per) -> Result<InputFormat, Fault> {
-    let (span, width) = (raw.format.span(), shape.values * shape.each);
+    let (span, width) = (raw.format.span(), shape.values.saturating_mul(shape.each));
     let port = raw.port.get_ref();
     let format = *raw.format.get_ref();
     let extra = [
         (
             "pad",
             raw.pad.is_some(),
-            format == RawFormat::Binary && per == Per::Row,
+            format == RawFormat::Binary && per != Per::Job,
         ),
         ("column", raw.column.is_some(), format == RawFormat::Csv),
         ("start", raw.start.is_some(), format == RawFormat::Counter),
@@ -320,7 +353,7 @@ fn input_format(raw: &RawInput, shape: Shape, per: Per) -> Result<InputFormat, F
             narrow(port, shape, &span)?;
             let start = raw.start.as_ref().ok_or_else(|| needed("start"))?;
             let digits = start.get_ref();
-            if !width.is_multiple_of(8) || per == Per::Job {
+            if !width.is_multiple_of(8) || per != Per::Row {
                 let reason = "a counter is for ports of whole bytes that have a value per row";
                 return Err(bad("format", "counter".into(), reason));
             }
@@ -362,8 +395,10 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    pub(super) fn of(ring: Ring, values: u32) -> Self {
+    /// So many wires; more than there may be are too many whatever their number is.
+    pub(super) fn of(ring: Ring, values: u64) -> Self {
         let each = ring.bits();
+        let values = values.min(MOST_WIRES + 1) as u32;
         Self { ring, values, each }
     }
 
@@ -423,7 +458,7 @@ fn rows(
         (*rows.get_ref(), rows.span())
     } else {
         let mut found: Option<(String, u64)> = None;
-        for input in inputs.iter().filter(|input| input.per == Per::Row) {
+        for input in inputs.iter().filter(|input| input.per != Per::Job) {
             let Some(path) = path(input).filter(|path| path.is_file()) else {
                 continue;
             };

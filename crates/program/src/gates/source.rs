@@ -3,6 +3,7 @@
 use std::{
     fs::File,
     io::Read,
+    ops::Range,
     os::unix::fs::FileExt,
     path::{Path, PathBuf},
 };
@@ -121,10 +122,20 @@ impl Values {
 
     /// Copies records `first..` into `into`.
     fn read(&self, width: u32, first: u64, into: &mut [u8]) -> Result<(), DataError> {
+        self.read_from(width, (first, 0), into)
+    }
+
+    /// Copies bytes into `into`, from byte `skipped` of record `first` on.
+    fn read_from(
+        &self,
+        width: u32,
+        (first, skipped): (u64, usize),
+        into: &mut [u8],
+    ) -> Result<(), DataError> {
         let record = record_bytes(width);
         match self {
             Self::Memory(records) => {
-                let start = first as usize * record;
+                let start = first as usize * record + skipped;
                 into.copy_from_slice(&records[start..start + into.len()]);
             }
             Self::Counter(start) => {
@@ -141,7 +152,7 @@ impl Values {
                 bytes,
                 pad,
             } => {
-                let start = first * record as u64;
+                let start = first * record as u64 + skipped as u64;
                 let here = bytes.saturating_sub(start).min(into.len() as u64) as usize;
                 let (data, rest) = into.split_at_mut(here);
                 file.read_exact_at(data, start)
@@ -151,7 +162,7 @@ impl Values {
                     })?;
                 // Only the last record can lack something, and never more than itself.
                 rest.fill(if *pad == Pad::Pkcs7 {
-                    rest.len() as u8
+                    (record as u64 - bytes % record as u64) as u8
                 } else {
                     0
                 });
@@ -218,8 +229,9 @@ pub(super) fn count_rows(input: &Input, path: &Path) -> Result<Option<u64>, Data
     })
 }
 
-impl Source for FileSource {
-    fn fill(&self, port: usize, slice: Slice, into: &mut [u8]) -> Result<(), DataError> {
+impl FileSource {
+    /// A port of this owner that has these rows.
+    fn port(&self, port: usize, slice: Slice) -> Result<&Port, DataError> {
         let Slice { block, first, rows } = slice;
         let beyond = || DataError::out_of_reach(port, slice);
         let own = self
@@ -229,9 +241,52 @@ impl Source for FileSource {
             .ok_or_else(beyond)?;
         let all = if own.per == Per::Job { 1 } else { self.rows };
         let inside = first.checked_add(rows.into()).is_some_and(|end| end <= all);
-        let bytes = column_bytes(self.ring, rows, own.width);
-        if block != 0 || !inside || into.len() as u64 != bytes {
+        if block != 0 || !inside {
             return Err(beyond());
+        }
+        Ok(own)
+    }
+}
+
+impl Source for FileSource {
+    /// Reads no more of a record than those cycles need.
+    fn fill_cycles(
+        &self,
+        port: usize,
+        slice: Slice,
+        (cycles, count): (Range<u64>, u64),
+        into: &mut [u8],
+    ) -> Result<(), DataError> {
+        let own = self.port(port, slice)?;
+        let beyond = || DataError::out_of_reach(port, slice);
+        let bits = cycles.end.saturating_sub(cycles.start) * u64::from(own.width) / count.max(1);
+        let bytes = self.ring.bytes(slice.rows.into()) * bits;
+        if self.ring != Ring::Bits || cycles.end > count || into.len() as u64 != bytes {
+            return Err(beyond());
+        }
+        let from = (cycles.start * u64::from(own.width) / count) as usize;
+        let bits = bits as usize;
+        let column = Ring::Bits.bytes(slice.rows.into()) as usize;
+        let mut part = vec![0; (from + bits).div_ceil(8) - from / 8];
+        into.fill(0);
+        for row in 0..slice.rows as usize {
+            let at = (slice.first + row as u64, from / 8);
+            own.values.read_from(own.width, at, &mut part)?;
+            for bit in 0..bits {
+                let place = from % 8 + bit;
+                let value = part[place / 8] >> (place % 8) & 1;
+                into[bit * column + row / 8] |= value << (row % 8);
+            }
+        }
+        Ok(())
+    }
+
+    fn fill(&self, port: usize, slice: Slice, into: &mut [u8]) -> Result<(), DataError> {
+        let Slice { first, rows, .. } = slice;
+        let own = self.port(port, slice)?;
+        let bytes = column_bytes(self.ring, rows, own.width);
+        if into.len() as u64 != bytes {
+            return Err(DataError::out_of_reach(port, slice));
         }
         let (rows, width) = (rows as usize, own.width as usize);
         let mut records = vec![0; rows * record_bytes(own.width)];

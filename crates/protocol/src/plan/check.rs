@@ -14,15 +14,13 @@ pub(super) fn job(job: &Lowered) -> Result<(), PlanError> {
     circuit
         .validate()
         .map_err(|e| PlanError::Circuit(e.to_string()))?;
-    if circuit.is_sequential() {
-        return Err(PlanError::Job(
-            "circuits with registers or cycles run in the clear alone",
-        ));
-    }
     lists(job)?;
     protocol(job)?;
     ports(job)?;
     participants(job)?;
+    if circuit.is_sequential() {
+        cycles(job)?;
+    }
     match &job.totals {
         Some(circuit_of_totals) => totals(circuit, circuit_of_totals),
         None => Ok(()),
@@ -128,6 +126,27 @@ fn participants(job: &Lowered) -> Result<(), PlanError> {
     {
         return Err(PlanError::Job(
             "holders name parties and owners of the job, and there are at most 1024 owners",
+        ));
+    }
+    Ok(())
+}
+
+/// What has a value in every cycle is neither loaded nor kept, and a run is not continued with fewer parties.
+fn cycles(job: &Lowered) -> Result<(), PlanError> {
+    if job.security.delivery == Delivery::Guaranteed {
+        return Err(PlanError::Job(
+            "a circuit with cycles is not computed with `delivery = \"guaranteed\"`",
+        ));
+    }
+    let circuit = &job.circuit;
+    let loads = |k: usize| job.blocks.iter().any(|b| b.holders[k] == Holder::Stored);
+    let ports = circuit.inputs.iter().enumerate();
+    let mut each = ports.filter(|(_, port)| port.per == Per::Cycle);
+    let outputs = circuit.outputs.iter().zip(&job.audiences);
+    let mut kept = outputs.filter(|(_, audience)| **audience == Audience::Stored);
+    if each.any(|(k, _)| loads(k)) || kept.any(|(port, _)| port.reduce == Reduce::EveryCycle) {
+        return Err(PlanError::Job(
+            "what has a value in every cycle is neither loaded from shares nor kept as shares",
         ));
     }
     Ok(())

@@ -98,8 +98,9 @@ impl Scheduler<'_> {
                 let width = o.wires.len() as u32;
                 let (gives, next) = match (o.reduce, passed(k)) {
                     (Reduce::Sum, _) => (Gives::Sum, &mut sum_out),
-                    (Reduce::None | Reduce::EveryCycle, None) => (Gives::Row, &mut row_out),
-                    (Reduce::None | Reduce::EveryCycle, Some(input)) => {
+                    (Reduce::EveryCycle, _) => unreachable!("a circuit of one cycle"),
+                    (Reduce::None, None) => (Gives::Row, &mut row_out),
+                    (Reduce::None, Some(input)) => {
                         let first = ports[input].first;
                         return OutputPlan {
                             gives: Gives::Once,
@@ -157,7 +158,7 @@ impl Scheduler<'_> {
             bank.dying = vec![Vec::new(); tail as usize + 2];
         }
         let bank = &mut self.banks[0];
-        for w in 0..self.inputs {
+        for w in self.held..self.inputs {
             if let Home::Slot(slot) = self.home[w as usize] {
                 bank.dying[self.last[w as usize] as usize].push(slot);
             }

@@ -132,6 +132,12 @@ pub(super) fn of(plan: &Plan) -> PlanHash {
         e.text("proved, challenges echoed");
         e.int(super::PROVED_GATES);
     }
+    if let Some(cycles) = &plan.cycles {
+        e.text("cycles");
+        e.int(cycles.count);
+        e.int(cycles.window);
+        e.int(cycles.counters);
+    }
     if let Some(totals) = &job.totals {
         e.text("totals");
         e.0.update(totals.canonical_hash());

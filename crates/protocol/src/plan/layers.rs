@@ -65,6 +65,8 @@ pub(super) struct Scheduler<'a> {
     /// Whether sums of products of bits are left alone.
     singly: bool,
     pub(super) inputs: u32,
+    /// The first inputs, whose slots are never free.
+    pub(super) held: u32,
     /// How many gates and outputs read a wire.
     readers: Vec<u32>,
     level: Vec<Level>,
@@ -85,7 +87,9 @@ pub(super) struct Scheduler<'a> {
 ///
 /// `once` says of each output port that is only kept, and has one value per job, of which input port it is; a shorter list says so of no
 /// further port. If `singly`, every product of bits has one pair of operands: what is proved about products is proved of one each.
-pub(super) fn schedule(net: &Net, once: &[Option<usize>], singly: bool) -> Schedule {
+///
+/// The slots of the first `held` inputs stay theirs: the layers may be computed again.
+pub(super) fn schedule(net: &Net, once: &[Option<usize>], singly: bool, held: u32) -> Schedule {
     let circuit = &net.circuit;
     let inputs = circuit.input_wires();
     let wires = circuit.wires() as usize;
@@ -94,6 +98,7 @@ pub(super) fn schedule(net: &Net, once: &[Option<usize>], singly: bool) -> Sched
         circuit,
         singly,
         inputs,
+        held,
         readers: vec![0; wires],
         level: vec![Level::default(); wires],
         starts: vec![],

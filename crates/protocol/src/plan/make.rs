@@ -9,6 +9,7 @@ use veil_program::{Audience, Lowered};
 use veil_session::PlanHash;
 
 use super::authenticate::authenticated;
+use super::cycles::{CyclesPlan, Step};
 use super::layers::{self, Layer, Schedule};
 use super::net::Net;
 use super::{
@@ -21,12 +22,17 @@ use crate::replicated::Coded;
 /// Blocks that one key may encrypt (protocol documentation, "PRF").
 const MOST_DRAWS: u64 = 1 << 40;
 
+/// Cycles whose proofs have numbers of 32 bits: but for the last one of each kind of bank, a batch takes 2^12 counters at least, so that
+/// `MOST_DRAWS` bounds the numbers of all others.
+const MOST_PROVED_CYCLES: u64 = 1 << 29;
+
 impl Plan {
     /// Plans `job`.
     pub fn new(job: Arc<Lowered>, options: Options) -> Result<Plan, PlanError> {
         check::job(&job)?;
         let orders = order::of(&job)?;
-        let circuit = &job.circuit;
+        let step = Step::of(&job.circuit);
+        let circuit = step.as_ref().map_or(&job.circuit, |step| &step.circuit);
         let choice = Choice::of(job.security).ok_or(PlanError::NoProtocol(job.security))?;
         let (proves, singly) = (choice.proves(), choice.multiplies_singly());
         let has_codes = proves && circuit.ring != Ring::Bits;
@@ -46,7 +52,17 @@ impl Plan {
             .collect();
         let split = hoist::split(circuit);
         let rows = lowered(split.as_ref().map_or(circuit, |split| &split.rows));
-        let mut schedule = layers::schedule(&rows, &once, singly);
+        let held = step.as_ref().map_or(0, |step| step.held);
+        let mut schedule = layers::schedule(&rows, &once, singly, held);
+        let coded_uniforms = coded_uniforms(&mut schedule, &rows.codes.of_inputs);
+        let derived = split.as_ref().map(|_| {
+            let ports = &mut schedule.inputs;
+            ports.pop().expect("the derived values are the last port")
+        });
+        let cycles = step
+            .as_ref()
+            .map(|step| step.plan(&job.circuit, &mut schedule));
+        let cycles = cycles.transpose()?;
         let chunk_rows = options.chunk_rows.unwrap_or_else(|| {
             if let Choice::Garbled(garbling) = choice {
                 let gates = schedule.layers.iter().map(|l| l.program.products().0);
@@ -69,26 +85,29 @@ impl Plan {
         let chunks = rows::chunks(&job, chunk_rows)?;
         let mut making = Making::new(words, chunk_rows);
         let layers = making.layers(&mut schedule);
-        let coded_uniforms = coded_uniforms(&mut schedule, &rows.codes.of_inputs);
-        let job_plan = split.map(|split| {
-            let derived = schedule
-                .inputs
-                .pop()
-                .expect("the derived values are the last port");
-            let set_up = layers::schedule(&lowered(&split.job), &[], singly);
+        let job_plan = split.zip(derived).map(|(split, derived)| {
+            let set_up = layers::schedule(&lowered(&split.job), &[], singly, 0);
             let inputs = &schedule.inputs[key..];
             making.job(set_up, inputs, derived.first, split.derived)
         });
         schedule.inputs.drain(..key);
         let totals_plan = job.totals.as_ref().map(|totals| {
-            let own = layers::schedule(&lowered(totals), &[], singly);
+            let own = layers::schedule(&lowered(totals), &[], singly, 0);
             making.totals(own, &mut schedule)
         });
         // A pair of a value and its code draws no more for its check than for itself.
         let draws = making.draws_of_chunk(circuit) * (1 + u64::from(has_codes));
-        if draws.saturating_mul(chunks + 2) > MOST_DRAWS {
+        let repeated = job.circuit.clock.cycles.saturating_mul(chunks);
+        let numbered = !proves || job.circuit.clock.cycles <= MOST_PROVED_CYCLES;
+        if !numbered || draws.saturating_mul(repeated.saturating_add(2)) > MOST_DRAWS {
             return Err(PlanError::TooManyDraws);
         }
+        let cycles = cycles.map(|(cycles, initial)| CyclesPlan {
+            initial: making.add(0, initial),
+            // A layer counts as a draw too: so a code for each is one.
+            counters: draws + layers.len() as u64,
+            ..cycles
+        });
         let of_ring = making.programs[0].len();
         let mut plan = Plan {
             ring: circuit.ring,
@@ -107,6 +126,7 @@ impl Plan {
             job_plan,
             totals_plan,
             layers,
+            cycles,
             depth: schedule.depth,
             orders,
             hash: PlanHash([0; 32]),

@@ -2,6 +2,7 @@
 
 mod authenticate;
 mod check;
+mod cycles;
 mod emit;
 mod hash;
 mod hoist;
@@ -21,6 +22,7 @@ use veil_math::Ring;
 use veil_program::{Audience, Lowered, Security};
 use veil_session::{PartyId, PlanHash};
 
+pub use cycles::CyclesPlan;
 pub use order::OrderPlan;
 pub use parts::{
     BitsPlan, CodedPlan, CodedUniforms, Conversion, ConversionPlan, Gives, JobPlan, LayerPlan,
@@ -113,6 +115,15 @@ pub enum PlanError {
         /// Rows of a chunk.
         chunk_rows: u32,
     },
+    /// Outputs of every cycle take too much memory until they are opened.
+    #[error(
+        "an output of every cycle has {width} bits in each row, which are shares until the last cycle is checked: open the last cycle, or \
+         run fewer cycles"
+    )]
+    TooManyKept {
+        /// Bits of all cycles.
+        width: u64,
+    },
     /// A key would be used beyond its bound.
     #[error("the plan draws more than 2^40 blocks under one key: split the job")]
     TooManyDraws,
@@ -153,9 +164,11 @@ pub struct Plan {
     pub job_plan: Option<JobPlan>,
     /// What is derived from the sums.
     pub totals_plan: Option<TotalsPlan>,
-    /// Layers in order; the last one has no products and computes what is linear after the others.
+    /// Layers in order, of one cycle; the last one has no products and computes what is linear after the others.
     pub layers: Vec<LayerPlan>,
-    /// Multiplicative depth.
+    /// How often they are computed, and what is moved in between, if the circuit is sequential.
+    pub cycles: Option<CyclesPlan>,
+    /// Multiplicative depth, of one cycle.
     pub depth: u32,
     /// Blocks whose holders compare the order of a key column.
     pub orders: Vec<OrderPlan>,
@@ -208,6 +221,9 @@ impl Plan {
                 banks[program] = BankOf::Rows;
             }
         }
+        if let Some(cycles) = &self.cycles {
+            banks[cycles.initial] = BankOf::Rows;
+        }
         banks
     }
 
@@ -228,9 +244,15 @@ impl Plan {
         self.sums > 0 || self.keeps()
     }
 
-    /// Products per row, over all layers, of the circuit's ring.
+    /// How often the layers are computed in every row.
+    pub fn cycle_count(&self) -> u64 {
+        self.cycles.as_ref().map_or(1, |cycles| cycles.count)
+    }
+
+    /// Products per row, over all layers and cycles, of the circuit's ring.
     pub fn products(&self) -> u64 {
-        self.layers.iter().map(|l| u64::from(l.products)).sum()
+        let of_cycle: u64 = self.layers.iter().map(|l| u64::from(l.products)).sum();
+        of_cycle.saturating_mul(self.cycle_count())
     }
 
     /// Products of bits per row in a circuit of integers, over all layers.

@@ -97,6 +97,14 @@ impl Plan {
         None
     }
 
+    /// The block that the rows of a frame belong to; the first one's for frames that are of no rows.
+    pub fn block_of(&self, frame: Frame) -> u32 {
+        let chunk = frame.chunk.checked_sub(1);
+        chunk
+            .and_then(|index| self.chunk(index))
+            .map_or(0, |chunk| chunk.block)
+    }
+
     /// Rows of the longest chunk.
     pub(crate) fn longest_chunk(&self) -> u32 {
         let longest = self.job.blocks.iter().map(|b| b.rows).max().unwrap_or(0);

@@ -24,8 +24,10 @@ pub(crate) struct Batch {
     pub(crate) number: u32,
     /// The layers, those of the set-up after those of the rows.
     pub(crate) layers: std::ops::Range<usize>,
-    /// Products of bits of all of them.
+    /// Products of bits of all of them, in all its cycles.
     pub(crate) products: u32,
+    /// Cycles of a sequential circuit that are proved together; 1 if there are none.
+    pub(crate) cycles: u64,
     /// Where the messages of these are that a party got.
     pub(crate) received: u16,
     /// Rows that it has at most.
@@ -35,6 +37,15 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
+    /// The same, of fewer cycles.
+    pub(crate) fn of_cycles(&self, cycles: u64) -> Self {
+        Batch {
+            products: (u64::from(self.products) / self.cycles * cycles) as u32,
+            cycles,
+            ..self.clone()
+        }
+    }
+
     /// Whether further layers with so many products are short enough to be proved along.
     pub(crate) fn takes(&self, products: u32) -> bool {
         let products = u64::from(self.products) + u64::from(products);
@@ -190,12 +201,25 @@ pub(crate) fn batches(scheme: &Scheme, plan: &Plan) -> Vec<Batch> {
                     number,
                     layers: index..index + 1,
                     products,
+                    cycles: 1,
                     received,
                     rows,
                     place: 0,
                 });
             }
         }
+    }
+    // If the layers of a cycle are one batch, those of several cycles may be.
+    let mut of_rows = batches
+        .iter_mut()
+        .filter(|b| b.layers.start < plan.layers.len());
+    if let (Some(batch), None) = (of_rows.next(), of_rows.next())
+        && batch.products > 0
+    {
+        let most = PROVED_GATES / (u64::from(batch.products) * u64::from(batch.rows.max(1)));
+        let cycles = most.clamp(1, plan.cycle_count());
+        batch.products *= cycles as u32;
+        batch.cycles = cycles;
     }
     for batch in &mut batches {
         batch.place = place;

@@ -72,7 +72,9 @@ impl<'a> Costs<'a> {
         match task {
             Task::Layers => {
                 let layers = self.layers(me, &plan.layers, [word, one_word, bit]);
-                layers + self.proof(Frame::Rows)
+                let holders = &plan.job.blocks[plan.block_of(self.frame) as usize].holders;
+                let inputs = self.inputs(me, holders, Per::Cycle, element) * windows(plan);
+                inputs + layers * plan.cycle_count() + self.proof(Frame::Rows)
             }
             Task::Agree => digests(others),
             Task::Inputs { block } => self.inputs(
@@ -123,7 +125,15 @@ impl<'a> Costs<'a> {
         let batches = batches.filter(|b| layers.contains(&b.layers.start));
         let proof = self.scheme.products.proof.as_ref();
         let proofs = proof.map_or(Cost::default(), |proof| {
-            batches.fold(Cost::default(), |cost, batch| cost + (proof.cost)(&batch))
+            batches.fold(Cost::default(), |cost, batch| {
+                let cycles = match of {
+                    Frame::Rows => self.plan.cycle_count(),
+                    Frame::SetUp | Frame::Totals => 1,
+                };
+                let [whole, rest] = [cycles / batch.cycles, cycles % batch.cycles];
+                let rest = (rest > 0).then(|| (proof.cost)(&batch.of_cycles(rest)));
+                cost + (proof.cost)(&batch) * whole + rest.unwrap_or_default()
+            })
         });
         let check = self.scheme.products.check.as_ref();
         let check = check.filter(|_| self.plan.has_codes());
@@ -206,20 +216,32 @@ impl<'a> Costs<'a> {
                 Per::Row,
                 plan.ring.bytes(u64::from(self.frame.rows)),
             ),
+            Task::Layers => (
+                &plan.job.blocks[plan.block_of(self.frame) as usize].holders,
+                Per::Cycle,
+                plan.ring.bytes(u64::from(self.frame.rows)),
+            ),
             Task::SetUp => (&plan.job.blocks[0].holders, Per::Job, plan.ring.bytes(1)),
             _ => return Cost::default(),
         };
         let to = self.scheme.holders(self.scheme.owners_explicit()).count() as u64;
         let ports = plan.inputs.iter().zip(holders);
         let ports = ports.filter(|(p, h)| p.per == per && **h == Holder::Owner(me));
-        ports.fold(Cost::default(), |cost, (port, _)| {
+        let once = ports.fold(Cost::default(), |cost, (port, _)| {
             cost + Cost {
                 rounds: 0,
                 messages: to,
                 bytes: to * u64::from(port.width) * size,
             }
-        })
+        });
+        once * if per == Per::Cycle { windows(plan) } else { 1 }
     }
+}
+
+/// How often inputs of cycles are shared.
+fn windows(plan: &Plan) -> u64 {
+    let cycles = plan.cycles.as_ref();
+    cycles.map_or(0, |cycles| cycles.count.div_ceil(cycles.window))
 }
 
 /// Digests that are sent, while as many are awaited.

@@ -4,6 +4,7 @@
 mod checks;
 mod convert;
 mod cost;
+mod cycles;
 mod digests;
 mod masked;
 mod opening;
@@ -56,6 +57,8 @@ mod label {
     pub(super) const PARTY_ROWS: u16 = 0x7000; // + party
     pub(super) const PARTY_JOB: u16 = 0x8000;
     pub(super) const MASKED: u16 = 0x9000; // + component
+    pub(super) const OWNER_CYCLES: u16 = 0xa000; // + owner
+    pub(super) const PARTY_CYCLES: u16 = 0xb000; // + party
 }
 
 /// A protocol over replicated sharing, as one participant runs it.
@@ -75,6 +78,8 @@ pub struct Replicated {
     open: Arc<[Arc<Round>]>,
     totals: Arc<[Arc<Round>]>,
     open_totals: Arc<[Arc<Round>]>,
+    /// The layers of a sequential circuit, in the place of `layers`.
+    cycles: Option<Arc<cycles::Cycles>>,
 }
 
 impl Replicated {
@@ -102,7 +107,16 @@ impl Replicated {
             spans: regions::spans(scheme, &plan, me, &layouts[0]),
             set_up: list(inputs.set_up()),
             inputs: blocks.map(|block| list(inputs.rows(block))).collect(),
-            layers: [false, true].map(|odd| list(layers(scheme, &plan, me, odd))),
+            cycles: cycles::Cycles::of(scheme, &plan, me).map(Arc::new),
+            layers: match plan.cycles {
+                Some(_) => [list(vec![]), list(vec![])],
+                None => [false, true].map(|odd| {
+                    let layers = layers(scheme, &plan, me, odd);
+                    list(layers.map_or(vec![], |(me, layers)| {
+                        with_proofs(scheme, &plan, me, 0, layers)
+                    }))
+                }),
+            },
             agree: list(opening::agree(scheme, me)),
             open: list(opening::open(scheme, &plan, me, false)),
             totals: list(totals_layers(scheme, &plan, me)),
@@ -144,6 +158,16 @@ impl Protocol for Replicated {
     }
 
     fn flow(&self, task: Task, frame: veil_session::Frame) -> Flow {
+        if let (Task::Layers, Some(cycles)) = (task, &self.cycles) {
+            let cycles = Arc::clone(cycles);
+            let block = self.plan.block_of(frame) as usize;
+            if cycles.rests(block) {
+                return Flow::of(vec![]);
+            }
+            let odd = is_odd(frame);
+            let rounds = move |cycle| cycles.rounds(cycle, block, odd);
+            return Flow::cycles(self.plan.cycle_count(), Arc::new(rounds));
+        }
         let (rounds, clears) = match task {
             Task::SetUp => (&self.set_up, false),
             Task::Inputs { block } => (&self.inputs[block as usize], false),
@@ -167,7 +191,8 @@ impl Protocol for Replicated {
     fn places(&self) -> u32 {
         let checks = CHECK_PLACES * Frame::ALL.len() as u32;
         let checks = if self.plan.has_codes() { checks } else { 0 };
-        place_of_checks(self.scheme, &self.plan) + checks
+        let cycles = if self.plan.cycles.is_some() { 2 } else { 0 };
+        place_of_checks(self.scheme, &self.plan) + checks + cycles
     }
 
     fn peers(&self) -> Vec<Peer> {
@@ -248,11 +273,9 @@ fn is_odd(frame: veil_session::Frame) -> bool {
     frame.chunk % 2 == 1
 }
 
-/// The layers of the rows, at a party, in chunks that are odd or even.
-fn layers(scheme: &Scheme, plan: &Plan, me: Peer, odd: bool) -> Vec<Round> {
-    let Peer::Party(me) = me else {
-        return Vec::new();
-    };
+/// The layers of the rows, at a party, in chunks that are odd or even, without proofs; nothing at others.
+fn layers(scheme: &Scheme, plan: &Plan, me: Peer, odd: bool) -> Option<(PartyId, Vec<Round>)> {
+    let me = me.party()?;
     let rounds = plan.layers.iter().enumerate();
     let mut rounds: Vec<Round> = rounds
         .map(|(k, layer)| round_of(scheme, plan, me, (k, layer), odd))
@@ -261,7 +284,7 @@ fn layers(scheme: &Scheme, plan: &Plan, me: Peer, odd: bool) -> Vec<Round> {
         .last_mut()
         .expect("the last layer computes what is linear");
     last.finish.extend(opening::keep(scheme, plan, Gives::Row));
-    with_proofs(scheme, plan, me, 0, rounds)
+    Some((me, rounds))
 }
 
 /// The round of a layer: its products, and what it opens behind masks.

@@ -74,7 +74,7 @@ pub(super) fn layout(scheme: &Scheme, plan: &Plan, me: Peer, bank: BankOf) -> La
     let row_inputs: u32 = plan
         .inputs
         .iter()
-        .filter(|p| p.per == Per::Row)
+        .filter(|p| p.per != Per::Job)
         .map(|p| p.width)
         .sum();
     let row_outputs: u32 = plan
@@ -387,6 +387,7 @@ pub(super) fn spans(scheme: &Scheme, plan: &Plan, me: Peer, layout: &Layout) -> 
         job_keeps: keeps(Gives::Once),
         keeps_sums: keeps(Gives::Sum),
         inputs: ports(Per::Row),
+        cycle_inputs: ports(Per::Cycle),
         job_inputs: ports(Per::Job),
         uniforms: shares(UNIFORMS),
         sums: shares(SUMS),

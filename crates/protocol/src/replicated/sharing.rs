@@ -66,6 +66,14 @@ impl<'a> Inputs<'a> {
         })
     }
 
+    /// Inputs of a window of cycles of a chunk of block `block`.
+    pub(super) fn cycles(self, block: usize) -> Vec<Round> {
+        self.rounds(Kind {
+            block,
+            per: Per::Cycle,
+        })
+    }
+
     /// Everyone tells everyone the digest of its list of accepted inputs (attack case A7), and holders of a seed or of a key that was dealt
     /// its digest.
     fn list(self, me: PartyId) -> Round {
@@ -130,7 +138,8 @@ impl<'a> Inputs<'a> {
 
     fn rounds(self, kind: Kind) -> Vec<Round> {
         let (place, check_place) = match kind.per {
-            Per::Row | Per::Cycle => (place::INPUTS, place::INPUT_CHECK),
+            Per::Row => (place::INPUTS, place::INPUT_CHECK),
+            Per::Cycle => super::cycles::places(self.scheme, self.plan),
             Per::Job => (place::JOB_INPUTS, place::JOB_CHECK),
         };
         let mut round = Round {
@@ -208,9 +217,11 @@ impl<'a> Inputs<'a> {
             return;
         }
         let base = match (supplier, kind.per) {
-            (Holder::Owner(_), Per::Row | Per::Cycle) => label::OWNER_ROWS,
+            (Holder::Owner(_), Per::Cycle) => label::OWNER_CYCLES,
+            (_, Per::Cycle) => label::PARTY_CYCLES,
+            (Holder::Owner(_), Per::Row) => label::OWNER_ROWS,
             (Holder::Owner(_), Per::Job) => label::OWNER_JOB,
-            (_, Per::Row | Per::Cycle) => label::PARTY_ROWS,
+            (_, Per::Row) => label::PARTY_ROWS,
             (_, Per::Job) => label::PARTY_JOB,
         };
         let op = Op::Hash {

@@ -1,0 +1,220 @@
+//! Sequential circuits on the engine: what every protocol makes of them is what evaluation in the clear says, in memory that does not
+//! depend on the number of cycles.
+
+use std::sync::Arc;
+
+use veil_circuit::{Builder, Circuit, Initial, Per};
+use veil_engine::{Data, Settings, local};
+use veil_math::Ring;
+use veil_program::{Adversary, Audience, Holder, Lowered};
+use veil_protocol::{BankOf, Options, Plan, PlanError, Task, protocol};
+use veil_session::{Frame, Peer};
+use veil_testkit::sample::{against, against_malicious, among_four, job, party, peer};
+use veil_testkit::{Seed, Seen, Values, World, clocked};
+
+type Protocol = (&'static str, fn(Lowered) -> Lowered);
+
+/// Every protocol on bits.
+const PROTOCOLS: [Protocol; 4] = [
+    ("rep3", |job| job),
+    ("rep3, malicious", against_malicious),
+    ("rep4", among_four),
+    ("rep4, semi-honest", |job| {
+        against(among_four(job), Adversary::SemiHonest)
+    }),
+];
+
+/// A job of a circuit of [`clocked`]: blocks whose inputs come from parties and from outside, outputs for all and for one.
+fn job_of(circuit: Circuit) -> Lowered {
+    let outside = [0, 1, 1, 0].map(Holder::Owner);
+    let mixed = [
+        Holder::Party(party(1)),
+        Holder::Party(party(0)),
+        Holder::Owner(0),
+        Holder::Owner(0),
+    ];
+    let audiences = [Audience::Parties, Audience::Recipient(0)];
+    job(circuit, &[(13, &outside), (9, &mixed)], &audiences)
+}
+
+#[test]
+fn every_protocol_computes_what_the_clear_evaluation_does() {
+    let seed = Seed::any();
+    let mut numbers = seed.numbers("circuits");
+    for _ in 0..24 {
+        let circuit = clocked(Seed(numbers.next_u128() as u64));
+        circuit.validate().expect("a valid circuit");
+        for (name, of) in PROTOCOLS {
+            let job = of(job_of(circuit.clone()));
+            println!("{seed}: {name}: {}", circuit.stats());
+            World::in_chunks(job, 8, 2).seed(seed).run().assert_right();
+        }
+    }
+}
+
+#[test]
+fn participants_that_run_for_themselves_get_the_same() {
+    let seed = Seed::any();
+    let circuit = clocked(seed);
+    for (name, of) in PROTOCOLS {
+        println!("{seed}: {name}");
+        let job = of(job_of(circuit.clone()));
+        World::in_chunks(job, 16, 1)
+            .window(3)
+            .run_apart()
+            .assert_right();
+    }
+}
+
+/// A shift register of `bits` bits with one AND in what it takes next, which a bit from outside is added to; the state at the end.
+fn shift_register(bits: usize, cycles: u64, per: Per) -> Circuit {
+    let mut b = Builder::new(Ring::Bits);
+    b.cycles(cycles);
+    let start = b.input("start", bits as u32, Per::Row);
+    let x = b.input("x", 1, per)[0];
+    let state: Vec<_> = (start.iter().map(|wire| b.register(Initial::Wire(*wire)))).collect();
+    let both = b.and(state[0], state[bits / 2]);
+    let sum = b.xor(both, state[bits - 1]);
+    let new = b.xor(sum, x);
+    for (k, bit) in state.iter().enumerate() {
+        b.set_next(*bit, if k == 0 { new } else { state[k - 1] });
+    }
+    b.output("state", &[&[new], &state[..]].concat());
+    b.finish().expect("a valid circuit")
+}
+
+fn one_block(circuit: Circuit, rows: u64) -> Lowered {
+    let holders = [Holder::Party(party(0)), Holder::Party(party(1))];
+    job(circuit, &[(rows, &holders)], &[Audience::Parties])
+}
+
+#[test]
+fn windows_of_inputs_and_batches_of_proofs_come_to_their_ends() {
+    // 700 cycles: two windows of 256 bits and a rest; and with 4096 rows batches of 128 cycles and a rest.
+    for (name, of) in PROTOCOLS {
+        println!("{name}");
+        let job = of(one_block(shift_register(9, 700, Per::Cycle), 4096 + 3));
+        World::in_chunks(job, 4096, 1)
+            .devices(|_| Box::new(veil_device::Cpu::detect()))
+            .run()
+            .assert_right();
+    }
+}
+
+#[test]
+fn neither_plan_nor_bank_depends_on_the_number_of_cycles() {
+    for (name, of) in PROTOCOLS {
+        for per in [Per::Row, Per::Cycle] {
+            let made = |cycles| {
+                let job = of(one_block(shift_register(16, cycles, per), 1000));
+                let options = Options {
+                    lanes: 1,
+                    chunk_rows: Some(1024),
+                };
+                Arc::new(Plan::new(Arc::new(job), options).expect("a plan"))
+            };
+            let (few, many) = (made(1000), made(1_000_000));
+            assert_eq!(few.slots, many.slots, "{name}");
+            assert_eq!(few.programs, many.programs, "{name}");
+            assert_eq!(few.layers, many.layers, "{name}");
+            assert_ne!(few.hash, many.hash, "{name}");
+            let [few, many] = [few, many].map(|plan| protocol(plan, peer(0)));
+            assert_eq!(
+                few.layout(BankOf::Rows),
+                many.layout(BankOf::Rows),
+                "{name}"
+            );
+            assert_eq!(few.places(), many.places(), "{name}");
+            let mut flow = many.flow(Task::Layers, Frame { chunk: 1, ..FRAME });
+            // No more than one cycle's rounds are there at once, those of a proof and of inputs included.
+            let most = (0..5000).filter_map(|_| {
+                flow.next()?;
+                Some(flow.rounds().len())
+            });
+            assert!(most.max() < Some(100), "{name}");
+        }
+    }
+}
+
+const FRAME: Frame = Frame {
+    epoch: 0,
+    lane: 0,
+    chunk: 0,
+    rows: 1000,
+};
+
+#[test]
+fn a_hundred_thousand_cycles_run() {
+    let job = Arc::new(one_block(shift_register(16, 100_000, Per::Row), 64));
+    let plan = Plan::new(Arc::clone(&job), Options::default()).expect("a plan");
+    let values = Arc::new(Values::random(&job, Seed(7)));
+    let want = values.expected(&job);
+    let seen: Vec<Arc<Seen>> = (0..3).map(|_| Arc::default()).collect();
+    let data = |who: Peer| Data {
+        source: Some(values.clone()),
+        sink: who
+            .party()
+            .map(|p| seen[p.index()].clone() as Arc<dyn veil_program::Sink>),
+        ..Data::default()
+    };
+    local::run(&Arc::new(plan), &Settings::default(), data, &|_| ()).expect("an honest run");
+    for seen in &seen {
+        assert_eq!(seen.rows(Ring::Bits, 0).as_ref(), Some(&want[0]));
+    }
+}
+
+#[test]
+fn what_a_cycle_costs_is_declared() {
+    for (name, of) in PROTOCOLS {
+        for cycles in [1, 5, 300] {
+            let job = of(one_block(shift_register(5, cycles, Per::Cycle), 10));
+            let plan = Arc::new(Plan::new(Arc::new(job), Options::default()).expect("a plan"));
+            let frame = Frame {
+                chunk: 1,
+                rows: 10,
+                ..FRAME
+            };
+            for me in [0, 1, 2].map(peer) {
+                let protocol = protocol(Arc::clone(&plan), me);
+                let layout = protocol.layout(BankOf::Rows);
+                let mut measured = veil_protocol::Cost::default();
+                let mut flow = protocol.flow(Task::Layers, frame);
+                while let Some(round) = flow.next() {
+                    measured.rounds += u64::from(!round.recvs.is_empty());
+                    measured.messages += round.sends.len() as u64;
+                    let bytes = round.sends.iter().map(|s| layout.bytes(s.span, 10));
+                    measured.bytes += bytes.sum::<u64>();
+                }
+                assert_eq!(
+                    measured,
+                    protocol.cost(Task::Layers, frame),
+                    "{name}: {me}, {cycles}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let circuit = shift_register(5, 9, Per::Cycle);
+    let mut guaranteed = among_four(one_block(circuit.clone(), 4));
+    guaranteed.security.delivery = veil_program::Delivery::Guaranteed;
+    let refused = Plan::new(Arc::new(guaranteed), Options::default());
+    assert!(matches!(refused, Err(PlanError::Job(why)) if why.contains("guaranteed")));
+    let mut stored = one_block(circuit.clone(), 4);
+    stored.blocks[0].holders[1] = Holder::Stored;
+    stored.blocks[0].stored = Some("old".into());
+    let refused = Plan::new(Arc::new(stored), Options::default());
+    assert!(matches!(refused, Err(PlanError::Job(why)) if why.contains("every cycle")));
+    let mut long = circuit;
+    long.clock.cycles = 1 << 30;
+    long.outputs[0].reduce = veil_circuit::Reduce::EveryCycle;
+    long.inputs[1].per = Per::Row;
+    long.outputs[0].wires.truncate(1);
+    let refused = Plan::new(Arc::new(one_block(long, 4)), Options::default());
+    assert!(matches!(
+        refused,
+        Err(PlanError::TooManyKept { width: 0x4000_0000 })
+    ));
+}
