@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use veil_circuit::{Builder, Circuit, Initial, Per};
+use veil_circuit::{Builder, Circuit, Initial, Limits, Per, Reduce, scd};
 use veil_engine::{Data, Settings, local};
 use veil_math::Ring;
 use veil_program::{Adversary, Audience, Holder, Lowered};
@@ -209,7 +209,7 @@ fn what_cannot_be_is_refused() {
     assert!(matches!(refused, Err(PlanError::Job(why)) if why.contains("every cycle")));
     let mut long = circuit;
     long.clock.cycles = 1 << 30;
-    long.outputs[0].reduce = veil_circuit::Reduce::EveryCycle;
+    long.outputs[0].reduce = Reduce::EveryCycle;
     long.inputs[1].per = Per::Row;
     long.outputs[0].wires.truncate(1);
     let refused = Plan::new(Arc::new(one_block(long, 4)), Options::default());
@@ -217,4 +217,37 @@ fn what_cannot_be_is_refused() {
         refused,
         Err(PlanError::TooManyKept { width: 0x4000_0000 })
     ));
+}
+
+/// `VEIL_NETLISTS=folder cargo test --test sequential` runs all files of a folder that are called `NAME_bits_cycles.scd`.
+#[test]
+fn public_netlists_run_on_shares() {
+    let Some(folder) = std::env::var_os("VEIL_NETLISTS") else {
+        println!("skipped: VEIL_NETLISTS names no folder of netlists");
+        return;
+    };
+    for file in std::fs::read_dir(folder).expect("the folder of netlists") {
+        let file = file.expect("a file").path();
+        let name = file.file_stem().unwrap_or_default().to_string_lossy();
+        let cycles = name.rsplit('_').next().and_then(|word| word.parse().ok());
+        let (Some(cycles), true) = (cycles, file.extension().is_some_and(|e| e == "scd")) else {
+            continue;
+        };
+        let text = std::fs::read(&file).expect("a file");
+        let limits = Limits::default();
+        let circuit = scd::read(&text, cycles, Reduce::EveryCycle, &limits);
+        let circuit = circuit.unwrap_or_else(|error| panic!("{name}: {error}"));
+        let holders = circuit.inputs.iter().enumerate();
+        let holders: Vec<Holder> = holders
+            .map(|(k, _)| Holder::Party(party(k as u8 % 2)))
+            .collect();
+        for (protocol, of) in PROTOCOLS {
+            println!("{name}: {protocol}");
+            let job = of(job(circuit.clone(), &[(5, &holders)], &[Audience::Parties]));
+            World::new(job)
+                .devices(|_| Box::new(veil_device::Cpu::detect()))
+                .run()
+                .assert_right();
+        }
+    }
 }
