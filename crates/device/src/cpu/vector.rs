@@ -120,6 +120,13 @@ pub(crate) trait Vector: Copy {
         ctr: [u64; GROUP],
         inputs: [Self; GROUP],
     ) -> [Self; GROUP];
+    /// Vector k: the PRF under key k at four blocks from `ctr`; `input` is [`Vector::inputs`] of them.
+    unsafe fn prf_keys(
+        keys: [&RoundKeys; GROUP],
+        domain: Domain,
+        ctr: u64,
+        input: Self,
+    ) -> [Self; GROUP];
     /// Every word of 64 bits, N bits to the left.
     unsafe fn shift_left<const N: u32>(self) -> Self;
     /// Every word of 64 bits, N bits to the right.
@@ -243,6 +250,21 @@ impl Vector for Portable {
     ) -> [Self; GROUP] {
         // SAFETY: the caller's.
         unsafe { Self::prf(key, domain, ctr) }
+    }
+    #[inline(always)]
+    unsafe fn prf_keys(
+        keys: [&RoundKeys; GROUP],
+        domain: Domain,
+        ctr: u64,
+        _input: Self,
+    ) -> [Self; GROUP] {
+        keys.map(|key| {
+            let mut bytes = [0; VECTOR];
+            let prf = &key.portable;
+            prf.stream(domain.tag, domain.lane, ctr, domain.j, &mut bytes);
+            // SAFETY: `bytes` is 64 bytes long.
+            unsafe { Self::load(bytes.as_ptr()) }
+        })
     }
     #[inline(always)]
     unsafe fn shift_left<const N: u32>(self) -> Self {

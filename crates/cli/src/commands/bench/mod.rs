@@ -3,9 +3,11 @@
 mod chart;
 mod figure;
 mod measure;
+mod ot;
 mod workload;
 
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
 use miette::{IntoDiagnostic, Result};
 use veil_link::shape;
@@ -26,13 +28,14 @@ pub(crate) use workload::{Nowhere, Pattern};
   veil bench yao --svg yao.svg         ANDs garbled and evaluated, in process and over TLS
   veil bench rep4-mul --svg fig3.svg   cores that fill 10 and 100 Gb/s, semi-honest and malicious
   veil bench a2b --cores 2             a million integers taken apart into bits
+  veil bench ot --svg ot.svg           random oblivious transfers between two parties
   veil bench mul64 --net wan --json    over a link of 40 ms and 1 Gb/s, as JSON lines
 
 The unit is operations per CPU-second of all participants together; the bound is what this machine's AES allows if
 nothing but the masks is made, measured in the same run.")]
 pub(crate) struct BenchArgs {
     /// What to measure.
-    name: Name,
+    name: What,
     /// The protocol to measure: rep3, rep4 or yao [default: rep3; of rep4-mul rep4, of yao yao].
     #[arg(long, value_name = "NAME")]
     protocol: Option<Sharing>,
@@ -66,6 +69,34 @@ pub(crate) struct BenchArgs {
     /// Write a plot to this file.
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
+}
+
+/// What is measured: a job of its own, or transfers without one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum What {
+    Job(Name),
+    Ot,
+}
+
+impl clap::ValueEnum for What {
+    fn value_variants<'a>() -> &'a [Self] {
+        static ALL: LazyLock<Vec<What>> = LazyLock::new(|| {
+            let jobs = Name::value_variants().iter().map(|name| What::Job(*name));
+            jobs.chain([What::Ot]).collect()
+        });
+        &ALL
+    }
+
+    fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
+        match self {
+            What::Job(name) => name.to_possible_value(),
+            What::Ot => {
+                let help =
+                    "Random oblivious transfers between two parties, for trees of every size";
+                Some(clap::builder::PossibleValue::new("ot").help(help))
+            }
+        }
+    }
 }
 
 fn cores(text: &str) -> Result<(u16, u16), String> {
@@ -107,11 +138,13 @@ fn print_json(row: &Row) -> Result<()> {
 
 /// Runs the command.
 pub(crate) fn run(args: &BenchArgs) -> Result<()> {
-    if args.name == Name::Rep4Mul {
-        return figure::run(args);
-    }
-    let batch = args.batch.unwrap_or_else(|| args.name.batch()).max(1);
-    let usual = match args.name {
+    let name = match args.name {
+        What::Ot => return ot::run(args),
+        What::Job(Name::Rep4Mul) => return figure::run(args),
+        What::Job(name) => name,
+    };
+    let batch = args.batch.unwrap_or_else(|| name.batch()).max(1);
+    let usual = match name {
         Name::Yao => Sharing::Yao,
         _ => Sharing::Rep3,
     };
@@ -122,7 +155,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<()> {
         ..Words::default()
     };
     let security = words.among(sharing.parties()).into_diagnostic()?;
-    let workload = args.name.workload(batch, security);
+    let workload = name.workload(batch, security);
     let mut rows = Vec::new();
     if !args.json {
         println!("{HEADER}");

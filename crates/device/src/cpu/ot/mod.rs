@@ -14,7 +14,7 @@ use zeroize::Zeroizing;
 
 use super::bank::Memory;
 use super::mac::MacKey;
-use super::vector::{self, Portable, RoundKeys, Vector};
+use super::vector::{self, Portable, RoundKeys, VECTOR, Vector};
 use super::{Cpu, Isa};
 use crate::Fault;
 use crate::command::{Command, Draw, KeyId};
@@ -22,7 +22,7 @@ use crate::garble::{ROW_BITS, hash};
 use crate::layout::Span;
 use crate::ot::{BLOCK, COLUMNS, Ot, Trees, blocks};
 use stretch::{Beside, TILE_BYTES, Tree, stretch};
-use turn::{LABELS, Tile};
+use turn::{LABELS, Words};
 
 impl Cpu {
     /// Does a step, which was checked, and says what a comparison found.
@@ -237,36 +237,80 @@ impl Cpu {
         let width = memory.frame.rows.div_ceil(8) as usize;
         let rows = memory.frame.rows as usize;
         let length = width * to.count as usize;
-        let mut tile = Tile::new();
-        for at in (0..length).step_by(LABELS / 8) {
-            let end = length.min(at + LABELS / 8);
-            for c in 0..COLUMNS {
-                tile.column(c as usize, &memory.item_bytes(columns, c)[at..end]);
-            }
-            // SAFETY: `with` checked the instruction set.
-            unsafe {
-                match self.isa {
-                    #[cfg(target_arch = "x86_64")]
-                    Isa::Avx512 => turn_avx512(&mut tile),
-                    #[cfg(target_arch = "x86_64")]
-                    Isa::Avx2 => turn_avx2(&mut tile),
-                    _ => tile.turn::<Portable>(),
+        let (first, stride) = memory.item(columns, 0);
+        let mut scratch = Scratch::new();
+        for at in (0..length).step_by(VECTOR) {
+            let end = length.min(at + VECTOR);
+            let (p, base) = (at / width, memory.base());
+            let from = if end - at == VECTOR {
+                // SAFETY: the span has 128 columns, which are longer than `length`.
+                (unsafe { base.add(first + at) }.cast_const(), stride)
+            } else {
+                for (c, padded) in (0..).zip(&mut scratch.columns) {
+                    padded[..end - at].copy_from_slice(&memory.item_bytes(columns, c)[at..end]);
                 }
+                (scratch.columns.as_ptr().cast(), VECTOR)
+            };
+            // Where all labels of the tile are those of one item, they go there.
+            let row = 8 * (at - p * width);
+            if end - at == VECTOR && row + LABELS <= rows {
+                // SAFETY: the item has these rows.
+                let into = unsafe { base.add(memory.item(to, p as u32).0 + 16 * row) };
+                self.turn_tile(&mut scratch.words, from, into);
+                continue;
             }
-            // Each item that has bytes here.
-            for p in at / width..end.div_ceil(width) {
+            let into = scratch.labels.as_mut_ptr().cast();
+            self.turn_tile(&mut scratch.words, from, into);
+            for p in p..end.div_ceil(width) {
                 let first = at.max(p * width);
                 let row = 8 * (first - p * width);
-                let count = rows
-                    .min(8 * (end - p * width).min(width))
-                    .saturating_sub(row);
-                let labels = &tile.labels()[8 * (first - at)..][..count];
-                let into = &mut memory.item_bytes_mut(to, p as u32)[16 * row..][..16 * count];
-                for (into, [low, high]) in into.as_chunks_mut::<16>().0.iter_mut().zip(labels) {
-                    *into = (u128::from(*high) << 64 | u128::from(*low)).to_le_bytes();
-                }
+                let last = rows.min(8 * (end - p * width));
+                let labels = &scratch.labels[8 * (first - at)..][..last.saturating_sub(row)];
+                let into = &mut memory.item_bytes_mut(to, p as u32)[16 * row..];
+                into[..16 * labels.len()].copy_from_slice(labels.as_flattened());
             }
         }
+    }
+
+    /// Turns what `from` begins with, 64 bytes of each column, into 512 labels at `to`.
+    fn turn_tile(&self, words: &mut Words, from: (*const u8, usize), to: *mut u8) {
+        // SAFETY: `with` checked the instruction set; both ends lie in the bank or in scratch, and are long enough.
+        unsafe {
+            match self.isa {
+                #[cfg(target_arch = "x86_64")]
+                Isa::Avx512 => turn_avx512(words, from, to),
+                #[cfg(target_arch = "x86_64")]
+                Isa::Avx2 => turn_avx2(words, from, to),
+                _ => turn::turn::<Portable>(words, from, to),
+            }
+        }
+    }
+}
+
+/// What turning needs beside columns and labels: wiped on drop.
+struct Scratch {
+    words: Words,
+    columns: [[u8; VECTOR]; COLUMNS as usize],
+    labels: [[u8; 16]; LABELS],
+}
+
+impl Scratch {
+    fn new() -> Self {
+        Scratch {
+            words: [[0; 8]; COLUMNS as usize],
+            columns: [[0; VECTOR]; COLUMNS as usize],
+            labels: [[0; 16]; LABELS],
+        }
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        self.words.as_flattened_mut().fill(0);
+        self.columns.as_flattened_mut().fill(0);
+        self.labels.as_flattened_mut().fill(0);
+        // The zeros are seen by somebody, as far as the compiler knows, and are written as fast as a fill.
+        std::hint::black_box(&*self);
     }
 }
 
@@ -359,9 +403,9 @@ macro_rules! kernels {
             unsafe { any::<$vector>(tree, columns, beside) }
         }
         #[target_feature(enable = $features)]
-        unsafe fn $turn(tile: &mut Tile) {
+        unsafe fn $turn(words: &mut Words, from: (*const u8, usize), to: *mut u8) {
             // SAFETY: the caller's.
-            unsafe { tile.turn::<$vector>() }
+            unsafe { turn::turn::<$vector>(words, from, to) }
         }
     };
 }

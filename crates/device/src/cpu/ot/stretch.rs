@@ -26,6 +26,46 @@ pub(super) enum Beside<'a> {
     Add(&'a [u8], &'a [u64]),
 }
 
+/// How `N` vectors of each of four leaves are made.
+trait Make<V, const N: usize> {
+    unsafe fn make(&self, keys: [&RoundKeys; 4]) -> [[V; N]; 4];
+}
+
+/// A tile of each leaf.
+struct Whole<V> {
+    domain: Domain,
+    counters: [u64; GROUP],
+    inputs: [V; GROUP],
+}
+
+impl<V: Vector> Make<V, GROUP> for Whole<V> {
+    #[inline(always)]
+    unsafe fn make(&self, keys: [&RoundKeys; 4]) -> [[V; GROUP]; 4] {
+        let mut made = [self.inputs; 4];
+        for k in 0..4 {
+            // SAFETY: the caller's instruction set.
+            made[k] = unsafe { V::prf_of(keys[k], self.domain, self.counters, self.inputs) };
+        }
+        made
+    }
+}
+
+/// A vector of each leaf: what is left at the end, and all there is of a few transfers.
+struct Part<V> {
+    domain: Domain,
+    counter: u64,
+    input: V,
+}
+
+impl<V: Vector> Make<V, 1> for Part<V> {
+    #[inline(always)]
+    unsafe fn make(&self, keys: [&RoundKeys; 4]) -> [[V; 1]; 4] {
+        // SAFETY: the caller's instruction set.
+        let made = unsafe { V::prf_keys(keys, self.domain, self.counter, self.input) };
+        [[made[0]], [made[1]], [made[2]], [made[3]]]
+    }
+}
+
 /// Writes columns ⊕ L_x over the leaves x whose bit p is 1, for p = 0, …, K − 1.
 ///
 /// # Safety
@@ -36,76 +76,108 @@ pub(super) unsafe fn stretch<V: Vector, const K: usize>(
     columns: &mut [&mut [u8]],
     beside: &mut Beside<'_>,
 ) {
-    let bytes = columns[0].len();
-    for at in (0..bytes).step_by(TILE_BYTES) {
-        let ctr = tree.first + (at / BLOCK) as u64;
-        // SAFETY: the caller's instruction set; a tile fits what is written beside, and columns are cut below.
-        unsafe {
-            let (sum, mut sums) = leaves::<V, K>(tree, ctr);
-            match beside {
-                Beside::Sum(to) => {
-                    let to = &mut to[at..at + TILE_BYTES];
-                    for g in 0..GROUP {
-                        sum[g].store(to.as_mut_ptr().add(g * VECTOR));
-                    }
+    let (bytes, domain) = (columns[0].len(), tree.domain);
+    let tiles = bytes / TILE_BYTES * TILE_BYTES;
+    // SAFETY: the caller's instruction set.
+    unsafe {
+        for at in (0..tiles).step_by(TILE_BYTES) {
+            let ctr = tree.first + (at / BLOCK) as u64;
+            let counters = [ctr, ctr + 4, ctr + 8, ctr + 12];
+            let whole = Whole {
+                domain,
+                counters,
+                inputs: V::inputs(domain, counters),
+            };
+            let (sum, sums) = leaves::<V, K, GROUP>(tree, &whole);
+            put::<V, K, GROUP>(at, columns, beside, sum, sums);
+        }
+        for at in (tiles..bytes).step_by(VECTOR) {
+            let counter = tree.first + (at / BLOCK) as u64;
+            let part = Part {
+                domain,
+                counter,
+                input: V::inputs(domain, [counter; GROUP])[0],
+            };
+            let (sum, sums) = leaves::<V, K, 1>(tree, &part);
+            put::<V, K, 1>(at, columns, beside, sum, sums);
+        }
+    }
+}
+
+/// Puts `N` vectors of sums where they belong, `at` bytes behind the beginning.
+#[inline(always)]
+unsafe fn put<V: Vector, const K: usize, const N: usize>(
+    at: usize,
+    columns: &mut [&mut [u8]],
+    beside: &mut Beside<'_>,
+    sum: [V; N],
+    mut sums: [[V; N]; K],
+) {
+    // SAFETY: the caller's instruction set; what is beside has whole vectors, and columns are cut.
+    unsafe {
+        match beside {
+            Beside::Sum(to) => {
+                let to = &mut to[at..at + N * VECTOR];
+                for g in 0..N {
+                    sum[g].store(to.as_mut_ptr().add(g * VECTOR));
                 }
-                Beside::Add(from, masks) => {
-                    let from = &from[at..at + TILE_BYTES];
-                    for g in 0..GROUP {
-                        let add = V::load(from.as_ptr().add(g * VECTOR));
-                        for p in 0..K {
-                            sums[p][g] = sums[p][g].xor_and(add, V::splat(masks[p]));
-                        }
+            }
+            Beside::Add(from, masks) => {
+                let from = &from[at..at + N * VECTOR];
+                for g in 0..N {
+                    let add = V::load(from.as_ptr().add(g * VECTOR));
+                    for p in 0..K {
+                        sums[p][g] = sums[p][g].xor_and(add, V::splat(masks[p]));
                     }
                 }
             }
-            for p in 0..K {
-                let to = &mut columns[p][at..];
-                if to.len() >= TILE_BYTES {
-                    for g in 0..GROUP {
-                        sums[p][g].store(to.as_mut_ptr().add(g * VECTOR));
-                    }
-                } else {
-                    let mut tile = [0; TILE_BYTES];
-                    for g in 0..GROUP {
-                        sums[p][g].store(tile.as_mut_ptr().add(g * VECTOR));
-                    }
-                    let length = to.len();
-                    to.copy_from_slice(&tile[..length]);
+        }
+        for p in 0..K {
+            let to = &mut columns[p][at..];
+            if to.len() >= N * VECTOR {
+                for g in 0..N {
+                    sums[p][g].store(to.as_mut_ptr().add(g * VECTOR));
                 }
+            } else {
+                // Less than a tile is put vector by vector.
+                let mut last = [0; VECTOR];
+                sums[p][0].store(last.as_mut_ptr());
+                let length = to.len();
+                to.copy_from_slice(&last[..length]);
             }
         }
     }
 }
 
-/// A tile of each leaf: their sum, and the sum of those whose bit p is 1.
+/// `N` vectors of all leaves: their sum, and the sum of those whose bit p is 1.
 #[inline(always)]
-unsafe fn leaves<V: Vector, const K: usize>(
+unsafe fn leaves<V: Vector, const K: usize, const N: usize>(
     tree: &Tree<'_>,
-    ctr: u64,
-) -> ([V; GROUP], [[V; GROUP]; K]) {
+    make: &impl Make<V, N>,
+) -> ([V; N], [[V; N]; K]) {
     // SAFETY: the caller's instruction set.
     unsafe {
-        let zero = [V::splat(0); GROUP];
-        let counters = [ctr, ctr + 4, ctr + 8, ctr + 12];
-        let inputs = V::inputs(tree.domain, counters);
+        let zero = [V::splat(0); N];
         let (mut sum, mut sums) = (zero, [zero; K]);
         let lacking = (1 << K) - tree.leaves.len();
-        let leaf = |x: usize| tree.leaves[x - lacking];
-        let make = |x: usize| V::prf_of(leaf(x), tree.domain, counters, inputs);
-        if K == 1 {
-            let b = make(1);
-            let a = if lacking == 0 { make(0) } else { zero };
-            for g in 0..GROUP {
-                sum[g] = a[g].xor(b[g]);
-            }
-            sums[0] = b;
-            return (sum, sums);
-        }
+        // Leaf 0, if it lacks, is made of another and not used.
+        let leaf = |x: usize| tree.leaves[x.max(lacking) - lacking];
         for x in (0..1 << K).step_by(4) {
-            let a = if x < lacking { zero } else { make(x) };
-            let (b, c, d) = (make(x + 1), make(x + 2), make(x + 3));
-            for g in 0..GROUP {
+            let keys = if K == 1 {
+                [leaf(0), leaf(1), leaf(1), leaf(1)]
+            } else {
+                [leaf(x), leaf(x + 1), leaf(x + 2), leaf(x + 3)]
+            };
+            let [mut a, b, c, d] = make.make(keys);
+            if x < lacking {
+                a = zero;
+            }
+            for g in 0..N {
+                if K == 1 {
+                    sum[g] = a[g].xor(b[g]);
+                    sums[0][g] = b[g];
+                    continue;
+                }
                 sums[0][g] = sums[0][g].xor3(b[g], d[g]);
                 let upper = c[g].xor(d[g]);
                 sums[1][g] = sums[1][g].xor(upper);

@@ -121,6 +121,33 @@ impl Vector for Avx512 {
         }
     }
     #[inline(always)]
+    unsafe fn prf_keys(
+        keys: [&RoundKeys; GROUP],
+        _domain: Domain,
+        _ctr: u64,
+        input: Self,
+    ) -> [Self; GROUP] {
+        unsafe {
+            let mut x = [input.0; GROUP];
+            for k in 0..GROUP {
+                let first = _mm512_loadu_si512(keys[k].rounds[0].as_ptr().cast());
+                x[k] = _mm512_xor_si512(input.0, first);
+            }
+            for r in 1..10 {
+                for k in 0..GROUP {
+                    let key = _mm512_loadu_si512(keys[k].rounds[r].as_ptr().cast());
+                    x[k] = _mm512_aesenc_epi128(x[k], key);
+                }
+            }
+            let mut out = [input; GROUP];
+            for k in 0..GROUP {
+                let last = _mm512_loadu_si512(keys[k].rounds[10].as_ptr().cast());
+                out[k] = Avx512(_mm512_aesenclast_epi128(x[k], last));
+            }
+            out
+        }
+    }
+    #[inline(always)]
     unsafe fn shift_left<const N: u32>(self) -> Self {
         Avx512(unsafe { _mm512_slli_epi64::<N>(self.0) })
     }
@@ -455,6 +482,41 @@ impl Vector for Avx2 {
                     *x = _mm_xor_si128(_mm_shuffle_epi8(counter, shuffle), fixed);
                 }
                 out[g] = Avx2([_mm256_set_m128i(x[1], x[0]), _mm256_set_m128i(x[3], x[2])]);
+            }
+            out
+        }
+    }
+    #[inline(always)]
+    unsafe fn prf_keys(
+        keys: [&RoundKeys; GROUP],
+        _domain: Domain,
+        _ctr: u64,
+        input: Self,
+    ) -> [Self; GROUP] {
+        unsafe {
+            let [a, b] = input.0;
+            let blocks = [
+                _mm256_castsi256_si128(a),
+                _mm256_extracti128_si256::<1>(a),
+                _mm256_castsi256_si128(b),
+                _mm256_extracti128_si256::<1>(b),
+            ];
+            let mut out = [input; GROUP];
+            for k in 0..GROUP {
+                let key = |r: usize| _mm_loadu_si128(keys[k].rounds[r][0].as_ptr().cast());
+                let mut x = blocks;
+                for x in &mut x {
+                    *x = _mm_xor_si128(*x, key(0));
+                }
+                for r in 1..10 {
+                    for x in &mut x {
+                        *x = _mm_aesenc_si128(*x, key(r));
+                    }
+                }
+                for x in &mut x {
+                    *x = _mm_aesenclast_si128(*x, key(10));
+                }
+                out[k] = Avx2([_mm256_set_m128i(x[1], x[0]), _mm256_set_m128i(x[3], x[2])]);
             }
             out
         }
