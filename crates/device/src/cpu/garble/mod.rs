@@ -1,9 +1,9 @@
 //! Labels: a tape over wires of a garbled circuit, at the garbler and at the evaluator.
 
 #[cfg(target_arch = "x86_64")]
-mod aesni;
+pub(super) mod aesni;
 #[cfg(target_arch = "x86_64")]
-mod blocks;
+pub(super) mod blocks;
 mod dice;
 #[cfg(target_arch = "x86_64")]
 mod half;
@@ -18,7 +18,7 @@ mod scalar;
 #[cfg(target_arch = "x86_64")]
 mod three;
 #[cfg(target_arch = "x86_64")]
-mod x86;
+pub(super) mod x86;
 
 pub use rate::HashRate;
 use zeroize::Zeroize;

@@ -6,6 +6,8 @@
     reason = "everything is inlined into the function that enables the instruction set, and closures would not be"
 )]
 
+#[cfg(target_arch = "x86_64")]
+mod keys;
 mod stretch;
 mod turn;
 
@@ -13,6 +15,8 @@ use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
 use super::bank::Memory;
+#[cfg(target_arch = "x86_64")]
+use super::garble::{aesni::Xmm, x86::Zmm};
 use super::mac::MacKey;
 use super::vector::{self, Portable, RoundKeys, VECTOR, Vector};
 use super::{Cpu, Isa};
@@ -21,6 +25,8 @@ use crate::command::{Command, Draw, KeyId};
 use crate::garble::{ROW_BITS, hash};
 use crate::layout::Span;
 use crate::ot::{BLOCK, COLUMNS, Ot, Trees, blocks};
+#[cfg(target_arch = "x86_64")]
+use keys::Labels;
 use stretch::{Beside, TILE_BYTES, Tree, stretch};
 use turn::{LABELS, Words};
 
@@ -219,6 +225,29 @@ impl Cpu {
         let start = u128::from_le_bytes(start);
         for p in 0..from.count {
             let tweak = (draw.first + u64::from(p)) << ROW_BITS;
+            #[cfg(target_arch = "x86_64")]
+            if self.isa != Isa::Portable {
+                let (at, length) = memory.item(from, p);
+                let to = [command.dst[0], command.dst[command.dst.len() - 1]];
+                let to = to.map(|to| memory.item(to, p).0);
+                let base = memory.base();
+                // SAFETY: `with` checked the instruction set; the spans have the item, and do not overlap.
+                unsafe {
+                    let labels = Labels {
+                        from: base.add(at),
+                        to: to.map(|to| base.add(to)),
+                        count: length / 16,
+                        start,
+                        tweak,
+                        offset: offset.unwrap_or(0),
+                    };
+                    match self.isa {
+                        Isa::Avx512 => keys_avx512(&labels, offset.is_some()),
+                        _ => keys_avx2(&labels, offset.is_some()),
+                    }
+                }
+                continue;
+            }
             for (k, to) in command.dst.iter().enumerate() {
                 let offset = if k == 0 { 0 } else { offset.unwrap_or(0) };
                 let [(from, length), (to, _)] = [memory.item(from, p), memory.item(*to, p)];
@@ -396,7 +425,7 @@ unsafe fn any<V: Vector>(tree: &Tree<'_>, columns: &mut [&mut [u8]], beside: &mu
 /// The kernels once per instruction set.
 #[cfg(target_arch = "x86_64")]
 macro_rules! kernels {
-    ($vector:ty, $features:literal, $stretch:ident, $turn:ident) => {
+    ($vector:ty, $blocks:ty, $groups:literal, $features:literal, $stretch:ident, $turn:ident, $keys:ident) => {
         #[target_feature(enable = $features)]
         unsafe fn $stretch(tree: &Tree<'_>, columns: &mut [&mut [u8]], beside: &mut Beside<'_>) {
             // SAFETY: the caller's.
@@ -407,14 +436,36 @@ macro_rules! kernels {
             // SAFETY: the caller's.
             unsafe { turn::turn::<$vector>(words, from, to) }
         }
+        #[target_feature(enable = $features)]
+        unsafe fn $keys(labels: &Labels, sender: bool) {
+            // SAFETY: the caller's.
+            unsafe {
+                if sender {
+                    keys::keys::<$blocks, $groups, 2>(labels);
+                } else {
+                    keys::keys::<$blocks, $groups, 1>(labels);
+                }
+            }
+        }
     };
 }
 #[cfg(target_arch = "x86_64")]
 kernels!(
     vector::Avx512,
+    Zmm,
+    4,
     "avx512f,avx512bw,avx512dq,avx512ifma,avx512vbmi2,vaes,bmi2,adx",
     stretch_avx512,
-    turn_avx512
+    turn_avx512,
+    keys_avx512
 );
 #[cfg(target_arch = "x86_64")]
-kernels!(vector::Avx2, "avx2,aes", stretch_avx2, turn_avx2);
+kernels!(
+    vector::Avx2,
+    Xmm,
+    1,
+    "avx2,aes",
+    stretch_avx2,
+    turn_avx2,
+    keys_avx2
+);
