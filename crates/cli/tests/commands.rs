@@ -43,6 +43,72 @@ fn circuits_are_made_shown_converted_and_compared() {
     );
 }
 
+/// Verilog becomes a netlist with names and cycles, and is compared with its simulation.
+#[test]
+fn verilog_is_compiled_and_simulated() {
+    if !veil_circuit::verilog::is_installed() {
+        eprintln!("SKIPPED: yosys or iverilog is not installed (apt-get install yosys iverilog)");
+        return;
+    }
+    let folder = Folder::new();
+    folder.write(
+        "max.v",
+        "module max(input [3:0] a, b, output [3:0] most);\n  assign most = a > b ? a : b;\nendmodule\n",
+    );
+    let said = folder.succeed("circuit compile max.v --out max.txt");
+    assert!(said.contains(": 8 AND"), "{said}");
+    let said = folder.succeed("circuit info max.txt");
+    assert!(
+        said.contains("a: 4 bits") && said.contains("most: 4 bits"),
+        "{said}"
+    );
+    let said = folder.succeed("circuit check max.v");
+    assert!(
+        said.starts_with("a simulation of `max` agrees with its circuit on all 256 inputs\n"),
+        "{said}"
+    );
+    let said = folder.succeed("circuit check max.txt max.v");
+    assert!(
+        said.contains("agrees with max.txt on all 256 inputs\n"),
+        "{said}"
+    );
+    assert!(
+        said.ends_with("the same: max.txt and max.v agree on all 256 inputs\n"),
+        "{said}"
+    );
+    folder.fail(
+        "circuit check make:adder:4 max.v",
+        4,
+        &["differ: the input"],
+    );
+
+    folder.write(
+        "sum.v",
+        "(* cycles = 5 *)\nmodule sum(input clk, input [7:0] x, output [11:0] total);\n  reg [11:0] kept = 0;\n  \
+         assign total = kept + x;\n  always @(posedge clk) kept <= total;\nendmodule\n",
+    );
+    let info: serde_json::Value =
+        serde_json::from_str(&folder.succeed("circuit info sum.v --json")).unwrap();
+    assert_eq!(
+        (info["registers"].as_u64(), info["cycles"].as_u64()),
+        (Some(12), Some(5))
+    );
+    let said = folder.succeed("circuit compile sum.v --cycles 7 -o sum.txt");
+    assert!(said.contains("7 cycles"), "{said}");
+    let said = folder.succeed("circuit check sum.txt sum.v --cycles 7 --cases 70");
+    assert!(
+        said.contains("agrees with sum.txt on 70 inputs\n"),
+        "{said}"
+    );
+
+    folder.write(
+        "latch.v",
+        "module t(input s, a, output reg y);\n  always @* if (s) y = a;\nendmodule\n",
+    );
+    let latch = ["latch.v:2: `y` keeps its value"];
+    folder.fail("circuit compile latch.v --out latch.txt", 3, &latch);
+}
+
 /// A circuit of integers goes through a file into a job, among three parties and among four.
 #[test]
 fn circuits_of_integers_are_files_too() {

@@ -4,6 +4,7 @@
 
 mod support;
 
+mod benchmarks;
 mod clocked;
 mod errors;
 mod operators;

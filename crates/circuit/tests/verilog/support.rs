@@ -1,5 +1,7 @@
 //! Designs in files, and rows of values for them.
 
+use std::path::PathBuf;
+
 use veil_circuit::Circuit;
 use veil_circuit::verilog::{Comparison, Source, VerilogError, compare, compile, is_installed};
 use veil_circuit::yosys::{Options, Synthesis};
@@ -11,6 +13,13 @@ pub(crate) fn can_run() -> bool {
         eprintln!("SKIPPED: yosys or iverilog is not installed (apt-get install yosys iverilog)");
     }
     there
+}
+
+/// Whether the Yosys that is there has this version.
+pub(crate) fn yosys_is(version: &str) -> bool {
+    let said = std::process::Command::new("yosys").arg("-V").output();
+    let said = said.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    said.is_ok_and(|said| said.split(' ').nth(1) == Some(version))
 }
 
 /// A design in a folder of its own, for as long as it lives.
@@ -52,6 +61,19 @@ pub(crate) fn refused(text: &str) -> String {
         Some((folder, _)) => error.replacen(folder, "", 1),
         None => error,
     }
+}
+
+/// A design of the repository.
+pub(crate) fn file(name: &str, top: Option<&str>) -> (Source, Synthesis) {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("../../circuits/verilog")
+        .join(name);
+    let source = Source::new(&[path], top).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let made = compile(&source, &Options::default());
+    (
+        source,
+        made.unwrap_or_else(|error| panic!("{name}: {error}")),
+    )
 }
 
 /// Compares the design with its circuit on edge values and random ones; returns the undefined bits of the simulation.

@@ -1,6 +1,7 @@
 //! `veil circuit`: looking at circuits, making, converting and checking them.
 
 mod compare;
+mod verilog;
 
 use std::fs::Permissions;
 use std::io::{Read, Write};
@@ -28,9 +29,11 @@ use crate::output::{self, columns};
   veil circuit check adder.txt make:adder:64         do they compute the same?
   veil circuit info sum.scd --cycles 32              a netlist of TinyGarble, which does not say how long it runs
   veil circuit convert sum.scd --cycles 32 --out sum.txt
+  veil circuit compile design.v --out design.txt     Verilog, combinational or clocked
+  veil circuit check design.txt design.v             is the netlist what a simulator makes of the Verilog?
 
-A CIRCUIT is a file: Bristol of either flavour, or our formats like it with integers or registers, or SCD (`.scd`); or `make:` and a name
-of the catalogue.")]
+A CIRCUIT is a file: Bristol of either flavour, or our formats like it with integers or registers, SCD (`.scd`), or Verilog (`.v`,
+`.sv`); or `make:` and a name of the catalogue.")]
 pub(crate) enum CircuitCommand {
     /// List the circuits that can be made
     List,
@@ -71,7 +74,9 @@ pub(crate) enum CircuitCommand {
         #[arg(long)]
         optimise: bool,
     },
-    /// Validate a circuit; with a second one, compare what they compute
+    /// Make a netlist with few ANDs of Verilog, by Yosys
+    Compile(verilog::Compile),
+    /// Validate a circuit; with a second one, compare what they compute; of Verilog, simulate it, too
     Check {
         /// The circuit.
         circuit: String,
@@ -86,7 +91,7 @@ pub(crate) enum CircuitCommand {
 }
 
 /// What files of sequential circuits leave open.
-#[derive(clap::Args, Clone, Copy, Debug)]
+#[derive(clap::Args, Clone, Debug)]
 pub(crate) struct Clocked {
     /// Cycles of a sequential circuit [default: what its file says, or 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
@@ -94,6 +99,9 @@ pub(crate) struct Clocked {
     /// Outputs of an SCD netlist are those of the last cycle, not of every one.
     #[arg(long)]
     last: bool,
+    /// Top module of Verilog [default: the one that is an instance of no other]
+    #[arg(long, value_name = "NAME")]
+    top: Option<String>,
 }
 
 /// A format of files.
@@ -127,8 +135,12 @@ pub(crate) fn run(command: &CircuitCommand) -> Result<(), Failure> {
             circuit,
             clocked,
             json,
-        } => info(circuit, *clocked, *json),
+        } => info(circuit, clocked, *json),
         CircuitCommand::Make { name, out, to } => write(&made(name)?, *to, out),
+        CircuitCommand::Compile(compile) => {
+            let to = compile.to.unwrap_or(To::Sequential);
+            write(&compile.circuit()?, Some(to), &compile.out)
+        }
         CircuitCommand::Convert {
             circuit,
             clocked,
@@ -136,7 +148,7 @@ pub(crate) fn run(command: &CircuitCommand) -> Result<(), Failure> {
             to,
             optimise: better,
         } => {
-            let circuit = load(circuit, *clocked)?;
+            let circuit = load(circuit, clocked)?;
             let circuit = if *better { optimise(&circuit) } else { circuit };
             write(&circuit, *to, out)
         }
@@ -145,7 +157,7 @@ pub(crate) fn run(command: &CircuitCommand) -> Result<(), Failure> {
             other,
             clocked,
             cases,
-        } => check(circuit, other.as_deref(), *clocked, *cases),
+        } => check(circuit, other.as_deref(), clocked, *cases),
     }
 }
 
@@ -183,7 +195,7 @@ struct Port {
     per: Option<&'static str>,
 }
 
-fn info(name: &str, clocked: Clocked, json: bool) -> Result<(), Failure> {
+fn info(name: &str, clocked: &Clocked, json: bool) -> Result<(), Failure> {
     let circuit = load(name, clocked)?;
     let stats = circuit.stats();
     let per = |per| match per {
@@ -247,13 +259,26 @@ fn info(name: &str, clocked: Clocked, json: bool) -> Result<(), Failure> {
     output::print(&columns(&rows))
 }
 
-fn check(name: &str, other: Option<&str>, clocked: Clocked, cases: u32) -> Result<(), Failure> {
+fn check(name: &str, other: Option<&str>, clocked: &Clocked, cases: u32) -> Result<(), Failure> {
     let circuit = load(name, clocked)?;
+    let simulated = |verilog: &str, circuit: &Circuit, what: &str| {
+        if !verilog::is_verilog(verilog) {
+            return Ok(());
+        }
+        let made = verilog::load(verilog, clocked.top.as_deref(), clocked.cycles)?;
+        output::print(&verilog::simulate(&made, circuit, what, cases)?)
+    };
     let Some(other) = other else {
+        simulated(name, &circuit, "its circuit")?;
         return output::print(&format!("{name} is a valid circuit: {}\n", circuit.stats()));
     };
     let second = load(other, clocked)?;
-    match compare::compare(&circuit, &second, cases)? {
+    let verdict = compare::compare(&circuit, &second, cases)?;
+    if matches!(verdict, compare::Verdict::Same { .. }) {
+        simulated(name, &second, other)?;
+        simulated(other, &circuit, name)?;
+    }
+    match verdict {
         compare::Verdict::Same { cases, all: true } => output::print(&format!(
             "the same: {name} and {other} agree on all {cases} inputs\n"
         )),
@@ -277,7 +302,7 @@ fn made(name: &str) -> Result<Circuit, Failure> {
 const LONGEST: u64 = 1 << 30;
 
 /// A circuit of the catalogue, or of a file, with as many cycles as asked for.
-fn load(name: &str, clocked: Clocked) -> Result<Circuit, Failure> {
+fn load(name: &str, clocked: &Clocked) -> Result<Circuit, Failure> {
     let mut circuit = loaded(name, clocked)?;
     if let Some(cycles) = clocked.cycles.filter(|c| *c != circuit.clock.cycles) {
         let failed = |error: CircuitError| Failure::new(Code::Input, format!("{name}: {error}"));
@@ -290,9 +315,13 @@ fn load(name: &str, clocked: Clocked) -> Result<Circuit, Failure> {
     Ok(circuit)
 }
 
-fn loaded(name: &str, clocked: Clocked) -> Result<Circuit, Failure> {
+fn loaded(name: &str, clocked: &Clocked) -> Result<Circuit, Failure> {
     if let Some(name) = name.strip_prefix("make:") {
         return made(name);
+    }
+    if verilog::is_verilog(name) {
+        let made = verilog::load(name, clocked.top.as_deref(), clocked.cycles)?;
+        return Ok(made.1.circuit);
     }
     let failed = |error: &dyn std::fmt::Display| {
         Failure::new(Code::Input, format!("cannot read {name}: {error}"))
