@@ -6,21 +6,27 @@ use std::sync::Arc;
 use veil_circuit::{Builder, Circuit, Initial, Limits, Per, Reduce, scd};
 use veil_engine::{Data, Settings, local};
 use veil_math::Ring;
-use veil_program::{Adversary, Audience, Holder, Lowered};
+use veil_program::{Adversary, Audience, Holder, Lowered, Tables};
 use veil_protocol::{BankOf, Options, Plan, PlanError, Task, protocol};
 use veil_session::{Frame, Peer};
-use veil_testkit::sample::{against, against_malicious, among_four, job, party, peer};
+use veil_testkit::sample::{against, against_malicious, among_four, between_two, job, party, peer};
 use veil_testkit::{Seed, Seen, Values, World, clocked};
 
 type Protocol = (&'static str, fn(Lowered) -> Lowered);
 
 /// Every protocol on bits.
-const PROTOCOLS: [Protocol; 4] = [
+const PROTOCOLS: [Protocol; 6] = [
     ("rep3", |job| job),
     ("rep3, malicious", against_malicious),
     ("rep4", among_four),
     ("rep4, semi-honest", |job| {
         against(among_four(job), Adversary::SemiHonest)
+    }),
+    ("yao", between_two),
+    ("yao, three halves", |job| {
+        let mut job = between_two(job);
+        job.security.tables = Tables::ThreeHalves;
+        job
     }),
 ];
 

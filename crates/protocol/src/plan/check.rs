@@ -138,11 +138,6 @@ fn cycles(job: &Lowered) -> Result<(), PlanError> {
             "a circuit with cycles is not computed with `delivery = \"guaranteed\"`",
         ));
     }
-    if !matches!(Choice::of(job.security), Some(Choice::Shared(_))) {
-        return Err(PlanError::Job(
-            "a circuit with cycles is computed on shares, by three parties or four",
-        ));
-    }
     let circuit = &job.circuit;
     let loads = |k: usize| job.blocks.iter().any(|b| b.holders[k] == Holder::Stored);
     let ports = circuit.inputs.iter().enumerate();

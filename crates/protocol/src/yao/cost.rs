@@ -26,7 +26,12 @@ pub(super) fn of(plan: &Plan, me: Peer, task: Task, frame: Frame) -> Cost {
         Task::Inputs { block } => of_inputs(&Inputs::of_rows(plan, me, block as usize), me, rows),
         Task::Layers => {
             let [groups, _] = layers::of_plan(plan);
-            of_layers(plan, &groups, me, rows)
+            let block = plan.block_of(frame) as usize;
+            let inputs = of_inputs(&Inputs::of_cycles(plan, me, block), me, rows);
+            let cycles = plan.cycles.as_ref();
+            let windows = cycles.map_or(0, |cycles| cycles.count.div_ceil(cycles.window));
+            let layers = of_layers(plan, &groups, me, rows);
+            inputs * windows + layers * plan.cycle_count()
         }
         Task::Open(_) => of_opening(plan, me, rows),
         Task::Agree | Task::Totals | Task::OpenTotals(_) => Cost::default(),

@@ -6,11 +6,12 @@
 //! takes Q ⊕ (x ⊕ s)Δ for the label of 0.
 
 use veil_circuit::Per;
-use veil_device::{Command, Draw, Op, Span};
+use veil_device::{Command, Draw, Op, Span, ot};
 use veil_program::Holder;
 use veil_prss::Use;
 use veil_session::{PartyId, Peer};
 
+use super::cycles::Taken;
 use super::regions::{self, BITS, LABELS};
 use super::transfers::Ends;
 use super::{COMMON, EVALUATOR, GARBLER, OFFSET, combine, other, place, seed_key, transfer};
@@ -29,11 +30,14 @@ struct Staged<'a> {
 }
 
 /// The ports of a block with a value per row, or per job: what is transferred first.
+#[derive(Clone)]
 pub(super) struct Inputs<'a> {
     plan: &'a Plan,
     me: Peer,
     per: Per,
     ports: Vec<Staged<'a>>,
+    /// Counters that others have taken before in the same frame.
+    before: Taken,
 }
 
 impl<'a> Inputs<'a> {
@@ -43,6 +47,14 @@ impl<'a> Inputs<'a> {
 
     pub(super) fn of_job(plan: &'a Plan, me: Peer) -> Self {
         Self::new(plan, me, 0, Per::Job)
+    }
+
+    /// Of a window of cycles.
+    pub(super) fn of_cycles(plan: &'a Plan, me: Peer, block: usize) -> Self {
+        Self {
+            before: Self::of_rows(plan, me, block).taken(),
+            ..Self::new(plan, me, block, Per::Cycle)
+        }
     }
 
     fn new(plan: &'a Plan, me: Peer, block: usize, per: Per) -> Self {
@@ -68,6 +80,19 @@ impl<'a> Inputs<'a> {
             me,
             per,
             ports,
+            before: Taken::default(),
+        }
+    }
+
+    /// Counters that its draws take.
+    pub(super) fn taken(&self) -> Taken {
+        let rows = self.plan.chunk_rows;
+        let wires = self.plan.inputs.iter().filter(|port| port.per != Per::Job);
+        let wires: u32 = wires.map(|port| port.width).sum();
+        Taken {
+            labels: u64::from(self.wires()) * u64::from(rows),
+            leaves: ot::blocks(self.transferred(), rows),
+            shares: u64::from(wires) * self.stride(),
         }
     }
 
@@ -91,10 +116,11 @@ impl<'a> Inputs<'a> {
     /// At most one round: the evaluator only sends, and the garbler only receives.
     pub(super) fn rounds(&self, ends: &Ends) -> Vec<Round> {
         let place = match self.per {
-            Per::Row | Per::Cycle => place::INPUTS,
+            Per::Row => place::INPUTS,
+            Per::Cycle => place::CYCLE_INPUTS,
             Per::Job => place::JOB_INPUTS,
         };
-        let mut round = ends.round(place, self.transferred());
+        let mut round = ends.round((place, self.before.leaves), self.transferred());
         match self.me {
             _ if self.ports.is_empty() => return vec![],
             Peer::Party(GARBLER) => self.garbler(&mut round),
@@ -178,17 +204,20 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    /// How the evaluator's share of a port of an owner is drawn: wires in order, as many counters each as a full chunk of one wire takes.
-    fn share(&self, port: &PortPlan, owner: u16) -> Draw {
-        let blocks = |rows: u32| u64::from(rows).div_ceil(128);
-        let stride = match port.per {
-            Per::Row | Per::Cycle => blocks(self.plan.chunk_rows),
+    /// Counters of a wire of an owner's share: as many as a full chunk of it takes.
+    fn stride(&self) -> u64 {
+        match self.per {
+            Per::Row | Per::Cycle => u64::from(self.plan.chunk_rows).div_ceil(128),
             Per::Job => 1,
-        };
+        }
+    }
+
+    /// How the evaluator's share of a port of an owner is drawn: wires in order.
+    fn share(&self, port: &PortPlan, owner: u16) -> Draw {
         Draw {
             key: seed_key(owner),
             tag: Use::SHARE2,
-            first: u64::from(port.first) * stride,
+            first: self.before.shares + u64::from(port.first) * self.stride(),
         }
     }
 
@@ -203,7 +232,7 @@ impl<'a> Inputs<'a> {
             draw.draws = vec![Draw {
                 key: COMMON,
                 tag: Use::ACTIVE,
-                first: 0,
+                first: self.before.labels,
             }];
             commands.push(draw);
         }

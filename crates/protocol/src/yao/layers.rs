@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use veil_device::{Command, Draw, Op, ProgramId};
+use veil_device::{Command, Draw, Garbling, Op, ProgramId, Span};
 use veil_prss::Use;
 use veil_session::{PartyId, Peer};
 
@@ -99,6 +99,39 @@ pub(super) fn of_job(plan: &Plan, me: Peer) -> Vec<Round> {
     rounds
 }
 
+/// How gates are garbled.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Garbles {
+    scheme: Garbling,
+    /// Counters of the dice of a gate.
+    pub(super) dice: u64,
+    /// Gates of all layers of the rows, in one cycle.
+    pub(super) gates: u64,
+}
+
+impl Garbles {
+    pub(super) fn of(plan: &Plan) -> Self {
+        let scheme = garbling(plan.job.security.tables);
+        Garbles {
+            scheme,
+            dice: scheme.dice(plan.chunk_rows),
+            gates: plan.layers.iter().map(|l| u64::from(l.products)).sum(),
+        }
+    }
+}
+
+/// Garbles at the garbler, and evaluates at the evaluator.
+pub(super) fn run(me: Peer, garbles: &Garbles, tables: Vec<Span>) -> Command {
+    let scheme = garbles.scheme;
+    match me {
+        Peer::Party(GARBLER) => {
+            let offset = OFFSET;
+            Command::new(Op::Garble { scheme, offset }, vec![], tables)
+        }
+        _ => Command::new(Op::Evaluate { scheme }, tables, vec![]),
+    }
+}
+
 /// A round per message, whose places begin with number `first`.
 fn rounds(
     plan: &Plan,
@@ -107,12 +140,8 @@ fn rounds(
     me: PartyId,
     first: u32,
 ) -> Vec<Round> {
-    let scheme = garbling(plan.job.security.tables);
-    let garble = Op::Garble {
-        scheme,
-        offset: OFFSET,
-    };
-    let dice = scheme.dice(plan.chunk_rows);
+    let garbles = Garbles::of(plan);
+    let dice = garbles.dice;
     let mut gate = 0;
     let mut rounds = Vec::with_capacity(groups.len());
     for (number, group) in (place::LAYERS + first..).zip(groups) {
@@ -123,10 +152,7 @@ fn rounds(
         let mut at = 0;
         for layer in &layers[group.layers.clone()] {
             let tables = regions::tables(plan, at, layer.products);
-            let mut run = match me {
-                GARBLER => Command::new(garble.clone(), vec![], tables),
-                _ => Command::new(Op::Evaluate { scheme }, tables, vec![]),
-            };
+            let mut run = run(Peer::Party(me), &garbles, tables);
             run.program = Some(ProgramId(layer.program as u32));
             let draw = |key, tag, first| Draw { key, tag, first };
             run.draws = vec![draw(COMMON, Use::GARBLE, gate)];

@@ -15,6 +15,7 @@
 //! `docs/protocol-yao.md` tells it in full.
 
 mod cost;
+mod cycles;
 mod inputs;
 mod layers;
 mod opening;
@@ -56,7 +57,8 @@ mod place {
     pub(super) const JOB_INPUTS: u32 = 1;
     pub(super) const INPUTS: u32 = 2;
     pub(super) const OPEN: u32 = 3;
-    pub(super) const LAYERS: u32 = 4;
+    pub(super) const CYCLE_INPUTS: u32 = 4;
+    pub(super) const LAYERS: u32 = 5;
 }
 
 /// Garbled circuits, as one participant runs them.
@@ -70,6 +72,8 @@ pub struct Yao {
     set_up: Arc<[Arc<Round>]>,
     inputs: Vec<Arc<[Arc<Round>]>>,
     layers: Arc<[Arc<Round>]>,
+    /// The layers of a sequential circuit, in the place of `layers`.
+    cycles: Option<Arc<cycles::Cycles>>,
     open: Arc<[Arc<Round>]>,
 }
 
@@ -79,6 +83,9 @@ impl Yao {
         let blocks = 0..plan.job.blocks.len();
         let of_rows = blocks.map(|block| inputs::Inputs::of_rows(&plan, me, block));
         let of_rows: Vec<_> = of_rows.collect();
+        let blocks = 0..plan.job.blocks.len();
+        let of_cycles = blocks.map(|block| inputs::Inputs::of_cycles(&plan, me, block));
+        let in_chunks: Vec<_> = of_rows.iter().cloned().chain(of_cycles).collect();
         let of_job = vec![inputs::Inputs::of_job(&plan, me)];
         let bank = |of, inputs: &[inputs::Inputs<'_>]| {
             let mut layout = regions::layout(&plan, me, of, inputs);
@@ -86,7 +93,7 @@ impl Yao {
             let ends = transfers::Ends::new(&mut layout, me, &wires);
             (layout, ends)
         };
-        let (rows, row_ends) = bank(BankOf::Rows, &of_rows);
+        let (rows, row_ends) = bank(BankOf::Rows, &in_chunks);
         let (job, job_ends) = bank(BankOf::Job, &of_job);
         let list = |rounds: Vec<Round>| -> Arc<[Arc<Round>]> {
             rounds.into_iter().map(Arc::new).collect()
@@ -98,7 +105,11 @@ impl Yao {
             spans: regions::spans(&plan, me),
             set_up,
             inputs,
-            layers: list(layers::of_rows(&plan, me)),
+            cycles: cycles::Cycles::of(&plan, me, &row_ends).map(Arc::new),
+            layers: match plan.cycles {
+                Some(_) => Arc::from([]),
+                None => list(layers::of_rows(&plan, me)),
+            },
             open: list(opening::open(&plan, me)),
             plan,
             me,
@@ -144,7 +155,16 @@ impl Protocol for Yao {
         }
     }
 
-    fn flow(&self, task: Task, _: Frame) -> Flow {
+    fn flow(&self, task: Task, frame: Frame) -> Flow {
+        if let (Task::Layers, Some(cycles)) = (task, &self.cycles) {
+            let cycles = Arc::clone(cycles);
+            let block = self.plan.block_of(frame) as usize;
+            if cycles.rests(block) {
+                return Flow::of(vec![]);
+            }
+            let rounds = move |cycle| cycles.rounds(cycle, block);
+            return Flow::cycles(self.plan.cycle_count(), Arc::new(rounds));
+        }
         let (rounds, clears) = match task {
             Task::SetUp => (Arc::clone(&self.set_up), false),
             Task::Inputs { block } => (Arc::clone(&self.inputs[block as usize]), false),

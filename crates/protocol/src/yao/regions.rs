@@ -50,9 +50,10 @@ pub(super) fn tables(plan: &Plan, first: u32, gates: u32) -> Vec<Span> {
         .collect()
 }
 
-/// Wires of the input ports that have a value so often.
-fn input_wires(plan: &Plan, per: Per) -> u32 {
-    let ports = plan.inputs.iter().filter(|port| port.per == per);
+/// Wires of the input ports that all rows share, or of the others.
+fn input_wires(plan: &Plan, shared: bool) -> u32 {
+    let ports = plan.inputs.iter();
+    let ports = ports.filter(|port| (port.per == Per::Job) == shared);
     ports.map(|port| port.width).sum()
 }
 
@@ -65,11 +66,11 @@ pub(super) fn layout(plan: &Plan, me: Peer, bank: BankOf, inputs: &[Inputs<'_>])
     let (slots, groups, outputs, wires) = match bank {
         BankOf::Rows => {
             let outputs = plan.outputs.iter().map(|output| output.width).sum();
-            let wires = [input_wires(plan, Per::Row), 0];
+            let wires = [input_wires(plan, false), 0];
             (plan.slots, of_rows, outputs, wires)
         }
         BankOf::Job => {
-            let wires = [0, input_wires(plan, Per::Job)];
+            let wires = [0, input_wires(plan, true)];
             (plan.job_slots[0], of_job, 0, wires)
         }
     };
@@ -179,6 +180,7 @@ pub(super) fn spans(plan: &Plan, me: Peer) -> Spans {
     let party = me.party();
     Spans {
         inputs: ports(Per::Row),
+        cycle_inputs: ports(Per::Cycle),
         job_inputs: ports(Per::Job),
         uniforms: party.map_or(vec![], |_| vec![span(UNIFORMS, 0, plan.uniforms)]),
         list: party.map(|_: PartyId| list(true)),

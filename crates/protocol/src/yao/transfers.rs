@@ -51,11 +51,12 @@ impl Ends {
         }
     }
 
-    /// The round of transfers of the first so many wires of those that are staged; an empty one if there are none.
-    pub(super) fn round(&self, place: u32, wires: u32) -> Round {
+    /// The round, of place and first counter of the leaves, of transfers of the first so many wires of those that are staged; an empty one if there
+    /// are none.
+    pub(super) fn round(&self, (place, first): (u32, u64), wires: u32) -> Round {
         let at = At {
             place,
-            first: 0,
+            first,
             label: LABEL,
         };
         let bits = regions::span(regions::BITS, 0, wires);
