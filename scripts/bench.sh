@@ -4,7 +4,7 @@ source "$(dirname "$0")/lib.sh"
 
 mkdir -p "$target/bench"
 run cargo build --release --locked --package veil-cli
-for name in and mul64 mul128 aes a2b b2a rep4-mul; do
+for name in and mul64 mul128 aes a2b b2a rep4-mul garble; do
   say "veil bench $name"
   "$target/release/veil" bench "$name" --json --svg "$target/bench/$name.svg" | tee "$target/bench/$name.jsonl"
 done

@@ -49,3 +49,44 @@ fn figures_of_four_parties_are_of_both_adversaries() {
     let refused = folder.veil("bench and --protocol rep3 --adversary none");
     assert!(text(&refused.stderr).contains("\"semi-honest\" or \"malicious\""));
 }
+
+#[test]
+fn garbling_is_measured_against_its_hash() {
+    let folder = Folder::new();
+    let printed = folder.succeed("bench garble --batch 5 --json --svg garble.svg");
+    let rows: Vec<serde_json::Value> = printed
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("a row is an object"))
+        .collect();
+    let said: Vec<_> = rows
+        .iter()
+        .map(|row| {
+            (
+                row["tables"].as_str(),
+                row["bytes_per_and"].as_f64(),
+                row["ands"].as_u64(),
+            )
+        })
+        .collect();
+    let expected = [
+        (Some("half-gates"), Some(32.0), Some(5120)),
+        (Some("three-halves"), Some(25.0), Some(5120)),
+    ];
+    assert_eq!(said, expected);
+    for row in &rows {
+        for side in ["garble", "evaluate"] {
+            let [rate, limit] = [format!("{side}_per_s"), format!("hash_{side}_per_s")]
+                .map(|field| row[field].as_f64().unwrap_or_default());
+            assert!(rate > 0.0 && limit > 0.0, "{row}");
+        }
+    }
+    let figure = std::fs::read_to_string(folder.at("garble.svg")).expect("a figure");
+    assert!(figure.contains("three-halves, evaluate"), "{figure}");
+    let table = folder.succeed("bench garble --batch 1 --tables half-gates");
+    assert!(
+        table.contains("of hash") && table.contains("100 Gb/s"),
+        "{table}"
+    );
+    let refused = folder.veil("bench garble --protocol rep3");
+    assert!(text(&refused.stderr).contains("of two parties"));
+}

@@ -2,6 +2,7 @@
 
 mod chart;
 mod figure;
+mod garble;
 mod measure;
 mod ot;
 mod workload;
@@ -25,6 +26,7 @@ pub(crate) use workload::{Nowhere, Pattern};
   veil bench aes --cores 1..2          AES blocks per second against cores
   veil bench aes --batch 1             the latency of one block
   veil bench mul128 --protocol rep4    products among four parties, checked
+  veil bench garble --svg fig.svg      ANDs garbled and evaluated on one core, against the rows of a chunk
   veil bench yao --svg yao.svg         ANDs garbled and evaluated, in process and over TLS
   veil bench rep4-mul --svg fig3.svg   cores that fill 10 and 100 Gb/s, semi-honest and malicious
   veil bench a2b --cores 2             a million integers taken apart into bits
@@ -141,6 +143,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<()> {
     let name = match args.name {
         What::Ot => return ot::run(args),
         What::Job(Name::Rep4Mul) => return figure::run(args),
+        What::Job(Name::Garble) => return garble::run(args),
         What::Job(name) => name,
     };
     let batch = args.batch.unwrap_or_else(|| name.batch()).max(1);

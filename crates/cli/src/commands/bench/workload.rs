@@ -30,6 +30,8 @@ pub(crate) enum Name {
     Yao,
     /// Products in Z_2^128 among four parties against the size of a batch: what fills a network
     Rep4Mul,
+    /// ANDs of AES-128 garbled and evaluated by a device, without a link
+    Garble,
     /// Integers in Z_2^64 to their bits.
     A2b,
     /// Bits to integers in Z_2^64.
@@ -64,7 +66,7 @@ impl Name {
         match self {
             Name::And | Name::Aes | Name::B2a | Name::Word => 100_000,
             Name::A2b => 1_000_000,
-            Name::Yao => 4000,
+            Name::Yao | Name::Garble => 4000,
             Name::Mul64 => 20_000,
             Name::Mul128 => 10_000,
             Name::Rep4Mul => figure::LARGEST / u64::from(WIDTH),
@@ -89,6 +91,10 @@ impl Name {
                 1,
                 5120.0,
             ),
+            Name::Garble => {
+                let circuit = veil_circuit::make("aes128-expanded");
+                ("garble", circuit.expect("the catalogue has it"), 5120, 1.0)
+            }
             Name::Yao => {
                 let circuit = veil_circuit::make("aes128-expanded");
                 ("yao", circuit.expect("the catalogue has it"), 5120, 1.0)
@@ -115,7 +121,7 @@ impl Name {
                 holders: (0..inputs)
                     .map(|input| match self {
                         // A key of the garbler, blocks of the evaluator.
-                        Name::Yao => Holder::Party(PartyId::TWO[input % 2]),
+                        Name::Yao | Name::Garble => Holder::Party(PartyId::TWO[input % 2]),
                         _ => Holder::Party(PartyId::TWO[0]),
                     })
                     .collect(),
