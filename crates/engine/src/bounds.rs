@@ -1,6 +1,5 @@
 //! What links of a plan may carry, from the messages of its rounds.
 
-use veil_circuit::Per;
 use veil_link::Bounds;
 use veil_protocol::{BankOf, Plan, Protocol, Task};
 use veil_session::Frame;
@@ -36,9 +35,16 @@ fn longest(plan: &Plan, protocol: &dyn Protocol) -> u64 {
     let blocks = 0..plan.job.blocks.len() as u32;
     let of_chunk = blocks.map(|block| Task::Inputs { block });
     let of_chunk = of_chunk.chain([Task::Layers, Task::Agree, Task::Open(cleared)]);
-    // Roles may alternate from chunk to chunk.
+    // Roles may alternate from chunk to chunk, and inputs of cycles are those of the block.
+    let mut before = 0;
+    let chunks = plan.job.blocks.iter().flat_map(|block| {
+        let first = 1 + before;
+        before += block.rows.div_ceil(u64::from(plan.chunk_rows)) as u32;
+        [first, first + 1]
+    });
+    let chunks: Vec<u32> = chunks.collect();
     let of_chunks = of_chunk.flat_map(|task| {
-        [1, 2].map(|chunk| {
+        chunks.iter().map(move |&chunk| {
             let frame = Frame {
                 chunk,
                 rows: plan.chunk_rows,
@@ -61,9 +67,5 @@ fn longest(plan: &Plan, protocol: &dyn Protocol) -> u64 {
         });
         of_round.max()
     });
-    // Inputs of cycles, of whichever block.
-    let of_cycles = plan.inputs.iter().filter(|port| port.per == Per::Cycle);
-    let column = plan.ring.bytes(u64::from(plan.chunk_rows));
-    let of_cycles = of_cycles.map(|port| u64::from(port.width) * column);
-    longest.chain(of_cycles).max().unwrap_or(0)
+    longest.max().unwrap_or(0)
 }

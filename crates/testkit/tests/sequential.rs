@@ -107,6 +107,23 @@ fn windows_of_inputs_and_batches_of_proofs_come_to_their_ends() {
     }
 }
 
+/// What a link may carry is that of the block in which most has to be sent, wherever it is.
+#[test]
+fn blocks_differ_in_who_supplies_inputs_of_cycles() {
+    let [first, second] = [0, 1].map(|p| Holder::Party(party(p)));
+    for (name, of) in PROTOCOLS {
+        println!("{name}");
+        let circuit = shift_register(9, 200, Per::Cycle);
+        let blocks: [(u64, &[Holder]); 3] = [
+            (20, &[first, first]),
+            (7, &[first, second]),
+            (5, &[first, Holder::Owner(0)]),
+        ];
+        let job = of(job(circuit, &blocks, &[Audience::Parties]));
+        World::in_chunks(job, 8, 1).run().assert_right();
+    }
+}
+
 #[test]
 fn neither_plan_nor_bank_depends_on_the_number_of_cycles() {
     for (name, of) in PROTOCOLS {

@@ -311,6 +311,7 @@ fn registers_are_checked() {
         }),
         ("register 0 begins as wire 1; it may begin as", &|c| {
             c.inputs[0].per = Per::Cycle;
+            c.clock.cycles = 1;
         }),
         ("the circuit has no cycles", &|c| c.clock.cycles = 0),
         ("the circuit has 5 cycles, and the limit is 4", &|c| {

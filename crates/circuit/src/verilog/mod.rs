@@ -47,7 +47,8 @@ impl Source {
         }
         let tops = yosys::tops(&Tool::Yosys.run(&yosys_arguments(files, "proc; write_json"))?)?;
         match &tops[..] {
-            [top] => Ok(source(top)),
+            [top] if is_name(top) => Ok(source(top)),
+            [top] => Err(VerilogError::BadName(top.clone())),
             [] => Err(VerilogError::NoTop),
             _ => Err(VerilogError::SeveralTops(tops)),
         }
@@ -85,6 +86,6 @@ fn yosys_arguments(files: &[PathBuf], passes: &str) -> Vec<std::ffi::OsString> {
     let mut arguments: Vec<std::ffi::OsString> = ["-q", "-f", "verilog -sv", "-p", passes]
         .map(Into::into)
         .into();
-    arguments.extend(files.iter().map(|file| tools::as_operand(file)));
+    arguments.extend(files.iter().map(|file| tools::as_pattern(file)));
     arguments
 }

@@ -21,7 +21,7 @@ pub fn simulate(
     rows: &[Vec<Vec<bool>>],
 ) -> Result<Vec<Vec<Vec<Simulated>>>, VerilogError> {
     let circuit = &made.circuit;
-    let shape = Shape::new(circuit, rows.len());
+    let shape = Shape::new(made, rows.len());
     if rows.is_empty() {
         return Ok(Vec::new());
     }
@@ -54,6 +54,7 @@ const MARK: &str = "veil:";
 
 /// Instances of the design, and steps in which values are given to all of them.
 struct Shape {
+    clocked: bool,
     instances: usize,
     steps: usize,
     inputs: usize,
@@ -61,13 +62,17 @@ struct Shape {
 }
 
 impl Shape {
-    fn new(circuit: &Circuit, rows: usize) -> Self {
-        let (instances, steps) = if circuit.is_sequential() {
+    fn new(made: &Synthesis, rows: usize) -> Self {
+        let circuit = &made.circuit;
+        // What has a clock is stepped, even if what it computes in one cycle has no registers.
+        let clocked = circuit.is_sequential() || made.clock.is_some();
+        let (instances, steps) = if clocked {
             (rows, circuit.clock.cycles as usize)
         } else {
             (1, rows)
         };
         Shape {
+            clocked,
             instances,
             steps,
             inputs: circuit.input_wires() as usize,
@@ -99,6 +104,7 @@ fn test_bench(source: &Source, made: &Synthesis, shape: &Shape, values: &str) ->
         }
     }
     let &Shape {
+        clocked: _,
         instances,
         steps,
         inputs,
@@ -146,7 +152,7 @@ fn vectors(circuit: &Circuit, shape: &Shape, rows: &[Vec<Vec<bool>>]) -> String 
     let mut text = String::new();
     for step in 0..shape.steps {
         for instance in 0..shape.instances {
-            let (row, cycle) = if circuit.is_sequential() {
+            let (row, cycle) = if shape.clocked {
                 (instance, step)
             } else {
                 (step, 0)
@@ -208,12 +214,12 @@ fn results(
             .map(|port| {
                 let bits = at..at + port.wires.len();
                 at = bits.end;
-                let steps = match (circuit.is_sequential(), port.reduce) {
+                let steps = match (shape.clocked, port.reduce) {
                     (false, _) => row..row + 1,
                     (true, Reduce::EveryCycle) => 0..shape.steps,
                     (true, _) => shape.steps - 1..shape.steps,
                 };
-                let instance = if circuit.is_sequential() { row } else { 0 };
+                let instance = if shape.clocked { row } else { 0 };
                 steps
                     .flat_map(|step| &all[step * shape.instances + instance][bits.clone()])
                     .copied()

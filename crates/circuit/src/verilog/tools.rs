@@ -71,11 +71,37 @@ fn complaint(said: &str) -> Option<String> {
     Some(line.replacen("ERROR: ", "", 1).replacen("error: ", "", 1))
 }
 
+/// The same where the argument is a pattern of file names, as Yosys has it: one that only this file fits.
+pub(super) fn as_pattern(file: &Path) -> OsString {
+    let operand = as_operand(file);
+    let Some(text) = operand.to_str() else {
+        return operand;
+    };
+    let special = |letter: char| ['*', '?', '[', '\\'].contains(&letter);
+    let escaped = text
+        .chars()
+        .flat_map(|letter| special(letter).then_some('\\').into_iter().chain([letter]));
+    escaped.collect::<String>().into()
+}
+
 /// A file as an argument that is not taken for an option, for standard input or for a command.
 pub(super) fn as_operand(file: &Path) -> OsString {
     let text = file.to_string_lossy();
     match text.chars().next() {
         Some('/' | '.') => file.into(),
         _ => Path::new(".").join(file).into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_fits_one_file_alone() {
+        let pattern = |file: &str| as_pattern(Path::new(file));
+        assert_eq!(pattern("a.v"), "./a.v");
+        assert_eq!(pattern("/tmp/a[1].v"), "/tmp/a\\[1].v");
+        assert_eq!(pattern("a*?\\.v"), "./a\\*\\?\\\\.v");
     }
 }

@@ -8,7 +8,7 @@ use crate::build::long_division;
 use crate::generate::{Aim, add};
 use crate::{Builder, Wire};
 
-/// By zero a quotient is all ones, for a negative number 1, and a remainder is the number: what long division gives.
+/// By zero a quotient is all ones, as many as the operands have bits, for a negative number 1, and a remainder is the number: what long division gives.
 pub(super) fn lower(lowering: &mut Lowering<'_>, at: CellRef<'_>) -> Result<(), YosysError> {
     let (mut x, mut y) = (lowering.word(at, "A")?, lowering.word(at, "B")?);
     let signed = both_signed(at);
@@ -24,10 +24,14 @@ pub(super) fn lower(lowering: &mut Lowering<'_>, at: CellRef<'_>) -> Result<(), 
     let x = negate_if(b, &x, x_sign, aim);
     let y = negate_if(b, &y, y_sign, aim);
     let (quotient, rest) = long_division(b, &x, &y, width, aim);
-    let (word, negative) = match at.cell.kind.as_str() {
+    let (mut word, negative) = match at.cell.kind.as_str() {
         "$div" => (quotient, b.xor(x_sign, y_sign)),
         _ => (rest, x_sign),
     };
+    // The lowest number by -1 is a number that takes one bit more.
+    if signed && at.bits("Y").len() > width {
+        word.push(zero);
+    }
     let mut word = negate_if(b, &word, negative, aim);
     extend(b, &mut word, signed, at.bits("Y").len());
     lowering.drive(at, &word)

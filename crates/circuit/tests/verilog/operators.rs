@@ -269,7 +269,14 @@ fn division() {
         return;
     }
     for sign in ["", "signed"] {
-        for (a, b, y) in [(8, 8, 8), (8, 4, 8), (4, 8, 16), (16, 5, 9)] {
+        for (a, b, y) in [
+            (8, 8, 8),
+            (8, 4, 8),
+            (4, 8, 16),
+            (16, 5, 9),
+            (8, 8, 16),
+            (8, 4, 16),
+        ] {
             let ports = format!(
                 "input {sign} [{a}-1:0] a, input {sign} [{b}-1:0] b, output {sign} [{y}-1:0] q, r"
             );

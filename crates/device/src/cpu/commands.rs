@@ -88,7 +88,7 @@ impl Cpu {
                 }
             }
             Op::Hash { label } => {
-                let mut digest = hash::start(&self.session, *label, memory.frame);
+                let mut digest = hash::start(&self.session, *label, memory.frame, &command.draws);
                 for s in &command.src {
                     (0..s.count).for_each(|k| digest.update(memory.item_bytes(*s, k)));
                 }

@@ -43,7 +43,7 @@ impl Reference {
             }
             Op::Combine { ring, minus } => memory.combine(command, *ring, *minus),
             Op::Hash { label } => {
-                let mut digest = hash::start(&self.session, *label, memory.frame);
+                let mut digest = hash::start(&self.session, *label, memory.frame, &command.draws);
                 command
                     .src
                     .iter()

@@ -17,7 +17,7 @@ use veil_program::Source;
 use veil_protocol::{Cost, Plan, Protocol, Seed, seed_digest};
 use veil_session::{Channel, KeySchedule, Label, PairSecret, Peer, Secret, SessionId, StepId};
 use x25519_dalek::{PublicKey, StaticSecret};
-use zeroize::Zeroize;
+use zeroize::{Zeroize, Zeroizing};
 
 use crate::abort::{Abort, Wait};
 use crate::order::{self, Differences, Orders};
@@ -158,13 +158,12 @@ impl Handshake {
     ) -> Result<Self, Abort> {
         let transfers = transfers::SetUp::new(protocol, TRANSFERS, random)?;
         let mut random = || {
-            let mut bytes = [0; 32];
-            random(&mut bytes)?;
+            let mut bytes = Zeroizing::new([0; 32]);
+            random(&mut bytes[..])?;
             Ok::<_, Abort>(bytes)
         };
-        let (nonce, mut share_bytes) = (random()?, random()?);
-        let share = StaticSecret::from(share_bytes);
-        share_bytes.zeroize();
+        let (nonce, share_bytes) = (*random()?, random()?);
+        let share = StaticSecret::from(*share_bytes);
         let mut hello = Vec::with_capacity(HELLO);
         hello.extend_from_slice(&nonce);
         hello.extend_from_slice(PublicKey::from(&share).as_bytes());
@@ -172,9 +171,9 @@ impl Handshake {
         let exchange = exchange(plan, protocol, 0, |_| Some(hello.clone()), |_| Some(HELLO));
         let mut seeds = Vec::new();
         for seed in protocol.dealt(protocol.me()) {
-            let mut bytes: [u8; 16] = random()?[..16].try_into().expect("16 of 32 bytes");
-            seeds.push((seed, Secret::new(bytes)));
-            bytes.zeroize();
+            let mut bytes = Zeroizing::new([0; 16]);
+            bytes.copy_from_slice(&random()?[..16]);
+            seeds.push((seed, Secret::new(*bytes)));
         }
         let (schedules, session) = (BTreeMap::new(), SessionId([0; 32]));
         Ok(Handshake {

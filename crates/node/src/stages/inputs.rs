@@ -56,6 +56,8 @@ pub fn inputs(home: &Home, stages: &Stages) -> Inputs {
         };
         match (job.state, job.kept) {
             (State::Done, _) => inputs.done += 1,
+            // Whoever has still to approve it will need them.
+            (State::Pending, _) => inputs.wanted += 1,
             (state, Some(true)) if state.active() => inputs.kept += 1,
             (state, _) if state.active() => inputs.wanted += 1,
             _ => {}

@@ -11,7 +11,7 @@
 //!
 //! - [`Challenge::Coin`]: the sender draws χ when the corrections are here, and sends it. A receiver that lies passes with probability
 //!   n (n − 1) / 2 · B / 2^128 for n trees, beside what it guesses of Δ. Three flights.
-//! - [`Challenge::Hash`]: χ is the beginning of SHA-256 of session, place and corrections (Fiat, Shamir, "How To Prove Yourself", 1986).
+//! - [`Challenge::Hash`]: χ is the beginning of SHA-256 of session, chunk, first counter of the leaves and corrections (Fiat, Shamir, "How To Prove Yourself", 1986).
 //!   One flight. A receiver can try corrections until it likes the challenge, each time with the probability above: for a chunk of 2^20
 //!   transfers, 2^13 blocks, it needs about 2^103 trials. What it guesses of Δ it cannot improve so: Δ is not in the hash.
 //!
@@ -132,7 +132,10 @@ impl End {
         match self.challenge {
             Challenge::Hash => {
                 let from = vec![self.corrections, self.last];
-                Some(Command::new(op, from, vec![self.chosen]))
+                let mut hash = Command::new(op, from, vec![self.chosen]);
+                // No two uses in a chunk have the same.
+                hash.draws = vec![self.draw(at)];
+                Some(hash)
             }
             Challenge::Coin(_) => None,
         }

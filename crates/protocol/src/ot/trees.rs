@@ -67,7 +67,7 @@ pub fn grow(
         for (level, keys) in keys.iter().enumerate() {
             nodes = children(&nodes, tree, level);
             for (side, key) in keys.iter().enumerate() {
-                let sum = sum(nodes.iter().skip(side).step_by(2));
+                let sum = Zeroizing::new(sum(nodes.iter().skip(side).step_by(2)));
                 message.extend_from_slice(&add(&sum, key.expose()));
             }
         }
@@ -128,7 +128,8 @@ pub fn puncture(
             }
             nodes[0] = [0; NODE];
             nodes[1] = [0; NODE];
-            nodes[1] = add(&off, &sum(nodes.iter().skip(1).step_by(2)));
+            let others = Zeroizing::new(sum(nodes.iter().skip(1).step_by(2)));
+            nodes[1] = add(&off, &others);
         }
         let mut of_tree = Zeroizing::new(nodes.iter().map(value).collect::<Vec<_>>());
         of_tree[0] = add(check, &sum(of_tree.iter().skip(1)));

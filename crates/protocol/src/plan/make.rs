@@ -83,6 +83,9 @@ impl Plan {
             rows::of_chunk(words, [slots, schedule.bit_slots], widest)
         });
         let chunks = rows::chunks(&job, chunk_rows)?;
+        if choice.garbles() {
+            rows::check_garbled(schedule.slots, chunk_rows)?;
+        }
         let mut making = Making::new(words, chunk_rows);
         let layers = making.layers(&mut schedule);
         let job_plan = split.zip(derived).map(|(split, derived)| {
@@ -97,6 +100,8 @@ impl Plan {
         });
         // A pair of a value and its code draws no more for its check than for itself.
         let draws = making.draws_of_chunk(circuit) * (1 + u64::from(has_codes));
+        // A label is a block, where a block is otherwise 128 bits of rows.
+        let draws = if choice.garbles() { 128 * draws } else { draws };
         let repeated = job.circuit.clock.cycles.saturating_mul(chunks);
         let numbered = !proves || job.circuit.clock.cycles <= MOST_PROVED_CYCLES;
         if !numbered || draws.saturating_mul(repeated.saturating_add(2)) > MOST_DRAWS {

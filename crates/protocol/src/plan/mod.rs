@@ -75,6 +75,17 @@ pub enum PlanError {
         "{0} computes on bits: integers need three parties or four; or write a circuit of bits that computes on their bits"
     )]
     BitsOnly(Security),
+    /// A chunk of a garbled circuit with too many rows or labels.
+    #[error(
+        "a chunk of {chunk_rows} rows has {bytes} bytes of labels; at most 65536 rows and 4 GiB are garbled at once: choose shorter chunks, or \
+         open outputs of the last cycle instead of every one"
+    )]
+    TooManyLabels {
+        /// Rows of a chunk.
+        chunk_rows: u32,
+        /// Bytes of its labels.
+        bytes: u64,
+    },
     /// What two parties do not do with shares.
     #[error("{0} keeps no shares and loads none: name three parties, or four")]
     NoShares(Security),

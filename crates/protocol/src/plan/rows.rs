@@ -33,7 +33,7 @@ const BANK_BYTES: u64 = 512 * 1024;
 const CHUNK_ROWS: (u64, u64) = (512, 16 * 1024);
 
 /// The same of garbled circuits, whose labels are 128 times as long as bits; a gate is garbled in a few rows at once.
-const GARBLED_ROWS: (u64, u64) = (16, 1024);
+const GARBLED_ROWS: (u64, u64) = (4, 1024);
 
 /// The shortest chunk of a plan that proves its products, however wide its layers are.
 const FEWEST_PROVED_ROWS: u64 = 64;
@@ -128,6 +128,18 @@ pub(super) fn of_garbled_chunk(slots: u32, widest: u32, table: u64) -> u32 {
     1 << (BANK_BYTES / bytes)
         .clamp(GARBLED_ROWS.0, GARBLED_ROWS.1)
         .ilog2()
+}
+
+/// Refuses chunks whose rows have no numbers of their own in those of gates, or whose labels take too much memory.
+pub(super) fn check_garbled(slots: u32, chunk_rows: u32) -> Result<(), PlanError> {
+    /// The row is the lower half of what a gate's number has beside the product's.
+    const MOST_ROWS: u32 = 1 << 16;
+    const MOST_BYTES: u64 = 1 << 32;
+    let bytes = 16 * u64::from(slots) * u64::from(chunk_rows);
+    if chunk_rows > MOST_ROWS || bytes > MOST_BYTES {
+        return Err(PlanError::TooManyLabels { chunk_rows, bytes });
+    }
+    Ok(())
 }
 
 /// Chunks of so many rows that a job has.

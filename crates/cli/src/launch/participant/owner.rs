@@ -52,15 +52,15 @@ impl<'a> Owner<'a> {
         self.ask().are_kept() && self.under_way.load(Ordering::Relaxed)
     }
 
-    /// Whether no party that answers asks for its values, after it was told that one has kept them.
+    /// Whether all parties say that nobody asks for its values, after it was told that one has kept them. Silence says nothing.
     pub(super) fn is_wanted_by_nobody(&self) -> bool {
-        !self.ask().are_wanted()
+        self.ask().are_kept()
     }
 
     /// Whether its part is over for all that the parties say, though it could not meet them.
     pub(super) fn came_late(&self) -> bool {
         let inputs = self.ask();
-        inputs.is_under_way() && !inputs.are_wanted()
+        inputs.is_under_way() && inputs.are_kept()
     }
 
     /// Takes part, with what ends its meeting; nothing, if all parties say before it is let in that the inputs are kept.
