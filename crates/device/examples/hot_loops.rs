@@ -1,14 +1,15 @@
-//! Runs one hot loop of the CPU device a number of times: `hot_loops ISA LOOP TIMES`. Without arguments it lists `ISA LOOP ELEMENTS`,
+//! Runs one hot loop of the CPU device a number of times: `hot_loops ISA LOOP TIMES SEED`. Without arguments it lists `ISA LOOP ELEMENTS`,
 //! the elements of one time.
 //!
-//! `cargo xtask counts` runs it under callgrind and compares the instructions per element with `bench/instructions.toml`.
+//! `cargo xtask counts` runs it under callgrind and compares the instructions per element with `bench/instructions.toml`; and it compares the
+//! instructions on values of one seed with those on values of another, which are as many if no branch depends on a value.
 
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use veil_device::{
-    Command, Cpu, Device, Draw, Dst, Form, Frame, Instr, Isa, Item, KeyId, Layout, Op, Outcome,
-    Place, Program, Region, Span, Src, Tag,
+    Command, Cpu, Device, Draw, Dst, Form, Frame, Garbling, Instr, Isa, Item, KeyId, Layout, Op,
+    Outcome, Place, Program, Region, Span, Src, Tag,
 };
 use veil_math::Ring;
 use veil_prss::Use;
@@ -87,7 +88,30 @@ fn hot_loops() -> Vec<HotLoop> {
         rows: 256,
         ..words(name, op, code)
     };
+    let labels = |name, op, rows| HotLoop {
+        name,
+        ring: Ring::Bits,
+        rows,
+        op,
+        code: (0..WIRES).map(product).collect(),
+        temps: 0,
+        items: WIRES,
+    };
+    let garble = |scheme| Op::Garble {
+        scheme,
+        offset: KeyId(1),
+    };
+    let evaluate = |scheme| Op::Evaluate { scheme };
+    let (half, three) = (Garbling::HalfGates, Garbling::ThreeHalves);
     vec![
+        labels("garble", garble(half), 32),
+        labels("garble_one", garble(half), 1),
+        labels("evaluate", evaluate(half), 32),
+        labels("evaluate_one", evaluate(half), 1),
+        labels("garble_three", garble(three), 32),
+        labels("garble_three_one", garble(three), 1),
+        labels("evaluate_three", evaluate(three), 32),
+        labels("evaluate_three_one", evaluate(three), 1),
         bits(
             "and",
             Op::Product(Form::replicated(Ring::Bits)),
@@ -128,7 +152,20 @@ impl HotLoop {
         u64::from(self.items) * u64::from(self.rows)
     }
 
-    fn run(&self, isa: Isa, times: u64) {
+    /// How tables are made, in a loop over labels.
+    fn scheme(&self) -> Option<Garbling> {
+        match self.op {
+            Op::Garble { scheme, .. } | Op::Evaluate { scheme } => Some(scheme),
+            _ => None,
+        }
+    }
+
+    /// Whether callgrind knows all its instructions: in three-halves with AES-NI there is a move of half a register that it does not.
+    fn is_followed(&self, isa: Isa) -> bool {
+        isa != Isa::Avx2 || self.scheme() != Some(Garbling::ThreeHalves)
+    }
+
+    fn run(&self, isa: Isa, times: u64, seed: u8) {
         let region = |place, item, parts, count| Region {
             place,
             item,
@@ -139,11 +176,21 @@ impl HotLoop {
             chunk_rows: self.rows,
             regions: vec![],
         };
-        let slots = layout.add(region(Place::Resident, Item::Rows(self.ring), 2, 3 * WIRES));
-        let uniforms = layout.add(region(Place::Mapped, Item::One(self.ring), 2, 1));
-        let sums = layout.add(region(Place::Mapped, Item::One(self.ring), 2, WIRES));
-        let message = layout.add(region(Place::Mapped, Item::Rows(self.ring), 1, WIRES));
-        let sum_message = layout.add(region(Place::Mapped, Item::One(self.ring), 1, WIRES));
+        let (rows, one, parts) = match self.scheme() {
+            Some(_) => (Item::Labels, Item::Label, 1),
+            None => (Item::Rows(self.ring), Item::One(self.ring), 2),
+        };
+        let slots = layout.add(region(Place::Resident, rows, parts, 3 * WIRES));
+        let uniforms = layout.add(region(Place::Mapped, one, parts, 1));
+        let sums = layout.add(region(Place::Mapped, one, parts, WIRES));
+        // The messages of products, and of sums; or tables of both kinds.
+        let tables = self.scheme().map_or(&[][..], |scheme| scheme.tables());
+        let kind = |k: usize, other: Item| match tables.get(k) {
+            Some((item, count)) => region(Place::Mapped, *item, 1, count * WIRES),
+            None => region(Place::Mapped, other, 1, WIRES),
+        };
+        let message = layout.add(kind(0, rows));
+        let sum_message = layout.add(kind(1, one));
         let program = Arc::new(Program {
             ring: self.ring,
             slots,
@@ -159,7 +206,7 @@ impl HotLoop {
         let mut device = Cpu::with(isa);
         for key in [0, 1] {
             device
-                .load_key(KeyId(key), &Secret::new([key as u8; 16]))
+                .load_key(KeyId(key), &Secret::new([key as u8 + 2 * seed; 16]))
                 .expect("a key");
         }
         let id = device
@@ -184,13 +231,20 @@ impl HotLoop {
             command.draws = vec![draw(0)];
             command
         };
-        let fill: Vec<Command> = [0, 1].map(|part| random(layout.all(slots, part))).to_vec();
+        let mut fill: Vec<Command> = (0..parts)
+            .map(|part| random(layout.all(slots, part)))
+            .collect();
+        if self.scheme().is_some() {
+            fill.extend(messages.iter().map(|to| random(*to)));
+        }
         let mut command = match self.op {
             Op::Random => random(layout.all(message, 0)),
-            Op::Scatter { .. } => Command::new(self.op.clone(), messages, vec![]),
+            Op::Scatter { .. } | Op::Evaluate { .. } => {
+                Command::new(self.op.clone(), messages, vec![])
+            }
             _ => Command::new(self.op.clone(), vec![], messages),
         };
-        if matches!(self.op, Op::Product(_)) {
+        if self.scheme().is_some() || matches!(self.op, Op::Product(_)) {
             command.draws = [0, 1].repeat(2).into_iter().map(draw).collect();
         }
         command.program = Some(id);
@@ -217,21 +271,22 @@ fn main() -> ExitCode {
         for (name, isa) in ISAS {
             for hot in hot_loops()
                 .iter()
-                .filter(|_| Isa::available().contains(&isa))
+                .filter(|hot| Isa::available().contains(&isa) && hot.is_followed(isa))
             {
                 println!("{name} {} {}", hot.name, hot.elements());
             }
         }
         return ExitCode::SUCCESS;
     }
-    if let [isa, name, times] = &arguments[..]
+    if let [isa, name, times, seed] = &arguments[..]
         && let Some((_, isa)) = ISAS.iter().find(|(n, _)| n == isa)
         && let Some(hot) = hot_loops().iter().find(|h| h.name == name)
-        && let Ok(times) = times.parse()
+        && let (Ok(times), Ok(seed)) = (times.parse(), seed.parse())
+        && seed < 64
     {
-        hot.run(*isa, times);
+        hot.run(*isa, times, seed);
         return ExitCode::SUCCESS;
     }
-    eprintln!("Usage: hot_loops [ISA LOOP TIMES]; without arguments it lists what there is");
+    eprintln!("Usage: hot_loops [ISA LOOP TIMES SEED]; without arguments it lists what there is");
     ExitCode::from(2)
 }

@@ -11,7 +11,7 @@
 //! # use veil_program::{Audience, Block, DataError, Holder, Lowered, Sink, Slice, Source};
 //! # let port = |name: &str| InputPort { name: name.into(), width: 1, per: Per::Row };
 //! # let circuit = Circuit { ring: veil_math::Ring::Z64, inputs: vec![port("x"), port("y")], gates: vec![Gate::Mul(Wire(0), Wire(1))],
-//! #     outputs: vec![OutputPort { name: "z".into(), wires: vec![Wire(2)], reduce: Reduce::None }] };
+//! #     outputs: vec![OutputPort { name: "z".into(), wires: vec![Wire(2)], reduce: Reduce::None }], clock: Default::default() };
 //! # let job = Lowered { name: "product".into(), schema: String::new(), owners: vec!["ann".into(), "bob".into()], parties: ["a", "b", "c"].map(String::from).into(),
 //! #     recipients: vec!["eve".into()], security: veil_program::Security::among(3), circuit, totals: None,
 //! #     blocks: vec![Block { name: "all".into(), rows: 3, holders: vec![Holder::Owner(0), Holder::Owner(1)], stored: None, aligned: None }],

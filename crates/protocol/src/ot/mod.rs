@@ -18,9 +18,9 @@
 //!     receiver: Peer::Party(PartyId::new(1).unwrap()),
 //! };
 //! // Never do this outside of an example: randomness is the operating system's.
-//! let mut seed = 0u8;
+//! let mut seed = 0u64;
 //! let mut random = |bytes: &mut [u8]| {
-//!     bytes.iter_mut().for_each(|b| { seed = seed.wrapping_mul(77).wrapping_add(13); *b = seed; });
+//!     bytes.iter_mut().for_each(|b| { seed = seed.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1); *b = (seed >> 56) as u8; });
 //!     Ok::<(), std::convert::Infallible>(())
 //! };
 //! let trees = Trees::default();
