@@ -52,9 +52,10 @@ impl<'a> Owner<'a> {
         self.ask().are_kept() && self.under_way.load(Ordering::Relaxed)
     }
 
-    /// Whether all parties say that nobody asks for its values, after it was told that one has kept them. Silence says nothing.
+    /// Whether no party that answers asks for its values, after it was told that one has kept them. Parties that run in the foreground do not
+    /// answer.
     pub(super) fn is_wanted_by_nobody(&self) -> bool {
-        self.ask().are_kept()
+        !self.ask().are_wanted()
     }
 
     /// Whether its part is over for all that the parties say, though it could not meet them.
