@@ -10,6 +10,18 @@ fn ands(ports: &str, body: &str) -> u64 {
     made.circuit.stats().muls
 }
 
+/// Designs, by ports and body, have no more ANDs than these.
+#[track_caller]
+fn assert_at_most(cases: &[(&str, &str, u64)]) {
+    for (ports, body, most) in cases {
+        let found = ands(ports, body);
+        assert!(
+            found <= *most,
+            "{ports}: {body}: {found} ANDs, {most} would do"
+        );
+    }
+}
+
 #[test]
 fn arithmetic_takes_the_known_numbers_of_ands() {
     if !can_run() {
@@ -91,13 +103,7 @@ fn arithmetic_takes_the_known_numbers_of_ands() {
             15,
         ),
     ];
-    for (ports, body, most) in cases {
-        let found = ands(ports, body);
-        assert!(
-            found <= *most,
-            "{ports}: {body}: {found} ANDs, {most} would do"
-        );
-    }
+    assert_at_most(cases);
 }
 
 #[test]
@@ -194,13 +200,7 @@ fn choices_and_logic() {
             30,
         ),
     ];
-    for (ports, body, most) in cases {
-        let found = ands(ports, body);
-        assert!(
-            found <= *most,
-            "{ports}: {body}: {found} ANDs, {most} would do"
-        );
-    }
+    assert_at_most(cases);
 }
 
 #[test]
