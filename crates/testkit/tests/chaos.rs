@@ -152,7 +152,7 @@ fn everybody_cheats(job: Lowered, seeds: u64, unchecked: &[Kind]) {
             };
             count.fetch_add(1, Ordering::Relaxed);
             assert!(
-                outcome.elapsed < Duration::from_secs(8),
+                outcome.elapsed < Duration::from_secs(60),
                 "{}: {cheater}: {:?}",
                 outcome.seed,
                 outcome.elapsed

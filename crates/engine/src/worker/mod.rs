@@ -1,5 +1,6 @@
 //! One participant's lane, as a machine that is stepped.
 
+mod quiet;
 mod work;
 
 use std::collections::VecDeque;
@@ -20,6 +21,7 @@ use crate::status::{NOTED_AFTER, Phase};
 use crate::trace::Recorder;
 use crate::words::LastWords;
 use crate::{Data, LARGEST_WINDOW, Settings};
+use quiet::Quiet;
 
 /// Between two looks at links of which one has ended, while the last words of others are under way.
 const BEAR: Duration = Duration::from_millis(5);
@@ -67,7 +69,7 @@ pub struct Worker {
     sums: Vec<Vec<u8>>,
     ended: Vec<(Tag, Outcome)>,
     tags: u64,
-    quiet_since: Instant,
+    quiet: Quiet,
     recorder: Option<Arc<dyn Recorder>>,
     /// The last step found nothing to do.
     idle: bool,
@@ -132,7 +134,7 @@ impl Worker {
             sums: Vec::new(),
             ended: Vec::new(),
             tags: 0,
-            quiet_since: Instant::now(),
+            quiet: Quiet::new(Instant::now()),
             recorder: settings.trace.clone(),
             idle: false,
             noted: false,
@@ -156,11 +158,12 @@ impl Worker {
         match self.try_step() {
             Ok(Step::Waiting) => {
                 self.idle = true;
-                let quiet = self.quiet_since.elapsed();
+                let quiet = self.quiet.look(Instant::now());
                 if quiet > NOTED_AFTER && !self.noted {
                     self.noted = true;
                     let waits = self.waits();
-                    self.shared.status.note(self.lane, self.quiet_since, waits);
+                    let since = self.quiet.since();
+                    self.shared.status.note(self.lane, since, waits);
                 }
                 match self.stall(quiet) {
                     None => Ok(Step::Waiting),
@@ -169,10 +172,10 @@ impl Worker {
             }
             Ok(step) => {
                 if let Some(began) = began {
-                    self.waited += began.saturating_duration_since(self.quiet_since);
+                    self.waited += began.saturating_duration_since(self.quiet.since());
                     self.idle = false;
                 }
-                self.quiet_since = Instant::now();
+                self.quiet = Quiet::new(Instant::now());
                 self.tell();
                 Ok(step)
             }
