@@ -25,7 +25,7 @@ fn told(world: &World, until: Instant) -> [SetupError; 2] {
 }
 
 fn shortly() -> Instant {
-    Instant::now() + Duration::from_millis(400)
+    Instant::now() + Duration::from_secs(2)
 }
 
 /// An address on which nobody listens, for now.
@@ -59,7 +59,7 @@ fn another_plan_is_named_with_both_hashes_on_both_sides() {
     );
     assert!(dialler.to_string().contains("0909090909090909"));
     assert!(
-        start.elapsed() < Duration::from_secs(5),
+        start.elapsed() < Duration::from_secs(60),
         "no reason to wait for the time-out"
     );
 }

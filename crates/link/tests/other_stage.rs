@@ -117,7 +117,7 @@ impl Site {
 }
 
 fn shortly() -> Instant {
-    Instant::now() + Duration::from_millis(400)
+    Instant::now() + Duration::from_secs(2)
 }
 
 fn error<T>(result: Result<T, SetupError>) -> SetupError {

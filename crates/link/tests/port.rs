@@ -110,7 +110,7 @@ impl Service {
 }
 
 fn shortly() -> Instant {
-    Instant::now() + Duration::from_millis(400)
+    Instant::now() + Duration::from_secs(2)
 }
 
 fn error<T>(result: Result<T, SetupError>) -> SetupError {

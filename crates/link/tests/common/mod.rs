@@ -40,7 +40,7 @@ pub(crate) fn session(i: u8) -> SessionId {
 }
 
 pub(crate) fn soon() -> Instant {
-    Instant::now() + Duration::from_secs(20)
+    Instant::now() + Duration::from_secs(120)
 }
 
 /// Waits for one message, as an engine does.

@@ -11,7 +11,7 @@ use crate::tls::preface::{ANSWER, Answer, CALL, Call, Garbled, Refusal, VERSION}
 use crate::tls::{ControlError, control, preface};
 
 fn soon() -> Instant {
-    Instant::now() + Duration::from_secs(20)
+    Instant::now() + Duration::from_secs(120)
 }
 
 #[track_caller]
