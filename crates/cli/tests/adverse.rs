@@ -15,7 +15,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use common::deployment::{
-    Place, Service, at, end, expected, states, submit, take_part, take_part_at, turn, wait,
+    PATIENT, Place, Service, at, end, expected, states, submit, take_part, take_part_at, turn, wait,
 };
 use common::homes::{NAMES, homes};
 use common::relay::{Fault, Relay};
@@ -69,7 +69,7 @@ fn bytes_that_are_replayed_changed_or_lost_on_the_way_end_the_run_and_open_nothi
         });
         assert!(!folder.at("out-job.toml/blocks").exists(), "{fault:?}");
         // The end that gets them says whose bytes they are.
-        let why = at(&Place::HERE, &folder, "a", "a", &plan).unwrap().why;
+        let why = at(&folder, "a", "a", &plan).unwrap().why;
         assert!(why.contains("party 2 is `c`"), "{fault:?}: {why}");
         println!("{fault:?}: {why}");
     }
@@ -165,7 +165,7 @@ fn a_disk_that_is_full_is_named_and_leaves_no_half_result() {
     }
     let (plan, _) = submit(&folder, "job.toml");
     let ann = take_part(&folder, "job.toml", "ann");
-    let eve = take_part_at(&place, &folder, "job.toml", "eve", &[]);
+    let eve = take_part_at(&place, &folder, "job.toml", "eve", &PATIENT[2..]);
     let (code, said) = end(eve);
     assert_eq!(code, Some(3), "{said}");
     assert!(said.contains("blocks") && said.contains("space"), "{said}");
@@ -178,7 +178,7 @@ fn a_disk_that_is_full_is_named_and_leaves_no_half_result() {
             .all(|state| ["done", "failed"].contains(&state.as_str()))
     });
     for party in &NAMES[..3] {
-        let at = at(&Place::HERE, &folder, party, party, &plan).unwrap();
+        let at = at(&folder, party, party, &plan).unwrap();
         assert!(at.state == "done" || at.why.contains("is `eve`"), "{at:?}");
     }
     assert_eq!(
@@ -201,7 +201,7 @@ fn a_party_whose_disk_is_full_takes_no_jobs_and_says_so() {
     }
     let others = NAMES[..2].iter().map(|name| serve(&folder, name));
     let _others: Vec<Service> = others.collect();
-    let options = ["--yes", "--admin", "127.0.0.1:0", "--wait", "20"];
+    let options = [&["--yes", "--admin", "127.0.0.1:0"], &PATIENT[..]].concat();
     let service = Service::start_at(&place, folder.path(), "small", &options);
     assert!(service.page("/readyz").starts_with("HTTP/1.1 200"));
     // Its disk, as its process sees it.
@@ -317,7 +317,7 @@ fn a_clock_that_is_off_by_a_day_is_named_and_stops_nothing() {
         return;
     };
     let place = Place::through(&["env", &format!("LD_PRELOAD={}", library.display())]);
-    let options = ["--yes", "--wait", "20", "--timeout", "5"];
+    let options = [&["--yes"], &PATIENT[..]].concat();
     let wrong = Service::start_at(&place, folder.path(), "b", &options);
     let _right = ["a", "c"].map(|name| serve(&folder, name));
     let looked = folder.veil("doctor --home eve");

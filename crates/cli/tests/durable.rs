@@ -4,6 +4,7 @@
 
 mod common;
 
+use common::deployment::PATIENCE;
 use common::{Folder, text};
 
 /// The mean of five wages, as the front page's job opens it.
@@ -189,7 +190,10 @@ fn kill_once(folder: &Folder, reached: impl Fn() -> bool) {
         .unwrap();
     let start = std::time::Instant::now();
     while !reached() {
-        assert!(start.elapsed().as_secs() < 60, "the input stage goes on");
+        assert!(
+            start.elapsed().as_secs() < PATIENCE,
+            "the input stage goes on"
+        );
         assert!(child.try_wait().unwrap().is_none(), "the run goes on");
         std::thread::sleep(std::time::Duration::from_millis(1));
     }

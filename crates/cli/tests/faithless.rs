@@ -7,9 +7,21 @@
 
 mod common;
 
+use std::thread;
+
 use common::deployment::turn;
 use common::faithless::{Round, Site};
 use veil_testkit::Kind;
+
+/// In each round the second of two parties stands still, since the first one keeps it there. All at once: nothing moves for most of the
+/// time.
+fn stand_still<const N: usize>(site: fn() -> Site, rounds: [(Round, [usize; 2]); N]) {
+    thread::scope(|scope| {
+        for (round, who) in rounds {
+            scope.spawn(move || site().stands_still(round, who));
+        }
+    });
+}
 
 /// Four parties.
 mod four {
@@ -56,12 +68,16 @@ analysis = [{ name = "wages", kind = "variance", of = "wage", to = "eve" },
     #[test]
     fn a_party_that_stands_still_at_any_round_is_named_in_time() {
         let _turn = turn();
-        let site = site();
-        site.stands_still(Round::HANDSHAKE, [2, 0]);
-        site.stands_still(Round::SET_UP, [0, 2]);
-        site.stands_still(Round::INPUTS, [2, 0]);
-        site.stands_still(LAYERS, [3, 1]);
-        site.stands_still(Round::AGREEMENT, [0, 3]);
+        stand_still(
+            site,
+            [
+                (Round::HANDSHAKE, [2, 0]),
+                (Round::SET_UP, [0, 2]),
+                (Round::INPUTS, [2, 0]),
+                (LAYERS, [3, 1]),
+                (Round::AGREEMENT, [0, 3]),
+            ],
+        );
     }
 
     #[test]
@@ -138,13 +154,17 @@ output = [{ port = "out0", to = "eve", format = "hex", file = "all.hex" },
     #[test]
     fn a_party_that_stands_still_at_any_round_is_named_in_time() {
         let _turn = turn();
-        let site = site();
-        site.stands_still(PRODUCT, [0, 1]);
-        site.stands_still(SHARE.after(1), [1, 2]);
-        site.stands_still(CHALLENGE.after(2), [2, 1]);
-        site.stands_still(ECHO.after(2), [0, 2]);
-        site.stands_still(FINDINGS, [2, 0]);
-        site.stands_still(Round::AGREEMENT, [1, 0]);
+        stand_still(
+            site,
+            [
+                (PRODUCT, [0, 1]),
+                (SHARE.after(1), [1, 2]),
+                (CHALLENGE.after(2), [2, 1]),
+                (ECHO.after(2), [0, 2]),
+                (FINDINGS, [2, 0]),
+                (Round::AGREEMENT, [1, 0]),
+            ],
+        );
     }
 
     /// Whoever verifies a proof may be the first to say that it is wrong; who is told then says that. Of a wrong challenge only the other

@@ -228,7 +228,7 @@ fn doctor(folder: &Folder, services: &mut Vec<Service>) {
     );
     assert_eq!(printed.matches("its key is the pinned one").count(), 2);
     // The others are shown all the same.
-    let (code, printed, said) = at(folder, "mill", "jobs --wait 1");
+    let (code, printed, said) = at(folder, "mill", "jobs --wait 8");
     assert_eq!(code, Some(5), "{said}");
     assert!(
         printed.contains("union:\n  no jobs") && printed.contains("university:\n  no jobs"),
@@ -261,11 +261,11 @@ fn tables(folder: &Folder) {
 
 /// Owners and the recipient take part.
 fn take_part(folder: &Folder, people: &str, out: &str) -> [(Option<i32>, String); 3] {
-    let owner = "party job.toml --wait 20 --align-key";
+    let owner = format!("party job.toml --wait {PATIENCE} --align-key");
     let mill = begin(folder, "mill", &format!("{owner} mill.align"));
     let data = format!("{owner} office.align --data office:north={people}");
     let office = begin(folder, "office", &data);
-    let press = format!("party job.toml --wait 20 --out {out}");
+    let press = format!("party job.toml --wait {PATIENCE} --out {out}");
     let press = begin(folder, "press", &press);
     [mill, office, press].map(end)
 }

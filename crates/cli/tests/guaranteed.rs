@@ -10,13 +10,12 @@
 mod common;
 
 use std::thread;
-use std::time::Instant;
 
 use common::deployment::{
     At, Place, Service, at, expected, submit, succeed, take_part_at, wait, wait_for,
 };
 use common::homes::homes;
-use common::relay::Relay;
+use common::line::Line;
 use common::{Folder, text};
 use rustix::process::{Pid, Signal, kill_process};
 use veil_node::{Home, receipt};
@@ -35,24 +34,17 @@ analysis = [{ name = "wages", kind = "variance", of = "wage", to = "eve" }]
 "#;
 
 /// How parties serve: nobody who is there needs so long for an answer on a busy machine, and every party that is lost costs it.
-const SERVES: [&str; 5] = ["--yes", "--wait", "60", "--timeout", "5"];
+const SERVES: [&str; 5] = ["--yes", "--wait", "180", "--timeout", "12"];
 /// How the others take part.
-const COMES: [&str; 2] = ["--timeout", "20"];
+const COMES: [&str; 2] = ["--timeout", "60"];
 
 const PARTIES: [&str; 4] = ["a", "b", "c", "d"];
-/// Messages of party c to party a that pass at once.
-const HANDSHAKE: usize = 0;
-const SET_UP: usize = 2;
-const ROWS: usize = 3;
-const ALL: usize = 1000;
-
-/// Services, and somebody on the line from c to a who can keep messages back.
+/// Services, and somebody on the line from c to a.
 struct Site {
     folder: Folder,
     homes: Vec<Home>,
     services: Vec<Service>,
-    relay: Relay,
-    call: usize,
+    line: Line,
     plan: String,
 }
 
@@ -63,33 +55,23 @@ impl Site {
         folder.write("job.toml", WAGES);
         folder.write("ann.csv", "wage\n3100\n2900\n4000\n3500\n2500\n");
         let homes = homes(folder.path(), &["a", "b", "c", "d", "ann", "eve"]);
-        let relay = Relay::on_the_line(&folder, "c", &homes[0]);
-        relay.hold(ALL);
+        let line = Line::stand(&folder, &homes[0]);
         let mut site = Site {
             folder,
             homes,
             services: Vec::new(),
-            relay,
-            call: 0,
+            line,
             plan: String::new(),
         };
         let services = PARTIES.iter().map(|name| site.serve(name));
         site.services = services.collect();
+        site.line.learn(&site.folder);
         site.plan = submit(&site.folder, "job.toml").0;
         succeed(site.take_part("ann"));
         std::fs::remove_file(site.folder.at("ann.csv")).unwrap();
         wait("the inputs are kept", || {
             site.at("a").why.contains("are kept")
         });
-        let (mut before, mut since) = (0, Instant::now());
-        wait("nothing more comes for a second", || {
-            let now = site.relay.passed().last().copied().unwrap_or_default();
-            if std::mem::replace(&mut before, now) != now {
-                since = Instant::now();
-            }
-            now > 0 && since.elapsed().as_secs() > 0
-        });
-        site.call = before;
         site
     }
 
@@ -102,15 +84,14 @@ impl Site {
     }
 
     fn at(&self, party: &str) -> At {
-        at(&Place::HERE, &self.folder, "eve", party, &self.plan).unwrap_or_default()
+        at(&self.folder, "eve", party, &self.plan).unwrap_or_default()
     }
 
-    /// Waits until a run has come to this phase, and a waits for this participant.
-    fn reach(&self, phase: &str, waits_for: &str) {
-        let look = || self.at("a");
-        wait_for(phase, look, |seen| {
-            seen.phase == phase && seen.waits_for.contains(waits_for)
-        });
+    /// Waits until a run has come to this phase, and cannot go on.
+    fn reach(&mut self, phase: &str) {
+        let (folder, plan) = (&self.folder, &self.plan);
+        let look = || at(folder, "eve", "a", plan).unwrap_or_default();
+        self.line.reach(phase, look);
     }
 
     fn index(party: &str) -> usize {
@@ -160,22 +141,22 @@ impl Site {
 }
 
 /// A party is lost in a run that has come to this phase.
-fn lost(phase: &str, hold: usize, party: &str, lose: impl FnOnce(&mut Site)) -> Site {
+fn lost(phase: &str, party: &str, lose: impl FnOnce(&mut Site)) -> Site {
     let mut site = Site::new();
-    site.relay.hold(site.call + hold);
+    site.line.hold();
     let eve = site.take_part("eve");
-    site.reach(phase, "c");
+    site.reach(phase);
     lose(&mut site);
-    site.relay.hold(ALL);
+    site.line.let_go();
     site.end(party, eve);
     site
 }
 
 #[test]
 fn three_parties_finish_when_the_fourth_is_killed_in_whatever_round() {
-    let killed = |phase, hold, party| {
+    let killed = |phase, party| {
         let index = Site::index(party);
-        let mut site = lost(phase, hold, party, |site| {
+        let mut site = lost(phase, party, |site| {
             // Dropped is killed.
             drop(site.services.remove(index));
         });
@@ -188,12 +169,8 @@ fn three_parties_finish_when_the_fourth_is_killed_in_whatever_round() {
         });
     };
     thread::scope(|scope| {
-        for (phase, hold, party) in [
-            ("handshake", HANDSHAKE, "d"),
-            ("set-up", SET_UP, "c"),
-            ("rows", ROWS, "a"),
-        ] {
-            scope.spawn(move || killed(phase, hold, party));
+        for (phase, party) in [("handshake", "d"), ("set-up", "c"), ("rows", "a")] {
+            scope.spawn(move || killed(phase, party));
         }
     });
 }
@@ -202,13 +179,16 @@ fn three_parties_finish_when_the_fourth_is_killed_in_whatever_round() {
 #[test]
 fn three_parties_finish_when_the_fourth_is_killed_after_the_opening() {
     let mut site = Site::new();
-    site.relay.hold(site.call + ROWS);
+    site.line.hold();
     let eve = site.take_part("eve");
-    site.reach("rows", "c");
+    site.reach("rows");
     let signal = |signal| kill_process(Pid::from_child(&eve), signal).unwrap();
     signal(Signal::STOP);
-    site.relay.hold(ALL);
-    site.reach("opening", "eve");
+    site.line.let_go();
+    let look = || site.at("a");
+    wait_for("it waits for eve", look, |seen| {
+        seen.phase == "opening" && seen.waits_for.iter().any(|name| name == "eve")
+    });
     drop(site.services.remove(1));
     signal(Signal::CONT);
     site.end("b", eve);
@@ -216,7 +196,7 @@ fn three_parties_finish_when_the_fourth_is_killed_after_the_opening() {
 
 #[test]
 fn three_parties_finish_when_the_fourth_stalls() {
-    let site = lost("rows", ROWS, "b", |site| {
+    let site = lost("rows", "b", |site| {
         site.services[1].signal(Signal::STOP);
     });
     site.services[1].signal(Signal::CONT);
@@ -256,7 +236,7 @@ fn bits_are_finished_against_a_malicious_party() {
     let guarantee = receipt["guarantee"].as_str().unwrap();
     assert!(guarantee.starts_with("malicious"), "{guarantee}");
     wait("done", || {
-        let state = |party| at(&Place::HERE, &folder, "eve", party, &plan);
+        let state = |party| at(&folder, "eve", party, &plan);
         ["a", "c", "d"]
             .into_iter()
             .all(|party| state(party).is_some_and(|at| at.state == "done"))
@@ -267,11 +247,11 @@ fn bits_are_finished_against_a_malicious_party() {
 #[test]
 fn a_party_that_comes_back_in_time_is_not_out() {
     let mut site = Site::new();
-    site.relay.hold(site.call + ROWS);
+    site.line.hold();
     let eve = site.take_part("eve");
-    site.reach("rows", "c");
+    site.reach("rows");
     drop(site.services.remove(3));
-    site.relay.hold(ALL);
+    site.line.let_go();
     let service = site.serve("d");
     site.services.push(service);
     let said = succeed(eve);

@@ -9,6 +9,7 @@ mod common;
 use aes::Aes128;
 use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
 use common::Folder;
+use common::deployment::{PATIENCE, wait};
 use serde_json::Value;
 
 /// A table of two owners side by side, and one below.
@@ -457,7 +458,8 @@ fn data_may_be_elsewhere() {
 fn a_signal_ends_a_run_in_order() {
     use std::io::Read;
     let folder = Folder::blocks();
-    folder.replace("job.toml", "rows = 4096", "rows = 20000");
+    // It is far from done when it is told to stop.
+    folder.replace("job.toml", "rows = 4096", "rows = 200000");
     let before = folder.everything();
     for how in [&[][..], &["--processes"]] {
         let mut run = std::process::Command::new(assert_cmd::cargo::cargo_bin!("veil"))
@@ -467,6 +469,7 @@ fn a_signal_ends_a_run_in_order() {
             .stderr(std::process::Stdio::piped())
             .spawn()
             .unwrap();
+        wait("it listens to signals", || catches_term(run.id()));
         std::thread::sleep(std::time::Duration::from_millis(1500));
         rustix::process::kill_process(
             rustix::process::Pid::from_child(&run),
@@ -485,12 +488,20 @@ fn a_signal_ends_a_run_in_order() {
     }
 }
 
+/// Whether a process does something when it is told to stop, as the kernel says.
+fn catches_term(id: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    let caught = u64::from_str_radix(caught.unwrap().trim(), 16).unwrap();
+    (caught >> (rustix::process::Signal::TERM.as_raw() - 1)) & 1 == 1
+}
+
 /// The processes that a process has started, when no more have come for half a second.
 fn settled_children(of: u32) -> Vec<String> {
     let path = format!("/proc/{of}/task/{of}/children");
     let mut last = Vec::new();
     let mut quiet = 0;
-    let until = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(PATIENCE);
     while quiet < 10 || last.len() < 2 {
         assert!(std::time::Instant::now() < until, "only {last:?} started");
         std::thread::sleep(std::time::Duration::from_millis(50));
@@ -514,7 +525,7 @@ fn a_process_that_is_killed_ends_the_run() {
             "wan",
             "--processes",
             "--timeout",
-            "5",
+            "60",
         ])
         .current_dir(folder.path())
         .stderr(std::process::Stdio::piped())

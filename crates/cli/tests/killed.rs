@@ -12,25 +12,26 @@ use std::collections::BTreeSet;
 use common::Folder;
 use common::deployment::{
     At, Place, Service, at, end, expected, kill, states, submit, succeed, take_part, take_part_at,
-    turn, wait, wait_for,
+    wait, wait_for,
 };
 use common::homes::{NAMES, homes};
-use common::relay::Relay;
+use common::line::Line;
 use veil_node::Home;
 
 #[test]
 fn a_service_that_is_killed_is_named_and_the_job_runs_again_in_another_session() {
-    let _turn = turn();
     let folder = Folder::blocks();
     let homes = homes(folder.path(), &NAMES);
-    let serve = |name: &str| Service::start(folder.path(), name, &["--yes", "--net", "wan"]);
+    let mut line = Line::stand(&folder, &homes[0]);
+    let serve = |name: &str| Service::start(folder.path(), name, &["--yes"]);
     let mut services: Vec<Service> = NAMES[..3].iter().map(|name| serve(name)).collect();
-    let how = |party: &str, plan: &str| at(&Place::HERE, &folder, party, party, plan).unwrap();
-    let stages: [fn(&At) -> bool; 2] = [|at| at.state == "running", |at| at.phase == "rows"];
-    for reached in stages {
+    line.learn(&folder);
+    line.hold();
+    let how = |party: &str, plan: &str| at(&folder, party, party, plan).unwrap();
+    for phase in ["handshake", "rows"] {
         let (plan, _) = submit(&folder, "job.toml");
         let [ann, eve] = ["ann", "eve"].map(|name| take_part(&folder, "job.toml", name));
-        wait("it runs", || reached(&how("c", &plan)));
+        line.reach(phase, || how("a", &plan));
         // Dropped is killed.
         drop(services.pop());
         let (code, said) = end(eve);
@@ -49,6 +50,7 @@ fn a_service_that_is_killed_is_named_and_the_job_runs_again_in_another_session()
         assert!(!folder.at("out-job.toml/blocks").exists());
         services.push(serve("c"));
     }
+    line.let_go();
     let (plan, _) = submit(&folder, "job.toml");
     for part in ["ann", "eve"].map(|name| take_part(&folder, "job.toml", name)) {
         let (code, said) = end(part);
@@ -87,8 +89,8 @@ block = [{ name = "all", rows = 5, holds = { ann = ["wage"] }, files = { ann = "
 analysis = [{ name = "wages", kind = "variance", of = "wage", to = "eve" }]
 "#;
 
-/// Whoever has sent nothing for so many looks has no more to send.
-const LOOKS: u32 = 10;
+/// How long a run may stand still, in seconds: for longer than it takes to see that it does. One test waits until it is over.
+const STALL: &str = "12";
 
 /// What becomes of the next run.
 type Next = fn(&Site);
@@ -97,22 +99,18 @@ type Next = fn(&Site);
 const THREE: &[&str] = &["a", "b", "c"];
 const FOUR: &[&str] = &["a", "b", "c", "d"];
 
-/// Services, and somebody on the line from c to a who can keep messages back: so every stage lasts for as long as a test wants.
+/// Services, and somebody on the line from c to a: so every stage lasts for as long as a test wants.
 struct Site {
     parties: &'static [&'static str],
     folder: Folder,
     homes: Vec<Home>,
     services: Vec<Service>,
-    relay: Relay,
-    /// Records of a connection before its first message.
-    call: usize,
+    line: Line,
     plan: String,
-    /// Runs that were seen.
-    traces: BTreeSet<String>,
 }
 
 impl Site {
-    /// The job is proposed, and all parties wait for its owner.
+    /// The job is proposed.
     fn new(parties: &'static [&'static str]) -> Self {
         let folder = Folder::new();
         let names: Vec<String> = parties.iter().map(|name| format!("{name:?}")).collect();
@@ -120,33 +118,19 @@ impl Site {
         folder.write("job.toml", WAGES.replace(r#""a", "b", "c""#, &names));
         folder.write("ann.csv", "wage\n3100\n2900\n4000\n3500\n2500\n");
         let homes = homes(folder.path(), &[parties, &["ann", "eve"]].concat());
-        let relay = Relay::on_the_line(&folder, "c", &homes[0]);
-        relay.hold(usize::MAX);
+        let line = Line::stand(&folder, &homes[0]);
         let mut site = Site {
             parties,
             folder,
             homes,
             services: Vec::new(),
-            relay,
-            call: 0,
+            line,
             plan: String::new(),
-            traces: BTreeSet::new(),
         };
         let services = site.parties.iter().map(|name| site.serve(name));
         site.services = services.collect();
+        site.line.learn(&site.folder);
         site.plan = submit(&site.folder, "job.toml").0;
-        // What comes to pass on this line while the owner is missing is a certificate and a call.
-        wait("c has called a", || {
-            site.relay.passed().last().is_some_and(|passed| *passed > 0) && site.are("meeting")
-        });
-        let (mut before, mut same) = (0, 0);
-        wait("nothing more comes", || {
-            let now = site.relay.passed()[0];
-            same = if now == before { same + 1 } else { 0 };
-            before = now;
-            same == LOOKS
-        });
-        site.call = before;
         site
     }
 
@@ -157,56 +141,34 @@ impl Site {
     }
 
     fn serve(&self, name: &str) -> Service {
-        let options = ["--yes", "--wait", "60", "--timeout", "6"];
+        let options = ["--yes", "--wait", "180", "--timeout", STALL];
         Service::start_at(&Place::HERE, self.folder.path(), name, &options)
     }
 
     fn take_part(&self, name: &str) -> std::process::Child {
-        let patience = ["--timeout", "10"];
+        let patience = ["--timeout", "60"];
         take_part_at(&Place::HERE, &self.folder, "job.toml", name, &patience)
     }
 
     /// Keeps back all messages of the next run but those that [`Site::reach`] lets through.
     fn hold(&self) {
-        self.relay.hold(self.call);
+        self.line.hold();
     }
 
     /// Keeps nothing back.
     fn let_go(&self) {
-        self.relay.hold(usize::MAX);
+        self.line.let_go();
     }
 
     fn at(&self, party: &str) -> At {
-        at(&Place::HERE, &self.folder, "eve", party, &self.plan).unwrap_or_default()
+        at(&self.folder, "eve", party, &self.plan).unwrap_or_default()
     }
 
-    /// Waits until a new run has come to this phase, and cannot go on. In the phases before it, what a waits for is passed on: a record at
-    /// a time, however many messages c has put into it, and the next one when a has taken it, or has had the time to.
+    /// Waits until a new run has come to this phase, and cannot go on.
     fn reach(&mut self, phase: &str) {
-        let (mut before, mut taken, mut same) = (None, None, 0);
-        let look = || {
-            let seen = self.at("a");
-            let early = self.waits_in_a_new_run(&seen) && seen.phase != phase;
-            let passed = self.relay.passed().last().copied().filter(|_| early);
-            same = if passed == before { same + 1 } else { 0 };
-            before = passed;
-            let took = taken != Some(seen.received);
-            if let Some(passed) = passed.filter(|_| same > 0 && took || same == LOOKS) {
-                self.relay.hold(passed + 1);
-                (taken, same) = (Some(seen.received), 0);
-            }
-            seen
-        };
-        let seen = wait_for(phase, look, |seen| {
-            self.waits_in_a_new_run(seen) && seen.phase == phase
-        });
-        self.traces.insert(seen.trace);
-    }
-
-    /// Whether a waits for c, in a run that was not reached before. One without a name yet is new: it has no second chance to be reached.
-    fn waits_in_a_new_run(&self, seen: &At) -> bool {
-        let new = seen.trace.is_empty() || !self.traces.contains(&seen.trace);
-        seen.state == "running" && new && seen.waits_for.contains('c')
+        let (folder, plan) = (&self.folder, &self.plan);
+        let look = || at(folder, "eve", "a", plan).unwrap_or_default();
+        self.line.reach(phase, look);
     }
 
     /// Ends a party by force while nothing runs, and starts it again.
@@ -269,13 +231,11 @@ impl Site {
 
 #[test]
 fn a_durable_job_goes_on_by_itself_whenever_a_party_is_killed() {
-    let _turn = turn();
     goes_on(Site::new(THREE), "b");
 }
 
 #[test]
 fn a_durable_job_of_four_goes_on_by_itself_whenever_a_party_is_killed() {
-    let _turn = turn();
     goes_on(Site::new(FOUR), "d");
 }
 
@@ -313,13 +273,11 @@ fn goes_on(mut site: Site, third: &str) {
 
 #[test]
 fn a_durable_job_outlives_its_owner_its_recipient_a_cut_line_and_all_parties() {
-    let _turn = turn();
     outlives(Site::new(THREE));
 }
 
 #[test]
 fn a_durable_job_of_four_outlives_its_owner_its_recipient_a_cut_line_and_all_parties() {
-    let _turn = turn();
     outlives(Site::new(FOUR));
 }
 
@@ -361,14 +319,12 @@ fn outlives(mut site: Site) {
 /// the way in which they meet, and the owner that is still there sends again.
 #[test]
 fn one_party_that_has_not_kept_the_inputs_is_enough_to_ask_for_them_again_and_no_reason_to_wait() {
-    let _turn = turn();
     let mut site = Site::new(FOUR);
     site.hold();
     let ann = site.take_part("ann");
     site.reach("rows");
     // One message more, and c has all that it needs from a. What it says last stays on the line, which ends with it.
-    let passed = site.relay.passed().last().copied().unwrap();
-    site.relay.hold(passed + 1);
+    site.line.step();
     wait("a is the only one that has not kept them", || {
         let kept = |service: &Service| service.said().contains(KEPT);
         let armed = site.services[0].said().contains("armed again");

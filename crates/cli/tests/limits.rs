@@ -8,20 +8,16 @@
 mod common;
 
 use common::Folder;
-use common::deployment::{
-    Place, Service, at, end, expected, states, submit, take_part, turn, wait,
-};
+use common::deployment::{Service, at, end, expected, states, submit, take_part, turn, wait};
 use common::homes::{NAMES, homes};
+use common::line::Line;
 
 /// The declared memory is at most so many times what an honest run takes: it counts what peers are allowed to send ahead, and they
 /// seldom do.
 const FACTOR: u64 = 12;
 
-/// Services with time for each other, on a machine that does other things too.
-fn services(folder: &Folder, more: &[&str]) -> Vec<Service> {
-    let usual = ["--admin", "127.0.0.1:0", "--wait", "40", "--timeout", "40"];
-    let options = [&usual, more].concat();
-    let start = |name: &&str| Service::start_at(&Place::HERE, folder.path(), name, &options);
+fn services(folder: &Folder) -> Vec<Service> {
+    let start = |name: &&str| Service::start(folder.path(), name, &["--yes"]);
     NAMES[..3].iter().map(start).collect()
 }
 
@@ -127,7 +123,7 @@ fn the_declared_memory_bounds_the_measured_and_is_of_its_size() {
     let blocks = ["tiny.toml", "job.toml", "hash.toml"];
     let statistics = ["six.toml", "extremes.toml", "malicious.toml"];
     for job in blocks.into_iter().chain(statistics) {
-        let services = services(&folder, &["--yes"]);
+        let services = services(&folder);
         let before = services[0].kilobytes("VmHWM:");
         let (plan, _) = submit(&folder, job);
         run(&folder, job);
@@ -150,7 +146,7 @@ fn a_job_waits_for_memory_and_one_beyond_a_limit_is_refused_while_others_run() {
         let text = job.replace("rows = 4096", &format!("rows = {rows}"));
         folder.write(&format!("{name}.toml"), text);
     }
-    homes(folder.path(), &NAMES);
+    let homes = homes(folder.path(), &NAMES);
     let need = declared(&folder, "job.toml").div_ceil(1 << 20);
     let set = |name: &str, from: &str, to: &str| {
         folder.replace(&format!("{name}/veil.toml"), from, to);
@@ -161,14 +157,17 @@ fn a_job_waits_for_memory_and_one_beyond_a_limit_is_refused_while_others_run() {
         &format!("memory_mib = {}", need + need / 2),
     );
     set("b", "rows = 1000000000", "rows = 5000");
-    let services = services(&folder, &["--yes", "--net", "wan"]);
+    let mut line = Line::stand(&folder, &homes[0]);
+    let services = services(&folder);
+    line.learn(&folder);
+    line.hold();
     let (first, _) = submit(&folder, "job.toml");
     let (second, _) = submit(&folder, "other.toml");
     let parts = ["ann", "eve"].map(|name| take_part(&folder, "job.toml", name));
     wait("the first runs", || states(&folder, &first)[0] == "running");
     let others = ["ann", "eve"].map(|name| take_part(&folder, "other.toml", name));
     wait("the second waits for memory", || {
-        let at = at(&Place::HERE, &folder, "eve", "a", &second).unwrap();
+        let at = at(&folder, "eve", "a", &second).unwrap();
         assert_ne!(at.state, "failed", "{}", at.why);
         at.state == "queued"
             && at.why.contains(&format!("it needs up to {need} MiB"))
@@ -176,7 +175,7 @@ fn a_job_waits_for_memory_and_one_beyond_a_limit_is_refused_while_others_run() {
     });
     // Beyond another limit, at one party, while these are under way.
     let refused = |job: &str, sentence: &str| {
-        let output = folder.veil(&format!("submit {job} --home eve --wait 2"));
+        let output = folder.veil(&format!("submit {job} --home eve --wait 8"));
         let said = common::text(&output.stderr);
         assert!(
             !output.status.success() && said.contains(sentence),
@@ -187,6 +186,7 @@ fn a_job_waits_for_memory_and_one_beyond_a_limit_is_refused_while_others_run() {
         "long.toml",
         "`b` refuses the job: the job has 8192 rows, and this party takes at most 5000",
     );
+    line.let_go();
     for part in parts.into_iter().chain(others) {
         let (code, said) = end(part);
         assert_eq!(code, Some(0), "{said}");

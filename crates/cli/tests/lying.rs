@@ -28,7 +28,9 @@ use veil_node::{Home, Time, receipt, service};
 use veil_testkit::Lying;
 
 const PARTIES: [&str; 4] = ["a", "b", "c", "d"];
-const SERVES: [&str; 5] = ["--yes", "--wait", "60", "--timeout", "5"];
+/// Seconds without progress after which parties give up: none does where nobody is missing, and elsewhere that costs it.
+const NEVER: u64 = PATIENCE;
+const SOON: u64 = 12;
 
 /// Services of all parties but one.
 struct Site {
@@ -36,10 +38,11 @@ struct Site {
     homes: Vec<Home>,
     services: Vec<Service>,
     liar: &'static str,
+    timeout: u64,
 }
 
 impl Site {
-    fn new(liar: &'static str) -> Self {
+    fn new(liar: &'static str, timeout: u64) -> Self {
         let folder = Folder::blocks();
         let four = "parties = [\"a\", \"b\", \"c\", \"d\"]\ndelivery = \"guaranteed\"";
         folder.replace("job.toml", r#"parties = ["a", "b", "c"]"#, four);
@@ -50,6 +53,7 @@ impl Site {
             homes,
             services: Vec::new(),
             liar,
+            timeout,
         };
         let services = site.others().map(|name| site.serve(name));
         site.services = services.collect();
@@ -67,11 +71,13 @@ impl Site {
     }
 
     fn serve(&self, name: &str) -> Service {
-        Service::start_at(&Place::HERE, self.folder.path(), name, &SERVES)
+        let timeout = self.timeout.to_string();
+        let options = ["--yes", "--wait", "180", "--timeout", &timeout];
+        Service::start_at(&Place::HERE, self.folder.path(), name, &options)
     }
 
     fn take_part(&self, name: &str) -> String {
-        let comes = ["--timeout", "20"];
+        let comes = ["--timeout", "180"];
         let part = take_part_at(&Place::HERE, &self.folder, "job.toml", name, &comes);
         succeed(part)
     }
@@ -81,7 +87,7 @@ impl Site {
         let blocks = std::fs::read(self.folder.at("out-job.toml/blocks")).unwrap();
         assert!(blocks == expected()[..blocks.len()] && blocks.len() == 16 * 16);
         wait("the others are done", || {
-            let state = |party| at(&Place::HERE, &self.folder, "eve", party, plan);
+            let state = |party| at(&self.folder, "eve", party, plan);
             self.others()
                 .all(|party| state(party).is_some_and(|at| at.state == "done"))
         });
@@ -118,8 +124,8 @@ impl Liar {
         let home = Home::open(&site.folder.at(site.liar)).unwrap();
         let options = service::Options {
             yes: true,
-            wait: Some(Duration::from_secs(60)),
-            timeout: Some(Duration::from_secs(5)),
+            wait: Some(Duration::from_secs(PATIENCE)),
+            timeout: Some(Duration::from_secs(site.timeout)),
             ..service::Options::default()
         };
         let device = Arc::new(move || -> Box<dyn veil_device::Device> {
@@ -146,7 +152,7 @@ impl Drop for Liar {
 
 /// Whoever lies is in every pair that a check names, and the job is done without it, or in a run in which it had nothing to lie about.
 fn lies(liar: &'static str, about: fn(&Op) -> bool, without: &str) {
-    let site = Site::new(liar);
+    let site = Site::new(liar, NEVER);
     let _liar = Liar::start(&site, about);
     let (plan, _) = submit(&site.folder, "job.toml");
     site.take_part("ann");
@@ -184,12 +190,12 @@ fn a_party_that_lies_where_only_four_can_changes_nothing() {
 /// Kills b when all have kept the inputs, and answers for it: with this, where the others say that they kept them in a run. Then a begins
 /// anew, and the job is finished without b.
 fn answers(at_job: impl Fn(String) -> At + Send + Sync + 'static) {
-    let mut site = Site::new("b");
+    let mut site = Site::new("b", SOON);
     let honest = site.serve("b");
     let (plan, _) = submit(&site.folder, "job.toml");
     site.take_part("ann");
     wait("the inputs are kept", || {
-        let why = |party| at(&Place::HERE, &site.folder, "eve", party, &plan);
+        let why = |party| at(&site.folder, "eve", party, &plan);
         PARTIES
             .iter()
             .all(|party| why(party).is_some_and(|at| at.why.contains("are kept")))
@@ -228,7 +234,7 @@ fn answers(at_job: impl Fn(String) -> At + Send + Sync + 'static) {
     site.services.insert(0, again);
     thread::sleep(Duration::from_secs(1));
     assert_ne!(
-        at(&Place::HERE, &site.folder, "eve", "a", &plan).map(|at| at.state),
+        at(&site.folder, "eve", "a", &plan).map(|at| at.state),
         Some("done".to_owned())
     );
     site.take_part("eve");

@@ -15,12 +15,14 @@ use std::time::{Duration, Instant};
 use common::Folder;
 use common::deployment::{self, At, Service, end, expected, submit_at, take_part_at, turn, wait};
 use common::homes::{NAMES, homes_at};
+use common::line::Line;
 use common::network::Network;
 use veil_node::Home;
 
-/// A deployment in a network. What is declared first goes first.
+/// A deployment in a network, and somebody on the line from c to a. What is declared first goes first.
 struct Site {
     services: Vec<Service>,
+    line: Line,
     homes: Vec<Home>,
     folder: Folder,
     network: Network,
@@ -33,15 +35,18 @@ impl Site {
         let folder = Folder::blocks();
         let addresses: Vec<SocketAddr> = NAMES.iter().map(|name| network.address(name)).collect();
         let homes = homes_at(folder.path(), &NAMES, &addresses);
+        let mut line = network.within("c", || Line::stand(&folder, &homes[0]));
         let start = |name: &&str| {
             let admin = format!("{}:9464", network.address(name).ip());
-            let usual = ["--yes", "--wait", "30", "--admin", &admin];
+            let usual = ["--yes", "--wait", "180", "--admin", &admin];
             let options = [&usual, options].concat();
             Service::start_at(&network.place(name), folder.path(), name, &options)
         };
         let services = NAMES[..3].iter().map(start).collect();
+        network.within("c", || line.learn(&folder));
         Some(Site {
             services,
+            line,
             homes,
             folder,
             network,
@@ -59,15 +64,15 @@ impl Site {
 
     /// How the job is at a party, as the party itself says it.
     fn at(&self, party: &str, plan: &str) -> At {
-        let place = self.network.place(party);
-        deployment::at(&place, &self.folder, party, party, plan).unwrap()
+        let look = || deployment::at(&self.folder, party, party, plan).unwrap();
+        self.network.within(party, look)
     }
 
-    /// Waits until all parties have rows of the job in the works.
-    fn under_way(&self, plan: &str) {
-        for party in &NAMES[..3] {
-            wait("rows are computed", || self.at(party, plan).phase == "rows");
-        }
+    /// Waits until a run has come to the first rows, and cannot go on.
+    fn under_way(&mut self, plan: &str) {
+        let (folder, network) = (&self.folder, &self.network);
+        let look = || network.within("a", || deployment::at(folder, "a", "a", plan).unwrap());
+        self.line.reach("rows", look);
     }
 
     /// The job runs, and opens what it should.
@@ -127,7 +132,7 @@ fn who_is_behind_an_address_translation_takes_part_by_calling_out() {
     let (home, relays) = site.network.behind("ann");
     let plan = site.submit();
     let parts = ["ann", "eve"].map(|name| {
-        let options = ["--timeout", "20"];
+        let options = ["--timeout", "60"];
         take_part_at(&home, &site.folder, "job.toml", name, &options)
     });
     for part in parts {
@@ -151,19 +156,20 @@ fn who_is_behind_an_address_translation_takes_part_by_calling_out() {
 
 #[test]
 fn a_line_that_is_cut_is_named_at_both_ends_and_works_again_when_it_is_joined() {
-    const TIMEOUT: u64 = 3;
+    const TIMEOUT: u64 = 10;
     let _turn = turn();
     let timeout = TIMEOUT.to_string();
-    let options = ["--timeout", &timeout, "--net", "wan"];
-    let Some(site) = Site::new("a line that is cut", &options) else {
+    let options = ["--timeout", &timeout];
+    let Some(mut site) = Site::new("a line that is cut", &options) else {
         return;
     };
+    site.line.hold();
     let plan = site.submit();
-    let options = ["--timeout", &timeout];
     let [ann, eve] = ["ann", "eve"].map(|name| site.take_part(name, &options));
     site.under_way(&plan);
     // Party b is alone from now on; nobody closes anything.
     site.network.join("b", false);
+    site.line.let_go();
     let cut = Instant::now();
     for party in &NAMES[..3] {
         wait("it is given up", || site.at(party, &plan).state == "failed");
@@ -199,14 +205,16 @@ fn a_line_that_is_cut_is_named_at_both_ends_and_works_again_when_it_is_joined() 
 #[test]
 fn a_line_that_was_cut_for_a_moment_holds_up_a_run_and_does_not_end_it() {
     let _turn = turn();
-    let options = ["--timeout", "20", "--net", "wan"];
-    let Some(site) = Site::new("a line that was cut for a moment", &options) else {
+    let options = ["--timeout", "60"];
+    let Some(mut site) = Site::new("a line that was cut for a moment", &options) else {
         return;
     };
+    site.line.hold();
     let plan = site.submit();
-    let parts = ["ann", "eve"].map(|name| site.take_part(name, &["--timeout", "20"]));
+    let parts = ["ann", "eve"].map(|name| site.take_part(name, &options));
     site.under_way(&plan);
     site.network.join("c", false);
+    site.line.let_go();
     // As long as the fault lasts.
     thread::sleep(Duration::from_millis(700));
     site.network.join("c", true);
@@ -220,7 +228,7 @@ fn a_line_that_was_cut_for_a_moment_holds_up_a_run_and_does_not_end_it() {
 #[test]
 fn a_narrow_line_slows_a_job_down_and_nothing_else() {
     let _turn = turn();
-    let Some(site) = Site::new("a narrow line", &["--timeout", "20"]) else {
+    let Some(site) = Site::new("a narrow line", &["--timeout", "60"]) else {
         return;
     };
     if let Err(why) = site.network.throttle("b", 20) {
@@ -228,7 +236,7 @@ fn a_narrow_line_slows_a_job_down_and_nothing_else() {
         return;
     }
     let start = Instant::now();
-    site.computes(&["--timeout", "20"]);
+    site.computes(&["--timeout", "60"]);
     // Each party sends more than 2 MB in this job; 20 Mbit/s are 2.5 MB/s.
     let took = start.elapsed();
     assert!(took > Duration::from_millis(800), "{took:?}");

@@ -10,7 +10,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use common::Folder;
-use common::deployment::{Place, Service, approve, at, end, states, submit, take_part, turn, wait};
+use common::deployment::{Service, approve, at, end, states, submit, take_part, turn, wait};
 use common::homes::{NAMES, homes};
 
 const JOB: &str = r#"version = 1
@@ -52,7 +52,7 @@ fn a_service_brings_an_aligned_block_and_says_at_home_what_is_wrong_with_it() {
     let (plan, _) = submit(&folder, "job.toml");
     let digits = &plan[..16];
     let failed = |what: &str| wait(what, || states(&folder, &plan)[0] == "failed");
-    let told = || at(&Place::HERE, &folder, "eve", "a", &plan).unwrap().why;
+    let told = || at(&folder, "eve", "a", &plan).unwrap().why;
     let here = || folder.succeed("jobs --home a");
     let with_data = format!("approve {digits} --data a:all=a.csv --yes --home a");
     let with_key = |key: &str| format!("{with_data} --align-key {key}");

@@ -20,8 +20,10 @@ use rustix::process::{Pid, Signal, kill_process};
 use veil_link::tls::Identity;
 use veil_node::{Home, Role, Settings};
 
-/// Seconds without progress after which a participant gives up.
-const TIMEOUT: u64 = 2;
+/// Seconds without progress after which a participant gives up, where a test waits for that: a machine may stand still for less.
+const TIMEOUT: u64 = 10;
+/// Seconds for which participants wait for one who does not come, where a test waits for that: the others start meanwhile.
+const WAIT: u64 = 10;
 
 /// One deployment at a time: five processes are enough for a small machine to keep within the time-out.
 static TURN: Mutex<()> = Mutex::new(());
@@ -52,8 +54,8 @@ struct How {
 }
 
 const HOW: How = How {
-    timeout: TIMEOUT,
-    wait: 20,
+    timeout: PATIENCE,
+    wait: PATIENCE,
 };
 
 /// Starts a participant; `connected` hears of it when it is connected.
@@ -152,11 +154,7 @@ fn a_deployment_computes() {
     use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
     let _turn = turn();
     let folder = deployment();
-    let how = How {
-        timeout: PATIENCE,
-        ..HOW
-    };
-    let (players, _connected) = start_all(&folder, &NAMES, how);
+    let (players, _connected) = start_all(&folder, &NAMES, HOW);
     for (name, code, said) in finish(players, None) {
         assert_eq!(code, Some(0), "{name}: {said}");
     }
@@ -175,7 +173,14 @@ fn a_deployment_computes() {
 fn fall(victim: &'static str, after: Duration, signal: Signal) {
     let _turn = turn();
     let folder = deployment();
-    let (players, connected) = start_all(&folder, &NAMES, HOW);
+    // Whoever falls has rows left to compute.
+    folder.replace("job.toml", "rows = 4096", "rows = 65536");
+    let timeout = if signal == Signal::STOP {
+        TIMEOUT
+    } else {
+        PATIENCE
+    };
+    let (players, connected) = start_all(&folder, &NAMES, How { timeout, ..HOW });
     wait_for_all(&connected, NAMES.len());
     thread::sleep(after);
     let fallen = players.iter().find(|player| player.name == victim).unwrap();
@@ -254,6 +259,7 @@ fn a_party_hangs() {
 fn a_party_is_told_to_stop() {
     let _turn = turn();
     let folder = deployment();
+    folder.replace("job.toml", "rows = 4096", "rows = 65536");
     let (players, connected) = start_all(&folder, &NAMES, HOW);
     wait_for_all(&connected, NAMES.len());
     thread::sleep(Duration::from_millis(300));
@@ -273,7 +279,7 @@ fn a_party_is_told_to_stop() {
 fn somebody_does_not_turn_up() {
     let _turn = turn();
     let folder = deployment();
-    let how = How { wait: 2, ..HOW };
+    let how = How { wait: WAIT, ..HOW };
     let (players, _connected) = start_all(&folder, &["a", "b", "c", "eve"], how);
     for (name, code, said) in finish(players, None) {
         assert_eq!(code, Some(5), "{name}: {said}");
@@ -293,7 +299,7 @@ fn a_key_is_another_than_the_pinned_one() {
     std::fs::remove_file(folder.at("b/identity.key")).unwrap();
     let other = Identity::generate().unwrap();
     other.save(&folder.at("b/identity.key")).unwrap();
-    let how = How { wait: 3, ..HOW };
+    let how = How { wait: WAIT, ..HOW };
     let (players, _connected) = start_all(&folder, &NAMES, how);
     let ends = finish(players, None);
     for (name, code, said) in &ends {
@@ -318,7 +324,7 @@ fn jobs_differ() {
     let folder = deployment();
     let job = std::fs::read_to_string(folder.at("job.toml")).unwrap();
     folder.write("other.toml", job.replace("rows = 4096", "rows = 4095"));
-    let how = How { wait: 3, ..HOW };
+    let how = How { wait: WAIT, ..HOW };
     let (sender, _connected) = std::sync::mpsc::channel();
     let job = |name| {
         if name == "b" {

@@ -368,8 +368,7 @@ fn a_dataset_goes_from_homes_to_services() {
     let plan = plan[0]["plan"].as_str().unwrap().to_owned();
     all_take_part(&folder, "reshare.toml", &["a", "b", "c"]);
     let done = |party: &str| {
-        let at =
-            common::deployment::at(&common::deployment::Place::HERE, &folder, "a", party, &plan);
+        let at = common::deployment::at(&folder, "a", party, &plan);
         at.is_some_and(|at| at.state == "done")
     };
     wait("the new parties have it", || {

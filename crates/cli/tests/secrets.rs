@@ -40,7 +40,7 @@ fn nothing_secret_is_written_down_and_a_run_has_one_name() {
     let (plan, _) = submit(&folder, "job.toml");
     let parts = ["ann", "eve"].map(|name| {
         let trace = format!("{name}.jsonl");
-        let more = ["--timeout", "20", "--trace", &trace];
+        let more = ["--timeout", "60", "--trace", &trace];
         take_part_at(&Place::HERE, &folder, "job.toml", name, &more)
     });
     let mut written = String::new();

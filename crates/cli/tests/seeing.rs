@@ -162,8 +162,8 @@ fn explain_foretells_bytes_and_time_over_processes() {
     for (folder, job) in [(Folder::blocks(), "job.toml"), (large(), "large.toml")] {
         let mut ratios = Vec::new();
         let mut right = false;
-        // Other work on this machine disturbs either: a few tries, one of which has to be quiet.
-        for _ in 0..5 {
+        // Other work on this machine disturbs either: so many tries, one of which has to be quiet.
+        for _ in 0..12 {
             let explained = json(&folder.succeed(&format!("explain {job} --json")));
             let run = json(&folder.succeed(&format!("run {job} --processes --json")));
             let slowest = as_foretold(&explained, &run);

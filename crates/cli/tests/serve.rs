@@ -14,9 +14,11 @@ use std::time::{Duration, Instant};
 
 use common::Folder;
 use common::deployment::{
-    Place, Service, approve, at, end, expected, states, submit, take_part, take_part_at, turn, wait,
+    PATIENCE, Place, Service, approve, at, end, expected, states, submit, take_part, take_part_at,
+    turn, wait,
 };
 use common::homes::{NAMES, homes};
+use common::line::Line;
 use rustix::process::{Pid, Signal, kill_process};
 use veil_link::tls::{ControlError, Identity, control};
 use veil_node::Home;
@@ -28,6 +30,18 @@ fn deployment(more: &[&str]) -> (Folder, Vec<Home>, Vec<Service>) {
     let start = |name: &&str| Service::start(folder.path(), name, more);
     let services = NAMES[..3].iter().map(start).collect();
     (folder, homes, services)
+}
+
+/// The same, and its runs stand still in their handshakes.
+fn halting(more: &[&str]) -> (Folder, Vec<Home>, Vec<Service>, Line) {
+    let folder = Folder::blocks();
+    let homes = homes(folder.path(), &NAMES);
+    let mut line = Line::stand(&folder, &homes[0]);
+    let start = |name: &&str| Service::start(folder.path(), name, more);
+    let services = NAMES[..3].iter().map(start).collect();
+    line.learn(&folder);
+    line.hold();
+    (folder, homes, services, line)
 }
 
 #[test]
@@ -94,6 +108,15 @@ fn a_job_is_proposed_approved_run_and_seen() {
             "no job is a label"
         );
     }
+    let jobs: serde_json::Value =
+        serde_json::from_str(&folder.succeed("jobs --home eve --json")).unwrap();
+    for (k, party) in NAMES[..3].iter().enumerate() {
+        assert_eq!(jobs[k]["party"], *party);
+        let job = &jobs[k]["jobs"][0];
+        assert_eq!(job["plan"], plan);
+        assert_eq!(job["state"], "done");
+        assert_eq!(job["trace"], trace);
+    }
     for (service, home) in services.into_iter().zip(&homes) {
         let (code, said) = service.stop();
         assert_eq!(code, Some(0), "{said}");
@@ -114,7 +137,7 @@ fn a_job_is_proposed_approved_run_and_seen() {
 #[test]
 fn two_jobs_at_once_one_fails_and_a_stranger_knocks() {
     let _turn = turn();
-    let (folder, homes, services) = deployment(&["--yes", "--net", "wan"]);
+    let (folder, homes, services, line) = halting(&["--yes"]);
     let job = std::fs::read_to_string(folder.at("job.toml")).unwrap();
     folder.write("other.toml", job.replace("rows = 4096", "rows = 2048"));
     let (good, _) = submit(&folder, "job.toml");
@@ -141,12 +164,13 @@ fn two_jobs_at_once_one_fails_and_a_stranger_knocks() {
         pinned,
         &address,
         b"{}",
-        Instant::now() + Duration::from_secs(5),
+        Instant::now() + Duration::from_secs(PATIENCE),
     );
     assert!(
         matches!(asked, Err(ControlError::OurKey { .. })),
         "{asked:?}"
     );
+    line.let_go();
     for child in parts {
         let (code, said) = end(child);
         assert_eq!(code, Some(0), "{said}");
@@ -177,7 +201,7 @@ fn two_jobs_at_once_one_fails_and_a_stranger_knocks() {
 #[test]
 fn a_revoked_member_is_out_at_once_also_of_what_runs() {
     let _turn = turn();
-    let (folder, homes, services) = deployment(&["--yes", "--net", "wan"]);
+    let (folder, homes, services, _line) = halting(&["--yes"]);
     let (plan, _) = submit(&folder, "job.toml");
     let parts = ["ann", "eve"].map(|name| take_part(&folder, "job.toml", name));
     wait("it runs", || {
@@ -211,7 +235,7 @@ fn a_revoked_member_is_out_at_once_also_of_what_runs() {
 #[test]
 fn a_service_that_is_stopped_gives_up_after_its_grace() {
     let _turn = turn();
-    let (folder, _homes, mut services) = deployment(&["--yes", "--net", "wan", "--grace", "0"]);
+    let (folder, _homes, mut services, _line) = halting(&["--yes", "--grace", "0"]);
     let (plan, _) = submit(&folder, "job.toml");
     let parts = ["ann", "eve"].map(|name| take_part(&folder, "job.toml", name));
     wait("it runs", || {
@@ -240,7 +264,7 @@ fn a_second_signal_ends_a_service_that_waits_for_running_jobs() {
     let _homes = homes(folder.path(), &NAMES);
     // Long enough for a party to be halted in the middle; nobody gives up, nor is the grace over, before the test is.
     folder.replace("job.toml", "rows = 4096", "rows = 65536");
-    let options = "--admin 127.0.0.1:0 --wait 60 --timeout 600 --yes --net wan --grace 600";
+    let options = "--admin 127.0.0.1:0 --wait 600 --timeout 600 --yes --net wan --grace 600";
     let options: Vec<&str> = options.split(' ').collect();
     let start = |name: &&str| Service::start_at(&Place::HERE, folder.path(), name, &options);
     let [first, second, halted]: [Service; 3] = NAMES[..3]
@@ -376,7 +400,7 @@ fn members_that_change_reach_a_job_that_is_being_met() {
     // Somebody leaves.
     let plan = met("1024.toml");
     homes[1].revoke("eve", "left the project").unwrap();
-    let here = || at(&Place::HERE, &folder, "ann", "b", &plan).unwrap();
+    let here = || at(&folder, "ann", "b", &plan).unwrap();
     wait("it is given up", || here().state == "failed");
     assert!(
         here().why.contains("`eve`, is no member here"),
@@ -397,7 +421,7 @@ fn a_rotated_key_is_taken_and_the_old_one_is_out() {
         });
         let address = home.settings().address.clone().unwrap();
         let pinned = home.identity().fingerprint();
-        let until = Instant::now() + Duration::from_secs(5);
+        let until = Instant::now() + Duration::from_secs(PATIENCE);
         let asked = control(&old, pinned, &address, b"{}", until);
         assert!(
             matches!(asked, Err(ControlError::OurKey { .. })),

@@ -89,7 +89,7 @@ fn a_party_that_comes_back_late_wakes_those_who_have_given_up() {
     let _turn = turn();
     let folder = durable();
     let serve = |name: &&str| {
-        let options = ["--yes", "--wait", "4", "--timeout", "5"];
+        let options = ["--yes", "--wait", "8", "--timeout", "60"];
         Service::start_at(&Place::HERE, folder.path(), name, &options)
     };
     let mut services: Vec<Service> = PARTIES.iter().map(serve).collect();

@@ -86,7 +86,7 @@ fn processes_and_participants_are_drawn_on_one_time_axis() {
     homes(folder.path(), &NAMES);
     let began = Instant::now();
     let parts = NAMES.map(|name| {
-        let more = ["--timeout", "20", "--trace", &format!("{name}.jsonl")];
+        let more = ["--timeout", "60", "--trace", &format!("{name}.jsonl")];
         take_part_at(&Place::HERE, &folder, "job.toml", name, &more)
     });
     for (code, said) in parts.map(end) {

@@ -15,7 +15,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
-use veil_node::{Filing, Home, How, plan_of};
+use veil_node::control::{self, Reply, Request};
+use veil_node::{Filing, Home, How, Member, Time, plan_of};
 
 use super::Folder;
 
@@ -30,6 +31,12 @@ pub(crate) fn turn() -> MutexGuard<'static, ()> {
 /// What has not come to pass for so many seconds will not: a machine that is loaded or stands still for a while is no reason to fail. Only
 /// what a test is about takes less.
 pub(crate) const PATIENCE: u64 = 180;
+
+/// So many seconds a party that is there has to say how a job is, even if it stands still for a while.
+const ANSWER: u64 = 30;
+
+/// Options of services and of whoever takes part, where a test does not wait for the end of anybody's patience.
+pub(crate) const PATIENT: [&str; 4] = ["--wait", "180", "--timeout", "60"];
 
 /// Where a participant runs.
 #[derive(Clone, Default, Debug)]
@@ -104,8 +111,9 @@ pub(crate) struct Service {
 impl Service {
     /// One on loopback.
     pub(crate) fn start(folder: &Path, name: &str, more: &[&str]) -> Self {
-        let usual = ["--admin", "127.0.0.1:0", "--wait", "20", "--timeout", "5"];
-        Self::start_at(&Place::HERE, folder, name, &[&usual, more].concat())
+        let usual = ["--admin", "127.0.0.1:0"];
+        let options = [&usual, &PATIENT[..], more].concat();
+        Self::start_at(&Place::HERE, folder, name, &options)
     }
 
     /// One wherever it is to be, with these options and no others.
@@ -259,7 +267,7 @@ pub(crate) fn approve(home: &Home, plan: &str) {
 
 /// Somebody who takes part in the foreground.
 pub(crate) fn take_part(folder: &Folder, job: &str, home: &str) -> Child {
-    take_part_at(&Place::HERE, folder, job, home, &["--timeout", "5"])
+    take_part_at(&Place::HERE, folder, job, home, &PATIENT[2..])
 }
 
 /// The same, wherever it is to be. Results go to `out-JOB`.
@@ -307,42 +315,54 @@ pub(crate) struct At {
     pub(crate) phase: String,
     pub(crate) why: String,
     pub(crate) trace: String,
-    /// Names, joined.
-    pub(crate) waits_for: String,
+    pub(crate) waits_for: Vec<String>,
     /// Payload bytes that it has taken in the run.
     pub(crate) received: u64,
 }
 
-/// How a job is at a party, as somebody with a part in it hears it; `None` if the party cannot be asked.
-pub(crate) fn at(
-    place: &Place,
-    folder: &Folder,
-    home: &str,
-    party: &str,
-    plan: &str,
-) -> Option<At> {
-    let output = place
-        .veil(folder.path())
-        .args(["jobs", "--home", home, "--at", party, "--json"])
-        .output()
-        .unwrap();
-    let all: serde_json::Value = serde_json::from_slice(&output.stdout).ok()?;
-    let jobs = all[0]["jobs"].as_array()?;
-    let job = jobs.iter().find(|job| job["plan"] == plan)?;
-    let field = |name: &str| job[name].as_str().unwrap_or_default().to_owned();
+/// How a job is at a party, as it says to `home`: to somebody with a part in it, or to its own; `None` if the party cannot be asked. What
+/// `veil jobs` prints, without a process for every look.
+pub(crate) fn at(folder: &Folder, home: &str, party: &str, plan: &str) -> Option<At> {
+    let home = Home::open(&folder.at(home)).unwrap();
+    let members = home.members();
+    let asked = match members.by_name(party) {
+        Some(member) => member.clone(),
+        None => itself(&home),
+    };
+    let until = Instant::now() + Duration::from_secs(ANSWER);
+    let reply = control::ask(&home.identity(), &asked, &Request::Jobs {}, until);
+    let Ok(Reply::Jobs { jobs }) = reply else {
+        return None;
+    };
+    let job = jobs.into_iter().find(|job| job.plan == plan)?;
     Some(At {
-        state: field("state"),
-        phase: field("phase"),
-        why: field("why"),
-        trace: field("trace"),
-        waits_for: job["waits_for"].to_string(),
-        received: job["received"].as_u64().unwrap_or_default(),
+        state: job.state.name().to_owned(),
+        phase: job.phase.unwrap_or_default(),
+        why: job.why.unwrap_or_default(),
+        trace: job.trace.unwrap_or_default(),
+        waits_for: job.waits_for,
+        received: job.received,
     })
+}
+
+/// A party's own service, as if it were a member.
+fn itself(home: &Home) -> Member {
+    let settings = home.settings();
+    Member {
+        name: settings.name.clone(),
+        role: settings.role,
+        fingerprint: home.identity().fingerprint(),
+        address: settings.listen.map(|listen| listen.to_string()),
+        since: Time::now(),
+        former: Vec::new(),
+        rotations: 0,
+        revoked: None,
+    }
 }
 
 /// The states of a job at the three parties.
 pub(crate) fn states(folder: &Folder, plan: &str) -> Vec<String> {
-    let state = |party| at(&Place::HERE, folder, "eve", party, plan);
+    let state = |party| at(folder, "eve", party, plan);
     let state = |party| state(party).map_or_else(|| "none".into(), |at| at.state);
     ["a", "b", "c"].map(state).into()
 }
@@ -357,6 +377,7 @@ pub(crate) fn submit_at(place: &Place, folder: &Folder, job: &str) -> (String, V
     let output = place
         .veil(folder.path())
         .args(["submit", job, "--home", "eve", "--json"])
+        .args(["--wait", &PATIENCE.to_string()])
         .output()
         .unwrap();
     let said = super::text(&output.stderr);

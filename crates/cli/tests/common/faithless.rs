@@ -31,7 +31,7 @@ use super::homes::homes;
 
 /// Seconds without progress after which participants give up where somebody stands still; elsewhere nobody may come near the patience of
 /// a test, which they have then.
-const IMPATIENCE: u64 = 3;
+const IMPATIENCE: u64 = 12;
 /// Seconds within which whoever is told must have ended, on a busy machine.
 const AT_ONCE: u64 = 60;
 

@@ -8,6 +8,7 @@
 pub(crate) mod deployment;
 pub(crate) mod faithless;
 pub(crate) mod homes;
+pub(crate) mod line;
 pub(crate) mod network;
 pub(crate) mod relay;
 

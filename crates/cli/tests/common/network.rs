@@ -137,6 +137,11 @@ impl Network {
         Place::through(&["ip", "netns", "exec", &self.namespace(name)])
     }
 
+    /// Does something in the network of a participant.
+    pub(crate) fn within<T: Send>(&self, name: &str, act: impl FnOnce() -> T + Send) -> T {
+        within(&self.namespace(name), act)
+    }
+
     /// The address of a participant, and a party's port.
     pub(crate) fn address(&self, name: &str) -> SocketAddr {
         SocketAddr::new(self.ends(name).1.parse().unwrap(), PORT)

@@ -32,8 +32,19 @@ struct State {
     kept: Vec<Vec<u8>>,
     /// So many records with content of every connection are passed on, and no more; `None`, bytes as they come.
     hold: Option<usize>,
-    /// Records with content that were passed on, by connection.
-    passed: Vec<usize>,
+    /// What becomes of the records of each connection.
+    held: Vec<Held>,
+}
+
+/// Records of one connection.
+#[derive(Clone, Copy, Default)]
+struct Held {
+    /// Records with content that were passed on.
+    passed: usize,
+    /// So many more than those of every connection may pass.
+    more: usize,
+    /// Whether one is kept back.
+    back: bool,
 }
 
 /// How often a relay looks whether it is still to hold what it has.
@@ -47,22 +58,27 @@ const CONTENT: u8 = 23;
 struct Records {
     /// From the beginning of a record.
     waiting: Vec<u8>,
-    passed: usize,
 }
 
 impl Records {
-    /// What may be passed on.
-    fn pass(&mut self, hold: Option<usize>) -> Vec<u8> {
+    /// What may be passed on, and what becomes of it is noted.
+    fn pass(&mut self, hold: Option<usize>, held: &mut Held) -> Vec<u8> {
         let Some(hold) = hold else {
             return std::mem::take(&mut self.waiting);
         };
+        let hold = hold.saturating_add(held.more);
         let mut end = 0;
+        held.back = false;
         while let Some(&[kind, _, _, high, low]) = self.waiting[end..].first_chunk() {
             let next = end + 5 + usize::from(u16::from_be_bytes([high, low]));
-            if next > self.waiting.len() || kind == CONTENT && self.passed >= hold {
+            if next > self.waiting.len() {
                 break;
             }
-            self.passed += usize::from(kind == CONTENT);
+            held.back = kind == CONTENT && held.passed >= hold;
+            if held.back {
+                break;
+            }
+            held.passed += usize::from(kind == CONTENT);
             end = next;
         }
         self.waiting.drain(..end).collect()
@@ -112,9 +128,17 @@ impl Relay {
         self.state.lock().unwrap().hold = Some(records);
     }
 
+    /// Passes one record more on of every connection of which one is kept back.
+    pub(crate) fn step(&self) {
+        for held in &mut self.state.lock().unwrap().held {
+            held.more += usize::from(std::mem::take(&mut held.back));
+        }
+    }
+
     /// Records with content that were passed on, by connection.
     pub(crate) fn passed(&self) -> Vec<usize> {
-        self.state.lock().unwrap().passed.clone()
+        let state = self.state.lock().unwrap();
+        state.held.iter().map(|held| held.passed).collect()
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
@@ -150,7 +174,7 @@ fn pass(caller: TcpStream, callee: TcpStream, state: &Arc<Mutex<State>>) {
     let index = {
         let mut state = state.lock().unwrap();
         state.kept.push(Vec::new());
-        state.passed.push(0);
+        state.held.push(Held::default());
         state.kept.len() - 1
     };
     thread::spawn(move || {
@@ -178,14 +202,13 @@ fn forth(
             Err(error) => return Err(error),
         };
         let piece = &mut buffer[..length];
-        let (fault, hold) = {
+        let fault = {
             let mut state = state.lock().unwrap();
             state.kept[index].extend_from_slice(piece);
             let brought = state.kept[index].len();
-            let fault = state
+            state
                 .fault
-                .take_if(|(_, after)| length > 0 && brought >= *after);
-            (fault, state.hold)
+                .take_if(|(_, after)| length > 0 && brought >= *after)
         };
         match fault.map(|(fault, _)| fault) {
             None => records.waiting.extend_from_slice(piece),
@@ -199,12 +222,17 @@ fn forth(
             }
             Some(Fault::LeftOut) => {}
             Some(Fault::Cut) => {
-                callee.write_all(&records.pass(None))?;
+                callee.write_all(&records.waiting)?;
                 callee.write_all(&piece[..length / 2])?;
                 return Ok(());
             }
         }
-        callee.write_all(&records.pass(hold))?;
-        state.lock().unwrap().passed[index] = records.passed;
+        // Noted before the other end can answer.
+        let passed = {
+            let mut state = state.lock().unwrap();
+            let hold = state.hold;
+            records.pass(hold, &mut state.held[index])
+        };
+        callee.write_all(&passed)?;
     }
 }
