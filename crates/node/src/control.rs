@@ -5,7 +5,7 @@
 
 mod proposal;
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 pub use proposal::{Proposal, ProposalError};
 use serde::{Deserialize, Serialize};
@@ -223,24 +223,47 @@ pub enum CallError {
     },
 }
 
-/// Asks a member something.
+/// Asks a member something. It has until `until` to be there and to answer.
 pub fn ask(
     identity: &Identity,
     member: &Member,
     request: &Request,
     until: Instant,
 ) -> Result<Reply, CallError> {
+    ask_slow(identity, member, request, (until, Duration::ZERO))
+}
+
+/// The time that somebody who is there has to answer, however much else its machine has to do.
+const SLOW: Duration = Duration::from_secs(30);
+
+/// Asks a member something that may be away: it has so much time to be there, and more to answer if it is.
+pub fn ask_if_there(
+    identity: &Identity,
+    member: &Member,
+    request: &Request,
+    within: Duration,
+) -> Result<Reply, CallError> {
+    ask_slow(identity, member, request, (Instant::now() + within, SLOW))
+}
+
+fn ask_slow(
+    identity: &Identity,
+    member: &Member,
+    request: &Request,
+    (until, reply): (Instant, Duration),
+) -> Result<Reply, CallError> {
     let name = || member.name.clone();
     let address = member
         .address
         .as_deref()
         .ok_or_else(|| CallError::NoAddress { name: name() })?;
-    let reply = tls::control(
+    let reply = tls::control_slow(
         identity,
         member.fingerprint,
         address,
         &encode(request),
         until,
+        reply,
     );
     let reply = reply.map_err(|error| CallError::Call {
         name: name(),

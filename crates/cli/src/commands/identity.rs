@@ -5,15 +5,18 @@ use std::time::{Duration, Instant};
 
 use veil_link::tls::ControlError;
 use veil_node::Home;
-use veil_node::control::{CallError, Reply, Request, ask};
+use veil_node::control::{CallError, Reply, Request, ask_if_there};
 
 use crate::commands::jobs;
 use crate::failure::Failure;
 use crate::home::{HomeArgs, note};
 use crate::output;
 
-/// A member that listens answers at once.
+/// A member that listens is there at once.
 const CALL: Duration = Duration::from_secs(3);
+
+/// Our own service reads a new key within a second, on a machine that has nothing else to do.
+const READ: Duration = Duration::from_secs(30);
 
 /// Our own service is on this machine, or does not run.
 const HERE: Duration = Duration::from_millis(500);
@@ -45,14 +48,9 @@ fn serves_new_key(home: &Home) -> bool {
     let Ok(own) = jobs::own(home) else {
         return false;
     };
-    let until = Instant::now() + CALL;
+    let until = Instant::now() + READ;
     loop {
-        match ask(
-            &home.identity(),
-            &own,
-            &Request::Jobs {},
-            Instant::now() + HERE,
-        ) {
+        match ask_if_there(&home.identity(), &own, &Request::Jobs {}, HERE) {
             Ok(_) => return true,
             // It shows the old key, or knows only that one.
             Err(CallError::Call {
@@ -90,7 +88,7 @@ pub(crate) fn run(command: &IdentityCommand) -> Result<(), Failure> {
                 let request = Request::Rotate {
                     statement: Box::new(statement.clone()),
                 };
-                match ask(&old, member, &request, Instant::now() + CALL) {
+                match ask_if_there(&old, member, &request, CALL) {
                     Ok(Reply::Welcome { name }) => note(&format!("`{name}` took the new key")),
                     Ok(Reply::Refused { why }) => {
                         note(&format!("`{}` refuses the new key: {why}", member.name));

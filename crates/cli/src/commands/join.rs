@@ -1,9 +1,9 @@
 //! `veil join`: takes the strings that other participants send.
 
 use std::io::Read;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use veil_node::control::{Reply, Request, ask};
+use veil_node::control::{Reply, Request, ask_if_there};
 use veil_node::{Answer, Home, Invitation, Joined, Sent, Statement};
 
 use crate::failure::{Code, Failure};
@@ -26,7 +26,7 @@ pub(crate) struct JoinArgs {
     home: HomeArgs,
 }
 
-/// An inviter that listens answers at once; one that does not takes the answer as a string.
+/// An inviter that listens is there at once; one that does not takes the answer as a string.
 const CALL: Duration = Duration::from_secs(3);
 
 /// No string is longer, however it is wrapped.
@@ -60,9 +60,8 @@ fn invited(home: &Home, invitation: &Invitation) -> Result<(), Failure> {
     let inviter = &joined.member;
     say_pinned(&joined);
     if inviter.address.is_some() {
-        let until = Instant::now() + CALL;
         let request = Request::Join(answer.to_join());
-        match ask(&home.identity(), inviter, &request, until) {
+        match ask_if_there(&home.identity(), inviter, &request, CALL) {
             Ok(Reply::Welcome { name }) => {
                 note(&format!(
                     "`{name}` knows this participant now; nothing is left to do"

@@ -140,13 +140,15 @@ fn judge(party: &str, reply: &Reply, ours: &str) -> Option<Failure> {
     }
 }
 
+/// Whom is watched is there, or gone after so much time.
+const THERE: Duration = Duration::from_secs(5);
+
 /// Shows a line whenever a party says something new, until all are done or one has failed.
 fn watch(home: &Home, parties: &[Member], plan: &str, stop: &Stop) -> Result<(), Failure> {
     let mut shown: Vec<Option<Status>> = vec![None; parties.len()];
     loop {
         for (party, shown) in parties.iter().zip(&mut shown) {
-            let until = Instant::now() + Duration::from_secs(5);
-            let reply = control::ask(&home.identity(), party, &Request::Jobs {}, until)?;
+            let reply = control::ask_if_there(&home.identity(), party, &Request::Jobs {}, THERE)?;
             let Reply::Jobs { jobs } = reply else {
                 continue;
             };

@@ -1,6 +1,6 @@
 //! The side that asks: one request over a connection of its own, one reply.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::dial::{self, FIRST_PAUSE, LONGEST_PAUSE, Missed, Verdict};
 use super::identity::{Fingerprint, Identity};
@@ -19,6 +19,18 @@ pub fn control(
     address: &str,
     request: &[u8],
     until: Instant,
+) -> Result<Vec<u8>, ControlError> {
+    control_slow(identity, pinned, address, request, until, Duration::ZERO)
+}
+
+/// [`control`], where whoever is there before `until` has so much time for the reply, and at least until then.
+pub fn control_slow(
+    identity: &Identity,
+    pinned: Fingerprint,
+    address: &str,
+    request: &[u8],
+    until: Instant,
+    reply: Duration,
 ) -> Result<Vec<u8>, ControlError> {
     let too_long = || ControlError::TooLong {
         address: address.to_owned(),
@@ -62,6 +74,7 @@ pub fn control(
     loop {
         let last = match dial::reach(address, &config, until) {
             Ok(mut handshake) => {
+                let until = until.max(Instant::now() + reply);
                 handshake.tls.set_buffer_limit(None);
                 let answer = dial::ask(&mut handshake, &call, until, &NEVER).map_err(failed)?;
                 if judge(&answer, address, &too_long)? {

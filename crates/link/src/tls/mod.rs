@@ -29,7 +29,7 @@ use std::time::{Duration, Instant};
 use rustls::Connection;
 use veil_session::{Peer, PlanHash};
 
-pub use control::control;
+pub use control::{control, control_slow};
 pub use dial::dial;
 pub use error::{ControlError, SetupError};
 pub use identity::{Fingerprint, FingerprintError, Identity, IdentityError};

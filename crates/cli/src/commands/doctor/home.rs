@@ -1,20 +1,20 @@
 //! What a home has, and how its members are.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::fs::statvfs;
 use veil_link::tls::{ControlError, Port, Reception};
-use veil_node::control::{CallError, Hello, Reply, Request, ask};
+use veil_node::control::{CallError, Hello, Reply, Request, ask_if_there};
 use veil_node::{Home, Member, Role};
 
 use super::{Finding, State};
 use crate::output;
 
-/// How long a member has to answer.
+/// How long a member has to be there.
 const WAIT: Duration = Duration::from_secs(5);
 
-/// Our own service answers at once, if it runs.
+/// Our own service is there at once, if it runs.
 const OWN: Duration = Duration::from_secs(1);
 
 /// Clocks that differ by more make logs hard to compare.
@@ -88,8 +88,7 @@ fn own_port(home: &Home) -> Finding {
     };
     let identity = home.identity();
     if let Ok(own) = crate::commands::jobs::own(home)
-        && let Ok(Reply::Jobs { .. }) =
-            ask(&identity, &own, &Request::Jobs {}, Instant::now() + OWN)
+        && let Ok(Reply::Jobs { .. }) = ask_if_there(&identity, &own, &Request::Jobs {}, OWN)
     {
         return Finding::ok("port", format!("{listen}: our own service answers"));
     }
@@ -114,7 +113,7 @@ fn own_port(home: &Home) -> Finding {
 fn of(home: &Home, member: &Member) -> Finding {
     let what = format!("member {}", member.name);
     let identity = home.identity();
-    let reply = ask(&identity, member, &Request::Hello {}, Instant::now() + WAIT);
+    let reply = ask_if_there(&identity, member, &Request::Hello {}, WAIT);
     match reply {
         Ok(Reply::Hello(hello)) => known(what, home, member, &hello),
         Ok(_) => {
