@@ -223,7 +223,7 @@ fn bytes_of_an_old_connection_get_nowhere_and_change_nothing() {
     thread::scope(|scope| {
         let member = &world.members[&party(0)];
         let met = scope.spawn(|| {
-            let until = Instant::now() + Duration::from_secs(2);
+            let until = Instant::now() + Duration::from_secs(5);
             port.accept(&member.terms, &[party(1)], 1, until)
         });
         // All of it at once, and as it came: record by record.

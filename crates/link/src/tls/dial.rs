@@ -89,12 +89,15 @@ impl<'a> Dial<'a> {
         ended: &Ended<'_>,
     ) -> Result<Connected, SetupError> {
         let mut pause = FIRST_PAUSE;
+        let mut hint = String::new();
         loop {
-            let hint = match self.attempt(lane, until, ended) {
+            match self.attempt(lane, until, ended) {
                 Ok(connected) => return Ok(connected),
                 Err(Attempt::Never(error)) => return Err(error),
-                Err(Attempt::Again(hint)) => hint,
-            };
+                // One that the end of the time cut off says less than the one before it.
+                Err(Attempt::Again(why)) if hint.is_empty() || Instant::now() < until => hint = why,
+                Err(Attempt::Again(_)) => {}
+            }
             nap(
                 pause.min(until.saturating_duration_since(Instant::now())),
                 &|| ended.now(),

@@ -181,7 +181,7 @@ fn who_says_nothing_gives_way_to_who_comes_next() {
     let reply = control(&them, us.fingerprint(), &address, b"ab", soon());
     assert_eq!(reply, Ok(b"ba".to_vec()));
     assert!(
-        start.elapsed() < Duration::from_secs(5),
+        start.elapsed() < Duration::from_secs(9),
         "{:?}",
         start.elapsed()
     );
@@ -229,7 +229,7 @@ fn a_member_that_stalls_shuts_nobody_out() {
         assert_eq!(reply, Ok(b"ba".to_vec()));
         dial::ask(&mut slow, b"ab", soon(), &|| false).ok().unwrap();
         assert!(
-            start.elapsed() < Duration::from_secs(5),
+            start.elapsed() < Duration::from_secs(9),
             "{:?}",
             start.elapsed()
         );
