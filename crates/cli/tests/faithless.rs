@@ -67,7 +67,6 @@ analysis = [{ name = "wages", kind = "variance", of = "wage", to = "eve" },
 
     #[test]
     fn a_party_that_stands_still_at_any_round_is_named_in_time() {
-        let _turn = turn();
         stand_still(
             site,
             [
@@ -153,7 +152,6 @@ output = [{ port = "out0", to = "eve", format = "hex", file = "all.hex" },
 
     #[test]
     fn a_party_that_stands_still_at_any_round_is_named_in_time() {
-        let _turn = turn();
         stand_still(
             site,
             [

@@ -245,14 +245,12 @@ fn answers(at_job: impl Fn(String) -> At + Send + Sync + 'static) {
 /// It says so to whoever asks, and takes part in nothing.
 #[test]
 fn one_party_that_says_the_job_is_done_is_not_believed() {
-    let _turn = turn();
     answers(|_| At::Done);
 }
 
 /// It says that it is ahead of everybody, and takes part in nothing: the others come to the run without it so much the sooner.
 #[test]
 fn one_party_that_hurries_the_others_is_left_behind() {
-    let _turn = turn();
     let turn = u32::MAX;
     answers(move |run| At::Kept { run, turn });
 }

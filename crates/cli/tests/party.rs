@@ -9,12 +9,11 @@ mod common;
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use common::Folder;
-use common::deployment::PATIENCE;
+use common::deployment::{PATIENCE, turn};
 use common::homes::{NAMES, homes};
 use rustix::process::{Pid, Signal, kill_process};
 use veil_link::tls::Identity;
@@ -24,14 +23,6 @@ use veil_node::{Home, Role, Settings};
 const TIMEOUT: u64 = 10;
 /// Seconds for which participants wait for one who does not come, where a test waits for that: the others start meanwhile.
 const WAIT: u64 = 10;
-
-/// One deployment at a time: five processes are enough for a small machine to keep within the time-out.
-static TURN: Mutex<()> = Mutex::new(());
-
-fn turn() -> MutexGuard<'static, ()> {
-    // Another test that failed is no reason to fail.
-    TURN.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// A job with many rounds, and a home for everybody.
 fn deployment() -> Folder {
@@ -277,7 +268,6 @@ fn a_party_is_told_to_stop() {
 
 #[test]
 fn somebody_does_not_turn_up() {
-    let _turn = turn();
     let folder = deployment();
     let how = How { wait: WAIT, ..HOW };
     let (players, _connected) = start_all(&folder, &["a", "b", "c", "eve"], how);
@@ -294,7 +284,6 @@ fn somebody_does_not_turn_up() {
 
 #[test]
 fn a_key_is_another_than_the_pinned_one() {
-    let _turn = turn();
     let folder = deployment();
     std::fs::remove_file(folder.at("b/identity.key")).unwrap();
     let other = Identity::generate().unwrap();
@@ -320,7 +309,6 @@ fn a_key_is_another_than_the_pinned_one() {
 
 #[test]
 fn jobs_differ() {
-    let _turn = turn();
     let folder = deployment();
     let job = std::fs::read_to_string(folder.at("job.toml")).unwrap();
     folder.write("other.toml", job.replace("rows = 4096", "rows = 4095"));

@@ -20,7 +20,7 @@ use veil_node::{Filing, Home, How, Member, Time, plan_of};
 
 use super::Folder;
 
-/// One deployment at a time: five processes are enough for a small machine.
+/// One deployment at a time, of those that do more than wait: five processes are enough for a small machine.
 static TURN: Mutex<()> = Mutex::new(());
 
 pub(crate) fn turn() -> MutexGuard<'static, ()> {
