@@ -11,7 +11,7 @@ use veil_link::tap::Fate;
 use veil_math::Ring;
 use veil_program::Lowered;
 use veil_session::{Channel, Frame, Peer, StepId};
-use veil_testkit::sample::{among_four, everything};
+use veil_testkit::sample::{among_four, between_two, everything};
 use veil_testkit::{Kind, Message, Numbers, Seed, World};
 
 /// Whose contents three parties do not check before they are used: see `unchecked.rs`.
@@ -21,6 +21,16 @@ const UNCHECKED: [Kind; 5] = [
     Kind::JobProduct,
     Kind::Product,
     Kind::SumProduct,
+];
+
+/// The same between two parties: what is garbled, shares of outputs, and what an owner shares among the two, which is its own to choose.
+const UNCHECKED_BETWEEN_TWO: [Kind; 6] = [
+    Kind::Table,
+    Kind::JobTable,
+    Kind::Opened,
+    Kind::Seeds,
+    Kind::OwnerInput,
+    Kind::OwnerJobInput,
 ];
 
 /// A name that is nearly right.
@@ -174,4 +184,10 @@ fn whatever_one_participant_sends_the_others_end_and_get_nothing_wrong() {
 #[test]
 fn whatever_one_of_four_parties_changes_the_others_get_nothing_wrong() {
     everybody_cheats(among_four(everything(Ring::Z64, &[13, 9])), 50, &[]);
+}
+
+#[test]
+fn whatever_one_of_two_parties_changes_of_what_is_checked_the_others_get_nothing_wrong() {
+    let job = between_two(everything(Ring::Bits, &[13, 9]));
+    everybody_cheats(job, 100, &UNCHECKED_BETWEEN_TWO);
 }

@@ -9,7 +9,7 @@ use common::{is_consequence, side_by_side};
 use veil_engine::{Abort, participants};
 use veil_math::Ring;
 use veil_session::Peer;
-use veil_testkit::sample::{among_four, everything};
+use veil_testkit::sample::{among_four, between_two, everything};
 use veil_testkit::{Fall, Outcome, World};
 
 /// Long enough for an honest participant on a busy machine, short enough to be waited for a few hundred times.
@@ -25,6 +25,11 @@ fn world(lanes: u16) -> World {
 /// The same among four parties.
 fn four() -> World {
     World::in_chunks(among_four(everything(Ring::Z64, &[9])), 8, 1).timeout(TIMEOUT)
+}
+
+/// Garbled circuits between two, with owners and recipients outside.
+fn two() -> World {
+    World::in_chunks(between_two(everything(Ring::Bits, &[9, 5])), 8, 1).timeout(TIMEOUT)
 }
 
 /// Runs `check` for every participant and every number of messages that it may have posted before.
@@ -74,8 +79,8 @@ fn assert_ended(outcome: &Outcome, fallen: Peer, after: u64) {
 
 #[test]
 fn whoever_is_killed_is_named_in_one_process() {
-    for lanes in [1, 2] {
-        at_every_message(&world(lanes), |world, who, after| {
+    for world in [world(1), world(2), two()] {
+        at_every_message(&world, |world, who, after| {
             let outcome = world.clone().fall(who, Fall::Killed, after).run();
             assert!(
                 outcome.seen.values().all(|seen| !seen.finished()),
@@ -89,7 +94,7 @@ fn whoever_is_killed_is_named_in_one_process() {
 
 #[test]
 fn whoever_is_killed_is_named_by_each() {
-    for world in [world(1), world(2), four()] {
+    for world in [world(1), world(2), four(), two()] {
         at_every_message(&world, |world, who, after| {
             assert_ended(
                 &world.clone().fall(who, Fall::Killed, after).run_apart(),
@@ -102,7 +107,7 @@ fn whoever_is_killed_is_named_by_each() {
 
 #[test]
 fn whoever_stands_still_is_named_in_one_process() {
-    for world in [world(1), four()] {
+    for world in [world(1), four(), two()] {
         at_every_message(&world, |world, who, after| {
             let outcome = world.clone().fall(who, Fall::Paused, after).run();
             assert!(
@@ -117,11 +122,13 @@ fn whoever_stands_still_is_named_in_one_process() {
 
 #[test]
 fn whoever_stands_still_is_named_by_each() {
-    at_every_message(&world(2), |world, who, after| {
-        assert_ended(
-            &world.clone().fall(who, Fall::Paused, after).run_apart(),
-            who,
-            after,
-        );
-    });
+    for world in [world(2), two()] {
+        at_every_message(&world, |world, who, after| {
+            assert_ended(
+                &world.clone().fall(who, Fall::Paused, after).run_apart(),
+                who,
+                after,
+            );
+        });
+    }
 }

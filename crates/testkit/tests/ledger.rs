@@ -1,14 +1,16 @@
 //! Attack case A8: a plan or a device that draws twice rings on the reference device, whose ledger every other test here runs under.
 
-use veil_circuit::{Builder, Per, generate};
-use veil_device::{Bank, Command, Device, Fault, Layout, Op, Reference, Tag};
+use veil_circuit::{Builder, Initial, Per, generate};
+use veil_device::{Bank, Command, Device, Fault, Layout, Op, Ot, Reference, Tag};
 use veil_engine::Abort;
 use veil_math::Ring;
-use veil_program::{Audience, Holder, Lowered};
+use veil_program::{Audience, Holder, Lowered, Tables};
 use veil_prss::Use;
 use veil_session::Frame;
 use veil_testkit::World;
-use veil_testkit::sample::{against_malicious, among_four, everything, job, party, peer};
+use veil_testkit::sample::{
+    against_malicious, among_four, between_two, everything, job, party, peer,
+};
 
 /// What the device gets wrong.
 #[derive(Clone, Copy)]
@@ -23,6 +25,10 @@ enum Defect {
     Code,
     /// Every random value is the first.
     Random,
+    /// All layers begin with the first gate.
+    Gate,
+    /// All transfers begin with the first bytes of the leaves.
+    Leaf,
 }
 
 /// A reference device that is told to draw twice.
@@ -53,7 +59,9 @@ impl Device for Defective {
                 match (self.defect, &op) {
                     (Defect::Counter, Op::Product(_))
                     | (Defect::Code, Op::Mac)
-                    | (Defect::Random, Op::Random) => {
+                    | (Defect::Random, Op::Random)
+                    | (Defect::Gate, Op::Garble { .. } | Op::Evaluate { .. })
+                    | (Defect::Leaf, Op::Ot(Ot::Receive { .. } | Ot::Send { .. })) => {
                         draw.first = 0;
                     }
                     (Defect::Tag, Op::Product(_)) => {
@@ -69,16 +77,16 @@ impl Device for Defective {
     veil_device::forward!(self, self.inner, bind load_key load close write map view poll wipe);
 }
 
-/// The reuse that a device reports, party 1's, among three parties or four.
+/// The reuse that a device reports, party 1's or everybody's, among three parties or four.
 fn rings(defect: Defect, among: fn(Lowered) -> Lowered) -> veil_prss::Reuse {
     rings_in(among(everything(Ring::Z64, &[20])), defect)
 }
 
 fn rings_in(job: Lowered, defect: Defect) -> veil_prss::Reuse {
-    let checked = job.parties.len() == 4;
+    let checked = job.parties.len() != 3;
     let devices = move |who| -> Box<dyn Device> {
         let inner = Reference::default();
-        // Where parties check each other all have it, or the first difference would end the run.
+        // Where parties check each other all have it, or the first difference would end the run; of two, each has what the other has not.
         if who == peer(1) || checked {
             Box::new(Defective { inner, defect })
         } else {
@@ -141,6 +149,54 @@ fn random_values_that_share_counters_ring() {
     }
 }
 
+/// Attack case C2: two gates with one number, whose hashes would have the same tweaks, in both schemes; of sequential circuits two cycles.
+#[test]
+fn gates_that_share_a_number_ring() {
+    for tables in [Tables::HalfGates, Tables::ThreeHalves] {
+        let jobs = [
+            everything(Ring::Bits, &[20]),
+            clocked([Holder::Party(party(0)); 2]),
+        ];
+        for job in jobs {
+            let mut job = between_two(job);
+            job.security.tables = tables;
+            let reuse = rings_in(job.clone(), Defect::Gate);
+            assert_eq!((reuse.tag, reuse.ctr), (Use::GARBLE, 0));
+            World::in_chunks(job, 8, 2).run().assert_right();
+        }
+    }
+}
+
+/// Labels, shares and transfers of inputs of every cycle begin where those of the row end.
+#[test]
+fn inputs_of_two_parties_that_share_counters_ring() {
+    let [garbler, evaluator] = [0, 1].map(|p| Holder::Party(party(p)));
+    for (holder, defect, tag) in [
+        (garbler, Defect::Random, Use::ACTIVE),
+        (Holder::Owner(0), Defect::Random, Use::SHARE2),
+        (evaluator, Defect::Leaf, Use::OT_LEAF),
+    ] {
+        let job = between_two(clocked([holder; 2]));
+        let reuse = rings_in(job.clone(), defect);
+        assert_eq!((reuse.tag, reuse.ctr), (tag, 0));
+        World::in_chunks(job, 8, 2).run().assert_right();
+    }
+}
+
+/// A register that begins as an input of the row, and takes its product with one of the cycle.
+fn clocked(holders: [Holder; 2]) -> Lowered {
+    let mut b = Builder::new(Ring::Bits);
+    b.cycles(3);
+    let start = b.input("start", 1, Per::Row)[0];
+    let x = b.input("x", 1, Per::Cycle)[0];
+    let state = b.register(Initial::Wire(start));
+    let next = b.and(state, x);
+    b.set_next(state, next);
+    b.output("state", &[next]);
+    let circuit = b.finish().expect("a valid circuit");
+    job(circuit, &[(20, &holders)], &[Audience::Recipient(0)])
+}
+
 #[test]
 fn layers_that_share_counters_ring() {
     let reuse = rings(Defect::Counter, three);
@@ -174,4 +230,6 @@ fn an_honest_job_does_not_ring() {
         let proved = against_malicious(everything(ring, &[20, 9]));
         World::in_chunks(proved, 8, 2).run().assert_right();
     }
+    let garbled = between_two(everything(Ring::Bits, &[20, 9]));
+    World::in_chunks(garbled, 8, 2).run().assert_right();
 }

@@ -5,7 +5,7 @@ use veil_link::tap::Fate;
 use veil_math::Ring;
 use veil_program::{Audience, Holder, Lowered};
 use veil_session::Peer;
-use veil_testkit::sample::{among_four, everything, job, peer};
+use veil_testkit::sample::{among_four, between_two, everything, job, party, peer};
 use veil_testkit::{Kind, Message, Outcome, Seed, Values, World, flipped, pack};
 
 /// Every byte sequence that stands for a secret input: elements of rings, columns of 128 bits.
@@ -63,7 +63,8 @@ fn among_each(job: Lowered) -> [Lowered; 2] {
 #[test]
 fn no_message_contains_an_input() {
     for ring in [Ring::Bits, Ring::Z64, Ring::Z128] {
-        for job in among_each(marked(ring)) {
+        let bits = (ring == Ring::Bits).then(|| between_two(marked(ring)));
+        for job in among_each(marked(ring)).into_iter().chain(bits) {
             let outcome = World::in_chunks(job, 128, 1).run();
             let found = tainted(outcome.assert_right());
             assert!(
@@ -78,17 +79,25 @@ fn no_message_contains_an_input() {
 
 #[test]
 fn an_input_in_a_message_is_noticed() {
-    for ring in [Ring::Bits, Ring::Z64, Ring::Z128] {
-        let honest = World::in_chunks(marked(ring), 128, 1);
+    let [bits, words, long] = [Ring::Bits, Ring::Z64, Ring::Z128].map(marked);
+    for (job, kind, from) in [
+        (bits.clone(), Kind::Product, peer(2)),
+        (words, Kind::Product, peer(2)),
+        (long, Kind::Product, peer(2)),
+        (between_two(bits.clone()), Kind::Correction, peer(1)),
+        (between_two(bits), Kind::Table, peer(0)),
+    ] {
+        let honest = World::in_chunks(job, 128, 1);
         let mark = marks(&honest.run()).swap_remove(0);
-        let leak = move |m: &Message| match m.kind {
-            Some(Kind::Product) if m.from == peer(2) => {
+        let leak = move |m: &Message| {
+            if m.kind == Some(kind) && m.from == from {
                 Fate::Replace([&mark[..], &m.bytes[mark.len()..]].concat())
+            } else {
+                Fate::Pass
             }
-            _ => Fate::Pass,
         };
         let outcome = honest.cheat(leak).run();
-        let leaked = |m: &&Message| m.kind == Some(Kind::Product) && m.from == peer(2);
+        let leaked = |m: &&Message| m.kind == Some(kind) && m.from == from;
         assert!(tainted(&outcome).iter().any(leaked), "{}", outcome.seed);
     }
 }
@@ -125,24 +134,25 @@ fn chi_square(bytes: impl ExactSizeIterator<Item = u8>) -> f64 {
 /// Exceeded by uniform bytes with probability below 10^-9; the seed is fixed, so a test that passes once passes always.
 const BOUND: f64 = 420.0;
 
-/// Long messages that a party sends or receives, and the differences of any two of them, which are not uniform.
-fn uneven(outcome: &Outcome) -> Vec<String> {
+/// Long messages that a party sends or receives, and the differences of any two of one length, which are not uniform. There are so many
+/// at least.
+fn uneven(outcome: &Outcome, long: u64, least: usize) -> Vec<String> {
     let mut found = Vec::new();
     for me in outcome.plan.parties().iter().copied().map(Peer::Party) {
         let view = || {
             outcome
                 .transcript
                 .iter()
-                .filter(|m| (m.from == me || m.to == me) && m.bytes.len() as u64 == 8 * ROWS)
+                .filter(|m| (m.from == me || m.to == me) && m.bytes.len() as u64 >= long)
         };
-        // Of three parties: two explicit components, two products each way, an opening each way.
-        assert!(view().count() >= 6, "{}", outcome.seed);
+        assert!(view().count() >= least, "{}", outcome.seed);
         for (k, a) in view().enumerate() {
             let alone = chi_square(a.bytes.iter().copied());
             if alone > BOUND {
                 found.push(format!("{:?} of {} to {}: {alone}", a.kind, a.from, a.to));
             }
-            for b in view().skip(k + 1) {
+            let same = |b: &&Message| b.bytes.len() == a.bytes.len();
+            for b in view().skip(k + 1).filter(same) {
                 let both = chi_square(a.bytes.iter().zip(&b.bytes).map(|(a, b)| a ^ b));
                 if both > BOUND {
                     found.push(format!(
@@ -154,6 +164,11 @@ fn uneven(outcome: &Outcome) -> Vec<String> {
         }
     }
     found
+}
+
+/// Of three parties: two explicit components, two products each way, an opening each way.
+fn uneven_words(outcome: &Outcome) -> Vec<String> {
+    uneven(outcome, 8 * ROWS, 6)
 }
 
 fn constant(job: Lowered, x: u128, y: u128) -> World {
@@ -168,7 +183,7 @@ fn messages_are_uniform_whatever_the_inputs() {
     for (x, y) in [(0, 0), (0, 1), (1, 1), (u128::MAX, 1), (3, u128::MAX)] {
         for job in among_each(twice()) {
             let outcome = constant(job, x, y).run();
-            let found = uneven(outcome.assert_right());
+            let found = uneven_words(outcome.assert_right());
             assert!(found.is_empty(), "x = {x}, y = {y}: {found:?}");
         }
     }
@@ -181,7 +196,7 @@ fn a_message_without_a_mask_is_noticed() {
         Some(Kind::Product) if m.from == peer(0) => Fate::Replace(vec![0; m.bytes.len()]),
         _ => Fate::Pass,
     };
-    assert!(!uneven(&constant(twice(), 0, 0).cheat(bare).run()).is_empty());
+    assert!(!uneven_words(&constant(twice(), 0, 0).cheat(bare).run()).is_empty());
 }
 
 #[test]
@@ -199,6 +214,62 @@ fn a_mask_that_is_used_twice_is_noticed() {
             _ => Fate::Pass,
         }
     };
-    let found = uneven(&constant(twice(), 1, 1).cheat(again).run());
+    let found = uneven_words(&constant(twice(), 1, 1).cheat(again).run());
     assert!(!found.is_empty());
+}
+
+/// Rows of a job between two: a bit of each is more than a thousand bytes.
+const BITS: u64 = 16_384;
+
+/// Long messages: an owner's share of a column, corrections for it, tables, and shares of what is opened to somebody else.
+fn between(holders: [Holder; 2], bit: [u128; 2]) -> World {
+    let mut b = Builder::new(Ring::Bits);
+    let (x, y) = (b.input("x", 1, Per::Row), b.input("y", 1, Per::Row));
+    let m = b.mul(x[0], y[0]);
+    let n = b.add(m, x[0]);
+    b.output("z", &[n, m]);
+    let circuit = b.finish().expect("a valid circuit");
+    let job = between_two(job(circuit, &[(BITS, &holders)], &[Audience::Recipient(0)]));
+    let values = Values::new(&job, |_, _, port, _| bit[port]);
+    World::in_chunks(job, BITS as u32, 1)
+        .seed(Seed(7))
+        .values(values)
+        .devices(|_| Box::new(veil_device::Cpu::detect()))
+}
+
+#[test]
+fn messages_of_two_parties_are_uniform_whatever_the_inputs() {
+    let [garbler, evaluator] = [0, 1].map(|p| Holder::Party(party(p)));
+    let owners = [0, 1].map(Holder::Owner);
+    for holders in [owners, [garbler, evaluator], [evaluator, garbler]] {
+        for bit in [[0, 0], [1, 0], [0, 1], [1, 1]] {
+            let outcome = between(holders, bit).run();
+            let found = uneven(outcome.assert_right(), BITS / 8, 3);
+            assert!(found.is_empty(), "{holders:?}, {bit:?}: {found:?}");
+        }
+    }
+}
+
+/// Corrections without the leaves, an owner's value without its mask, and a label that is sent as it is twice.
+#[test]
+fn a_message_between_two_without_a_mask_is_noticed() {
+    let owners = [0, 1].map(Holder::Owner);
+    for (kind, unmask) in [
+        (Kind::Correction, (|_| vec![1; 1]) as fn(&[u8]) -> Vec<u8>),
+        (Kind::OwnerInput, |_| vec![0; 1]),
+        (Kind::Table, |bytes| bytes[..16].to_vec()),
+        (Kind::Opened, |_| vec![0xff; 1]),
+    ] {
+        let bare = move |m: &Message| {
+            if m.kind == Some(kind) {
+                let bytes = unmask(&m.bytes).into_iter().cycle();
+                Fate::Replace(bytes.take(m.bytes.len()).collect())
+            } else {
+                Fate::Pass
+            }
+        };
+        let outcome = between(owners, [0, 0]).cheat(bare).run();
+        let found = uneven(&outcome, BITS / 8, 2);
+        assert!(!found.is_empty(), "{kind:?}");
+    }
 }

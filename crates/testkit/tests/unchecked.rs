@@ -8,8 +8,10 @@ use veil_link::tap::Fate;
 use veil_math::Ring;
 use veil_program::{Adversary, Audience, Holder, Lowered};
 use veil_session::Peer;
-use veil_testkit::sample::{against, among_four, between_two, dot, job, party, peer, product};
-use veil_testkit::{Kind, Message, World, flipped};
+use veil_testkit::sample::{
+    against, among_four, between_two, dot, everything, job, party, peer, product,
+};
+use veil_testkit::{Kind, Message, Values, World, flipped};
 
 const RECIPIENT: Peer = Peer::Recipient(0);
 
@@ -195,6 +197,48 @@ fn scaled() -> Lowered {
         &[(20, &[Holder::Owner(0), Holder::Party(party(1))])],
         &[Audience::Parties],
     )
+}
+
+/// What two parties take as it comes: each of these changes what is opened, to whoever gets it, and nobody notices. An owner
+/// that shares something else among the two has chosen another input.
+#[test]
+fn what_two_parties_send_to_open_and_to_share_is_not_checked() {
+    let [garbler, evaluator, owner] = [peer(0), peer(1), Peer::Owner(0)];
+    for (kind, from) in [
+        (Kind::Opened, garbler),
+        (Kind::Opened, evaluator),
+        (Kind::Seeds, owner),
+        (Kind::OwnerInput, owner),
+        (Kind::OwnerJobInput, owner),
+    ] {
+        let cheat = move |m: &Message| {
+            if m.kind == Some(kind) && m.from == from {
+                Fate::Replace(m.bytes.iter().map(|byte| !byte).collect())
+            } else {
+                Fate::Pass
+            }
+        };
+        let job = between_two(everything(Ring::Bits, &[200]));
+        let ones = Values::new(&job, |_, _, _, _| 1);
+        let world = World::in_chunks(job, 64, 1).values(ones);
+        let outcome = world.cheat(cheat).run();
+        let seed = outcome.seed;
+        assert!(outcome.of(kind).any(|m| m.from == from), "{seed}: {kind:?}");
+        assert!(
+            outcome.aborts.is_empty(),
+            "{seed}: {kind:?}: {:?}",
+            outcome.aborts
+        );
+        let expected = outcome.values.expected(&outcome.plan.job);
+        let wrong = (0..expected.len()).any(|port| {
+            let recipients = [0, 1].map(Peer::Recipient);
+            let rows = recipients.map(|peer| outcome.rows(peer, port));
+            rows.into_iter()
+                .flatten()
+                .any(|rows| rows != expected[port])
+        });
+        assert!(wrong, "{seed}: {kind:?} changes nothing");
+    }
 }
 
 /// Tables are what the garbler says they are: other ones change what the evaluator computes, and nobody notices. Why two parties are
