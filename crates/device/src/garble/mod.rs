@@ -151,19 +151,21 @@ impl Gate {
     /// The zero-label of the result, and the table. `dice` are ρ and ρ', in bits 0 and 1.
     pub(crate) fn garble(&self, offset: u128, labels: [u128; 2], dice: u8) -> (u128, Table) {
         match self.scheme {
-            Garbling::HalfGates => half::garble(self, offset, labels),
-            Garbling::ThreeHalves => three::garble(self, offset, labels, dice),
+            Garbling::HalfGates => half::garble(|x, k| self.hash(x, k), offset, labels),
+            Garbling::ThreeHalves => three::garble(|x, k| self.hash(x, k), offset, labels, dice),
         }
     }
 
     /// The active label of the result.
     pub(crate) fn evaluate(&self, labels: [u128; 2], table: &Table) -> u128 {
         match self.scheme {
-            Garbling::HalfGates => half::evaluate(self, labels, table),
-            Garbling::ThreeHalves => three::evaluate(self, labels, table),
+            Garbling::HalfGates => half::evaluate(|x, k| self.hash(x, k), labels, table),
+            Garbling::ThreeHalves => three::evaluate(|x, k| self.hash(x, k), labels, table),
         }
     }
 }
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod views;

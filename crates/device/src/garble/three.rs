@@ -1,6 +1,6 @@
 //! Three-halves.
 
-use super::{Gate, Table, colour};
+use super::{Table, colour};
 
 /// The low half of a hash, and its bit 64.
 fn split(hash: u128) -> (u64, u8) {
@@ -32,10 +32,16 @@ fn target([a, b]: [u128; 2], hashes: [u64; 3], [r, s]: [u8; 2]) -> u128 {
     ])
 }
 
-pub(super) fn garble(gate: &Gate, offset: u128, [a, b]: [u128; 2], dice: u8) -> (u128, Table) {
+/// `hash` of a label and a tweak of the gate.
+pub(super) fn garble(
+    hash: impl Fn(u128, u64) -> u128,
+    offset: u128,
+    [a, b]: [u128; 2],
+    dice: u8,
+) -> (u128, Table) {
     let (a0, b0) = (a ^ (colour(a) & offset), b ^ (colour(b) & offset));
     let (one_a, one_b) = (1 ^ (a as u8 & 1), 1 ^ (b as u8 & 1));
-    let both = |x: u128, tweak| [x, x ^ offset].map(|x| split(gate.hash(x, tweak)));
+    let both = |x: u128, tweak| [x, x ^ offset].map(|x| split(hash(x, tweak)));
     let (ha, hb, hx) = (both(a0, 0), both(b0, 1), both(a0 ^ b0, 2));
     let (rho, sigma) = (dice & 1, dice >> 1 & 1);
     let y = |j: u8, k: u8| {
@@ -75,11 +81,11 @@ pub(super) fn garble(gate: &Gate, offset: u128, [a, b]: [u128; 2], dice: u8) -> 
     (c, table)
 }
 
-pub(super) fn evaluate(gate: &Gate, [a, b]: [u128; 2], table: &Table) -> u128 {
+pub(super) fn evaluate(hash: impl Fn(u128, u64) -> u128, [a, b]: [u128; 2], table: &Table) -> u128 {
     let (j, k) = (a as u8 & 1, b as u8 & 1);
     let x = j ^ k;
     let [(ha, ea), (hb, eb), (hx, ex)] =
-        [(a, 0), (b, 1), (a ^ b, 2)].map(|(label, tweak)| split(gate.hash(label, tweak)));
+        [(a, 0), (b, 1), (a ^ b, 2)].map(|(label, tweak)| split(hash(label, tweak)));
     let z = |bit: u8| table.bits >> bit & 1;
     let r = z(0) ^ (j & z(2)) ^ (x & z(4)) ^ ea ^ ex;
     let s = z(1) ^ (k & z(3)) ^ (x & z(4)) ^ eb ^ ex;
