@@ -15,7 +15,7 @@ use veil_circuit::{Gate, Reduce, Wire};
 use veil_device::{Command, Op};
 use veil_math::Ring;
 use veil_program::{Adversary, Holder, Security};
-use veil_protocol::{Plan, Protocol, Replicated, Task};
+use veil_protocol::{Plan, Task};
 use veil_prss::Use;
 use veil_session::{PartyId, Peer};
 use veil_share::rep4::component;
@@ -69,7 +69,6 @@ fn of(plan: Plan, vectors: &Value, kind: Kind) -> Net {
     Net::of(
         plan,
         &PartyId::FOUR,
-        Replicated::new,
         Arc::new(FourKeys(vectors.clone())),
         kind,
     )

@@ -12,7 +12,7 @@ use common::vectors::{
 use common::{Keyring, Kind, Net};
 use veil_circuit::{Gate, Reduce, Wire};
 use veil_program::Security;
-use veil_protocol::{Replicated, Task};
+use veil_protocol::Task;
 use veil_session::{PartyId, Peer};
 
 const FILES: [(usize, &str); 2] = [
@@ -47,7 +47,7 @@ fn bit_one_as_an_integer_is_that_of_the_model() {
                 3 => Arc::new(keys(&vectors)),
                 _ => Arc::new(FourKeys(vectors.clone())),
             };
-            let mut net = Net::of(plan, all, Replicated::new, keyring, kind);
+            let mut net = Net::of(plan, all, keyring, kind);
             net.open(frame(case));
             let parts = 0..parties as u8 - 1;
             for i in 0..parties {

@@ -11,8 +11,8 @@ use common::{Kind, Message, Net};
 use serde_json::Value;
 use veil_circuit::{Reduce, Wire};
 use veil_program::{Holder, Security};
+use veil_protocol::Task;
 use veil_protocol::rep3::{OWN, PREVIOUS};
-use veil_protocol::{Protocol, Task};
 use veil_prss::Use;
 use veil_session::{PartyId, Peer};
 

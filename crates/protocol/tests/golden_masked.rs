@@ -13,7 +13,7 @@ use common::{Keyring, Kind, Net};
 use serde_json::Value;
 use veil_circuit::{Gate, Reduce, Wire};
 use veil_program::Security;
-use veil_protocol::{Replicated, Task, is_masked};
+use veil_protocol::{Task, is_masked};
 use veil_session::{PartyId, Peer};
 
 const FILES: [(usize, &str); 2] = [
@@ -48,7 +48,7 @@ fn each(
             _ => Arc::new(FourKeys(vectors.clone())),
         };
         let all = &PartyId::FOUR[..parties];
-        let mut net = Net::of(plan, all, Replicated::new, keyring, kind);
+        let mut net = Net::of(plan, all, keyring, kind);
         net.open(frame(case));
         for i in 0..parties {
             for part in 0..parties as u8 - 1 {

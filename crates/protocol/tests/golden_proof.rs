@@ -11,7 +11,7 @@ use serde_json::Value;
 use veil_circuit::{Gate, Reduce, Wire};
 use veil_math::Ring;
 use veil_program::{Adversary, Security};
-use veil_protocol::{Options, Plan, Protocol, Task};
+use veil_protocol::{Options, Plan, Task};
 use veil_session::{PartyId, Peer};
 
 const VECTORS: &str = include_str!("../../../vectors/dzkp.json");

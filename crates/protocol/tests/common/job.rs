@@ -6,7 +6,7 @@ use std::sync::Arc;
 use veil_circuit::Per;
 use veil_math::Ring;
 use veil_program::Holder;
-use veil_protocol::{Plan, Protocol, Task, seed_digest};
+use veil_protocol::{Plan, Task, seed_digest};
 use veil_session::{Peer, Secret};
 
 use super::{Mismatch, Net, Node, SESSION};

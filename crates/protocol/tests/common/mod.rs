@@ -16,7 +16,8 @@ use std::sync::Arc;
 use veil_device::{
     Bank, Command, Cpu, Device, Isa, Item, Layout, Op, Outcome, Place, Reference, Region, Span, Tag,
 };
-use veil_protocol::{BankOf, Cleared, Cost, Plan, Protocol, Replicated, Round, Task, Transfer};
+use veil_math::Ring;
+use veil_protocol::{BankOf, Cleared, Cost, Plan, Protocol, Round, Task, Transfer};
 use veil_prss::{Prf, Use};
 use veil_session::{Frame, PartyId, Peer, Secret, SessionId};
 
@@ -140,12 +141,12 @@ pub struct Node {
     /// Who.
     pub me: Peer,
     /// Its rounds.
-    pub protocol: Replicated,
+    pub protocol: Arc<dyn Protocol>,
     /// Its device.
     pub device: Box<dyn Device>,
     /// The layouts of the protocol, for chunks and for one row, and behind each the window.
     layouts: [Layout; 2],
-    /// A region through which tests see what a host never sees.
+    /// A region through which tests see rows that a host never sees; and behind it one for labels.
     window: u16,
     bank: Option<Bank>,
     cleared: Option<Cleared>,
@@ -185,7 +186,7 @@ impl Node {
             .to_vec()
     }
 
-    /// The bytes of resident rows, by way of the window.
+    /// The bytes of resident rows or labels, by way of the window.
     pub fn peek(&mut self, from: Span) -> Vec<u8> {
         let (window, op) = self.window(from);
         assert_eq!(
@@ -207,12 +208,14 @@ impl Node {
 
     /// Where the window shows a span of resident rows, and the command that copies between the two.
     pub fn window(&self, span: Span) -> (Span, Op) {
-        let Item::Rows(ring) = self.layouts[0].regions[span.region as usize].item else {
-            panic!("the window shows rows")
+        let (region, ring) = match self.layouts[0].regions[span.region as usize].item {
+            Item::Rows(ring) => (self.window, ring),
+            Item::Labels => (self.window + 1, Ring::Bits),
+            item => panic!("the window shows no {item:?}"),
         };
         (
             Span {
-                region: self.window,
+                region,
                 part: 0,
                 first: 0,
                 count: span.count,
@@ -261,40 +264,33 @@ enum At {
 impl Net {
     /// Participants of `plan` with three parties, each with a device of its own.
     pub fn new(plan: Plan, keys: &Keys, kind: Kind) -> Net {
-        Net::of(
-            plan,
-            &PartyId::THREE,
-            Replicated::new,
-            Arc::new(keys.clone()),
-            kind,
-        )
+        Net::of(plan, &PartyId::THREE, Arc::new(keys.clone()), kind)
     }
 
-    /// Participants of `plan` with these parties, as `protocol` runs them.
-    pub fn of(
-        plan: Plan,
-        parties: &[PartyId],
-        protocol: impl Fn(Arc<Plan>, Peer) -> Replicated,
-        keys: Arc<dyn Keyring>,
-        kind: Kind,
-    ) -> Net {
+    /// Participants of `plan` with these parties, by its protocol.
+    pub fn of(plan: Plan, parties: &[PartyId], keys: Arc<dyn Keyring>, kind: Kind) -> Net {
         let plan = Arc::new(plan);
         let owners = (0..plan.job.owners.len() as u16).map(Peer::Owner);
         let recipients = (0..plan.job.recipients.len() as u16).map(Peer::Recipient);
         let parties = parties.iter().copied().map(Peer::Party);
         let peers: Vec<Peer> = parties.chain(owners).chain(recipients).collect();
         let node = |me: Peer| {
-            let protocol = protocol(Arc::clone(&plan), me);
+            let protocol = veil_protocol::protocol(Arc::clone(&plan), me);
+            let garbles = protocol.transfers().is_some();
             let banks = [(BankOf::Rows, plan.slots), (BankOf::Job, plan.job_slots[0])];
             let [(chunk, window), (job, _)] = banks.map(|(of, count)| {
                 let mut layout = protocol.layout(of).clone();
-                let window = layout.add(Region {
-                    place: Place::Mapped,
-                    item: Item::Rows(plan.words),
-                    parts: 1,
-                    count,
-                });
-                (layout, window)
+                let mut window = |item, count| {
+                    layout.add(Region {
+                        place: Place::Mapped,
+                        item,
+                        parts: 1,
+                        count,
+                    })
+                };
+                let rows = window(Item::Rows(plan.words), count);
+                window(Item::Labels, if garbles { count } else { 0 });
+                (layout, rows)
             });
             let mut device = kind.device();
             device.bind(SESSION);

@@ -8,7 +8,7 @@ use veil_device::{Command, Draw, KeyId, Op, Span};
 use veil_math::Ring;
 use veil_program::{Audience, Block, Holder, Lowered, Security};
 use veil_protocol::rep3::{KEY_OWN, KEY_PREVIOUS, OWN, PREVIOUS};
-use veil_protocol::{Options, Plan, Protocol, Task};
+use veil_protocol::{Options, Plan, Task};
 use veil_prss::Use;
 use veil_session::{Frame, PartyId, Peer};
 

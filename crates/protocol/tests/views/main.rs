@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod exhaustive;
+mod garbled;
 mod masked;
 mod proof;
 
@@ -14,7 +15,7 @@ use veil_circuit::{Circuit, Gate, InputPort, OutputPort, Per, Reduce, Wire};
 use veil_device::{Command, Cross, Form, Op, Span};
 use veil_math::Ring;
 use veil_program::{Adversary, Audience, Block, Holder, Lowered, Security};
-use veil_protocol::{Options, Plan, Protocol, Replicated, Task};
+use veil_protocol::{Options, Plan, Task};
 use veil_prss::{Prf, Use};
 use veil_session::{PartyId, Peer, Secret};
 
@@ -81,6 +82,14 @@ struct Seen {
 }
 
 fn and_plan(scheme: &Scheme, ring: Ring) -> Plan {
+    let security = Security::among(scheme.count()).against(scheme.adversary);
+    let holders = [Holder::Owner(0); 2];
+    and_job((ring, security), holders, Audience::Recipient(0))
+}
+
+/// x y of every row.
+fn and_job((ring, security): (Ring, Security), holders: [Holder; 2], audience: Audience) -> Plan {
+    let parties = security.sharing.parties();
     let port = |name: &str| InputPort {
         name: name.into(),
         width: 1,
@@ -101,19 +110,19 @@ fn and_plan(scheme: &Scheme, ring: Ring) -> Plan {
         name: "view".into(),
         schema: String::new(),
         owners: vec!["ann".into()],
-        parties: (0..scheme.count()).map(|p| format!("p{p}")).collect(),
+        parties: (0..parties).map(|p| format!("p{p}")).collect(),
         recipients: vec!["eve".into()],
-        security: Security::among(scheme.count()).against(scheme.adversary),
+        security,
         totals: None,
         circuit,
         blocks: vec![Block {
             name: "all".into(),
             rows: ROWS.into(),
-            holders: vec![Holder::Owner(0); 2],
+            holders: holders.into(),
             stored: None,
             aligned: None,
         }],
-        audiences: vec![Audience::Recipient(0)],
+        audiences: vec![audience],
         opened: vec!["z".into()],
     };
     Plan::new(
@@ -149,7 +158,7 @@ impl Keyring for Seeded {
 
 fn net(scheme: &'static Scheme, plan: Plan, seed: u64, kind: Kind) -> Net {
     let keys = Arc::new(Seeded(seed));
-    Net::of(plan, scheme.parties, Replicated::new, keys, kind)
+    Net::of(plan, scheme.parties, keys, kind)
 }
 
 /// Takes the masks away from products.
@@ -251,16 +260,16 @@ fn quantile(freedom: f64) -> f64 {
 }
 
 /// Two-sample χ²: whether both samples may come from one distribution over the numbers below `cells`.
-fn alike(a: &[u8], b: &[u8], cells: usize) -> bool {
+fn alike<T: Copy + Into<usize>>(a: &[T], b: &[T], cells: usize) -> bool {
     assert_eq!(a.len(), b.len(), "what is sent depends on the values");
     assert!(
         a.len() >= 16 * cells,
         "too few values for the approximation"
     );
-    let count = |sample: &[u8]| {
+    let count = |sample: &[T]| {
         let mut counts = vec![0.0f64; cells];
         for v in sample {
-            counts[*v as usize] += 1.0;
+            counts[(*v).into()] += 1.0;
         }
         counts
     };

@@ -8,7 +8,7 @@ use veil_device::{Command, Span};
 use veil_math::{P61, Ring};
 use veil_program::Adversary;
 use veil_protocol::rep3::{ProofMessage, proof_message};
-use veil_protocol::{Options, Plan, Protocol, Task};
+use veil_protocol::{Options, Plan, Task};
 use veil_prss::{Prf, Use};
 use veil_session::{PartyId, Peer, Secret};
 
