@@ -1,0 +1,269 @@
+//! Two parties over TLS that garble: one is killed, stands still, lies, or has another job. What everybody else says, with which code, and
+//! whom it blames.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that unwraps says what it expects by failing there"
+)]
+
+mod common;
+
+use common::Folder;
+use common::deployment::{
+    At, Place, Service, at, end, expected, submit, succeed, take_part, take_part_at, turn, wait,
+};
+use common::faithless::{Round, Site};
+use common::homes::homes;
+use veil_testkit::Kind;
+
+/// Everybody: the garbler, the evaluator, the owner, the recipient.
+const NAMES: &[&str] = &["a", "b", "ann", "eve"];
+const GARBLER: usize = 0;
+const EVALUATOR: usize = 1;
+
+const JOB: &str = r#"version = 1
+kind = "circuit"
+name = "between two"
+owners = ["ann"]
+parties = ["a", "b"]
+recipients = ["eve"]
+circuit = { file = "chain.txt", rows = 40 }
+input = [{ port = "in0", owner = "ann", format = "hex", file = "rows.hex" },
+         { port = "in1", owner = "ann", per = "job", format = "hex", file = "job.hex" }]
+output = [{ port = "out0", to = "eve", format = "hex", file = "all.hex" },
+          { port = "out1", to = "INSIDE", format = "hex", file = "own.hex" }]
+"#;
+
+/// Bits of a row, of which there are `width`, and the product of two of the job, multiplied one after the other: tables of several messages.
+fn chain(width: u32) -> String {
+    const PRODUCTS: u32 = 250;
+    let key = width + 2;
+    let mut last = key + 1;
+    let mut gates = format!("2 1 {width} {} {key} AND\n2 1 0 1 {last} AND\n", width + 1);
+    for k in 0..PRODUCTS {
+        let (sum, product) = (last + 1, last + 2);
+        let gate = |a, b, out, kind| format!("2 1 {a} {b} {out} {kind}\n");
+        gates.push_str(&gate(last, key, sum, "XOR"));
+        gates.push_str(&gate(sum, k % 2, product, "AND"));
+        last = product;
+    }
+    let count = 2 + 2 * PRODUCTS;
+    format!("{count} {}\n2 {width} 2\n2 1 1\n\n{gates}", last + 1)
+}
+
+fn rows() -> String {
+    "00\n01\n02\n03\n".repeat(10)
+}
+
+fn site() -> Site {
+    let files = [
+        ("rows.hex", rows()),
+        ("job.hex", "03\n".into()),
+        ("chain.txt", chain(2)),
+    ];
+    let files = files.each_ref().map(|(name, text)| (*name, text.as_str()));
+    Site::new(NAMES, JOB, &files)
+}
+
+/// Points and trees of another session, to whoever gets them.
+const POINTS: Round = Round::of(Kind::Points, TRANSFERS);
+const TREES: Round = Round::of(Kind::Trees, TRANSFERS);
+const TRANSFERS: &str = "sent a message of oblivious transfer that was not made for this session";
+const JOB_CORRECTION: Round = Round::of(Kind::JobCorrection, CORRECTIONS);
+const CORRECTION: Round = Round::of(Kind::Correction, CORRECTIONS);
+const CORRECTIONS: &str = "corrections of oblivious transfer";
+/// What is in tables is not checked.
+const JOB_TABLE: Round = Round::of(Kind::JobTable, "");
+const TABLE: Round = Round::of(Kind::Table, "");
+
+/// Whoever is withheld a message stands in that round: the garbler in all but those of tables, where it waits for nobody.
+#[test]
+fn a_party_that_is_killed_at_any_round_is_named_at_once() {
+    let _turn = turn();
+    let site = site();
+    site.is_killed(Round::HANDSHAKE, [GARBLER, EVALUATOR]);
+    site.is_killed(Round::HANDSHAKE, [EVALUATOR, GARBLER]);
+    site.is_killed(POINTS, [GARBLER, EVALUATOR]);
+    site.is_killed(POINTS, [EVALUATOR, GARBLER]);
+    site.is_killed(TREES, [EVALUATOR, GARBLER]);
+    site.is_killed(Round::SET_UP, [GARBLER, EVALUATOR]);
+    site.is_killed(JOB_CORRECTION, [EVALUATOR, GARBLER]);
+    site.is_killed(JOB_TABLE, [GARBLER, EVALUATOR]);
+    site.is_killed(CORRECTION, [EVALUATOR, GARBLER]);
+    site.is_killed(TABLE, [GARBLER, EVALUATOR]);
+    site.is_killed(TABLE.after(3), [GARBLER, EVALUATOR]);
+}
+
+#[test]
+fn a_party_that_stands_still_at_any_round_is_named_in_time() {
+    let _turn = turn();
+    let site = site();
+    site.stands_still(POINTS, [GARBLER, EVALUATOR]);
+    site.stands_still(TREES, [EVALUATOR, GARBLER]);
+    site.stands_still(JOB_CORRECTION, [EVALUATOR, GARBLER]);
+    site.stands_still(CORRECTION, [EVALUATOR, GARBLER]);
+    site.stands_still(TABLE.after(2), [GARBLER, EVALUATOR]);
+}
+
+/// All that is checked between two who follow the protocol: the session, the list of inputs, and transfers.
+#[test]
+fn a_party_that_lies_at_any_round_that_is_checked_is_found_by_the_other() {
+    let _turn = turn();
+    let site = site();
+    for (round, liar) in [
+        (Round::HANDSHAKE, GARBLER),
+        (Round::HANDSHAKE, EVALUATOR),
+        (POINTS, GARBLER),
+        (POINTS, EVALUATOR),
+        (TREES, EVALUATOR),
+        (Round::SET_UP, GARBLER),
+        (Round::SET_UP, EVALUATOR),
+        (JOB_CORRECTION, EVALUATOR),
+        (CORRECTION, EVALUATOR),
+    ] {
+        let other = GARBLER + EVALUATOR - liar;
+        site.lies(round, [liar, other], &[other]);
+    }
+}
+
+/// Services of two parties, one of which is killed among tables that would take hours to send. It is named, and when it is there again it takes
+/// part in the next job: two parties keep nothing of a run.
+#[test]
+fn a_service_that_is_killed_among_tables_is_named_and_comes_again() {
+    let _turn = turn();
+    let folder = Folder::blocks();
+    folder.replace("job.toml", r#"["a", "b", "c"]"#, r#"["a", "b"]"#);
+    let job = std::fs::read_to_string(folder.at("job.toml")).unwrap();
+    folder.write("long.toml", job.replace("rows = 4096", "rows = 1000000"));
+    folder.write("short.toml", job.replace("rows = 4096", "rows = 50"));
+    let homes = homes(folder.path(), NAMES);
+    let options = ["--yes", "--wait", "180", "--timeout", "60"];
+    let serve = |name: &str| Service::start_at(&Place::HERE, folder.path(), name, &options);
+    let mut services = ["a", "b"].map(|name| Some(serve(name)));
+    let how = |party: &str, plan: &str| at(&folder, party, party, plan).unwrap();
+    let part = |job, name| take_part_at(&Place::HERE, &folder, job, name, &options[3..]);
+    let parts = |job| ["ann", "eve"].map(|name| part(job, name));
+    for victim in [GARBLER, EVALUATOR] {
+        let (plan, said) = submit(&folder, "long.toml");
+        assert_eq!(said, ["accepted"; 2]);
+        let [ann, eve] = parts("long.toml");
+        let other = NAMES[GARBLER + EVALUATOR - victim];
+        // A run has a name when its handshake is over.
+        let evaluates = |at: &At| !at.trace.is_empty() && at.received > 1_000_000;
+        wait("tables are sent", || evaluates(&how("b", &plan)));
+        // Dropped is killed.
+        services[victim] = None;
+        let (code, said) = end(eve);
+        assert_eq!(code, Some(5), "{said}");
+        // The owner may have sent all it has.
+        let (code, said) = end(ann);
+        assert!(matches!(code, Some(0 | 5)), "{said}");
+        wait("it is given up", || how(other, &plan).state == "failed");
+        let why = how(other, &plan).why;
+        let named = format!("is `{}`", NAMES[victim]);
+        assert!(why.contains(&named), "{why}");
+        assert!(!folder.at("out-long.toml").exists());
+        services[victim] = Some(serve(NAMES[victim]));
+    }
+    let (plan, _) = submit(&folder, "short.toml");
+    for part in parts("short.toml") {
+        succeed(part);
+    }
+    let blocks = std::fs::read(folder.at("out-short.toml/blocks")).unwrap();
+    assert!(blocks.len() == 50 * 16 && blocks == expected()[..50 * 16]);
+    for (party, home) in NAMES[..2].iter().zip(&homes) {
+        wait("done", || how(party, &plan).state == "done");
+        // Every run had a session of its own: a trace id stands for one.
+        let mut traces = Vec::new();
+        let log = home.log();
+        log.for_each(|entry| {
+            let trace = entry.text("trace").map(str::to_owned);
+            traces.extend(trace.filter(|_| entry.kind == "run_ended"));
+        })
+        .unwrap();
+        let all = traces.len();
+        traces.sort();
+        traces.dedup();
+        assert!(all > 1 && traces.len() == all, "{party}: {traces:?}");
+    }
+}
+
+/// A folder with the job as all have it, and as one has it that is changed by `change`.
+fn with_other(change: impl Fn(&Folder)) -> Folder {
+    let folder = Folder::new();
+    folder.write("rows.hex", rows());
+    folder.write("job.hex", "03\n");
+    folder.write("chain.txt", chain(2));
+    folder.write("other.txt", chain(2));
+    folder.write("job.toml", JOB.replace("INSIDE", "a"));
+    folder.write(
+        "other.toml",
+        JOB.replace("INSIDE", "a").replace("chain.txt", "other.txt"),
+    );
+    change(&folder);
+    folder
+}
+
+/// What it is called, who has the job as it is and who has the other one, and how that differs.
+type Change<'a> = (&'a str, [&'a str; 2], &'a dyn Fn(&Folder));
+
+/// One gate is another one, a port has another width, tables are of another kind, or there are more rows: whoever meets somebody with another
+/// job says so, at both ends, before anything is sent that depends on an input.
+#[test]
+fn participants_with_other_circuits_say_so_at_both_ends() {
+    let _turn = turn();
+    let gate = |folder: &Folder| folder.replace("other.txt", "2 1 2 3 4 AND", "2 1 2 3 4 XOR");
+    let width = |folder: &Folder| folder.write("other.txt", chain(3));
+    let tables = |folder: &Folder| {
+        folder.replace(
+            "other.toml",
+            "version = 1\n",
+            "version = 1\ntables = \"three-halves\"\n",
+        );
+    };
+    let longer = |folder: &Folder| folder.replace("other.toml", "rows = 40", "rows = 44");
+    let changes: [Change<'_>; 5] = [
+        ("another gate at the evaluator", ["a", "b"], &gate),
+        ("another gate at the garbler", ["b", "a"], &gate),
+        ("a wider port at the owner", ["a", "ann"], &width),
+        ("tables of another kind", ["a", "b"], &tables),
+        ("more rows", ["a", "b"], &longer),
+    ];
+    for (what, [name, other], change) in changes {
+        let folder = with_other(change);
+        homes(folder.path(), NAMES);
+        folder.succeed("circuit check other.txt");
+        let parts = [(name, "job.toml"), (other, "other.toml")];
+        let parts = parts.map(|(name, job)| take_part(&folder, job, name));
+        for (part, blamed) in parts.into_iter().zip([other, name]) {
+            let (code, said) = end(part);
+            assert_eq!(code, Some(3), "{what}: {said}");
+            let blamed = format!("is `{blamed}`");
+            for part in ["runs plan", "must be the same on both sides", &blamed] {
+                assert!(said.contains(part), "{what}: no {part:?} in {said}");
+            }
+        }
+        assert!(!folder.at("out-job.toml").exists(), "{what}");
+        assert!(!folder.at("out-other.toml").exists(), "{what}");
+    }
+}
+
+/// Values that do not fit the ports end with their owner, and what two parties cannot do is said before anybody is called.
+#[test]
+fn what_does_not_fit_is_said_before_anybody_is_called() {
+    let folder = with_other(|_| ());
+    homes(folder.path(), NAMES);
+    folder.write("rows.hex", rows().replacen("03", "07", 1));
+    let parts = ["rows.hex: line 4", "bits beyond the 2 of the port"];
+    folder.fail("party job.toml --home ann --yes --wait 1", 3, &parts);
+    folder.write("rows.hex", rows().replacen("03\n", "", 1));
+    let parts = ["rows.hex", "39", "40"];
+    folder.fail("party job.toml --home ann --yes --wait 1", 3, &parts);
+    folder.replace(
+        "other.toml",
+        "version = 1\n",
+        "version = 1\ndurable = true\n",
+    );
+    let parts = ["keeps no shares and loads none", "name three parties"];
+    folder.fail("party other.toml --home a --yes --wait 1", 3, &parts);
+    folder.fail("explain other.toml", 3, &parts);
+}
