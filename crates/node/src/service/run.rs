@@ -17,7 +17,7 @@ use super::roll::{Closes, Seen, enough};
 use super::{Desk, News};
 use crate::approvals::Decision;
 use crate::control::{self, Reply, Request};
-use crate::jobs::State;
+use crate::jobs::{State, Status};
 use crate::log::Event;
 use crate::participant::RunError;
 use crate::stages::{self, AGAIN, ANSWER, GLANCE, Stage, TURNS};
@@ -67,8 +67,16 @@ pub(super) fn make_ready(desk: &Arc<Desk>, plan: PlanHash) -> Option<JoinHandle<
         entry.stop = Arc::clone(&stop);
         entry.clear_stop();
         entry.spent = false;
-        entry.status.rows = 0;
-        entry.status.trace = None;
+        // Nothing is left of a run before it.
+        let Status {
+            phase,
+            rows,
+            sent,
+            received,
+            trace,
+            ..
+        } = &mut entry.status;
+        (*phase, *rows, *sent, *received, *trace) = (None, 0, 0, 0, None);
     });
     desk.jobs.set(plan, State::Meeting, None);
     let running = Arc::clone(desk);
