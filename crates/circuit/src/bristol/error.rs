@@ -185,7 +185,9 @@ pub enum ParseErrorKind {
         wires: u64,
     },
     /// Not the numbers that a netlist begins with.
-    #[error("{count} numbers where a netlist begins with 7 or 10: `veil_circuit::scd` says which")]
+    #[error(
+        "{count} numbers where a netlist begins with 7, 9 or 10: `veil_circuit::scd` says which"
+    )]
     Header {
         /// Numbers in the first line.
         count: usize,

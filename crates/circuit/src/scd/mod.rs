@@ -1,9 +1,10 @@
 //! SCD: the netlists of TinyGarble, read.
 //!
-//! A file is numbers between blanks. The first line says how many there are of everything, in one of two forms:
+//! A file is numbers between blanks. The first line says how many there are of everything, in one of three forms:
 //!
 //! ```text
 //! g_init e_init g_input e_input dff output gate
+//! p_init g_init e_init p_input g_input e_input dff output gate
 //! p_init g_init e_init p_input g_input e_input dff output terminate_id gate
 //! ```
 //!

@@ -110,9 +110,10 @@ impl Header {
     fn read(tokens: &mut Tokens<'_>, limits: &Limits) -> Result<Self, ParseError> {
         let spot = tokens.spot();
         let count = tokens.on_line();
-        let long = match count {
-            7 => false,
-            10 => true,
+        let (long, ends) = match count {
+            7 => (false, false),
+            9 => (true, false),
+            10 => (true, true),
             _ => return Err(spot.error(ParseErrorKind::Header { count })),
         };
         let mut next = |what: &'static str, limit: u64| {
@@ -144,7 +145,7 @@ impl Header {
         }
         let (registers, _) = next("wires", most)?;
         let (outputs, _) = next("output wires", limits.output_wires)?;
-        if long {
+        if ends {
             let (terminate, spot) = next("wires", most)?;
             if terminate != 0 {
                 return Err(spot.error(ParseErrorKind::Terminates { wire: terminate }));
