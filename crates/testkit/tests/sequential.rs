@@ -89,6 +89,50 @@ fn shift_register(bits: usize, cycles: u64, per: Per) -> Circuit {
     b.finish().expect("a valid circuit")
 }
 
+/// So many registers, each of which takes what the one before it has, the first one a bit of every cycle: what the last one has, and its product
+/// with that bit. Without registers the bit itself.
+fn chain(registers: usize, cycles: u64) -> Circuit {
+    let mut b = Builder::new(Ring::Bits);
+    b.cycles(cycles);
+    let start = b.input("start", registers.max(1) as u32, Per::Row);
+    let x = b.input("x", 1, Per::Cycle)[0];
+    let first = start.iter().take(registers);
+    let state: Vec<_> = first.map(|wire| b.register(Initial::Wire(*wire))).collect();
+    for (k, bit) in state.iter().enumerate() {
+        b.set_next(*bit, if k == 0 { x } else { state[k - 1] });
+    }
+    let last = state.last().copied().unwrap_or(x);
+    let both = b.and(last, start[0]);
+    let wires = [b.xor(both, last), last];
+    b.output_every_cycle("last", &wires);
+    b.finish().expect("a valid circuit")
+}
+
+/// No register, one, and chains of two to nine: a bit comes out as many cycles later, and before it what the registers began with.
+#[test]
+fn what_registers_take_from_each_other_arrives_a_cycle_later() {
+    const CYCLES: usize = 7;
+    for registers in [0, 1, 2, 3, 9] {
+        let circuit = chain(registers, CYCLES as u64);
+        for (name, of) in PROTOCOLS {
+            println!("{name}: {registers} registers");
+            let job = of(one_block(circuit.clone(), 21));
+            let outcome = World::in_chunks(job, 8, 2).run();
+            outcome.assert_right();
+            let rows = outcome.rows(peer(1), 0).expect("all parties get it");
+            for (inputs, row) in outcome.values.blocks[0].iter().zip(rows) {
+                let [start, x] = &inputs[..] else {
+                    panic!("two ports")
+                };
+                let begun = start.iter().take(registers).rev();
+                let last: Vec<u128> = begun.chain(x).copied().take(CYCLES).collect();
+                let want = last.iter().flat_map(|bit| [(bit & start[0]) ^ bit, *bit]);
+                assert_eq!(row, want.collect::<Vec<_>>(), "{}", outcome.seed);
+            }
+        }
+    }
+}
+
 fn one_block(circuit: Circuit, rows: u64) -> Lowered {
     let holders = [Holder::Party(party(0)), Holder::Party(party(1))];
     job(circuit, &[(rows, &holders)], &[Audience::Parties])

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use veil_circuit::make;
+use veil_circuit::{Per, make};
 use veil_device::{Cpu, Device, Reference};
 use veil_engine::participants;
 use veil_math::Ring;
@@ -10,8 +10,8 @@ use veil_program::{Audience, Holder, Lowered, Tables};
 use veil_protocol::{Cost, Options, Plan, protocol};
 use veil_protocol::{PlanError, Task};
 use veil_session::Peer;
-use veil_testkit::sample::{between_two, everything, job, party, product};
-use veil_testkit::{Outcome, World, tasks};
+use veil_testkit::sample::{between_two, everything, job, party, peer, product};
+use veil_testkit::{Outcome, Values, World, tasks};
 
 const SCHEMES: [Tables; 2] = [Tables::HalfGates, Tables::ThreeHalves];
 
@@ -86,6 +86,76 @@ fn aes_of_many_rows_and_of_one() {
         );
         let world = World::new(job).devices(|_| Box::new(Cpu::detect()));
         world.run().assert_right();
+    }
+}
+
+/// Key, block and what it is encrypted to: NIST SP 800-38A, F.1.1, FIPS 197, B and C.1.
+const AES: [[u128; 3]; 6] = [
+    [
+        0x2b7e_1516_28ae_d2a6_abf7_1588_09cf_4f3c,
+        0x6bc1_bee2_2e40_9f96_e93d_7e11_7393_172a,
+        0x3ad7_7bb4_0d7a_3660_a89e_caf3_2466_ef97,
+    ],
+    [
+        0x2b7e_1516_28ae_d2a6_abf7_1588_09cf_4f3c,
+        0xae2d_8a57_1e03_ac9c_9eb7_6fac_45af_8e51,
+        0xf5d3_d585_03b9_699d_e785_895a_96fd_baaf,
+    ],
+    [
+        0x2b7e_1516_28ae_d2a6_abf7_1588_09cf_4f3c,
+        0x30c8_1c46_a35c_e411_e5fb_c119_1a0a_52ef,
+        0x43b1_cd7f_598e_ce23_881b_00e3_ed03_0688,
+    ],
+    [
+        0x2b7e_1516_28ae_d2a6_abf7_1588_09cf_4f3c,
+        0xf69f_2445_df4f_9b17_ad2b_417b_e66c_3710,
+        0x7b0c_785e_27e8_ad3f_8223_2071_0472_5dd4,
+    ],
+    [
+        0x2b7e_1516_28ae_d2a6_abf7_1588_09cf_4f3c,
+        0x3243_f6a8_885a_308d_3131_98a2_e037_0734,
+        0x3925_841d_02dc_09fb_dc11_8597_196a_0b32,
+    ],
+    [
+        0x0001_0203_0405_0607_0809_0a0b_0c0d_0e0f,
+        0x0011_2233_4455_6677_8899_aabb_ccdd_eeff,
+        0x69c4_e0d8_6a7b_0430_d8cd_b780_70b4_c55a,
+    ],
+];
+
+/// Bit `wire` of the bytes of a block, in order, bit 0 of each first.
+fn wire(block: u128, wire: usize) -> u128 {
+    u128::from(block.to_be_bytes()[wire / 8] >> (wire % 8) & 1)
+}
+
+/// With a key for all rows, and with one for each, whoever has it, on every device.
+#[test]
+fn aes_is_that_of_the_standards_vectors() {
+    let [garbler, evaluator] = [0, 1].map(|p| Holder::Party(party(p)));
+    let cpu = || -> Box<dyn Device> { Box::new(Cpu::detect()) };
+    for (per, rows) in [(Per::Row, AES.len()), (Per::Job, AES.len() - 1)] {
+        let mut circuit = make("aes128").expect("the catalogue has it");
+        circuit.inputs[0].per = per;
+        for tables in SCHEMES {
+            for holders in [[garbler, evaluator], [Holder::Owner(0), garbler]] {
+                let block = (rows as u64, &holders[..]);
+                let job = job(circuit.clone(), &[block], &[Audience::Parties]);
+                let job = with(job, tables);
+                let values = Values::new(&job, |_, row, port, w| wire(AES[row][port], w));
+                let world = World::new(job).values(values);
+                for world in [world.clone(), world.devices(move |_| cpu())] {
+                    let outcome = world.run();
+                    let out = AES[..rows].iter().map(|[.., out]| *out);
+                    let want: Vec<Vec<u128>> = out
+                        .map(|out| (0..128).map(|w| wire(out, w)).collect())
+                        .collect();
+                    for to in [0, 1].map(peer) {
+                        let got = outcome.rows(to, 0);
+                        assert_eq!(got.as_ref(), Some(&want), "{per:?}, {tables:?}, {to}");
+                    }
+                }
+            }
+        }
     }
 }
 
