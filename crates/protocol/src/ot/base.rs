@@ -8,9 +8,13 @@
 //! Whoever lies may choose what its own keys are, not more: what they are used for here masks keys that nobody else chose
 //! ([`trees`](super::trees)).
 
+use std::num::NonZero;
+use std::sync::LazyLock;
+use std::thread;
+
 use curve25519_dalek::ristretto::{CompressedRistretto, RistrettoBasepointTable, RistrettoPoint};
 use curve25519_dalek::scalar::Scalar;
-use curve25519_dalek::traits::IsIdentity;
+use curve25519_dalek::traits::{Identity, IsIdentity};
 use sha2::digest::Update;
 use sha2::{Digest, Sha256, Sha512};
 use subtle::{Choice, ConditionallySelectable};
@@ -56,19 +60,26 @@ impl BaseSender {
     /// Both keys of each transfer, from the receiver's message ([`RECEIVER_MESSAGE`]).
     pub fn finish(self, message: &[u8]) -> Result<Vec<[Secret; 2]>, Cheat> {
         let body = open(&self.ends, For::BaseReceiver, RECEIVER_MESSAGE, message)?;
-        let encoded: Vec<[u8; 32]> = body.as_chunks().0.to_vec();
-        let points: Vec<RistrettoPoint> = encoded.iter().map(decode).collect::<Result<_, _>>()?;
+        let encoded: &[[u8; 32]] = body.as_chunks().0;
         different(encoded.iter().chain([self.point.as_bytes()]))?;
-        let keys = |i: usize| {
+        // The identity is no point either.
+        let mut points = vec![RistrettoPoint::identity(); 2 * TRANSFERS];
+        in_parts(&mut points, |i, point| {
+            *point = decode(&encoded[i]).unwrap_or_default();
+        });
+        if points.iter().any(IsIdentity::is_identity) {
+            return Err(Cheat::Point);
+        }
+        let mut keys = vec![[BLANK; 2]; TRANSFERS];
+        in_parts(&mut keys, |i, keys| {
             let r = [encoded[2 * i], encoded[2 * i + 1]];
-            [0, 1].map(|j: usize| {
-                let point =
-                    points[2 * i + j] + hash_to_point(&self.ends, i, 1 - j as u8, &r[1 - j]);
-                let agreed = Zeroizing::new(point * *self.a);
+            *keys = [0, 1].map(|j: usize| {
+                let hashed = hash_to_point(&self.ends, i, 1 - j as u8, &r[1 - j]);
+                let agreed = Zeroizing::new((points[2 * i + j] + hashed) * *self.a);
                 key(&self.ends, (i, j as u8), &self.point, &r, &agreed)
-            })
-        };
-        Ok((0..TRANSFERS).map(keys).collect())
+            });
+        });
+        Ok(keys)
     }
 }
 
@@ -76,10 +87,11 @@ impl BaseSender {
 pub struct BaseReceiver {
     ends: Ends,
     choices: Zeroizing<[u8; TRANSFERS]>,
-    /// b of each transfer.
-    secrets: Zeroizing<Vec<Scalar>>,
-    points: Vec<[[u8; 32]; 2]>,
+    drawn: Vec<Drawn>,
 }
+
+/// b of a transfer, and r_0 and r_1.
+type Drawn = (Zeroizing<Scalar>, [[u8; 32]; 2]);
 
 impl BaseReceiver {
     /// The receiver that makes these choices (0 or 1), and its message ([`RECEIVER_MESSAGE`]). Of the random bytes of a transfer, 64 are for
@@ -89,29 +101,27 @@ impl BaseReceiver {
         choices: Zeroizing<[u8; TRANSFERS]>,
         random: &[u8; RECEIVER_RANDOM],
     ) -> (Self, Vec<u8>) {
-        let mut secrets = Zeroizing::new(Vec::with_capacity(TRANSFERS));
-        let mut points = Vec::with_capacity(TRANSFERS);
         let (draws, _) = random.as_chunks::<64>();
-        for i in 0..TRANSFERS {
-            let b = Zeroizing::new(Scalar::from_bytes_mod_order_wide(&draws[2 * i + 1]));
+        let mut drawn = vec![Drawn::default(); TRANSFERS];
+        in_parts(&mut drawn, |i, (b, points)| {
+            **b = Scalar::from_bytes_mod_order_wide(&draws[2 * i + 1]);
             let other = RistrettoPoint::from_uniform_bytes(&draws[2 * i]).compress();
             let hashed = hash_to_point(ends, i, 1 - choices[i], other.as_bytes());
-            let chosen = (RistrettoPoint::mul_base(&b) - hashed).compress();
+            let chosen = (RistrettoPoint::mul_base(b) - hashed).compress();
             let choice = Choice::from(choices[i]);
             let select = |zero: &CompressedRistretto, one: &CompressedRistretto| {
                 <[u8; 32]>::conditional_select(zero.as_bytes(), one.as_bytes(), choice)
             };
-            points.push([select(&chosen, &other), select(&other, &chosen)]);
-            secrets.push(*b);
-        }
-        let mut message = points.as_flattened().as_flattened().to_vec();
+            *points = [select(&chosen, &other), select(&other, &chosen)];
+        });
+        let points = drawn.iter().flat_map(|(_, points)| points.as_flattened());
+        let mut message: Vec<u8> = points.copied().collect();
         message.extend_from_slice(&seal(ends, For::BaseReceiver, &message));
         let ends = *ends;
         let receiver = BaseReceiver {
             ends,
             choices,
-            secrets,
-            points,
+            drawn,
         };
         (receiver, message)
     }
@@ -121,22 +131,46 @@ impl BaseReceiver {
         let body = open(&self.ends, For::BaseSender, SENDER_MESSAGE, message)?;
         let encoded: [u8; 32] = body.try_into().map_err(|_| Cheat::Length)?;
         let point = decode(&encoded)?;
-        different(self.points.as_flattened().iter().chain([&encoded]))?;
+        let own = self.drawn.iter().flat_map(|(_, points)| points);
+        different(own.chain([&encoded]))?;
         let encoded = CompressedRistretto(encoded);
         let table = RistrettoBasepointTable::create(&point);
-        let key = |i: usize| {
-            let agreed = Zeroizing::new(&table * &self.secrets[i]);
-            key(
-                &self.ends,
-                (i, self.choices[i]),
-                &encoded,
-                &self.points[i],
-                &agreed,
-            )
-        };
-        Ok((0..TRANSFERS).map(key).collect())
+        let mut keys = vec![BLANK; TRANSFERS];
+        in_parts(&mut keys, |i, of_transfer| {
+            let (b, points) = &self.drawn[i];
+            let agreed = Zeroizing::new(&table * &**b);
+            let place = (i, self.choices[i]);
+            *of_transfer = key(&self.ends, place, &encoded, points, &agreed);
+        });
+        Ok(keys)
     }
 }
+
+/// Does something to each item, on several cores: the points of a transfer have nothing to do with those of another, and whoever
+/// waits for them waits for nothing else.
+fn in_parts<T: Send>(items: &mut [T], to: impl Fn(usize, &mut T) + Sync) {
+    // The system is asked once: it reads files to know.
+    static CORES: LazyLock<usize> =
+        LazyLock::new(|| thread::available_parallelism().map_or(1, NonZero::get));
+    let size = items.len().div_ceil(MOST_CORES.min(*CORES)).max(1);
+    let part = |(number, items): (usize, &mut [T])| {
+        for (i, item) in items.iter_mut().enumerate() {
+            to(size * number + i, item);
+        }
+    };
+    thread::scope(|scope| {
+        let mut parts = items.chunks_mut(size).enumerate();
+        let own = parts.next();
+        parts.for_each(|other| drop(scope.spawn(move || part(other))));
+        own.into_iter().for_each(part);
+    });
+}
+
+/// A key that is not made yet.
+const BLANK: Secret = Secret::new([0; 16]);
+
+/// Cores that one end takes for its points.
+const MOST_CORES: usize = 4;
 
 /// A point of the group in its one encoding, not the identity; there are no points of small order beside it.
 fn decode(bytes: &[u8; 32]) -> Result<RistrettoPoint, Cheat> {
