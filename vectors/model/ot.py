@@ -25,7 +25,7 @@ SESSION = bytes([0x5E]) * 32
 SENDER, RECEIVER = peer(PARTY, 0), peer(PARTY, 1)
 NODE, PUNCTURE, LEAF, KEYS = 0x2000, 0x2001, 0x2002, 0x2003
 # What a hash is for.
-POINT, KEY, BASE_SENDER, BASE_RECEIVER, LEAVES, TREES = range(1, 7)
+POINT, KEY, BASE_SENDER, BASE_RECEIVER, LEAVES, TREES, STRING, CHALLENGE, TURNED, TURN, CLAIM = range(1, 12)
 
 
 def xor(*strings):
@@ -38,12 +38,15 @@ def xor(*strings):
 # ------------------------------------------------------------------------------------------------ set-up
 
 
-def prefix(what):
-    return b"veilworks oblivious transfer 1" + bytes([what]) + SESSION + SENDER + RECEIVER
+ENDS = (SESSION, SENDER, RECEIVER)
 
 
-def sealed(what, message):
-    return message + hashlib.sha256(prefix(what) + message).digest()
+def prefix(what, ends=ENDS):
+    return b"veilworks oblivious transfer 1" + bytes([what]) + b"".join(ends)
+
+
+def sealed(what, message, ends=ENDS):
+    return message + hashlib.sha256(prefix(what, ends) + message).digest()
 
 
 def scalar(data):
@@ -94,7 +97,7 @@ def path_bits(k, offset):
     return [offset >> (k * tree + k - 1 - level) & 1 for tree in range(128 // k) for level in range(k)]
 
 
-def grow(k, roots, keys):
+def grow(k, roots, keys, ends=ENDS):
     """All leaves, and the message with the sums of levels and what checks them."""
     leaves, message, checks, values = [], b"", b"", b""
     for tree, root in enumerate(roots):
@@ -106,8 +109,8 @@ def grow(k, roots, keys):
         leaves.append(nodes)
         of_tree = [prf_stream(s, PUNCTURE, 0, 0, 0, 32) for s in nodes]
         checks, values = checks + xor(*of_tree), values + b"".join(of_tree)
-    digest = hashlib.sha256(prefix(LEAVES) + bytes([k]) + values).digest()
-    return leaves, sealed(TREES, message + checks + digest)
+    digest = hashlib.sha256(prefix(LEAVES, ends) + bytes([k]) + values).digest()
+    return leaves, sealed(TREES, message + checks + digest, ends)
 
 
 def descend(k, offset, keys, message):
@@ -125,6 +128,75 @@ def descend(k, offset, keys, message):
             nodes[off] = xor(message[at : at + 16], keys[k * tree + level], *known)
         trees.append(nodes)
     return trees
+
+
+def turn(ends, pairs, choices, old):
+    """Turns 128 transfers around: the owner of both keys of each chooses. `old` are the choices of the other end, which it does not tell. The
+    message, and both keys of each new transfer; the receiver's label of each is computed apart, by its own rule."""
+
+    def string(i, j):
+        return hashlib.sha256(prefix(STRING, ends) + i.to_bytes(2, "little") + bytes([j]) + pairs[i][j]).digest()
+
+    def key(r, label):
+        return hashlib.sha256(prefix(TURNED, ends) + r.to_bytes(2, "little") + label.to_bytes(16, "little")).digest()[:16]
+
+    strings = [[string(i, j) for j in (0, 1)] for i in range(128)]
+    x = sum(choice << r for r, choice in enumerate(choices)).to_bytes(16, "little") + xor(*strings[0])[16:]
+    told = [xor(x, *two) for two in strings]
+    corrections = told[0][:16] + b"".join(told[1:])
+    challenge = hashlib.sha256(prefix(CHALLENGE, ends) + corrections).digest()[:16]
+    folds = [fold(challenge, text) for text in [*(two[1] for two in strings), x]]
+    # The other end has one string of each, and lacks the one that its old choice is not.
+    columns = []
+    for i, (two, choice) in enumerate(zip(strings, old)):
+        columns.append(two[1] if choice else xor(two[0], told[i]))
+        want = folds[i] if choice else xor(folds[i], folds[128])
+        require(fold(challenge, columns[i]) == want, "a turn fails its check")
+    numbers = [int.from_bytes(column[:16], "little") for column in columns]
+    offset = sum(1 - choice << i for i, choice in enumerate(old))
+    new = []
+    for r, choice in enumerate(choices):
+        zero = sum((n >> r & 1) << i for i, n in enumerate(numbers))
+        new.append([key(r, zero), key(r, zero ^ offset)])
+        own = sum((two[1][r // 8] >> r % 8 & 1) << i for i, two in enumerate(strings))
+        require(key(r, own) == new[r][choice], "a turned key is wrong")
+    return sealed(TURN, corrections + b"".join(folds), ends), new
+
+
+def claim(ends, by, key):
+    """What an end says that has kept transfers under a key."""
+    return hashlib.sha256(prefix(CLAIM, ends) + by + key).digest()
+
+
+def again(k, pairs, chosen):
+    """A session leaves transfers, and the next one begins with them: from both keys of each base transfer, and the sender's choices."""
+    kept = draw("ot/kept/choices", 16)
+    bits = [kept[i // 8] >> i % 8 & 1 for i in range(128)]
+    turned, left = turn(ENDS, pairs, bits, chosen)
+    session = bytes([0x5F]) * 32
+    ends, back = (session, SENDER, RECEIVER), (session, RECEIVER, SENDER)
+    sender, receiver, key = draw("ot/again/sender", 16), draw("ot/again/receiver", 16 * (128 // k)), draw("ot/again/key", 16)
+    offset = int.from_bytes(sender, "little") | 1
+    choices = [1 - bit for bit in path_bits(k, offset)]
+    first, keys = turn(back, left, choices, bits)
+    leaves, message = grow(k, [receiver[16 * t : 16 * t + 16] for t in range(128 // k)], keys, ends)
+    for tree, nodes in enumerate(descend(k, offset, [pair[c] for pair, c in zip(keys, choices)], message)):
+        path = offset >> (k * tree) & (1 << k) - 1
+        nodes[path] = leaves[tree][path]
+        require(nodes == leaves[tree], "the sender's leaves are wrong")
+    return {
+        "kept_choices": kept.hex(),
+        "turned": turned.hex(),
+        "session": session.hex(),
+        "key": key.hex(),
+        "claims": [claim(ends, by, key).hex() for by in (SENDER, RECEIVER)],
+        "sender_random": sender.hex(),
+        "receiver_random": receiver.hex(),
+        "first": first.hex(),
+        "trees": message.hex(),
+        "offset": offset.to_bytes(16, "little").hex(),
+        "leaves": [[leaf.hex() for leaf in tree] for tree in leaves],
+    }
 
 
 def base_vectors():
@@ -154,6 +226,7 @@ def base_vectors():
         "pairs": [[key.hex() for key in pair] for pair in keys],
         "trees": message.hex(),
         "leaves": [[leaf.hex() for leaf in tree] for tree in leaves],
+        "again": again(k, keys, choices),
     }
 
 

@@ -4,6 +4,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use veil_device::Trees;
 use veil_protocol::ot::base::BaseSender;
+use veil_protocol::ot::kept::claim;
 use veil_protocol::ot::trees::grow;
 use veil_protocol::ot::{Ends, Leaf, ReceiverSetUp, SenderSetUp};
 use veil_session::{Peer, Secret, SessionId};
@@ -105,6 +106,56 @@ fn the_set_up_is_that_of_the_model() {
             "tree {tree} leaf {y}"
         );
     }
+}
+
+/// A session that leaves transfers, and the one that begins with them.
+#[test]
+fn the_session_after_is_that_of_the_model() {
+    let vectors: Value = serde_json::from_str(VECTORS).expect("the vectors are JSON");
+    let (first, case) = (ends(&vectors), &vectors["set_up"]);
+    let (trees, again) = (trees(case), &case["again"]);
+    let secret = |value| Secret::new(hex(value).try_into().expect("16 bytes"));
+    let listed = |value: &Value| {
+        let mut random = Listed(hex(value));
+        move |bytes: &mut [u8]| {
+            random.fill(bytes);
+            Ok::<_, ()>(())
+        }
+    };
+    let (sender, points) =
+        SenderSetUp::start(&first, trees, &mut listed(&case["sender_random"])).unwrap();
+    let (receiver, point) =
+        ReceiverSetUp::start(&first, trees, &mut listed(&case["receiver_random"])).unwrap();
+    let choices = secret(&again["kept_choices"]);
+    let (message, _, theirs) = receiver.finish_and_keep(&points, &choices).unwrap();
+    assert_eq!(
+        message,
+        [hex(&case["trees"]), hex(&again["turned"])].concat()
+    );
+    let sender = sender.base(&point).unwrap();
+    let (_, _, mine) = sender.finish_and_keep(&message).unwrap();
+
+    let session = SessionId(hex(&again["session"]).try_into().expect("32 bytes"));
+    let ends = Ends { session, ..first };
+    let key = secret(&again["key"]);
+    for (by, want) in [(ends.sender, 0), (ends.receiver, 1)] {
+        assert_eq!(claim(&ends, by, &key)[..], hex(&again["claims"][want]));
+    }
+    let mut random = listed(&again["sender_random"]);
+    let (sender, message) = SenderSetUp::again(&ends, trees, mine, &mut random).unwrap();
+    assert_eq!(message, hex(&again["first"]));
+    let mut random = listed(&again["receiver_random"]);
+    let receiver = ReceiverSetUp::again(&ends, trees, theirs, &mut random).unwrap();
+    let (message, all) = receiver.finish(&message).unwrap();
+    assert_eq!(message, hex(&again["trees"]));
+    let leaves: Vec<Secret> = (again["leaves"].as_array().expect("a list").iter())
+        .flat_map(secrets)
+        .collect();
+    for ((_, got), want) in all.iter().zip(&leaves) {
+        assert_eq!(got.expose(), want.expose());
+    }
+    let (offset, _) = sender.finish(&message).unwrap();
+    assert_eq!(offset.expose()[..], hex(&again["offset"]));
 }
 
 #[test]

@@ -1,13 +1,15 @@
 //! Set-ups of oblivious transfer between honest ends, and with ends that cheat (cases D1 and D3).
 
-use std::convert::Infallible;
+#[path = "common/transfers.rs"]
+mod transfers;
 
 use sha2::{Digest, Sha256};
+use transfers::{agree, drawn, ends, start};
 use veil_device::Trees;
 use veil_protocol::ot::base::{BaseReceiver, BaseSender, RECEIVER_MESSAGE, TRANSFERS};
 use veil_protocol::ot::trees::{choices, grow, puncture};
-use veil_protocol::ot::{Cheat, Ends, Leaf, ReceiverSetUp, SenderSetUp};
-use veil_session::{PartyId, Peer, Secret, SessionId};
+use veil_protocol::ot::{Cheat, Ends, ReceiverSetUp, SenderSetUp};
+use veil_session::Secret;
 use zeroize::Zeroizing;
 
 /// What a message is, in its seal.
@@ -21,62 +23,6 @@ enum For {
 /// Bytes of a seal.
 const SEAL: usize = 32;
 
-/// Bytes that follow from a number: SHA-256 in counter mode.
-struct Drawn(u64, Vec<u8>);
-
-impl Drawn {
-    fn fill(&mut self, bytes: &mut [u8]) {
-        while self.1.len() < bytes.len() {
-            self.0 += 1;
-            self.1
-                .extend_from_slice(&Sha256::digest(self.0.to_le_bytes()));
-        }
-        let rest = self.1.split_off(bytes.len());
-        bytes.copy_from_slice(&self.1);
-        self.1 = rest;
-    }
-
-    fn secret(&mut self) -> Secret {
-        let mut bytes = [0; 16];
-        self.fill(&mut bytes);
-        Secret::new(bytes)
-    }
-
-    fn secrets(&mut self, count: usize) -> Vec<Secret> {
-        (0..count).map(|_| self.secret()).collect()
-    }
-}
-
-fn drawn(seed: u64) -> Drawn {
-    Drawn(seed << 32, Vec::new())
-}
-
-fn ends(session: u8) -> Ends {
-    let [sender, receiver, _] = PartyId::THREE.map(Peer::Party);
-    Ends {
-        session: SessionId([session; 32]),
-        sender,
-        receiver,
-    }
-}
-
-fn never(mut drawn: Drawn) -> impl FnMut(&mut [u8]) -> Result<(), Infallible> {
-    move |bytes| {
-        drawn.fill(bytes);
-        Ok(())
-    }
-}
-
-fn start(session: u8, trees: Trees) -> (SenderSetUp, Vec<u8>, ReceiverSetUp, Vec<u8>) {
-    let seed = u64::from(session);
-    let sender = SenderSetUp::start(&ends(session), trees, &mut never(drawn(seed)));
-    let receiver = ReceiverSetUp::start(&ends(session), trees, &mut never(drawn(1000 + seed)));
-    let ((s, to_receiver), (r, to_sender)) = match (sender, receiver) {
-        (Ok(s), Ok(r)) => (s, r),
-    };
-    (s, to_receiver, r, to_sender)
-}
-
 fn sealed(ends: &Ends, what: For, mut message: Vec<u8>) -> Vec<u8> {
     message.truncate(message.len() - SEAL);
     let mut seal = Sha256::new();
@@ -88,28 +34,6 @@ fn sealed(ends: &Ends, what: For, mut message: Vec<u8>) -> Vec<u8> {
     seal.update(&message);
     message.extend_from_slice(&seal.finalize());
     message
-}
-
-/// The sender's leaves are the receiver's but one of each tree, and that one is what the offset says.
-fn agree(trees: Trees, offset: &Secret, all: &[Leaf], some: &[Leaf]) {
-    let offset = u128::from_le_bytes(*offset.expose());
-    assert_eq!(all.len(), (trees.count() * trees.leaves()) as usize);
-    assert_eq!(some.len(), all.len() - trees.count() as usize);
-    let mut some = some.iter();
-    for tree in 0..trees.count() {
-        let path = (offset >> (tree * trees.bits())) as u32 & (trees.leaves() - 1);
-        for y in 1..trees.leaves() {
-            let (index, leaf) = some.next().expect("it was counted");
-            assert_eq!(*index, trees.index(tree, y));
-            let (same, want) = &all[trees.index(tree, y ^ path) as usize];
-            assert_eq!(*same, trees.index(tree, y ^ path));
-            assert_eq!(
-                leaf.expose(),
-                want.expose(),
-                "tree {tree} leaf {y} under {path}"
-            );
-        }
-    }
 }
 
 #[test]

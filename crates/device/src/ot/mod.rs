@@ -34,6 +34,8 @@
 
 mod check;
 
+use polyval::Polyval;
+use polyval::universal_hash::UniversalHash;
 use veil_math::Ring;
 
 use crate::command::KeyId;
@@ -95,8 +97,21 @@ pub const fn column_bytes(items: u32, rows: u32) -> u64 {
     blocks(items, rows) * BLOCK as u64
 }
 
+/// h of a string of whole blocks, at least one: POLYVAL of all of them but the last under the challenge, XOR the last.
+///
+/// # Panics
+/// If the string is shorter than a block.
+pub fn fold(challenge: &[u8; BLOCK], string: &[u8]) -> [u8; BLOCK] {
+    let (blocks, last) = string.split_at(string.len() - BLOCK);
+    let mut state = Polyval::new(&(*challenge).into());
+    state.update_padded(blocks);
+    let mut folded: [u8; BLOCK] = state.finalize().into();
+    folded.iter_mut().zip(last).for_each(|(f, last)| *f ^= last);
+    folded
+}
+
 /// Bytes of a block, and of a fold.
-pub(crate) const BLOCK: usize = 16;
+pub const BLOCK: usize = 16;
 
 /// Columns of labels.
 pub const COLUMNS: u32 = 128;

@@ -1,7 +1,5 @@
 //! Steps of transfers, as they are defined: string by string.
 
-use polyval::Polyval;
-use polyval::universal_hash::UniversalHash;
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use zeroize::Zeroizing;
 
@@ -10,7 +8,7 @@ use crate::Fault;
 use crate::command::{Command, Draw, KeyId};
 use crate::garble::{ROW_BITS, hash};
 use crate::layout::Span;
-use crate::ot::{BLOCK, COLUMNS, Ot, Trees, blocks};
+use crate::ot::{BLOCK, COLUMNS, Ot, Trees, blocks, fold};
 
 /// A string, whole blocks.
 type Bytes = Zeroizing<Vec<u8>>;
@@ -35,7 +33,8 @@ impl Reference {
             Ot::Fold { items } => {
                 let blocks = blocks(items, memory.frame.rows) as usize;
                 for k in 0..dst[0].count {
-                    let challenge = &memory.bytes(src[1])[..BLOCK];
+                    let challenge = memory.bytes(src[1]).first_chunk();
+                    let challenge = challenge.expect("a challenge has 16 bytes");
                     let folded = fold(challenge, &memory.bytes(src[0].item(k))[..blocks * BLOCK]);
                     memory.bytes_mut(dst[0].item(k)).copy_from_slice(&folded);
                 }
@@ -199,17 +198,6 @@ impl Reference {
         }
         Ok(())
     }
-}
-
-/// h of a string.
-fn fold(challenge: &[u8], string: &[u8]) -> [u8; BLOCK] {
-    let key: [u8; BLOCK] = challenge.try_into().expect("16 bytes");
-    let (blocks, last) = string.split_at(string.len() - BLOCK);
-    let mut state = Polyval::new(&key.into());
-    state.update_padded(blocks);
-    let mut folded: [u8; BLOCK] = state.finalize().into();
-    xor(&mut folded, last);
-    folded
 }
 
 fn labels(memory: &mut Memory, columns: Span, to: Span) {

@@ -15,6 +15,18 @@ pub struct Ends {
     pub receiver: Peer,
 }
 
+impl Ends {
+    /// The same pair in the other roles.
+    #[must_use]
+    pub const fn turned(self) -> Self {
+        Ends {
+            session: self.session,
+            sender: self.receiver,
+            receiver: self.sender,
+        }
+    }
+}
+
 /// What a hash is for. Its first byte tells it from the others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum For {
@@ -30,6 +42,16 @@ pub(super) enum For {
     Leaves = 5,
     /// The message with the trees.
     Trees = 6,
+    /// A string of turned transfers.
+    String = 7,
+    /// The challenge of their check.
+    Challenge = 8,
+    /// A key of a turned transfer.
+    Turned = 9,
+    /// The message that turns transfers.
+    Turn = 10,
+    /// What says that an end has kept transfers.
+    Claim = 11,
 }
 
 /// A hash that has begun with all that it must depend on.

@@ -5,6 +5,9 @@
 //!   "SoftSpokenOT: Communication-Computation Tradeoffs in OT Extension", 2022). [`SenderSetUp`] and [`ReceiverSetUp`] are both
 //!   steps as machines: messages in and out as bytes of fixed length, no I/O.
 //!
+//! - [`turn`]: transfers in the other direction from those that there are, and [`kept`]: what the next session between the same two
+//!   begins with instead of curves.
+//!
 //! Roles are those of the transfers that are wanted in the end: the *receiver* chooses, the *sender* does not learn what. In the
 //! base transfers, and only there, they change places.
 //!
@@ -43,9 +46,11 @@
 pub mod base;
 pub mod extension;
 mod hash;
+pub mod kept;
 mod set_up;
 pub mod transfer;
 pub mod trees;
+pub mod turn;
 
 pub use hash::Ends;
 pub use set_up::{Random, ReceiverSetUp, SenderSetUp, SenderTrees};
@@ -73,6 +78,9 @@ pub enum Cheat {
     /// Leaves that contradict each other, or another transfer than was answered.
     #[error("{}", self.what())]
     Trees,
+    /// Corrections that turn transfers by different choices.
+    #[error("{}", self.what())]
+    Turned,
 }
 
 impl Cheat {
@@ -86,6 +94,7 @@ impl Cheat {
             Cheat::Point => "sent bytes that are no point of the group, or its identity",
             Cheat::Twice => "sent the same point twice",
             Cheat::Trees => "sent trees of keys that do not agree with their check",
+            Cheat::Turned => "turned oblivious transfers around by different choices",
         }
     }
 }

@@ -5,6 +5,15 @@
 //! | first, at once | points of 128 base transfers | the point of their sender |
 //! | then | | sums of trees, and their check |
 //!
+//! With transfers that were kept from the session before ([`kept`](super::kept)):
+//!
+//! | | sender → receiver | receiver → sender |
+//! | --- | --- | --- |
+//! | first | the kept transfers, turned | |
+//! | then | | sums of trees, and their check |
+//!
+//! If both keep something for the next session, the receiver turns the base transfers of this one in the message with the trees.
+//!
 //! What went wrong is the peer's doing: lengths, encodings and digests are all its own.
 
 use veil_device::Trees;
@@ -14,7 +23,8 @@ use zeroize::{Zeroize, Zeroizing};
 use super::base::{
     BaseReceiver, BaseSender, RECEIVER_MESSAGE, RECEIVER_RANDOM, SENDER_MESSAGE, SENDER_RANDOM,
 };
-use super::{Cheat, Ends, Leaf, trees};
+use super::kept::{KeptReceiver, KeptSender};
+use super::{Cheat, Ends, Leaf, trees, turn};
 
 /// Where secrets come from: the operating system, unless a run is rehearsed.
 pub type Random<'a, E> = &'a mut dyn FnMut(&mut [u8]) -> Result<(), E>;
@@ -23,8 +33,14 @@ pub type Random<'a, E> = &'a mut dyn FnMut(&mut [u8]) -> Result<(), E>;
 pub struct ReceiverSetUp {
     ends: Ends,
     trees: Trees,
-    base: BaseSender,
+    base: Base,
     roots: Vec<Secret>,
+}
+
+/// Where the receiver's keys come from.
+enum Base {
+    Points(BaseSender),
+    Kept(KeptReceiver),
 }
 
 impl ReceiverSetUp {
@@ -45,25 +61,74 @@ impl ReceiverSetUp {
         let mut bytes = Zeroizing::new([0; SENDER_RANDOM]);
         random(&mut bytes[..])?;
         let (base, message) = BaseSender::start(ends, &bytes);
-        let mut roots = Vec::with_capacity(trees.count() as usize);
-        for _ in 0..trees.count() {
-            roots.push(secret(random)?);
-        }
-        let ends = *ends;
         let set_up = ReceiverSetUp {
-            ends,
+            ends: *ends,
             trees,
-            base,
-            roots,
+            base: Base::Points(base),
+            roots: roots(trees, random)?,
         };
         Ok((set_up, message))
     }
 
+    /// The receiver that has kept transfers. It sends nothing first, and waits for [`turn::MESSAGE`] bytes. Draws 16 bytes for each tree.
+    pub fn again<E>(
+        ends: &Ends,
+        trees: Trees,
+        kept: KeptReceiver,
+        random: Random<'_, E>,
+    ) -> Result<Self, E> {
+        Ok(ReceiverSetUp {
+            ends: *ends,
+            trees,
+            base: Base::Kept(kept),
+            roots: roots(trees, random)?,
+        })
+    }
+
     /// The sender's message is here: the message with the trees, which has [`trees::message_length`] bytes, and all leaves.
     pub fn finish(self, message: &[u8]) -> Result<(Vec<u8>, Vec<Leaf>), Cheat> {
-        let keys = self.base.finish(message)?;
-        Ok(trees::grow(&self.ends, self.trees, &self.roots, &keys))
+        let (message, leaves, _) = self.grown(message)?;
+        Ok((message, leaves))
     }
+
+    /// As [`ReceiverSetUp::finish`], and turns the base transfers by these choices: [`turn::MESSAGE`] bytes follow in the message, and there is
+    /// something to keep. Choices are new random bits, used for nothing else.
+    pub fn finish_and_keep(
+        self,
+        message: &[u8],
+        choices: &Secret,
+    ) -> Result<(Vec<u8>, Vec<Leaf>, KeptReceiver), Cheat> {
+        let ends = self.ends;
+        let (mut message, leaves, pairs) = self.grown(message)?;
+        let choices = turn::choices(choices);
+        let (more, keys) = turn::choose(&ends, &pairs, &choices);
+        message.extend_from_slice(&more);
+        Ok((message, leaves, KeptReceiver { choices, keys }))
+    }
+
+    /// The message with the trees, the leaves, and the base transfers.
+    fn grown(self, message: &[u8]) -> Result<Grown, Cheat> {
+        let pairs = match self.base {
+            Base::Points(base) => base.finish(message)?,
+            Base::Kept(kept) => {
+                turn::offer(&self.ends.turned(), &kept.choices, &kept.keys, message)?
+            }
+        };
+        let (message, leaves) = trees::grow(&self.ends, self.trees, &self.roots, &pairs);
+        Ok((message, leaves, pairs))
+    }
+}
+
+/// A message with trees, all leaves, and both keys of each base transfer.
+type Grown = (Vec<u8>, Vec<Leaf>, Vec<[Secret; 2]>);
+
+/// Draws the roots of all trees.
+fn roots<E>(trees: Trees, random: Random<'_, E>) -> Result<Vec<Secret>, E> {
+    let mut roots = Vec::with_capacity(trees.count() as usize);
+    for _ in 0..trees.count() {
+        roots.push(secret(random)?);
+    }
+    Ok(roots)
 }
 
 /// The sender's end: it has the offset, and is the receiver of the base transfers. Wiped on drop.
@@ -87,11 +152,7 @@ impl SenderSetUp {
         trees: Trees,
         random: Random<'_, E>,
     ) -> Result<(Self, Vec<u8>), E> {
-        let drawn = secret(random)?;
-        let mut bytes = *drawn.expose();
-        bytes[0] |= 1;
-        let offset = Secret::new(bytes);
-        bytes.zeroize();
+        let offset = offset(random)?;
         let mut draws = Zeroizing::new([0; RECEIVER_RANDOM]);
         random(&mut draws[..])?;
         let (base, message) = BaseReceiver::start(ends, trees::choices(trees, &offset), &draws);
@@ -101,6 +162,27 @@ impl SenderSetUp {
             trees,
             offset,
             base,
+        };
+        Ok((set_up, message))
+    }
+
+    /// The sender that has kept transfers, and its message ([`turn::MESSAGE`]). Draws 16 bytes, as [`SenderSetUp::start`].
+    pub fn again<E>(
+        ends: &Ends,
+        trees: Trees,
+        kept: KeptSender,
+        random: Random<'_, E>,
+    ) -> Result<(SenderTrees, Vec<u8>), E> {
+        let offset = offset(random)?;
+        let choices = trees::choices(trees, &offset);
+        let KeptSender { pairs } = kept;
+        let (message, keys) = turn::choose(&ends.turned(), &pairs, &choices);
+        let ends = *ends;
+        let set_up = SenderTrees {
+            ends,
+            trees,
+            offset,
+            keys,
         };
         Ok((set_up, message))
     }
@@ -137,6 +219,27 @@ impl SenderTrees {
         let leaves = trees::puncture(&self.ends, self.trees, &self.offset, &self.keys, message)?;
         Ok((self.offset, leaves))
     }
+
+    /// As [`SenderTrees::finish`], of a message that [`turn::MESSAGE`] bytes follow, and what is kept for the next session.
+    pub fn finish_and_keep(self, message: &[u8]) -> Result<(Secret, Vec<Leaf>, KeptSender), Cheat> {
+        let Some((message, turned)) = message.split_at_checked(self.expects()) else {
+            return Err(Cheat::Length);
+        };
+        let choices = trees::choices(self.trees, &self.offset);
+        let leaves = trees::puncture(&self.ends, self.trees, &self.offset, &self.keys, message)?;
+        let pairs = turn::offer(&self.ends, &choices, &self.keys, turned)?;
+        Ok((self.offset, leaves, KeptSender { pairs }))
+    }
+}
+
+/// Draws an offset.
+fn offset<E>(random: Random<'_, E>) -> Result<Secret, E> {
+    let drawn = secret(random)?;
+    let mut bytes = *drawn.expose();
+    bytes[0] |= 1;
+    let offset = Secret::new(bytes);
+    bytes.zeroize();
+    Ok(offset)
 }
 
 fn secret<E>(random: Random<'_, E>) -> Result<Secret, E> {
