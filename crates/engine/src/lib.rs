@@ -49,6 +49,7 @@
 
 mod abort;
 mod bounds;
+mod kept;
 pub mod local;
 mod memory;
 mod order;
@@ -65,9 +66,10 @@ mod worker;
 
 pub use abort::{Abort, Wait};
 pub use bounds::bounds;
+pub use kept::{Kept, Limits};
 pub use memory::Memory;
 pub use setup::{Binding, handshake_cost};
-pub use status::{Phase, Progress, Report, TraceId};
+pub use status::{Phase, Progress, Report, TraceId, TransfersFrom};
 pub use trace::{Recorder, RoundEvent};
 pub use words::last_words_cost;
 pub use worker::{Step, Worker};
@@ -107,6 +109,8 @@ pub struct Settings {
     pub device: DeviceFactory,
     /// Writes down every round, if there is one.
     pub trace: Option<Arc<dyn Recorder>>,
+    /// Where oblivious transfers are kept for the next run with the same party; nothing to have them anew in every run.
+    pub kept: Option<Arc<Kept>>,
 }
 
 impl Default for Settings {
@@ -116,6 +120,7 @@ impl Default for Settings {
             window: 2,
             device: Arc::new(|| Box::new(Cpu::detect())),
             trace: None,
+            kept: None,
         }
     }
 }

@@ -219,6 +219,9 @@ fn run_under(
     if !failed.is_empty() {
         return Err(Failure(failed));
     }
+    for shared in &shared {
+        shared.keep();
+    }
     let elapsed = start.elapsed();
     Ok(peers
         .iter()

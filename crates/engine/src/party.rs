@@ -80,6 +80,7 @@ pub fn run(
     });
     outcome?;
     shared.finish(&data)?;
+    shared.keep();
     Ok(shared.report(start.elapsed()))
 }
 

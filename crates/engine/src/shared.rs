@@ -1,7 +1,7 @@
 //! What the lanes of one participant share. Touched at the start, at the end and at a failure; never per chunk but for a counter.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use veil_link::Meters;
@@ -11,8 +11,10 @@ use zeroize::Zeroize;
 
 use crate::Data;
 use crate::abort::Abort;
+use crate::kept::Left;
 use crate::setup::Keys;
-use crate::status::{Progress, Report, Status};
+use crate::setup::transfers::Made;
+use crate::status::{Progress, Report, Status, TransfersFrom};
 
 /// What a lane needs before its first chunk.
 pub(crate) struct Ready {
@@ -40,6 +42,10 @@ pub(crate) struct Shared {
     pub(crate) rows_done: AtomicU64,
     pub(crate) meters: Mutex<Meters>,
     finished: AtomicBool,
+    /// Where transfers came from, if there are any.
+    transfers: OnceLock<TransfersFrom>,
+    /// What is kept of them if the run ends well.
+    left: Mutex<Option<Left>>,
 }
 
 impl Shared {
@@ -56,6 +62,8 @@ impl Shared {
             rows_done: AtomicU64::new(0),
             meters: Mutex::new(Meters::default()),
             finished: AtomicBool::new(false),
+            transfers: OnceLock::new(),
+            left: Mutex::default(),
         }
     }
 
@@ -111,6 +119,22 @@ impl Shared {
         Ok(())
     }
 
+    /// Transfers are set up.
+    pub(crate) fn hold(&self, made: Made) {
+        let _ = self.transfers.set(made.from);
+        *self.left() = made.left;
+    }
+
+    /// The run has ended well: what it leaves is kept.
+    pub(crate) fn keep(&self) {
+        let left = self.left().take();
+        left.into_iter().for_each(Left::keep);
+    }
+
+    fn left(&self) -> MutexGuard<'_, Option<Left>> {
+        self.left.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Keys are there: the set-up is over.
     pub(crate) fn note_ready(&self) {
         let _ = self.ready_after.set(self.status.elapsed());
@@ -131,6 +155,7 @@ impl Shared {
             trace: self.status.trace(),
             waited,
             busy,
+            transfers: self.transfers.get().copied(),
         }
     }
 
@@ -138,8 +163,9 @@ impl Shared {
         self.status.progress(self.rows_done.load(Ordering::Relaxed))
     }
 
-    /// Wipes what is left of shares.
+    /// Wipes what is left of shares, and what would be kept of transfers.
     pub(crate) fn wipe(&self) {
+        drop(self.left().take());
         self.take_sums().iter_mut().for_each(Zeroize::zeroize);
     }
 }

@@ -150,6 +150,17 @@ pub struct Report {
     pub waited: Duration,
     /// Time in which devices worked, over all lanes: measured for the first batches, extrapolated from an eighth of the others.
     pub busy: Duration,
+    /// Where its oblivious transfers came from, if it took part in any.
+    pub transfers: Option<TransfersFrom>,
+}
+
+/// Where the transfers come from that a session begins with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TransfersFrom {
+    /// Points of a curve, in this session.
+    Curves,
+    /// The session before, between the same two parties.
+    Kept,
 }
 
 /// A lane that has waited for less is not worth a word.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use veil_device::{Device, Reference};
 use veil_engine::local::{Conditions, rehearse};
-use veil_engine::{Abort, Binding, Data, Report, Settings, bounds, participants, party};
+use veil_engine::{Abort, Binding, Data, Kept, Report, Settings, bounds, participants, party};
 use veil_link::memory::{self, MemoryLink};
 use veil_link::shape::{Profile, Shaped};
 use veil_link::tap::{Fate, Tapped};
@@ -39,6 +39,7 @@ pub struct World {
     profile: Option<Profile>,
     stored: Vec<Option<Arc<Shares>>>,
     orders: BTreeMap<Peer, Vec<Vec<[u8; 32]>>>,
+    kept: BTreeMap<Peer, Arc<Kept>>,
 }
 
 impl World {
@@ -77,6 +78,7 @@ impl World {
             profile: None,
             stored: Vec::new(),
             orders: BTreeMap::new(),
+            kept: BTreeMap::new(),
         }
     }
 
@@ -115,6 +117,13 @@ impl World {
     #[must_use]
     pub fn order(mut self, holder: Peer, digests: Vec<Vec<[u8; 32]>>) -> Self {
         self.orders.insert(holder, digests);
+        self
+    }
+
+    /// Where `who` keeps oblivious transfers between runs.
+    #[must_use]
+    pub fn kept(mut self, who: Peer, kept: &Arc<Kept>) -> Self {
+        self.kept.insert(who, Arc::clone(kept));
         self
     }
 
@@ -284,6 +293,7 @@ impl World {
             timeout: self.timeout,
             window: self.window,
             device: Arc::new(move || devices(peer)),
+            kept: self.kept.get(&peer).cloned(),
             ..Settings::default()
         }
     }

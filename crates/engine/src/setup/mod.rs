@@ -4,10 +4,10 @@
 //! told it, and compares with every party; a pair's keys are HKDF under it of the transport's exporter and an X25519 secret, and both
 //! ends prove that they hold the same before anything else is sent (so a wrong exporter, or a man in the middle of one, is found).
 
-mod transfers;
+pub(crate) mod transfers;
 
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
@@ -20,6 +20,7 @@ use x25519_dalek::{PublicKey, StaticSecret};
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::abort::{Abort, Wait};
+use crate::kept::Kept;
 use crate::order::{self, Differences, Orders};
 
 /// Places of messages beside those of the plan, after them: hello, proof, seeds, three for the order of blocks, the last word, and two for
@@ -50,6 +51,8 @@ pub(crate) struct Keys {
     pub(crate) secrets: Vec<(KeyId, Secret)>,
     /// Digests of the seeds that this party holds, and where they go.
     pub(crate) seed_digests: Vec<(veil_device::Span, [u8; 32])>,
+    /// What the set-up of transfers has left beside keys, if there was one.
+    pub(crate) transfers: Option<Box<transfers::Made>>,
 }
 
 /// Messages to send and to receive; the step is over when all are done.
@@ -129,7 +132,7 @@ pub(crate) struct Handshake {
     exchange: Exchange,
     nonce: [u8; 32],
     share: StaticSecret,
-    schedules: BTreeMap<Peer, KeySchedule>,
+    schedules: Schedules,
     session: SessionId,
     /// Keys that this participant chooses for others.
     seeds: Vec<(Seed, Secret)>,
@@ -140,6 +143,9 @@ pub(crate) struct Handshake {
     /// Blocks whose order differs, as this participant knows them.
     differences: Differences,
 }
+
+/// The key schedule of each peer.
+type Schedules = BTreeMap<Peer, KeySchedule>;
 
 /// Where nonces, key shares and seeds come from.
 pub(crate) type Random<'a> = &'a mut dyn FnMut(&mut [u8]) -> Result<(), Abort>;
@@ -155,8 +161,9 @@ impl Handshake {
         plan: &Plan,
         protocol: &dyn Protocol,
         random: Random<'_>,
+        kept: Option<&Arc<Kept>>,
     ) -> Result<Self, Abort> {
-        let transfers = transfers::SetUp::new(protocol, TRANSFERS, random)?;
+        let transfers = transfers::SetUp::new(protocol, TRANSFERS, random, kept)?;
         let mut random = || {
             let mut bytes = Zeroizing::new([0; 32]);
             random(&mut bytes[..])?;
@@ -216,7 +223,8 @@ impl Handshake {
                     self.keys = Some(self.finish(protocol));
                     match self.transfers.take() {
                         Some(mut transfers) => {
-                            self.exchange = transfers.begin(plan, protocol, self.session);
+                            self.exchange =
+                                transfers.begin(plan, protocol, self.session, &self.schedules);
                             self.stage = Stage::Transfers(Box::new(transfers));
                         }
                         None if plan.orders.is_empty() => return Ok(self.keys.take()),
@@ -227,11 +235,12 @@ impl Handshake {
                     }
                 }
                 Stage::Transfers(transfers) => {
-                    match transfers.step(plan, protocol, &self.exchange)? {
+                    match transfers.step(plan, protocol, self.session, &self.exchange)? {
                         transfers::Next::Goes(exchange) => self.exchange = exchange,
-                        transfers::Next::Over(more) => {
-                            let keys = self.keys.as_mut();
-                            keys.expect("made before transfers").secrets.extend(more);
+                        transfers::Next::Over(mut made) => {
+                            let keys = self.keys.as_mut().expect("made before transfers");
+                            keys.secrets.append(&mut made.keys);
+                            keys.transfers = Some(made);
                             if plan.orders.is_empty() {
                                 return Ok(self.keys.take());
                             }
@@ -319,12 +328,27 @@ impl Handshake {
             );
         }
         let (session, schedules) = (&self.session, &self.schedules);
+        let word = self.transfers.as_mut().map(|transfers| {
+            let word = transfers.word(protocol, binding, *session);
+            (transfers.other(protocol), word)
+        });
         self.exchange = exchange(
             plan,
             protocol,
             1,
-            |peer| Some([session.0, proof_of(&schedules[&peer], protocol.me())].concat()),
-            |_| Some(PROOF),
+            |peer| {
+                let mut proof = [session.0, proof_of(&schedules[&peer], protocol.me())].concat();
+                proof.extend(
+                    word.filter(|(other, _)| *other == peer)
+                        .iter()
+                        .flat_map(|w| w.1),
+                );
+                Some(proof)
+            },
+            |peer| match word {
+                Some((other, word)) if other == peer => Some(PROOF + word.len()),
+                _ => Some(PROOF),
+            },
         );
         self.stage = Stage::Proof;
         Ok(())
@@ -345,12 +369,18 @@ impl Handshake {
                 });
             }
             let want = proof_of(&self.schedules[peer], *peer);
-            if !bool::from(proof[32..].ct_eq(&want)) {
+            if !bool::from(proof[32..PROOF].ct_eq(&want)) {
                 return Err(Abort::SetUp {
                     peer: *peer,
                     what: "does not hold the same keys: somebody sits between the two ends",
                 });
             }
+        }
+        if let Some(transfers) = &mut self.transfers {
+            let other = transfers.other(protocol);
+            let told = self.exchange.recvs.iter().find(|recv| recv.0 == other);
+            let (.., proof, _) = told.expect("both ends prove their keys");
+            transfers.hear(protocol, self.session, &proof[PROOF..])?;
         }
         link.bind(self.session);
         let seeds = &self.seeds;
@@ -401,6 +431,7 @@ impl Handshake {
             session: self.session,
             secrets: keys,
             seed_digests,
+            transfers: None,
         }
     }
 }

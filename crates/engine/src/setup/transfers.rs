@@ -1,16 +1,37 @@
-//! The set-up of oblivious transfers, as steps of the handshake: two messages that cross, and one more.
+//! The set-up of oblivious transfers, as steps of the handshake: two messages that cross, and one more. Where both ends have kept transfers
+//! from the run before ([`Kept`]), one message in the place of the first two.
+//!
+//! What an end has kept it says beside its proof of the keys: nothing as it keeps none, nothing yet, or a claim that the end with the same
+//! transfers alone can make and check. Where claims do not match there are curves, and both have wiped what they had. A peer that claims
+//! what it has not cannot go on: its messages fail their checks, as those of any other liar in the set-up.
 
+use std::sync::Arc;
+
+use subtle::ConstantTimeEq;
 use veil_device::KeyId;
-use veil_protocol::ot::{self, ReceiverSetUp, SenderSetUp, SenderTrees};
+use veil_protocol::ot::kept::{CLAIM, claim};
+use veil_protocol::ot::{self, ReceiverSetUp, SenderSetUp, SenderTrees, turn};
 use veil_protocol::{Cost, Plan, Protocol, Transfers};
-use veil_session::{Peer, Secret, SessionId};
+use veil_session::{Label, Peer, Secret, SessionId};
 use zeroize::{Zeroize, Zeroizing};
 
-use super::{Exchange, Random, exchange};
+use super::{Binding, Exchange, Random, exchange};
 use crate::abort::Abort;
+use crate::kept::{Chain, End, Kept, Left, State as Held, With};
+use crate::status::TransfersFrom;
 
 /// Places of its steps.
 pub(super) const PLACES: u32 = 2;
+
+/// Bytes that an end says of what it has kept: one of those below, and its claim or zeros.
+pub(super) const WORD: usize = 1 + CLAIM;
+
+/// This end keeps nothing.
+const NEVER: u8 = 0;
+/// It keeps transfers, and has none now.
+const NONE: u8 = 1;
+/// It has some, and claims them.
+const SOME: u8 = 2;
 
 /// What this participant has to do with transfers.
 pub(super) struct SetUp {
@@ -20,15 +41,40 @@ pub(super) struct SetUp {
     /// What it will draw: the session is not known yet.
     random: Zeroizing<Vec<u8>>,
     state: State,
+    keeps: Option<Keeps>,
+    from: TransfersFrom,
+}
+
+/// An end that keeps transfers.
+struct Keeps {
+    store: Arc<Kept>,
+    with: Option<With>,
+    /// What it has, taken out; while claims do not match, nothing.
+    held: Option<Held>,
+    /// The other end keeps some, too.
+    both: bool,
+    chain: Chain,
+    /// Of the transfers that this run leaves, if both ends keep some.
+    next: Option<Leaves>,
+}
+
+/// What transfers are left with.
+struct Leaves {
+    /// The key of their claims.
+    key: Secret,
+    /// The receiver's choices; of the sender nothing.
+    choices: Secret,
 }
 
 enum State {
     Begins,
     Receiver(ReceiverSetUp),
     Sender(SenderSetUp),
+    /// The sender has turned what it kept.
+    Turned(SenderTrees),
     Trees(SenderTrees),
     /// The receiver has its keys; its last message is on its way.
-    Sent(Vec<(KeyId, Secret)>),
+    Sent(Box<Made>),
     Over,
 }
 
@@ -37,15 +83,24 @@ pub(super) enum Next {
     /// Another one.
     Goes(Exchange),
     /// The keys are there.
-    Over(Vec<(KeyId, Secret)>),
+    Over(Box<Made>),
+}
+
+/// What the set-up ends with.
+pub(crate) struct Made {
+    pub(super) keys: Vec<(KeyId, Secret)>,
+    pub(crate) from: TransfersFrom,
+    /// What is kept if the run ends well.
+    pub(crate) left: Option<Left>,
 }
 
 impl SetUp {
-    /// Of a participant; nothing if it takes part in no transfers.
+    /// Of a participant, which keeps transfers if it has where; nothing if it takes part in none.
     pub(super) fn new(
         protocol: &dyn Protocol,
         place: u32,
         random: Random<'_>,
+        store: Option<&Arc<Kept>>,
     ) -> Result<Option<Self>, Abort> {
         let Some(transfers) = protocol.transfers() else {
             return Ok(None);
@@ -53,16 +108,87 @@ impl SetUp {
         let bytes = if protocol.me() == transfers.sender {
             SenderSetUp::RANDOM
         } else {
-            ReceiverSetUp::random(transfers.trees)
+            // And choices of the transfers that it leaves.
+            ReceiverSetUp::random(transfers.trees) + store.map_or(0, |_| 16)
         };
         let mut drawn = Zeroizing::new(vec![0; bytes]);
         random(&mut drawn)?;
+        let keeps = store.map(|store| Keeps {
+            store: Arc::clone(store),
+            with: None,
+            held: None,
+            both: false,
+            chain: Chain::begin(),
+            next: None,
+        });
         Ok(Some(SetUp {
             transfers,
             place,
             random: drawn,
             state: State::Begins,
+            keeps,
+            from: TransfersFrom::Curves,
         }))
+    }
+
+    /// What this end says to the other one of what it has kept. It is taken out.
+    pub(super) fn word(
+        &mut self,
+        protocol: &dyn Protocol,
+        binding: &Binding,
+        session: SessionId,
+    ) -> [u8; WORD] {
+        let mut word = [NEVER; WORD];
+        let (ends, other) = (self.ends(session), self.other(protocol));
+        if let Some(keeps) = &mut self.keeps {
+            let identity = |peer: Peer| {
+                let party = peer.party()?;
+                binding.identities.get(party.index()).copied()
+            };
+            let with = With {
+                identities: [protocol.me(), other].map(|peer| identity(peer).unwrap_or_default()),
+                protocol: protocol.name(),
+                sends: protocol.me() == self.transfers.sender,
+                trees: self.transfers.trees,
+            };
+            word[0] = NONE;
+            keeps.held = keeps.store.take(&with);
+            keeps.with = Some(with);
+            if let Some(held) = &keeps.held {
+                word[0] = SOME;
+                word[1..].copy_from_slice(&claim(&ends, protocol.me(), &held.key));
+            }
+        }
+        word
+    }
+
+    /// What the other end says; an error if nobody says that.
+    pub(super) fn hear(
+        &mut self,
+        protocol: &dyn Protocol,
+        session: SessionId,
+        word: &[u8],
+    ) -> Result<(), Abort> {
+        let (ends, other) = (self.ends(session), self.other(protocol));
+        let (&what, theirs) = word.split_first().expect("a word has 33 bytes");
+        if what > SOME || what < SOME && theirs.iter().any(|b| *b != 0) {
+            return Err(Abort::SetUp {
+                peer: other,
+                what: "says of kept transfers what nobody says",
+            });
+        }
+        if let Some(keeps) = &mut self.keeps {
+            keeps.both = what != NEVER;
+            let held = keeps.held.take().filter(|held| {
+                what == SOME && bool::from(claim(&ends, other, &held.key).ct_eq(theirs))
+            });
+            if let Some(held) = &held {
+                keeps.chain = held.chain.longer();
+                self.from = TransfersFrom::Kept;
+            }
+            keeps.held = held;
+        }
+        Ok(())
     }
 
     /// The first messages of both ends.
@@ -71,18 +197,13 @@ impl SetUp {
         plan: &Plan,
         protocol: &dyn Protocol,
         session: SessionId,
+        schedules: &super::Schedules,
     ) -> Exchange {
-        let Transfers {
-            sender,
-            receiver,
-            trees,
-            ..
-        } = self.transfers;
-        let ends = ot::Ends {
-            session,
-            sender,
-            receiver,
-        };
+        let (trees, ends, other) = (
+            self.transfers.trees,
+            self.ends(session),
+            self.other(protocol),
+        );
         let mut at = 0;
         let drawn = &self.random;
         let mut draw = |bytes: &mut [u8]| {
@@ -90,18 +211,46 @@ impl SetUp {
             at += bytes.len();
             Ok::<_, std::convert::Infallible>(())
         };
-        let (state, message, expects) = if protocol.me() == sender {
-            let Ok((set_up, message)) = SenderSetUp::start(&ends, trees, &mut draw);
-            (State::Sender(set_up), message, SenderSetUp::EXPECTS)
-        } else {
-            let Ok((set_up, message)) = ReceiverSetUp::start(&ends, trees, &mut draw);
-            (State::Receiver(set_up), message, ReceiverSetUp::EXPECTS)
+        let held = self.keeps.as_mut().and_then(|keeps| keeps.held.take());
+        let sends = protocol.me() == self.transfers.sender;
+        let (state, message, expects) = match held.map(|held| held.end) {
+            Some(End::Sender(kept)) => {
+                let Ok((trees, message)) = SenderSetUp::again(&ends, trees, kept, &mut draw);
+                (State::Turned(trees), Some(message), None)
+            }
+            Some(End::Receiver(kept)) => {
+                let Ok(set_up) = ReceiverSetUp::again(&ends, trees, kept, &mut draw);
+                (State::Receiver(set_up), None, Some(turn::MESSAGE))
+            }
+            None if sends => {
+                let Ok((set_up, message)) = SenderSetUp::start(&ends, trees, &mut draw);
+                let expects = SenderSetUp::EXPECTS;
+                (State::Sender(set_up), Some(message), Some(expects))
+            }
+            None => {
+                let Ok((set_up, message)) = ReceiverSetUp::start(&ends, trees, &mut draw);
+                let expects = ReceiverSetUp::EXPECTS;
+                (State::Receiver(set_up), Some(message), Some(expects))
+            }
         };
+        if let Some(keeps) = self.keeps.as_mut().filter(|keeps| keeps.both) {
+            let key = schedules[&other].derive(Label {
+                protocol: protocol.name(),
+                purpose: "kept transfers",
+                epoch: 0,
+                run: 0,
+            });
+            let mut choices = Zeroizing::new([0; 16]);
+            if !sends {
+                let Ok(()) = draw(&mut choices[..]);
+            }
+            let choices = Secret::new(*choices);
+            keeps.next = Some(Leaves { key, choices });
+        }
         self.random.zeroize();
         self.state = state;
-        let other = self.other(protocol);
-        let to = |peer| (peer == other).then(|| message.clone());
-        let from = |peer| (peer == other).then_some(expects);
+        let to = |peer| message.clone().filter(|_| peer == other);
+        let from = |peer| expects.filter(|_| peer == other);
         exchange(plan, protocol, self.place, to, from)
     }
 
@@ -110,6 +259,7 @@ impl SetUp {
         &mut self,
         plan: &Plan,
         protocol: &dyn Protocol,
+        session: SessionId,
         came: &Exchange,
     ) -> Result<Next, Abort> {
         let other = self.other(protocol);
@@ -119,31 +269,52 @@ impl SetUp {
             what: cheat.what(),
         };
         let place = self.place + 1;
-        match std::mem::replace(&mut self.state, State::Over) {
+        let next = self.keeps.as_mut().and_then(|keeps| keeps.next.take());
+        let more = next.as_ref().map_or(0, |_| turn::MESSAGE);
+        let sender = match std::mem::replace(&mut self.state, State::Over) {
             State::Receiver(receiver) => {
-                let (message, leaves) = receiver.finish(message).map_err(cheated)?;
+                let (message, leaves, end) = if let Some(Leaves { choices, .. }) = &next {
+                    let made = receiver.finish_and_keep(message, choices);
+                    let (message, leaves, kept) = made.map_err(cheated)?;
+                    (message, leaves, Some(End::Receiver(kept)))
+                } else {
+                    let (message, leaves) = receiver.finish(message).map_err(cheated)?;
+                    (message, leaves, None)
+                };
                 let to = |peer| (peer == other).then(|| message.clone());
                 let exchange = exchange(plan, protocol, place, to, |_| None);
-                self.state = State::Sent(self.keys(None, leaves));
-                Ok(Next::Goes(exchange))
+                self.state = State::Sent(self.made(session, None, leaves, next, end));
+                return Ok(Next::Goes(exchange));
             }
-            State::Sender(sender) => {
-                let trees = sender.base(message).map_err(cheated)?;
-                let from = |peer| (peer == other).then_some(trees.expects());
-                let exchange = exchange(plan, protocol, place, |_| None, from);
-                self.state = State::Trees(trees);
-                Ok(Next::Goes(exchange))
-            }
+            State::Sender(sender) => sender.base(message).map_err(cheated)?,
+            State::Turned(trees) => trees,
             State::Trees(trees) => {
-                let (offset, leaves) = trees.finish(message).map_err(cheated)?;
-                Ok(Next::Over(self.keys(Some(offset), leaves)))
+                let (offset, leaves, end) = if next.is_some() {
+                    let made = trees.finish_and_keep(message).map_err(cheated)?;
+                    (made.0, made.1, Some(End::Sender(made.2)))
+                } else {
+                    let (offset, leaves) = trees.finish(message).map_err(cheated)?;
+                    (offset, leaves, None)
+                };
+                let made = self.made(session, Some(offset), leaves, next, end);
+                return Ok(Next::Over(made));
             }
-            State::Sent(keys) => Ok(Next::Over(keys)),
-            State::Begins | State::Over => Ok(Next::Over(Vec::new())),
+            State::Sent(made) => return Ok(Next::Over(made)),
+            State::Begins | State::Over => {
+                unreachable!("a set-up is stepped from its beginning to its end")
+            }
+        };
+        if let Some(keeps) = &mut self.keeps {
+            keeps.next = next;
         }
+        let from = |peer| (peer == other).then_some(sender.expects() + more);
+        let exchange = exchange(plan, protocol, place, |_| None, from);
+        self.state = State::Trees(sender);
+        Ok(Next::Goes(exchange))
     }
 
-    fn other(&self, protocol: &dyn Protocol) -> Peer {
+    /// The other end.
+    pub(super) fn other(&self, protocol: &dyn Protocol) -> Peer {
         if protocol.me() == self.transfers.sender {
             self.transfers.receiver
         } else {
@@ -151,17 +322,48 @@ impl SetUp {
         }
     }
 
-    fn keys(&self, offset: Option<Secret>, leaves: Vec<ot::Leaf>) -> Vec<(KeyId, Secret)> {
-        let leaf = |(number, key)| (KeyId(self.transfers.leaves.0 + number), key);
-        let offset = offset.map(|offset| (self.transfers.offset, offset));
-        offset
-            .into_iter()
-            .chain(leaves.into_iter().map(leaf))
-            .collect()
+    fn ends(&self, session: SessionId) -> ot::Ends {
+        ot::Ends {
+            session,
+            sender: self.transfers.sender,
+            receiver: self.transfers.receiver,
+        }
+    }
+
+    fn made(
+        &mut self,
+        session: SessionId,
+        offset: Option<Secret>,
+        leaves: Vec<ot::Leaf>,
+        next: Option<Leaves>,
+        end: Option<End>,
+    ) -> Box<Made> {
+        let Transfers {
+            leaves: first,
+            offset: number,
+            ..
+        } = self.transfers;
+        let leaf = |(index, key)| (KeyId(first.0 + index), key);
+        let offset = offset.map(|offset| (number, offset));
+        let keys = offset.into_iter().chain(leaves.into_iter().map(leaf));
+        let left = self.keeps.take().and_then(|keeps| {
+            let state = Held {
+                end: end?,
+                key: next?.key,
+                chain: keeps.chain,
+                left_by: session,
+            };
+            Some(Left::new(keeps.store, keeps.with?, state))
+        });
+        Box::new(Made {
+            keys: keys.collect(),
+            from: self.from,
+            left,
+        })
     }
 }
 
-/// What the set-up costs a participant.
+/// What the set-up costs a participant that keeps nothing, with what it says of that.
 pub(super) fn cost(protocol: &dyn Protocol) -> Cost {
     let Some(Transfers { sender, trees, .. }) = protocol.transfers() else {
         return Cost::default();
@@ -174,12 +376,12 @@ pub(super) fn cost(protocol: &dyn Protocol) -> Cost {
     Cost {
         rounds: PLACES.into(),
         messages: sent.len() as u64,
-        bytes: sent.iter().map(|bytes| *bytes as u64).sum(),
+        bytes: sent.iter().map(|bytes| *bytes as u64).sum::<u64>() + WORD as u64,
     }
 }
 
 /// Bytes of the longest message of either end.
 pub(super) fn longest(transfers: Transfers) -> u64 {
     let first = ReceiverSetUp::EXPECTS.max(SenderSetUp::EXPECTS);
-    first.max(ot::trees::message_length(transfers.trees)) as u64
+    first.max(ot::trees::message_length(transfers.trees) + turn::MESSAGE) as u64
 }

@@ -114,7 +114,12 @@ impl Worker {
         crate::stored::check(protocol.spans(), &data)?;
         crate::order::check(&plan, protocol.me(), data.source.as_deref())?;
         let stage = match lane {
-            0 => Stage::Handshake(Box::new(Handshake::new(&plan, &*protocol, random)?)),
+            0 => Stage::Handshake(Box::new(Handshake::new(
+                &plan,
+                &*protocol,
+                random,
+                settings.kept.as_ref(),
+            )?)),
             _ => Stage::Keys,
         };
         Ok(Worker {
@@ -319,7 +324,10 @@ impl Worker {
                         self.stage = Stage::Handshake(handshake);
                         false
                     }
-                    Some(keys) => {
+                    Some(mut keys) => {
+                        if let Some(made) = keys.transfers.take() {
+                            self.shared.hold(*made);
+                        }
                         let trace = self.shared.status.name(keys.session);
                         if let Some(recorder) = &self.recorder {
                             recorder.session(self.protocol.me(), trace);

@@ -1,0 +1,282 @@
+//! What a participant keeps between runs: oblivious transfers, from which the next run with the same party begins without curves.
+//!
+//! In memory only. What is kept is taken out before the other end hears of it, and used in that run or not at all: only a run that ends well
+//! puts something back, which is new. So whatever a run that fails has told a peer is about nothing that is used again (rule R3).
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use veil_device::Trees;
+use veil_protocol::ot::kept::{KeptReceiver, KeptSender};
+use veil_session::{Secret, SessionId};
+
+/// How long a participant keeps transfers, and how many.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Runs that may follow each other without curves.
+    pub runs: u32,
+    /// How long after the curves they may begin.
+    pub age: Duration,
+    /// Peers and roles, each with transfers of its own. The oldest ones make room.
+    pub states: usize,
+}
+
+impl Default for Limits {
+    /// 1000 runs, an hour, 64 peers: about 12 kB each.
+    fn default() -> Self {
+        Limits {
+            runs: 1000,
+            age: Duration::from_secs(3600),
+            states: 64,
+        }
+    }
+}
+
+/// Transfers that a participant keeps for its next runs, of all peers. Wiped on drop.
+#[derive(Default)]
+pub struct Kept {
+    limits: Limits,
+    states: Mutex<Vec<(With, State)>>,
+}
+
+/// Between whom transfers are, and for what.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct With {
+    /// Identities of this participant and of the other, as the run's binding has them.
+    pub(crate) identities: [[u8; 32]; 2],
+    pub(crate) protocol: &'static str,
+    /// Whether this participant is the sender.
+    pub(crate) sends: bool,
+    pub(crate) trees: Trees,
+}
+
+/// What is kept.
+pub(crate) struct State {
+    pub(crate) end: End,
+    /// What proves to the other end that it is this one, and to nobody else.
+    pub(crate) key: Secret,
+    pub(crate) chain: Chain,
+    /// The run that left it.
+    pub(crate) left_by: SessionId,
+}
+
+/// What a run leaves if it ends well. Wiped on drop.
+pub(crate) struct Left {
+    store: Arc<Kept>,
+    with: With,
+    state: State,
+}
+
+impl Left {
+    pub(crate) const fn new(store: Arc<Kept>, with: With, state: State) -> Self {
+        Left { store, with, state }
+    }
+
+    /// The run has ended well.
+    pub(crate) fn keep(self) {
+        self.store.put(self.with, self.state);
+    }
+}
+
+/// An end of kept transfers.
+pub(crate) enum End {
+    Sender(KeptSender),
+    Receiver(KeptReceiver),
+}
+
+/// Runs since there were curves.
+#[derive(Clone, Copy)]
+pub(crate) struct Chain {
+    runs: u32,
+    since: Instant,
+}
+
+impl Chain {
+    /// Of a run with curves.
+    pub(crate) fn begin() -> Self {
+        Chain {
+            runs: 0,
+            since: Instant::now(),
+        }
+    }
+
+    /// With one run more.
+    pub(crate) const fn longer(self) -> Self {
+        Chain {
+            runs: self.runs.saturating_add(1),
+            ..self
+        }
+    }
+}
+
+impl Kept {
+    /// Nothing yet, and no more than `limits` allow.
+    pub fn within(limits: Limits) -> Self {
+        Kept {
+            limits,
+            states: Mutex::default(),
+        }
+    }
+
+    /// How many peers and roles there are transfers for.
+    pub fn count(&self) -> usize {
+        self.states().len()
+    }
+
+    /// Wipes what is kept with those whose key is such a one: the identity of the run's binding, either end's.
+    pub fn forget(&self, key: impl Fn(&[u8; 32]) -> bool) {
+        self.states()
+            .retain(|(with, _)| !with.identities.iter().any(&key));
+    }
+
+    /// Wipes what is too old to be used.
+    pub fn sweep(&self) {
+        self.states().retain(|(_, state)| self.holds(state.chain));
+    }
+
+    /// Takes out what is kept for such a run, if anything.
+    pub(crate) fn take(&self, with: &With) -> Option<State> {
+        let mut states = self.states();
+        let at = states.iter().position(|(other, _)| other == with)?;
+        let (_, state) = states.swap_remove(at);
+        self.holds(state.chain).then_some(state)
+    }
+
+    /// Keeps what a run has left that ended well. Of two that end at once both ends keep the same one.
+    pub(crate) fn put(&self, with: With, state: State) {
+        if !self.holds(state.chain) {
+            return;
+        }
+        let mut states = self.states();
+        if let Some((_, old)) = states.iter_mut().find(|(other, _)| *other == with) {
+            if old.left_by.0 < state.left_by.0 || !self.holds(old.chain) {
+                *old = state;
+            }
+            return;
+        }
+        while states.len() >= self.limits.states.max(1) {
+            let ages = states.iter().enumerate();
+            let oldest = ages.min_by_key(|(_, (_, state))| state.chain.since);
+            let Some(at) = oldest.map(|(at, _)| at) else {
+                break;
+            };
+            drop(states.swap_remove(at));
+        }
+        states.push((with, state));
+    }
+
+    fn holds(&self, chain: Chain) -> bool {
+        chain.runs < self.limits.runs && chain.since.elapsed() < self.limits.age
+    }
+
+    fn states(&self) -> MutexGuard<'_, Vec<(With, State)>> {
+        self.states.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use veil_protocol::ot::{Ends, ReceiverSetUp, SenderSetUp};
+    use veil_session::{PartyId, Peer};
+
+    use super::*;
+
+    fn with(peer: u8) -> With {
+        With {
+            identities: [[0; 32], [peer; 32]],
+            protocol: "yao",
+            sends: true,
+            trees: Trees::default(),
+        }
+    }
+
+    /// What a session of this name leaves.
+    fn state(session: u8) -> State {
+        let [sender, receiver] = PartyId::TWO.map(Peer::Party);
+        let session = SessionId([session; 32]);
+        let ends = Ends {
+            session,
+            sender,
+            receiver,
+        };
+        let mut number = 0u64;
+        let mut random = |bytes: &mut [u8]| {
+            for byte in bytes {
+                number = number.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+                *byte = (number >> 56) as u8;
+            }
+            Ok::<_, Infallible>(())
+        };
+        let trees = Trees::default();
+        let Ok((sender, points)) = SenderSetUp::start(&ends, trees, &mut random);
+        let Ok((receiver, point)) = ReceiverSetUp::start(&ends, trees, &mut random);
+        let choices = Secret::new([3; 16]);
+        let made = receiver.finish_and_keep(&points, &choices);
+        let (message, ..) = made.expect("both are honest");
+        let sender = sender.base(&point).expect("both are honest");
+        let (_, _, kept) = sender.finish_and_keep(&message).expect("both are honest");
+        State {
+            end: End::Sender(kept),
+            key: Secret::new([0; 16]),
+            chain: Chain::begin(),
+            left_by: session,
+        }
+    }
+
+    #[test]
+    fn what_is_taken_is_gone() {
+        let kept = Kept::default();
+        kept.put(with(1), state(1));
+        let other = With {
+            sends: false,
+            ..with(1)
+        };
+        assert!(kept.take(&other).is_none());
+        assert!(kept.take(&with(2)).is_none());
+        assert!(kept.take(&with(1)).is_some());
+        assert!(kept.take(&with(1)).is_none());
+    }
+
+    #[test]
+    fn the_oldest_makes_room() {
+        let kept = Kept::within(Limits {
+            states: 2,
+            ..Limits::default()
+        });
+        for peer in 1..=3 {
+            kept.put(with(peer), state(peer));
+        }
+        assert_eq!(kept.count(), 2);
+        let held = [1, 2, 3].map(|peer| kept.take(&with(peer)).is_some());
+        assert_eq!(held, [false, true, true]);
+    }
+
+    /// Ends that hear of the ends of two runs in another order keep the same.
+    #[test]
+    fn of_two_runs_at_once_the_greater_name_stays() {
+        for order in [[1, 2], [2, 1]] {
+            let kept = Kept::default();
+            for session in order {
+                kept.put(with(1), state(session));
+            }
+            assert_eq!(kept.count(), 1);
+            let left = kept.take(&with(1)).map(|state| state.left_by.0);
+            assert_eq!(left, Some([2; 32]));
+        }
+    }
+
+    #[test]
+    fn what_is_too_old_is_wiped() {
+        let kept = Kept::within(Limits {
+            age: Duration::from_secs(3),
+            ..Limits::default()
+        });
+        kept.put(with(1), state(1));
+        assert_eq!(kept.count(), 1);
+        std::thread::sleep(Duration::from_millis(3100));
+        kept.sweep();
+        assert_eq!(kept.count(), 0);
+    }
+}
