@@ -13,7 +13,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
-use veil_engine::{Abort, Recorder, Report, RoundEvent, TraceId};
+use veil_engine::{Abort, Recorder, Report, RoundEvent, TraceId, TransfersFrom};
 use veil_link::tls::Turned;
 use veil_link::{Link, LinkError};
 use veil_protocol::Task;
@@ -29,6 +29,11 @@ struct StateLabel {
 #[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
 struct OutcomeLabel {
     outcome: &'static str,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+struct FromLabel {
+    from: &'static str,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
@@ -59,6 +64,7 @@ pub(crate) struct Metrics {
     busy: Family<DeviceLabel, Seconds>,
     busy_ratio: Family<DeviceLabel, Gauge<f64, AtomicU64>>,
     checks: Counter,
+    transfers: Family<FromLabel, Counter>,
     turned: Family<OutcomeLabel, Counter>,
     last: Mutex<Turned>,
     device: String,
@@ -113,6 +119,12 @@ impl Metrics {
             "Runs that ended because a check failed",
             checks.clone(),
         );
+        let transfers = Family::default();
+        registry.register(
+            "mpc_transfer_set_ups",
+            "Runs that ended well, by where their oblivious transfers came from",
+            transfers.clone(),
+        );
         let turned = Family::default();
         registry.register(
             "mpc_refused_connections",
@@ -132,6 +144,7 @@ impl Metrics {
             busy,
             busy_ratio,
             checks,
+            transfers,
             turned,
             last: Mutex::default(),
             device,
@@ -149,6 +162,13 @@ impl Metrics {
         let label = DeviceLabel {
             device: self.device.clone(),
         };
+        if let Some(from) = report.transfers {
+            let from = match from {
+                TransfersFrom::Curves => "curves",
+                TransfersFrom::Kept => "kept",
+            };
+            self.transfers.get_or_create(&FromLabel { from }).inc();
+        }
         let busy = report.busy.as_secs_f64();
         self.busy.get_or_create(&label).inc_by(busy);
         let all = report.elapsed.as_secs_f64() * f64::from(lanes);

@@ -19,7 +19,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use veil_engine::{DeviceFactory, Settings as Engine};
+use veil_engine::{DeviceFactory, Kept, Settings as Engine};
 use veil_link::shape;
 use veil_link::tls::{Fingerprint, Identity, IdentityError, Port, Reception, SetupError, Turned};
 use veil_session::PlanHash;
@@ -116,6 +116,7 @@ struct Desk {
     metrics: Arc<Metrics>,
     rolls: roll::Rolls,
     device: DeviceFactory,
+    kept: Arc<Kept>,
     port: OnceLock<Arc<Port>>,
     events: SyncSender<News>,
     stopping: AtomicBool,
@@ -171,6 +172,7 @@ impl Service {
             metrics,
             rolls: roll::Rolls::default(),
             device,
+            kept: Arc::default(),
             port: OnceLock::new(),
             events,
             stopping: AtomicBool::new(false),
@@ -294,6 +296,7 @@ impl Service {
                 Err(error) => tracing::error!(%error, "the certificate cannot be renewed"),
             }
         }
+        desk.kept.sweep();
         // First: a job that is met meanwhile is then found by the other.
         desk.jobs.meet_anew(&desk.home);
         let members = desk.home.members();
@@ -318,6 +321,8 @@ impl Service {
                 self.desk.port().drop_key(&key);
             }
         }
+        let unknown = |key: &[u8; 32]| gone(&Fingerprint::from_bytes(*key));
+        self.desk.kept.forget(unknown);
         let why = "a participant's key was revoked or replaced while the job was under way";
         let stopped = self
             .desk
@@ -411,6 +416,7 @@ impl Desk {
             timeout: self.options.timeout.unwrap_or(stall),
             device: Arc::clone(&self.device),
             trace: Some(Arc::clone(&self.metrics) as Arc<dyn veil_engine::Recorder>),
+            kept: Some(Arc::clone(&self.kept)),
             ..Engine::default()
         }
     }
