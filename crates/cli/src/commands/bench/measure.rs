@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 
 use miette::{IntoDiagnostic, Result, miette};
 use veil_device::{Cpu, Device};
-use veil_engine::{Binding, Data, Report, Settings, bounds, local, participants, party};
+use veil_engine::{
+    Binding, Data, Report, Settings, TransfersFrom, bounds, local, participants, party,
+};
 use veil_link::tls::{Identity, Meeting, Port, Reception, Terms, TlsLink, meet};
 use veil_link::{Link, shape};
 use veil_protocol::{Options, Plan};
@@ -63,8 +65,10 @@ pub(crate) struct Row {
     pub(crate) peak_rss_mb: f64,
     /// Milliseconds from the end of the set-up to the last result.
     pub(crate) online_ms: f64,
-    /// Milliseconds of handshake and inputs that all rows share.
+    /// Milliseconds of handshake and inputs that all rows share, in the first of the runs.
     pub(crate) set_up_ms: f64,
+    /// The same in the others, where they began with what the first one had kept: the least.
+    pub(crate) kept_set_up_ms: Option<f64>,
 }
 
 /// What is measured besides the workload.
@@ -87,16 +91,25 @@ pub(crate) fn measure(workload: &Workload, setup: Setup) -> Result<Row> {
     let device = Cpu::detect();
     let prf = device.prf_rate(Duration::from_millis(200));
     let mut runs = Vec::new();
+    // Both ends of a pair may keep things in one place: they are for other roles.
+    let settings = settings(setup.carrier, setup.net);
+    let keys = Keys::new(&plan)?;
+    let (mut set_up_ms, mut kept_set_up_ms) = (None, None::<f64>);
     for _ in 0..setup.repeat.max(1) {
         forget_peak();
         let (cpu, start) = (cpu_seconds(), Instant::now());
         let reports = match setup.carrier {
-            Carrier::Memory => in_memory(&plan, setup.net)?,
-            Carrier::Tls => {
-                let settings = settings(Carrier::Tls, setup.net);
-                over_tls(&plan, &settings, &data, setup.net)?
-            }
+            Carrier::Memory => in_memory(&plan, &settings, setup.net)?,
+            Carrier::Tls => over_tls_as(&plan, &keys, &settings, &data, setup.net)?,
         };
+        let took = slowest(&reports, |r| r.set_up);
+        set_up_ms.get_or_insert(took);
+        if reports
+            .values()
+            .any(|r| r.transfers == Some(TransfersFrom::Kept))
+        {
+            kept_set_up_ms = Some(kept_set_up_ms.map_or(took, |least| least.min(took)));
+        }
         runs.push((
             cpu_seconds() - cpu,
             start.elapsed().as_secs_f64(),
@@ -111,15 +124,6 @@ pub(crate) fn measure(workload: &Workload, setup: Setup) -> Result<Row> {
     let sent = parties.filter_map(|p| Some(reports.get(&p)?.meters.bytes_sent));
     let all_sent = sent.clone().sum::<u64>() as f64;
     let sent = sent.max().unwrap_or(0) as f64;
-    let slowest = |f: fn(&Report) -> Duration| {
-        reports
-            .values()
-            .map(f)
-            .max()
-            .unwrap_or_default()
-            .as_secs_f64()
-            * 1e3
-    };
     let rate = ops / cpu;
     let protocol = veil_protocol::protocol(Arc::clone(&plan), Peer::Party(plan.parties()[0]));
     Ok(Row {
@@ -140,9 +144,16 @@ pub(crate) fn measure(workload: &Workload, setup: Setup) -> Result<Row> {
         gbit_per_s: sent * 8.0 / wall / 1e9,
         gbit_per_core_s: all_sent * 8.0 / cpu / 1e9,
         peak_rss_mb: peak,
-        online_ms: slowest(|r| r.elapsed.saturating_sub(r.set_up)),
-        set_up_ms: slowest(|r| r.set_up),
+        online_ms: slowest(&reports, |r| r.elapsed.saturating_sub(r.set_up)),
+        set_up_ms: set_up_ms.unwrap_or_default(),
+        kept_set_up_ms,
     })
+}
+
+/// Milliseconds of the participant that takes longest.
+fn slowest(reports: &Reports, of: fn(&Report) -> Duration) -> f64 {
+    let longest = reports.values().map(of).max().unwrap_or_default();
+    longest.as_secs_f64() * 1e3
 }
 
 fn data(peer: Peer) -> Data {
@@ -169,21 +180,37 @@ fn settings(carrier: Carrier, net: Option<shape::Profile>) -> Settings {
     };
     Settings {
         window,
+        kept: Some(Arc::default()),
         ..Settings::default()
     }
 }
 
 type Reports = BTreeMap<Peer, Report>;
 
-fn in_memory(plan: &Arc<Plan>, net: Option<shape::Profile>) -> Result<Reports> {
-    let settings = settings(Carrier::Memory, net);
+fn in_memory(
+    plan: &Arc<Plan>,
+    settings: &Settings,
+    net: Option<shape::Profile>,
+) -> Result<Reports> {
     let wrap = |_, _, link| -> Box<dyn Link> {
         match net {
             Some(profile) => Box::new(shape::Shaped::new(link, profile)),
             None => Box::new(link),
         }
     };
-    local::run_on(plan, &settings, data, &|_| (), wrap).into_diagnostic()
+    local::run_on(plan, settings, data, &|_| (), wrap).into_diagnostic()
+}
+
+/// The key of each participant.
+struct Keys(BTreeMap<Peer, Identity>);
+
+impl Keys {
+    fn new(plan: &Plan) -> Result<Self> {
+        let peers = participants(plan).into_iter();
+        let keys = peers.map(|p| Ok((p, Identity::generate()?)));
+        let keys = keys.collect::<Result<_, veil_link::tls::IdentityError>>();
+        Ok(Keys(keys.into_diagnostic()?))
+    }
 }
 
 /// Every participant in threads of its own, with keys made for this run.
@@ -193,12 +220,18 @@ pub(crate) fn over_tls(
     data: &(dyn Fn(Peer) -> Data + Sync),
     net: Option<shape::Profile>,
 ) -> Result<Reports> {
+    over_tls_as(plan, &Keys::new(plan)?, settings, data, net)
+}
+
+/// The same with these keys.
+fn over_tls_as(
+    plan: &Arc<Plan>,
+    Keys(identities): &Keys,
+    settings: &Settings,
+    data: &(dyn Fn(Peer) -> Data + Sync),
+    net: Option<shape::Profile>,
+) -> Result<Reports> {
     let peers = participants(plan);
-    let identities = peers
-        .iter()
-        .map(|p| Ok((*p, Identity::generate()?)))
-        .collect::<Result<BTreeMap<_, _>, veil_link::tls::IdentityError>>();
-    let identities = identities.into_diagnostic()?;
     let pins: BTreeMap<_, _> = identities
         .iter()
         .map(|(p, i)| (*p, i.fingerprint()))
@@ -214,7 +247,7 @@ pub(crate) fn over_tls(
         let handles: Vec<_> = peers
             .iter()
             .map(|me| {
-                let (identities, pins, ports, stop) = (&identities, &pins, &ports, &stop);
+                let (pins, ports, stop) = (&pins, &ports, &stop);
                 let run = move || {
                     one(
                         plan,

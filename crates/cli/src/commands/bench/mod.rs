@@ -180,7 +180,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<()> {
     Ok(())
 }
 
-const HEADER: &str = "bench   link    net   cores      batch   per CPU-s      per s   of bound   B/op   Gb/s/party   MB   online ms";
+const HEADER: &str = "bench   link    net   cores      batch   per CPU-s      per s   of bound   B/op   Gb/s/party   MB   online ms   set-up ms (kept)";
 
 fn print(row: &Row) {
     let Row {
@@ -191,8 +191,9 @@ fn print(row: &Row) {
         batch,
         ..
     } = row;
+    let kept = (row.kept_set_up_ms).map_or_else(String::new, |ms| format!("({ms:.2})"));
     println!(
-        "{bench:<7} {link:<7} {net:<5} {cores:>5} {batch:>10} {:>11} {:>10} {:>9.0}% {:>6.3} {:>12.2} {:>4.0} {:>11.2}",
+        "{bench:<7} {link:<7} {net:<5} {cores:>5} {batch:>10} {:>11} {:>10} {:>9.0}% {:>6.3} {:>12.2} {:>4.0} {:>11.2} {:>11.2} {kept}",
         short(row.rate_per_cpu_s),
         short(row.rate_per_s),
         row.bound_fraction * 100.0,
@@ -200,6 +201,7 @@ fn print(row: &Row) {
         row.gbit_per_s,
         row.peak_rss_mb,
         row.online_ms,
+        row.set_up_ms,
     );
 }
 

@@ -1,6 +1,6 @@
 //! `veil bench ot`: random oblivious transfers per second of one core of each party, secure against a malicious one, for trees of every size.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use miette::{IntoDiagnostic, Result, miette};
 use plotters::prelude::*;
@@ -56,8 +56,10 @@ struct Row {
     bound_fraction: f64,
     /// Blocks that the device makes per second.
     aes_per_cpu_s: f64,
-    /// CPU milliseconds of base transfers and trees, of both parties one after the other.
+    /// Milliseconds of base transfers and trees, of both parties one after the other.
     set_up_ms: f64,
+    /// The same of trees on transfers that were kept from the session before.
+    kept_set_up_ms: f64,
 }
 
 /// Measures, prints the table, and draws.
@@ -91,12 +93,11 @@ pub(super) fn run(args: &BenchArgs) -> Result<()> {
     }
 }
 
-const HEADER: &str =
-    "k   transfers   B/op   receiver/s     sender/s   per CPU-s of both   of bound   set-up ms";
+const HEADER: &str = "k   transfers   B/op   receiver/s     sender/s   per CPU-s of both   of bound   set-up ms (kept)";
 
 fn print(row: &Row) {
     println!(
-        "{:<3} {:>9} {:>6.2} {:>12} {:>12} {:>19} {:>9.0}% {:>11.2}",
+        "{:<3} {:>9} {:>6.2} {:>12} {:>12} {:>19} {:>9.0}% {:>11.2} ({:.2})",
         row.k,
         row.transfers,
         row.bytes_per_op,
@@ -105,6 +106,7 @@ fn print(row: &Row) {
         short(row.rate_per_cpu_s),
         row.bound_fraction * 100.0,
         row.set_up_ms,
+        row.kept_set_up_ms,
     );
 }
 
@@ -171,31 +173,40 @@ struct Pair {
     ends: [End; 2],
     sender: Sender,
     receiver: Receiver,
-    set_up: Duration,
+    /// What the set-up took: with curves, and with transfers that this one has kept.
+    set_up: [Duration; 2],
 }
 
 impl Pair {
     fn new(trees: Trees) -> Result<Self> {
-        let (start, names) = (
-            cpu_time(),
-            Ends {
-                session: SessionId([7; 32]),
-                sender: SENDER,
-                receiver: RECEIVER,
-            },
-        );
+        let names = |session| Ends {
+            session: SessionId([session; 32]),
+            sender: SENDER,
+            receiver: RECEIVER,
+        };
         let mut random = |bytes: &mut [u8]| getrandom::fill(bytes);
-        // A key of both, and one of each.
-        let mut key = [[0; 16]; 3];
+        // A key of both, one of each, and choices of the transfers that are kept.
+        let mut key = [[0; 16]; 4];
         random(key.as_flattened_mut()).map_err(|e| miette!("no randomness: {e}"))?;
-        let (sender, points) = SenderSetUp::start(&names, trees, &mut random)
-            .map_err(|e| miette!("no randomness: {e}"))?;
-        let (receiver, point) = ReceiverSetUp::start(&names, trees, &mut random)
-            .map_err(|e| miette!("no randomness: {e}"))?;
-        let (message, all) = receiver.finish(&points).into_diagnostic()?;
+        let drawn = |e| miette!("no randomness: {e}");
+        let start = Instant::now();
+        let ends = names(7);
+        let (sender, points) = SenderSetUp::start(&ends, trees, &mut random).map_err(drawn)?;
+        let (receiver, point) = ReceiverSetUp::start(&ends, trees, &mut random).map_err(drawn)?;
+        let choices = Secret::new(key[3]);
+        let made = receiver.finish_and_keep(&points, &choices);
+        let (message, _, theirs) = made.into_diagnostic()?;
         let sender = sender.base(&point).into_diagnostic()?;
-        let (offset, some) = sender.finish(&message).into_diagnostic()?;
-        let set_up = cpu_time().saturating_sub(start);
+        let (_, _, mine) = sender.finish_and_keep(&message).into_diagnostic()?;
+        let curves = start.elapsed();
+        let (start, ends) = (Instant::now(), names(8));
+        let again = SenderSetUp::again(&ends, trees, mine, &mut random);
+        let (sender, message) = again.map_err(drawn)?;
+        let receiver = ReceiverSetUp::again(&ends, trees, theirs, &mut random).map_err(drawn)?;
+        let made = receiver.finish_and_keep(&message, &choices);
+        let (message, all, _) = made.into_diagnostic()?;
+        let (offset, some, _) = sender.finish_and_keep(&message).into_diagnostic()?;
+        let set_up = [curves, start.elapsed()];
         let mut ends = [End::new(), End::new()];
         for (end, (leaves, own)) in ends.iter_mut().zip([(some, key[1]), (all, key[2])]) {
             let common = [(START, Secret::new(key[0])), (PRIVATE, Secret::new(own))];
@@ -371,7 +382,8 @@ fn measure(trees: Trees, transfers: u64, repeat: u32) -> Result<Row> {
         rate_per_cpu_s: transfers as f64 / (times[0] + times[1]),
         bound_fraction: (sender / most_sender).min(receiver / most_receiver),
         aes_per_cpu_s: aes,
-        set_up_ms: set_up.as_secs_f64() * 1e3,
+        set_up_ms: set_up[0].as_secs_f64() * 1e3,
+        kept_set_up_ms: set_up[1].as_secs_f64() * 1e3,
     })
 }
 
