@@ -242,7 +242,7 @@ fn one_stage<'a>(
                 }
                 engagement.rest(PAUSE)?;
             }
-            (Err(Stopped::Unmet(_)), Some(owner)) if owner.came_late() => {
+            (Err(Stopped::Unmet(_)), Some(owner)) if owner.is_over() => {
                 return Ok(Ended::NotAsked);
             }
             (Err(Stopped::Unmet(failure)), _) if is_party => break Err((failure, false)),

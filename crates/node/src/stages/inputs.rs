@@ -1,96 +1,148 @@
 //! What the parties of a durable job say of its inputs, to an owner that asks whether it is needed.
 
-use super::turns::{ANSWER, ask_all};
+use super::turns::{ANSWER, ENOUGH, ask_all};
 use super::{Stage, Stages};
 use crate::Home;
 use crate::control::{Reply, Request};
 use crate::home::hex;
 use crate::jobs::State;
 
-/// How many of the parties say what. Whoever does not answer, or is not at the job, says nothing.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+/// What a party says of the inputs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Said {
+    /// It does not answer; parties in the foreground answer nobody.
+    Nothing,
+    /// It is not at the job, or has given it up.
+    Away,
+    /// It waits for the inputs, or is about to take them.
+    Wanted,
+    /// It has kept them.
+    Kept,
+    /// It is done with the job, and knows nothing of a run that follows.
+    Done,
+}
+
+/// What the parties say, to an owner that asks again and again.
+///
+/// Of so many parties as [`ENOUGH`] one at least is honest, so no single one that lies makes an owner leave whose values the others still
+/// want. A party that is done may be so since a former run: it is believed to be done with what the owner came for if enough of the
+/// parties were at the job since.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Inputs {
-    /// All of them.
-    parties: usize,
-    /// They wait for the inputs, or are about to take them.
-    wanted: usize,
-    /// They have kept them.
-    kept: usize,
-    /// They are done with the job, and know nothing of a run that follows.
-    done: usize,
+    /// What each party said last.
+    said: Vec<Said>,
+    /// Whether it was at the job since the owner came.
+    seen: Vec<bool>,
 }
 
 impl Inputs {
-    /// Whether the job is under way at one party at least.
-    pub const fn is_under_way(&self) -> bool {
-        self.wanted + self.kept > 0
+    /// Takes note of what all parties say now, in their order.
+    pub fn hear(&mut self, said: Vec<Said>) {
+        self.seen.resize(said.len(), false);
+        for (seen, said) in self.seen.iter_mut().zip(&said) {
+            *seen |= matches!(said, Said::Wanted | Said::Kept);
+        }
+        self.said = said;
     }
 
-    /// Whether all parties have kept them, or have had them: nobody asks their owners again. No single party makes this true.
-    pub const fn are_kept(&self) -> bool {
-        self.parties > 0 && self.kept + self.done == self.parties
+    /// Whether a party that is done was at the job since the owner came.
+    fn is_recent(&self) -> bool {
+        let seen = self.seen.iter().filter(|seen| **seen).count();
+        seen >= ENOUGH.min(self.seen.len())
     }
 
-    /// Whether a party asks for them.
-    pub const fn are_wanted(&self) -> bool {
-        self.wanted > 0
+    /// Whether all parties have kept them, or have had them since the owner came: nobody asks for them again.
+    pub fn are_kept(&self) -> bool {
+        let over = |said: &Said| matches!(said, Said::Kept | Said::Done);
+        !self.said.is_empty() && self.said.iter().all(over) && self.is_recent()
+    }
+
+    /// Whether all parties that answer have kept them, or have had them since the owner came. An owner goes by that only if it was told so
+    /// by a party that it called: there may be none that answers.
+    pub fn are_wanted_by_nobody(&self) -> bool {
+        self.said.iter().all(|said| match said {
+            Said::Nothing | Said::Kept => true,
+            Said::Done => self.is_recent(),
+            Said::Away | Said::Wanted => false,
+        })
     }
 }
 
 /// Asks all parties of a durable job.
-pub fn inputs(home: &Home, stages: &Stages) -> Inputs {
+pub fn inputs(home: &Home, stages: &Stages) -> Vec<Said> {
     let (identity, members) = (home.identity(), home.members());
     let parties = &stages.plan(Stage::Whole).job.parties;
     let names = parties.iter().map(String::as_str);
     let plan = hex(&stages.whole.hash.0);
-    let mut inputs = Inputs {
-        parties: parties.len(),
-        ..Inputs::default()
-    };
-    for reply in ask_all(&identity, &members, names, &Request::Jobs {}, ANSWER) {
+    let replies = ask_all(&identity, &members, names, &Request::Jobs {}, ANSWER).into_iter();
+    let said = replies.map(|reply| {
         let Ok(Reply::Jobs { jobs }) = reply else {
-            continue;
+            return Said::Nothing;
         };
         let Some(job) = jobs.into_iter().find(|job| job.plan == plan) else {
-            continue;
+            return Said::Away;
         };
         match (job.state, job.kept) {
-            (State::Done, _) => inputs.done += 1,
+            (State::Done, _) => Said::Done,
             // Whoever has still to approve it will need them.
-            (State::Pending, _) => inputs.wanted += 1,
-            (state, Some(true)) if state.active() => inputs.kept += 1,
-            (state, _) if state.active() => inputs.wanted += 1,
-            _ => {}
+            (State::Pending, _) => Said::Wanted,
+            (state, Some(true)) if state.active() => Said::Kept,
+            (state, _) if state.active() => Said::Wanted,
+            _ => Said::Away,
         }
-    }
-    inputs
+    });
+    said.collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use super::Said::{Away, Done, Kept, Nothing, Wanted};
     use super::*;
+
+    /// Whether the inputs are kept, and wanted by nobody, after these answers.
+    fn after(answers: &[&[Said]]) -> (bool, bool) {
+        let mut inputs = Inputs::default();
+        for said in answers {
+            inputs.hear(said.to_vec());
+        }
+        (inputs.are_kept(), inputs.are_wanted_by_nobody())
+    }
 
     #[test]
     fn all_parties_have_to_say_that_the_inputs_are_kept() {
-        let of = |wanted, kept, done| Inputs {
-            parties: 3,
-            wanted,
-            kept,
-            done,
-        };
-        for (inputs, under_way, kept, wanted) in [
-            (Inputs::default(), false, false, false),
-            (of(0, 0, 0), false, false, false),
-            (of(0, 2, 0), true, false, false),
-            (of(1, 2, 0), true, false, true),
-            (of(3, 0, 0), true, false, true),
-            (of(0, 3, 0), true, true, false),
-            (of(0, 1, 2), true, true, false),
-            (of(0, 0, 3), false, true, false),
+        assert_eq!(after(&[]), (false, true));
+        for (said, expected) in [
+            ([Nothing, Nothing, Nothing], (false, true)),
+            ([Nothing, Kept, Kept], (false, true)),
+            ([Nothing, Kept, Away], (false, false)),
+            ([Wanted, Kept, Kept], (false, false)),
+            ([Wanted, Nothing, Nothing], (false, false)),
+            ([Wanted, Wanted, Wanted], (false, false)),
+            ([Kept, Kept, Kept], (true, true)),
+            ([Kept, Kept, Done], (true, true)),
+            ([Done, Done, Done], (false, false)),
         ] {
-            assert_eq!(inputs.is_under_way(), under_way, "{inputs:?}");
-            assert_eq!(inputs.are_kept(), kept, "{inputs:?}");
-            assert_eq!(inputs.are_wanted(), wanted, "{inputs:?}");
+            assert_eq!(after(&[&said]), expected, "{said:?}");
         }
+        // Of two parties each may lie.
+        assert_eq!(after(&[&[Kept, Done]]), (false, false));
+        assert_eq!(after(&[&[Kept, Kept], &[Done, Done]]), (true, true));
+    }
+
+    #[test]
+    fn one_party_that_lies_dismisses_no_owner_of_a_job_that_others_have_done_before() {
+        for lie in [Kept, Done, Wanted, Nothing] {
+            for before in [Done, Away] {
+                let said = [lie, before, before];
+                assert_eq!(after(&[&said, &said]), (false, false), "{said:?}");
+                // It says that it was at the job before it is done.
+                let said = [&[Kept, before, before], &said];
+                assert_eq!(after(&said.map(<[_; 3]>::as_slice)), (false, false));
+            }
+        }
+        // Those who were at the job are done with what the owner came for.
+        let seen: [&[Said]; 2] = [&[Nothing, Kept, Wanted], &[Done, Done, Done]];
+        assert_eq!(after(&seen), (true, true));
+        assert_eq!(after(&[seen[0], &[Nothing, Done, Nothing]]), (false, true));
     }
 }

@@ -19,7 +19,7 @@ use veil_session::{PartyId, Peer, PlanHash};
 use crate::participant::{Neighbours, PartError};
 use crate::{Home, Members};
 
-pub use inputs::{Inputs, inputs};
+pub use inputs::{Inputs, Said, inputs};
 pub use shelf::{Ends, Shelf, inputs_name};
 pub(crate) use shelf::{Kept, Note};
 pub(crate) use turns::{ANSWER, ENOUGH, agreed, ask_all};

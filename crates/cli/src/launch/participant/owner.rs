@@ -4,6 +4,7 @@
 //! anybody when it calls. So it asks them, before it calls and for as long as it is not let in.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -24,44 +25,36 @@ const GLANCE: Duration = Duration::from_millis(50);
 pub(super) struct Owner<'a> {
     engagement: &'a Engagement<'a>,
     at: At<'a>,
-    /// Parties were at the job: those who are done with it now are done with what it came for.
-    under_way: AtomicBool,
+    /// What the parties have said since.
+    inputs: Mutex<Inputs>,
 }
 
 impl<'a> Owner<'a> {
-    pub(super) const fn new(engagement: &'a Engagement<'a>, at: At<'a>) -> Self {
+    pub(super) fn new(engagement: &'a Engagement<'a>, at: At<'a>) -> Self {
         Owner {
             engagement,
             at,
-            under_way: AtomicBool::new(false),
+            inputs: Mutex::default(),
         }
     }
 
-    /// What the parties say now.
-    fn ask(&self) -> Inputs {
-        let inputs = stages::inputs(self.engagement.home, self.at.stages);
-        if inputs.is_under_way() {
-            self.under_way.store(true, Ordering::Relaxed);
-        }
-        inputs
+    /// Asks the parties, and looks at all they have said since it came.
+    fn ask(&self, look: impl FnOnce(&Inputs) -> bool) -> bool {
+        let said = stages::inputs(self.engagement.home, self.at.stages);
+        // Every change leaves it whole.
+        let mut inputs = self.inputs.lock().unwrap_or_else(PoisonError::into_inner);
+        inputs.hear(said);
+        look(&inputs)
     }
 
-    /// Whether all parties say that they have kept the inputs.
-    fn is_over(&self) -> bool {
-        // A job that was done before it came is asked for again.
-        self.ask().are_kept() && self.under_way.load(Ordering::Relaxed)
+    /// Whether all parties say that they have kept the inputs. A job that was done before it came is asked for again.
+    pub(super) fn is_over(&self) -> bool {
+        self.ask(Inputs::are_kept)
     }
 
-    /// Whether no party that answers asks for its values, after it was told that one has kept them. Parties that run in the foreground do not
-    /// answer.
+    /// Whether no party that answers asks for its values, after it was told that one has kept them.
     pub(super) fn is_wanted_by_nobody(&self) -> bool {
-        !self.ask().are_wanted()
-    }
-
-    /// Whether its part is over for all that the parties say, though it could not meet them.
-    pub(super) fn came_late(&self) -> bool {
-        let inputs = self.ask();
-        inputs.is_under_way() && inputs.are_kept()
+        self.ask(Inputs::are_wanted_by_nobody)
     }
 
     /// Takes part, with what ends its meeting; nothing, if all parties say before it is let in that the inputs are kept.
