@@ -1,5 +1,7 @@
 //! Why Verilog gives no circuit, or no comparison.
 
+use std::time::Duration;
+
 use crate::yosys::YosysError;
 
 /// Why Verilog gives no circuit, or no comparison.
@@ -21,6 +23,27 @@ pub enum VerilogError {
         program: &'static str,
         /// What the operating system says.
         error: std::io::Error,
+    },
+    /// A program ran for too long.
+    #[error(
+        "{program} ran for more than {} s and was ended: allow it more, or ask for less",
+        .time.as_secs_f64()
+    )]
+    TooLong {
+        /// The program.
+        program: &'static str,
+        /// How long it may run.
+        time: Duration,
+    },
+    /// A program printed too much.
+    #[error(
+        "{program} printed more than {bytes} bytes and was ended: let the design print less, or split it"
+    )]
+    TooMuch {
+        /// The program.
+        program: &'static str,
+        /// How much it may print.
+        bytes: u64,
     },
     /// A program refused.
     #[error("{message}")]
@@ -45,6 +68,11 @@ pub enum VerilogError {
     /// A file for the simulator.
     #[error("cannot write the simulator's files: {0}")]
     Files(std::io::Error),
+    /// A file that the design reads is not there.
+    #[error(
+        "the simulation runs in a folder of its own and cannot read a file of the design: {0}; a file is looked for where this command runs, and beside the Verilog"
+    )]
+    NoData(String),
     /// The simulation stopped, or said something else than results.
     #[error("the simulation of `{top}` ended early or printed something itself: {found}")]
     Simulation {

@@ -1,11 +1,30 @@
 //! The programs.
 
-use std::ffi::OsString;
-use std::io::ErrorKind;
+use std::ffi::{OsStr, OsString};
+use std::io::Read;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use super::error::VerilogError;
+
+/// Bytes that a program may print: as much as the longest file of a circuit has.
+const PRINTED: u64 = 1 << 30;
+
+/// Bytes that it may complain.
+const COMPLAINED: u64 = 16 << 20;
+
+/// How often a program that has closed its output is looked after.
+const GLANCE: Duration = Duration::from_millis(5);
+
+/// Sets limits for a program and all that it starts: seconds of CPU time, and blocks of 512 bytes in a file that it writes. What a program
+/// has started itself is not ended with it, but ends by these.
+const LIMITED: &str = "ulimit -t \"$1\" 2>/dev/null; ulimit -f \"$2\" 2>/dev/null; shift 2; command -v \"$1\" >/dev/null || exit 127; exec \"$@\"";
+
+/// What [`LIMITED`] says of a program that is not there.
+const NOT_THERE: i32 = 127;
 
 /// A program that is called.
 #[derive(Clone, Copy, Debug)]
@@ -39,19 +58,21 @@ impl Tool {
         Command::new(self.program()).arg("-V").output().is_ok()
     }
 
-    /// Runs it; returns what it printed, or what it complained about.
-    pub(super) fn run(self, arguments: &[OsString]) -> Result<Vec<u8>, VerilogError> {
+    /// Runs it for so long at most, in a folder if there is one; returns what it printed, or what it complained about.
+    pub(super) fn run(
+        self,
+        arguments: &[OsString],
+        time: Duration,
+        folder: Option<&Path>,
+    ) -> Result<Vec<u8>, VerilogError> {
         let program = self.program();
-        let output = Command::new(program).args(arguments).output();
-        let output = output.map_err(|error| match error.kind() {
-            ErrorKind::NotFound => VerilogError::Missing {
-                program,
-                package: self.package(),
-            },
-            _ => VerilogError::Run { program, error },
-        })?;
+        let output = supervise(program, arguments, time, folder, PRINTED)?;
         if output.status.success() {
             return Ok(output.stdout);
+        }
+        if output.status.code() == Some(NOT_THERE) {
+            let package = self.package();
+            return Err(VerilogError::Missing { program, package });
         }
         let said = [output.stderr, output.stdout].concat();
         let said = String::from_utf8_lossy(&said).into_owned();
@@ -60,6 +81,113 @@ impl Tool {
             message: complaint(&said)
                 .unwrap_or_else(|| format!("{program} failed: {}", output.status)),
         })
+    }
+}
+
+/// Runs a program that has no input, and ends it if it takes longer or prints more than it may.
+fn supervise(
+    program: &'static str,
+    arguments: &[OsString],
+    time: Duration,
+    folder: Option<&Path>,
+    printed: u64,
+) -> Result<Output, VerilogError> {
+    let until = Instant::now() + time;
+    let seconds = (time.as_secs() + 1).to_string();
+    let blocks = (PRINTED / 512).to_string();
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", LIMITED, "sh", &seconds, &blocks, program])
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    if let Some(folder) = folder {
+        command.current_dir(folder);
+    }
+    let mut child = Running(
+        command
+            .spawn()
+            .map_err(|error| VerilogError::Run { program, error })?,
+    );
+    let (sender, texts) = channel();
+    if let Some(stdout) = child.0.stdout.take() {
+        read(stdout, printed, 0, sender.clone());
+    }
+    if let Some(stderr) = child.0.stderr.take() {
+        read(stderr, COMPLAINED, 1, sender);
+    }
+    let too_long = || VerilogError::TooLong { program, time };
+    let [stdout, stderr] = both(&texts, until).ok_or_else(too_long)?;
+    for (text, most) in [(&stdout, printed), (&stderr, COMPLAINED)] {
+        if text.len() as u64 > most {
+            let bytes = most;
+            return Err(VerilogError::TooMuch { program, bytes });
+        }
+    }
+    let status = child
+        .ends(until)
+        .map_err(|error| VerilogError::Run { program, error })?
+        .ok_or_else(too_long)?;
+    // What it has started may have run into the limit, and it complains about that.
+    if !status.success() && Instant::now() >= until {
+        return Err(too_long());
+    }
+    Ok(Output {
+        status,
+        stdout,
+        stderr,
+    })
+}
+
+/// Reads all of it and at most one byte more than `most`, in a thread: what the program has started may hold the other end for longer.
+fn read(
+    from: impl Read + Send + 'static,
+    most: u64,
+    which: usize,
+    sender: Sender<(usize, Vec<u8>)>,
+) {
+    thread::spawn(move || {
+        let mut text = Vec::new();
+        // What cannot be read is not there.
+        let _ = from.take(most + 1).read_to_end(&mut text);
+        // Whoever waited for it may have gone.
+        let _ = sender.send((which, text));
+    });
+}
+
+/// What two threads have read; nothing, if it takes longer than it may.
+fn both(texts: &Receiver<(usize, Vec<u8>)>, until: Instant) -> Option<[Vec<u8>; 2]> {
+    let mut both = [Vec::new(), Vec::new()];
+    for _ in 0..2 {
+        let left = until.saturating_duration_since(Instant::now());
+        let (which, text) = texts.recv_timeout(left).ok()?;
+        both[which] = text;
+    }
+    Some(both)
+}
+
+/// A program that is ended when it is dropped.
+struct Running(Child);
+
+impl Running {
+    /// How it ended, if it does in time.
+    fn ends(&mut self, until: Instant) -> std::io::Result<Option<ExitStatus>> {
+        loop {
+            let status = self.0.try_wait()?;
+            if status.is_some() || Instant::now() >= until {
+                return Ok(status);
+            }
+            thread::sleep(GLANCE);
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
 
@@ -84,6 +212,12 @@ pub(super) fn as_pattern(file: &Path) -> OsString {
     escaped.collect::<String>().into()
 }
 
+/// A path between the quotes of a string of Verilog.
+pub(super) fn quoted(path: &OsStr) -> String {
+    let text = path.to_string_lossy();
+    text.replace('\\', "\\\\").replace('"', "\\\"")
+}
+
 /// A file as an argument that is not taken for an option, for standard input or for a command.
 pub(super) fn as_operand(file: &Path) -> OsString {
     let text = file.to_string_lossy();
@@ -96,6 +230,37 @@ pub(super) fn as_operand(file: &Path) -> OsString {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_program_has_so_much_time_and_output() {
+        let run = |program, arguments: &[&str], milliseconds, most| {
+            let arguments: Vec<OsString> = arguments.iter().map(Into::into).collect();
+            let began = Instant::now();
+            let time = Duration::from_millis(milliseconds);
+            let ran = supervise(program, &arguments, time, None, most);
+            assert!(began.elapsed() < Duration::from_secs(20));
+            ran
+        };
+        let ran = run("echo", &["a"], 60_000, 2).unwrap();
+        assert_eq!((ran.stdout, ran.status.success()), (b"a\n".to_vec(), true));
+        let over = run("echo", &["ab"], 60_000, 2).unwrap_err();
+        assert!(matches!(over, VerilogError::TooMuch { bytes: 2, .. }));
+        let over = run("yes", &[], 60_000, 1 << 20).unwrap_err();
+        assert!(matches!(over, VerilogError::TooMuch { .. }));
+        for arguments in [["60"].as_slice(), &["-c", "sleep 60 & exit 1"]] {
+            let program = if arguments.len() == 1 { "sleep" } else { "sh" };
+            let late = run(program, arguments, 300, 2).unwrap_err();
+            let expected = format!(
+                "{program} ran for more than 0.3 s and was ended: allow it more, or ask for less"
+            );
+            assert_eq!(late.to_string(), expected);
+        }
+        // What it starts is limited, too.
+        let limits = run("sh", &["-c", "ulimit -t; ulimit -f"], 60_000, 100).unwrap();
+        assert_eq!(limits.stdout, b"61\n2097152\n");
+        let none = run("no-such-program", &[], 60_000, 100).unwrap();
+        assert_eq!(none.status.code(), Some(NOT_THERE));
+    }
 
     #[test]
     fn a_pattern_fits_one_file_alone() {

@@ -11,12 +11,16 @@
 //! Ports keep their names. The gates of one bit that `techmap` leaves are read, too. There is no `x` and no `z`: a design in which a result
 //! depends on one is refused, and a place beyond the end of a vector reads as 0.
 //!
+//! Assertions (`assert`, `assume`, `cover`) and prints (`$display`) are no part of a circuit: they are left out, as synthesis does, with all
+//! that they alone depend on, and [`Synthesis::watching`] says where.
+//!
 //! A design with registers is a sequential circuit. It has one clock, an input that nothing else reads, and a number of cycles: attribute
 //! `(* cycles = 11 *)` of the module, or [`Options::cycles`]. Registers begin as `initial` says; or as an asynchronous reset does, which is
 //! taken to be active before the first cycle and never again, and may set them to inputs. Inputs have a value in every cycle, except those
 //! that registers begin as, and outputs one in the last cycle; attribute `per` of a port says otherwise: `"row"`, `"job"` or `"cycle"`.
 
 mod cells;
+mod checks;
 mod choose;
 mod clocked;
 mod divide;
@@ -73,6 +77,8 @@ pub struct Synthesis {
     pub clock: Option<(String, bool)>,
     /// The asynchronous reset, which is active before the first cycle and never again, and whether that is at 0.
     pub reset: Option<(String, bool)>,
+    /// Where the design asserts or prints something, `design.v:12`, which is no part of the circuit.
+    pub watching: Vec<String>,
 }
 
 /// Reads a design, and optimises its circuit.
@@ -131,6 +137,7 @@ pub fn read(text: &[u8], options: &Options<'_>) -> Result<Synthesis, YosysError>
         circuit: optimise(&circuit),
         clock: port(clocked.clock),
         reset: port(clocked.reset),
+        watching: netlist.watching.clone(),
     })
 }
 

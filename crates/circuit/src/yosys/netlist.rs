@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::checks::{self, Parted};
 use super::error::{YosysError, YosysErrorKind};
 use super::json::{Bit, Cell, Direction, Entries, Module, Net, Value};
 
@@ -15,6 +16,8 @@ pub(super) struct Netlist<'a> {
     uses: HashMap<u32, u32>,
     /// Names of choices that may take any value where it is undefined.
     any: HashSet<&'a str>,
+    /// Where there are assertions and prints.
+    pub(super) watching: Vec<String>,
 }
 
 /// What wires for the address and the data of a write to memory are called. Yosys leaves both undefined where nothing is written.
@@ -29,11 +32,15 @@ pub(super) struct CellRef<'a> {
 
 impl<'a> Netlist<'a> {
     pub(super) fn new(module: &'a Module) -> Result<Self, YosysError> {
-        let cells = module.cells.0.iter();
-        let cells: Vec<_> = cells.map(|(name, cell)| CellRef { name, cell }).collect();
+        let Parted { cells, watching } = checks::part(module);
+        let mut watching: Vec<String> = watching.iter().filter_map(|at| at.place()).collect();
+        // Lines of one file in their order.
+        watching.sort_by(|a, b| (a.len(), a).cmp(&(b.len(), b)));
+        watching.dedup();
         let mut netlist = Netlist {
             module,
             cells,
+            watching,
             drivers: HashMap::new(),
             uses: HashMap::new(),
             any: HashSet::new(),

@@ -126,3 +126,33 @@ fn chains_rings_memories_and_machines() {
         endmodule";
     counts(machine);
 }
+
+#[test]
+fn assertions_and_prints_are_left_out() {
+    if !can_run() {
+        return;
+    }
+    let (design, made) = compiled(
+        "(* cycles = 4 *)
+module a(input clk, input [3:0] x, output reg [3:0] s);
+  initial s = 0;
+  always @(posedge clk) begin
+    s <= s + x;
+    if (x == 3)
+      assert (s != 9);
+    if (x == 4)
+      $display(\"four\");
+  end
+  always @*
+    if (x == 5)
+      assert (s != 3);
+endmodule
+",
+    );
+    for line in ["design.v:6", "design.v:12"] {
+        let found = made.watching.iter().any(|place| place.ends_with(line));
+        assert!(found, "{line}: {:?}", made.watching);
+    }
+    assert_eq!(made.circuit.stats().registers, 4);
+    assert_eq!(agrees(&design.source, &made, 70), 0);
+}

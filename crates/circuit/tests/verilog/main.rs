@@ -8,3 +8,4 @@ mod benchmarks;
 mod clocked;
 mod errors;
 mod operators;
+mod programs;

@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use veil_circuit::Circuit;
-use veil_circuit::verilog::{Comparison, Source, VerilogError, compare, compile, is_installed};
+use veil_circuit::verilog::{
+    Comparison, Source, TIME, VerilogError, compare, compile, is_installed,
+};
 use veil_circuit::yosys::{Options, Synthesis};
 
 /// Whether the programs are there; says so if not.
@@ -30,10 +32,18 @@ pub(crate) struct Design {
 
 impl Design {
     pub(crate) fn new(text: &str) -> Result<Design, VerilogError> {
+        Design::with(text, &[])
+    }
+
+    /// A design with files beside it.
+    pub(crate) fn with(text: &str, beside: &[(&str, &str)]) -> Result<Design, VerilogError> {
         let folder = tempfile::tempdir().expect("a place for files");
+        for (name, text) in beside {
+            std::fs::write(folder.path().join(name), text).expect("a place for files");
+        }
         let file = folder.path().join("design.v");
         std::fs::write(&file, text).expect("a place for files");
-        let source = Source::new(&[file], None)?;
+        let source = Source::new(&[file], None, TIME)?;
         Ok(Design {
             _folder: folder,
             source,
@@ -68,7 +78,7 @@ pub(crate) fn file(name: &str, top: Option<&str>) -> (Source, Synthesis) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("../../circuits/verilog")
         .join(name);
-    let source = Source::new(&[path], top).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let source = Source::new(&[path], top, TIME).unwrap_or_else(|error| panic!("{name}: {error}"));
     let made = compile(&source, &Options::default());
     (
         source,

@@ -102,6 +102,8 @@ pub(crate) struct Clocked {
     /// Top module of Verilog [default: the one that is an instance of no other]
     #[arg(long, value_name = "NAME")]
     top: Option<String>,
+    #[command(flatten)]
+    programs: verilog::Programs,
 }
 
 /// A format of files.
@@ -265,7 +267,7 @@ fn check(name: &str, other: Option<&str>, clocked: &Clocked, cases: u32) -> Resu
         if !verilog::is_verilog(verilog) {
             return Ok(());
         }
-        let made = verilog::load(verilog, clocked.top.as_deref(), clocked.cycles)?;
+        let made = verilog::load(verilog, clocked)?;
         output::print(&verilog::simulate(&made, circuit, what, cases)?)
     };
     let Some(other) = other else {
@@ -320,8 +322,9 @@ fn loaded(name: &str, clocked: &Clocked) -> Result<Circuit, Failure> {
         return made(name);
     }
     if verilog::is_verilog(name) {
-        let made = verilog::load(name, clocked.top.as_deref(), clocked.cycles)?;
-        return Ok(made.1.circuit);
+        let (_, made) = verilog::load(name, clocked)?;
+        verilog::note_watching(&made);
+        return Ok(made.circuit);
     }
     let failed = |error: &dyn std::fmt::Display| {
         Failure::new(Code::Input, format!("cannot read {name}: {error}"))

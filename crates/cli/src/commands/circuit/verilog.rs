@@ -1,6 +1,7 @@
 //! Circuits from Verilog, and whether a simulation agrees with them.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use veil_circuit::generate::Aim;
 use veil_circuit::verilog::{self, Comparison, Source, VerilogError};
@@ -15,6 +16,14 @@ const ROWS: u32 = 1000;
 const BITS: u64 = 1 << 23;
 /// Inputs of so few bits are all tried.
 const EXHAUSTIVE: u64 = 10;
+
+/// The programs that read Verilog.
+#[derive(clap::Args, Clone, Copy, Debug)]
+pub(crate) struct Programs {
+    /// Seconds that Yosys, and the simulator, may take with Verilog.
+    #[arg(long, value_name = "SECONDS", default_value_t = verilog::TIME.as_secs(), value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    time_limit: u64,
+}
 
 /// What to make of which Verilog.
 #[derive(clap::Args, Clone, Debug)]
@@ -37,12 +46,20 @@ pub(crate) struct Compile {
     /// The format [default: sequential, the one with names of ports]
     #[arg(long, value_enum)]
     pub(super) to: Option<super::To>,
+    #[command(flatten)]
+    pub(super) programs: Programs,
 }
 
 impl Compile {
     pub(super) fn circuit(&self) -> Result<Circuit, Failure> {
         let aim = if self.shallow { Aim::Depth } else { Aim::Size };
-        let (_, made) = made(&self.files, self.top.as_deref(), self.cycles, aim)?;
+        let options = Options {
+            aim,
+            cycles: self.cycles,
+            ..Options::default()
+        };
+        let (_, made) = made(&self.files, self.top.as_deref(), &options, self.programs)?;
+        note_watching(&made);
         Ok(made.circuit)
     }
 }
@@ -55,32 +72,46 @@ pub(super) fn is_verilog(name: &str) -> bool {
 }
 
 /// What is made of one file with the fewest ANDs.
-pub(super) fn load(
-    name: &str,
-    top: Option<&str>,
-    cycles: Option<u64>,
-) -> Result<(Source, Synthesis), Failure> {
-    made(&[name.into()], top, cycles, Aim::Size)
+pub(super) fn load(name: &str, clocked: &super::Clocked) -> Result<(Source, Synthesis), Failure> {
+    let options = Options {
+        cycles: clocked.cycles,
+        ..Options::default()
+    };
+    let top = clocked.top.as_deref();
+    made(&[name.into()], top, &options, clocked.programs)
 }
 
+/// Says where there are assertions, which nobody checks.
+pub(super) fn note_watching(made: &Synthesis) {
+    if !made.watching.is_empty() {
+        let places = made.watching.join(", ");
+        crate::home::note(&format!(
+            "note: what is asserted or printed at {places} is no part of the circuit"
+        ));
+    }
+}
+
+/// What is made of files.
 fn made(
     files: &[PathBuf],
     top: Option<&str>,
-    cycles: Option<u64>,
-    aim: Aim,
+    options: &Options<'_>,
+    programs: Programs,
 ) -> Result<(Source, Synthesis), Failure> {
-    let source = Source::new(files, top).map_err(|error| failure(&error))?;
-    let options = Options {
-        aim,
-        cycles,
-        ..Options::default()
-    };
-    let made = verilog::compile(&source, &options).map_err(|error| failure(&error))?;
+    let time = Duration::from_secs(programs.time_limit);
+    let source = Source::new(files, top, time).map_err(|error| failure(&error))?;
+    let made = verilog::compile(&source, options).map_err(|error| failure(&error))?;
     Ok((source, made))
 }
 
 fn failure(error: &VerilogError) -> Failure {
-    Failure::new(Code::Input, error.to_string())
+    let failure = Failure::new(Code::Input, error.to_string());
+    match error {
+        VerilogError::TooLong { .. } => failure.help(
+            "`--time-limit SECONDS` allows it more; fewer `--cycles` and `--cases` make it faster",
+        ),
+        _ => failure,
+    }
 }
 
 /// Compares a simulation of Verilog with a circuit; returns a line that says that they agree.
