@@ -2,8 +2,12 @@
 //!
 //! `VEIL_NETLISTS=folder cargo test --test scd` checks all files of a folder (not of its folders) that are called `NAME_bits_cycles.scd`.
 
+#[path = "common/numbers.rs"]
+mod numbers;
+
 use std::path::Path;
 
+use numbers::Xorshift;
 use veil_circuit::{Circuit, Limits, Per, Reduce, make, scd, simplify};
 
 /// A bit of two numbers and the carry, in any number of cycles.
@@ -193,22 +197,6 @@ fn every_error_has_its_place_and_words() {
     }
     assert!(read(ADDER, 0).is_err_and(|error| error.contains("no cycles")));
     assert!(read(ADDER, 1 << 33).is_err_and(|error| error.contains("8589934592 cycles")));
-}
-
-/// Marsaglia, "Xorshift RNGs", 2003.
-struct Xorshift(u64);
-
-impl Xorshift {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    fn below(&mut self, bound: usize) -> usize {
-        (self.next() % bound.max(1) as u64) as usize
-    }
 }
 
 #[test]

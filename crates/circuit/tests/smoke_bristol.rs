@@ -1,20 +1,12 @@
 //! Damaged Bristol files: the body of the fuzz target on mutations of good files, from a fixed seed.
 
+#[path = "common/numbers.rs"]
+mod numbers;
+
+use numbers::Xorshift;
 use veil_circuit::bristol::{Flavour, fuzz, write};
 use veil_circuit::{Builder, Initial, Per, make};
 use veil_math::Ring;
-
-/// Marsaglia, "Xorshift RNGs", 2003.
-struct Xorshift(u64);
-
-impl Xorshift {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % bound.max(1) as u64) as usize
-    }
-}
 
 /// What is likely to matter to a parser: separators, huge and negative numbers, names.
 const PIECES: [&str; 24] = [

@@ -1,24 +1,16 @@
 //! Damaged files of Yosys: the body of the fuzz target on mutations of good files, from a fixed seed.
 
+#[path = "common/numbers.rs"]
+mod numbers;
+
+use numbers::Xorshift;
 use veil_circuit::yosys::{Options, fuzz, read};
 
-/// Marsaglia, "Xorshift RNGs", 2003.
-struct Xorshift(u64);
-
-impl Xorshift {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % bound.max(1) as u64) as usize
-    }
-}
-
 /// Cells with two operands, and what they are to be called.
-const CELLS: [&str; 24] = [
+const CELLS: [&str; 26] = [
     "$add", "$sub", "$mul", "$div", "$mod", "$neg", "$not", "$and", "$or", "$xor", "$eq", "$lt",
     "$ge", "$shl", "$shr", "$sshr", "$shiftx", "$shift", "$pmux", "$mux", "$bmux", "$dff", "$adff",
-    "$aldff",
+    "$aldff", "$assert", "$check",
 ];
 
 const PIECES: [&str; 14] = [
