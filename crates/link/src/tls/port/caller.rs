@@ -1,19 +1,19 @@
 //! One caller, from its TCP connection to the job or the handler that it wants.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use veil_session::PlanHash;
 
 use super::places::Holder;
 use super::replies::Replies;
-use super::slots::{Seat, Slot};
+use super::slots::Promise;
 use super::{Admission, Away, Caller, Desk, LONGEST_INTRODUCTION, LONGEST_REQUEST};
 use crate::tls::config::UnknownKey;
 use crate::tls::handshake::{Fail, Handshake, Progress};
 use crate::tls::identity::Fingerprint;
 use crate::tls::preface::{self, Answer, CALL, Call, Garbled, LaneCall, Refusal, START};
+use crate::tls::socket::hung_up;
 
 /// A handshake takes a few round trips; who takes longer is cut off.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -45,11 +45,11 @@ enum Stage {
         have: usize,
     },
     /// The answer leaves; then the connection belongs to a job, or to nobody.
-    Answer(Verdict),
+    Answer(Option<Verdict>),
 }
 
 enum Verdict {
-    Seated(Arc<Slot>, Seat),
+    Seated(Promise),
     Away(Away, String),
 }
 
@@ -57,7 +57,7 @@ enum Verdict {
 pub(super) enum Outcome {
     Waiting,
     /// It is a lane of this job.
-    Lane(Arc<Slot>, Seat),
+    Lane(Promise),
     /// It asked something.
     Question(Caller, Vec<u8>),
     /// It was turned away, for a reason that those who wait for somebody may want to know.
@@ -167,11 +167,14 @@ impl Pending {
                 }
                 Stage::Answer(verdict) => {
                     if self.handshake.flush()? == Progress::Waiting {
+                        // Nothing is read any more that would tell.
+                        self.still_there()?;
                         return Ok(Outcome::Waiting);
                     }
-                    return Ok(match verdict {
-                        Verdict::Seated(slot, seat) => Outcome::Lane(Arc::clone(slot), *seat),
-                        Verdict::Away(away, why) => Outcome::Away(*away, std::mem::take(why)),
+                    return Ok(match verdict.take() {
+                        Some(Verdict::Seated(promise)) => Outcome::Lane(promise),
+                        Some(Verdict::Away(away, why)) => Outcome::Away(away, why),
+                        None => Outcome::Waiting,
                     });
                 }
             }
@@ -236,10 +239,12 @@ impl Pending {
     }
 
     fn lane(&mut self, desk: &Desk, key: Fingerprint, call: LaneCall) -> Result<(), Fail> {
+        // Whoever is gone already takes no seat, and none from itself that comes again.
+        self.still_there()?;
         match desk.slots.seat(key, call) {
-            Ok((slot, seat)) => {
+            Ok(promise) => {
                 self.handshake.say(&Answer::new(None, call.plan).encode())?;
-                self.stage = Stage::Answer(Verdict::Seated(slot, seat));
+                self.stage = Stage::Answer(Some(Verdict::Seated(promise)));
                 Ok(())
             }
             Err(no) => {
@@ -255,6 +260,14 @@ impl Pending {
         }
     }
 
+    /// An error if it has hung up, which a write alone does not always tell.
+    fn still_there(&self) -> Result<(), Fail> {
+        if hung_up(&self.handshake.socket) {
+            return Err(Fail::Broken("the other side hung up".into()));
+        }
+        Ok(())
+    }
+
     fn refuse(
         &mut self,
         refusal: Refusal,
@@ -265,7 +278,7 @@ impl Pending {
         self.handshake
             .say(&Answer::new(Some(refusal), plan).encode())?;
         self.handshake.tls.send_close_notify();
-        self.stage = Stage::Answer(Verdict::Away(away, why));
+        self.stage = Stage::Answer(Some(Verdict::Away(away, why)));
         Ok(())
     }
 }

@@ -341,8 +341,8 @@ fn serve(desk: &Desk, socket: &TcpListener, replies: Option<&Replies>) {
                     index += 1;
                     continue;
                 }
-                Outcome::Lane(slot, call) => {
-                    slot.deliver(pending.swap_remove(index).handshake, call);
+                Outcome::Lane(promise) => {
+                    promise.keep(pending.swap_remove(index).handshake);
                     continue;
                 }
                 Outcome::Question(caller, request) => {

@@ -39,7 +39,14 @@ struct State {
 }
 
 /// A lane of a peer.
-pub(super) type Seat = (Peer, u16);
+type Seat = (Peer, u16);
+
+/// A lane that was promised to a caller. Dropped before the caller is there, it leaves the lane to whoever comes next.
+pub(super) struct Promise {
+    slot: Arc<Slot>,
+    seat: Seat,
+    kept: bool,
+}
 
 /// Why a lane is refused, what to answer, and what to tell those who wait.
 pub(super) struct No {
@@ -91,7 +98,7 @@ impl Slots {
     }
 
     /// Finds the job that awaits this call of the holder of `key`, and promises it the lane.
-    pub(super) fn seat(&self, key: Fingerprint, call: LaneCall) -> Result<(Arc<Slot>, Seat), No> {
+    pub(super) fn seat(&self, key: Fingerprint, call: LaneCall) -> Result<Promise, No> {
         let found = lock(&self.by_plan).get(&call.plan).cloned();
         // A job in which it has no part does not exist for it.
         let found = found.and_then(|slot| Some((slot.holder(&key)?, slot)));
@@ -100,7 +107,11 @@ impl Slots {
         };
         let plan = call.plan;
         slot.admit(key, call)
-            .map(|seat| (Arc::clone(&slot), seat))
+            .map(|seat| Promise {
+                slot: Arc::clone(&slot),
+                seat,
+                kept: false,
+            })
             .map_err(|(refusal, why)| {
                 let told = SetupError::Refused {
                     peer: holder,
@@ -204,11 +215,12 @@ impl Slot {
         self.peers.iter().copied().find(pinned)
     }
 
-    /// As whom the holder of `key` is awaited, if it is not there with all lanes.
+    /// As whom the holder of `key` is awaited and not there with all lanes: it may have several parts in the job.
     fn missing_of(&self, key: &Fingerprint) -> Option<Peer> {
         let state = lock(&self.state);
-        let missing = |peer: &Peer| self.lacks(&state, *peer);
-        self.holder(key).filter(missing)
+        let pinned = |peer: &Peer| self.terms.pin(*peer).as_ref() == Ok(key);
+        let missing = |peer: &Peer| pinned(peer) && self.lacks(&state, *peer);
+        self.peers.iter().copied().find(missing)
     }
 
     fn lacks(&self, state: &State, peer: Peer) -> bool {
@@ -254,19 +266,6 @@ impl Slot {
         Ok(seat)
     }
 
-    /// The connection of a caller that was promised `seat`.
-    pub(super) fn deliver(&self, handshake: Handshake, (peer, lane): Seat) {
-        let Handshake { socket, tls } = handshake;
-        lock(&self.state).connected.push(Connected {
-            socket,
-            tls,
-            peer,
-            lane,
-            plan: self.terms.plan,
-        });
-        self.changed.notify_all();
-    }
-
     fn wait(&self, until: Instant, ended: &Ended<'_>) -> Result<Vec<Connected>, SetupError> {
         let mut state = lock(&self.state);
         loop {
@@ -289,6 +288,31 @@ impl Slot {
             }
             let waited = self.changed.wait_timeout(state, left.min(GLANCE));
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+impl Promise {
+    /// Keeps it: the caller is there.
+    pub(super) fn keep(mut self, handshake: Handshake) {
+        let Handshake { socket, tls } = handshake;
+        let (peer, lane) = self.seat;
+        lock(&self.slot.state).connected.push(Connected {
+            socket,
+            tls,
+            peer,
+            lane,
+            plan: self.slot.terms.plan,
+        });
+        self.kept = true;
+        self.slot.changed.notify_all();
+    }
+}
+
+impl Drop for Promise {
+    fn drop(&mut self) {
+        if !self.kept {
+            lock(&self.slot.state).taken.remove(&self.seat);
         }
     }
 }

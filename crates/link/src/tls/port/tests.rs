@@ -6,16 +6,17 @@ use std::time::{Duration, Instant};
 
 use super::places::REQUESTS;
 use super::*;
-use crate::tls::dial::{self, Missed};
-use crate::tls::preface::{ANSWER, Answer, CALL, Call, Garbled, Refusal, VERSION};
-use crate::tls::{ControlError, control, preface};
+use crate::tls::dial::{Missed, ask, reach};
+use crate::tls::preface::{ANSWER, Answer, CALL, Call, Garbled, LaneCall, Refusal, VERSION};
+use crate::tls::{ControlError, control, dial, preface};
+use veil_session::PartyId;
 
 fn soon() -> Instant {
     Instant::now() + Duration::from_secs(120)
 }
 
 #[track_caller]
-fn eventually(holds: impl Fn() -> bool) {
+fn eventually(mut holds: impl FnMut() -> bool) {
     let until = soon();
     while !holds() {
         assert!(Instant::now() < until, "it did not become true");
@@ -51,10 +52,9 @@ fn say(
         Missed::Broken(why) | Missed::Local(why) => why,
         Missed::Tls(error) => error.to_string(),
     };
-    let mut handshake =
-        dial::reach(&port.1.address().to_string(), &config, soon()).map_err(text)?;
+    let mut handshake = reach(&port.1.address().to_string(), &config, soon()).map_err(text)?;
     handshake.tls.set_buffer_limit(None);
-    dial::ask(&mut handshake, bytes, soon(), &|| false).map_err(text)
+    ask(&mut handshake, bytes, soon(), &|| false).map_err(text)
 }
 
 fn refusal(answer: &[u8; ANSWER]) -> Option<Refusal> {
@@ -191,7 +191,7 @@ fn who_says_nothing_gives_way_to_who_comes_next() {
 /// Shows the key of `identity`, says `bytes`, and then nothing more.
 fn stall(identity: &Identity, port: (&Identity, &Port), bytes: &[u8]) -> Handshake {
     let config = config::client(identity, port.0.fingerprint()).unwrap();
-    let mut handshake = dial::reach(&port.1.address().to_string(), &config, soon())
+    let mut handshake = reach(&port.1.address().to_string(), &config, soon())
         .ok()
         .unwrap();
     handshake.say(bytes).unwrap();
@@ -227,7 +227,7 @@ fn a_member_that_stalls_shuts_nobody_out() {
         let address = port.address().to_string();
         let reply = control(&good, us.fingerprint(), &address, b"ab", soon());
         assert_eq!(reply, Ok(b"ba".to_vec()));
-        dial::ask(&mut slow, b"ab", soon(), &|| false).ok().unwrap();
+        ask(&mut slow, b"ab", soon(), &|| false).ok().unwrap();
         assert!(
             start.elapsed() < Duration::from_secs(9),
             "{:?}",
@@ -336,4 +336,72 @@ fn quick_questions_do_not_wait_behind_others() {
     drop(port);
     let gone = ask(b"quick", Instant::now() + Duration::from_millis(100));
     assert!(matches!(gone, Err(error) if !error.is_answer()));
+}
+
+/// The terms of the party that has the port, and the call of the other one.
+fn two_parties(us: &Identity, them: &Identity) -> (Terms, LaneCall) {
+    let [first, second] = [PartyId::THREE[0], PartyId::THREE[1]].map(Peer::Party);
+    let terms = Terms {
+        me: first,
+        plan: PlanHash([3; 32]),
+        pins: [(first, us.fingerprint()), (second, them.fingerprint())].into(),
+        others: Vec::new(),
+    };
+    let call = LaneCall {
+        plan: terms.plan,
+        from: second,
+        to: first,
+        lane: 0,
+    };
+    (terms, call)
+}
+
+#[test]
+fn who_hangs_up_before_it_is_answered_keeps_no_seat() {
+    let [us, them] = [(); 2].map(|()| Identity::generate().unwrap());
+    let (terms, call) = two_parties(&us, &them);
+    let port = Port::bind(&us, "127.0.0.1:0", Reception::sole([them.fingerprint()])).unwrap();
+    let theirs = Terms {
+        me: call.from,
+        ..terms.clone()
+    };
+    let address = port.address().to_string();
+    for _ in 0..30 {
+        thread::scope(|scope| {
+            let met = scope.spawn(|| port.accept(&terms, &[call.from], 2, soon()));
+            // It gets as far as its call for the first of two lanes, and is gone before the answer.
+            drop(stall(&them, (&us, &port), &Call::Lane(call).encode()));
+            let lane = |lane| dial(&them, &theirs, call.to, &address, lane, soon()).unwrap();
+            let come = [lane(0), lane(1)];
+            let met = met.join().unwrap().unwrap();
+            assert_eq!(met.len(), come.len());
+        });
+    }
+}
+
+#[test]
+fn a_seat_is_promised_once_and_again_if_nobody_takes_it() {
+    let [us, them] = [(); 2].map(|()| Identity::generate().unwrap());
+    let (terms, call) = two_parties(&us, &them);
+    let (slots, never) = (Slots::new(true), AtomicBool::new(false));
+    let ended = Ended {
+        asked: &never,
+        failed: &never,
+    };
+    let key = them.fingerprint();
+    thread::scope(|scope| {
+        let met = scope.spawn(|| slots.gather(&terms, &[call.from], 1, soon(), &ended));
+        let mut seat = None;
+        eventually(|| {
+            seat = slots.seat(key, call).ok();
+            seat.is_some()
+        });
+        drop(seat);
+        let seat = slots.seat(key, call).ok().unwrap();
+        let again = slots.seat(key, call).err().unwrap();
+        assert_eq!(again.refusal, Refusal::Lane);
+        drop(seat);
+        let met = met.join().unwrap();
+        assert!(matches!(met, Err(SetupError::Refused { .. })), "{met:?}");
+    });
 }
