@@ -13,11 +13,11 @@ use super::cycles::{CyclesPlan, Step};
 use super::layers::{self, Layer, Schedule};
 use super::net::Net;
 use super::{
-    BitsPlan, CodedUniforms, Conversion, Gives, JobPlan, LayerPlan, Options, Plan, PlanError,
-    PortPlan, TotalsPlan, check, hash, hoist, order, rows,
+    Before, BitsPlan, CodedUniforms, Conversion, Gives, JobPlan, LayerPlan, Options, Plan,
+    PlanError, PortPlan, TotalsPlan, check, hash, hoist, order, rows,
 };
 use crate::choose::Choice;
-use crate::replicated::Coded;
+use crate::replicated::{Coded, count_before};
 
 /// Blocks that one key may encrypt (protocol documentation, "PRF").
 const MOST_DRAWS: u64 = 1 << 40;
@@ -138,6 +138,9 @@ impl Plan {
             job,
         };
         plan.number_bits(of_ring);
+        if let Choice::Shared(scheme) = choice {
+            count_before(scheme, &mut plan);
+        }
         plan.check_codes()?;
         plan.hash = hash::of(&plan);
         Ok(plan)
@@ -157,10 +160,7 @@ impl Plan {
 
     /// Numbers the programs over bits from `first`, after those over the circuit's ring.
     fn number_bits(&mut self, first: usize) {
-        let of_job = self.job_plan.iter_mut().flat_map(|j| &mut j.layers);
-        let of_totals = self.totals_plan.iter_mut().flat_map(|t| &mut t.layers);
-        let layers = self.layers.iter_mut().chain(of_job).chain(of_totals);
-        for bits in layers.filter_map(|l| l.bits.as_mut()) {
+        for bits in self.all_layers_mut().filter_map(|l| l.bits.as_mut()) {
             bits.program += first;
         }
     }
@@ -254,6 +254,7 @@ impl Making {
             bits,
             opened: layer.opened,
             coded: layer.coded,
+            before: Before::default(),
         }
     }
 

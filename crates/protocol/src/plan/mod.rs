@@ -24,6 +24,7 @@ use veil_session::{PartyId, PlanHash};
 
 pub use cycles::CyclesPlan;
 pub use order::OrderPlan;
+pub(crate) use parts::Before;
 pub use parts::{
     BitsPlan, CodedPlan, CodedUniforms, Conversion, ConversionPlan, Gives, JobPlan, LayerPlan,
     OpenedPlan, OutputPlan, PortPlan, TotalsPlan,
@@ -211,6 +212,13 @@ impl Plan {
     pub fn all_layers(&self) -> impl Iterator<Item = &LayerPlan> {
         self.layers_of(BankOf::Rows)
             .chain(self.layers_of(BankOf::Job))
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn all_layers_mut(&mut self) -> impl Iterator<Item = &mut LayerPlan> {
+        let of_set_up = self.job_plan.iter_mut().flat_map(|j| &mut j.layers);
+        let of_totals = self.totals_plan.iter_mut().flat_map(|t| &mut t.layers);
+        self.layers.iter_mut().chain(of_set_up).chain(of_totals)
     }
 
     /// Layers of the rows, or those of which there is one row: of the set-up, then of the totals.

@@ -2,6 +2,8 @@
 
 use veil_circuit::Per;
 
+use crate::replicated::Coded;
+
 /// Slots or uniforms of an input port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PortPlan {
@@ -34,6 +36,17 @@ pub struct LayerPlan {
     pub opened: [OpenedPlan; 2],
     /// Which of its products have codes.
     pub coded: CodedPlan,
+    /// What the layers before it have, as far as proofs and checks of products count it.
+    pub(crate) before: Before,
+}
+
+/// What is counted before a layer.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Before {
+    /// Products of bits that are proved together with its own, of one cycle.
+    pub(crate) proved: u32,
+    /// Products with codes, of rows, of the set-up or of the totals, whichever it belongs to.
+    pub(crate) coded: Coded,
 }
 
 impl LayerPlan {

@@ -15,11 +15,11 @@ use veil_prss::Use;
 use veil_session::{PartyId, Peer};
 
 use super::{KEY_OWN, KEY_PREVIOUS, SCHEME};
-use crate::plan::{Plan, SLOTS, UNIFORMS};
+use crate::plan::{LayerPlan, Plan, SLOTS, UNIFORMS};
 use crate::replicated::regions::{
     CHECK, RECEIVE, RECEIVE_SUMS, SEND, SEND_SUMS, SUM_WEIGHTS, WEIGHTS,
 };
-use crate::replicated::{CheckOf, Coded, Frame, check, combine, random, transfer};
+use crate::replicated::{CheckOf, Coded, Frame, check, combine, look, random, transfer};
 use crate::round::{Cost, Round, Transfer};
 
 /// A message of a check, or of what is only there to be checked.
@@ -130,10 +130,8 @@ fn rounds(plan: &Plan, me: PartyId, frame: Frame, place: u32) -> [Vec<Round>; 2]
 }
 
 /// The commands that add the pairs of a layer, whose messages have arrived, to both weighted sums.
-pub(super) fn weighted(plan: &Plan, layer: usize) -> Vec<Command> {
-    let first = Frame::of(plan, layer).layers(plan).start;
-    let before = coded(plan, first..layer);
-    let layer = plan.all_layers().nth(layer).expect("a layer of the plan");
+pub(super) fn weighted(plan: &Plan, layer: &LayerPlan) -> Vec<Command> {
+    let before = layer.before.coded;
     let here = Coded::of(&layer.coded);
     let mut commands = Vec::new();
     if here.pairs() > 0 {
@@ -174,6 +172,7 @@ pub(super) fn weighted(plan: &Plan, layer: usize) -> Vec<Command> {
 fn coded(plan: &Plan, layers: std::ops::Range<usize>) -> Coded {
     let layers = plan.all_layers().take(layers.end).skip(layers.start);
     layers.fold(Coded::default(), |mut all, layer| {
+        look();
         all += Coded::of(&layer.coded);
         all
     })

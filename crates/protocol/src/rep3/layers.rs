@@ -7,10 +7,10 @@ use veil_math::Ring;
 use veil_prss::Use;
 use veil_session::{PartyId, Peer};
 
-use super::{KEY_OWN, KEY_PREVIOUS, MALICIOUS, PREVIOUS, SCHEME, check};
+use super::{KEY_OWN, KEY_PREVIOUS, PREVIOUS, SCHEME, check};
 use crate::plan::{LayerPlan, Plan};
 use crate::replicated::regions::TRACE;
-use crate::replicated::{Work, batches, conversions, place, transfer};
+use crate::replicated::{Work, conversions, place, transfer};
 use crate::round::{Cost, Round};
 
 /// Layer `index` of the plan, those of the set-up after those of the rows.
@@ -27,13 +27,8 @@ pub(super) fn traced_round(
     layer: &LayerPlan,
     _: bool,
 ) -> Round {
-    let mut batches = batches(&MALICIOUS, plan).into_iter();
-    let batch = batches.find(|batch| batch.layers.contains(&index));
-    let batch = batch.expect("every layer is in a batch");
-    let layers = plan.all_layers().take(index).skip(batch.layers.start);
-    let bits = layers.map(|layer| plan.products_of_bits(layer)).sum();
-    let mut round = of(plan, me, index, layer, Some(bits));
-    round.finish.extend(check::weighted(plan, index));
+    let mut round = of(plan, me, index, layer, Some(layer.before.proved));
+    round.finish.extend(check::weighted(plan, layer));
     round
 }
 

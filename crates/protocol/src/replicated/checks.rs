@@ -5,7 +5,7 @@ use veil_session::PartyId;
 
 use super::regions;
 use super::{Scheme, place};
-use crate::plan::{CodedPlan, PROVED_GATES, Plan};
+use crate::plan::{Before, CodedPlan, PROVED_GATES, Plan};
 use crate::round::{Cost, Round};
 
 /// How the products of a batch are proved to be right.
@@ -129,6 +129,12 @@ impl Coded {
     }
 }
 
+/// A layer is looked at: tests count it.
+pub(crate) fn look() {
+    #[cfg(test)]
+    tests::LOOKS.set(tests::LOOKS.get() + 1);
+}
+
 impl std::ops::AddAssign for Coded {
     fn add_assign(&mut self, other: Coded) {
         self.products += other.products;
@@ -145,13 +151,45 @@ pub(super) fn with_proofs(
     first: usize,
     layers: Vec<Round>,
 ) -> Vec<Round> {
-    let numbered = (first..).zip(layers);
-    let proved = numbered
-        .flat_map(|(layer, round)| std::iter::once(round).chain(prove(scheme, plan, me, layer)));
     let [mut rounds, after] = checks(scheme, plan, me, Frame::of(plan, first));
-    rounds.extend(proved);
+    let batches = batches(scheme, plan).into_iter();
+    let mut batches = batches.skip_while(|batch| batch.layers.start < first);
+    let mut batch = batches.next();
+    for (layer, round) in (first..).zip(layers) {
+        rounds.push(round);
+        let ended = batch.take_if(|batch| batch.layers.end == layer + 1);
+        if let (Some(ended), Some(proof)) = (ended, &scheme.products.proof) {
+            rounds.extend((proof.rounds)(me, &ended));
+            batch = batches.next();
+        }
+    }
     rounds.extend(after);
     rounds
+}
+
+/// Counts what every layer of a plan has before it.
+pub(crate) fn count_before(scheme: &Scheme, plan: &mut Plan) {
+    let batches = batches(scheme, plan).into_iter();
+    let mut starts = batches.map(|batch| batch.layers.start).peekable();
+    let mut frames = Frame::ALL
+        .map(|frame| frame.layers(plan).start)
+        .into_iter()
+        .peekable();
+    let products: Vec<u32> = (plan.all_layers())
+        .map(|layer| plan.products_of_bits(layer))
+        .collect();
+    let mut before = Before::default();
+    for ((index, layer), products) in plan.all_layers_mut().enumerate().zip(products) {
+        if starts.next_if_eq(&index).is_some() {
+            before.proved = 0;
+        }
+        while frames.next_if_eq(&index).is_some() {
+            before.coded = Coded::default();
+        }
+        layer.before = before;
+        before.proved = before.proved.saturating_add(products);
+        before.coded += Coded::of(&layer.coded);
+    }
 }
 
 /// The rounds before and after the layers of a frame in which products with codes are checked.
@@ -186,6 +224,7 @@ pub(crate) fn batches(scheme: &Scheme, plan: &Plan) -> Vec<Batch> {
         Ring::Z64 | Ring::Z128 => regions::BIT_RECEIVE,
     };
     for (index, layer) in plan.all_layers().enumerate() {
+        look();
         let frame = Frame::of(plan, index);
         let first = index == frame.layers(plan).start;
         let rows = if frame == Frame::Rows { rows } else { 1 };
@@ -234,13 +273,70 @@ fn proof_rounds(scheme: &Scheme, batch: &Batch) -> u32 {
     proof.map_or(0, |proof| (proof.cost)(batch).rounds as u32)
 }
 
-/// The rounds in which it is proved that the products of the batch are right whose last layer is `layer`, if there is one.
-fn prove(scheme: &Scheme, plan: &Plan, me: PartyId, layer: usize) -> Vec<Round> {
-    let batches = batches(scheme, plan).into_iter();
-    let batch = batches.filter(|batch| batch.layers.end == layer + 1);
-    let proof = scheme.products.proof.iter();
-    let rounds = batch
-        .zip(proof)
-        .flat_map(|(batch, proof)| (proof.rounds)(me, &batch));
-    rounds.collect()
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::sync::Arc;
+
+    use veil_circuit::{Builder, Per};
+    use veil_program::{Adversary, Audience, Block, Holder, Lowered, Security};
+    use veil_session::Peer;
+
+    use super::*;
+    use crate::plan::Options;
+    use crate::replicated::Replicated;
+    use crate::round::{Protocol, Task};
+
+    thread_local! {
+        /// How often this thread looked at a layer.
+        pub(super) static LOOKS: Cell<u64> = const { Cell::new(0) };
+    }
+
+    /// A chain of so many products, one in each layer.
+    fn chain(ring: Ring, layers: usize) -> Arc<Lowered> {
+        let mut b = Builder::new(ring);
+        let inputs = b.input("v", 2, Per::Row);
+        let product = (0..layers).fold(inputs[0], |product, _| b.mul(product, inputs[1]));
+        b.output("z", &[product]);
+        Arc::new(Lowered {
+            name: "chain".into(),
+            schema: String::new(),
+            owners: vec!["ann".into()],
+            parties: ["p0", "p1", "p2"].map(String::from).into(),
+            recipients: vec!["eve".into()],
+            security: Security::among(3).against(Adversary::Malicious),
+            totals: None,
+            circuit: b.finish().unwrap(),
+            blocks: vec![Block {
+                name: "all".into(),
+                rows: 1000,
+                holders: vec![Holder::Owner(0)],
+                stored: None,
+                aligned: None,
+            }],
+            audiences: vec![Audience::Parties],
+            opened: vec!["z".into()],
+        })
+    }
+
+    /// How often a layer is looked at to plan so many, to make a party's rounds of them, and to say what they cost.
+    fn looks(ring: Ring, layers: usize) -> u64 {
+        let before = LOOKS.get();
+        let plan = Plan::new(chain(ring, layers), Options::default()).unwrap();
+        let plan = Arc::new(plan);
+        assert!(plan.depth as usize >= layers);
+        let me = Peer::Party(PartyId::THREE[0]);
+        let party = Replicated::new(Arc::clone(&plan), me);
+        let cost = party.cost(Task::Layers, plan.set_up_frame());
+        assert!(cost.rounds as usize > layers);
+        LOOKS.get() - before
+    }
+
+    #[test]
+    fn planning_takes_steps_in_proportion_to_layers() {
+        for ring in [Ring::Bits, Ring::Z64] {
+            let (few, many) = (looks(ring, 500), looks(ring, 20_000));
+            assert!(many <= 41 * few, "{few} for 500 layers, {many} for 20000");
+        }
+    }
 }

@@ -5,6 +5,7 @@
 //! copied before every cycle; outputs of every cycle are copied after it, to where they wait for the end. Products of bits of several
 //! cycles are proved together, as long as their batch takes no more memory than one of a single cycle may.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use veil_device::{Command, Op, ProgramId, Span};
@@ -39,6 +40,8 @@ pub(super) struct Cycles {
     batch: Option<Batch>,
     /// Proofs of a cycle, by counters of their number.
     proofs: u64,
+    /// Places of their rounds.
+    proving: Range<u32>,
 }
 
 impl Cycles {
@@ -61,6 +64,10 @@ impl Cycles {
             inputs: blocks.map(|block| inputs.cycles(block)).collect(),
             layers: [false, true].map(of_layers),
             proofs: batches.len() as u64,
+            proving: {
+                let behind = place::LAYERS + plan.all_layers().count() as u32;
+                behind..super::place_of_checks(scheme, plan)
+            },
             batch,
             plan: Arc::clone(plan),
         })
@@ -90,11 +97,8 @@ impl Cycles {
             let last = rounds.len() - 1;
             rounds[last].finish.extend(self.after(cycle));
         }
-        let behind = place::LAYERS + self.plan.all_layers().count() as u32;
-        let checks = super::place_of_checks(self.scheme, &self.plan);
         for round in &mut rounds {
-            let proves = (behind..checks).contains(&round.place);
-            let each = if proves {
+            let each = if self.proving.contains(&round.place) {
                 proof_counters(self.proofs)
             } else {
                 plan.counters

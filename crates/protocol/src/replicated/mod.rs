@@ -20,7 +20,7 @@ use veil_math::Ring;
 use veil_prss::Use;
 use veil_session::{PartyId, Peer};
 
-pub(crate) use checks::{Batch, CheckOf, Coded, Frame, ProofOf, batches};
+pub(crate) use checks::{Batch, CheckOf, Coded, Frame, ProofOf, batches, count_before, look};
 use checks::{CHECK_PLACES, place_of_checks, with_proofs};
 pub(crate) use convert::conversions;
 pub use masked::is_masked;
