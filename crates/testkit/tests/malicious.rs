@@ -26,29 +26,6 @@ fn world(blocks: &[u64], chunk_rows: u32, lanes: u16) -> World {
     )
 }
 
-#[test]
-fn every_kind_of_input_and_output() {
-    for (chunk_rows, lanes) in [(8, 1), (5, 2), (64, 3)] {
-        world(&[13, 9, 30], chunk_rows, lanes).run().assert_right();
-    }
-}
-
-#[test]
-fn participants_on_their_own_compute_the_same() {
-    world(&[13, 9], 8, 2).run_apart().assert_right();
-}
-
-/// Whole vectors and ragged ones, on the fast device.
-#[test]
-fn longer_batches_are_right() {
-    for (rows, chunk_rows) in [(1300, 512), (700, 2048), (5000, 4096)] {
-        world(&[rows], chunk_rows, 1)
-            .devices(|_| Box::new(Cpu::detect()))
-            .run()
-            .assert_right();
-    }
-}
-
 /// Layers of 64 products in 4096 rows: two of them are proved together, and a wrong bit in any is found.
 #[test]
 fn long_circuits_are_proved_in_several_batches() {

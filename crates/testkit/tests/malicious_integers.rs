@@ -7,113 +7,20 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use common::{
-    NOT_THE_SAME, NOT_ZERO, assert_found, found_by_codes, found_of_product, second_stage,
+    NOT_THE_SAME, NOT_ZERO, assert_found, found_by_codes, found_of_product, made, of_circuit,
 };
-use veil_circuit::{Builder, Circuit, Per, catalogue, make};
+use veil_circuit::{Builder, Circuit, Per};
 use veil_device::Cpu;
 use veil_link::tap::Fate;
 use veil_math::Ring;
-use veil_program::{Audience, Holder, Lowered, Slice};
+use veil_program::{Audience, Slice};
 use veil_session::{PartyId, Peer};
-use veil_testkit::sample::{against_malicious, dot, everything, guarded, job, party, peer};
+use veil_testkit::sample::{against_malicious, dot, everything, guarded, peer};
 use veil_testkit::{Adding, Kind, Message, Outcome, Seed, Values, World};
 
 fn world(blocks: &[u64], chunk_rows: u32, lanes: u16) -> World {
     let job = against_malicious(everything(Ring::Z64, blocks));
     World::in_chunks(job, chunk_rows, lanes)
-}
-
-#[test]
-fn every_kind_of_input_and_output() {
-    for (chunk_rows, lanes) in [(8, 1), (5, 2), (64, 3)] {
-        world(&[13, 9, 30], chunk_rows, lanes).run().assert_right();
-    }
-}
-
-#[test]
-fn participants_on_their_own_compute_the_same() {
-    world(&[13, 9], 8, 2).run_apart().assert_right();
-}
-
-/// Whole vectors and ragged ones, on the fast device.
-#[test]
-fn longer_batches_are_right() {
-    for (rows, chunk_rows) in [(1300, 512), (700, 2048), (5000, 4096)] {
-        world(&[rows], chunk_rows, 1)
-            .devices(|_| Box::new(Cpu::detect()))
-            .run()
-            .assert_right();
-    }
-}
-
-fn made(name: &str, rows: u64) -> Lowered {
-    of_circuit(make(name).expect("the catalogue has it"), rows)
-}
-
-fn of_circuit(circuit: Circuit, rows: u64) -> Lowered {
-    let holders = [Holder::Owner(0), Holder::Party(party(1))];
-    let holders: Vec<Holder> = (0..circuit.inputs.len()).map(|k| holders[k % 2]).collect();
-    let audiences = vec![Audience::Recipient(0); circuit.outputs.len()];
-    against_malicious(job(circuit, &[(rows, &holders)], &audiences))
-}
-
-/// Everything of the catalogue that has integers and bits: their products are proved and checked together.
-#[test]
-fn conversions_are_right() {
-    for entry in catalogue().iter().filter(|e| e.name.starts_with("int-")) {
-        for bits in if entry.name.starts_with("int-div") {
-            [3, 5]
-        } else {
-            [13, 64]
-        } {
-            let circuit = make(&format!("{}:{bits}", entry.name)).expect("the catalogue has it");
-            if circuit.ring == Ring::Z128 {
-                continue;
-            }
-            // What is random is not what the clear evaluation says.
-            let exact = !["-pr", "random"]
-                .iter()
-                .any(|word| entry.name.contains(word));
-            let job = of_circuit(circuit, 70);
-            for chunk_rows in [5, 64] {
-                let world = World::in_chunks(job.clone(), chunk_rows, 1);
-                let outcome = world.devices(|_| Box::new(Cpu::detect())).run();
-                if exact {
-                    outcome.assert_right();
-                }
-                assert!(
-                    outcome.aborts.is_empty(),
-                    "{}: {:?}",
-                    entry.name,
-                    outcome.aborts
-                );
-                assert_eq!(outcome.of(Kind::Masked).count(), 0, "{}", entry.name);
-            }
-        }
-    }
-}
-
-#[test]
-fn matrix_products_are_right() {
-    let outcome = World::in_chunks(made("matmul64:3x5x2", 30), 8, 1).run();
-    outcome.assert_right();
-    // An element each of a product and of its code, per element of the result, and one per element of a factor.
-    assert_eq!(outcome.plan.products(), 6 + 6 + 10);
-}
-
-#[test]
-fn what_is_made_of_sums_is_right() {
-    for (seed, lanes) in [(1, 1), (2, 2), (3, 1), (4, 2)] {
-        let job = against_malicious(guarded(everything(Ring::Z64, &[13, 9]), 1 << 63));
-        let world = World::in_chunks(job, 8, lanes);
-        world.seed(Seed(seed)).run().assert_right();
-    }
-}
-
-#[test]
-fn shares_at_rest_are_elements_of_the_circuits_ring() {
-    let job = against_malicious(everything(Ring::Z64, &[13, 9]));
-    second_stage(&job, Seed(3)).run().assert_right();
 }
 
 /// Eight layers of 20 products in 512 rows: all values of a layer are used in the next.

@@ -4,13 +4,26 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use veil_circuit::{Builder, Per};
+use veil_circuit::{Builder, Circuit, Per, make};
 use veil_engine::Abort;
 use veil_math::Ring;
 use veil_program::{Audience, Holder, Lowered};
 use veil_session::{Channel, PartyId, Peer};
-use veil_testkit::sample::job;
+use veil_testkit::sample::{against_malicious, job, party};
 use veil_testkit::{Kind, Outcome, Seed, Values, World};
+
+/// `rows` rows of a circuit of the catalogue, against one party that may be malicious.
+pub(crate) fn made(name: &str, rows: u64) -> Lowered {
+    of_circuit(make(name).expect("the catalogue has it"), rows)
+}
+
+/// `rows` rows of a circuit, whose ports an owner and a party supply in turn.
+pub(crate) fn of_circuit(circuit: Circuit, rows: u64) -> Lowered {
+    let holders = [Holder::Owner(0), Holder::Party(party(1))];
+    let holders: Vec<Holder> = (0..circuit.inputs.len()).map(|k| holders[k % 2]).collect();
+    let audiences = vec![Audience::Recipient(0); circuit.outputs.len()];
+    against_malicious(job(circuit, &[(rows, &holders)], &audiences))
+}
 
 /// The second stage of `job`, with the shares that its first stage kept.
 pub(crate) fn second_stage(job: &Lowered, seed: Seed) -> World {
