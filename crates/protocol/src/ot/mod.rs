@@ -45,6 +45,7 @@
 
 pub mod base;
 pub mod extension;
+mod fuzz;
 mod hash;
 pub mod kept;
 mod set_up;
@@ -52,6 +53,8 @@ pub mod transfer;
 pub mod trees;
 pub mod turn;
 
+#[doc(hidden)]
+pub use fuzz::fuzz_set_up;
 pub use hash::Ends;
 pub use set_up::{Random, ReceiverSetUp, SenderSetUp, SenderTrees};
 
