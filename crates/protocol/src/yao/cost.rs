@@ -6,7 +6,7 @@ use veil_program::Holder;
 use veil_session::{Frame, Peer};
 
 use super::inputs::Inputs;
-use super::layers::{self, Group};
+use super::layers::{Group, Messages};
 use super::{EVALUATOR, GARBLER, opening, transfers};
 use crate::choose::garbling;
 use crate::plan::Plan;
@@ -16,21 +16,20 @@ use crate::round::{Cost, Task};
 const DIGEST: u64 = 32;
 
 /// What `task` costs `me` in `frame`.
-pub(super) fn of(plan: &Plan, me: Peer, task: Task, frame: Frame) -> Cost {
+pub(super) fn of(plan: &Plan, messages: &Messages, me: Peer, task: Task, frame: Frame) -> Cost {
     let rows = u64::from(frame.rows);
     match task {
         Task::SetUp => {
-            let [_, groups] = layers::of_plan(plan);
-            list(me) + of_inputs(&Inputs::of_job(plan, me), me, 1) + of_layers(plan, &groups, me, 1)
+            let layers = of_layers(plan, &messages.job, me, 1);
+            list(me) + of_inputs(&Inputs::of_job(plan, me), me, 1) + layers
         }
         Task::Inputs { block } => of_inputs(&Inputs::of_rows(plan, me, block as usize), me, rows),
         Task::Layers => {
-            let [groups, _] = layers::of_plan(plan);
             let block = plan.block_of(frame) as usize;
             let inputs = of_inputs(&Inputs::of_cycles(plan, me, block), me, rows);
             let cycles = plan.cycles.as_ref();
             let windows = cycles.map_or(0, |cycles| cycles.count.div_ceil(cycles.window));
-            let layers = of_layers(plan, &groups, me, rows);
+            let layers = of_layers(plan, &messages.rows, me, rows);
             inputs * windows + layers * plan.cycle_count()
         }
         Task::Open(_) => of_opening(plan, me, rows),

@@ -12,7 +12,7 @@ use veil_prss::Use;
 use veil_session::Peer;
 
 use super::inputs::Inputs;
-use super::layers::{self, Garbles};
+use super::layers::{self, Garbles, Messages};
 use super::regions::{self, SLOTS};
 use super::transfers::Ends;
 use super::{GARBLER, combine};
@@ -43,7 +43,7 @@ pub(super) struct Taken {
 
 impl Cycles {
     /// The cycles of a plan, if it has any.
-    pub(super) fn of(plan: &Arc<Plan>, me: Peer, ends: &Ends) -> Option<Self> {
+    pub(super) fn of(plan: &Arc<Plan>, messages: &Messages, me: Peer, ends: &Ends) -> Option<Self> {
         plan.cycles.as_ref()?;
         let blocks = 0..plan.job.blocks.len();
         let inputs = blocks.map(|block| {
@@ -52,7 +52,7 @@ impl Cycles {
         });
         Some(Cycles {
             inputs: inputs.collect(),
-            layers: layers::of_rows(plan, me),
+            layers: layers::of_rows(plan, messages, me),
             garbles: Garbles::of(plan),
             me,
             plan: Arc::clone(plan),

@@ -27,7 +27,7 @@ pub(super) struct Group {
 }
 
 /// Messages of consecutive layers, in frames of so many rows.
-pub(super) fn groups(plan: &Plan, layers: &[LayerPlan], rows: u32) -> Vec<Group> {
+fn groups(plan: &Plan, layers: &[LayerPlan], rows: u32) -> Vec<Group> {
     let most = MESSAGE / cost::table(garbling(plan.job.security.tables), u64::from(rows));
     let mut groups: Vec<Group> = Vec::new();
     for (k, layer) in layers.iter().enumerate() {
@@ -47,35 +47,44 @@ pub(super) fn groups(plan: &Plan, layers: &[LayerPlan], rows: u32) -> Vec<Group>
     groups
 }
 
-/// All messages of the rows, and those of the set-up.
-pub(super) fn of_plan(plan: &Plan) -> [Vec<Group>; 2] {
-    let job = plan.job_plan.as_ref();
-    [
-        groups(plan, &plan.layers, plan.longest_chunk()),
-        job.map_or(vec![], |job| groups(plan, &job.layers, 1)),
-    ]
+/// All messages of a plan.
+#[derive(Debug)]
+pub(super) struct Messages {
+    /// Those of the rows.
+    pub(super) rows: Vec<Group>,
+    /// Those of the set-up.
+    pub(super) job: Vec<Group>,
 }
 
-/// Rounds of the plan have places below this.
-pub(super) fn places(plan: &Plan) -> u32 {
-    let groups: usize = of_plan(plan).iter().map(Vec::len).sum();
-    place::LAYERS + groups as u32
+impl Messages {
+    pub(super) fn of(plan: &Plan) -> Self {
+        let job = plan.job_plan.as_ref();
+        Messages {
+            rows: groups(plan, &plan.layers, plan.longest_chunk()),
+            job: job.map_or(vec![], |job| groups(plan, &job.layers, 1)),
+        }
+    }
+
+    /// Rounds of the plan have places below this.
+    pub(super) fn places(&self) -> u32 {
+        place::LAYERS + (self.rows.len() + self.job.len()) as u32
+    }
 }
 
 /// The layers of the rows, at a party.
-pub(super) fn of_rows(plan: &Plan, me: Peer) -> Vec<Round> {
-    let [groups, _] = of_plan(plan);
-    me.party()
-        .map_or(vec![], |me| rounds(plan, &plan.layers, &groups, me, 0))
+pub(super) fn of_rows(plan: &Plan, messages: &Messages, me: Peer) -> Vec<Round> {
+    me.party().map_or(vec![], |me| {
+        rounds(plan, &plan.layers, &messages.rows, me, 0)
+    })
 }
 
 /// The layers of the set-up: on one row, from values that all rows share to others that they all share.
-pub(super) fn of_job(plan: &Plan, me: Peer) -> Vec<Round> {
+pub(super) fn of_job(plan: &Plan, messages: &Messages, me: Peer) -> Vec<Round> {
     let (Some(me), Some(job)) = (me.party(), &plan.job_plan) else {
         return Vec::new();
     };
-    let [before, groups] = of_plan(plan);
-    let mut rounds = rounds(plan, &job.layers, &groups, me, before.len() as u32);
+    let before = messages.rows.len() as u32;
+    let mut rounds = rounds(plan, &job.layers, &messages.job, me, before);
     let copy = |from: (u16, u32), to: (u16, u32), count| {
         let span = |(region, first)| regions::span(region, first, count);
         combine(vec![span(from)], span(to))

@@ -69,6 +69,7 @@ pub struct Yao {
     /// Of the banks of chunks, and of those of one row.
     layouts: [Layout; 2],
     spans: Spans,
+    messages: layers::Messages,
     set_up: Arc<[Arc<Round>]>,
     inputs: Vec<Arc<[Arc<Round>]>>,
     layers: Arc<[Arc<Round>]>,
@@ -80,6 +81,7 @@ pub struct Yao {
 impl Yao {
     /// The rounds of participant `me`.
     pub fn new(plan: Arc<Plan>, me: Peer) -> Self {
+        let messages = layers::Messages::of(&plan);
         let blocks = 0..plan.job.blocks.len();
         let of_rows = blocks.map(|block| inputs::Inputs::of_rows(&plan, me, block));
         let of_rows: Vec<_> = of_rows.collect();
@@ -88,7 +90,7 @@ impl Yao {
         let in_chunks: Vec<_> = of_rows.iter().cloned().chain(of_cycles).collect();
         let of_job = vec![inputs::Inputs::of_job(&plan, me)];
         let bank = |of, inputs: &[inputs::Inputs<'_>]| {
-            let mut layout = regions::layout(&plan, me, of, inputs);
+            let mut layout = regions::layout(&plan, &messages, me, of, inputs);
             let wires = inputs.iter().map(inputs::Inputs::transferred).collect();
             let ends = transfers::Ends::new(&mut layout, me, &wires);
             (layout, ends)
@@ -100,17 +102,18 @@ impl Yao {
         };
         let inputs = of_rows.iter().map(|inputs| list(inputs.rounds(&row_ends)));
         let inputs = inputs.collect();
-        let set_up = list(set_up(&plan, me, of_job[0].rounds(&job_ends)));
+        let set_up = list(set_up(&plan, &messages, me, of_job[0].rounds(&job_ends)));
         Yao {
             spans: regions::spans(&plan, me),
             set_up,
             inputs,
-            cycles: cycles::Cycles::of(&plan, me, &row_ends).map(Arc::new),
+            cycles: cycles::Cycles::of(&plan, &messages, me, &row_ends).map(Arc::new),
             layers: match plan.cycles {
                 Some(_) => Arc::from([]),
-                None => list(layers::of_rows(&plan, me)),
+                None => list(layers::of_rows(&plan, &messages, me)),
             },
             open: list(opening::open(&plan, me)),
+            messages,
             plan,
             me,
             layouts: [rows, job],
@@ -119,11 +122,11 @@ impl Yao {
 }
 
 /// Agreement on the list of inputs, then the inputs that all rows share, and what follows from them.
-fn set_up(plan: &Plan, me: Peer, inputs: Vec<Round>) -> Vec<Round> {
+fn set_up(plan: &Plan, messages: &layers::Messages, me: Peer, inputs: Vec<Round>) -> Vec<Round> {
     let mut rounds = Vec::new();
     rounds.extend(me.party().map(inputs::list));
     rounds.extend(inputs);
-    rounds.extend(layers::of_job(plan, me));
+    rounds.extend(layers::of_job(plan, messages, me));
     rounds
 }
 
@@ -179,7 +182,7 @@ impl Protocol for Yao {
     }
 
     fn cost(&self, task: Task, frame: Frame) -> Cost {
-        cost::of(&self.plan, self.me, task, frame)
+        cost::of(&self.plan, &self.messages, self.me, task, frame)
     }
 
     fn spans(&self) -> &Spans {
@@ -187,7 +190,7 @@ impl Protocol for Yao {
     }
 
     fn places(&self) -> u32 {
-        layers::places(&self.plan)
+        self.messages.places()
     }
 
     fn peers(&self) -> Vec<Peer> {

@@ -6,8 +6,9 @@ use veil_math::Ring;
 use veil_program::Holder;
 use veil_session::{PartyId, Peer};
 
+use super::EVALUATOR;
 use super::inputs::Inputs;
-use super::{EVALUATOR, layers};
+use super::layers::Messages;
 use crate::choose::garbling;
 use crate::plan::{BankOf, OutputPlan, Plan, PortPlan};
 use crate::round::Spans;
@@ -58,20 +59,25 @@ fn input_wires(plan: &Plan, shared: bool) -> u32 {
 }
 
 /// The regions of `me` in a bank where `inputs` are put. Every participant has all of them, some empty: one numbering for all.
-pub(super) fn layout(plan: &Plan, me: Peer, bank: BankOf, inputs: &[Inputs<'_>]) -> Layout {
+pub(super) fn layout(
+    plan: &Plan,
+    messages: &Messages,
+    me: Peer,
+    bank: BankOf,
+    inputs: &[Inputs<'_>],
+) -> Layout {
     let party = me.party().is_some();
     let owner = matches!(me, Peer::Owner(_));
     let when = |yes: bool, count: u32| if yes { count } else { 0 };
-    let [of_rows, of_job] = layers::of_plan(plan);
     let (slots, groups, outputs, wires) = match bank {
         BankOf::Rows => {
             let outputs = plan.outputs.iter().map(|output| output.width).sum();
             let wires = [input_wires(plan, false), 0];
-            (plan.slots, of_rows, outputs, wires)
+            (plan.slots, &messages.rows, outputs, wires)
         }
         BankOf::Job => {
             let wires = [0, input_wires(plan, true)];
-            (plan.job_slots[0], of_job, 0, wires)
+            (plan.job_slots[0], &messages.job, 0, wires)
         }
     };
     let [row_inputs, job_inputs] = wires;
