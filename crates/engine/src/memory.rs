@@ -73,7 +73,7 @@ fn bank(plan: &Plan, protocol: &dyn Protocol, holds: BankOf, rows: u32) -> u64 {
     let programs = protocol.programs().iter().zip(plan.banks_of_programs());
     for (program, _) in programs.filter(|(_, of)| *of == holds) {
         let slots = &layout.regions[program.slots as usize];
-        let temps = u64::from(Cpu::scratch(program, slots.count));
+        let temps = u64::from(Cpu::scratch(program, slots));
         let of = scratch.entry(program.slots).or_insert(0);
         *of = (u64::from(slots.parts) * temps * item(slots.item)).max(*of);
     }

@@ -2,6 +2,7 @@
 
 use sha2::Digest;
 use subtle::ConstantTimeEq;
+use veil_math::Ring;
 use veil_session::Frame;
 
 use super::bank::Memory;
@@ -58,7 +59,9 @@ impl Cpu {
                     };
                     let from = (command.src[1], p.index);
                     if *add {
-                        self.accumulate(memory, tape.ring, false, from, (to, 0));
+                        let ((from, length), (to, _)) =
+                            (memory.item(from.0, from.1), memory.item(to, 0));
+                        self.accumulate(memory, (tape.ring, false), [from, to], length);
                     } else {
                         memory.copy_item(from, (to, 0));
                     }
@@ -66,31 +69,13 @@ impl Cpu {
             }
             Op::Random => {
                 let (to, draw) = (command.dst[0], command.draws[0]);
-                let mask = self.mask(draw, memory.frame)?;
-                let stride = stride(memory, to.region);
-                for k in 0..to.count {
-                    let ctr = draw.first + u64::from(k) * stride;
-                    self.random(mask, ctr, memory.item_bytes_mut(to, k));
-                }
+                self.draw(memory, self.mask(draw, memory.frame)?, to);
             }
-            Op::Combine { ring, minus } => {
-                let to = command.dst[0];
-                for k in 0..to.count {
-                    let copied = usize::from(!command.src.is_empty() && minus & 1 == 0);
-                    match command.src.first() {
-                        Some(first) if copied == 1 => memory.copy_item((*first, k), (to, k)),
-                        _ => memory.item_bytes_mut(to, k).fill(0),
-                    }
-                    for (i, s) in command.src.iter().enumerate().skip(copied) {
-                        self.accumulate(memory, *ring, minus >> i & 1 == 1, (*s, k), (to, k));
-                    }
-                    memory.clear_padding(to, k);
-                }
-            }
+            Op::Combine { ring, minus } => self.combine(memory, (*ring, *minus), command),
             Op::Hash { label } => {
                 let mut digest = hash::start(&self.session, *label, memory.frame, &command.draws);
                 for s in &command.src {
-                    (0..s.count).for_each(|k| digest.update(memory.item_bytes(*s, k)));
+                    memory.pieces(*s).for_each(|bytes| digest.update(bytes));
                 }
                 memory
                     .item_bytes_mut(command.dst[0], 0)
@@ -193,18 +178,63 @@ impl Cpu {
         }
     }
 
+    /// Pseudorandom elements of every item of a span.
+    fn draw(&self, memory: &mut Memory, mask: Mask<'_>, to: Span) {
+        let stride = stride(memory, to.region);
+        let (_, length) = memory.item(to, 0);
+        if let Some(run) = memory.run(to)
+            && stride * 16 == length as u64
+        {
+            // The blocks of an item follow those of the one before.
+            self.random(mask, mask.first, &mut memory.all_mut()[run]);
+            return;
+        }
+        for k in 0..to.count {
+            let ctr = mask.first + u64::from(k) * stride;
+            self.random(mask, ctr, memory.item_bytes_mut(to, k));
+        }
+    }
+
+    /// The sum of the sources of a command.
+    fn combine(&self, memory: &mut Memory, (ring, minus): (Ring, u32), command: &Command) {
+        let (src, to) = (&command.src, command.dst[0]);
+        let copied = usize::from(!src.is_empty() && minus & 1 == 0);
+        // Items without gaps and padding are as good as one.
+        let item = memory.layout.regions[to.region as usize].item;
+        let mut spans = src.iter().chain([&to]);
+        let whole = to.count > 0
+            && item.padding(memory.frame.rows) == 0xff
+            && spans.all(|span| memory.run(*span).is_some());
+        let (items, times) = if whole { (1, to.count) } else { (to.count, 1) };
+        for k in 0..items {
+            let (at, length) = memory.item(to, k);
+            let length = length * times as usize;
+            match src.first() {
+                Some(first) if copied == 1 => {
+                    let (from, _) = memory.item(*first, k);
+                    memory.all_mut().copy_within(from..from + length, at);
+                }
+                _ => memory.all_mut()[at..at + length].fill(0),
+            }
+            for (i, s) in src.iter().enumerate().skip(copied) {
+                let (from, _) = memory.item(*s, k);
+                let how = (ring, minus >> i & 1 == 1);
+                self.accumulate(memory, how, [from, at], length);
+            }
+            memory.clear_padding(to, k);
+        }
+    }
+
+    /// Adds so many bytes of elements to others, or takes them from them; both offsets are of the bank.
     fn accumulate(
         &self,
         memory: &mut Memory,
-        ring: veil_math::Ring,
-        minus: bool,
-        from: (Span, u32),
-        to: (Span, u32),
+        (ring, minus): (Ring, bool),
+        [a, b]: [usize; 2],
+        len: usize,
     ) {
-        let (a, len) = memory.item(from.0, from.1);
-        let (b, _) = memory.item(to.0, to.1);
         let base = memory.base();
-        // SAFETY: `with` checked the instruction set; both items lie in the bank and have `len` bytes (checked by `run`).
+        // SAFETY: `with` checked the instruction set; both lie in the bank and have `len` bytes (checked by `run`).
         unsafe {
             let (from, to) = (base.add(a), base.add(b));
             match self.isa {

@@ -25,7 +25,7 @@ use tape::Tape;
 use vector::{Domain, Portable, RoundKeys};
 
 use crate::command::{Command, Completion, KeyId, Outcome, ProgramId, Tag};
-use crate::layout::{Layout, Place, Span};
+use crate::layout::{Layout, Place, Region, Span};
 use crate::program::{Needs, Program};
 use crate::{Bank, Device, Fault};
 
@@ -112,8 +112,8 @@ impl Cpu {
         }
     }
 
-    /// Items that a program needs behind a region of `slots` slots, for its temps. The program must be a valid one.
-    pub fn scratch(program: &Program, slots: u32) -> u32 {
+    /// Items that a program needs behind its region of slots, for its temps. The program must be a valid one.
+    pub fn scratch(program: &Program, slots: &Region) -> u32 {
         tape::compile(program, slots).scratch
     }
 }
@@ -141,7 +141,7 @@ impl Device for Cpu {
     fn load(&mut self, program: &Arc<Program>, layout: &Layout) -> Result<ProgramId, Fault> {
         let needs = Needs::of(program, layout)?;
         let slots = program.slots as usize;
-        let tape = tape::compile(program, needs.regions[0].count);
+        let tape = tape::compile(program, &needs.regions[0]);
         if self.scratch.iter().all(|(of, _)| of != layout) {
             let none = vec![0; layout.regions.len()];
             self.scratch.push((layout.clone(), none));

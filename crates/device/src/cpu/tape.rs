@@ -6,10 +6,14 @@ use veil_math::Ring;
 
 use fuse::{Fused, for_sources, fuse};
 
+use crate::layout::{Item, Region};
 use crate::program::{Dst, Instr, Program, Src};
 
 /// Products executed together: enough to fill the AES pipeline when rows are few, few enough that their operands stay in L1.
 pub(super) const BATCH: usize = 8;
+
+/// The same of programs over labels: as many gates of one row as are worked on side by side.
+pub(super) const LABEL_BATCH: usize = 16;
 
 /// No uniform in a [`TapeOp::Xor`].
 pub(super) const NO_UNIFORM: u32 = u32::MAX;
@@ -90,8 +94,14 @@ pub(super) struct Tape {
     pub(super) message_len: [u32; 2],
 }
 
-/// Compiles a checked program whose slots region has `slots` items.
-pub(super) fn compile(program: &Program, slots: u32) -> Tape {
+/// Compiles a checked program for a region of slots.
+pub(super) fn compile(program: &Program, slots: &Region) -> Tape {
+    let most = if slots.item == Item::Labels {
+        LABEL_BATCH
+    } else {
+        BATCH
+    };
+    let slots = slots.count;
     let fused = fuse(program, slots);
     let mut c = Compiler {
         tape: Tape {
@@ -114,6 +124,7 @@ pub(super) fn compile(program: &Program, slots: u32) -> Tape {
         free: Vec::new(),
         uses: last_uses(&fused, program.temps),
         batch: 0,
+        most,
         waiting: Vec::new(),
     };
     for (at, instr) in fused.iter().enumerate() {
@@ -183,6 +194,8 @@ struct Compiler {
     uses: PerValue<usize>,
     /// First product of the batch that is being filled.
     batch: usize,
+    /// Products of a batch, at most.
+    most: usize,
     /// Rows that products of the batch read: free once it is flushed.
     waiting: Vec<Row>,
 }
@@ -346,7 +359,7 @@ impl Compiler {
         {
             self.free.push(row);
         }
-        if self.tape.products.len() - self.batch >= BATCH {
+        if self.tape.products.len() - self.batch >= self.most {
             self.flush();
         }
     }

@@ -181,6 +181,16 @@ impl Blocks for Xmm {
         unsafe { each!(_mm_unpacklo_epi64, low, high) }
     }
     #[inline(always)]
+    unsafe fn interleave(self, other: Self) -> [Self; 2] {
+        let ([a, b, c, d], [e, f, g, h]) = (self.0, other.0);
+        [Xmm([a, e, b, f]), Xmm([c, g, d, h])]
+    }
+    #[inline(always)]
+    unsafe fn apart(self, other: Self) -> [Self; 2] {
+        let ([a, b, c, d], [e, f, g, h]) = (self.0, other.0);
+        [Xmm([a, c, e, g]), Xmm([b, d, f, h])]
+    }
+    #[inline(always)]
     unsafe fn blend(high: Self, low: Self) -> Self {
         unsafe { each!(_mm_blend_epi16::<0xf0>, low, high) }
     }

@@ -6,6 +6,31 @@
     reason = "everything is inlined into the function that enables the instruction set, and closures would not be"
 )]
 
+/// The body for each number below a count, which is at most 4, one after the other: a loop of this size would not be unrolled, and what it works on
+/// would be in memory instead of registers.
+macro_rules! each {
+    ($n:ident < $count:expr, $body:block) => {
+        const { assert!($count <= 4) };
+        if $count > 0 {
+            let $n = 0;
+            $body
+        }
+        if $count > 1 {
+            let $n = 1;
+            $body
+        }
+        if $count > 2 {
+            let $n = 2;
+            $body
+        }
+        if $count > 3 {
+            let $n = 3;
+            $body
+        }
+    };
+}
+pub(crate) use each;
+
 /// Labels of a [`Blocks`].
 pub(crate) const LANES: usize = 4;
 
@@ -56,6 +81,10 @@ pub(crate) trait Blocks: Copy {
     unsafe fn swap(self) -> Self;
     /// The low halves of `high` and `low`, as halves of one label.
     unsafe fn join(high: Self, low: Self) -> Self;
+    /// Labels 0 of both, labels 1 of both, …: eight of them.
+    unsafe fn interleave(self, other: Self) -> [Self; 2];
+    /// The labels with even numbers of the eight of both, and those with odd ones.
+    unsafe fn apart(self, other: Self) -> [Self; 2];
     /// The high half of `high` and the low half of `low`.
     unsafe fn blend(high: Self, low: Self) -> Self;
     /// The sum of the high halves, and of the low halves, as numbers.
@@ -111,25 +140,25 @@ pub(crate) unsafe fn hashes<B: Blocks, const N: usize, const K: usize, const X: 
     // SAFETY: the caller's instruction set.
     unsafe {
         let mut states = [[[B::splat(0); X]; K]; N];
-        for n in 0..N {
+        each!(n < N, {
             for k in 0..K {
                 states[n][k][0] = labels[n][k].xor(keys[n][k]);
                 if X == 2 {
                     states[n][k][1] = states[n][k][0].xor(offset);
                 }
             }
-        }
+        });
         for round in 0..9 {
-            for n in 0..N {
+            each!(n < N, {
                 for k in 0..K {
                     keys[n][k] = keys[n][k].next_key(constants.0[round]);
                     for x in 0..X {
                         states[n][k][x] = states[n][k][x].round(keys[n][k]);
                     }
                 }
-            }
+            });
         }
-        for n in 0..N {
+        each!(n < N, {
             for k in 0..K {
                 // The last key with what is added to the result.
                 let key = keys[n][k].next_key(constants.0[9]).xor(labels[n][k]);
@@ -138,7 +167,7 @@ pub(crate) unsafe fn hashes<B: Blocks, const N: usize, const K: usize, const X: 
                     states[n][k][1] = states[n][k][1].last_round(key.xor(offset));
                 }
             }
-        }
+        });
         states
     }
 }

@@ -29,6 +29,12 @@ impl Wires {
             .wrapping_add(self.slots + row as usize * self.slot)
     }
 
+    /// The same where there is one row: a label is a slot.
+    #[inline(always)]
+    pub(super) fn label(&self, row: Row) -> *mut u8 {
+        self.base.wrapping_add(self.slots + 16 * row as usize)
+    }
+
     /// Whether the rows of one product are too few for all lanes.
     pub(super) fn narrow(&self) -> bool {
         self.rows < LANES

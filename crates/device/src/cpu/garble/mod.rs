@@ -4,6 +4,8 @@
 pub(super) mod aesni;
 #[cfg(target_arch = "x86_64")]
 pub(super) mod blocks;
+#[cfg(target_arch = "x86_64")]
+mod colours;
 mod dice;
 #[cfg(target_arch = "x86_64")]
 mod half;
@@ -11,6 +13,8 @@ mod half;
 mod items;
 #[cfg(target_arch = "x86_64")]
 mod narrow;
+#[cfg(target_arch = "x86_64")]
+mod one;
 mod rate;
 #[cfg(target_arch = "x86_64")]
 mod run;
@@ -26,7 +30,7 @@ use zeroize::Zeroize;
 use super::bank::Memory;
 use super::commands::fitting;
 use super::exec::Mask;
-use super::tape::{BATCH, Tape};
+use super::tape::{LABEL_BATCH, Tape};
 #[cfg(target_arch = "x86_64")]
 use super::vector::{Avx2, Avx512};
 use super::{Cpu, Isa};
@@ -90,7 +94,7 @@ impl Cpu {
             }
             Op::Encode { offset } => {
                 let offset = self.offset(offset)?;
-                scalar::encode(
+                self.encode(
                     memory,
                     offset,
                     [command.src[0], command.src[1]],
@@ -99,8 +103,34 @@ impl Cpu {
                 Ok(())
             }
             _ => {
-                scalar::colour(memory, command.src[0], command.dst[0]);
+                self.colour(memory, command.src[0], command.dst[0]);
                 Ok(())
+            }
+        }
+    }
+
+    fn encode(&self, memory: &mut Memory, offset: u128, src: [Span; 2], to: Span) {
+        // SAFETY: `with` checked the instruction set, and the command was checked.
+        unsafe {
+            match self.isa {
+                #[cfg(target_arch = "x86_64")]
+                Isa::Avx512 => encode_zmm(memory, offset, src, to),
+                #[cfg(target_arch = "x86_64")]
+                Isa::Avx2 => encode_xmm(memory, offset, src, to),
+                _ => scalar::encode(memory, offset, src, to),
+            }
+        }
+    }
+
+    fn colour(&self, memory: &mut Memory, labels: Span, to: Span) {
+        // SAFETY: as in `encode`.
+        unsafe {
+            match self.isa {
+                #[cfg(target_arch = "x86_64")]
+                Isa::Avx512 => colour_zmm(memory, labels, to),
+                #[cfg(target_arch = "x86_64")]
+                Isa::Avx2 => colour_xmm(memory, labels, to),
+                _ => scalar::colour(memory, labels, to),
             }
         }
     }
@@ -147,7 +177,7 @@ impl Cpu {
     /// Runs the tape with the fastest kernel.
     fn gates_of(&self, memory: &mut Memory, run: &Run<'_>) {
         let rows = memory.frame.rows as usize;
-        let mut dice = Dice::new(run, BATCH, rows);
+        let mut dice = Dice::new(run, LABEL_BATCH, rows);
         // SAFETY: `with` checked the instruction set, or it is asked for here; `load` checked the program against its layout; `run` checked
         // that the bank has the same regions and room for the scratch rows, and that the tables fit them.
         unsafe {
@@ -165,30 +195,45 @@ impl Cpu {
 /// The kernels once per instruction set: everything below them is inlined into these functions.
 #[cfg(target_arch = "x86_64")]
 macro_rules! kernel {
-    ($name:ident, $features:literal, $vector:ty, $blocks:ty, $groups:literal) => {
+    ($name:ident, $encode:ident, $colour:ident, $features:literal, $vector:ty, $blocks:ty, $half:literal, $three:literal) => {
+        #[target_feature(enable = $features)]
+        unsafe fn $encode(memory: &mut Memory, offset: u128, src: [Span; 2], to: Span) {
+            let rows = labels_of(memory, to);
+            // SAFETY: the caller's.
+            unsafe { colours::encode::<$blocks>(memory, offset, src, to, rows) }
+        }
+        #[target_feature(enable = $features)]
+        unsafe fn $colour(memory: &mut Memory, labels: Span, to: Span) {
+            let rows = labels_of(memory, labels);
+            // SAFETY: the caller's.
+            unsafe { colours::colour::<$blocks>(memory, labels, to, rows) }
+        }
         #[target_feature(enable = $features)]
         unsafe fn $name(memory: &mut Memory, run: &Run<'_>, dice: &mut Dice) {
             // SAFETY: the caller's.
-            unsafe { run::run::<$vector, $blocks, $groups>(memory, run, dice) }
+            unsafe { run::run::<$vector, $blocks, $half, $three>(memory, run, dice) }
         }
     };
 }
 #[cfg(target_arch = "x86_64")]
 kernel!(
     run_zmm,
+    encode_zmm,
+    colour_zmm,
     "avx512f,avx512bw,avx512dq,avx512ifma,avx512vbmi2,vaes,bmi2,adx",
     Avx512,
     Zmm,
+    4,
     2
 );
 #[cfg(target_arch = "x86_64")]
-kernel!(run_xmm, "avx2,aes", Avx2, Xmm, 1);
+kernel!(run_xmm, encode_xmm, colour_xmm, "avx2,aes", Avx2, Xmm, 1, 1);
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512ifma,avx512vbmi2,vaes,bmi2,adx")]
 unsafe fn rate_zmm<const K: usize, const X: usize>(round: u64) -> u8 {
     // SAFETY: the caller's.
-    unsafe { rate::round::<Zmm, 2, K, X>(round) }
+    unsafe { rate::round::<Zmm, 4, K, X>(round) }
 }
 
 #[cfg(target_arch = "x86_64")]

@@ -34,16 +34,26 @@ unsafe fn store(to: *mut u8, row: usize, label: __m128i) {
 #[inline(always)]
 pub(super) unsafe fn xors(wires: &Wires, xors: &[Xor]) {
     static NOTHING: [u8; 16 * LANES] = [0; 16 * LANES];
+    // A sum of two is one of three, without a branch for which it is: that is seldom foreseen.
+    let third = |x: &Xor, c: *mut u8| {
+        std::hint::select_unpredictable(x.c == NO_ROW, NOTHING.as_ptr(), c.cast_const())
+    };
+    if wires.rows == 1 {
+        for x in xors {
+            // SAFETY: the caller's rows.
+            unsafe {
+                let [a, b, c, out] = [x.a, x.b, x.c, x.out].map(|row| wires.label(row));
+                let sum = _mm_xor_si128(load(a, 0), load(b, 0));
+                store(out, 0, _mm_xor_si128(sum, load(third(x, c), 0)));
+            }
+        }
+        return;
+    }
     for x in xors {
         // SAFETY: the caller's rows.
         unsafe {
-            // A sum of two is one of three, without a branch for which it is: that is seldom foreseen.
-            let [a, b, out] = [x.a, x.b, x.out].map(|row| wires.at(row));
-            let c = std::hint::select_unpredictable(
-                x.c == NO_ROW,
-                NOTHING.as_ptr(),
-                wires.at(x.c).cast_const(),
-            );
+            let [a, b, c, out] = [x.a, x.b, x.c, x.out].map(|row| wires.at(row));
+            let c = third(x, c);
             for row in 0..wires.rows {
                 let sum = _mm_xor_si128(load(a, row), load(b, row));
                 store(out, row, _mm_xor_si128(sum, load(c, row)));

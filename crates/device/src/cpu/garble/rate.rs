@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::super::{Cpu, Isa};
 #[cfg(target_arch = "x86_64")]
-use super::blocks::{Blocks, Constants, hashes};
+use super::blocks::{Blocks, Constants, each, hashes};
 use crate::garble::{Garbling, hash};
 
 /// Gates of one round.
@@ -95,22 +95,22 @@ pub(super) unsafe fn round<B: Blocks, const N: usize, const K: usize, const X: u
         let mut sum = [[[start; X]; K]; N];
         for group in 0..GATES / (4 * N as u64) {
             let (mut keys, mut labels) = ([[start; K]; N], [[start; K]; N]);
-            for n in 0..N as u64 {
-                for k in 0..K as u64 {
-                    let tweak = (group * N as u64 + n) * 4 * K as u64 + k;
+            each!(n < N, {
+                for k in 0..K {
+                    let tweak = (group * N as u64 + n as u64) * 4 * K as u64 + k as u64;
                     let key = start.xor(B::tweak(tweak));
-                    keys[n as usize][k as usize] = key;
-                    labels[n as usize][k as usize] = key.xor(offset);
+                    keys[n][k] = key;
+                    labels[n][k] = key.xor(offset);
                 }
-            }
+            });
             let hashes = hashes::<B, N, K, X>(keys, labels, offset, &constants);
-            for n in 0..N {
+            each!(n < N, {
                 for k in 0..K {
                     for x in 0..X {
                         sum[n][k][x] = sum[n][k][x].xor(hashes[n][k][x]);
                     }
                 }
-            }
+            });
         }
         let mut all = start;
         for labels in sum.as_flattened().as_flattened() {

@@ -10,28 +10,34 @@ use super::super::bank::Memory;
 use super::super::exec::{self, xor};
 use super::super::tape::{NO_ROW, NO_UNIFORM, Product, Row, TapeOp, Xor};
 use super::super::vector::Vector;
-use super::blocks::{Blocks, Constants, LANES};
+use super::blocks::{Blocks, Constants, LANES, each};
 use super::items::{Item, Items, Wires};
-use super::{Dice, Run, half, narrow, three};
-use crate::garble::Garbling;
+use super::{Dice, Run, half, narrow, one, three};
+use crate::garble::{Garbling, ROW_BITS};
+
+/// From the tweaks of a product of half-gates to those of the next one.
+const PRODUCT: u64 = 2 << ROW_BITS;
 
 /// What is the same for all gates of a run.
-struct Fixed<B> {
-    start: B,
+pub(super) struct Fixed<B> {
+    pub(super) start: B,
     /// Δ and σ(Δ).
-    offset: (B, B),
-    constants: Constants<B>,
+    pub(super) offset: (B, B),
+    pub(super) constants: Constants<B>,
     /// 1 in every high half.
-    one: B,
+    pub(super) one: B,
+    /// Of half-gates of one row: from the tweaks of a product to those of the four from it on, and to those of the fourth product behind it.
+    pub(super) steps: B,
+    pub(super) four: B,
 }
 
-/// Runs the tape, `N` times four gates side by side.
+/// Runs the tape, `N` times four half-gates side by side, or `T` times four three-halves.
 ///
 /// # Safety
 /// The instruction sets of `V` and `B` are enabled in the caller; the tape was compiled from a program that was checked against the
 /// bank's layout, the bank has `tape.scratch` scratch rows, and the tables lie in the bank with room for all products.
 #[inline(always)]
-pub(super) unsafe fn run<V: Vector, B: Blocks, const N: usize>(
+pub(super) unsafe fn run<V: Vector, B: Blocks, const N: usize, const T: usize>(
     memory: &mut Memory,
     run: &Run<'_>,
     dice: &mut Dice,
@@ -56,6 +62,8 @@ pub(super) unsafe fn run<V: Vector, B: Blocks, const N: usize>(
             offset: (B::splat(offset), B::splat(offset).sigma()),
             constants: Constants::new(),
             one: B::tweak(1),
+            steps: B::tweaks([0, PRODUCT, 2 * PRODUCT, 3 * PRODUCT]),
+            four: B::tweak(4 * PRODUCT),
         };
         let uniform = |uniform: u32| {
             if uniform == NO_UNIFORM {
@@ -65,6 +73,7 @@ pub(super) unsafe fn run<V: Vector, B: Blocks, const N: usize>(
             let label = wires.base.wrapping_add(at).cast::<[u8; 16]>();
             u128::from_le_bytes(label.read_unaligned())
         };
+        let half = run.scheme == Garbling::HalfGates;
         for op in &tape.ops {
             match *op {
                 TapeOp::Xors { start, len } => {
@@ -85,10 +94,14 @@ pub(super) unsafe fn run<V: Vector, B: Blocks, const N: usize>(
                 TapeOp::Products { start, len } => {
                     let products = &tape.products[start as usize..][..len as usize];
                     dice.throw::<V>(run, products);
-                    if wires.narrow() {
-                        batch::<B, N, true>(&wires, run, products, dice, &fixed);
-                    } else {
+                    if wires.rows == 1 && half && one::in_order(products) {
+                        row::<B, N>(&wires, run, products, &fixed);
+                    } else if wires.narrow() {
+                        batch::<B, 1, true>(&wires, run, products, dice, &fixed);
+                    } else if half {
                         batch::<B, N, false>(&wires, run, products, dice, &fixed);
+                    } else {
+                        batch::<B, T, false>(&wires, run, products, dice, &fixed);
                     }
                 }
                 // Of rings alone.
@@ -170,6 +183,28 @@ unsafe fn batch<B: Blocks, const N: usize, const NARROW: bool>(
     }
 }
 
+/// A batch of products on one row. More gates than there are cost less than several groups, each of which waits for the rounds of AES.
+#[inline(always)]
+unsafe fn row<B: Blocks, const N: usize>(
+    wires: &Wires,
+    run: &Run<'_>,
+    products: &[Product],
+    fixed: &Fixed<B>,
+) {
+    let mut at = 0;
+    // SAFETY: as `run`.
+    unsafe {
+        while products.len() - at > 2 * LANES && N > 1 {
+            one::group::<B, N>(wires, run, products, at, fixed);
+            at = products.len().min(at + LANES * N);
+        }
+        while at < products.len() {
+            one::group::<B, 1>(wires, run, products, at, fixed);
+            at += LANES;
+        }
+    }
+}
+
 /// All operands of a group are read before a result is written: that may be in the place of an operand.
 #[inline(always)]
 unsafe fn group_of<B: Blocks, const N: usize, const NARROW: bool>(
@@ -195,13 +230,13 @@ unsafe fn operands<B: Blocks, const N: usize, const NARROW: bool>(
     fixed: &Fixed<B>,
 ) -> [[B; N]; 2] {
     let mut operands = [[fixed.start; N]; 2];
-    for n in 0..N {
+    each!(n < N, {
         // SAFETY: as `run`.
         unsafe {
             operands[0][n] = group[n].a.load::<B, NARROW>();
             operands[1][n] = group[n].b.load::<B, NARROW>();
         }
-    }
+    });
     operands
 }
 
@@ -213,7 +248,7 @@ unsafe fn keys<B: Blocks, const N: usize, const K: usize, const NARROW: bool>(
     fixed: &Fixed<B>,
 ) -> [[B; K]; N] {
     let mut keys = [[fixed.start; K]; N];
-    for n in 0..N {
+    each!(n < N, {
         // SAFETY: as `run`.
         unsafe {
             let mut numbers = group[n].numbers::<NARROW>(run);
@@ -226,7 +261,7 @@ unsafe fn keys<B: Blocks, const N: usize, const K: usize, const NARROW: bool>(
                 tweaks = tweaks.plus(fixed.one);
             }
         }
-    }
+    });
     keys
 }
 
@@ -243,26 +278,26 @@ unsafe fn half_gates<B: Blocks, const N: usize, const NARROW: bool>(
         let keys = keys::<B, N, 2, NARROW>(run, group, fixed);
         if run.offset.is_some() {
             let out = half::garble(a, b, keys, fixed.offset, &fixed.constants);
-            for n in 0..N {
+            each!(n < N, {
                 let (item, [c, garbler, evaluator]) = (&group[n], out[n]);
                 item.out.store::<B, NARROW>(c, item.lanes);
                 let to = |k| item.table::<NARROW>(wires, run, k, (16, 2));
                 to(0).store_part::<B, NARROW>(garbler, item.lanes);
                 to(1).store_part::<B, NARROW>(evaluator, item.lanes);
-            }
+            });
             return;
         }
         let mut tables = [[fixed.start; 2]; N];
-        for n in 0..N {
+        each!(n < N, {
             for k in 0..2 {
                 let from = group[n].table::<NARROW>(wires, run, k, (16, 2));
                 tables[n][k] = from.load_part::<B, NARROW>(group[n].lanes);
             }
-        }
+        });
         let out = half::evaluate(a, b, keys, tables, &fixed.constants);
-        for n in 0..N {
+        each!(n < N, {
             group[n].out.store::<B, NARROW>(out[n], group[n].lanes);
-        }
+        });
     }
 }
 
@@ -280,12 +315,12 @@ unsafe fn three_halves<B: Blocks, const N: usize, const NARROW: bool>(
         let keys = keys::<B, N, 3, NARROW>(run, group, fixed);
         if run.offset.is_some() {
             let mut thrown = [[B::bits(0); 2]; N];
-            for n in 0..N {
+            each!(n < N, {
                 let [r, s] = dice.of::<NARROW>(&group[n]);
                 thrown[n] = [B::bits(r), B::bits(s)];
-            }
+            });
             let out = three::garble(a, b, keys, thrown, fixed.offset, &fixed.constants);
-            for n in 0..N {
+            each!(n < N, {
                 let (item, ([c, g01, g2], z)) = (&group[n], out[n]);
                 item.out.store::<B, NARROW>(c, item.lanes);
                 let halves = [g01.swap(), g01, g2.swap()];
@@ -296,11 +331,11 @@ unsafe fn three_halves<B: Blocks, const N: usize, const NARROW: bool>(
                 for k in 0..z.len() {
                     item.put_bits::<NARROW>(wires, run, k, B::number(z[k]));
                 }
-            }
+            });
             return;
         }
         let mut tables = [([fixed.start; 3], [B::bits(0); 5]); N];
-        for n in 0..N {
+        each!(n < N, {
             for k in 0..3 {
                 let from = group[n].table::<NARROW>(wires, run, k, (8, 3));
                 tables[n].0[k] = from.load_halves::<B, NARROW>(group[n].lanes);
@@ -308,10 +343,10 @@ unsafe fn three_halves<B: Blocks, const N: usize, const NARROW: bool>(
             for k in 0..5 {
                 tables[n].1[k] = B::bits(group[n].bits::<NARROW>(wires, run, k));
             }
-        }
+        });
         let out = three::evaluate(a, b, keys, tables, &fixed.constants);
-        for n in 0..N {
+        each!(n < N, {
             group[n].out.store::<B, NARROW>(out[n], group[n].lanes);
-        }
+        });
     }
 }

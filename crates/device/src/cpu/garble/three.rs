@@ -5,7 +5,7 @@
     reason = "everything is inlined into the function that enables the instruction set, and closures would not be"
 )]
 
-use super::blocks::{Blocks, Constants, hashes};
+use super::blocks::{Blocks, Constants, each, hashes};
 
 /// What control bit r adds to a result, and control bit r': of labels A and B the halves
 /// (A_L ⊕ A_R ⊕ B_L, A_L ⊕ B_R) and (A_L ⊕ B_R, A_R ⊕ B_L ⊕ B_R).
@@ -38,18 +38,18 @@ pub(crate) unsafe fn garble<B: Blocks, const N: usize>(
     unsafe {
         let mut labels = [[offset; 3]; N];
         let (mut a0, mut b0) = (a, b);
-        for n in 0..N {
+        each!(n < N, {
             a0[n] = a[n].xor_where(a[n].colour(), offset);
             b0[n] = b[n].xor_where(b[n].colour(), offset);
             let (x, y) = (a0[n].sigma(), b0[n].sigma());
             labels[n] = [x, y, x.xor(y)];
-        }
+        });
         let hashes = hashes::<B, N, 3, 2>(keys, labels, sigma, constants);
         let of_b = controlled(offset.xor(offset), offset);
         let of_both = controlled(offset, offset);
         let none = [dice[0][0]; 5];
         let mut out = [([offset; 3], none); N];
-        for n in 0..N {
+        each!(n < N, {
             let [[ha, ha1], [hb, hb1], [hx, hx1]] = hashes[n];
             let (p, q) = (a[n].colour(), b[n].colour());
             let (one_a, one_b) = (B::not_bits(p), B::not_bits(q));
@@ -79,7 +79,7 @@ pub(crate) unsafe fn garble<B: Blocks, const N: usize>(
                 B::xor_bits(differ, hx.xor(hx1).high_colour()),
             ];
             out[n] = ([c, g01, g2], z);
-        }
+        });
         out
     }
 }
@@ -96,13 +96,13 @@ pub(crate) unsafe fn evaluate<B: Blocks, const N: usize>(
     // SAFETY: the caller's instruction set.
     unsafe {
         let mut labels = [[a[0]; 3]; N];
-        for n in 0..N {
+        each!(n < N, {
             let (x, y) = (a[n].sigma(), b[n].sigma());
             labels[n] = [x, y, x.xor(y)];
-        }
+        });
         let hashes = hashes::<B, N, 3, 1>(keys, labels, a[0], constants);
         let mut out = [a[0]; N];
-        for n in 0..N {
+        each!(n < N, {
             let [[ha], [hb], [hx]] = hashes[n];
             let ([g0, g1, g2], z) = tables[n];
             let (j, k) = (a[n].colour(), b[n].colour());
@@ -120,7 +120,7 @@ pub(crate) unsafe fn evaluate<B: Blocks, const N: usize>(
             let g01 = B::join(g0, g1);
             let c = c.xor_high_where(j, g01).xor_low_where(k, g01);
             out[n] = c.xor_where(differ, B::join(g2, g2));
-        }
+        });
         out
     }
 }

@@ -151,6 +151,25 @@ impl Blocks for Zmm {
         Zmm(unsafe { _mm512_unpacklo_epi64(low.0, high.0) })
     }
     #[inline(always)]
+    unsafe fn interleave(self, other: Self) -> [Self; 2] {
+        unsafe {
+            let first = _mm512_set_epi64(11, 10, 3, 2, 9, 8, 1, 0);
+            let last = _mm512_set_epi64(15, 14, 7, 6, 13, 12, 5, 4);
+            [
+                Zmm(_mm512_permutex2var_epi64(self.0, first, other.0)),
+                Zmm(_mm512_permutex2var_epi64(self.0, last, other.0)),
+            ]
+        }
+    }
+    #[inline(always)]
+    unsafe fn apart(self, other: Self) -> [Self; 2] {
+        unsafe {
+            let even = _mm512_shuffle_i64x2::<0x88>(self.0, other.0);
+            let odd = _mm512_shuffle_i64x2::<0xdd>(self.0, other.0);
+            [Zmm(even), Zmm(odd)]
+        }
+    }
+    #[inline(always)]
     unsafe fn blend(high: Self, low: Self) -> Self {
         Zmm(unsafe { _mm512_mask_blend_epi64(HIGH, low.0, high.0) })
     }
