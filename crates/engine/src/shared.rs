@@ -34,6 +34,8 @@ pub(crate) struct Shared {
     pub(crate) ready: OnceLock<Ready>,
     pub(crate) status: Status,
     ready_after: OnceLock<Duration>,
+    /// Nanoseconds until the latest rows were done.
+    done_after: AtomicU64,
     pub(crate) failed: OnceLock<Abort>,
     /// The order of rows differs: the reason to report, whoever ends the run.
     pub(crate) misaligned: OnceLock<Abort>,
@@ -55,6 +57,7 @@ impl Shared {
             ready: OnceLock::new(),
             status: Status::new(me, lanes, rows),
             ready_after: OnceLock::new(),
+            done_after: AtomicU64::new(0),
             failed: OnceLock::new(),
             misaligned: OnceLock::new(),
             tally: Mutex::new(Vec::new()),
@@ -140,6 +143,12 @@ impl Shared {
         let _ = self.ready_after.set(self.status.elapsed());
     }
 
+    /// A chunk or the totals are done: what they give is given.
+    pub(crate) fn note_done(&self) {
+        let after = self.status.elapsed().as_nanos() as u64;
+        self.done_after.fetch_max(after, Ordering::Relaxed);
+    }
+
     /// What the run took.
     pub(crate) fn report(&self, elapsed: Duration) -> Report {
         let meters = *self
@@ -151,6 +160,7 @@ impl Shared {
         Report {
             elapsed,
             set_up,
+            results: Duration::from_nanos(self.done_after.load(Ordering::Relaxed)),
             meters,
             trace: self.status.trace(),
             waited,

@@ -141,6 +141,8 @@ pub struct Report {
     pub elapsed: Duration,
     /// Of that, the handshake and the inputs that all rows share.
     pub set_up: Duration,
+    /// From the first message until the last result was given, or the last rows were done: without what is wiped and closed afterwards.
+    pub results: Duration,
     /// Messages and bytes, over all lanes and peers.
     pub meters: Meters,
     /// The name of the run.

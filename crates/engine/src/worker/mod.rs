@@ -383,6 +383,7 @@ impl Worker {
             }
             Stage::Totals(mut run) => match self.advance(&mut run)? {
                 Advance::Done => {
+                    self.shared.note_done();
                     self.device.close(run.bank);
                     return self.conclude();
                 }

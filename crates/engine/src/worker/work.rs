@@ -217,6 +217,7 @@ impl Worker {
                 Advance::TaskDone(Task::Open(_)) => self.put(run, |s| &s.opened)?,
                 Advance::TaskDone(_) => {}
                 Advance::Done => {
+                    self.shared.note_done();
                     self.device.close(run.bank);
                     self.shared
                         .rows_done

@@ -144,7 +144,7 @@ pub(crate) fn measure(workload: &Workload, setup: Setup) -> Result<Row> {
         gbit_per_s: sent * 8.0 / wall / 1e9,
         gbit_per_core_s: all_sent * 8.0 / cpu / 1e9,
         peak_rss_mb: peak,
-        online_ms: slowest(&reports, |r| r.elapsed.saturating_sub(r.set_up)),
+        online_ms: slowest(&reports, |r| r.results.saturating_sub(r.set_up)),
         set_up_ms: set_up_ms.unwrap_or_default(),
         kept_set_up_ms,
     })
