@@ -87,10 +87,10 @@ pub(super) fn one(
 
 impl Case {
     fn new(rng: &mut SplitMix) -> Self {
-        let rows = if rng.below(2) == 0 {
-            rng.below(20) as u32
-        } else {
-            ROWS[rng.below(ROWS.len())].min(600)
+        let rows = match rng.below(4) {
+            0 => 1,
+            1 => rng.below(20) as u32,
+            _ => ROWS[rng.below(ROWS.len())].min(600),
         };
         let layout = layout(rows + rng.below(3) as u32 * 100);
         let mut written = Vec::new();

@@ -1,0 +1,134 @@
+//! Programs over labels of one row, with more products than are garbled side by side: every instruction set makes the tables and labels that
+//! the reference makes, however many products are left over at the end of a layer.
+
+use std::sync::Arc;
+
+use veil_device::{
+    Command, Cpu, Device, Draw, Dst, Frame, Garbling, Instr, Isa, Item, KeyId, Layout, Op, Outcome,
+    Place, Program, ProgramId, Reference, Region, Span, Src, Tag,
+};
+use veil_math::Ring;
+use veil_prss::Use;
+use veil_session::Secret;
+
+const SLOTS: u16 = 0;
+const IN: u16 = 3;
+const OUT: u16 = 4;
+const TABLES: u16 = 5;
+
+/// Products of two sums each, numbered in order or backwards, to the slots behind the first ones.
+fn program(products: u32, backwards: bool) -> Program {
+    let slot = |n: u32| Src::Slot(n % products);
+    let sums = |k: u32| {
+        let sum = |n: u32, to| Instr::Add(slot(k + n), slot(5 * k + 3 * n + 1), Dst::Temp(to));
+        let index = if backwards { products - 1 - k } else { k };
+        let product = Instr::Product {
+            pairs: k..k + 1,
+            out: products + k,
+            index,
+        };
+        [sum(0, 2 * k), sum(1, 2 * k + 1), product]
+    };
+    Program {
+        ring: Ring::Bits,
+        slots: SLOTS,
+        uniforms: 1,
+        sums: 2,
+        temps: 2 * products,
+        pairs: (0..products)
+            .map(|k| (Src::Temp(2 * k), Src::Temp(2 * k + 1)))
+            .collect(),
+        code: (0..products).flat_map(sums).collect(),
+    }
+}
+
+/// Tables, and labels of all slots: of the garbler, then of an evaluator of other labels and tables.
+fn run(
+    device: &mut dyn Device,
+    (scheme, products, backwards): (Garbling, u32, bool),
+) -> Result<Vec<Vec<u8>>, veil_device::Fault> {
+    let region = |place, item, count| Region {
+        place,
+        item,
+        parts: 1,
+        count,
+    };
+    let mut regions = vec![
+        region(Place::Resident, Item::Labels, 2 * products),
+        region(Place::Mapped, Item::Label, 1),
+        region(Place::Mapped, Item::Label, 1),
+        region(Place::Mapped, Item::Labels, 2 * products),
+        region(Place::Public, Item::Labels, 2 * products),
+    ];
+    let kinds = scheme.tables().iter();
+    regions.extend(kinds.map(|(item, count)| region(Place::Mapped, *item, count * products)));
+    let layout = Layout {
+        chunk_rows: 8,
+        regions,
+    };
+    for (key, byte) in [(0, 0x35), (1, 2), (2, 3)] {
+        device.load_key(KeyId(key), &Secret::new([byte; 16]))?;
+    }
+    let id: ProgramId = device.load(&Arc::new(program(products, backwards)), &layout)?;
+    let all = |region| layout.all(region, 0);
+    let tables: Vec<Span> = (TABLES..)
+        .zip(scheme.tables())
+        .map(|(at, _)| all(at))
+        .collect();
+    let copy = |from, to| {
+        let op = Op::Combine {
+            ring: Ring::Bits,
+            minus: 0,
+        };
+        Command::new(op, vec![all(from)], vec![all(to)])
+    };
+    let offset = KeyId(0);
+    let garble = Command::new(Op::Garble { scheme, offset }, vec![], tables.clone());
+    let evaluate = Command::new(Op::Evaluate { scheme }, tables.clone(), vec![]);
+    let mut seen = Vec::new();
+    for (chunk, mut command) in (1..).zip([garble, evaluate]) {
+        let frame = Frame {
+            epoch: 0,
+            lane: 0,
+            chunk,
+            rows: 1,
+        };
+        let bank = device.open(&layout, frame)?;
+        for span in tables.iter().copied().chain([all(IN)]) {
+            let bytes = layout.bytes(span, 1) as u32;
+            let some = (0..bytes).map(|k| (k * k / 7 + k * chunk + 3) as u8);
+            device.write(bank, span, &some.collect::<Vec<u8>>())?;
+        }
+        let draw = |key, tag| Draw {
+            key: KeyId(key),
+            tag,
+            first: 1000,
+        };
+        command.program = Some(id);
+        command.draws = vec![draw(1, Use::GARBLE), draw(2, Use::DICE)];
+        device.submit(bank, &[copy(IN, SLOTS), command, copy(SLOTS, OUT)], Tag(0))?;
+        let ended = device.poll().map(|completion| completion.outcome);
+        assert_eq!(ended, Some(Outcome::Done));
+        for span in tables.iter().copied().chain([all(OUT)]) {
+            seen.push(device.view(bank, span)?.to_vec());
+        }
+    }
+    Ok(seen)
+}
+
+#[test]
+fn every_number_of_products_is_garbled_alike() -> Result<(), veil_device::Fault> {
+    for scheme in Garbling::ALL {
+        for products in 1..=40 {
+            for backwards in [false, true] {
+                let case = (scheme, products, backwards);
+                let want = run(&mut Reference::default(), case)?;
+                for isa in Isa::available() {
+                    let got = run(&mut Cpu::with(isa), case)?;
+                    assert_eq!(got, want, "{isa:?}: {case:?}");
+                }
+            }
+        }
+    }
+    Ok(())
+}
