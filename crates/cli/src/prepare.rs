@@ -139,33 +139,31 @@ pub(crate) fn as_approved(
 
 /// Plans `job` for so many lanes, or for as many as there are cores and chunks.
 pub(crate) fn plan(job: &Job, lanes: Option<u16>) -> Result<Arc<Plan>, Failure> {
-    plan_of(job.lowered().clone(), lanes)
+    plan_of(job.shared(), lanes)
 }
 
 /// Plans a stage of a job, or all of it.
-pub(crate) fn plan_of(lowered: Lowered, lanes: Option<u16>) -> Result<Arc<Plan>, Failure> {
-    let lowered = Arc::new(lowered);
-    let make = |lanes| {
-        Plan::new(
-            Arc::clone(&lowered),
-            Options {
-                lanes,
-                chunk_rows: None,
-            },
-        )
+pub(crate) fn plan_of(
+    lowered: impl Into<Arc<Lowered>>,
+    lanes: Option<u16>,
+) -> Result<Arc<Plan>, Failure> {
+    let cores = || {
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        cores.min(1024) as u16
     };
-    if let Some(lanes) = lanes {
-        return Ok(Arc::new(make(lanes)?));
+    let options = Options {
+        lanes: lanes.unwrap_or_else(cores),
+        chunk_rows: None,
+    };
+    let plan = Plan::new(lowered.into(), options)?;
+    if lanes.is_some() {
+        return Ok(Arc::new(plan));
     }
-    let cores = thread::available_parallelism()
-        .map_or(1, usize::from)
-        .min(1024) as u16;
-    let plan = make(cores)?;
     // A lane without a chunk only costs.
     let useful = u16::try_from(plan.chunks())
         .unwrap_or(u16::MAX)
-        .clamp(1, cores);
-    Ok(Arc::new(if useful < cores { make(useful)? } else { plan }))
+        .clamp(1, options.lanes);
+    Ok(Arc::new(plan.on_lanes(useful)))
 }
 
 /// The holder behind a peer, if it supplies values.

@@ -47,7 +47,7 @@ fn longest(plan: &Plan, protocol: &dyn Protocol) -> u64 {
         chunks.iter().map(move |&chunk| {
             let frame = Frame {
                 chunk,
-                rows: plan.chunk_rows,
+                rows: plan.longest_chunk(),
                 ..set_up
             };
             (BankOf::Rows, task, frame)

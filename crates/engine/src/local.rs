@@ -135,7 +135,7 @@ fn run_under(
         .collect();
     let shared: Vec<Arc<Shared>> = peers
         .iter()
-        .map(|me| Arc::new(Shared::new(*me, plan.lanes, plan.job.rows())))
+        .map(|me| Arc::new(Shared::new(*me, plan)))
         .collect();
     let brought: Vec<Data> = peers.iter().map(|p| data(*p)).collect();
     let mut failed = BTreeMap::new();

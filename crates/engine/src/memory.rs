@@ -34,8 +34,9 @@ impl Memory {
     pub fn new(plan: &Plan, protocol: &dyn Protocol, window: usize) -> Self {
         let lanes = u64::from(plan.lanes);
         let chunks = window.clamp(1, LARGEST_WINDOW) as u64 * lanes;
+        let chunks = chunks.min(u64::from(plan.chunks()));
         // The set-up is over before there are chunks, and the totals come after them: at most one bank of these is beside theirs.
-        let [chunk, job] = [(BankOf::Rows, plan.chunk_rows), (BankOf::Job, 1)]
+        let [chunk, job] = [(BankOf::Rows, plan.longest_chunk()), (BankOf::Job, 1)]
             .map(|(of, rows)| bank(plan, protocol, of, rows));
         let bounds = bounds(plan, protocol);
         let peers = protocol.peers().len() as u64;

@@ -36,7 +36,7 @@ pub fn run(
             links.len()
         )));
     }
-    let shared = Arc::new(Shared::new(protocol.me(), plan.lanes, plan.job.rows()));
+    let shared = Arc::new(Shared::new(protocol.me(), plan));
     let mut workers = Vec::new();
     for (lane, link) in links.into_iter().enumerate() {
         let rest = (

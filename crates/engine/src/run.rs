@@ -89,6 +89,8 @@ pub(crate) struct Run {
     phase: Phase,
     landed: Vec<bool>,
     tag: Tag,
+    /// The latest cycle, from 0.
+    cycles: u64,
     /// Rounds of the task that are over, where somebody records.
     index: u32,
     stamps: Option<Box<Stamps>>,
@@ -107,9 +109,15 @@ impl Run {
             phase: Phase::Between,
             landed: Vec::new(),
             tag: Tag(0),
+            cycles: 0,
             index: 0,
             stamps: None,
         }
+    }
+
+    /// Cycles before the present one, over the rows of the chunk.
+    pub(crate) fn passed(&self) -> u64 {
+        self.cycles.saturating_mul(self.chunk.frame.rows.into())
     }
 
     /// The rows of the chunk, as data are asked for.
@@ -167,6 +175,7 @@ impl Run {
                         return Ok(Advance::TaskDone(task));
                     };
                     let (feeds, cycle) = (round.feeds, round.cycle);
+                    self.cycles = self.cycles.max(cycle);
                     self.round = Some(round);
                     self.phase = Phase::Fed;
                     if feeds {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use veil_link::Meters;
 use veil_math::Ring;
+use veil_protocol::Plan;
 use veil_session::Peer;
 use zeroize::Zeroize;
 
@@ -51,11 +52,11 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Of a participant with `lanes` lanes, of a job with `rows` rows.
-    pub(crate) fn new(me: Peer, lanes: u16, rows: u64) -> Self {
+    /// Of a participant of `plan`.
+    pub(crate) fn new(me: Peer, plan: &Plan) -> Self {
         Shared {
             ready: OnceLock::new(),
-            status: Status::new(me, lanes, rows),
+            status: Status::new(me, plan.lanes, (plan.job.rows(), plan.cycle_count())),
             ready_after: OnceLock::new(),
             done_after: AtomicU64::new(0),
             failed: OnceLock::new(),

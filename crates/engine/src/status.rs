@@ -103,6 +103,10 @@ pub struct Progress {
     pub rows: u64,
     /// Rows of the job.
     pub of: u64,
+    /// Cycles of each row: one, unless the circuit is sequential.
+    pub cycles: u64,
+    /// Cycles that are over, of all rows.
+    pub passed: u64,
     /// What it is about.
     pub phase: Phase,
     /// Payload bytes posted.
@@ -124,6 +128,8 @@ impl Progress {
             me,
             rows: 0,
             of,
+            cycles: 1,
+            passed: 0,
             phase: Phase::Meeting,
             sent: 0,
             received: 0,
@@ -177,6 +183,8 @@ pub(crate) struct LaneStatus {
     received: AtomicU64,
     waited: AtomicU64,
     busy: AtomicU64,
+    /// Cycles that are over in chunks in flight, of all their rows.
+    passed: AtomicU64,
     /// Since when it waits, in nanoseconds after the start.
     since: AtomicU64,
     waits: Mutex<Vec<Wait>>,
@@ -189,6 +197,7 @@ impl LaneStatus {
             received: AtomicU64::new(0),
             waited: AtomicU64::new(0),
             busy: AtomicU64::new(0),
+            passed: AtomicU64::new(0),
             since: AtomicU64::new(NOT),
             waits: Mutex::new(Vec::new()),
         }
@@ -201,6 +210,10 @@ impl LaneStatus {
         self.waited
             .store(waited.as_nanos() as u64, Ordering::Relaxed);
         self.busy.store(busy.as_nanos() as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn have_passed(&self, cycles: u64) {
+        self.passed.store(cycles, Ordering::Relaxed);
     }
 
     pub(crate) fn goes_on(&self) {
@@ -221,6 +234,7 @@ impl LaneStatus {
 pub(crate) struct Status {
     me: Peer,
     of: u64,
+    cycles: u64,
     started: Instant,
     phase: AtomicU8,
     trace: OnceLock<TraceId>,
@@ -228,10 +242,12 @@ pub(crate) struct Status {
 }
 
 impl Status {
-    pub(crate) fn new(me: Peer, lanes: u16, of: u64) -> Self {
+    /// Of so many rows, and cycles of each.
+    pub(crate) fn new(me: Peer, lanes: u16, (of, cycles): (u64, u64)) -> Self {
         Status {
             me,
             of,
+            cycles,
             started: Instant::now(),
             phase: AtomicU8::new(Phase::Handshake as u8),
             trace: OnceLock::new(),
@@ -264,15 +280,19 @@ impl Status {
     }
 
     pub(crate) fn progress(&self, rows: u64) -> Progress {
-        let sum = |of: fn(&LaneStatus) -> &AtomicU64| {
+        let sum = |of: fn(&LaneStatus) -> &AtomicU64| -> u64 {
             self.lanes
                 .iter()
                 .map(|l| of(l).load(Ordering::Relaxed))
                 .sum()
         };
+        let all = self.of.saturating_mul(self.cycles);
+        let finished = rows.saturating_mul(self.cycles);
         let phase = Phase::ALL[usize::from(self.phase.load(Ordering::Relaxed))];
         let mut progress = Progress {
             rows,
+            cycles: self.cycles,
+            passed: finished.saturating_add(sum(|l| &l.passed)).min(all),
             phase,
             sent: sum(|l| &l.sent),
             received: sum(|l| &l.received),
@@ -339,12 +359,14 @@ mod tests {
 
     #[test]
     fn a_participant_waits_when_all_its_lanes_do() {
-        let status = Status::new(ME, 2, 100);
+        let status = Status::new(ME, 2, (100, 3));
         let now = Instant::now();
         status.note(0, now, vec![wait(0)]);
         assert_eq!(status.progress(7), {
             Progress {
                 rows: 7,
+                cycles: 3,
+                passed: 21,
                 phase: Phase::Handshake,
                 ..Progress::new(ME, 100)
             }
@@ -356,6 +378,10 @@ mod tests {
         assert!(progress.waiting >= Duration::from_millis(2));
         status.lane(0).goes_on();
         assert_eq!(status.progress(7).waits, []);
+        // Two cycles of sixteen rows; no more than there are.
+        status.lane(1).have_passed(32);
+        assert_eq!(status.progress(7).passed, 21 + 32);
+        assert_eq!(status.progress(95).passed, 300);
         status.lane(0).over();
         assert_eq!(status.progress(7).waits, [wait(1)]);
         status.enter(Phase::Done);

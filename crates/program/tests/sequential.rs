@@ -178,3 +178,36 @@ fn mistakes_are_named() {
     let message = case.load().map(|_| ()).unwrap_err();
     assert!(message.contains("register 0 begins as wire 0"), "{message}");
 }
+
+/// A value of more bits than a circuit may have wires is read where cycles need it.
+#[test]
+fn many_cycles_are_read_from_a_binary_file() {
+    const CYCLES: u64 = 20_000_000;
+    let job = &JOB[..JOB.find("[[output]]").unwrap()];
+    let last = &JOB[JOB.rfind("[[output]]").unwrap()..];
+    let binary = (job.to_owned() + last)
+        .replace("cycles = 12", &format!("cycles = {CYCLES}\nrows = 2"))
+        .replace(
+            "format = \"csv\"\ncolumn = \"n\"\nfile = \"a.csv\"",
+            "format = \"binary\"\nfile = \"a.bin\"",
+        );
+    let case = case(&binary);
+    let record = CYCLES as usize / 8;
+    for name in ["a.bin", "b.bin"] {
+        let file = fs::File::create(case.path(name)).unwrap();
+        file.set_len(2 * record as u64).unwrap();
+    }
+    let mut values = vec![0; 2 * record];
+    (values[record - 1], values[2 * record - 1]) = (0b0100_0000, 0b1000_0000);
+    case.write("a.bin", &values);
+    let source = case.load().unwrap().source(Holder::Owner(0)).unwrap();
+    let slice = Slice {
+        block: 0,
+        first: 0,
+        rows: 2,
+    };
+    let mut some = [0xaa; 3];
+    let last = (CYCLES - 3..CYCLES, CYCLES);
+    source.fill_cycles(0, slice, last, &mut some).unwrap();
+    assert_eq!(some, [0, 0b01, 0b10]);
+}

@@ -302,6 +302,13 @@ fn equal_plans_have_equal_hashes_and_others_do_not() {
     };
     let base = hash(rich(), options);
     assert_eq!(base, hash(rich(), options));
+    let one = Options {
+        lanes: 1,
+        ..options
+    };
+    let moved = Plan::new(Arc::new(rich()), one).expect("a job that can be planned");
+    assert_ne!(base, moved.hash);
+    assert_eq!(base, moved.on_lanes(2).hash);
     let changes: [(&str, Change); 19] = [
         ("name", |j| j.name.push('!')),
         ("schema", |j| j.schema.push_str("pay: scale 2")),

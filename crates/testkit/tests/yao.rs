@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use veil_circuit::{Per, make};
+use veil_circuit::{Builder, Per, Wire, make};
 use veil_device::{Cpu, Device, Reference};
 use veil_engine::participants;
 use veil_math::Ring;
@@ -156,6 +156,52 @@ fn aes_is_that_of_the_standards_vectors() {
                 }
             }
         }
+    }
+}
+
+/// Products of a depth that are more than a layer may have are in several, and no message has more than one layer's tables.
+#[test]
+fn wide_circuits_are_garbled_a_layer_at_a_time() {
+    const WIDTH: usize = 20_000;
+    let mut b = Builder::new(Ring::Bits);
+    let x = b.input("x", 256, Per::Row);
+    let y = b.input("y", 256, Per::Row);
+    // All pairs of the bits of two words; what is linear before them is read by several layers; and all products again with a neighbour.
+    let both: Vec<Wire> = x.iter().zip(&y).map(|(x, y)| b.xor(*x, *y)).collect();
+    let products: Vec<Wire> = (0..WIDTH)
+        .map(|k| b.and(both[k % 256], x[k / 256 + k % 7]))
+        .collect();
+    let again: Vec<Wire> = (0..WIDTH)
+        .map(|k| b.and(products[k], products[(k + 12_345) % WIDTH]))
+        .collect();
+    let sums: Vec<Wire> = again
+        .chunks(500)
+        .map(|some| {
+            let (first, others) = some.split_first().expect("five hundred");
+            others.iter().fold(*first, |sum, next| b.xor(sum, *next))
+        })
+        .collect();
+    b.output("z", &sums);
+    let circuit = b.finish().expect("a valid circuit");
+    let products = circuit.stats().muls;
+    let holders = [Holder::Party(party(0)), Holder::Party(party(1))];
+    for (tables, rows) in [(SCHEMES[0], 1), (SCHEMES[1], 1), (SCHEMES[0], 6)] {
+        let audience = [Audience::Party(party(1))];
+        let job = with(job(circuit.clone(), &[(rows, &holders)], &audience), tables);
+        let world = World::new(job).devices(|_| Box::new(Cpu::detect()));
+        let plan = world.plan();
+        let layers = plan.layers.iter().map(|layer| layer.products);
+        assert_eq!(layers.clone().map(u64::from).sum::<u64>(), products);
+        assert!(layers.max() <= Some(8192) && plan.depth == 2);
+        let garbler = protocol(Arc::clone(plan), Peer::Party(party(0)));
+        let longest = veil_engine::bounds(plan, &*garbler).longest;
+        assert!(
+            longest <= 8192 * 32 * u64::from(plan.chunk_rows),
+            "{longest}"
+        );
+        let outcome = world.run();
+        outcome.assert_right();
+        costs(&world, &outcome);
     }
 }
 

@@ -192,6 +192,7 @@ impl Worker {
     fn tell(&mut self) {
         let status = self.shared.status.lane(self.lane);
         status.moved(self.link.meters(), self.waited, self.busy);
+        status.have_passed(self.active.iter().map(Run::passed).sum());
         if let Stage::Done = self.stage {
             status.over();
         } else if std::mem::take(&mut self.noted) {

@@ -23,10 +23,13 @@ pub(super) struct Supply {
 /// The circuit with other ports, unless that is too large: `supply` says how each input port is made, `outputs` which output ports remain, under
 /// which names, and of which cycles.
 pub(super) fn rewire(
-    circuit: &Circuit,
+    circuit: Circuit,
     supply: &[Supply],
     outputs: &[(usize, String, Reduce)],
 ) -> Result<Circuit, CircuitError> {
+    if supply.iter().all(|supply| supply.parts.len() == 1) {
+        return Ok(renamed(circuit, supply, outputs));
+    }
     let mut inputs = Vec::new();
     for (port, supply) in circuit.inputs.iter().zip(supply) {
         for name in &supply.parts {
@@ -80,6 +83,25 @@ pub(super) fn rewire(
         });
     }
     Ok(rewired)
+}
+
+/// The circuit with as many input ports as it has, under other names: its wires and gates stay what they are.
+fn renamed(
+    mut circuit: Circuit,
+    supply: &[Supply],
+    outputs: &[(usize, String, Reduce)],
+) -> Circuit {
+    for (port, supply) in circuit.inputs.iter_mut().zip(supply) {
+        port.name.clone_from(&supply.parts[0]);
+        port.per = supply.per;
+    }
+    let chosen = outputs.iter().map(|(index, name, reduce)| OutputPort {
+        name: name.clone(),
+        wires: circuit.outputs[*index].wires.clone(),
+        reduce: *reduce,
+    });
+    circuit.outputs = chosen.collect();
+    circuit
 }
 
 /// What several words are together, as a circuit: of bits their XOR, or their sum modulo 2 to their width; of integers their sums. Unless
@@ -220,7 +242,7 @@ mod tests {
                 parts: ["a", "b"].map(String::from).into(),
                 combine,
             };
-            rewire(&circuit, &[supply], &[(0, "z".into(), Reduce::None)])
+            rewire(circuit.clone(), &[supply], &[(0, "z".into(), Reduce::None)])
         };
         let xor = made(RawCombine::Xor).expect("a gate per bit");
         assert_eq!(xor.gates.len(), 1 << 22);

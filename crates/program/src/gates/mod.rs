@@ -9,7 +9,8 @@ mod source;
 
 use std::path::PathBuf;
 
-use veil_circuit::{Circuit, Per};
+use veil_circuit::Per;
+use veil_math::Ring;
 
 use crate::{Audience, Holder};
 
@@ -107,8 +108,8 @@ pub struct Output {
 /// A circuit job.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Gates {
-    /// The circuit with the ports of this job.
-    pub(crate) circuit: Circuit,
+    /// What its circuit is over.
+    pub(crate) ring: Ring,
     /// The name by which the circuit was made, if it comes from no file.
     pub make: Option<String>,
     /// Rows.

@@ -6,7 +6,7 @@ use veil_circuit::{Circuit, OutputPort, Reduce};
 
 use super::{
     Input, Length, Output, OutputFormat,
-    parse::{Shape, name_of, narrow},
+    parse::{MOST_WIRES, Shape, name_of, narrow},
 };
 use crate::{
     Roles,
@@ -69,7 +69,7 @@ pub(super) fn outputs(
             ..circuit.outputs[port].clone()
         };
         let shape = Shape::of(circuit.ring, opened.value_width(circuit.clock.cycles));
-        let width = shape.bits();
+        let width = shape.bits(MOST_WIRES);
         let width = width.map_err(|problem| Fault::new(raw.port.span(), problem))?;
         let format = output_format(raw, shape, inputs)?;
         chosen.push((port, reduce));

@@ -30,19 +30,21 @@ const COUNTER_MODE: &str = "aes128-ctr";
 /// Rows of a job; 2^40 blocks of AES are 16 TiB.
 const MOST_ROWS: u64 = 1 << 40;
 /// Wires that inputs or outputs of the job may have in all, before anything of that size is made.
-const MOST_WIRES: u64 = 1 << 24;
+pub(super) const MOST_WIRES: u64 = 1 << 24;
+/// Bits of a value over all cycles that is read where they need it, and is nowhere as a whole.
+const LONGEST_VALUE: u64 = 1 << 31;
 /// Bytes of a circuit file.
 const LONGEST_CIRCUIT: u64 = 1 << 30;
 
 impl Gates {
-    /// `path` says where the file of an input is on this machine, if anywhere.
+    /// The files of a job, and its circuit with the ports of the job. `path` says where the file of an input is on this machine, if anywhere.
     pub(crate) fn parse(
         raw: &RawJob,
         section: &Spanned<RawCircuit>,
         roles: &Roles,
         base: &Path,
         path: impl Fn(&Input) -> Option<PathBuf>,
-    ) -> Result<Self, Fault> {
+    ) -> Result<(Self, Circuit), Fault> {
         let circuit = load(section.get_ref(), section.span(), base)?;
         let (supply, inputs) = inputs(raw, &circuit, section.span(), roles)?;
         let (chosen, mut outputs) = outputs(raw, &circuit, &inputs, roles)?;
@@ -51,16 +53,16 @@ impl Gates {
             output.name = name;
         }
         let names = outputs.iter().map(|output| output.name.clone());
-        let wires = |widths: &mut dyn Iterator<Item = u32>| widths.map(u64::from).sum::<u64>();
+        // Of what there is in every cycle no more than a few cycles are anywhere at once; outputs are kept until the last one.
+        let each = u64::from(circuit.ring.bits());
+        let supplied = circuit.inputs.iter().zip(&supply);
+        let supplied = supplied.map(|(port, supply)| {
+            u64::from(port.width).saturating_mul(each * supply.parts.len() as u64)
+        });
+        let opened = outputs.iter().map(|output| u64::from(output.width));
         for (what, found) in [
-            (
-                "input wires",
-                wires(&mut inputs.iter().map(|input| input.width)),
-            ),
-            (
-                "output wires",
-                wires(&mut outputs.iter().map(|output| output.width)),
-            ),
+            ("input wires", supplied.fold(0, u64::saturating_add)),
+            ("output wires", opened.sum()),
         ] {
             if found > MOST_WIRES {
                 let limit = MOST_WIRES;
@@ -78,11 +80,11 @@ impl Gates {
         let chosen: Vec<_> = chosen
             .map(|((port, reduce), name)| (port, name, reduce))
             .collect();
-        let circuit = rewire(&circuit, &supply, &chosen).map_err(bad)?;
+        let circuit = rewire(circuit, &supply, &chosen).map_err(bad)?;
         let rows = rows(section.get_ref(), section.span(), &inputs, path)?;
         circuit.validate().map_err(bad)?;
         let gates = Self {
-            circuit,
+            ring: circuit.ring,
             make: section
                 .get_ref()
                 .make
@@ -93,7 +95,7 @@ impl Gates {
             outputs,
         };
         gates.check_lengths(raw)?;
-        Ok(gates)
+        Ok((gates, circuit))
     }
 
     /// No output file is longer than its records.
@@ -264,7 +266,8 @@ fn inputs(
             all.push(Input {
                 name: name.clone(),
                 port: port.name.clone(),
-                width: shape.bits().map_err(|problem| Fault::new(span, problem))?,
+                width: (shape.bits(most(raw, shared)))
+                    .map_err(|problem| Fault::new(span, problem))?,
                 per: shared,
                 holder: roles.owner_at(&raw.owner)?,
                 format: input_format(raw, shape, shared)?,
@@ -282,6 +285,14 @@ fn inputs(
         });
     }
     Ok((supplies, all))
+}
+
+/// Bits that a value of an input may have: more where a file is read cycle by cycle.
+fn most(raw: &RawInput, per: Per) -> u64 {
+    match (per, raw.format.get_ref()) {
+        (Per::Cycle, RawFormat::Binary) => LONGEST_VALUE,
+        _ => MOST_WIRES,
+    }
 }
 
 fn input_format(raw: &RawInput, shape: Shape, per: Per) -> Result<InputFormat, Fault> {
@@ -395,17 +406,16 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    /// So many wires; more than there may be are too many whatever their number is.
+    /// So many wires; those that are more than 32 bits are too many whatever their number is.
     pub(super) fn of(ring: Ring, values: u64) -> Self {
         let each = ring.bits();
-        let values = values.min(MOST_WIRES + 1) as u32;
+        let values = u32::try_from(values).unwrap_or(u32::MAX);
         Self { ring, values, each }
     }
 
-    /// Bits of a value.
-    pub(super) fn bits(self) -> Result<u32, JobProblem> {
+    /// Bits of a value, which has at most `limit`.
+    pub(super) fn bits(self, limit: u64) -> Result<u32, JobProblem> {
         let found = u64::from(self.values) * u64::from(self.each);
-        let limit = MOST_WIRES;
         match u32::try_from(found).ok().filter(|_| found <= limit) {
             Some(bits) => Ok(bits),
             None => Err(JobProblem::TooMany {

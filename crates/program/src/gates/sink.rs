@@ -66,7 +66,7 @@ impl FileSink {
         }
         Ok(Self {
             ports,
-            ring: gates.circuit.ring,
+            ring: gates.ring,
             rows: gates.rows,
             files: Mutex::new(files),
         })

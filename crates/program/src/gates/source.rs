@@ -72,7 +72,7 @@ impl FileSource {
         };
         Ok(Self {
             ports: gates.inputs.iter().map(port).collect::<Result<_, _>>()?,
-            ring: gates.circuit.ring,
+            ring: gates.ring,
             rows: gates.rows,
         })
     }
@@ -192,14 +192,18 @@ fn check_unused_bits(file: &File, path: &Path, width: u32) -> Result<(), DataErr
         return Ok(());
     }
     let mut input = std::io::BufReader::new(file);
-    let mut record = vec![0; record_bytes(width)];
+    let record = record_bytes(width);
+    // They are in its last byte. A record may be longer than what is kept of a file.
+    let (before, mut last) = (record as i64 - 1, [0]);
     for number in 1u64.. {
-        match input.read_exact(&mut record) {
-            Ok(()) if fits(&record, width) => {}
+        match input
+            .seek_relative(before)
+            .and_then(|()| input.read_exact(&mut last))
+        {
+            Ok(()) if fits(&last, width) => {}
             Ok(()) => {
                 let reason = format!(
-                    "(record {number} of {} bytes) has bits beyond the {width} of the port; they must be 0",
-                    record.len()
+                    "(record {number} of {record} bytes) has bits beyond the {width} of the port; they must be 0"
                 );
                 return Err(DataError::Line {
                     file: path.to_owned(),

@@ -8,6 +8,7 @@ use std::{
     fs::File,
     io::Read,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use crate::{
@@ -58,7 +59,7 @@ pub struct Job {
     base: PathBuf,
     roles: Roles,
     kind: Kind,
-    lowered: Lowered,
+    lowered: Arc<Lowered>,
     opening: Option<Opening>,
     durable: bool,
     given: Files,
@@ -185,7 +186,7 @@ impl Job {
             base,
             roles,
             kind: Kind::Stats(stats),
-            lowered: whole,
+            lowered: Arc::new(whole),
             opening,
             durable: false,
             given,
@@ -209,7 +210,7 @@ impl Job {
         )?;
         let section = raw.circuit.as_ref().expect("checked: the section is there");
         let path = |input: &Input| locate(&roles, &base, &given, input);
-        let gates = Gates::parse(raw, section, &roles, &base, path)?;
+        let (gates, circuit) = Gates::parse(raw, section, &roles, &base, path)?;
         let holders = gates.inputs.iter().map(|input| input.holder).collect();
         let blocks = vec![Block {
             name: "rows".into(),
@@ -219,7 +220,7 @@ impl Job {
             aligned: None,
         }];
         let audiences = gates.outputs.iter().map(|output| output.to).collect();
-        let ring = gates.circuit.ring.bits();
+        let ring = circuit.ring.bits();
         let sentence = |output: &crate::gates::Output| {
             let what = match (ring, output.width / ring) {
                 (1, bits) => format!("{bits} bits"),
@@ -232,12 +233,12 @@ impl Job {
             )
         };
         let opened = gates.outputs.iter().map(sentence).collect();
-        let whole = roles.lowered(raw, gates.circuit.clone(), blocks, audiences, opened);
+        let whole = roles.lowered(raw, circuit, blocks, audiences, opened);
         Ok(Self {
             base,
             roles,
             kind: Kind::Circuit(gates),
-            lowered: whole,
+            lowered: Arc::new(whole),
             opening: None,
             durable: false,
             given,
@@ -261,7 +262,7 @@ impl Job {
             base,
             roles,
             kind: Kind::Reshare(resharing),
-            lowered,
+            lowered: Arc::new(lowered),
             opening: None,
             durable: false,
             given,
@@ -289,6 +290,11 @@ impl Job {
     /// What planner and engine need.
     pub fn lowered(&self) -> &Lowered {
         &self.lowered
+    }
+
+    /// The same, for a plan: a circuit may take as much memory as everything else.
+    pub fn shared(&self) -> Arc<Lowered> {
+        Arc::clone(&self.lowered)
     }
 }
 

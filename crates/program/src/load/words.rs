@@ -1,5 +1,7 @@
 //! What a job says of its security, in the file and beside it.
 
+use std::sync::Arc;
+
 use toml::Spanned;
 use veil_circuit::Gate;
 use veil_math::Ring;
@@ -94,7 +96,7 @@ impl Job {
             }
             self.durable = true;
         }
-        self.lowered.security = security;
+        Arc::make_mut(&mut self.lowered).security = security;
         Ok(())
     }
 
@@ -124,11 +126,14 @@ mod tests {
             ..Words::default()
         };
         job.choose(guaranteed).unwrap();
-        job.lowered.circuit.gates.push(Gate::Random(0));
+        Arc::make_mut(&mut job.lowered)
+            .circuit
+            .gates
+            .push(Gate::Random(0));
         let refused = job.choose(guaranteed).unwrap_err().to_string();
         assert!(refused.contains("rounds by chance"), "{refused}");
-        job.lowered.circuit.gates.pop();
-        job.lowered.circuit.ring = Ring::Z128;
+        Arc::make_mut(&mut job.lowered).circuit.gates.pop();
+        Arc::make_mut(&mut job.lowered).circuit.ring = Ring::Z128;
         let refused = job.choose(guaranteed).unwrap_err().to_string();
         assert!(refused.contains("modulo 2^128"), "{refused}");
     }

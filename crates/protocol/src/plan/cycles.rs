@@ -32,7 +32,8 @@ pub struct CyclesPlan {
     pub registers: (u32, u32, u32),
     /// Index in [`Plan::programs`](super::Plan::programs) of what gives registers their first values.
     pub initial: usize,
-    /// Of each output port with a value in every cycle: first slot of those of the cycle, first slot of those of all, wires of a cycle.
+    /// Of each output port with a value in every cycle: first slot of those of the cycle, first slot of those of all, wires of a cycle. What is
+    /// garbled has no slots for those of all: parties keep their shares of them, bits, where they are opened.
     pub outputs: Vec<(u32, u32, u32)>,
     /// Counters that a cycle takes of every use.
     pub counters: u64,
@@ -122,10 +123,11 @@ impl Step {
     }
 
     /// What a cycle moves, of the schedule of its circuit, from which the sources and the next values are taken. The program of the first
-    /// values comes with it.
+    /// values comes with it. Outputs of every cycle are kept in slots, unless they are `garbled`.
     pub(super) fn plan(
         &self,
         circuit: &Circuit,
+        garbled: bool,
         schedule: &mut Schedule,
     ) -> Result<(CyclesPlan, Program), PlanError> {
         let clock = &circuit.clock;
@@ -140,21 +142,24 @@ impl Step {
         }
         let registers = (next.first, source, clock.registers.len() as u32);
         let initial = initial(circuit, &schedule.inputs, registers);
-        let mut outputs = Vec::new();
+        let (mut outputs, mut kept) = (Vec::new(), schedule.slots);
         for (port, output) in circuit.outputs.iter().zip(&mut schedule.outputs) {
             if port.reduce == Reduce::EveryCycle {
                 let width = port.value_width(clock.cycles);
-                if u64::from(schedule.slots).saturating_add(width) > MOST_KEPT {
+                if u64::from(kept).saturating_add(width) > MOST_KEPT {
                     return Err(PlanError::TooManyKept { width });
                 }
-                outputs.push((output.first, schedule.slots, output.width));
+                outputs.push((output.first, kept, output.width));
                 *output = OutputPlan {
                     gives: Gives::Row,
-                    first: schedule.slots,
+                    first: kept,
                     width: width as u32,
                 };
-                schedule.slots += width as u32;
+                kept += width as u32;
             }
+        }
+        if !garbled {
+            schedule.slots = kept;
         }
         let plan = CyclesPlan {
             count: clock.cycles,

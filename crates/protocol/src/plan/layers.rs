@@ -9,8 +9,12 @@
 //! (`mixed`) is converted when a layer begins, from slots to slots. Random values are drawn there too. What is opened behind a mask goes
 //! with the messages of a layer's products, and has a slot when they have theirs. If a value to be converted is computed by linear gates, they come in
 //! a layer before, which has no products then and is no round.
+//!
+//! Where a round may have no more than so many products in a layer, it has several layers: garbled tables wait for nobody, and neither party
+//! holds more of them than those of a layer.
 
 use std::collections::HashMap;
+use std::ops::Deref;
 
 use veil_circuit::{Reduce, Wire};
 use veil_device::Program;
@@ -43,8 +47,29 @@ pub(super) struct Layer {
     pub(super) coded: CodedPlan,
 }
 
-/// Operands of products that are summed.
-pub(super) type Pairs = Vec<(Wire, Wire)>;
+/// Operands of products that are summed. Most products are alone, and then nothing is allocated for them.
+#[derive(Clone)]
+pub(super) enum Pairs {
+    One((Wire, Wire)),
+    Several(Vec<(Wire, Wire)>),
+}
+
+impl Default for Pairs {
+    fn default() -> Self {
+        Pairs::Several(Vec::new())
+    }
+}
+
+impl Deref for Pairs {
+    type Target = [(Wire, Wire)];
+
+    fn deref(&self) -> &Self::Target {
+        match self {
+            Pairs::One(pair) => std::slice::from_ref(pair),
+            Pairs::Several(pairs) => pairs,
+        }
+    }
+}
 
 /// A product to compute: in which layer, of which pairs.
 pub(super) struct Product {
@@ -62,16 +87,17 @@ struct Level {
 pub(super) struct Scheduler<'a> {
     pub(super) net: &'a Net,
     pub(super) circuit: &'a Circuit,
-    /// Whether sums of products of bits are left alone.
-    singly: bool,
+    how: How,
     pub(super) inputs: u32,
     /// The first inputs, whose slots are never free.
     pub(super) held: u32,
     /// How many gates and outputs read a wire.
     readers: Vec<u32>,
     level: Vec<Level>,
-    /// First layer of each round: the last one before the next has its products.
+    /// First layer of each round: the last ones before the next have its products.
     starts: Vec<u32>,
+    /// How many products each round has.
+    widths: Vec<u32>,
     /// Products by the wire they drive; `None` for wires of other gates and for products that are part of another.
     pub(super) products: Vec<Option<Product>>,
     /// Layer in which a linear gate or a conversion is computed.
@@ -83,25 +109,35 @@ pub(super) struct Scheduler<'a> {
     pub(super) banks: [Bank; 2],
 }
 
+/// What a protocol wants of layers.
+#[derive(Clone, Copy)]
+pub(super) struct How {
+    /// Every product of bits has one pair of operands, and sums of them are left alone: what is proved about products is proved of one each.
+    pub(super) singly: bool,
+    /// Products of a layer, at most. Those of a round beyond it have layers of their own.
+    pub(super) most: u32,
+}
+
 /// Schedules a validated circuit, lowered.
 ///
 /// `once` says of each output port that is only kept, and has one value per job, of which input port it is; a shorter list says so of no
-/// further port. If `singly`, every product of bits has one pair of operands: what is proved about products is proved of one each.
+/// further port.
 ///
 /// The slots of the first `held` inputs stay theirs: the layers may be computed again.
-pub(super) fn schedule(net: &Net, once: &[Option<usize>], singly: bool, held: u32) -> Schedule {
+pub(super) fn schedule(net: &Net, once: &[Option<usize>], how: How, held: u32) -> Schedule {
     let circuit = &net.circuit;
     let inputs = circuit.input_wires();
     let wires = circuit.wires() as usize;
     let mut s = Scheduler {
         net,
         circuit,
-        singly,
+        how,
         inputs,
         held,
         readers: vec![0; wires],
         level: vec![Level::default(); wires],
         starts: vec![],
+        widths: vec![],
         products: (0..wires).map(|_| None).collect(),
         computed: vec![None; wires],
         last: vec![0; wires],
@@ -189,7 +225,10 @@ impl Scheduler<'_> {
             Some(Gate::Mul(a, b)) => (a, b),
             _ => unreachable!("a product is one of two operands"),
         };
-        products.iter().map(operands).collect()
+        match products {
+            [product] => Pairs::One(operands(product)),
+            products => Pairs::Several(products.iter().map(operands).collect()),
+        }
     }
 
     /// Operands of the codes of products, if they have codes.
@@ -202,7 +241,7 @@ impl Scheduler<'_> {
     fn find_products(&mut self) -> Vec<Vec<SumTerm>> {
         // From the outputs down, so that the largest sums are found first and their leaves are known to be part of them.
         let mut inner = vec![false; self.readers.len()];
-        let mut pairs_at: Vec<Option<Vec<(Wire, Wire)>>> = vec![None; self.readers.len()];
+        let mut pairs_at: Vec<Option<Pairs>> = vec![None; self.readers.len()];
         let mut sums = Vec::new();
         for output in self
             .circuit
@@ -232,7 +271,7 @@ impl Scheduler<'_> {
             if inner[w] || self.readers[w] == 0 || is_code {
                 continue;
             }
-            let singly = self.singly && self.net.rings[w] == Ring::Bits;
+            let singly = self.how.singly && self.net.rings[w] == Ring::Bits;
             let leaves = match self.circuit.gates[index] {
                 Gate::Mul(..) => vec![wire],
                 Gate::Add(..) if !singly => {
@@ -295,13 +334,12 @@ impl Scheduler<'_> {
 
     /// Rounds until the operands of all pairs are known.
     fn deepest(&self, pairs: &[(Wire, Wire)]) -> u32 {
-        let wires: Vec<Wire> = pairs.iter().flat_map(|(a, b)| [*a, *b]).collect();
-        self.ready(&wires)
+        self.ready(pairs.iter().flat_map(|(a, b)| [a, b]))
     }
 
     /// Rounds until all of these are known.
-    fn ready(&self, wires: &[Wire]) -> u32 {
-        let rounds = wires.iter().map(|w| self.level[w.0 as usize].round);
+    fn ready<'w>(&self, wires: impl IntoIterator<Item = &'w Wire>) -> u32 {
+        let rounds = wires.into_iter().map(|w| self.level[w.0 as usize].round);
         rounds.max().unwrap_or(0)
     }
 
@@ -326,16 +364,32 @@ impl Scheduler<'_> {
                 *of = level.step.max(*of);
             }
         }
+        self.widths = vec![0; rounds as usize + 1];
+        for (level, _) in self
+            .level
+            .iter()
+            .zip(&self.products)
+            .filter(|(_, p)| p.is_some())
+        {
+            // Those that are known after a round are computed in the one before.
+            self.widths[level.round as usize - 1] += 1;
+        }
         let mut next = 1;
         self.starts = vec![];
-        for of in steps {
+        for (of, width) in steps.into_iter().zip(&self.widths) {
             self.starts.push(next);
-            next += of + 1;
+            next += of + width.div_ceil(self.how.most).max(1);
         }
         self.starts.push(next);
     }
 
-    /// The layer of products whose operands are known after `round` rounds.
+    /// The layer of product `number` of those whose operands are known after `round` rounds.
+    fn layer_of(&self, round: u32, number: u32) -> u32 {
+        let layers = self.widths[round as usize].div_ceil(self.how.most);
+        self.starts[round as usize + 1] - layers + number / self.how.most
+    }
+
+    /// The last layer of products whose operands are known after `round` rounds.
     fn layer_after(&self, round: u32) -> u32 {
         self.starts[round as usize + 1] - 1
     }
@@ -374,8 +428,16 @@ impl Scheduler<'_> {
             feeds: vec![Vec::new(); lists],
             opened: vec![Vec::new(); lists],
         };
+        let mut numbers = vec![0; rounds as usize + 1];
         for w in 0..self.products.len() {
-            let layer = self.layer_after(self.level[w].round.saturating_sub(1));
+            let round = self.level[w].round.saturating_sub(1);
+            let layer = if self.products[w].is_some() {
+                let number = &mut numbers[round as usize];
+                *number += 1;
+                self.layer_of(round, *number - 1)
+            } else {
+                self.layer_after(round)
+            };
             if let Some(p) = &mut self.products[w] {
                 p.layer = layer;
                 work.products[layer as usize].push(Wire(w as u32));
@@ -391,7 +453,8 @@ impl Scheduler<'_> {
                 SumTerm::Product(pairs, codes) => {
                     let with_code = codes.as_ref().map_or(0, |codes| self.deepest(codes));
                     let layer = self.layer_after(self.deepest(pairs).max(with_code));
-                    for (a, b) in pairs.iter().chain(codes.iter().flatten()) {
+                    let of_codes = codes.iter().flat_map(|codes| codes.iter());
+                    for (a, b) in pairs.iter().chain(of_codes) {
                         self.read(*a, layer, layer);
                         self.read(*b, layer, layer);
                     }
@@ -424,7 +487,7 @@ impl Scheduler<'_> {
             let w = wire.0 as usize;
             if let Some(p) = &self.products[w] {
                 let (layer, pairs) = (p.layer, p.pairs.clone());
-                for (a, b) in pairs {
+                for &(a, b) in pairs.iter() {
                     self.read(a, layer, layer);
                     self.read(b, layer, layer);
                 }

@@ -10,7 +10,7 @@ use veil_session::PlanHash;
 
 use super::authenticate::authenticated;
 use super::cycles::{CyclesPlan, Step};
-use super::layers::{self, Layer, Schedule};
+use super::layers::{self, How, Layer, Schedule};
 use super::net::Net;
 use super::{
     Before, BitsPlan, CodedUniforms, Conversion, Gives, JobPlan, LayerPlan, Options, Plan,
@@ -34,7 +34,15 @@ impl Plan {
         let step = Step::of(&job.circuit);
         let circuit = step.as_ref().map_or(&job.circuit, |step| &step.circuit);
         let choice = Choice::of(job.security).ok_or(PlanError::NoProtocol(job.security))?;
-        let (proves, singly) = (choice.proves(), choice.multiplies_singly());
+        let proves = choice.proves();
+        let how = How {
+            singly: choice.multiplies_singly(),
+            most: if choice.garbles() {
+                rows::WIDEST_GARBLED
+            } else {
+                u32::MAX
+            },
+        };
         let has_codes = proves && circuit.ring != Ring::Bits;
         let words = if has_codes { Ring::Z128 } else { circuit.ring };
         let components = job.parties.len();
@@ -53,7 +61,7 @@ impl Plan {
         let split = hoist::split(circuit);
         let rows = lowered(split.as_ref().map_or(circuit, |split| &split.rows));
         let held = step.as_ref().map_or(0, |step| step.held);
-        let mut schedule = layers::schedule(&rows, &once, singly, held);
+        let mut schedule = layers::schedule(&rows, &once, how, held);
         let coded_uniforms = coded_uniforms(&mut schedule, &rows.codes.of_inputs);
         let derived = split.as_ref().map(|_| {
             let ports = &mut schedule.inputs;
@@ -61,7 +69,7 @@ impl Plan {
         });
         let cycles = step
             .as_ref()
-            .map(|step| step.plan(&job.circuit, &mut schedule));
+            .map(|step| step.plan(&job.circuit, choice.garbles(), &mut schedule));
         let cycles = cycles.transpose()?;
         let chunk_rows = options.chunk_rows.unwrap_or_else(|| {
             if let Choice::Garbled(garbling) = choice {
@@ -89,13 +97,13 @@ impl Plan {
         let mut making = Making::new(words, chunk_rows);
         let layers = making.layers(&mut schedule);
         let job_plan = split.zip(derived).map(|(split, derived)| {
-            let set_up = layers::schedule(&lowered(&split.job), &[], singly, 0);
+            let set_up = layers::schedule(&lowered(&split.job), &[], how, 0);
             let inputs = &schedule.inputs[key..];
             making.job(set_up, inputs, derived.first, split.derived)
         });
         schedule.inputs.drain(..key);
         let totals_plan = job.totals.as_ref().map(|totals| {
-            let own = layers::schedule(&lowered(totals), &[], singly, 0);
+            let own = layers::schedule(&lowered(totals), &[], how, 0);
             making.totals(own, &mut schedule)
         });
         // A pair of a value and its code draws no more for its check than for itself.
@@ -144,6 +152,14 @@ impl Plan {
         plan.check_codes()?;
         plan.hash = hash::of(&plan);
         Ok(plan)
+    }
+
+    /// The same plan for another number of lanes, which is all that differs but for the hash.
+    #[must_use]
+    pub fn on_lanes(mut self, lanes: u16) -> Plan {
+        self.lanes = lanes.max(1);
+        self.hash = hash::of(&self);
+        self
     }
 
     /// Every message of products of integers is that of a value and a code, or of a code of what is kept, if there are codes.

@@ -35,6 +35,9 @@ const CHUNK_ROWS: (u64, u64) = (512, 16 * 1024);
 /// The same of garbled circuits, whose labels are 128 times as long as bits; a gate is garbled in a few rows at once.
 const GARBLED_ROWS: (u64, u64) = (4, 1024);
 
+/// Gates of a garbled layer, at most: a quarter of a megabyte of tables in each row.
+pub(super) const WIDEST_GARBLED: u32 = 8192;
+
 /// The shortest chunk of a plan that proves its products, however wide its layers are.
 const FEWEST_PROVED_ROWS: u64 = 64;
 
@@ -106,7 +109,7 @@ impl Plan {
     }
 
     /// Rows of the longest chunk.
-    pub(crate) fn longest_chunk(&self) -> u32 {
+    pub fn longest_chunk(&self) -> u32 {
         let longest = self.job.blocks.iter().map(|b| b.rows).max().unwrap_or(0);
         longest.min(u64::from(self.chunk_rows)) as u32
     }

@@ -2,12 +2,12 @@
 //!
 //! No message and no hash goes into that: both parties copy the labels that they have, all at once (Songhori, Hussain, Sadeghi, Schneider,
 //! Koushanfar, "TinyGarble: Highly Compressed and Scalable Sequential Garbled Circuits", 2015). A gate has a number of its own in every
-//! cycle, behind those of the cycles before. Inputs of a window of cycles get their labels before the first of them; labels of outputs
-//! of every cycle are kept until the end.
+//! cycle, behind those of the cycles before. Inputs of a window of cycles get their labels before the first of them. Of outputs of every
+//! cycle the colours are kept until the end, which are shares of them.
 
 use std::sync::Arc;
 
-use veil_device::{Command, Draw, ProgramId};
+use veil_device::{Command, Draw, Op, ProgramId, Span};
 use veil_prss::Use;
 use veil_session::Peer;
 
@@ -15,7 +15,7 @@ use super::inputs::Inputs;
 use super::layers::{self, Garbles, Messages};
 use super::regions::{self, SLOTS};
 use super::transfers::Ends;
-use super::{GARBLER, combine};
+use super::{GARBLER, combine, opening};
 use crate::plan::{CyclesPlan, Plan};
 use crate::round::Round;
 
@@ -126,14 +126,24 @@ impl Cycles {
         commands
     }
 
-    /// What is copied after a cycle.
+    /// What is kept of a cycle: shares of its outputs, where those of all cycles are opened.
     fn after(&self, cycle: u64) -> Vec<Command> {
+        let Some(me) = self.me.party() else {
+            return Vec::new();
+        };
         let outputs = self.cycles().outputs.iter();
-        let copies = outputs.map(|&(from, all, width)| {
-            let to = u64::from(all) + cycle * u64::from(width);
-            copy(from, to as u32, width)
+        let colours = outputs.zip(opening::of_every_cycle(&self.plan));
+        let colours = colours.map(|(&(from, _, width), port)| {
+            let all = regions::share(&self.plan, port, me.index() as u8);
+            let to = Span {
+                first: all.first + (cycle * u64::from(width)) as u32,
+                count: width,
+                ..all
+            };
+            let labels = regions::span(SLOTS, from, width);
+            Command::new(Op::Colour, vec![labels], vec![to])
         });
-        copies.collect()
+        colours.collect()
     }
 }
 

@@ -1,6 +1,7 @@
 //! Openings: the colours of a wire's labels at both parties, the garbler's of the label that means 0 and the evaluator's of the one that it has,
 //! are shares of the value.
 
+use veil_circuit::Reduce;
 use veil_device::{Command, Op};
 use veil_program::Audience;
 use veil_session::{PartyId, Peer};
@@ -25,12 +26,15 @@ pub(super) fn open(plan: &Plan, me: Peer) -> Vec<Round> {
         };
         match me {
             Peer::Party(party) => {
-                let colour = Command::new(
-                    Op::Colour,
-                    vec![regions::result(output)],
-                    vec![share(party)],
-                );
-                round.local.push(colour);
+                // Those of every cycle are there already.
+                if !of_every_cycle(plan).any(|of| of == port) {
+                    let colour = Command::new(
+                        Op::Colour,
+                        vec![regions::result(output)],
+                        vec![share(party)],
+                    );
+                    round.local.push(colour);
+                }
                 let to = receivers(*audience).filter(|peer| *peer != me);
                 round
                     .sends
@@ -56,11 +60,17 @@ pub(super) fn open(plan: &Plan, me: Peer) -> Vec<Round> {
                 .push(combine(shares, regions::opened(plan, port)));
         }
     }
-    if round.local.is_empty() && round.recvs.is_empty() {
+    if round.local.is_empty() && round.sends.is_empty() && round.recvs.is_empty() {
         vec![]
     } else {
         vec![round]
     }
+}
+
+/// The output ports with a value in every cycle.
+pub(super) fn of_every_cycle(plan: &Plan) -> impl Iterator<Item = usize> {
+    let ports = plan.job.circuit.outputs.iter().enumerate();
+    ports.filter_map(|(port, output)| (output.reduce == Reduce::EveryCycle).then_some(port))
 }
 
 /// Who gets what is opened to an audience.
