@@ -25,6 +25,7 @@ mod failure;
 mod home;
 mod launch;
 mod output;
+mod peak;
 mod prepare;
 mod progress;
 mod signals;

@@ -28,6 +28,8 @@ pub(crate) struct Snapshot {
     me: [u8; 3],
     rows: u64,
     of: u64,
+    cycles: u64,
+    passed: u64,
     phase: String,
     sent: u64,
     received: u64,
@@ -45,11 +47,23 @@ impl From<&Progress> for Snapshot {
             me: progress.me.to_bytes(),
             rows: progress.rows,
             of: progress.of,
+            cycles: progress.cycles,
+            passed: progress.passed,
             phase: progress.phase.name().to_owned(),
             sent: progress.sent,
             received: progress.received,
             waits,
             waiting: progress.waiting.as_millis() as u64,
+        }
+    }
+}
+
+impl Snapshot {
+    /// How many are done, of how many, and of what: of rows, or of the cycles of all rows.
+    fn done(&self) -> (u64, u64, &'static str) {
+        match self.cycles {
+            1 => (self.rows, self.of, "rows"),
+            cycles => (self.passed, self.of.saturating_mul(cycles), "cycles"),
         }
     }
 }
@@ -115,7 +129,7 @@ impl Meter {
                     last: Instant::now(),
                 };
             }
-            State::Bar(of, bar) if *of == me => bar.set_position(progress.rows),
+            State::Bar(of, bar) if *of == me => bar.set_position(progress.done().0),
             State::Lines { of, last } if *of == me && last.elapsed() >= BETWEEN_LINES => {
                 *last = Instant::now();
                 line(progress, elapsed);
@@ -137,26 +151,27 @@ impl Drop for Meter {
 }
 
 fn bar(progress: &Snapshot) -> ProgressBar {
-    let style = ProgressStyle::with_template(
-        "{bar:30} {human_pos} of {human_len} rows, {per_sec}, {eta} left",
-    );
-    let bar = ProgressBar::with_draw_target(Some(progress.of), ProgressDrawTarget::stderr());
+    let (done, of, unit) = progress.done();
+    let style = ProgressStyle::with_template(&format!(
+        "{{bar:30}} {{human_pos}} of {{human_len}} {unit}, {{per_sec}}, {{eta}} left"
+    ));
+    let bar = ProgressBar::with_draw_target(Some(of), ProgressDrawTarget::stderr());
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-    bar.set_position(progress.rows);
+    bar.set_position(done);
     bar
 }
 
 fn line(progress: &Snapshot, elapsed: Duration) {
-    let Snapshot { rows, of, .. } = *progress;
-    let rate = rows as f64 / elapsed.as_secs_f64();
-    let rest = match rows {
+    let (done, of, unit) = progress.done();
+    let rate = done as f64 / elapsed.as_secs_f64();
+    let rest = match done {
         0 => String::new(),
         _ => format!(
-            ", {rate:.0} rows/s, {} left",
-            output::seconds((of - rows.min(of)) as f64 / rate)
+            ", {rate:.0} {unit}/s, {} left",
+            output::seconds((of - done.min(of)) as f64 / rate)
         ),
     };
-    eprintln!("{rows} of {of} rows{rest}");
+    eprintln!("{done} of {of} {unit}{rest}");
 }
 
 /// A line per participant: what it is about, how fast, how many bytes, whom it waits for.
@@ -191,7 +206,10 @@ impl Board {
         let name = |peer: &Peer| veil_engine::name_of(plan, *peer);
         let width = peers.iter().map(|peer| name(peer).chars().count()).max();
         let lines = peers.iter().map(|peer| {
-            let bar = all.add(ProgressBar::new(plan.job.rows()).with_style(style.clone()));
+            let bar = all.add(
+                ProgressBar::new(plan.job.rows().saturating_mul(plan.cycle_count()))
+                    .with_style(style.clone()),
+            );
             bar.set_prefix(format!(
                 "{:<width$}",
                 name(peer),
@@ -223,7 +241,12 @@ impl Board {
         let text = describe(progress, elapsed, &names);
         if self.plain {
             // Times go on by themselves: what is new is another phase, other rows, or another one to wait for.
-            let news = format!("{} {} {:?}", progress.phase, progress.rows, progress.waits);
+            let news = format!(
+                "{} {} {:?}",
+                progress.phase,
+                progress.done().0,
+                progress.waits
+            );
             let due = match &line.said {
                 Some((said, at)) => *said != news && at.elapsed() >= BETWEEN_CHANGES,
                 None => true,
@@ -236,7 +259,7 @@ impl Board {
                 line.said = Some((news, Instant::now()));
             }
         } else {
-            line.bar.set_position(progress.rows);
+            line.bar.set_position(progress.done().0);
             line.bar.set_message(text);
         }
     }
@@ -245,9 +268,10 @@ impl Board {
 /// One participant in a line.
 fn describe(progress: &Snapshot, elapsed: Duration, names: &[([u8; 3], String)]) -> String {
     let mut text = format!("{:<9}", progress.phase);
-    if progress.rows > 0 {
-        let rate = progress.rows as f64 / elapsed.as_secs_f64().max(1e-3);
-        let _ = write!(text, " {rate:>9.0} rows/s");
+    let (done, _, unit) = progress.done();
+    if done > 0 {
+        let rate = done as f64 / elapsed.as_secs_f64().max(1e-3);
+        let _ = write!(text, " {rate:>9.0} {unit}/s");
     } else {
         text += &" ".repeat(17);
     }
@@ -313,6 +337,15 @@ mod tests {
             describe(&Snapshot::from(&progress), Duration::from_secs(1), &names),
             "rows            500 rows/s  sent   1.5 kB  received      0 B  waits for bob since 2.5 s"
         );
+        // Two rows and a half, of four cycles each.
+        let cycles = Snapshot::from(&Progress {
+            cycles: 4,
+            passed: 10,
+            ..progress
+        });
+        assert_eq!(cycles.done(), (10, 4000, "cycles"));
+        let text = describe(&cycles, Duration::from_secs(1), &names);
+        assert!(text.starts_with("rows             10 cycles/s"), "{text}");
         let start = Snapshot::from(&Progress::new(a, 1000));
         let text = describe(&start, Duration::from_secs(1), &names);
         assert!(

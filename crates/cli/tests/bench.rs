@@ -90,3 +90,71 @@ fn garbling_is_measured_against_its_hash() {
     let refused = folder.veil("bench garble --protocol rep3");
     assert!(text(&refused.stderr).contains("of two parties"));
 }
+
+/// What a party of two takes does not grow with the cycles of a netlist, nor with the rows of a batch.
+#[test]
+fn memory_grows_neither_with_cycles_nor_with_rows() {
+    let folder = Folder::new();
+    let parts = |ands: &str| -> Vec<serde_json::Value> {
+        let printed = folder.succeed(&format!("bench yao --ands {ands} --json"));
+        let rows = printed.lines().map(serde_json::from_str);
+        rows.collect::<Result<_, _>>().expect("a row is an object")
+    };
+    let (few, many) = (parts("1e6"), parts("1e7"));
+    for ((part, few), many) in ["cycles", "batch"].iter().zip(few).zip(many) {
+        assert_eq!([&few["part"], &many["part"]], [part; 2]);
+        assert!(many["ands"].as_u64() >= Some(10_000_000), "{many}");
+        for side in ["garbler_mb", "evaluator_mb"] {
+            let [few, many] = [&few, &many].map(|row| row[side].as_f64().expect("a size"));
+            // A byte for each of the nine million ANDs in between would be found.
+            assert!(
+                many < few + 5.0 && many < 64.0,
+                "{part}, {side}: {few}, then {many}"
+            );
+        }
+    }
+    for (arguments, said) in [
+        ("bench and --ands 1e6", "--ands is of yao"),
+        ("bench yao --ands 1e99", "no number of ANDs"),
+        ("bench yao --ands 1e6 --batch 4", "cannot be used with"),
+    ] {
+        let refused = folder.veil(arguments);
+        let stderr = text(&refused.stderr);
+        assert!(
+            !refused.status.success() && stderr.contains(said),
+            "{stderr}"
+        );
+    }
+}
+
+#[test]
+fn both_ways_to_garble_are_measured_against_the_link() {
+    let folder = Folder::new();
+    let printed =
+        folder.succeed("bench yao --batch 20 --repeat 1 --link memory --json --svg yao.svg");
+    let rows: Vec<serde_json::Value> = printed
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("a row is an object"))
+        .collect();
+    // One of the machine as it is, then seven links for either scheme.
+    let of = |tables: &str| {
+        rows[1..]
+            .iter()
+            .filter(|row| row["tables"] == tables)
+            .count()
+    };
+    assert_eq!(
+        (rows.len(), of("half-gates"), of("three-halves")),
+        (15, 7, 7)
+    );
+    assert!(
+        rows[1]["net"]
+            .as_str()
+            .is_some_and(|net| net.ends_with("0.5 Gb/s"))
+    );
+    let figure = std::fs::read_to_string(folder.at("yao.svg")).expect("a figure");
+    assert!(
+        figure.contains("Gb/s of the link") && figure.contains("three-halves"),
+        "{figure}"
+    );
+}

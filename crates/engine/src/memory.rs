@@ -14,6 +14,9 @@ const GATE: u64 = 1024;
 /// Bytes of a round that is kept ready, beside its commands.
 const ROUND: u64 = 1024;
 
+/// What any run takes: threads, connections, and code of the program that nobody has used before.
+const RUN: u64 = 4 << 20;
+
 /// A vector of the device: rows of a slot are padded to whole ones.
 const VECTOR: u64 = 64;
 
@@ -25,7 +28,7 @@ pub struct Memory {
     pub banks: u64,
     /// What may wait in connections, over all lanes: what peers may send ahead, and what they do not take.
     pub frames: u64,
-    /// The circuit, the plan and its rounds.
+    /// The circuit, the plan and its rounds, and what any run takes.
     pub plan: u64,
 }
 
@@ -50,7 +53,10 @@ impl Memory {
         Memory {
             banks: chunk * chunks + job,
             frames: peers * lanes * bounds.held(),
-            plan: GATE * gates as u64 + code * (2 + lanes) + u64::from(protocol.places()) * ROUND,
+            plan: RUN
+                + GATE * gates as u64
+                + code * (2 + lanes)
+                + u64::from(protocol.places()) * ROUND,
         }
     }
 

@@ -227,7 +227,10 @@ impl Finished {
                     output::bytes(took.bytes_sent),
                     output::count(took.messages_sent, "message")
                 );
-                vec![took.name.clone(), took.role.clone(), sent]
+                let memory = took.peak_bytes.map_or_else(String::new, |peak| {
+                    format!("at most {} of memory", output::bytes(peak))
+                });
+                vec![took.name.clone(), took.role.clone(), sent, memory]
             })
             .collect();
         format!(

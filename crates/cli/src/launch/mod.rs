@@ -61,6 +61,9 @@ pub(crate) struct Took {
     pub(crate) bytes_sent: u64,
     /// Payload bytes received.
     pub(crate) bytes_received: u64,
+    /// Largest resident memory of its process, in bytes, if it had one of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) peak_bytes: Option<u64>,
 }
 
 impl Answer {
@@ -90,6 +93,7 @@ impl Took {
             messages_sent: report.meters.messages_sent,
             bytes_sent: report.meters.bytes_sent,
             bytes_received: report.meters.payload_received,
+            peak_bytes: None,
         }
     }
 }

@@ -24,7 +24,7 @@ use roles::{Role, Stopped};
 use crate::failure::{Code, Failure};
 use crate::launch::{Answer, Outcome, Took};
 use crate::output::Folders;
-use crate::prepare;
+use crate::{peak, prepare};
 
 /// One stage of the job, as this participant takes part in it.
 #[derive(Clone, Copy)]
@@ -286,9 +286,10 @@ fn one_stage<'a>(
     };
     let mut outcome = Outcome::default();
     for (role, report) in ready.iter().zip(reports) {
-        outcome
-            .participants
-            .push(Took::new(at.plan, role.me, &report));
+        outcome.participants.push(Took {
+            peak_bytes: peak::bytes(),
+            ..Took::new(at.plan, role.me, &report)
+        });
         if let Some(sink) = &role.sink {
             roles::write_receipt(engagement, at, role, &report, started)?;
             let answer = Answer::new(at.plan, role.me, Some(out.to_owned()), sink);

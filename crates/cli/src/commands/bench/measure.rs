@@ -12,10 +12,12 @@ use veil_engine::{
 };
 use veil_link::tls::{Identity, Meeting, Port, Reception, Terms, TlsLink, meet};
 use veil_link::{Link, shape};
+use veil_program::Word;
 use veil_protocol::{Options, Plan};
 use veil_session::Peer;
 
 use super::workload::{Nowhere, Pattern, Workload};
+use crate::peak;
 
 /// Over what messages travel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
@@ -42,6 +44,9 @@ pub(crate) struct Row {
     pub(crate) bench: String,
     pub(crate) protocol: &'static str,
     pub(crate) adversary: &'static str,
+    /// How gates are garbled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) tables: Option<&'static str>,
     pub(crate) device: &'static str,
     pub(crate) link: &'static str,
     /// Delay and rate of a shaped link; `none` as the machine is.
@@ -96,7 +101,7 @@ pub(crate) fn measure(workload: &Workload, setup: Setup) -> Result<Row> {
     let keys = Keys::new(&plan)?;
     let (mut set_up_ms, mut kept_set_up_ms) = (None, None::<f64>);
     for _ in 0..setup.repeat.max(1) {
-        forget_peak();
+        peak::forget();
         let (cpu, start) = (cpu_seconds(), Instant::now());
         let reports = match setup.carrier {
             Carrier::Memory => in_memory(&plan, &settings, setup.net)?,
@@ -114,7 +119,7 @@ pub(crate) fn measure(workload: &Workload, setup: Setup) -> Result<Row> {
             cpu_seconds() - cpu,
             start.elapsed().as_secs_f64(),
             reports,
-            peak_mb(),
+            peak::bytes().unwrap_or(0) as f64 / (1 << 20) as f64,
         ));
     }
     runs.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -129,7 +134,8 @@ pub(crate) fn measure(workload: &Workload, setup: Setup) -> Result<Row> {
     Ok(Row {
         bench: workload.name.to_owned(),
         protocol: protocol.name(),
-        adversary: veil_program::Word::word(plan.job.security.adversary),
+        adversary: plan.job.security.adversary.word(),
+        tables: (protocol.transfers().is_some()).then(|| plan.job.security.tables.word()),
         device: device.name(),
         link: setup.carrier.name(),
         net: setup
@@ -339,18 +345,4 @@ fn one(
 fn cpu_seconds() -> f64 {
     let t = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     t.tv_sec as f64 + t.tv_nsec as f64 * 1e-9
-}
-
-/// Largest resident memory of this process, in MB, since [`forget_peak`]; 0 where the system does not tell.
-fn peak_mb() -> f64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"));
-    let kib: Option<f64> = line.and_then(|l| l.trim().strip_suffix("kB")?.trim().parse().ok());
-    kib.unwrap_or(0.0) / 1024.0
-}
-
-/// Starts the peak anew (Linux; elsewhere it stays that of the process).
-fn forget_peak() {
-    // Not allowed in every container; the peak is then that of all runs so far, which is never too small.
-    let _ = std::fs::write("/proc/self/clear_refs", "5");
 }

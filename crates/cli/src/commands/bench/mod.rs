@@ -3,14 +3,16 @@
 mod chart;
 mod figure;
 mod garble;
+mod links;
 mod measure;
 mod ot;
+mod stream;
 mod workload;
 
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
-use miette::{IntoDiagnostic, Result};
+use miette::{IntoDiagnostic, Result, miette};
 use veil_link::shape;
 use veil_program::{Adversary, Sharing, Tables, Words};
 
@@ -27,7 +29,8 @@ pub(crate) use workload::{Nowhere, Pattern};
   veil bench aes --batch 1             the latency of one block
   veil bench mul128 --protocol rep4    products among four parties, checked
   veil bench garble --svg fig.svg      ANDs garbled and evaluated on one core, against the rows of a chunk
-  veil bench yao --svg yao.svg         ANDs garbled and evaluated, in process and over TLS
+  veil bench yao --svg yao.svg         ANDs garbled and evaluated, in process and over TLS; then against the link
+  veil bench yao --ands 1e9            so many over cycles and over a batch, and what a party's memory is
   veil bench rep4-mul --svg fig3.svg   cores that fill 10 and 100 Gb/s, semi-honest and malicious
   veil bench a2b --cores 2             a million integers taken apart into bits
   veil bench ot --svg ot.svg           random oblivious transfers between two parties
@@ -62,6 +65,11 @@ pub(crate) struct BenchArgs {
     /// Rows of a chunk (default: chosen from the circuit).
     #[arg(long)]
     chunk_rows: Option<u32>,
+    /// So many ANDs of yao, over the cycles of a netlist and then over the rows of a batch, each party a process of its own; fails if one of
+    /// them takes more than 64 MB.
+    #[arg(long, value_name = "N", value_parser = stream::ands,
+        conflicts_with_all = ["batch", "cores", "link", "chunk_rows", "repeat", "svg"])]
+    ands: Option<u64>,
     /// Runs, of which the median by CPU time is told.
     #[arg(long, default_value_t = 3)]
     repeat: u32,
@@ -141,6 +149,13 @@ fn print_json(row: &Row) -> Result<()> {
 /// Runs the command.
 pub(crate) fn run(args: &BenchArgs) -> Result<()> {
     let name = match args.name {
+        What::Job(Name::Yao) if args.ands.is_some() => return stream::run(args),
+        _ if args.ands.is_some() => {
+            return Err(miette!(
+                help = "`veil bench yao --ands 1e9`; others take `--batch`",
+                "--ands is of yao"
+            ));
+        }
         What::Ot => return ot::run(args),
         What::Job(Name::Rep4Mul) => return figure::run(args),
         What::Job(Name::Garble) => return garble::run(args),
@@ -174,10 +189,11 @@ pub(crate) fn run(args: &BenchArgs) -> Result<()> {
             rows.push(row);
         }
     }
-    if let Some(path) = &args.svg {
-        chart::write(&rows, path)?;
+    match &args.svg {
+        Some(path) if name == Name::Yao => links::run(args, path),
+        Some(path) => chart::write(&rows, path),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 const HEADER: &str = "bench   link    net   cores      batch   per CPU-s      per s   of bound   B/op   Gb/s/party   MB   online ms   set-up ms (kept)";
