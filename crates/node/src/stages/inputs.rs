@@ -24,7 +24,7 @@ pub enum Said {
 
 /// What the parties say, to an owner that asks again and again.
 ///
-/// Of so many parties as [`ENOUGH`] one at least is honest, so no single one that lies makes an owner leave whose values the others still
+/// Of so many parties as `ENOUGH` one at least is honest, so no single one that lies makes an owner leave whose values the others still
 /// want. A party that is done may be so since a former run: it is believed to be done with what the owner came for if enough of the
 /// parties were at the job since.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
