@@ -70,7 +70,8 @@ impl Tool {
         if output.status.success() {
             return Ok(output.stdout);
         }
-        if output.status.code() == Some(NOT_THERE) {
+        let silent = output.stderr.is_empty() && output.stdout.is_empty();
+        if output.status.code() == Some(NOT_THERE) && silent {
             let package = self.package();
             return Err(VerilogError::Missing { program, package });
         }
