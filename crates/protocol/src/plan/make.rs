@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use veil_circuit::{Circuit, Per, Wire};
+use veil_circuit::{Circuit, Per, Reduce, Wire};
 use veil_device::Program;
 use veil_math::Ring;
 use veil_program::{Audience, Lowered};
@@ -71,11 +71,21 @@ impl Plan {
             .as_ref()
             .map(|step| step.plan(&job.circuit, choice.garbles(), &mut schedule));
         let cycles = cycles.transpose()?;
+        let every_cycle = job.circuit.outputs.iter();
+        let every_cycle = every_cycle.filter(|port| port.reduce == Reduce::EveryCycle);
+        let kept = every_cycle
+            .map(|port| port.value_width(job.circuit.clock.cycles))
+            .sum();
         let chunk_rows = options.chunk_rows.unwrap_or_else(|| {
             if let Choice::Garbled(garbling) = choice {
                 let gates = schedule.layers.iter().map(|l| l.program.products().0);
                 let table = crate::yao::table(garbling, 1);
-                return rows::of_garbled_chunk(schedule.slots, gates.max().unwrap_or(0), table);
+                return rows::of_garbled_chunk(
+                    schedule.slots,
+                    kept,
+                    gates.max().unwrap_or(0),
+                    table,
+                );
             }
             // The products of bits that are proved.
             let programs = schedule.layers.iter().filter_map(|l| match circuit.ring {
@@ -92,7 +102,7 @@ impl Plan {
         });
         let chunks = rows::chunks(&job, chunk_rows)?;
         if choice.garbles() {
-            rows::check_garbled(schedule.slots, chunk_rows)?;
+            rows::check_garbled(schedule.slots, kept, chunk_rows)?;
         }
         let mut making = Making::new(words, chunk_rows);
         let layers = making.layers(&mut schedule);

@@ -124,21 +124,28 @@ pub(super) fn of_chunk(ring: Ring, [slots, bit_slots]: [u32; 2], widest: u64) ->
     1 << rows.min(most).ilog2()
 }
 
-/// Rows such that the labels of a bank and the tables of its widest layer, of `widest` gates, fit the budget: a power of two.
-pub(super) fn of_garbled_chunk(slots: u32, widest: u32, table: u64) -> u32 {
-    const LABEL: u64 = 16;
-    let bytes = LABEL * u64::from(slots.max(1)) + table * u64::from(widest);
+/// Bytes of a label.
+const LABEL: u64 = 16;
+
+/// Bits that a kept output takes per row: the colours of both sides, and the value.
+const KEPT: u64 = 3;
+
+/// Rows such that the labels of a bank, the outputs of every cycle that it keeps, and the tables of its widest layer, of `widest` gates, fit the
+/// budget: a power of two.
+pub(super) fn of_garbled_chunk(slots: u32, kept: u64, widest: u32, table: u64) -> u32 {
+    let bytes = LABEL * u64::from(slots.max(1)) + KEPT * kept / 8 + table * u64::from(widest);
     1 << (BANK_BYTES / bytes)
         .clamp(GARBLED_ROWS.0, GARBLED_ROWS.1)
         .ilog2()
 }
 
-/// Refuses chunks whose rows have no numbers of their own in those of gates, or whose labels take too much memory.
-pub(super) fn check_garbled(slots: u32, chunk_rows: u32) -> Result<(), PlanError> {
+/// Refuses chunks whose rows have no numbers of their own in those of gates, or whose labels and kept outputs take too much memory.
+pub(super) fn check_garbled(slots: u32, kept: u64, chunk_rows: u32) -> Result<(), PlanError> {
     /// The row is the lower half of what a gate's number has beside the product's.
     const MOST_ROWS: u32 = 1 << 16;
     const MOST_BYTES: u64 = 1 << 32;
-    let bytes = 16 * u64::from(slots) * u64::from(chunk_rows);
+    let rows = u64::from(chunk_rows);
+    let bytes = LABEL * u64::from(slots) * rows + KEPT * kept * rows.div_ceil(8);
     if chunk_rows > MOST_ROWS || bytes > MOST_BYTES {
         return Err(PlanError::TooManyLabels { chunk_rows, bytes });
     }
