@@ -259,8 +259,8 @@ impl Run {
                         self.phase = Phase::Between;
                         moved = true;
                         // Whoever sends without waiting would be far ahead of a peer that the same thread steps, and what it sent no longer in the
-                        // cache when that peer takes it.
-                        if round.recvs.is_empty() && !round.sends.is_empty() {
+                        // cache when that peer takes it. And whoever does nothing but compute is looked after now and then.
+                        if round.recvs.is_empty() {
                             break;
                         }
                     }
