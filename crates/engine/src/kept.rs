@@ -3,6 +3,7 @@
 //! In memory only. What is kept is taken out before the other end hears of it, and used in that run or not at all: only a run that ends well
 //! puts something back, which is new. So whatever a run that fails has told a peer is about nothing that is used again (rule R3).
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -36,7 +37,10 @@ impl Default for Limits {
 #[derive(Default)]
 pub struct Kept {
     limits: Limits,
-    states: Mutex<Vec<(With, State)>>,
+    /// States stay where they are when the list moves: nothing of them is left behind.
+    states: Mutex<Vec<(With, Box<State>)>>,
+    /// How often something was forgotten.
+    forgotten: AtomicU64,
 }
 
 /// Between whom transfers are, and for what.
@@ -64,17 +68,27 @@ pub(crate) struct State {
 pub(crate) struct Left {
     store: Arc<Kept>,
     with: With,
-    state: State,
+    state: Box<State>,
+    /// What was forgotten when the run made it.
+    forgotten: u64,
 }
 
 impl Left {
-    pub(crate) const fn new(store: Arc<Kept>, with: With, state: State) -> Self {
-        Left { store, with, state }
+    pub(crate) fn new(store: Arc<Kept>, with: With, state: Box<State>) -> Self {
+        let forgotten = store.forgotten.load(Ordering::SeqCst);
+        Left {
+            store,
+            with,
+            state,
+            forgotten,
+        }
     }
 
-    /// The run has ended well.
+    /// The run has ended well. What was forgotten meanwhile does not come back: this may be of such a key.
     pub(crate) fn keep(self) {
-        self.store.put(self.with, self.state);
+        if self.store.forgotten.load(Ordering::SeqCst) == self.forgotten {
+            self.store.put(self.with, self.state);
+        }
     }
 }
 
@@ -115,6 +129,7 @@ impl Kept {
         Kept {
             limits,
             states: Mutex::default(),
+            forgotten: AtomicU64::new(0),
         }
     }
 
@@ -125,6 +140,7 @@ impl Kept {
 
     /// Wipes what is kept with those whose key is such a one: the identity of the run's binding, either end's.
     pub fn forget(&self, key: impl Fn(&[u8; 32]) -> bool) {
+        self.forgotten.fetch_add(1, Ordering::SeqCst);
         self.states()
             .retain(|(with, _)| !with.identities.iter().any(&key));
     }
@@ -135,7 +151,7 @@ impl Kept {
     }
 
     /// Takes out what is kept for such a run, if anything.
-    pub(crate) fn take(&self, with: &With) -> Option<State> {
+    pub(crate) fn take(&self, with: &With) -> Option<Box<State>> {
         let mut states = self.states();
         let at = states.iter().position(|(other, _)| other == with)?;
         let (_, state) = states.swap_remove(at);
@@ -143,7 +159,7 @@ impl Kept {
     }
 
     /// Keeps what a run has left that ended well. Of two that end at once both ends keep the same one.
-    pub(crate) fn put(&self, with: With, state: State) {
+    pub(crate) fn put(&self, with: With, state: Box<State>) {
         if !self.holds(state.chain) {
             return;
         }
@@ -169,7 +185,7 @@ impl Kept {
         chain.runs < self.limits.runs && chain.since.elapsed() < self.limits.age
     }
 
-    fn states(&self) -> MutexGuard<'_, Vec<(With, State)>> {
+    fn states(&self) -> MutexGuard<'_, Vec<(With, Box<State>)>> {
         self.states.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -228,7 +244,7 @@ mod tests {
     #[test]
     fn what_is_taken_is_gone() {
         let kept = Kept::default();
-        kept.put(with(1), state(1));
+        kept.put(with(1), Box::new(state(1)));
         let other = With {
             sends: false,
             ..with(1)
@@ -246,7 +262,7 @@ mod tests {
             ..Limits::default()
         });
         for peer in 1..=3 {
-            kept.put(with(peer), state(peer));
+            kept.put(with(peer), Box::new(state(peer)));
         }
         assert_eq!(kept.count(), 2);
         let held = [1, 2, 3].map(|peer| kept.take(&with(peer)).is_some());
@@ -259,7 +275,7 @@ mod tests {
         for order in [[1, 2], [2, 1]] {
             let kept = Kept::default();
             for session in order {
-                kept.put(with(1), state(session));
+                kept.put(with(1), Box::new(state(session)));
             }
             assert_eq!(kept.count(), 1);
             let left = kept.take(&with(1)).map(|state| state.left_by.0);
@@ -269,14 +285,27 @@ mod tests {
 
     #[test]
     fn what_is_too_old_is_wiped() {
-        let kept = Kept::within(Limits {
-            age: Duration::from_secs(3),
-            ..Limits::default()
-        });
-        kept.put(with(1), state(1));
-        assert_eq!(kept.count(), 1);
-        std::thread::sleep(Duration::from_millis(3100));
+        let mut kept = Kept::default();
+        kept.put(with(1), Box::new(state(1)));
         kept.sweep();
+        assert_eq!(kept.count(), 1);
+        kept.limits.age = Duration::ZERO;
+        kept.sweep();
+        assert_eq!(kept.count(), 0);
+    }
+
+    /// A run that began before may be of a key that was forgotten meanwhile.
+    #[test]
+    fn what_is_forgotten_does_not_come_back() {
+        let kept = Arc::new(Kept::default());
+        let [before, after] = [1, 2].map(|peer| (with(peer), Box::new(state(peer))));
+        let before = Left::new(Arc::clone(&kept), before.0, before.1);
+        kept.forget(|_| false);
+        before.keep();
+        assert_eq!(kept.count(), 0);
+        Left::new(Arc::clone(&kept), after.0, after.1).keep();
+        assert_eq!(kept.count(), 1);
+        kept.forget(|key| *key == [2; 32]);
         assert_eq!(kept.count(), 0);
     }
 }

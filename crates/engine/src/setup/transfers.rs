@@ -50,15 +50,15 @@ struct Keeps {
     store: Arc<Kept>,
     with: Option<With>,
     /// What it has, taken out; while claims do not match, nothing.
-    held: Option<Held>,
+    held: Option<Box<Held>>,
     /// The other end keeps some, too.
     both: bool,
     chain: Chain,
     /// Of the transfers that this run leaves, if both ends keep some.
-    next: Option<Leaves>,
+    next: Option<Box<Leaves>>,
 }
 
-/// What transfers are left with.
+/// What transfers are left with. In a box: it moves, and nothing of it is left behind.
 struct Leaves {
     /// The key of their claims.
     key: Secret,
@@ -245,7 +245,7 @@ impl SetUp {
                 let Ok(()) = draw(&mut choices[..]);
             }
             let choices = Secret::new(*choices);
-            keeps.next = Some(Leaves { key, choices });
+            keeps.next = Some(Box::new(Leaves { key, choices }));
         }
         self.random.zeroize();
         self.state = state;
@@ -273,8 +273,8 @@ impl SetUp {
         let more = next.as_ref().map_or(0, |_| turn::MESSAGE);
         let sender = match std::mem::replace(&mut self.state, State::Over) {
             State::Receiver(receiver) => {
-                let (message, leaves, end) = if let Some(Leaves { choices, .. }) = &next {
-                    let made = receiver.finish_and_keep(message, choices);
+                let (message, leaves, end) = if let Some(next) = &next {
+                    let made = receiver.finish_and_keep(message, &next.choices);
                     let (message, leaves, kept) = made.map_err(cheated)?;
                     (message, leaves, Some(End::Receiver(kept)))
                 } else {
@@ -335,7 +335,7 @@ impl SetUp {
         session: SessionId,
         offset: Option<Secret>,
         leaves: Vec<ot::Leaf>,
-        next: Option<Leaves>,
+        next: Option<Box<Leaves>>,
         end: Option<End>,
     ) -> Box<Made> {
         let Transfers {
@@ -347,12 +347,12 @@ impl SetUp {
         let offset = offset.map(|offset| (number, offset));
         let keys = offset.into_iter().chain(leaves.into_iter().map(leaf));
         let left = self.keeps.take().and_then(|keeps| {
-            let state = Held {
+            let state = Box::new(Held {
                 end: end?,
                 key: next?.key,
                 chain: keeps.chain,
                 left_by: session,
-            };
+            });
             Some(Left::new(keeps.store, keeps.with?, state))
         });
         Box::new(Made {

@@ -9,7 +9,7 @@
 //! ([`trees`](super::trees)).
 
 use std::num::NonZero;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, Mutex, PoisonError};
 use std::thread;
 
 use curve25519_dalek::ristretto::{CompressedRistretto, RistrettoBasepointTable, RistrettoPoint};
@@ -152,17 +152,29 @@ fn in_parts<T: Send>(items: &mut [T], to: impl Fn(usize, &mut T) + Sync) {
     // The system is asked once: it reads files to know.
     static CORES: LazyLock<usize> =
         LazyLock::new(|| thread::available_parallelism().map_or(1, NonZero::get));
-    let size = items.len().div_ceil(MOST_CORES.min(*CORES)).max(1);
+    let cores = MOST_CORES.min(*CORES);
+    let size = items.len().div_ceil(cores).max(1);
     let part = |(number, items): (usize, &mut [T])| {
         for (i, item) in items.iter_mut().enumerate() {
             to(size * number + i, item);
         }
     };
+    let parts = Mutex::new(items.chunks_mut(size).enumerate());
+    let next = || {
+        let mut parts = parts.lock().unwrap_or_else(PoisonError::into_inner);
+        parts.next()
+    };
+    let work = || {
+        while let Some(one) = next() {
+            part(one);
+        }
+    };
     thread::scope(|scope| {
-        let mut parts = items.chunks_mut(size).enumerate();
-        let own = parts.next();
-        parts.for_each(|other| drop(scope.spawn(move || part(other))));
-        own.into_iter().for_each(part);
+        for _ in 1..cores {
+            // A system that gives no thread leaves the parts to those there are.
+            drop(thread::Builder::new().spawn_scoped(scope, work));
+        }
+        work();
     });
 }
 

@@ -27,8 +27,8 @@ use super::base::TRANSFERS;
 use super::hash::{For, SEAL, open, seal, start};
 use super::{Cheat, Ends};
 
-/// Choices of 128 transfers, each 0 or 1.
-pub type Choices = Zeroizing<[u8; TRANSFERS]>;
+/// Choices of 128 transfers, each 0 or 1. In a place of their own, so that none is left behind where they were before they moved.
+pub type Choices = Box<Zeroizing<[u8; TRANSFERS]>>;
 
 /// A string: a block of transfers, and one that hides them.
 type Text = [u8; 2 * BLOCK];
@@ -41,7 +41,7 @@ pub const MESSAGE: usize = CORRECTIONS + (TRANSFERS + 1) * BLOCK + SEAL;
 
 /// Choices that are the bits of a secret.
 pub fn choices(secret: &Secret) -> Choices {
-    let mut choices = Zeroizing::new([0; TRANSFERS]);
+    let mut choices = Box::new(Zeroizing::new([0; TRANSFERS]));
     for (i, choice) in choices.iter_mut().enumerate() {
         *choice = secret.expose()[i / 8] >> (i % 8) & 1;
     }
@@ -53,7 +53,11 @@ pub fn choices(secret: &Secret) -> Choices {
 ///
 /// # Panics
 /// If there are not 128 pairs.
-pub fn choose(ends: &Ends, pairs: &[[Secret; 2]], choices: &Choices) -> (Vec<u8>, Vec<Secret>) {
+pub fn choose(
+    ends: &Ends,
+    pairs: &[[Secret; 2]],
+    choices: &[u8; TRANSFERS],
+) -> (Vec<u8>, Vec<Secret>) {
     assert_eq!(pairs.len(), TRANSFERS);
     let mut x = Zeroizing::new([0; 2 * BLOCK]);
     for (i, choice) in choices.iter().enumerate() {
@@ -88,7 +92,7 @@ pub fn choose(ends: &Ends, pairs: &[[Secret; 2]], choices: &Choices) -> (Vec<u8>
 /// If there are not 128 keys.
 pub fn offer(
     ends: &Ends,
-    choices: &Choices,
+    choices: &[u8; TRANSFERS],
     keys: &[Secret],
     message: &[u8],
 ) -> Result<Vec<[Secret; 2]>, Cheat> {
