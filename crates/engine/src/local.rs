@@ -166,7 +166,7 @@ fn run_under(
                 rest,
             );
             match worker {
-                Ok(worker) => workers.push((peers[k], worker)),
+                Ok(worker) => workers.push((peers[k], worker.in_turn())),
                 Err(abort) => {
                     failed.insert(peers[k], abort);
                 }

@@ -61,6 +61,16 @@ pub(crate) struct Means<'a> {
     /// Time in which the device worked.
     pub(crate) busy: &'a mut Duration,
     pub(crate) recorder: Option<&'a dyn Recorder>,
+    pub(crate) stepped: Stepped,
+}
+
+/// Who steps a lane.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stepped {
+    /// A thread that steps nothing else.
+    Alone,
+    /// The thread that steps its peers, too.
+    InTurn,
 }
 
 /// How a run went on.
@@ -260,7 +270,9 @@ impl Run {
                         moved = true;
                         // Whoever sends without waiting would be far ahead of a peer that the same thread steps, and what it sent no longer in the
                         // cache when that peer takes it. And whoever does nothing but compute is looked after now and then.
-                        if round.recvs.is_empty() {
+                        if round.recvs.is_empty()
+                            && (means.stepped == Stepped::InTurn || round.sends.is_empty())
+                        {
                             break;
                         }
                     }

@@ -14,7 +14,7 @@ use veil_protocol::{Plan, Protocol, Task};
 use veil_session::Peer;
 
 use crate::abort::{Abort, Wait};
-use crate::run::{Advance, Means, Run};
+use crate::run::{Advance, Means, Run, Stepped};
 use crate::setup::{Binding, Handshake, Keys, Random};
 use crate::shared::{Ready, Shared};
 use crate::status::{NOTED_AFTER, Phase};
@@ -79,6 +79,7 @@ pub struct Worker {
     settled: bool,
     waited: Duration,
     busy: Duration,
+    stepped: Stepped,
 }
 
 impl Worker {
@@ -146,7 +147,16 @@ impl Worker {
             settled: false,
             waited: Duration::ZERO,
             busy: Duration::ZERO,
+            stepped: Stepped::Alone,
         })
+    }
+
+    /// To be stepped in turn with its peers, by one thread: it stops after each message, so that they can take it.
+    pub(crate) fn in_turn(self) -> Self {
+        Worker {
+            stepped: Stepped::InTurn,
+            ..self
+        }
     }
 
     /// Goes on as far as it can without waiting. After an error the lane is wiped, its peers are told, and it stays finished.
@@ -429,6 +439,7 @@ impl Worker {
             tags: &mut self.tags,
             busy: &mut self.busy,
             recorder: self.recorder.as_deref(),
+            stepped: self.stepped,
         })
     }
 
