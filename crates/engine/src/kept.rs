@@ -39,7 +39,7 @@ pub struct Kept {
     limits: Limits,
     /// States stay where they are when the list moves: nothing of them is left behind.
     states: Mutex<Vec<(With, Box<State>)>>,
-    /// How often something was forgotten.
+    /// How often something was forgotten; it changes under the lock of the states.
     forgotten: AtomicU64,
 }
 
@@ -86,9 +86,7 @@ impl Left {
 
     /// The run has ended well. What was forgotten meanwhile does not come back: this may be of such a key.
     pub(crate) fn keep(self) {
-        if self.store.forgotten.load(Ordering::SeqCst) == self.forgotten {
-            self.store.put(self.with, self.state);
-        }
+        self.store.put(self.with, self.state, self.forgotten);
     }
 }
 
@@ -140,9 +138,9 @@ impl Kept {
 
     /// Wipes what is kept with those whose key is such a one: the identity of the run's binding, either end's.
     pub fn forget(&self, key: impl Fn(&[u8; 32]) -> bool) {
+        let mut states = self.states();
         self.forgotten.fetch_add(1, Ordering::SeqCst);
-        self.states()
-            .retain(|(with, _)| !with.identities.iter().any(&key));
+        states.retain(|(with, _)| !with.identities.iter().any(&key));
     }
 
     /// Wipes what is too old to be used.
@@ -158,12 +156,13 @@ impl Kept {
         self.holds(state.chain).then_some(state)
     }
 
-    /// Keeps what a run has left that ended well. Of two that end at once both ends keep the same one.
-    pub(crate) fn put(&self, with: With, state: Box<State>) {
-        if !self.holds(state.chain) {
+    /// Keeps what a run has left that ended well, unless something was forgotten since `forgotten` times. Of two that end at once both ends keep the
+    /// same one.
+    fn put(&self, with: With, state: Box<State>, forgotten: u64) {
+        let mut states = self.states();
+        if self.forgotten.load(Ordering::SeqCst) != forgotten || !self.holds(state.chain) {
             return;
         }
-        let mut states = self.states();
         if let Some((_, old)) = states.iter_mut().find(|(other, _)| *other == with) {
             if old.left_by.0 < state.left_by.0 || !self.holds(old.chain) {
                 *old = state;
@@ -244,7 +243,7 @@ mod tests {
     #[test]
     fn what_is_taken_is_gone() {
         let kept = Kept::default();
-        kept.put(with(1), Box::new(state(1)));
+        kept.put(with(1), Box::new(state(1)), 0);
         let other = With {
             sends: false,
             ..with(1)
@@ -262,7 +261,7 @@ mod tests {
             ..Limits::default()
         });
         for peer in 1..=3 {
-            kept.put(with(peer), Box::new(state(peer)));
+            kept.put(with(peer), Box::new(state(peer)), 0);
         }
         assert_eq!(kept.count(), 2);
         let held = [1, 2, 3].map(|peer| kept.take(&with(peer)).is_some());
@@ -275,7 +274,7 @@ mod tests {
         for order in [[1, 2], [2, 1]] {
             let kept = Kept::default();
             for session in order {
-                kept.put(with(1), Box::new(state(session)));
+                kept.put(with(1), Box::new(state(session)), 0);
             }
             assert_eq!(kept.count(), 1);
             let left = kept.take(&with(1)).map(|state| state.left_by.0);
@@ -286,7 +285,7 @@ mod tests {
     #[test]
     fn what_is_too_old_is_wiped() {
         let mut kept = Kept::default();
-        kept.put(with(1), Box::new(state(1)));
+        kept.put(with(1), Box::new(state(1)), 0);
         kept.sweep();
         assert_eq!(kept.count(), 1);
         kept.limits.age = Duration::ZERO;
