@@ -1,0 +1,105 @@
+// Takes tables as rows make them, and gives them in the order of their numbers.
+//
+// A line is a table of each row: line l of a netlist cycle has products l Rows to l Rows + Rows - 1, row r the r-th. The last line of
+// a cycle may be shorter. Lines are numbered over all cycles and runs. Row r writes line l to word l mod 2^LinesW of its memory, with
+// bit LinesW of l flipped as an epoch: so the reader sees that a line is there. Nobody may start a product whose line is 2^LinesW or more
+// after the one that leaves next (line_o): whoever starts it looks.
+//
+// Latency:  a line leaves two cycles after its last table came.   Throughput: one line per cycle.
+// Back-pressure: a line stays until it is taken; line_o stays too.
+
+module garble_tables #(
+  parameter  int unsigned Rows   = 2,
+  parameter  int unsigned LinesW = 10 // logarithm of the lines kept
+) (
+  input  logic                  clk_i,
+  input  logic                  rst_ni,
+
+  // Tables that come, each at its row
+  input  logic [Rows-1:0]       in_en_i,
+  input  logic [Rows*32-1:0]    in_line_i,
+  input  logic [Rows*256-1:0]   in_table_i,
+
+  // Lines that leave. What of the last line of a cycle is not kept has its bit of out_keep_o low.
+  input  logic [31:0]           lines_i, // of a netlist cycle, at least 1 if anything comes
+  input  logic [Rows-1:0]       last_keep_i,
+  output logic [Rows*256-1:0]   out_tables_o,
+  output logic [Rows-1:0]       out_keep_o,
+  output logic                  out_valid_o,
+  input  logic                  out_ready_i,
+  output logic [31:0]           line_o, // of all runs: the one that leaves next
+
+  // A run begins: the next line is the first of a cycle
+  input  logic                  start_i,
+  input  logic                  scrub_i,
+  input  logic [LinesW-1:0]     scrub_line_i
+);
+
+  logic [31:0]         line_q, line_d, in_cycle_q;
+  logic [Rows-1:0]     there, keep;
+  logic                last, moves, read_q;
+
+  assign last        = in_cycle_q + 32'd1 == lines_i;
+  assign keep        = last ? last_keep_i : '1;
+  assign out_keep_o  = keep;
+  assign out_valid_o = read_q && (there | ~keep) == '1;
+  assign moves       = out_valid_o && out_ready_i;
+  assign line_d      = line_q + 32'(moves);
+  assign line_o      = line_q;
+
+  for (genvar r = 0; r < Rows; r++) begin : g_row
+    logic [31:0]  line;
+    logic [256:0] word;
+
+    assign line = in_line_i[r*32 +: 32];
+
+    prim_ram_1w1r #(.Width(257), .Depth(1 << LinesW)) u_tables (
+      .clk_i    (clk_i),
+      .w_en_i   (in_en_i[r] || scrub_i),
+      .w_addr_i (scrub_i ? scrub_line_i : line[LinesW-1:0]),
+      .w_data_i (scrub_i ? 257'b0 : {!line[LinesW], in_table_i[r*256 +: 256]}),
+      .r_en_i   (1'b1),
+      .r_addr_i (line_d[LinesW-1:0]),
+      .r_data_o (word)
+    );
+
+    assign there[r]                     = word[256] == !line_q[LinesW];
+    assign out_tables_o[r*256 +: 256] = word[255:0];
+  end
+
+  always_ff @(posedge clk_i) begin : p_line
+    if (!rst_ni || scrub_i) begin
+      line_q     <= '0;
+      in_cycle_q <= '0;
+      read_q     <= 1'b0;
+    end else begin
+      line_q     <= line_d;
+      in_cycle_q <= start_i || (moves && last) ? '0 : in_cycle_q + 32'(moves);
+      read_q     <= 1'b1;
+    end
+  end
+
+`ifndef SYNTHESIS
+  logic                past_q = 1'b0;
+  logic                offered_q;
+  logic [Rows*256-1:0] tables_q;
+
+  always_ff @(posedge clk_i) begin : p_past
+    past_q    <= rst_ni && !scrub_i && !start_i;
+    offered_q <= out_valid_o && !out_ready_i;
+    tables_q  <= out_tables_o;
+  end
+
+  always_ff @(posedge clk_i) begin : p_assert
+    if (rst_ni && !scrub_i) begin
+      for (int unsigned r = 0; r < Rows; r++) begin
+        Window_A: assert (!in_en_i[r] || in_line_i[r*32 +: 32] - line_q < 32'd1 << LinesW);
+      end
+      if (past_q && offered_q) begin
+        OutStable_A: assert (out_valid_o && out_tables_o == tables_q);
+      end
+    end
+  end
+`endif
+
+endmodule
