@@ -34,15 +34,18 @@ module garble_core #(
   input  logic                          start_i,
   input  garble_pkg::label_t            offset_i,
   input  aes_pkg::block_t               hash_start_i,
-  input  logic [15:0]                   instance_i,   // low bits of the gates' numbers
-  input  garble_pkg::product_t          first_i,      // number of the first product
+  // Gate p of repetition c, a netlist cycle or a row of a batch, has number (first + c step_first + p) << 16 | (instance + c step_instance):
+  // netlist cycles step by their products, rows by an instance. Nobody may let either part run over.
+  input  logic [15:0]                   instance_i,
+  input  garble_pkg::product_t          first_i,
+  input  logic                          step_instance_i,
+  input  logic [NumberW-1:0]            step_first_i,
   input  logic [BundleAW:0]             prologue_i,
   input  logic [BundleAW:0]             kernel_i,
   input  logic [CycleW-1:0]             cycles_i,     // netlist cycles
   input  logic [CycleW-1:0]             repeats_i,    // of the kernel
   input  logic [BundleAW:0]             last_i,       // bundles of the last repetition
   input  logic [CycleW-1:0]             leave_from_i, // the first netlist cycle of which labels leave
-  input  logic [NumberW-1:0]            products_i,   // of a netlist cycle
   input  logic [31:0]                   lines_i,      // of a netlist cycle
   input  logic [Rows-1:0]               last_keep_i,  // rows of its last line
   input  logic [NumberW-1:0]            of_run_i,
@@ -121,33 +124,35 @@ module garble_core #(
   assign need_run   = bundle[2*NumberW-1:NumberW];
   assign leave      = bundle[2*NumberW +: garble_pkg::LeaveW];
 
-  // ---- first product and line of netlist cycles: written a repetition ahead, read at k - stage
-  logic [46:0]       firsts [1 << garble_pkg::StageW];
-  logic [31:0]       lines  [1 << garble_pkg::StageW];
-  logic [46:0]       ahead_first_q;
-  logic [31:0]       ahead_line_q;
-  logic [CycleW-1:0] ahead_q, begun_q;
-  logic              ahead_step;
-  logic [31:0]       next_line; // of all runs: the one that leaves next
+  // ---- first product, instance and first line of netlist cycles: written a repetition ahead, read at k - stage
+  logic [46:0]                   firsts    [1 << garble_pkg::StageW];
+  logic [15:0]                   instances [1 << garble_pkg::StageW];
+  logic [31:0]                   lines     [1 << garble_pkg::StageW];
+  logic [46:0]                   ahead_first_q, written_first;
+  logic [15:0]                   ahead_instance_q, written_instance;
+  logic [31:0]                   ahead_line_q, written_line;
+  logic [CycleW-1:0]             ahead_q, begun_q;
+  logic [garble_pkg::StageW-1:0] written;
+  logic                          ahead_step;
+  logic [31:0]                   next_line; // of all runs: the one that leaves next
 
   // Cycle 0 is written when a run starts, cycle k + 1 when repetition k begins.
-  assign ahead_step = taken && bundle_begins;
+  assign ahead_step       = taken && bundle_begins;
+  assign written          = start_i ? '0 : ahead_q[garble_pkg::StageW-1:0];
+  assign written_first    = start_i ? first_i : ahead_first_q;
+  assign written_instance = start_i ? instance_i : ahead_instance_q;
+  assign written_line     = start_i ? next_line : ahead_line_q;
 
   always_ff @(posedge clk_i) begin : p_ahead
-    if (start_i) begin
-      firsts[0]     <= first_i;
-      lines[0]      <= next_line;
-      ahead_first_q <= first_i + 47'(products_i);
-      ahead_line_q  <= next_line + lines_i;
-      ahead_q       <= CycleW'(1);
-      begun_q       <= '0;
-    end else if (ahead_step) begin
-      firsts[ahead_q[garble_pkg::StageW-1:0]] <= ahead_first_q;
-      lines[ahead_q[garble_pkg::StageW-1:0]]  <= ahead_line_q;
-      ahead_first_q <= ahead_first_q + 47'(products_i);
-      ahead_line_q  <= ahead_line_q + lines_i;
-      ahead_q       <= ahead_q + 1'b1;
-      begun_q       <= begun_q + 1'b1;
+    if (start_i || ahead_step) begin
+      firsts[written]    <= written_first;
+      instances[written] <= written_instance;
+      lines[written]     <= written_line;
+      ahead_first_q      <= written_first + 47'(step_first_i);
+      ahead_instance_q   <= written_instance + 16'(step_instance_i);
+      ahead_line_q       <= written_line + lines_i;
+      ahead_q            <= start_i ? CycleW'(1) : ahead_q + 1'b1;
+      begun_q            <= start_i ? '0 : begun_q + 1'b1;
     end
   end
 
@@ -159,6 +164,7 @@ module garble_core #(
   logic [Rows-1:0]        xor_d, and_d, xor_q, and_q, not_a_q, not_b_q, not_c_q;
   logic [Rows*SlotW-1:0]  place_d, place_q;
   logic [Rows*47-1:0]     product_d, product_q;
+  logic [Rows*16-1:0]     instance_d, instance_q;
   logic [Rows*32-1:0]     line_d, line_q;
   logic [Rows-1:0]        not_a_d, not_b_d, not_c_d, first_d, first_q, first1_q;
   logic                   leave_d, leave_q, started_q, goes;
@@ -174,6 +180,7 @@ module garble_core #(
     assign not_a_d[r] = gate.not_a;
     assign not_b_d[r] = gate.not_b;
     assign not_c_d[r] = gate.not_c;
+    assign instance_d[r*16 +: 16] = instances[from];
     assign first_d[r] = gate.is_and; // in the prologue: the first label of a register that ANDs write
     assign port_bank[(2*r)*2 +: 2]         = gate.a.bank;
     assign port_bank[(2*r+1)*2 +: 2]       = gate.b.bank;
@@ -229,6 +236,7 @@ module garble_core #(
       first_q                                <= first_d & {Rows{bundle_prologue}};
       {not_a_q, not_b_q, not_c_q}            <= {not_a_d, not_b_d, not_c_d};
       {place_q, product_q, line_q}           <= {place_d, product_d, line_d};
+      instance_q                             <= instance_d;
       {need_run_q, need_cycle_q}             <= {need_run, need_cycle};
       repetition_q                           <= repetition;
     end
@@ -330,7 +338,7 @@ module garble_core #(
       .clk_i    (clk_i),
       .offset_i (offset_i),
       .start_i  (hash_start_i),
-      .gate_i   ({product_q[r*47 +: 47], instance_i}),
+      .gate_i   ({product_q[r*47 +: 47], instance_q[r*16 +: 16]}),
       .a_i      (a),
       .b_i      (b),
       .table_o  (rows),
