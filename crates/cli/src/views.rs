@@ -97,5 +97,5 @@ impl Link for Watched {
         self.inner.poll()
     }
 
-    veil_link::forward!(self, self.inner, bind post expect wait abort close meters);
+    veil_link::forward!(self, self.inner, bind post expect wait abort under_way close meters);
 }

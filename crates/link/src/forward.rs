@@ -20,7 +20,7 @@
 ///         Ok(posted)
 ///     }
 ///
-///     veil_link::forward!(self, self.inner, bind expect land poll wait abort close meters);
+///     veil_link::forward!(self, self.inner, bind expect land poll wait abort under_way close meters);
 /// }
 /// ```
 #[macro_export]
@@ -76,6 +76,11 @@ macro_rules! forward {
     (@abort $self:ident, $inner:expr) => {
         fn abort(&mut $self) {
             $inner.abort();
+        }
+    };
+    (@under_way $self:ident, $inner:expr) => {
+        fn under_way(&$self) -> bool {
+            $inner.under_way()
         }
     };
     (@close $self:ident, $inner:expr) => {

@@ -101,6 +101,12 @@ pub trait Link: Send {
     /// about the reason. Never fails: whoever cannot be told finds the connection closed.
     fn abort(&mut self);
 
+    /// Messages are held up here by a clock, as on the way to a peer that is far: to be polled for, before [`Link::close`] is called,
+    /// by whoever must not wait there. A wrapper says so for the link within, too.
+    fn under_way(&self) -> bool {
+        false
+    }
+
     /// Sends what is left and closes in order: peers that still need our bytes get them, until `until`.
     fn close(&mut self, until: Instant) -> Result<(), LinkError>;
 
@@ -109,7 +115,7 @@ pub trait Link: Send {
 }
 
 impl<L: Link + ?Sized> Link for Box<L> {
-    crate::forward!(self, **self, bind post expect land poll wait abort close meters);
+    crate::forward!(self, **self, bind post expect land poll wait abort under_way close meters);
 }
 
 impl Meters {

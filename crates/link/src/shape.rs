@@ -103,6 +103,14 @@ struct Line {
     pool: Pool,
 }
 
+impl Line {
+    /// Forgets what is under way.
+    fn clear(&mut self) {
+        self.flying.clear();
+        (self.bytes, self.unnamed) = (0, 0);
+    }
+}
+
 /// A link whose messages take the time that a [`Profile`] says.
 #[derive(Debug)]
 pub struct Shaped<L> {
@@ -163,15 +171,24 @@ impl<L: Link> Shaped<L> {
         let now = Instant::now();
         let window = self.profile.window();
         let naming = self.unnamed.is_some();
-        let mut moved = false;
+        let (mut moved, mut lost) = (false, None);
         for line in &mut self.lines {
             while let Some(first) = line.flying.front().filter(|first| first.due <= now) {
                 // What was posted under the session's name waits until the link has it.
                 let held = naming && line.unnamed == 0;
-                if held || !self.inner.post(line.to, first.at, &first.bytes)? {
+                if held {
                     break;
                 }
-                moved = true;
+                match self.inner.post(line.to, first.at, &first.bytes) {
+                    Ok(true) => moved = true,
+                    Ok(false) => break,
+                    Err(error) => {
+                        // This peer takes nothing any more; what is on its way to others reaches them.
+                        line.clear();
+                        lost.get_or_insert(error);
+                        break;
+                    }
+                }
                 line.unnamed = line.unnamed.saturating_sub(1);
                 line.bytes -= first.bytes.len() as u64;
                 if let Some(done) = line.flying.pop_front() {
@@ -183,7 +200,7 @@ impl<L: Link> Shaped<L> {
                 moved = true;
             }
         }
-        Ok(moved)
+        lost.map_or(Ok(moved), Err)
     }
 
     /// When the next message is due, if one is under way. What is overdue waits for the inner link, not for the clock.
@@ -254,6 +271,10 @@ impl<L: Link> Link for Shaped<L> {
     fn abort(&mut self) {
         self.lines.clear();
         self.inner.abort();
+    }
+
+    fn under_way(&self) -> bool {
+        self.lines.iter().any(|line| !line.flying.is_empty())
     }
 
     fn close(&mut self, until: Instant) -> Result<(), LinkError> {
@@ -424,5 +445,30 @@ mod tests {
         far.bind(SessionId([3; 32]));
         far.expect(a, at(1), 1).unwrap();
         assert!(far.land(a, at(1), &mut got).unwrap() && got == [2]);
+    }
+
+    #[test]
+    fn a_peer_that_is_gone_takes_nothing_from_the_others() {
+        let peers = PartyId::THREE.map(Peer::Party);
+        let [a, b, c] = peers;
+        let mut links = memory::mesh(&peers, BOUNDS);
+        let (mut far, gone) = (links.pop().unwrap(), links.pop().unwrap());
+        let profile = Profile {
+            latency: Duration::from_millis(5),
+            bandwidth: 1_000_000_000,
+        };
+        let mut near = Shaped::new(links.pop().unwrap(), profile);
+        assert!(!near.under_way());
+        near.post(b, at(0), &[1]).unwrap();
+        near.post(c, at(0), &[2]).unwrap();
+        drop(gone);
+        let mut lost = None;
+        while near.under_way() {
+            lost = lost.or(near.poll().err());
+        }
+        assert_eq!(lost.map(|error| error.peer), Some(b));
+        far.expect(a, at(0), 1).unwrap();
+        let mut got = [0];
+        assert!(far.land(a, at(0), &mut got).unwrap() && got == [2]);
     }
 }

@@ -140,6 +140,10 @@ impl<L: Link, F: FnMut(Peer, Channel, &[u8]) -> Fate + Send> Link for Tapped<L, 
         self.inner.abort();
     }
 
+    fn under_way(&self) -> bool {
+        !self.pending.is_empty() || self.inner.under_way()
+    }
+
     fn close(&mut self, until: Instant) -> Result<(), LinkError> {
         while !self.pending.is_empty() && Instant::now() < until {
             self.wait(until)?;

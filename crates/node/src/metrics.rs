@@ -284,5 +284,5 @@ impl Link for Counted {
         Ok(landed)
     }
 
-    veil_link::forward!(self, self.link, bind expect poll wait abort close meters);
+    veil_link::forward!(self, self.link, bind expect poll wait abort under_way close meters);
 }

@@ -154,6 +154,11 @@ impl Link for Falling {
         }
     }
 
+    fn under_way(&self) -> bool {
+        let down = self.edge.down.load(Ordering::Acquire);
+        !down && self.inner.as_ref().is_some_and(Link::under_way)
+    }
+
     fn close(&mut self, until: Instant) -> Result<(), LinkError> {
         match self.inner() {
             Ok(link) => link.close(until),

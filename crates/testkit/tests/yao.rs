@@ -1,10 +1,12 @@
 //! Garbled circuits between two parties: results, whoever supplies what and gets it, on every device, in both schemes; declared costs.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use veil_circuit::{Builder, Per, Wire, make};
 use veil_device::{Cpu, Device, Reference};
 use veil_engine::participants;
+use veil_link::shape::Profile;
 use veil_math::Ring;
 use veil_program::{Audience, Holder, Lowered, Tables};
 use veil_protocol::{Cost, Options, Plan, protocol};
@@ -86,6 +88,26 @@ fn aes_of_many_rows_and_of_one() {
         );
         let world = World::new(job).devices(|_| Box::new(Cpu::detect()));
         world.run().assert_right();
+    }
+}
+
+/// The garbler is finished while more of its tables are on a slow line than a link in memory takes, and one thread steps both ends: it
+/// must not wait for the line without the evaluator, who alone makes room.
+#[test]
+fn a_slow_line_is_emptied_while_the_evaluator_goes_on() {
+    let circuit = make("aes128").expect("the catalogue has it");
+    let holders = [Holder::Party(party(0)), Holder::Party(party(1))];
+    let audience = [Audience::Party(party(1))];
+    for lanes in [1, 2] {
+        let job = between_two(job(circuit.clone(), &[(64, &holders)], &audience));
+        let world = World::in_chunks(job, 64 / u32::from(lanes), lanes)
+            .devices(|_| Box::new(Cpu::detect()))
+            .timeout(Duration::from_secs(10));
+        let slow = Profile {
+            latency: Duration::from_millis(5),
+            bandwidth: 10_000_000_000,
+        };
+        world.net(slow).run().assert_right();
     }
 }
 

@@ -47,7 +47,7 @@ impl Link for Tapped {
         self.inner.poll()
     }
 
-    veil_link::forward!(self, self.inner, bind expect land wait abort close meters);
+    veil_link::forward!(self, self.inner, bind expect land wait abort under_way close meters);
 }
 
 /// A sink behind the shadow.

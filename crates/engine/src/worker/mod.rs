@@ -1,5 +1,6 @@
 //! One participant's lane, as a machine that is stepped.
 
+mod ending;
 mod quiet;
 mod work;
 
@@ -9,7 +10,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use veil_device::{Device, Fault, Outcome, Tag};
-use veil_link::{Link, LinkError, Woken};
+use veil_link::{Link, Woken};
 use veil_protocol::{Plan, Protocol, Task};
 use veil_session::Peer;
 
@@ -47,6 +48,8 @@ enum Stage {
     Lanes,
     Totals(Run),
     LastWords(LastWords),
+    /// Nothing is left to do but to hand on what the link holds up, until then: peers on the same thread take it meanwhile.
+    Closing(Instant),
     Done,
 }
 
@@ -213,7 +216,9 @@ impl Worker {
                 Stage::Handshake(_) | Stage::Keys => Phase::Handshake,
                 Stage::SetUp(..) => Phase::SetUp,
                 Stage::Chunks => Phase::Rows,
-                Stage::Lanes | Stage::Totals(_) | Stage::LastWords(_) => Phase::Opening,
+                Stage::Lanes | Stage::Totals(_) | Stage::LastWords(_) | Stage::Closing(_) => {
+                    Phase::Opening
+                }
                 Stage::Done => Phase::Done,
             });
         }
@@ -241,8 +246,9 @@ impl Worker {
     }
 
     fn stall(&self, after: Duration) -> Option<Abort> {
-        // A lane that waits for a sibling is not stalled: the sibling is, if it is, and says whom it waits for.
-        if let Stage::Keys | Stage::Lanes = self.stage {
+        // A lane that waits for a sibling is not stalled: the sibling is, if it is, and says whom it waits for. One that closes knows
+        // by itself until when.
+        if let Stage::Keys | Stage::Lanes | Stage::Closing(_) = self.stage {
             return None;
         }
         // Other owners may be sending for hours. The parties watch them, and the link notices a connection that is gone.
@@ -274,42 +280,8 @@ impl Worker {
             Stage::SetUp(run, _) | Stage::Totals(run) => run.waits(),
             Stage::Chunks => self.active.iter().flat_map(Run::waits).collect(),
             Stage::LastWords(words) => words.waits(),
-            Stage::Keys | Stage::Lanes | Stage::Done => Vec::new(),
+            Stage::Keys | Stage::Lanes | Stage::Closing(_) | Stage::Done => Vec::new(),
         }
-    }
-
-    /// A link's failure as the reason to give up, with what this lane was waiting for if a peer gave up first.
-    fn told(&self, error: LinkError) -> Abort {
-        Abort::from(error).seen_with(self.waits())
-    }
-
-    /// A link's failure, unless it takes nothing from a run of which only the last words are missing.
-    fn bear(&mut self, error: LinkError) -> Result<(), Abort> {
-        match &mut self.stage {
-            Stage::LastWords(words) => words.bear(error),
-            _ => Err(self.told(error)),
-        }
-    }
-
-    fn fail(&mut self, abort: Abort) -> Abort {
-        // Whatever a link or another lane says once that is known is its consequence.
-        let abort = self.shared.misaligned.get().cloned().unwrap_or(abort);
-        // The first reason is the one to report: what follows at other lanes is its consequence.
-        let mut first = self.shared.failed.get_or_init(|| abort.clone()).clone();
-        first.join(abort);
-        self.give_up();
-        first
-    }
-
-    fn give_up(&mut self) {
-        self.link.abort();
-        self.device.wipe();
-        self.shared.wipe();
-        self.sums.iter_mut().for_each(zeroize::Zeroize::zeroize);
-        self.active.clear();
-        self.stage = Stage::Done;
-        // The news has to leave this machine. Whoever does not take it soon finds the connection closed.
-        let _ = self.link.close(Instant::now() + Duration::from_millis(200));
     }
 
     fn try_step(&mut self) -> Result<Step, Abort> {
@@ -389,14 +361,16 @@ impl Worker {
                     self.totals()?;
                     true
                 } else {
-                    return self.conclude();
+                    self.conclude()?;
+                    true
                 }
             }
             Stage::Totals(mut run) => match self.advance(&mut run)? {
                 Advance::Done => {
                     self.shared.note_done();
                     self.device.close(run.bank);
-                    return self.conclude();
+                    self.conclude()?;
+                    true
                 }
                 Advance::TaskDone(Task::OpenTotals(_)) => {
                     self.put(&run, |s| &s.opened_sums)?;
@@ -412,10 +386,20 @@ impl Worker {
             Stage::LastWords(mut words) => {
                 if words.step(&mut *self.link)? {
                     self.settled = true;
-                    return self.close();
+                    self.close();
+                    true
+                } else {
+                    self.stage = Stage::LastWords(words);
+                    false
                 }
-                self.stage = Stage::LastWords(words);
-                false
+            }
+            Stage::Closing(until) => {
+                if self.link.under_way() && Instant::now() < until {
+                    self.stage = Stage::Closing(until);
+                    false
+                } else {
+                    return self.closed(until);
+                }
             }
             Stage::Done => return Ok(Step::Done),
         };
@@ -441,27 +425,5 @@ impl Worker {
             recorder: self.recorder.as_deref(),
             stepped: self.stepped,
         })
-    }
-
-    /// Everything is computed and given away. Where others have to hear that it is written, it is written here.
-    fn conclude(&mut self) -> Result<Step, Abort> {
-        let words = LastWords::new(&self.plan, &*self.protocol);
-        if words.is_empty() {
-            return self.close();
-        }
-        self.shared.finish(&self.data)?;
-        self.stage = Stage::LastWords(words);
-        Ok(Step::Moved)
-    }
-
-    fn close(&mut self) -> Result<Step, Abort> {
-        match self.link.close(Instant::now() + self.timeout) {
-            Err(error) if self.settled && error.fault.is_end() => {}
-            closed => closed?,
-        }
-        self.shared.add_meters(self.link.meters());
-        self.device.wipe();
-        self.stage = Stage::Done;
-        Ok(Step::Done)
     }
 }

@@ -101,8 +101,7 @@ impl Worker {
                 self.stage = Stage::Lanes;
                 return Ok(true);
             }
-            self.close()?;
-            self.shared.lanes_done.fetch_add(1, Ordering::Release);
+            self.close();
             return Ok(true);
         }
         self.stage = Stage::Chunks;
