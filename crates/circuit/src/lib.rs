@@ -40,6 +40,7 @@ mod stats;
 
 pub mod bristol;
 pub mod scd;
+pub mod schedule;
 pub mod verilog;
 pub mod yosys;
 
