@@ -35,7 +35,7 @@ pub mod record;
 mod reference;
 
 pub use command::{Command, Completion, Draw, KeyId, Op, Outcome, ProgramId, Tag};
-pub use cpu::{Cpu, HashRate, Isa};
+pub use cpu::{Cpu, Gates, HashRate, Isa};
 pub use form::{Cross, Form};
 pub use garble::Garbling;
 pub use layout::{Item, Layout, Place, Region, Span};
@@ -79,6 +79,14 @@ pub enum Fault {
     TooLarge {
         /// Bytes asked for.
         bytes: u64,
+    },
+    /// A program that a card has no room for.
+    #[error("a program does not fit {device}: {why}")]
+    NoRoom {
+        /// The device.
+        device: &'static str,
+        /// What there is too much of.
+        why: String,
     },
     /// A tuple of the PRF would be used twice (rule R4).
     #[error("refused to reuse randomness: {0}")]

@@ -1,6 +1,7 @@
 //! The CPU device: programs become tapes, tapes run 512 bits at a time.
 
 mod bank;
+mod beside;
 mod commands;
 mod convert;
 mod dot;
@@ -19,6 +20,7 @@ use std::sync::Arc;
 use veil_session::{Frame, Secret, SessionId};
 
 use bank::Memory;
+pub use beside::Gates;
 pub use garble::HashRate;
 use mac::MacKey;
 use tape::Tape;

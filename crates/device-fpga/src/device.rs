@@ -1,0 +1,282 @@
+//! The device: banks of the host, and garbling commands on a core.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use veil_device::{
+    Bank, Command, Completion, Cpu, Device, Fault, Garbling, Gates, Instr, Layout, Op, Outcome,
+    Program, ProgramId, Span, Tag,
+};
+use zeroize::Zeroizing;
+
+use crate::Absent;
+use crate::garble::Image;
+use crate::garble::body::Of;
+use crate::garble::program::Layer;
+use crate::sim::{Garbler, Run, Stalls, Streams};
+
+/// Name of the simulated device.
+const SIMULATED: &str = "fpga-sim";
+
+/// Rows of a run at most: repetitions whose labels are on their way at once.
+const ROWS: u32 = 1 << 10;
+
+/// A host with a garbler on a card.
+pub struct Fpga {
+    host: Cpu,
+    garbler: Garbler,
+    /// Programs with products.
+    programs: BTreeMap<ProgramId, Loaded>,
+    /// The program that the card has.
+    on_card: Option<ProgramId>,
+    done: VecDeque<Completion>,
+}
+
+/// A program, as the card runs it.
+struct Loaded {
+    program: Arc<Program>,
+    layer: Layer,
+    image: Image,
+}
+
+impl Fpga {
+    /// A simulated card whose garbler has two rows.
+    pub fn simulated() -> Result<Self, Absent> {
+        Ok(Self::with(Garbler::new(2, Stalls::default())?))
+    }
+
+    /// With this garbler.
+    pub fn with(garbler: Garbler) -> Self {
+        Fpga {
+            host: Cpu::detect(),
+            garbler,
+            programs: BTreeMap::new(),
+            on_card: None,
+            done: VecDeque::new(),
+        }
+    }
+
+    /// Cycles that the core has run so far.
+    pub fn cycles(&self) -> u64 {
+        self.garbler.cycles()
+    }
+
+    /// Whether the core does a command.
+    fn takes(&self, command: &Command) -> bool {
+        matches!(
+            command.op,
+            Op::Garble {
+                scheme: Garbling::HalfGates,
+                ..
+            }
+        ) && command
+            .program
+            .is_some_and(|id| self.programs.contains_key(&id))
+    }
+
+    /// Does a garbling command on the core.
+    fn garble(&mut self, bank: Bank, index: usize, command: &Command) -> Result<(), Fault> {
+        let mut gates = self.host.gates_beside(bank, index, command)?;
+        let found = command
+            .program
+            .and_then(|id| Some((id, self.programs.get(&id)?)));
+        let (id, loaded) = found.ok_or(Fault::Unknown("the program of a command"))?;
+        if self.on_card != Some(id) {
+            self.garbler.load(&loaded.image);
+            self.on_card = Some(id);
+        }
+        let rows = gates.frame().rows;
+        let mut from = 0;
+        while from < rows {
+            let until = rows.min(from + ROWS);
+            loaded.run(&mut self.garbler, &mut gates, (from, until), command.dst[0]);
+            from = until;
+        }
+        Ok(())
+    }
+}
+
+impl Loaded {
+    /// Garbles rows `from` to `until`.
+    fn run(
+        &self,
+        garbler: &mut Garbler,
+        gates: &mut Gates<'_>,
+        (from, until): (u32, u32),
+        tables: Span,
+    ) {
+        let rows = from as usize..until as usize;
+        let labels = self.labels(gates, rows.clone());
+        let mut made = Vec::new();
+        let mut leaves = Zeroizing::new(Vec::new());
+        let run = Run {
+            repetitions: until - from,
+            first: gates.first,
+            instance: from as u16,
+            rows: true,
+            leave_from: 0,
+        };
+        let mut streams = Streams {
+            labels: labels.as_flattened(),
+            tables: &mut made,
+            leaves: &mut leaves,
+        };
+        garbler.run(&self.image, &run, *gates.offset, *gates.start, &mut streams);
+        // The tables of a row come one after the other; a message has those of a product side by side.
+        let halves = made.as_chunks::<16>().0;
+        let of_row = 2 * self.image.products as usize;
+        for half in 0..of_row {
+            let column = gates.labels_mut(tables.region, tables.first + half as u32);
+            for (to, row) in column[rows.clone()]
+                .iter_mut()
+                .zip(halves.chunks_exact(of_row))
+            {
+                *to = row[half];
+            }
+        }
+        self.write(gates, rows, leaves.as_chunks().0);
+    }
+
+    /// The labels that the core takes: those that all rows share, then those of each row.
+    fn labels(&self, gates: &Gates<'_>, rows: std::ops::Range<usize>) -> Zeroizing<Vec<[u8; 16]>> {
+        let (image, layer) = (&self.image, &self.layer);
+        let shared = image.run_inputs.len();
+        let each = image.each_inputs.len();
+        let mut labels = Zeroizing::new(vec![[0; 16]; shared + each * rows.len()]);
+        for (to, input) in labels.iter_mut().zip(&image.run_inputs) {
+            *to = gates.labels(self.program.uniforms, layer.uniforms[*input as usize])[0];
+        }
+        for (k, input) in image.each_inputs.iter().enumerate() {
+            let column = gates.labels(self.program.slots, layer.reads[*input as usize]);
+            let places = labels[shared..].iter_mut().skip(k).step_by(each);
+            for (to, label) in places.zip(&column[rows.clone()]) {
+                *to = *label;
+            }
+        }
+        labels
+    }
+
+    /// Writes the slots that the program writes.
+    fn write(&self, gates: &mut Gates<'_>, rows: std::ops::Range<usize>, leaves: &[[u8; 16]]) {
+        let (image, layer) = (&self.image, &self.layer);
+        // Read before anything is written: a slot may get what another one had.
+        let mut columns: Vec<(u32, Zeroizing<Vec<[u8; 16]>>)> =
+            Vec::with_capacity(layer.writes.len());
+        let offset = gates.offset.to_le_bytes();
+        for (slot, of, not) in &layer.writes {
+            let mut column = Zeroizing::new(vec![[0; 16]; rows.len()]);
+            match of {
+                Ok(leave) => {
+                    let at = image.leaves.iter().position(|k| k == leave);
+                    let at = at.expect("an image has all leaves of its body");
+                    for (to, row) in column
+                        .iter_mut()
+                        .zip(leaves.chunks_exact(image.leaves.len()))
+                    {
+                        *to = row[at];
+                    }
+                }
+                Err(Of::Run(input)) => {
+                    column.fill(
+                        gates.labels(self.program.uniforms, layer.uniforms[*input as usize])[0],
+                    );
+                }
+                Err(Of::Each { input, .. }) => {
+                    let from = gates.labels(self.program.slots, layer.reads[*input as usize]);
+                    column.copy_from_slice(&from[rows.clone()]);
+                }
+                Err(_) => {}
+            }
+            if *not {
+                for label in column.iter_mut() {
+                    label
+                        .iter_mut()
+                        .zip(offset)
+                        .for_each(|(byte, one)| *byte ^= one);
+                }
+            }
+            columns.push((*slot, column));
+        }
+        for (slot, column) in columns {
+            gates.labels_mut(self.program.slots, slot)[rows.clone()].copy_from_slice(&column);
+        }
+    }
+}
+
+impl Device for Fpga {
+    fn name(&self) -> &'static str {
+        SIMULATED
+    }
+
+    fn load(&mut self, program: &Arc<Program>, layout: &Layout) -> Result<ProgramId, Fault> {
+        let id = self.host.load(program, layout)?;
+        let slots = &layout.regions[program.slots as usize];
+        let has_products = program
+            .code
+            .iter()
+            .any(|instr| matches!(instr, Instr::Product { .. }));
+        if slots.item == veil_device::Item::Labels && has_products {
+            let uniforms = layout.regions[program.uniforms as usize].count;
+            let layer = Layer::of(program, slots.count, uniforms);
+            let image = Image::of(
+                &layer.body,
+                self.garbler.capacity(),
+                layout.chunk_rows.min(ROWS).into(),
+            );
+            let image = image.map_err(|why| Fault::NoRoom {
+                device: SIMULATED,
+                why: why.to_string(),
+            })?;
+            let program = Arc::clone(program);
+            self.programs.insert(
+                id,
+                Loaded {
+                    program,
+                    layer,
+                    image,
+                },
+            );
+        }
+        Ok(id)
+    }
+
+    fn submit(&mut self, bank: Bank, batch: &[Command], tag: Tag) -> Result<(), Fault> {
+        let mut at = 0;
+        let mut outcome = Outcome::Done;
+        while at < batch.len() && outcome == Outcome::Done {
+            if self.takes(&batch[at]) {
+                self.garble(bank, at, &batch[at])?;
+                at += 1;
+                continue;
+            }
+            let rest = &batch[at..];
+            let count = rest
+                .iter()
+                .position(|command| self.takes(command))
+                .unwrap_or(rest.len());
+            self.host.submit(bank, &rest[..count], tag)?;
+            match self.host.poll().map(|ended| ended.outcome) {
+                Some(Outcome::Mismatch { command }) => {
+                    outcome = Outcome::Mismatch {
+                        command: at + command,
+                    }
+                }
+                Some(Outcome::Done) => at += count,
+                None => return Err(Fault::Unknown("the completion of a batch")),
+            }
+        }
+        self.done.push_back(Completion { tag, outcome });
+        Ok(())
+    }
+
+    fn poll(&mut self) -> Option<Completion> {
+        self.done.pop_front()
+    }
+
+    fn wipe(&mut self) {
+        self.garbler.scrub();
+        self.host.wipe();
+    }
+
+    veil_device::forward!(self, self.host, bind load_key open close write map view);
+}

@@ -1,0 +1,40 @@
+//! RTL cores as devices.
+//!
+//! A garbler of `rtl/garble` does the garbling commands of a party: its driver makes a program of a layer into bundles, and the core garbles one
+//! row of the bank after the other, several gates in every cycle. All other commands, and the banks themselves, are the host's
+//! ([`veil_device::Cpu`]). Where Verilator was there when this was built, the core is simulated, cycle by cycle; a board would be one more
+//! transport below the same driver.
+//!
+//! ```
+//! use veil_device::Device;
+//! match veil_device_fpga::Fpga::simulated() {
+//!     Ok(device) => assert_eq!(device.name(), "fpga-sim"),
+//!     Err(absent) => println!("{absent}"),
+//! }
+//! ```
+//!
+//! Promises: the bytes of the reference device. Does not promise speed: a simulated core garbles some ten thousand gates in a second.
+
+mod device;
+pub mod garble;
+mod sim;
+
+pub use device::Fpga;
+pub use sim::{Garbler, Run, Stalls, Streams};
+
+/// There is no such card.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Absent {
+    /// No simulated cards were built.
+    #[error(
+        "Verilator was not there when this was built: install it (`make deps` does) and build again"
+    )]
+    NoVerilator,
+    /// Not with so many rows.
+    #[error("no garbler of {rows} rows was built: build again with VEIL_RTL_ROWS={rows}")]
+    NotBuilt {
+        /// Rows.
+        rows: u32,
+    },
+}

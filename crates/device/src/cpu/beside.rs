@@ -1,0 +1,88 @@
+//! For devices that keep their banks here and do some commands elsewhere.
+
+use zeroize::Zeroizing;
+
+use super::Cpu;
+use super::bank::Memory;
+use crate::command::{Command, NO_PROGRAM, Op};
+use crate::layout::{Item, Place, Span};
+use crate::{Bank, Fault, Frame, Garbling};
+
+/// A garbling command that somebody else does on a bank of this device.
+pub struct Gates<'a> {
+    /// How tables are made.
+    pub scheme: Garbling,
+    /// The offset Δ.
+    pub offset: Zeroizing<u128>,
+    /// The start point of the chunk's hash.
+    pub start: Zeroizing<u128>,
+    /// Number of product 0.
+    pub first: u64,
+    memory: &'a mut Memory,
+}
+
+impl Cpu {
+    /// Checks command `index` of a batch, a [`Op::Garble`] whose program has products, and says what whoever does it has to know.
+    pub fn gates_beside(
+        &mut self,
+        bank: Bank,
+        index: usize,
+        command: &Command,
+    ) -> Result<Gates<'_>, Fault> {
+        let needs = command.program.and_then(|id| self.tapes.get(id.0 as usize));
+        let needs = needs.map(|(_, needs)| needs);
+        let memory = (self.banks.get(bank.0 as usize)).and_then(Option::as_ref);
+        let memory = memory.ok_or(Fault::Unknown("the bank"))?;
+        command.check(index, (&memory.layout, memory.frame.rows), needs)?;
+        let (Op::Garble { scheme, offset }, Some(draw)) = (&command.op, command.draws.first())
+        else {
+            return Err(NO_PROGRAM);
+        };
+        let offset = Zeroizing::new(self.offset(*offset)?);
+        let mask = self.mask(*draw, memory.frame)?;
+        let start = Zeroizing::new(scheme.start(mask.key.prf(), draw.tag, memory.frame));
+        let memory = (self.banks.get_mut(bank.0 as usize)).and_then(Option::as_mut);
+        Ok(Gates {
+            scheme: *scheme,
+            offset,
+            start,
+            first: draw.first,
+            memory: memory.ok_or(Fault::Unknown("the bank"))?,
+        })
+    }
+}
+
+impl Gates<'_> {
+    /// The chunk.
+    pub fn frame(&self) -> Frame {
+        self.memory.frame
+    }
+
+    /// Labels of item `item` of a region: one per row, or one that all rows share.
+    pub fn labels(&self, region: u16, item: u32) -> &[[u8; 16]] {
+        let bytes = self.memory.item_bytes(self.of(region, item), 0);
+        bytes.as_chunks().0
+    }
+
+    /// The same, to be written.
+    pub fn labels_mut(&mut self, region: u16, item: u32) -> &mut [[u8; 16]] {
+        let span = self.of(region, item);
+        self.memory.item_bytes_mut(span, 0).as_chunks_mut().0
+    }
+
+    fn of(&self, region: u16, item: u32) -> Span {
+        let there = &self.memory.layout.regions[region as usize];
+        assert!(
+            matches!(there.item, Item::Labels | Item::Label)
+                && item < there.count
+                && there.place != Place::Public,
+            "the command was checked, and names labels"
+        );
+        Span {
+            region,
+            part: 0,
+            first: item,
+            count: 1,
+        }
+    }
+}
