@@ -20,6 +20,7 @@
 
 mod commands;
 mod consent;
+mod devices;
 mod estimate;
 mod failure;
 mod home;

@@ -6,9 +6,10 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use veil_device::conformance;
 use veil_device::record::{self, ReplayError};
-use veil_device::{Cpu, Device, Isa, Reference, conformance};
 
+use crate::devices::{Candidate, candidates, make};
 use crate::failure::{Code, Failure};
 use crate::launch::inspect::files;
 use crate::output::{self, columns};
@@ -52,13 +53,6 @@ pub(crate) enum DeviceCommand {
         #[arg(long)]
         json: bool,
     },
-}
-
-/// A device that could be here.
-struct Candidate {
-    name: &'static str,
-    what: &'static str,
-    make: Result<Box<dyn Device>, String>,
 }
 
 /// A line of either command.
@@ -179,24 +173,6 @@ fn differs(path: &Path, device: &str, error: &ReplayError) -> Failure {
     Failure::new(code, format!("{}, on {device}: {error}", path.display())).help(help)
 }
 
-/// A fresh device of this name.
-fn make(name: &str) -> Result<Box<dyn Device>, Failure> {
-    if name == "cpu" {
-        return Ok(Box::new(Cpu::detect()));
-    }
-    let mut names = vec!["cpu"];
-    for candidate in candidates() {
-        names.push(candidate.name);
-        if candidate.name == name {
-            return candidate
-                .make
-                .map_err(|why| Failure::new(Code::Device, format!("{name} is not here: {why}")));
-        }
-    }
-    let help = format!("--device takes one of: {}", names.join(", "));
-    Err(Failure::new(Code::Usage, format!("there is no device `{name}`")).help(help))
-}
-
 fn print(lines: &[Line], seed: Option<u64>, json: bool) -> Result<(), Failure> {
     if json {
         return output::print_json(&serde_json::json!({ "seed": seed, "devices": lines }));
@@ -236,80 +212,6 @@ fn checked(candidate: Candidate, seed: u64, cases: u32) -> Line {
         state,
         detail,
     }
-}
-
-fn candidates() -> Vec<Candidate> {
-    let cpu = |name, what, isa, needs: &[(&str, bool)]| {
-        let make = if Isa::available().contains(&isa) {
-            Ok(Box::new(Cpu::with(isa)) as Box<dyn Device>)
-        } else {
-            let missing: Vec<&str> = needs
-                .iter()
-                .filter(|(_, there)| !there)
-                .map(|(name, _)| *name)
-                .collect();
-            Err(format!("this processor lacks {}", missing.join(", ")))
-        };
-        Candidate { name, what, make }
-    };
-    let reference = Candidate {
-        name: "reference",
-        what: "defines every operation, and is slow",
-        make: Ok(Box::new(Reference::default())),
-    };
-    vec![
-        reference,
-        cpu(
-            "cpu-avx512",
-            "512 bits at a time, AES in vectors",
-            Isa::Avx512,
-            &avx512(),
-        ),
-        cpu(
-            "cpu-avx2",
-            "256 bits at a time, AES instructions",
-            Isa::Avx2,
-            &avx2(),
-        ),
-        cpu(
-            "cpu-portable",
-            "64 bits at a time, any processor",
-            Isa::Portable,
-            &[],
-        ),
-    ]
-}
-
-/// What the fastest device needs of a processor, and whether it is there.
-#[cfg(target_arch = "x86_64")]
-pub(crate) fn avx512() -> [(&'static str, bool); 4] {
-    [
-        ("avx512f", is_x86_feature_detected!("avx512f")),
-        ("avx512bw", is_x86_feature_detected!("avx512bw")),
-        ("avx512dq", is_x86_feature_detected!("avx512dq")),
-        ("vaes", is_x86_feature_detected!("vaes")),
-    ]
-}
-
-/// What the second device needs of a processor, and whether it is there.
-#[cfg(target_arch = "x86_64")]
-pub(crate) fn avx2() -> [(&'static str, bool); 2] {
-    [
-        ("avx2", is_x86_feature_detected!("avx2")),
-        ("aes", is_x86_feature_detected!("aes")),
-    ]
-}
-
-/// What the fastest device needs of a processor, and whether it is there.
-#[cfg(not(target_arch = "x86_64"))]
-pub(crate) fn avx512() -> [(&'static str, bool); 1] {
-    [("x86-64", false)]
-}
-
-/// What the second device needs of a processor, and whether it is there.
-#[cfg(not(target_arch = "x86_64"))]
-pub(crate) fn avx2() -> [(&'static str, bool); 1] {
-    [("x86-64", false)]
 }
 
 fn random() -> Result<u64, Failure> {

@@ -19,7 +19,7 @@ use veil_link::tls::{Identity, Meeting, Port, Reception, SetupError, Terms, meet
 use veil_node::Home;
 use veil_session::{PartyId, Peer, PlanHash};
 
-use crate::commands::device;
+use crate::devices;
 use crate::failure::{Code, Failure};
 use crate::output::{self, columns};
 
@@ -159,7 +159,7 @@ fn processor() -> Finding {
             .collect::<Vec<_>>()
             .join(", ")
     };
-    match (missing(&device::avx512()), missing(&device::avx2())) {
+    match (missing(&devices::avx512()), missing(&devices::avx2())) {
         (lacks, _) if lacks.is_empty() => Finding::ok("processor", name),
         (lacks, slow) if slow.is_empty() => Finding::but(
             "processor",

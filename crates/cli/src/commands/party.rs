@@ -12,6 +12,7 @@ use veil_link::shape;
 use veil_node::Home;
 use veil_node::stages::{Stage, Stages};
 
+use crate::devices::DevicesArgs;
 use crate::failure::{Code, Failure};
 use crate::launch::Outcome;
 use crate::launch::participant::{self, Engagement};
@@ -56,6 +57,8 @@ pub(crate) struct PartyArgs {
     /// Imitate the delay and the rate of a network: lan or wan.
     #[arg(long, value_name = "NET")]
     net: Option<shape::Profile>,
+    #[command(flatten)]
+    devices: DevicesArgs,
     /// Write down every round here: times, messages and waits, never a value. `veil trace` draws it.
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
@@ -102,6 +105,7 @@ fn take_part(
     let home = Home::open(&Home::locate(args.home.as_deref()))?;
     let mut job = args.job.load()?;
     let plan = prepare::plan(&job, Some(args.job.lanes.unwrap_or(LANES)))?;
+    args.devices.check(&plan)?;
     prepare::as_approved(&mut job, &plan, &args.job, &home)?;
     // Of a durable job, the stage that computes is written down.
     let traced = Stages::new(&job, &plan)?.plan(Stage::Compute).clone();
@@ -121,6 +125,7 @@ fn take_part(
         wait: args.wait.map_or(timeouts.meet, Duration::from_secs),
         timeout: args.timeout.map_or(timeouts.stall, Duration::from_secs),
         net: args.net,
+        devices: &args.devices,
         trace: trace.clone().map(|trace| trace as Arc<dyn Recorder>),
         again: !args.child,
         yes: args.yes,

@@ -11,6 +11,7 @@ use veil_program::{Job, Kind};
 use veil_protocol::{Plan, Protocol};
 use veil_session::Peer;
 
+use crate::devices::DevicesArgs;
 use crate::failure::{Code, Failure};
 use crate::launch::inspect::InspectArgs;
 use crate::launch::threads::Site;
@@ -28,6 +29,8 @@ use crate::views::Views;
   veil run job.toml --net wan          as it would feel between two cities
   veil run job.toml --trace run.jsonl  what every round did, for `veil trace`
   veil run job.toml --watch --net wan  every participant live
+  veil run job.toml --protocol yao --device garbler=fpga-sim
+                                       one party garbles on a core that is simulated
   veil run job.toml --shadow --data-are-mine
                                        every layer compared with the clear computation
   veil run job.toml --data ann:north=/data/pay.csv --out results")]
@@ -58,6 +61,8 @@ pub(crate) struct LocalArgs {
     /// the job]
     #[arg(long, value_name = "DIR")]
     pub(crate) stores: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) devices: DevicesArgs,
     #[command(flatten)]
     pub(crate) inspect: InspectArgs,
     /// Print one JSON object.
@@ -109,6 +114,7 @@ pub(crate) fn execute(
 ) -> Result<Finished, Failure> {
     args.inspect.check(args.processes)?;
     let (job, plan) = args.job.plan()?;
+    args.devices.check(&plan)?;
     if verbose {
         let (rows, slots, lanes) = (plan.chunk_rows, plan.slots, plan.lanes);
         eprintln!(
@@ -145,6 +151,7 @@ pub(crate) fn execute(
         kept,
         views,
         stop: &stop,
+        devices: &args.devices,
         inspect: &args.inspect,
     };
     durable::check(&job, args)?;

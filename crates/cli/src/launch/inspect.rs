@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use veil_device::record::{Recording, Tape};
-use veil_device::{Cpu, Device};
 use veil_engine::shadow::Shadow;
 use veil_engine::{DeviceFactory, Recorder};
 use veil_program::Source;
@@ -123,11 +122,11 @@ impl Inspection {
         trace.map(|trace| trace as Arc<dyn Recorder>)
     }
 
-    /// The devices of `peer`.
-    pub(crate) fn device(&self, peer: Peer) -> DeviceFactory {
+    /// The devices of `peer`, which are those that `make` makes.
+    pub(crate) fn device(&self, peer: Peer, make: DeviceFactory) -> DeviceFactory {
         match &self.record {
-            Some(record) if record.of == peer => record.devices(),
-            _ => Arc::new(|| Box::new(Cpu::detect())),
+            Some(record) if record.of == peer => record.devices(make),
+            _ => make,
         }
     }
 
@@ -204,7 +203,7 @@ impl Record {
         })
     }
 
-    fn devices(&self) -> DeviceFactory {
+    fn devices(&self, make: DeviceFactory) -> DeviceFactory {
         let (folder, next) = (self.folder.clone(), AtomicU32::new(0));
         let (tapes, failed) = (Arc::clone(&self.tapes), Arc::clone(&self.failed));
         Arc::new(move || {
@@ -216,7 +215,7 @@ impl Record {
                 .create_new(true)
                 .mode(0o600)
                 .open(path);
-            let inner: Box<dyn Device> = Box::new(Cpu::detect());
+            let inner = make();
             match file {
                 Ok(file) => {
                     let tape = Tape::to(Box::new(BufWriter::with_capacity(1 << 20, file)));

@@ -279,6 +279,12 @@ fn make_homes(
         if let Some(key) = &args.align_key {
             option("--align-key", absolute(key)?.into());
         }
+        let device = (veil_engine::participants(plan).into_iter())
+            .filter(|peer| veil_engine::name_of(plan, *peer) == name)
+            .find_map(|peer| site.devices.named(plan, peer));
+        if let Some(device) = device {
+            option("--device", device.into());
+        }
         if let Some(net) = site.net {
             let net = if net == veil_link::shape::Profile::LAN {
                 "lan"

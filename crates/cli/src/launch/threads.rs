@@ -11,6 +11,7 @@ use veil_node::{Receipt, Time};
 use veil_program::Job;
 use veil_protocol::Plan;
 
+use crate::devices::DevicesArgs;
 use crate::failure::Failure;
 use crate::launch::inspect::{InspectArgs, Inspection};
 use crate::launch::stores::Shares;
@@ -36,6 +37,8 @@ pub(crate) struct Site<'a> {
     pub(crate) views: Option<Views>,
     /// Ends the run.
     pub(crate) stop: &'a Stop,
+    /// What parties compute on.
+    pub(crate) devices: &'a DevicesArgs,
     /// What is looked at meanwhile.
     pub(crate) inspect: &'a InspectArgs,
 }
@@ -74,7 +77,9 @@ pub(crate) fn run(
     let pairs = peers.iter().copied().zip(sources.iter().cloned());
     let inspection = Inspection::new(site.inspect, plan, pairs)?;
     // One factory per participant: it is called once for each lane.
-    let devices: Vec<_> = peers.iter().map(|&peer| inspection.device(peer)).collect();
+    let devices: Vec<_> = (peers.iter())
+        .map(|&peer| inspection.device(peer, site.devices.factory(plan, peer)))
+        .collect();
     let mut folders = Folders::new();
     let mut sinks = Vec::new();
     for &peer in &peers {

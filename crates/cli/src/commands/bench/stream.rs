@@ -16,6 +16,7 @@ use veil_session::Peer;
 
 use super::{BenchArgs, short};
 use crate::commands::run::{Finished, LocalArgs, execute};
+use crate::devices::DevicesArgs;
 use crate::launch::inspect::InspectArgs;
 use crate::prepare::{JobArgs, SecurityArgs};
 
@@ -182,6 +183,7 @@ fn measure(part: Part, blocks: u64, args: &BenchArgs) -> Result<Row> {
         processes: true,
         out: Some(folder.path().join("out")),
         stores: None,
+        devices: DevicesArgs::default(),
         inspect: InspectArgs::default(),
         json: false,
     };

@@ -19,6 +19,7 @@ use veil_protocol::Plan;
 use veil_session::{PartyId, Peer};
 
 use super::At;
+use crate::devices::DevicesArgs;
 use crate::failure::{Code, Failure};
 use crate::launch::stores;
 use crate::signals::Stop;
@@ -39,6 +40,8 @@ pub(crate) struct Engagement<'a> {
     /// Without any progress for so long, the run is given up.
     pub(crate) timeout: Duration,
     pub(crate) net: Option<shape::Profile>,
+    /// What it computes on, if it is a party.
+    pub(crate) devices: &'a DevicesArgs,
     /// Tries a durable job again when a run is interrupted.
     pub(crate) again: bool,
     /// Approves the job without asking anybody.

@@ -133,6 +133,7 @@ fn one(
     (engagement.say)(&format!("connected as {}", prepare::role(role.me)));
     let settings = Settings {
         timeout: engagement.timeout,
+        device: engagement.devices.factory(plan, role.me),
         // What is written down is the stage that computes.
         trace: engagement
             .trace

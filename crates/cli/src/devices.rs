@@ -1,0 +1,255 @@
+//! Devices by name: which there are, and which one a participant computes on.
+
+use std::str::FromStr;
+use std::sync::Arc;
+
+use veil_device::{Cpu, Device, Fault, Isa, Reference};
+use veil_device_fpga::Fpga;
+use veil_engine::DeviceFactory;
+use veil_program::Tables;
+use veil_protocol::Plan;
+use veil_session::Peer;
+
+use crate::failure::{Code, Failure};
+
+/// The device that garbles on a simulated core.
+const GARBLER: &str = "fpga-sim";
+
+/// A device that could be here.
+pub(crate) struct Candidate {
+    pub(crate) name: &'static str,
+    pub(crate) what: &'static str,
+    pub(crate) make: Result<Box<dyn Device>, String>,
+}
+
+/// A fresh device of this name.
+pub(crate) fn make(name: &str) -> Result<Box<dyn Device>, Failure> {
+    if name == "cpu" {
+        return Ok(Box::new(Cpu::detect()));
+    }
+    let mut names = vec!["cpu"];
+    for candidate in candidates() {
+        names.push(candidate.name);
+        if candidate.name == name {
+            return candidate
+                .make
+                .map_err(|why| Failure::new(Code::Device, format!("{name} is not here: {why}")));
+        }
+    }
+    let help = format!("--device takes one of: {}", names.join(", "));
+    Err(Failure::new(Code::Usage, format!("there is no device `{name}`")).help(help))
+}
+
+/// Every device that there can be.
+pub(crate) fn candidates() -> Vec<Candidate> {
+    let cpu = |name, what, isa, needs: &[(&str, bool)]| {
+        let make = if Isa::available().contains(&isa) {
+            Ok(Box::new(Cpu::with(isa)) as Box<dyn Device>)
+        } else {
+            let missing: Vec<&str> = needs
+                .iter()
+                .filter(|(_, there)| !there)
+                .map(|(name, _)| *name)
+                .collect();
+            Err(format!("this processor lacks {}", missing.join(", ")))
+        };
+        Candidate { name, what, make }
+    };
+    let reference = Candidate {
+        name: "reference",
+        what: "defines every operation, and is slow",
+        make: Ok(Box::new(Reference::default())),
+    };
+    vec![
+        reference,
+        cpu(
+            "cpu-avx512",
+            "512 bits at a time, AES in vectors",
+            Isa::Avx512,
+            &avx512(),
+        ),
+        cpu(
+            "cpu-avx2",
+            "256 bits at a time, AES instructions",
+            Isa::Avx2,
+            &avx2(),
+        ),
+        cpu(
+            "cpu-portable",
+            "64 bits at a time, any processor",
+            Isa::Portable,
+            &[],
+        ),
+        Candidate {
+            name: GARBLER,
+            what: "a garbling core of two rows on an FPGA, simulated cycle by cycle",
+            make: match Fpga::simulated() {
+                Ok(fpga) => Ok(Box::new(fpga)),
+                Err(absent) => Err(absent.to_string()),
+            },
+        },
+    ]
+}
+
+/// What the fastest device needs of a processor, and whether it is there.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn avx512() -> [(&'static str, bool); 4] {
+    [
+        ("avx512f", is_x86_feature_detected!("avx512f")),
+        ("avx512bw", is_x86_feature_detected!("avx512bw")),
+        ("avx512dq", is_x86_feature_detected!("avx512dq")),
+        ("vaes", is_x86_feature_detected!("vaes")),
+    ]
+}
+
+/// What the second device needs of a processor, and whether it is there.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn avx2() -> [(&'static str, bool); 2] {
+    [
+        ("avx2", is_x86_feature_detected!("avx2")),
+        ("aes", is_x86_feature_detected!("aes")),
+    ]
+}
+
+/// What the fastest device needs of a processor, and whether it is there.
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) fn avx512() -> [(&'static str, bool); 1] {
+    [("x86-64", false)]
+}
+
+/// What the second device needs of a processor, and whether it is there.
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) fn avx2() -> [(&'static str, bool); 1] {
+    [("x86-64", false)]
+}
+
+/// On which devices the parties of a run compute.
+#[derive(clap::Args, Debug, Clone, Default)]
+pub(crate) struct DevicesArgs {
+    /// The device that parties compute on, of `veil device list`: of all parties, or of one [default: the fastest CPU device]. Parties are
+    /// called as in the job, or `garbler` and `evaluator`, if there are two.
+    #[arg(long = "device", value_name = "[PARTY=]DEVICE")]
+    devices: Vec<Choice>,
+}
+
+/// One `--device`.
+#[derive(Debug, Clone)]
+struct Choice {
+    party: Option<String>,
+    device: String,
+}
+
+impl FromStr for Choice {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (party, device) = match text.split_once('=') {
+            Some((party, device)) => (Some(party.to_owned()), device),
+            None => (None, text),
+        };
+        let device = device.to_owned();
+        Ok(Choice { party, device })
+    }
+}
+
+/// The name of the role of each of two parties.
+const ROLES: [&str; 2] = ["garbler", "evaluator"];
+
+impl DevicesArgs {
+    /// The device of a participant, if one was named for it.
+    pub(crate) fn named(&self, plan: &Plan, peer: Peer) -> Option<&str> {
+        let Peer::Party(party) = peer else {
+            return None;
+        };
+        let roles = (plan.parties().len() == 2).then_some(ROLES);
+        let role = roles.and_then(|roles| roles.get(party.index()).copied());
+        let name = veil_engine::name_of(plan, peer);
+        let is = |choice: &&Choice| {
+            let party = choice.party.as_deref();
+            party.is_none_or(|party| party == name || Some(party) == role)
+        };
+        // The last one counts, and one for a party more than one for all.
+        let own = self
+            .devices
+            .iter()
+            .rev()
+            .filter(|choice| choice.party.is_some())
+            .find(is);
+        let choice = own.or_else(|| self.devices.iter().rev().find(is));
+        choice.map(|choice| choice.device.as_str())
+    }
+
+    /// Makes the devices of a participant.
+    pub(crate) fn factory(&self, plan: &Plan, peer: Peer) -> DeviceFactory {
+        let Some(name) = self.named(plan, peer).map(str::to_owned) else {
+            return Arc::new(|| Box::new(Cpu::detect()));
+        };
+        // It was there when the run was checked.
+        Arc::new(move || make(&name).unwrap_or_else(|_| Box::new(Cpu::detect())))
+    }
+
+    /// Refuses devices that are not here, parties that are not in the job, and programs that a device has no room for, before anything
+    /// else is done.
+    pub(crate) fn check(&self, plan: &Arc<Plan>) -> Result<(), Failure> {
+        let parties = plan.parties().iter().map(|party| Peer::Party(*party));
+        let names: Vec<&str> = parties
+            .clone()
+            .map(|peer| veil_engine::name_of(plan, peer))
+            .collect();
+        for choice in &self.devices {
+            let known = |party: &String| {
+                names.contains(&party.as_str())
+                    || (names.len() == 2 && ROLES.contains(&party.as_str()))
+            };
+            if let Some(party) = choice.party.as_ref().filter(|party| !known(party)) {
+                let message = format!(
+                    "--device {party}={}: no party is called `{party}`",
+                    choice.device
+                );
+                return Err(Failure::new(Code::Usage, message)
+                    .help(format!("the parties are {}", names.join(", "))));
+            }
+        }
+        for peer in parties {
+            if let Some(name) = self.named(plan, peer) {
+                fits(name, plan, peer)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a device does what a party of this plan is to do.
+fn fits(name: &str, plan: &Arc<Plan>, peer: Peer) -> Result<(), Failure> {
+    let mut device = make(name)?;
+    let protocol = veil_protocol::protocol(Arc::clone(plan), peer);
+    if name == GARBLER {
+        let garbles = protocol.name() == "yao" && peer == Peer::Party(plan.parties()[0]);
+        if !garbles {
+            let who = veil_engine::name_of(plan, peer);
+            let message = format!(
+                "{name} garbles, and {who} does not in this job, which runs by {}",
+                protocol.name()
+            );
+            let help = format!("`--device garbler={name}` with `--protocol yao`");
+            return Err(Failure::new(Code::Usage, message).help(help));
+        }
+        if plan.job.security.tables != Tables::HalfGates {
+            let message = format!("{name} makes tables of half-gates, and this job has others");
+            return Err(Failure::new(Code::Usage, message)
+                .help("leave out --tables, or write `--tables half-gates`"));
+        }
+    }
+    let programs = protocol.programs().iter().zip(plan.banks_of_programs());
+    for (program, of) in programs {
+        match device.load(program, protocol.layout(of)) {
+            Ok(_) => {}
+            Err(fault @ Fault::NoRoom { .. }) => {
+                let help = "write the circuit as a sequential one that does a part of it in every cycle, with registers for what goes from one to the next: docs/sequential.md; or leave out --device";
+                return Err(Failure::new(Code::Device, fault.to_string()).help(help));
+            }
+            Err(fault) => return Err(Failure::new(Code::Device, format!("{name}: {fault}"))),
+        }
+    }
+    Ok(())
+}
