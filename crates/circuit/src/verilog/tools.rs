@@ -1,12 +1,17 @@
 //! The programs.
 
 use std::ffi::{OsStr, OsString};
-use std::io::Read;
+use std::io::{self, Read};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use tempfile::TempDir;
 
 use super::error::VerilogError;
 
@@ -19,9 +24,13 @@ const COMPLAINED: u64 = 16 << 20;
 /// How often a program that has closed its output is looked after.
 const GLANCE: Duration = Duration::from_millis(5);
 
-/// Sets limits for a program and all that it starts: seconds of CPU time, and blocks of 512 bytes in a file that it writes. What a program
-/// has started itself is not ended with it, but ends by these.
-const LIMITED: &str = "ulimit -t \"$1\" 2>/dev/null; ulimit -f \"$2\" 2>/dev/null; shift 2; command -v \"$1\" >/dev/null || exit 127; exec \"$@\"";
+/// Sets limits for a program and all that it starts: seconds of CPU time, and blocks of 512 bytes in a file that it writes. All of them
+/// are a group of processes, and end if standard input does: with the process that is on its other end, however that ends.
+const LIMITED: &str = "ulimit -t \"$1\" 2>/dev/null; ulimit -f \"$2\" 2>/dev/null; shift 2; command -v \"$1\" >/dev/null || exit 127; \
+     exec 3<&0; { read -r _ <&3; kill -KILL 0; } >/dev/null 2>&1 & exec \"$@\" </dev/null 3<&-";
+
+/// Where programs look for the folder of their scratch files.
+const SCRATCH: [&str; 3] = ["TMPDIR", "TMP", "TEMP"];
 
 /// What [`LIMITED`] says of a program that is not there.
 const NOT_THERE: i32 = 127;
@@ -85,7 +94,8 @@ impl Tool {
     }
 }
 
-/// Runs a program that has no input, and ends it if it takes longer or prints more than it may.
+/// Runs a program that has no input, and ends it if it takes longer or prints more than it may. Nothing that it has started outlives it,
+/// and its scratch files go with it.
 fn supervise(
     program: &'static str,
     arguments: &[OsString],
@@ -94,28 +104,13 @@ fn supervise(
     printed: u64,
 ) -> Result<Output, VerilogError> {
     let until = Instant::now() + time;
-    let seconds = (time.as_secs() + 1).to_string();
-    let blocks = (PRINTED / 512).to_string();
-    let mut command = Command::new("sh");
-    command
-        .args(["-c", LIMITED, "sh", &seconds, &blocks, program])
-        .args(arguments)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    if let Some(folder) = folder {
-        command.current_dir(folder);
-    }
-    let mut child = Running(
-        command
-            .spawn()
-            .map_err(|error| VerilogError::Run { program, error })?,
-    );
+    let failed = |error| VerilogError::Run { program, error };
+    let mut running = Running::start(program, arguments, time, folder).map_err(failed)?;
     let (sender, texts) = channel();
-    if let Some(stdout) = child.0.stdout.take() {
+    if let Some(stdout) = running.child.stdout.take() {
         read(stdout, printed, 0, sender.clone());
     }
-    if let Some(stderr) = child.0.stderr.take() {
+    if let Some(stderr) = running.child.stderr.take() {
         read(stderr, COMPLAINED, 1, sender);
     }
     let too_long = || VerilogError::TooLong { program, time };
@@ -126,10 +121,10 @@ fn supervise(
             return Err(VerilogError::TooMuch { program, bytes });
         }
     }
-    let status = child
-        .ends(until)
-        .map_err(|error| VerilogError::Run { program, error })?
-        .ok_or_else(too_long)?;
+    if !running.ends(until).map_err(failed)? {
+        return Err(too_long());
+    }
+    let status = running.end().map_err(failed)?;
     // What it has started may have run into the limit, and it complains about that.
     if !status.success() && Instant::now() >= until {
         return Err(too_long());
@@ -168,27 +163,74 @@ fn both(texts: &Receiver<(usize, Vec<u8>)>, until: Instant) -> Option<[Vec<u8>; 
     Some(both)
 }
 
-/// A program that is ended when it is dropped.
-struct Running(Child);
+/// A program and all that it has started, which end when it is dropped.
+struct Running {
+    child: Child,
+    ended: bool,
+    /// Of its scratch files: it goes when they cannot write any more.
+    _scratch: TempDir,
+}
 
 impl Running {
-    /// How it ended, if it does in time.
-    fn ends(&mut self, until: Instant) -> std::io::Result<Option<ExitStatus>> {
+    fn start(
+        program: &str,
+        arguments: &[OsString],
+        time: Duration,
+        folder: Option<&Path>,
+    ) -> io::Result<Self> {
+        let scratch = tempfile::tempdir()?;
+        let seconds = (time.as_secs() + 1).to_string();
+        let blocks = (PRINTED / 512).to_string();
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", LIMITED, "sh", &seconds, &blocks, program])
+            .args(arguments)
+            .envs(SCRATCH.map(|name| (name, scratch.path())))
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        if let Some(folder) = folder {
+            command.current_dir(folder);
+        }
+        Ok(Running {
+            child: command.spawn()?,
+            ended: false,
+            _scratch: scratch,
+        })
+    }
+
+    /// Whether it ends in time. Its number stays its own until [`Running::end`], and so does that of its group.
+    fn ends(&self, until: Instant) -> io::Result<bool> {
+        let id = WaitId::Pid(Pid::from_child(&self.child));
+        let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         loop {
-            let status = self.0.try_wait()?;
-            if status.is_some() || Instant::now() >= until {
-                return Ok(status);
+            match waitid(id.clone(), look) {
+                Ok(Some(_)) => return Ok(true),
+                Ok(None) | Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+            if Instant::now() >= until {
+                return Ok(false);
             }
             thread::sleep(GLANCE);
         }
+    }
+
+    /// Ends what is left of it; how it ended itself.
+    fn end(&mut self) -> io::Result<ExitStatus> {
+        if !std::mem::replace(&mut self.ended, true) {
+            // What leads the group is not waited for yet, so it is no other's.
+            let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
+        }
+        self.child.wait()
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
         // It may have ended already.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        let _ = self.end();
     }
 }
 
@@ -261,6 +303,66 @@ mod tests {
         assert_eq!(limits.stdout, b"61\n2097152\n");
         let none = run("no-such-program", &[], 60_000, 100).unwrap();
         assert_eq!(none.status.code(), Some(NOT_THERE));
+    }
+
+    /// What a program has started holds a pipe, and that ends with it: how a shell ends that starts it and goes on with `then`.
+    fn leaves(then: &str, time: Duration, lost: bool) -> Option<i32> {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
+        assert!(made.success());
+        let (sender, over) = channel();
+        let far = pipe.clone();
+        thread::spawn(move || {
+            let mut held = std::fs::File::open(far).unwrap();
+            let mut said = [0; 5];
+            held.read_exact(&mut said).unwrap();
+            sender.send(said.to_vec()).unwrap();
+            let mut rest = Vec::new();
+            held.read_to_end(&mut rest).unwrap();
+            sender.send(rest).unwrap();
+        });
+        let hear = || over.recv_timeout(Duration::from_secs(60));
+        let script = "exec 9>\"$1\"; sleep 1000 >/dev/null 2>&1 & echo held >&9; eval \"$2\"";
+        let arguments = ["-c", script, "sh", pipe.to_str().unwrap(), then].map(OsString::from);
+        let code = if lost {
+            let mut running = Running::start("sh", &arguments, time, None).unwrap();
+            assert_eq!(hear().unwrap(), b"held\n");
+            drop(running.child.stdin.take());
+            assert!(
+                running
+                    .ends(Instant::now() + Duration::from_secs(60))
+                    .unwrap()
+            );
+            running.end().unwrap().code()
+        } else {
+            let ran = supervise("sh", &arguments, time, None, 100);
+            assert_eq!(hear().unwrap(), b"held\n");
+            ran.map_or(None, |ran| ran.status.code())
+        };
+        let rest = hear().expect("what the program has started goes on without it");
+        assert!(rest.is_empty());
+        code
+    }
+
+    #[test]
+    fn what_a_program_has_started_ends_with_it() {
+        let long = Duration::from_secs(600);
+        assert_eq!(leaves("exit 3", long, false), Some(3));
+        assert_eq!(leaves("wait", Duration::from_secs(2), false), None);
+        // Nobody ends it: whoever would has ended.
+        assert_eq!(leaves("wait", long, true), None);
+    }
+
+    #[test]
+    fn scratch_files_go_with_the_program() {
+        let script = "touch \"$TMPDIR/a\" && printf %s \"$TMPDIR\" && [ \"$TMP\" = \"$TMPDIR\" ]";
+        let arguments = ["-c", script].map(OsString::from);
+        let ran = supervise("sh", &arguments, Duration::from_secs(60), None, 1000).unwrap();
+        assert!(ran.status.success());
+        let folder = Path::new(std::str::from_utf8(&ran.stdout).unwrap());
+        assert!(folder.is_absolute() && folder != std::env::temp_dir());
+        assert!(!folder.exists());
     }
 
     #[test]
