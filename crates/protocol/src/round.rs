@@ -167,7 +167,7 @@ impl Flow {
 /// What a task costs one participant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Cost {
-    /// Rounds in which something is received: each waits for the network once.
+    /// Rounds in which something is received, here or by a party that is waited for next: each waits for the network once.
     pub rounds: u64,
     /// Messages sent.
     pub messages: u64,

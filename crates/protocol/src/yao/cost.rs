@@ -29,8 +29,14 @@ pub(super) fn of(plan: &Plan, messages: &Messages, me: Peer, task: Task, frame: 
             let inputs = of_inputs(&Inputs::of_cycles(plan, me, block), me, rows);
             let cycles = plan.cycles.as_ref();
             let windows = cycles.map_or(0, |cycles| cycles.count.div_ceil(cycles.window));
-            let layers = of_layers(plan, &messages.rows, me, rows);
-            inputs * windows + layers * plan.cycle_count()
+            let layers = of_layers(plan, &messages.rows, me, rows) * plan.cycle_count();
+            // The tables of a window wait for its corrections; where there are none, nothing is waited for but the first tables.
+            let waits = if inputs.rounds > 0 { windows } else { 1 };
+            let layers = Cost {
+                rounds: layers.rounds.min(waits),
+                ..layers
+            };
+            inputs * windows + layers
         }
         Task::Open(_) => of_opening(plan, me, rows),
         Task::Agree | Task::Totals | Task::OpenTotals(_) => Cost::default(),
@@ -59,7 +65,11 @@ fn of_inputs(inputs: &Inputs<'_>, me: Peer, rows: u64) -> Cost {
     let transferred = inputs.transferred();
     let bits = Ring::Bits.bytes(rows);
     match me {
-        Peer::Party(EVALUATOR) => transfers::sent(transferred, rows),
+        // The garbler waits for what the evaluator sends, and the evaluator for the garbler that waits: a round trip, with the tables.
+        Peer::Party(EVALUATOR) => Cost {
+            rounds: u64::from(transferred > 0),
+            ..transfers::sent(transferred, rows)
+        },
         Peer::Party(GARBLER) => Cost {
             rounds: u64::from(transferred > 0),
             ..Cost::default()
