@@ -161,6 +161,13 @@ impl Side {
         }
     }
 
+    /// Gives empty buffers back, so that the next message comes in one that the cache still has. Whoever is busy gets them later.
+    fn give_back(&mut self) {
+        if let Ok(mut state) = self.into.state.try_lock() {
+            self.inbox.pool().give(&mut state.spare);
+        }
+    }
+
     /// Takes what is in the pipe, and gives empty buffers back. `arrived` is empty.
     fn fetch(&mut self) -> bool {
         let mut state = self.into.lock();
@@ -280,8 +287,6 @@ impl Link for MemoryLink {
         if side.left {
             return Err(side.error(Some(at), LinkFault::left()));
         }
-        let mut body = side.pool.take(bytes.len());
-        body.extend_from_slice(bytes);
         let mut state = side.out.lock();
         side.pool.receive(&mut state.spare);
         if state.dropped {
@@ -290,10 +295,13 @@ impl Link for MemoryLink {
         }
         if !state.queue.is_empty() && state.bytes.saturating_add(bytes.len() as u64) > credit {
             state.refused = true;
-            drop(state);
-            side.pool.put(body);
             return Ok(false);
         }
+        drop(state);
+        let mut body = side.pool.take(bytes.len());
+        body.extend_from_slice(bytes);
+        // Nobody else fills this pipe: there is as much room as before.
+        let mut state = side.out.lock();
         state.queue.push_back(Parcel {
             tag: side.inbox.tag(),
             at,
@@ -314,8 +322,9 @@ impl Link for MemoryLink {
     fn land(&mut self, from: Peer, at: Channel, into: &mut [u8]) -> Result<bool, LinkError> {
         let side = self.side(from, at)?;
         let mut here = side.inbox.land(at, into)?;
+        let mut moved = false;
         if !here {
-            let moved = side.drain();
+            moved = side.drain();
             here = moved && side.inbox.land(at, into)?;
             if !here {
                 if let Some(fault) = side.inbox.fault() {
@@ -325,8 +334,11 @@ impl Link for MemoryLink {
                     return Err(side.error(Some(at), LinkFault::left()));
                 }
             }
-            self.news |= moved;
         }
+        if here {
+            side.give_back();
+        }
+        self.news |= moved;
         if here {
             self.meters.received(into.len());
         }

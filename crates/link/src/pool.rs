@@ -1,5 +1,8 @@
 //! Buffers that are used again, so that a message costs no allocation once a run is under way.
 
+/// A buffer of at most so many bytes has a power of two of them. Longer ones would take too much memory that nobody uses.
+const ROUNDED: usize = 1 << 16;
+
 /// Buffers of one connection, kept up to a number of bytes.
 #[derive(Debug)]
 pub(crate) struct Pool {
@@ -18,13 +21,20 @@ impl Pool {
         }
     }
 
-    /// An empty buffer with room for `bytes` bytes.
+    /// An empty buffer with room for `bytes` bytes: of those that have it, the one that came last, because it is in the cache.
     pub(crate) fn take(&mut self, bytes: usize) -> Vec<u8> {
-        let mut buffer = self.free.pop().unwrap_or_default();
+        let fits = |buffer: &Vec<u8>| buffer.capacity() >= bytes;
+        // One that is too small gives way to one that is not: a connection has a few, and they grow with its messages.
+        let found = self.free.iter().rposition(fits);
+        let found = found.or_else(|| self.free.len().checked_sub(1));
+        let mut buffer = found.map_or_else(Vec::new, |at| self.free.remove(at));
         self.held -= buffer.capacity() as u64;
-        buffer.clear();
-        buffer.reserve(bytes);
-        buffer
+        if fits(&buffer) {
+            buffer.clear();
+            buffer
+        } else {
+            Vec::with_capacity(capacity(bytes))
+        }
     }
 
     /// Takes a buffer back.
@@ -54,13 +64,22 @@ impl Pool {
     }
 }
 
+/// Room for messages that are a little longer, too: layers of a circuit have tables of many lengths.
+const fn capacity(bytes: usize) -> usize {
+    if bytes <= ROUNDED {
+        bytes.next_power_of_two()
+    } else {
+        bytes
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn buffers_come_back_and_the_limit_holds() {
-        let mut pool = Pool::new(1000);
+        let mut pool = Pool::new(2000);
         let mut first = pool.take(600);
         first.extend_from_slice(&[7; 600]);
         let address = first.as_ptr();
@@ -68,11 +87,29 @@ mod tests {
         let again = pool.take(10);
         assert_eq!((again.as_ptr(), again.len()), (address, 0));
         pool.put(again);
-        pool.put(Vec::with_capacity(600));
+        pool.put(Vec::with_capacity(1024));
         assert_eq!(
             pool.free.len(),
             1,
-            "a second buffer of 600 bytes is beyond the limit"
+            "a second buffer of 1024 bytes is beyond the limit"
         );
+    }
+
+    #[test]
+    fn a_buffer_is_taken_that_is_long_enough() {
+        let mut pool = Pool::new(1 << 20);
+        let long = pool.take(5000);
+        let (address, room) = (long.as_ptr(), long.capacity());
+        assert_eq!(room, 8192);
+        let short = pool.take(30);
+        assert_eq!(short.capacity(), 32);
+        pool.put(long);
+        pool.put(short);
+        let again = pool.take(8000);
+        assert_eq!((again.as_ptr(), again.capacity()), (address, room));
+        // What is too short goes, so that a pool does not fill with what nobody can use.
+        let other = pool.take(100);
+        assert_eq!((other.capacity(), pool.free.len(), pool.held), (128, 0, 0));
+        assert_eq!(pool.take(ROUNDED + 1).capacity(), ROUNDED + 1);
     }
 }
