@@ -9,10 +9,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use veil_device::{Device, Fault, Outcome, Tag};
+use veil_device::{Bank, Device, Fault, Outcome, Tag};
 use veil_link::{Link, Woken};
 use veil_protocol::{Plan, Protocol, Task};
-use veil_session::Peer;
+use veil_session::{Frame, Peer};
 
 use crate::abort::{Abort, Wait};
 use crate::run::{Advance, Means, Run, Stepped};
@@ -67,6 +67,8 @@ pub struct Worker {
     timeout: Duration,
     stage: Stage,
     next_chunk: u32,
+    /// The bank of the first chunk, opened while there was nothing else to do.
+    first: Option<(Frame, Bank)>,
     active: VecDeque<Run>,
     /// This lane's share of the sums, per component.
     sums: Vec<Vec<u8>>,
@@ -139,6 +141,7 @@ impl Worker {
             timeout: settings.timeout,
             stage,
             next_chunk: u32::from(lane),
+            first: None,
             active: VecDeque::new(),
             sums: Vec::new(),
             ended: Vec::new(),
@@ -305,6 +308,7 @@ impl Worker {
                 match step? {
                     None => {
                         self.stage = Stage::Handshake(handshake);
+                        self.open_first()?;
                         false
                     }
                     Some(mut keys) => {
@@ -342,6 +346,7 @@ impl Worker {
             Stage::Keys => match self.shared.clone().ready.get() {
                 None => {
                     self.stage = Stage::Keys;
+                    self.open_first()?;
                     false
                 }
                 Some(ready) => {

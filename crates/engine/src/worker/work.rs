@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use veil_program::{Holder, Slice};
-use veil_protocol::{Chunk, Stored, Task};
+use veil_protocol::{BankOf, Chunk, Stored, Task};
 use veil_session::Frame;
 
 use super::{Stage, Worker};
@@ -15,8 +15,23 @@ use crate::shared::add;
 use crate::stored::clear_beyond;
 
 impl Worker {
+    /// Opens the bank of the first chunk while others are waited for: memory that is touched for the first time takes as long as a small
+    /// circuit.
+    pub(super) fn open_first(&mut self) -> Result<(), Abort> {
+        if let (None, Some(chunk)) = (&self.first, self.plan.chunk(u32::from(self.lane))) {
+            let layout = self.protocol.layout(BankOf::Rows);
+            let bank = self.device.open(layout, chunk.frame)?;
+            self.first = Some((chunk.frame, bank));
+        }
+        Ok(())
+    }
+
     fn open(&mut self, frame: Frame, block: u32, first: u64, work: Work) -> Result<Run, Abort> {
-        let bank = self.device.open(self.protocol.layout(work.bank()), frame)?;
+        let opened = self.first.take_if(|(opened, _)| *opened == frame);
+        let bank = match opened {
+            Some((_, bank)) => bank,
+            None => self.device.open(self.protocol.layout(work.bank()), frame)?,
+        };
         Ok(Run::new(
             Chunk {
                 frame,
