@@ -7,6 +7,9 @@
 
 mod wide;
 
+use std::cell::OnceCell;
+use std::sync::Arc;
+
 use veil_prss::{Prf, Use};
 use veil_session::Secret;
 use zeroize::{Zeroize, ZeroizeOnDrop};
@@ -21,41 +24,44 @@ pub(crate) const VECTOR: usize = 64;
 pub(crate) const GROUP: usize = 4;
 
 /// An expanded AES-128 key. Wiped on drop.
+///
+/// Transfers have hundreds of them, each for a few blocks: a round key is there once, and repeated as it is loaded.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
 pub(crate) struct RoundKeys {
-    /// Round keys, each four times over: one load feeds a vector.
-    rounds: [[[u8; 16]; 4]; 11],
+    rounds: [[u8; 16]; 11],
+    /// The function as it is defined, where it was needed.
     #[zeroize(skip)]
-    portable: std::sync::Arc<Prf>,
+    portable: OnceCell<Arc<Prf>>,
 }
 
 impl RoundKeys {
     pub(crate) fn new(key: &Secret) -> Self {
         let mut round = *key.expose();
-        let mut rounds = [[[0; 16]; 4]; 11];
+        let mut rounds = [[0; 16]; 11];
         let mut rcon = 1u8;
         for (r, out) in rounds.iter_mut().enumerate() {
             if r > 0 {
                 round = next_round_key(round, rcon);
                 rcon = (rcon << 1) ^ (0x1b & (rcon >> 7).wrapping_neg());
             }
-            *out = [round; 4];
+            *out = round;
         }
         round.zeroize();
         RoundKeys {
             rounds,
-            portable: std::sync::Arc::new(Prf::new(key)),
+            portable: OnceCell::new(),
         }
     }
 
     /// The key itself.
     pub(crate) fn key(&self) -> [u8; 16] {
-        self.rounds[0][0]
+        self.rounds[0]
     }
 
     /// The function as it is defined.
     pub(crate) fn prf(&self) -> &Prf {
-        &self.portable
+        let make = || Arc::new(Prf::new(&Secret::new(self.key())));
+        self.portable.get_or_init(make)
     }
 }
 
@@ -260,7 +266,7 @@ impl Vector for Portable {
     ) -> [Self; GROUP] {
         keys.map(|key| {
             let mut bytes = [0; VECTOR];
-            let prf = &key.portable;
+            let prf = key.prf();
             prf.stream(domain.tag, domain.lane, ctr, domain.j, &mut bytes);
             // SAFETY: `bytes` is 64 bytes long.
             unsafe { Self::load(bytes.as_ptr()) }
@@ -282,7 +288,7 @@ impl Vector for Portable {
     unsafe fn prf(key: &RoundKeys, domain: Domain, ctr: [u64; GROUP]) -> [Self; GROUP] {
         ctr.map(|c| {
             let mut bytes = [0; VECTOR];
-            key.portable
+            key.prf()
                 .stream(domain.tag, domain.lane, c, domain.j, &mut bytes);
             // SAFETY: `bytes` is 64 bytes long.
             unsafe { Self::load(bytes.as_ptr()) }

@@ -30,13 +30,20 @@ unsafe fn counters(ctr: [u64; GROUP]) -> [__m512i; GROUP] {
     }
 }
 
+/// A round key, four times over.
+#[inline(always)]
+unsafe fn round_key(key: &RoundKeys, round: usize) -> __m512i {
+    // SAFETY: the caller's instruction set; a round key is as long as what is loaded.
+    unsafe { _mm512_broadcast_i32x4(_mm_loadu_si128(key.rounds[round].as_ptr().cast())) }
+}
+
 /// Tag, lane and chunk, XOR round key 0.
 #[inline(always)]
 unsafe fn whitened(key: &RoundKeys, domain: Domain) -> __m512i {
     // SAFETY: the caller's instruction set; both constants are as long as what is loaded.
     unsafe {
         let fixed = _mm512_broadcast_i32x4(_mm_loadu_si128(frame_of(domain).as_ptr().cast()));
-        _mm512_xor_si512(fixed, _mm512_loadu_si512(key.rounds[0].as_ptr().cast()))
+        _mm512_xor_si512(fixed, round_key(key, 0))
     }
 }
 
@@ -130,18 +137,18 @@ impl Vector for Avx512 {
         unsafe {
             let mut x = [input.0; GROUP];
             for k in 0..GROUP {
-                let first = _mm512_loadu_si512(keys[k].rounds[0].as_ptr().cast());
+                let first = round_key(keys[k], 0);
                 x[k] = _mm512_xor_si512(input.0, first);
             }
             for r in 1..10 {
                 for k in 0..GROUP {
-                    let key = _mm512_loadu_si512(keys[k].rounds[r].as_ptr().cast());
+                    let key = round_key(keys[k], r);
                     x[k] = _mm512_aesenc_epi128(x[k], key);
                 }
             }
             let mut out = [input; GROUP];
             for k in 0..GROUP {
-                let last = _mm512_loadu_si512(keys[k].rounds[10].as_ptr().cast());
+                let last = round_key(keys[k], 10);
                 out[k] = Avx512(_mm512_aesenclast_epi128(x[k], last));
             }
             out
@@ -196,18 +203,18 @@ impl Vector for Avx512 {
         inputs: [Self; GROUP],
     ) -> [Self; GROUP] {
         unsafe {
-            let first = _mm512_loadu_si512(key.rounds[0].as_ptr().cast());
+            let first = round_key(key, 0);
             let mut x = [first; GROUP];
             for g in 0..GROUP {
                 x[g] = _mm512_xor_si512(inputs[g].0, first);
             }
             for r in 1..10 {
-                let k = _mm512_loadu_si512(key.rounds[r].as_ptr().cast());
+                let k = round_key(key, r);
                 for x in &mut x {
                     *x = _mm512_aesenc_epi128(*x, k);
                 }
             }
-            let k = _mm512_loadu_si512(key.rounds[10].as_ptr().cast());
+            let k = round_key(key, 10);
             let mut out = [Avx512(k); GROUP];
             for i in 0..GROUP {
                 out[i] = Avx512(_mm512_aesenclast_epi128(x[i], k));
@@ -231,16 +238,16 @@ impl Vector for Avx512 {
                 y[i] = _mm512_xor_si512(y[i], fixed_y);
             }
             for r in 1..10 {
-                let k = _mm512_loadu_si512(a.rounds[r].as_ptr().cast());
-                let l = _mm512_loadu_si512(b.rounds[r].as_ptr().cast());
+                let k = round_key(a, r);
+                let l = round_key(b, r);
                 for i in 0..GROUP {
                     x[i] = _mm512_aesenc_epi128(x[i], k);
                     y[i] = _mm512_aesenc_epi128(y[i], l);
                 }
             }
             // aesenclast(x, k) ^ aesenclast(y, l) = aesenclast(x, aesenclast(y, k ^ l)): no XOR per block.
-            let k = _mm512_loadu_si512(a.rounds[10].as_ptr().cast());
-            let l = _mm512_loadu_si512(b.rounds[10].as_ptr().cast());
+            let k = round_key(a, 10);
+            let l = round_key(b, 10);
             let both = _mm512_xor_si512(k, l);
             let mut out = [Avx512(both); GROUP];
             for i in 0..GROUP {
@@ -503,7 +510,7 @@ impl Vector for Avx2 {
             ];
             let mut out = [input; GROUP];
             for k in 0..GROUP {
-                let key = |r: usize| _mm_loadu_si128(keys[k].rounds[r][0].as_ptr().cast());
+                let key = |r: usize| _mm_loadu_si128(keys[k].rounds[r].as_ptr().cast());
                 let mut x = blocks;
                 for x in &mut x {
                     *x = _mm_xor_si128(*x, key(0));
@@ -568,7 +575,7 @@ impl Vector for Avx2 {
         inputs: [Self; GROUP],
     ) -> [Self; GROUP] {
         unsafe {
-            let first = _mm_loadu_si128(key.rounds[0][0].as_ptr().cast());
+            let first = _mm_loadu_si128(key.rounds[0].as_ptr().cast());
             let mut out = inputs;
             for g in 0..GROUP {
                 let [a, b] = inputs[g].0;
@@ -582,12 +589,12 @@ impl Vector for Avx2 {
                     *x = _mm_xor_si128(*x, first);
                 }
                 for r in 1..10 {
-                    let k = _mm_loadu_si128(key.rounds[r][0].as_ptr().cast());
+                    let k = _mm_loadu_si128(key.rounds[r].as_ptr().cast());
                     for x in &mut x {
                         *x = _mm_aesenc_si128(*x, k);
                     }
                 }
-                let k = _mm_loadu_si128(key.rounds[10][0].as_ptr().cast());
+                let k = _mm_loadu_si128(key.rounds[10].as_ptr().cast());
                 for x in &mut x {
                     *x = _mm_aesenclast_si128(*x, k);
                 }
