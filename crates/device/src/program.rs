@@ -67,7 +67,8 @@ pub enum Instr {
 
 /// A program over the slots of a bank.
 ///
-/// The result of a product is complete only after `Scatter`: no later instruction of the same program touches its slot.
+/// The result of a product of shares is complete only after `Scatter`: no later instruction of the same program touches its slot. That of
+/// a product of labels is complete at once, and later instructions read it and reuse its slot as they do those of others.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Program {
     /// The ring of all its values.
@@ -96,10 +97,15 @@ impl Program {
         })
     }
 
-    /// The first rule that the program breaks, if any: operands exist, temps are written once and before they are read,
-    /// no result of a product
-    /// is touched by a later instruction. `slots`, `uniforms` and `sums` are the sizes of the regions.
-    pub fn check(&self, slots: u32, uniforms: u32, sums: u32) -> Result<(), &'static str> {
+    /// The first rule that the program breaks, if any: operands exist, temps are written once and before they are read, and unless values
+    /// are `labels` no result of a product is touched by a later instruction. `slots`, `uniforms` and `sums` are the sizes of the regions.
+    pub fn check(
+        &self,
+        slots: u32,
+        uniforms: u32,
+        sums: u32,
+        labels: bool,
+    ) -> Result<(), &'static str> {
         let mut written = vec![false; self.temps as usize];
         let mut pending = vec![false; slots as usize];
         let readable = |src: Src, written: &[bool], pending: &[bool]| match src {
@@ -146,7 +152,7 @@ impl Program {
                             *o < sums && self.ring != Ring::Bits
                         };
                     if row_product && sources_exist {
-                        sources_exist = !std::mem::replace(&mut pending[*o as usize], true);
+                        sources_exist = !std::mem::replace(&mut pending[*o as usize], !labels);
                     }
                 }
             }
@@ -218,7 +224,7 @@ impl Needs {
             return Err(Fault::Program("regions of different components"));
         }
         program
-            .check(slots.count, uniforms.count, sums.count)
+            .check(slots.count, uniforms.count, sums.count, labels)
             .map_err(Fault::Program)?;
         let needs = Needs {
             ring: program.ring,

@@ -16,12 +16,29 @@ const IN: u16 = 3;
 const OUT: u16 = 4;
 const TABLES: u16 = 5;
 
-/// Products of two sums each, numbered in order or backwards, to the slots behind the first ones.
-fn program(products: u32, backwards: bool) -> Program {
-    let slot = |n: u32| Src::Slot(n % products);
+/// How products are numbered, and whether they read results of those before them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    Forwards,
+    Backwards,
+    Chained,
+}
+
+/// Products of two sums each, to the slots behind the first ones.
+fn program(products: u32, kind: Kind) -> Program {
     let sums = |k: u32| {
+        let there = if kind == Kind::Chained {
+            products + k
+        } else {
+            products
+        };
+        let slot = |n: u32| Src::Slot(n % there);
         let sum = |n: u32, to| Instr::Add(slot(k + n), slot(5 * k + 3 * n + 1), Dst::Temp(to));
-        let index = if backwards { products - 1 - k } else { k };
+        let index = if kind == Kind::Backwards {
+            products - 1 - k
+        } else {
+            k
+        };
         let product = Instr::Product {
             pairs: k..k + 1,
             out: products + k,
@@ -45,7 +62,7 @@ fn program(products: u32, backwards: bool) -> Program {
 /// Tables, and labels of all slots: of the garbler, then of an evaluator of other labels and tables.
 fn run(
     device: &mut dyn Device,
-    (scheme, products, backwards): (Garbling, u32, bool),
+    (scheme, products, kind): (Garbling, u32, Kind),
 ) -> Result<Vec<Vec<u8>>, veil_device::Fault> {
     let region = |place, item, count| Region {
         place,
@@ -69,7 +86,7 @@ fn run(
     for (key, byte) in [(0, 0x35), (1, 2), (2, 3)] {
         device.load_key(KeyId(key), &Secret::new([byte; 16]))?;
     }
-    let id: ProgramId = device.load(&Arc::new(program(products, backwards)), &layout)?;
+    let id: ProgramId = device.load(&Arc::new(program(products, kind)), &layout)?;
     let all = |region| layout.all(region, 0);
     let tables: Vec<Span> = (TABLES..)
         .zip(scheme.tables())
@@ -120,8 +137,8 @@ fn run(
 fn every_number_of_products_is_garbled_alike() -> Result<(), veil_device::Fault> {
     for scheme in Garbling::ALL {
         for products in 1..=40 {
-            for backwards in [false, true] {
-                let case = (scheme, products, backwards);
+            for kind in [Kind::Forwards, Kind::Backwards, Kind::Chained] {
+                let case = (scheme, products, kind);
                 let want = run(&mut Reference::default(), case)?;
                 for isa in Isa::available() {
                     let got = run(&mut Cpu::with(isa), case)?;

@@ -6,7 +6,7 @@ use veil_math::Ring;
 use veil_prss::Use;
 use veil_session::{Frame, Secret, SessionId};
 
-use super::program::single;
+use super::program;
 use super::rings::{SLOT_REGION, SLOTS, SUM_REGION, UNIFORM_REGION, UNIFORMS};
 use super::{Difference, ROWS, Seen, SplitMix, compare, expect_done, regions};
 use crate::{
@@ -111,7 +111,7 @@ impl Case {
                 chunk: rng.next() as u32 >> 1,
                 rows,
             },
-            program: Arc::new(single(rng)),
+            program: Arc::new(program::labels(rng)),
             keys: keys.map(key),
             first: rng.next() >> [20, 40, 63][rng.below(3)],
             layout,

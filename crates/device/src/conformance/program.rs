@@ -6,9 +6,10 @@ use super::SplitMix;
 use super::rings::{SLOT_REGION, SLOTS, SUM_REGION, SUMS, UNIFORM_REGION, UNIFORMS};
 use crate::{Dst, Instr, Program, Src};
 
-/// A random program of bits whose products have one pair each, as labels need.
-pub(super) fn single(rng: &mut SplitMix) -> Program {
-    let mut program = program(rng, Ring::Bits);
+/// A random program over labels: its products have one pair each, and half of the programs read and overwrite their results.
+pub(super) fn labels(rng: &mut SplitMix) -> Program {
+    let chained = rng.below(2) == 0;
+    let mut program = random(rng, Ring::Bits, chained);
     for instr in &mut program.code {
         if let Instr::Product { pairs, .. } = instr {
             pairs.end = pairs.start + 1;
@@ -17,8 +18,12 @@ pub(super) fn single(rng: &mut SplitMix) -> Program {
     program
 }
 
-/// A random program that obeys the rules of [`Program::check`].
+/// A random program over shares that obeys the rules of [`Program::check`].
 pub(super) fn program(rng: &mut SplitMix, ring: Ring) -> Program {
+    random(rng, ring, false)
+}
+
+fn random(rng: &mut SplitMix, ring: Ring, chained: bool) -> Program {
     let mut p = Program {
         ring,
         slots: SLOT_REGION,
@@ -80,7 +85,9 @@ pub(super) fn program(rng: &mut SplitMix, ring: Ring) -> Program {
                     p.pairs.push(pair);
                 }
                 let out = free[rng.below(free.len())];
-                pending.push(out);
+                if !chained {
+                    pending.push(out);
+                }
                 products += 1;
                 Instr::Product {
                     pairs: start..start + len,

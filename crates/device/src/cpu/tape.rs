@@ -123,6 +123,7 @@ pub(super) fn compile(program: &Program, slots: &Region) -> Tape {
         rows: PerValue::new(program.temps),
         free: Vec::new(),
         uses: last_uses(&fused, program.temps),
+        results: vec![0; slots as usize],
         batch: 0,
         most,
         waiting: Vec::new(),
@@ -192,6 +193,8 @@ struct Compiler {
     rows: PerValue<Row>,
     free: Vec<Row>,
     uses: PerValue<usize>,
+    /// For each slot, how many products there are once the last one that it gets the result of is one.
+    results: Vec<u32>,
     /// First product of the batch that is being filled.
     batch: usize,
     /// Products of a batch, at most.
@@ -210,7 +213,10 @@ impl Compiler {
 
     fn read(&mut self, src: Src) -> Row {
         match src {
-            Src::Slot(s) => s,
+            Src::Slot(s) => {
+                self.flush_if_awaited(s);
+                s
+            }
             Src::Temp(_) => self
                 .rows
                 .get(src)
@@ -230,6 +236,7 @@ impl Compiler {
     fn write(&mut self, dst: Dst) -> Row {
         match dst {
             Dst::Slot(s) => {
+                self.flush_if_awaited(s);
                 self.flush_if_read(s);
                 s
             }
@@ -238,6 +245,13 @@ impl Compiler {
                 self.rows.set(Src::Temp(t), row);
                 row
             }
+        }
+    }
+
+    /// A product of the batch whose result is in slot `s` must run before that is read or overwritten. Only labels have such.
+    fn flush_if_awaited(&mut self, s: Row) {
+        if self.results[s as usize] as usize > self.batch {
+            self.flush();
         }
     }
 
@@ -331,10 +345,11 @@ impl Compiler {
                     });
                     self.tape.sums.push(entry);
                 } else {
-                    // Within a batch products run in order, but an earlier one must not write what a later one reads:
-                    // `Program::check` forbids reading a pending slot, and a slot read by an earlier one may be overwritten
-                    // only after it ran, which the order gives.
+                    // Within a batch products run in order, but an earlier one must not write what a later one reads or writes: the batch
+                    // was flushed where it does. A slot read by an earlier one may be overwritten only after it ran, which the order gives.
+                    self.flush_if_awaited(*out);
                     self.tape.products.push(entry);
+                    self.results[*out as usize] = self.tape.products.len() as u32;
                 }
             }
             Fused::Plain(instr) => self.plain(instr),
