@@ -8,7 +8,7 @@ use veil_engine::Data;
 use veil_node::Home;
 use veil_program::{
     Adversary, AlignKey, Delivery, Files, Guarantee, Holder, Job, JobError, Kind, Lowered, Output,
-    Sharing, Sink, Source, Tables, Words,
+    Schedule, Sharing, Sink, Source, Tables, Words,
 };
 use veil_protocol::{Options, Plan};
 use veil_session::Peer;
@@ -52,6 +52,9 @@ pub(crate) struct SecurityArgs {
     /// How yao garbles gates: half-gates, or three-halves for slow links [default: half-gates]
     #[arg(long, value_name = "WHICH")]
     pub(crate) tables: Option<Tables>,
+    /// Order of yao's gates and tables: layers, or list(N) as hardware of 1, 2, 4, 8 or 16 rows starts them [default: layers]
+    #[arg(long, value_name = "WHICH")]
+    pub(crate) schedule: Option<Schedule>,
 }
 
 impl SecurityArgs {
@@ -62,6 +65,7 @@ impl SecurityArgs {
             adversary: self.adversary,
             delivery: self.output,
             tables: self.tables,
+            schedule: self.schedule,
         }
     }
 }

@@ -207,7 +207,7 @@ fn with_other(change: impl Fn(&Folder)) -> Folder {
 /// What it is called, who has the job as it is and who has the other one, and how that differs.
 type Change<'a> = (&'a str, [&'a str; 2], &'a dyn Fn(&Folder));
 
-/// One gate is another one, a port has another width, tables are of another kind, or there are more rows: whoever meets somebody with another
+/// One gate is another one, a port has another width, tables are of another kind or in another order, or there are more rows: whoever meets somebody with another
 /// job says so, at both ends, before anything is sent that depends on an input.
 #[test]
 fn participants_with_other_circuits_say_so_at_both_ends() {
@@ -221,12 +221,20 @@ fn participants_with_other_circuits_say_so_at_both_ends() {
             "version = 1\ntables = \"three-halves\"\n",
         );
     };
+    let schedule = |folder: &Folder| {
+        folder.replace(
+            "other.toml",
+            "version = 1\n",
+            "version = 1\nschedule = \"list(2)\"\n",
+        );
+    };
     let longer = |folder: &Folder| folder.replace("other.toml", "rows = 40", "rows = 44");
-    let changes: [Change<'_>; 5] = [
+    let changes: [Change<'_>; 6] = [
         ("another gate at the evaluator", ["a", "b"], &gate),
         ("another gate at the garbler", ["b", "a"], &gate),
         ("a wider port at the owner", ["a", "ann"], &width),
         ("tables of another kind", ["a", "b"], &tables),
+        ("tables in another order", ["b", "a"], &schedule),
         ("more rows", ["a", "b"], &longer),
     ];
     for (what, [name, other], change) in changes {

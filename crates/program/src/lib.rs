@@ -50,6 +50,7 @@ mod publish;
 mod raw;
 mod reshare;
 mod roles;
+mod schedule;
 mod security;
 mod stages;
 pub mod stats;
@@ -66,6 +67,7 @@ pub use number::{NumberError, Scaled, parse_scaled};
 pub use output::Output;
 pub use reshare::{OldShares, Resharing, SharesDiffer, Zeros};
 pub use roles::Roles;
+pub use schedule::{Rows, Schedule};
 pub use security::{
     Adversary, Delivery, Guarantee, Security, Sharing, Tables, UnknownWord, Word, Words,
 };

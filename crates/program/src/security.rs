@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::Schedule;
 use crate::error::JobProblem;
 
 /// The protocols: how values are shared, and among how many.
@@ -191,6 +192,8 @@ pub struct Security {
     pub delivery: Delivery,
     /// How gates are garbled, where they are.
     pub tables: Tables,
+    /// In which order they are, where they are.
+    pub schedule: Schedule,
 }
 
 impl Security {
@@ -210,6 +213,7 @@ impl Security {
             adversary,
             delivery: Delivery::Abort,
             tables: Tables::HalfGates,
+            schedule: Schedule::Layers,
         }
     }
 
@@ -228,6 +232,10 @@ impl fmt::Display for Security {
         match self.tables {
             Tables::HalfGates => Ok(()),
             Tables::ThreeHalves => write!(f, ", {}", self.tables.word()),
+        }?;
+        match self.schedule {
+            Schedule::Layers => Ok(()),
+            Schedule::List(_) => write!(f, ", {}", self.schedule.word()),
         }
     }
 }
@@ -299,6 +307,8 @@ pub struct Words {
     pub delivery: Option<Delivery>,
     /// How gates are garbled.
     pub tables: Option<Tables>,
+    /// In which order.
+    pub schedule: Option<Schedule>,
 }
 
 impl Words {
@@ -311,6 +321,7 @@ impl Words {
             adversary: self.adversary.unwrap_or(usual.adversary),
             delivery: self.delivery.unwrap_or(usual.delivery),
             tables: self.tables.unwrap_or(usual.tables),
+            schedule: self.schedule.unwrap_or(usual.schedule),
         };
         if sharing.parties() != parties {
             let needs = sharing.parties();
@@ -325,6 +336,13 @@ impl Words {
                 sharing.word()
             );
             return Err(wrong(tables, reason));
+        }
+        if let (Some(schedule), true) = (self.schedule, sharing != Sharing::Yao) {
+            let reason = format!(
+                "only yao's gates are ordered by a schedule, and the job's protocol is {}; leave it out, or name two parties",
+                sharing.word()
+            );
+            return Err(wrong(schedule, reason));
         }
         if security.delivery == Delivery::Guaranteed {
             let reason = match security {
@@ -358,6 +376,7 @@ impl Words {
             adversary: both(self.adversary, options.adversary)?,
             delivery: both(self.delivery, options.delivery)?,
             tables: both(self.tables, options.tables)?,
+            schedule: both(self.schedule, options.schedule)?,
         })
     }
 
@@ -369,6 +388,7 @@ impl Words {
             adversary: self.adversary.filter(|_| others.adversary.is_none()),
             delivery: self.delivery.filter(|_| others.delivery.is_none()),
             tables: self.tables.filter(|_| others.tables.is_none()),
+            schedule: self.schedule.filter(|_| others.schedule.is_none()),
         }
     }
 
@@ -382,6 +402,7 @@ impl Words {
             of(self.adversary),
             of(self.delivery),
             of(self.tables),
+            of(self.schedule),
         ];
         all.into_iter().flatten()
     }
@@ -433,6 +454,7 @@ mod tests {
                             adversary,
                             delivery,
                             tables: None,
+                            schedule: None,
                         };
                         let fits = protocol.is_none_or(|p| p.parties() == parties);
                         let guaranteed = delivery != Some(Delivery::Guaranteed)
@@ -471,6 +493,39 @@ mod tests {
                 "`tables` is \"three-halves\": only yao has tables, and the job's protocol is rep";
             assert!(refused.to_string().starts_with(said), "{refused}");
         }
+    }
+
+    #[test]
+    fn schedules_are_of_garbled_circuits() {
+        for &schedule in Schedule::ALL {
+            let words = Words {
+                schedule: Some(schedule),
+                ..Words::default()
+            };
+            let security = words.among(2).expect("two parties garble");
+            assert_eq!(security.schedule, schedule);
+            let usual = schedule == Schedule::Layers;
+            let word = if usual {
+                String::new()
+            } else {
+                format!(", {}", schedule.word())
+            };
+            assert_eq!(
+                security.to_string(),
+                format!("yao, semi-honest, abort{word}")
+            );
+            assert_eq!(
+                words.lines(),
+                format!("schedule = \"{}\"\n", schedule.word())
+            );
+            for parties in [3, 4] {
+                let refused = words.among(parties).expect_err("nothing is garbled");
+                let said = format!("`schedule` is \"{}\": only yao's gates", schedule.word());
+                assert!(refused.to_string().starts_with(&said), "{refused}");
+            }
+        }
+        let unknown = Schedule::parse("list(3)").expect_err("no hardware has three rows");
+        assert!(unknown.known.contains(&"list(2)"));
     }
 
     #[test]

@@ -29,6 +29,8 @@ impl Choice {
             adversary,
             delivery,
             tables,
+            // It says in which order gates are, not how they are computed.
+            schedule: _,
         } = security;
         Some(match (sharing, adversary, delivery) {
             (Sharing::Rep3, Adversary::SemiHonest, Delivery::Abort) => {

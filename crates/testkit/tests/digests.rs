@@ -6,13 +6,16 @@
 use std::fmt::Write as _;
 
 use veil_math::Ring;
-use veil_program::{Audience, Lowered};
-use veil_testkit::sample::{against_malicious, dot, everything, product};
+use veil_program::{Audience, Lowered, Rows, Schedule};
+use veil_testkit::sample::{against_malicious, between_two, dot, everything, product};
 use veil_testkit::{Outcome, Seed, World};
 
 const RECORDED: &str = include_str!("digests.txt");
 
-fn jobs() -> [(&'static str, Lowered); 5] {
+fn jobs() -> [(&'static str, Lowered); 7] {
+    let garbled = between_two(everything(Ring::Bits, &[13, 9]));
+    let mut listed = garbled.clone();
+    listed.security.schedule = Schedule::List(Rows::Two);
     [
         (
             "product of bits",
@@ -33,6 +36,11 @@ fn jobs() -> [(&'static str, Lowered); 5] {
         (
             "everything over 64-bit numbers, with codes",
             against_malicious(everything(Ring::Z64, &[13, 9])),
+        ),
+        ("everything over bits, garbled", garbled),
+        (
+            "everything over bits, garbled in the order of two rows",
+            listed,
         ),
     ]
 }

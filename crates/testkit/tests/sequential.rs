@@ -7,7 +7,7 @@ use std::sync::Arc;
 use veil_circuit::{Builder, Circuit, Initial, Limits, Per, Reduce, scd};
 use veil_engine::{Data, Settings, local, participants};
 use veil_math::Ring;
-use veil_program::{Adversary, Audience, Holder, Lowered, Tables};
+use veil_program::{Adversary, Audience, Holder, Lowered, Rows, Schedule, Tables};
 use veil_protocol::{BankOf, Options, Plan, PlanError, Task, protocol};
 use veil_session::{Frame, Peer};
 use veil_testkit::sample::{against, against_malicious, among_four, between_two, job, party, peer};
@@ -16,7 +16,7 @@ use veil_testkit::{Seed, Seen, Values, World, clocked};
 type Protocol = (&'static str, fn(Lowered) -> Lowered);
 
 /// Every protocol on bits.
-const PROTOCOLS: [Protocol; 6] = [
+const PROTOCOLS: [Protocol; 9] = [
     ("rep3", |job| job),
     ("rep3, malicious", against_malicious),
     ("rep4", among_four),
@@ -29,7 +29,21 @@ const PROTOCOLS: [Protocol; 6] = [
         job.security.tables = Tables::ThreeHalves;
         job
     }),
+    ("yao, list(1)", |job| listed(job, Rows::One)),
+    ("yao, list(2)", |job| listed(job, Rows::Two)),
+    ("yao, three halves, list(4)", |job| {
+        let mut job = listed(job, Rows::Four);
+        job.security.tables = Tables::ThreeHalves;
+        job
+    }),
 ];
+
+/// A job between two, whose gates are in the order of hardware.
+fn listed(job: Lowered, rows: Rows) -> Lowered {
+    let mut job = between_two(job);
+    job.security.schedule = Schedule::List(rows);
+    job
+}
 
 /// A job of a circuit of [`clocked`]: blocks whose inputs come from parties and from outside, outputs for all and for one.
 fn job_of(circuit: Circuit) -> Lowered {

@@ -8,12 +8,12 @@ use veil_device::{Cpu, Device, Reference};
 use veil_engine::participants;
 use veil_link::shape::Profile;
 use veil_math::Ring;
-use veil_program::{Audience, Holder, Lowered, Tables};
+use veil_program::{Audience, Holder, Lowered, Rows, Schedule, Tables};
 use veil_protocol::{Cost, Options, Plan, protocol};
 use veil_protocol::{PlanError, Task};
 use veil_session::Peer;
 use veil_testkit::sample::{between_two, everything, job, party, peer, product};
-use veil_testkit::{Outcome, Values, World, tasks};
+use veil_testkit::{Outcome, Seed, Values, World, clocked, tasks};
 
 const SCHEMES: [Tables; 2] = [Tables::HalfGates, Tables::ThreeHalves];
 
@@ -73,6 +73,33 @@ fn every_kind_of_input_and_output_on_every_device_in_both_schemes() {
     }
 }
 
+/// Gates in the order of hardware, of circuits of one cycle and of several.
+#[test]
+fn every_schedule_computes_what_the_clear_evaluation_does() {
+    const ALL: [Rows; 5] = [Rows::One, Rows::Two, Rows::Four, Rows::Eight, Rows::Sixteen];
+    let scheduled = |job, tables, rows| {
+        let mut job = with(job, tables);
+        job.security.schedule = Schedule::List(rows);
+        job
+    };
+    let seed = Seed::any();
+    println!("{seed}");
+    let mut numbers = seed.numbers("circuits");
+    for (k, rows) in ALL.into_iter().enumerate() {
+        for tables in SCHEMES {
+            right(
+                &scheduled(everything(Ring::Bits, &[13, 9]), tables, rows),
+                8,
+                1,
+            );
+            let circuit = clocked(Seed(numbers.next_u128() as u64));
+            let holders = [0, 1, 1, 0].map(|p| Holder::Party(party(p)));
+            let job = job(circuit, &[(9, &holders)], &[Audience::Parties; 2]);
+            right(&scheduled(job, tables, rows), 4, 1 + k as u16 % 2);
+        }
+    }
+}
+
 #[test]
 fn aes_of_many_rows_and_of_one() {
     let circuit = make("aes128").expect("the catalogue has it");
@@ -86,8 +113,12 @@ fn aes_of_many_rows_and_of_one() {
             ),
             tables,
         );
-        let world = World::new(job).devices(|_| Box::new(Cpu::detect()));
-        world.run().assert_right();
+        for schedule in [Schedule::Layers, Schedule::List(Rows::Two)] {
+            let mut job = job.clone();
+            job.security.schedule = schedule;
+            let world = World::new(job).devices(|_| Box::new(Cpu::detect()));
+            world.run().assert_right();
+        }
     }
 }
 
@@ -207,9 +238,16 @@ fn wide_circuits_are_garbled_a_layer_at_a_time() {
     let circuit = b.finish().expect("a valid circuit");
     let products = circuit.stats().muls;
     let holders = [Holder::Party(party(0)), Holder::Party(party(1))];
-    for (tables, rows) in [(SCHEMES[0], 1), (SCHEMES[1], 1), (SCHEMES[0], 6)] {
+    let [layers, list] = [Schedule::Layers, Schedule::List(Rows::Eight)];
+    for (tables, rows, schedule) in [
+        (SCHEMES[0], 1, layers),
+        (SCHEMES[1], 1, layers),
+        (SCHEMES[0], 6, layers),
+        (SCHEMES[0], 2, list),
+    ] {
         let audience = [Audience::Party(party(1))];
-        let job = with(job(circuit.clone(), &[(rows, &holders)], &audience), tables);
+        let mut job = with(job(circuit.clone(), &[(rows, &holders)], &audience), tables);
+        job.security.schedule = schedule;
         let world = World::new(job).devices(|_| Box::new(Cpu::detect()));
         let plan = world.plan();
         let layers = plan.layers.iter().map(|layer| layer.products);
@@ -230,8 +268,14 @@ fn wide_circuits_are_garbled_a_layer_at_a_time() {
 /// Declared cost = sum over the rounds = what the meters say.
 #[test]
 fn costs_are_as_declared() {
-    for tables in SCHEMES {
-        let world = World::in_chunks(with(everything(Ring::Bits, &[13, 9]), tables), 8, 1);
+    for (tables, schedule) in [
+        (SCHEMES[0], Schedule::Layers),
+        (SCHEMES[1], Schedule::Layers),
+        (SCHEMES[0], Schedule::List(Rows::Two)),
+    ] {
+        let mut job = with(everything(Ring::Bits, &[13, 9]), tables);
+        job.security.schedule = schedule;
+        let world = World::in_chunks(job, 8, 1);
         let outcome = world.run();
         outcome.assert_right();
         costs(&world, &outcome);

@@ -10,7 +10,7 @@ use veil_circuit::{Per, Reduce};
 use veil_engine::{Memory, Settings};
 use veil_link::shape::Profile;
 use veil_node::stages::{Stage, Stages};
-use veil_program::{Audience, Block, Guarantee, Holder};
+use veil_program::{Audience, Block, Guarantee, Holder, Word};
 use veil_protocol::{Cost, Plan, Protocol, Task};
 use veil_session::{Frame, PartyId, Peer};
 
@@ -60,6 +60,9 @@ struct Explanation {
     chunks: u32,
     lanes: u16,
     layers: usize,
+    /// The order of gates, where they are garbled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    schedule: Option<&'static str>,
     rounds: Rounds,
     participants: Vec<Participant>,
     estimates: Vec<Estimate>,
@@ -180,6 +183,7 @@ fn explain(plan: &Arc<Plan>, stages: &Stages, net: Option<Profile>) -> Explanati
         chunks: plan.chunks(),
         lanes: plan.lanes,
         layers: plan.layers.len(),
+        schedule: first.transfers().map(|_| plan.job.security.schedule.word()),
         rounds,
         participants,
         estimates: estimates(plan, &traffic, net),

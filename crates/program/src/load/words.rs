@@ -7,8 +7,8 @@ use veil_circuit::Gate;
 use veil_math::Ring;
 
 use crate::{
-    Audience, Delivery, Job, JobProblem, Roles, Security, Tables, Word, Words, error::Fault,
-    raw::RawJob,
+    Audience, Delivery, Job, JobProblem, Roles, Schedule, Security, Tables, Word, Words,
+    error::Fault, raw::RawJob,
 };
 
 /// The words of a file.
@@ -18,6 +18,7 @@ pub(super) fn of(raw: &RawJob) -> Result<Words, Fault> {
         adversary: word(raw.adversary.as_ref())?,
         delivery: word(raw.delivery.as_ref())?,
         tables: word(raw.tables.as_ref())?,
+        schedule: word(raw.schedule.as_ref())?,
     })
 }
 
@@ -44,6 +45,7 @@ pub(super) fn at(raw: &RawJob, problem: JobProblem) -> Fault {
     let place = match &problem {
         JobProblem::Word { field, .. } if *field == Delivery::FIELD => &raw.delivery,
         JobProblem::Word { field, .. } if *field == Tables::FIELD => &raw.tables,
+        JobProblem::Word { field, .. } if *field == Schedule::FIELD => &raw.schedule,
         _ => &raw.protocol,
     };
     let span = place.as_ref().map_or(raw.parties.span(), Spanned::span);

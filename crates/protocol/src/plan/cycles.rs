@@ -6,6 +6,8 @@
 //! once, and copied from there. So neither the plan nor the memory of inputs and registers depends on the number of cycles; only outputs of
 //! every cycle do, which are shares until all cycles are checked (rule R2).
 
+use std::ops::Range;
+
 use veil_circuit::{Circuit, Clock, Initial, InputPort, OutputPort, Per, Reduce, Wire};
 use veil_device::{Dst, Instr, Program, Src};
 use veil_math::Ring;
@@ -120,6 +122,18 @@ impl Step {
             held,
             window,
         }
+    }
+
+    /// The input wires that have the values of registers: the last of the sources.
+    pub(super) fn registers(&self) -> Range<u32> {
+        let sources = self.circuit.inputs.last().map_or(0, |port| port.width);
+        let next = self
+            .circuit
+            .outputs
+            .last()
+            .map_or(0, |port| port.wires.len());
+        let end = self.held + sources;
+        end - next as u32..end
     }
 
     /// What a cycle moves, of the schedule of its circuit, from which the sources and the next values are taken. The program of the first

@@ -8,6 +8,7 @@ use veil_math::Ring;
 
 use super::authenticate::Kind;
 use super::layers::{Layer, Schedule, Scheduler, Work};
+use super::list;
 use super::net::Gate;
 use super::{
     CodedPlan, Conversion, ConversionPlan, Gives, OpenedPlan, OutputPlan, PortPlan, REGIONS,
@@ -85,6 +86,9 @@ impl Scheduler<'_> {
                 opened,
                 coded,
             });
+        }
+        if let Some(order) = &work.order {
+            layers = list::join(layers, order, self.how.most);
         }
         let [bank, bits] = &self.banks;
         let mut row_out = bank.slots - work.row_outputs.len() as u32;

@@ -1,7 +1,8 @@
 //! SHA-256 over a canonical encoding: integers little-endian, strings and lists preceded by their length.
 
 use sha2::{Digest, Sha256};
-use veil_program::{Audience, Holder, Security};
+use veil_device::{Instr, Program, Src};
+use veil_program::{Audience, Holder, Schedule, Security};
 use veil_session::PlanHash;
 
 use super::{Conversion, ConversionPlan, Plan};
@@ -26,6 +27,26 @@ impl Encoder {
         self.int(list.len() as u64);
         for text in list {
             self.text(text);
+        }
+    }
+
+    /// Products in order: number, operands, slot of the result.
+    fn products(&mut self, program: &Program) {
+        for instr in &program.code {
+            if let Instr::Product { pairs, out, index } = instr {
+                self.int(u64::from(*index));
+                self.int(u64::from(*out));
+                for (a, b) in &program.pairs[pairs.start as usize..pairs.end as usize] {
+                    for src in [a, b] {
+                        let (kind, number) = match *src {
+                            Src::Slot(slot) => (0, slot),
+                            Src::Temp(temp) => (1, temp),
+                            Src::Uniform(uniform) => (2, uniform),
+                        };
+                        self.int(kind << 32 | u64::from(number));
+                    }
+                }
+            }
         }
     }
 }
@@ -131,6 +152,14 @@ pub(super) fn of(plan: &Plan) -> PlanHash {
     if proves(plan) {
         e.text("proved, challenges echoed");
         e.int(super::PROVED_GATES);
+    }
+    if let Schedule::List(rows) = job.security.schedule {
+        // Which product has which number is what the planner finds: every one counts.
+        e.text("list");
+        e.int(u64::from(rows.count()));
+        for layer in plan.all_layers() {
+            e.products(&plan.programs[layer.program]);
+        }
     }
     if let Some(cycles) = &plan.cycles {
         e.text("cycles");

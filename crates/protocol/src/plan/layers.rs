@@ -12,16 +12,20 @@
 //!
 //! Where a round may have no more than so many products in a layer, it has several layers: garbled tables wait for nobody, and neither party
 //! holds more of them than those of a layer.
+//!
+//! Where a round has an order of its own (`list`), every product is a layer until the end.
 
 use std::collections::HashMap;
 use std::ops::Deref;
 
+use veil_circuit::schedule::ScheduleError;
 use veil_circuit::{Reduce, Wire};
 use veil_device::Program;
 use veil_math::Ring;
 
 use super::authenticate::Kind;
 use super::emit::{Bank, Home};
+use super::list::{self, List};
 use super::net::{Circuit, Gate, Net};
 use super::{CodedPlan, ConversionPlan, OpenedPlan, OutputPlan, PortPlan};
 
@@ -87,7 +91,7 @@ struct Level {
 pub(super) struct Scheduler<'a> {
     pub(super) net: &'a Net,
     pub(super) circuit: &'a Circuit,
-    how: How,
+    pub(super) how: How,
     pub(super) inputs: u32,
     /// The first inputs, whose slots are never free.
     pub(super) held: u32,
@@ -110,12 +114,14 @@ pub(super) struct Scheduler<'a> {
 }
 
 /// What a protocol wants of layers.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(super) struct How {
     /// Every product of bits has one pair of operands, and sums of them are left alone: what is proved about products is proved of one each.
     pub(super) singly: bool,
     /// Products of a layer, at most. Those of a round beyond it have layers of their own.
     pub(super) most: u32,
+    /// The order of products, if it is not that of layers: of bits, which are multiplied singly, and neither converted nor summed over rows.
+    pub(super) list: Option<List>,
 }
 
 /// Schedules a validated circuit, lowered.
@@ -124,7 +130,15 @@ pub(super) struct How {
 /// further port.
 ///
 /// The slots of the first `held` inputs stay theirs: the layers may be computed again.
-pub(super) fn schedule(net: &Net, once: &[Option<usize>], how: How, held: u32) -> Schedule {
+///
+/// # Errors
+/// If there are too many gates for a list.
+pub(super) fn schedule(
+    net: &Net,
+    once: &[Option<usize>],
+    how: How,
+    held: u32,
+) -> Result<Schedule, ScheduleError> {
     let circuit = &net.circuit;
     let inputs = circuit.input_wires();
     let wires = circuit.wires() as usize;
@@ -150,8 +164,8 @@ pub(super) fn schedule(net: &Net, once: &[Option<usize>], how: How, held: u32) -
         .filter(|(k, o)| o.reduce == Reduce::None && once.get(*k).copied().flatten().is_none())
         .flat_map(|(_, o)| o.wires.clone())
         .collect();
-    let work = s.arrange(&sums, row_outputs);
-    s.emit_all(work, once)
+    let work = s.arrange(&sums, row_outputs)?;
+    Ok(s.emit_all(work, once))
 }
 
 /// What each layer has to do, and until when values are read.
@@ -175,6 +189,8 @@ pub(super) struct Work {
     pub(super) feeds: Vec<Vec<Wire>>,
     /// Wires of what is opened, by layer.
     pub(super) opened: Vec<Vec<Wire>>,
+    /// Products and their numbers, one for each layer but the last, where they have an order of their own.
+    pub(super) order: Option<Vec<(Wire, u32)>>,
 }
 
 impl Scheduler<'_> {
@@ -396,7 +412,11 @@ impl Scheduler<'_> {
 
     /// Which layer computes what: products by depth; sums that are products right after their operands; what is linear where it is first
     /// needed; the tail last.
-    fn arrange(&mut self, sums: &[Vec<SumTerm>], row_outputs: Vec<Wire>) -> Work {
+    fn arrange(
+        &mut self,
+        sums: &[Vec<SumTerm>],
+        row_outputs: Vec<Wire>,
+    ) -> Result<Work, ScheduleError> {
         let of_products = (0..self.products.len())
             .filter(|w| self.products[*w].is_some())
             .map(|w| self.level[w].round);
@@ -413,7 +433,11 @@ impl Scheduler<'_> {
         let rounds = of_products.chain(of_sums).chain(of_opened);
         let rounds = rounds.max().unwrap_or(0);
         self.number_layers(rounds);
-        let tail = self.layer_after(rounds);
+        let order = self.listed(&row_outputs)?;
+        let tail = match &order {
+            Some(order) => order.len() as u32 + 1,
+            None => self.layer_after(rounds),
+        };
         let lists = tail as usize + 1;
         let mut work = Work {
             tail,
@@ -427,16 +451,26 @@ impl Scheduler<'_> {
             conversions: vec![Vec::new(); lists],
             feeds: vec![Vec::new(); lists],
             opened: vec![Vec::new(); lists],
+            order: None,
         };
         let mut numbers = vec![0; rounds as usize + 1];
+        let places = order.as_ref().map(|order| {
+            let mut places = vec![0; self.products.len()];
+            for ((wire, _), layer) in order.iter().zip(1..) {
+                places[wire.0 as usize] = layer;
+            }
+            places
+        });
         for w in 0..self.products.len() {
             let round = self.level[w].round.saturating_sub(1);
-            let layer = if self.products[w].is_some() {
-                let number = &mut numbers[round as usize];
-                *number += 1;
-                self.layer_of(round, *number - 1)
-            } else {
-                self.layer_after(round)
+            let layer = match &places {
+                Some(places) if self.products[w].is_some() => places[w],
+                None if self.products[w].is_some() => {
+                    let number = &mut numbers[round as usize];
+                    *number += 1;
+                    self.layer_of(round, *number - 1)
+                }
+                _ => self.layer_after(round),
             };
             if let Some(p) = &mut self.products[w] {
                 p.layer = layer;
@@ -477,7 +511,27 @@ impl Scheduler<'_> {
             self.read(wire, tail, tail);
         }
         self.place_gates(&mut work);
-        work
+        work.order = order;
+        Ok(work)
+    }
+
+    /// Products in the order that is wanted instead of that of layers, with their numbers.
+    fn listed(&self, row_outputs: &[Wire]) -> Result<Option<Vec<(Wire, u32)>>, ScheduleError> {
+        let Some(list) = &self.how.list else {
+            return Ok(None);
+        };
+        let mut needed: Vec<bool> = self.products.iter().map(Option::is_some).collect();
+        for wire in row_outputs {
+            needed[wire.0 as usize] = true;
+        }
+        for index in (0..self.circuit.gates.len()).rev() {
+            if needed[self.circuit.gate_wire(index).0 as usize] {
+                for wire in self.circuit.gates[index].operands() {
+                    needed[wire.0 as usize] = true;
+                }
+            }
+        }
+        list::order(self.circuit, &needed, list).map(Some)
     }
 
     /// From the last gate to the first: whoever reads a gate is placed before it.

@@ -11,6 +11,7 @@ use veil_session::PlanHash;
 use super::authenticate::authenticated;
 use super::cycles::{CyclesPlan, Step};
 use super::layers::{self, How, Layer, Schedule};
+use super::list::List;
 use super::net::Net;
 use super::{
     Before, BitsPlan, CodedUniforms, Conversion, Gives, JobPlan, LayerPlan, Options, Plan,
@@ -42,6 +43,11 @@ impl Plan {
             } else {
                 u32::MAX
             },
+            list: list(&job, step.as_ref()).filter(|_| choice.garbles()),
+        };
+        let unordered = |error| PlanError::NoOrder {
+            schedule: job.security.schedule,
+            error,
         };
         let has_codes = proves && circuit.ring != Ring::Bits;
         let words = if has_codes { Ring::Z128 } else { circuit.ring };
@@ -61,7 +67,8 @@ impl Plan {
         let split = hoist::split(circuit);
         let rows = lowered(split.as_ref().map_or(circuit, |split| &split.rows));
         let held = step.as_ref().map_or(0, |step| step.held);
-        let mut schedule = layers::schedule(&rows, &once, how, held);
+        let schedule = layers::schedule(&rows, &once, how.clone(), held);
+        let mut schedule = schedule.map_err(unordered)?;
         let coded_uniforms = coded_uniforms(&mut schedule, &rows.codes.of_inputs);
         let derived = split.as_ref().map(|_| {
             let ports = &mut schedule.inputs;
@@ -106,16 +113,27 @@ impl Plan {
         }
         let mut making = Making::new(words, chunk_rows);
         let layers = making.layers(&mut schedule);
-        let job_plan = split.zip(derived).map(|(split, derived)| {
-            let set_up = layers::schedule(&lowered(&split.job), &[], how, 0);
-            let inputs = &schedule.inputs[key..];
-            making.job(set_up, inputs, derived.first, split.derived)
-        });
+        let once_only = How {
+            list: how.list.as_ref().map(List::once),
+            ..how
+        };
+        let alone = |circuit: &Circuit| {
+            let schedule = layers::schedule(&lowered(circuit), &[], once_only.clone(), 0);
+            schedule.map_err(unordered)
+        };
+        let job_plan = match split.zip(derived) {
+            Some((split, derived)) => {
+                let inputs = &schedule.inputs[key..];
+                let set_up = alone(&split.job)?;
+                Some(making.job(set_up, inputs, derived.first, split.derived))
+            }
+            None => None,
+        };
         schedule.inputs.drain(..key);
-        let totals_plan = job.totals.as_ref().map(|totals| {
-            let own = layers::schedule(&lowered(totals), &[], how, 0);
-            making.totals(own, &mut schedule)
-        });
+        let totals_plan = match &job.totals {
+            Some(totals) => Some(making.totals(alone(totals)?, &mut schedule)),
+            None => None,
+        };
         // A pair of a value and its code draws no more for its check than for itself.
         let draws = making.draws_of_chunk(circuit) * (1 + u64::from(has_codes));
         // A label is a block, where a block is otherwise 128 bits of rows.
@@ -189,6 +207,18 @@ impl Plan {
         for bits in self.all_layers_mut().filter_map(|l| l.bits.as_mut()) {
             bits.program += first;
         }
+    }
+}
+
+/// The order of products that a job asks for, where it is not that of layers.
+fn list(job: &Lowered, step: Option<&Step>) -> Option<List> {
+    match job.security.schedule {
+        veil_program::Schedule::Layers => None,
+        veil_program::Schedule::List(rows) => Some(List {
+            rows: rows.count(),
+            cycles: job.circuit.clock.cycles,
+            registers: step.map_or(0..0, Step::registers),
+        }),
     }
 }
 

@@ -7,6 +7,7 @@ mod emit;
 mod hash;
 mod hoist;
 mod layers;
+mod list;
 mod make;
 mod mixed;
 mod net;
@@ -17,9 +18,10 @@ mod small;
 
 use std::sync::Arc;
 
+use veil_circuit::schedule::ScheduleError;
 use veil_device::Program;
 use veil_math::Ring;
-use veil_program::{Audience, Lowered, Security};
+use veil_program::{Audience, Lowered, Schedule, Security, Word};
 use veil_session::{PartyId, PlanHash};
 
 pub use cycles::CyclesPlan;
@@ -86,6 +88,14 @@ pub enum PlanError {
         chunk_rows: u32,
         /// Bytes of its labels.
         bytes: u64,
+    },
+    /// No order of so many gates.
+    #[error("the gates have no order `{}`: {error}; or leave `schedule` out", schedule.word())]
+    NoOrder {
+        /// What was asked for.
+        schedule: Schedule,
+        /// Why there is none.
+        error: ScheduleError,
     },
     /// What two parties do not do with shares.
     #[error("{0} keeps no shares and loads none: name three parties, or four")]

@@ -3,6 +3,8 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use veil_program::{Schedule, Word};
+
 use super::Explanation;
 use crate::output::{bytes, columns, count, seconds};
 
@@ -44,7 +46,15 @@ impl Explanation {
                     count(self.lanes.into(), "lane"),
                 ),
             ),
-            ("layers", self.layers.to_string()),
+            (
+                "layers",
+                match self.schedule {
+                    Some(list) if list != Schedule::Layers.word() => {
+                        format!("{}, in the order {list}", self.layers)
+                    }
+                    _ => self.layers.to_string(),
+                },
+            ),
             (
                 "rounds",
                 format!(
