@@ -6,8 +6,9 @@ use super::modulo::modulo;
 use super::number::{blocked, number, place};
 use super::{Machine, NO_NUMBER, Node, Schedule, ScheduleError, total};
 
-/// How many intervals are tried at most.
+/// How many intervals are tried at most, and nodes that are tried so often: of larger circuits fewer intervals are.
 const TRIES: u32 = 24;
+const TRIED: u32 = 1 << 17;
 
 /// Times, rows and numbers of `nodes`, so that `cycles` netlist cycles are done as early as was found.
 pub fn schedule(nodes: &[Node], machine: &Machine, cycles: u64) -> Result<Schedule, ScheduleError> {
@@ -143,7 +144,9 @@ impl<'a> Search<'a> {
             best.as_ref()
                 .is_none_or(|best| total(interval, self.shortest, self.cycles) < self.total(best))
         };
-        let mut tries = TRIES;
+        let nodes = self.graph.nodes.len() as u32;
+        let most = TRIES.min(2 + TRIES * TRIED / (nodes + 1));
+        let mut tries = most;
         let (mut interval, mut step, mut failed) = (self.least, 1, None);
         let mut found = None;
         while tries > 0 && hopeful(interval, best) {
@@ -161,7 +164,7 @@ impl<'a> Search<'a> {
             return;
         };
         let mut low = low;
-        while tries > TRIES / 4 && high - low > 1 {
+        while tries > most / 4 && high - low > 1 {
             tries -= 1;
             let middle = low + (high - low) / 2;
             if self.better(best, self.every(middle)) {
