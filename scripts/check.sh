@@ -8,6 +8,7 @@ run env RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-pr
 run cargo xtask layers
 run cargo xtask links
 run cargo xtask words
+run cargo xtask gen --check
 run python3 vectors/model/rep3.py --check
 run python3 vectors/model/rep4.py --check
 run python3 vectors/model/dzkp.py --check

@@ -1,11 +1,12 @@
-//! Checks of the project itself: `cargo xtask layers|links|words|counts`.
+//! Checks of the project itself: `cargo xtask layers|links|words|gen|counts`.
 //!
 //! For whoever changes the project; `make test` runs all of them, `make check` all but the last. Each prints what it looked at, or
 //! every finding with its file and line, and then exits with 1.
 //!
-//! Promises to read only what git tracks or would track, and to change nothing but the baselines, where it is told to.
+//! Promises to read only what git tracks or would track, and to change nothing but the baselines and what is generated, where it is told to.
 
 mod counts;
+mod generate;
 mod layers;
 mod links;
 mod tree;
@@ -21,6 +22,7 @@ Commands:
   links   relative links in Markdown lead somewhere
   counts  instructions per element of the device's hot loops; --check compares them with bench/instructions.toml,
           --write records them there (takes valgrind)
+  gen     writes what is made from the descriptions of registers; --check compares it with what is there
   words   no file holds a leftover: a path of one machine, a marker of unfinished work";
 
 fn main() -> ExitCode {
@@ -29,6 +31,8 @@ fn main() -> ExitCode {
         ["layers"] => layers::run(),
         ["links"] => links::run(),
         ["words"] => words::run(),
+        ["gen"] => generate::write(),
+        ["gen", "--check"] => generate::check(),
         ["counts"] => counts::print(),
         ["counts", "--check"] => counts::check(),
         ["counts", "--write"] => counts::write(),

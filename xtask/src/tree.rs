@@ -28,6 +28,9 @@ pub(crate) enum Failure {
     /// The list of allowed dependencies is wrong in itself.
     #[error("ARCHITECTURE.md: {0}")]
     Rule(#[from] crate::layers::RuleError),
+    /// A description makes nothing.
+    #[error(transparent)]
+    Generate(#[from] crate::generate::GenerateError),
     /// Hot loops could not be counted.
     #[error(transparent)]
     Counts(#[from] crate::counts::CountsError),

@@ -15,6 +15,7 @@
 //!
 //! Promises: the bytes of the reference device. Does not promise speed: a simulated core garbles some ten thousand gates in a second.
 
+pub mod abi;
 mod device;
 pub mod garble;
 mod sim;

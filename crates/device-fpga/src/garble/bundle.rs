@@ -1,9 +1,30 @@
-//! Bundles, as a core reads them: what all rows start in one cycle. `rtl/garble/rtl/garble_pkg.sv` has the same fields.
+//! Bundles, as a core reads them: what all rows start in one cycle. The fields are those of `rtl/garble/data/garble.toml`.
 
-/// Bits of a gate, of a label that leaves, and of a number of inputs.
-const GATE: usize = 86;
-const LEAVE: usize = 30;
-const NUMBER: usize = 14;
+use crate::abi;
+
+/// Bits of a gate, of a label that leaves, of a number of products or inputs, and of a stage.
+const GATE: usize = abi::GATE_BITS as usize;
+const LEAVE: usize = abi::LEAVE_BITS as usize;
+const NUMBER: usize = abi::NUMBER_BITS as usize;
+const STAGE: usize = abi::STAGE_BITS as usize;
+
+// Fields are written from the lowest bit up, in this order.
+const _: () = {
+    assert!(abi::GATE_NUMBER_AT == 0 && abi::GATE_STAGE_AT == abi::NUMBER_BITS);
+    assert!(abi::GATE_C_AT == abi::GATE_STAGE_AT + abi::STAGE_BITS);
+    assert!(abi::GATE_B_AT == abi::GATE_C_AT + abi::PLACE_BITS);
+    assert!(abi::GATE_A_AT == abi::GATE_B_AT + abi::OPERAND_BITS);
+    assert!(abi::GATE_NOT_C_AT == abi::GATE_A_AT + abi::OPERAND_BITS);
+    assert!(abi::GATE_IS_AND_AT == abi::GATE_NOT_C_AT + 3);
+    assert!(
+        abi::GATE_VALID_AT == abi::GATE_NOT_C_AT + 4 && abi::GATE_VALID_AT + 1 == abi::GATE_BITS
+    );
+    assert!(abi::LEAVE_STAGE_AT == 0 && abi::LEAVE_FROM_AT == abi::STAGE_BITS);
+    assert!(abi::LEAVE_VALID_AT == abi::LEAVE_FROM_AT + abi::OPERAND_BITS);
+    assert!(abi::OPERAND_PLACE_AT == 0 && abi::OPERAND_ROW_AT == abi::PLACE_BITS);
+    assert!(abi::OPERAND_BANK_AT == abi::OPERAND_ROW_AT + abi::ROW_BITS);
+    assert!(abi::PLACE_SLOT_AT == 0 && abi::PLACE_RING_AT == abi::SLOT_BITS);
+};
 
 /// Where a bank's label is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -78,7 +99,7 @@ impl Bundle {
         to.put(NUMBER, self.needs[1]);
         to.put(NUMBER, self.needs[0]);
         if let Some(leave) = self.leave {
-            to.put(7, leave.stage);
+            to.put(STAGE, leave.stage);
             to.operand(leave.from);
             to.put(1, 1);
         } else {
@@ -89,8 +110,8 @@ impl Bundle {
                 to.at += GATE;
                 continue;
             };
-            to.put(14, gate.number);
-            to.put(7, gate.stage);
+            to.put(NUMBER, gate.number);
+            to.put(STAGE, gate.stage);
             to.place(gate.to);
             to.operand(gate.operands[1]);
             to.operand(gate.operands[0]);
@@ -144,13 +165,13 @@ impl Bits<'_> {
     }
 
     fn place(&mut self, place: Place) {
-        self.put(13, place.slot);
-        self.put(3, place.ring);
+        self.put(abi::SLOT_BITS as usize, place.slot);
+        self.put(abi::RING_BITS as usize, place.ring);
     }
 
     fn operand(&mut self, operand: Operand) {
         self.place(operand.place);
-        self.put(4, operand.row);
+        self.put(abi::ROW_BITS as usize, operand.row);
         self.put(2, operand.bank as u32);
     }
 }

@@ -48,7 +48,7 @@ pub enum TooLarge {
 }
 
 /// Numbers of products and inputs have so many bits in a bundle.
-const NUMBERS: u32 = 1 << 14;
+const NUMBERS: u32 = 1 << crate::abi::NUMBER_BITS;
 /// Stages have so many bits.
 const STAGES: u32 = 1 << 7;
 /// The largest ring, as a logarithm.
