@@ -54,9 +54,14 @@ module garble_core #(
   input  logic [garble_pkg::StageW-1:0] input_stages_i,
   output logic                          busy_o,
   output logic                          done_o,       // for one cycle
+  // A bundle waits in this cycle for labels of inputs, for room for tables, for room for labels that leave
+  output logic                          waits_inputs_o,
+  output logic                          waits_tables_o,
+  output logic                          waits_leaves_o,
 
   // Wipes all labels and tables; ends a run
   input  logic                          scrub_i,
+  output logic                          scrubs_o,
 
   // Labels of inputs: of the run, then of each cycle
   input  garble_pkg::label_t            in_label_i,
@@ -215,6 +220,10 @@ module garble_core #(
   // A bundle is taken when the one before it has been started, which a valid one is as soon as it may.
   assign taken = bundle_valid && (!started_q || goes);
   assign goes  = inputs_there && lines_free && leave_free;
+
+  assign waits_inputs_o = started_q && !inputs_there;
+  assign waits_tables_o = started_q && inputs_there && !lines_free;
+  assign waits_leaves_o = started_q && inputs_there && lines_free && !leave_free;
 
   logic [NumberW-1:0] need_run_q, need_cycle_q;
   logic [CycleW-1:0]  repetition_q;
@@ -399,9 +408,10 @@ module garble_core #(
     leave1_q <= rst_ni && !scrubs_q && started_q && goes && leave_q;
   end
 
-  prim_fifo #(.Width(128), .Depth(LeaveDepth)) u_leave (
+  garble_queue #(.Width(128), .Depth(LeaveDepth)) u_leave (
     .clk_i       (clk_i),
-    .rst_ni      (rst_ni && !scrubs_q),
+    .rst_ni      (rst_ni),
+    .wipe_i      (scrubs_q),
     .in_data_i   (port_label[2*Rows*128 +: 128]),
     .in_valid_i  (leave1_q),
     .in_ready_o  (leave_room),
@@ -411,12 +421,16 @@ module garble_core #(
     .count_o     (leave_count)
   );
 
-  // ---- the end: all was started, nothing is in the engines, all has left
-  logic        runs_q, waits_q, idle;
+  // ---- the end: all was started, nothing is in the engines, all has left, and all labels of inputs have come, read or not
+  logic        runs_q, waits_q, idle, inputs_came;
   logic [31:0] end_line_q; // the line after the last one of all netlist cycles that have begun
 
-  assign idle   = !bundle_valid && !started_q && and_flight_q == '0 && !leave1_q && leave_count == '0 && next_line == end_line_q;
-  assign busy_o = runs_q || scrubs_q;
+  assign inputs_came = run_done && (of_cycle_i == '0 || whole_cycles == cycles_i);
+
+  assign idle     = !bundle_valid && !started_q && and_flight_q == '0 && !leave1_q && leave_count == '0 && next_line == end_line_q
+                  && inputs_came;
+  assign busy_o   = runs_q || scrubs_q;
+  assign scrubs_o = scrubs_q;
 
   always_ff @(posedge clk_i) begin : p_run
     if (!rst_ni || scrubs_q) begin
