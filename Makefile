@@ -2,7 +2,7 @@
 
 export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench deps tools
+.PHONY: help demo test check bench synth deps tools
 
 help: ## What there is to make
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -18,6 +18,9 @@ check: tools ## Format, lints, layers, links, supply chain: what to run before a
 
 bench: deps ## Rates per CPU-second of all parties, with SVG plots
 	@scripts/bench.sh
+
+synth: ## Resources of the garbler on FPGAs, and its clock on one (an hour)
+	@scripts/synth-rtl.sh
 
 deps: ## Install what building needs and this machine lacks
 	@scripts/deps.sh
