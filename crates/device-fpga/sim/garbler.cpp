@@ -1,4 +1,4 @@
-// A garbler core in simulation, behind functions of C: registers, streams, and time that passes while they move.
+// A garbling card in simulation, behind functions of C: registers, streams, and time that passes while they move.
 //
 // MODEL is the class that Verilator made, HEADER its header, NAME what the functions begin with, ROWS its rows.
 
@@ -13,10 +13,26 @@
 #define JOIN(a, b) JOIN_(a, b)
 #define FUNCTION(name) JOIN(NAME, name)
 
+extern "C" {
+
+// Memory that a stream reads or writes, of which `at` bytes have moved. Without memory nothing moves.
+struct Segment {
+  uint8_t* data;
+  size_t len, at;
+  bool last;   // to the card: the packet ends with the segment; from it: the packet has ended
+  bool ended;  // no more moves in this segment
+};
+
+struct Ports {
+  Segment program, labels, tables, made, leaves;
+};
+
+}  // extern "C"
+
 namespace {
 
-constexpr size_t LABEL = 16;
-constexpr size_t LINE = 32 * ROWS;
+constexpr size_t BEAT = 16;
+constexpr size_t TABLE = 32;
 
 // Numbers for stalls, from a seed (Steele, Lea, Flood 2014). Nothing that is computed depends on them.
 struct Stalls {
@@ -32,68 +48,37 @@ struct Stalls {
   }
 };
 
-}  // namespace
-
-extern "C" {
-
-// Everything that a run is told, as the ports of the core are named.
-struct Run {
-  uint8_t offset[16];
-  uint8_t hash_start[16];
-  uint64_t first;
-  uint32_t instance, step_instance, step_first;
-  uint32_t prologue, kernel, cycles, repeats, last, leave_from;
-  uint32_t lines, last_keep, of_run, of_cycle, input_ring, input_stages;
-};
-
-// Bytes that move: labels into the core, lines of tables and labels out of it.
-struct Streams {
-  const uint8_t* labels;
-  size_t labels_len, labels_at;
-  uint8_t* tables;  // tables of 32 bytes, without the gaps of last lines
-  size_t tables_len, tables_at;
-  uint8_t* leaves;
-  size_t leaves_len, leaves_at;
-};
-
-}  // extern "C"
-
-namespace {
+bool has(const Segment& segment, size_t bytes) {
+  return segment.data && !segment.ended && segment.len - segment.at >= bytes;
+}
 
 struct Card {
   VerilatedContext context;
-  std::unique_ptr<MODEL> core;
+  std::unique_ptr<MODEL> card;
   Stalls stalls;
-  bool offered = false;  // whether a label was offered that has not been taken
+  bool program_offered = false, labels_offered = false;  // offered, and not taken
 
   void low() {
-    core->clk_i = 0;
-    core->eval();
+    card->clk_i = 0;
+    card->eval();
   }
 
   void high() {
-    core->clk_i = 1;
-    core->eval();
-  }
-
-  void cycle() {
-    low();
-    high();
+    card->clk_i = 1;
+    card->eval();
   }
 
   void rest() {
-    core->start_i = core->scrub_i = core->program_en_i = 0;
-    core->in_valid_i = core->out_ready_i = core->leave_ready_i = 0;
+    card->s_axil_awvalid_i = card->s_axil_wvalid_i = card->s_axil_bready_i = 0;
+    card->s_axil_arvalid_i = card->s_axil_rready_i = 0;
+    card->s_axis_program_tvalid_i = card->s_axis_labels_tvalid_i = 0;
+    card->m_axis_tables_tready_i = card->m_axis_labels_tready_i = 0;
   }
 
-  // Until it is done with what it does.
-  void settle() {
-    for (;;) {
-      low();
-      const bool busy = core->busy_o;
-      high();
-      if (!busy) return;
-    }
+  // A segment is over when nothing more of it can move.
+  static bool over(Segment& segment, size_t beat) {
+    if (segment.data && segment.len - segment.at < beat) segment.ended = true;
+    return segment.data && segment.ended;
   }
 };
 
@@ -102,105 +87,114 @@ struct Card {
 extern "C" {
 
 void* FUNCTION(new)(uint64_t seed, uint32_t rate) {
-  auto* card = new Card;
-  card->core = std::make_unique<MODEL>(&card->context);
-  card->stalls = {seed, rate};
-  card->rest();
-  card->core->rst_ni = 0;
-  for (int k = 0; k < 4; k++) card->cycle();
-  card->core->rst_ni = 1;
-  card->settle();
-  return card;
+  auto* at = new Card;
+  at->card = std::make_unique<MODEL>(&at->context);
+  at->stalls = {seed, rate};
+  at->rest();
+  at->card->rst_ni = 0;
+  for (int k = 0; k < 4; k++) at->low(), at->high();
+  at->card->rst_ni = 1;
+  return at;
 }
 
 void FUNCTION(free)(void* at) { delete static_cast<Card*>(at); }
 
-// Writes bundles of `words` words of 32 bits each.
-void FUNCTION(program)(void* at, const uint32_t* bundles, size_t count, size_t words) {
-  auto& card = *static_cast<Card*>(at);
-  auto& core = *card.core;
-  core.program_en_i = 1;
-  for (size_t bundle = 0; bundle < count; bundle++) {
-    core.program_addr_i = bundle;
-    for (size_t word = 0; word < words; word++) core.program_bundle_i[word] = bundles[bundle * words + word];
-    card.cycle();
+void FUNCTION(write)(void* at, uint32_t address, uint32_t value) {
+  auto& self = *static_cast<Card*>(at);
+  auto& card = *self.card;
+  self.rest();
+  card.s_axil_awaddr_i = address;
+  card.s_axil_wdata_i = value;
+  card.s_axil_wstrb_i = 0xf;
+  card.s_axil_awvalid_i = card.s_axil_wvalid_i = card.s_axil_bready_i = 1;
+  for (bool done = false; !done;) {
+    self.low();
+    const bool address_taken = card.s_axil_awready_o, data_taken = card.s_axil_wready_o;
+    done = card.s_axil_bvalid_o;
+    self.high();
+    if (address_taken) card.s_axil_awvalid_i = 0;
+    if (data_taken) card.s_axil_wvalid_i = 0;
   }
-  core.program_en_i = 0;
+  card.s_axil_wdata_i = 0;
+  self.rest();
 }
 
-void FUNCTION(start)(void* at, const Run* run) {
-  auto& card = *static_cast<Card*>(at);
-  auto& core = *card.core;
-  memcpy(&core.offset_i[0], run->offset, LABEL);
-  memcpy(&core.hash_start_i[0], run->hash_start, LABEL);
-  core.instance_i = run->instance;
-  core.first_i = run->first;
-  core.step_instance_i = run->step_instance;
-  core.step_first_i = run->step_first;
-  core.prologue_i = run->prologue;
-  core.kernel_i = run->kernel;
-  core.cycles_i = run->cycles;
-  core.repeats_i = run->repeats;
-  core.last_i = run->last;
-  core.leave_from_i = run->leave_from;
-  core.lines_i = run->lines;
-  core.last_keep_i = run->last_keep;
-  core.of_run_i = run->of_run;
-  core.of_cycle_i = run->of_cycle;
-  core.input_ring_i = run->input_ring;
-  core.input_stages_i = run->input_stages;
-  core.start_i = 1;
-  card.cycle();
-  core.start_i = 0;
-  card.offered = false;
+uint32_t FUNCTION(read)(void* at, uint32_t address) {
+  auto& self = *static_cast<Card*>(at);
+  auto& card = *self.card;
+  self.rest();
+  card.s_axil_araddr_i = address;
+  card.s_axil_arvalid_i = card.s_axil_rready_i = 1;
+  uint32_t value = 0;
+  for (bool done = false; !done;) {
+    self.low();
+    const bool taken = card.s_axil_arready_o;
+    done = card.s_axil_rvalid_o;
+    value = card.s_axil_rdata_o;
+    self.high();
+    if (taken) card.s_axil_arvalid_i = 0;
+  }
+  self.rest();
+  return value;
 }
 
-// Lets time pass until the run is done, or for `most` cycles. Says how many cycles passed; `done` whether it is done.
-uint64_t FUNCTION(step)(void* at, Streams* streams, uint64_t most, bool* done) {
-  auto& card = *static_cast<Card*>(at);
-  auto& core = *card.core;
-  *done = false;
-  uint64_t cycles = 0;
-  while (cycles < most && !*done) {
-    const bool more = streams->labels_at + LABEL <= streams->labels_len;
-    const bool offers = more && (card.offered || !card.stalls.next());
-    core.in_valid_i = card.offered = offers;
-    if (offers) memcpy(&core.in_label_i[0], streams->labels + streams->labels_at, LABEL);
-    core.out_ready_i = streams->tables_at + LINE <= streams->tables_len && !card.stalls.next();
-    core.leave_ready_i = streams->leaves_at + LABEL <= streams->leaves_len && !card.stalls.next();
-    card.low();
-    if (offers && core.in_ready_o) {
-      streams->labels_at += LABEL;
-      card.offered = false;
+// Lets time pass until a segment is over, the interrupt is high, or `most` cycles have passed. Says whether the interrupt is high.
+bool FUNCTION(step)(void* at, Ports* ports, uint64_t most) {
+  auto& self = *static_cast<Card*>(at);
+  auto& card = *self.card;
+  bool high = false;
+  for (uint64_t cycle = 0; cycle < most && !high; cycle++) {
+    const bool program = has(ports->program, BEAT) && (self.program_offered || !self.stalls.next());
+    const bool labels = has(ports->labels, BEAT) && (self.labels_offered || !self.stalls.next());
+    card.s_axis_program_tvalid_i = self.program_offered = program;
+    card.s_axis_labels_tvalid_i = self.labels_offered = labels;
+    if (program) {
+      memcpy(&card.s_axis_program_tdata_i[0], ports->program.data + ports->program.at, BEAT);
+      card.s_axis_program_tlast_i = ports->program.last && ports->program.at + BEAT == ports->program.len;
     }
-    if (core.out_valid_o && core.out_ready_i) {
+    if (labels) memcpy(&card.s_axis_labels_tdata_i[0], ports->labels.data + ports->labels.at, BEAT);
+    card.m_axis_tables_tready_i = has(ports->tables, TABLE * ROWS) && !self.stalls.next();
+    card.m_axis_labels_tready_i = 0;
+    self.low();
+    Segment& to = card.m_axis_labels_tdest_o ? ports->leaves : ports->made;
+    if (has(to, BEAT) && !self.stalls.next()) {
+      card.m_axis_labels_tready_i = 1;
+      card.eval();
+    }
+    if (program && card.s_axis_program_tready_o) {
+      ports->program.at += BEAT;
+      self.program_offered = false;
+    }
+    if (labels && card.s_axis_labels_tready_o) {
+      ports->labels.at += BEAT;
+      self.labels_offered = false;
+    }
+    if (card.m_axis_tables_tvalid_o && card.m_axis_tables_tready_i) {
+      const auto* keep = reinterpret_cast<const uint32_t*>(&card.m_axis_tables_tkeep_o);
+      const auto* data = reinterpret_cast<const uint8_t*>(&card.m_axis_tables_tdata_o);
       for (int row = 0; row < ROWS; row++) {
-        if (!(core.out_keep_o >> row & 1)) continue;
-        memcpy(streams->tables + streams->tables_at, &core.out_tables_o[8 * row], 32);
-        streams->tables_at += 32;
+        if (keep[row] == 0) continue;
+        memcpy(ports->tables.data + ports->tables.at, data + TABLE * row, TABLE);
+        ports->tables.at += TABLE;
       }
+      if (card.m_axis_tables_tlast_o) ports->tables.last = ports->tables.ended = true;
     }
-    if (core.leave_valid_o && core.leave_ready_i) {
-      memcpy(streams->leaves + streams->leaves_at, &core.leave_label_o[0], LABEL);
-      streams->leaves_at += LABEL;
+    if (card.m_axis_labels_tvalid_o && card.m_axis_labels_tready_i) {
+      memcpy(to.data + to.at, &card.m_axis_labels_tdata_o[0], BEAT);
+      to.at += BEAT;
+      if (card.m_axis_labels_tlast_o) to.last = to.ended = true;
     }
-    *done = core.done_o;
-    card.high();
-    cycles++;
+    high = card.irq_o;
+    self.high();
+    bool over = Card::over(ports->program, BEAT);
+    over |= Card::over(ports->labels, BEAT);
+    over |= Card::over(ports->tables, TABLE * ROWS);
+    over |= Card::over(ports->made, BEAT);
+    over |= Card::over(ports->leaves, BEAT);
+    if (over) break;
   }
-  card.rest();
-  return cycles;
-}
-
-// Wipes all labels and tables.
-void FUNCTION(scrub)(void* at) {
-  auto& card = *static_cast<Card*>(at);
-  card.core->scrub_i = 1;
-  card.cycle();
-  card.core->scrub_i = 0;
-  memset(&card.core->offset_i[0], 0, LABEL);
-  memset(&card.core->hash_start_i[0], 0, LABEL);
-  card.settle();
+  // What was offered and not taken is offered again: nothing that is on its way is taken back.
+  return high;
 }
 
 }  // extern "C"

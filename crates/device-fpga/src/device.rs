@@ -10,10 +10,11 @@ use veil_device::{
 use zeroize::Zeroizing;
 
 use crate::Absent;
+use crate::driver::{CardError, Garbler, Run, Streams};
 use crate::garble::Image;
 use crate::garble::body::Of;
 use crate::garble::program::Layer;
-use crate::sim::{Garbler, Run, Stalls, Streams};
+use crate::sim::Stalls;
 
 /// Name of the simulated device.
 const SIMULATED: &str = "fpga-sim";
@@ -42,7 +43,7 @@ struct Loaded {
 impl Fpga {
     /// A simulated card whose garbler has two rows.
     pub fn simulated() -> Result<Self, Absent> {
-        Ok(Self::with(Garbler::new(2, Stalls::default())?))
+        Ok(Self::with(Garbler::simulated(2, Stalls::default())?))
     }
 
     /// With this garbler.
@@ -82,14 +83,15 @@ impl Fpga {
             .and_then(|id| Some((id, self.programs.get(&id)?)));
         let (id, loaded) = found.ok_or(Fault::Unknown("the program of a command"))?;
         if self.on_card != Some(id) {
-            self.garbler.load(&loaded.image);
+            self.on_card = None;
+            self.garbler.load(&loaded.image).map_err(failed)?;
             self.on_card = Some(id);
         }
         let rows = gates.frame().rows;
         let mut from = 0;
         while from < rows {
             let until = rows.min(from + ROWS);
-            loaded.run(&mut self.garbler, &mut gates, (from, until), command.dst[0]);
+            loaded.run(&mut self.garbler, &mut gates, (from, until), command.dst[0])?;
             from = until;
         }
         Ok(())
@@ -104,7 +106,7 @@ impl Loaded {
         gates: &mut Gates<'_>,
         (from, until): (u32, u32),
         tables: Span,
-    ) {
+    ) -> Result<(), Fault> {
         let rows = from as usize..until as usize;
         let labels = self.labels(gates, rows.clone());
         let mut made = Vec::new();
@@ -121,7 +123,10 @@ impl Loaded {
             tables: &mut made,
             leaves: &mut leaves,
         };
-        garbler.run(&self.image, &run, *gates.offset, *gates.start, &mut streams);
+        let secrets = (*gates.offset, *gates.start);
+        garbler
+            .run(&self.image, &run, secrets, &mut streams)
+            .map_err(failed)?;
         // The tables of a row come one after the other; a message has those of a product side by side.
         let halves = made.as_chunks::<16>().0;
         let of_row = 2 * self.image.products as usize;
@@ -135,6 +140,7 @@ impl Loaded {
             }
         }
         self.write(gates, rows, leaves.as_chunks().0);
+        Ok(())
     }
 
     /// The labels that the core takes: those that all rows share, then those of each row.
@@ -200,6 +206,14 @@ impl Loaded {
         for (slot, column) in columns {
             gates.labels_mut(self.program.slots, slot)[rows.clone()].copy_from_slice(&column);
         }
+    }
+}
+
+/// A card that does not do what it should.
+fn failed(error: CardError) -> Fault {
+    Fault::Card {
+        device: SIMULATED,
+        why: error.to_string(),
     }
 }
 
@@ -274,7 +288,10 @@ impl Device for Fpga {
     }
 
     fn wipe(&mut self) {
-        self.garbler.scrub();
+        // A card that does not answer is of no more use, and is told no secret any more.
+        if self.garbler.scrub().is_err() {
+            self.programs.clear();
+        }
         self.host.wipe();
     }
 

@@ -17,11 +17,14 @@
 
 pub mod abi;
 mod device;
+mod driver;
 pub mod garble;
 mod sim;
+pub mod transport;
 
 pub use device::Fpga;
-pub use sim::{Garbler, Run, Stalls, Streams};
+pub use driver::{CardError, Garbler, Run, Streams};
+pub use sim::{Simulated, Stalls};
 
 /// There is no such card.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -38,4 +41,7 @@ pub enum Absent {
         /// Rows.
         rows: u32,
     },
+    /// It does not work.
+    #[error(transparent)]
+    Card(#[from] CardError),
 }

@@ -11,7 +11,7 @@ use veil_testkit::sample::{between_two, everything, job, party};
 
 /// A card, or a message and nothing.
 fn card(stalls: Stalls) -> Option<Fpga> {
-    match Garbler::new(2, stalls) {
+    match Garbler::simulated(2, stalls) {
         Ok(garbler) => Some(Fpga::with(garbler)),
         Err(Absent::NoVerilator) => {
             eprintln!("skipped: {}", Absent::NoVerilator);

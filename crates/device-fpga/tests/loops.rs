@@ -8,7 +8,7 @@ use veil_circuit::{Circuit, Limits, Per, Reduce, make, scd};
 use veil_device_fpga::garble::body::{Of, Value};
 use veil_device_fpga::garble::circuit::{Each, Sequential};
 use veil_device_fpga::garble::{Capacity, Image};
-use veil_device_fpga::{Garbler, Run, Stalls, Streams};
+use veil_device_fpga::{Garbler, Run, Simulated, Stalls, Streams};
 use veil_testkit::{Numbers, Seed, clocked};
 
 /// AES-128 under S + (i << 64) of sigma(X), plus sigma(X).
@@ -106,7 +106,7 @@ fn label(numbers: &mut Numbers) -> u128 {
 
 /// Garbles a circuit on a core, evaluates it, and compares. Says how many cycles the run took; nothing without Verilator.
 fn right(circuit: &Circuit, (rows, stalls): (u32, Stalls), seed: Seed) -> Option<u64> {
-    let Ok(mut garbler) = Garbler::new(rows, stalls) else {
+    let Ok(mut garbler) = Garbler::simulated(rows, stalls) else {
         println!("skipped: no garbler of {rows} rows in this build");
         return None;
     };
@@ -140,8 +140,9 @@ fn right(circuit: &Circuit, (rows, stalls): (u32, Stalls), seed: Seed) -> Option
         tables: &mut tables,
         leaves: &mut leaves,
     };
-    garbler.load(&image);
-    let took = garbler.run(&image, &run, offset, start, &mut streams);
+    garbler.load(&image).expect("it fits");
+    let took = garbler.run(&image, &run, (offset, start), &mut streams);
+    let took = took.expect("it runs");
 
     // The evaluator: active labels only.
     let tables = tables.as_chunks::<16>().0;
@@ -280,7 +281,7 @@ fn public_netlists_in_fewer_cycles() {
         };
         let circuit = scd::read(&text, cycles, Reduce::EveryCycle, &Limits::default())
             .expect("a public netlist");
-        for rows in Garbler::built() {
+        for rows in Simulated::built() {
             let took = right(&circuit, (rows, Stalls::default()), Seed(1));
             println!("{name} {rows} rows: {took:?} (paper, 2 rows: {paper})");
             assert!(rows != 2 || took.is_none_or(|took| took < paper));

@@ -88,6 +88,14 @@ pub enum Fault {
         /// What there is too much of.
         why: String,
     },
+    /// A card does not do what it was told.
+    #[error("{device}: {why}")]
+    Card {
+        /// The device.
+        device: &'static str,
+        /// What it does instead.
+        why: String,
+    },
     /// A tuple of the PRF would be used twice (rule R4).
     #[error("refused to reuse randomness: {0}")]
     Reuse(#[from] veil_prss::Reuse),

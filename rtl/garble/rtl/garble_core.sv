@@ -379,6 +379,8 @@ module garble_core #(
   end
 
   // ---- tables
+  logic runs_q;
+
   garble_tables #(.Rows(Rows), .LinesW(LinesW)) u_tables (
     .clk_i        (clk_i),
     .rst_ni       (rst_ni),
@@ -393,6 +395,7 @@ module garble_core #(
     .out_ready_i  (out_ready_i),
     .line_o       (next_line),
     .start_i      (start_i),
+    .runs_i       (runs_q),
     .scrub_i      (scrubs_q),
     .scrub_line_i (scrub_q[LinesW-1:0])
   );
@@ -422,7 +425,7 @@ module garble_core #(
   );
 
   // ---- the end: all was started, nothing is in the engines, all has left, and all labels of inputs have come, read or not
-  logic        runs_q, waits_q, idle, inputs_came;
+  logic        waits_q, idle, inputs_came;
   logic [31:0] end_line_q; // the line after the last one of all netlist cycles that have begun
 
   assign inputs_came = run_done && (of_cycle_i == '0 || whole_cycles == cycles_i);

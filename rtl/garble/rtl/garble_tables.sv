@@ -31,8 +31,9 @@ module garble_tables #(
   input  logic                  out_ready_i,
   output logic [31:0]           line_o, // of all runs: the one that leaves next
 
-  // A run begins: the next line is the first of a cycle
+  // A run begins: the next line is the first of a cycle. While none goes on, what the others say of it means nothing
   input  logic                  start_i,
+  input  logic                  runs_i,
   input  logic                  scrub_i,
   input  logic [LinesW-1:0]     scrub_line_i
 );
@@ -46,7 +47,7 @@ module garble_tables #(
   assign last        = in_cycle_q + 32'd1 == lines_i;
   assign keep        = last ? last_keep_i : '1;
   assign out_keep_o  = keep;
-  assign out_valid_o = read_q && (there | ~keep) == '1 && !(last && passed_q != '0);
+  assign out_valid_o = runs_i && read_q && (there | ~keep) == '1 && !(last && passed_q != '0);
   assign moves       = out_valid_o && out_ready_i;
   assign line_d      = line_q + 32'(moves);
   assign line_o      = line_q;
