@@ -6,6 +6,7 @@ use std::ptr::{self, NonNull};
 use zeroize::Zeroize;
 
 use crate::Absent;
+use crate::garble::Capacity;
 use crate::transport::{DESCRIPTOR, Descriptor, Stream, Transport};
 
 /// Memory that the host and a simulated card see: a few times what the driver keeps on its way.
@@ -108,6 +109,18 @@ impl Simulated {
     /// Numbers of rows of the garblers that are in this build.
     pub fn built() -> Vec<u32> {
         MODELS.iter().map(|model| model.rows).collect()
+    }
+
+    /// What simulated cards of so many rows have room for, whether they are in this build or not.
+    pub const fn capacity(rows: u32) -> Capacity {
+        Capacity {
+            rows,
+            bundles: 1 << 14,
+            xor_slots: 1 << 12,
+            and_slots: 1 << 12,
+            input_slots: 1 << 12,
+            lines: 1 << 10,
+        }
     }
 
     /// A card whose garbler has `rows` rows, just switched on.

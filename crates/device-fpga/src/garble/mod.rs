@@ -2,6 +2,7 @@
 
 mod assemble;
 pub mod body;
+pub mod bound;
 mod bundle;
 pub mod circuit;
 pub(crate) mod program;

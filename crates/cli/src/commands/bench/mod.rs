@@ -2,6 +2,7 @@
 
 mod chart;
 mod figure;
+mod fpga;
 mod garble;
 mod links;
 mod measure;
@@ -33,6 +34,8 @@ pub(crate) use workload::{Nowhere, Pattern};
   veil bench yao --ands 1e9            so many over cycles and over a batch, and what a party's memory is
   veil bench rep4-mul --svg fig3.svg   cores that fill 10 and 100 Gb/s, semi-honest and malicious
   veil bench a2b --cores 2             a million integers taken apart into bits
+  veil bench fpga-garble --circuits netlists --svg fpga.svg
+                                       clock cycles of garbling cores, simulated, for a paper's netlists
   veil bench ot --svg ot.svg           random oblivious transfers between two parties
   veil bench mul64 --net wan --json    over a link of 40 ms and 1 Gb/s, as JSON lines
 
@@ -76,6 +79,9 @@ pub(crate) struct BenchArgs {
     /// Print one JSON object per row.
     #[arg(long)]
     json: bool,
+    /// The folder with the netlists of fpga-garble, which are no part of this project [default: $VEIL_CIRCUITS].
+    #[arg(long, value_name = "DIR")]
+    circuits: Option<PathBuf>,
     /// Write a plot to this file.
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
@@ -86,13 +92,14 @@ pub(crate) struct BenchArgs {
 enum What {
     Job(Name),
     Ot,
+    FpgaGarble,
 }
 
 impl clap::ValueEnum for What {
     fn value_variants<'a>() -> &'a [Self] {
         static ALL: LazyLock<Vec<What>> = LazyLock::new(|| {
             let jobs = Name::value_variants().iter().map(|name| What::Job(*name));
-            jobs.chain([What::Ot]).collect()
+            jobs.chain([What::Ot, What::FpgaGarble]).collect()
         });
         &ALL
     }
@@ -104,6 +111,10 @@ impl clap::ValueEnum for What {
                 let help =
                     "Random oblivious transfers between two parties, for trees of every size";
                 Some(clap::builder::PossibleValue::new("ot").help(help))
+            }
+            What::FpgaGarble => {
+                let help = "Clock cycles of garbling cores for the netlists of a paper";
+                Some(clap::builder::PossibleValue::new("fpga-garble").help(help))
             }
         }
     }
@@ -157,6 +168,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<()> {
             ));
         }
         What::Ot => return ot::run(args),
+        What::FpgaGarble => return fpga::run(args),
         What::Job(Name::Rep4Mul) => return figure::run(args),
         What::Job(Name::Garble) => return garble::run(args),
         What::Job(name) => name,
