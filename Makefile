@@ -2,16 +2,19 @@
 
 export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench synth deps tools
+.PHONY: help demo test test-rtl check bench synth deps tools
 
 help: ## What there is to make
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
 
 demo: deps ## Three parties compute a pay-gap study that none of them could alone (10 minutes at most)
 	@scripts/demo.sh
 
 test: tools ## Every check and every test (15 minutes at most)
 	@scripts/test.sh
+
+test-rtl: tools ## Lint, proofs and long benches of the hardware (an hour at most)
+	@scripts/test-rtl.sh
 
 check: tools ## Format, lints, layers, links, supply chain: what to run before a commit
 	@scripts/check.sh

@@ -26,6 +26,9 @@ packages() {
   # Verilog becomes circuits by Yosys, and is simulated by Icarus Verilog: the tests of both are skipped without.
   [[ ${1:-} != tools || $(id -u) != 0 ]] || has yosys || ! has apt-get || missing+=(yosys)
   [[ ${1:-} != tools || $(id -u) != 0 ]] || has iverilog || ! has apt-get || missing+=(iverilog)
+  # The hardware is linted and simulated by Verilator, and proved by Yosys and Z3.
+  [[ ${1:-} != tools || $(id -u) != 0 ]] || has verilator || ! has apt-get || missing+=(verilator)
+  [[ ${1:-} != tools || $(id -u) != 0 ]] || has z3 || ! has apt-get || missing+=(z3)
   echo "${missing[@]}"
 }
 
@@ -75,5 +78,8 @@ install_rust
 [[ ${1:-} != tools ]] || install_components
 if [[ ${1:-} == tools ]] && ! { has yosys && has iverilog; }; then
   say "circuits from Verilog will not be tested; to have them tested: sudo apt-get install --no-install-recommends yosys iverilog"
+fi
+if [[ ${1:-} == tools ]] && ! { has verilator && has yosys-smtbmc && has z3; }; then
+  say "hardware will not be tested; to have it tested: sudo apt-get install --no-install-recommends verilator yosys z3"
 fi
 say "$(cargo --version), $(cc --version | head -n1), $(python3 --version)"

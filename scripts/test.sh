@@ -22,6 +22,7 @@ tests() {
 }
 
 scripts/check.sh
+scripts/test-rtl.sh short
 tests
 run cargo xtask counts --check
 for script in tests/shell/*.sh; do

@@ -74,4 +74,8 @@ module prim_fifo #(
   end
 `endif
 
+`ifdef PROVE_PRIM_FIFO
+`include "prim_fifo.svh"
+`endif
+
 endmodule

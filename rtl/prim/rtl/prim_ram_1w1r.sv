@@ -43,4 +43,8 @@ module prim_ram_1w1r #(
     end
   end
 
+`ifdef PROVE_PRIM_RAM_1W1R
+`include "prim_ram_1w1r.svh"
+`endif
+
 endmodule

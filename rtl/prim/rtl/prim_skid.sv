@@ -69,4 +69,8 @@ module prim_skid #(
   end
 `endif
 
+`ifdef PROVE_PRIM_SKID
+`include "prim_skid.svh"
+`endif
+
 endmodule

@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# Lint, proofs and benches of the hardware. With "short": what takes less than a minute, and nothing where the tools are missing.
+source "$(dirname "$0")/lib.sh"
+
+for tool in verilator yosys yosys-smtbmc z3; do
+  command -v "$tool" >/dev/null 2>&1 && continue
+  say "skipped: hardware, as $tool is not installed (apt-get install --no-install-recommends verilator yosys z3)"
+  [[ ${1:-} == short ]] && exit 0
+  exit 1
+done
+
+if [[ ${1:-} == short ]]; then
+  run scripts/lint-rtl.sh
+  run scripts/prove-rtl.sh
+  exit 0
+fi
+run scripts/lint-rtl.sh long
+run scripts/prove-rtl.sh
+run python3 rtl/ordered/dv/bench.py "$target/rtl" --long
