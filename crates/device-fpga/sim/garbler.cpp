@@ -97,7 +97,12 @@ void* FUNCTION(new)(uint64_t seed, uint32_t rate) {
   return at;
 }
 
-void FUNCTION(free)(void* at) { delete static_cast<Card*>(at); }
+void FUNCTION(free)(void* at) {
+  auto* card = static_cast<Card*>(at);
+  // A model that is destroyed asks the context of the thread, which is that of whatever model was made last, and may be gone.
+  Verilated::threadContextp(&card->context);
+  delete card;
+}
 
 void FUNCTION(write)(void* at, uint32_t address, uint32_t value) {
   auto& self = *static_cast<Card*>(at);
