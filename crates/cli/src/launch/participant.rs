@@ -234,7 +234,7 @@ fn one_stage<'a>(
             // An owner's part is over, if no party comes for it any more.
             (Err(Stopped::Disagree(other)), Some(owner)) => {
                 let late = Instant::now() >= until;
-                if (late || start.elapsed() >= LINGER) && owner.is_wanted_by_nobody() {
+                if (late || start.elapsed() >= LINGER) && owner.is_wanted_by_nobody(ready.first()) {
                     return Ok(Ended::NotAsked);
                 }
                 if late && start.elapsed() >= engagement.wait {

@@ -25,7 +25,7 @@ pub enum Said {
 /// What the parties say, to an owner that asks again and again.
 ///
 /// Of so many parties as `ENOUGH` one at least is honest, so no single one that lies makes an owner leave whose values the others still
-/// want. A party that is done may be so since a former run: it is believed to be done with what the owner came for if enough of the
+/// want, whether they contradict it or are silent. A party that is done may be so since a former run: it is believed to be done with what the owner came for if enough of the
 /// parties were at the job since.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Inputs {
@@ -57,13 +57,24 @@ impl Inputs {
         !self.said.is_empty() && self.said.iter().all(over) && self.is_recent()
     }
 
-    /// Whether all parties that answer have kept them, or have had them since the owner came. An owner goes by that only if it was told so
-    /// by a party that it called: there may be none that answers.
-    pub fn are_wanted_by_nobody(&self) -> bool {
-        self.said.iter().all(|said| match said {
-            Said::Nothing | Said::Kept => true,
-            Said::Done => self.is_recent(),
-            Said::Away | Said::Wanted => false,
+    /// Whether no party says that it wants them or is not at the job, and enough of them that they have kept them, or have had them since the
+    /// owner came. Of those that do not answer, `past` are the ones that were called, each by itself, and take only who comes for a later
+    /// stage.
+    pub fn are_wanted_by_nobody(&self, past: &[bool]) -> bool {
+        let over = self
+            .said
+            .iter()
+            .enumerate()
+            .map(|(party, said)| match said {
+                Said::Nothing => Some(past.get(party) == Some(&true)),
+                Said::Kept => Some(true),
+                Said::Done => self.is_recent().then_some(true),
+                Said::Away | Said::Wanted => None,
+            });
+        let over: Option<Vec<bool>> = over.collect();
+        over.is_some_and(|over| {
+            let say_so = over.iter().filter(|over| **over).count();
+            say_so >= ENOUGH.min(over.len()) && say_so > 0
         })
     }
 }
@@ -101,18 +112,23 @@ mod tests {
 
     /// Whether the inputs are kept, and wanted by nobody, after these answers.
     fn after(answers: &[&[Said]]) -> (bool, bool) {
+        let inputs = heard(answers);
+        (inputs.are_kept(), inputs.are_wanted_by_nobody(&[]))
+    }
+
+    fn heard(answers: &[&[Said]]) -> Inputs {
         let mut inputs = Inputs::default();
         for said in answers {
             inputs.hear(said.to_vec());
         }
-        (inputs.are_kept(), inputs.are_wanted_by_nobody())
+        inputs
     }
 
     #[test]
     fn all_parties_have_to_say_that_the_inputs_are_kept() {
-        assert_eq!(after(&[]), (false, true));
+        assert_eq!(after(&[]), (false, false));
         for (said, expected) in [
-            ([Nothing, Nothing, Nothing], (false, true)),
+            ([Nothing, Nothing, Nothing], (false, false)),
             ([Nothing, Kept, Kept], (false, true)),
             ([Nothing, Kept, Away], (false, false)),
             ([Wanted, Kept, Kept], (false, false)),
@@ -143,6 +159,29 @@ mod tests {
         // Those who were at the job are done with what the owner came for.
         let seen: [&[Said]; 2] = [&[Nothing, Kept, Wanted], &[Done, Done, Done]];
         assert_eq!(after(&seen), (true, true));
-        assert_eq!(after(&[seen[0], &[Nothing, Done, Nothing]]), (false, true));
+        assert_eq!(after(&[seen[0], &[Nothing, Done, Done]]), (false, true));
+    }
+
+    #[test]
+    fn one_party_that_lies_dismisses_no_owner_while_the_others_are_silent() {
+        for lie in [Kept, Done, Nothing] {
+            for silent in 1..=3 {
+                let mut said = vec![Nothing; 1 + silent];
+                said[0] = lie;
+                let mut past = vec![false; 1 + silent];
+                past[0] = true;
+                let inputs = heard(&[&vec![Kept; 1 + silent], &said]);
+                assert!(!inputs.are_wanted_by_nobody(&past), "{said:?}");
+                // A second one, whichever way it says so.
+                past[1] = true;
+                assert!(inputs.are_wanted_by_nobody(&past), "{said:?}");
+                said[1] = Kept;
+                let inputs = heard(&[&vec![Kept; 1 + silent], &said]);
+                assert_eq!(inputs.are_wanted_by_nobody(&[]), lie != Nothing);
+                // One that answers goes by what it answers.
+                said[1] = Wanted;
+                assert!(!heard(&[&said]).are_wanted_by_nobody(&[true; 4]));
+            }
+        }
     }
 }

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use veil_node::stages::{self, Inputs};
 
+use super::roles::{self, Role};
 use super::{At, Engagement};
 
 /// How often it asks at first; each next time it waits twice as long.
@@ -52,9 +53,11 @@ impl<'a> Owner<'a> {
         self.ask(Inputs::are_kept)
     }
 
-    /// Whether no party that answers asks for its values, after it was told that one has kept them.
-    pub(super) fn is_wanted_by_nobody(&self) -> bool {
-        self.ask(Inputs::are_wanted_by_nobody)
+    /// Whether enough parties say that they have its values, and none that it wants them, when one was at a later stage that it called as
+    /// `role`. So it calls each by itself: those in the foreground say nothing else, and one alone may lie.
+    pub(super) fn is_wanted_by_nobody(&self, role: Option<&Role>) -> bool {
+        let past = role.map(|role| roles::past(self.engagement, self.at, role));
+        self.ask(|inputs| inputs.are_wanted_by_nobody(&past.unwrap_or_default()))
     }
 
     /// Takes part, with what ends its meeting; nothing, if all parties say before it is let in that the inputs are kept.

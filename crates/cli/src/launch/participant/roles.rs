@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 use veil_engine::{Data, Report, Settings};
 use veil_link::tls::SetupError;
@@ -82,6 +83,48 @@ pub(super) fn all(
         Some(stopped) => Err(stopped),
         None => Ok(reports.into_iter().flatten().collect()),
     }
+}
+
+/// How long a party that is called by itself has to say at which stage it is.
+const ANSWER: Duration = Duration::from_secs(2);
+
+/// Which of the parties, in their order, say that they are past the stage for which `role` comes. Each is called by itself: in a meeting
+/// the first that says so ends it.
+pub(super) fn past(engagement: &Engagement<'_>, at: At<'_>, role: &Role) -> Vec<bool> {
+    let alone = |(peer, address): &(Peer, String)| {
+        let neighbours = Neighbours {
+            dial: vec![(*peer, address.clone())],
+            from: Vec::new(),
+            ..role.neighbours.clone()
+        };
+        let part = Part {
+            plan: at.plan,
+            me: role.me,
+            identity: at.identity,
+            port: None,
+            neighbours: &neighbours,
+            net: None,
+            stop: engagement.stop.flag(),
+        };
+        let met = part.meet(ANSWER);
+        met.is_err_and(|error| at.stages.disagree(at.stage, &error).is_some())
+    };
+    let mut past = vec![false; at.plan.parties().len()];
+    thread::scope(|scope| {
+        let called = role.neighbours.dial.iter();
+        let called: Vec<_> = called
+            .map(|dial| (dial.0, scope.spawn(move || alone(dial))))
+            .collect();
+        for (peer, said) in called {
+            let said = said
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            if let Some(past) = peer.party().and_then(|party| past.get_mut(party.index())) {
+                *past = said;
+            }
+        }
+    });
+    past
 }
 
 fn one(
