@@ -16,11 +16,11 @@ use super::ended::{Again, Failed, GivenUp, OWN_FILES, explain};
 use super::roll::{Closes, Seen, enough};
 use super::{Desk, News};
 use crate::approvals::Decision;
-use crate::control::{self, Reply, Request};
+use crate::control::{Reply, Request};
 use crate::jobs::{State, Status};
 use crate::log::Event;
 use crate::participant::RunError;
-use crate::stages::{self, AGAIN, ANSWER, GLANCE, Stage, TURNS};
+use crate::stages::{self, AGAIN, ANSWER, GLANCE, Stage, TURNS, ask_all};
 
 /// Room for planning and for what an engine does in the thread of its caller; lanes have threads of their own.
 const STACK: usize = 2 << 20;
@@ -214,28 +214,19 @@ fn done_without_us(desk: &Desk, prepared: &Prepared) -> bool {
             .any(|job| job.plan == Event::plan(plan) && job.state == State::Done),
         _ => false,
     };
-    let mut said = Vec::new();
-    let needed = enough(prepared.stages.are_guaranteed());
-    for name in &prepared.plan.job.parties {
-        let Some(party) = members.by_name(name) else {
-            continue;
-        };
-        if done(control::ask(
-            &identity,
-            party,
-            &request,
-            Instant::now() + ANSWER,
-        )) {
-            said.push(name.as_str());
-        }
-        if said.len() == needed {
-            let by = said.join(", ");
-            tracing::info!(%plan, by, "the job was finished without this party: the inputs that it kept are removed");
-            forget(&place.shelf);
-            return true;
-        }
+    let names = || prepared.plan.job.parties.iter().map(String::as_str);
+    let replies = ask_all(&identity, &members, names(), &request, ANSWER).into_iter();
+    let said: Vec<&str> = names()
+        .zip(replies)
+        .filter_map(|(name, reply)| done(reply).then_some(name))
+        .collect();
+    if said.len() < enough(prepared.stages.are_guaranteed()) {
+        return false;
     }
-    false
+    let by = said.join(", ");
+    tracing::info!(%plan, by, "the job was finished without this party: the inputs that it kept are removed");
+    forget(&place.shelf);
+    true
 }
 
 /// One run of the job, at the stage at which this party is.
