@@ -165,8 +165,10 @@ fn entries(counts: &Counts) -> impl Iterator<Item = (&str, &str, f64)> {
 /// The file.
 fn text(rustc: &str, counts: &Counts) -> String {
     let mut lines = vec![
-        "# Instructions per element of the device's hot loops, counted by callgrind. A loop is what it is in".into(),
-        "# crates/device/examples/hot_loops.rs. Written by `cargo xtask counts --write`, compared by --check.".into(),
+        "# Instructions per element of hot loops, counted by callgrind. A loop is what it is in"
+            .into(),
+        "# crates/device/examples/hot_loops.rs, or in crates/protocol/examples/set_up.rs.".into(),
+        "# Written by `cargo xtask counts --write`, compared by --check.".into(),
         format!("rustc = \"{rustc}\""),
     ];
     for (isa, loops) in counts {
@@ -176,8 +178,20 @@ fn text(rustc: &str, counts: &Counts) -> String {
     lines.join("\n") + "\n"
 }
 
+/// Where loops are: package and example.
+const PROGRAMS: [[&str; 2]; 2] = [["veil-device", "hot_loops"], ["veil-protocol", "set_up"]];
+
 /// Builds the loops and counts all of them.
 fn count() -> Result<Counts, Failure> {
+    let mut counts = Counts::new();
+    for program in PROGRAMS {
+        count_in(program, &mut counts)?;
+    }
+    Ok(counts)
+}
+
+/// Builds the loops of a program and counts them.
+fn count_in([package, example]: [&'static str; 2], counts: &mut Counts) -> Result<(), Failure> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let arguments = [
         "build",
@@ -185,9 +199,9 @@ fn count() -> Result<Counts, Failure> {
         "--quiet",
         "--locked",
         "--package",
-        "veil-device",
+        package,
         "--example",
-        "hot_loops",
+        example,
     ];
     // Baselines hold for the flags of the workspace, whatever else this shell asks for.
     output(
@@ -200,11 +214,11 @@ fn count() -> Result<Counts, Failure> {
         .exec()?
         .target_directory
         .into();
-    let program = target.join("release/examples/hot_loops");
-    let (mut counts, mut depend) = (Counts::new(), Vec::new());
+    let program = target.join("release/examples").join(example);
+    let mut depend = Vec::new();
     for line in output("listing the loops", &mut Command::new(&program))?.lines() {
         let format = || CountsError::Format {
-            what: "hot_loops",
+            what: example,
             text: line.into(),
         };
         let [isa, name, elements] = line.split(' ').collect::<Vec<_>>()[..] else {
@@ -231,7 +245,7 @@ fn count() -> Result<Counts, Failure> {
         &depend,
         "A branch depends on a value, which may be secret: find it.",
     )?;
-    Ok(counts)
+    Ok(())
 }
 
 /// Instructions of the whole program.
@@ -242,7 +256,7 @@ fn instructions(
     name: &str,
     (times, seed): (u64, u8),
 ) -> Result<u64, Failure> {
-    let profile = target.join(format!("hot_loops.{}.callgrind", std::process::id()));
+    let profile = target.join(format!("{name}.{}.callgrind", std::process::id()));
     let mut command = Command::new("valgrind");
     command
         .args(["--quiet", "--tool=callgrind"])

@@ -7,9 +7,10 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use veil_device::ot::{COLUMNS, column_bytes};
 use veil_device::{
     Command, Cpu, Device, Draw, Dst, Form, Frame, Garbling, Instr, Isa, Item, KeyId, Layout, Op,
-    Outcome, Place, Program, Region, Span, Src, Tag,
+    Ot, Outcome, Place, Program, Region, Span, Src, Tag, Trees,
 };
 use veil_math::Ring;
 use veil_prss::Use;
@@ -97,6 +98,16 @@ fn hot_loops() -> Vec<HotLoop> {
         temps: 0,
         items: WIRES,
     };
+    let transfer = |name, step| HotLoop {
+        name,
+        ring: Ring::Bits,
+        rows: 1024,
+        op: Op::Ot(step),
+        code: vec![],
+        temps: 0,
+        items: CHOICES,
+    };
+    let (trees, offset) = (Trees::default(), OFFSET);
     let garble = |scheme| Op::Garble {
         scheme,
         offset: KeyId(1),
@@ -144,6 +155,18 @@ fn hot_loops() -> Vec<HotLoop> {
             (0..WIRES).map(sum).collect(),
         ),
         words("random", Op::Random, vec![]),
+        transfer("ot_receive", Ot::Receive { trees }),
+        transfer("ot_send", Ot::Send { trees, offset }),
+        transfer("ot_fold", Ot::Fold { items: CHOICES }),
+        transfer("ot_compare", Ot::Compare { offset }),
+        transfer("ot_labels", Ot::Labels),
+        transfer(
+            "ot_keys",
+            Ot::Keys {
+                offset: Some(offset),
+            },
+        ),
+        transfer("ot_choose", Ot::Choose),
     ]
 }
 
@@ -166,6 +189,9 @@ impl HotLoop {
     }
 
     fn run(&self, isa: Isa, times: u64, seed: u8) {
+        if let Op::Ot(step) = self.op {
+            return transfers(isa, self.rows, (step, times), seed);
+        }
         let region = |place, item, parts, count| Region {
             place,
             item,
@@ -255,6 +281,99 @@ impl HotLoop {
         }
         device.close(bank);
     }
+}
+
+/// Items of choices of a transfer.
+const CHOICES: u32 = 4;
+
+/// The offset of a garbler, and of a sender of transfers.
+const OFFSET: KeyId = KeyId(1);
+
+/// Runs a step of transfers on choices, leaves, columns, labels and an offset of a seed.
+fn transfers(isa: Isa, rows: u32, (step, times): (Ot, u64), seed: u8) {
+    const LEAVES: KeyId = KeyId(16);
+    let trees = Trees::default();
+    let mut device = Cpu::with(isa);
+    let leaves = trees.count() * trees.leaves();
+    let keys = [KeyId(0), OFFSET].into_iter();
+    for id in keys.chain((0..leaves as u16).map(|leaf| KeyId(LEAVES.0 + leaf))) {
+        // The offset is odd.
+        let key = Secret::new([id.0 as u8 + 2 * seed; 16]);
+        device.load_key(id, &key).expect("a key");
+    }
+    let mut layout = Layout {
+        chunk_rows: rows,
+        regions: vec![],
+    };
+    let mut add = |place, item, count| {
+        let region = layout.add(Region {
+            place,
+            item,
+            parts: 1,
+            count,
+        });
+        layout.all(region, 0)
+    };
+    let (bits, block) = (Item::Rows(Ring::Bits), Item::Bytes(16));
+    let column = Item::Bytes(column_bytes(CHOICES, rows) as u32);
+    let choices = add(Place::Resident, bits, CHOICES);
+    let corrections = add(Place::Mapped, bits, CHOICES * trees.count());
+    let last = add(Place::Mapped, block, trees.count() - 1);
+    let columns = add(Place::Resident, column, COLUMNS + 1);
+    let challenge = add(Place::Mapped, block, 1);
+    let folds = [COLUMNS, COLUMNS + 1].map(|count| add(Place::Mapped, block, count));
+    let labels = [(); 3].map(|()| add(Place::Resident, Item::Labels, CHOICES));
+    let without_choices = Span {
+        count: COLUMNS,
+        ..columns
+    };
+    let command = |step, src: &[Span], dst: &[Span], key, tag: u16| {
+        let mut command = Command::new(Op::Ot(step), src.to_vec(), dst.to_vec());
+        command.draws = vec![Draw {
+            key,
+            tag: Use(tag),
+            first: 0,
+        }];
+        command
+    };
+    let random = |to: Span, first| {
+        let mut command = Command::new(Op::Random, vec![], vec![to]);
+        command.draws = vec![Draw {
+            key: KeyId(0),
+            tag: Use(0x0100),
+            first,
+        }];
+        command
+    };
+    let from = [corrections, last];
+    let made = [corrections, last, columns];
+    let all = |step| match step {
+        Ot::Receive { .. } => command(step, &[choices], &made, LEAVES, Use::OT_LEAF.0),
+        Ot::Send { .. } => command(step, &from, &[without_choices], LEAVES, Use::OT_LEAF.0),
+        Ot::Fold { .. } => command(step, &[columns, challenge], &[folds[1]], LEAVES, 0),
+        Ot::Compare { .. } => command(step, &folds, &[], LEAVES, 0),
+        Ot::Labels => command(step, &[without_choices], &labels[..1], LEAVES, 0),
+        Ot::Keys { .. } => command(step, &labels[..1], &labels[1..], KeyId(0), Use::OT_KEYS.0),
+        Ot::Choose => {
+            let src = [labels[0], labels[1], choices];
+            command(step, &src, &labels[2..], LEAVES, 0)
+        }
+    };
+    let frame = Frame {
+        epoch: 0,
+        lane: 0,
+        chunk: 0,
+        rows,
+    };
+    let bank = device.open(&layout, frame).expect("a small bank");
+    let mut fill: Vec<Command> = vec![random(choices, 0), random(labels[0], 1 << 32)];
+    fill.push(random(labels[1], 1 << 33));
+    fill.push(all(Ot::Receive { trees }));
+    submit(&mut device, bank, &fill);
+    for _ in 0..times {
+        submit(&mut device, bank, &[all(step)]);
+    }
+    device.close(bank);
 }
 
 fn submit(device: &mut Cpu, bank: veil_device::Bank, batch: &[Command]) {
