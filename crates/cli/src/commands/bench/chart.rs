@@ -38,6 +38,58 @@ pub(super) fn put(drawn: Drawn, svg: &str, path: &Path) -> Result<()> {
 
 pub(super) type Drawn = std::result::Result<(), DrawingAreaErrorKind<std::io::Error>>;
 
+/// A line of a chart.
+pub(super) struct Line {
+    pub(super) name: String,
+    pub(super) color: RGBAColor,
+    pub(super) points: Vec<(f64, f64)>,
+    /// What it cannot exceed: drawn pale, without a name.
+    pub(super) limit: Vec<(f64, f64)>,
+}
+
+/// Draws lines over a logarithmic axis: title, names of both axes, and how high the second one goes.
+pub(super) fn lines(
+    title: &str,
+    [x, y]: [&str; 2],
+    most: f64,
+    lines: Vec<Line>,
+    svg: &mut String,
+) -> Drawn {
+    let all = || lines.iter().flat_map(|line| &line.points).map(|p| p.0);
+    let (first, last) = (all().reduce(f64::min), all().reduce(f64::max));
+    let (first, last) = (first.unwrap_or(1.0), last.unwrap_or(1.0) * 1.01);
+    let root = SVGBackend::with_string(svg, SIZE).into_drawing_area();
+    root.fill(&WHITE)?;
+    let mut chart = ChartBuilder::on(&root)
+        .caption(title, ("sans-serif", 24))
+        .margin(16)
+        .x_label_area_size(48)
+        .y_label_area_size(72)
+        .build_cartesian_2d((first..last).log_scale(), 0.0..most)?;
+    chart
+        .configure_mesh()
+        .x_desc(x)
+        .x_label_formatter(&|x| format!("{x}"))
+        .y_desc(y)
+        .draw()?;
+    for line in lines {
+        let color = line.color;
+        let pale = color.mix(0.3).stroke_width(1);
+        chart.draw_series(LineSeries::new(line.limit, pale))?;
+        chart
+            .draw_series(LineSeries::new(line.points, color.stroke_width(2)).point_size(3))?
+            .label(line.name)
+            .legend(move |(x, y)| PathElement::new([(x, y), (x + 16, y)], color.stroke_width(2)));
+    }
+    chart
+        .configure_series_labels()
+        .position(SeriesLabelPosition::UpperLeft)
+        .background_style(WHITE.mix(0.9))
+        .border_style(BLACK)
+        .draw()?;
+    root.present()
+}
+
 fn unit(rate: f64) -> (f64, &'static str) {
     match rate {
         r if r >= 1e9 => (1e9, "G/s"),

@@ -7,7 +7,7 @@ use miette::{Result, miette};
 use plotters::prelude::*;
 use veil_program::{Adversary, Security, Sharing, Word};
 
-use super::chart::{self, BAR, BOUND, Drawn, SIZE};
+use super::chart::{self, BAR, BOUND, Drawn, Line};
 use super::measure::{Carrier, Row, measure};
 use super::workload::{Name, WIDTH};
 use super::{BenchArgs, print_json, short};
@@ -168,60 +168,34 @@ fn draw(rows: &[Row], svg: &mut String) -> Drawn {
     let published = PUBLISHED.iter().map(|published| published.gbit_per_s);
     let most = most.chain(published).fold(1.0, f64::max);
     let ends = |f: fn(u64, u64) -> u64| rows.iter().map(batch).reduce(f).unwrap_or(SMALLEST);
-    let (first, last) = (ends(u64::min) as f64, ends(u64::max) as f64 * 1.01);
-    let root = SVGBackend::with_string(svg, SIZE).into_drawing_area();
-    root.fill(&WHITE)?;
-    let mut chart = ChartBuilder::on(&root)
-        .caption(
-            "Gb/s that one core of a party fills with products in Z_2^128",
-            ("sans-serif", 24),
-        )
-        .margin(16)
-        .x_label_area_size(48)
-        .y_label_area_size(72)
-        .build_cartesian_2d((first..last).log_scale(), 0.0..most * 1.15)?;
-    chart
-        .configure_mesh()
-        .x_desc("products in a batch")
-        .x_label_formatter(&|x| format!("{x:.0}"))
-        .y_desc("Gb/s")
-        .draw()?;
-    let mut series = |name: String, color: RGBAColor, points: Vec<(f64, f64)>| -> Drawn {
-        let line = LineSeries::new(points.clone(), color.stroke_width(2));
-        chart
-            .draw_series(line)?
-            .label(name)
-            .legend(move |(x, y)| PathElement::new([(x, y), (x + 16, y)], color.stroke_width(2)));
-        let dots = points
-            .into_iter()
-            .map(|p| Circle::new(p, 3, color.filled()));
-        chart.draw_series(dots)?;
-        Ok(())
+    let (first, last) = (ends(u64::min) as f64, ends(u64::max) as f64);
+    let line = |name, color, points| Line {
+        name,
+        color,
+        points,
+        limit: Vec::new(),
     };
-    let mut lines: Vec<(&str, &str)> = rows.iter().map(|r| (r.link, r.adversary)).collect();
-    lines.dedup();
-    for (k, (link, adversary)) in lines.into_iter().enumerate() {
-        let color = Palette99::pick(k).to_rgba();
+    let mut kinds: Vec<(&str, &str)> = rows.iter().map(|r| (r.link, r.adversary)).collect();
+    kinds.dedup();
+    let measured = kinds.into_iter().enumerate().map(|(k, (link, adversary))| {
         let of = rows
             .iter()
             .filter(|r| (r.link, r.adversary) == (link, adversary));
-        let points: Vec<_> = of.map(|r| (batch(r) as f64, r.gbit_per_core_s)).collect();
+        let points = of.map(|r| (batch(r) as f64, r.gbit_per_core_s)).collect();
         let name = format!("rep4, {adversary}, {link}");
-        series(name, color, points)?;
-    }
-    for (published, color) in PUBLISHED.iter().zip([BOUND, BAR]) {
+        line(name, Palette99::pick(k).to_rgba(), points)
+    });
+    let published = PUBLISHED.iter().zip([BOUND, BAR]);
+    let published = published.map(|(published, color)| {
         let height = published.gbit_per_s;
         let name = format!(
             "one COPA accelerator, {}, saturated",
             published.adversary.word()
         );
-        series(name, color.mix(0.7), vec![(first, height), (last, height)])?;
-    }
-    chart
-        .configure_series_labels()
-        .position(SeriesLabelPosition::UpperLeft)
-        .background_style(WHITE.mix(0.9))
-        .border_style(BLACK)
-        .draw()?;
-    root.present()
+        line(name, color.mix(0.7), vec![(first, height), (last, height)])
+    });
+    let title = "Gb/s that one core of a party fills with products in Z_2^128";
+    let axes = ["products in a batch", "Gb/s"];
+    let lines = measured.chain(published).collect();
+    chart::lines(title, axes, most * 1.15, lines, svg)
 }

@@ -15,7 +15,7 @@ use veil_protocol::{Options, Plan};
 use veil_prss::Use;
 use veil_session::Secret;
 
-use super::chart::{self, Drawn, SIZE};
+use super::chart::{self, Drawn, Line};
 use super::workload::Name;
 use super::{BenchArgs, short};
 
@@ -307,25 +307,6 @@ type Rate = fn(&Row) -> f64;
 fn draw(rows: &[Row], svg: &mut String) -> Drawn {
     let limits = rows.iter().map(|row| row.hash_evaluate_per_s);
     let most = limits.fold(1e6, f64::max) / 1e6 * 1.1;
-    let ends = |f: fn(u32, u32) -> u32| rows.iter().map(|row| row.rows).reduce(f).unwrap_or(1);
-    let (first, last) = (f64::from(ends(u32::min)), f64::from(ends(u32::max)) * 1.01);
-    let root = SVGBackend::with_string(svg, SIZE).into_drawing_area();
-    root.fill(&WHITE)?;
-    let mut chart = ChartBuilder::on(&root)
-        .caption(
-            "ANDs of AES-128 on one core, with its XORs",
-            ("sans-serif", 24),
-        )
-        .margin(16)
-        .x_label_area_size(48)
-        .y_label_area_size(72)
-        .build_cartesian_2d((first..last).log_scale(), 0.0..most)?;
-    chart
-        .configure_mesh()
-        .x_desc("rows of a chunk")
-        .x_label_formatter(&|x| format!("{x:.0}"))
-        .y_desc("M/s")
-        .draw()?;
     let sides: [(&str, Rate, Rate); 2] = [
         (
             "garble",
@@ -338,32 +319,25 @@ fn draw(rows: &[Row], svg: &mut String) -> Drawn {
             |row| row.hash_evaluate_per_s,
         ),
     ];
-    let mut number = 0;
-    for tables in [Tables::HalfGates, Tables::ThreeHalves] {
-        let of: Vec<&Row> = rows
-            .iter()
-            .filter(|row| row.tables == tables.word())
-            .collect();
-        for (side, rate, limit) in sides {
-            let color = Palette99::pick(number).to_rgba();
-            number += 1;
-            let line = |y: fn(&Row) -> f64| {
-                of.iter()
-                    .map(move |row| (f64::from(row.rows), y(row) / 1e6))
-            };
-            chart.draw_series(LineSeries::new(line(limit), color.mix(0.3).stroke_width(1)))?;
-            chart
-                .draw_series(LineSeries::new(line(rate), color.stroke_width(2)).point_size(3))?
-                .label(format!("{}, {side} (pale: hash alone)", tables.word()))
-                .legend(move |(x, y)| {
-                    PathElement::new([(x, y), (x + 16, y)], color.stroke_width(2))
-                });
+    let schemes = [Tables::HalfGates, Tables::ThreeHalves];
+    let kinds = schemes
+        .iter()
+        .flat_map(|tables| sides.map(|side| (tables, side)));
+    let lines = kinds.enumerate().map(|(number, (tables, side))| {
+        let (side, rate, limit) = side;
+        let line = |of: Rate| {
+            let rows = rows.iter().filter(|row| row.tables == tables.word());
+            rows.map(|row| (f64::from(row.rows), of(row) / 1e6))
+                .collect()
+        };
+        Line {
+            name: format!("{}, {side} (pale: hash alone)", tables.word()),
+            color: Palette99::pick(number).to_rgba(),
+            points: line(rate),
+            limit: line(limit),
         }
-    }
-    chart
-        .configure_series_labels()
-        .background_style(WHITE.mix(0.9))
-        .border_style(BLACK)
-        .draw()?;
-    root.present()
+    });
+    let title = "ANDs of AES-128 on one core, with its XORs";
+    let axes = ["rows of a chunk", "M/s"];
+    chart::lines(title, axes, most, lines.collect(), svg)
 }

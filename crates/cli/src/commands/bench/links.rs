@@ -7,7 +7,7 @@ use plotters::prelude::*;
 use veil_link::shape::Profile;
 use veil_program::{Security, Sharing, Tables, Word};
 
-use super::chart::{self, Drawn, SIZE};
+use super::chart::{self, Drawn, Line};
 use super::measure::{Carrier, Row, Setup, measure};
 use super::workload::Name;
 use super::{BenchArgs, print_json, short};
@@ -116,48 +116,23 @@ fn crossing(points: &[Point]) -> Option<f64> {
 
 fn draw(points: &[Point], svg: &mut String) -> Drawn {
     let most = points.iter().map(|p| p.rate).fold(1e6, f64::max) / 1e6 * 1.15;
-    let (first, last) = (LINKS[0], LINKS[LINKS.len() - 1] * 1.01);
-    let root = SVGBackend::with_string(svg, SIZE).into_drawing_area();
-    root.fill(&WHITE)?;
-    let mut chart = ChartBuilder::on(&root)
-        .caption(
-            "ANDs of AES-128 by two parties, from end to end",
-            ("sans-serif", 24),
-        )
-        .margin(16)
-        .x_label_area_size(48)
-        .y_label_area_size(72)
-        .build_cartesian_2d((first..last).log_scale(), 0.0..most)?;
-    chart
-        .configure_mesh()
-        .x_desc("Gb/s of the link")
-        .x_label_formatter(&|x| format!("{x}"))
-        .y_desc("M/s")
-        .draw()?;
-    for (number, tables) in [Tables::HalfGates, Tables::ThreeHalves]
-        .into_iter()
-        .enumerate()
-    {
-        let color = Palette99::pick(number).to_rgba();
+    let schemes = [Tables::HalfGates, Tables::ThreeHalves].into_iter();
+    let lines = schemes.enumerate().map(|(number, tables)| {
         let line = |y: fn(&Point) -> f64| {
             let of = points.iter().filter(|p| p.tables == tables);
             let of = of.map(|p| (p.gbit_per_s, y(p) / 1e6));
-            of.filter(|(_, y)| *y <= most).collect::<Vec<_>>()
+            of.filter(|(_, y)| *y <= most).collect()
         };
-        let allowed = LineSeries::new(line(|p| p.allowed), color.mix(0.3).stroke_width(1));
-        chart.draw_series(allowed)?;
-        chart
-            .draw_series(LineSeries::new(line(|p| p.rate), color.stroke_width(2)).point_size(3))?
-            .label(format!("{} (pale: what the link takes)", tables.word()))
-            .legend(move |(x, y)| PathElement::new([(x, y), (x + 16, y)], color.stroke_width(2)));
-    }
-    chart
-        .configure_series_labels()
-        .position(SeriesLabelPosition::UpperLeft)
-        .background_style(WHITE.mix(0.9))
-        .border_style(BLACK)
-        .draw()?;
-    root.present()
+        Line {
+            name: format!("{} (pale: what the link takes)", tables.word()),
+            color: Palette99::pick(number).to_rgba(),
+            points: line(|p| p.rate),
+            limit: line(|p| p.allowed),
+        }
+    });
+    let title = "ANDs of AES-128 by two parties, from end to end";
+    let axes = ["Gb/s of the link", "M/s"];
+    chart::lines(title, axes, most, lines.collect(), svg)
 }
 
 #[cfg(test)]
