@@ -4,24 +4,28 @@
 //! told it, and compares with every party; a pair's keys are HKDF under it of the transport's exporter and an X25519 secret, and both
 //! ends prove that they hold the same before anything else is sent (so a wrong exporter, or a man in the middle of one, is found).
 
+mod exchange;
+mod pairs;
 pub(crate) mod transfers;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use sha2::{Digest, Sha256};
-use subtle::ConstantTimeEq;
 use veil_device::KeyId;
 use veil_link::Link;
 use veil_program::Source;
 use veil_protocol::{Cost, Plan, Protocol, Seed, seed_digest};
-use veil_session::{Channel, KeySchedule, Label, PairSecret, Peer, Secret, SessionId, StepId};
+use veil_session::{KeySchedule, Label, Peer, Secret, SessionId};
 use x25519_dalek::{PublicKey, StaticSecret};
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 use crate::abort::{Abort, Wait};
 use crate::kept::Kept;
 use crate::order::{self, Differences, Orders};
+use exchange::exchange;
+
+pub(crate) use exchange::Exchange;
 
 /// Places of messages beside those of the plan, after them: hello, proof, seeds, three for the order of blocks, the last word, and two for
 /// oblivious transfers.
@@ -53,63 +57,6 @@ pub(crate) struct Keys {
     pub(crate) seed_digests: Vec<(veil_device::Span, [u8; 32])>,
     /// What the set-up of transfers has left beside keys, if there was one.
     pub(crate) transfers: Option<Box<transfers::Made>>,
-}
-
-/// Messages to send and to receive; the step is over when all are done.
-#[derive(Default)]
-pub(crate) struct Exchange {
-    /// What is not sent yet.
-    pub(crate) sends: Vec<(Peer, Channel, Vec<u8>)>,
-    /// What comes, and whether it is here.
-    pub(crate) recvs: Vec<(Peer, Channel, Vec<u8>, bool)>,
-    announced: bool,
-}
-
-impl Exchange {
-    fn step(&mut self, link: &mut dyn Link) -> Result<bool, Abort> {
-        if !self.announced {
-            for (peer, at, into, _) in &self.recvs {
-                link.expect(*peer, *at, into.len() as u64)?;
-            }
-            self.announced = true;
-        }
-        while let Some((peer, at, bytes)) = self.sends.last_mut() {
-            if !link.post(*peer, *at, bytes)? {
-                return Ok(false);
-            }
-            bytes.zeroize();
-            self.sends.pop();
-        }
-        for (peer, at, into, landed) in self.recvs.iter_mut().filter(|r| !r.3) {
-            *landed = link.land(*peer, *at, into)?;
-        }
-        Ok(self.recvs.iter().all(|r| r.3))
-    }
-
-    fn waits(&self) -> Vec<Wait> {
-        let sends = self.sends.iter().map(|(peer, at, _)| Wait {
-            peer: *peer,
-            at: *at,
-            sending: true,
-        });
-        let recvs = self
-            .recvs
-            .iter()
-            .filter(|r| !r.3)
-            .map(|(peer, at, _, _)| Wait {
-                peer: *peer,
-                at: *at,
-                sending: false,
-            });
-        sends.chain(recvs).collect()
-    }
-}
-
-impl Drop for Exchange {
-    fn drop(&mut self) {
-        self.sends.iter_mut().for_each(|s| s.2.zeroize());
-        self.recvs.iter_mut().for_each(|r| r.2.zeroize());
-    }
 }
 
 enum Stage {
@@ -279,126 +226,6 @@ impl Handshake {
         self.exchange.waits()
     }
 
-    /// All hellos are here: the session and the pairs' schedules follow.
-    fn hello(
-        &mut self,
-        plan: &Plan,
-        protocol: &dyn Protocol,
-        binding: &Binding,
-    ) -> Result<(), Abort> {
-        let mut nonces: BTreeMap<Peer, [u8; 32]> = BTreeMap::new();
-        let mut shares: BTreeMap<Peer, [u8; 32]> = BTreeMap::new();
-        nonces.insert(protocol.me(), self.nonce);
-        for (peer, _, hello, _) in &self.exchange.recvs {
-            if hello[64..] != plan.hash.0 {
-                return Err(Abort::SetUp {
-                    peer: *peer,
-                    what: "runs another plan: compare job files, versions, lanes, and --protocol, --adversary and --output",
-                });
-            }
-            nonces.insert(*peer, hello[..32].try_into().expect("32 bytes"));
-            shares.insert(*peer, hello[32..64].try_into().expect("32 bytes"));
-        }
-        let mut hash = Sha256::new();
-        hash.update(b"veilworks session 1");
-        hash.update(plan.hash.0);
-        for party in plan.parties().iter().copied() {
-            let identity = binding.identities.get(party.index());
-            hash.update(identity.unwrap_or(&[0; 32]));
-            hash.update(
-                nonces
-                    .get(&Peer::Party(party))
-                    .expect("every participant is linked to every party"),
-            );
-        }
-        self.session = SessionId(hash.finalize().into());
-        for (peer, share) in shares {
-            let agreed = self.share.diffie_hellman(&PublicKey::from(share));
-            if !agreed.was_contributory() {
-                return Err(Abort::SetUp {
-                    peer,
-                    what: "sent a key share of small order",
-                });
-            }
-            let exporter = binding.exporters.get(&peer).map_or(&[][..], Vec::as_slice);
-            let secret = PairSecret::combine(exporter, agreed.as_bytes());
-            self.schedules.insert(
-                peer,
-                KeySchedule::new(&self.session, &secret, [protocol.me(), peer]),
-            );
-        }
-        let (session, schedules) = (&self.session, &self.schedules);
-        let word = self.transfers.as_mut().map(|transfers| {
-            let word = transfers.word(protocol, binding, *session);
-            (transfers.other(protocol), word)
-        });
-        self.exchange = exchange(
-            plan,
-            protocol,
-            1,
-            |peer| {
-                let mut proof = [session.0, proof_of(&schedules[&peer], protocol.me())].concat();
-                proof.extend(
-                    word.filter(|(other, _)| *other == peer)
-                        .iter()
-                        .flat_map(|w| w.1),
-                );
-                Some(proof)
-            },
-            |peer| match word {
-                Some((other, word)) if other == peer => Some(PROOF + word.len()),
-                _ => Some(PROOF),
-            },
-        );
-        self.stage = Stage::Proof;
-        Ok(())
-    }
-
-    /// All proofs are here: same session, same keys. Whoever chooses keys for others sends them.
-    fn proof(
-        &mut self,
-        plan: &Plan,
-        protocol: &dyn Protocol,
-        link: &mut dyn Link,
-    ) -> Result<(), Abort> {
-        for (peer, _, proof, _) in &self.exchange.recvs {
-            if proof[..32] != self.session.0 {
-                return Err(Abort::SetUp {
-                    peer: *peer,
-                    what: "was told other nonces by another party",
-                });
-            }
-            let want = proof_of(&self.schedules[peer], *peer);
-            if !bool::from(proof[32..PROOF].ct_eq(&want)) {
-                return Err(Abort::SetUp {
-                    peer: *peer,
-                    what: "does not hold the same keys: somebody sits between the two ends",
-                });
-            }
-        }
-        if let Some(transfers) = &mut self.transfers {
-            let other = transfers.other(protocol);
-            let told = self.exchange.recvs.iter().find(|recv| recv.0 == other);
-            let (.., proof, _) = told.expect("both ends prove their keys");
-            transfers.hear(protocol, self.session, &proof[PROOF..])?;
-        }
-        link.bind(self.session);
-        let seeds = &self.seeds;
-        self.exchange = exchange(
-            plan,
-            protocol,
-            2,
-            |peer| {
-                let theirs = seeds.iter().filter(|(s, _)| s.holders.contains(&peer));
-                let bytes: Vec<u8> = theirs.flat_map(|(_, key)| *key.expose()).collect();
-                (!bytes.is_empty()).then_some(bytes)
-            },
-            |peer| Some(16 * protocol.dealt(peer).len()).filter(|bytes| *bytes > 0),
-        );
-        self.stage = Stage::Seeds;
-        Ok(())
-    }
-
     fn finish(&mut self, protocol: &dyn Protocol) -> Keys {
         let mut keys = Vec::new();
         let mut seed_digests = Vec::new();
@@ -458,50 +285,6 @@ pub fn handshake_cost(plan: &Plan, protocol: &dyn Protocol) -> Cost {
         cost.bytes += bytes;
     }
     cost + transfers::cost(protocol) + order::cost(plan, protocol.me())
-}
-
-/// What `from` proves to the other end of a pair.
-fn proof_of(schedule: &KeySchedule, from: Peer) -> [u8; 32] {
-    let label = Label {
-        protocol: "session",
-        purpose: "proof",
-        epoch: 0,
-        run: 0,
-    };
-    let mut hash = Sha256::new();
-    hash.update(schedule.confirm(label));
-    hash.update(from.to_bytes());
-    hash.finalize().into()
-}
-
-fn exchange(
-    plan: &Plan,
-    protocol: &dyn Protocol,
-    step: u32,
-    mut send: impl FnMut(Peer) -> Option<Vec<u8>>,
-    receive: impl Fn(Peer) -> Option<usize>,
-) -> Exchange {
-    let step = StepId {
-        place: protocol.places() + step,
-        cycle: 0,
-    };
-    let at = Channel {
-        frame: plan.set_up_frame(),
-        step,
-        part: 0,
-    };
-    let peers = protocol.peers();
-    Exchange {
-        sends: peers
-            .iter()
-            .filter_map(|p| Some((*p, at, send(*p)?)))
-            .collect(),
-        recvs: peers
-            .iter()
-            .filter_map(|p| Some((*p, at, vec![0; receive(*p)?], false)))
-            .collect(),
-        announced: false,
-    }
 }
 
 /// SHA-256 of the list of accepted inputs: what parties compare before they use any (attack case A7).

@@ -15,7 +15,8 @@ use veil_protocol::{Cost, Plan, Protocol, Transfers};
 use veil_session::{Label, Peer, Secret, SessionId};
 use zeroize::{Zeroize, Zeroizing};
 
-use super::{Binding, Exchange, Random, exchange};
+use super::exchange::{Exchange, exchange};
+use super::{Binding, Random};
 use crate::abort::Abort;
 use crate::kept::{Chain, End, Kept, Left, State as Held, With};
 use crate::status::TransfersFrom;
