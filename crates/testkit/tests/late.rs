@@ -128,24 +128,24 @@ struct Spy {
     compare: Command,
     /// Its components of w.
     w: [Span; 3],
-    window: u16,
     chunk: u32,
-    banks: HashMap<Bank, u32>,
+    /// Open banks: of which chunk, and the region through which it looks.
+    banks: HashMap<Bank, (u32, u16)>,
     ended: VecDeque<Completion>,
     found: Arc<Mutex<Found>>,
 }
 
 impl Spy {
     /// Another region, through which it looks at its own shares.
-    fn wider(&mut self, layout: &Layout) -> Layout {
+    fn wider(&self, layout: &Layout) -> (Layout, u16) {
         let mut layout = layout.clone();
-        self.window = layout.add(Region {
+        let window = layout.add(Region {
             place: Place::Mapped,
             item: Item::Rows(self.ring),
             parts: 1,
             count: 1,
         });
-        layout
+        (layout, window)
     }
 
     /// Runs commands of its own; whether no comparison failed.
@@ -160,15 +160,12 @@ impl Spy {
         }
     }
 
-    fn look(&mut self, bank: Bank) -> Result<(), Fault> {
+    fn look(&mut self, bank: Bank, region: u16) -> Result<(), Fault> {
         let window = Span {
-            region: self.window,
-            ..self.w[0]
-        };
-        let window = Span {
+            region,
             part: 0,
             first: 0,
-            ..window
+            ..self.w[0]
         };
         let mut components = [0; 3];
         for (of, to) in self.w.into_iter().zip(&mut components) {
@@ -203,19 +200,21 @@ impl Spy {
 
 impl Device for Spy {
     fn load(&mut self, program: &Arc<Program>, layout: &Layout) -> Result<ProgramId, Fault> {
-        let layout = self.wider(layout);
+        let (layout, _) = self.wider(layout);
         self.inner.load(program, &layout)
     }
 
     fn open(&mut self, layout: &Layout, frame: veil_session::Frame) -> Result<Bank, Fault> {
-        let layout = self.wider(layout);
+        let (layout, window) = self.wider(layout);
         let bank = self.inner.open(&layout, frame)?;
-        self.banks.insert(bank, frame.chunk);
+        self.banks.insert(bank, (frame.chunk, window));
         Ok(bank)
     }
 
     fn submit(&mut self, bank: Bank, batch: &[Command], tag: Tag) -> Result<(), Fault> {
-        if self.banks.get(&bank) == Some(&self.chunk) {
+        if let Some((chunk, window)) = self.banks.get(&bank).copied()
+            && chunk == self.chunk
+        {
             let layer = |layer: u64| {
                 let of = |c: &Command| {
                     let draw = self.code.draws[0];
@@ -230,7 +229,7 @@ impl Device for Spy {
             };
             let [first, second] = [0, 1].map(layer);
             if first {
-                self.look(bank)?;
+                self.look(bank, window)?;
             }
             if second {
                 self.test(bank)?;
@@ -289,7 +288,6 @@ fn attack(
             code: code.clone(),
             compare: compare.clone(),
             w,
-            window: 0,
             chunk: in_chunk,
             banks: HashMap::new(),
             ended: VecDeque::new(),
