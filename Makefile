@@ -5,7 +5,7 @@ export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
 .PHONY: help demo test test-rtl check bench synth deps tools
 
 help: ## What there is to make
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
 
 demo: deps ## Three parties compute a pay-gap study that none of them could alone (10 minutes at most)
 	@scripts/demo.sh

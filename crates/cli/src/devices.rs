@@ -190,7 +190,9 @@ impl DevicesArgs {
 
     /// Refuses devices that are not here, parties that are not in the job, and programs that a device has no room for, before anything
     /// else is done.
-    pub(crate) fn check(&self, plan: &Arc<Plan>) -> Result<(), Failure> {
+    ///
+    /// Of the devices of others, whoever takes part as `own` alone cannot know whether they are there.
+    pub(crate) fn check(&self, plan: &Arc<Plan>, own: Option<&str>) -> Result<(), Failure> {
         let parties = plan.parties().iter().map(|party| Peer::Party(*party));
         let names: Vec<&str> = parties
             .clone()
@@ -211,6 +213,9 @@ impl DevicesArgs {
             }
         }
         for peer in parties {
+            if own.is_some_and(|own| own != veil_engine::name_of(plan, peer)) {
+                continue;
+            }
             if let Some(name) = self.named(plan, peer) {
                 fits(name, plan, peer)?;
             }

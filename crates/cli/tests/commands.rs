@@ -248,13 +248,20 @@ file = "sum.csv"
 fn devices_are_listed_and_checked() {
     let folder = Folder::new();
     let listed = folder.succeed("device list");
-    for name in ["reference", "cpu-avx512", "cpu-avx2", "cpu-portable"] {
+    let names = [
+        "reference",
+        "cpu-avx512",
+        "cpu-avx2",
+        "cpu-portable",
+        "fpga-sim",
+    ];
+    for name in names {
         assert!(listed.contains(name), "{listed}");
     }
     let checked: serde_json::Value =
         serde_json::from_str(&folder.succeed("device check --cases 5 --seed 1 --json")).unwrap();
     let devices = checked["devices"].as_array().unwrap();
-    assert_eq!(devices.len(), 4);
+    assert_eq!(devices.len(), names.len());
     for device in devices {
         // One that is not here is skipped, never passed.
         let absent = listed

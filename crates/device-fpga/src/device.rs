@@ -84,7 +84,9 @@ impl Fpga {
         let (id, loaded) = found.ok_or(Fault::Unknown("the program of a command"))?;
         if self.on_card != Some(id) {
             self.on_card = None;
-            self.garbler.load(&loaded.image).map_err(failed)?;
+            self.garbler
+                .load(&loaded.image)
+                .map_err(|error| failed(&error))?;
             self.on_card = Some(id);
         }
         let rows = gates.frame().rows;
@@ -126,7 +128,7 @@ impl Loaded {
         let secrets = (*gates.offset, *gates.start);
         garbler
             .run(&self.image, &run, secrets, &mut streams)
-            .map_err(failed)?;
+            .map_err(|error| failed(&error))?;
         // The tables of a row come one after the other; a message has those of a product side by side.
         let halves = made.as_chunks::<16>().0;
         let of_row = 2 * self.image.products as usize;
@@ -210,7 +212,7 @@ impl Loaded {
 }
 
 /// A card that does not do what it should.
-fn failed(error: CardError) -> Fault {
+fn failed(error: &CardError) -> Fault {
     Fault::Card {
         device: SIMULATED,
         why: error.to_string(),

@@ -105,7 +105,7 @@ fn take_part(
     let home = Home::open(&Home::locate(args.home.as_deref()))?;
     let mut job = args.job.load()?;
     let plan = prepare::plan(&job, Some(args.job.lanes.unwrap_or(LANES)))?;
-    args.devices.check(&plan)?;
+    args.devices.check(&plan, Some(&home.settings().name))?;
     prepare::as_approved(&mut job, &plan, &args.job, &home)?;
     // Of a durable job, the stage that computes is written down.
     let traced = Stages::new(&job, &plan)?.plan(Stage::Compute).clone();

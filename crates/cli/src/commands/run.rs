@@ -114,7 +114,7 @@ pub(crate) fn execute(
 ) -> Result<Finished, Failure> {
     args.inspect.check(args.processes)?;
     let (job, plan) = args.job.plan()?;
-    args.devices.check(&plan)?;
+    args.devices.check(&plan, None)?;
     if verbose {
         let (rows, slots, lanes) = (plan.chunk_rows, plan.slots, plan.lanes);
         eprintln!(

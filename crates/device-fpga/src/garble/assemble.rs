@@ -414,8 +414,10 @@ impl<'a> Assembler<'a> {
         let stages = latest / self.interval;
         let products = self.body.ands();
         let lines = products.div_ceil(self.capacity.rows);
-        let image = Image {
-            bundles: bundle::pack(prologue.iter().chain(&kernel)),
+        let rings = self.places.iter().map(|place| place.ring);
+        let ring = rings.max().unwrap_or(0).max(self.input_ring);
+        let mut image = Image {
+            bundles: Vec::new(),
             words: bundle::words(self.capacity.rows),
             prologue: prologue.len() as u32,
             kernel: self.interval,
@@ -432,7 +434,9 @@ impl<'a> Assembler<'a> {
             leaves: self.leave_at.iter().map(|(_, k)| *k).collect(),
             slots: self.used,
         };
-        self.capacity.fits(&image)?;
+        // Fields of bundles are wide enough for what fits.
+        self.capacity.fits(&image, ring)?;
+        image.bundles = bundle::pack(prologue.iter().chain(&kernel));
         Ok(image)
     }
 }

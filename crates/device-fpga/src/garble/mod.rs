@@ -73,8 +73,8 @@ impl Capacity {
         )
     }
 
-    /// Refuses a program that the core has no room for.
-    fn fits(&self, image: &Image) -> Result<(), TooLarge> {
+    /// Refuses a program that the core has no room for. `ring` is the logarithm of its largest ring.
+    fn fits(&self, image: &Image, ring: u32) -> Result<(), TooLarge> {
         let bundles = u64::from(image.prologue) + u64::from(image.kernel);
         limit("bundles", bundles, self.bundles.into())?;
         let [xor, and, input] = image.slots.map(u64::from);
@@ -96,7 +96,7 @@ impl Capacity {
         )?;
         limit(
             "slots of a ring, as a logarithm,",
-            image.input_ring.into(),
+            ring.into(),
             LARGEST_RING.into(),
         )
     }

@@ -152,7 +152,7 @@ impl BenchArgs {
     }
 }
 
-fn print_json(row: &Row) -> Result<()> {
+fn print_json(row: &impl serde::Serialize) -> Result<()> {
     println!("{}", serde_json::to_string(row).into_diagnostic()?);
     Ok(())
 }
