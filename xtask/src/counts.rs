@@ -167,7 +167,7 @@ fn text(rustc: &str, counts: &Counts) -> String {
     let mut lines = vec![
         "# Instructions per element of hot loops, counted by callgrind. A loop is what it is in"
             .into(),
-        "# crates/device/examples/hot_loops.rs, or in crates/protocol/examples/set_up.rs.".into(),
+        "# crates/device/examples/hot_loops.rs.".into(),
         "# Written by `cargo xtask counts --write`, compared by --check.".into(),
         format!("rustc = \"{rustc}\""),
     ];
@@ -179,7 +179,7 @@ fn text(rustc: &str, counts: &Counts) -> String {
 }
 
 /// Where loops are: package and example.
-const PROGRAMS: [[&str; 2]; 2] = [["veil-device", "hot_loops"], ["veil-protocol", "set_up"]];
+const PROGRAMS: [[&str; 2]; 1] = [["veil-device", "hot_loops"]];
 
 /// Builds the loops and counts all of them.
 fn count() -> Result<Counts, Failure> {
