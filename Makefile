@@ -10,7 +10,7 @@ help: ## What there is to make
 demo: deps ## Three parties compute a pay-gap study that none of them could alone (10 minutes at most)
 	@scripts/demo.sh
 
-test: tools ## Every check and every test (15 minutes at most)
+test: tools ## Every check and every test (half an hour on two cores)
 	@scripts/test.sh
 
 test-rtl: tools ## Lint, proofs and long benches of the hardware (an hour at most)
