@@ -165,10 +165,8 @@ fn entries(counts: &Counts) -> impl Iterator<Item = (&str, &str, f64)> {
 /// The file.
 fn text(rustc: &str, counts: &Counts) -> String {
     let mut lines = vec![
-        "# Instructions per element of hot loops, counted by callgrind. A loop is what it is in"
-            .into(),
-        "# crates/device/examples/hot_loops.rs.".into(),
-        "# Written by `cargo xtask counts --write`, compared by --check.".into(),
+        "# Instructions per element of the device's hot loops, counted by callgrind. A loop is what it is in".into(),
+        "# crates/device/examples/hot_loops.rs. Written by `cargo xtask counts --write`, compared by --check.".into(),
         format!("rustc = \"{rustc}\""),
     ];
     for (isa, loops) in counts {
@@ -178,20 +176,8 @@ fn text(rustc: &str, counts: &Counts) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Where loops are: package and example.
-const PROGRAMS: [[&str; 2]; 1] = [["veil-device", "hot_loops"]];
-
 /// Builds the loops and counts all of them.
 fn count() -> Result<Counts, Failure> {
-    let mut counts = Counts::new();
-    for program in PROGRAMS {
-        count_in(program, &mut counts)?;
-    }
-    Ok(counts)
-}
-
-/// Builds the loops of a program and counts them.
-fn count_in([package, example]: [&'static str; 2], counts: &mut Counts) -> Result<(), Failure> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let arguments = [
         "build",
@@ -199,9 +185,9 @@ fn count_in([package, example]: [&'static str; 2], counts: &mut Counts) -> Resul
         "--quiet",
         "--locked",
         "--package",
-        package,
+        "veil-device",
         "--example",
-        example,
+        "hot_loops",
     ];
     // Baselines hold for the flags of the workspace, whatever else this shell asks for.
     output(
@@ -214,11 +200,11 @@ fn count_in([package, example]: [&'static str; 2], counts: &mut Counts) -> Resul
         .exec()?
         .target_directory
         .into();
-    let program = target.join("release/examples").join(example);
-    let mut depend = Vec::new();
+    let program = target.join("release/examples/hot_loops");
+    let (mut counts, mut depend) = (Counts::new(), Vec::new());
     for line in output("listing the loops", &mut Command::new(&program))?.lines() {
         let format = || CountsError::Format {
-            what: example,
+            what: "hot_loops",
             text: line.into(),
         };
         let [isa, name, elements] = line.split(' ').collect::<Vec<_>>()[..] else {
@@ -245,7 +231,7 @@ fn count_in([package, example]: [&'static str; 2], counts: &mut Counts) -> Resul
         &depend,
         "A branch depends on a value, which may be secret: find it.",
     )?;
-    Ok(())
+    Ok(counts)
 }
 
 /// Instructions of the whole program.
@@ -256,7 +242,7 @@ fn instructions(
     name: &str,
     (times, seed): (u64, u8),
 ) -> Result<u64, Failure> {
-    let profile = target.join(format!("{name}.{}.callgrind", std::process::id()));
+    let profile = target.join(format!("hot_loops.{}.callgrind", std::process::id()));
     let mut command = Command::new("valgrind");
     command
         .args(["--quiet", "--tool=callgrind"])

@@ -19,7 +19,8 @@ const GARBLER: &str = "fpga-sim";
 pub(crate) struct Candidate {
     pub(crate) name: &'static str,
     pub(crate) what: &'static str,
-    pub(crate) make: Result<Box<dyn Device>, String>,
+    /// Makes it, or says why it is not here.
+    pub(crate) make: Box<dyn FnOnce() -> Result<Box<dyn Device>, String>>,
 }
 
 /// A fresh device of this name.
@@ -31,8 +32,7 @@ pub(crate) fn make(name: &str) -> Result<Box<dyn Device>, Failure> {
     for candidate in candidates() {
         names.push(candidate.name);
         if candidate.name == name {
-            return candidate
-                .make
+            return (candidate.make)()
                 .map_err(|why| Failure::new(Code::Device, format!("{name} is not here: {why}")));
         }
     }
@@ -42,23 +42,23 @@ pub(crate) fn make(name: &str) -> Result<Box<dyn Device>, Failure> {
 
 /// Every device that there can be.
 pub(crate) fn candidates() -> Vec<Candidate> {
-    let cpu = |name, what, isa, needs: &[(&str, bool)]| {
-        let make = if Isa::available().contains(&isa) {
-            Ok(Box::new(Cpu::with(isa)) as Box<dyn Device>)
-        } else {
-            let missing: Vec<&str> = needs
-                .iter()
-                .filter(|(_, there)| !there)
-                .map(|(name, _)| *name)
-                .collect();
-            Err(format!("this processor lacks {}", missing.join(", ")))
+    let cpu = |name, what, isa, needs: &[(&'static str, bool)]| {
+        let missing = needs.iter().filter(|(_, there)| !there);
+        let missing: Vec<&str> = missing.map(|(name, _)| *name).collect();
+        let make = move || {
+            if Isa::available().contains(&isa) {
+                Ok(Box::new(Cpu::with(isa)) as Box<dyn Device>)
+            } else {
+                Err(format!("this processor lacks {}", missing.join(", ")))
+            }
         };
+        let make = Box::new(make);
         Candidate { name, what, make }
     };
     let reference = Candidate {
         name: "reference",
         what: "defines every operation, and is slow",
-        make: Ok(Box::new(Reference::default())),
+        make: Box::new(|| Ok(Box::new(Reference::default()))),
     };
     vec![
         reference,
@@ -83,10 +83,10 @@ pub(crate) fn candidates() -> Vec<Candidate> {
         Candidate {
             name: GARBLER,
             what: "a garbling core of two rows on an FPGA, simulated cycle by cycle",
-            make: match Fpga::simulated() {
+            make: Box::new(|| match Fpga::simulated() {
                 Ok(fpga) => Ok(Box::new(fpga)),
                 Err(absent) => Err(absent.to_string()),
-            },
+            }),
         },
     ]
 }
@@ -169,13 +169,8 @@ impl DevicesArgs {
             party.is_none_or(|party| party == name || Some(party) == role)
         };
         // The last one counts, and one for a party more than one for all.
-        let own = self
-            .devices
-            .iter()
-            .rev()
-            .filter(|choice| choice.party.is_some())
-            .find(is);
-        let choice = own.or_else(|| self.devices.iter().rev().find(is));
+        let choices = self.devices.iter().filter(is);
+        let choice = choices.max_by_key(|choice| choice.party.is_some());
         choice.map(|choice| choice.device.as_str())
     }
 

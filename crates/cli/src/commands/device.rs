@@ -188,7 +188,7 @@ fn print(lines: &[Line], seed: Option<u64>, json: bool) -> Result<(), Failure> {
 }
 
 fn listed(candidate: Candidate) -> Line {
-    let (state, detail) = match candidate.make {
+    let (state, detail) = match (candidate.make)() {
         Ok(_) => ("present", candidate.what.to_owned()),
         Err(why) => ("absent", why),
     };
@@ -200,7 +200,7 @@ fn listed(candidate: Candidate) -> Line {
 }
 
 fn checked(candidate: Candidate, seed: u64, cases: u32) -> Line {
-    let (state, detail) = match candidate.make {
+    let (state, detail) = match (candidate.make)() {
         Err(why) => ("skipped", why),
         Ok(mut device) => match conformance::check(&mut *device, seed, cases) {
             Ok(()) => ("passed", format!("{cases} cases")),
