@@ -171,12 +171,16 @@ impl Loaded {
         let mut columns: Vec<(u32, Zeroizing<Vec<[u8; 16]>>)> =
             Vec::with_capacity(layer.writes.len());
         let offset = gates.offset.to_le_bytes();
+        // Places in the order in which labels leave, by number in the body.
+        let mut places = vec![0; image.leaves.len()];
+        for (place, leave) in image.leaves.iter().enumerate() {
+            places[*leave as usize] = place;
+        }
         for (slot, of, not) in &layer.writes {
             let mut column = Zeroizing::new(vec![[0; 16]; rows.len()]);
             match of {
                 Ok(leave) => {
-                    let at = image.leaves.iter().position(|k| k == leave);
-                    let at = at.expect("an image has all leaves of its body");
+                    let at = places[*leave as usize];
                     for (to, row) in column
                         .iter_mut()
                         .zip(leaves.chunks_exact(image.leaves.len()))

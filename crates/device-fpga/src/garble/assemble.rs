@@ -66,6 +66,7 @@ struct Assembler<'a> {
     /// Cycles between the starts of two repetitions, and bundles of the kernel.
     interval: u32,
     machine: Machine,
+    nodes: Vec<Node>,
     starts: Vec<u32>,
     rows: Vec<u32>,
     /// Numbers of ANDs, by gate.
@@ -113,6 +114,7 @@ impl<'a> Assembler<'a> {
             capacity,
             interval: schedule.interval.max(1),
             machine,
+            nodes,
             starts: schedule.starts,
             rows: schedule.rows,
             numbers: schedule.numbers,
@@ -133,12 +135,7 @@ impl<'a> Assembler<'a> {
     }
 
     fn latency(&self, gate: u32) -> u32 {
-        let Machine { xor, and, .. } = self.machine;
-        if self.body.gates[gate as usize].is_and {
-            and
-        } else {
-            xor
-        }
+        self.machine.latency(&self.nodes[gate as usize])
     }
 
     fn stage(&self, gate: usize) -> u32 {

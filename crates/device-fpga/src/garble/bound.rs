@@ -1,9 +1,8 @@
 //! What no schedule of a body can be faster than.
 
-use super::body::{Body, Of};
+use veil_circuit::schedule::Machine;
 
-/// Cycles from the start of an XOR, and of an AND, until its label can be read.
-const LATENCY: [u64; 2] = [1, 10];
+use super::body::{Body, Of};
 
 /// Cycles that `repetitions` of a body take at least on a core of so many rows: each row starts one gate per cycle, a gate starts when
 /// what it reads is there, and one label comes in and one leaves per cycle.
@@ -12,11 +11,15 @@ pub fn least(body: &Body, rows: u32, repetitions: u64) -> u64 {
     let inputs = u64::from(body.of_each).saturating_mul(repetitions);
     let leaves = (body.leaves.len() as u64).saturating_mul(repetitions);
     let started = gates.div_ceil(rows.into());
-    started.max(inputs).max(leaves).max(path(body, repetitions))
+    started
+        .max(inputs)
+        .max(leaves)
+        .max(path(body, &Machine::garbler(rows), repetitions))
 }
 
 /// The longest path through all repetitions, from the start of its first gate to the start of its last one, and that cycle.
-fn path(body: &Body, repetitions: u64) -> u64 {
+fn path(body: &Body, machine: &Machine, repetitions: u64) -> u64 {
+    let latencies = [machine.xor, machine.and].map(u64::from);
     let mut starts: Vec<Vec<u64>> = Vec::new();
     let mut longest = 0;
     for repetition in 0..repetitions as usize {
@@ -24,7 +27,7 @@ fn path(body: &Body, repetitions: u64) -> u64 {
         for gate in &body.gates {
             let ready = gate.operands.map(|value| match value.of {
                 Of::Gate { gate, back } => {
-                    let latency = LATENCY[usize::from(body.gates[gate as usize].is_and)];
+                    let latency = latencies[usize::from(body.gates[gate as usize].is_and)];
                     let start = match back as usize {
                         0 => own.get(gate as usize),
                         back => (repetition.checked_sub(back))
