@@ -2,7 +2,7 @@
 # The unit and the container file in deploy/ say only what `veil serve` understands, and systemd understands the unit.
 source "$(dirname "$0")/../../scripts/lib.sh"
 
-cargo build --quiet --locked --package veil-cli
+build_veil
 unit=deploy/veil-party.service
 help=$("$target/debug/veil" serve --help)
 

@@ -2,7 +2,7 @@
 # The first job of README.md: what a reader types works, and gives what the text says.
 source "$(dirname "$0")/../../scripts/lib.sh"
 
-cargo build --quiet --locked --package veil-cli
+build_veil
 export PATH="$target/debug:$PATH"
 readme=$PWD/README.md
 folder=$(mktemp -d)
