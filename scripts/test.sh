@@ -21,9 +21,26 @@ tests() {
   say "passed when repeated, and needs repair all the same:" $names
 }
 
+# Lint, proofs and bench of the hardware need no cargo, and tests of processes that wait for each other leave room for them.
+hardware() {
+  local script
+  nice scripts/test-rtl.sh short
+  for script in tests/rtl/*.sh; do
+    nice bash "$script"
+  done
+}
+
 scripts/check.sh
-scripts/test-rtl.sh short
+log=$(mktemp)
+hardware >"$log" 2>&1 &
+beside=$!
+trap 'rm "$log"' EXIT
+say "beside the tests: scripts/test-rtl.sh short," tests/rtl/*.sh
 tests
+status=0
+wait "$beside" || status=$?
+cat "$log"
+((status == 0))
 run cargo xtask counts --check
 for script in tests/shell/*.sh; do
   run bash "$script"

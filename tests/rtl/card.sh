@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The card of the garbler, in simulation: random circuits with random stalls against a garbler in software, what must be refused, and that
-# nothing is left after a scrub. For two rows; or for those that are named: tests/shell/card.sh "1 2 4 8" 300.
+# nothing is left after a scrub. For two rows; or for those that are named: tests/rtl/card.sh "1 2 4 8" 300.
 source "$(dirname "$0")/../../scripts/lib.sh"
 rows=${1:-2}
 runs=${2:-60}
