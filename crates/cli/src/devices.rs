@@ -4,7 +4,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use veil_device::{Cpu, Device, Fault, Isa, Reference};
-use veil_device_fpga::Fpga;
+use veil_device_fpga::{Assembled, Fpga};
 use veil_engine::DeviceFactory;
 use veil_program::Tables;
 use veil_protocol::Plan;
@@ -23,13 +23,13 @@ pub(crate) struct Candidate {
     pub(crate) make: Box<dyn FnOnce() -> Result<Box<dyn Device>, String>>,
 }
 
-/// A fresh device of this name.
-pub(crate) fn make(name: &str) -> Result<Box<dyn Device>, Failure> {
+/// A fresh device of this name, which takes programs that are assembled already.
+pub(crate) fn make(name: &str, assembled: &Assembled) -> Result<Box<dyn Device>, Failure> {
     if name == "cpu" {
         return Ok(Box::new(Cpu::detect()));
     }
     let mut names = vec!["cpu"];
-    for candidate in candidates() {
+    for candidate in candidates(assembled) {
         names.push(candidate.name);
         if candidate.name == name {
             return (candidate.make)()
@@ -41,7 +41,8 @@ pub(crate) fn make(name: &str) -> Result<Box<dyn Device>, Failure> {
 }
 
 /// Every device that there can be.
-pub(crate) fn candidates() -> Vec<Candidate> {
+pub(crate) fn candidates(assembled: &Assembled) -> Vec<Candidate> {
+    let assembled = assembled.clone();
     let cpu = |name, what, isa, needs: &[(&'static str, bool)]| {
         let missing = needs.iter().filter(|(_, there)| !there);
         let missing: Vec<&str> = missing.map(|(name, _)| *name).collect();
@@ -83,8 +84,8 @@ pub(crate) fn candidates() -> Vec<Candidate> {
         Candidate {
             name: GARBLER,
             what: "a garbling core of two rows on an FPGA, simulated cycle by cycle",
-            make: Box::new(|| match Fpga::simulated() {
-                Ok(fpga) => Ok(Box::new(fpga)),
+            make: Box::new(move || match Fpga::simulated() {
+                Ok(fpga) => Ok(Box::new(fpga.sharing(&assembled))),
                 Err(absent) => Err(absent.to_string()),
             }),
         },
@@ -130,6 +131,9 @@ pub(crate) struct DevicesArgs {
     /// called as in the job, or `garbler` and `evaluator`, if there are two.
     #[arg(long = "device", value_name = "[PARTY=]DEVICE")]
     devices: Vec<Choice>,
+    /// What a check has assembled, for the devices of the run.
+    #[arg(skip)]
+    assembled: Assembled,
 }
 
 /// One `--device`.
@@ -179,18 +183,15 @@ impl DevicesArgs {
         let Some(name) = self.named(plan, peer).map(str::to_owned) else {
             return Arc::new(|| Box::new(Cpu::detect()));
         };
+        let assembled = self.assembled.clone();
         // It was there when the run was checked.
-        Arc::new(move || make(&name).unwrap_or_else(|_| Box::new(Cpu::detect())))
+        Arc::new(move || make(&name, &assembled).unwrap_or_else(|_| Box::new(Cpu::detect())))
     }
 
-    /// Refuses devices that are not here, parties that are not in the job, and programs that a device has no room for, before anything
-    /// else is done.
-    ///
-    /// Of the devices of others, whoever takes part as `own` alone cannot know whether they are there.
-    pub(crate) fn check(&self, plan: &Arc<Plan>, own: Option<&str>) -> Result<(), Failure> {
+    /// Refuses devices of parties that are not in the job.
+    fn known(&self, plan: &Plan) -> Result<(), Failure> {
         let parties = plan.parties().iter().map(|party| Peer::Party(*party));
         let names: Vec<&str> = parties
-            .clone()
             .map(|peer| veil_engine::name_of(plan, peer))
             .collect();
         for choice in &self.devices {
@@ -207,49 +208,58 @@ impl DevicesArgs {
                     .help(format!("the parties are {}", names.join(", "))));
             }
         }
-        for peer in parties {
+        Ok(())
+    }
+
+    /// Refuses devices that are not here, parties that are not in the job, and programs that a device has no room for, before anything
+    /// else is done.
+    ///
+    /// Of the devices of others, whoever takes part as `own` alone cannot know whether they are there.
+    pub(crate) fn check(&self, plan: &Arc<Plan>, own: Option<&str>) -> Result<(), Failure> {
+        self.known(plan)?;
+        for peer in plan.parties().iter().map(|party| Peer::Party(*party)) {
             if own.is_some_and(|own| own != veil_engine::name_of(plan, peer)) {
                 continue;
             }
             if let Some(name) = self.named(plan, peer) {
-                fits(name, plan, peer)?;
+                self.fits(name, plan, peer)?;
             }
         }
         Ok(())
     }
-}
 
-/// Whether a device does what a party of this plan is to do.
-fn fits(name: &str, plan: &Arc<Plan>, peer: Peer) -> Result<(), Failure> {
-    let mut device = make(name)?;
-    let protocol = veil_protocol::protocol(Arc::clone(plan), peer);
-    if name == GARBLER {
-        let garbles = protocol.name() == "yao" && peer == Peer::Party(plan.parties()[0]);
-        if !garbles {
-            let who = veil_engine::name_of(plan, peer);
-            let message = format!(
-                "{name} garbles, and {who} does not in this job, which runs by {}",
-                protocol.name()
-            );
-            let help = format!("`--device garbler={name}` with `--protocol yao`");
-            return Err(Failure::new(Code::Usage, message).help(help));
-        }
-        if plan.job.security.tables != Tables::HalfGates {
-            let message = format!("{name} makes tables of half-gates, and this job has others");
-            return Err(Failure::new(Code::Usage, message)
-                .help("leave out --tables, or write `--tables half-gates`"));
-        }
-    }
-    let programs = protocol.programs().iter().zip(plan.banks_of_programs());
-    for (program, of) in programs {
-        match device.load(program, protocol.layout(of)) {
-            Ok(_) => {}
-            Err(fault @ Fault::NoRoom { .. }) => {
-                let help = "write the circuit as a sequential one that does a part of it in every cycle, with registers for what goes from one to the next: docs/sequential.md; or leave out --device";
-                return Err(Failure::new(Code::Device, fault.to_string()).help(help));
+    /// Whether a device does what a party of this plan is to do.
+    fn fits(&self, name: &str, plan: &Arc<Plan>, peer: Peer) -> Result<(), Failure> {
+        let mut device = make(name, &self.assembled)?;
+        let protocol = veil_protocol::protocol(Arc::clone(plan), peer);
+        if name == GARBLER {
+            let garbles = protocol.name() == "yao" && peer == Peer::Party(plan.parties()[0]);
+            if !garbles {
+                let who = veil_engine::name_of(plan, peer);
+                let message = format!(
+                    "{name} garbles, and {who} does not in this job, which runs by {}",
+                    protocol.name()
+                );
+                let help = format!("`--device garbler={name}` with `--protocol yao`");
+                return Err(Failure::new(Code::Usage, message).help(help));
             }
-            Err(fault) => return Err(Failure::new(Code::Device, format!("{name}: {fault}"))),
+            if plan.job.security.tables != Tables::HalfGates {
+                let message = format!("{name} makes tables of half-gates, and this job has others");
+                return Err(Failure::new(Code::Usage, message)
+                    .help("leave out --tables, or write `--tables half-gates`"));
+            }
         }
+        let programs = protocol.programs().iter().zip(plan.banks_of_programs());
+        for (program, of) in programs {
+            match device.load(program, protocol.layout(of)) {
+                Ok(_) => {}
+                Err(fault @ Fault::NoRoom { .. }) => {
+                    let help = "write the circuit as a sequential one that does a part of it in every cycle, with registers for what goes from one to the next: docs/sequential.md; or leave out --device";
+                    return Err(Failure::new(Code::Device, fault.to_string()).help(help));
+                }
+                Err(fault) => return Err(Failure::new(Code::Device, format!("{name}: {fault}"))),
+            }
+        }
+        Ok(())
     }
-    Ok(())
 }

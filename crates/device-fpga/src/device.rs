@@ -10,34 +10,24 @@ use veil_device::{
 use zeroize::Zeroizing;
 
 use crate::Absent;
+use crate::assembled::{Assembled, Loaded, ROWS};
 use crate::driver::{CardError, Garbler, Run, Streams};
-use crate::garble::Image;
 use crate::garble::body::Of;
-use crate::garble::program::Layer;
 use crate::sim::Stalls;
 
 /// Name of the simulated device.
 const SIMULATED: &str = "fpga-sim";
-
-/// Rows of a run at most: repetitions whose labels are on their way at once.
-const ROWS: u32 = 1 << 10;
 
 /// A host with a garbler on a card.
 pub struct Fpga {
     host: Cpu,
     garbler: Garbler,
     /// Programs with products.
-    programs: BTreeMap<ProgramId, Loaded>,
+    programs: BTreeMap<ProgramId, Arc<Loaded>>,
+    assembled: Assembled,
     /// The program that the card has.
     on_card: Option<ProgramId>,
     done: VecDeque<Completion>,
-}
-
-/// A program, as the card runs it.
-struct Loaded {
-    program: Arc<Program>,
-    layer: Layer,
-    image: Image,
 }
 
 impl Fpga {
@@ -46,12 +36,22 @@ impl Fpga {
         Ok(Self::with(Garbler::simulated(2, Stalls::default())?))
     }
 
+    /// The same, taking programs that others have assembled.
+    #[must_use]
+    pub fn sharing(self, assembled: &Assembled) -> Self {
+        Fpga {
+            assembled: assembled.clone(),
+            ..self
+        }
+    }
+
     /// With this garbler.
     pub fn with(garbler: Garbler) -> Self {
         Fpga {
             host: Cpu::detect(),
             garbler,
             programs: BTreeMap::new(),
+            assembled: Assembled::default(),
             on_card: None,
             done: VecDeque::new(),
         }
@@ -236,26 +236,13 @@ impl Device for Fpga {
             .iter()
             .any(|instr| matches!(instr, Instr::Product { .. }));
         if slots.item == veil_device::Item::Labels && has_products {
-            let uniforms = layout.regions[program.uniforms as usize].count;
-            let layer = Layer::of(program, slots.count, uniforms);
-            let image = Image::of(
-                &layer.body,
-                self.garbler.capacity(),
-                layout.chunk_rows.min(ROWS).into(),
-            );
-            let image = image.map_err(|why| Fault::NoRoom {
+            let capacity = self.garbler.capacity();
+            let loaded = self.assembled.program(program, layout, capacity);
+            let loaded = loaded.map_err(|why| Fault::NoRoom {
                 device: SIMULATED,
                 why: why.to_string(),
             })?;
-            let program = Arc::clone(program);
-            self.programs.insert(
-                id,
-                Loaded {
-                    program,
-                    layer,
-                    image,
-                },
-            );
+            self.programs.insert(id, loaded);
         }
         Ok(id)
     }

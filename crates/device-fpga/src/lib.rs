@@ -16,12 +16,14 @@
 //! Promises: the bytes of the reference device. Does not promise speed: a simulated core garbles some ten thousand gates in a second.
 
 pub mod abi;
+mod assembled;
 mod device;
 mod driver;
 pub mod garble;
 mod sim;
 pub mod transport;
 
+pub use assembled::Assembled;
 pub use device::Fpga;
 pub use driver::{CardError, Garbler, Run, Streams};
 pub use sim::{Simulated, Stalls};

@@ -2,7 +2,7 @@
 
 use veil_circuit::make;
 use veil_device::{Cpu, Device, conformance};
-use veil_device_fpga::{Absent, Fpga, Garbler, Stalls};
+use veil_device_fpga::{Absent, Assembled, Fpga, Garbler, Stalls};
 use veil_math::Ring;
 use veil_program::{Audience, Holder, Lowered};
 use veil_session::Peer;
@@ -30,6 +30,20 @@ fn it_equals_the_reference() {
         conformance::check(&mut fpga, seed, 100).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
         assert!(fpga.cycles() > 1000, "the core did the garbling");
     }
+}
+
+#[test]
+fn what_one_device_has_assembled_another_one_takes() {
+    let assembled = Assembled::default();
+    let mut counts = Vec::new();
+    for _ in 0..2 {
+        let Some(fpga) = card(Stalls::default()) else {
+            return;
+        };
+        conformance::check(&mut fpga.sharing(&assembled), 3, 9).unwrap_or_else(|e| panic!("{e}"));
+        counts.push(assembled.count());
+    }
+    assert!(counts[0] > 0 && counts[1] == counts[0], "{counts:?}");
 }
 
 /// Runs a job with a card at the garbler.

@@ -29,7 +29,7 @@ pub enum Dst {
 }
 
 /// One instruction. Linear ones act on every component alike; constants act on the components that the command names.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Instr {
     /// out = a + b.
     Add(Src, Src, Dst),
@@ -69,7 +69,7 @@ pub enum Instr {
 ///
 /// The result of a product of shares is complete only after `Scatter`: no later instruction of the same program touches its slot. That of
 /// a product of labels is complete at once, and later instructions read it and reuse its slot as they do those of others.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Program {
     /// The ring of all its values.
     pub ring: Ring,

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use veil_device::conformance;
 use veil_device::record::{self, ReplayError};
+use veil_device_fpga::Assembled;
 
 use crate::devices::{Candidate, candidates, make};
 use crate::failure::{Code, Failure};
@@ -66,7 +67,10 @@ struct Line {
 pub(crate) fn run(command: &DeviceCommand) -> Result<(), Failure> {
     match command {
         DeviceCommand::List { json } => print(
-            &candidates().into_iter().map(listed).collect::<Vec<_>>(),
+            &candidates(&Assembled::default())
+                .into_iter()
+                .map(listed)
+                .collect::<Vec<_>>(),
             None,
             *json,
         ),
@@ -77,7 +81,7 @@ pub(crate) fn run(command: &DeviceCommand) -> Result<(), Failure> {
         } => replay(folder, device, *json),
         DeviceCommand::Check { cases, seed, json } => {
             let seed = seed.map_or_else(random, Ok)?;
-            let lines: Vec<Line> = candidates()
+            let lines: Vec<Line> = candidates(&Assembled::default())
                 .into_iter()
                 .map(|candidate| checked(candidate, seed, *cases))
                 .collect();
@@ -117,14 +121,14 @@ struct Played {
 const AGAIN: &str = "record the run again: `veil run JOB --record DIR --data-are-mine`";
 
 fn replay(folder: &Path, name: &str, json: bool) -> Result<(), Failure> {
-    let mut all = Vec::new();
+    let (mut all, assembled) = (Vec::new(), Assembled::default());
     for path in files(folder)? {
         let shown = path.display();
         let file = File::open(&path).map_err(|error| {
             Failure::new(Code::Input, format!("cannot read {shown}: {error}")).help(AGAIN)
         })?;
         // A lane has a device of its own, as in the run.
-        let mut device = make(name)?;
+        let mut device = make(name, &assembled)?;
         let played = record::replay(BufReader::with_capacity(1 << 20, file), &mut *device);
         let played = played.map_err(|error| differs(&path, device.name(), &error))?;
         all.push(Played {
