@@ -12,6 +12,7 @@ use veil_session::{PartyId, Peer};
 
 use crate::commands::explain;
 use crate::failure::{Code, Failure};
+use crate::ordered::Ordered;
 use crate::prepare::{self, JobArgs};
 
 /// Lanes of a job in a deployment, unless somebody says otherwise: the plan must not depend on the machine.
@@ -25,6 +26,8 @@ pub(crate) struct Planned {
     pub(crate) text: String,
     /// The plans of its runs.
     pub(crate) stages: Stages,
+    /// The order of its gates, if it garbles.
+    ordered: Option<Ordered>,
 }
 
 impl Planned {
@@ -44,11 +47,13 @@ impl Planned {
         let protocol = veil_protocol::protocol(Arc::clone(&plan), Peer::Party(PartyId::TWO[0]));
         let stages = Stages::new(job, &plan)?;
         let facts = Facts::of(job, &plan, &*protocol).against(stages.adversary());
+        let ordered = Ordered::approved(job, &plan);
         Ok(Planned {
             plan,
             facts,
             text,
             stages,
+            ordered,
         })
     }
 
@@ -92,7 +97,7 @@ impl Planned {
 
     /// What `veil explain` says of it.
     pub(crate) fn explained(&self, file: &Path) -> String {
-        explain::text(&self.plan, &self.stages, file)
+        explain::text(&self.plan, &self.stages, file, self.ordered.clone())
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use veil_device::{Cpu, Device, Fault, Isa, Reference};
 use veil_device_fpga::{Assembled, Fpga};
 use veil_engine::DeviceFactory;
-use veil_program::Tables;
+use veil_program::{Rows, Tables};
 use veil_protocol::Plan;
 use veil_session::Peer;
 
@@ -188,8 +188,22 @@ impl DevicesArgs {
         Arc::new(move || make(&name, &assembled).unwrap_or_else(|_| Box::new(Cpu::detect())))
     }
 
+    /// The order of gates at which the device of a participant is best, if one was named for it that has such an order: which device,
+    /// and for how many rows.
+    pub(crate) fn preferred(
+        &self,
+        plan: &Plan,
+        peer: Peer,
+    ) -> Result<Option<(&str, Rows)>, Failure> {
+        let Some(name) = self.named(plan, peer) else {
+            return Ok(None);
+        };
+        let rows = make(name, &self.assembled)?.rows().and_then(Rows::of);
+        Ok(rows.map(|rows| (name, rows)))
+    }
+
     /// Refuses devices of parties that are not in the job.
-    fn known(&self, plan: &Plan) -> Result<(), Failure> {
+    pub(crate) fn known(&self, plan: &Plan) -> Result<(), Failure> {
         let parties = plan.parties().iter().map(|party| Peer::Party(*party));
         let names: Vec<&str> = parties
             .map(|peer| veil_engine::name_of(plan, peer))

@@ -111,13 +111,6 @@ impl JobArgs {
         }
         Ok(job)
     }
-
-    /// Reads, checks and plans the job.
-    pub(crate) fn plan(&self) -> Result<(Job, Arc<Plan>), Failure> {
-        let job = self.load()?;
-        let plan = plan(&job, self.lanes)?;
-        Ok((job, plan))
-    }
 }
 
 /// Takes for `job` what the approval of its plan says of data files and of the key for the order of rows, where the command line says

@@ -61,6 +61,88 @@ fn a_party_garbles_on_a_core() {
     }
 }
 
+/// The plan of a run, the order of its gates, and why it is that one.
+fn ordered(folder: &Folder, command: &str) -> [String; 3] {
+    let said = folder.succeed(&format!("{command} --json"));
+    let said: serde_json::Value = serde_json::from_str(&said).unwrap();
+    ["plan", "schedule", "schedule_why"].map(|field| said[field].as_str().unwrap().to_owned())
+}
+
+#[test]
+fn a_garbler_on_a_core_chooses_the_order_where_nobody_names_one() {
+    let folder = folder();
+    let usual = ordered(&folder, "run job.toml --device bob=reference");
+    assert_eq!(usual[1..], ["layers", "the usual one"]);
+    if !simulated(&folder) {
+        return;
+    }
+    let own = "fpga-sim, on which `ann` garbles, has 2 rows";
+    let cases = [
+        ("--device garbler=fpga-sim", "list(2)", own),
+        (
+            "--device fpga-sim --device bob=cpu --processes",
+            "list(2)",
+            own,
+        ),
+        ("--schedule list(2)", "list(2)", "--schedule says so"),
+        (
+            "--device ann=fpga-sim --schedule layers",
+            "layers",
+            "--schedule says so",
+        ),
+        (
+            "--device ann=fpga-sim --schedule list(4)",
+            "list(4)",
+            "--schedule says so",
+        ),
+    ];
+    let mut plans = Vec::new();
+    for (options, schedule, why) in cases {
+        // One lane in this process and in several: the plan is the same.
+        let [plan, found, found_why] = ordered(
+            &folder,
+            &format!("run job.toml --lanes 1 {options} --out results"),
+        );
+        assert_eq!([&*found, &*found_why], [schedule, why], "{options}");
+        let sums = std::fs::read_to_string(folder.path().join("results/bob/sum.hex")).unwrap();
+        assert_eq!(sums, "0000000c\n0000ff00\n23456789\n", "{options}");
+        plans.push(plan);
+    }
+    // Whoever names the order that the device would have asked for has its plan.
+    assert!(plans[0] == plans[1] && plans[0] == plans[2] && plans[0] != plans[3]);
+    let explained = ordered(
+        &folder,
+        "explain job.toml --lanes 1 --device garbler=fpga-sim",
+    );
+    assert_eq!(explained, [&*plans[0], "list(2)", own]);
+    folder.replace(
+        "job.toml",
+        "version = 1\n",
+        "version = 1\nschedule = \"layers\"\n",
+    );
+    let said = ordered(&folder, "run job.toml --device ann=fpga-sim");
+    assert_eq!(said[1..], ["layers", "the job says so"]);
+}
+
+/// What fits layer by layer and not as a whole is garbled layer by layer.
+#[test]
+fn a_core_takes_layers_where_it_has_no_room_for_more() {
+    let folder = folder();
+    if !simulated(&folder) {
+        return;
+    }
+    folder.replace(
+        "job.toml",
+        "make = \"adder:32\"",
+        "make = \"sha256\", rows = 1",
+    );
+    folder.replace("job.toml", "port = \"x\"", "port = \"state\"");
+    folder.replace("job.toml", "port = \"y\"", "port = \"block\"");
+    let [_, schedule, why] = ordered(&folder, "explain job.toml --device garbler=fpga-sim");
+    assert_eq!(schedule, "layers");
+    assert_eq!(why, "fpga-sim has no room for it in the order list(2)");
+}
+
 #[test]
 fn what_a_device_cannot_do_is_refused_before_the_run() {
     let folder = folder();

@@ -7,12 +7,19 @@
 
 mod common;
 
+use std::process::Stdio;
+use std::sync::Arc;
+
 use common::Folder;
 use common::deployment::{
-    At, Place, Service, at, end, expected, submit, succeed, take_part, take_part_at, turn, wait,
+    At, PATIENT, Place, Service, at, end, expected, submit, succeed, take_part, take_part_at, turn,
+    wait,
 };
 use common::faithless::{Round, Site};
 use common::homes::homes;
+use veil_link::tls::{Caller, Port, Reception};
+use veil_node::Home;
+use veil_node::control::{self, Reply};
 use veil_testkit::Kind;
 
 /// Everybody: the garbler, the evaluator, the owner, the recipient.
@@ -275,4 +282,147 @@ fn what_does_not_fit_is_said_before_anybody_is_called() {
     let parts = ["keeps no shares and loads none", "name three parties"];
     folder.fail("party other.toml --home a --yes --wait 1", 3, &parts);
     folder.fail("explain other.toml", 3, &parts);
+}
+
+/// A garbler on a core states its order to everybody else; approvals are of the job, in whichever order.
+#[test]
+fn everybody_garbles_in_the_order_that_the_garbler_states() {
+    let _turn = turn();
+    let folder = with_other(|_| ());
+    homes(folder.path(), NAMES);
+    let listed = folder.succeed("device list");
+    let device = listed.lines().find(|line| line.contains("fpga-sim"));
+    if !device.unwrap().contains("present") {
+        println!("skipped: {}", device.unwrap());
+        return;
+    }
+    let part = |name: &str, more: &[&str]| {
+        let more = [&PATIENT[2..], more].concat();
+        take_part_at(&Place::HERE, &folder, "job.toml", name, &more)
+    };
+    let run = |device: &[&str], others: &[&str]| {
+        let garbler = [device, others].concat();
+        let options = |name: &str| if name == "a" { &garbler } else { others };
+        let parts = NAMES.iter().map(|name| (*name, part(name, options(name))));
+        let parts: Vec<_> = parts.collect();
+        let said = parts.into_iter().map(|(name, part)| (name, succeed(part)));
+        let said: Vec<(&str, String)> = said.collect();
+        let plans: Vec<String> = said
+            .iter()
+            .map(|(_, said)| {
+                let plan = said.lines().find_map(|line| line.strip_prefix("plan "));
+                plan.unwrap().to_owned()
+            })
+            .collect();
+        assert!(plans.iter().all(|plan| *plan == plans[0]), "{plans:?}");
+        let result = std::fs::read_to_string(folder.at("out-job.toml/all.hex")).unwrap();
+        (plans[0].clone(), said, result)
+    };
+    let (plan, said, result) = run(&["--device", "a=fpga-sim"], &[]);
+    for (name, said) in said {
+        let why = if name == "a" {
+            "fpga-sim, on which `a` garbles, has 2 rows"
+        } else {
+            "`a`, who garbles, has stated it"
+        };
+        let line = format!("gates in the order list(2): {why}");
+        assert!(said.contains(&line), "{name}: {said}");
+    }
+    let named = run(&[], &["--schedule", "list(2)"]);
+    assert_eq!((&named.0, &named.2), (&plan, &result));
+    let usual = run(&[], &[]);
+    assert!(usual.0 != plan && usual.2 == result);
+    // Whoever names an order is not asked, and the other one has to have the same.
+    let parts = [
+        part("a", &["--device", "a=fpga-sim"]),
+        part("b", &["--schedule", "layers"]),
+    ];
+    for part in parts {
+        let (code, said) = end(part);
+        assert!(code == Some(3) && said.contains("runs plan"), "{said}");
+    }
+}
+
+/// Plays the garbler, who states this to a participant of this name, and lets nobody in.
+fn states(home: &Home, answer: impl Fn(&str) -> Vec<u8> + Send + Sync + 'static) -> Port {
+    let members = home.members();
+    let keys: Vec<_> = members.iter().map(|member| member.fingerprint).collect();
+    let handler = move |caller: Caller, _: &[u8]| {
+        answer(
+            members
+                .by_fingerprint(&caller.key)
+                .map_or("", |member| &member.name),
+        )
+    };
+    let reception = Reception::sole(keys).with_handler(Arc::new(handler));
+    let address = home.settings().listen.unwrap().to_string();
+    Port::bind(&home.identity(), &address, reception).unwrap()
+}
+
+/// What it is called, what is answered to b and to others, and what these say.
+type Stated<'a> = (&'a str, [Vec<u8>; 2], &'a [&'a str]);
+
+/// A garbler that states what is no order, or not the same to all, or answers with anything else: everybody ends, and says why.
+#[test]
+fn what_a_garbler_states_is_an_order_for_all_or_none() {
+    let _turn = turn();
+    let word = |word: &str| {
+        let schedule = Some(word.to_owned());
+        control::encode(&Reply::Schedule { schedule })
+    };
+    let nonsense = word(&("\u{1b}[2J".to_owned() + &"x".repeat(100_000)));
+    let late: &[&str] = &["waited for", "party 0 is `a`"];
+    let cases: [Stated<'_>; 5] = [
+        (
+            "no order",
+            [word("list(3)"), word("list(3)")],
+            &["`a` states", "list(3)", "none of this name"],
+        ),
+        (
+            "an endless one",
+            [nonsense.clone(), nonsense],
+            &["none of this name"],
+        ),
+        ("no reply", [b"\xff{".to_vec(), b"".to_vec()], late),
+        (
+            "the reply to another question",
+            [
+                control::encode(&Reply::Jobs { jobs: vec![] }),
+                control::encode(&Reply::Refused { why: "no".into() }),
+            ],
+            late,
+        ),
+        (
+            "two orders",
+            [word("list(2)"), word("list(4)")],
+            &["runs plan", "must be the same on both sides"],
+        ),
+    ];
+    for (what, [to_b, to_others], parts) in cases {
+        let folder = with_other(|_| ());
+        let homes = homes(folder.path(), NAMES);
+        let answer = move |name: &str| {
+            if name == "b" {
+                to_b.clone()
+            } else {
+                to_others.clone()
+            }
+        };
+        let _port = states(&homes[GARBLER], answer);
+        let more = ["--timeout", "60", "--wait", "4"];
+        let part = |name| {
+            let mut part = Place::HERE.veil(folder.path());
+            part.args(["party", "job.toml", "--home", name, "--out", "out", "--yes"]);
+            part.args(more).stdout(Stdio::null()).stderr(Stdio::piped());
+            part.spawn().unwrap()
+        };
+        for child in ["b", "ann"].map(part) {
+            let (code, said) = end(child);
+            assert!(matches!(code, Some(3 | 5)), "{what}: {code:?} {said}");
+            for part in parts {
+                assert!(said.contains(part), "{what}: no {part:?} in {said}");
+            }
+            assert!(said.len() < 10_000 && !said.contains('\u{1b}'), "{what}");
+        }
+    }
 }

@@ -228,6 +228,10 @@ impl Device for Fpga {
         SIMULATED
     }
 
+    fn rows(&self) -> Option<u32> {
+        Some(self.garbler.capacity().rows)
+    }
+
     fn load(&mut self, program: &Arc<Program>, layout: &Layout) -> Result<ProgramId, Fault> {
         let id = self.host.load(program, layout)?;
         let slots = &layout.regions[program.slots as usize];

@@ -106,6 +106,11 @@ pub trait Device: Send {
     /// Name for reports, such as `cpu-avx512`.
     fn name(&self) -> &'static str;
 
+    /// Rows of hardware that start a gate in each cycle, if it is best at programs over labels whose gates are in order for so many.
+    fn rows(&self) -> Option<u32> {
+        None
+    }
+
     /// Binds the device to a session: hashes of other sessions differ.
     fn bind(&mut self, session: SessionId);
 

@@ -47,6 +47,11 @@ pub enum Request {
         /// What is known where this is asked.
         said: Vec<Missing>,
     },
+    /// In which order do you garble this job, which says none?
+    Schedule {
+        /// All digits of the hash of the plan that it has as it is written.
+        plan: String,
+    },
     /// I go on with this durable job, whose inputs I have kept: how is it there?
     GoOn {
         /// All digits of its plan hash.
@@ -86,6 +91,11 @@ pub enum Reply {
         said: Vec<Missing>,
         /// Where whoever answers is.
         at: At,
+    },
+    /// In this order.
+    Schedule {
+        /// The word of a job file; nothing if it is garbled as the job is written.
+        schedule: Option<String>,
     },
     /// The jobs.
     Jobs {
@@ -161,7 +171,7 @@ pub(crate) fn is_quick(request: &[u8]) -> bool {
     }
     let asked = Some(request).filter(|request| request.len() <= LONGEST_QUICK);
     let asked = asked.and_then(|request| serde_json::from_slice::<Asked<'_>>(request).ok());
-    asked.is_some_and(|asked| matches!(asked.ask, "hello" | "roll"))
+    asked.is_some_and(|asked| matches!(asked.ask, "hello" | "roll" | "schedule"))
 }
 
 /// Reads a request or a reply. Whatever the bytes are, nothing panics.
@@ -246,7 +256,8 @@ pub fn ask_if_there(
     ask_slow(identity, member, request, (Instant::now() + within, SLOW))
 }
 
-fn ask_slow(
+/// [`ask`], of whoever is there within the first of these times, and then has the second one to answer.
+pub(crate) fn ask_slow(
     identity: &Identity,
     member: &Member,
     request: &Request,
@@ -309,6 +320,9 @@ mod tests {
         for request in [
             Request::Hello {},
             Request::Jobs {},
+            Request::Schedule {
+                plan: "0".repeat(64),
+            },
             Request::GoOn {
                 plan: "0".repeat(64),
             },
@@ -362,6 +376,10 @@ mod tests {
             Reply::Pending { plan: digits() },
             Reply::Refused { why: "no".into() },
             Reply::Jobs { jobs: Vec::new() },
+            Reply::Schedule { schedule: None },
+            Reply::Schedule {
+                schedule: Some("list(2)".into()),
+            },
             Reply::Roll {
                 said: Vec::new(),
                 at: At::Kept {

@@ -41,6 +41,7 @@ mod members;
 mod metrics;
 mod names;
 pub mod notify;
+pub mod order;
 mod pairing;
 pub mod participant;
 pub mod policy;

@@ -29,6 +29,12 @@ pub enum Rows {
 }
 
 impl Rows {
+    /// As many as there are of these; nothing if no schedule has so many.
+    pub fn of(count: u32) -> Option<Self> {
+        let all = [Rows::One, Rows::Two, Rows::Four, Rows::Eight, Rows::Sixteen];
+        all.into_iter().find(|rows| rows.count() == count)
+    }
+
     /// How many there are.
     pub const fn count(self) -> u32 {
         match self {

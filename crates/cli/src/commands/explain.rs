@@ -10,12 +10,14 @@ use veil_circuit::{Per, Reduce};
 use veil_engine::{Memory, Settings};
 use veil_link::shape::Profile;
 use veil_node::stages::{Stage, Stages};
-use veil_program::{Audience, Block, Guarantee, Holder, Word};
+use veil_program::{Audience, Block, Guarantee, Holder};
 use veil_protocol::{Cost, Plan, Protocol, Task};
 use veil_session::{Frame, PartyId, Peer};
 
+use crate::devices::DevicesArgs;
 use crate::estimate::{Measured, Rounds, Traffic};
 use crate::failure::Failure;
+use crate::ordered::{self, Ordered, Planned};
 use crate::output;
 use crate::prepare::{self, JobArgs};
 
@@ -25,6 +27,7 @@ use crate::prepare::{self, JobArgs};
   veil explain job.toml
   veil explain job.toml --lanes 4 --json
   veil explain job.toml --net wan
+  veil explain job.toml --device garbler=fpga-sim    in the order of gates that the device asks for
 
 Bytes are exact: payload is what the protocol says, framed is what a run's summary counts, with message headers (40 bytes
 each), the handshake and the last words, before TLS. Times are from the first message to the last. They are measured: a few chunks of
@@ -33,6 +36,8 @@ delay of every round that is waited for, and its rate. No data file is read.")]
 pub(crate) struct ExplainArgs {
     #[command(flatten)]
     job: JobArgs,
+    #[command(flatten)]
+    devices: DevicesArgs,
     /// Estimate the time over this network alone: lan or wan [default: both, and loopback]
     #[arg(long, value_name = "NET")]
     net: Option<Profile>,
@@ -61,8 +66,8 @@ struct Explanation {
     lanes: u16,
     layers: usize,
     /// The order of gates, where they are garbled.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    schedule: Option<&'static str>,
+    #[serde(flatten)]
+    ordered: Option<Ordered>,
     rounds: Rounds,
     participants: Vec<Participant>,
     estimates: Vec<Estimate>,
@@ -123,8 +128,10 @@ struct Opened {
 }
 
 pub(crate) fn run(args: &ExplainArgs) -> Result<(), Failure> {
-    let (job, plan) = args.job.plan()?;
-    let explanation = explain(&plan, &Stages::new(&job, &plan)?, args.net);
+    let job = args.job.load()?;
+    let planned = ordered::plan(job, args.job.lanes, &args.devices, None)?;
+    let Planned { job, plan, ordered } = planned;
+    let explanation = explain(&plan, &Stages::new(&job, &plan)?, args.net, ordered);
     if args.json {
         output::print_json(&explanation)
     } else {
@@ -133,11 +140,21 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<(), Failure> {
 }
 
 /// What `veil explain` prints of a plan whose job is in `file`.
-pub(crate) fn text(plan: &Arc<Plan>, stages: &Stages, file: &Path) -> String {
-    explain(plan, stages, None).text(file)
+pub(crate) fn text(
+    plan: &Arc<Plan>,
+    stages: &Stages,
+    file: &Path,
+    ordered: Option<Ordered>,
+) -> String {
+    explain(plan, stages, None, ordered).text(file)
 }
 
-fn explain(plan: &Arc<Plan>, stages: &Stages, net: Option<Profile>) -> Explanation {
+fn explain(
+    plan: &Arc<Plan>,
+    stages: &Stages,
+    net: Option<Profile>,
+    ordered: Option<Ordered>,
+) -> Explanation {
     let job = &plan.job;
     let protocols: Vec<Arc<dyn Protocol>> = veil_engine::participants(plan)
         .into_iter()
@@ -183,7 +200,7 @@ fn explain(plan: &Arc<Plan>, stages: &Stages, net: Option<Profile>) -> Explanati
         chunks: plan.chunks(),
         lanes: plan.lanes,
         layers: plan.layers.len(),
-        schedule: first.transfers().map(|_| plan.job.security.schedule.word()),
+        ordered,
         rounds,
         participants,
         estimates: estimates(plan, &traffic, net),

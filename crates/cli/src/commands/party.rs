@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use veil_engine::{Phase, Progress, Recorder};
+use veil_engine::{Phase, Progress};
 use veil_link::shape;
 use veil_node::Home;
 use veil_node::stages::{Stage, Stages};
@@ -17,6 +17,7 @@ use crate::failure::{Code, Failure};
 use crate::launch::Outcome;
 use crate::launch::participant::{self, Engagement};
 use crate::launch::processes::Word;
+use crate::ordered;
 use crate::output;
 use crate::prepare::{self, JobArgs};
 use crate::progress::{Meter, Snapshot};
@@ -105,7 +106,7 @@ fn take_part(
     let home = Home::open(&Home::locate(args.home.as_deref()))?;
     let mut job = args.job.load()?;
     let plan = prepare::plan(&job, Some(args.job.lanes.unwrap_or(LANES)))?;
-    args.devices.check(&plan, Some(&home.settings().name))?;
+    let known = ordered::known(&job, &plan, &args.devices, &home.settings().name)?;
     prepare::as_approved(&mut job, &plan, &args.job, &home)?;
     // Of a durable job, the stage that computes is written down.
     let traced = Stages::new(&job, &plan)?.plan(Stage::Compute).clone();
@@ -119,6 +120,7 @@ fn take_part(
         home: &home,
         job: &job,
         plan: &plan,
+        known: &known,
         out: &args.out,
         listen: args.listen.as_deref(),
         stores: args.stores.as_deref(),
@@ -126,7 +128,7 @@ fn take_part(
         timeout: args.timeout.map_or(timeouts.stall, Duration::from_secs),
         net: args.net,
         devices: &args.devices,
-        trace: trace.clone().map(|trace| trace as Arc<dyn Recorder>),
+        trace: trace.as_ref(),
         again: !args.child,
         yes: args.yes,
         counted: AtomicBool::new(false),
@@ -142,6 +144,9 @@ fn take_part(
 
 fn print(outcome: &Outcome) -> Result<(), Failure> {
     let mut text = String::new();
+    if let Some(ordered) = &outcome.ordered {
+        text += &(ordered.line() + "\n");
+    }
     for answer in &outcome.answers {
         if let Some(statistics) = &answer.statistics {
             text += &statistics.text;

@@ -16,6 +16,7 @@ use crate::failure::{Code, Failure};
 use crate::launch::inspect::InspectArgs;
 use crate::launch::threads::Site;
 use crate::launch::{Answer, Outcome, Took, durable, processes};
+use crate::ordered::{self, Ordered, Planned};
 use crate::output;
 use crate::prepare::{self, JobArgs};
 use crate::signals::Stop;
@@ -74,6 +75,7 @@ pub(crate) struct LocalArgs {
 pub(crate) struct Finished {
     pub(crate) job: Job,
     pub(crate) plan: Arc<Plan>,
+    ordered: Option<Ordered>,
     pub(crate) outcome: Outcome,
     link: &'static str,
     seconds: f64,
@@ -86,6 +88,8 @@ struct Printed<'a> {
     protocol: &'static str,
     guarantee: &'static str,
     plan: String,
+    #[serde(flatten)]
+    ordered: Option<&'a Ordered>,
     rows: u64,
     lanes: u16,
     link: &'static str,
@@ -113,8 +117,9 @@ pub(crate) fn execute(
     verbose: bool,
 ) -> Result<Finished, Failure> {
     args.inspect.check(args.processes)?;
-    let (job, plan) = args.job.plan()?;
-    args.devices.check(&plan, None)?;
+    let job = args.job.load()?;
+    let planned = ordered::plan(job, args.job.lanes, &args.devices, None)?;
+    let Planned { job, plan, ordered } = planned;
     if verbose {
         let (rows, slots, lanes) = (plan.chunk_rows, plan.slots, plan.lanes);
         eprintln!(
@@ -166,6 +171,7 @@ pub(crate) fn execute(
     Ok(Finished {
         job,
         plan,
+        ordered,
         outcome,
         link,
         seconds: start.elapsed().as_secs_f64(),
@@ -181,6 +187,7 @@ impl Finished {
             protocol: protocol.name(),
             guarantee: protocol.guarantee(),
             plan: self.plan.hash.to_string(),
+            ordered: self.ordered.as_ref(),
             rows: self.plan.job.rows(),
             lanes: self.plan.lanes,
             link: self.link,
@@ -240,8 +247,10 @@ impl Finished {
                 vec![took.name.clone(), took.role.clone(), sent, memory]
             })
             .collect();
+        let ordered = self.ordered.as_ref();
+        let ordered = ordered.map_or_else(String::new, |ordered| ordered.line() + "\n");
         format!(
-            "{} by {} over {}, {}, links {}, in {}\n{}: {}\n{}",
+            "{} by {} over {}, {}, links {}, in {}\n{}: {}\n{ordered}{}",
             output::count(plan.job.rows(), "row"),
             protocol.name(),
             plan.ring.name(),

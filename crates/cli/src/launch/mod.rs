@@ -15,6 +15,7 @@ use veil_program::Output;
 use veil_protocol::Plan;
 use veil_session::Peer;
 
+use crate::ordered::Ordered;
 use crate::prepare;
 
 /// What a run came to.
@@ -24,6 +25,9 @@ pub(crate) struct Outcome {
     pub(crate) answers: Vec<Answer>,
     /// What the run took at each participant.
     pub(crate) participants: Vec<Took>,
+    /// The order of gates, where they are garbled, as a participant of a deployment knows it.
+    #[serde(flatten)]
+    pub(crate) ordered: Option<Ordered>,
 }
 
 /// What one recipient got.

@@ -80,7 +80,7 @@ pub(crate) fn run(engagement: &Engagement<'_>) -> Result<Outcome, Failure> {
         }
     }
     engagement.consent(&stages, None)?;
-    let port = OnceCell::new();
+    let (port, agreed) = (OnceCell::new(), OnceCell::new());
     let mut outcome = Outcome::default();
     let until = Instant::now() + engagement.wait;
     let mut failures = 0;
@@ -100,12 +100,23 @@ pub(crate) fn run(engagement: &Engagement<'_>) -> Result<Outcome, Failure> {
         if let (Some(awaits), Some(_)) = (stages.awaits(at.stage), party) {
             say(&awaits);
         }
+        let (stage, stage_plan) = (at.stage, at.plan);
         let reach = || {
-            if let Some(port) = port.get() {
-                return Ok(Option::as_ref(port));
-            }
-            let open = engagement.open(&mine)?;
-            Ok(port.get_or_init(|| open).as_ref())
+            // Jobs that garble have one stage; the plans of others are those of their stages.
+            let (plan, _) = if let Some(agreed) = agreed.get() {
+                agreed
+            } else {
+                let found = engagement.agreed(until)?;
+                agreed.get_or_init(|| found)
+            };
+            let port = if let Some(port) = port.get() {
+                port
+            } else {
+                let open = engagement.open(&mine, plan)?;
+                port.get_or_init(|| open)
+            };
+            let whole = stage == Stage::Whole;
+            Ok((if whole { plan } else { stage_plan }, port.as_ref()))
         };
         match one_stage(engagement, at, &shelf, until, &reach)? {
             Ended::Done(done) => {
@@ -113,6 +124,7 @@ pub(crate) fn run(engagement: &Engagement<'_>) -> Result<Outcome, Failure> {
                 outcome.participants.retain(|took| !known(took));
                 outcome.participants.extend(done.participants);
                 outcome.answers.extend(done.answers);
+                outcome.ordered = agreed.get().and_then(|(_, ordered)| ordered.clone());
                 if last {
                     shelf.forget()?;
                     return Ok(outcome);
@@ -180,13 +192,13 @@ enum Ended {
     Moved(Stage),
 }
 
-/// Takes part in one stage. `reach` gives the port on which a party is reached, once this side's data are checked.
+/// Takes part in one stage. `reach` gives the plan that runs and the port on which a party is reached, once this side's data are checked.
 fn one_stage<'a>(
     engagement: &Engagement<'_>,
     mut at: At<'a>,
     shelf: &Shelf<'_>,
     until: Instant,
-    reach: &dyn Fn() -> Result<Option<&'a Port>, Failure>,
+    reach: &dyn Fn() -> Result<(&'a Arc<Plan>, Option<&'a Port>), Failure>,
 ) -> Result<Ended, Failure> {
     let Engagement { home, job, out, .. } = *engagement;
     let members = home.members();
@@ -211,7 +223,7 @@ fn one_stage<'a>(
             shares,
         });
     }
-    at.port = reach()?;
+    (at.plan, at.port) = reach()?;
     let start = Instant::now();
     let started = Time::now();
     let began = Mutex::new(false);

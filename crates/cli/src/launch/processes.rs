@@ -106,7 +106,7 @@ pub(crate) fn run(
         .tempdir()
         .map_err(|error| other("make a private folder for keys", &error))?;
     let mut folders = Folders::new();
-    let mut parts = make_homes(plan, args, site, folder.path(), &mut folders)?;
+    let mut parts = make_homes((job, plan), args, site, folder.path(), &mut folders)?;
     for part in &mut parts {
         if kept.is_some() {
             part.arguments.push("--stores".into());
@@ -195,7 +195,7 @@ struct Part {
 
 /// Makes a home for every name of the job, all members of each other.
 fn make_homes(
-    plan: &Plan,
+    (job, plan): (&Job, &Plan),
     args: &JobArgs,
     site: &Site<'_>,
     folder: &Path,
@@ -273,7 +273,7 @@ fn make_homes(
             value.push(absolute(&replaced.file)?);
             option("--data", value);
         }
-        for [_, name, word] in args.security.words().said() {
+        for [_, name, word] in job.words()[1].said() {
             option(name, word.into());
         }
         if let Some(key) = &args.align_key {

@@ -167,5 +167,6 @@ pub(crate) fn run(
     Ok(Outcome {
         answers: answers.collect(),
         participants: participants.collect(),
+        ordered: None,
     })
 }

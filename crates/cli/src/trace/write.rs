@@ -23,8 +23,6 @@ const BUFFER: usize = 1 << 18;
 pub(crate) struct TraceFile {
     path: PathBuf,
     started: Instant,
-    /// The header, but for the trace id.
-    header: Header,
     peers: Vec<Peer>,
     state: Mutex<State>,
 }
@@ -33,6 +31,8 @@ struct State {
     out: BufWriter<File>,
     /// A line on its way.
     line: String,
+    /// The header, but for the trace id.
+    header: Header,
     headed: bool,
     failed: Option<io::Error>,
 }
@@ -45,36 +45,44 @@ impl TraceFile {
         // One right after the other: sections of several processes are drawn together by these clocks.
         let (clock, started) = (SystemTime::now(), Instant::now());
         let clock = clock.duration_since(UNIX_EPOCH);
+        let header = Header {
+            veil_trace: VERSION,
+            job: plan.job.name.clone(),
+            plan: output::hex(&plan.hash.0),
+            trace: String::new(),
+            protocol: veil_program::Word::word(plan.job.security.sharing).into(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            rows: plan.job.rows(),
+            chunk_rows: plan.chunk_rows,
+            lanes: plan.lanes,
+            clock_ns: clock.map_or(0, |since| since.as_nanos() as u64),
+            participants: peers
+                .iter()
+                .map(|peer| Participant {
+                    name: veil_engine::name_of(plan, *peer).to_owned(),
+                    role: prepare::role(*peer).to_owned(),
+                })
+                .collect(),
+        };
         Ok(TraceFile {
             path: path.to_owned(),
             started,
-            header: Header {
-                veil_trace: VERSION,
-                job: plan.job.name.clone(),
-                plan: output::hex(&plan.hash.0),
-                trace: String::new(),
-                protocol: veil_program::Word::word(plan.job.security.sharing).into(),
-                version: env!("CARGO_PKG_VERSION").into(),
-                rows: plan.job.rows(),
-                chunk_rows: plan.chunk_rows,
-                lanes: plan.lanes,
-                clock_ns: clock.map_or(0, |since| since.as_nanos() as u64),
-                participants: peers
-                    .iter()
-                    .map(|peer| Participant {
-                        name: veil_engine::name_of(plan, *peer).to_owned(),
-                        role: prepare::role(*peer).to_owned(),
-                    })
-                    .collect(),
-            },
             peers,
             state: Mutex::new(State {
                 out: BufWriter::with_capacity(BUFFER, file),
                 line: String::new(),
+                header,
                 headed: false,
                 failed: None,
             }),
         })
+    }
+
+    /// The run has this plan, which has the same participants.
+    pub(crate) fn is_of(&self, plan: &Plan) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.header.plan = output::hex(&plan.hash.0);
+        state.header.chunk_rows = plan.chunk_rows;
     }
 
     /// Writes what is held back.
@@ -134,7 +142,7 @@ impl Recorder for TraceFile {
         }
         let header = Header {
             trace: trace.to_string(),
-            ..self.header.clone()
+            ..state.header.clone()
         };
         match serde_json::to_string(&header) {
             Ok(line) => {

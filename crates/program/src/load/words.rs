@@ -7,7 +7,7 @@ use veil_circuit::Gate;
 use veil_math::Ring;
 
 use crate::{
-    Audience, Delivery, Job, JobProblem, Roles, Schedule, Security, Tables, Word, Words,
+    Audience, Delivery, Job, JobProblem, Roles, Schedule, Security, Sharing, Tables, Word, Words,
     error::Fault, raw::RawJob,
 };
 
@@ -65,6 +65,30 @@ impl Job {
         Ok(())
     }
 
+    /// What the file says of the job's security, and what was chosen beside it.
+    pub fn words(&self) -> [Words; 2] {
+        [self.said, self.chosen]
+    }
+
+    /// Whether the job garbles, and neither its file nor what was chosen beside it says in which order: who garbles may say so.
+    pub fn leaves_schedule(&self) -> bool {
+        let said = self.words().iter().any(|words| words.schedule.is_some());
+        self.lowered.security.sharing == Sharing::Yao && !said
+    }
+
+    /// The same job with gates in this order, chosen beside what else was.
+    ///
+    /// # Errors
+    /// As [`Job::choose`] says.
+    pub fn ordered(&self, schedule: Schedule) -> Result<Self, JobProblem> {
+        let mut job = self.clone();
+        job.choose(Words {
+            schedule: Some(schedule),
+            ..self.chosen
+        })?;
+        Ok(job)
+    }
+
     /// Takes what the job's words mean. Output is guaranteed from what a first stage has kept, and for all parties or for recipients who
     /// compute nothing: what is for one party alone is lost with it. What is opened has to be the same in every run, and three parties have
     /// to be secure against one that lies.
@@ -114,6 +138,39 @@ impl Job {
 mod tests {
     use super::*;
     use crate::Files;
+
+    /// An order that whoever garbles has chosen leaves everything else as it was said, and what was said stands.
+    #[test]
+    fn an_order_is_chosen_where_none_is_said() {
+        let text = |more: &str| {
+            format!(
+                "version = 1\nkind = \"circuit\"\nname = \"x\"\nowners = [\"p\", \"q\"]\nparties = [\"p\", \"q\"]\n{more}\
+                circuit = {{ make = \"adder:4\", rows = 1 }}\n\
+                input = [{{ port = \"x\", owner = \"p\", format = \"hex\" }}, {{ port = \"y\", owner = \"q\", format = \"hex\" }}]\n\
+                output = [{{ port = \"out\", to = \"q\", format = \"hex\", file = \"f\" }}]\n"
+            )
+        };
+        let parse = |more| Job::parse(&text(more), "job.toml".as_ref(), Files::new()).unwrap();
+        let list = Schedule::List(crate::Rows::Two);
+        let mut job = parse("");
+        assert!(job.leaves_schedule());
+        let tables = Words {
+            tables: Some(Tables::ThreeHalves),
+            ..Words::default()
+        };
+        job.choose(tables).unwrap();
+        assert!(job.leaves_schedule());
+        let ordered = job.ordered(list).unwrap();
+        assert!(!ordered.leaves_schedule() && job.leaves_schedule());
+        let security = ordered.lowered().security;
+        assert_eq!(
+            (security.schedule, security.tables),
+            (list, Tables::ThreeHalves)
+        );
+        let said = parse("schedule = \"layers\"\n");
+        assert!(!said.leaves_schedule());
+        assert!(said.ordered(list).is_err());
+    }
 
     /// A job that opens something else in every run is not repeated.
     #[test]

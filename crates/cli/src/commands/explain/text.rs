@@ -3,8 +3,6 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use veil_program::{Schedule, Word};
-
 use super::Explanation;
 use crate::output::{bytes, columns, count, seconds};
 
@@ -48,11 +46,9 @@ impl Explanation {
             ),
             (
                 "layers",
-                match self.schedule {
-                    Some(list) if list != Schedule::Layers.word() => {
-                        format!("{}, in the order {list}", self.layers)
-                    }
-                    _ => self.layers.to_string(),
+                match &self.ordered {
+                    Some(ordered) => format!("{}, {}", self.layers, ordered.line()),
+                    None => self.layers.to_string(),
                 },
             ),
             (

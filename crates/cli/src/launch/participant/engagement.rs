@@ -4,17 +4,18 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use veil_engine::{Progress, Recorder};
+use veil_engine::Progress;
 use veil_link::shape;
-use veil_link::tls::{Port, Reception};
+use veil_link::tls::{Port, Reception, SetupError};
 use veil_node::log::Event;
+use veil_node::order::{self, Heard};
 use veil_node::participant::Neighbours;
 use veil_node::policy::Facts;
 use veil_node::stages::{self, Shelf, Stage, Stages};
 use veil_node::{Decision, Home, Request, roles_of};
-use veil_program::Job;
+use veil_program::{Job, Schedule};
 use veil_protocol::Plan;
 use veil_session::{PartyId, Peer};
 
@@ -22,13 +23,18 @@ use super::At;
 use crate::devices::DevicesArgs;
 use crate::failure::{Code, Failure};
 use crate::launch::stores;
+use crate::ordered::{self, GARBLER, Known, Ordered};
 use crate::signals::Stop;
+use crate::trace::write::TraceFile;
 
 /// How a participant takes part.
 pub(crate) struct Engagement<'a> {
     pub(crate) home: &'a Home,
     pub(crate) job: &'a Job,
+    /// The job as it is written: what is approved, and logged. Its garbler may have another order of gates.
     pub(crate) plan: &'a Arc<Plan>,
+    /// What is known of that order.
+    pub(crate) known: &'a Known,
     /// Where its results go.
     pub(crate) out: &'a Path,
     /// Where a party listens.
@@ -49,7 +55,7 @@ pub(crate) struct Engagement<'a> {
     /// Whether a run was counted by the rules of the policy: what follows repeats it.
     pub(crate) counted: AtomicBool,
     /// Writes down the rounds, if a trace is wanted.
-    pub(crate) trace: Option<Arc<dyn Recorder>>,
+    pub(crate) trace: Option<&'a Arc<TraceFile>>,
     pub(crate) stop: &'a Stop,
     pub(crate) progress: &'a (dyn Fn(Progress) + Sync),
     pub(crate) say: &'a (dyn Fn(&str) + Sync),
@@ -121,13 +127,59 @@ impl<'a> Engagement<'a> {
         }
     }
 
-    /// Opens the port of this participant, if it is a party, and says that it waits.
-    pub(super) fn open(&self, mine: &[Peer]) -> Result<Option<Port>, Failure> {
+    /// The plan that runs, and why its gates are in the order that they are in, if they are garbled: the plan of the job, unless whoever
+    /// garbles has another order, which is asked if it is somebody else.
+    pub(super) fn agreed(&self, until: Instant) -> Result<(Arc<Plan>, Option<Ordered>), Failure> {
+        let (plan, ordered) = match self.known {
+            Known::Written => (Arc::clone(self.plan), Ordered::written(self.job, self.plan)),
+            Known::Chosen(plan, ordered) => (Arc::clone(plan), Some(ordered.clone())),
+            Known::Open => {
+                let stated = self.asked(until)?;
+                let (plan, ordered) = ordered::stated(self.job, self.plan, stated)?;
+                (plan, Some(ordered))
+            }
+        };
+        if let Some(trace) = self.trace.filter(|_| plan.hash != self.plan.hash) {
+            trace.is_of(&plan);
+        }
+        if let Some(ordered) = &ordered {
+            (self.say)(&ordered.line());
+        }
+        Ok((plan, ordered))
+    }
+
+    /// The order that whoever garbles states.
+    fn asked(&self, until: Instant) -> Result<Option<Schedule>, Failure> {
+        let garbler = veil_engine::name_of(self.plan, GARBLER);
+        let members = self.home.members();
+        let Some(garbler) = members.by_name(garbler) else {
+            // The meeting says that it is no member.
+            return Ok(None);
+        };
+        let name = &garbler.name;
+        (self.say)(&format!(
+            "asking `{name}`, who garbles, for the order of gates"
+        ));
+        let (identity, stop) = (self.home.identity(), self.stop.flag());
+        match order::ask(&identity, garbler, self.plan.hash, until, stop) {
+            Ok(Heard::States(schedule)) => Ok(schedule),
+            Ok(Heard::Missing(_)) if self.stop.asked() => Err(Failure::stopped()),
+            Ok(Heard::Missing(hint)) => {
+                let peers = vec![GARBLER];
+                let error = SetupError::TimedOut { peers, hint };
+                Err(Failure::setup(self.plan, &error))
+            }
+            Err(error) => Err(Failure::new(Code::Input, error.to_string())),
+        }
+    }
+
+    /// Opens the port of this participant, if it is a party, and says that it waits for those of a plan.
+    pub(super) fn open(&self, mine: &[Peer], plan: &Plan) -> Result<Option<Port>, Failure> {
         let port = self.port(mine)?;
         if let Some(port) = &port {
             (self.say)(&format!("listening on {}", port.address()));
         }
-        (self.say)(&format!("plan {}, waiting for the others", self.plan.hash));
+        (self.say)(&format!("plan {}, waiting for the others", plan.hash));
         Ok(port)
     }
 
@@ -152,7 +204,13 @@ impl<'a> Engagement<'a> {
             )
             .help("set `listen` in veil.toml of its home, or give `--listen 0.0.0.0:7000`")
         })?;
-        let port = Port::bind(&self.home.identity(), &listen, Reception::sole(known));
+        let mut reception = Reception::sole(known);
+        if let Known::Chosen(chosen, _) = self.known {
+            let own = chosen.job.security.schedule;
+            let other = (own != plan.job.security.schedule).then_some(own);
+            reception = reception.with_handler(order::statement(plan.hash, other));
+        }
+        let port = Port::bind(&self.home.identity(), &listen, reception);
         Ok(Some(port.map_err(|error| Failure::setup(plan, &error))?))
     }
 }

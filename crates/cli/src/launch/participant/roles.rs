@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use veil_engine::{Data, Report, Settings};
+use veil_engine::{Data, Recorder, Report, Settings};
 use veil_link::tls::SetupError;
 use veil_node::log::Event;
 use veil_node::participant::{Neighbours, Part};
@@ -180,8 +180,8 @@ fn one(
         // What is written down is the stage that computes.
         trace: engagement
             .trace
-            .clone()
-            .filter(|_| at.stage != Stage::Input),
+            .filter(|_| at.stage != Stage::Input)
+            .map(|trace| Arc::clone(trace) as Arc<dyn Recorder>),
         ..Settings::default()
     };
     let data = Data {

@@ -8,7 +8,7 @@ use veil_session::PlanHash;
 use super::places::Holder;
 use super::replies::Replies;
 use super::slots::Promise;
-use super::{Admission, Away, Caller, Desk, LONGEST_INTRODUCTION, LONGEST_REQUEST};
+use super::{Admission, Away, Caller, Desk};
 use crate::tls::config::UnknownKey;
 use crate::tls::handshake::{Fail, Handshake, Progress};
 use crate::tls::identity::Fingerprint;
@@ -206,11 +206,7 @@ impl Pending {
             }
             Ok(Call::Control { length }) => {
                 let length = length as usize;
-                let limit = match caller.admission {
-                    Admission::Member => LONGEST_REQUEST,
-                    _ => LONGEST_INTRODUCTION,
-                };
-                if length > limit {
+                if length > desk.longest_request(caller.admission) {
                     let why = format!("it asked something in {length} bytes");
                     return self.refuse(Refusal::TooLong, nothing, Away::Refused, why);
                 }

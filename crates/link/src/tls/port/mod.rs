@@ -35,7 +35,7 @@ use super::{Connected, Ended, SetupError, Terms};
 /// Longest request that a member may send: a job and its circuit.
 pub const LONGEST_REQUEST: usize = 16 << 20;
 
-/// Longest request of a caller that is no member yet: an introduction.
+/// Longest request to a port that serves one job, and of a caller that is no member yet: an introduction.
 const LONGEST_INTRODUCTION: usize = 4 << 10;
 
 /// Longest reply.
@@ -118,7 +118,7 @@ impl Reception {
         }
     }
 
-    /// Answers questions with `handler`.
+    /// Answers questions with `handler`; those that a port for one job is asked are short.
     #[must_use]
     pub fn with_handler(mut self, handler: Handler) -> Self {
         self.handler = Some(handler);
@@ -161,6 +161,8 @@ pub struct Port {
 /// What the thread of a port shares with its owners.
 struct Desk {
     slots: Slots,
+    /// Whether requests are short.
+    short: bool,
     admit: Admit,
     knock: Option<Knock>,
     config: Mutex<Arc<ServerConfig>>,
@@ -197,6 +199,7 @@ impl Port {
         let config = server_config(identity, &reception.admit).map_err(|e| local(&e))?;
         let desk = Arc::new(Desk {
             slots: Slots::new(reception.sole),
+            short: reception.sole,
             admit: reception.admit,
             knock: reception.knock,
             config: Mutex::new(config),
@@ -304,6 +307,14 @@ impl std::fmt::Debug for Port {
 }
 
 impl Desk {
+    /// Bytes of the longest request that somebody may send.
+    fn longest_request(&self, admission: Admission) -> usize {
+        match admission {
+            Admission::Member if !self.short => LONGEST_REQUEST,
+            _ => LONGEST_INTRODUCTION,
+        }
+    }
+
     fn count(&self, away: Away) {
         self.turned[away as usize].fetch_add(1, Ordering::Relaxed);
     }

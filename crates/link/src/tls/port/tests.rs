@@ -151,6 +151,22 @@ fn lengths_are_limited_before_anything_is_read() {
 }
 
 #[test]
+fn a_port_for_one_job_takes_short_questions_only() {
+    let [us, them] = [(); 2].map(|()| Identity::generate().unwrap());
+    let handler = |_: Caller, request: &[u8]| request.to_vec();
+    let reception = Reception::sole([them.fingerprint()]).with_handler(Arc::new(handler));
+    let port = Port::bind(&us, "127.0.0.1:0", reception).unwrap();
+    let address = port.address().to_string();
+    let ask = |length| control(&them, us.fingerprint(), &address, &vec![7; length], soon());
+    let longest = LONGEST_INTRODUCTION;
+    assert_eq!(ask(longest), Ok(vec![7; longest]));
+    assert!(matches!(
+        ask(longest + 1),
+        Err(ControlError::TooLong { .. })
+    ));
+}
+
+#[test]
 fn a_joiner_learns_nothing_about_jobs() {
     let [us, joiner] = [(); 2].map(|()| Identity::generate().unwrap());
     let port = echo(&us, &[], &[joiner.fingerprint()]);
