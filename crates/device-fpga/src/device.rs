@@ -5,18 +5,29 @@ use std::sync::Arc;
 
 use veil_device::{
     Bank, Command, Completion, Cpu, Device, Fault, Garbling, Gates, Instr, Layout, Op, Outcome,
-    Program, ProgramId, Span, Tag,
+    Program, ProgramId, Repeat, Span, Tag,
 };
 use zeroize::Zeroizing;
 
 use crate::Absent;
 use crate::assembled::{Assembled, Loaded, ROWS};
+use crate::cycles::{self, Loop};
 use crate::driver::{CardError, Garbler, Run, Streams};
 use crate::garble::body::Of;
+use crate::garble::cycles::{Cycle, Programs};
 use crate::sim::Stalls;
 
 /// Name of the simulated device.
 const SIMULATED: &str = "fpga-sim";
+
+/// Bodies of which it is known how the core runs them, at most.
+const LOOPS: usize = 16;
+
+/// What the card was given last.
+enum OnCard {
+    Program(ProgramId),
+    Loop(Arc<Loop>),
+}
 
 /// A host with a garbler on a card.
 pub struct Fpga {
@@ -25,8 +36,13 @@ pub struct Fpga {
     /// Programs with products.
     programs: BTreeMap<ProgramId, Arc<Loaded>>,
     assembled: Assembled,
+    /// All programs over labels.
+    labels: Programs,
+    /// Bodies that were repeated, and how the core runs them, if it does.
+    loops: Vec<(Repeat, Option<Arc<Loop>>)>,
+    overlapped: u64,
     /// The program that the card has.
-    on_card: Option<ProgramId>,
+    on_card: Option<OnCard>,
     done: VecDeque<Completion>,
 }
 
@@ -52,9 +68,17 @@ impl Fpga {
             garbler,
             programs: BTreeMap::new(),
             assembled: Assembled::default(),
+            labels: Programs::new(),
+            loops: Vec::new(),
+            overlapped: 0,
             on_card: None,
             done: VecDeque::new(),
         }
+    }
+
+    /// Repetitions that were parts of one run with others.
+    pub fn overlapped(&self) -> u64 {
+        self.overlapped
     }
 
     /// Cycles that the core has run so far.
@@ -82,12 +106,12 @@ impl Fpga {
             .program
             .and_then(|id| Some((id, self.programs.get(&id)?)));
         let (id, loaded) = found.ok_or(Fault::Unknown("the program of a command"))?;
-        if self.on_card != Some(id) {
+        if !matches!(self.on_card, Some(OnCard::Program(there)) if there == id) {
             self.on_card = None;
             self.garbler
                 .load(&loaded.image)
                 .map_err(|error| failed(&error))?;
-            self.on_card = Some(id);
+            self.on_card = Some(OnCard::Program(id));
         }
         let rows = gates.frame().rows;
         let mut from = 0;
@@ -97,6 +121,103 @@ impl Fpga {
             from = until;
         }
         Ok(())
+    }
+}
+
+impl Fpga {
+    /// How the core runs these commands as a loop, if that takes it no longer than one after the other.
+    fn looped(&mut self, repeat: &Repeat, rows: u32) -> Option<Arc<Loop>> {
+        let shape = cycles::shape(repeat);
+        let known = self.loops.iter().position(|(other, _)| *other == shape);
+        let at = known.unwrap_or_else(|| {
+            let found = Cycle::of(repeat, &self.labels)
+                .and_then(|cycle| Loop::of(cycle, self.garbler.capacity(), repeat.count.max(2)));
+            if self.loops.len() == LOOPS {
+                self.loops.remove(0);
+            }
+            self.loops.push((shape, found.map(Arc::new)));
+            self.loops.len() - 1
+        });
+        let found = self.loops[at].1.as_ref()?;
+        let ids = repeat.body.iter().filter_map(|step| step.command.program);
+        let images = ids.filter_map(|id| self.programs.get(&id));
+        let alone: u64 = images
+            .map(|loaded| cycles::clock(&loaded.image, rows))
+            .sum();
+        let together = found.clock(repeat.count, rows);
+        let worth = together <= alone.saturating_mul(repeat.count.into());
+        (worth && found.takes(repeat, rows)).then(|| Arc::clone(found))
+    }
+
+    /// Does commands that are repeated: as one run of the core, or one after the other.
+    fn repeat(
+        &mut self,
+        bank: Bank,
+        (index, command): (usize, &Command),
+        repeat: &Repeat,
+        tag: Tag,
+    ) -> Result<(), Fault> {
+        let rows = self.host.repeats_beside(bank, index, command)?;
+        let Some(found) = self.looped(repeat, rows) else {
+            for repetition in 0..repeat.count {
+                let commands = repeat.body.iter().map(|step| step.at(repetition));
+                let commands: Vec<Command> = commands.collect();
+                self.batch(bank, &commands, tag)?;
+            }
+            return self.host.clear_beside(bank, repeat);
+        };
+        if !matches!(&self.on_card, Some(OnCard::Loop(there)) if Arc::ptr_eq(there, &found)) {
+            self.on_card = None;
+            let loaded = self.garbler.load(&found.image);
+            loaded.map_err(|error| failed(&error))?;
+            self.on_card = Some(OnCard::Loop(Arc::clone(&found)));
+        }
+        let garbles = &repeat.body[found.cycle.garbles].command;
+        let mut gates = self.host.gates_beside(bank, index, garbles)?;
+        let leaving = found.run(&mut self.garbler, &mut gates, repeat);
+        let leaving = leaving.map_err(|error| failed(&error))?;
+        self.overlapped += u64::from(repeat.count);
+        for repetition in leaving.repetitions() {
+            let mut gates = self.host.gates_beside(bank, index, garbles)?;
+            leaving.put(&found, &mut gates, repetition);
+            let colours = found.cycle.colours.iter();
+            let colours = colours.map(|step| repeat.body[*step].at(repetition));
+            let colours: Vec<Command> = colours.collect();
+            self.batch(bank, &colours, tag)?;
+        }
+        self.host.clear_beside(bank, repeat)
+    }
+
+    /// Does commands, those of the core and those of the host; says which comparison failed, if one did.
+    fn batch(&mut self, bank: Bank, batch: &[Command], tag: Tag) -> Result<Outcome, Fault> {
+        let mut at = 0;
+        while at < batch.len() {
+            if let Op::Repeat(repeat) = &batch[at].op {
+                self.repeat(bank, (at, &batch[at]), &Arc::clone(repeat), tag)?;
+                at += 1;
+                continue;
+            }
+            if self.takes(&batch[at]) {
+                self.garble(bank, at, &batch[at])?;
+                at += 1;
+                continue;
+            }
+            let rest = &batch[at..];
+            let own =
+                |command: &Command| self.takes(command) || matches!(command.op, Op::Repeat(_));
+            let count = rest.iter().position(own).unwrap_or(rest.len());
+            self.host.submit(bank, &rest[..count], tag)?;
+            match self.host.poll().map(|ended| ended.outcome) {
+                Some(Outcome::Mismatch { command }) => {
+                    return Ok(Outcome::Mismatch {
+                        command: at + command,
+                    });
+                }
+                Some(Outcome::Done) => at += count,
+                None => return Err(Fault::Unknown("the completion of a batch")),
+            }
+        }
+        Ok(Outcome::Done)
     }
 }
 
@@ -239,7 +360,11 @@ impl Device for Fpga {
             .code
             .iter()
             .any(|instr| matches!(instr, Instr::Product { .. }));
-        if slots.item == veil_device::Item::Labels && has_products {
+        let labels = slots.item == veil_device::Item::Labels;
+        if labels {
+            self.labels.insert(id, Arc::clone(program));
+        }
+        if labels && has_products {
             let capacity = self.garbler.capacity();
             let loaded = self.assembled.program(program, layout, capacity);
             let loaded = loaded.map_err(|why| Fault::NoRoom {
@@ -252,30 +377,7 @@ impl Device for Fpga {
     }
 
     fn submit(&mut self, bank: Bank, batch: &[Command], tag: Tag) -> Result<(), Fault> {
-        let mut at = 0;
-        let mut outcome = Outcome::Done;
-        while at < batch.len() && outcome == Outcome::Done {
-            if self.takes(&batch[at]) {
-                self.garble(bank, at, &batch[at])?;
-                at += 1;
-                continue;
-            }
-            let rest = &batch[at..];
-            let count = rest
-                .iter()
-                .position(|command| self.takes(command))
-                .unwrap_or(rest.len());
-            self.host.submit(bank, &rest[..count], tag)?;
-            match self.host.poll().map(|ended| ended.outcome) {
-                Some(Outcome::Mismatch { command }) => {
-                    outcome = Outcome::Mismatch {
-                        command: at + command,
-                    }
-                }
-                Some(Outcome::Done) => at += count,
-                None => return Err(Fault::Unknown("the completion of a batch")),
-            }
-        }
+        let outcome = self.batch(bank, batch, tag)?;
         self.done.push_back(Completion { tag, outcome });
         Ok(())
     }
@@ -288,6 +390,7 @@ impl Device for Fpga {
         // A card that does not answer is of no more use, and is told no secret any more.
         if self.garbler.scrub().is_err() {
             self.programs.clear();
+            self.loops.clear();
         }
         self.host.wipe();
     }

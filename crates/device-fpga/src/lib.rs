@@ -1,7 +1,7 @@
 //! RTL cores as devices.
 //!
 //! A garbler of `rtl/garble` does the garbling commands of a party: its driver makes a program of a layer into bundles, and the core garbles one
-//! row of the bank after the other, several gates in every cycle. All other commands, and the banks themselves, are the host's
+//! row of the bank after the other, or one cycle of a netlist, several gates in every cycle. All other commands, and the banks themselves, are the host's
 //! ([`veil_device::Cpu`]). Where Verilator was there when this was built, the core is simulated, cycle by cycle; a board would be one more
 //! transport below the same driver.
 //!
@@ -17,6 +17,7 @@
 
 pub mod abi;
 mod assembled;
+mod cycles;
 mod device;
 mod driver;
 pub mod garble;

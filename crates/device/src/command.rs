@@ -1,5 +1,7 @@
 //! Commands: operation, sources, destinations, length (by the spans), randomness, tag.
 
+use std::sync::Arc;
+
 use veil_math::Ring;
 use veil_prss::Use;
 
@@ -9,6 +11,7 @@ use crate::mac::BLOCK;
 use crate::ot::{self, Ot};
 use crate::program::Needs;
 use crate::proof::{self, Proof};
+use crate::repeat::Repeat;
 use crate::{Fault, Form};
 
 /// A key that was loaded into the device.
@@ -129,6 +132,8 @@ pub enum Op {
     /// dst 0 = the colour, bit 0, of each label of src 0: rows of bits of [`Item::Labels`], bits that all rows share of [`Item::Label`].
     /// What lies beyond the last row becomes zero.
     Colour,
+    /// Does the commands of a body, written out as often as they are repeated. It has neither spans nor draws of its own.
+    Repeat(Arc<Repeat>),
 }
 
 /// A command over whole spans of a bank.
@@ -348,6 +353,7 @@ impl Command {
                 }
                 return garble::check(self, (layout, rows), program).or_else(shape);
             }
+            Op::Repeat(repeat) => return repeat.check(index, layout),
             Op::Encode { .. } | Op::Colour => {
                 return garble::check(self, (layout, rows), program).or_else(shape);
             }

@@ -7,6 +7,7 @@ mod labels;
 mod ot;
 mod program;
 mod proof;
+mod repeats;
 mod rings;
 
 use veil_math::Ring;
@@ -49,7 +50,7 @@ const ROWS: [u32; 18] = [
     0, 1, 2, 7, 8, 9, 31, 63, 64, 65, 127, 129, 511, 512, 513, 1000, 2048, 2500,
 ];
 
-/// After so many cases comes one about proofs, one about integers, one about labels, and one about transfers.
+/// After so many cases comes one about proofs, one about integers, one about labels, one about transfers, and one about repetitions.
 const PROOFS: u32 = 4;
 
 /// Runs `cases` random cases from `seed`.
@@ -62,6 +63,7 @@ pub fn check(device: &mut dyn Device, seed: u64, cases: u32) -> Result<(), Diffe
             integers::one(device, &mut rng, case)?;
             labels::one(device, &mut rng, case)?;
             ot::one(device, &mut rng, case)?;
+            repeats::one(device, &mut rng, case)?;
         }
     }
     device.wipe();

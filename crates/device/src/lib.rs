@@ -33,6 +33,7 @@ mod program;
 pub mod proof;
 pub mod record;
 mod reference;
+mod repeat;
 
 pub use command::{Command, Completion, Draw, KeyId, Op, Outcome, ProgramId, Tag};
 pub use cpu::{Cpu, Gates, HashRate, Isa};
@@ -43,6 +44,7 @@ pub use ot::{Ot, Trees};
 pub use program::{Dst, Instr, Program, Src};
 pub use proof::{Proof, Side};
 pub use reference::Reference;
+pub use repeat::{Repeat, Step};
 
 use std::sync::Arc;
 

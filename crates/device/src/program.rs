@@ -65,6 +65,22 @@ pub enum Instr {
     Sum(Src, u32),
 }
 
+impl Instr {
+    /// Where it writes, if that is not a sum over rows.
+    pub const fn to(&self) -> Option<Dst> {
+        match *self {
+            Instr::Add(_, _, to)
+            | Instr::Sub(_, _, to)
+            | Instr::Plus(_, _, to)
+            | Instr::Times(_, _, to)
+            | Instr::Copy(_, to)
+            | Instr::Constant(_, to) => Some(to),
+            Instr::Product { out, .. } => Some(Dst::Slot(out)),
+            Instr::ProductSum { .. } | Instr::Sum(..) => None,
+        }
+    }
+}
+
 /// A program over the slots of a bank.
 ///
 /// The result of a product of shares is complete only after `Scatter`: no later instruction of the same program touches its slot. That of
@@ -185,6 +201,18 @@ fn numbered_apart(program: &Program) -> bool {
     seen.windows(2).all(|pair| pair[0] != pair[1])
 }
 
+/// Slots that a program writes.
+fn writes(program: &Program) -> Vec<u32> {
+    let to = program.code.iter().filter_map(|instr| match instr.to() {
+        Some(Dst::Slot(slot)) => Some(slot),
+        _ => None,
+    });
+    let mut slots: Vec<u32> = to.collect();
+    slots.sort_unstable();
+    slots.dedup();
+    slots
+}
+
 /// What a program that was checked needs of a bank.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Needs {
@@ -199,6 +227,8 @@ pub(crate) struct Needs {
     single: bool,
     /// Whether its values are labels: it is garbled or evaluated.
     pub(crate) labels: bool,
+    /// Slots that it writes, if its values are labels.
+    pub(crate) writes: Vec<u32>,
 }
 
 impl Needs {
@@ -236,6 +266,7 @@ impl Needs {
                 _ => true,
             }),
             labels,
+            writes: if labels { writes(program) } else { Vec::new() },
         };
         if labels && (needs.regions[0].parts, needs.single) != (1, true) {
             return Err(Fault::Program(
@@ -247,6 +278,11 @@ impl Needs {
             return Err(Fault::Program("two products of labels with one number"));
         }
         Ok(needs)
+    }
+
+    /// The region of its slots.
+    pub(crate) const fn slots(&self) -> u16 {
+        self.at[0]
     }
 
     /// Whether the row products can be traced into `span`.

@@ -107,6 +107,9 @@ fn damaged_requests_and_replies_are_read_or_refused() {
         Request::Rotate {
             statement: Box::new(ann.rotate().unwrap()),
         },
+        Request::Schedule {
+            plan: "0".repeat(64),
+        },
         Request::Propose(Proposal {
             job: "name = \"x\"\n".into(),
             lanes: 3,
@@ -123,6 +126,9 @@ fn damaged_requests_and_replies_are_read_or_refused() {
     let replies = [
         hello,
         Reply::Jobs { jobs: vec![status] },
+        Reply::Schedule {
+            schedule: Some("list(2)".into()),
+        },
         Reply::Refused { why: "no".into() },
     ];
     let good: Vec<Vec<u8>> = requests

@@ -6,13 +6,13 @@
 use std::fmt::Write as _;
 
 use veil_math::Ring;
-use veil_program::{Audience, Lowered, Rows, Schedule};
-use veil_testkit::sample::{against_malicious, between_two, dot, everything, product};
-use veil_testkit::{Outcome, Seed, World};
+use veil_program::{Audience, Holder, Lowered, Rows, Schedule};
+use veil_testkit::sample::{against_malicious, between_two, dot, everything, job, product};
+use veil_testkit::{Outcome, Seed, World, clocked};
 
 const RECORDED: &str = include_str!("digests.txt");
 
-fn jobs() -> [(&'static str, Lowered); 7] {
+fn jobs() -> [(&'static str, Lowered); 8] {
     let garbled = between_two(everything(Ring::Bits, &[13, 9]));
     let mut listed = garbled.clone();
     listed.security.schedule = Schedule::List(Rows::Two);
@@ -42,7 +42,17 @@ fn jobs() -> [(&'static str, Lowered); 7] {
             "everything over bits, garbled in the order of two rows",
             listed,
         ),
+        ("cycles over bits, garbled", between_two(cycles())),
     ]
+}
+
+/// Cycles of few gates, whose tables go together.
+fn cycles() -> Lowered {
+    let mut circuit = clocked(Seed(2));
+    circuit.clock.cycles = 300;
+    let holders = [0, 1, 1, 0].map(Holder::Owner);
+    let audiences = [Audience::Parties, Audience::Recipient(0)];
+    job(circuit, &[(5, &holders)], &audiences)
 }
 
 fn run(job: &Lowered, seed: u64) -> Outcome {

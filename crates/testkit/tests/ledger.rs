@@ -1,5 +1,7 @@
 //! Attack case A8: a plan or a device that draws twice rings on the reference device, whose ledger every other test here runs under.
 
+use std::sync::Arc;
+
 use veil_circuit::{Builder, Initial, Per, generate};
 use veil_device::{Bank, Command, Device, Fault, Layout, Op, Ot, Reference, Tag};
 use veil_engine::Abort;
@@ -52,6 +54,15 @@ impl Device for Defective {
     fn submit(&mut self, bank: Bank, batch: &[Command], tag: Tag) -> Result<(), Fault> {
         let mut batch = batch.to_vec();
         for Command { op, draws, .. } in &mut batch {
+            if let (Defect::Gate, Op::Repeat(repeat)) = (self.defect, &mut *op) {
+                for step in &mut Arc::make_mut(repeat).body {
+                    step.draws.fill(0);
+                    step.command
+                        .draws
+                        .iter_mut()
+                        .for_each(|draw| draw.first = 0);
+                }
+            }
             let Some(first) = draws.first().copied() else {
                 continue;
             };

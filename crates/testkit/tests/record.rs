@@ -5,10 +5,12 @@ use std::sync::{Arc, Mutex};
 use veil_device::record::{Damage, Recording, ReplayError, Tape, fuzz_record, replay};
 use veil_device::{Cpu, Device, Reference};
 use veil_math::Ring;
-use veil_program::Audience;
+use veil_program::{Audience, Holder, Lowered};
 use veil_session::Peer;
-use veil_testkit::sample::{against_malicious, dot, everything, peer, product};
-use veil_testkit::{OneBitWrong, Seed, World, damaged};
+use veil_testkit::sample::{
+    against_malicious, between_two, dot, everything, job, party, peer, product,
+};
+use veil_testkit::{OneBitWrong, Seed, World, clocked, damaged};
 
 const RINGS: [Ring; 3] = [Ring::Bits, Ring::Z64, Ring::Z128];
 
@@ -66,6 +68,26 @@ fn every_role_replays_on_the_other_device() {
             }
         }
     }
+}
+
+/// Cycles that share a round are one command.
+#[test]
+fn cycles_replay_on_the_other_device() {
+    for who in [peer(0), peer(1)] {
+        for (make, other) in [(cpu as Make, reference as Make), (reference, cpu)] {
+            let record = recorded(World::new(between_two(cycles())), who, make).remove(0);
+            let replayed = replay(&record[..], &mut *other()).unwrap();
+            assert!(replayed.banks > 1 && replayed.bytes > 0, "{replayed:?}");
+        }
+    }
+}
+
+/// Cycles of few gates.
+fn cycles() -> Lowered {
+    let mut circuit = clocked(Seed(2));
+    circuit.clock.cycles = 40;
+    let holders = [0, 1, 1, 0].map(|k| Holder::Party(party(k)));
+    job(circuit, &[(5, &holders)], &[Audience::Parties; 2])
 }
 
 #[test]
@@ -128,6 +150,7 @@ fn forged_records_are_played_or_refused() {
     let jobs = RINGS.map(|ring| everything(ring, &[9]));
     let records: Vec<Vec<u8>> = jobs
         .into_iter()
+        .chain([between_two(cycles())])
         .map(|job| recorded(World::in_chunks(job, 8, 1), peer(1), cpu).remove(0))
         .collect();
     assert!(records.iter().all(|record| fuzz_record(record)));

@@ -233,6 +233,10 @@ fn described(command: &Command) -> (&'static str, u64) {
         Op::Evaluate { .. } => ("evaluate", items(&command.src)),
         Op::Encode { .. } => ("encode", written),
         Op::Colour => ("colour", written),
+        Op::Repeat(ref repeat) => {
+            let items = repeat.body.iter().map(|step| described(&step.command).1);
+            ("repeat", items.sum::<u64>() * u64::from(repeat.count))
+        }
         _ => ("other", written),
     }
 }

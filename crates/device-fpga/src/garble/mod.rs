@@ -5,6 +5,7 @@ pub mod body;
 pub mod bound;
 mod bundle;
 pub mod circuit;
+pub(crate) mod cycles;
 pub(crate) mod program;
 mod slots;
 

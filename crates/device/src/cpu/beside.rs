@@ -6,7 +6,7 @@ use super::Cpu;
 use super::bank::Memory;
 use crate::command::{Command, NO_PROGRAM, Op};
 use crate::layout::{Item, Place, Span};
-use crate::{Bank, Fault, Frame, Garbling};
+use crate::{Bank, Fault, Frame, Garbling, Repeat};
 
 /// A garbling command that somebody else does on a bank of this device.
 pub struct Gates<'a> {
@@ -49,6 +49,44 @@ impl Cpu {
             first: draw.first,
             memory: memory.ok_or(Fault::Unknown("the bank"))?,
         })
+    }
+}
+
+impl Cpu {
+    /// Checks command `index` of a batch, an [`Op::Repeat`], and its commands in the first and in the last repetition, around which no other
+    /// goes. Says how many rows the bank has.
+    pub fn repeats_beside(
+        &self,
+        bank: Bank,
+        index: usize,
+        command: &Command,
+    ) -> Result<u32, Fault> {
+        let memory = (self.banks.get(bank.0 as usize)).and_then(Option::as_ref);
+        let memory = memory.ok_or(Fault::Unknown("the bank"))?;
+        let of = (&memory.layout, memory.frame.rows);
+        command.check(index, of, None)?;
+        let Op::Repeat(repeat) = &command.op else {
+            return Err(Fault::Unknown("what a command repeats"));
+        };
+        for step in &repeat.body {
+            for repetition in [0, repeat.count - 1] {
+                let command = step.at(repetition);
+                let needs = command.program.and_then(|id| self.tapes.get(id.0 as usize));
+                command.check(index, of, needs.map(|(_, needs)| needs))?;
+            }
+        }
+        Ok(memory.frame.rows)
+    }
+}
+
+impl Cpu {
+    /// Clears what was repeated and does not live, when somebody else has done it.
+    pub fn clear_beside(&mut self, bank: Bank, repeat: &Repeat) -> Result<(), Fault> {
+        let memory = (self.banks.get_mut(bank.0 as usize)).and_then(Option::take);
+        let mut memory = memory.ok_or(Fault::Unknown("the bank"))?;
+        self.forget(&mut memory, repeat);
+        self.banks[bank.0 as usize] = Some(memory);
+        Ok(())
     }
 }
 

@@ -12,8 +12,9 @@ use super::mac::MacKey;
 use super::tape::Tape;
 use super::vector::{self, Domain, Portable};
 use super::{Cpu, Isa, dot};
-use crate::command::{Command, Draw, NO_PROGRAM, Op};
+use crate::command::{Command, Draw, NO_PROGRAM, Op, ProgramId};
 use crate::layout::Span;
+use crate::repeat::Repeat;
 use crate::{Fault, Form, hash};
 
 impl Cpu {
@@ -112,8 +113,22 @@ impl Cpu {
             Op::Garble { .. } | Op::Evaluate { .. } | Op::Encode { .. } | Op::Colour => {
                 self.labels(memory, tape, command)?;
             }
+            Op::Repeat(repeat) => {
+                for command in repeat.commands() {
+                    self.run(memory, index, &command)?;
+                }
+                self.forget(memory, repeat);
+            }
         }
         Ok(true)
+    }
+
+    /// Clears what was repeated and does not live.
+    pub(super) fn forget(&self, memory: &mut Memory, repeat: &Repeat) {
+        let needs = |id: ProgramId| self.tapes.get(id.0 as usize).map(|(_, needs)| needs);
+        for span in repeat.dead(needs) {
+            memory.item_bytes_mut(span, 0).fill(0);
+        }
     }
 
     fn program(&self, memory: &mut Memory, tape: &Tape, command: &Command) -> Result<(), Fault> {

@@ -2,6 +2,7 @@
 
 use std::io::{self, Read};
 use std::ops::Range;
+use std::sync::Arc;
 
 use veil_math::Ring;
 use veil_prss::Use;
@@ -12,7 +13,8 @@ use super::format::{Bytes, Call, Damage, MAGIC};
 use super::tape::chain;
 use crate::{
     Bank, Command, Completion, Cross, Draw, Dst, Form, Garbling, Instr, Item, KeyId, Layout, Op,
-    Ot, Outcome, Place, Program, ProgramId, Proof, Region, Side, Span, Src, Tag, Trees,
+    Ot, Outcome, Place, Program, ProgramId, Proof, Region, Repeat, Side, Span, Src, Step, Tag,
+    Trees,
 };
 
 /// Longest step: the bytes of one span.
@@ -315,8 +317,35 @@ impl Parser<'_> {
         Ok((self.u32()?..self.u32()?, self.u32()?, self.u32()?))
     }
 
+    /// A command, which may be one that is repeated.
     fn command(&mut self) -> Parsed<Command> {
-        let op = match self.u8()? {
+        let kind = self.u8()?;
+        if kind == 20 {
+            let op = Op::Repeat(Arc::new(self.repeat()?));
+            return self.command_of(op);
+        }
+        self.once(kind)
+    }
+
+    fn repeat(&mut self) -> Parsed<Repeat> {
+        Ok(Repeat {
+            count: self.u32()?,
+            body: self.list(|p| {
+                // What is repeated repeats nothing.
+                let kind = p.u8()?;
+                Ok(Step {
+                    command: p.once(kind)?,
+                    src: p.list(Self::u32)?,
+                    dst: p.list(Self::u32)?,
+                    draws: p.list(Self::u64)?,
+                })
+            })?,
+            live: self.list(Self::span)?,
+        })
+    }
+
+    fn once(&mut self, kind: u8) -> Parsed<Command> {
+        let op = match kind {
             0 => Op::Linear,
             1 => Op::Product(self.form()?),
             2 => Op::Scatter {
@@ -352,6 +381,10 @@ impl Parser<'_> {
             19 => Op::Ot(self.transfer()?),
             _ => return Err("an unknown command"),
         };
+        self.command_of(op)
+    }
+
+    fn command_of(&mut self, op: Op) -> Parsed<Command> {
         let program = match self.u8()? {
             0 => None,
             _ => Some(ProgramId(self.u32()?)),

@@ -4,7 +4,8 @@ use veil_math::Ring;
 
 use super::format::Step;
 use crate::{
-    Command, Dst, Instr, Item, Layout, Op, Ot, Outcome, Place, Program, Proof, Side, Span, Src,
+    Command, Dst, Instr, Item, Layout, Op, Ot, Outcome, Place, Program, Proof, Repeat, Side, Span,
+    Src,
 };
 
 impl Step<'_> {
@@ -290,6 +291,17 @@ impl Writer<'_> {
         }
     }
 
+    fn repeat(&mut self, repeat: &Repeat) {
+        self.u32(repeat.count);
+        self.list(&repeat.body, |w, step| {
+            w.command(&step.command);
+            w.list(&step.src, |w, by| w.u32(*by));
+            w.list(&step.dst, |w, by| w.u32(*by));
+            w.list(&step.draws, |w, by| w.u64(*by));
+        });
+        self.list(&repeat.live, |w, span| w.span(*span));
+    }
+
     fn command(&mut self, command: &Command) {
         match &command.op {
             Op::Linear => self.u8(0),
@@ -359,6 +371,10 @@ impl Writer<'_> {
             Op::Ot(step) => {
                 self.u8(19);
                 self.transfer(*step);
+            }
+            Op::Repeat(repeat) => {
+                self.u8(20);
+                self.repeat(repeat);
             }
         }
         match command.program {

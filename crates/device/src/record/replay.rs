@@ -433,5 +433,6 @@ fn name(op: &Op) -> &'static str {
         Op::Encode { .. } => "encode",
         Op::Colour => "colour",
         Op::Ot(_) => "oblivious transfer",
+        Op::Repeat(_) => "repeat",
     }
 }

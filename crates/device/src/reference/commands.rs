@@ -68,6 +68,12 @@ impl Reference {
             Op::Garble { .. } | Op::Evaluate { .. } | Op::Encode { .. } | Op::Colour => {
                 self.labels(memory, command)?;
             }
+            Op::Repeat(repeat) => {
+                for command in repeat.commands() {
+                    self.run(memory, index, &command)?;
+                }
+                self.forget(memory, repeat);
+            }
         }
         Ok(true)
     }

@@ -6,10 +6,11 @@ use zeroize::{Zeroize, Zeroizing};
 
 use super::{Memory, Reference};
 use crate::Fault;
-use crate::command::{Command, KeyId, NO_PROGRAM, Op};
+use crate::command::{Command, KeyId, NO_PROGRAM, Op, ProgramId};
 use crate::garble::{Garbling, Gate, NO_OFFSET, Table, colour};
 use crate::layout::{Item, Span};
 use crate::program::{Dst, Instr, Program, Src};
+use crate::repeat::Repeat;
 
 /// Most labels that the temps of a program have in a bank, 4 GiB.
 const MOST_LABELS: u64 = 1 << 28;
@@ -43,6 +44,14 @@ impl Reference {
                 memory.colour(command.src[0], command.dst[0]);
                 Ok(())
             }
+        }
+    }
+
+    /// Clears what was repeated and does not live.
+    pub(super) fn forget(&self, memory: &mut Memory, repeat: &Repeat) {
+        let needs = |id: ProgramId| self.programs.get(id.0 as usize).map(|(_, needs)| needs);
+        for span in repeat.dead(needs) {
+            memory.bytes_mut(span).zeroize();
         }
     }
 

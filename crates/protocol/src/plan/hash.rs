@@ -166,6 +166,14 @@ pub(super) fn of(plan: &Plan) -> PlanHash {
         e.int(cycles.count);
         e.int(cycles.window);
         e.int(cycles.counters);
+        let together = match Choice::of(plan.job.security) {
+            Some(choice) if choice.garbles() => crate::yao::cycles_together(plan),
+            _ => 1,
+        };
+        if together > 1 {
+            e.text("cycles of a message");
+            e.int(u64::from(together));
+        }
     }
     if let Some(totals) = &job.totals {
         e.text("totals");

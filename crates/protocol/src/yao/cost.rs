@@ -29,7 +29,12 @@ pub(super) fn of(plan: &Plan, messages: &Messages, me: Peer, task: Task, frame: 
             let inputs = of_inputs(&Inputs::of_cycles(plan, me, block), me, rows);
             let cycles = plan.cycles.as_ref();
             let windows = cycles.map_or(0, |cycles| cycles.count.div_ceil(cycles.window));
-            let layers = of_layers(plan, &messages.rows, me, rows) * plan.cycle_count();
+            let cycle = of_layers(plan, &messages.rows, me, rows);
+            let runs = messages.runs(plan);
+            let layers = Cost {
+                bytes: (cycle * plan.cycle_count()).bytes,
+                ..cycle * runs
+            };
             // The tables of a window wait for its corrections; where there are none, nothing is waited for but the first tables.
             let waits = if inputs.rounds > 0 { windows } else { 1 };
             let layers = Cost {

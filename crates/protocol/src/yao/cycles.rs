@@ -2,12 +2,12 @@
 //!
 //! No message and no hash goes into that: both parties copy the labels that they have, all at once (Songhori, Hussain, Sadeghi, Schneider,
 //! Koushanfar, "TinyGarble: Highly Compressed and Scalable Sequential Garbled Circuits", 2015). A gate has a number of its own in every
-//! cycle, behind those of the cycles before. Inputs of a window of cycles get their labels before the first of them. Of outputs of every
+//! cycle, behind those of the cycles before. Cycles of few gates are a round together, with one message. Inputs of a window of cycles get their labels before the first of them. Of outputs of every
 //! cycle the colours are kept until the end, which are shares of them.
 
 use std::sync::Arc;
 
-use veil_device::{Command, Draw, Op, ProgramId, Span};
+use veil_device::{Command, Draw, Op, ProgramId, Repeat, Span, Step};
 use veil_prss::Use;
 use veil_session::Peer;
 
@@ -24,6 +24,7 @@ use crate::round::Round;
 pub(super) struct Cycles {
     plan: Arc<Plan>,
     me: Peer,
+    messages: Messages,
     /// The round of the inputs of a window, by block, and the counters that each of its draws takes.
     inputs: Vec<(Vec<Round>, Taken)>,
     layers: Vec<Round>,
@@ -54,6 +55,7 @@ impl Cycles {
             inputs: inputs.collect(),
             layers: layers::of_rows(plan, messages, me),
             garbles: Garbles::of(plan),
+            messages: messages.clone(),
             me,
             plan: Arc::clone(plan),
         })
@@ -69,65 +71,153 @@ impl Cycles {
         self.layers.is_empty() && self.inputs[block].0.is_empty()
     }
 
-    /// The rounds of a cycle, in chunks of a block.
-    pub(super) fn rounds(&self, cycle: u64, block: usize) -> Arc<[Arc<Round>]> {
-        let window = self.cycles().window;
-        let (inputs, taken) = &self.inputs[block];
-        let mut rounds = Vec::new();
-        if cycle.is_multiple_of(window) {
-            rounds.extend(inputs.iter().cloned());
-            if let Some(first) = rounds.first_mut() {
-                first.feeds = true;
+    /// The rounds of a run of cycles, in chunks of a block.
+    pub(super) fn rounds(&self, run: u64, block: usize) -> Arc<[Arc<Round>]> {
+        let (cycle, count) = self.messages.run(&self.plan, run);
+        let mut rounds = self.window(cycle, block);
+        match &self.layers[..] {
+            [] => {}
+            [layers] if self.messages.cycles > 1 => {
+                rounds.push(self.several(layers.clone(), cycle, count));
             }
-        }
-        let before = rounds.len();
-        rounds.extend(self.layers.iter().cloned());
-        let last = rounds.len().wrapping_sub(1);
-        if let Some(first) = rounds.get_mut(before) {
-            let commands = match self.me {
-                Peer::Party(GARBLER) => &mut first.local,
-                _ => &mut first.finish,
-            };
-            commands.splice(0..0, self.before(cycle));
-            rounds[last].finish.extend(self.after(cycle));
-        }
-        let draws = rounds.iter_mut().flat_map(|round| {
-            let commands = round.local.iter_mut().chain(&mut round.finish);
-            commands.flat_map(|command| &mut command.draws)
-        });
-        for Draw { tag, first, .. } in draws {
-            *first += match *tag {
-                Use::GARBLE => cycle * self.garbles.gates,
-                Use::DICE => cycle * self.garbles.gates * self.garbles.dice,
-                Use::ACTIVE => cycle / window * taken.labels,
-                Use::OT_LEAF => cycle / window * taken.leaves,
-                _ => cycle / window * taken.shares,
-            };
+            _ => rounds.extend(self.one(cycle)),
         }
         let named = rounds.into_iter().map(|round| Round { cycle, ..round });
         named.map(Arc::new).collect()
     }
 
-    /// What is copied before a cycle.
-    fn before(&self, cycle: u64) -> Vec<Command> {
+    /// The inputs of a window of cycles, if it begins with this one.
+    fn window(&self, cycle: u64, block: usize) -> Vec<Round> {
+        let window = self.cycles().window;
+        let (inputs, taken) = &self.inputs[block];
+        if !cycle.is_multiple_of(window) {
+            return Vec::new();
+        }
+        let mut rounds = inputs.clone();
+        if let Some(first) = rounds.first_mut() {
+            first.feeds = true;
+        }
+        for Draw { tag, first, .. } in draws(&mut rounds) {
+            *first += match *tag {
+                Use::ACTIVE => cycle / window * taken.labels,
+                Use::OT_LEAF => cycle / window * taken.leaves,
+                _ => cycle / window * taken.shares,
+            };
+        }
+        rounds
+    }
+
+    /// A cycle that has messages of its own.
+    fn one(&self, cycle: u64) -> Vec<Round> {
+        let mut rounds = self.layers.clone();
+        for Draw { tag, first, .. } in draws(&mut rounds) {
+            *first += cycle * self.taken(*tag);
+        }
+        let mut before = if cycle == 0 { self.begin() } else { Vec::new() };
+        before.extend(self.before(cycle).into_iter().map(|step| step.command));
+        if let Some(first) = rounds.first_mut() {
+            self.commands(first).splice(0..0, before);
+        }
+        if let Some(last) = rounds.last_mut() {
+            let after = self.after(cycle).into_iter().map(|step| step.command);
+            last.finish.extend(after);
+        }
+        rounds
+    }
+
+    /// `count` cycles, whose tables are one message. `round` has the layers of one.
+    fn several(&self, mut round: Round, cycle: u64, count: u32) -> Round {
+        let layers = std::mem::take(self.commands(&mut round));
+        let mut body = self.before(cycle);
+        body.extend(layers.into_iter().map(|mut command| {
+            for Draw { tag, first, .. } in &mut command.draws {
+                *first += cycle * self.taken(*tag);
+            }
+            let taken = |draw: &Draw| self.taken(draw.tag);
+            let tables = regions::tables(&self.plan, 0, self.garbles.gates as u32);
+            let all: Vec<u32> = tables.iter().map(|span| span.count).collect();
+            let moved = |spans: &[Span]| all[..spans.len()].to_vec();
+            Step {
+                src: moved(&command.src),
+                dst: moved(&command.dst),
+                draws: command.draws.iter().map(taken).collect(),
+                command,
+            }
+        }));
+        body.extend(self.after(cycle));
+        let repeat = Op::Repeat(Arc::new(Repeat {
+            count,
+            body,
+            live: self.live(),
+        }));
+        let mut commands = if cycle == 0 { self.begin() } else { Vec::new() };
+        commands.push(Command::new(repeat, vec![], vec![]));
+        *self.commands(&mut round) = commands;
+        for transfer in round.sends.iter_mut().chain(&mut round.recvs) {
+            transfer.span.count *= count;
+        }
+        round
+    }
+
+    /// Where a party computes in a round of layers: before what it sends, or behind what it receives.
+    fn commands<'a>(&self, round: &'a mut Round) -> &'a mut Vec<Command> {
+        match self.me {
+            Peer::Party(GARBLER) => &mut round.local,
+            _ => &mut round.finish,
+        }
+    }
+
+    /// Counters that a cycle takes.
+    fn taken(&self, tag: Use) -> u64 {
+        match tag {
+            Use::DICE => self.garbles.gates * self.garbles.dice,
+            _ => self.garbles.gates,
+        }
+    }
+
+    /// Puts the first values of registers where each cycle finds the values that the one before it has left.
+    fn begin(&self) -> Vec<Command> {
+        let plan = self.cycles();
+        let (next, to, registers) = plan.registers;
+        if registers == 0 {
+            return Vec::new();
+        }
+        let mut first = layers::run(self.me, &self.garbles, vec![]);
+        first.program = Some(ProgramId(plan.initial as u32));
+        vec![first, copy(to, next, registers)]
+    }
+
+    /// Labels that are read after a cycle: what registers take next, and outputs that are opened as they are.
+    fn live(&self) -> Vec<Span> {
+        let (next, _, registers) = self.cycles().registers;
+        let every: Vec<usize> = opening::of_every_cycle(&self.plan).collect();
+        let outputs = self.plan.outputs.iter().enumerate();
+        let last = outputs.filter(|(port, output)| !every.contains(port) && output.width > 0);
+        let mut live: Vec<Span> = last.map(|(_, output)| regions::result(output)).collect();
+        if registers > 0 {
+            live.push(regions::span(SLOTS, next, registers));
+        }
+        live
+    }
+
+    /// What is copied before a cycle, and how that moves on with each.
+    fn before(&self, cycle: u64) -> Vec<Step> {
         let plan = self.cycles();
         let place = (cycle % plan.window) as u32;
-        let inputs = plan.inputs.iter();
-        let inputs = inputs.map(|&(all, to, width)| copy(all + place * width, to, width));
-        let mut commands: Vec<Command> = inputs.collect();
+        let inputs = plan.inputs.iter().map(|&(all, to, width)| Step {
+            src: vec![width],
+            ..Step::still(copy(all + place * width, to, width))
+        });
+        let mut steps: Vec<Step> = inputs.collect();
         let (next, to, registers) = plan.registers;
-        if registers > 0 && cycle == 0 {
-            let mut first = layers::run(self.me, &self.garbles, vec![]);
-            first.program = Some(ProgramId(plan.initial as u32));
-            commands.push(first);
-        } else if registers > 0 {
-            commands.push(copy(next, to, registers));
+        if registers > 0 {
+            steps.push(Step::still(copy(next, to, registers)));
         }
-        commands
+        steps
     }
 
     /// What is kept of a cycle: shares of its outputs, where those of all cycles are opened.
-    fn after(&self, cycle: u64) -> Vec<Command> {
+    fn after(&self, cycle: u64) -> Vec<Step> {
         let Some(me) = self.me.party() else {
             return Vec::new();
         };
@@ -141,10 +231,21 @@ impl Cycles {
                 ..all
             };
             let labels = regions::span(SLOTS, from, width);
-            Command::new(Op::Colour, vec![labels], vec![to])
+            Step {
+                dst: vec![width],
+                ..Step::still(Command::new(Op::Colour, vec![labels], vec![to]))
+            }
         });
         colours.collect()
     }
+}
+
+/// The draws of rounds.
+fn draws(rounds: &mut [Round]) -> impl Iterator<Item = &mut Draw> {
+    rounds.iter_mut().flat_map(|round| {
+        let commands = round.local.iter_mut().chain(&mut round.finish);
+        commands.flat_map(|command| &mut command.draws)
+    })
 }
 
 /// Copies slots.

@@ -6,6 +6,7 @@
 use std::ops::Range;
 
 use veil_device::{Command, Draw, Garbling, Op, ProgramId, Span};
+use veil_program::Schedule;
 use veil_prss::Use;
 use veil_session::{PartyId, Peer};
 
@@ -18,6 +19,9 @@ use crate::round::Round;
 /// Bytes of tables that a message has before another layer is put into the next: long enough for its overhead not to count, short enough for the
 /// evaluator to be at work while the garbler makes more.
 const MESSAGE: u64 = 64 << 10;
+
+/// The same of a message of several cycles, in an order for hardware: it overlaps the cycles of a message.
+const OVERLAPPED: u64 = 256 << 10;
 
 /// Layers that go in one message, and how many gates they have.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -47,22 +51,77 @@ fn groups(plan: &Plan, layers: &[LayerPlan], rows: u32) -> Vec<Group> {
     groups
 }
 
+/// Cycles of a plan, and of a window.
+fn windows(plan: &Plan) -> (u64, u64) {
+    let cycles = plan.cycles.as_ref();
+    cycles.map_or((1, 1), |cycles| (cycles.count, cycles.window))
+}
+
+/// Cycles whose tables are one message: as many as have as many bytes, within a window. What has more messages than one in a cycle has one
+/// message for each of these.
+fn together(plan: &Plan, groups: &[Group]) -> u32 {
+    let [group] = groups else { return 1 };
+    let most = match plan.job.security.schedule {
+        Schedule::Layers => MESSAGE,
+        Schedule::List(_) => OVERLAPPED,
+    };
+    let table = cost::table(
+        garbling(plan.job.security.tables),
+        u64::from(plan.longest_chunk()),
+    );
+    let bytes = table.saturating_mul(group.gates.into()).max(1);
+    (most / bytes).clamp(1, windows(plan).1) as u32
+}
+
+/// Cycles of a sequential circuit that are garbled together: under the plan hash.
+pub(crate) fn cycles_together(plan: &Plan) -> u32 {
+    together(plan, &groups(plan, &plan.layers, plan.longest_chunk()))
+}
+
 /// All messages of a plan.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Messages {
     /// Those of the rows.
     pub(super) rows: Vec<Group>,
     /// Those of the set-up.
     pub(super) job: Vec<Group>,
+    /// Cycles of a sequential circuit whose tables are one message: more than one only where each has one message at most.
+    pub(super) cycles: u32,
 }
 
 impl Messages {
     pub(super) fn of(plan: &Plan) -> Self {
         let job = plan.job_plan.as_ref();
+        let rows = groups(plan, &plan.layers, plan.longest_chunk());
         Messages {
-            rows: groups(plan, &plan.layers, plan.longest_chunk()),
+            cycles: together(plan, &rows),
+            rows,
             job: job.map_or(vec![], |job| groups(plan, &job.layers, 1)),
         }
+    }
+
+    /// Gates of the longest message of the rows.
+    pub(super) fn gates(&self) -> u32 {
+        let most = self.rows.iter().map(|group| group.gates).max();
+        most.unwrap_or(0) * self.cycles
+    }
+
+    /// Runs of cycles that are garbled together. None goes beyond the end of a window.
+    pub(super) fn runs(&self, plan: &Plan) -> u64 {
+        let (count, window) = windows(plan);
+        let of = |cycles: u64| cycles.div_ceil(self.cycles.into());
+        count / window * of(window) + of(count % window)
+    }
+
+    /// The first cycle of a run, and how many it has.
+    pub(super) fn run(&self, plan: &Plan, run: u64) -> (u64, u32) {
+        let (count, window) = windows(plan);
+        let together = u64::from(self.cycles);
+        let of_window = window.div_ceil(together);
+        let at = run % of_window * together;
+        let first = run / of_window * window + at;
+        let cycles = together.min(window - at).min(count - first);
+        (first, cycles as u32)
     }
 
     /// Rounds of the plan have places below this.

@@ -23,6 +23,7 @@ mod regions;
 mod transfers;
 
 pub(crate) use cost::table;
+pub(crate) use layers::cycles_together;
 
 use std::sync::Arc;
 
@@ -165,8 +166,8 @@ impl Protocol for Yao {
             if cycles.rests(block) {
                 return Flow::of(vec![]);
             }
-            let rounds = move |cycle| cycles.rounds(cycle, block);
-            return Flow::cycles(self.plan.cycle_count(), Arc::new(rounds));
+            let runs = self.messages.runs(&self.plan);
+            return Flow::cycles(runs, Arc::new(move |run| cycles.rounds(run, block)));
         }
         let (rounds, clears) = match task {
             Task::SetUp => (Arc::clone(&self.set_up), false),

@@ -69,19 +69,19 @@ pub(super) fn layout(
     let party = me.party().is_some();
     let owner = matches!(me, Peer::Owner(_));
     let when = |yes: bool, count: u32| if yes { count } else { 0 };
-    let (slots, groups, outputs, wires) = match bank {
+    let (slots, gates, outputs, wires) = match bank {
         BankOf::Rows => {
             let outputs = plan.outputs.iter().map(|output| output.width).sum();
             let wires = [input_wires(plan, false), 0];
-            (plan.slots, &messages.rows, outputs, wires)
+            (plan.slots, messages.gates(), outputs, wires)
         }
         BankOf::Job => {
             let wires = [0, input_wires(plan, true)];
-            (plan.job_slots[0], &messages.job, 0, wires)
+            let gates = messages.job.iter().map(|group| group.gates).max();
+            (plan.job_slots[0], gates.unwrap_or(0), 0, wires)
         }
     };
     let [row_inputs, job_inputs] = wires;
-    let gates = groups.iter().map(|group| group.gates).max();
     let staged = inputs.iter().map(Inputs::wires).max().unwrap_or(0);
     let mut layout = Layout {
         chunk_rows: plan.chunk_rows,
@@ -104,7 +104,7 @@ pub(super) fn layout(
     for (k, index) in (TABLES..=TABLE_BITS).enumerate() {
         let tables = garbling(plan.job.security.tables).tables().get(k);
         let (item, count) = tables.copied().unwrap_or((Item::Bytes(0), 0));
-        let items = count * gates.unwrap_or(0);
+        let items = count * gates;
         add(index, mapped, item, 1, when(party, items));
     }
     add(INPUT, mapped, bits, 1, when(party || owner, row_inputs));
