@@ -44,6 +44,32 @@ fn a_serial_adder_adds() {
     }
 }
 
+/// A gate of the file is one gate, and is put behind what it reads.
+#[test]
+fn netlists_stand_as_they_are() {
+    use scd::{Gate, Kind, Operand};
+    let text = "1 0 1 0 1 2 3\n4 0 1\n-3 2 -1\n7 9 12\n5 3\n4\n0\n";
+    let netlist = scd::netlist(text.as_bytes(), &Limits::default()).expect("a good netlist");
+    assert_eq!(
+        (netlist.initial, netlist.cyclic, netlist.inputs()),
+        (1, 1, 2)
+    );
+    let [a, b, of] = [0, 2, 1].map(Operand::Wire);
+    let gate = |a, b, kind| Gate { a, b, kind };
+    let nand = Kind::And([false, false, true]);
+    let expected = [
+        gate(a, b, Kind::Xor(true)),
+        gate(Operand::Wire(3), Operand::Constant(true), nand),
+        gate(of, of, Kind::Not),
+    ];
+    assert_eq!(netlist.gates, expected);
+    // What the file calls 3 and 4 are the other way round.
+    assert_eq!(netlist.outputs, [5, 4].map(Operand::Wire));
+    assert_eq!(netlist.registers, [(Operand::Wire(3), Operand::Wire(0))]);
+    let refused = scd::netlist(b"0 0 1 1 0 1 1\n0\n1\n3\n2\n\n\n", &Limits::default());
+    assert!(refused.is_err(), "there is no such type");
+}
+
 #[test]
 fn every_gate_type_is_its_truth_table() {
     for kind in [1, 2, 4, 6, 7, 8, 9, 11, 13, 14] {

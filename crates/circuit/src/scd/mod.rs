@@ -31,11 +31,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod netlist;
 mod read;
 mod tokens;
 
 use crate::{Limits, Reduce};
 
+pub use netlist::{Gate, Kind, Netlist, Operand, netlist};
 pub use read::read;
 
 /// The body of the fuzz target: reads `text`, and checks what was read. Returns whether it was a circuit.
@@ -59,6 +61,17 @@ pub fn fuzz(text: &[u8]) -> bool {
     circuit
         .validate_within(&limits)
         .expect("what is read is valid");
+    let netlist = netlist(text, &limits).expect("a circuit is a netlist");
+    let tables = |ands: usize, gate: &Gate| ands + usize::from(matches!(gate.kind, Kind::And(_)));
+    let muls = circuit
+        .gates
+        .iter()
+        .filter(|gate| matches!(gate, crate::Gate::Mul(..)));
+    assert_eq!(
+        netlist.gates.iter().fold(0, tables),
+        muls.count(),
+        "an AND is one product"
+    );
     let zeros: Vec<Vec<u128>> = (0..circuit.inputs.len())
         .map(|port| vec![0; circuit.input_width(port) as usize])
         .collect();

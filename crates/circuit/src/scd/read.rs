@@ -2,6 +2,7 @@
 
 use veil_math::Ring;
 
+use super::netlist::{Kind, Operand};
 use super::tokens::{Spot, Tokens};
 use crate::bristol::{ParseError, ParseErrorKind};
 use crate::{
@@ -22,57 +23,27 @@ pub fn read(
     outputs: Reduce,
     limits: &Limits,
 ) -> Result<Circuit, ParseError> {
-    let mut tokens = Tokens::new(text);
-    let top = tokens.spot();
-    let header = Header::read(&mut tokens, limits)?;
-    let first = list(&mut tokens, header.gates, "the first operand of a gate")?;
-    let second = list(&mut tokens, header.gates, "the second operand of a gate")?;
-    let kinds = list(&mut tokens, header.gates, "the type of a gate")?;
-    let put_out = list(&mut tokens, header.outputs, "an output")?;
-    let next = list(
-        &mut tokens,
-        header.registers,
-        "the next value of a flip-flop",
-    )?;
-    let initial = list(
-        &mut tokens,
-        header.registers,
-        "the first value of a flip-flop",
-    )?;
-    if let Some((word, spot)) = tokens.word() {
-        let found: String = String::from_utf8_lossy(word).chars().take(24).collect();
-        let found = found.replace(char::is_control, "\u{fffd}");
-        let gates = header.gates;
-        return Err(spot.error(ParseErrorKind::FileGoesOn { found, gates }));
+    let file = File::read(text, limits)?;
+    let (header, top) = (&file.header, file.top);
+    let mut body = Body::new(header, limits.gates);
+    for index in order(header, &file.gates, top)? {
+        body.gate(index, file.gates[index])?;
     }
-    let gates: Vec<Netted> = first
-        .into_iter()
-        .zip(second)
-        .zip(kinds)
-        .map(|((a, b), kind)| header.gate(a, b, kind))
-        .collect::<Result<_, _>>()?;
-    let mut body = Body::new(&header, limits.gates);
-    for index in order(&header, &gates, top)? {
-        body.gate(index, gates[index])?;
-    }
-    let wires = |body: &mut Body, list: Vec<(i64, Spot)>| {
-        let wire = |(number, spot)| {
+    let mut wires = |list: &[(i64, Spot)]| {
+        let wire = |&(number, spot): &(i64, Spot)| {
             let from = header.wire(number, spot)?;
             body.wire(from, spot)
         };
-        list.into_iter().map(wire).collect::<Result<Vec<_>, _>>()
+        list.iter().map(wire).collect::<Result<Vec<_>, _>>()
     };
-    let put_out = wires(&mut body, put_out)?;
-    let next = wires(&mut body, next)?;
-    let registers = next.into_iter().zip(initial).map(|(next, (number, spot))| {
-        let initial = match number {
-            ZERO => Initial::Constant(false),
-            ONE => Initial::Constant(true),
-            // What is another value in every cycle, or no input, is refused with the whole circuit.
-            _ => match header.wire(number, spot)? {
-                From::Wire(wire) => Initial::Wire(Wire(wire)),
-                From::Constant(bit) => Initial::Constant(bit),
-            },
+    let put_out = wires(&file.outputs)?;
+    let next = wires(&file.next)?;
+    let registers = next.into_iter().zip(&file.initial);
+    let registers = registers.map(|(next, &(number, spot))| {
+        // What is another value in every cycle, or no input, is refused with the whole circuit.
+        let initial = match header.wire(number, spot)? {
+            Operand::Wire(wire) => Initial::Wire(Wire(wire)),
+            Operand::Constant(bit) => Initial::Constant(bit),
         };
         Ok(Register { initial, next })
     });
@@ -97,10 +68,52 @@ pub fn read(
     Ok(circuit)
 }
 
+/// What a file says, number by number.
+pub(super) struct File {
+    pub(super) header: Header,
+    /// Where it begins.
+    pub(super) top: Spot,
+    pub(super) gates: Vec<Netted>,
+    pub(super) outputs: Vec<(i64, Spot)>,
+    pub(super) next: Vec<(i64, Spot)>,
+    pub(super) initial: Vec<(i64, Spot)>,
+}
+
+impl File {
+    pub(super) fn read(text: &[u8], limits: &Limits) -> Result<Self, ParseError> {
+        let mut tokens = Tokens::new(text);
+        let top = tokens.spot();
+        let header = Header::read(&mut tokens, limits)?;
+        let mut some = |count, what| list(&mut tokens, count, what);
+        let first = some(header.gates, "the first operand of a gate")?;
+        let second = some(header.gates, "the second operand of a gate")?;
+        let kinds = some(header.gates, "the type of a gate")?;
+        let outputs = some(header.outputs, "an output")?;
+        let next = some(header.registers, "the next value of a flip-flop")?;
+        let initial = some(header.registers, "the first value of a flip-flop")?;
+        if let Some((word, spot)) = tokens.word() {
+            let found: String = String::from_utf8_lossy(word).chars().take(24).collect();
+            let found = found.replace(char::is_control, "\u{fffd}");
+            let gates = header.gates;
+            return Err(spot.error(ParseErrorKind::FileGoesOn { found, gates }));
+        }
+        let gates = first.into_iter().zip(second).zip(kinds);
+        let gates = gates.map(|((a, b), kind)| header.gate(a, b, kind));
+        Ok(File {
+            gates: gates.collect::<Result<_, _>>()?,
+            header,
+            top,
+            outputs,
+            next,
+            initial,
+        })
+    }
+}
+
 /// How many there are of everything.
-struct Header {
+pub(super) struct Header {
     /// Name, bits and whether there is a value in every cycle, in the order of the wires.
-    inputs: Vec<(&'static str, u64, Per)>,
+    pub(super) inputs: Vec<(&'static str, u64, Per)>,
     registers: u64,
     outputs: u64,
     gates: u64,
@@ -167,7 +180,7 @@ impl Header {
     }
 
     /// Wires of ports and flip-flops: a few numbers of 32 bits.
-    fn sources(&self) -> u64 {
+    pub(super) fn sources(&self) -> u64 {
         self.inputs.iter().map(|(_, width, _)| width).sum::<u64>() + self.registers
     }
 
@@ -187,15 +200,15 @@ impl Header {
     }
 
     /// What a number stands for.
-    fn wire(&self, number: i64, spot: Spot) -> Result<From, ParseError> {
+    pub(super) fn wire(&self, number: i64, spot: Spot) -> Result<Operand, ParseError> {
         match number {
-            ZERO => return Ok(From::Constant(false)),
-            ONE => return Ok(From::Constant(true)),
+            ZERO => return Ok(Operand::Constant(false)),
+            ONE => return Ok(Operand::Constant(true)),
             _ => {}
         }
         let last = self.wires().saturating_sub(1);
         match u64::try_from(number) {
-            Ok(wire) if wire < self.wires() => Ok(From::Wire(wire as u32)),
+            Ok(wire) if wire < self.wires() => Ok(Operand::Wire(wire as u32)),
             Ok(wire) => Err(spot.error(ParseErrorKind::NoSuchWire { wire, last })),
             Err(_) => {
                 let (expected, found) = ("a wire, -2 or -3", number.to_string());
@@ -237,57 +250,25 @@ fn list(
     Ok(list)
 }
 
-/// What a gate reads.
-#[derive(Clone, Copy)]
-enum From {
-    Constant(bool),
-    Wire(u32),
-}
-
 /// A gate of the file.
 #[derive(Clone, Copy)]
-struct Netted {
-    a: From,
-    b: From,
-    kind: Kind,
+pub(super) struct Netted {
+    pub(super) a: Operand,
+    pub(super) b: Operand,
+    pub(super) kind: Kind,
     at: Spot,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Not,
-    /// a ⊕ b ⊕ c.
-    Xor(bool),
-    /// ((a ⊕ α) ∧ (b ⊕ β)) ⊕ γ.
-    And([bool; 3]),
-}
-
-impl Kind {
-    fn of(number: i64) -> Option<Self> {
-        let and = |[a, b, c]: [u8; 3]| Kind::And([a == 1, b == 1, c == 1]);
-        Some(match number {
-            12 => Kind::Not,
-            6 => Kind::Xor(false),
-            9 => Kind::Xor(true),
-            8 => and([0, 0, 0]),
-            4 => and([0, 1, 0]),
-            2 => and([1, 0, 0]),
-            1 => and([1, 1, 0]),
-            7 => and([0, 0, 1]),
-            11 => and([0, 1, 1]),
-            13 => and([1, 0, 1]),
-            14 => and([1, 1, 1]),
-            _ => return None,
-        })
-    }
-}
-
 /// The gates, each after those that it reads: as they are, if they are in such an order.
-fn order(header: &Header, gates: &[Netted], top: Spot) -> Result<Vec<usize>, ParseError> {
+pub(super) fn order(
+    header: &Header,
+    gates: &[Netted],
+    top: Spot,
+) -> Result<Vec<usize>, ParseError> {
     let sources = header.sources();
-    let driver = |from: From| match from {
-        From::Wire(wire) => u64::from(wire).checked_sub(sources).map(|g| g as usize),
-        From::Constant(_) => None,
+    let driver = |from: Operand| match from {
+        Operand::Wire(wire) => u64::from(wire).checked_sub(sources).map(|g| g as usize),
+        Operand::Constant(_) => None,
     };
     let operands = |gate: &Netted| [driver(gate.a), driver(gate.b)].into_iter().flatten();
     let later = |(index, gate): (usize, &Netted)| operands(gate).any(|from| from >= index);
@@ -366,13 +347,13 @@ impl Body {
     }
 
     /// Our wire; whoever reads a gate comes after it.
-    fn wire(&mut self, from: From, spot: Spot) -> Result<Wire, ParseError> {
+    fn wire(&mut self, from: Operand, spot: Spot) -> Result<Wire, ParseError> {
         match from {
-            From::Wire(wire) => Ok(match wire.checked_sub(self.sources) {
+            Operand::Wire(wire) => Ok(match wire.checked_sub(self.sources) {
                 Some(gate) => self.driven[gate as usize],
                 None => Wire(wire),
             }),
-            From::Constant(bit) => {
+            Operand::Constant(bit) => {
                 if let Some(wire) = self.constants[usize::from(bit)] {
                     return Ok(wire);
                 }
