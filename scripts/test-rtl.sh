@@ -16,7 +16,6 @@ if [[ ${1:-} == short ]]; then
 fi
 run scripts/lint-rtl.sh long
 run scripts/prove-rtl.sh
-run python3 rtl/ordered/dv/bench.py "$target/rtl" --long
 run bash tests/rtl/card.sh "1 2 4 8" 200
 # Netlists that are no part of this project are run where VEIL_CIRCUITS names their folder.
-VEIL_RTL_ROWS=1,2,4,8 run cargo test --workspace --all-features --locked --test loops --test device -- --nocapture
+VEIL_RTL_ROWS=1,2,3,4,8 run cargo test --workspace --all-features --locked --test loops --test device --test ordered -- --nocapture

@@ -1,7 +1,8 @@
 //! Makes the RTL into C++ by Verilator and builds it, where Verilator is there. Where it is not, the crate has no simulated cards, and says so
 //! when it is asked for one.
 //!
-//! `VEIL_RTL_ROWS` says for how many rows garblers are made: numbers with commas between them, `2` if it is not set.
+//! `VEIL_RTL_ROWS` says for how many rows cores are made: numbers with commas between them, `2` if it is not set. Cards are of a power of two;
+//! the core that takes gates in the order of the netlist is made for at most four rows, as its memories grow with their square.
 
 use std::env;
 use std::ffi::OsStr;
@@ -10,12 +11,53 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Folders of the RTL that a garbler is made of, packages first.
-const PACKAGES: [&str; 2] = ["aes/rtl/aes_pkg.sv", "garble/rtl/garble_pkg.sv"];
-const FOLDERS: [&str; 3] = ["prim/rtl", "aes/rtl", "garble/rtl"];
+/// A core, and the functions of C that its model has.
+struct Core {
+    /// What functions and files begin with; the number of rows follows.
+    name: &'static str,
+    top: &'static str,
+    /// The macro that makes a table of its models.
+    table: &'static str,
+    rows: fn(u32) -> bool,
+    /// Packages, before all else.
+    packages: &'static [&'static str],
+    folders: &'static [&'static str],
+    /// Capacities and options.
+    arguments: &'static str,
+    source: &'static str,
+    functions: &'static [&'static str],
+}
 
-/// Capacities of the simulated garblers, by number of rows: about 2^13 gates each.
-const CAPACITIES: &str = "-GXorW=12 -GAndW=12 -GInputW=12 -GLinesW=10 -GBundles=16384";
+const CORES: [Core; 2] = [
+    // About 2^13 gates with any number of rows.
+    Core {
+        name: "veil_garbler",
+        top: "garble_card",
+        table: "garblers",
+        rows: u32::is_power_of_two,
+        packages: &["aes/rtl/aes_pkg.sv", "garble/rtl/garble_pkg.sv"],
+        folders: &["prim/rtl", "aes/rtl", "garble/rtl"],
+        arguments: "-GXorW=12 -GAndW=12 -GInputW=12 -GLinesW=10 -GBundles=16384",
+        source: "sim/garbler.cpp",
+        functions: &["new", "free", "read", "write", "step"],
+    },
+    // Twice the entries of the published design, so that indices beyond 2^13 can be looked at.
+    Core {
+        name: "veil_ordered",
+        top: "ordered_core",
+        table: "ordered",
+        rows: |rows| (1..=4).contains(&rows),
+        packages: &[
+            "aes/rtl/aes_pkg.sv",
+            "garble/rtl/garble_pkg.sv",
+            "ordered/rtl/ordered_pkg.sv",
+        ],
+        folders: &["prim/rtl", "aes/rtl", "garble/rtl", "ordered/rtl"],
+        arguments: "-GLabelW=14 --savable",
+        source: "sim/ordered.cpp",
+        functions: &["new", "free", "write", "run", "state"],
+    },
+];
 
 fn main() {
     for name in ["VEIL_RTL_ROWS", "VERILATOR"] {
@@ -23,7 +65,7 @@ fn main() {
     }
     println!("cargo::rerun-if-changed=sim");
     let rtl = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../rtl");
-    for folder in FOLDERS {
+    for folder in CORES[1].folders {
         println!("cargo::rerun-if-changed={}", rtl.join(folder).display());
     }
     let verilator = env::var_os("VERILATOR").unwrap_or_else(|| "verilator".into());
@@ -33,28 +75,38 @@ fn main() {
         .split(',')
         .filter_map(|n| n.trim().parse().ok())
         .collect();
-    let mut models = String::new();
-    if let Some(root) = root_of(&verilator).filter(|_| rtl.is_dir()) {
-        let header = root.join("include/verilated.h");
-        println!("cargo::rerun-if-changed={}", header.display());
-        for rows in rows {
-            match garbler(&verilator, &root, &rtl, &out, rows) {
+    let root = root_of(&verilator).filter(|_| rtl.is_dir());
+    let mut any = false;
+    for core in &CORES {
+        let mut models = String::new();
+        for rows in rows.iter().filter(|rows| (core.rows)(**rows)) {
+            let Some(root) = &root else { break };
+            match model(core, [verilator.as_ref(), root, &rtl, &out], *rows) {
                 Ok(model) => {
                     let _ = writeln!(models, "    {model};");
+                    any = true;
                 }
-                Err(why) => println!("cargo::warning=no simulated card of {rows} rows: {why}"),
+                Err(why) => {
+                    println!(
+                        "cargo::warning=no simulated {} of {rows} rows: {why}",
+                        core.top
+                    );
+                }
             }
         }
-        if !models.is_empty() {
-            runtime(&root);
-        }
-    } else {
-        // It is there as soon as it can be found.
-        println!("cargo::rerun-if-env-changed=PATH");
-        println!("cargo::warning=no Verilator: this build has no simulated cards");
+        let file = out.join(format!("{}.rs", core.table));
+        let text = format!("{}! {{\n{models}}}\n", core.table);
+        fs::write(file, text).expect("cargo's folder can be written");
     }
-    let models = format!("garblers! {{\n{models}}}\n");
-    fs::write(out.join("models.rs"), models).expect("cargo's folder can be written");
+    match root {
+        Some(root) if any => runtime(&root),
+        Some(_) => {}
+        None => {
+            // It is there as soon as it can be found.
+            println!("cargo::rerun-if-env-changed=PATH");
+            println!("cargo::warning=no Verilator: this build has no simulated cards");
+        }
+    }
 }
 
 /// Where Verilator keeps its C++, if it is there and runs.
@@ -67,18 +119,14 @@ fn root_of(verilator: &OsStr) -> Option<PathBuf> {
     root.join("include/verilated.h").is_file().then_some(root)
 }
 
-/// Makes the garbler of so many rows, and says under which name its functions are.
-fn garbler(
-    verilator: &OsStr,
-    root: &Path,
-    rtl: &Path,
-    out: &Path,
-    rows: u32,
-) -> Result<String, String> {
-    let name = format!("veil_garbler{rows}");
+/// Makes a core of so many rows, by Verilator, from the RTL, and says under which name its functions are. `places`: Verilator, its own
+/// folder, the RTL, and where to build.
+fn model(core: &Core, places: [&Path; 4], rows: u32) -> Result<String, String> {
+    let [verilator, root, rtl, out] = places;
+    let name = format!("{}{rows}", core.name);
     let folder = out.join(&name);
-    let mut sources: Vec<PathBuf> = PACKAGES.iter().map(|file| rtl.join(file)).collect();
-    for folder in FOLDERS {
+    let mut sources: Vec<PathBuf> = core.packages.iter().map(|file| rtl.join(file)).collect();
+    for folder in core.folders {
         let files = fs::read_dir(rtl.join(folder)).expect("the RTL is there");
         let mut files: Vec<PathBuf> = files.filter_map(|file| Some(file.ok()?.path())).collect();
         files.retain(|path| path.extension() == Some(OsStr::new("sv")) && !sources.contains(path));
@@ -87,16 +135,10 @@ fn garbler(
     }
     let mut command = Command::new(verilator);
     command
-        .args([
-            "--cc",
-            "-O3",
-            "--assert",
-            "-Wno-fatal",
-            "--top-module",
-            "garble_card",
-        ])
+        .args(["--cc", "-O3", "--assert", "-Wno-fatal", "--top-module"])
+        .arg(core.top)
         .arg(format!("-GRows={rows}"))
-        .args(CAPACITIES.split(' '))
+        .args(core.arguments.split(' '))
         .args(["--prefix", &format!("V{name}"), "--Mdir"])
         .arg(&folder)
         .args(&sources);
@@ -116,18 +158,22 @@ fn garbler(
         .define("NAME", Some(name.as_str()))
         .define("ROWS", Some(rows.to_string().as_str()))
         .files(units)
-        .file("sim/garbler.cpp")
+        .file(core.source)
         .try_compile(&name)
         .map_err(|error| error.to_string())?;
-    let functions = ["new", "free", "read", "write", "step"];
-    let functions = functions.map(|function| format!("{name}_{function}"));
+    let functions = core.functions.iter();
+    let functions: Vec<String> = functions.map(|f| format!("{name}_{f}")).collect();
     Ok(format!("{rows}: {}", functions.join(" ")))
 }
 
 /// The part of Verilator that all models use.
 fn runtime(root: &Path) {
     let mut build = compiler(root);
-    for unit in ["verilated.cpp", "verilated_threads.cpp"] {
+    for unit in [
+        "verilated.cpp",
+        "verilated_save.cpp",
+        "verilated_threads.cpp",
+    ] {
         build.file(root.join("include").join(unit));
     }
     build.compile("veil_verilated");

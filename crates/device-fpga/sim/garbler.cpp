@@ -3,15 +3,12 @@
 // MODEL is the class that Verilator made, HEADER its header, NAME what the functions begin with, ROWS its rows.
 
 #include HEADER
+#include "model.h"
 #include "verilated.h"
 
 #include <cstdint>
 #include <cstring>
 #include <memory>
-
-#define JOIN_(a, b) a##_##b
-#define JOIN(a, b) JOIN_(a, b)
-#define FUNCTION(name) JOIN(NAME, name)
 
 extern "C" {
 
@@ -33,20 +30,6 @@ namespace {
 
 constexpr size_t BEAT = 16;
 constexpr size_t TABLE = 32;
-
-// Numbers for stalls, from a seed (Steele, Lea, Flood 2014). Nothing that is computed depends on them.
-struct Stalls {
-  uint64_t state;
-  uint32_t rate;  // of 256 cycles, on each stream
-
-  bool next() {
-    if (rate == 0) return false;
-    uint64_t z = state += 0x9e3779b97f4a7c15;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return ((z ^ (z >> 31)) & 255) < rate;
-  }
-};
 
 bool has(const Segment& segment, size_t bytes) {
   return segment.data && !segment.ended && segment.len - segment.at >= bytes;

@@ -3,7 +3,7 @@
 //! A garbler of `rtl/garble` does the garbling commands of a party: its driver makes a program of a layer into bundles, and the core garbles one
 //! row of the bank after the other, or one cycle of a netlist, several gates in every cycle. All other commands, and the banks themselves, are the host's
 //! ([`veil_device::Cpu`]). Where Verilator was there when this was built, the core is simulated, cycle by cycle; a board would be one more
-//! transport below the same driver.
+//! transport below the same driver. The core of `rtl/ordered`, which is there for comparison, is simulated by [`ordered`].
 //!
 //! ```
 //! use veil_device::Device;
@@ -21,6 +21,7 @@ mod cycles;
 mod device;
 mod driver;
 pub mod garble;
+pub mod ordered;
 mod sim;
 pub mod transport;
 

@@ -73,7 +73,7 @@ macro_rules! garblers {
     };
 }
 
-include!(concat!(env!("OUT_DIR"), "/models.rs"));
+include!(concat!(env!("OUT_DIR"), "/garblers.rs"));
 
 /// A ring of descriptors, as the engine sees it.
 #[derive(Clone, Copy, Default)]

@@ -1,25 +1,16 @@
 //! Sequential circuits on the core: what it garbles is evaluated by an evaluator of this file, and compared with the clear computation.
 
+mod common;
+
 use std::path::Path;
 
-use aes::Aes128;
-use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
+use common::{PUBLISHED, product};
 use veil_circuit::{Circuit, Limits, Per, Reduce, make, scd};
 use veil_device_fpga::garble::body::{Of, Value};
 use veil_device_fpga::garble::circuit::{Each, Sequential};
 use veil_device_fpga::garble::{Capacity, Image};
 use veil_device_fpga::{Garbler, Run, Simulated, Stalls, Streams};
 use veil_testkit::{Numbers, Seed, clocked};
-
-/// AES-128 under S + (i << 64) of sigma(X), plus sigma(X).
-fn hash(start: u128, tweak: u64, label: u128) -> u128 {
-    let sigma = (label >> 64 ^ label & u128::from(u64::MAX)) << 64 | label >> 64;
-    let key = start ^ u128::from(tweak) << 64;
-    let cipher = Aes128::new(&Array::from(key.to_le_bytes()));
-    let mut block = Array::from(sigma.to_le_bytes());
-    cipher.encrypt_block(&mut block);
-    u128::from_le_bytes(block.into()) ^ sigma
-}
 
 /// Bits of the circuit's inputs and their zero-labels.
 struct Inputs {
@@ -181,14 +172,9 @@ fn right(circuit: &Circuit, (rows, stalls): (u32, Stalls), seed: Seed) -> Option
             let result = if gate.is_and {
                 let number = image.numbers[k];
                 let place = cycle * image.products as usize + number as usize;
-                let [garbler, evaluator] =
-                    [0, 1].map(|half| u128::from_le_bytes(tables[2 * place + half]));
+                let table = [0, 1].map(|half| u128::from_le_bytes(tables[2 * place + half]));
                 let g = (run.first + place as u64) << 16 | u64::from(run.instance);
-                let choose = |of: u128, label: u128| if of & 1 == 1 { label } else { 0 };
-                hash(start, 2 * g, a)
-                    ^ choose(a, garbler)
-                    ^ hash(start, 2 * g + 1, b)
-                    ^ choose(b, evaluator ^ a)
+                product(start, g, [a, b], table)
             } else {
                 a ^ b
             };
@@ -260,26 +246,13 @@ fn public_netlists_in_fewer_cycles() {
         println!("skipped: VEIL_CIRCUITS names no folder of circuits");
         return;
     };
-    for (name, cycles, paper) in [
-        ("Mill_8_8", 8, 252),
-        ("Add_8_1", 1, 133),
-        ("Add_8_8", 8, 172),
-        ("Hamm_32_1", 1, 262),
-        ("Hamm_32_32", 32, 2884),
-        ("Hamm_512_512", 512, 75_780),
-        ("Mult_256_512", 512, 901_124),
-        ("MAC_8_1", 1, 588),
-        ("MAC_16_1", 1, 2241),
-        ("MAC_32_1", 1, 8133),
-        ("CORDIC_32_31", 31, 97_003),
-        ("AES_128_11", 11, 55_664),
-    ] {
+    for (name, cycles, paper) in PUBLISHED {
         let path = Path::new(&folder).join(format!("{name}.scd"));
         let Ok(text) = std::fs::read(&path) else {
             println!("skipped: {} is not there", path.display());
             continue;
         };
-        let circuit = scd::read(&text, cycles, Reduce::EveryCycle, &Limits::default())
+        let circuit = scd::read(&text, cycles.into(), Reduce::EveryCycle, &Limits::default())
             .expect("a public netlist");
         for rows in Simulated::built() {
             let took = right(&circuit, (rows, Stalls::default()), Seed(1));

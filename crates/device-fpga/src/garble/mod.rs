@@ -103,7 +103,7 @@ impl Capacity {
     }
 }
 
-fn limit(of: &'static str, needed: u64, room: u64) -> Result<(), TooLarge> {
+pub(crate) fn limit(of: &'static str, needed: u64, room: u64) -> Result<(), TooLarge> {
     if needed > room {
         return Err(TooLarge::Room { of, needed, room });
     }
