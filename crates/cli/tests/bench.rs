@@ -158,3 +158,75 @@ fn both_ways_to_garble_are_measured_against_the_link() {
         "{figure}"
     );
 }
+
+/// A netlist of the name of a published one, and the serial adder that it is.
+#[test]
+fn cores_are_measured_beside_the_published_ones() {
+    let folder = Folder::new();
+    let adder = "0 0 1 1 1 1 5\n0 1 3 0 2\n2 2 4 4 5\n6 6 8 6 6\n6\n7\n-2\n";
+    std::fs::create_dir(folder.at("netlists")).expect("a folder");
+    std::fs::write(folder.at("netlists/Add_8_8.scd"), adder).expect("a netlist");
+    let bench = "bench fpga-garble --circuits netlists";
+    let printed = folder.succeed(&format!("{bench} --json --svg fpga.svg"));
+    let rows: Vec<serde_json::Value> = printed
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("a row is an object"))
+        .collect();
+    let (resources, rows) = rows.split_last().expect("rows");
+    assert_eq!(resources["bench"], "fpga-resources");
+    let said: Vec<_> = rows
+        .iter()
+        .map(|row| (row["core"].as_str(), row["rows"].as_u64()))
+        .collect();
+    let of = |core, rows: [u64; 4]| rows.map(|rows| (Some(core), Some(rows)));
+    let expected = [of("in-order", [1, 2, 3, 4]), of("scheduled", [1, 2, 4, 8])];
+    assert_eq!(said, expected.concat());
+    let number = |row: &serde_json::Value, of: &str| row[of].as_u64().unwrap_or_default();
+    for row in rows {
+        assert_eq!(
+            (&row["netlist"], number(row, "paper_two_rows")),
+            (&"Add_8_8".into(), 172)
+        );
+        assert!(number(row, "scheduled") >= number(row, "bound"), "{row}");
+        // What was simulated in order takes what the rule says; with two rows, as in the paper.
+        if row["core"] == "in-order" {
+            let cycles = row.get("cycles").unwrap_or(&row["scheduled"]);
+            assert_eq!(*cycles, row["scheduled"]);
+            assert!(number(row, "rows") != 2 || *cycles == 172, "{row}");
+        }
+    }
+    let figure = std::fs::read_to_string(folder.at("fpga.svg")).expect("a figure");
+    assert!(figure.contains("gates that start in a cycle"), "{figure}");
+
+    let printed = folder.veil(bench);
+    let (table, stderr) = (text(&printed.stdout), text(&printed.stderr));
+    let line = table
+        .lines()
+        .find(|line| line.starts_with("Add_8_8 "))
+        .expect("a line");
+    let words: Vec<&str> = line.split_whitespace().collect();
+    assert_eq!(
+        (words.len(), &words[..4]),
+        (15, &["Add_8_8", "8", "179", "172"][..]),
+        "{line}"
+    );
+    assert_eq!(words[5].trim_matches(['(', ')']), "172", "{line}");
+    // Published resources, and what this project keeps of its own.
+    for part in ["158902", "52975", "46504", "ours, N = 2", "tables per s"] {
+        assert!(table.contains(part), "{part} is not in\n{table}");
+    }
+    assert_eq!(stderr.matches("skipped: ").count(), 11, "{stderr}");
+}
+
+#[test]
+fn netlists_that_are_not_there_are_skipped() {
+    let folder = Folder::new();
+    let printed = folder.veil("bench fpga-garble --circuits nowhere");
+    let stderr = text(&printed.stderr);
+    assert!(printed.status.success(), "{stderr}");
+    assert!(
+        stderr.contains("skipped: nowhere is no folder") && stderr.contains("AES_128_11.scd"),
+        "{stderr}"
+    );
+    assert!(text(&printed.stdout).contains("tables per s"));
+}

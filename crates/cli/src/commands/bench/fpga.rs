@@ -1,7 +1,11 @@
-//! `veil bench fpga-garble`: cycles that garbling cores take for the netlists of a paper, on simulated cards.
+//! `veil bench fpga-garble`: cycles that garbling cores take for the netlists of a paper, on simulated cards, and what these take of an FPGA.
 //!
-//! Table 3 of the paper on FPGA garbling (its systems: FASE, which has one pipeline, and two pipelines over a live-value table), beside cores that are
-//! scheduled by their programs. The netlists are public, and no part of this project: a folder of them is an option.
+//! Table 3 of R. Oishi, J. Kadomoto, H. Irie, S. Sakai, "FPGA-based Garbling Accelerator with Parallel Pipeline Processing" (its systems: FASE,
+//! which has one pipeline, and two pipelines over a live-value table), beside our core of that design, and beside cores that are scheduled by their
+//! programs. The netlists are public, and no part of this project: a folder of them is an option.
+
+mod print;
+mod resources;
 
 use std::path::{Path, PathBuf};
 
@@ -9,9 +13,10 @@ use miette::{IntoDiagnostic, Result, miette};
 use plotters::prelude::*;
 use serde::Serialize;
 use veil_circuit::{Limits, Reduce, scd};
-use veil_device_fpga::garble::Image;
 use veil_device_fpga::garble::bound::least;
 use veil_device_fpga::garble::circuit::Sequential;
+use veil_device_fpga::garble::{Capacity, Image};
+use veil_device_fpga::ordered::{Entries, Job, Ordered, rule};
 use veil_device_fpga::{Garbler, Run, Simulated, Stalls, Streams};
 
 use super::chart::{self, Line};
@@ -19,6 +24,8 @@ use super::{BenchArgs, print_json};
 
 /// Rows of the cores that are told about.
 const ROWS: [u32; 4] = [1, 2, 4, 8];
+/// Of those that take gates in the order of the netlist.
+const IN_ORDER: [u32; 4] = [1, 2, 3, 4];
 
 /// A netlist of the paper: its name and cycles, and the clock cycles that the paper gives for FASE and for its own two pipelines.
 const PUBLISHED: [(&str, u64, u64, u64); 12] = [
@@ -43,12 +50,14 @@ struct Measured {
     netlist: &'static str,
     netlist_cycles: u64,
     gates: usize,
-    ands: u32,
+    ands: u64,
+    /// `scheduled` by programs, or `in-order` as the paper's.
+    core: &'static str,
     rows: u32,
-    /// Clock cycles from the start of the run until all of it has left; of the core that was simulated.
+    /// Clock cycles of the core that was simulated: from the start of the run until all of it has left; in order, as the paper counts them.
     #[serde(skip_serializing_if = "Option::is_none")]
     cycles: Option<u64>,
-    /// Cycles in which bundles start, by the program.
+    /// Cycles in which bundles start, by the program; in order, by the rule of the paper's design.
     scheduled: u64,
     /// No schedule is faster.
     bound: u64,
@@ -56,24 +65,25 @@ struct Measured {
     paper_two_rows: u64,
 }
 
-/// Measures, prints the table, and draws.
+/// Measures, prints the tables, and draws.
 pub(super) fn run(args: &BenchArgs) -> Result<()> {
-    let folder = args
-        .circuits
-        .clone()
-        .or_else(|| std::env::var_os("VEIL_CIRCUITS").map(PathBuf::from));
-    let Some(folder) = folder else {
-        println!(
-            "skipped: the netlists of the paper are no part of this project; --circuits DIR (or VEIL_CIRCUITS) names a folder with NAME.scd files, such as AES_128_11.scd"
-        );
-        return Ok(());
-    };
-    let built = Simulated::built();
-    if !args.json {
-        println!(
-            "netlist        cycles  rows     clock cycles   scheduled      bound   of bound   FASE   two rows (paper)   of paper"
-        );
+    let named = args.circuits.clone();
+    let folder = named.or_else(|| std::env::var_os("VEIL_CIRCUITS").map(PathBuf::from));
+    match folder {
+        Some(folder) if folder.is_dir() => netlists(args, &folder)?,
+        folder => {
+            let found = folder.map(|folder| format!("{} is no folder; ", folder.display()));
+            eprintln!(
+                "skipped: {}the netlists of the paper are no part of this project; --circuits DIR (or VEIL_CIRCUITS) names a folder with NAME.scd files, such as AES_128_11.scd",
+                found.unwrap_or_default()
+            );
+        }
     }
+    resources::print(args.json)
+}
+
+/// Table 3.
+fn netlists(args: &BenchArgs, folder: &Path) -> Result<()> {
     let mut all = Vec::new();
     for (netlist, cycles, fase, two_rows) in PUBLISHED {
         let path = folder.join(format!("{netlist}.scd"));
@@ -81,29 +91,30 @@ pub(super) fn run(args: &BenchArgs) -> Result<()> {
             eprintln!("skipped: {} is not there", path.display());
             continue;
         }
-        for rows in ROWS {
-            let mut measured = measure(&path, netlist, cycles, rows, built.contains(&rows))?;
-            (measured.paper_fase, measured.paper_two_rows) = (fase, two_rows);
-            if args.json {
-                print_json(&measured)?;
-            } else {
-                print(&measured);
+        let text = std::fs::read(&path).into_diagnostic()?;
+        let own =
+            measure(&text, cycles).map_err(|error| error.wrap_err(path.display().to_string()))?;
+        let own: Vec<Measured> = own
+            .into_iter()
+            .map(|counted| Measured {
+                netlist,
+                paper_fase: fase,
+                paper_two_rows: two_rows,
+                ..counted
+            })
+            .collect();
+        if args.json {
+            own.iter().try_for_each(print_json)?;
+        } else {
+            if all.is_empty() {
+                print::head();
             }
-            all.push(measured);
+            print::line(&own);
         }
+        all.extend(own);
     }
     if !args.json {
-        let absent: Vec<String> = ROWS
-            .iter()
-            .filter(|rows| !built.contains(rows))
-            .map(u32::to_string)
-            .collect();
-        if !absent.is_empty() {
-            println!(
-                "\nno simulated core of {} rows is in this build: of these, cycles are those of the schedule. VEIL_RTL_ROWS=1,2,4,8 builds them, where Verilator is there",
-                absent.join(", ")
-            );
-        }
+        print::absent(&all);
     }
     match &args.svg {
         Some(path) => {
@@ -115,57 +126,84 @@ pub(super) fn run(args: &BenchArgs) -> Result<()> {
     }
 }
 
-fn measure(
-    path: &Path,
-    netlist: &'static str,
-    cycles: u64,
-    rows: u32,
-    built: bool,
-) -> Result<Measured> {
-    let text = std::fs::read(path).into_diagnostic()?;
-    let circuit = scd::read(&text, cycles, Reduce::EveryCycle, &Limits::default());
-    let circuit = circuit.map_err(|error| miette!("{}: {error}", path.display()))?;
+/// A netlist on all cores, in order and scheduled.
+fn measure(text: &[u8], cycles: u64) -> Result<Vec<Measured>> {
+    let limits = Limits::default();
+    let circuit = scd::read(text, cycles, Reduce::EveryCycle, &limits).into_diagnostic()?;
     let sequential = Sequential::of(&circuit).into_diagnostic()?;
-    let garbler = built
-        .then(|| Garbler::simulated(rows, Stalls::default()))
-        .transpose()
-        .into_diagnostic()?;
-    let capacity = garbler
-        .as_ref()
-        .map_or_else(|| Simulated::capacity(rows), |garbler| *garbler.capacity());
-    let image = Image::of(&sequential.body, &capacity, cycles).into_diagnostic()?;
-    Ok(Measured {
-        bench: "fpga-garble",
-        netlist,
-        netlist_cycles: cycles,
-        gates: sequential.body.gates.len(),
-        ands: image.products,
-        rows,
-        cycles: garbler
-            .map(|mut garbler| clock(&mut garbler, &image, cycles))
-            .transpose()?,
-        scheduled: image.cycles(cycles),
-        bound: least(&sequential.body, rows, cycles),
-        paper_fase: 0,
-        paper_two_rows: 0,
-    })
+    let netlist = scd::netlist(text, &limits).into_diagnostic()?;
+    let entries = Entries::of(&netlist).into_diagnostic()?;
+    let mut all = Vec::new();
+    let (in_order, cards) = (Ordered::built(), Simulated::built());
+    for rows in IN_ORDER {
+        let counted = in_order
+            .contains(&rows)
+            .then(|| clock_in_order(rows, &entries, cycles as u32));
+        all.push(Measured {
+            core: "in-order",
+            cycles: counted.transpose()?,
+            scheduled: rule::count(&entries, rows).run(cycles as u32),
+            ..Measured::of(&sequential, &Simulated::capacity(rows), cycles)
+        });
+    }
+    for rows in ROWS {
+        let garbler = cards
+            .contains(&rows)
+            .then(|| Garbler::simulated(rows, Stalls::default()));
+        let garbler = garbler.transpose().into_diagnostic()?;
+        let capacity = garbler
+            .as_ref()
+            .map_or_else(|| Simulated::capacity(rows), |garbler| *garbler.capacity());
+        let image = Image::of(&sequential.body, &capacity, cycles).into_diagnostic()?;
+        all.push(Measured {
+            core: "scheduled",
+            cycles: garbler
+                .map(|mut garbler| clock(&mut garbler, &image, cycles))
+                .transpose()?,
+            scheduled: image.cycles(cycles),
+            ..Measured::of(&sequential, &capacity, cycles)
+        });
+    }
+    Ok(all)
+}
+
+/// Random bytes.
+fn random(count: usize) -> Result<Vec<u8>> {
+    let mut bytes = vec![0; count];
+    getrandom::fill(&mut bytes)
+        .map_err(|error| miette!("the operating system gives no randomness: {error}"))?;
+    Ok(bytes)
+}
+
+/// An offset and a start of the hash.
+fn secrets() -> Result<(u128, u128)> {
+    let bytes = random(32)?;
+    let [offset, start] = [0, 16].map(|at| {
+        let half = bytes[at..at + 16]
+            .try_into()
+            .expect("half of 32 bytes is 16");
+        u128::from_le_bytes(half)
+    });
+    Ok((offset | 1, start))
+}
+
+/// Garbles with random labels on a core that takes gates in order, and counts.
+fn clock_in_order(rows: u32, entries: &Entries, cycles: u32) -> Result<u64> {
+    let job = Job {
+        cycles,
+        first: 0,
+        instance: 0,
+        keys: secrets()?,
+        labels: &random(16 * entries.labels(cycles) as usize)?,
+    };
+    let mut core = Ordered::new(rows, Stalls::default()).into_diagnostic()?;
+    Ok(core.run(entries, &job).into_diagnostic()?.cycles)
 }
 
 /// Garbles with random labels, and counts.
 fn clock(garbler: &mut Garbler, image: &Image, cycles: u64) -> Result<u64> {
     let inputs = image.run_inputs.len() + image.each_inputs.len() * cycles as usize;
-    let mut labels = vec![0; 16 * inputs];
-    let mut secrets = [0; 32];
-    for bytes in [&mut labels[..], &mut secrets[..]] {
-        getrandom::fill(bytes)
-            .map_err(|error| miette!("the operating system gives no randomness: {error}"))?;
-    }
-    let [offset, start] = [0, 16].map(|at| {
-        let half = secrets[at..at + 16]
-            .try_into()
-            .expect("half of 32 bytes is 16");
-        u128::from_le_bytes(half)
-    });
+    let labels = random(16 * inputs)?;
     garbler.load(image).into_diagnostic()?;
     let run = Run {
         repetitions: cycles as u32,
@@ -180,33 +218,33 @@ fn clock(garbler: &mut Garbler, image: &Image, cycles: u64) -> Result<u64> {
         leaves: &mut Vec::new(),
     };
     garbler
-        .run(image, &run, (offset | 1, start), &mut streams)
+        .run(image, &run, secrets()?, &mut streams)
         .into_diagnostic()
 }
 
 impl Measured {
+    /// A netlist on a core of such a capacity, nothing of it counted yet.
+    fn of(sequential: &Sequential, capacity: &Capacity, cycles: u64) -> Self {
+        Measured {
+            bench: "fpga-garble",
+            netlist: "",
+            netlist_cycles: cycles,
+            gates: sequential.body.gates.len(),
+            ands: sequential.body.ands().into(),
+            core: "",
+            rows: capacity.rows,
+            cycles: None,
+            scheduled: 0,
+            bound: least(&sequential.body, capacity.rows, cycles),
+            paper_fase: 0,
+            paper_two_rows: 0,
+        }
+    }
+
     /// What it takes, as far as it is known.
     fn taken(&self) -> u64 {
         self.cycles.unwrap_or(self.scheduled)
     }
-}
-
-fn print(m: &Measured) {
-    let cycles = m
-        .cycles
-        .map_or_else(|| "not built".to_owned(), |cycles| cycles.to_string());
-    println!(
-        "{:<14} {:>6} {:>5} {cycles:>16} {:>11} {:>10} {:>9.2}x {:>8} {:>14} {:>13.2}",
-        m.netlist,
-        m.netlist_cycles,
-        m.rows,
-        m.scheduled,
-        m.bound,
-        m.taken() as f64 / m.bound as f64,
-        m.paper_fase,
-        m.paper_two_rows,
-        m.taken() as f64 / m.paper_two_rows as f64,
-    );
 }
 
 /// How many times as fast as one row cores of more rows are.
@@ -214,11 +252,14 @@ fn draw(all: &[Measured], svg: &mut String) -> chart::Drawn {
     let speed = |m: &Measured, of: fn(&Measured) -> u64| {
         let one = all
             .iter()
-            .find(|one| one.netlist == m.netlist && one.rows == 1);
+            .find(|one| (one.netlist, one.core, one.rows) == (m.netlist, m.core, 1));
         one.map(|one| (f64::from(m.rows), of(one) as f64 / of(m) as f64))
     };
     let lines = PUBLISHED.iter().enumerate().map(|(number, (netlist, ..))| {
-        let own = || all.iter().filter(|m| m.netlist == *netlist);
+        let own = || {
+            all.iter()
+                .filter(|m| (m.netlist, m.core) == (*netlist, "scheduled"))
+        };
         Line {
             name: (*netlist).to_owned(),
             color: Palette99::pick(number).to_rgba(),
