@@ -18,4 +18,4 @@ run scripts/lint-rtl.sh long
 run scripts/prove-rtl.sh
 run bash tests/rtl/card.sh "1 2 4 8" 200
 # Netlists that are no part of this project are run where VEIL_CIRCUITS names their folder.
-VEIL_RTL_ROWS=1,2,3,4,8 run cargo test --workspace --all-features --locked --test loops --test device --test ordered -- --nocapture
+VEIL_RTL_ROWS=1,2,3,4,8 run cargo test --workspace --all-features --locked --test loops --test device --test ordered --test offset -- --nocapture

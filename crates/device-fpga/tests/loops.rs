@@ -5,7 +5,9 @@ mod common;
 use std::path::Path;
 
 use common::{PUBLISHED, product};
-use veil_circuit::{Circuit, Limits, Per, Reduce, make, scd};
+use veil_circuit::{
+    Circuit, Clock, Gate, InputPort, Limits, OutputPort, Per, Reduce, Wire, make, scd,
+};
 use veil_device_fpga::garble::body::{Of, Value};
 use veil_device_fpga::garble::circuit::{Each, Sequential};
 use veil_device_fpga::garble::{Capacity, Image};
@@ -237,6 +239,69 @@ fn time_tells_nothing() {
     let circuit = make("adder:32").expect("the catalogue has it");
     let took = [1, 2, 3].map(|seed| right(&circuit, (2, Stalls::default()), Seed(seed)));
     assert!(took.iter().all(|cycles| *cycles == took[0]));
+}
+
+/// A circuit with more products and bundles than 13 bits can number, which keeps more labels than these can.
+#[test]
+fn numbers_beyond_thirteen_bits() {
+    const INPUTS: u32 = 1 << 12;
+    const SUMS: u32 = 5000;
+    const PRODUCTS: u32 = 8000;
+    const KEPT: u32 = 2500;
+    let mut numbers = Seed(13).numbers("large");
+    let mut gates = Vec::new();
+    let mut push = |gate| {
+        gates.push(gate);
+        Wire(INPUTS + gates.len() as u32 - 1)
+    };
+    let mut pick = |from: u32, count: u32| Wire(from + numbers.below(count.into()) as u32);
+    for k in 0..SUMS {
+        push(Gate::Add(Wire(k % INPUTS), pick(0, INPUTS)));
+    }
+    let products = (0..PRODUCTS).map(|k| {
+        let sum = Wire(INPUTS + k % SUMS);
+        push(Gate::Mul(sum, pick(INPUTS, SUMS)))
+    });
+    // The sum of all products waits for them; with it, what was there before is read again.
+    let mut all: Vec<Wire> = products.collect();
+    while all.len() > 1 {
+        let pairs = all.chunks(2).map(|pair| match *pair {
+            [a, b] => push(Gate::Add(a, b)),
+            _ => pair[0],
+        });
+        all = pairs.collect();
+    }
+    let sum = all[0];
+    let kept = (0..KEPT).map(|k| {
+        let product = push(Gate::Mul(sum, Wire(INPUTS + k)));
+        push(Gate::Add(product, Wire(k)))
+    });
+    let outputs = kept.collect();
+    let circuit = Circuit {
+        ring: veil_math::Ring::Bits,
+        inputs: vec![InputPort {
+            name: "in".into(),
+            width: INPUTS,
+            per: Per::Row,
+        }],
+        outputs: vec![OutputPort {
+            name: "out".into(),
+            wires: outputs,
+            reduce: Reduce::None,
+        }],
+        clock: Clock::default(),
+        gates,
+    };
+    let body = Sequential::of(&circuit).expect("it is of bits").body;
+    let image = Image::of(&body, &Simulated::capacity(2), 1).expect("it fits");
+    let [xor, and, input] = image.slots;
+    assert!(image.products > 1 << 13 && image.kernel > 1 << 13);
+    assert!(
+        input == INPUTS && input + 2 * (xor + and) > 1 << 13,
+        "{:?}",
+        image.slots
+    );
+    right(&circuit, (2, Stalls::default()), Seed(13));
 }
 
 /// The public netlists, which the repository does not contain, with the numbers of cycles that the paper gives: table 3, "Proposal".
