@@ -1,8 +1,9 @@
 //! Makes the RTL into C++ by Verilator and builds it, where Verilator is there. Where it is not, the crate has no simulated cards, and says so
 //! when it is asked for one.
 //!
-//! `VEIL_RTL_ROWS` says for how many rows cores are made: numbers with commas between them, `2` if it is not set. Cards are of a power of two;
-//! the core that takes gates in the order of the netlist is made for at most four rows, as its memories grow with their square.
+//! `VEIL_RTL_ROWS` says for how many rows garblers are made: numbers with commas between them, `2` if it is not set. `2:4:1` is a garbler of two
+//! rows that takes four labels in a cycle, two if that is not said, and has a register behind its memories of labels, none if that is not. Cards are
+//! of a power of two; the core that takes gates in the order of the netlist is made for at most four rows, as its memories grow with their square.
 
 use std::env;
 use std::ffi::OsStr;
@@ -11,6 +12,26 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// Rows of a garbler, labels of inputs that come in a cycle, and registers behind its memories of labels.
+struct Shape {
+    rows: u32,
+    labels_in: u32,
+    label_reg: u32,
+}
+
+impl Shape {
+    /// What is not said is as `Simulated::capacity` says it.
+    fn parse(text: &str) -> Option<Self> {
+        let mut numbers = text.split(':').map(|n| n.trim().parse().ok());
+        let mut next = |usual| numbers.next().unwrap_or(usual);
+        Some(Shape {
+            rows: next(None)?,
+            labels_in: next(Some(2))?,
+            label_reg: next(Some(0))?,
+        })
+    }
+}
+
 /// A core, and the functions of C that its model has.
 struct Core {
     /// What functions and files begin with; the number of rows follows.
@@ -18,12 +39,15 @@ struct Core {
     top: &'static str,
     /// The macro that makes a table of its models.
     table: &'static str,
-    rows: fn(u32) -> bool,
+    made: fn(&Shape) -> bool,
     /// Packages, before all else.
     packages: &'static [&'static str],
     folders: &'static [&'static str],
     /// Capacities and options.
     arguments: &'static str,
+    /// What of the shape are parameters of the module, and what is said to the source.
+    parameters: fn(&Shape) -> Vec<(&'static str, u32)>,
+    defines: fn(&Shape) -> Vec<(&'static str, u32)>,
     source: &'static str,
     functions: &'static [&'static str],
 }
@@ -34,10 +58,18 @@ const CORES: [Core; 2] = [
         name: "veil_garbler",
         top: "garble_card",
         table: "garblers",
-        rows: u32::is_power_of_two,
+        made: |shape| shape.rows.is_power_of_two(),
         packages: &["aes/rtl/aes_pkg.sv", "garble/rtl/garble_pkg.sv"],
         folders: &["prim/rtl", "aes/rtl", "garble/rtl"],
         arguments: "-GXorW=12 -GAndW=12 -GInputW=12 -GLinesW=10 -GBundles=16384",
+        parameters: |shape| {
+            vec![
+                ("Rows", shape.rows),
+                ("LabelsIn", shape.labels_in),
+                ("LabelReg", shape.label_reg),
+            ]
+        },
+        defines: |shape| vec![("LABELS_IN", shape.labels_in), ("TABLES_OUT", shape.rows)],
         source: "sim/garbler.cpp",
         functions: &["new", "free", "read", "write", "step"],
     },
@@ -46,7 +78,7 @@ const CORES: [Core; 2] = [
         name: "veil_ordered",
         top: "ordered_core",
         table: "ordered",
-        rows: |rows| (1..=4).contains(&rows),
+        made: |shape| (1..=4).contains(&shape.rows),
         packages: &[
             "aes/rtl/aes_pkg.sv",
             "garble/rtl/garble_pkg.sv",
@@ -54,6 +86,8 @@ const CORES: [Core; 2] = [
         ],
         folders: &["prim/rtl", "aes/rtl", "garble/rtl", "ordered/rtl"],
         arguments: "-GLabelW=14 --savable",
+        parameters: |shape| vec![("Rows", shape.rows)],
+        defines: |shape| vec![("ROWS", shape.rows)],
         source: "sim/ordered.cpp",
         functions: &["new", "free", "write", "run", "state"],
     },
@@ -71,25 +105,22 @@ fn main() {
     let verilator = env::var_os("VERILATOR").unwrap_or_else(|| "verilator".into());
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo says where to build"));
     let rows = env::var("VEIL_RTL_ROWS").unwrap_or_else(|_| "2".to_owned());
-    let rows: Vec<u32> = rows
-        .split(',')
-        .filter_map(|n| n.trim().parse().ok())
-        .collect();
+    let shapes: Vec<Shape> = rows.split(',').filter_map(Shape::parse).collect();
     let root = root_of(&verilator).filter(|_| rtl.is_dir());
     let mut any = false;
     for core in &CORES {
         let mut models = String::new();
-        for rows in rows.iter().filter(|rows| (core.rows)(**rows)) {
+        for shape in shapes.iter().filter(|shape| (core.made)(shape)) {
             let Some(root) = &root else { break };
-            match model(core, [verilator.as_ref(), root, &rtl, &out], *rows) {
+            match model(core, [verilator.as_ref(), root, &rtl, &out], shape) {
                 Ok(model) => {
                     let _ = writeln!(models, "    {model};");
                     any = true;
                 }
                 Err(why) => {
                     println!(
-                        "cargo::warning=no simulated {} of {rows} rows: {why}",
-                        core.top
+                        "cargo::warning=no simulated {} of {} rows: {why}",
+                        core.top, shape.rows
                     );
                 }
             }
@@ -119,10 +150,11 @@ fn root_of(verilator: &OsStr) -> Option<PathBuf> {
     root.join("include/verilated.h").is_file().then_some(root)
 }
 
-/// Makes a core of so many rows, by Verilator, from the RTL, and says under which name its functions are. `places`: Verilator, its own
+/// Makes a core of this shape, by Verilator, from the RTL, and says under which name its functions are. `places`: Verilator, its own
 /// folder, the RTL, and where to build.
-fn model(core: &Core, places: [&Path; 4], rows: u32) -> Result<String, String> {
+fn model(core: &Core, places: [&Path; 4], shape: &Shape) -> Result<String, String> {
     let [verilator, root, rtl, out] = places;
+    let rows = shape.rows;
     let name = format!("{}{rows}", core.name);
     let folder = out.join(&name);
     let mut sources: Vec<PathBuf> = core.packages.iter().map(|file| rtl.join(file)).collect();
@@ -137,7 +169,7 @@ fn model(core: &Core, places: [&Path; 4], rows: u32) -> Result<String, String> {
     command
         .args(["--cc", "-O3", "--assert", "-Wno-fatal", "--top-module"])
         .arg(core.top)
-        .arg(format!("-GRows={rows}"))
+        .args(((core.parameters)(shape).iter()).map(|(of, value)| format!("-G{of}={value}")))
         .args(core.arguments.split(' '))
         .args(["--prefix", &format!("V{name}"), "--Mdir"])
         .arg(&folder)
@@ -156,9 +188,12 @@ fn model(core: &Core, places: [&Path; 4], rows: u32) -> Result<String, String> {
         .define("MODEL", Some(format!("V{name}").as_str()))
         .define("HEADER", Some(format!("\"V{name}.h\"").as_str()))
         .define("NAME", Some(name.as_str()))
-        .define("ROWS", Some(rows.to_string().as_str()))
         .files(units)
-        .file(core.source)
+        .file(core.source);
+    for (name, value) in (core.defines)(shape) {
+        build.define(name, Some(value.to_string().as_str()));
+    }
+    build
         .try_compile(&name)
         .map_err(|error| error.to_string())?;
     let functions = core.functions.iter();

@@ -1,6 +1,7 @@
 // A garbling card in simulation, behind functions of C: registers, streams, and time that passes while they move.
 //
-// MODEL is the class that Verilator made, HEADER its header, NAME what the functions begin with, ROWS its rows.
+// MODEL is the class that Verilator made, HEADER its header, NAME what the functions begin with, LABELS_IN labels
+// and TABLES_OUT tables in a beat.
 
 #include HEADER
 #include "model.h"
@@ -29,7 +30,9 @@ struct Ports {
 namespace {
 
 constexpr size_t BEAT = 16;
+constexpr size_t LABELS = BEAT * LABELS_IN;
 constexpr size_t TABLE = 32;
+constexpr size_t TABLES = TABLE * TABLES_OUT;
 
 bool has(const Segment& segment, size_t bytes) {
   return segment.data && !segment.ended && segment.len - segment.at >= bytes;
@@ -133,15 +136,15 @@ bool FUNCTION(step)(void* at, Ports* ports, uint64_t most) {
   bool high = false;
   for (uint64_t cycle = 0; cycle < most && !high; cycle++) {
     const bool program = has(ports->program, BEAT) && (self.program_offered || !self.stalls.next());
-    const bool labels = has(ports->labels, BEAT) && (self.labels_offered || !self.stalls.next());
+    const bool labels = has(ports->labels, LABELS) && (self.labels_offered || !self.stalls.next());
     card.s_axis_program_tvalid_i = self.program_offered = program;
     card.s_axis_labels_tvalid_i = self.labels_offered = labels;
     if (program) {
       memcpy(&card.s_axis_program_tdata_i[0], ports->program.data + ports->program.at, BEAT);
       card.s_axis_program_tlast_i = ports->program.last && ports->program.at + BEAT == ports->program.len;
     }
-    if (labels) memcpy(&card.s_axis_labels_tdata_i[0], ports->labels.data + ports->labels.at, BEAT);
-    card.m_axis_tables_tready_i = has(ports->tables, TABLE * ROWS) && !self.stalls.next();
+    if (labels) memcpy(&card.s_axis_labels_tdata_i[0], ports->labels.data + ports->labels.at, LABELS);
+    card.m_axis_tables_tready_i = has(ports->tables, TABLES) && !self.stalls.next();
     card.m_axis_labels_tready_i = 0;
     self.low();
     Segment& to = card.m_axis_labels_tdest_o ? ports->leaves : ports->made;
@@ -154,15 +157,15 @@ bool FUNCTION(step)(void* at, Ports* ports, uint64_t most) {
       self.program_offered = false;
     }
     if (labels && card.s_axis_labels_tready_o) {
-      ports->labels.at += BEAT;
+      ports->labels.at += LABELS;
       self.labels_offered = false;
     }
     if (card.m_axis_tables_tvalid_o && card.m_axis_tables_tready_i) {
       const auto* keep = reinterpret_cast<const uint32_t*>(&card.m_axis_tables_tkeep_o);
       const auto* data = reinterpret_cast<const uint8_t*>(&card.m_axis_tables_tdata_o);
-      for (int row = 0; row < ROWS; row++) {
-        if (keep[row] == 0) continue;
-        memcpy(ports->tables.data + ports->tables.at, data + TABLE * row, TABLE);
+      for (int k = 0; k < TABLES_OUT; k++) {
+        if (keep[k] == 0) continue;
+        memcpy(ports->tables.data + ports->tables.at, data + TABLE * k, TABLE);
         ports->tables.at += TABLE;
       }
       if (card.m_axis_tables_tlast_o) ports->tables.last = ports->tables.ended = true;
@@ -175,8 +178,8 @@ bool FUNCTION(step)(void* at, Ports* ports, uint64_t most) {
     high = card.irq_o;
     self.high();
     bool over = Card::over(ports->program, BEAT);
-    over |= Card::over(ports->labels, BEAT);
-    over |= Card::over(ports->tables, TABLE * ROWS);
+    over |= Card::over(ports->labels, LABELS);
+    over |= Card::over(ports->tables, TABLES);
     over |= Card::over(ports->made, BEAT);
     over |= Card::over(ports->leaves, BEAT);
     if (over) break;

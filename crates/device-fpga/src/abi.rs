@@ -12,7 +12,7 @@ pub const IDENT_VALUE: u32 = 0x4c49_4556;
 /// Address of `version`. Of these registers and streams: the major version in the upper half, which changes when a driver has to; the minor in the lower.
 pub const VERSION: u32 = 0x004;
 /// What `version` reads as.
-pub const VERSION_VALUE: u32 = 0x0001_0000;
+pub const VERSION_VALUE: u32 = 0x0002_0000;
 
 /// Address of `rows`. Gates that are started in a cycle: 1, 2, 4, 8 or 16.
 pub const ROWS: u32 = 0x008;
@@ -37,6 +37,18 @@ pub const TABLE_LINES: u32 = 0x020;
 
 /// Address of `program_beat`. Bits of a beat of the stream of programs.
 pub const PROGRAM_BEAT: u32 = 0x024;
+
+/// Address of `xor_latency`. Cycles from the start of an XOR to that of a gate that reads its label.
+pub const XOR_LATENCY: u32 = 0x028;
+
+/// Address of `and_latency`. The same of an AND.
+pub const AND_LATENCY: u32 = 0x02c;
+
+/// Address of `labels_in`. Labels of inputs in a beat, a power of two up to 16. Input n of the run, or of a netlist cycle, is in row n mod `labels_in` of the bank of inputs.
+pub const LABELS_IN: u32 = 0x030;
+
+/// Address of `tables_out`. Tables in a beat, a power of two up to `rows`.
+pub const TABLES_OUT: u32 = 0x034;
 
 // ---- Control
 
@@ -66,7 +78,7 @@ pub const ERROR_BUSY: u32 = 0x1;
 pub const ERROR_PROGRAM: u32 = 0x2;
 /// Bit of `error`: `cycles` is 0, or `repeats` is less than `cycles` or more than 126 above it, or `leave_from` is beyond `cycles`.
 pub const ERROR_CYCLES: u32 = 0x4;
-/// Bit of `error`: The labels of inputs do not fit in `input_labels`: `inputs_of_run`, rounded up to rings of 2^`input_ring`, and `inputs_of_cycle` rings.
+/// Bit of `error`: The labels of inputs do not fit in `input_labels`: a row of the bank has `input_labels` / `labels_in`, of which `inputs_of_run` take as many as beats, rounded up to rings of 2^`input_ring`, and `inputs_of_cycle` a ring for each beat.
 pub const ERROR_INPUTS: u32 = 0x8;
 /// Bit of `error`: Gates would have numbers that repeat: the last product is beyond 47 bits, or the last instance beyond 16.
 pub const ERROR_NUMBERS: u32 = 0x10;
@@ -208,7 +220,7 @@ pub const PLACE_SLOT_AT: u32 = 0;
 pub const OPERAND_BITS: u32 = 22;
 /// Lowest bit of `bank` of a operand: 0 what a row's XORs write, 1 what its ANDs write, 2 inputs, 3 the label 0.
 pub const OPERAND_BANK_AT: u32 = 20;
-/// Lowest bit of `row` of a operand: that wrote it.
+/// Lowest bit of `row` of a operand: that wrote it; of an input, its number modulo `labels_in`.
 pub const OPERAND_ROW_AT: u32 = 16;
 /// Lowest bit of `place` of a operand: in its bank.
 pub const OPERAND_PLACE_AT: u32 = 0;

@@ -196,6 +196,9 @@ impl Garbler {
             and_slots: card.read(abi::AND_LABELS),
             input_slots: card.read(abi::INPUT_LABELS),
             lines: card.read(abi::TABLE_LINES),
+            labels_in: card.read(abi::LABELS_IN),
+            xor_latency: card.read(abi::XOR_LATENCY),
+            and_latency: card.read(abi::AND_LATENCY),
         };
         let queues = Stream::ALL.map(|stream| Queue::new(stream, &mut *card));
         card.write(
@@ -285,6 +288,8 @@ impl Garbler {
             u64::from(image.products) * repetitions * 32,
             image.leaves.len() as u64 * leaving * 16,
         ];
+        let beats = self.beats(image, streams.labels);
+        let labels = beats.as_deref().map_or(streams.labels, Vec::as_slice);
         self.parameters(image, run);
         self.secret(abi::OFFSET, offset);
         self.secret(abi::HASH_START, start);
@@ -293,8 +298,8 @@ impl Garbler {
         let mut done = false;
         loop {
             let card = &mut *self.card;
-            let [_, labels, tables, _, leaves] = &mut self.queues;
-            sent += labels.send(card, &streams.labels[sent..], false);
+            let [_, inputs, tables, _, leaves] = &mut self.queues;
+            sent += inputs.send(card, &labels[sent..], false);
             tables.receive(card, streams.tables);
             leaves.receive(card, streams.leaves);
             if done {
@@ -355,6 +360,26 @@ impl Garbler {
                 Err(CardError::Refused { what, bits })
             }
         }
+    }
+
+    /// Labels of a run as beats of the card, where they are not already: those of the run and of each repetition begin with a beat.
+    fn beats(&self, image: &Image, labels: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
+        let beat = 16 * self.capacity.labels_in as usize;
+        let [of_run, each] =
+            [&image.run_inputs, &image.each_inputs].map(|inputs| 16 * inputs.len());
+        if of_run % beat == 0 && each % beat == 0 {
+            return None;
+        }
+        let (of_run, repetitions) = labels.split_at(of_run);
+        let count = repetitions.len().checked_div(each).unwrap_or(0);
+        let all = of_run.len().next_multiple_of(beat) + count * each.next_multiple_of(beat);
+        let mut beats = Zeroizing::new(Vec::with_capacity(all));
+        for group in std::iter::once(of_run).chain(repetitions.chunks(each.max(1))) {
+            beats.extend_from_slice(group);
+            let filled = beats.len().next_multiple_of(beat);
+            beats.resize(filled, 0);
+        }
+        Some(beats)
     }
 
     fn parameters(&mut self, image: &Image, run: &Run) {

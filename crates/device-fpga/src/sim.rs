@@ -120,6 +120,9 @@ impl Simulated {
             and_slots: 1 << 12,
             input_slots: 1 << 12,
             lines: 1 << 10,
+            labels_in: 2,
+            xor_latency: 1,
+            and_latency: 10,
         }
     }
 

@@ -16,10 +16,6 @@
 #include "model.h"
 #include "verilated.h"
 
-#ifndef ROWS
-#error "compile with -DROWS=, as the model was made"
-#endif
-
 static uint64_t seed_of_all;
 
 [[noreturn]] static void fail(const std::string& what) {
@@ -35,7 +31,7 @@ struct Beat {
   std::vector<uint32_t> data;
   bool last = false;
   unsigned dest = 0;
-  uint64_t keep = 0; // rows
+  uint64_t keep = 0; // tables
 };
 
 template <class Wide>
@@ -53,7 +49,7 @@ class Card {
  public:
   Vgarble_card top;
   std::vector<Beat> program, tables, labels; // to the card, from it
-  std::vector<Label> inputs;
+  std::vector<std::array<Label, LABELS_IN>> inputs;
   size_t program_sent = 0, inputs_sent = 0;
   unsigned stalls = 0; // of 8: how often an interface is not ready, or has nothing
   uint64_t cycles = 0;
@@ -75,7 +71,8 @@ class Card {
       top.s_axis_program_tvalid_i = 1;
     }
     if (!top.s_axis_labels_tvalid_i && inputs_sent < inputs.size() && goes()) {
-      for (int k = 0; k < 4; k++) top.s_axis_labels_tdata_i[k] = static_cast<uint32_t>(inputs[inputs_sent] >> (32 * k));
+      for (unsigned k = 0; k < 4 * LABELS_IN; k++)
+        top.s_axis_labels_tdata_i[k] = static_cast<uint32_t>(inputs[inputs_sent][k / 4] >> (32 * (k % 4)));
       top.s_axis_labels_tvalid_i = 1;
     }
     top.m_axis_tables_tready_i = goes();
@@ -86,8 +83,8 @@ class Card {
     bool program_moves = top.s_axis_program_tvalid_i && top.s_axis_program_tready_o;
     bool input_moves = top.s_axis_labels_tvalid_i && top.s_axis_labels_tready_o;
     Beat table, leaving;
-    table.data = words(top.m_axis_tables_tdata_o, ROWS * 8);
-    for (unsigned r = 0; r < ROWS; r++) {
+    table.data = words(top.m_axis_tables_tdata_o, TABLES_OUT * 8);
+    for (unsigned r = 0; r < TABLES_OUT; r++) {
       uint32_t keep = keep_of(r);
       expect(!top.m_axis_tables_tvalid_o || keep == 0 || keep == 0xffffffff, "bytes of a table are kept together");
       table.keep |= static_cast<uint64_t>(keep & 1) << r;
@@ -181,7 +178,8 @@ class Card {
   // Nothing that the host drives holds anything, and what was offered may vanish.
   void quiet() {
     top.s_axis_labels_tvalid_i = top.s_axis_program_tvalid_i = 0;
-    for (int k = 0; k < 4; k++) top.s_axis_labels_tdata_i[k] = top.s_axis_program_tdata_i[k] = 0;
+    for (unsigned k = 0; k < 4; k++) top.s_axis_program_tdata_i[k] = 0;
+    for (unsigned k = 0; k < 4 * LABELS_IN; k++) top.s_axis_labels_tdata_i[k] = 0;
     inputs.clear();
     inputs_sent = 0;
     program.clear();
@@ -218,7 +216,7 @@ class Card {
 
   bool goes() { return stalls == 0 || random() % 8 >= stalls; }
 
-#if ROWS <= 2
+#if TABLES_OUT <= 2
   uint32_t keep_of(unsigned r) const { return static_cast<uint32_t>(static_cast<uint64_t>(top.m_axis_tables_tkeep_o) >> (32 * r)); }
 #else
   uint32_t keep_of(unsigned r) const { return top.m_axis_tables_tkeep_o[r]; }
@@ -300,9 +298,25 @@ struct Job {
   void launch(Card& card) const {
     card.tables.clear();
     card.labels.clear();
-    card.inputs = make ? std::vector<Label>{} : inputs;
+    card.inputs.clear();
+    if (!make) beats(card.inputs);
     card.inputs_sent = 0;
     card.write(GARBLE_CONTROL, GARBLE_CONTROL_START);
+  }
+
+  // Labels in beats, those of the run and of each netlist cycle in beats of their own, filled up with what nobody may take for a label.
+  void beats(std::vector<std::array<Label, LABELS_IN>>& to) const {
+    for (size_t from = 0, count = circuit.of_run; from < inputs.size(); from += count, count = circuit.of_cycle)
+      for (size_t k = 0; k < count; k += LABELS_IN) {
+        to.emplace_back();
+        for (size_t l = 0; l < LABELS_IN; l++) to.back()[l] = k + l < count ? inputs[from + k + l] : ~inputs[from];
+      }
+  }
+
+  // Beats of tables of a netlist cycle.
+  size_t table_beats() const {
+    if (circuit.products == 0) return 0;
+    return (circuit.lines() - 1) * (ROWS / TABLES_OUT) + (circuit.last_line() + TABLES_OUT - 1) / TABLES_OUT;
   }
 
   // Halves of everything that must not stay.
@@ -333,12 +347,12 @@ struct Job {
     std::vector<Table> tables;
     for (size_t line = 0; line < card.tables.size(); line++) {
       const Beat& beat = card.tables[line];
-      expect(beat.last == (line + 1 == card.tables.size()), "the last line has TLAST, and no other");
-      for (unsigned r = 0; r < ROWS; r++)
+      expect(beat.last == (line + 1 == card.tables.size()), "the last beat has TLAST, and no other");
+      for (unsigned r = 0; r < TABLES_OUT; r++)
         if (beat.keep >> r & 1) tables.push_back({label(&beat.data[8 * r]), label(&beat.data[8 * r + 4])});
     }
-    expect(make || card.inputs_sent == inputs.size(), "all labels of inputs are taken");
-    expect(card.tables.size() == cycles * circuit.lines() && tables.size() == garbled.tables.size(), "there are all tables");
+    expect(make || card.inputs_sent == card.inputs.size(), "all labels of inputs are taken");
+    expect(card.tables.size() == cycles * table_beats() && tables.size() == garbled.tables.size(), "there are all tables");
     for (size_t k = 0; k < tables.size(); k++)
       expect(tables[k].garbler == garbled.tables[k].garbler && tables[k].evaluator == garbled.tables[k].evaluator,
              "table " + std::to_string(k) + " is right");
@@ -380,6 +394,8 @@ static void registers(Card& card) {
   bool known = true;
   expect(card.read(GARBLE_IDENT) == GARBLE_IDENT_VALUE && card.read(GARBLE_VERSION) == GARBLE_VERSION_VALUE, "the card says what it is");
   expect(card.read(GARBLE_ROWS) == ROWS, "the card says its rows");
+  expect(card.read(GARBLE_LABELS_IN) == LABELS_IN && card.read(GARBLE_TABLES_OUT) == TABLES_OUT, "the card says its beats");
+  expect(card.read(GARBLE_XOR_LATENCY) == 1 + LABEL_REG && card.read(GARBLE_AND_LATENCY) == 10 + LABEL_REG, "the card says its latencies");
   expect(card.read(GARBLE_BUNDLE_BITS) == ROWS * GARBLE_GATE_BITS + GARBLE_LEAVE_BITS + 2 * GARBLE_NUMBER_BITS, "the card says its bundles");
   expect(card.read(0x1fc, &known) == 0 && !known, "an address that nothing has is answered with an error");
   expect(!card.write(GARBLE_IDENT, 1) && !card.write(0x1fc, 1), "what cannot be written is answered with an error");
@@ -486,10 +502,14 @@ static void refused(Card& card, std::mt19937_64& random) {
       {gate + GARBLE_GATE_C_AT, GARBLE_SLOT_BITS, 1u << (GARBLE_SLOT_BITS - 1), "a result has a slot that is none"},
       {last + GARBLE_GATE_A_AT, GARBLE_SLOT_BITS, 1u << (GARBLE_SLOT_BITS - 1), "an operand has a slot that is none"},
       {last + GARBLE_GATE_B_AT + GARBLE_OPERAND_ROW_AT, GARBLE_ROW_BITS, ROWS, "an operand has a row that is none"},
+      {last + GARBLE_GATE_A_AT + GARBLE_OPERAND_ROW_AT, GARBLE_ROW_BITS + 2, 2 << GARBLE_ROW_BITS | LABELS_IN, "an input has a row that is none"},
+      {last + GARBLE_GATE_A_AT + GARBLE_OPERAND_PLACE_AT, GARBLE_OPERAND_BITS,
+       2 << GARBLE_OPERAND_BANK_AT | card.read(GARBLE_INPUT_LABELS) / LABELS_IN, "an input has a slot that is none"},
       {gate + GARBLE_GATE_STAGE_AT, GARBLE_STAGE_BITS, 127, "a stage is too late"},
   };
   for (const auto& one : foreign) {
     if (one.bits == GARBLE_ROW_BITS && ROWS == 16) continue;
+    if (one.bits == GARBLE_ROW_BITS + 2 && LABELS_IN == 16) continue;
     Program other = good.program;
     Bundle bundle(ROWS);
     bundle.put((one.at >= last ? last : gate) + GARBLE_GATE_VALID_AT, 1, 1);
@@ -645,7 +665,8 @@ int main(int argc, char** argv) {
     wiped(*card, random, k & 1, k & 2);
   }
   for (unsigned stalls : {0u, 3u}) same_cycles(*card, random, stalls);
-  std::printf("rows %d, seed %llu: %u runs of %llu cycles, of which %llu waited for inputs, %llu for tables, %llu for leaves: right\n", ROWS,
+  std::printf("rows %d, %d labels in, %d tables out, %d registers, seed %llu: %u runs of %llu cycles, of which %llu waited for inputs, %llu for tables, %llu for leaves: right\n", ROWS, LABELS_IN,
+              TABLES_OUT, LABEL_REG,
               static_cast<unsigned long long>(seed_of_all), runs, static_cast<unsigned long long>(all_cycles),
               static_cast<unsigned long long>(all_waits[0]), static_cast<unsigned long long>(all_waits[1]),
               static_cast<unsigned long long>(all_waits[2]));

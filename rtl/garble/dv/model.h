@@ -11,6 +11,10 @@
 
 #include "garble_regs.h"
 
+#if !defined ROWS || !defined LABELS_IN || !defined TABLES_OUT || !defined LABEL_REG
+#error "compile with -DROWS=, -DLABELS_IN=, -DTABLES_OUT= and -DLABEL_REG=, as the model was made"
+#endif
+
 using Label = unsigned __int128;
 
 inline uint64_t low(Label x) { return static_cast<uint64_t>(x); }
@@ -167,9 +171,10 @@ struct Circuit {
     kernel = std::max(kernel, time);
   }
 
-  static unsigned there(const Gate& gate) { return gate.time + (gate.is_and ? 10 : 1); }
+  static unsigned there(const Gate& gate) { return gate.time + (gate.is_and ? 10 : 1) + LABEL_REG; }
   unsigned lines() const { return (products + rows - 1) / rows; }
-  unsigned last_keep() const { return products == 0 ? 0 : (1u << ((products - 1) % rows + 1)) - 1; }
+  unsigned last_line() const { return products == 0 ? 0 : (products - 1) % rows + 1; }
+  unsigned last_keep() const { return (1u << last_line()) - 1; }
 };
 
 // Bits of a bundle, set by their places.
@@ -208,8 +213,10 @@ struct Program {
       if (!more) break;
       bundle.put(GARBLE_NUMBER_BITS, need, GARBLE_NUMBER_BITS);
       bundles.push_back(bundle);
-      prologue++;
     }
+    // What was written last can be read a cycle later.
+    if (!bundles.empty()) bundles.resize(bundles.size() + LABEL_REG, Bundle(rows));
+    prologue = static_cast<unsigned>(bundles.size());
     for (unsigned t = 0; t < circuit.kernel; t++) {
       Bundle bundle(rows);
       unsigned of_run = 0, of_cycle = 0;
@@ -243,10 +250,10 @@ struct Program {
     const Gate* gate = x.of >= Operand::Gate ? &circuit.gates[x.number] : nullptr;
     switch (x.of) {
       case Operand::Zero: break;
-      case Operand::Run: bank = 2, where = place(0, x.number); break;
+      case Operand::Run: bank = 2, row = x.number % LABELS_IN, where = place(0, x.number / LABELS_IN); break;
       case Operand::Cycle: {
-        unsigned first = (circuit.of_run + (1u << Ring) - 1) >> Ring << Ring;
-        bank = 2, where = place(Ring, first + (x.number << Ring));
+        unsigned first = ((circuit.of_run + LABELS_IN - 1) / LABELS_IN + (1u << Ring) - 1) >> Ring << Ring;
+        bank = 2, row = x.number % LABELS_IN, where = place(Ring, first + (x.number / LABELS_IN << Ring));
         break;
       }
       case Operand::Gate:

@@ -2,68 +2,72 @@
 //
 // data/garble.toml describes registers and programs. A run takes the labels of its inputs from the host, those of the run and then those
 // of each netlist cycle, or makes them from a seed and sends them as it uses them. Reset and scrub take what waits on the streams with
-// them: the other ends have to be reset too.
+// them: the other ends have to be reset too. Labels come in beats of LabelsIn: those of the run begin with a beat, those of each netlist
+// cycle do too, and what the last beat has beyond them is not looked at. They are made one at a time.
 //
 // Latency:  a run begins 6 cycles after it is started.   Throughput: that of garble_core; one beat per cycle on each stream.
 // Back-pressure: on all streams; a host that takes nothing, or sends no labels, only makes the run wait.
 
 module garble_card #(
-  parameter  int unsigned Rows    = 2,    // 1, 2, 4, 8 or 16
-  parameter  int unsigned XorW    = 11,   // logarithm of the labels of a bank, 7 to 13; so are the next two
-  parameter  int unsigned AndW    = 11,
-  parameter  int unsigned InputW  = 11,
-  parameter  int unsigned LinesW  = 10,   // logarithm of the lines of tables that wait, up to 13
-  parameter  int unsigned Bundles = 4096,
-  localparam int unsigned Beat    = 128,  // of a program, and a label
-  localparam int unsigned AddrW   = 9
+  parameter  int unsigned Rows      = 2,    // 1, 2, 4, 8 or 16
+  parameter  int unsigned XorW      = 11,   // logarithm of the labels of a bank, 7 to 13; so are the next two
+  parameter  int unsigned AndW      = 11,
+  parameter  int unsigned InputW    = 11,
+  parameter  int unsigned LinesW    = 10,   // logarithm of the lines of tables that wait, up to 13
+  parameter  int unsigned Bundles   = 4096,
+  parameter  int unsigned LabelsIn  = 2,    // labels of inputs in a beat: 1, 2, 4, 8 or 16
+  parameter  int unsigned TablesOut = Rows, // tables in a beat: a power of two, up to Rows
+  parameter  int unsigned LabelReg  = 0,    // 1: a register behind the memories of labels, for a faster clock
+  localparam int unsigned Beat      = 128,  // of a program, and a label
+  localparam int unsigned AddrW     = 9
 ) (
-  input  logic                clk_i,
-  input  logic                rst_ni,
-  output logic                irq_o,
+  input  logic                       clk_i,
+  input  logic                       rst_ni,
+  output logic                       irq_o,
 
   // Registers
-  input  logic [AddrW-1:0]    s_axil_awaddr_i,
-  input  logic                s_axil_awvalid_i,
-  output logic                s_axil_awready_o,
-  input  logic [31:0]         s_axil_wdata_i,
-  input  logic [3:0]          s_axil_wstrb_i,
-  input  logic                s_axil_wvalid_i,
-  output logic                s_axil_wready_o,
-  output logic [1:0]          s_axil_bresp_o,
-  output logic                s_axil_bvalid_o,
-  input  logic                s_axil_bready_i,
-  input  logic [AddrW-1:0]    s_axil_araddr_i,
-  input  logic                s_axil_arvalid_i,
-  output logic                s_axil_arready_o,
-  output logic [31:0]         s_axil_rdata_o,
-  output logic [1:0]          s_axil_rresp_o,
-  output logic                s_axil_rvalid_o,
-  input  logic                s_axil_rready_i,
+  input  logic [AddrW-1:0]           s_axil_awaddr_i,
+  input  logic                       s_axil_awvalid_i,
+  output logic                       s_axil_awready_o,
+  input  logic [31:0]                s_axil_wdata_i,
+  input  logic [3:0]                 s_axil_wstrb_i,
+  input  logic                       s_axil_wvalid_i,
+  output logic                       s_axil_wready_o,
+  output logic [1:0]                 s_axil_bresp_o,
+  output logic                       s_axil_bvalid_o,
+  input  logic                       s_axil_bready_i,
+  input  logic [AddrW-1:0]           s_axil_araddr_i,
+  input  logic                       s_axil_arvalid_i,
+  output logic                       s_axil_arready_o,
+  output logic [31:0]                s_axil_rdata_o,
+  output logic [1:0]                 s_axil_rresp_o,
+  output logic                       s_axil_rvalid_o,
+  input  logic                       s_axil_rready_i,
 
   // A program, while the card is not busy
-  input  logic [Beat-1:0]     s_axis_program_tdata_i,
-  input  logic                s_axis_program_tlast_i,
-  input  logic                s_axis_program_tvalid_i,
-  output logic                s_axis_program_tready_o,
+  input  logic [Beat-1:0]            s_axis_program_tdata_i,
+  input  logic                       s_axis_program_tlast_i,
+  input  logic                       s_axis_program_tvalid_i,
+  output logic                       s_axis_program_tready_o,
 
   // Labels of inputs, while a run takes some; they have no TLAST
-  input  garble_pkg::label_t  s_axis_labels_tdata_i,
-  input  logic                s_axis_labels_tvalid_i,
-  output logic                s_axis_labels_tready_o,
+  input  logic [LabelsIn*128-1:0]    s_axis_labels_tdata_i,
+  input  logic                       s_axis_labels_tvalid_i,
+  output logic                       s_axis_labels_tready_o,
 
-  // Tables: rows of a line side by side, 32 bytes each, T_G first
-  output logic [Rows*256-1:0] m_axis_tables_tdata_o,
-  output logic [Rows*32-1:0]  m_axis_tables_tkeep_o,
-  output logic                m_axis_tables_tlast_o,
-  output logic                m_axis_tables_tvalid_o,
-  input  logic                m_axis_tables_tready_i,
+  // Tables: rows of a line side by side, 32 bytes each, T_G first, TablesOut of them in a beat
+  output logic [TablesOut*256-1:0]   m_axis_tables_tdata_o,
+  output logic [TablesOut*32-1:0]    m_axis_tables_tkeep_o,
+  output logic                       m_axis_tables_tlast_o,
+  output logic                       m_axis_tables_tvalid_o,
+  input  logic                       m_axis_tables_tready_i,
 
   // Labels that were made (TDEST 0), labels that leave or their colours (TDEST 1)
-  output garble_pkg::label_t  m_axis_labels_tdata_o,
-  output logic                m_axis_labels_tdest_o,
-  output logic                m_axis_labels_tlast_o,
-  output logic                m_axis_labels_tvalid_o,
-  input  logic                m_axis_labels_tready_i
+  output garble_pkg::label_t         m_axis_labels_tdata_o,
+  output logic                       m_axis_labels_tdest_o,
+  output logic                       m_axis_labels_tlast_o,
+  output logic                       m_axis_labels_tvalid_o,
+  input  logic                       m_axis_labels_tready_i
 );
 
   localparam int unsigned BundleAW = $clog2(Bundles);
@@ -147,6 +151,10 @@ module garble_card #(
     .input_labels_i        (32'd1 << InputW),
     .table_lines_i         (32'd1 << LinesW),
     .program_beat_i        (Beat),
+    .xor_latency_i         (4'(1 + LabelReg)),
+    .and_latency_i         (4'(10 + LabelReg)),
+    .labels_in_i           (5'(LabelsIn)),
+    .tables_out_i          (5'(TablesOut)),
     .control_start_o       (start),
     .control_scrub_o       (scrub),
     .control_reset_o       (reset),
@@ -213,7 +221,7 @@ module garble_card #(
   logic [NumberW:0]    numbers;
 
   garble_loader #(
-    .Rows(Rows), .XorW(XorW), .AndW(AndW), .InputW(InputW), .Bundles(Bundles), .Beat(Beat)
+    .Rows(Rows), .XorW(XorW), .AndW(AndW), .InputW(InputW), .LabelsIn(LabelsIn), .Bundles(Bundles), .Beat(Beat)
   ) u_loader (
     .clk_i                   (clk_i),
     .rst_ni                  (rst_ni && !reset),
@@ -232,7 +240,7 @@ module garble_card #(
     .bad_gate_o              (bad_gate)
   );
 
-  garble_check #(.Rows(Rows), .InputW(InputW)) u_check (
+  garble_check #(.Rows(Rows), .InputW(InputW), .LabelsIn(LabelsIn)) u_check (
     .clk_i           (clk_i),
     .length_i        (length),
     .loads_i         (loads),
@@ -324,8 +332,9 @@ module garble_card #(
   end
 
   // ---- labels of inputs: the host's, or made here and sent to it
-  garble_pkg::label_t made_label, in_label, sent_label;
-  logic               made_valid, in_valid, in_ready, sent_room, sent_valid, sent_ready;
+  garble_pkg::label_t      made_label, sent_label;
+  logic [LabelsIn*128-1:0] in_labels;
+  logic                    made_valid, in_valid, in_ready, sent_room, sent_valid, sent_ready;
 
   garble_labels u_labels (
     .clk_i     (clk_i),
@@ -340,7 +349,7 @@ module garble_card #(
     .made_o    (made)
   );
 
-  assign in_label               = make_labels ? made_label : s_axis_labels_tdata_i;
+  assign in_labels              = make_labels ? (LabelsIn*128)'(made_label) : s_axis_labels_tdata_i;
   assign in_valid               = make_labels ? made_valid && sent_room : s_axis_labels_tvalid_i && state_q == Run;
   assign s_axis_labels_tready_o = !make_labels && in_ready && state_q == Run;
 
@@ -366,7 +375,7 @@ module garble_card #(
   garble_pkg::label_t  leave_label;
 
   garble_core #(
-    .Rows(Rows), .XorW(XorW), .AndW(AndW), .InputW(InputW), .LinesW(LinesW), .Bundles(Bundles)
+    .Rows(Rows), .XorW(XorW), .AndW(AndW), .InputW(InputW), .LinesW(LinesW), .Bundles(Bundles), .LabelsIn(LabelsIn), .LabelReg(LabelReg)
   ) u_core (
     .clk_i            (clk_i),
     .rst_ni           (rst_ni),
@@ -399,7 +408,8 @@ module garble_card #(
     .waits_leaves_o   (waits_leaves),
     .scrub_i          (scrub || reset),
     .scrubs_o         (scrubs),
-    .in_label_i       (scrubs ? '0 : in_label),
+    .in_single_i      (make_labels),
+    .in_labels_i      (scrubs ? '0 : in_labels),
     .in_valid_i       (in_valid),
     .in_ready_o       (in_ready),
     .out_tables_o     (tables),
@@ -411,7 +421,7 @@ module garble_card #(
     .leave_ready_i    (leave_ready)
   );
 
-  garble_sender #(.Rows(Rows)) u_sender (
+  garble_sender #(.Rows(Rows), .TablesOut(TablesOut)) u_sender (
     .clk_i                  (clk_i),
     .rst_ni                 (rst_ni),
     .wipe_i                 (scrubs),

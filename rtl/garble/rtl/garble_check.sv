@@ -5,6 +5,7 @@
 module garble_check #(
   parameter  int unsigned Rows    = 2,
   parameter  int unsigned InputW  = 11,
+  parameter  int unsigned LabelsIn = 2,
   localparam int unsigned NumberW = garble_pkg::NumberW
 ) (
   input  logic                         clk_i,
@@ -37,18 +38,22 @@ module garble_check #(
   output logic                         secrets_o
 );
 
-  localparam int unsigned RowsW = $clog2(Rows);
+  localparam int unsigned RowsW  = $clog2(Rows);
+  localparam int unsigned LanesW = $clog2(LabelsIn);
 
-  logic [31:0] behind_q, inputs_q, aligned_q;
+  logic [31:0] behind_q, inputs_q, aligned_q, run_slots, cycle_slots; // slots of a bank of inputs
   logic [45:0] reach_q;
   logic [48:0] products_q, lines_q;
   logic [32:0] instances_q;
 
+  assign run_slots   = (32'(of_run_i) + 32'(LabelsIn - 1)) >> LanesW;
+  assign cycle_slots = (32'(of_cycle_i) + 32'(LabelsIn - 1)) >> LanesW;
+
   // Sums, and the product, in two steps.
   always_ff @(posedge clk_i) begin : p_sums
     behind_q    <= repeats_i - cycles_i;
-    aligned_q   <= (32'(of_run_i) + (32'd1 << ring_i) - 32'd1) & ~((32'd1 << ring_i) - 32'd1);
-    inputs_q    <= of_cycle_i == '0 ? 32'(of_run_i) : aligned_q + (32'(of_cycle_i) << ring_i);
+    aligned_q   <= (run_slots + (32'd1 << ring_i) - 32'd1) & ~((32'd1 << ring_i) - 32'd1);
+    inputs_q    <= of_cycle_i == '0 ? run_slots : aligned_q + (cycle_slots << ring_i);
     reach_q     <= 46'(cycles_i) * 46'(step_first_i);
     lines_q     <= 49'(lines_i) << RowsW;
     products_q  <= 49'(first_i) + 49'(reach_q) + lines_q;
@@ -59,7 +64,7 @@ module garble_check #(
     program_o <= loads_i || kernel_i == '0 || last_i == '0 || last_i > kernel_i
               || 32'(prologue_i) + 32'(kernel_i) > length_i;
     cycles_o  <= cycles_i == '0 || repeats_i < cycles_i || behind_q > 32'd126 || leave_from_i > cycles_i;
-    inputs_o  <= inputs_q > 32'd1 << InputW;
+    inputs_o  <= inputs_q > 32'd1 << (InputW - LanesW);
     numbers_o <= products_q > 49'd1 << 47 || instances_q > 33'd1 << 16;
     lines_o   <= (lines_i == '0) != (last_keep_i == '0) || last_keep_i >> Rows != '0
               || (last_keep_i & (last_keep_i + 16'd1)) != '0 || 49'(numbers_i) > lines_q;

@@ -5,7 +5,8 @@
 // Results are there at their latencies after the gate was started, whether or not something is started meanwhile, and a slot is written
 // again only by a gate that starts after all that read the label before: so a core that has to wait merely starts nothing.
 //
-// Latency:  a label of an XOR is read 1 cycle after the gate started, of an AND 10 cycles.   Throughput: Rows gates per cycle.
+// Latency:  a label of an XOR is read 1 cycle after the gate started, of an AND 10 cycles; with LabelReg one cycle more.
+// Throughput: Rows gates per cycle.
 // Back-pressure: nothing is started while labels of inputs are missing, tables have no room, or labels that leave have none.
 
 module garble_core #(
@@ -13,6 +14,8 @@ module garble_core #(
   parameter  int unsigned XorW     = 11,   // logarithm of the labels of a bank
   parameter  int unsigned AndW     = 11,
   parameter  int unsigned InputW   = 11,
+  parameter  int unsigned LabelsIn = 2,    // labels of inputs in a beat: 1, 2, 4, 8 or 16
+  parameter  int unsigned LabelReg = 0,    // 1: a register behind the memories of labels, for a faster clock
   parameter  int unsigned LinesW   = 10,   // logarithm of the lines of tables that wait
   parameter  int unsigned Bundles  = 4096,
   localparam int unsigned BundleAW = $clog2(Bundles),
@@ -63,8 +66,9 @@ module garble_core #(
   input  logic                          scrub_i,
   output logic                          scrubs_o,
 
-  // Labels of inputs: of the run, then of each cycle
-  input  garble_pkg::label_t            in_label_i,
+  // Labels of inputs: of the run, then of each cycle; in beats as garble_inputs takes them
+  input  logic                          in_single_i, // of the run
+  input  logic [LabelsIn*128-1:0]       in_labels_i,
   input  logic                          in_valid_i,
   output logic                          in_ready_o,
 
@@ -80,7 +84,8 @@ module garble_core #(
   input  logic                          leave_ready_i
 );
 
-  localparam int unsigned AndLatency = 10;
+  localparam int unsigned XorLatency = 1 + LabelReg; // a label is there so many cycles after it was asked for
+  localparam int unsigned AndLatency = 10 + LabelReg;
   localparam int unsigned Ports      = 2 * Rows + 1;
   localparam int unsigned LeaveDepth = 16;
   localparam int unsigned ScrubW     = 13; // the largest memory
@@ -171,7 +176,7 @@ module garble_core #(
   logic [Rows*47-1:0]     product_d, product_q;
   logic [Rows*16-1:0]     instance_d, instance_q;
   logic [Rows*32-1:0]     line_d, line_q;
-  logic [Rows-1:0]        not_a_d, not_b_d, not_c_d, first_d, first_q, first1_q;
+  logic [Rows-1:0]        not_a_d, not_b_d, not_c_d, first_d, first_q, first_late;
   logic                   leave_d, leave_q, started_q, goes;
   logic                   inputs_there, lines_free, leave_free;
   logic [CycleW-1:0]      leave_cycle;
@@ -255,9 +260,9 @@ module garble_core #(
   logic               run_done;
   logic [CycleW-1:0]  whole_cycles;
   logic [NumberW-1:0] in_number;
-  logic               input_en;
-  logic [SlotW-1:0]   input_slot;
-  garble_pkg::label_t input_label;
+  logic [LabelsIn-1:0]     input_en;
+  logic [SlotW-1:0]        input_slot;
+  logic [LabelsIn*128-1:0] input_labels;
 
   assign inputs_there = (run_done || in_number >= need_run_q)
                       && (of_cycle_i == '0 || whole_cycles == cycles_i || whole_cycles > repetition_q
@@ -273,81 +278,89 @@ module garble_core #(
     end
   end
 
-  garble_inputs u_inputs (
-    .clk_i      (clk_i),
-    .rst_ni     (rst_ni && !scrubs_q),
-    .start_i    (start_i),
-    .of_run_i   (of_run_i),
-    .of_cycle_i (of_cycle_i),
-    .cycles_i   (cycles_i),
-    .ring_i     (input_ring_i),
-    .stages_i   (input_stages_i),
-    .begun_i    (begun_q),
-    .in_label_i (in_label_i),
-    .in_valid_i (in_valid_i),
-    .in_ready_o (in_ready_o),
-    .w_en_o     (input_en),
-    .w_slot_o   (input_slot),
-    .w_label_o  (input_label),
-    .run_done_o (run_done),
-    .cycles_o   (whole_cycles),
-    .number_o   (in_number)
+  garble_inputs #(.LabelsIn(LabelsIn)) u_inputs (
+    .clk_i       (clk_i),
+    .rst_ni      (rst_ni && !scrubs_q),
+    .start_i     (start_i),
+    .of_run_i    (of_run_i),
+    .of_cycle_i  (of_cycle_i),
+    .cycles_i    (cycles_i),
+    .ring_i      (input_ring_i),
+    .stages_i    (input_stages_i),
+    .begun_i     (begun_q),
+    .single_i    (in_single_i),
+    .in_labels_i (in_labels_i),
+    .in_valid_i  (in_valid_i),
+    .in_ready_o  (in_ready_o),
+    .w_en_o      (input_en),
+    .w_slot_o    (input_slot),
+    .w_labels_o  (input_labels),
+    .run_done_o  (run_done),
+    .cycles_o    (whole_cycles),
+    .number_o    (in_number)
   );
 
   // ---- labels
-  logic [Rows-1:0]       xor1_q, and10;
-  logic [Rows*SlotW-1:0] place1_q, place10;
-  logic [Rows*SlotW-1:0] and_place;
+  logic [Rows-1:0]       xor_done, and_done; // rows of which an XOR, an AND is computed in this cycle
+  logic [Rows*SlotW-1:0] xor_place, and_late, and_place;
   logic [Rows*128-1:0]   xor_label, and_label;
   logic [Rows*256-1:0]   tables;
-  logic [Rows*32-1:0]    line10;
-  logic [Rows-1:0]       not_c1_q;
+  logic [Rows*32-1:0]    line_late;
+  logic [Rows-1:0]       not_a_late, not_b_late, not_c_late;
 
-  garble_store #(.Rows(Rows), .XorW(XorW), .AndW(AndW), .InputW(InputW)) u_store (
-    .clk_i         (clk_i),
-    .bank_i        (port_bank_q),
-    .row_i         (port_row_q),
-    .slot_i        (port_slot_q),
-    .label_o       (port_label),
-    .xor_en_i      (xor1_q & ~first1_q),
-    .xor_slot_i    (place1_q),
-    .xor_label_i   (xor_label),
-    .and_en_i      (and10 | (xor1_q & first1_q)),
-    .and_slot_i    (and_place),
-    .and_label_i   (and_label),
-    .input_en_i    (input_en),
-    .input_slot_i  (input_slot),
-    .input_label_i (input_label),
-    .scrub_i       (scrubs_q),
-    .scrub_slot_i  (scrub_q)
+  garble_store #(
+    .Rows(Rows), .XorW(XorW), .AndW(AndW), .InputW(InputW), .LabelsIn(LabelsIn), .LabelReg(LabelReg)
+  ) u_store (
+    .clk_i          (clk_i),
+    .bank_i         (port_bank_q),
+    .row_i          (port_row_q),
+    .slot_i         (port_slot_q),
+    .label_o        (port_label),
+    .xor_en_i       (xor_done & ~first_late),
+    .xor_slot_i     (xor_place),
+    .xor_label_i    (xor_label),
+    .and_en_i       (and_done | (xor_done & first_late)),
+    .and_slot_i     (and_place),
+    .and_label_i    (and_label),
+    .input_en_i     (input_en),
+    .input_slot_i   (input_slot),
+    .input_labels_i (input_labels),
+    .scrub_i        (scrubs_q),
+    .scrub_slot_i   (scrub_q)
   );
 
-  always_ff @(posedge clk_i) begin : p_cycle1
-    xor1_q   <= (rst_ni && !scrubs_q && started_q && goes) ? xor_q : '0;
-    first1_q <= first_q;
-    place1_q <= place_q;
-    not_c1_q <= not_c_q;
-  end
+  // What belongs to the labels that are there in this cycle
+  prim_delay #(.Width(Rows * (4 + SlotW)), .Cycles(XorLatency)) u_late (
+    .clk_i (clk_i),
+    .in_i  ({first_q, not_a_q, not_b_q, not_c_q, place_q}),
+    .out_o ({first_late, not_a_late, not_b_late, not_c_late, xor_place})
+  );
 
   for (genvar r = 0; r < Rows; r++) begin : g_row
     garble_pkg::label_t a, b, c;
     garble_pkg::table_t rows;
-    logic               not_a1_q, not_b1_q, not_c10;
+    logic               not_c_last;
+    logic [62:0]        number; // of the gate, a cycle before its labels
 
-    always_ff @(posedge clk_i) begin : p_not
-      not_a1_q <= not_a_q[r];
-      not_b1_q <= not_b_q[r];
+    assign a = port_label[(2*r)*128 +: 128] ^ (offset_i & {128{not_a_late[r]}});
+    assign b = port_label[(2*r+1)*128 +: 128] ^ (offset_i & {128{not_b_late[r]}});
+    assign xor_label[r*128 +: 128] = a ^ b ^ (offset_i & {128{not_c_late[r]}});
+
+    if (LabelReg != 0) begin : g_number
+      prim_delay #(.Width(63), .Cycles(LabelReg)) u_number (
+        .clk_i (clk_i),
+        .in_i  ({product_q[r*47 +: 47], instance_q[r*16 +: 16]}),
+        .out_o (number)
+      );
+    end else begin : g_number_now
+      assign number = {product_q[r*47 +: 47], instance_q[r*16 +: 16]};
     end
-
-    assign a = port_label[(2*r)*128 +: 128] ^ (offset_i & {128{not_a1_q}});
-    assign b = port_label[(2*r+1)*128 +: 128] ^ (offset_i & {128{not_b1_q}});
-    assign xor_label[r*128 +: 128] = a ^ b ^ (offset_i & {128{not_c1_q[r]}});
 
     garble_engine u_engine (
       .clk_i    (clk_i),
       .offset_i (offset_i),
       .start_i  (hash_start_i),
-      .gate_i   ({product_q[r*47 +: 47], instance_q[r*16 +: 16]}),
+      .gate_i   (number),
       .a_i      (a),
       .b_i      (b),
       .table_o  (rows),
@@ -357,24 +370,31 @@ module garble_core #(
     prim_delay #(.Width(1 + SlotW + 32), .Cycles(AndLatency)) u_place (
       .clk_i (clk_i),
       .in_i  ({not_c_q[r], place_q[r*SlotW +: SlotW], line_q[r*32 +: 32]}),
-      .out_o ({not_c10, place10[r*SlotW +: SlotW], line10[r*32 +: 32]})
+      .out_o ({not_c_last, and_late[r*SlotW +: SlotW], line_late[r*32 +: 32]})
     );
 
-    assign and_place[r*SlotW +: SlotW] = and10[r] ? place10[r*SlotW +: SlotW] : place1_q[r*SlotW +: SlotW];
-    assign and_label[r*128 +: 128]     = and10[r] ? c ^ (offset_i & {128{not_c10}}) : xor_label[r*128 +: 128];
+    assign and_place[r*SlotW +: SlotW] = and_done[r] ? and_late[r*SlotW +: SlotW] : xor_place[r*SlotW +: SlotW];
+    assign and_label[r*128 +: 128]     = and_done[r] ? c ^ (offset_i & {128{not_c_last}}) : xor_label[r*128 +: 128];
     assign tables[r*256 +: 256]    = rows;
   end
 
-  // Whether a product was started: nothing of a run that was ended comes out of the engines.
+  // What was started: nothing of a run that was ended is written or comes out of the engines.
   logic [Rows*AndLatency-1:0] and_flight_q;
+  logic [Rows*XorLatency-1:0] xor_flight_q;
+  logic [XorLatency-1:0]      leave_flight_q;
 
-  assign and10 = and_flight_q[Rows*(AndLatency-1) +: Rows];
+  assign and_done = and_flight_q[Rows*(AndLatency-1) +: Rows];
+  assign xor_done = xor_flight_q[Rows*(XorLatency-1) +: Rows];
 
   always_ff @(posedge clk_i) begin : p_flight
     if (!rst_ni || scrubs_q) begin
-      and_flight_q <= '0;
+      and_flight_q   <= '0;
+      xor_flight_q   <= '0;
+      leave_flight_q <= '0;
     end else begin
-      and_flight_q <= {and_flight_q[Rows*(AndLatency-1)-1:0], and_q & {Rows{started_q && goes}}};
+      and_flight_q   <= (Rows*AndLatency)'({and_flight_q, and_q & {Rows{started_q && goes}}});
+      xor_flight_q   <= (Rows*XorLatency)'({xor_flight_q, xor_q & {Rows{started_q && goes}}});
+      leave_flight_q <= XorLatency'({leave_flight_q, leave_q && started_q && goes});
     end
   end
 
@@ -384,8 +404,8 @@ module garble_core #(
   garble_tables #(.Rows(Rows), .LinesW(LinesW)) u_tables (
     .clk_i        (clk_i),
     .rst_ni       (rst_ni),
-    .in_en_i      (and10),
-    .in_line_i    (line10),
+    .in_en_i      (and_done),
+    .in_line_i    (line_late),
     .in_table_i   (tables),
     .lines_i      (lines_i),
     .last_keep_i  (last_keep_i),
@@ -401,22 +421,18 @@ module garble_core #(
   );
 
   // ---- labels that leave
-  logic                          leave1_q;
-  logic [$clog2(LeaveDepth):0]   leave_count;
-  logic                          leave_room;
+  logic [$clog2(LeaveDepth):0] leave_count;
+  logic                        leave_room, leave_there;
 
-  assign leave_free = !leave_q || leave_count < ($clog2(LeaveDepth)+1)'(LeaveDepth - 2);
-
-  always_ff @(posedge clk_i) begin : p_leave
-    leave1_q <= rst_ni && !scrubs_q && started_q && goes && leave_q;
-  end
+  assign leave_free  = !leave_q || leave_count < ($clog2(LeaveDepth)+1)'(LeaveDepth - 1 - XorLatency); // some are on their way
+  assign leave_there = leave_flight_q[XorLatency-1];
 
   garble_queue #(.Width(128), .Depth(LeaveDepth)) u_leave (
     .clk_i       (clk_i),
     .rst_ni      (rst_ni),
     .wipe_i      (scrubs_q),
     .in_data_i   (port_label[2*Rows*128 +: 128]),
-    .in_valid_i  (leave1_q),
+    .in_valid_i  (leave_there),
     .in_ready_o  (leave_room),
     .out_data_o  (leave_label_o),
     .out_valid_o (leave_valid_o),
@@ -430,8 +446,8 @@ module garble_core #(
 
   assign inputs_came = run_done && (of_cycle_i == '0 || whole_cycles == cycles_i);
 
-  assign idle     = !bundle_valid && !started_q && and_flight_q == '0 && !leave1_q && leave_count == '0 && next_line == end_line_q
-                  && inputs_came;
+  assign idle     = !bundle_valid && !started_q && and_flight_q == '0 && leave_flight_q == '0 && leave_count == '0
+                  && next_line == end_line_q && inputs_came;
   assign busy_o   = runs_q || scrubs_q;
   assign scrubs_o = scrubs_q;
 
@@ -458,7 +474,7 @@ module garble_core #(
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) begin : p_assert
     if (rst_ni && !scrubs_q) begin
-      LeaveRoom_A: assert (!leave1_q || leave_room);
+      LeaveRoom_A: assert (!leave_there || leave_room);
     end
   end
 `endif

@@ -8,6 +8,7 @@ module garble_loader #(
   parameter  int unsigned XorW     = 11,
   parameter  int unsigned AndW     = 11,
   parameter  int unsigned InputW   = 11,
+  parameter  int unsigned LabelsIn = 2,
   parameter  int unsigned Bundles  = 4096,
   parameter  int unsigned Beat     = 128,
   localparam int unsigned BundleAW = $clog2(Bundles),
@@ -102,7 +103,7 @@ module garble_loader #(
     unique case (x.bank)
       garble_pkg::BankXor:   has = 32'(x.row) < Rows && x.place.slot >> XorW == '0;
       garble_pkg::BankAnd:   has = 32'(x.row) < Rows && x.place.slot >> AndW == '0;
-      garble_pkg::BankInput: has = x.place.slot >> InputW == '0;
+      garble_pkg::BankInput: has = 32'(x.row) < LabelsIn && x.place.slot >> (InputW - $clog2(LabelsIn)) == '0;
       default:               has = 1'b1;
     endcase
   endfunction

@@ -41,7 +41,7 @@ package garble_pkg;
   // Where a label is read.
   typedef struct packed {
     logic [1:0] bank; // 0 what a row's XORs write, 1 what its ANDs write, 2 inputs, 3 the label 0
-    logic [RowW-1:0] row; // that wrote it
+    logic [RowW-1:0] row; // that wrote it; of an input, its number modulo `labels_in`
     place_t place; // in its bank
   } operand_t;
 

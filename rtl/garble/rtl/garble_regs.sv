@@ -33,6 +33,10 @@ module garble_regs (
   input  logic [31:0] input_labels_i,
   input  logic [31:0] table_lines_i,
   input  logic [31:0] program_beat_i,
+  input  logic [3:0] xor_latency_i,
+  input  logic [3:0] and_latency_i,
+  input  logic [4:0] labels_in_i,
+  input  logic [4:0] tables_out_i,
 
   // Control
   output logic control_start_o,
@@ -154,31 +158,46 @@ module garble_regs (
   assign control_scrub_o = control[1];
   assign control_reset_o = control[2];
 
-  logic [8:0] error_q;
+  logic [8:0] error_q, error_set;
 
-  assign error_o = error_q;
+  assign error_o   = error_q;
+  assign error_set = {
+    error_gate_set_i,
+    error_stream_set_i,
+    error_secrets_set_i,
+    error_lines_set_i,
+    error_numbers_set_i,
+    error_inputs_set_i,
+    error_cycles_set_i,
+    error_program_set_i,
+    error_busy_set_i
+  };
 
   always_ff @(posedge clk_i) begin : p_error
     if (!rst_ni || reset_i) begin
       error_q <= '0;
     end else if (writes && write_addr_i == 9'h48) begin
-      error_q <= (error_q & ~write_data_i[8:0]) | {error_gate_set_i, error_stream_set_i, error_secrets_set_i, error_lines_set_i, error_numbers_set_i, error_inputs_set_i, error_cycles_set_i, error_program_set_i, error_busy_set_i};
+      error_q <= (error_q & ~write_data_i[8:0]) | error_set;
     end else begin
-      error_q <= error_q | {error_gate_set_i, error_stream_set_i, error_secrets_set_i, error_lines_set_i, error_numbers_set_i, error_inputs_set_i, error_cycles_set_i, error_program_set_i, error_busy_set_i};
+      error_q <= error_q | error_set;
     end
   end
 
-  logic [1:0] interrupt_q;
+  logic [1:0] interrupt_q, interrupt_set;
 
-  assign interrupt_o = interrupt_q;
+  assign interrupt_o   = interrupt_q;
+  assign interrupt_set = {
+    interrupt_error_set_i,
+    interrupt_done_set_i
+  };
 
   always_ff @(posedge clk_i) begin : p_interrupt
     if (!rst_ni || reset_i) begin
       interrupt_q <= '0;
     end else if (writes && write_addr_i == 9'h4c) begin
-      interrupt_q <= (interrupt_q & ~write_data_i[1:0]) | {interrupt_error_set_i, interrupt_done_set_i};
+      interrupt_q <= (interrupt_q & ~write_data_i[1:0]) | interrupt_set;
     end else begin
-      interrupt_q <= interrupt_q | {interrupt_error_set_i, interrupt_done_set_i};
+      interrupt_q <= interrupt_q | interrupt_set;
     end
   end
 
@@ -496,7 +515,7 @@ module garble_regs (
     read_data_o  = '0;
     unique case (read_addr_i)
       9'h0: read_data_o = 32'h4c494556;
-      9'h4: read_data_o = 32'h00010000;
+      9'h4: read_data_o = 32'h00020000;
       9'h8: read_data_o = 32'(rows_i);
       9'hc: read_data_o = 32'(bundles_i);
       9'h10: read_data_o = 32'(bundle_bits_i);
@@ -505,6 +524,10 @@ module garble_regs (
       9'h1c: read_data_o = 32'(input_labels_i);
       9'h20: read_data_o = 32'(table_lines_i);
       9'h24: read_data_o = 32'(program_beat_i);
+      9'h28: read_data_o = 32'(xor_latency_i);
+      9'h2c: read_data_o = 32'(and_latency_i);
+      9'h30: read_data_o = 32'(labels_in_i);
+      9'h34: read_data_o = 32'(tables_out_i);
       9'h40: read_data_o = '0;
       9'h44: read_data_o = 32'({status_scrubs_i, status_done_i, status_busy_i});
       9'h48: read_data_o = 32'(error_q);

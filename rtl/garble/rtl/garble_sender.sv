@@ -5,7 +5,8 @@
 // Back-pressure: on each stream for itself; a beat stays until it is taken. A label that leaves goes before one that was made.
 
 module garble_sender #(
-  parameter  int unsigned Rows    = 2,
+  parameter  int unsigned Rows      = 2,
+  parameter  int unsigned TablesOut = 2, // of a beat
   localparam int unsigned CycleW  = garble_pkg::CycleW,
   localparam int unsigned NumberW = garble_pkg::NumberW
 ) (
@@ -37,16 +38,16 @@ module garble_sender #(
   output logic                made_ready_o,
 
   // To the host
-  output logic [Rows*256-1:0] m_axis_tables_tdata_o,
-  output logic [Rows*32-1:0]  m_axis_tables_tkeep_o,
-  output logic                m_axis_tables_tlast_o,
-  output logic                m_axis_tables_tvalid_o,
-  input  logic                m_axis_tables_tready_i,
-  output garble_pkg::label_t  m_axis_labels_tdata_o,
-  output logic                m_axis_labels_tdest_o,
-  output logic                m_axis_labels_tlast_o,
-  output logic                m_axis_labels_tvalid_o,
-  input  logic                m_axis_labels_tready_i
+  output logic [TablesOut*256-1:0]   m_axis_tables_tdata_o,
+  output logic [TablesOut*32-1:0]    m_axis_tables_tkeep_o,
+  output logic                       m_axis_tables_tlast_o,
+  output logic                       m_axis_tables_tvalid_o,
+  input  logic                       m_axis_tables_tready_i,
+  output garble_pkg::label_t         m_axis_labels_tdata_o,
+  output logic                       m_axis_labels_tdest_o,
+  output logic                       m_axis_labels_tlast_o,
+  output logic                       m_axis_labels_tvalid_o,
+  input  logic                       m_axis_labels_tready_i
 );
 
   logic alive;
@@ -57,7 +58,10 @@ module garble_sender #(
   logic              tables_moves, tables_last, line_last;
   logic [31:0]       line_q;
   logic [CycleW-1:0] table_cycle_q;
-  logic [Rows-1:0]   keep;
+  logic [Rows*256-1:0]  line;
+  logic [Rows-1:0]      line_keep;
+  logic                 line_is_last, line_valid, line_ready;
+  logic [TablesOut-1:0] keep;
 
   assign line_last    = line_q + 32'd1 == lines_i;
   assign tables_last  = line_last && table_cycle_q + 1'b1 == cycles_i;
@@ -79,12 +83,27 @@ module garble_sender #(
     .in_data_i   (wipe_i ? '0 : {tables_last, tables_keep_i, tables_i}),
     .in_valid_i  (tables_valid_i),
     .in_ready_o  (tables_ready_o),
-    .out_data_o  ({m_axis_tables_tlast_o, keep, m_axis_tables_tdata_o}),
-    .out_valid_o (m_axis_tables_tvalid_o),
-    .out_ready_i (m_axis_tables_tready_i)
+    .out_data_o  ({line_is_last, line_keep, line}),
+    .out_valid_o (line_valid),
+    .out_ready_i (line_ready)
   );
 
-  for (genvar r = 0; r < Rows; r++) begin : g_keep
+  garble_narrow #(.Rows(Rows), .Out(TablesOut)) u_narrow (
+    .clk_i        (clk_i),
+    .rst_ni       (alive),
+    .in_tables_i  (line),
+    .in_keep_i    (line_keep),
+    .in_last_i    (line_is_last),
+    .in_valid_i   (line_valid),
+    .in_ready_o   (line_ready),
+    .out_tables_o (m_axis_tables_tdata_o),
+    .out_keep_o   (keep),
+    .out_last_o   (m_axis_tables_tlast_o),
+    .out_valid_o  (m_axis_tables_tvalid_o),
+    .out_ready_i  (m_axis_tables_tready_i)
+  );
+
+  for (genvar r = 0; r < TablesOut; r++) begin : g_keep
     assign m_axis_tables_tkeep_o[32*r +: 32] = {32{keep[r]}};
   end
 

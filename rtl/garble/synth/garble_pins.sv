@@ -8,6 +8,8 @@ module garble_pins #(
   parameter  int unsigned InputW   = 9,
   parameter  int unsigned LinesW   = 9,
   parameter  int unsigned Bundles  = 512,
+  parameter  int unsigned LabelsIn = 1,
+  parameter  int unsigned LabelReg = 0,
   localparam int unsigned BundleAW = $clog2(Bundles),
   localparam int unsigned BundleW  = Rows * garble_pkg::GateW + garble_pkg::LeaveW + 2 * garble_pkg::NumberW,
   localparam int unsigned CycleW   = garble_pkg::CycleW,
@@ -46,7 +48,8 @@ module garble_pins #(
     logic [garble_pkg::RingW-1:0]  input_ring;
     logic [garble_pkg::StageW-1:0] input_stages;
     logic                          scrub;
-    logic [127:0]                  in_label;
+    logic                          in_single;
+    logic [LabelsIn*128-1:0]       in_labels;
     logic                          in_valid;
     logic                          out_ready;
     logic                          leave_ready;
@@ -63,7 +66,7 @@ module garble_pins #(
   end
 
   garble_core #(
-    .Rows(Rows), .XorW(XorW), .AndW(AndW), .InputW(InputW), .LinesW(LinesW), .Bundles(Bundles)
+    .Rows(Rows), .XorW(XorW), .AndW(AndW), .InputW(InputW), .LinesW(LinesW), .Bundles(Bundles), .LabelsIn(LabelsIn), .LabelReg(LabelReg)
   ) u_core (
     .clk_i            (clk_i),
     .rst_ni           (rst_ni),
@@ -92,7 +95,8 @@ module garble_pins #(
     .busy_o           (out[0]),
     .done_o           (out[1]),
     .scrub_i          (in_q.scrub),
-    .in_label_i       (in_q.in_label),
+    .in_single_i      (in_q.in_single),
+    .in_labels_i      (in_q.in_labels),
     .in_valid_i       (in_q.in_valid),
     .in_ready_o       (out[2]),
     .out_tables_o     (out[5+Rows+128 +: Rows*256]),

@@ -164,14 +164,18 @@ fn register_of(register: &Register, address: u32, out: &mut String) {
         Access::Clear => {
             let _ = write!(
                 out,
-                "\n  {l} {name}_q;\n\n  assign {name}_o = {name}_q;\n\n  always_ff @(posedge clk_i) begin : p_{name}\n\
+                "\n  {l} {name}_q, {name}_set;\n\n  assign {name}_o   = {name}_q;\n  assign {name}_set = {set};\n\n\
+                 \x20 always_ff @(posedge clk_i) begin : p_{name}\n\
                  \x20   if (!rst_ni || reset_i) begin\n      {name}_q <= '0;\n    end else if (writes && {}) begin\n\
-                 \x20     {name}_q <= ({name}_q & ~write_data_i[{b}:0]) | {set};\n    end else begin\n\
-                 \x20     {name}_q <= {name}_q | {set};\n    end\n  end\n",
+                 \x20     {name}_q <= ({name}_q & ~write_data_i[{b}:0]) | {name}_set;\n    end else begin\n\
+                 \x20     {name}_q <= {name}_q | {name}_set;\n    end\n  end\n",
                 here(0),
                 l = logic(bits),
                 b = bits - 1,
-                set = joined(register, "_set_i"),
+                set = joined(register, "_set_i")
+                    .replace('{', "{\n    ")
+                    .replace(", ", ",\n    ")
+                    .replace('}', "\n  }"),
             );
         }
         Access::Parameter | Access::ReadWrite => {

@@ -94,14 +94,13 @@ impl<'a> Assembler<'a> {
     fn new(body: &'a Body, capacity: &'a Capacity, repetitions: u64) -> Result<Self, TooLarge> {
         capacity.fits_at_all(body)?;
         let machine = Machine {
-            lines: capacity.lines,
             // A label leaves in a cycle, at most.
             least: if repetitions > 1 {
                 body.leaves.len() as u32
             } else {
                 1
             },
-            ..Machine::garbler(capacity.rows)
+            ..capacity.machine()
         };
         let nodes = nodes(body);
         let schedule = match &body.numbers {
@@ -272,13 +271,19 @@ impl<'a> Assembler<'a> {
         } else {
             log(latest + 2)
         };
-        let each = (self.each_inputs.len() as u32) << self.input_ring;
-        self.used[2] = self.first_of_each() + each;
+        let each = self.beats(&self.each_inputs) << self.input_ring;
+        self.used[2] = (self.first_of_each() + each) * self.capacity.labels_in;
+    }
+
+    /// Beats in which labels of so many inputs come: slots of a row of the bank.
+    fn beats(&self, inputs: &[u32]) -> u32 {
+        (inputs.len() as u32).div_ceil(self.capacity.labels_in)
     }
 
     /// The slot at which inputs of every repetition begin.
     fn first_of_each(&self) -> u32 {
-        (self.run_inputs.len() as u32).next_multiple_of(1 << self.input_ring)
+        self.beats(&self.run_inputs)
+            .next_multiple_of(1 << self.input_ring)
     }
 
     /// Where a label is read by something of stage `stage`.
@@ -287,18 +292,19 @@ impl<'a> Assembler<'a> {
             Of::Zero => Operand::default(),
             Of::Run(input) => Operand {
                 bank: Bank::Input,
-                row: 0,
+                row: self.run_place[&input] % self.capacity.labels_in,
                 place: Place {
                     ring: 0,
-                    slot: self.run_place[&input],
+                    slot: self.run_place[&input] / self.capacity.labels_in,
                 },
             },
             Of::Each { input, back } => {
                 let ring = self.input_ring;
-                let first = self.first_of_each() + (self.each_place[&input] << ring);
+                let place = self.each_place[&input];
+                let first = self.first_of_each() + ((place / self.capacity.labels_in) << ring);
                 Operand {
                     bank: Bank::Input,
-                    row: 0,
+                    row: place % self.capacity.labels_in,
                     place: Place {
                         ring,
                         slot: first + (stage + back).wrapping_neg() % (1 << ring),
@@ -361,6 +367,11 @@ impl<'a> Assembler<'a> {
                 });
                 self.needs(first.value.of, 0, &mut bundle.needs);
             }
+        }
+        // Until what the last bundle writes can be read.
+        if bundles > 0 {
+            let empty = self.capacity.xor_latency as usize - 1;
+            prologue.resize(bundles + empty, Bundle::of(self.capacity.rows));
         }
         prologue
     }

@@ -2,19 +2,21 @@
 
 use veil_circuit::schedule::Machine;
 
+use super::Capacity;
 use super::body::{Body, Of};
 
-/// Cycles that `repetitions` of a body take at least on a core of so many rows: each row starts one gate per cycle, a gate starts when
-/// what it reads is there, and one label comes in and one leaves per cycle.
-pub fn least(body: &Body, rows: u32, repetitions: u64) -> u64 {
+/// Cycles that `repetitions` of a body take at least on a core: each row starts one gate per cycle, a gate starts when what it reads is there,
+/// and so many labels come in as its beats have, and one leaves per cycle.
+pub fn least(body: &Body, capacity: &Capacity, repetitions: u64) -> u64 {
     let gates = (body.gates.len() as u64).saturating_mul(repetitions);
-    let inputs = u64::from(body.of_each).saturating_mul(repetitions);
+    let beats = |inputs: u32| u64::from(inputs.div_ceil(capacity.labels_in));
+    let inputs = beats(body.of_each).saturating_mul(repetitions);
     let leaves = (body.leaves.len() as u64).saturating_mul(repetitions);
-    let started = gates.div_ceil(rows.into());
+    let started = gates.div_ceil(capacity.rows.into());
     started
         .max(inputs)
         .max(leaves)
-        .max(path(body, &Machine::garbler(rows), repetitions))
+        .max(path(body, &capacity.machine(), repetitions))
 }
 
 /// The longest path through all repetitions, from the start of its first gate to the start of its last one, and that cycle.
@@ -62,16 +64,17 @@ mod tests {
 
     #[test]
     fn a_chain_of_products_takes_their_latency() {
+        let card = crate::Simulated::capacity(2);
         let mut body = Body::default();
         let input = Value::plain(Of::Each { input: 0, back: 0 });
         body.of_each = 1;
         let first = body.push(true, [input, input]);
         body.push(true, [first, first.earlier(1)]);
-        assert_eq!(least(&body, 2, 1), 11);
+        assert_eq!(least(&body, &card, 1), 11);
         // Nothing of a repetition waits for the one before but what the chain has ready by then.
-        assert_eq!(least(&body, 2, 100), 100);
+        assert_eq!(least(&body, &card, 100), 100);
         let ring = Value::plain(Of::Gate { gate: 1, back: 1 });
         body.gates[1].operands[1] = ring;
-        assert_eq!(least(&body, 2, 100), 10 + 99 * 10 + 1);
+        assert_eq!(least(&body, &card, 100), 10 + 99 * 10 + 1);
     }
 }

@@ -12,6 +12,7 @@ mod slots;
 pub use assemble::Image;
 
 use body::Body;
+use veil_circuit::schedule::Machine;
 
 /// What a core has room for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -28,6 +29,12 @@ pub struct Capacity {
     pub input_slots: u32,
     /// Lines of tables that wait to leave.
     pub lines: u32,
+    /// Labels of inputs that come in a cycle.
+    pub labels_in: u32,
+    /// Cycles from the start of an XOR to that of a gate that reads it.
+    pub xor_latency: u32,
+    /// The same of an AND.
+    pub and_latency: u32,
 }
 
 /// Something does not fit a core.
@@ -60,6 +67,17 @@ impl Capacity {
     /// Gates of one repetition, if the program has nothing else.
     pub fn gates(&self) -> u64 {
         u64::from(self.bundles) * u64::from(self.rows)
+    }
+
+    /// What the scheduler has to know of it.
+    fn machine(&self) -> Machine {
+        Machine {
+            xor: self.xor_latency,
+            and: self.and_latency,
+            lines: self.lines,
+            drain: self.and_latency + 2,
+            ..Machine::garbler(self.rows)
+        }
     }
 
     /// Refuses a body that no schedule makes fit.

@@ -235,7 +235,7 @@ impl Measured {
             rows: capacity.rows,
             cycles: None,
             scheduled: 0,
-            bound: least(&sequential.body, capacity.rows, cycles),
+            bound: least(&sequential.body, capacity, cycles),
             paper_fase: 0,
             paper_two_rows: 0,
         }
