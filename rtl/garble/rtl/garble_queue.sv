@@ -1,7 +1,7 @@
 // A queue of secrets: it can be wiped.
 //
 // Latency, throughput and back-pressure are those of prim_fifo. While wipe_i is high, nothing is offered and taken, and zeros go through all
-// words: Depth cycles at least. The queue is empty one cycle after.
+// words: for that, it has to be high for Depth + 1 cycles at least. The queue is empty one cycle after.
 
 module garble_queue #(
   parameter  int unsigned Width  = 128,
@@ -44,5 +44,9 @@ module garble_queue #(
   always_ff @(posedge clk_i) begin : p_wiped
     wiped_q <= rst_ni && wipe_i;
   end
+
+`ifdef PROVE_GARBLE_QUEUE
+`include "garble_queue.svh"
+`endif
 
 endmodule

@@ -89,4 +89,8 @@ module garble_sequencer #(
     end
   end
 
+`ifdef PROVE_GARBLE_SEQUENCER
+`include "garble_sequencer.svh"
+`endif
+
 endmodule

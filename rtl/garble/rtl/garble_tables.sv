@@ -93,24 +93,23 @@ module garble_tables #(
   end
 
 `ifndef SYNTHESIS
-  logic                past_q = 1'b0;
-  logic                offered_q;
-  logic [Rows*256-1:0] tables_q;
+  prim_stable #(.Width(Rows*257)) u_stable (
+    .clk_i   (clk_i),
+    .rst_ni  (rst_ni && !scrub_i && !start_i),
+    .data_i  ({out_keep_o, out_tables_o}),
+    .valid_i (out_valid_o),
+    .ready_i (out_ready_i)
+  );
 
-  always_ff @(posedge clk_i) begin : p_past
-    past_q    <= rst_ni && !scrub_i && !start_i;
-    offered_q <= out_valid_o && !out_ready_i;
-    tables_q  <= out_tables_o;
+  logic [Rows-1:0] beyond; // tables of lines for which there is no room
+
+  for (genvar r = 0; r < Rows; r++) begin : g_beyond
+    assign beyond[r] = in_line_i[r*32 +: 32] - line_q >= 32'd1 << LinesW;
   end
 
   always_ff @(posedge clk_i) begin : p_assert
     if (rst_ni && !scrub_i) begin
-      for (int unsigned r = 0; r < Rows; r++) begin
-        Window_A: assert (!in_en_i[r] || in_line_i[r*32 +: 32] - line_q < 32'd1 << LinesW);
-      end
-      if (past_q && offered_q) begin
-        OutStable_A: assert (out_valid_o && out_tables_o == tables_q);
-      end
+      Window_A: assert ((in_en_i & beyond) == '0);
     end
   end
 `endif

@@ -155,21 +155,13 @@ module ordered_inputs #(
   end
 
 `ifndef SYNTHESIS
-  logic               past_q = 1'b0;
-  logic               offered_q;
-  garble_pkg::label_t label_q;
-
-  always_ff @(posedge clk_i) begin : p_past
-    past_q    <= rst_ni && !start_i;
-    offered_q <= out_valid_o && !out_ready_i;
-    label_q   <= out_label_o;
-  end
-
-  always_ff @(posedge clk_i) begin : p_assert
-    if (rst_ni && past_q && offered_q) begin
-      OutStable_A: assert (out_valid_o && out_label_o == label_q);
-    end
-  end
+  prim_stable #(.Width(128)) u_stable (
+    .clk_i   (clk_i),
+    .rst_ni  (rst_ni && !start_i),
+    .data_i  (out_label_o),
+    .valid_i (out_valid_o),
+    .ready_i (out_ready_i)
+  );
 `endif
 
 endmodule

@@ -66,21 +66,13 @@ module ordered_tables #(
   end
 
 `ifndef SYNTHESIS
-  logic               past_q = 1'b0;
-  logic               offered_q;
-  garble_pkg::table_t table_q;
-
-  always_ff @(posedge clk_i) begin : p_past
-    past_q    <= rst_ni && !scrub_i;
-    offered_q <= out_valid_o && !out_ready_i;
-    table_q   <= out_table_o;
-  end
-
-  always_ff @(posedge clk_i) begin : p_assert
-    if (rst_ni && !scrub_i && past_q && offered_q) begin
-      OutStable_A: assert (out_valid_o && out_table_o == table_q);
-    end
-  end
+  prim_stable #(.Width(256)) u_stable (
+    .clk_i   (clk_i),
+    .rst_ni  (rst_ni && !scrub_i),
+    .data_i  (out_table_o),
+    .valid_i (out_valid_o),
+    .ready_i (out_ready_i)
+  );
 `endif
 
 endmodule

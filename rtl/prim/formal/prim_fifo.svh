@@ -30,3 +30,24 @@ always_ff @(posedge clk_i) begin : p_formal
     F_Kept_A: assert (!f_inside_q || words[f_n[AddrW-1:0]] == f_word_q);
   end
 end
+
+// Zeros that go in for Depth + 1 cycles, while words are taken, leave no other word: a symbolic one is 0.
+(* anyconst *) logic [AddrW-1:0] f_at;
+logic [CountW-1:0] f_zeros_q; // cycles in which they do
+logic [AddrW-1:0]  f_behind;  // words that went in after the one that is there
+
+assign f_behind = tail_q[AddrW-1:0] - 1'b1 - f_at;
+
+always_ff @(posedge clk_i) begin : p_formal_wipe
+  if (!rst_ni || !in_valid_i || in_data_i != '0 || !out_ready_i) begin
+    f_zeros_q <= '0;
+  end else if (f_zeros_q != CountW'(Depth + 1)) begin
+    f_zeros_q <= f_zeros_q + 1'b1;
+  end
+  if (rst_ni) begin
+    F_Wiped_A: assert (f_zeros_q != CountW'(Depth + 1) || words[f_at] == '0);
+    // What induction needs to know of the inside
+    F_NotFull_A: assert (f_zeros_q == '0 || in_ready_o);
+    F_Zeros_A: assert (CountW'(f_behind) + 1'b1 >= f_zeros_q || words[f_at] == '0);
+  end
+end

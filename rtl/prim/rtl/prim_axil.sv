@@ -83,32 +83,34 @@ module prim_axil #(
   end
 
 `ifndef SYNTHESIS
-  logic        past_q = 1'b0;
-  logic        b_offered_q, r_offered_q;
-  logic [1:0]  b_q;
-  logic [33:0] r_q;
+  prim_stable #(.Width(2)) u_write_stable (
+    .clk_i   (clk_i),
+    .rst_ni  (rst_ni),
+    .data_i  (bresp_q),
+    .valid_i (bvalid_q),
+    .ready_i (s_axil_bready_i)
+  );
 
-  always_ff @(posedge clk_i) begin : p_past
-    past_q      <= rst_ni;
-    b_offered_q <= bvalid_q && !s_axil_bready_i;
-    r_offered_q <= rvalid_q && !s_axil_rready_i;
-    b_q         <= bresp_q;
-    r_q         <= {rresp_q, rdata_q};
-  end
+  prim_stable #(.Width(34)) u_read_stable (
+    .clk_i   (clk_i),
+    .rst_ni  (rst_ni),
+    .data_i  ({rresp_q, rdata_q}),
+    .valid_i (rvalid_q),
+    .ready_i (s_axil_rready_i)
+  );
+
+  logic past_q = 1'b0;
 
   always_ff @(posedge clk_i) begin : p_assert
-    if (rst_ni && past_q) begin
-      if (b_offered_q) begin
-        WriteStable_A: assert (bvalid_q && bresp_q == b_q);
-      end
-      if (r_offered_q) begin
-        ReadStable_A: assert (rvalid_q && {rresp_q, rdata_q} == r_q);
-      end
-    end
+    past_q <= rst_ni;
     if (!past_q && rst_ni) begin
       NothingInReset_A: assert (!bvalid_q && !rvalid_q);
     end
   end
+`endif
+
+`ifdef PROVE_PRIM_AXIL
+`include "prim_axil.svh"
 `endif
 
 endmodule

@@ -53,23 +53,18 @@ module prim_fifo #(
   end
 
 `ifndef SYNTHESIS
-  logic             past_q = 1'b0; // whether the last cycle was out of reset, and its values are known
-  logic             offered_q;
-  logic [Width-1:0] out_data_q;
-
-  always_ff @(posedge clk_i) begin : p_past
-    past_q     <= rst_ni;
-    offered_q  <= out_valid_o && !out_ready_i;
-    out_data_q <= out_data_o;
-  end
+  prim_stable #(.Width(Width)) u_stable (
+    .clk_i   (clk_i),
+    .rst_ni  (rst_ni),
+    .data_i  (out_data_o),
+    .valid_i (out_valid_o),
+    .ready_i (out_ready_i)
+  );
 
   always_ff @(posedge clk_i) begin : p_assert
     if (rst_ni) begin
       Bounded_A: assert (count_o <= CountW'(Depth));
       NotFullAndEmpty_A: assert (in_ready_o || out_valid_o);
-      if (past_q && offered_q) begin
-        OutStable_A: assert (out_valid_o && out_data_o == out_data_q);
-      end
     end
   end
 `endif
