@@ -41,7 +41,7 @@ pub(super) enum Source {
 
 impl Entries {
     /// A netlist in the order of its gates. A register that takes an input which something else reads, or which has one label in the run,
-    /// takes a copy of it: a gate behind all others.
+    /// takes a copy of it: a gate behind all others. A netlist of nothing has a gate that nobody reads, as the core has to start something.
     pub fn of(netlist: &Netlist) -> Result<Self, TooLarge> {
         let (base, registers) = (netlist.inputs(), netlist.registers.len() as u32);
         let mut gates = netlist.gates.clone();
@@ -72,6 +72,14 @@ impl Entries {
             } else {
                 taken[wire as usize] = true;
             }
+        }
+        if gates.is_empty() && states.is_empty() {
+            let zero = Operand::Constant(false);
+            gates.push(Gate {
+                a: zero,
+                b: zero,
+                kind: Kind::Xor(false),
+            });
         }
         let of = |range: std::ops::Range<u32>, has: &dyn Fn(usize) -> bool| -> Vec<u32> {
             range.filter(|wire| has(*wire as usize)).collect()

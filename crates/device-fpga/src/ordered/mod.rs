@@ -185,7 +185,7 @@ impl Ordered {
     /// Garbles a netlist.
     ///
     /// # Panics
-    /// If there are not the labels that the run takes.
+    /// If there are not the labels that the run takes, or the job is no such job.
     pub fn run(&mut self, entries: &Entries, job: &Job<'_>) -> Result<Garbled, CardError> {
         self.start(entries, job, 0)
             .ok_or(CardError::Silent { what: "a run" })
@@ -194,7 +194,7 @@ impl Ordered {
     /// Begins to garble, and after so many cycles ends the run and wipes all labels. `false`: the run had ended by itself.
     ///
     /// # Panics
-    /// If there are not the labels that the run takes.
+    /// If there are not the labels that the run takes, or the job is no such job.
     pub fn end(&mut self, entries: &Entries, job: &Job<'_>, after: u64) -> bool {
         self.start(entries, job, after.max(1)).is_none()
     }
@@ -214,6 +214,10 @@ impl Ordered {
     fn start(&mut self, entries: &Entries, job: &Job<'_>, end: u64) -> Option<Garbled> {
         let labels = entries.labels(job.cycles) as usize;
         assert_eq!(job.labels.len(), 16 * labels, "the labels of all inputs");
+        assert!(
+            job.cycles > 0 && job.first < 1 << 47 && job.keys.0 & 1 == 1,
+            "cycles, a number of 47 bits and an offset that is odd"
+        );
         let words = entries.words();
         let [of_run, of_cycle, of_later] = [0, 1, 2].map(|k| entries.inputs()[k].len() as u32);
         let cycles = job.cycles as usize;
