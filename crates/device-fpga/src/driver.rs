@@ -196,9 +196,9 @@ impl Garbler {
             and_slots: card.read(abi::AND_LABELS),
             input_slots: card.read(abi::INPUT_LABELS),
             lines: card.read(abi::TABLE_LINES),
-            labels_in: card.read(abi::LABELS_IN),
-            xor_latency: card.read(abi::XOR_LATENCY),
-            and_latency: card.read(abi::AND_LATENCY),
+            labels_in: card.read(abi::LABELS_IN).max(1),
+            xor_latency: card.read(abi::XOR_LATENCY).max(1),
+            and_latency: card.read(abi::AND_LATENCY).max(1),
         };
         let queues = Stream::ALL.map(|stream| Queue::new(stream, &mut *card));
         card.write(
