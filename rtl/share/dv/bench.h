@@ -3,13 +3,17 @@
 //     set PORT VALUE               from now on
 //     push STREAM VALUE ...        a beat, with one value for each port of the stream
 //     run SEED STALLS              until nothing is left to do; every stream has nothing, or is not ready, in STALLS of 8 cycles
-//     end AFTER SEED STALLS        for so many cycles; then scrubs
+//     for CYCLES SEED STALLS       for so many cycles
+//     end CYCLES SEED STALLS       for so many cycles, without a word; then scrubs
 //     other                        what is set and pushed from now on is for a second core
-//     same AFTER SEED STALLS       both for so many cycles, then scrubbed: the states have to be equal
+//     same CYCLES SEED STALLS      both for so many cycles, then scrubbed: the states have to be equal
 //
-// Prints beats as they leave, "STREAM VALUE ...", and of each run "cycles N" and "span STREAM CYCLES BEATS", from the first beat to the last.
+// Prints beats as they leave, "STREAM VALUE ...", and of each run flags, "NAME 1", "cycles N" and "span STREAM CYCLES BEATS", from
+// the first beat to the last.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -20,17 +24,30 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "verilated.h"
+
+// Written by cores.py once the model was made: what of its state is of the simulator.
+#if __has_include("temporaries.h")
+#pragma GCC diagnostic ignored "-Winvalid-offsetof"
+#include "temporaries.h"
+#endif
+#ifndef TEMPORARIES
+#define TEMPORARIES
+#endif
 
 // A port of any width, as bytes, the lowest first.
 struct Port {
   unsigned char* at;
   size_t bytes;
+  unsigned bit = 0;  // of a flag
 
   template <class Of>
   Port(Of& of) : at(reinterpret_cast<unsigned char*>(&of)), bytes(sizeof(of)) {}  // NOLINT: a port is what it names
+
+  Port(void* at, size_t bytes, unsigned bit = 0) : at(static_cast<unsigned char*>(at)), bytes(bytes), bit(bit) {}
 
   void set(const std::string& hex) const {
     std::memset(at, 0, bytes);
@@ -51,7 +68,8 @@ struct Port {
     return hex;
   }
 
-  bool high() const { return at[0] & 1; }
+  bool high() const { return at[0] >> bit & 1; }
+  void raise(bool high) const { at[0] = static_cast<unsigned char>((at[0] & ~(1u << bit)) | static_cast<unsigned>(high) << bit); }
 };
 
 struct Stream {
@@ -59,6 +77,7 @@ struct Stream {
   Port valid, ready;
   std::vector<Port> data;
   std::deque<std::vector<std::string>> beats;
+  bool eager = false;  // never waits
   bool offered = false;
   std::vector<std::string> waits;
   long first = 0, last = 0, count = 0;
@@ -74,7 +93,7 @@ class Bench {
   VerilatedContext context_;
   Top top;
   std::vector<Stream> in, out;
-  std::map<std::string, Port> ports;
+  std::map<std::string, Port> ports, flags;
 
   void reset() {
     top.rst_ni = 0;
@@ -90,7 +109,7 @@ class Bench {
     for (auto* streams : {&in, &out})
       for (Stream& stream : *streams) stream.first = stream.last = stream.count = 0;
     long cycle = 0;
-    for (int quiet = 0; quiet < 8 && (after == 0 || cycle < after); cycle++) {
+    for (int quiet = 0; quiet < 64 && (after == 0 || cycle < after); cycle++) {
       if (cycle > 2'000'000) fail("it hangs");
       bool works = !top.idle_o;
       for (Stream& stream : in) {
@@ -99,10 +118,10 @@ class Bench {
           stream.beats.pop_front();
           stream.offered = true;
         }
-        stream.valid.set(stream.offered ? "1" : "0");
+        stream.valid.raise(stream.offered);
         works = works || stream.offered || !stream.beats.empty();
       }
-      for (Stream& stream : out) stream.ready.set(goes() ? "1" : "0");
+      for (Stream& stream : out) stream.ready.raise(goes() || stream.eager);
       settle();
       for (Stream& stream : in) {
         if (!stream.offered || !stream.ready.high()) continue;
@@ -133,6 +152,7 @@ class Bench {
       quiet = works ? 0 : quiet + 1;
     }
     if (prints) {
+      for (auto& [name, port] : flags) std::printf("%s %d\n", name.c_str(), port.high());
       std::printf("cycles %ld\n", cycle);
       for (auto* streams : {&in, &out})
         for (Stream& stream : *streams)
@@ -146,7 +166,7 @@ class Bench {
       stream.offered = false;
       clear(stream);
     }
-    for (Stream& stream : out) stream.ready.set("0"), stream.waits.clear();
+    for (Stream& stream : out) stream.ready.raise(false), stream.waits.clear();
     for (auto& [name, port] : ports) port.set("0");
     top.scrub_i = 1;
     step();
@@ -156,16 +176,19 @@ class Bench {
     step();
   }
 
-  // Whether all that the model holds is the same. The pointer to its own surroundings is not of the hardware.
+  // Whether all that the model holds is the same. Neither the pointer to its own surroundings nor temporaries are of the hardware.
   bool same(const Bench& other) const {
     const char* own = reinterpret_cast<const char*>(top.rootp);
     const char* his = reinterpret_cast<const char*>(other.top.rootp);
     const size_t from = static_cast<size_t>(reinterpret_cast<const char*>(&top.rootp->clk_i) - own);
     const size_t symbols = static_cast<size_t>(reinterpret_cast<const char*>(&top.rootp->vlSymsp) - own);
+    std::vector<bool> counts(sizeof(*top.rootp), true);
+    const std::vector<std::pair<size_t, size_t>> temporaries = {TEMPORARIES};
+    for (auto [at, size] : temporaries) std::fill_n(counts.begin() + static_cast<long>(at), size, false);
+    std::fill_n(counts.begin() + static_cast<long>(symbols), sizeof(void*), false);
     size_t differ = 0;
     for (size_t k = from < 64 ? from : 64; k < sizeof(*top.rootp); k++) {
-      if (k >= symbols && k < symbols + sizeof(void*)) continue;
-      differ += own[k] != his[k];
+      differ += counts[k] && own[k] != his[k];
     }
     if (differ != 0) std::printf("differ %zu of %zu\n", differ, sizeof(*top.rootp));
     return differ == 0;
@@ -183,7 +206,7 @@ class Bench {
   void step() { settle(); rise(); }
 
   static void clear(Stream& stream) {
-    stream.valid.set("0");
+    stream.valid.raise(false);
     for (const Port& port : stream.data) port.set("0");
   }
 
@@ -226,6 +249,9 @@ int drive(Ports ports) {
       std::cin >> seed >> stalls;
       now->run(seed, stalls, 0, true);
       std::fflush(stdout);
+    } else if (what == "for") {
+      std::cin >> after >> seed >> stalls;
+      now->run(seed, stalls, after, true);
     } else if (what == "end") {
       std::cin >> after >> seed >> stalls;
       now->run(seed, stalls, after, false);
