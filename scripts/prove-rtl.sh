@@ -23,7 +23,7 @@ prove() {
     >"$work/log" 2>&1 || { cat "$work/log"; return 1; }
   # Proofs of nothing pass as well.
   grep -q '^; yosys-smt2-assert' "$work/model.smt2" || { echo "$module has no assertions"; return 1; }
-  smt -t "$CYCLES" && smt -i -t "$depth" || { cat "$work/log"; return 1; }
+  smt -t "$CYCLES" && { [[ $depth == - ]] || smt -i -t "$depth"; } || { cat "$work/log"; return 1; }
 }
 
 smt() { yosys-smtbmc --noprogress --unroll -s z3 "$@" "$work/model.smt2" >>"$work/log" 2>&1; }
@@ -33,6 +33,6 @@ for list in rtl/*/formal/proofs.txt; do
     [[ -z $module || $module == \#* ]] && continue
     (($# == 0)) || [[ " $* " == *" $module "* ]] || continue
     prove "$module" "$inside" "$depth" $parameters || { say "not proved: $module $parameters"; exit 1; }
-    say "proved: $module $parameters"
+    [[ $depth == - ]] && say "proved for $CYCLES cycles: $module $parameters" || say "proved: $module $parameters"
   done <"$list"
 done
