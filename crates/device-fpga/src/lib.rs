@@ -21,6 +21,7 @@ mod cycles;
 mod device;
 mod driver;
 pub mod garble;
+pub mod lookaside;
 pub mod ordered;
 mod sim;
 pub mod transport;

@@ -35,6 +35,12 @@ pub(super) fn header(core: &Core) -> String {
             width.bits
         );
     }
+    for choice in &core.choices {
+        for value in &choice.values {
+            let (of, name) = (choice.name.to_uppercase(), value.name.to_uppercase());
+            let _ = writeln!(out, "#define {prefix}_{of}_{name} {}u", value.number);
+        }
+    }
     for of in &core.structs {
         let name = format!("{prefix}_{}", of.name.to_uppercase());
         let _ = writeln!(out, "#define {name}_BITS {}", core.size(&of.name));

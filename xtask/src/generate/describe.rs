@@ -15,6 +15,8 @@ pub(super) struct Core {
     #[serde(rename = "group")]
     pub(super) groups: Vec<Group>,
     pub(super) program: Text,
+    #[serde(rename = "choice", default)]
+    pub(super) choices: Vec<Choice>,
     #[serde(rename = "width", default)]
     pub(super) widths: Vec<Width>,
     #[serde(rename = "struct", default)]
@@ -72,10 +74,32 @@ pub(super) struct Bit {
     pub(super) text: String,
 }
 
-/// Prose alone.
+/// What stands before the formats.
 #[derive(Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Text {
+    #[serde(default = "programs")]
+    pub(super) title: String,
+    pub(super) text: String,
+}
+
+/// Numbers that have names.
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Choice {
+    pub(super) name: String,
+    pub(super) bits: u32,
+    pub(super) text: String,
+    #[serde(rename = "value")]
+    pub(super) values: Vec<Value>,
+}
+
+/// One of them.
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Value {
+    pub(super) name: String,
+    pub(super) number: u32,
     pub(super) text: String,
 }
 
@@ -111,6 +135,10 @@ pub(super) struct Field {
 
 fn one() -> u32 {
     1
+}
+
+fn programs() -> String {
+    "Programs".to_owned()
 }
 
 impl Register {
@@ -207,6 +235,16 @@ impl Core {
             for field in &register.fields {
                 if field.at >= bits || !places.insert(field.at) {
                     return Err((&field.name, "has no bit of its own in its register"));
+                }
+            }
+        }
+        for choice in &self.choices {
+            let mut numbers = BTreeSet::new();
+            for value in &choice.values {
+                if value.number.checked_shr(choice.bits).unwrap_or(0) != 0
+                    || !numbers.insert(value.number)
+                {
+                    return Err((&value.name, "has no number of its own in its bits"));
                 }
             }
         }

@@ -44,7 +44,25 @@ pub(super) fn page(core: &Core) -> String {
             }
         }
     }
-    let _ = write!(out, "\n## Programs\n\n{}\n", core.program.text);
+    let _ = write!(
+        out,
+        "\n## {}\n\n{}\n",
+        core.program.title, core.program.text
+    );
+    for choice in &core.choices {
+        let _ = write!(
+            out,
+            "\n`{}`, {} bits: {}\n\n| number | name | |\n| --- | --- | --- |\n",
+            choice.name, choice.bits, choice.text
+        );
+        for value in &choice.values {
+            let _ = writeln!(
+                out,
+                "| {} | `{}` | {} |",
+                value.number, value.name, value.text
+            );
+        }
+    }
     for of in &core.structs {
         let _ = write!(
             out,

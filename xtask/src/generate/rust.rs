@@ -54,6 +54,20 @@ pub(super) fn constants(core: &Core) -> String {
             width.bits
         );
     }
+    for choice in &core.choices {
+        let _ = write!(out, "\n// {}: {}\n", choice.name, choice.text);
+        for value in &choice.values {
+            let _ = write!(
+                out,
+                "\n/// {}: {}.\npub const {}_{}: u32 = {};\n",
+                choice.name,
+                value.text,
+                choice.name.to_uppercase(),
+                value.name.to_uppercase(),
+                value.number
+            );
+        }
+    }
     for of in &core.structs {
         let upper = of.name.to_uppercase();
         if !core.widths.iter().any(|width| width.name == of.name) {

@@ -15,6 +15,20 @@ pub(super) fn program(core: &Core) -> String {
             width.bits, width.text
         );
     }
+    for choice in &core.choices {
+        let _ = write!(out, "\n{}", comment("  // ", &choice.text));
+        for value in &choice.values {
+            let name = format!("{}{}", camel(&choice.name), camel(&value.name));
+            let bits = choice.bits;
+            let _ = writeln!(
+                out,
+                "{}  parameter {} {name:<17} = {bits}'d{};",
+                comment("  // ", &value.text),
+                logic(bits),
+                value.number
+            );
+        }
+    }
     for of in &core.structs {
         let _ = write!(
             out,
@@ -56,7 +70,7 @@ pub(super) fn registers(core: &Core) -> String {
          // Latency:  a write is there in the next cycle, data are read in the same one.   Throughput: a write and a read per cycle.\n\n\
          module {}_regs (\n  input  logic        clk_i,\n  input  logic        rst_ni,\n\n\
          \x20 // All registers as after a reset; secrets forgotten; parameters and secrets kept as they are\n\
-         \x20 input  logic        reset_i,\n  input  logic        wipe_i,\n  input  logic        locked_i,\n\n\
+         \x20 input  logic        reset_i,\n{wipe}  input  logic        locked_i,\n\n\
          \x20 // Whole words. Known: the address is one that can be written. Locked: not now\n\
          \x20 input  logic        write_i,\n  input  logic [{a}:0]  write_addr_i,\n  input  logic [31:0] write_data_i,\n\
          \x20 output logic        write_known_o,\n  output logic        write_locked_o,\n\n\
@@ -65,7 +79,12 @@ pub(super) fn registers(core: &Core) -> String {
         core.name,
         core.name,
         core.name,
-        a = address - 1
+        a = address - 1,
+        wipe = if core.registers().any(|r| r.access == Access::Secret) {
+            "  input  logic        wipe_i,\n"
+        } else {
+            ""
+        }
     );
     for group in &core.groups {
         let mut ports = group.registers.iter().flat_map(ports).peekable();
