@@ -1,0 +1,598 @@
+// Bench of lookaside_unit: three nodes with memories of their own on a modelled network, random stalls at every interface. Random commands
+// gather from and scatter to all of them; every error is made to happen; armed commands are invoked; packets are lost, or are none; and a
+// scrub comes in the middle. Memories are compared with the commands in the clear, and every command has one completion.
+//
+//     unit_bench [SEED [COMMANDS]]
+
+#include <array>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "Vlookaside_unit.h"
+#include "lookaside_regs.h"
+#include "verilated.h"
+
+using Word = unsigned __int128;
+
+static uint64_t seed_of_all;
+
+[[noreturn]] static void fail(const std::string& what) {
+  std::printf("FAILED: %s (seed %llu)\n", what.c_str(), static_cast<unsigned long long>(seed_of_all));
+  std::exit(1);
+}
+
+static void expect(bool right, const std::string& what) {
+  if (!right) fail(what);
+}
+
+template <class Wide>
+static void put(Wide& wide, Word value) {
+  for (int k = 0; k < 4; k++) wide[k] = static_cast<uint32_t>(value >> (32 * k));
+}
+
+template <class Wide>
+static Word get(const Wide& wide) {
+  Word value = 0;
+  for (int k = 3; k >= 0; k--) value = value << 32 | wide[k];
+  return value;
+}
+
+constexpr unsigned NODES = 3;
+constexpr uint64_t BASE = 0x7f0000;      // of all memories, not at a page
+constexpr uint64_t WORDS = 1 << 16;
+constexpr uint64_t BROKEN = WORDS - 512; // words from here on answer with an error
+constexpr uint32_t READS = 0x4000, WRITES = 0xa000; // first: what is read; what others may write: node n has 0x1000 words for each of them
+
+static uint64_t address(uint64_t word) { return BASE + 16 * word; }
+
+struct Completion {
+  unsigned status, event, node;
+  uint32_t tag;
+};
+
+struct Packet {
+  unsigned from;
+  std::vector<Word> words;
+};
+
+class Node {
+ public:
+  Vlookaside_unit top;
+  std::vector<Word> memory = std::vector<Word>(WORDS);
+  std::deque<std::pair<Word, bool>> commands;
+  std::vector<Completion> done;
+  std::deque<Packet> net_in;
+  std::function<void(unsigned, std::vector<Word>)> send;
+  unsigned stalls = 0, number;
+  bool net_stops = false; // the network takes nothing
+  uint64_t bursts = 0, words_moved = 0;
+
+  Node(unsigned number, uint64_t seed) : number(number), random(seed) {
+    for (Word& word : memory) word = static_cast<Word>(random()) << 64 | random();
+    top.clk_i = top.rst_ni = 0;
+    top.s_axil_awvalid_i = top.s_axil_wvalid_i = top.s_axil_arvalid_i = 0;
+    for (int k = 0; k < 3; k++) clock();
+    top.rst_ni = 1;
+  }
+
+  // Inputs for this cycle, then what moves in it.
+  void drive() {
+    top.s_axis_command_tvalid_i = !commands.empty() && (command_offered || goes());
+    command_offered = top.s_axis_command_tvalid_i;
+    put(top.s_axis_command_tdata_i, commands.empty() ? 0 : commands.front().first);
+    top.s_axis_command_tlast_i = !commands.empty() && commands.front().second;
+    top.s_axis_net_tvalid_i = !net_in.empty() && (net_offered || goes());
+    net_offered = top.s_axis_net_tvalid_i;
+    put(top.s_axis_net_tdata_i, net_in.empty() ? 0 : net_in.front().words[net_at]);
+    top.s_axis_net_tdest_i = net_in.empty() ? 0 : static_cast<uint8_t>(net_in.front().from);
+    top.s_axis_net_tlast_i = !net_in.empty() && net_at + 1 == net_in.front().words.size();
+    top.m_axis_net_tready_i = goes() && !net_stops;
+    top.m_axis_done_tready_i = goes();
+    top.m_axi_arready_i = goes();
+    top.m_axi_awready_i = goes();
+    top.m_axi_wready_i = goes();
+    if (!r_offered) r_offered = !reads.empty() && goes();
+    top.m_axi_rvalid_i = r_offered;
+    if (r_offered) {
+      put(top.m_axi_rdata_i, at(reads.front().first));
+      top.m_axi_rresp_i = broken(reads.front().first) ? 2 : 0;
+      top.m_axi_rlast_i = reads.front().second == 1;
+    }
+    if (!b_offered) b_offered = !answers.empty() && goes();
+    top.m_axi_bvalid_i = b_offered;
+    top.m_axi_bresp_i = b_offered && answers.front() ? 2 : 0;
+    top.eval();
+  }
+
+  void moves() {
+    if (top.s_axis_command_tvalid_i && top.s_axis_command_tready_o) commands.pop_front(), command_offered = false;
+    if (top.s_axis_net_tvalid_i && top.s_axis_net_tready_o) {
+      net_offered = false;
+      if (++net_at == net_in.front().words.size()) net_in.pop_front(), net_at = 0;
+    }
+    stable(net_out, top.m_axis_net_tvalid_o, top.m_axis_net_tready_i, get(top.m_axis_net_tdata_o), top.m_axis_net_tdest_o | top.m_axis_net_tlast_o << 8, "net");
+    if (top.m_axis_net_tvalid_o && top.m_axis_net_tready_i) {
+      out.push_back(get(top.m_axis_net_tdata_o));
+      expect(out.size() == 1 || to == top.m_axis_net_tdest_o, "a packet goes to one node");
+      to = top.m_axis_net_tdest_o;
+      if (top.m_axis_net_tlast_o) {
+        send(to, out);
+        out.clear();
+      }
+    }
+    stable(done_out, top.m_axis_done_tvalid_o, top.m_axis_done_tready_i, get(top.m_axis_done_tdata_o), 0, "completion");
+    if (top.m_axis_done_tvalid_o && top.m_axis_done_tready_i) {
+      const Word word = get(top.m_axis_done_tdata_o);
+      done.push_back({static_cast<unsigned>(word & 255), static_cast<unsigned>(word >> 8 & 255), static_cast<unsigned>(word >> 16 & 255),
+                      static_cast<uint32_t>(word >> 96)});
+    }
+    stable(ar, top.m_axi_arvalid_o, top.m_axi_arready_i, top.m_axi_araddr_o, top.m_axi_arlen_o, "AR");
+    stable(aw, top.m_axi_awvalid_o, top.m_axi_awready_i, top.m_axi_awaddr_o, top.m_axi_awlen_o, "AW");
+    stable(w, top.m_axi_wvalid_o, top.m_axi_wready_i, get(top.m_axi_wdata_o), top.m_axi_wlast_o, "W");
+    if (top.m_axi_rvalid_i && top.m_axi_rready_o) {
+      r_offered = false;
+      reads.front().first += 16;
+      if (--reads.front().second == 0) reads.pop_front();
+    }
+    if (top.m_axi_bvalid_i && top.m_axi_bready_o) b_offered = false, answers.pop_front();
+    if (top.m_axi_wvalid_o && top.m_axi_wready_i) {
+      // Memory takes words before their address, too.
+      w_words.push_back({get(top.m_axi_wdata_o), bool(top.m_axi_wlast_o)});
+      words_moved++;
+    }
+    if (top.m_axi_arvalid_o && top.m_axi_arready_i) reads.push_back(burst(top.m_axi_araddr_o, top.m_axi_arlen_o, top.m_axi_arsize_o, top.m_axi_arburst_o));
+    if (top.m_axi_awvalid_o && top.m_axi_awready_i) writes.push_back(burst(top.m_axi_awaddr_o, top.m_axi_awlen_o, top.m_axi_awsize_o, top.m_axi_awburst_o));
+    while (!writes.empty() && !w_words.empty()) {
+      auto& [where, left] = writes.front();
+      expect(w_words.front().second == (left == 1), "WLAST is with the last word of its burst");
+      if (broken(where)) error = true;
+      else memory.at((where - BASE) / 16) = w_words.front().first;
+      w_words.pop_front();
+      where += 16;
+      if (--left == 0) {
+        answers.push_back(error);
+        error = false;
+        writes.pop_front();
+      }
+    }
+    clock();
+  }
+
+  void dropped() { net_out.waits = done_out.waits = false, out.clear(), net_at = 0, net_in.clear(), commands.clear(), net_offered = command_offered = false; }
+
+ private:
+  struct Offer {
+    bool waits = false;
+    Word data = 0;
+    unsigned more = 0;
+  };
+  std::mt19937_64 random;
+  Offer net_out, done_out, ar, aw, w;
+  std::deque<std::pair<uint64_t, unsigned>> reads, writes; // address, words
+  std::deque<std::pair<Word, bool>> w_words;
+  std::deque<bool> answers;
+  std::vector<Word> out;
+  unsigned to = 0;
+  size_t net_at = 0;
+  bool command_offered = false, net_offered = false, r_offered = false, b_offered = false, error = false;
+
+  bool goes() { return stalls == 0 || random() % 8 >= stalls; }
+
+  void clock() {
+    top.clk_i = 1;
+    top.eval();
+    top.clk_i = 0;
+    top.eval();
+  }
+
+  static void stable(Offer& offer, bool valid, bool ready, Word data, unsigned more, const std::string& what) {
+    if (offer.waits) expect(valid && data == offer.data && more == offer.more, what + ": what is offered stays until it is taken");
+    offer = {valid && !ready, data, more};
+  }
+
+  Word at(uint64_t where) const { return memory.at((where - BASE) / 16); }
+  static bool broken(uint64_t where) { return (where - BASE) / 16 >= BROKEN; }
+
+  std::pair<uint64_t, unsigned> burst(uint64_t where, unsigned len, unsigned size, unsigned kind) {
+    expect(size == 4 && kind == 1 && where % 16 == 0, "bursts are of whole words at rising addresses");
+    expect(where >> 12 == (where + 16 * len) >> 12, "no burst leaves its 4 KiB");
+    expect(where >= BASE && where + 16 * (len + 1) <= address(WORDS), "no burst leaves the memory");
+    bursts++;
+    return {where, len + 1};
+  }
+};
+
+struct Segment {
+  unsigned node;
+  uint64_t word; // in that node's memory
+  uint32_t words;
+  bool tells = false;
+  uint32_t tag = 0;
+};
+
+class Net {
+ public:
+  std::vector<std::unique_ptr<Node>> nodes;
+  std::array<std::array<bool, NODES>, NODES> cut{}; // from, to: packets are lost
+  uint64_t cycle = 0, packets = 0;
+  std::mt19937_64 random;
+
+  Net(uint64_t seed) : random(seed) {
+    for (unsigned n = 0; n < NODES; n++) {
+      nodes.push_back(std::make_unique<Node>(n, seed + n));
+      nodes[n]->send = [this, n](unsigned to, std::vector<Word> words) {
+        expect(to < NODES && to != n, "packets go to other nodes");
+        packets++;
+        if (!cut[n][to]) flying.push_back({cycle + 20 + random() % 200, n, to, std::move(words)});
+      };
+    }
+    until([&] { return !nodes[0]->top.scrubs_o; });
+    for (unsigned n = 0; n < NODES; n++) {
+      write(n, LOOKASIDE_NODE, n);
+      write(n, LOOKASIDE_TIMEOUT, 6000);
+      write64(n, LOOKASIDE_OWN_BASE, BASE);
+      write(n, LOOKASIDE_OWN_WORDS, WORDS);
+      for (unsigned other = 0; other < NODES; other++) {
+        write64(n, LOOKASIDE_PUT_BASE + 8 * other, address(WRITES + 0x1000 * other));
+        write(n, LOOKASIDE_PUT_WORDS + 4 * other, other == n ? 0 : 0x1000);
+        write64(n, LOOKASIDE_GET_BASE + 8 * other, address(READS));
+        write(n, LOOKASIDE_GET_WORDS + 4 * other, other == n ? 0 : 0x1000);
+      }
+    }
+  }
+
+  void step() {
+    for (auto& node : nodes) node->drive();
+    for (auto& node : nodes) node->moves();
+    // Packets of one pair of nodes stay in order.
+    for (size_t k = 0; k < flying.size();) {
+      bool first = flying[k].at <= cycle;
+      for (size_t j = 0; j < k; j++) first = first && !(flying[j].from == flying[k].from && flying[j].to == flying[k].to);
+      if (first) {
+        nodes[flying[k].to]->net_in.push_back({flying[k].from, flying[k].words});
+        flying.erase(flying.begin() + static_cast<long>(k));
+      } else {
+        k++;
+      }
+    }
+    cycle++;
+  }
+
+  template <class Condition>
+  void until(Condition condition) {
+    for (uint64_t limit = cycle + 400000; !condition(); step()) expect(cycle < limit, "it ends");
+  }
+
+  void write(unsigned n, uint32_t at, uint32_t value) {
+    auto& top = nodes[n]->top;
+    top.s_axil_awaddr_i = static_cast<uint16_t>(at);
+    top.s_axil_wdata_i = value;
+    top.s_axil_wstrb_i = 15;
+    top.s_axil_bready_i = 1;
+    top.s_axil_awvalid_i = top.s_axil_wvalid_i = 1;
+    do top.eval();
+    while (!top.s_axil_awready_o && (step(), true));
+    step();
+    top.s_axil_awvalid_i = top.s_axil_wvalid_i = 0;
+    top.eval();
+    expect(top.s_axil_bvalid_o && top.s_axil_bresp_o == 0, "register " + std::to_string(at) + " is written");
+    step();
+  }
+
+  void write64(unsigned n, uint32_t at, uint64_t value) {
+    write(n, at, static_cast<uint32_t>(value));
+    write(n, at + 4, static_cast<uint32_t>(value >> 32));
+  }
+
+  uint32_t read(unsigned n, uint32_t at) {
+    auto& top = nodes[n]->top;
+    top.s_axil_araddr_i = static_cast<uint16_t>(at);
+    top.s_axil_rready_i = 1;
+    top.s_axil_arvalid_i = 1;
+    step();
+    top.s_axil_arvalid_i = 0;
+    top.eval();
+    expect(top.s_axil_rvalid_o && top.s_axil_rresp_o == 0, "register " + std::to_string(at) + " is read");
+    const uint32_t value = top.s_axil_rdata_o;
+    step();
+    return value;
+  }
+
+  void command(unsigned n, unsigned op, uint32_t tag, uint32_t words, const std::vector<Segment>& from, const std::vector<Segment>& to, int slot = -1) {
+    std::vector<Word> all;
+    all.push_back(static_cast<Word>(tag) << 96 | static_cast<Word>(words) << 64 | static_cast<Word>(slot >= 0) << LOOKASIDE_COMMAND_ARMED_AT |
+                  static_cast<Word>(slot >= 0 ? slot : 0) << LOOKASIDE_COMMAND_SLOT_AT | static_cast<Word>(from.size()) << LOOKASIDE_COMMAND_SOURCES_AT |
+                  static_cast<Word>(to.size()) << LOOKASIDE_COMMAND_DESTINATIONS_AT | op);
+    all.push_back(random());
+    for (const auto* list : {&from, &to})
+      for (const Segment& s : *list)
+        all.push_back(static_cast<Word>(s.tag) << LOOKASIDE_SEGMENT_TAG_AT | static_cast<Word>(s.tells) << LOOKASIDE_SEGMENT_TELLS_AT |
+                      static_cast<Word>(s.node) << LOOKASIDE_SEGMENT_NODE_AT | static_cast<Word>(s.words) << LOOKASIDE_SEGMENT_WORDS_AT |
+                      (op == LOOKASIDE_OP_INVOKE ? s.word : address(s.word)));
+    raw(n, all);
+  }
+
+  void raw(unsigned n, const std::vector<Word>& words) {
+    for (size_t k = 0; k < words.size(); k++) nodes[n]->commands.push_back({words[k], k + 1 == words.size()});
+  }
+
+  // Waits for one completion at a node, and checks it.
+  void one(unsigned n, unsigned status, unsigned event, uint32_t tag, const std::string& what) {
+    until([&] { return !nodes[n]->done.empty(); });
+    const Completion done = nodes[n]->done.front();
+    nodes[n]->done.erase(nodes[n]->done.begin());
+    expect(done.status == status && done.event == event && done.tag == tag,
+           what + ": status " + std::to_string(done.status) + ", event " + std::to_string(done.event) + ", tag " + std::to_string(done.tag));
+  }
+
+ private:
+  struct Flying {
+    uint64_t at;
+    unsigned from, to;
+    std::vector<Word> words;
+  };
+  std::deque<Flying> flying;
+};
+
+static std::vector<Segment> cut(std::mt19937_64& random, uint32_t words, unsigned most, const std::function<Segment(uint32_t)>& place) {
+  std::vector<Segment> out;
+  while (words) {
+    uint32_t some = out.size() + 1 == most ? words : 1 + static_cast<uint32_t>(random() % words);
+    out.push_back(place(some));
+    words -= some;
+  }
+  return out;
+}
+
+// Random commands at all nodes at once.
+static void traffic(Net& net, unsigned count) {
+  std::map<std::pair<unsigned, uint64_t>, Word> expected; // node, word
+  std::map<std::pair<unsigned, uint32_t>, unsigned> tags; // node and tag of completions that have to come: their event
+  std::array<std::array<uint32_t, NODES>, NODES> used{};  // words of what node n may write at others
+  std::array<uint32_t, NODES> own{};
+  auto& random = net.random;
+  for (unsigned k = 0; k < count; k++) {
+    const unsigned n = static_cast<unsigned>(random() % NODES);
+    const unsigned ops[] = {LOOKASIDE_OP_MOVE, LOOKASIDE_OP_MOVE, LOOKASIDE_OP_ADD, LOOKASIDE_OP_XOR};
+    const unsigned op = ops[random() % 4];
+    const uint32_t words = 1 + static_cast<uint32_t>(random() % (random() % 4 ? 60 : 300));
+    std::vector<Word> column[2];
+    std::vector<Segment> from, to;
+    for (unsigned o = 0; o < (op == LOOKASIDE_OP_MOVE ? 1u : 2u); o++)
+      for (const Segment& s : cut(random, words, 4, [&](uint32_t some) { return Segment{static_cast<unsigned>(random() % NODES), READS + random() % (0x1000 - some), some}; })) {
+        from.push_back(s);
+        for (uint32_t w = 0; w < s.words; w++) column[o].push_back(net.nodes[s.node]->memory[s.word + w]);
+      }
+    std::vector<Word> result = column[0];
+    for (uint32_t w = 0; w < words && op != LOOKASIDE_OP_MOVE; w++) result[w] = op == LOOKASIDE_OP_ADD ? column[0][w] + column[1][w] : column[0][w] ^ column[1][w];
+    size_t at = 0;
+    for (Segment s : cut(random, words, 4, [&](uint32_t some) {
+           const unsigned other = static_cast<unsigned>(random() % NODES);
+           uint32_t& next = other == n ? own[n] : used[n][other];
+           Segment segment{other, (other == n ? 0x100 : WRITES + 0x1000 * n) + next, some};
+           next += some;
+           if (other != n && random() % 2) segment.tells = true, segment.tag = static_cast<uint32_t>(random() & 0xffff);
+           return segment;
+         })) {
+      if (s.tells && !tags.emplace(std::make_pair(s.node, s.tag), LOOKASIDE_EVENT_ARRIVED).second) s.tells = false;
+      to.push_back(s);
+      for (uint32_t w = 0; w < s.words; w++) expected[{s.node, s.word + w}] = result[at++];
+    }
+    expect(own[n] < 0x3000 && used[n][0] < 0x1000 && used[n][1] < 0x1000 && used[n][2] < 0x1000, "the commands fit");
+    tags[{n, 0x10000 + k}] = LOOKASIDE_EVENT_COMMAND;
+    net.command(n, op, 0x10000 + k, words, from, to);
+  }
+  size_t all = tags.size();
+  net.until([&] {
+    size_t done = 0;
+    for (auto& node : net.nodes) done += node->done.size();
+    return done >= all;
+  });
+  for (unsigned k = 0; k < 600; k++) net.step();
+  for (unsigned n = 0; n < NODES; n++) {
+    for (const Completion& done : net.nodes[n]->done) {
+      auto it = tags.find({n, done.tag});
+      expect(it != tags.end() && it->second == done.event && done.status == LOOKASIDE_STATUS_OK,
+             "a completion is one that should come: tag " + std::to_string(done.tag) + ", status " + std::to_string(done.status));
+      tags.erase(it);
+    }
+    net.nodes[n]->done.clear();
+  }
+  expect(tags.empty(), "every command has its completion");
+  for (const auto& [place, word] : expected)
+    expect(net.nodes[place.first]->memory[place.second] == word, "memory is what the commands in the clear make: node " + std::to_string(place.first) + ", word " + std::to_string(place.second));
+}
+
+// Each status, and that nothing is left of it: a command that is right follows.
+static void errors(Net& net) {
+  const auto move = [&](uint32_t tag, const std::vector<Segment>& from, const std::vector<Segment>& to, uint32_t words) {
+    net.command(0, LOOKASIDE_OP_MOVE, tag, words, from, to);
+  };
+  uint32_t tag = 1;
+  const auto wrong = [&](unsigned status, const std::string& what) {
+    net.one(0, status, LOOKASIDE_EVENT_COMMAND, tag, what);
+    tag++;
+    move(tag, {{0, READS, 100}}, {{0, 0x100, 30}, {1, WRITES, 70}}, 100);
+    net.one(0, LOOKASIDE_STATUS_OK, LOOKASIDE_EVENT_COMMAND, tag, "a command after " + what);
+    for (uint32_t w = 0; w < 100; w++)
+      expect(net.nodes[w < 30 ? 0 : 1]->memory[w < 30 ? 0x100 + w : WRITES + w - 30] == net.nodes[0]->memory[READS + w], "words after " + what);
+    tag++;
+  };
+  net.raw(0, {static_cast<Word>(tag) << 96 | 1 << LOOKASIDE_COMMAND_SOURCES_AT | LOOKASIDE_OP_MOVE, 0});
+  wrong(LOOKASIDE_STATUS_MALFORMED, "segments that do not come");
+  net.raw(0, {static_cast<Word>(tag) << 96 | LOOKASIDE_OP_MOVE});
+  wrong(LOOKASIDE_STATUS_MALFORMED, "a command of one word");
+  std::vector<Word> many(40);
+  many[0] = static_cast<Word>(tag) << 96 | static_cast<Word>(38) << LOOKASIDE_COMMAND_SOURCES_AT | LOOKASIDE_OP_MOVE;
+  net.raw(0, many);
+  wrong(LOOKASIDE_STATUS_MALFORMED, "too many segments");
+  net.command(0, 77, tag, 1, {{0, READS, 1}}, {{0, 0x100, 1}});
+  wrong(LOOKASIDE_STATUS_UNKNOWN, "an unknown operation");
+  move(tag, {{0, READS, 5}}, {{0, 0x100, 6}}, 5);
+  wrong(LOOKASIDE_STATUS_LENGTH, "destinations of other words");
+  move(tag, {{0, READS, 4}, {0, READS, 2}}, {{0, 0x100, 5}}, 5);
+  wrong(LOOKASIDE_STATUS_LENGTH, "sources of other words");
+  move(tag, {{0, READS, 0xffffffff}, {0, READS, 6}}, {{0, 0x100, 5}}, 5);
+  wrong(LOOKASIDE_STATUS_ADDRESS, "words that add up to too many");
+  net.command(0, LOOKASIDE_OP_ADD, tag, 2000, {{0, READS, 4000}}, {{0, 0x100, 2000}});
+  wrong(LOOKASIDE_STATUS_LENGTH, "columns that no worker keeps");
+  move(tag, {{0, WORDS - 1, 2}}, {{0, 0x100, 2}}, 2);
+  wrong(LOOKASIDE_STATUS_ADDRESS, "a segment beyond the window");
+  move(tag, {{0, ~uint64_t{0} >> 5, 2}}, {{0, 0x100, 2}}, 2);
+  wrong(LOOKASIDE_STATUS_ADDRESS, "a segment far beyond it");
+  move(tag, {{9, READS, 2}}, {{0, 0x100, 2}}, 2);
+  wrong(LOOKASIDE_STATUS_NODE, "no such node");
+  move(tag, {{1, READS - 1, 2}}, {{0, 0x100, 2}}, 2);
+  wrong(LOOKASIDE_STATUS_ADDRESS, "a source outside another node's window");
+  move(tag, {{0, READS, 200}}, {{1, WRITES + 0x1000, 200}}, 200);
+  wrong(LOOKASIDE_STATUS_ADDRESS, "a destination that is another's window");
+  move(tag, {{0, BROKEN, 100}}, {{0, 0x100, 100}}, 100);
+  wrong(LOOKASIDE_STATUS_MEMORY, "a read that memory refuses");
+  move(tag, {{0, READS, 100}}, {{0, BROKEN - 10, 100}}, 100);
+  wrong(LOOKASIDE_STATUS_MEMORY, "a write that memory refuses");
+  // While a packet is offered and not taken: it is sent all the same, whole.
+  for (unsigned get : {0u, 1u}) {
+    net.nodes[0]->net_stops = true;
+    if (get) move(tag, {{0, READS, 64}, {1, READS, 64}}, {{0, BROKEN, 64}, {0, 0x100, 64}}, 128);
+    else move(tag, {{0, READS, 120}, {0, BROKEN, 8}}, {{1, WRITES, 128}}, 128);
+    for (unsigned k = 0; k < 2000; k++) net.step();
+    net.nodes[0]->net_stops = false;
+    wrong(LOOKASIDE_STATUS_MEMORY, "memory's refusal while a packet waits");
+  }
+  net.write64(1, LOOKASIDE_GET_BASE, address(BROKEN));
+  move(tag, {{1, BROKEN, 100}}, {{0, 0x100, 100}}, 100);
+  wrong(LOOKASIDE_STATUS_MEMORY, "a read that another node's memory refuses");
+  net.write64(1, LOOKASIDE_GET_BASE, address(READS));
+  net.write64(1, LOOKASIDE_PUT_BASE, address(BROKEN));
+  move(tag, {{0, READS, 100}}, {{1, BROKEN, 100}}, 100);
+  net.one(0, LOOKASIDE_STATUS_MEMORY, LOOKASIDE_EVENT_COMMAND, tag++, "a write that another node's memory refuses");
+  net.write64(1, LOOKASIDE_PUT_BASE, address(WRITES));
+  std::vector<Word>& memory = net.nodes[0]->memory;
+  for (unsigned differs : {0u, 1u, 60u, 99u, 100u}) { // from which word on: all are the same at 100
+    for (unsigned w = 0; w < 100; w++) memory[0x3000 + w] = memory[0x3100 + w] = net.random();
+    if (differs < 100) memory[0x3100 + differs] ^= static_cast<Word>(1) << net.random() % 128;
+    net.command(0, LOOKASIDE_OP_CHECK, tag, 100, {{0, 0x3000, 100}, {0, 0x3100, 100}}, {{0, 0x3200, 100}});
+    wrong(differs < 100 ? LOOKASIDE_STATUS_MISMATCH : LOOKASIDE_STATUS_OK, "hashes that differ");
+  }
+  for (unsigned back : {0u, 1u}) { // requests or answers are lost
+    net.cut[back][1 - back] = true;
+    move(tag, {{0, READS, 40}, {1, READS, 100}}, {{0, 0x100, 140}}, 140);
+    net.one(0, LOOKASIDE_STATUS_GONE, LOOKASIDE_EVENT_COMMAND, tag++, "a node that does not give");
+    move(tag, {{0, READS, 200}}, {{1, WRITES, 200}}, 200);
+    net.one(0, LOOKASIDE_STATUS_GONE, LOOKASIDE_EVENT_COMMAND, tag++, "a node that does not take");
+    net.command(0, LOOKASIDE_OP_INVOKE, tag, 0, {}, {{1, 0, 0}});
+    net.one(0, LOOKASIDE_STATUS_GONE, LOOKASIDE_EVENT_COMMAND, tag, "a node that cannot be invoked");
+    tag++;
+    net.cut[back][1 - back] = false;
+    move(tag, {{0, READS, 100}}, {{0, 0x100, 100}}, 100);
+    wrong(LOOKASIDE_STATUS_OK, "a node that was gone");
+  }
+}
+
+// Node 0 starts what the hosts of the others have allowed, and nothing else.
+static void invoked(Net& net) {
+  net.command(0, LOOKASIDE_OP_INVOKE, 500, 0, {}, {{1, 0, 0}, {2, 1, 0}});
+  net.one(0, LOOKASIDE_STATUS_REFUSED, LOOKASIDE_EVENT_COMMAND, 500, "nothing is armed");
+  net.command(1, LOOKASIDE_OP_MOVE, 71, 150, {{1, READS, 150}}, {{2, WRITES + 0x1000, 100}, {0, WRITES + 0x1000, 50, true, 9}}, 0);
+  net.command(2, LOOKASIDE_OP_ADD, 72, 90, {{0, READS, 90}, {2, READS + 7, 90}}, {{1, WRITES + 0x2000, 90}}, 1);
+  net.command(2, LOOKASIDE_OP_ADD, 73, 90, {{0, READS, 90}, {2, READS + 7, 90}}, {{1, WRITES + 0x2000, 90}}, 1);
+  net.one(2, LOOKASIDE_STATUS_REFUSED, LOOKASIDE_EVENT_COMMAND, 73, "a slot is armed once");
+  net.command(2, LOOKASIDE_OP_MOVE, 74, 1, {{2, READS, 1}}, {{2, 0x100, 1}}, 9);
+  net.one(2, LOOKASIDE_STATUS_REFUSED, LOOKASIDE_EVENT_COMMAND, 74, "there is no such slot");
+  for (unsigned k = 0; k < 500; k++) net.step();
+  expect(net.nodes[1]->done.empty(), "an armed command does nothing until it is invoked");
+  net.command(0, LOOKASIDE_OP_INVOKE, 501, 0, {}, {{1, 0, 0}, {2, 1, 0}});
+  net.one(0, LOOKASIDE_STATUS_REFUSED, LOOKASIDE_EVENT_COMMAND, 501, "nodes that may not invoke");
+  for (unsigned n : {1u, 2u}) {
+    net.until([&] { return !(net.read(n, LOOKASIDE_STATUS) & LOOKASIDE_STATUS_BUSY); });
+    net.write(n, LOOKASIDE_INVOKE_FROM, 1);
+  }
+  net.command(0, LOOKASIDE_OP_INVOKE, 502, 0, {}, {{1, 0, 0}, {2, 1, 0}});
+  net.one(0, LOOKASIDE_STATUS_OK, LOOKASIDE_EVENT_ARRIVED, 9, "words of a command that another started");
+  net.one(0, LOOKASIDE_STATUS_OK, LOOKASIDE_EVENT_COMMAND, 502, "an invocation");
+  net.one(1, LOOKASIDE_STATUS_OK, LOOKASIDE_EVENT_INVOKED, 71, "an invoked command");
+  net.one(2, LOOKASIDE_STATUS_OK, LOOKASIDE_EVENT_INVOKED, 72, "another");
+  for (uint32_t w = 0; w < 90; w++)
+    expect(net.nodes[1]->memory[WRITES + 0x2000 + w] == net.nodes[0]->memory[READS + w] + net.nodes[2]->memory[READS + 7 + w], "the sum is at the third node");
+  for (uint32_t w = 0; w < 50; w++) expect(net.nodes[0]->memory[WRITES + 0x1000 + w] == net.nodes[1]->memory[READS + 100 + w], "words are at the first");
+  net.command(0, LOOKASIDE_OP_INVOKE, 503, 0, {}, {{1, 0, 0}});
+  net.one(0, LOOKASIDE_STATUS_REFUSED, LOOKASIDE_EVENT_COMMAND, 503, "a slot is invoked once");
+  net.command(0, LOOKASIDE_OP_INVOKE, 504, 0, {}, {{0, 0, 0}});
+  net.one(0, LOOKASIDE_STATUS_NODE, LOOKASIDE_EVENT_COMMAND, 504, "a node does not invoke itself");
+}
+
+// What another node may send that is in no protocol: nothing comes of it but a count, and it writes nowhere but in its window.
+static void junk(Net& net, unsigned count) {
+  auto& random = net.random;
+  const auto before = net.nodes[0]->memory;
+  const uint32_t dropped = net.read(0, LOOKASIDE_DROPPED);
+  for (unsigned k = 0; k < count; k++) {
+    Packet packet{1, {}};
+    Word header = static_cast<Word>(random()) << 64 | random();
+    if (random() % 4) header = (header & ~static_cast<Word>(0xfff)) | static_cast<Word>(1 + random() % 6) | static_cast<Word>(random() % 70) << LOOKASIDE_HEADER_WORDS_AT;
+    if (random() % 2) header = (header << 64 >> 64) | static_cast<Word>(address(WRITES - 100 + random() % 0x3000)) << 64;
+    packet.words.push_back(header);
+    for (unsigned w = static_cast<unsigned>(random() % 80); w > 0; w--) packet.words.push_back(random());
+    net.nodes[0]->net_in.push_back(packet);
+    if (k % 16 == 15) net.until([&] { return net.nodes[0]->net_in.empty(); });
+  }
+  net.until([&] { return net.nodes[0]->net_in.empty(); });
+  for (unsigned k = 0; k < 3000; k++) net.step();
+  for (auto& node : net.nodes) node->done.clear(); // words that it told of
+  expect(count < 20 || net.read(0, LOOKASIDE_DROPPED) > dropped, "packets that are none are counted");
+  for (uint64_t w = 0; w < WORDS; w++)
+    expect(net.nodes[0]->memory[w] == before[w] || (w >= WRITES + 0x1000 && w < WRITES + 0x2000), "another node writes in its window alone");
+}
+
+static void scrubbed(Net& net) {
+  for (unsigned k = 0; k < 8; k++) net.command(0, k % 2 ? LOOKASIDE_OP_ADD : LOOKASIDE_OP_MOVE, 900 + k, 200, {{0, READS, 200}, {1, READS, k % 2 ? 200u : 0u}}, {{2, WRITES, 200}});
+  for (uint64_t k = net.random() % 1200; k > 0; k--) net.step();
+  auto& top = net.nodes[0]->top;
+  top.s_axil_awaddr_i = LOOKASIDE_CONTROL;
+  top.s_axil_wdata_i = LOOKASIDE_CONTROL_SCRUB;
+  top.s_axil_wstrb_i = 15;
+  top.s_axil_awvalid_i = top.s_axil_wvalid_i = top.s_axil_bready_i = 1;
+  net.step();
+  top.s_axil_awvalid_i = top.s_axil_wvalid_i = 0;
+  top.eval();
+  expect(top.scrubs_o, "a scrub begins");
+  net.nodes[0]->dropped();
+  net.until([&] {
+    net.nodes[0]->dropped();
+    return !top.scrubs_o;
+  });
+  for (unsigned k = 0; k < 8000; k++) net.step(); // what was under way at other nodes ends
+  for (auto& node : net.nodes) node->done.clear();
+  net.command(0, LOOKASIDE_OP_ADD, 950, 200, {{0, READS, 200}, {1, READS, 200}}, {{2, WRITES, 200}});
+  net.one(0, LOOKASIDE_STATUS_OK, LOOKASIDE_EVENT_COMMAND, 950, "a command after a scrub");
+  for (uint32_t w = 0; w < 200; w++)
+    expect(net.nodes[2]->memory[WRITES + w] == net.nodes[0]->memory[READS + w] + net.nodes[1]->memory[READS + w], "words after a scrub");
+}
+
+int main(int argc, char** argv) {
+  seed_of_all = argc > 1 ? std::strtoull(argv[1], nullptr, 0) : 1;
+  const unsigned count = argc > 2 ? static_cast<unsigned>(std::atoi(argv[2])) : 60;
+  uint64_t cycles = 0, packets = 0, bursts = 0;
+  for (unsigned stalls : {0u, 2u, 5u}) {
+    Net net(seed_of_all + stalls);
+    for (auto& node : net.nodes) node->stalls = stalls;
+    expect(net.read(0, LOOKASIDE_IDENT) == LOOKASIDE_IDENT_VALUE, "it says what it is");
+    traffic(net, count);
+    errors(net);
+    invoked(net);
+    junk(net, count);
+    for (unsigned k = 0; k < 3; k++) scrubbed(net);
+    cycles += net.cycle;
+    packets += net.packets;
+    for (auto& node : net.nodes) bursts += node->bursts;
+  }
+  std::printf("lookaside_unit, seed %llu: three nodes, %llu cycles, %llu packets, %llu bursts: right\n", static_cast<unsigned long long>(seed_of_all),
+              static_cast<unsigned long long>(cycles), static_cast<unsigned long long>(packets), static_cast<unsigned long long>(bursts));
+  return 0;
+}

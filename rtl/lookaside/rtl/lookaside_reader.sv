@@ -1,0 +1,123 @@
+// Reads runs of words for some clients, as an AXI4 master of 128 bits with one identifier: answers come in the order of the bursts.
+//
+// Latency:  a word is given in the cycle in which memory answers.   Throughput: one word per cycle, from client to client.
+// Back-pressure: none to memory. Who asks has to have room for the words.
+
+module lookaside_reader #(
+  parameter  int unsigned Clients = 2, // at least 2
+  localparam int unsigned ClientW = $clog2(Clients)
+) (
+  input  logic                                clk_i,
+  input  logic                                rst_ni,
+  output logic                                busy_o, // memory owes an answer
+
+  input  logic [Clients*lookaside_pkg::RunW-1:0] run_i,
+  input  logic [Clients-1:0]                  run_valid_i,
+  output logic [Clients-1:0]                  run_ready_o,
+
+  // Words, in the order of the runs; each word's client
+  output logic [Clients-1:0]                  valid_o,
+  output lookaside_pkg::word_t                data_o,
+  output logic                                error_o, // of this word
+  output logic                                last_o,  // of its run
+
+  output logic [63:0]                         m_axi_araddr_o,
+  output logic [7:0]                          m_axi_arlen_o,
+  output logic [2:0]                          m_axi_arsize_o,
+  output logic [1:0]                          m_axi_arburst_o,
+  output logic                                m_axi_arvalid_o,
+  input  logic                                m_axi_arready_i,
+  input  lookaside_pkg::word_t                m_axi_rdata_i,
+  input  logic [1:0]                          m_axi_rresp_i,
+  input  logic                                m_axi_rlast_i,
+  input  logic                                m_axi_rvalid_i,
+  output logic                                m_axi_rready_o
+);
+
+  localparam int unsigned RunW = lookaside_pkg::RunW;
+
+  logic [Clients-1:0]  grant;
+  logic [ClientW-1:0]  chosen, client_q, answers;
+  lookaside_pkg::run_t run;
+  logic                run_ready, burst_valid, burst_ready, burst_last, room, ends, answer_valid, answer_last;
+  logic [8:0]          beats;
+
+  prim_arbiter #(.Requesters(Clients)) u_arbiter (
+    .clk_i     (clk_i),
+    .rst_ni    (rst_ni),
+    .request_i (run_valid_i),
+    .grant_o   (grant),
+    .ready_i   (run_ready)
+  );
+
+  assign run_ready_o = run_ready ? grant : '0;
+
+  always_comb begin : p_chosen
+    chosen = '0;
+    run    = run_i[RunW-1:0];
+    for (int unsigned c = 0; c < Clients; c++) begin
+      if (grant[c]) begin
+        chosen = ClientW'(c);
+        run    = run_i[c*RunW +: RunW];
+      end
+    end
+  end
+
+  lookaside_bursts u_bursts (
+    .clk_i           (clk_i),
+    .rst_ni          (rst_ni),
+    .address_i       (run.address),
+    .words_i         (run.words),
+    .valid_i         (run_valid_i != '0),
+    .ready_o         (run_ready),
+    .burst_address_o (m_axi_araddr_o),
+    .burst_beats_o   (beats),
+    .burst_last_o    (burst_last),
+    .burst_valid_o   (burst_valid),
+    .burst_ready_i   (burst_ready)
+  );
+
+  always_ff @(posedge clk_i) begin : p_client
+    if (!rst_ni) begin
+      client_q <= '0;
+    end else if (run_valid_i != '0 && run_ready) begin
+      client_q <= chosen;
+    end
+  end
+
+  assign m_axi_arvalid_o = burst_valid && room;
+  assign burst_ready     = m_axi_arready_i && room;
+  assign m_axi_arlen_o   = 8'(beats - 9'd1);
+  assign m_axi_arsize_o  = 3'd4;  // 16 bytes
+  assign m_axi_arburst_o = 2'b01; // of rising addresses
+  assign m_axi_rready_o  = answer_valid;
+  assign ends            = m_axi_rvalid_i && answer_valid && m_axi_rlast_i;
+
+  logic [4:0] owed; // bursts
+
+  prim_fifo #(.Width(ClientW + 1), .Depth(16)) u_bursts_out (
+    .clk_i       (clk_i),
+    .rst_ni      (rst_ni),
+    .in_data_i   ({client_q, burst_last}),
+    .in_valid_i  (burst_valid && m_axi_arready_i),
+    .in_ready_o  (room),
+    .out_data_o  ({answers, answer_last}),
+    .out_valid_o (answer_valid),
+    .out_ready_i (ends),
+    .count_o     (owed)
+  );
+
+  assign valid_o = m_axi_rvalid_i && answer_valid ? Clients'(1) << answers : '0;
+  assign data_o  = m_axi_rdata_i;
+  assign error_o = m_axi_rresp_i[1];
+  assign last_o  = answer_last && m_axi_rlast_i;
+  assign busy_o  = owed != '0 || burst_valid;
+
+  logic unused;
+  assign unused = m_axi_rresp_i[0];
+
+`ifdef PROVE_LOOKASIDE_READER
+`include "lookaside_reader.svh"
+`endif
+
+endmodule

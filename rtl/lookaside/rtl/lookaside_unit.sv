@@ -1,0 +1,536 @@
+// The lookaside unit: commands from the host's stream, workers that run them on accelerators between memory and other nodes, completions
+// for all that happens. docs/lookaside.md says what is promised; registers and formats are described in data/lookaside.toml.
+//
+// Network streams are packets of whole words: the text streams of gcm_inline. A scrub here goes with one there, as it may cut a packet.
+
+module lookaside_unit #(
+  parameter  int unsigned Nodes   = 4,    // at least 2, at most 4
+  parameter  int unsigned Movers  = 2,    // workers that move words and invoke other nodes, at least 2
+  parameter  int unsigned Adders  = 2,    // workers that add columns, at least 2; with the movers at most 14
+  parameter  int unsigned Slots   = 4,    // for armed commands
+  parameter  int unsigned Longest = 1024, // words of a column that is kept; a power of two
+  localparam int unsigned NodeW   = $clog2(Nodes)
+) (
+  input  logic                 clk_i,
+  input  logic                 rst_ni,
+  output logic                 scrubs_o,
+
+  // Registers, by AXI4-Lite
+  input  logic [11:0]          s_axil_awaddr_i,
+  input  logic                 s_axil_awvalid_i,
+  output logic                 s_axil_awready_o,
+  input  logic [31:0]          s_axil_wdata_i,
+  input  logic [3:0]           s_axil_wstrb_i,
+  input  logic                 s_axil_wvalid_i,
+  output logic                 s_axil_wready_o,
+  output logic [1:0]           s_axil_bresp_o,
+  output logic                 s_axil_bvalid_o,
+  input  logic                 s_axil_bready_i,
+  input  logic [11:0]          s_axil_araddr_i,
+  input  logic                 s_axil_arvalid_i,
+  output logic                 s_axil_arready_o,
+  output logic [31:0]          s_axil_rdata_o,
+  output logic [1:0]           s_axil_rresp_o,
+  output logic                 s_axil_rvalid_o,
+  input  logic                 s_axil_rready_i,
+
+  // Commands in, completions out
+  input  lookaside_pkg::word_t s_axis_command_tdata_i,
+  input  logic                 s_axis_command_tlast_i,
+  input  logic                 s_axis_command_tvalid_i,
+  output logic                 s_axis_command_tready_o,
+  output lookaside_pkg::completion_t m_axis_done_tdata_o,
+  output logic                 m_axis_done_tvalid_o,
+  input  logic                 m_axis_done_tready_i,
+
+  // Other nodes
+  input  lookaside_pkg::word_t s_axis_net_tdata_i,
+  input  logic [NodeW-1:0]     s_axis_net_tdest_i, // the node that it is from
+  input  logic                 s_axis_net_tlast_i,
+  input  logic                 s_axis_net_tvalid_i,
+  output logic                 s_axis_net_tready_o,
+  output lookaside_pkg::word_t m_axis_net_tdata_o,
+  output logic [NodeW-1:0]     m_axis_net_tdest_o,
+  output logic                 m_axis_net_tlast_o,
+  output logic                 m_axis_net_tvalid_o,
+  input  logic                 m_axis_net_tready_i,
+
+  // Memory, by AXI4
+  output logic [63:0]          m_axi_araddr_o,
+  output logic [7:0]           m_axi_arlen_o,
+  output logic [2:0]           m_axi_arsize_o,
+  output logic [1:0]           m_axi_arburst_o,
+  output logic                 m_axi_arvalid_o,
+  input  logic                 m_axi_arready_i,
+  input  lookaside_pkg::word_t m_axi_rdata_i,
+  input  logic [1:0]           m_axi_rresp_i,
+  input  logic                 m_axi_rlast_i,
+  input  logic                 m_axi_rvalid_i,
+  output logic                 m_axi_rready_o,
+  output logic [63:0]          m_axi_awaddr_o,
+  output logic [7:0]           m_axi_awlen_o,
+  output logic [2:0]           m_axi_awsize_o,
+  output logic [1:0]           m_axi_awburst_o,
+  output logic                 m_axi_awvalid_o,
+  input  logic                 m_axi_awready_i,
+  output lookaside_pkg::word_t m_axi_wdata_o,
+  output logic [15:0]          m_axi_wstrb_o,
+  output logic                 m_axi_wlast_o,
+  output logic                 m_axi_wvalid_o,
+  input  logic                 m_axi_wready_i,
+  input  logic [1:0]           m_axi_bresp_i,
+  input  logic                 m_axi_bvalid_i,
+  output logic                 m_axi_bready_o
+);
+
+  localparam int unsigned Workers = Movers + Adders;
+  localparam int unsigned RunW    = lookaside_pkg::RunW;
+  localparam int unsigned CommandW = $bits(lookaside_pkg::command_word_t);
+  // Clients of memory: workers, then what other nodes ask for. Clients of the sender: these, and its answers.
+  localparam int unsigned Clients = Workers + 1;
+  localparam int unsigned Senders = Workers + 2;
+  localparam int unsigned Tellers = Workers + 2; // of completions: the intake, what came, workers
+
+  // ---- registers
+  logic                write, write_known, write_locked, read_known, scrub, reset, busy, drops;
+  logic [11:0]         write_addr, read_addr;
+  logic [31:0]         write_data, read_data, timeout, own_words, dropped_q;
+  logic [7:0]          node;
+  logic [63:0]         own_base;
+  /* verilator lint_off UNUSEDSIGNAL */ // the registers are those of four nodes
+  logic [3:0]          invoke_from;
+  logic [255:0]        put_base, get_base;
+  logic [127:0]        put_words, get_words;
+  /* verilator lint_on UNUSEDSIGNAL */
+  logic                write_here, read_here, regs_write_known, regs_read_known;
+
+  prim_axil #(.AddrW(12)) u_axil (
+    .clk_i            (clk_i),
+    .rst_ni           (rst_ni),
+    .s_axil_awaddr_i  (s_axil_awaddr_i),
+    .s_axil_awvalid_i (s_axil_awvalid_i),
+    .s_axil_awready_o (s_axil_awready_o),
+    .s_axil_wdata_i   (s_axil_wdata_i),
+    .s_axil_wstrb_i   (s_axil_wstrb_i),
+    .s_axil_wvalid_i  (s_axil_wvalid_i),
+    .s_axil_wready_o  (s_axil_wready_o),
+    .s_axil_bresp_o   (s_axil_bresp_o),
+    .s_axil_bvalid_o  (s_axil_bvalid_o),
+    .s_axil_bready_i  (s_axil_bready_i),
+    .s_axil_araddr_i  (s_axil_araddr_i),
+    .s_axil_arvalid_i (s_axil_arvalid_i),
+    .s_axil_arready_o (s_axil_arready_o),
+    .s_axil_rdata_o   (s_axil_rdata_o),
+    .s_axil_rresp_o   (s_axil_rresp_o),
+    .s_axil_rvalid_o  (s_axil_rvalid_o),
+    .s_axil_rready_i  (s_axil_rready_i),
+    .write_o          (write),
+    .write_addr_o     (write_addr),
+    .write_data_o     (write_data),
+    .write_known_i    (write_known),
+    .write_locked_i   (write_locked),
+    .read_addr_o      (read_addr),
+    .read_data_i      (read_data),
+    .read_known_i     (read_known)
+  );
+
+  assign write_here  = write_addr[11:9] == '0;
+  assign read_here   = read_addr[11:9] == '0;
+  assign write_known = write_here && regs_write_known;
+  assign read_known  = read_here && regs_read_known;
+
+  lookaside_regs u_regs (
+    .clk_i           (clk_i),
+    .rst_ni          (rst_ni),
+    .reset_i         (reset),
+    .locked_i        (busy),
+    .write_i         (write && write_here),
+    .write_addr_i    (write_addr[8:0]),
+    .write_data_i    (write_data),
+    .write_known_o   (regs_write_known),
+    .write_locked_o  (write_locked),
+    .read_addr_i     (read_addr[8:0]),
+    .read_data_o     (read_data),
+    .read_known_o    (regs_read_known),
+    .movers_i        (8'(Movers)),
+    .adders_i        (8'(Adders)),
+    .longest_i       (32'(Longest)),
+    .slots_i         (8'(Slots)),
+    .control_scrub_o (scrub),
+    .control_reset_o (reset),
+    .status_busy_i   (busy),
+    .dropped_i       (dropped_q),
+    .node_o          (node),
+    .timeout_o       (timeout),
+    .own_base_o      (own_base),
+    .own_words_o     (own_words),
+    .invoke_from_o   (invoke_from),
+    .put_base_o      (put_base),
+    .put_words_o     (put_words),
+    .get_base_o      (get_base),
+    .get_words_o     (get_words)
+  );
+
+  // ---- scrub: as long as the longest memory, and until memory owes nothing
+  localparam int unsigned ScrubW = $clog2(Longest + 3 * lookaside_pkg::Chunk + 1);
+
+  logic [ScrubW-1:0]  scrub_q;
+  logic               scrubs, runs_n, reader_busy, writer_busy, intake_idle;
+  logic [Workers-1:0] free;
+  logic [1:0]         kind_valid; // commands wait
+
+  assign scrubs   = scrub_q != '0;
+  assign scrubs_o = scrubs;
+  assign runs_n   = rst_ni && !scrubs;
+  assign busy     = scrubs || reader_busy || writer_busy || !intake_idle || free != '1 || kind_valid != '0;
+
+  always_ff @(posedge clk_i) begin : p_scrub
+    if (!rst_ni || scrub || reset) begin
+      scrub_q <= ScrubW'(Longest + 3 * lookaside_pkg::Chunk);
+    end else if (scrubs && !(scrub_q == ScrubW'(1) && (reader_busy || writer_busy))) begin
+      scrub_q <= scrub_q - 1'b1;
+    end
+    if (!rst_ni || reset) begin
+      dropped_q <= '0;
+    end else begin
+      dropped_q <= dropped_q + 32'(drops);
+    end
+  end
+
+  // ---- commands
+  lookaside_pkg::origin_t       invoke;
+  logic [31:0]                  invoke_slot;
+  logic                         invoke_valid, invoke_ready, refuse, intake_ready;
+  lookaside_pkg::command_word_t command;
+  logic [1:0]                   command_valid, command_ready, kind_ready;
+  logic [2*CommandW-1:0]        kind_word, given;
+  logic [Workers-1:0]           given_valid;
+  logic [Tellers*128-1:0]       told;
+  logic [Tellers-1:0]           told_valid, told_grant, told_ready;
+
+  lookaside_intake #(.Nodes(Nodes), .Slots(Slots), .Longest(Longest)) u_intake (
+    .clk_i           (clk_i),
+    .rst_ni          (runs_n),
+    .idle_o          (intake_idle),
+    .self_i          (node),
+    .own_base_i      (own_base),
+    .own_words_i     (own_words),
+    .invoke_from_i   (invoke_from[Nodes-1:0]),
+    .s_axis_tdata_i  (s_axis_command_tdata_i),
+    .s_axis_tlast_i  (s_axis_command_tlast_i),
+    .s_axis_tvalid_i (s_axis_command_tvalid_i && runs_n),
+    .s_axis_tready_o (intake_ready),
+    .invoke_i        (invoke),
+    .invoke_slot_i   (invoke_slot),
+    .invoke_valid_i  (invoke_valid),
+    .invoke_ready_o  (invoke_ready),
+    .refuse_o        (refuse),
+    .out_data_o      (command),
+    .out_valid_o     (command_valid),
+    .out_ready_i     (command_ready),
+    .done_o          (told[127:0]),
+    .done_valid_o    (told_valid[0]),
+    .done_ready_i    (told_ready[0])
+  );
+
+  assign s_axis_command_tready_o = intake_ready && runs_n;
+
+  for (genvar k = 0; k < 2; k++) begin : g_kind
+    localparam int unsigned From = k == 0 ? 0 : Movers;
+    localparam int unsigned Some = k == 0 ? Movers : Adders;
+
+    /* verilator lint_off PINCONNECTEMPTY */
+    prim_fifo #(.Width(CommandW), .Depth(64)) u_commands (
+      .clk_i       (clk_i),
+      .rst_ni      (runs_n),
+      .in_data_i   (command),
+      .in_valid_i  (command_valid[k]),
+      .in_ready_o  (command_ready[k]),
+      .out_data_o  (kind_word[k*CommandW +: CommandW]),
+      .out_valid_o (kind_valid[k]),
+      .out_ready_i (kind_ready[k]),
+      .count_o     ()
+    );
+    /* verilator lint_on PINCONNECTEMPTY */
+
+    lookaside_assign #(.Workers(Some)) u_assign (
+      .clk_i       (clk_i),
+      .rst_ni      (runs_n),
+      .in_data_i   (kind_word[k*CommandW +: CommandW]),
+      .in_valid_i  (kind_valid[k]),
+      .in_ready_o  (kind_ready[k]),
+      .free_i      (free[From +: Some]),
+      .out_data_o  (given[k*CommandW +: CommandW]),
+      .out_valid_o (given_valid[From +: Some])
+    );
+  end
+
+  // ---- memory and the network
+  logic [Clients*RunW-1:0] reads, writes;
+  logic [Clients-1:0]      read_valid, read_ready, read_data_valid;
+  logic [Clients-1:0]      write_valid, write_ready, write_data_valid, write_data_ready, write_done;
+  logic [Clients*128-1:0]  write_data_of;
+  lookaside_pkg::word_t    memory_data;
+  logic                    memory_error, memory_last, write_error;
+  logic [Senders*128-1:0]  headers, send_data;
+  logic [Senders*8-1:0]    send_nodes;
+  logic [Senders-1:0]      send_valid, send_ready, send_data_ready;
+  lookaside_pkg::header_t  answer;
+  logic [7:0]              answer_node;
+  lookaside_pkg::word_t    answer_data;
+  logic                    answer_data_valid, answer_end, net_ready;
+
+  lookaside_reader #(.Clients(Clients)) u_reader (
+    .clk_i           (clk_i),
+    .rst_ni          (rst_ni),
+    .busy_o          (reader_busy),
+    .run_i           (reads),
+    .run_valid_i     (scrubs ? '0 : read_valid),
+    .run_ready_o     (read_ready),
+    .valid_o         (read_data_valid),
+    .data_o          (memory_data),
+    .error_o         (memory_error),
+    .last_o          (memory_last),
+    .m_axi_araddr_o  (m_axi_araddr_o),
+    .m_axi_arlen_o   (m_axi_arlen_o),
+    .m_axi_arsize_o  (m_axi_arsize_o),
+    .m_axi_arburst_o (m_axi_arburst_o),
+    .m_axi_arvalid_o (m_axi_arvalid_o),
+    .m_axi_arready_i (m_axi_arready_i),
+    .m_axi_rdata_i   (m_axi_rdata_i),
+    .m_axi_rresp_i   (m_axi_rresp_i),
+    .m_axi_rlast_i   (m_axi_rlast_i),
+    .m_axi_rvalid_i  (m_axi_rvalid_i),
+    .m_axi_rready_o  (m_axi_rready_o)
+  );
+
+  // In a scrub, runs that memory was told of get zeros for the words that they still lack.
+  lookaside_writer #(.Clients(Clients)) u_writer (
+    .clk_i           (clk_i),
+    .rst_ni          (rst_ni),
+    .busy_o          (writer_busy),
+    .run_i           (writes),
+    .run_valid_i     (scrubs ? '0 : write_valid),
+    .run_ready_o     (write_ready),
+    .data_i          (scrubs ? '0 : write_data_of),
+    .data_valid_i    (scrubs ? '1 : write_data_valid),
+    .data_ready_o    (write_data_ready),
+    .done_o          (write_done),
+    .error_o         (write_error),
+    .m_axi_awaddr_o  (m_axi_awaddr_o),
+    .m_axi_awlen_o   (m_axi_awlen_o),
+    .m_axi_awsize_o  (m_axi_awsize_o),
+    .m_axi_awburst_o (m_axi_awburst_o),
+    .m_axi_awvalid_o (m_axi_awvalid_o),
+    .m_axi_awready_i (m_axi_awready_i),
+    .m_axi_wdata_o   (m_axi_wdata_o),
+    .m_axi_wstrb_o   (m_axi_wstrb_o),
+    .m_axi_wlast_o   (m_axi_wlast_o),
+    .m_axi_wvalid_o  (m_axi_wvalid_o),
+    .m_axi_wready_i  (m_axi_wready_i),
+    .m_axi_bresp_i   (m_axi_bresp_i),
+    .m_axi_bvalid_i  (m_axi_bvalid_i),
+    .m_axi_bready_o  (m_axi_bready_o)
+  );
+
+  lookaside_send #(.Clients(Senders), .NodeW(NodeW)) u_send (
+    .clk_i           (clk_i),
+    .rst_ni          (runs_n),
+    .header_i        (headers),
+    .node_i          (send_nodes),
+    .valid_i         (send_valid),
+    .ready_o         (send_ready),
+    .data_i          (send_data),
+    .data_ready_o    (send_data_ready),
+    .m_axis_tdata_o  (m_axis_net_tdata_o),
+    .m_axis_tdest_o  (m_axis_net_tdest_o),
+    .m_axis_tlast_o  (m_axis_net_tlast_o),
+    .m_axis_tvalid_o (m_axis_net_tvalid_o),
+    .m_axis_tready_i (m_axis_net_tready_i)
+  );
+
+  assign s_axis_net_tready_o            = net_ready && runs_n;
+  assign send_data[128*(Workers+1) +: 128] = '0;
+
+  lookaside_receive #(.Nodes(Nodes)) u_receive (
+    .clk_i               (clk_i),
+    .rst_ni              (rst_ni),
+    .wipe_i              (scrubs),
+    .put_base_i          (put_base[64*Nodes-1:0]),
+    .put_words_i         (put_words[32*Nodes-1:0]),
+    .get_base_i          (get_base[64*Nodes-1:0]),
+    .get_words_i         (get_words[32*Nodes-1:0]),
+    .s_axis_tdata_i      (s_axis_net_tdata_i),
+    .s_axis_tdest_i      (s_axis_net_tdest_i),
+    .s_axis_tlast_i      (s_axis_net_tlast_i),
+    .s_axis_tvalid_i     (s_axis_net_tvalid_i && runs_n),
+    .s_axis_tready_o     (net_ready),
+    .drops_o             (drops),
+    .answer_o            (answer),
+    .answer_node_o       (answer_node),
+    .answer_data_o       (answer_data),
+    .answer_data_valid_o (answer_data_valid),
+    .answer_end_o        (answer_end),
+    .invoke_o            (invoke),
+    .invoke_slot_o       (invoke_slot),
+    .invoke_valid_o      (invoke_valid),
+    .invoke_ready_i      (invoke_ready),
+    .refuse_i            (refuse),
+    .write_o             (writes[Workers*RunW +: RunW]),
+    .write_valid_o       (write_valid[Workers]),
+    .write_ready_i       (write_ready[Workers]),
+    .write_data_o        (write_data_of[128*Workers +: 128]),
+    .write_data_valid_o  (write_data_valid[Workers]),
+    .write_data_ready_i  (write_data_ready[Workers]),
+    .write_done_i        (write_done[Workers] && !scrubs),
+    .write_error_i       (write_error),
+    .read_o              (reads[Workers*RunW +: RunW]),
+    .read_valid_o        (read_valid[Workers]),
+    .read_ready_i        (read_ready[Workers]),
+    .read_data_i         (memory_data),
+    .read_data_valid_i   (read_data_valid[Workers]),
+    .read_error_i        (memory_error),
+    .read_last_i         (memory_last),
+    .reply_o             (headers[128*(Workers+1) +: 128]),
+    .reply_node_o        (send_nodes[8*(Workers+1) +: 8]),
+    .reply_valid_o       (send_valid[Workers+1]),
+    .reply_ready_i       (send_ready[Workers+1]),
+    .send_o              (headers[128*Workers +: 128]),
+    .send_node_o         (send_nodes[8*Workers +: 8]),
+    .send_valid_o        (send_valid[Workers]),
+    .send_ready_i        (send_ready[Workers]),
+    .send_data_o         (send_data[128*Workers +: 128]),
+    .send_data_ready_i   (send_data_ready[Workers]),
+    .done_o              (told[128*(Workers+1) +: 128]),
+    .done_valid_o        (told_valid[Workers+1]),
+    .done_ready_i        (told_ready[Workers+1])
+  );
+
+  // ---- workers and their accelerators
+  for (genvar w = 0; w < Workers; w++) begin : g_worker
+    localparam bit Adds = w >= Movers;
+
+    lookaside_pkg::word_t    in_data, out_data, words;
+    logic                    in_valid, in_ready, out_valid, out_ready, mismatch;
+    /* verilator lint_off UNUSEDSIGNAL */ // of accelerators that have a state
+    logic                    start;
+    lookaside_pkg::command_t now;
+    lookaside_pkg::draw_t    draw;
+    /* verilator lint_on UNUSEDSIGNAL */
+
+    lookaside_worker #(.Nodes(Nodes), .Index(w), .Operands(Adds ? 2 : 1)) u_worker (
+      .clk_i               (clk_i),
+      .rst_ni              (rst_ni),
+      .wipe_i              (scrubs),
+      .self_i              (node),
+      .timeout_i           (timeout),
+      .free_o              (free[w]),
+      .command_i           (given[(Adds ? CommandW : 0) +: CommandW]),
+      .command_valid_i     (given_valid[w]),
+      .read_o              (reads[w*RunW +: RunW]),
+      .read_valid_o        (read_valid[w]),
+      .read_ready_i        (read_ready[w]),
+      .read_data_i         (memory_data),
+      .read_data_valid_i   (read_data_valid[w] && !scrubs),
+      .read_error_i        (memory_error),
+      .write_o             (writes[w*RunW +: RunW]),
+      .write_valid_o       (write_valid[w]),
+      .write_ready_i       (write_ready[w]),
+      .write_data_o        (words),
+      .write_data_valid_o  (write_data_valid[w]),
+      .write_data_ready_i  (write_data_ready[w]),
+      .write_done_i        (write_done[w] && !scrubs),
+      .write_error_i       (write_error),
+      .send_o              (headers[w*128 +: 128]),
+      .send_node_o         (send_nodes[w*8 +: 8]),
+      .send_valid_o        (send_valid[w]),
+      .send_ready_i        (send_ready[w]),
+      .send_data_ready_i   (send_data_ready[w]),
+      .answer_i            (answer),
+      .answer_node_i       (answer_node),
+      .answer_data_i       (answer_data),
+      .answer_data_valid_i (answer_data_valid),
+      .answer_end_i        (answer_end),
+      .start_o             (start),
+      .command_o           (now),
+      .draw_o              (draw),
+      .in_data_o           (in_data),
+      .in_valid_o          (in_valid),
+      .in_ready_i          (in_ready),
+      .out_data_i          (out_data),
+      .out_valid_i         (out_valid),
+      .out_ready_o         (out_ready),
+      .mismatch_i          (mismatch),
+      .done_o              (told[128*(w+1) +: 128]),
+      .done_valid_o        (told_valid[w+1]),
+      .done_ready_i        (told_ready[w+1])
+    );
+
+    assign write_data_of[w*128 +: 128] = words;
+    assign send_data[w*128 +: 128]     = words;
+
+    if (Adds) begin : g_add
+      lookaside_add #(.Longest(Longest)) u_add (
+        .clk_i       (clk_i),
+        .rst_ni      (rst_ni),
+        .wipe_i      (scrubs),
+        .start_i     (start),
+        .op_i        (now.op),
+        .words_i     (now.words),
+        .in_data_i   (in_data),
+        .in_valid_i  (in_valid),
+        .in_ready_o  (in_ready),
+        .out_data_o  (out_data),
+        .out_valid_o (out_valid),
+        .out_ready_i (out_ready),
+        .mismatch_o  (mismatch)
+      );
+    end else begin : g_move
+      assign out_data  = in_data;
+      assign out_valid = in_valid;
+      assign in_ready  = out_ready;
+      assign mismatch  = 1'b0;
+    end
+  end
+
+  // ---- completions
+  logic done_room;
+
+  assign told_ready = done_room ? told_grant : '0;
+
+  prim_arbiter #(.Requesters(Tellers)) u_tellers (
+    .clk_i     (clk_i),
+    .rst_ni    (rst_ni),
+    .request_i (told_valid),
+    .grant_o   (told_grant),
+    .ready_i   (done_room)
+  );
+
+  lookaside_pkg::word_t done;
+
+  always_comb begin : p_done
+    done = '0;
+    for (int unsigned t = 0; t < Tellers; t++) begin
+      done = done | (told_grant[t] ? told[128*t +: 128] : '0);
+    end
+  end
+
+  logic done_valid;
+
+  /* verilator lint_off PINCONNECTEMPTY */
+  prim_fifo #(.Width(128), .Depth(16)) u_done (
+    .clk_i       (clk_i),
+    .rst_ni      (runs_n),
+    .in_data_i   (done),
+    .in_valid_i  (told_valid != '0),
+    .in_ready_o  (done_room),
+    .out_data_o  (m_axis_done_tdata_o),
+    .out_valid_o (done_valid),
+    .out_ready_i (m_axis_done_tready_i),
+    .count_o     ()
+  );
+  /* verilator lint_on PINCONNECTEMPTY */
+
+  assign m_axis_done_tvalid_o = done_valid && runs_n;
+
+endmodule

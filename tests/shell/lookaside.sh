@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# The lookaside unit in simulation: three nodes with memories on a modelled network, random commands with random stalls, every error, lost
+# packets and scrubs. tests/shell/lookaside.sh "1 2 3" 100 takes longer.
+source "$(dirname "$0")/../../scripts/lib.sh"
+seeds=${1:-1}
+commands=${2:-60}
+
+if ! command -v verilator >/dev/null; then
+    say "skipped: Verilator is not here (apt-get install verilator), and the lookaside unit is not simulated"
+    exit 0
+fi
+mapfile -t files < <(ls rtl/{prim,lookaside}/rtl/*.sv | grep -v "_pkg.sv$")
+folder=$target/rtl/lookaside
+mkdir -p "$folder"
+say "building lookaside_unit"
+verilator --cc --exe --build --assert -O3 -Wno-fatal --top-module lookaside_unit --Mdir "$folder" -GNodes=3 \
+    -CFLAGS "-O1 -std=c++17 -I$PWD/rtl/lookaside/dv" rtl/lookaside/rtl/lookaside_pkg.sv "${files[@]}" "$PWD/rtl/lookaside/dv/unit_bench.cpp" \
+    >"$folder/log" 2>&1 || { tail -n 40 "$folder/log" >&2; exit 1; }
+for seed in $seeds; do
+    run "$folder/Vlookaside_unit" "$seed" "$commands"
+done
