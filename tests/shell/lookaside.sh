@@ -12,8 +12,9 @@ fi
 mapfile -t files < <(ls rtl/{prim,lookaside}/rtl/*.sv | grep -v "_pkg.sv$")
 folder=$target/rtl/lookaside
 mkdir -p "$folder"
+# Flat, so that all of the state lies in one object, in which the bench looks for what is left.
 say "building lookaside_unit"
-verilator --cc --exe --build --assert -O3 -Wno-fatal --top-module lookaside_unit --Mdir "$folder" -GNodes=3 \
+verilator --cc --exe --build --assert --flatten -O3 -Wno-fatal --top-module lookaside_unit --Mdir "$folder" -GNodes=3 \
     -CFLAGS "-O1 -std=c++17 -I$PWD/rtl/lookaside/dv" rtl/lookaside/rtl/lookaside_pkg.sv "${files[@]}" "$PWD/rtl/lookaside/dv/unit_bench.cpp" \
     >"$folder/log" 2>&1 || { tail -n 40 "$folder/log" >&2; exit 1; }
 for seed in $seeds; do

@@ -12,9 +12,11 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "Vlookaside_unit.h"
+#include "Vlookaside_unit___024root.h"
 #include "lookaside_regs.h"
 #include "verilated.h"
 
@@ -162,6 +164,19 @@ class Node {
       }
     }
     clock();
+  }
+
+  // How often one of some values of 64 bits lies anywhere in the model.
+  unsigned found(const std::unordered_set<uint64_t>& halves) const {
+    const auto* bytes = reinterpret_cast<const unsigned char*>(top.rootp);
+    unsigned hits = 0;
+    for (size_t at = 0; at + 9 <= sizeof(*top.rootp); at++) {
+      uint64_t window;
+      std::memcpy(&window, bytes + at, 8);
+      for (unsigned bit = 0; bit < 8; bit++)
+        hits += static_cast<unsigned>(halves.count(bit ? window >> bit | uint64_t{bytes[at + 8]} << (64 - bit) : window));
+    }
+    return hits;
   }
 
   void dropped() { net_out.waits = done_out.waits = false, out.clear(), net_at = 0, net_in.clear(), commands.clear(), net_offered = command_offered = false; }
@@ -552,8 +567,13 @@ static void junk(Net& net, unsigned count) {
 
 static void scrubbed(Net& net) {
   for (unsigned k = 0; k < 8; k++) net.command(0, k % 2 ? LOOKASIDE_OP_ADD : LOOKASIDE_OP_MOVE, 900 + k, 200, {{0, READS, 200}, {1, READS, k % 2 ? 200u : 0u}}, {{2, WRITES, 200}});
-  for (uint64_t k = net.random() % 1200; k > 0; k--) net.step();
+  for (uint64_t k = 300 + net.random() % 1200; k > 0; k--) net.step();
   auto& top = net.nodes[0]->top;
+  std::unordered_set<uint64_t> secret; // what is fetched, and its sums
+  for (unsigned w = 0; w < 200; w++)
+    for (Word word : {net.nodes[0]->memory[READS + w], net.nodes[1]->memory[READS + w], net.nodes[0]->memory[READS + w] + net.nodes[1]->memory[READS + w]})
+      secret.insert({static_cast<uint64_t>(word), static_cast<uint64_t>(word >> 64)});
+  expect(net.nodes[0]->found(secret) > 0, "words are found where they are");
   top.s_axil_awaddr_i = LOOKASIDE_CONTROL;
   top.s_axil_wdata_i = LOOKASIDE_CONTROL_SCRUB;
   top.s_axil_wstrb_i = 15;
@@ -567,6 +587,11 @@ static void scrubbed(Net& net) {
     net.nodes[0]->dropped();
     return !top.scrubs_o;
   });
+  put(top.m_axi_rdata_i, 0); // what the bench holds there itself
+  put(top.s_axis_net_tdata_i, 0);
+  top.eval();
+  const unsigned left = net.nodes[0]->found(secret);
+  expect(left == 0, "no word is left after a scrub: " + std::to_string(left));
   for (unsigned k = 0; k < 8000; k++) net.step(); // what was under way at other nodes ends
   for (auto& node : net.nodes) node->done.clear();
   net.command(0, LOOKASIDE_OP_ADD, 950, 200, {{0, READS, 200}, {1, READS, 200}}, {{2, WRITES, 200}});

@@ -161,7 +161,7 @@ module lookaside_receive #(
         end
         Answer: begin
           if (takes) begin
-            left_q  <= left_q - 8'd1;
+            left_q  <= left_q == '0 ? '0 : left_q - 8'd1;
             state_q <= last ? First : Answer;
           end
         end
