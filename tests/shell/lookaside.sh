@@ -9,14 +9,19 @@ if ! command -v verilator >/dev/null; then
     say "skipped: Verilator is not here (apt-get install verilator), and the lookaside unit is not simulated"
     exit 0
 fi
-mapfile -t files < <(ls rtl/{prim,lookaside}/rtl/*.sv | grep -v "_pkg.sv$")
-folder=$target/rtl/lookaside
-mkdir -p "$folder"
-# Flat, so that all of the state lies in one object, in which the bench looks for what is left.
-say "building lookaside_unit"
-verilator --cc --exe --build --assert --flatten -O3 -Wno-fatal --top-module lookaside_unit --Mdir "$folder" -GNodes=3 \
-    -CFLAGS "-O1 -std=c++17 -I$PWD/rtl/lookaside/dv" rtl/lookaside/rtl/lookaside_pkg.sv "${files[@]}" "$PWD/rtl/lookaside/dv/unit_bench.cpp" \
-    >"$folder/log" 2>&1 || { tail -n 40 "$folder/log" >&2; exit 1; }
-for seed in $seeds; do
-    run "$folder/Vlookaside_unit" "$seed" "$commands"
+mapfile -t files < <(ls rtl/{aes,prim,gcm,lookaside}/rtl/*.sv | grep -v "_pkg.sv$")
+files=(rtl/{aes/rtl/aes,gcm/rtl/gcm,lookaside/rtl/lookaside}_pkg.sv "${files[@]}")
+
+# Flat, so that all of the state lies in one object, in which the bench looks for what is left. First without, then with sealed packets.
+for top in lookaside_unit lookaside_node; do
+    folder=$target/rtl/$top
+    mkdir -p "$folder"
+    say "building $top"
+    flags="-O1 -std=c++17 -I$PWD/rtl/lookaside/dv"
+    [[ $top == lookaside_node ]] && flags+=" -DWIRE"
+    verilator --cc --exe --build --assert --flatten -O3 --output-split 20000 -Wno-fatal --top-module "$top" --Mdir "$folder" -GNodes=3 \
+        -CFLAGS "$flags" "${files[@]}" "$PWD/rtl/lookaside/dv/unit_bench.cpp" >"$folder/log" 2>&1 || { tail -n 40 "$folder/log" >&2; exit 1; }
+    for seed in $seeds; do
+        run "$folder/V$top" "$seed" "$commands"
+    done
 done

@@ -72,6 +72,29 @@ pub const GET_BASE: u32 = 0x100;
 /// Address of `get_words`. Words of 16 bytes in each of them; 0 allows nothing. 4 words from this address on, the lowest first.
 pub const GET_WORDS: u32 = 0x120;
 
+// ---- Keys of packets
+
+/// Address of `key`. Of AES-128: byte 0 is the lowest of word 0. A key is written once, for one node and direction, and for nothing else. 4 words from this address on, the lowest first.
+pub const KEY: u32 = 0x180;
+
+/// Address of `salt`. The first four bytes of nonces under it.
+pub const SALT: u32 = 0x190;
+
+/// Address of `key_node`. The other node.
+pub const KEY_NODE: u32 = 0x194;
+
+/// Address of `load`. Takes key and salt.
+pub const LOAD: u32 = 0x198;
+/// Bit of `load`: For packets to the node.
+pub const LOAD_SEAL: u32 = 0x1;
+/// Bit of `load`: For packets from the node.
+pub const LOAD_OPEN: u32 = 0x2;
+
+/// Address of `keys`. What became of it.
+pub const KEYS: u32 = 0x19c;
+/// Bit of `keys`: The last key was not taken yet: another one must not be written. It is taken between two packets of its direction.
+pub const KEYS_WAITS: u32 = 0x1;
+
 // ---- programs: A command is a packet of words of 128 bits on a stream: a `command`, a `draw`, a `segment` for each source in the order in which they are read, one for each destination; its last word has TLAST. Numbers are in the order of bits: bit 0 of a word is bit 0 of its byte 0.
 
 // op: What a command does.
@@ -123,6 +146,9 @@ pub const STATUS_MISMATCH: u32 = 8;
 /// status: the slot is armed already, or is not, or this node may not start it.
 pub const STATUS_REFUSED: u32 = 9;
 
+/// status: the inline path sent or gave out nothing: the tag is its status, with bit 8 set of a packet that came in.
+pub const STATUS_PACKET: u32 = 10;
+
 // event: What a completion is of.
 
 /// event: a command of this node, with its tag.
@@ -133,6 +159,9 @@ pub const EVENT_INVOKED: u32 = 1;
 
 /// event: words that another node put here, with the tag that it gave them.
 pub const EVENT_ARRIVED: u32 = 2;
+
+/// event: a packet that the inline path did not send or did not give out.
+pub const EVENT_PACKET: u32 = 3;
 
 // packet: Packets between nodes, after the `header` in their first word.
 

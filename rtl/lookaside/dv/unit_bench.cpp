@@ -3,6 +3,8 @@
 // scrub comes in the middle. Memories are compared with the commands in the clear, and every command has one completion.
 //
 //     unit_bench [SEED [COMMANDS]]
+//
+// With -DWIRE it is a bench of lookaside_node: the network carries sealed packets, which are also changed, repeated and turned around.
 
 #include <array>
 #include <cstring>
@@ -12,11 +14,21 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <tuple>
 #include <unordered_set>
 #include <vector>
 
+#ifdef WIRE
+#include "Vlookaside_node.h"
+#include "Vlookaside_node___024root.h"
+using Model = Vlookaside_node;
+constexpr bool SEALED = true;
+#else
 #include "Vlookaside_unit.h"
 #include "Vlookaside_unit___024root.h"
+using Model = Vlookaside_unit;
+constexpr bool SEALED = false;
+#endif
 #include "lookaside_regs.h"
 #include "verilated.h"
 
@@ -65,7 +77,7 @@ struct Packet {
 
 class Node {
  public:
-  Vlookaside_unit top;
+  Model top;
   std::vector<Word> memory = std::vector<Word>(WORDS);
   std::deque<std::pair<Word, bool>> commands;
   std::vector<Completion> done;
@@ -92,7 +104,9 @@ class Node {
     top.s_axis_net_tvalid_i = !net_in.empty() && (net_offered || goes());
     net_offered = top.s_axis_net_tvalid_i;
     put(top.s_axis_net_tdata_i, net_in.empty() ? 0 : net_in.front().words[net_at]);
+#ifndef WIRE
     top.s_axis_net_tdest_i = net_in.empty() ? 0 : static_cast<uint8_t>(net_in.front().from);
+#endif
     top.s_axis_net_tlast_i = !net_in.empty() && net_at + 1 == net_in.front().words.size();
     top.m_axis_net_tready_i = goes() && !net_stops;
     top.m_axis_done_tready_i = goes();
@@ -101,6 +115,7 @@ class Node {
     top.m_axi_wready_i = goes();
     if (!r_offered) r_offered = !reads.empty() && goes();
     top.m_axi_rvalid_i = r_offered;
+    put(top.m_axi_rdata_i, 0);
     if (r_offered) {
       put(top.m_axi_rdata_i, at(reads.front().first));
       top.m_axi_rresp_i = broken(reads.front().first) ? 2 : 0;
@@ -235,6 +250,7 @@ class Net {
  public:
   std::vector<std::unique_ptr<Node>> nodes;
   std::array<std::array<bool, NODES>, NODES> cut{}; // from, to: packets are lost
+  std::function<void(std::vector<std::vector<Word>>&)> fault; // of a packet from node 0 to 1: what comes of it
   uint64_t cycle = 0, packets = 0;
   std::mt19937_64 random;
 
@@ -244,7 +260,10 @@ class Net {
       nodes[n]->send = [this, n](unsigned to, std::vector<Word> words) {
         expect(to < NODES && to != n, "packets go to other nodes");
         packets++;
-        if (!cut[n][to]) flying.push_back({cycle + 20 + random() % 200, n, to, std::move(words)});
+        std::vector<std::vector<Word>> come{std::move(words)};
+        if (fault && n == 0 && to == 1) fault(come);
+        for (auto& packet : come)
+          if (!cut[n][to]) flying.push_back({cycle + 20 + random() % 200, n, to, std::move(packet)});
       };
     }
     until([&] { return !nodes[0]->top.scrubs_o; });
@@ -260,6 +279,26 @@ class Net {
         write(n, LOOKASIDE_GET_WORDS + 4 * other, other == n ? 0 : 0x1000);
       }
     }
+    for (unsigned n = 0; n < NODES; n++)
+      for (unsigned other = 0; other < n; other++) keys(n, other);
+  }
+
+  // New keys for both directions between two nodes, when they have nothing to do.
+  void keys(unsigned a, unsigned b) {
+    if (!SEALED) return;
+    for (unsigned n : {a, b}) until([&] { return !(read(n, LOOKASIDE_STATUS) & LOOKASIDE_STATUS_BUSY) && !nodes[n]->top.scrubs_o; });
+    for (auto [from, to] : {std::pair{a, b}, std::pair{b, a}}) {
+      std::array<uint32_t, 5> key;
+      for (auto& word : key) word = static_cast<uint32_t>(random());
+      for (auto [n, other, bit] : {std::tuple{from, to, LOOKASIDE_LOAD_SEAL}, std::tuple{to, from, LOOKASIDE_LOAD_OPEN}}) {
+        for (unsigned w = 0; w < 5; w++) write(n, LOOKASIDE_KEY + 4 * w, key[w]);
+        write(n, LOOKASIDE_KEY_NODE, other);
+        write(n, LOOKASIDE_LOAD, bit);
+        until([&, n = n] { return !(read(n, LOOKASIDE_KEYS) & LOOKASIDE_KEYS_WAITS); });
+      }
+    }
+    for (unsigned k = 0; k < 300; k++) step();
+    for (unsigned n : {a, b}) nodes[n]->done.clear(); // of packets that were lost
   }
 
   void step() {
@@ -505,6 +544,7 @@ static void errors(Net& net) {
     net.one(0, LOOKASIDE_STATUS_GONE, LOOKASIDE_EVENT_COMMAND, tag, "a node that cannot be invoked");
     tag++;
     net.cut[back][1 - back] = false;
+    net.keys(0, 1);
     move(tag, {{0, READS, 100}}, {{0, 0x100, 100}}, 100);
     wrong(LOOKASIDE_STATUS_OK, "a node that was gone");
   }
@@ -565,6 +605,39 @@ static void junk(Net& net, unsigned count) {
     expect(net.nodes[0]->memory[w] == before[w] || (w >= WRITES + 0x1000 && w < WRITES + 0x2000), "another node writes in its window alone");
 }
 
+// Somebody on the wire changes, repeats, cuts or turns around packets: the node that opens them says which, and nobody takes them.
+static void tampered(Net& net) {
+  enum { Flip, Repeat, Cut, Turn };
+  for (unsigned kind : {Flip, Repeat, Cut, Turn, Flip}) {
+    unsigned number = 0;
+    std::vector<Word> held;
+    net.fault = [&, kind](std::vector<std::vector<Word>>& packet) {
+      if (number++ == 1) {
+        const size_t word = net.random() % packet[0].size();
+        if (kind == Flip) packet[0][word == 0 ? 1 : word] ^= static_cast<Word>(1) << net.random() % 128;
+        if (kind == Repeat) packet.push_back(packet[0]);
+        if (kind == Cut) packet[0].pop_back();
+        if (kind == Turn) held = packet[0], packet.clear();
+      } else if (number == 3 && kind == Turn) {
+        packet.push_back(held);
+      }
+    };
+    net.command(0, LOOKASIDE_OP_MOVE, 800 + kind, 256, {{0, READS + 100 * kind, 256}}, {{1, WRITES, 256}});
+    net.one(0, kind == Repeat ? LOOKASIDE_STATUS_OK : LOOKASIDE_STATUS_GONE, LOOKASIDE_EVENT_COMMAND, 800 + kind, "a command whose packets somebody changes");
+    net.fault = nullptr;
+    // 5 forged, 6 out of order, 1 of a wrong length: docs/inline.md
+    net.one(1, LOOKASIDE_STATUS_PACKET, LOOKASIDE_EVENT_PACKET, 0x100 | (kind == Flip ? 5 : kind == Cut ? 1 : 6), "a packet that is not right");
+    if (kind == Repeat) {
+      for (uint32_t w = 0; w < 256; w++) expect(net.nodes[1]->memory[WRITES + w] == net.nodes[0]->memory[READS + 100 * kind + w], "words with a packet repeated");
+    } else {
+      net.keys(0, 1);
+    }
+    net.command(0, LOOKASIDE_OP_MOVE, 820, 256, {{0, READS, 256}}, {{1, WRITES, 256}});
+    net.one(0, LOOKASIDE_STATUS_OK, LOOKASIDE_EVENT_COMMAND, 820, "a command after it");
+    for (uint32_t w = 0; w < 256; w++) expect(net.nodes[1]->memory[WRITES + w] == net.nodes[0]->memory[READS + w], "words after it");
+  }
+}
+
 static void scrubbed(Net& net) {
   for (unsigned k = 0; k < 8; k++) net.command(0, k % 2 ? LOOKASIDE_OP_ADD : LOOKASIDE_OP_MOVE, 900 + k, 200, {{0, READS, 200}, {1, READS, k % 2 ? 200u : 0u}}, {{2, WRITES, 200}});
   for (uint64_t k = 300 + net.random() % 1200; k > 0; k--) net.step();
@@ -593,6 +666,7 @@ static void scrubbed(Net& net) {
   const unsigned left = net.nodes[0]->found(secret);
   expect(left == 0, "no word is left after a scrub: " + std::to_string(left));
   for (unsigned k = 0; k < 8000; k++) net.step(); // what was under way at other nodes ends
+  for (unsigned n : {1u, 2u}) net.keys(0, n);
   for (auto& node : net.nodes) node->done.clear();
   net.command(0, LOOKASIDE_OP_ADD, 950, 200, {{0, READS, 200}, {1, READS, 200}}, {{2, WRITES, 200}});
   net.one(0, LOOKASIDE_STATUS_OK, LOOKASIDE_EVENT_COMMAND, 950, "a command after a scrub");
@@ -611,13 +685,14 @@ int main(int argc, char** argv) {
     traffic(net, count);
     errors(net);
     invoked(net);
-    junk(net, count);
+    if (SEALED) tampered(net);
+    else junk(net, count);
     for (unsigned k = 0; k < 3; k++) scrubbed(net);
     cycles += net.cycle;
     packets += net.packets;
     for (auto& node : net.nodes) bursts += node->bursts;
   }
-  std::printf("lookaside_unit, seed %llu: three nodes, %llu cycles, %llu packets, %llu bursts: right\n", static_cast<unsigned long long>(seed_of_all),
+  std::printf("%s, seed %llu: three nodes, %llu cycles, %llu packets, %llu bursts: right\n", SEALED ? "lookaside_node" : "lookaside_unit", static_cast<unsigned long long>(seed_of_all),
               static_cast<unsigned long long>(cycles), static_cast<unsigned long long>(packets), static_cast<unsigned long long>(bursts));
   return 0;
 }

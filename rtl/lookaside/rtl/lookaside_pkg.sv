@@ -72,6 +72,8 @@ package lookaside_pkg;
   parameter logic [7:0] StatusMismatch    = 8'd8;
   // the slot is armed already, or is not, or this node may not start it
   parameter logic [7:0] StatusRefused     = 8'd9;
+  // the inline path sent or gave out nothing: the tag is its status, with bit 8 set of a packet that came in
+  parameter logic [7:0] StatusPacket      = 8'd10;
 
   // What a completion is of.
   // a command of this node, with its tag
@@ -80,6 +82,8 @@ package lookaside_pkg;
   parameter logic [7:0] EventInvoked      = 8'd1;
   // words that another node put here, with the tag that it gave them
   parameter logic [7:0] EventArrived      = 8'd2;
+  // a packet that the inline path did not send or did not give out
+  parameter logic [7:0] EventPacket       = 8'd3;
 
   // Packets between nodes, after the `header` in their first word.
   // words to an address

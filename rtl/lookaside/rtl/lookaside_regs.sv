@@ -10,6 +10,7 @@ module lookaside_regs (
 
   // All registers as after a reset; secrets forgotten; parameters and secrets kept as they are
   input  logic        reset_i,
+  input  logic        wipe_i,
   input  logic        locked_i,
 
   // Whole words. Known: the address is one that can be written. Locked: not now
@@ -44,7 +45,19 @@ module lookaside_regs (
   output logic [255:0] put_base_o,
   output logic [127:0] put_words_o,
   output logic [255:0] get_base_o,
-  output logic [127:0] get_words_o
+  output logic [127:0] get_words_o,
+
+  // Keys of packets
+  output logic [127:0] key_o,
+  output logic key_set_o,
+  output logic key_write_o,
+  output logic [31:0] salt_o,
+  output logic salt_set_o,
+  output logic salt_write_o,
+  output logic [7:0] key_node_o,
+  output logic load_seal_o,
+  output logic load_open_o,
+  input  logic keys_waits_i
 );
 
   logic known, locked, writes;
@@ -88,6 +101,13 @@ module lookaside_regs (
       9'h124: locked = 1'b1; // get_words
       9'h128: locked = 1'b1; // get_words
       9'h12c: locked = 1'b1; // get_words
+      9'h180: locked = 1'b1; // key
+      9'h184: locked = 1'b1; // key
+      9'h188: locked = 1'b1; // key
+      9'h18c: locked = 1'b1; // key
+      9'h190: locked = 1'b1; // salt
+      9'h194: locked = 1'b0; // key_node
+      9'h198: locked = 1'b0; // load
       default: known = 1'b0;
     endcase
   end
@@ -249,6 +269,68 @@ module lookaside_regs (
     end
   end
 
+  logic [127:0] key_q;
+  logic [3:0] key_set_q;
+
+  assign key_o       = key_q;
+  assign key_set_o   = key_set_q == '1;
+  assign key_write_o = writes && write_addr_i[8:4] == 5'h18;
+
+  always_ff @(posedge clk_i) begin : p_key
+    if (!rst_ni || reset_i || wipe_i) begin
+      key_q     <= '0;
+      key_set_q <= '0;
+    end else if (writes && write_addr_i == 9'h180) begin
+      key_q[31:0] <= write_data_i;
+      key_set_q[0] <= 1'b1;
+    end else if (writes && write_addr_i == 9'h184) begin
+      key_q[63:32] <= write_data_i;
+      key_set_q[1] <= 1'b1;
+    end else if (writes && write_addr_i == 9'h188) begin
+      key_q[95:64] <= write_data_i;
+      key_set_q[2] <= 1'b1;
+    end else if (writes && write_addr_i == 9'h18c) begin
+      key_q[127:96] <= write_data_i;
+      key_set_q[3] <= 1'b1;
+    end
+  end
+
+  logic [31:0] salt_q;
+  logic salt_set_q;
+
+  assign salt_o       = salt_q;
+  assign salt_set_o   = salt_set_q == '1;
+  assign salt_write_o = writes && write_addr_i[8:2] == 7'h64;
+
+  always_ff @(posedge clk_i) begin : p_salt
+    if (!rst_ni || reset_i || wipe_i) begin
+      salt_q     <= '0;
+      salt_set_q <= '0;
+    end else if (writes && write_addr_i == 9'h190) begin
+      salt_q <= write_data_i;
+      salt_set_q <= 1'b1;
+    end
+  end
+
+  logic [7:0] key_node_q;
+
+  assign key_node_o = key_node_q;
+
+  always_ff @(posedge clk_i) begin : p_key_node
+    if (!rst_ni || reset_i) begin
+      key_node_q <= '0;
+    end else if (writes && write_addr_i == 9'h194) begin
+      key_node_q <= write_data_i[7:0];
+    end
+  end
+
+  logic [1:0] load;
+
+  assign load = writes && write_addr_i == 9'h198 ? write_data_i[1:0] : '0;
+
+  assign load_seal_o = load[0];
+  assign load_open_o = load[1];
+
   always_comb begin : p_read
     read_known_o = 1'b1;
     read_data_o  = '0;
@@ -292,6 +374,9 @@ module lookaside_regs (
       9'h124: read_data_o = 32'(get_words_q[63:32]);
       9'h128: read_data_o = 32'(get_words_q[95:64]);
       9'h12c: read_data_o = 32'(get_words_q[127:96]);
+      9'h194: read_data_o = 32'(key_node_q);
+      9'h198: read_data_o = '0;
+      9'h19c: read_data_o = 32'({keys_waits_i});
       default: read_known_o = 1'b0;
     endcase
   end

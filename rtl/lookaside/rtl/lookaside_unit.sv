@@ -15,6 +15,20 @@ module lookaside_unit #(
   input  logic                 rst_ni,
   output logic                 scrubs_o,
 
+  // For the inline path beside it: this node, and a key that is written, until it is taken
+  output logic [NodeW-1:0]     node_o,
+  output logic                 key_valid_o,
+  input  logic                 key_ready_i,
+  output logic                 key_open_o,
+  output logic [NodeW-1:0]     key_node_o,
+  output lookaside_pkg::word_t key_o,
+  output logic [31:0]          key_salt_o,
+
+  // Packets that it did not send, or did not give out
+  input  lookaside_pkg::completion_t bad_i,
+  input  logic                 bad_valid_i,
+  output logic                 bad_ready_o,
+
   // Registers, by AXI4-Lite
   input  logic [11:0]          s_axil_awaddr_i,
   input  logic                 s_axil_awvalid_i,
@@ -89,7 +103,7 @@ module lookaside_unit #(
   // Clients of memory: workers, then what other nodes ask for. Clients of the sender: these, and its answers.
   localparam int unsigned Clients = Workers + 1;
   localparam int unsigned Senders = Workers + 2;
-  localparam int unsigned Tellers = Workers + 2; // of completions: the intake, what came, workers
+  localparam int unsigned Tellers = Workers + 3; // of completions: the intake, workers, what came, bad packets
 
   // ---- registers
   logic                write, write_known, write_locked, read_known, scrub, reset, busy, drops;
@@ -102,6 +116,8 @@ module lookaside_unit #(
   logic [255:0]        put_base, get_base;
   logic [127:0]        put_words, get_words;
   /* verilator lint_on UNUSEDSIGNAL */
+  logic [7:0]          key_node;
+  logic                key_set, salt_set, load_seal, load_open, unused_key_write, unused_salt_write;
   logic                write_here, read_here, regs_write_known, regs_read_known;
 
   prim_axil #(.AddrW(12)) u_axil (
@@ -143,6 +159,7 @@ module lookaside_unit #(
     .clk_i           (clk_i),
     .rst_ni          (rst_ni),
     .reset_i         (reset),
+    .wipe_i          (scrubs),
     .locked_i        (busy),
     .write_i         (write && write_here),
     .write_addr_i    (write_addr[8:0]),
@@ -168,8 +185,38 @@ module lookaside_unit #(
     .put_base_o      (put_base),
     .put_words_o     (put_words),
     .get_base_o      (get_base),
-    .get_words_o     (get_words)
+    .get_words_o     (get_words),
+    .key_o           (key_o),
+    .key_set_o       (key_set),
+    .key_write_o     (unused_key_write),
+    .salt_o          (key_salt_o),
+    .salt_set_o      (salt_set),
+    .salt_write_o    (unused_salt_write),
+    .key_node_o      (key_node),
+    .load_seal_o     (load_seal),
+    .load_open_o     (load_open),
+    .keys_waits_i    (key_q)
   );
+
+  // ---- keys for the inline path
+  logic key_q, key_open_q;
+
+  assign node_o      = node[NodeW-1:0];
+  assign key_node_o  = key_node[NodeW-1:0];
+  assign key_valid_o = key_q && !scrubs;
+  assign key_open_o  = key_open_q;
+
+  always_ff @(posedge clk_i) begin : p_key
+    if (!rst_ni || scrubs) begin
+      key_q      <= 1'b0;
+      key_open_q <= 1'b0;
+    end else if (!key_q && (load_seal || load_open) && key_set && salt_set && 32'(key_node) < Nodes) begin
+      key_q      <= 1'b1;
+      key_open_q <= load_open;
+    end else if (key_ready_i) begin
+      key_q <= 1'b0;
+    end
+  end
 
   // ---- scrub: as long as the longest memory, and until memory owes nothing
   localparam int unsigned ScrubW = $clog2(Longest + 3 * lookaside_pkg::Chunk + 1);
@@ -495,6 +542,10 @@ module lookaside_unit #(
 
   // ---- completions
   logic done_room;
+
+  assign told[128*(Workers+2) +: 128] = bad_i;
+  assign told_valid[Workers+2]        = bad_valid_i && !scrubs;
+  assign bad_ready_o                  = told_ready[Workers+2];
 
   assign told_ready = done_room ? told_grant : '0;
 

@@ -250,7 +250,12 @@ fn loads(register: &Register, here: &dyn Fn(u32) -> String, set: bool, out: &mut
             here(word)
         );
         if set {
-            let _ = writeln!(out, "      {name}_set_q[{word}] <= 1'b1;");
+            let place = if whole {
+                String::new()
+            } else {
+                format!("[{word}]")
+            };
+            let _ = writeln!(out, "      {name}_set_q{place} <= 1'b1;");
         }
         out.push_str("    end");
     }
