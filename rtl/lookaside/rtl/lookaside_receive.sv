@@ -6,8 +6,9 @@
 // beyond it are thrown away, so that nobody who asks keeps anybody's answers from coming in.
 
 module lookaside_receive #(
-  parameter  int unsigned Nodes = 4,
-  localparam int unsigned NodeW = $clog2(Nodes)
+  parameter  int unsigned Nodes   = 4,
+  parameter  int unsigned Workers = 4, // of each other node
+  localparam int unsigned NodeW   = $clog2(Nodes)
 ) (
   input  logic                          clk_i,
   input  logic                          rst_ni,
@@ -76,7 +77,9 @@ module lookaside_receive #(
 
   localparam int unsigned Chunk   = lookaside_pkg::Chunk;
   localparam int unsigned Puts    = 16; // that memory has not answered
-  localparam int unsigned Replies = 64;
+  // What workers of all other nodes may ask for at once, so that there is room for it
+  localparam int unsigned Gets    = 2 << $clog2((Nodes - 1) * Workers);
+  localparam int unsigned Replies = 2 << $clog2((Nodes - 1) * Workers * lookaside_pkg::Owed);
 
   typedef enum logic [2:0] { First, Open, Words, Zeros, Answer, Skip } state_e;
 
@@ -291,7 +294,7 @@ module lookaside_receive #(
   // ---- invocations
   logic invokes_valid;
 
-  prim_fifo #(.Width($bits(lookaside_pkg::origin_t) + 32), .Depth(8)) u_invokes (
+  prim_fifo #(.Width($bits(lookaside_pkg::origin_t) + 32), .Depth(Replies)) u_invokes (
     .clk_i       (clk_i),
     .rst_ni      (rst_ni && !wipe_i),
     .in_data_i   ({1'b1, 8'(node), in.number, in.value}),
@@ -312,7 +315,7 @@ module lookaside_receive #(
   logic [15:0]         get_number;
   logic                get_right, get_valid, get_ends, get_error_q, asked_q, came_q;
 
-  prim_fifo #(.Width($bits(lookaside_pkg::run_t) + 25), .Depth(16)) u_gets (
+  prim_fifo #(.Width(lookaside_pkg::RunW + 25), .Depth(Gets)) u_gets (
     .clk_i       (clk_i),
     .rst_ni      (rst_ni && !wipe_i),
     .in_data_i   ({in.address, in.words, 8'(node), in.number, in_get}),

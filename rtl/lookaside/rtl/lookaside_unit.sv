@@ -399,7 +399,7 @@ module lookaside_unit #(
   assign s_axis_net_tready_o            = net_ready && runs_n;
   assign send_data[128*(Workers+1) +: 128] = '0;
 
-  lookaside_receive #(.Nodes(Nodes)) u_receive (
+  lookaside_receive #(.Nodes(Nodes), .Workers(Workers)) u_receive (
     .clk_i               (clk_i),
     .rst_ni              (rst_ni),
     .wipe_i              (scrubs),

@@ -72,7 +72,7 @@ module lookaside_worker #(
   localparam int unsigned Room   = 2 * Chunk;
   localparam int unsigned RoomW  = $clog2(Room) + 1;
   localparam int unsigned NodeW  = $clog2(Nodes);
-  localparam int unsigned Most   = 8; // requests that a node owes answers to
+  localparam int unsigned Most   = lookaside_pkg::Owed;
   localparam int unsigned OwedW  = $clog2(Most) + 1;
 
   typedef enum logic [1:0] { Load, Run, Say, Tell } state_e;
