@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # AES-GCM in hardware, in simulation, against a model in Python: the core on the test cases of its specification and random messages, then the
-# inline path on packets with random stalls, forged, repeated and cut packets between them. tests/shell/gcm.sh "1 2 3" 1000 takes longer.
+# inline path on packets with random stalls, forged, repeated and cut packets between them. tests/rtl/gcm.sh "1 2 3" 1000 takes longer.
 source "$(dirname "$0")/../../scripts/lib.sh"
 seeds=${1:-1}
 packets=${2:-300}

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The lookaside unit in simulation: three nodes with memories on a modelled network, random commands with random stalls, every error, lost
-# packets and scrubs. tests/shell/lookaside.sh "1 2 3" 100 takes longer.
+# packets and scrubs. tests/rtl/lookaside.sh "1 2 3" 100 takes longer.
 source "$(dirname "$0")/../../scripts/lib.sh"
 seeds=${1:-1}
 commands=${2:-60}
