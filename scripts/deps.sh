@@ -29,6 +29,8 @@ packages() {
   # The hardware is linted and simulated by Verilator, and proved by Yosys and Z3.
   [[ ${1:-} != tools || $(id -u) != 0 ]] || has verilator || ! has apt-get || missing+=(verilator)
   [[ ${1:-} != tools || $(id -u) != 0 ]] || has z3 || ! has apt-get || missing+=(z3)
+  # Links over libfabric are built where its headers are; their tests are skipped without.
+  [[ ${1:-} != tools || $(id -u) != 0 ]] || [[ -e /usr/include/rdma/fabric.h ]] || ! has apt-get || missing+=(libfabric-dev)
   echo "${missing[@]}"
 }
 
@@ -81,5 +83,8 @@ if [[ ${1:-} == tools ]] && ! { has yosys && has iverilog; }; then
 fi
 if [[ ${1:-} == tools ]] && ! { has verilator && has yosys-smtbmc && has z3; }; then
   say "hardware will not be tested; to have it tested: sudo apt-get install --no-install-recommends verilator yosys z3"
+fi
+if [[ ${1:-} == tools && ! -e /usr/include/rdma/fabric.h ]]; then
+  say "links over libfabric will not be tested; to have them tested: sudo apt-get install --no-install-recommends libfabric-dev"
 fi
 say "$(cargo --version), $(cc --version | head -n1), $(python3 --version)"

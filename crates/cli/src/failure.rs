@@ -149,7 +149,9 @@ impl Failure {
     pub(crate) fn setup(plan: &Plan, error: &SetupError) -> Self {
         let code = match error {
             SetupError::WrongKey { .. } | SetupError::OurKey { .. } => Code::Check,
-            SetupError::NoPin { .. } | SetupError::Plan { .. } => Code::Input,
+            SetupError::NoPin { .. } | SetupError::Plan { .. } | SetupError::Link { .. } => {
+                Code::Input
+            }
             _ => Code::Link,
         };
         let message = error.to_string();

@@ -25,6 +25,7 @@ mod estimate;
 mod failure;
 mod home;
 mod launch;
+mod links;
 mod ordered;
 mod output;
 mod peak;

@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use common::{World, at, party, soon};
 use rustix::time::{ClockId, clock_gettime};
-use veil_link::{Bounds, Link};
+use veil_link::{Bounds, Link, LinkKind};
 
 /// Payload bytes per size of message.
 const TOTAL: u64 = 4 << 30;
@@ -37,7 +37,7 @@ fn main() -> Result<(), Failure> {
             places: count,
             chunks: 1,
         };
-        let (mut first, mut second) = World::pair(bounds);
+        let (mut first, mut second) = World::pair(LinkKind::Tls, bounds);
         let (start, before) = (Instant::now(), cpu());
         let sender = thread::spawn(move || -> Result<(), Failure> {
             let message = vec![1; bytes as usize];

@@ -57,12 +57,15 @@ pub enum LinkFault {
     /// This side has no link to that peer.
     #[error("this participant has no link to it")]
     NoSuchPeer,
-    /// TLS refused the connection.
-    #[error("TLS: {0}")]
-    Tls(String),
+    /// What came is not what the peer sent: it does not decrypt, or was not sent now, or not there.
+    #[error("what came under its name is not what it sent: {0}")]
+    Cipher(String),
     /// What was sent had not been taken when the time for closing was over.
     #[error("has not taken {0} bytes that were sent to it: it is stalled or the network is")]
     Unsent(u64),
+    /// This side's end cannot be opened.
+    #[error("this side's end of the link to it cannot be opened: {0}")]
+    Local(String),
     /// The owner of this end of the link asked for something that its own announcements exclude.
     #[error("this side uses the link wrongly: {0}; please report this as a bug")]
     Misuse(&'static str),
@@ -75,6 +78,11 @@ impl LinkFault {
             self,
             LinkFault::Aborted | LinkFault::Closed(_) | LinkFault::Unsent(_)
         )
+    }
+
+    /// The other end has gone without a word.
+    pub(crate) fn gone() -> Self {
+        LinkFault::Closed("it is gone: its process or the network ended".into())
     }
 
     /// The peer said goodbye, or is gone, while this side still needs it.

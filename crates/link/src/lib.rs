@@ -31,10 +31,13 @@
 
 mod bounds;
 mod error;
+pub mod fabric;
 mod forward;
 mod frame;
 mod fuzz;
 mod inbox;
+mod kind;
+mod line;
 pub mod memory;
 mod pool;
 pub mod shape;
@@ -46,6 +49,7 @@ use std::time::Instant;
 pub use bounds::Bounds;
 pub use error::{LinkError, LinkFault};
 pub use fuzz::fuzz_frame;
+pub use kind::{LinkKind, NoLink, Provider};
 use veil_session::{Channel, Peer, SessionId};
 
 /// What ended a [`Link::wait`].

@@ -12,6 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{World, party, soon};
+use veil_link::LinkKind;
 use veil_link::tls::{Identity, Meeting, Port, Reception, SetupError, Terms, dial, meet};
 use veil_session::{Peer, PlanHash};
 
@@ -254,6 +255,7 @@ fn a_peer_without_a_pinned_key_is_not_even_dialled() {
         me: party(0),
         plan: PlanHash([0; 32]),
         pins: BTreeMap::new(),
+        link: LinkKind::Tls,
         others: Vec::new(),
     };
     let error = dial(&identity, &terms, party(1), "127.0.0.1:1", 0, soon());

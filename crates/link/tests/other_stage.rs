@@ -14,6 +14,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{party, soon};
+use veil_link::LinkKind;
 use veil_link::tls::{
     Admission, Connected, Fingerprint, Identity, Meeting, OtherStage, Port, Reception, SetupError,
     Terms, dial, meet,
@@ -71,6 +72,7 @@ impl Site {
             me,
             plan,
             pins,
+            link: LinkKind::Tls,
             others: vec![OtherStage {
                 plan: other,
                 pins: others,

@@ -13,6 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{party, soon};
+use veil_link::LinkKind;
 use veil_link::tls::{
     Admission, Connected, ControlError, Fingerprint, Identity, Meeting, Port, Reception,
     SetupError, Terms, control, dial, meet,
@@ -71,6 +72,7 @@ impl Service {
             me,
             plan,
             pins: pins.into(),
+            link: LinkKind::Tls,
             others: Vec::new(),
         }
     }

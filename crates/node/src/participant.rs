@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use veil_engine::{Abort, Binding, Data, Progress, Report, Settings, name_of, participants, party};
 use veil_link::tls::{
-    self, Connected, Fingerprint, Identity, Meeting, OtherStage, Port, SetupError, Terms, TlsLink,
+    self, Connected, Fingerprint, Identity, Meeting, OtherStage, Port, SetupError, Terms,
 };
-use veil_link::{Link, shape};
+use veil_link::{Link, LinkKind, shape};
 use veil_protocol::Plan;
 use veil_session::{PartyId, Peer};
 
@@ -175,6 +175,8 @@ pub struct Part<'a> {
     pub port: Option<&'a Port>,
     /// With whom.
     pub neighbours: &'a Neighbours,
+    /// What carries the bytes once everybody has met: the same at all.
+    pub link: LinkKind,
     /// The network to imitate, if any.
     pub net: Option<shape::Profile>,
     /// Ends it.
@@ -200,6 +202,7 @@ impl Part<'_> {
             me: self.me,
             plan: self.plan.hash,
             pins: self.neighbours.pins.clone(),
+            link: self.link,
             others: self.neighbours.others.clone(),
         };
         let meeting = Meeting {
@@ -224,19 +227,20 @@ impl Part<'_> {
         let bounds = veil_engine::bounds(self.plan, &*protocol);
         let binding = self.binding(&connections[0]);
         let links = connections.into_iter().map(|lane| {
-            let link = TlsLink::new(lane, bounds);
+            let link = self.link.open(lane, bounds).map_err(Abort::Link)?;
             let link: Box<dyn Link> = match self.net {
                 Some(profile) => Box::new(shape::Shaped::new(link, profile)),
-                None => Box::new(link),
+                None => link,
             };
-            wrap(link)
+            Ok(wrap(link))
         });
+        let links = links.collect::<Result<_, Abort>>()?;
         party::run(
             self.plan,
             &protocol,
             settings,
             (data, binding),
-            links.collect(),
+            links,
             self.stop,
             progress,
         )

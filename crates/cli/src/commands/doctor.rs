@@ -335,6 +335,7 @@ fn handshake() -> Result<(), SetupError> {
         me,
         plan: PlanHash([0; 32]),
         pins: pins.clone(),
+        link: veil_link::LinkKind::Tls,
         others: Vec::new(),
     };
     let until = Instant::now() + Duration::from_secs(5);

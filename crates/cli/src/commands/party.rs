@@ -17,6 +17,7 @@ use crate::failure::{Code, Failure};
 use crate::launch::Outcome;
 use crate::launch::participant::{self, Engagement};
 use crate::launch::processes::Word;
+use crate::links::LinkArgs;
 use crate::ordered;
 use crate::output;
 use crate::prepare::{self, JobArgs};
@@ -58,6 +59,8 @@ pub(crate) struct PartyArgs {
     /// Imitate the delay and the rate of a network: lan or wan.
     #[arg(long, value_name = "NET")]
     net: Option<shape::Profile>,
+    #[command(flatten)]
+    link: LinkArgs,
     #[command(flatten)]
     devices: DevicesArgs,
     /// Write down every round here: times, messages and waits, never a value. `veil trace` draws it.
@@ -104,6 +107,7 @@ fn take_part(
     say: &(dyn Fn(&str) + Sync),
 ) -> Result<Outcome, Failure> {
     let home = Home::open(&Home::locate(args.home.as_deref()))?;
+    args.link.check()?;
     let mut job = args.job.load()?;
     let plan = prepare::plan(&job, Some(args.job.lanes.unwrap_or(LANES)))?;
     let known = ordered::known(&job, &plan, &args.devices, &home.settings().name)?;
@@ -126,6 +130,7 @@ fn take_part(
         stores: args.stores.as_deref(),
         wait: args.wait.map_or(timeouts.meet, Duration::from_secs),
         timeout: args.timeout.map_or(timeouts.stall, Duration::from_secs),
+        link: args.link.kind(),
         net: args.net,
         devices: &args.devices,
         trace: trace.as_ref(),

@@ -16,6 +16,7 @@ use crate::failure::{Code, Failure};
 use crate::launch::inspect::InspectArgs;
 use crate::launch::threads::Site;
 use crate::launch::{Answer, Outcome, Took, durable, processes};
+use crate::links::LinkArgs;
 use crate::ordered::{self, Ordered, Planned};
 use crate::output;
 use crate::prepare::{self, JobArgs};
@@ -27,6 +28,8 @@ use crate::views::Views;
 #[command(after_help = "Examples:
   veil run job.toml                    threads and links in memory
   veil run job.toml --processes        a process per participant, TLS on loopback, keys made for this run
+  veil run job.toml --processes --link fabric:shm
+                                       the same, over libfabric
   veil run job.toml --net wan          as it would feel between two cities
   veil run job.toml --trace run.jsonl  what every round did, for `veil trace`
   veil run job.toml --watch --net wan  every participant live
@@ -54,6 +57,8 @@ pub(crate) struct LocalArgs {
     /// A process per participant, over TLS on loopback, with keys that are made for this run.
     #[arg(long)]
     pub(crate) processes: bool,
+    #[command(flatten)]
+    pub(crate) link: LinkArgs,
     /// Folder for results, one folder in it per recipient [default: `results` beside a circuit job; statistics are only
     /// printed]
     #[arg(long, value_name = "DIR")]
@@ -77,7 +82,7 @@ pub(crate) struct Finished {
     pub(crate) plan: Arc<Plan>,
     ordered: Option<Ordered>,
     pub(crate) outcome: Outcome,
-    link: &'static str,
+    link: String,
     seconds: f64,
 }
 
@@ -92,7 +97,7 @@ struct Printed<'a> {
     ordered: Option<&'a Ordered>,
     rows: u64,
     lanes: u16,
-    link: &'static str,
+    link: &'a str,
     seconds: f64,
     participants: &'a [Took],
     results: &'a [Answer],
@@ -117,6 +122,7 @@ pub(crate) fn execute(
     verbose: bool,
 ) -> Result<Finished, Failure> {
     args.inspect.check(args.processes)?;
+    args.link.check_local(args.processes)?;
     let job = args.job.load()?;
     let planned = ordered::plan(job, args.job.lanes, &args.devices, None)?;
     let Planned { job, plan, ordered } = planned;
@@ -151,6 +157,7 @@ pub(crate) fn execute(
     let timeout = Duration::from_secs(args.timeout);
     let site = Site {
         timeout,
+        link: args.link.kind(),
         net: args.net,
         out,
         kept,
@@ -167,7 +174,11 @@ pub(crate) fn execute(
     } else {
         durable::run(&job, &plan, args.job.lanes, &site, &stores)?
     };
-    let link = if args.processes { "tls" } else { "memory" };
+    let link = if args.processes {
+        args.link.kind().to_string()
+    } else {
+        "memory".to_owned()
+    };
     Ok(Finished {
         job,
         plan,
@@ -190,7 +201,7 @@ impl Finished {
             ordered: self.ordered.as_ref(),
             rows: self.plan.job.rows(),
             lanes: self.plan.lanes,
-            link: self.link,
+            link: &self.link,
             seconds: self.seconds,
             participants: &self.outcome.participants,
             results: &self.outcome.answers,
@@ -255,10 +266,10 @@ impl Finished {
             protocol.name(),
             plan.ring.name(),
             output::count(plan.lanes.into(), "lane"),
-            if self.link == "tls" {
-                "over TLS"
-            } else {
-                "in memory"
+            match self.link.as_str() {
+                "tls" => "over TLS".to_owned(),
+                "memory" => "in memory".to_owned(),
+                fabric => ["over libfabric, ", fabric].concat(),
             },
             output::seconds(self.seconds),
             protocol.name(),

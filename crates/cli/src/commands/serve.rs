@@ -11,6 +11,7 @@ use veil_node::service::{Options, Service, ServiceError};
 use veil_node::{Home, LogFormat, logs};
 
 use crate::failure::{Code, Failure};
+use crate::links::LinkArgs;
 use crate::signals::Stop;
 
 /// Serves a computing party: one port, many jobs, until it is asked to stop.
@@ -51,12 +52,15 @@ pub(crate) struct ServeArgs {
     /// Imitate the delay and the rate of a network: lan or wan.
     #[arg(long, value_name = "NET")]
     net: Option<shape::Profile>,
+    #[command(flatten)]
+    link: LinkArgs,
     /// Approve every job that a member proposes, without asking anybody; a rule of the policy that refuses one stands.
     #[arg(long)]
     yes: bool,
 }
 
 pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
+    args.link.check()?;
     let home = Home::open(&Home::locate(args.home.as_deref()))?;
     let settings = home.settings();
     let format = match args.log.as_deref() {
@@ -75,6 +79,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
         grace: seconds(args.grace),
         wait: seconds(args.wait),
         timeout: seconds(args.timeout),
+        link: args.link.kind(),
         net: args.net,
         yes: args.yes,
     };

@@ -285,6 +285,7 @@ fn make_homes(
         if let Some(device) = device {
             option("--device", device.into());
         }
+        option("--link", site.link.to_string().into());
         if let Some(net) = site.net {
             let net = if net == veil_link::shape::Profile::LAN {
                 "lan"

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use veil_engine::Settings;
 use veil_engine::local::{self, Conditions};
-use veil_link::{Link, shape};
+use veil_link::{Link, LinkKind, shape};
 use veil_node::{Receipt, Time};
 use veil_program::Job;
 use veil_protocol::Plan;
@@ -27,6 +27,8 @@ use crate::views::{Views, Watched};
 pub(crate) struct Site<'a> {
     /// Without any progress for this long, the run is given up.
     pub(crate) timeout: Duration,
+    /// What carries the bytes between processes.
+    pub(crate) link: LinkKind,
     /// The network to imitate, if any.
     pub(crate) net: Option<shape::Profile>,
     /// Where results go; a folder per recipient is made there.

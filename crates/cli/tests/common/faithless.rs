@@ -149,6 +149,7 @@ impl Site {
             identity: &home.identity(),
             port: Some(&port),
             neighbours: &neighbours,
+            link: veil_link::LinkKind::Tls,
             net: None,
             stop: &AtomicBool::new(false),
         };

@@ -115,6 +115,7 @@ impl<'a> Dial<'a> {
             from: self.terms.me,
             to: self.peer,
             lane,
+            link: self.terms.link,
         });
         let moved = (self.moved)(self.peer);
         let address = moved.as_deref().unwrap_or(self.address);
@@ -137,6 +138,7 @@ impl<'a> Dial<'a> {
             peer: self.peer,
             lane,
             plan: self.terms.plan,
+            link: self.terms.link,
         })
     }
 
@@ -195,6 +197,11 @@ impl<'a> Dial<'a> {
                 peer,
                 ours: self.terms.plan,
                 theirs: answer.plan,
+            }),
+            Some(Refusal::Link) => never(SetupError::Link {
+                peer,
+                ours: self.terms.link,
+                theirs: answer.link,
             }),
             Some(Refusal::NotYet) => later(&not_yet(self.terms.plan)),
             Some(Refusal::Busy) => later("it is up, and has too many callers"),
@@ -346,7 +353,7 @@ fn await_socket(handshake: &Handshake, at_most: Duration) -> io::Result<()> {
 }
 
 /// A duration as the kernel wants it, rounded down.
-pub(super) fn timespec(duration: Duration) -> Timespec {
+pub(crate) fn timespec(duration: Duration) -> Timespec {
     Timespec {
         tv_sec: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
         tv_nsec: duration.subsec_nanos().into(),

@@ -3,6 +3,7 @@
 use veil_session::{Peer, PlanHash};
 
 use super::identity::Fingerprint;
+use crate::LinkKind;
 
 /// Connecting failed. Each says who, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -59,6 +60,16 @@ pub enum SetupError {
         ours: PlanHash,
         /// Theirs.
         theirs: PlanHash,
+    },
+    /// The peer would have the bytes carried by something else.
+    #[error("{peer} uses the link {theirs}, we use {ours}: --link must be the same on both sides")]
+    Link {
+        /// Who.
+        peer: Peer,
+        /// Our link.
+        ours: LinkKind,
+        /// Theirs.
+        theirs: LinkKind,
     },
     /// The peer runs another release.
     #[error(

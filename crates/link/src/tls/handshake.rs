@@ -18,7 +18,7 @@ const PROBES: u32 = 3;
 
 /// How far a handshake came.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Progress {
+pub(crate) enum Progress {
     /// It waits for the other side.
     Waiting,
     /// What was asked for is complete.
@@ -27,7 +27,7 @@ pub(super) enum Progress {
 
 /// Why it failed.
 #[derive(Debug)]
-pub(super) enum Fail {
+pub(crate) enum Fail {
     /// The connection broke: the other side may not be ready yet.
     Broken(String),
     /// TLS refused.
@@ -36,14 +36,14 @@ pub(super) enum Fail {
 
 /// A TLS connection over a non-blocking socket, before it belongs to a link.
 #[derive(Debug)]
-pub(super) struct Handshake {
-    pub(super) socket: TcpStream,
-    pub(super) tls: Connection,
+pub(crate) struct Handshake {
+    pub(crate) socket: TcpStream,
+    pub(crate) tls: Connection,
 }
 
 impl Handshake {
     /// Prepares the socket.
-    pub(super) fn new(socket: TcpStream, tls: Connection) -> io::Result<Self> {
+    pub(crate) fn new(socket: TcpStream, tls: Connection) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         socket.set_nodelay(true)?;
         // A recipient may wait for hours while the parties compute: the kernel asks whether the other end is still there.
@@ -56,7 +56,7 @@ impl Handshake {
     }
 
     /// Sends `call` once, as soon as TLS can: before the handshake is complete nothing of it leaves.
-    pub(super) fn say(&mut self, call: &[u8]) -> Result<(), Fail> {
+    pub(crate) fn say(&mut self, call: &[u8]) -> Result<(), Fail> {
         self.tls
             .writer()
             .write_all(call)
@@ -64,7 +64,7 @@ impl Handshake {
     }
 
     /// Reads until `into` is full; `have` counts what is in it.
-    pub(super) fn hear(&mut self, into: &mut [u8], have: &mut usize) -> Result<Progress, Fail> {
+    pub(crate) fn hear(&mut self, into: &mut [u8], have: &mut usize) -> Result<Progress, Fail> {
         loop {
             self.flush()?;
             // Plaintext first: it may have come with the last bytes of the handshake.
@@ -98,7 +98,7 @@ impl Handshake {
     }
 
     /// Sends what TLS has to send.
-    pub(super) fn flush(&mut self) -> Result<Progress, Fail> {
+    pub(crate) fn flush(&mut self) -> Result<Progress, Fail> {
         while self.tls.wants_write() {
             match self.tls.write_tls(&mut Quiet(&self.socket)) {
                 Ok(_) => {}

@@ -9,14 +9,14 @@ mod config;
 mod control;
 mod dial;
 mod error;
-mod handshake;
+pub(crate) mod handshake;
 mod identity;
-mod line;
 mod link;
 mod port;
 mod preface;
 mod sign;
 mod socket;
+mod wire;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -29,8 +29,11 @@ use std::time::{Duration, Instant};
 use rustls::Connection;
 use veil_session::{Peer, PlanHash};
 
+use crate::LinkKind;
+
 pub use control::{control, control_slow};
 pub use dial::dial;
+pub(crate) use dial::timespec;
 pub use error::{ControlError, SetupError};
 pub use identity::{Fingerprint, FingerprintError, Identity, IdentityError};
 pub use link::TlsLink;
@@ -51,6 +54,8 @@ pub struct Terms {
     pub plan: PlanHash,
     /// Whose key is which.
     pub pins: BTreeMap<Peer, Fingerprint>,
+    /// What carries the bytes of the job, once its participants have met.
+    pub link: LinkKind,
     /// The other stages of the same job, if it has several: whoever comes for one of them is told which of them this side is at.
     pub others: Vec<OtherStage>,
 }
@@ -97,11 +102,12 @@ impl Terms {
 /// An authenticated connection to one peer for one lane, on which the plan is agreed.
 #[derive(Debug)]
 pub struct Connected {
-    socket: TcpStream,
-    tls: Connection,
+    pub(crate) socket: TcpStream,
+    pub(crate) tls: Connection,
     peer: Peer,
     lane: u16,
-    plan: PlanHash,
+    pub(crate) plan: PlanHash,
+    link: LinkKind,
 }
 
 impl Connected {
@@ -113,6 +119,11 @@ impl Connected {
     /// The lane.
     pub const fn lane(&self) -> u16 {
         self.lane
+    }
+
+    /// What is to carry the bytes.
+    pub const fn link(&self) -> LinkKind {
+        self.link
     }
 
     /// A secret that only the two ends of this connection know (RFC 8446, section 7.5), for the key schedule.

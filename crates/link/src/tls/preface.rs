@@ -1,15 +1,17 @@
 //! The first bytes inside TLS: what kind of call it is; who calls whom, about which plan, for which lane; and the answer.
 //!
-//! The dialler sends 46 bytes: `VEIL`, version, kind. For a lane follow plan hash (32), its own name (3), the name of the peer
-//! it wants (3), lane (2, little-endian); for a control call the length of the request (4, little-endian) and zeros, and then
-//! the request. The listener answers with 38: `VEIL`, version, code, a plan hash; to a control call it adds the length of the
-//! reply (4, little-endian) and the reply. Every version begins with `VEIL` and its number, so that two releases can at least
+//! The dialler sends 62 bytes: `VEIL`, version, kind. For a lane follow plan hash (32), its own name (3), the name of the peer
+//! it wants (3), lane (2, little-endian), the link (16: zeros for TLS, or the provider's name and zeros); for a control call the
+//! length of the request (4, little-endian) and zeros, and then the request. The listener answers with 38: `VEIL`, version,
+//! code, a plan hash, or its link and zeros if that is what differs; to a control call it adds the length of the reply (4, little-endian) and the reply. Every version begins with `VEIL` and its number, so that two releases can at least
 //! tell each other that they differ: a listener looks at these five bytes before it waits for more.
 
 use veil_session::{Peer, PlanHash};
 
+use crate::{LinkKind, Provider};
+
 /// Version of everything that two participants must have in common beside the plan.
-pub(super) const VERSION: u8 = 2;
+pub(super) const VERSION: u8 = 3;
 
 const MAGIC: [u8; 4] = *b"VEIL";
 
@@ -17,7 +19,7 @@ const MAGIC: [u8; 4] = *b"VEIL";
 pub(super) const START: usize = 5;
 
 /// Bytes of a call.
-pub(super) const CALL: usize = 46;
+pub(super) const CALL: usize = 62;
 
 /// Bytes of an answer.
 pub(super) const ANSWER: usize = 38;
@@ -38,6 +40,7 @@ pub(super) struct LaneCall {
     pub(super) from: Peer,
     pub(super) to: Peer,
     pub(super) lane: u16,
+    pub(super) link: LinkKind,
 }
 
 const LANE: u8 = 0;
@@ -66,10 +69,12 @@ pub(super) enum Refusal {
     TooLong,
     /// A kind of call that this side does not take.
     Kind,
+    /// Another link.
+    Link,
 }
 
 /// Refusals in the order of their codes, from 1.
-const REFUSALS: [Refusal; 10] = [
+const REFUSALS: [Refusal; 11] = [
     Refusal::Version,
     Refusal::Plan,
     Refusal::Stranger,
@@ -80,6 +85,7 @@ const REFUSALS: [Refusal; 10] = [
     Refusal::Busy,
     Refusal::TooLong,
     Refusal::Kind,
+    Refusal::Link,
 ];
 
 /// What the listener says.
@@ -88,6 +94,8 @@ pub(super) struct Answer {
     pub(super) version: u8,
     pub(super) refusal: Option<Refusal>,
     pub(super) plan: PlanHash,
+    /// The listener's, if it says that this is what differs.
+    pub(super) link: LinkKind,
 }
 
 /// What is wrong with a call that cannot be read.
@@ -112,7 +120,8 @@ impl Call {
                 out[6..38].copy_from_slice(&call.plan.0);
                 out[38..41].copy_from_slice(&call.from.to_bytes());
                 out[41..44].copy_from_slice(&call.to.to_bytes());
-                out[44..].copy_from_slice(&call.lane.to_le_bytes());
+                out[44..46].copy_from_slice(&call.lane.to_le_bytes());
+                out[46..].copy_from_slice(&call.link.to_bytes());
             }
             Call::Control { length } => {
                 out[5] = CONTROL;
@@ -131,6 +140,7 @@ impl Call {
                 from: peer(38)?,
                 to: peer(41)?,
                 lane: u16::from_le_bytes(part(bytes, 44)),
+                link: LinkKind::from_bytes(part(bytes, 46)).ok_or(Garbled::NotOurs)?,
             })),
             CONTROL if bytes[10..].iter().all(|byte| *byte == 0) => Ok(Call::Control {
                 length: u32::from_le_bytes(part(bytes, 6)),
@@ -148,7 +158,14 @@ impl Answer {
             version: VERSION,
             refusal,
             plan,
+            link: LinkKind::Tls,
         }
+    }
+
+    /// The same, and says which link is ours.
+    pub(super) const fn with_link(mut self, link: LinkKind) -> Self {
+        self.link = link;
+        self
     }
 
     pub(super) fn encode(&self) -> [u8; ANSWER] {
@@ -159,7 +176,11 @@ impl Answer {
             .iter()
             .position(|refusal| Some(*refusal) == self.refusal);
         out[5] = code.map_or(0, |index| index as u8 + 1);
-        out[6..].copy_from_slice(&self.plan.0);
+        if self.refusal == Some(Refusal::Link) {
+            out[6..6 + Provider::LONGEST].copy_from_slice(&self.link.to_bytes());
+        } else {
+            out[6..].copy_from_slice(&self.plan.0);
+        }
         out
     }
 
@@ -169,11 +190,18 @@ impl Answer {
             None => None,
             Some(index) => Some(*REFUSALS.get(usize::from(index)).ok_or(Garbled::NotOurs)?),
         };
-        Ok(Answer {
+        let mut answer = Answer {
             version: bytes[4],
-            refusal,
-            plan: PlanHash(part(bytes, 6)),
-        })
+            ..Answer::new(refusal, PlanHash(part(bytes, 6)))
+        };
+        if refusal == Some(Refusal::Link) {
+            if bytes[6 + Provider::LONGEST..].iter().any(|byte| *byte != 0) {
+                return Err(Garbled::NotOurs);
+            }
+            answer.link = LinkKind::from_bytes(part(bytes, 6)).ok_or(Garbled::NotOurs)?;
+            answer.plan = PlanHash([0; 32]);
+        }
+        Ok(answer)
     }
 }
 
@@ -223,6 +251,7 @@ mod tests {
         from: Peer::Owner(0x0102),
         to: Peer::Recipient(3),
         lane: 0x0405,
+        link: LinkKind::Fabric(Provider::SHM),
     });
     const CONTROL_EXAMPLE: Call = Call::Control {
         length: 0x0102_0304,
@@ -231,14 +260,18 @@ mod tests {
     #[test]
     fn calls_and_answers_survive_their_bytes() {
         let bytes = LANE_EXAMPLE.encode();
-        assert_eq!(&bytes[..7], b"VEIL\x02\x00\x07");
-        assert_eq!(bytes[38..], [1, 0x02, 0x01, 2, 3, 0, 0x05, 0x04]);
+        assert_eq!(&bytes[..7], b"VEIL\x03\x00\x07");
+        assert_eq!(bytes[38..46], [1, 0x02, 0x01, 2, 3, 0, 0x05, 0x04]);
+        assert_eq!(&bytes[46..], b"shm\0\0\0\0\0\0\0\0\0\0\0\0\0");
         assert_eq!(Call::decode(&bytes), Ok(LANE_EXAMPLE));
         let bytes = CONTROL_EXAMPLE.encode();
-        assert_eq!(&bytes[..11], b"VEIL\x02\x01\x04\x03\x02\x01\x00");
+        assert_eq!(&bytes[..11], b"VEIL\x03\x01\x04\x03\x02\x01\x00");
         assert_eq!(Call::decode(&bytes), Ok(CONTROL_EXAMPLE));
-        for code in 0..=255 {
-            let mut bytes = Answer::new(None, PlanHash([9; 32])).encode();
+        for code in 0..=255_u8 {
+            // Where a link is said, there is no plan.
+            let link = code.checked_sub(1).map(usize::from) == Some(REFUSALS.len() - 1);
+            let plan = PlanHash([if link { 0 } else { 9 }; 32]);
+            let mut bytes = Answer::new(None, plan).encode();
             bytes[5] = code;
             match Answer::decode(&bytes) {
                 Ok(answer) => assert_eq!(answer.encode(), bytes),
@@ -260,13 +293,14 @@ mod tests {
             assert_eq!(with(call, 5, 2), Err(Garbled::Kind));
         }
         assert_eq!(with(LANE_EXAMPLE, 38, 9), Err(Garbled::NotOurs));
-        assert_eq!(with(CONTROL_EXAMPLE, 45, 1), Err(Garbled::NotOurs));
+        assert_eq!(with(CONTROL_EXAMPLE, CALL - 1, 1), Err(Garbled::NotOurs));
     }
 
     /// Every byte of a valid call and answer takes every value: nothing panics, and what is read is what was sent.
     #[test]
     fn damaged_prefaces_are_read_or_refused() {
-        let answer = Answer::new(Some(Refusal::Plan), PlanHash([7; 32]));
+        let answer = Answer::new(Some(Refusal::Link), PlanHash([7; 32]));
+        let answer = answer.with_link(LinkKind::Fabric(Provider::TCP));
         let [lane, control] = [LANE_EXAMPLE, CONTROL_EXAMPLE].map(|call| call.encode());
         for good in [&lane[..], &control[..], &answer.encode()[..]] {
             for at in 0..good.len() {

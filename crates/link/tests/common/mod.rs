@@ -1,13 +1,15 @@
 //! Participants on loopback, for the tests of links over TLS.
 #![allow(dead_code, reason = "each test binary uses its part")]
 
+pub(crate) mod suite;
+
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use veil_link::tls::{self, Connected, Identity, Meeting, Port, Reception, Terms, TlsLink};
-use veil_link::{Bounds, Link, Woken};
+use veil_link::tls::{self, Connected, Identity, Meeting, Port, Reception, Terms};
+use veil_link::{Bounds, Link, LinkKind, Woken};
 use veil_session::{Channel, Frame, PartyId, Peer, PlanHash, SessionId, StepId};
 
 pub(crate) const BOUNDS: Bounds = Bounds {
@@ -53,6 +55,9 @@ pub(crate) fn take(link: &mut impl Link, from: Peer, at: Channel, into: &mut [u8
 /// What a participant gets from meeting the others.
 pub(crate) type Met = Result<Vec<Vec<Connected>>, tls::SetupError>;
 
+/// What two ends do.
+pub(crate) type Act<'a> = dyn Fn(&mut Box<dyn Link>, &mut Box<dyn Link>) + 'a;
+
 /// One participant before it is connected.
 pub(crate) struct Member {
     pub(crate) identity: Identity,
@@ -68,6 +73,11 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new(peers: &[Peer]) -> World {
+        Self::over(peers, LinkKind::Tls)
+    }
+
+    /// The same, who want this link.
+    pub(crate) fn over(peers: &[Peer], link: LinkKind) -> World {
         let identities: Vec<Identity> = peers
             .iter()
             .map(|_| Identity::generate().unwrap())
@@ -82,6 +92,7 @@ impl World {
                 me,
                 plan: PlanHash([9; 32]),
                 pins: pins.clone(),
+                link,
                 others: Vec::new(),
             };
             let port = me.party().map(|_| {
@@ -156,9 +167,12 @@ impl World {
     }
 
     /// Two parties with one lane.
-    pub(crate) fn pair(bounds: Bounds) -> (TlsLink, TlsLink) {
-        let mut ends = World::new(&[party(0), party(1)]).meet(1);
-        let mut link = || TlsLink::new(ends.pop().unwrap().1.remove(0), bounds);
+    pub(crate) fn pair(kind: LinkKind, bounds: Bounds) -> (Box<dyn Link>, Box<dyn Link>) {
+        let mut ends = World::over(&[party(0), party(1)], kind).meet(1);
+        let mut link = || {
+            let connections = ends.pop().unwrap().1.remove(0);
+            kind.open(connections, bounds).unwrap()
+        };
         let second = link();
         (link(), second)
     }

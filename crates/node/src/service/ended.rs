@@ -192,6 +192,7 @@ fn next_turn(
             SetupError::TimedOut { peers, .. } if peers.iter().copied().any(is_party) => true,
             SetupError::TimedOut { .. } if turn > 0 => return Some(Again::Recipients),
             SetupError::Plan { peer, .. }
+            | SetupError::Link { peer, .. }
             | SetupError::Version { peer, .. }
             | SetupError::Refused { peer, .. }
             | SetupError::Tls { peer, .. }

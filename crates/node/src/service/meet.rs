@@ -40,6 +40,7 @@ impl Here {
             identity: &self.identity,
             port: Some(desk.port()),
             neighbours: &self.neighbours,
+            link: desk.options.link,
             net: desk.options.net,
             stop,
         }

@@ -20,8 +20,8 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use veil_engine::{DeviceFactory, Kept, Settings as Engine};
-use veil_link::shape;
 use veil_link::tls::{Fingerprint, Identity, IdentityError, Port, Reception, SetupError, Turned};
+use veil_link::{LinkKind, shape};
 use veil_session::PlanHash;
 
 use crate::admin::{Admin, Pages};
@@ -59,6 +59,8 @@ pub struct Options {
     pub wait: Option<Duration>,
     /// Without any progress for so long, a run is given up.
     pub timeout: Option<Duration>,
+    /// What carries the bytes of jobs.
+    pub link: LinkKind,
     /// The network to imitate.
     pub net: Option<shape::Profile>,
     /// Approves every job of a member without asking anybody.

@@ -294,6 +294,7 @@ fn one(
         me,
         plan: plan.hash,
         pins: pins.clone(),
+        link: veil_link::LinkKind::Tls,
         others: Vec::new(),
     };
     // Parties dial parties of lower index; owners and recipients dial all parties.

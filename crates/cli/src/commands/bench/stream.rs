@@ -18,6 +18,7 @@ use super::{BenchArgs, short};
 use crate::commands::run::{Finished, LocalArgs, execute};
 use crate::devices::DevicesArgs;
 use crate::launch::inspect::InspectArgs;
+use crate::links::LinkArgs;
 use crate::prepare::{JobArgs, SecurityArgs};
 
 /// What a party may take, in MB, however many ANDs there are.
@@ -180,6 +181,7 @@ fn measure(part: Part, blocks: u64, args: &BenchArgs) -> Result<Row> {
         },
         timeout: 60,
         net: args.net,
+        link: LinkArgs::default(),
         processes: true,
         out: Some(folder.path().join("out")),
         stores: None,

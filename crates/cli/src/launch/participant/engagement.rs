@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use veil_engine::Progress;
-use veil_link::shape;
 use veil_link::tls::{Port, Reception, SetupError};
+use veil_link::{LinkKind, shape};
 use veil_node::log::Event;
 use veil_node::order::{self, Heard};
 use veil_node::participant::Neighbours;
@@ -45,6 +45,7 @@ pub(crate) struct Engagement<'a> {
     pub(crate) wait: Duration,
     /// Without any progress for so long, the run is given up.
     pub(crate) timeout: Duration,
+    pub(crate) link: LinkKind,
     pub(crate) net: Option<shape::Profile>,
     /// What it computes on, if it is a party.
     pub(crate) devices: &'a DevicesArgs,

@@ -103,6 +103,7 @@ pub(super) fn past(engagement: &Engagement<'_>, at: At<'_>, role: &Role) -> Vec<
             identity: at.identity,
             port: None,
             neighbours: &neighbours,
+            link: engagement.link,
             net: None,
             stop: engagement.stop.flag(),
         };
@@ -141,6 +142,7 @@ fn one(
         identity: at.identity,
         port: at.port,
         neighbours: &role.neighbours,
+        link: engagement.link,
         net: engagement.net,
         stop: stop.flag(),
     };

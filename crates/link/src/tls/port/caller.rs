@@ -251,7 +251,8 @@ impl Pending {
                         knock(key, call.plan);
                     }
                 }
-                self.refuse(no.refusal, no.plan, away, no.why)
+                let answer = Answer::new(Some(no.refusal), no.plan).with_link(no.link);
+                self.turn_down(answer, away, no.why)
             }
         }
     }
@@ -271,8 +272,11 @@ impl Pending {
         away: Away,
         why: String,
     ) -> Result<(), Fail> {
-        self.handshake
-            .say(&Answer::new(Some(refusal), plan).encode())?;
+        self.turn_down(Answer::new(Some(refusal), plan), away, why)
+    }
+
+    fn turn_down(&mut self, answer: Answer, away: Away, why: String) -> Result<(), Fail> {
+        self.handshake.say(&answer.encode())?;
         self.handshake.tls.send_close_notify();
         self.stage = Stage::Answer(Some(Verdict::Away(away, why)));
         Ok(())

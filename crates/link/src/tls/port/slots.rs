@@ -7,6 +7,7 @@ use std::time::Instant;
 use veil_session::{Peer, PlanHash};
 
 use super::lock;
+use crate::LinkKind;
 use crate::tls::handshake::Handshake;
 use crate::tls::identity::Fingerprint;
 use crate::tls::preface::{LaneCall, Refusal, VERSION};
@@ -52,6 +53,7 @@ pub(super) struct Promise {
 pub(super) struct No {
     pub(super) refusal: Refusal,
     pub(super) plan: PlanHash,
+    pub(super) link: LinkKind,
     pub(super) why: String,
 }
 
@@ -105,7 +107,7 @@ impl Slots {
         let Some((holder, slot)) = found else {
             return Err(self.unknown(&key, call.plan));
         };
-        let plan = call.plan;
+        let (plan, link) = (call.plan, slot.terms.link);
         slot.admit(key, call)
             .map(|seat| Promise {
                 slot: Arc::clone(&slot),
@@ -113,14 +115,22 @@ impl Slots {
                 kept: false,
             })
             .map_err(|(refusal, why)| {
-                let told = SetupError::Refused {
-                    peer: holder,
-                    why: format!("we turned it down: {why}"),
-                };
-                slot.fail(told);
+                let peer = holder;
+                slot.fail(match refusal {
+                    Refusal::Link => SetupError::Link {
+                        peer,
+                        ours: link,
+                        theirs: call.link,
+                    },
+                    _ => SetupError::Refused {
+                        peer,
+                        why: format!("we turned it down: {why}"),
+                    },
+                });
                 No {
                     refusal,
                     plan,
+                    link,
                     why: why.into(),
                 }
             })
@@ -139,12 +149,14 @@ impl Slots {
             return No {
                 refusal: Refusal::Plan,
                 plan: ours,
+                link: LinkKind::Tls,
                 why: String::new(),
             };
         }
         No {
             refusal: Refusal::NotYet,
             plan: PlanHash([0; 32]),
+            link: LinkKind::Tls,
             why: format!("it came for plan {theirs}, in which nobody here awaits it now"),
         }
     }
@@ -166,6 +178,7 @@ impl Slots {
         Some(No {
             refusal: Refusal::Plan,
             plan: ours,
+            link: LinkKind::Tls,
             why: "it came for the other stage of the job".into(),
         })
     }
@@ -253,6 +266,9 @@ impl Slot {
                 "it wanted somebody else: compare the addresses",
             ));
         }
+        if call.link != self.terms.link {
+            return Err((Refusal::Link, "it uses another link"));
+        }
         let seat = (call.from, call.lane);
         let mut state = lock(&self.state);
         // Whoever hung up and comes again, after a restart perhaps, takes its old place.
@@ -303,6 +319,7 @@ impl Promise {
             peer,
             lane,
             plan: self.slot.terms.plan,
+            link: self.slot.terms.link,
         });
         self.kept = true;
         self.slot.changed.notify_all();

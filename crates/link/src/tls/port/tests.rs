@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::places::REQUESTS;
 use super::*;
+use crate::LinkKind;
 use crate::tls::dial::{Missed, ask, reach};
 use crate::tls::preface::{ANSWER, Answer, CALL, Call, Garbled, LaneCall, Refusal, VERSION};
 use crate::tls::{ControlError, control, dial, preface};
@@ -65,7 +66,7 @@ fn refusal(answer: &[u8; ANSWER]) -> Option<Refusal> {
 fn two_versions_tell_each_other_that_they_differ() {
     let [us, them] = [(); 2].map(|()| Identity::generate().unwrap());
     let port = echo(&us, &[them.fingerprint()], &[]);
-    // What version 1 said: `VEIL`, 1, and 40 bytes more, one less than ours.
+    // What version 1 said: `VEIL`, 1, and 40 bytes more, fewer than ours.
     let mut first = [7; 45];
     first[..5].copy_from_slice(b"VEIL\x01");
     let answer = say(&them, (&us, &port), &first).unwrap();
@@ -74,8 +75,8 @@ fn two_versions_tell_each_other_that_they_differ() {
         (&answer[..4], answer[4], answer[5]),
         (&b"VEIL"[..], VERSION, 1)
     );
-    // And what we make of an answer of version 1 or 3.
-    for other in [1, 3] {
+    // And what we make of an answer of another version.
+    for other in [1, 2, 4] {
         let mut theirs = answer;
         theirs[4] = other;
         assert_eq!(Answer::decode(&theirs), Err(Garbled::Version(other)));
@@ -98,7 +99,7 @@ fn garbage_and_unknown_kinds_are_refused_and_the_port_goes_on() {
     assert_eq!(refusal(&with(5, 2)), Some(Refusal::Kind));
     assert_eq!(refusal(&with(20, 1)), Some(Refusal::Version));
     assert_eq!(refusal(&with(0, b'v')), Some(Refusal::Version));
-    let lane = [b"VEIL\x02\x00".as_slice(), &[9; CALL - 6]].concat();
+    let lane = [b"VEIL\x03\x00".as_slice(), &[9; CALL - 6]].concat();
     assert_eq!(
         refusal(&say(&them, (&us, &port), &lane).unwrap()),
         Some(Refusal::Version),
@@ -171,7 +172,7 @@ fn a_joiner_learns_nothing_about_jobs() {
     let [us, joiner] = [(); 2].map(|()| Identity::generate().unwrap());
     let port = echo(&us, &[], &[joiner.fingerprint()]);
     let mut call = [0; CALL];
-    call[..5].copy_from_slice(b"VEIL\x02");
+    call[..5].copy_from_slice(b"VEIL\x03");
     assert_eq!(
         refusal(&say(&joiner, (&us, &port), &call).unwrap()),
         Some(Refusal::NotYet)
@@ -361,6 +362,7 @@ fn two_parties(us: &Identity, them: &Identity) -> (Terms, LaneCall) {
         me: first,
         plan: PlanHash([3; 32]),
         pins: [(first, us.fingerprint()), (second, them.fingerprint())].into(),
+        link: LinkKind::Tls,
         others: Vec::new(),
     };
     let call = LaneCall {
@@ -368,6 +370,7 @@ fn two_parties(us: &Identity, them: &Identity) -> (Terms, LaneCall) {
         from: second,
         to: first,
         lane: 0,
+        link: terms.link,
     };
     (terms, call)
 }

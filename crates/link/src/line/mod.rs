@@ -1,17 +1,19 @@
 //! One connection of a link at work: its state, and how it ends. Its two halves move the bytes.
 
+mod link;
 mod receive;
 mod send;
+mod wire;
 
 use std::collections::VecDeque;
-use std::net::TcpStream;
 
-use rustls::Connection;
 use veil_session::{Channel, Peer};
 
-use self::send::{RECORD, WIRE};
-use super::Connected;
-use crate::frame::{self, Body, HEADER, Header};
+pub(crate) use self::link::Lines;
+use self::send::LONG;
+pub(crate) use self::send::WIRE;
+pub(crate) use self::wire::{Sent, Wire};
+use crate::frame::{Body, HEADER, Header};
 use crate::inbox::Inbox;
 use crate::pool::Pool;
 use crate::{Bounds, LinkError, LinkFault};
@@ -85,15 +87,11 @@ enum Ending {
     clippy::struct_excessive_bools,
     reason = "independent facts: any of them may hold with any other"
 )]
-pub(super) struct Line {
-    pub(super) peer: Peer,
-    pub(super) socket: TcpStream,
-    pub(super) inbox: Inbox,
-    tls: Connection,
+pub(crate) struct Line<W> {
+    peer: Peer,
+    inbox: Inbox,
+    wire: W,
     bounds: Bounds,
-    /// Bytes from the socket that TLS has not taken: `received[start..]`.
-    received: Vec<u8>,
-    start: usize,
     incoming: Incoming,
     queue: VecDeque<Outgoing>,
     /// Payload bytes in `queue`.
@@ -104,38 +102,26 @@ pub(super) struct Line {
     refused: bool,
     /// The peer said goodbye.
     left: bool,
-    /// Nothing more comes: the socket is at its end, or its content no longer matters.
+    /// Nothing more comes: the wire is at its end, or its content no longer matters.
     deaf: bool,
     /// Nothing more can be sent.
     mute: bool,
-    /// TLS was told to say that this side has finished, and the socket after it.
+    /// The peer was told that this side has finished.
     shut: bool,
     /// Why sending failed; what the peer said before is read first.
     broken: Option<String>,
-    /// Nothing was read yet; the peer's first frames may have come with the handshake.
-    fresh: bool,
     /// Something happened that the owner should look at.
-    pub(super) news: bool,
+    news: bool,
 }
 
-impl Line {
-    pub(super) fn new(connected: Connected, bounds: Bounds) -> Self {
-        let Connected {
-            socket,
-            mut tls,
-            peer,
-            plan,
-            ..
-        } = connected;
-        tls.set_buffer_limit(Some(WIRE));
+impl<W: Wire> Line<W> {
+    /// A line over `wire` to `peer`, whose messages carry `tag` until the session has a name.
+    pub(crate) fn new(wire: W, peer: Peer, tag: u64, bounds: Bounds) -> Self {
         Line {
             peer,
-            socket,
-            inbox: Inbox::new(peer, bounds, frame::tag(&plan.0)),
-            tls,
+            inbox: Inbox::new(peer, bounds, tag),
+            wire,
             bounds,
-            received: Vec::new(),
-            start: 0,
             incoming: NEXT,
             queue: VecDeque::new(),
             queued: 0,
@@ -147,7 +133,6 @@ impl Line {
             mute: false,
             shut: false,
             broken: None,
-            fresh: true,
             news: false,
         }
     }
@@ -161,13 +146,13 @@ impl Line {
     }
 
     /// Why a message that is not here will not come, if that is known.
-    pub(super) fn gone(&self, at: Channel) -> Option<LinkError> {
+    fn gone(&self, at: Channel) -> Option<LinkError> {
         let left = self.left.then(|| self.error(Some(at), LinkFault::left()));
         self.inbox.fault().cloned().or(left)
     }
 
     /// Queues a message, or says that there is no room.
-    pub(super) fn post(&mut self, at: Channel, bytes: &[u8]) -> Result<bool, LinkError> {
+    fn post(&mut self, at: Channel, bytes: &[u8]) -> Result<bool, LinkError> {
         if let Some(error) = self.gone(at) {
             return Err(error);
         }
@@ -186,7 +171,7 @@ impl Line {
         };
         let mut frame = Outgoing::bare(header);
         let mut rest = bytes;
-        if self.queue.is_empty() && bytes.len() >= RECORD && !self.mute {
+        if self.queue.is_empty() && bytes.len() >= LONG && !self.mute {
             rest = self.send_now(&mut frame, bytes)?;
             if frame.started() && rest.is_empty() {
                 return Ok(true);
@@ -203,7 +188,7 @@ impl Line {
     }
 
     /// Says goodbye once all that is queued is sent.
-    pub(super) fn goodbye(&mut self) {
+    fn goodbye(&mut self) {
         if self.ending == Ending::Open {
             self.ending = Ending::Goodbye;
             let tag = self.inbox.tag();
@@ -215,9 +200,14 @@ impl Line {
     }
 
     /// Says abort before anything else, save the rest of a frame that is half sent.
-    pub(super) fn abort(&mut self) {
+    fn abort(&mut self) {
         if self.ending != Ending::Aborted {
             self.ending = Ending::Aborted;
+            if self.wire.abort() {
+                self.queue.clear();
+                self.queued = 0;
+                return;
+            }
             self.drop_unstarted();
             let tag = self.inbox.tag();
             self.queue.push_back(Outgoing::bare(Header {
@@ -235,39 +225,37 @@ impl Line {
         }
     }
 
-    /// Payload bytes that are not in TLS yet.
-    pub(super) const fn queued(&self) -> u64 {
+    /// Payload bytes that the wire has not taken yet.
+    const fn queued(&self) -> u64 {
         self.queued
     }
 
     /// Everything was sent, or never can be.
-    pub(super) fn flushed(&self) -> bool {
-        self.mute || (self.queue.is_empty() && !self.tls.wants_write())
+    fn flushed(&self) -> bool {
+        self.mute || (self.queue.is_empty() && !self.wire.wants_write())
     }
 
     /// This end may be dropped: all is sent and the peer needs nothing, as far as that can be known.
-    pub(super) fn finished(&self) -> bool {
+    fn finished(&self) -> bool {
         self.flushed() && (self.left || self.deaf || self.inbox.fault().is_some())
     }
 
     /// Did this side give up?
-    pub(super) fn aborted(&self) -> bool {
+    fn aborted(&self) -> bool {
         self.ending == Ending::Aborted
     }
 
-    /// Is something here that `receive` can look at without asking the socket?
-    pub(super) fn backlog(&self) -> bool {
-        self.fresh
-            || self.start < self.received.len()
-            || matches!(self.incoming, Incoming::Stalled { .. })
+    /// Is something here that `receive` can look at without being told?
+    fn backlog(&self) -> bool {
+        (!self.deaf && self.wire.backlog()) || matches!(self.incoming, Incoming::Stalled { .. })
     }
 
     /// Does it wait to read, and to write?
-    pub(super) fn interest(&self) -> (bool, bool) {
+    fn interest(&self) -> (bool, bool) {
         let read = !self.deaf && !matches!(self.incoming, Incoming::Stalled { .. });
         (
             read,
-            !self.mute && (!self.queue.is_empty() || self.tls.wants_write()),
+            !self.mute && (!self.queue.is_empty() || self.wire.wants_write()),
         )
     }
 }

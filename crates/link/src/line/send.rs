@@ -1,26 +1,22 @@
-//! The sending half of a connection: frames into TLS, records into the socket.
+//! The sending half of a connection: frames into the wire.
 
-use std::io::{self, IoSlice};
-use std::net::Shutdown;
+use std::io::IoSlice;
 
-use rustls::Connection;
-
-use super::{Ending, Line, Outgoing};
+use super::{Ending, Line, Outgoing, Sent, Wire};
 use crate::frame::HEADER;
-use crate::tls::socket::Quiet;
 use crate::{LinkError, LinkFault};
 
-/// Encrypted bytes that wait for the socket at most: enough for one long vectored write.
-pub(super) const WIRE: usize = 256 * 1024;
+/// Bytes that wait for the network at most: enough for one long vectored write.
+pub(crate) const WIRE: usize = 256 * 1024;
 
-/// A message of at least one TLS record goes into TLS at once; shorter ones wait to share records.
-pub(super) const RECORD: usize = 16 * 1024;
+/// A message of at least one TLS record goes into the wire at once; shorter ones wait to share records.
+pub(super) const LONG: usize = 16 * 1024;
 
-/// Slices handed to TLS at once: 32 short frames.
+/// Slices handed to the wire at once: 32 short frames.
 const GATHER: usize = 64;
 
-impl Line {
-    /// Puts as much of a long message into TLS and the socket as they take; the rest is returned, and was not copied.
+impl<W: Wire> Line<W> {
+    /// Puts as much of a long message into the wire as it takes; the rest is returned, and was not copied.
     pub(super) fn send_now<'a>(
         &mut self,
         frame: &mut Outgoing,
@@ -32,19 +28,19 @@ impl Line {
                 IoSlice::new(&frame.head[frame.head_sent..]),
                 IoSlice::new(rest),
             ];
-            let taken =
-                write_tls(&mut self.tls, &slices).map_err(|fault| self.error(None, fault))?;
+            let taken = self.wire.write(&slices);
+            let taken = taken.map_err(|fault| self.error(None, fault))?;
             let head = taken.min(HEADER - frame.head_sent);
             frame.head_sent += head;
             rest = &rest[taken - head..];
-            if rest.is_empty() || !self.flush_wire() {
+            if rest.is_empty() || !self.flush().all {
                 return Ok(rest);
             }
         }
     }
 
-    /// Sends what the socket takes. `true` if anything moved.
-    pub(in crate::tls) fn send(&mut self) -> bool {
+    /// Sends what the network takes. `true` if anything moved.
+    pub(super) fn send(&mut self) -> bool {
         let mut moved = false;
         while !self.mute {
             let filled = match self.fill() {
@@ -56,10 +52,10 @@ impl Line {
                 }
             };
             moved |= filled;
-            if self.tls.wants_write() {
-                let all = self.flush_wire();
-                moved = true;
-                if !all {
+            if self.wire.wants_write() {
+                let sent = self.flush();
+                moved |= sent.moved;
+                if !sent.all {
                     break;
                 }
             }
@@ -68,14 +64,9 @@ impl Line {
             }
         }
         if self.ending != Ending::Open && !self.shut && self.queue.is_empty() && !self.mute {
-            // The last frame is in TLS; after it comes the end of the stream.
-            self.shut = true;
-            self.tls.send_close_notify();
-            if self.flush_wire() {
-                // Fails only where the peer is gone already.
-                let _ = self.socket.shutdown(Shutdown::Write);
-            } else {
-                self.shut = false;
+            match self.wire.finish() {
+                Ok(done) => self.shut = done,
+                Err(why) => self.break_off(why),
             }
         }
         self.explain_break();
@@ -100,7 +91,7 @@ impl Line {
         }
     }
 
-    /// Moves frames into TLS as long as it takes them. `true` if it took anything.
+    /// Moves frames into the wire as long as it takes them. `true` if it took anything.
     fn fill(&mut self) -> Result<bool, LinkFault> {
         let mut any = false;
         while !self.queue.is_empty() {
@@ -111,7 +102,7 @@ impl Line {
                 slices[count + 1] = IoSlice::new(&frame.body[frame.body_sent..]);
                 count += 2;
             }
-            let taken = write_tls(&mut self.tls, &slices[..count])?;
+            let taken = self.wire.write(&slices[..count])?;
             if taken == 0 {
                 break;
             }
@@ -121,7 +112,7 @@ impl Line {
         Ok(any)
     }
 
-    /// Notes that TLS took the next `taken` bytes of the queue.
+    /// Notes that the wire took the next `taken` bytes of the queue.
     fn advance(&mut self, mut taken: usize) {
         while let Some(frame) = self.queue.front_mut() {
             let head = taken.min(HEADER - frame.head_sent);
@@ -139,26 +130,21 @@ impl Line {
         }
     }
 
-    /// Writes what is encrypted. `true` if all of it left.
-    pub(super) fn flush_wire(&mut self) -> bool {
-        while self.tls.wants_write() {
-            match self.tls.write_tls(&mut Quiet(&self.socket)) {
-                Ok(_) => {}
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return false,
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => {
-                    self.mute = true;
-                    self.broken = Some(e.to_string());
-                    self.news = true;
-                    return false;
-                }
+    /// Sends what waits in the wire.
+    fn flush(&mut self) -> Sent {
+        self.wire.flush().unwrap_or_else(|why| {
+            self.break_off(why);
+            Sent {
+                moved: true,
+                all: false,
             }
-        }
-        true
+        })
     }
-}
 
-/// Gives TLS plaintext; how much it took.
-fn write_tls(tls: &mut Connection, slices: &[IoSlice<'_>]) -> Result<usize, LinkFault> {
-    io::Write::write_vectored(&mut tls.writer(), slices).map_err(|e| LinkFault::Tls(e.to_string()))
+    /// Nothing more can be sent.
+    fn break_off(&mut self, why: String) {
+        self.mute = true;
+        self.broken = Some(why);
+        self.news = true;
+    }
 }
