@@ -272,7 +272,7 @@ impl Endpoint {
         unsafe { veil_fabric_may_sleep(self.at()) != 0 }
     }
 
-    /// How long a side sleeps at most that has no bell, after so many naps.
+    /// How long a side sleeps at most, after so many naps.
     pub(super) fn nap(count: u32) -> Duration {
         Duration::from_micros(20 << (count / 4).min(5))
     }

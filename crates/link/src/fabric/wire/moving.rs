@@ -22,9 +22,6 @@ const LOOKS: u32 = 16;
 /// How long packets may be on their way whose sender has gone in order.
 const LATE: Duration = Duration::from_secs(5);
 
-/// How long a side sleeps at most that has a bell: a provider may have something to do that its bell does not tell.
-const DOZE: Duration = Duration::from_micros(500);
-
 /// After so many looks a bell is not believed that rings for nothing.
 const WEARY: u32 = 4096;
 
@@ -205,17 +202,10 @@ impl Wire for FabricWire {
             }
             return Duration::ZERO;
         }
-        if !self.met {
-            return DOZE;
-        }
-        if self.endpoint.bell().is_none() || naps > WEARY {
-            return Endpoint::nap(naps);
-        }
-        if self.endpoint.may_sleep() {
-            DOZE
-        } else {
-            Endpoint::nap(0)
-        }
+        // A provider may have something to do that its bell does not tell, so the sleep is short at first in any case.
+        let rings = self.met && self.endpoint.bell().is_some() && naps <= WEARY;
+        let now = rings && !self.endpoint.may_sleep();
+        Endpoint::nap(if now { 0 } else { naps })
     }
 
     fn watch<'a>(&'a self, read: bool, _write: bool, fds: &mut Vec<PollFd<'a>>) {
