@@ -7,7 +7,7 @@ use crate::failure::{Code, Failure};
 /// What carries the bytes.
 #[derive(clap::Args, Debug, Clone, Default)]
 pub(crate) struct LinkArgs {
-    /// What carries the bytes between processes, the same at all participants: tls, or fabric[:PROVIDER] by libfabric, where PROVIDER is tcp,
+    /// What carries the bytes between processes, the same at all participants: tls, or `fabric[:PROVIDER]` by libfabric, where PROVIDER is tcp,
     /// shm, `verbs;ofi_rxm`, efa or another of `fi_info -l` [default: tls; of fabric: tcp]
     #[arg(long = "link", value_name = "LINK")]
     kind: Option<LinkKind>,

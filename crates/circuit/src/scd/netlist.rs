@@ -79,7 +79,7 @@ impl Kind {
     }
 }
 
-/// Reads a netlist as it stands: a gate of the file is one gate, whatever it negates. What [`read`](super::read) refuses, for other reasons than the
+/// Reads a netlist as it stands: a gate of the file is one gate, whatever it negates. What [`read`](fn@super::read) refuses, for other reasons than the
 /// cycles and outputs that it is told, this refuses too.
 pub fn netlist(text: &[u8], limits: &Limits) -> Result<Netlist, ParseError> {
     // What is checked of a circuit holds for any number of cycles.

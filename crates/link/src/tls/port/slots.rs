@@ -19,6 +19,8 @@ pub(super) struct Slots {
     by_plan: Mutex<BTreeMap<PlanHash, Arc<Slot>>>,
     /// Only one job at a time is ever met here.
     sole: bool,
+    /// What went wrong before that job awaited anybody: whoever was turned away may not come again.
+    early: Mutex<String>,
 }
 
 /// A job that awaits peers.
@@ -62,6 +64,7 @@ impl Slots {
         Slots {
             by_plan: Mutex::default(),
             sole,
+            early: Mutex::default(),
         }
     }
 
@@ -71,7 +74,13 @@ impl Slots {
 
     /// Notes what went wrong, for those who wait in vain.
     pub(super) fn hint(&self, hint: &str) {
-        for slot in self.all() {
+        // Held meanwhile, so that a job which is not among them looks after this.
+        let mut early = lock(&self.early);
+        let all = self.all();
+        if self.sole && all.is_empty() {
+            hint.clone_into(&mut early);
+        }
+        for slot in all {
             hint.clone_into(&mut lock(&slot.state).hint);
         }
     }
@@ -213,6 +222,10 @@ impl Slots {
                 return Err(SetupError::Twice { plan: terms.plan });
             }
             slots.insert(terms.plan, Arc::clone(&slot));
+        }
+        let early = std::mem::take(&mut *lock(&self.early));
+        if !early.is_empty() {
+            lock(&slot.state).hint = early;
         }
         let met = slot.wait(until, ended);
         lock(&self.by_plan).remove(&terms.plan);
