@@ -52,7 +52,7 @@ pub(crate) struct SecurityArgs {
     /// How yao garbles gates: half-gates, or three-halves for slow links [default: half-gates]
     #[arg(long, value_name = "WHICH")]
     pub(crate) tables: Option<Tables>,
-    /// Order of yao's gates and tables: layers, or list(N) as hardware of 1, 2, 4, 8 or 16 rows starts them [default: layers]
+    /// Order of yao's gates and tables: layers, or list(N) as hardware of 1, 2, 4, 8 or 16 rows starts them [default: what the garbler's device is best at, else layers]
     #[arg(long, value_name = "WHICH")]
     pub(crate) schedule: Option<Schedule>,
 }
