@@ -29,18 +29,13 @@ impl Link for TlsLink {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
     use std::io::Write;
-    use std::sync::atomic::AtomicBool;
-    use std::thread;
     use std::time::{Duration, Instant};
-
-    use veil_session::{PartyId, Peer, PlanHash};
 
     use super::*;
     use crate::frame::tests::at;
     use crate::frame::{Body, Header, tag};
-    use crate::tls::{Identity, Meeting, Port, Reception, Terms, meet};
+    use crate::tls::pair::{PLAN, met, parties};
     use crate::{LinkError, LinkFault, LinkKind, Woken};
 
     const BOUNDS: Bounds = Bounds {
@@ -50,49 +45,15 @@ mod tests {
         places: 10,
         chunks: 1,
     };
-    const PLAN: PlanHash = PlanHash([6; 32]);
 
     fn soon() -> Instant {
         Instant::now() + Duration::from_secs(20)
     }
 
-    fn parties() -> [Peer; 2] {
-        [0, 1].map(|i| Peer::Party(PartyId::new(i).unwrap()))
-    }
-
     /// A link of the first party, and the bare connection of the second.
     fn ends() -> (TlsLink, Connected) {
-        let [a, b] = parties();
-        let [first, second] = [(); 2].map(|()| Identity::generate().unwrap());
-        let pins = BTreeMap::from([(a, first.fingerprint()), (b, second.fingerprint())]);
-        let terms = |me| Terms {
-            me,
-            plan: PLAN,
-            pins: pins.clone(),
-            link: LinkKind::Tls,
-            others: Vec::new(),
-        };
-        let reception = Reception::sole([second.fingerprint()]);
-        let port = Port::bind(&first, "127.0.0.1:0", reception).unwrap();
-        let dial = [(a, port.address().to_string())];
-        let go = AtomicBool::new(false);
-        let dialling = Meeting {
-            dial: &dial,
-            from: &[],
-            lanes: 1,
-            until: soon(),
-        };
-        let listening = Meeting {
-            dial: &[],
-            from: &[b],
-            ..dialling
-        };
-        thread::scope(|scope| {
-            let dialler = scope.spawn(|| meet(&second, &terms(b), None, &dialling, &go).unwrap());
-            let mut heard = meet(&first, &terms(a), Some(&port), &listening, &go).unwrap();
-            let bare = dialler.join().unwrap().remove(0).remove(0);
-            (TlsLink::new(heard.remove(0), BOUNDS), bare)
-        })
+        let [heard, bare] = met(LinkKind::Tls);
+        (TlsLink::new(vec![heard], BOUNDS), bare)
     }
 
     /// What the link says to `bytes` inside TLS, after which the peer stays silent.

@@ -12,6 +12,8 @@ mod error;
 pub(crate) mod handshake;
 mod identity;
 mod link;
+#[cfg(test)]
+pub(crate) mod pair;
 mod port;
 mod preface;
 mod sign;

@@ -1,18 +1,13 @@
 //! A peer that lies, on the wire and in the ring: what is played here is one end without its rules.
 
-use std::collections::BTreeMap;
-use std::sync::atomic::AtomicBool;
-use std::thread;
 use std::time::Duration;
-
-use veil_session::{PartyId, Peer, PlanHash};
 
 use super::*;
 use crate::fabric::FabricLink;
 use crate::fabric::hello::{HELLO, LastWord};
 use crate::frame::tests::at;
 use crate::frame::{self, Body, Header};
-use crate::tls::{Identity, Meeting, Port, Reception, Terms, meet};
+use crate::tls::pair::{PLAN, met, parties};
 use crate::{Bounds, Link, LinkError, LinkKind, Woken};
 
 const BOUNDS: Bounds = Bounds {
@@ -22,51 +17,9 @@ const BOUNDS: Bounds = Bounds {
     places: 1000,
     chunks: 1,
 };
-const PLAN: PlanHash = PlanHash([6; 32]);
 
 fn soon() -> Instant {
     Instant::now() + Duration::from_secs(60)
-}
-
-fn parties() -> [Peer; 2] {
-    [0, 1].map(|i| Peer::Party(PartyId::new(i).unwrap()))
-}
-
-/// Two ends that met.
-fn met(provider: Provider) -> [Connected; 2] {
-    let [a, b] = parties();
-    let [first, second] = [(); 2].map(|()| Identity::generate().unwrap());
-    let pins = BTreeMap::from([(a, first.fingerprint()), (b, second.fingerprint())]);
-    let terms = |me| Terms {
-        me,
-        plan: PLAN,
-        pins: pins.clone(),
-        link: LinkKind::Fabric(provider),
-        others: Vec::new(),
-    };
-    let reception = Reception::sole([second.fingerprint()]);
-    let port = Port::bind(&first, "127.0.0.1:0", reception).unwrap();
-    let dial = [(a, port.address().to_string())];
-    let go = AtomicBool::new(false);
-    let dialling = Meeting {
-        dial: &dial,
-        from: &[],
-        lanes: 1,
-        until: soon(),
-    };
-    let listening = Meeting {
-        dial: &[],
-        from: &[b],
-        ..dialling
-    };
-    thread::scope(|scope| {
-        let dialler = scope.spawn(|| meet(&second, &terms(b), None, &dialling, &go).unwrap());
-        let mut heard = meet(&first, &terms(a), Some(&port), &listening, &go).unwrap();
-        [
-            heard.remove(0).remove(0),
-            dialler.join().unwrap().remove(0).remove(0),
-        ]
-    })
 }
 
 /// One side of an attack: a link that keeps the rules, and an end of its peer that does not.
@@ -83,7 +36,7 @@ fn attack(act: impl Fn(&mut Attack)) -> Vec<LinkFault> {
         missing.map(|why| eprintln!("skipped: {why}")).is_none()
     });
     let faults = here.map(|provider| {
-        let [ours, theirs] = met(provider);
+        let [ours, theirs] = met(LinkKind::Fabric(provider));
         let mut attack = Attack {
             link: FabricLink::open(vec![ours], provider, BOUNDS).unwrap(),
             liar: FabricWire::open(theirs, provider).unwrap(),
@@ -328,7 +281,7 @@ fn a_peer_that_goes_without_a_word_is_gone() {
         let packet = attack.packet(0);
         attack.put(&packet, 0);
         attack.landed(0);
-        let [_, other] = met(Provider::TCP);
+        let [_, other] = met(LinkKind::Fabric(Provider::TCP));
         // Its process ends: the connection and the ring with it.
         let gone = std::mem::replace(
             &mut attack.liar,
@@ -352,7 +305,7 @@ fn greeted(bytes: &[u8]) -> Option<LinkFault> {
     if LinkKind::Fabric(Provider::TCP).check().is_err() {
         return None;
     }
-    let [ours, Connected { socket, tls, .. }] = met(Provider::TCP);
+    let [ours, Connected { socket, tls, .. }] = met(LinkKind::Fabric(Provider::TCP));
     let mut link = FabricLink::open(vec![ours], Provider::TCP, BOUNDS).unwrap();
     let mut line = Handshake { socket, tls };
     line.say(bytes).unwrap();
@@ -384,7 +337,7 @@ fn a_peer_that_is_silent_is_waited_for_no_longer_than_was_said() {
         if LinkKind::Fabric(provider).check().is_err() {
             continue;
         }
-        let [ours, _silent] = met(provider);
+        let [ours, _silent] = met(LinkKind::Fabric(provider));
         let mut link = FabricLink::open(vec![ours], provider, BOUNDS).unwrap();
         link.expect(parties()[1], at(0), 1).unwrap();
         let until = Instant::now() + Duration::from_millis(200);
