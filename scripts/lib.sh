@@ -8,3 +8,12 @@ say() { printf '\033[1m==> %s\033[0m\n' "$*"; }
 run() { say "$*"; "$@"; }
 # Builds the program as the tests do, which is nothing after them: another choice of packages has other features, and builds all anew.
 build_veil() { cargo test --quiet --workspace --all-features --locked --no-run; }
+# Stops where fewer than so many GiB are free for what cargo builds: a linker without room fails with half a sentence.
+room() {
+  local free
+  mkdir -p "$target"
+  free=$(df --output=avail -BG "$target" | tr -dc 0-9)
+  ((free >= $1)) && return
+  echo "error: $target has $free GiB free, and this takes up to $1: make room, or name another folder in CARGO_TARGET_DIR" >&2
+  return 1
+}

@@ -30,6 +30,7 @@ hardware() {
   done
 }
 
+[[ -d $target/debug ]] || room 8
 scripts/check.sh
 log=$(mktemp)
 hardware >"$log" 2>&1 &
