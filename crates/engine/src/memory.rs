@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use veil_device::{Cpu, Instr, Item, Src};
+use veil_link::LinkKind;
 use veil_protocol::{BankOf, Plan, Protocol};
 
 use crate::{LARGEST_WINDOW, bounds};
@@ -33,8 +34,8 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Of the participant that runs `protocol`, with so many chunks in flight per lane.
-    pub fn new(plan: &Plan, protocol: &dyn Protocol, window: usize) -> Self {
+    /// Of the participant that runs `protocol` over `link`, with so many chunks in flight per lane.
+    pub fn new(plan: &Plan, protocol: &dyn Protocol, window: usize, link: LinkKind) -> Self {
         let lanes = u64::from(plan.lanes);
         let chunks = window.clamp(1, LARGEST_WINDOW) as u64 * lanes;
         let chunks = chunks.min(u64::from(plan.chunks()));
@@ -52,7 +53,7 @@ impl Memory {
         let code = code.sum::<usize>() as u64;
         Memory {
             banks: chunk * chunks + job,
-            frames: peers * lanes * bounds.held(),
+            frames: peers * lanes * bounds.held(link),
             plan: RUN
                 + GATE * gates as u64
                 + code * (2 + lanes)

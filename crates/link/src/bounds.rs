@@ -1,5 +1,7 @@
 //! What a peer may make us hold.
 
+use crate::LinkKind;
+
 /// Limits of a link, from the plan: what lies outside them is an error of the peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bounds {
@@ -17,16 +19,13 @@ pub struct Bounds {
     pub chunks: u32,
 }
 
-/// Bytes of a TLS connection's own buffers, both ways: what is read from the socket at once, what waits for it, and TLS between.
-const BUFFERS: u64 = 1 << 20;
-
 impl Bounds {
     /// Bytes that a connection with one peer may hold: what came early, what waits to be sent, a message or two under way in either
-    /// direction, and buffers.
-    pub const fn held(&self) -> u64 {
+    /// direction, and the buffers of the link.
+    pub const fn held(&self, link: LinkKind) -> u64 {
         self.early
             .saturating_add(self.credit)
             .saturating_add(self.longest.saturating_mul(4))
-            .saturating_add(BUFFERS)
+            .saturating_add(link.buffers())
     }
 }

@@ -95,7 +95,18 @@ impl fmt::Display for LinkKind {
     }
 }
 
+/// Bytes of a TLS connection's own buffers, both ways: what is read from the socket at once, what waits for it, and TLS between.
+const TLS: u64 = 1 << 20;
+
 impl LinkKind {
+    /// Bytes of a connection's own buffers, beside those of what it carries. What a provider of libfabric takes for itself is unknown.
+    pub const fn buffers(self) -> u64 {
+        match self {
+            LinkKind::Tls => TLS,
+            LinkKind::Fabric(_) => TLS + crate::fabric::BUFFERS,
+        }
+    }
+
     /// Whether this build, on this machine, has it. If not, why, and what to do.
     pub fn check(&self) -> Result<(), String> {
         match self {

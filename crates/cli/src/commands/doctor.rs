@@ -16,6 +16,7 @@ use rustix::process::{Resource, getrlimit};
 use serde::Serialize;
 use veil_device::{Cpu, Device};
 use veil_link::tls::{Identity, Meeting, Port, Reception, SetupError, Terms, meet};
+use veil_link::{LinkKind, Provider};
 use veil_node::Home;
 use veil_session::{PartyId, Peer, PlanHash};
 
@@ -101,6 +102,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<(), Failure> {
         randomness(),
         temporary(),
         loopback(),
+        fabric(),
     ];
     findings.extend(args.port.map(port));
     let home = Home::locate(args.home.as_deref());
@@ -316,6 +318,31 @@ fn loopback() -> Finding {
     }
 }
 
+/// Links that only some builds and machines have.
+fn fabric() -> Finding {
+    let (here, missing): (Vec<_>, Vec<_>) = [Provider::TCP, Provider::SHM]
+        .map(|provider| (provider, LinkKind::Fabric(provider).check()))
+        .into_iter()
+        .partition(|(_, found)| found.is_ok());
+    let names: Vec<String> = here
+        .iter()
+        .map(|(provider, _)| provider.to_string())
+        .collect();
+    let names = match &names[..] {
+        [] => "none".to_owned(),
+        names => names.join(", "),
+    };
+    match missing.into_iter().find_map(|(_, found)| found.err()) {
+        None => Finding::ok("libfabric", names),
+        Some(why) => Finding::but(
+            "libfabric",
+            State::Note,
+            names,
+            format!("only `--link fabric` needs it. {why}"),
+        ),
+    }
+}
+
 /// Two parties meet on loopback.
 fn handshake() -> Result<(), SetupError> {
     let local = |error: &dyn std::fmt::Display| SetupError::Local(error.to_string());
@@ -335,7 +362,7 @@ fn handshake() -> Result<(), SetupError> {
         me,
         plan: PlanHash([0; 32]),
         pins: pins.clone(),
-        link: veil_link::LinkKind::Tls,
+        link: LinkKind::Tls,
         others: Vec::new(),
     };
     let until = Instant::now() + Duration::from_secs(5);

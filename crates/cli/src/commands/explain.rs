@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use veil_circuit::{Per, Reduce};
 use veil_engine::{Memory, Settings};
+use veil_link::LinkKind;
 use veil_link::shape::Profile;
 use veil_node::stages::{Stage, Stages};
 use veil_program::{Audience, Block, Guarantee, Holder};
@@ -234,7 +235,7 @@ fn memory(plan: &Arc<Plan>, stages: &Stages, me: Peer) -> u64 {
             prepare::role(*peer) == prepare::role(me) && veil_engine::name_of(plan, *peer) == name
         })?;
         let protocol = veil_protocol::protocol(Arc::clone(plan), me);
-        Some(Memory::new(plan, &*protocol, window).total())
+        Some(Memory::new(plan, &*protocol, window, LinkKind::Tls).total())
     };
     stages
         .all()

@@ -34,6 +34,9 @@ pub use link::FabricLink;
 
 use crate::Provider;
 
+/// Bytes of rings and packets with one peer, beside the TLS connection.
+pub(crate) const BUFFERS: u64 = 2 << 20;
+
 /// Packets that may be in a ring at once.
 pub const SLOTS: usize = 16;
 

@@ -6,7 +6,7 @@
 
 use super::seal::TAG;
 use super::sys::Extent;
-use super::{EVERY, SLOT, SLOTS};
+use super::{BUFFERS, EVERY, SLOT, SLOTS};
 
 /// Places for credits.
 pub(super) const CREDITS: usize = 8;
@@ -27,6 +27,8 @@ pub(super) const EXTENT: Extent = Extent {
 };
 
 const _: () = assert!(CREDITS > SLOTS / EVERY && SLOT <= 1 << 16);
+// Both halves, and the packet that is being opened.
+const _: () = assert!((EXTENT.ring + EXTENT.out + SLOT) as u64 <= BUFFERS);
 
 /// What the peer says by ringing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use veil_engine::Memory;
+use veil_link::LinkKind;
 use veil_link::tls::{Admission, Caller, Fingerprint};
 use veil_program::{Audience, Files, Job};
 use veil_protocol::{Options, Plan, PlanError};
@@ -32,7 +33,12 @@ pub(super) struct Prepared {
 }
 
 impl Prepared {
-    fn new(job: Job, plan: Plan, me: PartyId, window: usize) -> Result<Self, PlanError> {
+    fn new(
+        job: Job,
+        plan: Plan,
+        me: PartyId,
+        (window, link): (usize, LinkKind),
+    ) -> Result<Self, PlanError> {
         let plan = Arc::new(plan);
         let stages = Stages::new(&job, &plan)?;
         let protocol =
@@ -45,10 +51,10 @@ impl Prepared {
             let of = |me| veil_protocol::protocol(Arc::clone(plan), Peer::Party(me));
             match stage {
                 Stage::Finish(_) => left
-                    .map(|me| Memory::new(plan, &*of(me), window).total())
+                    .map(|me| Memory::new(plan, &*of(me), window, link).total())
                     .max()
                     .unwrap_or_default(),
-                _ => Memory::new(plan, &*protocol(plan), window).total(),
+                _ => Memory::new(plan, &*protocol(plan), window, link).total(),
             }
         };
         let need = stages.all().into_iter().map(need).max();
@@ -286,7 +292,8 @@ impl Desk {
         let mine = participant::roles(&plan, name).map_err(|error| error.to_string())?;
         let me = mine.iter().find_map(|peer| peer.party());
         let me = me.ok_or_else(|| format!("`{name}` is no computing party of the job"))?;
-        let prepared = Prepared::new(job, plan, me, self.engine().window).map_err(unplanned)?;
+        let prepared = Prepared::new(job, plan, me, (self.engine().window, self.options.link))
+            .map_err(unplanned)?;
         let need = mib(prepared.need);
         if need > limits.memory_mib {
             return Err(format!(

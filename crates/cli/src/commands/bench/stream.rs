@@ -10,6 +10,7 @@ use miette::{IntoDiagnostic, Result, miette};
 use veil_circuit::generate::{Aim, aes128_encrypt, aes128_expand_key};
 use veil_circuit::{Builder, Circuit, Flavour, Initial, Per, bristol};
 use veil_engine::{Memory, Settings};
+use veil_link::LinkKind;
 use veil_math::Ring;
 use veil_program::Word;
 use veil_session::Peer;
@@ -201,7 +202,7 @@ fn measure(part: Part, blocks: u64, args: &BenchArgs) -> Result<Row> {
     let unknown = || miette!("this system does not say how much memory a process took");
     let declared = plan.parties().iter().map(|party| {
         let protocol = veil_protocol::protocol(Arc::clone(&plan), Peer::Party(*party));
-        Memory::new(&plan, &*protocol, Settings::default().window).total()
+        Memory::new(&plan, &*protocol, Settings::default().window, LinkKind::Tls).total()
     });
     let (rows, cycles) = (plan.job.rows(), plan.cycle_count());
     let seconds = parties.iter().map(|took| took.seconds).fold(0.0, f64::max);
