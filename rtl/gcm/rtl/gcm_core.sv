@@ -105,7 +105,7 @@ module gcm_core #(
     .block_o (stream)
   );
 
-  prim_delay #(.Width($bits(step_t)), .Cycles(Hashes)) u_step (
+  prim_delay #(.Width($bits(begins)), .Cycles(Hashes)) u_step (
     .clk_i (clk_i),
     .in_i  (rst_ni ? begins : '0),
     .out_o (hashes)

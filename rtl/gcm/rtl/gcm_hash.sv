@@ -61,7 +61,7 @@ module gcm_hash (
     .product_o (product)
   );
 
-  prim_delay #(.Width($bits(tag_t)), .Cycles(Stages)) u_tag (
+  prim_delay #(.Width($bits(out)), .Cycles(Stages)) u_tag (
     .clk_i (clk_i),
     .in_i  (rst_ni ? in : '0),
     .out_o (out)

@@ -188,7 +188,7 @@ module gcm_open #(
   end
 
   // A key is written between packets, when none is inside of which the counter would be looked at after it.
-  gcm_core #(.Nodes(Nodes), .UserW($bits(user_t))) u_core (
+  gcm_core #(.Nodes(Nodes), .UserW($bits(user))) u_core (
     .clk_i        (clk_i),
     .rst_ni       (rst_ni),
     .wipe_i       (wipe_i),
@@ -263,7 +263,7 @@ module gcm_open #(
     .count_o     ()
   );
 
-  prim_fifo #(.Width($bits(gcm_pkg::completion_t) + 13), .Depth(Packets)) u_packets (
+  prim_fifo #(.Width($bits({packet, packet_words})), .Depth(Packets)) u_packets (
     .clk_i       (clk_i),
     .rst_ni      (rst_ni && !wipe_i),
     .in_data_i   ({verdict, out_user.words}),
@@ -275,7 +275,7 @@ module gcm_open #(
     .count_o     ()
   );
 
-  prim_fifo #(.Width($bits(gcm_pkg::completion_t)), .Depth(Packets)) u_done (
+  prim_fifo #(.Width($bits(done_o)), .Depth(Packets)) u_done (
     .clk_i       (clk_i),
     .rst_ni      (rst_ni && !wipe_i),
     .in_data_i   (packet),

@@ -29,7 +29,7 @@ package gcm_pkg;
     logic [4:0]       bytes;   // of the data
     logic [LeftW-1:0] left;    // blocks of the message that are hashed after this one, Stages if there are more
     logic [63:0]      counter; // of the message: the low part of its nonce
-    aes_pkg::block_t  data;
+    logic [127:0]     data;
   } beat_t;
 
   // What became of a packet.

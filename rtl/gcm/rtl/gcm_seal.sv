@@ -119,7 +119,7 @@ module gcm_seal #(
     .count_o     ()
   );
 
-  prim_fifo #(.Width($bits(packet_t)), .Depth(Packets)) u_packets (
+  prim_fifo #(.Width($bits(packet)), .Depth(Packets)) u_packets (
     .clk_i       (clk_i),
     .rst_ni      (rst_ni && !wipe_i),
     .in_data_i   (coming),
@@ -257,7 +257,7 @@ module gcm_seal #(
     .r_data_o (counter)
   );
 
-  gcm_core #(.Nodes(Nodes), .UserW($bits(user_t))) u_core (
+  gcm_core #(.Nodes(Nodes), .UserW($bits(user))) u_core (
     .clk_i        (clk_i),
     .rst_ni       (rst_ni),
     .wipe_i       (wipe_i),
@@ -297,7 +297,7 @@ module gcm_seal #(
     .count_o     ()
   );
 
-  prim_fifo #(.Width($bits(gcm_pkg::completion_t)), .Depth(Packets)) u_done (
+  prim_fifo #(.Width($bits(done_o)), .Depth(Packets)) u_done (
     .clk_i       (clk_i),
     .rst_ni      (rst_ni && !wipe_i),
     .in_data_i   (out_user.done),

@@ -294,7 +294,7 @@ module lookaside_receive #(
   // ---- invocations
   logic invokes_valid;
 
-  prim_fifo #(.Width($bits(lookaside_pkg::origin_t) + 32), .Depth(Replies)) u_invokes (
+  prim_fifo #(.Width($bits({invoke_o, invoke_slot_o})), .Depth(Replies)) u_invokes (
     .clk_i       (clk_i),
     .rst_ni      (rst_ni && !wipe_i),
     .in_data_i   ({1'b1, 8'(node), in.number, in.value}),

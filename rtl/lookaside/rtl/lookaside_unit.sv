@@ -99,7 +99,6 @@ module lookaside_unit #(
 
   localparam int unsigned Workers = Movers + Adders;
   localparam int unsigned RunW    = lookaside_pkg::RunW;
-  localparam int unsigned CommandW = $bits(lookaside_pkg::command_word_t);
   // Clients of memory: workers, then what other nodes ask for. Clients of the sender: these, and its answers.
   localparam int unsigned Clients = Workers + 1;
   localparam int unsigned Senders = Workers + 2;
@@ -249,6 +248,9 @@ module lookaside_unit #(
   logic [31:0]                  invoke_slot;
   logic                         invoke_valid, invoke_ready, refuse, intake_ready;
   lookaside_pkg::command_word_t command;
+
+  localparam int unsigned CommandW = $bits(command);
+
   logic [1:0]                   command_valid, command_ready, kind_ready;
   logic [2*CommandW-1:0]        kind_word, given;
   logic [Workers-1:0]           given_valid;

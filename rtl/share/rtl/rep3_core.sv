@@ -103,7 +103,7 @@ module rep3_core #(
 
   // ---- what starts
   share_pkg::command_t now;
-  logic                start, first, last, ends, taken, unused_phase, unused_masks, unused_fields;
+  logic                start, first, last, ends, sums, taken, unused_phase, unused_masks, unused_fields;
 
   assign unused_fields = ^{now.beats, now.pairs, now.closes};
 
@@ -137,12 +137,14 @@ module rep3_core #(
   logic [BeatW-1:0]  blocks, masks;      // [core][key]
   logic              masked;
 
-  assign ring    = now.ring;
+  // Without rings all is of bits, which leaves no adder behind.
+  assign ring    = Rings ? now.ring : share_pkg::Bits;
   assign product = now.op == share_pkg::Product;
+  assign sums    = Rings && now.sum;
 
   always_comb begin : p_operands
     for (int unsigned k = 0; k < 16 * Cores; k++) begin
-      keep[8*k +: 8] = {8{start && !(now.sum && ends && 12'(k) >= now.tail)}};
+      keep[8*k +: 8] = {8{start && !(sums && ends && 12'(k) >= now.tail)}};
     end
     for (int unsigned c = 0; c < Cores; c++) begin
       u0[128*c +: 128] = in_a_i[256*c +: 128] & keep[128*c +: 128];
@@ -232,12 +234,12 @@ module rep3_core #(
   logic [1:0] ring4_bits;
 
   assign op4     = share_pkg::op_e'(op4_bits);
-  assign ring4   = share_pkg::ring_e'(ring4_bits);
+  assign ring4   = Rings ? share_pkg::ring_e'(ring4_bits) : share_pkg::Bits;
   assign linear4 = op4 == share_pkg::Add || op4 == share_pkg::Sub;
 
   prim_delay #(.Width(7), .Cycles(TermAt)) u_control4 (
     .clk_i (clk_i),
-    .in_i  ({start, first, now.op, now.ring}),
+    .in_i  ({start, first, now.op, ring}),
     .out_o ({start4, first4, op4_bits, ring4_bits})
   );
 
@@ -327,11 +329,11 @@ module rep3_core #(
   logic                valid_q;
 
   assign op11   = share_pkg::op_e'(op11_bits);
-  assign ring11 = share_pkg::ring_e'(ring11_bits);
+  assign ring11 = Rings ? share_pkg::ring_e'(ring11_bits) : share_pkg::Bits;
 
   prim_delay #(.Width(36), .Cycles(MaskAt)) u_control11 (
     .clk_i (clk_i),
-    .in_i  ({start && last && alive, now.sum, ends, now.op, now.ring, now.tail, now.tag}),
+    .in_i  ({start && last && alive, sums, ends, now.op, ring, now.tail, now.tag}),
     .out_o ({valid11, sum11, ends11, op11_bits, ring11_bits, tail11, tag11})
   );
 

@@ -38,7 +38,7 @@ module share_issue #(
   output logic                idle_o      // no command, and no result on its way
 );
 
-  localparam int unsigned CommandW = $bits(share_pkg::command_t);
+  localparam int unsigned CommandW = $bits(command_i);
 
   share_pkg::command_t now_q, next;
   logic                next_valid, next_takes, busy_q, emits, pair_last, beat_last, phase_last, steps, finishes, draws;

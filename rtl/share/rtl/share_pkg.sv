@@ -74,11 +74,19 @@ package share_pkg;
     end
   endfunction
 
-  // a + b, or a - b, which is a + ~b + 1.
+  // a + b, or a - b, which is a + ~b + 1, by one adder. Between the halves it has a place that hands on the carry, or makes that of another
+  // element. Of bits the sum has nothing to carry.
   function automatic word_t combine(input ring_e ring, input logic less, input word_t a, input word_t b);
-    word_t c;
-    c = b ^ {128{less && ring != Bits}};
-    combine = ring == Bits ? a ^ c : ring == Z64 ? {a[127:64] + c[127:64] + 64'(less), a[63:0] + c[63:0] + 64'(less)} : a + c + 128'(less);
+    logic        bits, minus, unused_carry;
+    word_t       c, d;
+    logic [63:0] high, low;
+    bits  = ring == share_pkg::Bits;
+    minus = less && !bits;
+    c     = bits ? '0 : a;
+    d     = bits ? a ^ b : b ^ {128{minus}};
+    {high, unused_carry, low} = {c[127:64], ring != share_pkg::Z64 || minus, c[63:0]}
+        + {d[127:64], ring == share_pkg::Z64 && minus, d[63:0]} + 129'(minus);
+    combine = {high, low};
   endfunction
 
   function automatic word_t plus(input ring_e ring, input word_t a, input word_t b);
@@ -91,7 +99,7 @@ package share_pkg;
 
   // The element that the elements of a word add up to.
   function automatic word_t across(input ring_e ring, input word_t a);
-    across = ring == Z64 ? {64'b0, a[63:0] + a[127:64]} : a;
+    across = ring == share_pkg::Z64 ? {64'b0, a[63:0] + a[127:64]} : a;
   endfunction
 
 endpackage

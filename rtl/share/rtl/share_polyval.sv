@@ -38,12 +38,32 @@ module share_polyval (
     reduced = rest[255:128];
   endfunction
 
-  // A fourth of a product of polynomials.
-  function automatic logic [158:0] quarter(input share_pkg::word_t a, input logic [31:0] b);
-    quarter = '0;
-    for (int unsigned k = 0; k < 32; k++) begin
-      quarter = quarter ^ ((159'(a) << k) & {159{b[k]}});
+  // Products of polynomials: of 16 terms three products of bits at a time, as a look-up table of six inputs takes them; of twice as many by
+  // three of these (Karatsuba, Ofman, 1962).
+  function automatic logic [30:0] product_16(input logic [15:0] a, input logic [15:0] b);
+    logic three;
+    for (int n = 0; n < 31; n++) begin
+      product_16[n] = 1'b0;
+      for (int k = n > 15 ? n - 15 : 0; k <= n && k < 16; k += 3) begin
+        three = 1'b0;
+        for (int j = k; j < k + 3 && j <= n && j < 16; j++) begin
+          three = three ^ (a[j] & b[n-j]);
+        end
+        product_16[n] = product_16[n] ^ three;
+      end
     end
+  endfunction
+
+  function automatic logic [62:0] product_32(input logic [31:0] a, input logic [31:0] b);
+    logic [30:0] low, high, both;
+    low        = product_16(a[15:0], b[15:0]);
+    high       = product_16(a[31:16], b[31:16]);
+    both       = product_16(a[15:0] ^ a[31:16], b[15:0] ^ b[31:16]);
+    product_32 = {high, 1'b0, low} ^ {16'b0, both ^ low ^ high, 16'b0};
+  endfunction
+
+  function automatic logic [126:0] product_64(input logic [62:0] low, input logic [62:0] high, input logic [62:0] both);
+    product_64 = {high, 1'b0, low} ^ {32'b0, both ^ low ^ high, 32'b0};
   endfunction
 
   typedef enum logic [1:0] {Powers, Blocks, Last} state_e;
@@ -60,7 +80,8 @@ module share_polyval (
   logic                 starts;
   logic [1:0]           place, place1_q, place2_q;
   logic                 en1_q, en2_q;
-  logic [Sums*159-1:0]  quarters_q;
+  logic [9*63-1:0]      parts_q;
+  logic [126:0]         low, high, both;
 
   assign alive   = rst_ni && !wipe_i;
   assign ready_o = state_q == Blocks;
@@ -100,7 +121,16 @@ module share_polyval (
     end
   end
 
-  // ---- three cycles of multiplication
+  // ---- three cycles of multiplication: of two digits of 32 bits, and their sum, each; of the lower half, the upper one, and theirs
+  function automatic logic [95:0] digits(input logic [63:0] half);
+    digits = {half[31:0] ^ half[63:32], half};
+  endfunction
+
+  logic [287:0] a_digits, b_digits;
+
+  assign a_digits = {digits(a_q[63:0] ^ a_q[127:64]), digits(a_q[127:64]), digits(a_q[63:0])};
+  assign b_digits = {digits(b_q[63:0] ^ b_q[127:64]), digits(b_q[127:64]), digits(b_q[63:0])};
+
   always_ff @(posedge clk_i) begin : p_multiply
     a_q      <= a;
     b_q      <= b;
@@ -108,13 +138,15 @@ module share_polyval (
     place2_q <= place1_q;
     en1_q    <= alive && starts;
     en2_q    <= alive && en1_q;
-    for (int unsigned k = 0; k < Sums; k++) begin
-      quarters_q[159*k +: 159] <= quarter(a_q, b_q[32*k +: 32]);
+    for (int unsigned k = 0; k < 9; k++) begin
+      parts_q[63*k +: 63] <= product_32(a_digits[32*k +: 32], b_digits[32*k +: 32]);
     end
   end
 
-  assign product = reduced(255'(quarters_q[158:0]) ^ (255'(quarters_q[317:159]) << 32) ^ (255'(quarters_q[476:318]) << 64)
-                           ^ (255'(quarters_q[635:477]) << 96));
+  assign low     = product_64(parts_q[0 +: 63], parts_q[63 +: 63], parts_q[126 +: 63]);
+  assign high    = product_64(parts_q[189 +: 63], parts_q[252 +: 63], parts_q[315 +: 63]);
+  assign both    = product_64(parts_q[378 +: 63], parts_q[441 +: 63], parts_q[504 +: 63]);
+  assign product = reduced({high, 1'b0, low} ^ {64'b0, both ^ low ^ high, 64'b0});
 
   // ---- state
   always_ff @(posedge clk_i) begin : p_state
