@@ -22,7 +22,7 @@ check: tools ## Format, lints, layers, links, supply chain: what to run before a
 bench: deps ## Rates per CPU-second of all parties, with SVG plots
 	@scripts/bench.sh
 
-synth: ## Resources of the garbler on FPGAs, and its clock on one (an hour)
+synth: ## Resources of all cores on FPGAs, and clocks of small ones (hours)
 	@scripts/synth-rtl.sh
 
 deps: ## Install what building needs and this machine lacks

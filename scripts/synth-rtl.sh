@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What the garbler takes on FPGAs: rtl/garble/synth/results.json and docs/rtl-resources.md. Tools go into a virtual environment.
-# Arguments are those of rtl/garble/synth/synth.py.
+# What cores take on FPGAs: rtl/synth/*.json and docs/rtl-resources.md. Tools go into a virtual environment.
+# Arguments are those of rtl/synth/synth.py.
 source "$(dirname "$0")/lib.sh"
 
 tools=$target/rtl-tools/venv
@@ -8,5 +8,5 @@ if ! [[ -x $tools/bin/python ]]; then
   say "installing the tools of synthesis into $tools"
   python3 -m venv "$tools"
 fi
-"$tools/bin/pip" install --quiet --disable-pip-version-check -r rtl/garble/synth/requirements.txt
-run "$tools/bin/python" rtl/garble/synth/synth.py "$@"
+"$tools/bin/pip" install --quiet --disable-pip-version-check -r rtl/synth/requirements.txt
+run "$tools/bin/python" rtl/synth/synth.py "$@"

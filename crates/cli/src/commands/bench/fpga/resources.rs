@@ -8,7 +8,7 @@ use super::super::{print_json, short};
 /// What was counted when this was built.
 const RESULTS: &str = include_str!(concat!(
     env!("CARGO_MANIFEST_DIR"),
-    "/../../rtl/garble/synth/results.json"
+    "/../../rtl/synth/garble.json"
 ));
 
 /// LUTs, those of them that are memory, flip-flops, and block RAMs of 36 kb.
