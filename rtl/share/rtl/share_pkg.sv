@@ -84,7 +84,7 @@ package share_pkg;
     minus = less && !bits;
     c     = bits ? '0 : a;
     d     = bits ? a ^ b : b ^ {128{minus}};
-    {high, unused_carry, low} = {c[127:64], ring != share_pkg::Z64 || minus, c[63:0]}
+    {high, unused_carry, low} = {c[127:64], ring == share_pkg::Z128 || minus, c[63:0]}
         + {d[127:64], ring == share_pkg::Z64 && minus, d[63:0]} + 129'(minus);
     combine = {high, low};
   endfunction
