@@ -7,7 +7,9 @@ logic [4:0]              f_owed_q; // bursts that memory owes answers to
 initial assume (!rst_ni);
 
 always_ff @(posedge clk_i) begin : p_formal
-  assume (run.words != '0);
+  for (int unsigned c = 0; c < Clients; c++) begin
+    assume (run_i[c*lookaside_pkg::RunW +: 8] != '0);
+  end
   assume (!m_axi_rvalid_i || f_owed_q != '0);
   f_waits_q   <= rst_ni && m_axi_arvalid_o && !m_axi_arready_i;
   f_address_q <= {m_axi_araddr_o, m_axi_arlen_o};

@@ -11,7 +11,9 @@ logic [Clients*128-1:0]  f_data_q;
 initial assume (!rst_ni);
 
 always_ff @(posedge clk_i) begin : p_formal
-  assume (run.words != '0);
+  for (int unsigned c = 0; c < Clients; c++) begin
+    assume (run_i[c*lookaside_pkg::RunW +: 8] != '0);
+  end
   // Clients' words stay until they are taken; memory answers bursts that are whole.
   for (int unsigned c = 0; c < Clients; c++) begin
     assume (!f_data_waits_q[c] || (data_valid_i[c] && data_i[128*c +: 128] == f_data_q[128*c +: 128]));

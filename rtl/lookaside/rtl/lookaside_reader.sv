@@ -34,56 +34,23 @@ module lookaside_reader #(
   output logic                                m_axi_rready_o
 );
 
-  localparam int unsigned RunW = lookaside_pkg::RunW;
-
-  logic [Clients-1:0]  grant;
-  logic [ClientW-1:0]  chosen, client_q, answers;
-  lookaside_pkg::run_t run;
-  logic                run_ready, burst_valid, burst_ready, burst_last, room, ends, answer_valid, answer_last;
+  logic [ClientW-1:0]  client, answers;
+  logic                burst_valid, burst_ready, burst_last, room, ends, answer_valid, answer_last;
   logic [8:0]          beats;
 
-  prim_arbiter #(.Requesters(Clients)) u_arbiter (
-    .clk_i     (clk_i),
-    .rst_ni    (rst_ni),
-    .request_i (run_valid_i),
-    .grant_o   (grant),
-    .ready_i   (run_ready)
-  );
-
-  assign run_ready_o = run_ready ? grant : '0;
-
-  always_comb begin : p_chosen
-    chosen = '0;
-    run    = run_i[RunW-1:0];
-    for (int unsigned c = 0; c < Clients; c++) begin
-      if (grant[c]) begin
-        chosen = ClientW'(c);
-        run    = run_i[c*RunW +: RunW];
-      end
-    end
-  end
-
-  lookaside_bursts u_bursts (
+  lookaside_runs #(.Clients(Clients)) u_runs (
     .clk_i           (clk_i),
     .rst_ni          (rst_ni),
-    .address_i       (run.address),
-    .words_i         (run.words),
-    .valid_i         (run_valid_i != '0),
-    .ready_o         (run_ready),
+    .run_i           (run_i),
+    .run_valid_i     (run_valid_i),
+    .run_ready_o     (run_ready_o),
     .burst_address_o (m_axi_araddr_o),
     .burst_beats_o   (beats),
     .burst_last_o    (burst_last),
+    .burst_client_o  (client),
     .burst_valid_o   (burst_valid),
     .burst_ready_i   (burst_ready)
   );
-
-  always_ff @(posedge clk_i) begin : p_client
-    if (!rst_ni) begin
-      client_q <= '0;
-    end else if (run_valid_i != '0 && run_ready) begin
-      client_q <= chosen;
-    end
-  end
 
   assign m_axi_arvalid_o = burst_valid && room;
   assign burst_ready     = m_axi_arready_i && room;
@@ -98,7 +65,7 @@ module lookaside_reader #(
   prim_fifo #(.Width(ClientW + 1), .Depth(16)) u_bursts_out (
     .clk_i       (clk_i),
     .rst_ni      (rst_ni),
-    .in_data_i   ({client_q, burst_last}),
+    .in_data_i   ({client, burst_last}),
     .in_valid_i  (burst_valid && m_axi_arready_i),
     .in_ready_o  (room),
     .out_data_o  ({answers, answer_last}),

@@ -39,57 +39,24 @@ module lookaside_writer #(
   output logic                                m_axi_bready_o
 );
 
-  localparam int unsigned RunW = lookaside_pkg::RunW;
-
-  logic [Clients-1:0]  grant;
-  logic [ClientW-1:0]  chosen, client_q, writes, answers;
-  lookaside_pkg::run_t run;
-  logic                run_ready, burst_valid, burst_ready, burst_last, room, write_valid, write_last, write_moves, write_ends;
+  logic [ClientW-1:0]  client, writes, answers;
+  logic                burst_valid, burst_ready, burst_last, room, write_valid, write_last, write_moves, write_ends;
   logic                answer_room, answer_valid, answer_last, error_q;
   logic [8:0]          beats, write_beats, beat_q;
 
-  prim_arbiter #(.Requesters(Clients)) u_arbiter (
-    .clk_i     (clk_i),
-    .rst_ni    (rst_ni),
-    .request_i (run_valid_i),
-    .grant_o   (grant),
-    .ready_i   (run_ready)
-  );
-
-  assign run_ready_o = run_ready ? grant : '0;
-
-  always_comb begin : p_chosen
-    chosen = '0;
-    run    = run_i[RunW-1:0];
-    for (int unsigned c = 0; c < Clients; c++) begin
-      if (grant[c]) begin
-        chosen = ClientW'(c);
-        run    = run_i[c*RunW +: RunW];
-      end
-    end
-  end
-
-  lookaside_bursts u_bursts (
+  lookaside_runs #(.Clients(Clients)) u_runs (
     .clk_i           (clk_i),
     .rst_ni          (rst_ni),
-    .address_i       (run.address),
-    .words_i         (run.words),
-    .valid_i         (run_valid_i != '0),
-    .ready_o         (run_ready),
+    .run_i           (run_i),
+    .run_valid_i     (run_valid_i),
+    .run_ready_o     (run_ready_o),
     .burst_address_o (m_axi_awaddr_o),
     .burst_beats_o   (beats),
     .burst_last_o    (burst_last),
+    .burst_client_o  (client),
     .burst_valid_o   (burst_valid),
     .burst_ready_i   (burst_ready)
   );
-
-  always_ff @(posedge clk_i) begin : p_client
-    if (!rst_ni) begin
-      client_q <= '0;
-    end else if (run_valid_i != '0 && run_ready) begin
-      client_q <= chosen;
-    end
-  end
 
   assign m_axi_awvalid_o = burst_valid && room;
   assign burst_ready     = m_axi_awready_i && room;
@@ -104,7 +71,7 @@ module lookaside_writer #(
   prim_fifo #(.Width(ClientW + 10), .Depth(4)) u_writes (
     .clk_i       (clk_i),
     .rst_ni      (rst_ni),
-    .in_data_i   ({client_q, burst_last, beats}),
+    .in_data_i   ({client, burst_last, beats}),
     .in_valid_i  (burst_valid && m_axi_awready_i),
     .in_ready_o  (room),
     .out_data_o  ({writes, write_last, write_beats}),
