@@ -9,8 +9,8 @@ if ! command -v verilator >/dev/null; then
     say "skipped: Verilator is not here (apt-get install verilator), and the lookaside unit is not simulated"
     exit 0
 fi
-mapfile -t files < <(ls rtl/{aes,prim,gcm,lookaside}/rtl/*.sv | grep -v "_pkg.sv$")
-files=(rtl/{aes/rtl/aes,gcm/rtl/gcm,lookaside/rtl/lookaside}_pkg.sv "${files[@]}")
+mapfile -t files < <(ls rtl/{aes,prim,gcm,share,lookaside}/rtl/*.sv rtl/garble/rtl/garble_queue.sv | grep -v "_pkg.sv$")
+files=(rtl/{aes/rtl/aes,gcm/rtl/gcm,share/rtl/share,lookaside/rtl/lookaside}_pkg.sv "${files[@]}")
 
 # Flat, so that all of the state lies in one object, in which the bench looks for what is left. First without, then with sealed packets.
 for top in lookaside_unit lookaside_node; do

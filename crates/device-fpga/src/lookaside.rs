@@ -12,7 +12,7 @@ pub const IDENT_VALUE: u32 = 0x4b4f_4f4c;
 /// Address of `version`. Of these registers, commands and packets: the major version in the upper half, which changes when a driver has to; the minor in the lower.
 pub const VERSION: u32 = 0x004;
 /// What `version` reads as.
-pub const VERSION_VALUE: u32 = 0x0001_0000;
+pub const VERSION_VALUE: u32 = 0x0001_0001;
 
 /// Address of `movers`. Workers that move words and invoke other nodes.
 pub const MOVERS: u32 = 0x008;
@@ -25,6 +25,9 @@ pub const LONGEST: u32 = 0x010;
 
 /// Address of `slots`. Commands that may wait for an invocation, numbered from 0.
 pub const SLOTS: u32 = 0x014;
+
+/// Address of `sharers`. Workers that compute on shares of three parties.
+pub const SHARERS: u32 = 0x018;
 
 // ---- Control
 
@@ -95,6 +98,21 @@ pub const KEYS: u32 = 0x19c;
 /// Bit of `keys`: The last key was not taken yet: another one must not be written. It is taken between two packets of its direction.
 pub const KEYS_WAITS: u32 = 0x1;
 
+// ---- Keys of shares
+
+/// Address of `own_key`. Of AES-128, that this party has together with the next one: byte 0 is the lowest of word 0. 4 words from this address on, the lowest first.
+pub const OWN_KEY: u32 = 0x1a0;
+
+/// Address of `previous_key`. That it has together with the previous one. 4 words from this address on, the lowest first.
+pub const PREVIOUS_KEY: u32 = 0x1b0;
+
+/// Address of `share_keys`. Which of them are there.
+pub const SHARE_KEYS: u32 = 0x1c0;
+/// Bit of `share_keys`: All words of `own_key`.
+pub const SHARE_KEYS_OWN: u32 = 0x1;
+/// Bit of `share_keys`: All words of `previous_key`.
+pub const SHARE_KEYS_PREVIOUS: u32 = 0x2;
+
 // ---- programs: A command is a packet of words of 128 bits on a stream: a `command`, a `draw`, a `segment` for each source in the order in which they are read, one for each destination; its last word has TLAST. Numbers are in the order of bits: bit 0 of a word is bit 0 of its byte 0.
 
 // op: What a command does.
@@ -114,7 +132,19 @@ pub const OP_XOR: u32 = 4;
 /// op: gives the second of two columns, which has to be the same as the first: a hash that came and one that was computed.
 pub const OP_CHECK: u32 = 5;
 
-// status: How a command ended. Those up to node are found before anything is done; after another one, some of the words may have been written.
+/// op: this party's component of the product of two columns of shares of bits, which is also the message to the next party: sources are own and previous component of the first, then of the second; the destinations take the result twice.
+pub const OP_PRODUCT_BITS: u32 = 6;
+
+/// op: as product_bits, of elements modulo 2^64.
+pub const OP_PRODUCT_64: u32 = 7;
+
+/// op: as product_bits, of elements modulo 2^128.
+pub const OP_PRODUCT_128: u32 = 8;
+
+/// op: shares of random values: the destinations take the own component, then the previous one; it has no sources.
+pub const OP_RANDOM: u32 = 9;
+
+// status: How a command ended. Those up to node, and no_key, are found before anything is done; after another one, some of the words may have been written.
 
 /// status: all was done, and is where it should be.
 pub const STATUS_OK: u32 = 0;
@@ -148,6 +178,9 @@ pub const STATUS_REFUSED: u32 = 9;
 
 /// status: the inline path sent or gave out nothing: the tag is its status, with bit 8 set of a packet that came in.
 pub const STATUS_PACKET: u32 = 10;
+
+/// status: keys of shares were not written.
+pub const STATUS_NO_KEY: u32 = 11;
 
 // event: What a completion is of.
 

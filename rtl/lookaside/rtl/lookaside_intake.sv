@@ -1,7 +1,7 @@
 // Commands as they come: each is looked at before anything of it is done, and goes to the queue of its kind, waits in a slot until another
 // node invokes it, or is answered with what is wrong with it.
 //
-// Kinds: 0 moves and invokes, 1 adds.
+// Kinds: 0 moves and invokes, 1 adds, 2 computes on shares.
 //
 // Latency:  of a command of n words n + 2 cycles until it goes on.   Throughput: one command at a time, one word per cycle in and one out.
 // Back-pressure: from a kind's queue to all commands, in their order.
@@ -10,7 +10,7 @@ module lookaside_intake #(
   parameter  int unsigned Nodes   = 4,
   parameter  int unsigned Slots   = 4,    // for armed commands, at most 16
   parameter  int unsigned Longest = 1024, // words of a column that is kept
-  localparam int unsigned Kinds   = 2
+  localparam int unsigned Kinds   = 3
 ) (
   input  logic                          clk_i,
   input  logic                          rst_ni,
@@ -20,6 +20,7 @@ module lookaside_intake #(
   input  logic [63:0]                   own_base_i,
   input  logic [31:0]                   own_words_i,
   input  logic [Nodes-1:0]              invoke_from_i,
+  input  logic                          keyed_i, // keys of shares are there
 
   // From the host
   input  lookaside_pkg::word_t          s_axis_tdata_i,
@@ -69,7 +70,7 @@ module lookaside_intake #(
   logic [Slots*4-1:0]        lasts_q; // of these
   logic [7:0]                status_q, wrong;
   logic [35:0]               from_q, to_q; // words of sources and destinations
-  logic                      takes, adds, invokes, known, is_source, contained, taken_slot, invoked, may, moves;
+  logic                      takes, adds, shares, keeps, invokes, known, is_source, contained, taken_slot, invoked, may, moves;
 
   // ---- words come into a slot, or into the place behind all slots
   assign in              = s_axis_tdata_i;
@@ -92,7 +93,9 @@ module lookaside_intake #(
   assign segment   = word;
   assign adds      = head_q.op == lookaside_pkg::OpAdd || head_q.op == lookaside_pkg::OpXor || head_q.op == lookaside_pkg::OpCheck;
   assign invokes   = head_q.op == lookaside_pkg::OpInvoke;
-  assign known     = adds || invokes || head_q.op == lookaside_pkg::OpMove;
+  assign shares    = lookaside_pkg::of_shares(head_q.op);
+  assign keeps     = adds || shares;
+  assign known     = keeps || invokes || head_q.op == lookaside_pkg::OpMove;
   assign is_source = 32'(at_q) < 32'(head_q.sources) + 2;
   assign contained = lookaside_pkg::in_window(own_base_i, own_words_i, segment.address, segment.words);
 
@@ -116,9 +119,11 @@ module lookaside_intake #(
     judged = status_q;
     if (status_q == lookaside_pkg::StatusOk) begin
       if (invokes ? head_q.sources != '0 || head_q.words != '0 || head_q.destinations == '0
-                  : head_q.words == '0 || from_q != (adds ? 36'(head_q.words) << 1 : 36'(head_q.words)) || to_q != 36'(head_q.words)
-                    || (adds && head_q.words > Longest)) begin
+                  : head_q.words == '0 || from_q != 36'(head_q.words) * 36'(lookaside_pkg::operands(head_q.op))
+                    || to_q != 36'(head_q.words) << (shares ? 1 : 0) || (keeps && head_q.words > Longest)) begin
         judged = lookaside_pkg::StatusLength;
+      end else if (shares && !keyed_i) begin
+        judged = lookaside_pkg::StatusNoKey;
       end
     end
   end
@@ -134,7 +139,7 @@ module lookaside_intake #(
   assign head          = word;
   assign moves         = |(out_valid_o & out_ready_i);
   assign out_data_o    = {at_q == last_q, origin_q, word};
-  assign out_valid_o   = state_q != Pass ? '0 : adds ? Kinds'(2) : Kinds'(1);
+  assign out_valid_o   = state_q != Pass ? '0 : shares ? Kinds'(4) : adds ? Kinds'(2) : Kinds'(1);
   assign done_valid_o  = state_q == Say;
   assign done_o        = {head_q.tag, 72'b0, self_i, lookaside_pkg::EventCommand, status_q};
   assign idle_o        = state_q == Take && at_q == 4'd0;

@@ -5,6 +5,7 @@ module lookaside_node #(
   parameter  int unsigned Nodes   = 4,    // at least 2, at most 4
   parameter  int unsigned Movers  = 2,    // as of lookaside_unit
   parameter  int unsigned Adders  = 2,
+  parameter  int unsigned Sharers = 2,
   parameter  int unsigned Slots   = 4,
   parameter  int unsigned Longest = 1024,
   localparam int unsigned NodeW   = $clog2(Nodes)
@@ -110,8 +111,9 @@ module lookaside_node #(
     bad.status = lookaside_pkg::StatusPacket;
   end
 
-  lookaside_unit #(.Nodes(Nodes), .Movers(Movers), .Adders(Adders), .Slots(Slots), .Longest(Longest)) u_unit (
+  lookaside_unit #(.Nodes(Nodes), .Movers(Movers), .Adders(Adders), .Sharers(Sharers), .Slots(Slots), .Longest(Longest)) u_unit (
     .scrubs_o            (unit_scrubs),
+    .scrubs_i            (inline_scrubs),
     .node_o              (self),
     .key_valid_o         (key_valid),
     .key_ready_i         (key_ready),

@@ -53,8 +53,18 @@ package lookaside_pkg;
   parameter logic [7:0] OpXor             = 8'd4;
   // gives the second of two columns, which has to be the same as the first: a hash that came and one that was computed
   parameter logic [7:0] OpCheck           = 8'd5;
+  // this party's component of the product of two columns of shares of bits, which is also the message to the next party: sources are own
+  // and previous component of the first, then of the second; the destinations take the result twice
+  parameter logic [7:0] OpProductBits     = 8'd6;
+  // as product_bits, of elements modulo 2^64
+  parameter logic [7:0] OpProduct64       = 8'd7;
+  // as product_bits, of elements modulo 2^128
+  parameter logic [7:0] OpProduct128      = 8'd8;
+  // shares of random values: the destinations take the own component, then the previous one; it has no sources
+  parameter logic [7:0] OpRandom          = 8'd9;
 
-  // How a command ended. Those up to node are found before anything is done; after another one, some of the words may have been written.
+  // How a command ended. Those up to node, and no_key, are found before anything is done; after another one, some of the words may have
+  // been written.
   // all was done, and is where it should be
   parameter logic [7:0] StatusOk          = 8'd0;
   // it has other segments than it says, or more than 14
@@ -77,6 +87,8 @@ package lookaside_pkg;
   parameter logic [7:0] StatusRefused     = 8'd9;
   // the inline path sent or gave out nothing: the tag is its status, with bit 8 set of a packet that came in
   parameter logic [7:0] StatusPacket      = 8'd10;
+  // keys of shares were not written
+  parameter logic [7:0] StatusNoKey       = 8'd11;
 
   // What a completion is of.
   // a command of this node, with its tag
@@ -157,5 +169,21 @@ package lookaside_pkg;
   } header_t;
   parameter int unsigned HeaderW = 128;
   // End of what is generated.
+
+  // Operations on shares of three parties.
+  function automatic logic of_shares(input logic [7:0] op);
+    of_shares = op == OpProductBits || op == OpProduct64 || op == OpProduct128 || op == OpRandom;
+  endfunction
+
+  // Columns that an operation takes. It gives one, or two of shares.
+  function automatic logic [2:0] operands(input logic [7:0] op);
+    unique case (op)
+      OpInvoke, OpRandom: operands = 3'd0;
+      OpMove:             operands = 3'd1;
+      OpAdd, OpXor,
+      OpCheck:            operands = 3'd2;
+      default:            operands = 3'd4;
+    endcase
+  endfunction
 
 endpackage

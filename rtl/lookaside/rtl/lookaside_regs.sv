@@ -29,6 +29,7 @@ module lookaside_regs (
   input  logic [7:0] adders_i,
   input  logic [31:0] longest_i,
   input  logic [7:0] slots_i,
+  input  logic [7:0] sharers_i,
 
   // Control
   output logic control_scrub_o,
@@ -57,7 +58,17 @@ module lookaside_regs (
   output logic [7:0] key_node_o,
   output logic load_seal_o,
   output logic load_open_o,
-  input  logic keys_waits_i
+  input  logic keys_waits_i,
+
+  // Keys of shares
+  output logic [127:0] own_key_o,
+  output logic own_key_set_o,
+  output logic own_key_write_o,
+  output logic [127:0] previous_key_o,
+  output logic previous_key_set_o,
+  output logic previous_key_write_o,
+  input  logic share_keys_own_i,
+  input  logic share_keys_previous_i
 );
 
   logic known, locked, writes;
@@ -108,6 +119,14 @@ module lookaside_regs (
       9'h190: locked = 1'b1; // salt
       9'h194: locked = 1'b0; // key_node
       9'h198: locked = 1'b0; // load
+      9'h1a0: locked = 1'b1; // own_key
+      9'h1a4: locked = 1'b1; // own_key
+      9'h1a8: locked = 1'b1; // own_key
+      9'h1ac: locked = 1'b1; // own_key
+      9'h1b0: locked = 1'b1; // previous_key
+      9'h1b4: locked = 1'b1; // previous_key
+      9'h1b8: locked = 1'b1; // previous_key
+      9'h1bc: locked = 1'b1; // previous_key
       default: known = 1'b0;
     endcase
   end
@@ -331,16 +350,69 @@ module lookaside_regs (
   assign load_seal_o = load[0];
   assign load_open_o = load[1];
 
+  logic [127:0] own_key_q;
+  logic [3:0] own_key_set_q;
+
+  assign own_key_o       = own_key_q;
+  assign own_key_set_o   = own_key_set_q == '1;
+  assign own_key_write_o = writes && write_addr_i[8:4] == 5'h1a;
+
+  always_ff @(posedge clk_i) begin : p_own_key
+    if (!rst_ni || reset_i || wipe_i) begin
+      own_key_q     <= '0;
+      own_key_set_q <= '0;
+    end else if (writes && write_addr_i == 9'h1a0) begin
+      own_key_q[31:0] <= write_data_i;
+      own_key_set_q[0] <= 1'b1;
+    end else if (writes && write_addr_i == 9'h1a4) begin
+      own_key_q[63:32] <= write_data_i;
+      own_key_set_q[1] <= 1'b1;
+    end else if (writes && write_addr_i == 9'h1a8) begin
+      own_key_q[95:64] <= write_data_i;
+      own_key_set_q[2] <= 1'b1;
+    end else if (writes && write_addr_i == 9'h1ac) begin
+      own_key_q[127:96] <= write_data_i;
+      own_key_set_q[3] <= 1'b1;
+    end
+  end
+
+  logic [127:0] previous_key_q;
+  logic [3:0] previous_key_set_q;
+
+  assign previous_key_o       = previous_key_q;
+  assign previous_key_set_o   = previous_key_set_q == '1;
+  assign previous_key_write_o = writes && write_addr_i[8:4] == 5'h1b;
+
+  always_ff @(posedge clk_i) begin : p_previous_key
+    if (!rst_ni || reset_i || wipe_i) begin
+      previous_key_q     <= '0;
+      previous_key_set_q <= '0;
+    end else if (writes && write_addr_i == 9'h1b0) begin
+      previous_key_q[31:0] <= write_data_i;
+      previous_key_set_q[0] <= 1'b1;
+    end else if (writes && write_addr_i == 9'h1b4) begin
+      previous_key_q[63:32] <= write_data_i;
+      previous_key_set_q[1] <= 1'b1;
+    end else if (writes && write_addr_i == 9'h1b8) begin
+      previous_key_q[95:64] <= write_data_i;
+      previous_key_set_q[2] <= 1'b1;
+    end else if (writes && write_addr_i == 9'h1bc) begin
+      previous_key_q[127:96] <= write_data_i;
+      previous_key_set_q[3] <= 1'b1;
+    end
+  end
+
   always_comb begin : p_read
     read_known_o = 1'b1;
     read_data_o  = '0;
     unique case (read_addr_i)
       9'h0: read_data_o = 32'h4b4f4f4c;
-      9'h4: read_data_o = 32'h00010000;
+      9'h4: read_data_o = 32'h00010001;
       9'h8: read_data_o = 32'(movers_i);
       9'hc: read_data_o = 32'(adders_i);
       9'h10: read_data_o = 32'(longest_i);
       9'h14: read_data_o = 32'(slots_i);
+      9'h18: read_data_o = 32'(sharers_i);
       9'h40: read_data_o = '0;
       9'h44: read_data_o = 32'({status_busy_i});
       9'h48: read_data_o = 32'(dropped_i);
@@ -377,6 +449,7 @@ module lookaside_regs (
       9'h194: read_data_o = 32'(key_node_q);
       9'h198: read_data_o = '0;
       9'h19c: read_data_o = 32'({keys_waits_i});
+      9'h1c0: read_data_o = 32'({share_keys_previous_i, share_keys_own_i});
       default: read_known_o = 1'b0;
     endcase
   end

@@ -6,7 +6,8 @@
 module lookaside_unit #(
   parameter  int unsigned Nodes   = 4,    // at least 2, at most 4
   parameter  int unsigned Movers  = 2,    // workers that move words and invoke other nodes, at least 2
-  parameter  int unsigned Adders  = 2,    // workers that add columns, at least 2; with the movers at most 14
+  parameter  int unsigned Adders  = 2,    // workers that add columns, at least 2
+  parameter  int unsigned Sharers = 2,    // workers that compute on shares, at least 2; all workers together at most 14
   parameter  int unsigned Slots   = 4,    // for armed commands
   parameter  int unsigned Longest = 1024, // words of a column that is kept; a power of two
   localparam int unsigned NodeW   = $clog2(Nodes)
@@ -14,6 +15,7 @@ module lookaside_unit #(
   input  logic                 clk_i,
   input  logic                 rst_ni,
   output logic                 scrubs_o,
+  input  logic                 scrubs_i, // the inline path still does: no scrub is over before
 
   // For the inline path beside it: this node, and a key that is written, until it is taken
   output logic [NodeW-1:0]     node_o,
@@ -97,7 +99,8 @@ module lookaside_unit #(
   output logic                 m_axi_bready_o
 );
 
-  localparam int unsigned Workers = Movers + Adders;
+  localparam int unsigned Kinds   = 3;
+  localparam int unsigned Workers = Movers + Adders + Sharers;
   localparam int unsigned RunW    = lookaside_pkg::RunW;
   // Clients of memory: workers, then what other nodes ask for. Clients of the sender: these, and its answers.
   localparam int unsigned Clients = Workers + 1;
@@ -117,6 +120,8 @@ module lookaside_unit #(
   /* verilator lint_on UNUSEDSIGNAL */
   logic [7:0]          key_node;
   logic                key_set, salt_set, load_seal, load_open, unused_key_write, unused_salt_write;
+  lookaside_pkg::word_t own_key, previous_key;
+  logic                own_set, own_write, previous_set, previous_write;
   logic                write_here, read_here, regs_write_known, regs_read_known;
 
   prim_axil #(.AddrW(12)) u_axil (
@@ -172,6 +177,7 @@ module lookaside_unit #(
     .adders_i        (8'(Adders)),
     .longest_i       (32'(Longest)),
     .slots_i         (8'(Slots)),
+    .sharers_i       (8'(Sharers)),
     .control_scrub_o (scrub),
     .control_reset_o (reset),
     .status_busy_i   (busy),
@@ -194,8 +200,27 @@ module lookaside_unit #(
     .key_node_o      (key_node),
     .load_seal_o     (load_seal),
     .load_open_o     (load_open),
-    .keys_waits_i    (key_q)
+    .keys_waits_i    (key_q),
+    .own_key_o       (own_key),
+    .own_key_set_o   (own_set),
+    .own_key_write_o (own_write),
+    .previous_key_o  (previous_key),
+    .previous_key_set_o (previous_set),
+    .previous_key_write_o (previous_write),
+    .share_keys_own_i (own_set),
+    .share_keys_previous_i (previous_set)
   );
+
+  // ---- keys for the cores of shares: taken in the cycle after a write that leaves them whole. Writes are refused while commands go on
+  logic own_taken_q, previous_taken_q, share_key_en, share_key_previous;
+
+  assign share_key_en       = (own_taken_q && own_set) || (previous_taken_q && previous_set);
+  assign share_key_previous = previous_taken_q;
+
+  always_ff @(posedge clk_i) begin : p_share_keys
+    own_taken_q      <= own_write && !scrubs && rst_ni;
+    previous_taken_q <= previous_write && !scrubs && rst_ni;
+  end
 
   // ---- keys for the inline path
   logic key_q, key_open_q;
@@ -223,12 +248,12 @@ module lookaside_unit #(
   logic [ScrubW-1:0]  scrub_q;
   logic               scrubs, runs_n, reader_busy, writer_busy, intake_idle;
   logic [Workers-1:0] free;
-  logic [1:0]         kind_valid; // commands wait
+  logic [Kinds-1:0]   kind_valid; // commands wait
 
   assign scrubs   = scrub_q != '0;
   assign scrubs_o = scrubs;
   assign runs_n   = rst_ni && !scrubs;
-  assign busy     = scrubs || reader_busy || writer_busy || !intake_idle || free != '1 || kind_valid != '0;
+  assign busy     = scrubs || scrubs_i || reader_busy || writer_busy || !intake_idle || free != '1 || kind_valid != '0;
 
   always_ff @(posedge clk_i) begin : p_scrub
     if (!rst_ni || scrub || reset) begin
@@ -251,8 +276,8 @@ module lookaside_unit #(
 
   localparam int unsigned CommandW = $bits(command);
 
-  logic [1:0]                   command_valid, command_ready, kind_ready;
-  logic [2*CommandW-1:0]        kind_word, given;
+  logic [Kinds-1:0]             command_valid, command_ready, kind_ready;
+  logic [Kinds*CommandW-1:0]    kind_word, given;
   logic [Workers-1:0]           given_valid;
   logic [Tellers*128-1:0]       told;
   logic [Tellers-1:0]           told_valid, told_grant, told_ready;
@@ -265,6 +290,7 @@ module lookaside_unit #(
     .own_base_i      (own_base),
     .own_words_i     (own_words),
     .invoke_from_i   (invoke_from[Nodes-1:0]),
+    .keyed_i         (own_set && previous_set),
     .s_axis_tdata_i  (s_axis_command_tdata_i),
     .s_axis_tlast_i  (s_axis_command_tlast_i),
     .s_axis_tvalid_i (s_axis_command_tvalid_i && runs_n),
@@ -284,9 +310,9 @@ module lookaside_unit #(
 
   assign s_axis_command_tready_o = intake_ready && runs_n;
 
-  for (genvar k = 0; k < 2; k++) begin : g_kind
-    localparam int unsigned From = k == 0 ? 0 : Movers;
-    localparam int unsigned Some = k == 0 ? Movers : Adders;
+  for (genvar k = 0; k < Kinds; k++) begin : g_kind
+    localparam int unsigned From = k == 0 ? 0 : k == 1 ? Movers : Movers + Adders;
+    localparam int unsigned Some = k == 0 ? Movers : k == 1 ? Adders : Sharers;
 
     /* verilator lint_off PINCONNECTEMPTY */
     prim_fifo #(.Width(CommandW), .Depth(64)) u_commands (
@@ -457,7 +483,7 @@ module lookaside_unit #(
 
   // ---- workers and their accelerators
   for (genvar w = 0; w < Workers; w++) begin : g_worker
-    localparam bit Adds = w >= Movers;
+    localparam int unsigned Kind = w < Movers ? 0 : w < Movers + Adders ? 1 : 2;
 
     lookaside_pkg::word_t    in_data, out_data, words;
     logic                    in_valid, in_ready, out_valid, out_ready, mismatch;
@@ -467,14 +493,14 @@ module lookaside_unit #(
     lookaside_pkg::draw_t    draw;
     /* verilator lint_on UNUSEDSIGNAL */
 
-    lookaside_worker #(.Nodes(Nodes), .Index(w), .Operands(Adds ? 2 : 1)) u_worker (
+    lookaside_worker #(.Nodes(Nodes), .Index(w)) u_worker (
       .clk_i               (clk_i),
       .rst_ni              (rst_ni),
       .wipe_i              (scrubs),
       .self_i              (node),
       .timeout_i           (timeout),
       .free_o              (free[w]),
-      .command_i           (given[(Adds ? CommandW : 0) +: CommandW]),
+      .command_i           (given[Kind*CommandW +: CommandW]),
       .command_valid_i     (given_valid[w]),
       .read_o              (reads[w*RunW +: RunW]),
       .read_valid_o        (read_valid[w]),
@@ -518,7 +544,28 @@ module lookaside_unit #(
     assign write_data_of[w*128 +: 128] = words;
     assign send_data[w*128 +: 128]     = words;
 
-    if (Adds) begin : g_add
+    if (Kind == 2) begin : g_share
+      lookaside_rep3 #(.Longest(Longest)) u_share (
+        .clk_i          (clk_i),
+        .rst_ni         (rst_ni),
+        .scrub_i        (scrub || reset),
+        .wipe_i         (scrubs),
+        .key_en_i       (share_key_en),
+        .key_previous_i (share_key_previous),
+        .key_i          (share_key_previous ? previous_key : own_key),
+        .start_i        (start),
+        .command_i      (now),
+        .draw_i         (draw),
+        .in_data_i      (in_data),
+        .in_valid_i     (in_valid),
+        .in_ready_o     (in_ready),
+        .out_data_o     (out_data),
+        .out_valid_o    (out_valid),
+        .out_ready_i    (out_ready)
+      );
+
+      assign mismatch = 1'b0;
+    end else if (Kind == 1) begin : g_add
       lookaside_add #(.Longest(Longest)) u_add (
         .clk_i       (clk_i),
         .rst_ni      (rst_ni),

@@ -8,8 +8,7 @@
 
 module lookaside_worker #(
   parameter int unsigned Nodes    = 4,
-  parameter int unsigned Index    = 0, // of this worker, at most 15: the upper bits of the numbers of its requests
-  parameter int unsigned Operands = 1
+  parameter int unsigned Index    = 0 // of this worker, at most 15: the upper bits of the numbers of its requests
 ) (
   input  logic                         clk_i,
   input  logic                         rst_ni,
@@ -395,7 +394,7 @@ module lookaside_worker #(
           if (begins) begin
             from_q  <= 4'd2;
             fetch_q <= invokes ? End : Next;
-            need_q  <= 40'(head_q.words) * 40'(Operands);
+            need_q  <= 40'(head_q.words) * 40'(lookaside_pkg::operands(head_q.op));
           end
         end
         default: fetch_q <= End;
@@ -452,7 +451,7 @@ module lookaside_worker #(
           if (begins) begin
             to_q   <= 4'd2 + head_q.sources[3:0];
             put_q  <= NextOut;
-            give_q <= head_q.words;
+            give_q <= head_q.words << (lookaside_pkg::of_shares(head_q.op) ? 1 : 0);
           end
         end
         default: put_q <= EndOut;
