@@ -40,6 +40,8 @@ struct Core {
     /// The macro that makes a table of its models.
     table: &'static str,
     made: fn(&Shape) -> bool,
+    /// How many models there are at most.
+    most: usize,
     /// Packages, before all else.
     packages: &'static [&'static str],
     folders: &'static [&'static str],
@@ -52,13 +54,14 @@ struct Core {
     functions: &'static [&'static str],
 }
 
-const CORES: [Core; 2] = [
+const CORES: [Core; 3] = [
     // About 2^13 gates with any number of rows.
     Core {
         name: "veil_garbler",
         top: "garble_card",
         table: "garblers",
         made: |shape| shape.rows.is_power_of_two(),
+        most: usize::MAX,
         packages: &["aes/rtl/aes_pkg.sv", "garble/rtl/garble_pkg.sv"],
         folders: &["prim/rtl", "aes/rtl", "garble/rtl"],
         arguments: "-GXorW=12 -GAndW=12 -GInputW=12 -GLinesW=10 -GBundles=16384",
@@ -79,6 +82,7 @@ const CORES: [Core; 2] = [
         top: "ordered_core",
         table: "ordered",
         made: |shape| (1..=4).contains(&shape.rows),
+        most: usize::MAX,
         packages: &[
             "aes/rtl/aes_pkg.sv",
             "garble/rtl/garble_pkg.sv",
@@ -91,6 +95,47 @@ const CORES: [Core; 2] = [
         source: "sim/ordered.cpp",
         functions: &["new", "free", "write", "run", "state"],
     },
+    // Beside whatever garblers, and for any number of nodes. Flat, so that all of the state lies in one object.
+    Core {
+        name: "veil_node",
+        top: "lookaside_node",
+        table: "nodes",
+        made: |_| true,
+        most: 1,
+        packages: &[
+            "aes/rtl/aes_pkg.sv",
+            "garble/rtl/garble_pkg.sv",
+            "gcm/rtl/gcm_pkg.sv",
+            "share/rtl/share_pkg.sv",
+            "lookaside/rtl/lookaside_pkg.sv",
+        ],
+        folders: &[
+            "prim/rtl",
+            "aes/rtl",
+            "garble/rtl",
+            "gcm/rtl",
+            "share/rtl",
+            "lookaside/rtl",
+        ],
+        arguments: "-GSlots=16 --flatten",
+        parameters: |_| vec![],
+        defines: |_| vec![],
+        source: "sim/node.cpp",
+        functions: &[
+            "new",
+            "free",
+            "write",
+            "read",
+            "command",
+            "completion",
+            "step",
+            "memory",
+            "sent",
+            "fault",
+            "reset",
+            "state",
+        ],
+    },
 ];
 
 fn main() {
@@ -99,7 +144,7 @@ fn main() {
     }
     println!("cargo::rerun-if-changed=sim");
     let rtl = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../rtl");
-    for folder in CORES[1].folders {
+    for folder in CORES.iter().flat_map(|core| core.folders) {
         println!("cargo::rerun-if-changed={}", rtl.join(folder).display());
     }
     let verilator = env::var_os("VERILATOR").unwrap_or_else(|| "verilator".into());
@@ -110,7 +155,8 @@ fn main() {
     let mut any = false;
     for core in &CORES {
         let mut models = String::new();
-        for shape in shapes.iter().filter(|shape| (core.made)(shape)) {
+        let made = shapes.iter().filter(|shape| (core.made)(shape));
+        for shape in made.take(core.most) {
             let Some(root) = &root else { break };
             match model(core, [verilator.as_ref(), root, &rtl, &out], shape) {
                 Ok(model) => {
@@ -187,6 +233,7 @@ fn model(core: &Core, places: [&Path; 4], shape: &Shape) -> Result<String, Strin
         .include(&folder)
         .define("MODEL", Some(format!("V{name}").as_str()))
         .define("HEADER", Some(format!("\"V{name}.h\"").as_str()))
+        .define("ROOT", Some(format!("\"V{name}___024root.h\"").as_str()))
         .define("NAME", Some(name.as_str()))
         .files(units)
         .file(core.source);

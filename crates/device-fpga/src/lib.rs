@@ -22,6 +22,7 @@ mod device;
 mod driver;
 pub mod garble;
 pub mod lookaside;
+pub mod node;
 pub mod ordered;
 mod sim;
 pub mod transport;

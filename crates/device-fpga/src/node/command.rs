@@ -1,0 +1,364 @@
+//! Commands of a node and their completions, as the unit's stream has them.
+
+use veil_math::Ring;
+use veil_prss::Use;
+
+use crate::lookaside as abi;
+
+/// What a command does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Op {
+    /// Words from the sources to the destinations.
+    Move,
+    /// The sum modulo 2^128, word by word, of two columns.
+    Add,
+    /// The same bit by bit.
+    Xor,
+    /// The second of two columns, which has to be equal to the first.
+    Check,
+    /// The own component of the product of two columns of shares of three parties, twice (`docs/protocol-rep3.md`). Sources: own and
+    /// previous component of the first factor, then of the second.
+    Product(Ring),
+    /// Shares of random values: own components, then previous ones. No sources.
+    Random,
+}
+
+impl Op {
+    const fn number(self) -> u32 {
+        match self {
+            Op::Move => abi::OP_MOVE,
+            Op::Add => abi::OP_ADD,
+            Op::Xor => abi::OP_XOR,
+            Op::Check => abi::OP_CHECK,
+            Op::Product(Ring::Bits) => abi::OP_PRODUCT_BITS,
+            Op::Product(Ring::Z64) => abi::OP_PRODUCT_64,
+            Op::Product(Ring::Z128) => abi::OP_PRODUCT_128,
+            Op::Random => abi::OP_RANDOM,
+        }
+    }
+}
+
+/// Words of 16 bytes behind one another, at a node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Segment {
+    /// Node.
+    pub node: u8,
+    /// Address of its first byte in that node's memory, a multiple of 16.
+    pub address: u64,
+    /// Words.
+    pub words: u32,
+    /// Of a destination at another node: that node's host is told with this tag when the words are there.
+    pub tell: Option<u16>,
+}
+
+impl Segment {
+    /// Words at a node, of which nobody is told.
+    pub const fn new(node: u8, address: u64, words: u32) -> Self {
+        Segment {
+            node,
+            address,
+            words,
+            tell: None,
+        }
+    }
+
+    fn word(self) -> u128 {
+        let (tag, tells) = self.tell.map_or((0, 0), |tag| (tag, 1u8));
+        at(tag, abi::SEGMENT_TAG_AT)
+            | at(tells, abi::SEGMENT_TELLS_AT)
+            | at(self.node, abi::SEGMENT_NODE_AT)
+            | at(self.words, abi::SEGMENT_WORDS_AT)
+            | at(self.address, abi::SEGMENT_ADDRESS_AT)
+    }
+}
+
+/// What the PRF is told for the first word that a command draws; the counter goes on by one for each further word.
+///
+/// A tuple is used once under a key: of a command that failed as well, since others may have seen what it masked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Tuple {
+    /// What it is used for.
+    pub tag: Use,
+    /// Lane.
+    pub lane: u16,
+    /// Counter of the first word.
+    pub counter: u64,
+    /// Chunk.
+    pub chunk: u32,
+}
+
+/// A command.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Command {
+    /// What it does.
+    pub op: Op,
+    /// Comes back with its completion.
+    pub tag: u32,
+    /// Words of a column.
+    pub words: u32,
+    /// What it draws; operations without randomness have none.
+    pub draw: Option<Tuple>,
+    /// Where its columns come from, in the order in which they are read.
+    pub from: Vec<Segment>,
+    /// Where results go, in order.
+    pub to: Vec<Segment>,
+}
+
+impl Command {
+    /// A command that draws nothing.
+    pub fn new(op: Op, tag: u32, words: u32, from: Vec<Segment>, to: Vec<Segment>) -> Self {
+        Command {
+            op,
+            tag,
+            words,
+            draw: None,
+            from,
+            to,
+        }
+    }
+
+    /// As it goes to the unit; armed, it waits in a slot until another node invokes it.
+    pub(super) fn encode(&self, slot: Option<u8>) -> Vec<u128> {
+        let armed = slot.map_or(0, |slot| {
+            at(1u8, abi::COMMAND_ARMED_AT) | at(slot & 15, abi::COMMAND_SLOT_AT)
+        });
+        let head = at(self.tag, abi::COMMAND_TAG_AT)
+            | at(self.words, abi::COMMAND_WORDS_AT)
+            | armed
+            | head(self.op.number(), self.from.len(), self.to.len());
+        let draw = self.draw.map_or(0, |draw| {
+            at(draw.tag.0, abi::DRAW_USED_AT)
+                | at(draw.lane, abi::DRAW_LANE_AT)
+                | at(draw.counter, abi::DRAW_COUNTER_AT)
+                | at(draw.chunk, abi::DRAW_CHUNK_AT)
+        });
+        let segments = self.from.iter().chain(&self.to);
+        [head, draw]
+            .into_iter()
+            .chain(segments.map(|segment| segment.word()))
+            .collect()
+    }
+}
+
+/// A command that starts armed ones: slots of nodes.
+pub(super) fn invocation(tag: u32, slots: &[(u8, u8)]) -> Vec<u128> {
+    let head = at(tag, abi::COMMAND_TAG_AT) | head(abi::OP_INVOKE, 0, slots.len());
+    let slots = slots
+        .iter()
+        .map(|&(node, slot)| Segment::new(node, slot.into(), 0).word());
+    [head, 0].into_iter().chain(slots).collect()
+}
+
+fn head(op: u32, from: usize, to: usize) -> u128 {
+    // More than the unit takes is `malformed`; more than fits its fields must not become something else.
+    let count = |some: usize| u8::try_from(some).unwrap_or(u8::MAX);
+    at(count(from), abi::COMMAND_SOURCES_AT)
+        | at(count(to), abi::COMMAND_DESTINATIONS_AT)
+        | at(op, abi::COMMAND_OP_AT)
+}
+
+fn at(value: impl Into<u128>, bit: u32) -> u128 {
+    value.into() << bit
+}
+
+/// A layer of products of three parties: two columns of shares of any length, cut into commands that the unit's sharers keep.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Layer {
+    /// Ring.
+    pub ring: Ring,
+    /// Words of a column.
+    pub words: u32,
+    /// Addresses of own and previous component of the first factor, and of the second.
+    pub from: [[u64; 2]; 2],
+    /// Address of the own component of the product.
+    pub own: u64,
+    /// The next party, and the address there that the same words go to, as that party's previous component.
+    pub next: (u8, u64),
+    /// The next party's host is told with this tag when the last of them are there.
+    pub tell: Option<u16>,
+    /// What masks are drawn from.
+    pub draw: Tuple,
+}
+
+impl Layer {
+    /// Its commands for node `me`, of at most `longest` words each, with tags from `tag` on. The message leaves before the own copy is
+    /// written.
+    pub fn commands(self, me: u8, longest: u32, tag: u32) -> impl Iterator<Item = Command> {
+        let step = longest.max(1);
+        (0..self.words.div_ceil(step)).map(move |k| {
+            let first = k * step;
+            let words = step.min(self.words - first);
+            let place = |address: u64| address + 16 * u64::from(first);
+            let from = self.from.iter().flatten();
+            let last = first + words == self.words;
+            let message = Segment {
+                tell: self.tell.filter(|_| last),
+                ..Segment::new(self.next.0, place(self.next.1), words)
+            };
+            Command {
+                op: Op::Product(self.ring),
+                tag: tag + k,
+                words,
+                draw: Some(Tuple {
+                    counter: self.draw.counter + u64::from(first),
+                    ..self.draw
+                }),
+                from: (from.map(|&address| Segment::new(me, place(address), words))).collect(),
+                to: vec![message, Segment::new(me, place(self.own), words)],
+            }
+        })
+    }
+}
+
+/// What a completion is of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// A command of this node.
+    Command,
+    /// An armed command, which that node started.
+    Invoked(u8),
+    /// Words that that node put here.
+    Arrived(u8),
+    /// A packet to or from that node.
+    Packet(u8),
+}
+
+/// Why something failed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Failure {
+    /// The command is none.
+    #[error("it has other segments than it says, or more than 14")]
+    Malformed,
+    /// No worker does it.
+    #[error("no worker knows the operation")]
+    Unknown,
+    /// Words do not add up.
+    #[error(
+        "sources or destinations have not the words of the operation, or more than a worker keeps"
+    )]
+    Length,
+    /// Out of a window.
+    #[error("a segment lies outside its window, or is no multiple of 16")]
+    Address,
+    /// There is no such node.
+    #[error("a segment is at a node that there is not")]
+    Node,
+    /// Memory failed.
+    #[error("memory answered with an error")]
+    Memory,
+    /// A node is silent.
+    #[error("another node did not answer in time")]
+    Gone,
+    /// The accelerator refused what it was given.
+    #[error("columns that should be equal differ")]
+    Mismatch,
+    /// The slot was not free, or not armed for whoever invoked it.
+    #[error("the slot is armed already, or is not armed for this node")]
+    Refused,
+    /// Keys are missing.
+    #[error("keys of shares were not written")]
+    NoKey,
+    /// A packet did not leave.
+    #[error("a packet was not sent: {0}")]
+    Unsent(Sealing),
+    /// A packet that came was not given out.
+    #[error("a packet was thrown away: {0}")]
+    Unopened(Sealing),
+}
+
+/// What the inline path says of a packet (`docs/inline.md`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Sealing {
+    /// Its length.
+    #[error("its length is wrong")]
+    Length,
+    /// Its nodes.
+    #[error("it is of another version or between other nodes")]
+    Node,
+    /// No key.
+    #[error("there is no key for this direction")]
+    NoKey,
+    /// The key is used up.
+    #[error("the key has sealed all its packets")]
+    Spent,
+    /// The tag is wrong.
+    #[error("its tag is wrong")]
+    Forged,
+    /// The counter is wrong.
+    #[error("packets before it are missing, or it came before")]
+    Order,
+}
+
+impl Sealing {
+    fn of(number: u32) -> Option<Self> {
+        Some(match number {
+            1 => Sealing::Length,
+            2 => Sealing::Node,
+            3 => Sealing::NoKey,
+            4 => Sealing::Spent,
+            5 => Sealing::Forged,
+            6 => Sealing::Order,
+            _ => return None,
+        })
+    }
+}
+
+/// How something ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Completion {
+    /// What it is of.
+    pub event: Event,
+    /// Tag of the command, or of the words; 0 of packets.
+    pub tag: u32,
+    /// What went wrong, if anything did.
+    pub result: Result<(), Failure>,
+}
+
+impl Completion {
+    /// From a word of the stream; none if it is not one that the registers describe.
+    pub(super) fn decode(word: u128) -> Option<Self> {
+        let field = |bit: u32| (word >> bit) as u8;
+        let node = field(abi::COMPLETION_NODE_AT);
+        let event = match field(abi::COMPLETION_KIND_AT).into() {
+            abi::EVENT_COMMAND => Event::Command,
+            abi::EVENT_INVOKED => Event::Invoked(node),
+            abi::EVENT_ARRIVED => Event::Arrived(node),
+            abi::EVENT_PACKET => Event::Packet(node),
+            _ => return None,
+        };
+        let tag = (word >> abi::COMPLETION_TAG_AT) as u32;
+        let failure = match field(abi::COMPLETION_STATUS_AT).into() {
+            abi::STATUS_OK => None,
+            abi::STATUS_MALFORMED => Some(Failure::Malformed),
+            abi::STATUS_UNKNOWN => Some(Failure::Unknown),
+            abi::STATUS_LENGTH => Some(Failure::Length),
+            abi::STATUS_ADDRESS => Some(Failure::Address),
+            abi::STATUS_NODE => Some(Failure::Node),
+            abi::STATUS_MEMORY => Some(Failure::Memory),
+            abi::STATUS_GONE => Some(Failure::Gone),
+            abi::STATUS_MISMATCH => Some(Failure::Mismatch),
+            abi::STATUS_REFUSED => Some(Failure::Refused),
+            abi::STATUS_NO_KEY => Some(Failure::NoKey),
+            abi::STATUS_PACKET => {
+                let sealing = Sealing::of(tag & 0xff)?;
+                Some(if tag >> 8 == 0 {
+                    Failure::Unsent(sealing)
+                } else {
+                    Failure::Unopened(sealing)
+                })
+            }
+            _ => return None,
+        };
+        Some(Completion {
+            event,
+            tag: if matches!(event, Event::Packet(_)) {
+                0
+            } else {
+                tag
+            },
+            result: failure.map_or(Ok(()), Err),
+        })
+    }
+}

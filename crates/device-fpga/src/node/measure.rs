@@ -1,0 +1,146 @@
+//! What a multiplication costs on three nodes: cycles end to end, words on the wire, and what hosts do for it.
+
+use veil_math::Ring;
+
+use super::simulated::CLOCK_MHZ;
+use super::trio::bytes;
+use super::{Node, NodeError, Shape, Start, Trio};
+use crate::Absent;
+
+/// Cycles after which a node that is measured counts as gone: more than any run takes.
+const TIMEOUT: u32 = 1 << 24;
+const SEED: u64 = 0x6d65_6173_7572_6564;
+
+/// What a host has done.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Accesses {
+    /// Registers that it read.
+    pub reads: u64,
+    /// Registers that it wrote.
+    pub writes: u64,
+    /// Commands that it queued, each with a doorbell.
+    pub commands: u64,
+    /// Completions that it took.
+    pub completions: u64,
+}
+
+impl Accesses {
+    /// All of them.
+    pub fn all(self) -> u64 {
+        self.reads + self.writes + self.commands + self.completions
+    }
+
+    fn since(self, before: Self) -> Self {
+        Accesses {
+            reads: self.reads - before.reads,
+            writes: self.writes - before.writes,
+            commands: self.commands - before.commands,
+            completions: self.completions - before.completions,
+        }
+    }
+}
+
+/// A batch of products at three parties.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Throughput {
+    /// Words of 128 bits that were multiplied: 128 ANDs each, or one product modulo 2^128.
+    pub words: u32,
+    /// Cycles from the first command until the last of the three nodes has its completion: until all messages lie in memory.
+    pub cycles: u64,
+    /// Words of 16 bytes that party 0 sent, with headers, tags and answers.
+    pub sent: u64,
+}
+
+impl Throughput {
+    /// Words in a second at a clock, in MHz.
+    pub fn per_second(&self, clock_mhz: f64) -> f64 {
+        f64::from(self.words) / self.cycles as f64 * clock_mhz * 1e6
+    }
+
+    /// Gb/s of messages that party 0 sent, without what is around them, at the clock of the published accelerators.
+    pub fn gigabits(&self) -> f64 {
+        self.per_second(CLOCK_MHZ) * 128.0 / 1e9
+    }
+}
+
+/// Multiplies `words` words at three parties of `shape`, and says what it took. A multiplication end to end is one of a single word: see
+/// [`latency`]. Simulated time goes on at some thousand cycles in a second, of which a word takes about five.
+pub fn throughput(
+    shape: Shape,
+    ring: Ring,
+    words: u32,
+) -> Result<Result<Throughput, NodeError>, Absent> {
+    Ok(match trio(shape, words, 3)? {
+        Ok(mut trio) => batch(&mut trio, ring, words),
+        Err(error) => Err(error),
+    })
+}
+
+/// Cycles of one multiplication end to end: from the command until the product lies in the memories of all three parties and their hosts
+/// know it. Two messages cross the network, the share and the answer that it was written.
+pub fn latency(shape: Shape, ring: Ring) -> Result<Result<u64, NodeError>, Absent> {
+    Ok(throughput(shape, ring, 1)?.map(|of| of.cycles))
+}
+
+/// What each of the three hosts does for a layer of `words` words, on average over `layers` of them, from when everything is set up (and
+/// armed, if node 0 alone starts them) on. The first number says how often any of them reached its node in all layers.
+///
+/// # Panics
+/// If there are fewer than one or more than seven layers.
+pub fn accesses(
+    shape: Shape,
+    start: Start,
+    (layers, words): (u32, u32),
+) -> Result<Result<[Accesses; 3], NodeError>, Absent> {
+    assert!((1..=7).contains(&layers), "one to seven layers");
+    Ok(match trio(shape, words, layers + 2)? {
+        Ok(mut trio) => counted(&mut trio, start, layers),
+        Err(error) => Err(error),
+    })
+}
+
+fn trio(shape: Shape, words: u32, values: u32) -> Result<Result<Trio, NodeError>, Absent> {
+    Trio::new(shape, (values, words), SEED, TIMEOUT)
+}
+
+fn batch(trio: &mut Trio, ring: Ring, words: u32) -> Result<Throughput, NodeError> {
+    for value in 0..2 {
+        fill(trio, value)?;
+    }
+    let (begin, before) = (trio.network.cycle(), trio.network.sent(0));
+    trio.products(Start::Hosts, ring, [0, 1, 2], 1)?;
+    let end = (0..3).map(|node| trio.network.completed(node)).max();
+    Ok(Throughput {
+        words,
+        cycles: end.unwrap_or(begin) - begin,
+        sent: trio.network.sent(0) - before,
+    })
+}
+
+fn counted(trio: &mut Trio, start: Start, layers: u32) -> Result<[Accesses; 3], NodeError> {
+    fill(trio, 0)?;
+    fill(trio, 1)?;
+    let list: Vec<_> = (0..layers).map(|k| ([k, k + 1, k + 2], 1)).collect();
+    let armed = match start {
+        Start::Hosts => Vec::new(),
+        Start::Headless => trio.arm(Ring::Bits, &list)?,
+    };
+    let before = trio.nodes.each_ref().map(Node::accesses);
+    for (k, (values, count)) in list.iter().enumerate() {
+        match start {
+            Start::Hosts => trio.products(start, Ring::Bits, *values, *count)?,
+            Start::Headless => trio.start(&armed[k])?,
+        }
+    }
+    let after = trio.nodes.each_ref().map(Node::accesses);
+    Ok([0, 1, 2].map(|k| after[k].since(before[k])))
+}
+
+/// Any value: what it is changes nothing of what is measured.
+fn fill(trio: &mut Trio, value: u32) -> Result<(), NodeError> {
+    let mut components = [0, 1, 2].map(|_| vec![0; 16 * trio.words() as usize]);
+    for (k, component) in (0..).zip(&mut components) {
+        bytes(SEED, 64 + 3 * u64::from(value) + k, component);
+    }
+    trio.share(value, components.each_ref().map(Vec::as_slice))
+}

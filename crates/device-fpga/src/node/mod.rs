@@ -1,0 +1,405 @@
+//! Nodes: the driver of a lookaside unit behind its inline path, over any port, and nodes in simulation on a modelled network.
+//!
+//! `docs/lookaside.md` says what a unit does, and `docs/node.md` how parties use it. A host writes windows and keys, queues commands and reads
+//! completions; words of shares move between memories, cores and nodes without it. With armed commands a host does so beforehand, and the host of
+//! another node starts each round at all of them.
+//!
+//! Promises: every command has one completion, or the unit is [`NodeError::Silent`]. Keys are wiped by [`Node::scrub`], which also ends all
+//! commands, and when a node is dropped. Does not promise that a tuple is drawn from once: that is for who plans commands.
+
+mod command;
+mod measure;
+mod simulated;
+mod trio;
+
+use veil_session::Secret;
+
+use crate::lookaside as abi;
+
+pub use command::{Command, Completion, Event, Failure, Layer, Op, Sealing, Segment, Tuple};
+pub use measure::{Accesses, Throughput, accesses, latency, throughput};
+pub use simulated::{Fault, Network, Shape, Simulated};
+pub use trio::{Armed, Start, Trio, link_key, pair_key};
+
+/// Most nodes of a network.
+pub const MOST_NODES: u8 = 4;
+
+/// How often a unit is asked whether it has ended what goes on, before it is silent. It takes a key, or scrubs, in some thousand cycles.
+const LOOKS: u32 = 1 << 14;
+
+/// A node does not do what it should.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum NodeError {
+    /// It is no lookaside unit, or one of another version.
+    #[error("it says that it is {ident:#010x} of version {version:#010x}; the driver is of lookaside units {}.x from {0}.{1} on",
+        abi::VERSION_VALUE >> 16, abi::VERSION_VALUE & 0xffff)]
+    Other {
+        /// What it says it is.
+        ident: u32,
+        /// Its version.
+        version: u32,
+    },
+    /// It answered an access to a register with an error: it is busy, or there is no such register.
+    #[error("register {address:#05x} was refused: commands go on, or it is not there")]
+    Register {
+        /// Address.
+        address: u32,
+    },
+    /// It says nothing.
+    #[error("it was given {what}, and has been silent since")]
+    Silent {
+        /// What it was given.
+        what: &'static str,
+    },
+    /// A completion that the registers do not describe.
+    #[error("it gave a completion of no known kind: {word:#034x}")]
+    Completion {
+        /// The completion.
+        word: u128,
+    },
+    /// Bytes outside its memory.
+    #[error("bytes at {address:#x} are not in its memory")]
+    Memory {
+        /// First address.
+        address: u64,
+    },
+    /// Something ended in another way than it should.
+    #[error("{what}: {failure}")]
+    Failed {
+        /// What.
+        what: &'static str,
+        /// Why.
+        failure: Failure,
+    },
+}
+
+/// How a driver reaches a node: registers, the stream of commands, that of completions, and the memory that the unit works on.
+pub trait Port: Send {
+    /// Name of the kind, for reports.
+    fn name(&self) -> &'static str;
+
+    /// Reads a register; none if it was answered with an error.
+    fn read(&mut self, register: u32) -> Option<u32>;
+
+    /// Writes a register; whether it was not answered with an error.
+    fn write(&mut self, register: u32, value: u32) -> bool;
+
+    /// Queues the words of a command, the last of which ends its packet, and rings the doorbell.
+    fn command(&mut self, words: &[u128]);
+
+    /// The next completion, if there is one.
+    fn completion(&mut self) -> Option<u128>;
+
+    /// Waits until there is a completion. `false`: none came in all the time that a unit may take.
+    fn wait(&mut self) -> bool;
+
+    /// Reads memory; whether it is there.
+    fn load(&mut self, address: u64, bytes: &mut [u8]) -> bool;
+
+    /// Writes memory; whether it is there.
+    fn store(&mut self, address: u64, bytes: &[u8]) -> bool;
+}
+
+/// What a unit has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Workers that move words and invoke.
+    pub movers: u32,
+    /// Workers that add columns.
+    pub adders: u32,
+    /// Workers that compute on shares.
+    pub sharers: u32,
+    /// Words of a column that is kept: of all commands but moves.
+    pub longest: u32,
+    /// Commands that may be armed.
+    pub slots: u32,
+}
+
+/// A part of a memory: where it begins, a multiple of 16, and how many words of 16 bytes it has.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Window {
+    /// Address.
+    pub address: u64,
+    /// Words; 0 allows nothing.
+    pub words: u32,
+}
+
+/// Parameters of a node.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Place {
+    /// Its number.
+    pub node: u8,
+    /// Cycles after which a node that owes an answer is gone. 0 waits for ever, and is for nobody who does not trust the network.
+    pub timeout: u32,
+    /// What its own commands use.
+    pub own: Window,
+    /// What each node may write.
+    pub put: [Window; MOST_NODES as usize],
+    /// What each node may read.
+    pub get: [Window; MOST_NODES as usize],
+    /// Nodes that may start armed commands: bit n is node n.
+    pub invoke_from: u8,
+}
+
+/// A direction of packets between a node and another one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Direction {
+    /// To the other node.
+    Seal,
+    /// From it.
+    Open,
+}
+
+/// A node and its driver.
+pub struct Node {
+    port: Box<dyn Port>,
+    limits: Limits,
+    accesses: Accesses,
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        // A unit that does not answer any more keeps what it has until it is switched off.
+        let _ = self.scrub();
+    }
+}
+
+impl Node {
+    /// Takes a unit into use: it is reset, so that it has neither keys nor windows nor commands.
+    pub fn open(mut port: Box<dyn Port>) -> Result<Self, NodeError> {
+        let refused = |address| NodeError::Register { address };
+        let mut read = |at| port.read(at).ok_or(refused(at));
+        let (ident, version) = (read(abi::IDENT)?, read(abi::VERSION)?);
+        let (major, minor) = (abi::VERSION_VALUE >> 16, abi::VERSION_VALUE & 0xffff);
+        if ident != abi::IDENT_VALUE || version >> 16 != major || version & 0xffff < minor {
+            return Err(NodeError::Other { ident, version });
+        }
+        let limits = Limits {
+            movers: read(abi::MOVERS)?,
+            adders: read(abi::ADDERS)?,
+            sharers: read(abi::SHARERS)?,
+            longest: read(abi::LONGEST)?,
+            slots: read(abi::SLOTS)?,
+        };
+        let mut node = Node {
+            port,
+            limits,
+            accesses: Accesses::default(),
+        };
+        node.end(abi::CONTROL_RESET)?;
+        Ok(node)
+    }
+
+    /// What it has.
+    pub fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// Name of the kind of port.
+    pub fn name(&self) -> &'static str {
+        self.port.name()
+    }
+
+    /// What its host has done so far.
+    pub fn accesses(&self) -> Accesses {
+        self.accesses
+    }
+
+    /// Writes all parameters. Refused while commands go on.
+    pub fn set_up(&mut self, place: &Place) -> Result<(), NodeError> {
+        self.write(abi::NODE, place.node.into())?;
+        self.write(abi::TIMEOUT, place.timeout)?;
+        self.write_two(abi::OWN_BASE, place.own.address)?;
+        self.write(abi::OWN_WORDS, place.own.words)?;
+        let windows = [
+            (abi::PUT_BASE, abi::PUT_WORDS, place.put),
+            (abi::GET_BASE, abi::GET_WORDS, place.get),
+        ];
+        for (base, words, windows) in windows {
+            for (k, window) in (0..).zip(windows) {
+                self.write_two(base + 8 * k, window.address)?;
+                self.write(words + 4 * k, window.words)?;
+            }
+        }
+        self.write(abi::INVOKE_FROM, place.invoke_from.into())
+    }
+
+    /// Gives the inline path the key of a direction, which is used for nothing else, and not again. Refused while commands go on.
+    pub fn link_key(
+        &mut self,
+        other: u8,
+        direction: Direction,
+        key: &Secret,
+        salt: u32,
+    ) -> Result<(), NodeError> {
+        self.write_key(abi::KEY, key)?;
+        self.write(abi::SALT, salt)?;
+        self.write(abi::KEY_NODE, other.into())?;
+        let load = match direction {
+            Direction::Seal => abi::LOAD_SEAL,
+            Direction::Open => abi::LOAD_OPEN,
+        };
+        self.write(abi::LOAD, load)?;
+        self.until("a key", |node| {
+            Ok(node.read(abi::KEYS)? & abi::KEYS_WAITS == 0)
+        })
+    }
+
+    /// Gives the sharers the keys that this party has with the next one, and with the previous one. Refused while commands go on.
+    pub fn share_keys(&mut self, own: &Secret, previous: &Secret) -> Result<(), NodeError> {
+        self.write_key(abi::OWN_KEY, own)?;
+        self.write_key(abi::PREVIOUS_KEY, previous)
+    }
+
+    /// Queues a command.
+    pub fn submit(&mut self, command: &Command) {
+        self.give(&command.encode(None));
+    }
+
+    /// Leaves a command in a slot, for another node to start. Only what is wrong with it has a completion before that.
+    pub fn arm(&mut self, slot: u8, command: &Command) {
+        self.give(&command.encode(Some(slot)));
+    }
+
+    /// Queues the invocation of armed commands: slots of other nodes. It ends when they have ended.
+    pub fn invoke(&mut self, tag: u32, slots: &[(u8, u8)]) {
+        self.give(&command::invocation(tag, slots));
+    }
+
+    /// The next completion, if there is one.
+    pub fn poll(&mut self) -> Result<Option<Completion>, NodeError> {
+        let Some(word) = self.port.completion() else {
+            return Ok(None);
+        };
+        self.accesses.completions += 1;
+        let completion = Completion::decode(word);
+        completion.map(Some).ok_or(NodeError::Completion { word })
+    }
+
+    /// Waits for the next completion.
+    pub fn next(&mut self, what: &'static str) -> Result<Completion, NodeError> {
+        loop {
+            if let Some(completion) = self.poll()? {
+                return Ok(completion);
+            }
+            if !self.port.wait() {
+                return Err(NodeError::Silent { what });
+            }
+        }
+    }
+
+    /// Waits until commands have ended, those of `tags`. The first failure of anything, whatever it is of, ends the waiting.
+    pub fn finish(&mut self, what: &'static str, tags: &[u32]) -> Result<(), NodeError> {
+        let mut left = tags.to_vec();
+        while !left.is_empty() {
+            let completion = self.next(what)?;
+            if let Err(failure) = completion.result {
+                return Err(NodeError::Failed { what, failure });
+            }
+            if matches!(completion.event, Event::Command | Event::Invoked(_)) {
+                left.retain(|tag| *tag != completion.tag);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether commands go on, or a scrub.
+    pub fn is_busy(&mut self) -> Result<bool, NodeError> {
+        Ok(self.read(abi::STATUS)? & abi::STATUS_BUSY != 0)
+    }
+
+    /// Packets that were thrown away since the last reset because nobody waited for them, or they were too many.
+    pub fn dropped(&mut self) -> Result<u32, NodeError> {
+        self.read(abi::DROPPED)
+    }
+
+    /// Ends all commands, armed ones too, and wipes keys and all words that are under way. Completions that waited are dropped.
+    pub fn scrub(&mut self) -> Result<(), NodeError> {
+        self.end(abi::CONTROL_SCRUB)
+    }
+
+    /// Scrubs, and writes zeros over a window of the memory: after it nothing is left of what was computed there.
+    pub fn abort(&mut self, window: Window) -> Result<(), NodeError> {
+        self.scrub()?;
+        let zeros = [0; 1 << 12];
+        let mut address = window.address;
+        let mut left = 16 * u64::from(window.words);
+        while left > 0 {
+            let some = left.min(zeros.len() as u64);
+            self.store(address, &zeros[..some as usize])?;
+            (address, left) = (address + some, left - some);
+        }
+        Ok(())
+    }
+
+    /// Reads its memory.
+    pub fn load(&mut self, address: u64, bytes: &mut [u8]) -> Result<(), NodeError> {
+        if self.port.load(address, bytes) {
+            Ok(())
+        } else {
+            Err(NodeError::Memory { address })
+        }
+    }
+
+    /// Writes its memory.
+    pub fn store(&mut self, address: u64, bytes: &[u8]) -> Result<(), NodeError> {
+        if self.port.store(address, bytes) {
+            Ok(())
+        } else {
+            Err(NodeError::Memory { address })
+        }
+    }
+
+    fn end(&mut self, how: u32) -> Result<(), NodeError> {
+        self.write(abi::CONTROL, how)?;
+        self.until("a scrub", |node| Ok(!node.is_busy()?))?;
+        while self.port.completion().is_some() {}
+        Ok(())
+    }
+
+    fn until(
+        &mut self,
+        what: &'static str,
+        mut ends: impl FnMut(&mut Self) -> Result<bool, NodeError>,
+    ) -> Result<(), NodeError> {
+        for _ in 0..LOOKS {
+            if ends(self)? {
+                return Ok(());
+            }
+        }
+        Err(NodeError::Silent { what })
+    }
+
+    fn give(&mut self, words: &[u128]) {
+        self.accesses.commands += 1;
+        self.port.command(words);
+    }
+
+    fn read(&mut self, address: u32) -> Result<u32, NodeError> {
+        self.accesses.reads += 1;
+        let value = self.port.read(address);
+        value.ok_or(NodeError::Register { address })
+    }
+
+    fn write(&mut self, address: u32, value: u32) -> Result<(), NodeError> {
+        self.accesses.writes += 1;
+        if self.port.write(address, value) {
+            Ok(())
+        } else {
+            Err(NodeError::Register { address })
+        }
+    }
+
+    fn write_two(&mut self, address: u32, value: u64) -> Result<(), NodeError> {
+        self.write(address, value as u32)?;
+        self.write(address + 4, (value >> 32) as u32)
+    }
+
+    fn write_key(&mut self, address: u32, key: &Secret) -> Result<(), NodeError> {
+        for (k, word) in (0..).zip(key.expose().as_chunks().0) {
+            self.write(address + 4 * k, u32::from_le_bytes(*word))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,350 @@
+//! Three parties on a simulated network: keys, windows and memory for layers of products, and how their hosts start them.
+
+use veil_math::Ring;
+use veil_prss::Use;
+use veil_session::Secret;
+
+use super::{
+    Command, Direction, Layer, Network, Node, NodeError, Op, Place, Segment, Shape, Tuple, Window,
+};
+use crate::Absent;
+
+/// Slot of the command by which other nodes are told that a run has failed.
+const ABORT: u8 = 15;
+/// Its tag at the node that is told.
+const ABORTED: u32 = u32::MAX;
+
+/// How a layer begins at the nodes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Start {
+    /// Each host queues the command of its node.
+    Hosts,
+    /// Other hosts have armed theirs; the host of node 0 starts them all.
+    Headless,
+}
+
+/// Three nodes, each a party of replicated sharing, and their hosts.
+///
+/// Memory of each: 32 bytes that differ, for the command that tells of a failure; then columns, of which component c of value v is at
+/// [`Trio::column`]. Component 0 is the party's own, component 1 that of the party before it, which that party may write.
+pub struct Trio {
+    /// The network.
+    pub network: Network,
+    /// The nodes, in the order of the parties.
+    pub nodes: [Node; 3],
+    words: u32,
+    values: u32,
+    tag: u32,
+    counter: u64,
+    /// Tags of the layer that was submitted last.
+    waits: Vec<u32>,
+}
+
+impl Trio {
+    /// Nodes with room for `values` values of so many words, with keys that are drawn from `seed` (which are for simulations: whoever knows
+    /// the seed knows them). Nodes that do not answer for `timeout` cycles are gone.
+    pub fn new(
+        shape: Shape,
+        (values, words): (u32, u32),
+        seed: u64,
+        timeout: u32,
+    ) -> Result<Result<Self, NodeError>, Absent> {
+        let bytes = 32 * (1 + u64::from(values) * u64::from(words));
+        let shape = Shape {
+            nodes: 3,
+            bytes: shape.bytes.max(bytes),
+            ..shape
+        };
+        let network = Network::new(shape)?;
+        Ok(Self::with(network, (values, words), seed, timeout))
+    }
+
+    fn with(
+        network: Network,
+        (values, words): (u32, u32),
+        seed: u64,
+        timeout: u32,
+    ) -> Result<Self, NodeError> {
+        let open = |node| Node::open(Box::new(network.port(node)));
+        let nodes = [open(0)?, open(1)?, open(2)?];
+        let mut trio = Trio {
+            network,
+            nodes,
+            words,
+            values,
+            tag: 1,
+            counter: 0,
+            waits: Vec::new(),
+        };
+        trio.set_up(seed, timeout)?;
+        Ok(trio)
+    }
+
+    /// Windows and keys of all nodes, and the armed command that tells of a failure.
+    fn set_up(&mut self, seed: u64, timeout: u32) -> Result<(), NodeError> {
+        let keys = [0, 1, 2].map(|party| pair_key(seed, party));
+        let own = self.window();
+        for me in 0..3 {
+            let mut put = [Window::default(); 4];
+            // Component 1 of all values is behind one another, and written by the party before.
+            put[usize::from(previous(me))] = Window {
+                address: self.column(1, 0),
+                words: self.values * self.words,
+            };
+            let node = &mut self.nodes[usize::from(me)];
+            node.set_up(&Place {
+                node: me,
+                timeout,
+                own,
+                put,
+                get: [Window::default(); 4],
+                invoke_from: 0b111 & !(1 << me),
+            })?;
+            for other in [previous(me), next(me)] {
+                for (direction, name) in [
+                    (Direction::Seal, [me, other]),
+                    (Direction::Open, [other, me]),
+                ] {
+                    let (key, salt) = link_key(seed, name);
+                    node.link_key(other, direction, &key, salt)?;
+                }
+            }
+            let (own, before) = (&keys[usize::from(me)], &keys[usize::from(previous(me))]);
+            node.share_keys(own, before)?;
+            node.store(0, &[0; 16])?;
+            node.store(16, &[1; 16])?;
+            let differ = [Segment::new(me, 0, 1), Segment::new(me, 16, 1)];
+            let to = vec![Segment::new(me, 0, 1)];
+            node.arm(
+                ABORT,
+                &Command::new(Op::Check, ABORTED, 1, differ.to_vec(), to),
+            );
+        }
+        Ok(())
+    }
+
+    /// What a node's own commands use: all of the columns, and the words before them.
+    pub fn window(&self) -> Window {
+        Window {
+            address: 0,
+            words: 2 + 2 * self.values * self.words,
+        }
+    }
+
+    /// Where component `component` of a value begins.
+    pub fn column(&self, component: u8, value: u32) -> u64 {
+        let place = u64::from(component) * u64::from(self.values) + u64::from(value);
+        16 * (2 + place * u64::from(self.words))
+    }
+
+    /// Words of a column.
+    pub fn words(&self) -> u32 {
+        self.words
+    }
+
+    /// Writes one component of a value at all nodes: `components[i]` is that of party i, and the previous one of the party after it.
+    pub fn share(&mut self, value: u32, components: [&[u8]; 3]) -> Result<(), NodeError> {
+        for me in 0..3 {
+            for (part, of) in [(0, me), (1, previous(me))] {
+                let at = self.column(part, value);
+                self.nodes[usize::from(me)].store(at, components[usize::from(of)])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Component `component` of a value at a node.
+    pub fn component(&mut self, me: u8, component: u8, value: u32) -> Result<Vec<u8>, NodeError> {
+        let mut bytes = vec![0; 16 * self.words as usize];
+        let at = self.column(component, value);
+        self.nodes[usize::from(me)].load(at, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// The layer `out..out + count` = `a..` times `b..`, value by value, as party `me` computes it.
+    fn layer(&self, me: u8, ring: Ring, [a, b, out]: [u32; 3], count: u32) -> Layer {
+        let of = |value| [self.column(0, value), self.column(1, value)];
+        Layer {
+            ring,
+            words: count * self.words,
+            from: [of(a), of(b)],
+            own: self.column(0, out),
+            next: (next(me), self.column(1, out)),
+            tell: None,
+            draw: Tuple {
+                tag: if ring == Ring::Bits {
+                    Use::AND3
+                } else {
+                    Use::MUL3
+                },
+                lane: 0,
+                counter: self.counter,
+                chunk: 0,
+            },
+        }
+    }
+
+    /// Arms the commands of all nodes but 0 for layers that are started one after the other: each is first values and number of values,
+    /// as of [`Trio::products`]. Says which slots they are in, and the commands of node 0.
+    ///
+    /// # Panics
+    /// If there are not the slots.
+    pub fn arm(&mut self, ring: Ring, layers: &[([u32; 3], u32)]) -> Result<Vec<Armed>, NodeError> {
+        let longest = self.nodes[0].limits().longest;
+        let mut slot = 0;
+        let mut armed = Vec::new();
+        for &(values, count) in layers {
+            let mut slots = Vec::new();
+            let tag = self.tag;
+            for me in 1..3 {
+                let commands = self
+                    .layer(me, ring, values, count)
+                    .commands(me, longest, tag);
+                for (k, command) in (0..).zip(commands) {
+                    assert!(slot + k < ABORT, "a slot for each command");
+                    self.nodes[usize::from(me)].arm(slot + k, &command);
+                    slots.push((me, slot + k));
+                }
+            }
+            let own: Vec<Command> = self
+                .layer(0, ring, values, count)
+                .commands(0, longest, tag)
+                .collect();
+            slot += own.len() as u8;
+            self.tag += own.len() as u32 + 1;
+            self.counter += u64::from(count * self.words);
+            armed.push(Armed { slots, own });
+        }
+        Ok(armed)
+    }
+
+    /// The host of node 0 runs a layer that was armed, and waits for all nodes.
+    pub fn start(&mut self, armed: &Armed) -> Result<(), NodeError> {
+        let node = &mut self.nodes[0];
+        let last = armed.own.last().map_or(0, |command| command.tag) + 1;
+        node.invoke(last, &armed.slots);
+        armed.own.iter().for_each(|command| node.submit(command));
+        let tags: Vec<u32> = armed
+            .own
+            .iter()
+            .map(|command| command.tag)
+            .chain([last])
+            .collect();
+        node.finish("a layer", &tags)
+    }
+
+    /// Products of `count` values from `a` on with as many from `b` on, to values from `out` on.
+    pub fn products(
+        &mut self,
+        start: Start,
+        ring: Ring,
+        values: [u32; 3],
+        count: u32,
+    ) -> Result<(), NodeError> {
+        if start == Start::Headless {
+            let armed = self.arm(ring, &[(values, count)])?;
+            return self.start(&armed[0]);
+        }
+        self.submit(ring, values, count);
+        (0..3).try_for_each(|me| self.finish(me))
+    }
+
+    /// All hosts queue the commands of such a layer.
+    pub fn submit(&mut self, ring: Ring, values: [u32; 3], count: u32) {
+        let longest = self.nodes[0].limits().longest;
+        for me in 0..3 {
+            let layer = self.layer(me, ring, values, count);
+            let commands = layer.commands(me, longest, self.tag);
+            self.waits = (commands.map(|command| {
+                self.nodes[usize::from(me)].submit(&command);
+                command.tag
+            }))
+            .collect();
+        }
+        self.tag += self.waits.len() as u32;
+        self.counter += u64::from(count * self.words);
+    }
+
+    /// The host of a node waits for what it has queued.
+    pub fn finish(&mut self, me: u8) -> Result<(), NodeError> {
+        self.nodes[usize::from(me)].finish("a layer", &self.waits)
+    }
+
+    /// What a host does whose node has failed: it tells the others, as far as they can be reached. Each of them has a completion then:
+    /// [`super::Failure::Mismatch`] of the command that waits for this, or of a packet that does not come as it should.
+    pub fn tell(&mut self, me: u8) -> Result<(), NodeError> {
+        let tag = self.tag;
+        self.tag += 2;
+        let node = &mut self.nodes[usize::from(me)];
+        for (k, other) in (0..).zip([previous(me), next(me)]) {
+            node.invoke(tag + k, &[(other, ABORT)]);
+        }
+        // They end with the mismatch that was asked for, or because nobody answers.
+        let mut left = 2;
+        while left > 0 {
+            let completion = node.next("an abort")?;
+            left -= u32::from(completion.tag == tag || completion.tag == tag + 1);
+        }
+        Ok(())
+    }
+
+    /// The same nodes with the keys of another seed, after [`Trio::abort`]: counters of packets and draws begin again.
+    pub fn renewed(mut self, seed: u64, timeout: u32) -> Result<Self, NodeError> {
+        self.counter = 0;
+        self.set_up(seed, timeout)?;
+        Ok(self)
+    }
+
+    /// Ends everything at all nodes: nothing is left of keys, shares and messages.
+    pub fn abort(&mut self) -> Result<(), NodeError> {
+        let window = self.window();
+        self.nodes
+            .iter_mut()
+            .try_for_each(|node| node.abort(window))
+    }
+}
+
+/// A layer that waits for its start: slots of other nodes, and the commands of node 0.
+#[derive(Clone, Debug)]
+pub struct Armed {
+    slots: Vec<(u8, u8)>,
+    own: Vec<Command>,
+}
+
+const fn next(party: u8) -> u8 {
+    (party + 1) % 3
+}
+
+const fn previous(party: u8) -> u8 {
+    (party + 2) % 3
+}
+
+/// Bytes from a seed, for what they are for (Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", 2014).
+pub(super) fn bytes(seed: u64, purpose: u64, into: &mut [u8]) {
+    let mut state = seed ^ purpose.wrapping_mul(0xd134_2543_de82_ef95);
+    for piece in into.chunks_mut(8) {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        piece.copy_from_slice(&(z ^ (z >> 31)).to_le_bytes()[..piece.len()]);
+    }
+}
+
+/// The key that a party has with the one after it, of the nodes of a seed.
+pub fn pair_key(seed: u64, party: u8) -> Secret {
+    let mut key = [0; 16];
+    bytes(seed, 1 + u64::from(party), &mut key);
+    Secret::new(key)
+}
+
+/// The key and salt of packets from a node to another one, of the nodes of a seed.
+pub fn link_key(seed: u64, [from, to]: [u8; 2]) -> (Secret, u32) {
+    let mut key = [0; 20];
+    bytes(seed, 16 + 4 * u64::from(from) + u64::from(to), &mut key);
+    let (key, salt) = key.split_at(16);
+    (
+        Secret::new(key.try_into().expect("16 of 20 bytes")),
+        u32::from_le_bytes(salt.try_into().expect("4 of 20 bytes")),
+    )
+}
