@@ -36,7 +36,7 @@ mod reference;
 mod repeat;
 
 pub use command::{Command, Completion, Draw, KeyId, Op, Outcome, ProgramId, Tag};
-pub use cpu::{Cpu, Gates, HashRate, Isa};
+pub use cpu::{Cpu, Gates, HashRate, Isa, Shares};
 pub use form::{Cross, Form};
 pub use garble::Garbling;
 pub use layout::{Item, Layout, Place, Region, Span};

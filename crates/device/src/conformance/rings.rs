@@ -13,7 +13,7 @@ use crate::{
     ProgramId, Reference, Span, Tag,
 };
 
-/// Components of a share: as many as any form has.
+/// Components of a share: as many as any form has; two where a form is about no more, in half of the cases.
 const PARTS: u8 = 3;
 /// Messages of a product: as many as any form has.
 const MESSAGES: u8 = Form::MOST_CROSSES as u8;
@@ -36,26 +36,26 @@ const BITS_SEEN: u16 = 12;
 /// Items of bits.
 const WORD: u32 = 128;
 
-fn layout(ring: Ring, chunk_rows: u32) -> Layout {
+fn layout(ring: Ring, chunk_rows: u32, parts: u8) -> Layout {
     let (rows, one, bits) = (Item::Rows(ring), Item::One(ring), Item::Rows(Ring::Bits));
     let lifted = Item::Rows(integers(ring));
     let (mapped, resident, public) = (Place::Mapped, Place::Resident, Place::Public);
     regions(
         chunk_rows,
         &[
-            (mapped, rows, PARTS, SLOTS),
-            (resident, rows, PARTS, SLOTS),
-            (mapped, one, PARTS, UNIFORMS),
-            (mapped, one, PARTS, SUMS),
+            (mapped, rows, parts, SLOTS),
+            (resident, rows, parts, SLOTS),
+            (mapped, one, parts, UNIFORMS),
+            (mapped, one, parts, SUMS),
             (mapped, rows, MESSAGES, 64),
             (mapped, one, MESSAGES, SUMS),
-            (public, rows, PARTS, SLOTS),
+            (public, rows, parts, SLOTS),
             (mapped, Item::Bytes(32), 1, 2),
             (mapped, rows, 1, 5),
             (mapped, Item::Bytes(16), 1, 1),
-            (resident, bits, PARTS, WORD),
-            (public, lifted, PARTS, 3),
-            (public, bits, PARTS, WORD),
+            (resident, bits, parts, WORD),
+            (public, lifted, parts, 3),
+            (public, bits, parts, WORD),
         ],
     )
 }
@@ -68,6 +68,9 @@ fn integers(ring: Ring) -> Ring {
 /// A random case: a program, and what it is run on.
 struct Case {
     form: &'static Form,
+    parts: u8,
+    /// Whether draws that a component keeps are from the key of that component, and told apart by their uses.
+    keyed: bool,
     layout: Layout,
     frame: Frame,
     program: Arc<Program>,
@@ -109,7 +112,14 @@ impl Case {
         let form = forms[rng.below(forms.len())];
         let ring = form.ring;
         let rows = ROWS[rng.below(ROWS.len())];
-        let layout = layout(ring, rows + rng.below(3) as u32 * 100);
+        let parts = if form.fits(2) {
+            2 + rng.below(2) as u8
+        } else {
+            PARTS
+        };
+        let kept = (0..form.draws()).all(|d| keeper(form, d).is_some());
+        let keyed = kept && rng.below(2) == 0;
+        let layout = layout(ring, rows + rng.below(3) as u32 * 100, parts);
         let program = Arc::new(program(rng, ring));
         let session = SessionId(std::array::from_fn(|_| rng.next() as u8));
         let keys =
@@ -119,12 +129,14 @@ impl Case {
             (0..parts).map(|_| rng.bytes(bytes)).collect()
         };
         Case {
-            input: per_part(IN, PARTS),
-            ones: per_part(UNIFORM_REGION, PARTS),
+            parts,
+            keyed,
+            input: per_part(IN, parts),
+            ones: per_part(UNIFORM_REGION, parts),
             received: per_part(MESSAGE, 1),
             received_sums: per_part(SUM_MESSAGE, 1),
-            constants: rng.below(1 << PARTS) as u8,
-            scatter: (rng.below(PARTS.into()) as u8, rng.below(2) == 0),
+            constants: rng.below(1 << parts) as u8,
+            scatter: (rng.below(parts.into()) as u8, rng.below(2) == 0),
             frame: Frame {
                 epoch: 0,
                 lane: rng.next() as u16,
@@ -132,12 +144,20 @@ impl Case {
                 rows,
             },
             first: rng.next() >> 8,
-            conversions: conversions(rng, ring),
+            conversions: conversions(rng, ring, parts),
             form,
             layout,
             program,
             session,
             keys,
+        }
+    }
+
+    /// Draw `d` of a product.
+    fn mask(&self, d: u16, tag: Use) -> Draw {
+        match keeper(self.form, usize::from(d)) {
+            Some(component) if self.keyed => self.draw(component.into(), Use(tag.0 | d)),
+            _ => self.draw(d, tag),
         }
     }
 
@@ -151,7 +171,7 @@ impl Case {
 
     /// Copies of all components of a region.
     fn copies(&self, from: u16, to: u16) -> impl Iterator<Item = Command> {
-        (0..PARTS).map(move |part| {
+        (0..self.parts).map(move |part| {
             let op = Op::Combine {
                 ring: self.form.ring,
                 minus: 0,
@@ -180,7 +200,7 @@ impl Case {
         run.program = Some(id);
         run.constants = self.constants;
         if !linear {
-            let draws = |tag| (0..form.draws() as u16).map(move |d| self.draw(d, tag));
+            let draws = |tag| (0..form.draws() as u16).map(move |d| self.mask(d, tag));
             run.draws = draws(Use::AND3).chain(draws(Use::SUM3)).collect();
         }
         run
@@ -236,7 +256,7 @@ impl Case {
         }
         let id = device.load(&self.program, layout)?;
         let bank = device.open(layout, self.frame)?;
-        for part in 0..PARTS {
+        for part in 0..self.parts {
             let k = usize::from(part);
             device.write(bank, layout.all(IN, part), &self.input[k])?;
             device.write(bank, layout.all(UNIFORM_REGION, part), &self.ones[k])?;
@@ -265,7 +285,7 @@ impl Case {
         device.write(bank, layout.all(SUM_MESSAGE, 0), &self.received_sums[0])?;
         device.submit(bank, &self.finish(id), Tag(2))?;
         expect_done(device)?;
-        for part in 0..PARTS {
+        for part in 0..self.parts {
             for (what, region) in [
                 ("a slot", OUT),
                 ("bits of integers", BITS_SEEN),
@@ -287,22 +307,29 @@ impl Case {
     }
 }
 
+/// The component that keeps draw `d` of a product, if one does.
+fn keeper(form: &Form, d: usize) -> Option<u8> {
+    let mut keeps = form.keeps.iter();
+    let kept = keeps.find(|(draw, _)| usize::from(*draw) == d);
+    kept.map(|(_, component)| *component)
+}
+
 /// Conversions of values of `ring`, if that has bits: some bits of an item and of what all rows share, and what they are lifted to.
-fn conversions(rng: &mut SplitMix, ring: Ring) -> Vec<Command> {
+fn conversions(rng: &mut SplitMix, ring: Ring, parts: u8) -> Vec<Command> {
     let one = |region, part, first, count| Span {
         region,
         part,
         first,
         count,
     };
-    let (part, bits) = (rng.below(PARTS.into()) as u8, integers(ring).bits());
+    let (part, bits) = (rng.below(parts.into()) as u8, integers(ring).bits());
     let first = rng.below(bits as usize) as u32;
     let count = 1 + rng.below((bits - first) as usize) as u32;
     let to = rng.below((WORD - count + 1) as usize) as u32;
     let seen = one(BITS, part, to, count);
     let split = |from, to| Command::new(Op::Split { first }, vec![from], vec![to]);
     let (item, uniform) = (rng.below(SLOTS as usize), rng.below(UNIFORMS as usize));
-    let other = one(BITS, (part + 1) % PARTS, to, count);
+    let other = one(BITS, (part + 1) % parts, to, count);
     let mut commands = Vec::new();
     if ring == Ring::Bits {
         let copy = Op::Combine { ring, minus: 0 };
@@ -319,7 +346,7 @@ fn conversions(rng: &mut SplitMix, ring: Ring) -> Vec<Command> {
             one(SLOT_REGION, part, item as u32, 1),
             one(UNIFORM_REGION, part, uniform as u32, 1),
         ];
-        let (other, by) = ((part + 1) % PARTS, rng.below(bits as usize) as u32);
+        let (other, by) = ((part + 1) % parts, rng.below(bits as usize) as u32);
         for (k, from) in (0..).zip(sources) {
             let to = one(LIFTED, other, k, 1);
             commands.push(Command::new(Op::Shift { by }, vec![from], vec![to]));
@@ -335,7 +362,7 @@ fn conversions(rng: &mut SplitMix, ring: Ring) -> Vec<Command> {
         vec![from],
         vec![one(LIFTED, part, 0, lifted)],
     ));
-    for part in 0..PARTS {
+    for part in 0..parts {
         let ring = Ring::Bits;
         let (from, to) = (one(BITS, part, 0, WORD), one(BITS_SEEN, part, 0, WORD));
         let op = Op::Combine { ring, minus: 0 };

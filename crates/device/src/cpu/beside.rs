@@ -124,3 +124,77 @@ impl Gates<'_> {
         }
     }
 }
+
+/// A bank with shares that somebody else computes on: a card beside this device.
+pub struct Shares<'a> {
+    memory: &'a mut Memory,
+}
+
+impl Cpu {
+    /// Checks commands of a batch, the first of which is number `first`, and lends their bank. They run programs over shares, scatter
+    /// products, or make and compare codes; whoever does them writes what the reference does, and stays within what they name.
+    pub fn shares_beside(
+        &mut self,
+        bank: Bank,
+        first: usize,
+        commands: &[Command],
+    ) -> Result<Shares<'_>, Fault> {
+        let memory = (self.banks.get_mut(bank.0 as usize)).and_then(Option::as_mut);
+        let memory = memory.ok_or(Fault::Unknown("the bank"))?;
+        let of = (&memory.layout, memory.frame.rows);
+        for (index, command) in (first..).zip(commands) {
+            let needs = command.program.and_then(|id| self.tapes.get(id.0 as usize));
+            command.check(index, of, needs.map(|(_, needs)| needs))?;
+            if !matches!(
+                command.op,
+                Op::Linear | Op::Product(_) | Op::Scatter { .. } | Op::Mac | Op::CheckEqual
+            ) {
+                return Err(NO_PROGRAM);
+            }
+        }
+        Ok(Shares { memory })
+    }
+}
+
+impl Shares<'_> {
+    /// The chunk.
+    pub fn frame(&self) -> Frame {
+        self.memory.frame
+    }
+
+    /// Rows of a full chunk: counters advance by those.
+    pub fn chunk_rows(&self) -> u32 {
+        self.memory.layout.chunk_rows
+    }
+
+    /// Packed bytes of one component of item `item` of a region.
+    ///
+    /// # Panics
+    /// If there is no such item.
+    pub fn item(&self, region: u16, part: u8, item: u32) -> &[u8] {
+        self.memory.item_bytes(self.of(region, part, item), 0)
+    }
+
+    /// The same, to be written.
+    ///
+    /// # Panics
+    /// If there is no such item.
+    pub fn item_mut(&mut self, region: u16, part: u8, item: u32) -> &mut [u8] {
+        let span = self.of(region, part, item);
+        self.memory.item_bytes_mut(span, 0)
+    }
+
+    fn of(&self, region: u16, part: u8, item: u32) -> Span {
+        let span = Span {
+            region,
+            part,
+            first: item,
+            count: 1,
+        };
+        assert!(
+            self.memory.layout.contains(span),
+            "the command was checked, and names items that there are"
+        );
+        span
+    }
+}

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use veil_session::{Frame, Secret, SessionId};
 
 use bank::Memory;
-pub use beside::Gates;
+pub use beside::{Gates, Shares};
 pub use garble::HashRate;
 use mac::MacKey;
 use tape::Tape;
