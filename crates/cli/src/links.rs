@@ -1,35 +1,81 @@
-//! What carries the bytes between the processes of a run, as commands take it.
+//! What carries the bytes between the participants of a run, as commands take it.
 
-use veil_link::LinkKind;
+use std::str::FromStr;
+
+use veil_link::{LinkKind, NoLink};
 
 use crate::failure::{Code, Failure};
+
+/// Name of the network of nodes in simulation.
+pub(crate) const NODES: &str = "fpga-sim";
 
 /// What carries the bytes.
 #[derive(clap::Args, Debug, Clone, Default)]
 pub(crate) struct LinkArgs {
-    /// What carries the bytes between processes, the same at all participants: tls, or `fabric[:PROVIDER]` by libfabric, where PROVIDER is tcp,
-    /// shm, `verbs;ofi_rxm`, efa or another of `fi_info -l` [default: tls; of fabric: tcp]
+    /// What carries the bytes between participants. Between processes, the same at all of them: tls, or `fabric[:PROVIDER]` by libfabric, where
+    /// PROVIDER is tcp, shm, `verbs;ofi_rxm`, efa or another of `fi_info -l` [default: tls; of fabric: tcp]. Of a run in one process: fpga-sim,
+    /// packets between cards in simulation, a 100 Gb/s network apart [default: memory]
     #[arg(long = "link", value_name = "LINK")]
-    kind: Option<LinkKind>,
+    choice: Option<Choice>,
+}
+
+/// One `--link`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Choice {
+    /// Between processes.
+    Processes(LinkKind),
+    /// Between nodes in simulation, in one process.
+    Nodes,
+}
+
+impl FromStr for Choice {
+    type Err = NoLink;
+
+    fn from_str(text: &str) -> Result<Self, NoLink> {
+        match text {
+            NODES => Ok(Choice::Nodes),
+            other => other.parse().map(Choice::Processes),
+        }
+    }
 }
 
 impl LinkArgs {
+    /// What is between processes.
     pub(crate) fn kind(&self) -> LinkKind {
-        self.kind.unwrap_or_default()
+        match self.choice {
+            Some(Choice::Processes(kind)) => kind,
+            Some(Choice::Nodes) | None => LinkKind::default(),
+        }
+    }
+
+    /// Whether parties are nodes in simulation.
+    pub(crate) fn nodes(&self) -> bool {
+        self.choice == Some(Choice::Nodes)
     }
 
     /// Refuses a link that is not here, before anybody is called.
     pub(crate) fn check(&self) -> Result<(), Failure> {
+        if self.nodes() {
+            let message = format!(
+                "--link {NODES} is for parties in one process: `veil run` and `veil stats`"
+            );
+            return Err(
+                Failure::new(Code::Usage, message).help("leave it out, or name tls or fabric")
+            );
+        }
         let absent = |why| Failure::new(Code::Link, format!("--link {}: {why}", self.kind()));
         self.kind().check().map_err(absent)
     }
 
     /// The same for a run on this machine, whose participants have links of their own only as processes.
     pub(crate) fn check_local(&self, processes: bool) -> Result<(), Failure> {
-        if self.kind.is_some() && !processes {
-            let message =
-                "--link chooses what is between processes, and this run has links in memory";
-            return Err(Failure::new(Code::Usage, message).help("add --processes"));
+        match self.choice {
+            Some(Choice::Nodes) if !processes => return Ok(()),
+            Some(Choice::Processes(_)) if !processes => {
+                let message = "this --link is between processes, and this run has links in memory";
+                return Err(Failure::new(Code::Usage, message).help("add --processes"));
+            }
+            _ => {}
         }
         self.check()
     }

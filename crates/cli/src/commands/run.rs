@@ -15,8 +15,8 @@ use crate::devices::DevicesArgs;
 use crate::failure::{Code, Failure};
 use crate::launch::inspect::InspectArgs;
 use crate::launch::threads::Site;
-use crate::launch::{Answer, Outcome, Took, durable, processes};
-use crate::links::LinkArgs;
+use crate::launch::{Answer, Crossed, Outcome, Took, durable, processes};
+use crate::links::{self, LinkArgs};
 use crate::ordered::{self, Ordered, Planned};
 use crate::output;
 use crate::prepare::{self, JobArgs};
@@ -104,6 +104,9 @@ struct Printed<'a> {
     /// Whether the clear computation gave the same, if it was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     checked: Option<bool>,
+    /// What crossed the network of nodes in simulation, if parties were such.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    network: Option<Crossed>,
 }
 
 pub(crate) fn run(args: &RunArgs, verbose: bool) -> Result<(), Failure> {
@@ -158,6 +161,7 @@ pub(crate) fn execute(
     let site = Site {
         timeout,
         link: args.link.kind(),
+        nodes: args.link.nodes(),
         net: args.net,
         out,
         kept,
@@ -176,6 +180,8 @@ pub(crate) fn execute(
     };
     let link = if args.processes {
         args.link.kind().to_string()
+    } else if args.link.nodes() {
+        links::NODES.to_owned()
     } else {
         "memory".to_owned()
     };
@@ -206,6 +212,7 @@ impl Finished {
             participants: &self.outcome.participants,
             results: &self.outcome.answers,
             checked,
+            network: self.outcome.network,
         })
     }
 
@@ -260,8 +267,16 @@ impl Finished {
             .collect();
         let ordered = self.ordered.as_ref();
         let ordered = ordered.map_or_else(String::new, |ordered| ordered.line() + "\n");
+        let network = self.outcome.network.map_or_else(String::new, |network| {
+            format!(
+                "network: {} cycles, {} at 275 MHz, {} with headers, seals and answers\n",
+                network.cycles,
+                output::seconds(network.cycles as f64 / 275e6),
+                output::bytes(16 * network.words)
+            )
+        });
         format!(
-            "{} by {} over {}, {}, links {}, in {}\n{}: {}\n{ordered}{}",
+            "{} by {} over {}, {}, links {}, in {}\n{}: {}\n{ordered}{network}{}",
             output::count(plan.job.rows(), "row"),
             protocol.name(),
             plan.ring.name(),
@@ -269,6 +284,7 @@ impl Finished {
             match self.link.as_str() {
                 "tls" => "over TLS".to_owned(),
                 "memory" => "in memory".to_owned(),
+                links::NODES => "between nodes in simulation".to_owned(),
                 fabric => ["over libfabric, ", fabric].concat(),
             },
             output::seconds(self.seconds),

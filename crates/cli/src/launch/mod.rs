@@ -28,6 +28,18 @@ pub(crate) struct Outcome {
     /// The order of gates, where they are garbled, as a participant of a deployment knows it.
     #[serde(flatten)]
     pub(crate) ordered: Option<Ordered>,
+    /// What crossed the network of nodes in simulation, if parties were such.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) network: Option<Crossed>,
+}
+
+/// What a run took of a network in simulation.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct Crossed {
+    /// Cycles in which messages were under way, at 275 MHz.
+    pub(crate) cycles: u64,
+    /// Words of 16 bytes that all nodes sent: messages, headers, seals and answers.
+    pub(crate) words: u64,
 }
 
 /// What one recipient got.

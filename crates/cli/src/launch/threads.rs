@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use veil_device_fpga::node::{Carrier, Shape};
 use veil_engine::Settings;
 use veil_engine::local::{self, Conditions};
 use veil_link::{Link, LinkKind, shape};
@@ -12,10 +13,11 @@ use veil_program::Job;
 use veil_protocol::Plan;
 
 use crate::devices::DevicesArgs;
-use crate::failure::Failure;
+use crate::failure::{Code, Failure};
 use crate::launch::inspect::{InspectArgs, Inspection};
 use crate::launch::stores::Shares;
-use crate::launch::{Answer, Outcome, Took};
+use crate::launch::{Answer, Crossed, Outcome, Took};
+use crate::links::NODES;
 use crate::output::Folders;
 use crate::prepare;
 use crate::progress::{Meter, Snapshot};
@@ -29,6 +31,8 @@ pub(crate) struct Site<'a> {
     pub(crate) timeout: Duration,
     /// What carries the bytes between processes.
     pub(crate) link: LinkKind,
+    /// Whether parties in one process are nodes in simulation.
+    pub(crate) nodes: bool,
     /// The network to imitate, if any.
     pub(crate) net: Option<shape::Profile>,
     /// Where results go; a folder per recipient is made there.
@@ -113,10 +117,15 @@ pub(crate) fn run(
         device: Arc::clone(&devices[index(peer)]),
         ..Settings::default()
     };
+    let carrier = site.nodes.then(|| nodes(plan)).transpose()?;
     let wrap = |me, _: u16, link| -> Box<dyn Link> {
-        let inner: Box<dyn Link> = match site.net {
-            Some(profile) => Box::new(shape::Shaped::new(link, profile)),
+        let inner: Box<dyn Link> = match &carrier {
+            Some(carrier) => Box::new(carrier.link(me, link)),
             None => Box::new(link),
+        };
+        let inner: Box<dyn Link> = match site.net {
+            Some(profile) => Box::new(shape::Shaped::new(inner, profile)),
+            None => inner,
         };
         let watched = Box::new(Watched {
             inner,
@@ -170,5 +179,29 @@ pub(crate) fn run(
         answers: answers.collect(),
         participants: participants.collect(),
         ordered: None,
+        network: carrier.map(|carrier| Crossed {
+            cycles: carrier.cycles(),
+            words: (0..plan.parties().len() as u8)
+                .map(|node| carrier.sent(node))
+                .sum(),
+        }),
     })
+}
+
+/// A node in simulation for each party, with keys of this run.
+fn nodes(plan: &Plan) -> Result<Carrier, Failure> {
+    let here = |why: String| Failure::new(Code::Link, format!("--link {NODES} is not here: {why}"));
+    let mut failed = None;
+    let mut random = |bytes: &mut [u8]| {
+        if let Err(error) = getrandom::fill(bytes) {
+            failed = Some(error);
+        }
+    };
+    let made = Carrier::new(Shape::new(plan.parties().len() as u8), &mut random);
+    match (failed, made) {
+        (Some(error), _) => Err(here(format!("this machine gives no randomness: {error}"))),
+        (None, Ok(Ok(carrier))) => Ok(carrier),
+        (None, Ok(Err(error))) => Err(here(error.to_string())),
+        (None, Err(absent)) => Err(here(absent.to_string())),
+    }
 }

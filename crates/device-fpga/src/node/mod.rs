@@ -7,7 +7,9 @@
 //! Promises: every command has one completion, or the unit is [`NodeError::Silent`]. Keys are wiped by [`Node::scrub`], which also ends all
 //! commands, and when a node is dropped. Does not promise that a tuple is drawn from once: that is for who plans commands.
 
+mod carrier;
 mod command;
+mod link;
 mod measure;
 mod simulated;
 mod trio;
@@ -16,7 +18,9 @@ use veil_session::Secret;
 
 use crate::lookaside as abi;
 
+pub use carrier::Carrier;
 pub use command::{Command, Completion, Event, Failure, Layer, Op, Sealing, Segment, Tuple};
+pub use link::Carried;
 pub use measure::{Accesses, Throughput, accesses, latency, throughput};
 pub use simulated::{Fault, Network, Shape, Simulated};
 pub use trio::{Armed, Start, Trio, link_key, pair_key};

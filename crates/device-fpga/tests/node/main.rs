@@ -3,6 +3,7 @@
 
 mod cpu;
 mod faults;
+mod link;
 mod refused;
 
 use veil_device_fpga::node::{

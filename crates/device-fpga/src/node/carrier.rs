@@ -1,0 +1,288 @@
+//! Nodes of the parties of a run, and the bytes under way between them.
+//!
+//! What a party sends to another one is stored in the memory of its node, which puts it into that of the other node: sealed, at the rate and
+//! after the latency of the network. The other node's doorbell says that it lies there, and what lies there is what arrives.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use veil_link::Link;
+use veil_session::{Peer, Secret};
+
+use super::{
+    Carried, Command, Direction, Event, Network, Node, NodeError, Op, Place, Segment, Shape, Window,
+};
+use crate::Absent;
+
+/// Words of a place: what goes as one command.
+pub(super) const PLACE: u32 = 1 << 10;
+/// Places per direction between two nodes.
+const PLACES: u32 = 4;
+/// Bytes of the places of a direction.
+const AREA: u64 = 16 * (PLACE * PLACES) as u64;
+/// Bytes that may wait for a place, per direction.
+pub(super) const ROOM: usize = 1 << 20;
+/// Cycles for which time goes on when somebody looks.
+const TURN: u64 = 256;
+/// Cycles after which a node that owes an answer is gone.
+const TIMEOUT: u32 = 1 << 15;
+
+/// A part of a message, in a place.
+struct Piece {
+    /// The link that it is of.
+    of: u64,
+    bytes: usize,
+    /// The doorbell was heard.
+    here: bool,
+    /// The command has ended.
+    done: bool,
+}
+
+/// What is under way from a node to another one.
+#[derive(Default)]
+pub(super) struct Line {
+    /// Waits for a place: the link that it is of, and bytes.
+    pub(super) waiting: VecDeque<(u64, Vec<u8>)>,
+    /// Bytes of those.
+    pub(super) bytes: usize,
+    /// In places, one after the other.
+    pieces: VecDeque<Piece>,
+    /// Number of the first of them since the beginning.
+    first: u32,
+    /// What has arrived, for each link.
+    pub(super) landed: BTreeMap<u64, VecDeque<Vec<u8>>>,
+}
+
+pub(super) struct Inner {
+    network: Network,
+    nodes: Vec<Node>,
+    /// From a node to a node.
+    lines: Vec<Vec<Line>>,
+    /// The cycle in which all nodes were set up.
+    begin: u64,
+    /// Links so far.
+    links: u64,
+    failed: Option<(u8, NodeError)>,
+}
+
+/// The nodes of a run's parties, and the messages between them.
+#[derive(Clone)]
+pub struct Carrier(Arc<Mutex<Inner>>);
+
+/// Where a direction has its places: in the memory of the node that they are put from, or of that to which.
+const fn area(incoming: bool, other: u8) -> u64 {
+    (other as u64 + if incoming { 4 } else { 0 }) * AREA
+}
+
+impl Carrier {
+    /// Nodes of `shape`, a party each, with keys of their packets from `random`.
+    pub fn new(
+        shape: Shape,
+        random: &mut dyn FnMut(&mut [u8]),
+    ) -> Result<Result<Self, NodeError>, Absent> {
+        let shape = Shape {
+            bytes: shape.bytes.max(8 * AREA),
+            ..shape
+        };
+        let network = Network::new(shape)?;
+        Ok(Self::with(network, shape.nodes, random))
+    }
+
+    fn with(
+        network: Network,
+        count: u8,
+        random: &mut dyn FnMut(&mut [u8]),
+    ) -> Result<Self, NodeError> {
+        let mut nodes = Vec::new();
+        for node in 0..count {
+            nodes.push(Node::open(Box::new(network.port(node)))?);
+        }
+        let words = (AREA / 16) as u32;
+        for (me, node) in (0..).zip(&mut nodes) {
+            let mut put = [Window::default(); 4];
+            for other in (0..count).filter(|other| *other != me) {
+                put[usize::from(other)] = Window {
+                    address: area(true, other),
+                    words,
+                };
+            }
+            node.set_up(&Place {
+                node: me,
+                timeout: TIMEOUT,
+                own: Window {
+                    address: 0,
+                    words: 4 * words,
+                },
+                put,
+                get: [Window::default(); 4],
+                invoke_from: 0,
+            })?;
+        }
+        for from in 0..count {
+            for to in (0..count).filter(|to| *to != from) {
+                let (mut key, mut salt) = ([0; 16], [0; 4]);
+                random(&mut key);
+                random(&mut salt);
+                let (key, salt) = (Secret::new(key), u32::from_le_bytes(salt));
+                nodes[usize::from(from)].link_key(to, Direction::Seal, &key, salt)?;
+                nodes[usize::from(to)].link_key(from, Direction::Open, &key, salt)?;
+            }
+        }
+        let lines = || (0..count).map(|_| Line::default()).collect();
+        Ok(Carrier(Arc::new(Mutex::new(Inner {
+            nodes,
+            lines: (0..count).map(|_| lines()).collect(),
+            begin: network.cycle(),
+            links: 0,
+            failed: None,
+            network,
+        }))))
+    }
+
+    /// The link of a participant, beside those of the others. Messages from and to whoever is no party go as they did.
+    pub fn link<L: Link>(&self, me: Peer, inner: L) -> Carried<L> {
+        let mut all = self.lock();
+        all.links += 1;
+        Carried::new(me, inner, self.clone(), all.links)
+    }
+
+    /// The network, to make it fail.
+    pub fn network(&self) -> Network {
+        self.lock().network.clone()
+    }
+
+    /// Cycles that went by since all nodes were set up: time stands still while no message is under way.
+    pub fn cycles(&self) -> u64 {
+        let all = self.lock();
+        all.network.cycle() - all.begin
+    }
+
+    /// Words of 16 bytes that a node has sent: messages, headers, seals and answers.
+    pub fn sent(&self, node: u8) -> u64 {
+        self.lock().network.sent(node)
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The node of a party.
+pub(super) fn node_of(peer: Peer) -> Option<u8> {
+    match peer {
+        Peer::Party(party) => Some(party.index() as u8),
+        _ => None,
+    }
+}
+
+impl Inner {
+    pub(super) fn line(&mut self, from: u8, to: u8) -> Option<&mut Line> {
+        self.lines
+            .get_mut(usize::from(from))?
+            .get_mut(usize::from(to))
+    }
+
+    /// Puts as many pieces as there are places for.
+    pub(super) fn start(&mut self, from: u8, to: u8) -> Result<(), NodeError> {
+        let line = &mut self.lines[usize::from(from)][usize::from(to)];
+        while line.pieces.len() < PLACES as usize
+            && let Some((of, bytes)) = line.waiting.pop_front()
+        {
+            line.bytes -= bytes.len();
+            let number = line.first.wrapping_add(line.pieces.len() as u32);
+            let offset = u64::from(number % PLACES) * u64::from(PLACE) * 16;
+            let words = bytes.len().div_ceil(16) as u32;
+            let node = &mut self.nodes[usize::from(from)];
+            let own = area(false, to) + offset;
+            node.store(own, &bytes)?;
+            let there = Segment {
+                tell: Some(number as u16),
+                ..Segment::new(to, area(true, from) + offset, words)
+            };
+            let tag = u32::from(to) << 16 | number & 0xffff;
+            node.submit(&Command::new(
+                Op::Move,
+                tag,
+                words,
+                vec![Segment::new(from, own, words)],
+                vec![there],
+            ));
+            line.pieces.push_back(Piece {
+                of,
+                bytes: bytes.len(),
+                here: false,
+                done: false,
+            });
+        }
+        Ok(())
+    }
+
+    /// Lets time go on, and takes what nodes say. Whether anything arrived or ended.
+    pub(super) fn turn(&mut self) -> Result<bool, (u8, NodeError)> {
+        if let Some(failed) = &self.failed {
+            return Err(failed.clone());
+        }
+        let turned = self.moves();
+        if let Err(failed) = &turned {
+            self.failed = Some(failed.clone());
+        }
+        turned
+    }
+
+    fn moves(&mut self) -> Result<bool, (u8, NodeError)> {
+        self.network.run(TURN);
+        let mut moved = false;
+        for at in 0..self.nodes.len() as u8 {
+            let named = |error| (at, error);
+            while let Some(completion) = self.nodes[usize::from(at)].poll().map_err(named)? {
+                let what = "a message";
+                completion
+                    .result
+                    .map_err(|failure| named(NodeError::Failed { what, failure }))?;
+                let number = completion.tag as u16;
+                let (from, to) = match completion.event {
+                    Event::Command => (at, (completion.tag >> 16) as u8),
+                    Event::Arrived(from) => (from, at),
+                    _ => continue,
+                };
+                if let Some(piece) = self.piece(from, to, number) {
+                    // The doorbell, or the end of the command.
+                    piece.here |= completion.event == Event::Arrived(from);
+                    piece.done |= completion.event == Event::Command;
+                    moved |= self.freed(from, to).map_err(named)?;
+                }
+            }
+        }
+        for from in 0..self.nodes.len() as u8 {
+            for to in 0..self.nodes.len() as u8 {
+                self.start(from, to).map_err(|error| (from, error))?;
+            }
+        }
+        Ok(moved)
+    }
+
+    fn piece(&mut self, from: u8, to: u8, number: u16) -> Option<&mut Piece> {
+        let line = self.line(from, to)?;
+        let at = number.wrapping_sub(line.first as u16);
+        line.pieces.get_mut(usize::from(at))
+    }
+
+    /// Gives places back, in their order, and takes from them what arrived.
+    fn freed(&mut self, from: u8, to: u8) -> Result<bool, NodeError> {
+        let line = &mut self.lines[usize::from(from)][usize::from(to)];
+        let mut moved = false;
+        while let Some(piece) = line.pieces.front()
+            && piece.here
+            && piece.done
+        {
+            let offset = u64::from(line.first % PLACES) * u64::from(PLACE) * 16;
+            let mut bytes = vec![0; piece.bytes];
+            self.nodes[usize::from(to)].load(area(true, from) + offset, &mut bytes)?;
+            line.landed.entry(piece.of).or_default().push_back(bytes);
+            line.pieces.pop_front();
+            line.first = line.first.wrapping_add(1);
+            moved = true;
+        }
+        Ok(moved)
+    }
+}
