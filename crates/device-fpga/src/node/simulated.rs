@@ -9,7 +9,7 @@ use super::{MOST_NODES, Port};
 use crate::{Absent, Stalls};
 
 /// Cycles without a completion before a node is silent, beside its timeouts, which end before.
-const PATIENCE: u64 = 1 << 22;
+const PATIENCE: u64 = 1 << 19;
 
 /// The clock of the published accelerators, in MHz (R. Patel et al., HPEC 2022).
 pub(super) const CLOCK_MHZ: f64 = 275.0;
