@@ -175,6 +175,7 @@ module lookaside_rep3 #(
 
   logic unused;
   assign unused = ^{command_i.tag, command_i.words[31:PlaceW+1], command_i.zero, command_i.armed, command_i.slot, command_i.sources,
-                    command_i.destinations, unused_ready, unused_idle, unused_scrubs, unused_last, unused_product, unused_bytes, unused_tag};
+                    command_i.destinations, unused_ready, unused_idle, unused_scrubs, unused_last, unused_product, unused_bytes,
+                    unused_tag};
 
 endmodule
