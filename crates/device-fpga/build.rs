@@ -9,6 +9,7 @@ use std::env;
 use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -54,7 +55,14 @@ struct Core {
     functions: &'static [&'static str],
 }
 
-const CORES: [Core; 3] = [
+const SHARE_PACKAGES: &[&str] = &[
+    "aes/rtl/aes_pkg.sv",
+    "garble/rtl/garble_pkg.sv",
+    "share/rtl/share_pkg.sv",
+];
+const SHARE_FOLDERS: &[&str] = &["prim/rtl", "aes/rtl", "garble/rtl", "share/rtl"];
+
+const CORES: [Core; 6] = [
     // About 2^13 gates with any number of rows.
     Core {
         name: "veil_garbler",
@@ -136,6 +144,52 @@ const CORES: [Core; 3] = [
             "state",
         ],
     },
+    // Shares of three parties, two words of each component in a beat, beside whatever garblers.
+    Core {
+        name: "veil_rep3",
+        top: "rep3_core",
+        table: "rep3",
+        made: |_| true,
+        most: 1,
+        packages: SHARE_PACKAGES,
+        folders: SHARE_FOLDERS,
+        arguments: "-GCores=2",
+        parameters: |_| vec![],
+        defines: |_| vec![("WORDS", 2)],
+        source: "sim/rep3.cpp",
+        functions: &["new", "free", "key", "run", "scrub", "ready"],
+    },
+    // Both stages of products of four parties: a product in each cycle.
+    Core {
+        name: "veil_rep4_local",
+        top: "rep4_local",
+        table: "rep4_local",
+        made: |_| true,
+        most: 1,
+        packages: SHARE_PACKAGES,
+        folders: SHARE_FOLDERS,
+        arguments: "-GFold=1",
+        parameters: |_| vec![],
+        defines: |_| vec![],
+        source: "sim/local.cpp",
+        functions: &[
+            "new", "free", "key", "set", "begin", "run", "codes", "scrub", "ready",
+        ],
+    },
+    Core {
+        name: "veil_rep4_join",
+        top: "rep4_join",
+        table: "rep4_join",
+        made: |_| true,
+        most: 1,
+        packages: SHARE_PACKAGES,
+        folders: SHARE_FOLDERS,
+        arguments: "",
+        parameters: |_| vec![],
+        defines: |_| vec![],
+        source: "sim/join.cpp",
+        functions: &["new", "free", "set", "begin", "run", "verdict", "scrub"],
+    },
 ];
 
 fn main() {
@@ -211,12 +265,33 @@ fn model(core: &Core, places: [&Path; 4], shape: &Shape) -> Result<String, Strin
         files.sort();
         sources.extend(files);
     }
+    let functions = core.functions.iter();
+    let functions: Vec<String> = functions.map(|f| format!("{name}_{f}")).collect();
+    let functions = format!("{rows}: {}", functions.join(" "));
+    let mut arguments: Vec<String> = core
+        .arguments
+        .split_whitespace()
+        .map(str::to_owned)
+        .collect();
+    arguments.extend(
+        (core.parameters)(shape)
+            .iter()
+            .map(|(of, value)| format!("-G{of}={value}")),
+    );
+    // What was made of the same sources is there still.
+    let stamp = out.join(format!("{name}.made"));
+    let made_of = digest(&sources, (root, core.source), &arguments);
+    if fs::read_to_string(&stamp).is_ok_and(|made| made == made_of) {
+        println!("cargo::rustc-link-lib=static={name}");
+        return Ok(functions);
+    }
+    let _ = fs::remove_file(&stamp);
+    let _ = fs::remove_dir_all(&folder);
     let mut command = Command::new(verilator);
     command
         .args(["--cc", "-O3", "--assert", "-Wno-fatal", "--top-module"])
         .arg(core.top)
-        .args(((core.parameters)(shape).iter()).map(|(of, value)| format!("-G{of}={value}")))
-        .args(core.arguments.split(' '))
+        .args(&arguments)
         .args(["--prefix", &format!("V{name}"), "--Mdir"])
         .arg(&folder)
         .args(&sources);
@@ -243,9 +318,21 @@ fn model(core: &Core, places: [&Path; 4], shape: &Shape) -> Result<String, Strin
     build
         .try_compile(&name)
         .map_err(|error| error.to_string())?;
-    let functions = core.functions.iter();
-    let functions: Vec<String> = functions.map(|f| format!("{name}_{f}")).collect();
-    Ok(format!("{rows}: {}", functions.join(" ")))
+    fs::write(stamp, made_of).expect("cargo's folder can be written");
+    Ok(functions)
+}
+
+/// What a model is made of, in a few characters: files with their names, arguments, and which Verilator.
+fn digest(sources: &[PathBuf], (root, source): (&Path, &str), arguments: &[String]) -> String {
+    let mut hasher = DefaultHasher::new();
+    (root, arguments).hash(&mut hasher);
+    let own = [source, "sim/model.h", "sim/share.h", "build.rs"].map(PathBuf::from);
+    let verilator = root.join("include/verilated_config.h");
+    for file in sources.iter().chain(&own).chain([&verilator]) {
+        file.hash(&mut hasher);
+        fs::read(file).unwrap_or_default().hash(&mut hasher);
+    }
+    format!("{:x}", hasher.finish())
 }
 
 /// The part of Verilator that all models use.

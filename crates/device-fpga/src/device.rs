@@ -1,20 +1,21 @@
-//! The device: banks of the host, and garbling commands on a core.
+//! The device: banks of the host, and commands that cores do.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use veil_device::{
-    Bank, Command, Completion, Cpu, Device, Fault, Garbling, Gates, Instr, Layout, Op, Outcome,
-    Program, ProgramId, Repeat, Span, Tag,
+    Bank, Command, Completion, Cpu, Device, Fault, Garbling, Instr, KeyId, Layout, Op, Outcome,
+    Program, ProgramId, Repeat, Tag,
 };
-use zeroize::Zeroizing;
+use veil_session::Secret;
 
 use crate::Absent;
 use crate::assembled::{Assembled, Loaded, ROWS};
 use crate::cycles::{self, Loop};
-use crate::driver::{CardError, Garbler, Run, Streams};
-use crate::garble::body::Of;
+use crate::driver::{CardError, Garbler};
 use crate::garble::cycles::{Cycle, Programs};
+use crate::share::{Cores, Ended};
 use crate::sim::Stalls;
 
 /// Name of the simulated device.
@@ -29,10 +30,25 @@ enum OnCard {
     Loop(Arc<Loop>),
 }
 
-/// A host with a garbler on a card.
+/// Cycles of cores, of all devices that count on it.
+#[derive(Clone, Default, Debug)]
+pub struct Clock(Arc<AtomicU64>);
+
+impl Clock {
+    /// How many.
+    pub fn cycles(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// A host with cores on a card: a garbler, and those that compute on shares.
 pub struct Fpga {
     host: Cpu,
     garbler: Garbler,
+    clock: Clock,
+    /// Cycles that the clock has.
+    counted: u64,
+    shares: Option<Cores>,
     /// Programs with products.
     programs: BTreeMap<ProgramId, Arc<Loaded>>,
     assembled: Assembled,
@@ -49,7 +65,26 @@ pub struct Fpga {
 impl Fpga {
     /// A simulated card whose garbler has two rows.
     pub fn simulated() -> Result<Self, Absent> {
-        Ok(Self::with(Garbler::simulated(2, Stalls::default())?))
+        let garbler = Garbler::simulated(2, Stalls::default())?;
+        Ok(Self::with(garbler).shares(Cores::simulated(Stalls::default())?))
+    }
+
+    /// With cores of shares beside the garbler.
+    #[must_use]
+    pub fn shares(self, cores: Cores) -> Self {
+        Fpga {
+            shares: Some(cores),
+            ..self
+        }
+    }
+
+    /// The same, whose cores say on a clock how many cycles they have run.
+    #[must_use]
+    pub fn counting(self, clock: &Clock) -> Self {
+        Fpga {
+            clock: clock.clone(),
+            ..self
+        }
     }
 
     /// The same, taking programs that others have assembled.
@@ -66,6 +101,9 @@ impl Fpga {
         Fpga {
             host: Cpu::detect(),
             garbler,
+            clock: Clock::default(),
+            counted: 0,
+            shares: None,
             programs: BTreeMap::new(),
             assembled: Assembled::default(),
             labels: Programs::new(),
@@ -81,7 +119,12 @@ impl Fpga {
         self.overlapped
     }
 
-    /// Cycles that the core has run so far.
+    /// Cycles that the cores of shares have run so far.
+    pub fn share_cycles(&self) -> u64 {
+        self.shares.as_ref().map_or(0, Cores::cycles)
+    }
+
+    /// Cycles that the garbler has run so far.
     pub fn cycles(&self) -> u64 {
         self.garbler.cycles()
     }
@@ -203,141 +246,47 @@ impl Fpga {
                 continue;
             }
             let rest = &batch[at..];
-            let own =
-                |command: &Command| self.takes(command) || matches!(command.op, Op::Repeat(_));
-            let count = rest.iter().position(own).unwrap_or(rest.len());
-            self.host.submit(bank, &rest[..count], tag)?;
-            match self.host.poll().map(|ended| ended.outcome) {
-                Some(Outcome::Mismatch { command }) => {
-                    return Ok(Outcome::Mismatch {
-                        command: at + command,
-                    });
+            let task = self.shares.as_ref().and_then(|cores| cores.task(rest));
+            let ended = if let (Some(cores), Some(task)) = (&mut self.shares, task) {
+                cores.run(&mut self.host, bank, (at, rest), &task)?
+            } else {
+                let own = |from: &usize| self.owns(&rest[*from..]);
+                Ended::Host((1..rest.len()).find(own).unwrap_or(rest.len()))
+            };
+            let (Ended::Done(count) | Ended::Host(count) | Ended::Differs(count)) = ended;
+            if !matches!(ended, Ended::Done(_)) {
+                self.host.submit(bank, &rest[..count], tag)?;
+                match self.host.poll().map(|ended| ended.outcome) {
+                    Some(Outcome::Mismatch { command }) => {
+                        return Ok(Outcome::Mismatch {
+                            command: at + command,
+                        });
+                    }
+                    Some(Outcome::Done) => {}
+                    None => return Err(Fault::Unknown("the completion of a batch")),
                 }
-                Some(Outcome::Done) => at += count,
-                None => return Err(Fault::Unknown("the completion of a batch")),
             }
+            if matches!(ended, Ended::Differs(_)) {
+                let why = "it finds a difference of codes where there is none".to_owned();
+                let device = SIMULATED;
+                return Err(Fault::Card { device, why });
+            }
+            at += count;
         }
         Ok(Outcome::Done)
     }
-}
 
-impl Loaded {
-    /// Garbles rows `from` to `until`.
-    fn run(
-        &self,
-        garbler: &mut Garbler,
-        gates: &mut Gates<'_>,
-        (from, until): (u32, u32),
-        tables: Span,
-    ) -> Result<(), Fault> {
-        let rows = from as usize..until as usize;
-        let labels = self.labels(gates, rows.clone());
-        let mut made = Vec::new();
-        let mut leaves = Zeroizing::new(Vec::new());
-        let run = Run {
-            repetitions: until - from,
-            first: gates.first,
-            instance: from as u16,
-            rows: true,
-            leave_from: 0,
-        };
-        let mut streams = Streams {
-            labels: labels.as_flattened(),
-            tables: &mut made,
-            leaves: &mut leaves,
-        };
-        let secrets = (*gates.offset, *gates.start);
-        garbler
-            .run(&self.image, &run, secrets, &mut streams)
-            .map_err(|error| failed(&error))?;
-        // The tables of a row come one after the other; a message has those of a product side by side.
-        let halves = made.as_chunks::<16>().0;
-        let of_row = 2 * self.image.products as usize;
-        for half in 0..of_row {
-            let column = gates.labels_mut(tables.region, tables.first + half as u32);
-            for (to, row) in column[rows.clone()]
-                .iter_mut()
-                .zip(halves.chunks_exact(of_row))
-            {
-                *to = row[half];
-            }
-        }
-        self.write(gates, rows, leaves.as_chunks().0);
-        Ok(())
-    }
-
-    /// The labels that the core takes: those that all rows share, then those of each row.
-    fn labels(&self, gates: &Gates<'_>, rows: std::ops::Range<usize>) -> Zeroizing<Vec<[u8; 16]>> {
-        let (image, layer) = (&self.image, &self.layer);
-        let shared = image.run_inputs.len();
-        let each = image.each_inputs.len();
-        let mut labels = Zeroizing::new(vec![[0; 16]; shared + each * rows.len()]);
-        for (to, input) in labels.iter_mut().zip(&image.run_inputs) {
-            *to = gates.labels(self.program.uniforms, layer.uniforms[*input as usize])[0];
-        }
-        for (k, input) in image.each_inputs.iter().enumerate() {
-            let column = gates.labels(self.program.slots, layer.reads[*input as usize]);
-            let places = labels[shared..].iter_mut().skip(k).step_by(each);
-            for (to, label) in places.zip(&column[rows.clone()]) {
-                *to = *label;
-            }
-        }
-        labels
-    }
-
-    /// Writes the slots that the program writes.
-    fn write(&self, gates: &mut Gates<'_>, rows: std::ops::Range<usize>, leaves: &[[u8; 16]]) {
-        let (image, layer) = (&self.image, &self.layer);
-        // Read before anything is written: a slot may get what another one had.
-        let mut columns: Vec<(u32, Zeroizing<Vec<[u8; 16]>>)> =
-            Vec::with_capacity(layer.writes.len());
-        let offset = gates.offset.to_le_bytes();
-        // Places in the order in which labels leave, by number in the body.
-        let mut places = vec![0; image.leaves.len()];
-        for (place, leave) in image.leaves.iter().enumerate() {
-            places[*leave as usize] = place;
-        }
-        for (slot, of, not) in &layer.writes {
-            let mut column = Zeroizing::new(vec![[0; 16]; rows.len()]);
-            match of {
-                Ok(leave) => {
-                    let at = places[*leave as usize];
-                    for (to, row) in column
-                        .iter_mut()
-                        .zip(leaves.chunks_exact(image.leaves.len()))
-                    {
-                        *to = row[at];
-                    }
-                }
-                Err(Of::Run(input)) => {
-                    column.fill(
-                        gates.labels(self.program.uniforms, layer.uniforms[*input as usize])[0],
-                    );
-                }
-                Err(Of::Each { input, .. }) => {
-                    let from = gates.labels(self.program.slots, layer.reads[*input as usize]);
-                    column.copy_from_slice(&from[rows.clone()]);
-                }
-                Err(_) => {}
-            }
-            if *not {
-                for label in column.iter_mut() {
-                    label
-                        .iter_mut()
-                        .zip(offset)
-                        .for_each(|(byte, one)| *byte ^= one);
-                }
-            }
-            columns.push((*slot, column));
-        }
-        for (slot, column) in columns {
-            gates.labels_mut(self.program.slots, slot)[rows.clone()].copy_from_slice(&column);
-        }
+    /// Whether a batch begins with what the host does not do alone.
+    fn owns(&self, batch: &[Command]) -> bool {
+        let cores = self.shares.as_ref();
+        self.takes(&batch[0])
+            || matches!(batch[0].op, Op::Repeat(_))
+            || cores.is_some_and(|cores| cores.task(batch).is_some())
     }
 }
 
 /// A card that does not do what it should.
-fn failed(error: &CardError) -> Fault {
+pub(crate) fn failed(error: &CardError) -> Fault {
     Fault::Card {
         device: SIMULATED,
         why: error.to_string(),
@@ -373,11 +322,29 @@ impl Device for Fpga {
             })?;
             self.programs.insert(id, loaded);
         }
+        if let Some(cores) = &mut self.shares {
+            let loaded = cores.load(id, program, layout);
+            loaded.map_err(|why| Fault::NoRoom {
+                device: SIMULATED,
+                why,
+            })?;
+        }
         Ok(id)
+    }
+
+    fn load_key(&mut self, id: KeyId, key: &Secret) -> Result<(), Fault> {
+        if let Some(cores) = &mut self.shares {
+            cores.load_key(id, key);
+        }
+        self.host.load_key(id, key)
     }
 
     fn submit(&mut self, bank: Bank, batch: &[Command], tag: Tag) -> Result<(), Fault> {
         let outcome = self.batch(bank, batch, tag)?;
+        let cycles = self.cycles() + self.share_cycles();
+        let more = cycles - self.counted;
+        self.clock.0.fetch_add(more, Ordering::Relaxed);
+        self.counted = cycles;
         self.done.push_back(Completion { tag, outcome });
         Ok(())
     }
@@ -392,8 +359,11 @@ impl Device for Fpga {
             self.programs.clear();
             self.loops.clear();
         }
+        if let Some(cores) = &mut self.shares {
+            cores.wipe();
+        }
         self.host.wipe();
     }
 
-    veil_device::forward!(self, self.host, bind load_key open close write map view);
+    veil_device::forward!(self, self.host, bind open close write map view);
 }

@@ -1,8 +1,9 @@
 //! RTL cores as devices.
 //!
 //! A garbler of `rtl/garble` does the garbling commands of a party: its driver makes a program of a layer into bundles, and the core garbles one
-//! row of the bank after the other, or one cycle of a netlist, several gates in every cycle. All other commands, and the banks themselves, are the host's
-//! ([`veil_device::Cpu`]). Where Verilator was there when this was built, the core is simulated, cycle by cycle; a board would be one more
+//! row of the bank after the other, or one cycle of a netlist, several gates in every cycle. Cores of `rtl/share` run the programs of parties that
+//! compute on replicated shares ([`share`]). All other commands, and the banks themselves, are the host's
+//! ([`veil_device::Cpu`]). Where Verilator was there when this was built, the cores are simulated, cycle by cycle; a board would be one more
 //! transport below the same driver. The core of `rtl/ordered`, which is there for comparison, is simulated by [`ordered`].
 //!
 //! ```
@@ -24,11 +25,13 @@ pub mod garble;
 pub mod lookaside;
 pub mod node;
 pub mod ordered;
+mod rows;
+pub mod share;
 mod sim;
 pub mod transport;
 
 pub use assembled::Assembled;
-pub use device::Fpga;
+pub use device::{Clock, Fpga};
 pub use driver::{CardError, Garbler, Run, Streams};
 pub use sim::{Simulated, Stalls};
 

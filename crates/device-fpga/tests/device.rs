@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use veil_circuit::{Builder, Initial, Per, make};
 use veil_device::{Cpu, Device, conformance};
+use veil_device_fpga::share::Cores;
 use veil_device_fpga::{Absent, Assembled, Fpga, Garbler, Stalls};
 use veil_math::Ring;
 use veil_program::{Audience, Holder, Lowered, Rows, Schedule};
@@ -15,7 +16,10 @@ use veil_testkit::{Seed, World, clocked};
 /// A card, or a message and nothing.
 fn card(stalls: Stalls) -> Option<Fpga> {
     match Garbler::simulated(2, stalls) {
-        Ok(garbler) => Some(Fpga::with(garbler)),
+        Ok(garbler) => {
+            let cores = Cores::simulated(stalls).expect("they are built where garblers are");
+            Some(Fpga::with(garbler).shares(cores))
+        }
         Err(Absent::NoVerilator) => {
             eprintln!("skipped: {}", Absent::NoVerilator);
             None
@@ -32,6 +36,7 @@ fn it_equals_the_reference() {
         };
         conformance::check(&mut fpga, seed, 100).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
         assert!(fpga.cycles() > 1000, "the core did the garbling");
+        assert!(fpga.share_cycles() > 1000, "and others what is shared");
         assert!(fpga.overlapped() > 10, "some of it as loops");
     }
 }

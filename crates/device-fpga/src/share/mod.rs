@@ -1,0 +1,272 @@
+//! Programs over replicated shares on cores of `rtl/share`: sums, products with their masks, and codes of messages.
+//!
+//! A command of the device that runs a program becomes as many commands of a core as the program has instructions, each over all rows of
+//! the chunk. The host keeps the columns, as it keeps banks.
+
+mod columns;
+mod command;
+mod core;
+mod four;
+mod loaded;
+mod run;
+mod second;
+mod steps;
+mod tasks;
+#[cfg(test)]
+mod tests;
+
+use veil_device::{Bank, Command, Cpu, Fault, KeyId, Layout, Program, ProgramId, Shares, Span};
+use veil_session::Secret;
+
+use crate::Absent;
+use crate::device::failed;
+use crate::sim::Stalls;
+use command::Closes;
+use core::{Core, Rep3Core};
+use four::{Begin, Rep4Join, Rep4Local, Setting};
+use loaded::Loaded;
+pub(crate) use tasks::Task;
+use tasks::{First, Known, Second};
+
+/// Cores, the programs that they run, and the keys under which they draw masks.
+pub struct Cores {
+    rep3: Rep3Core,
+    local: Rep4Local,
+    join: Rep4Join,
+    /// The keys that `rep3` has, and those that `local` has.
+    on_rep3: OnCore,
+    on_local: OnCore,
+    known: Known,
+}
+
+/// Which keys a core has.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum OnCore {
+    /// None: nothing starts.
+    Nothing,
+    /// Zeros, for commands that draw nothing.
+    Zeros,
+    /// These.
+    Keys(Vec<KeyId>),
+}
+
+/// How commands ended.
+pub(crate) enum Ended {
+    /// So many took effect.
+    Done(usize),
+    /// So many are for the host.
+    Host(usize),
+    /// Among so many is a comparison that fails. None of them took effect.
+    Differs(usize),
+}
+
+impl Cores {
+    /// Simulated cores, just switched on.
+    pub fn simulated(stalls: Stalls) -> Result<Self, Absent> {
+        Ok(Cores {
+            rep3: Rep3Core::new(stalls)?,
+            local: Rep4Local::new(stalls)?,
+            join: Rep4Join::new(stalls)?,
+            on_rep3: OnCore::Nothing,
+            on_local: OnCore::Nothing,
+            known: Known::default(),
+        })
+    }
+
+    /// Whether one of them has the keys of its masks.
+    pub fn have_keys(&self) -> bool {
+        self.rep3.ready() || self.local.ready()
+    }
+
+    /// Cycles that they have run so far.
+    pub(crate) fn cycles(&self) -> u64 {
+        self.rep3.cycles() + self.local.cycles() + self.join.cycles()
+    }
+
+    pub(crate) fn load_key(&mut self, id: KeyId, key: &Secret) {
+        let has = |on: &OnCore| matches!(on, OnCore::Keys(there) if there.contains(&id));
+        if has(&self.on_rep3) || has(&self.on_local) {
+            self.scrub();
+        }
+        self.known.keys.insert(id, key.clone());
+    }
+
+    /// Keeps a program, if its values are shares. Or says why there is no room for it.
+    pub(crate) fn load(
+        &mut self,
+        id: ProgramId,
+        program: &Program,
+        layout: &Layout,
+    ) -> Result<(), String> {
+        let words = |parts| match parts {
+            2 => Some(self.rep3.words()),
+            3 => Some(self.local.words()),
+            _ => None,
+        };
+        if let Some(loaded) = Loaded::of(program, layout, words)? {
+            self.known.programs.insert(id, loaded);
+        }
+        Ok(())
+    }
+
+    /// What they do with the first commands of a batch, if they do something.
+    pub(crate) fn task(&self, batch: &[Command]) -> Option<Task> {
+        self.known.task(batch)
+    }
+
+    /// Does what a batch begins with, whose first command is number `first`.
+    pub(crate) fn run(
+        &mut self,
+        host: &mut Cpu,
+        bank: Bank,
+        (first, batch): (usize, &[Command]),
+        task: &Task,
+    ) -> Result<Ended, Fault> {
+        let count = match task {
+            Task::Three(_) => 1,
+            Task::First(of) => of.programs + of.codes.len(),
+            Task::Second(of) => of.commands(),
+        };
+        let batch = &batch[..count];
+        let mut shares = host.shares_beside(bank, first, batch)?;
+        let ended = match task {
+            Task::Three(keys) => self.three(&mut shares, &batch[0], keys),
+            Task::First(of) => self.first(&mut shares, batch, of),
+            Task::Second(of) => self.second(&mut shares, batch, of),
+        };
+        if !matches!(ended, Ok(Ended::Done(_) | Ended::Host(_))) {
+            self.scrub();
+        }
+        ended
+    }
+
+    fn three(
+        &mut self,
+        shares: &mut Shares<'_>,
+        command: &Command,
+        ids: &[KeyId],
+    ) -> Result<Ended, Fault> {
+        if let Some(keys) = keys_for(&self.known, &mut self.on_rep3, ids)? {
+            self.rep3.keys(&keys);
+        }
+        let loaded = self.known.program(command);
+        let loaded = loaded.ok_or(Fault::Unknown("the program of a command"))?;
+        loaded.run(&mut self.rep3, shares, command, [Closes::Nothing; 2])?;
+        Ok(Ended::Done(1))
+    }
+
+    fn first(
+        &mut self,
+        shares: &mut Shares<'_>,
+        batch: &[Command],
+        of: &First,
+    ) -> Result<Ended, Fault> {
+        // Codes of nothing are the host's.
+        let coded = !of.codes.is_empty() && shares.frame().rows > 0;
+        let (mut setting, ids) = match of.products {
+            Some((setting, ids)) => (setting, ids.to_vec()),
+            None => (Setting::default(), Vec::new()),
+        };
+        if !coded {
+            setting.sends = Setting::ALL;
+        }
+        if let Some(keys) = keys_for(&self.known, &mut self.on_local, &ids)? {
+            self.local.keys(&keys);
+        }
+        self.local.set(setting, coded);
+        let (programs, codes) = batch.split_at(of.programs);
+        // Codes are made in the order of messages.
+        let mut order: Vec<(usize, &Command)> = of.codes.iter().copied().zip(codes).collect();
+        order.sort_by_key(|(message, _)| *message);
+        if coded {
+            let codes = order.iter().map(|(_, command)| {
+                let draw = command.draws[0];
+                Some((self.known.keys.get(&draw.key)?, draw))
+            });
+            let codes: Option<Vec<_>> = codes.collect();
+            let codes = codes.ok_or(Fault::Unknown("the key of a draw"))?;
+            let frame = shares.frame();
+            let begun = self.local.begin(&Begin {
+                frame,
+                codes: &codes,
+            });
+            begun.map_err(|error| failed(&error))?;
+        }
+        for (command, closes) in programs.iter().zip(&of.closes) {
+            let loaded = self.known.program(command);
+            let loaded = loaded.ok_or(Fault::Unknown("the program of a command"))?;
+            let closes = if coded { *closes } else { Default::default() };
+            loaded.run(&mut self.local, shares, command, closes)?;
+        }
+        if !coded {
+            return Ok(Ended::Done(of.programs));
+        }
+        let made = self.local.codes(order.len());
+        let made = made.map_err(|error| failed(&error))?;
+        for ((_, command), code) in order.iter().zip(&made) {
+            let Span {
+                region,
+                part,
+                first,
+                ..
+            } = command.dst[0];
+            shares.item_mut(region, part, first).copy_from_slice(code);
+        }
+        Ok(Ended::Done(batch.len()))
+    }
+
+    fn second(
+        &mut self,
+        shares: &mut Shares<'_>,
+        batch: &[Command],
+        of: &Second,
+    ) -> Result<Ended, Fault> {
+        if shares.frame().rows == 0 {
+            return Ok(Ended::Host(batch.len()));
+        }
+        let right = second::run(&mut self.join, &self.known, shares, (of, batch))?;
+        Ok(if right {
+            Ended::Done(batch.len())
+        } else {
+            Ended::Differs(2 * of.codes)
+        })
+    }
+
+    fn scrub(&mut self) {
+        self.rep3.scrub();
+        self.local.scrub();
+        self.join.scrub();
+        self.on_rep3 = OnCore::Nothing;
+        self.on_local = OnCore::Nothing;
+    }
+
+    pub(crate) fn wipe(&mut self) {
+        self.scrub();
+        self.known.keys.clear();
+    }
+}
+
+/// The keys that a core needs and does not have. Without any named it may have whichever.
+fn keys_for<const N: usize>(
+    known: &Known,
+    on: &mut OnCore,
+    ids: &[KeyId],
+) -> Result<Option<[Secret; N]>, Fault> {
+    let has = match on {
+        OnCore::Nothing => false,
+        OnCore::Zeros => ids.is_empty(),
+        OnCore::Keys(there) => ids.is_empty() || there == ids,
+    };
+    if has {
+        return Ok(None);
+    }
+    if ids.is_empty() {
+        *on = OnCore::Zeros;
+        return Ok(Some([(); N].map(|()| Secret::new([0; 16]))));
+    }
+    let keys: Option<Vec<Secret>> = ids.iter().map(|id| known.keys.get(id).cloned()).collect();
+    let keys = keys.and_then(|keys| keys.try_into().ok());
+    let keys = keys.ok_or(Fault::Unknown("the key of a draw"))?;
+    *on = OnCore::Keys(ids.to_vec());
+    Ok(Some(keys))
+}
