@@ -1,10 +1,11 @@
 //! Devices by name: which there are, and which one a participant computes on.
 
+use std::collections::BTreeMap;
 use std::str::FromStr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use veil_device::{Cpu, Device, Fault, Isa, Reference};
-use veil_device_fpga::{Assembled, Fpga};
+use veil_device_fpga::{Assembled, Clock, Fpga};
 use veil_engine::DeviceFactory;
 use veil_program::{Rows, Tables};
 use veil_protocol::Plan;
@@ -12,8 +13,8 @@ use veil_session::Peer;
 
 use crate::failure::{Code, Failure};
 
-/// The device that garbles on a simulated core.
-const GARBLER: &str = "fpga-sim";
+/// The device with simulated cores.
+const FPGA: &str = "fpga-sim";
 
 /// A device that could be here.
 pub(crate) struct Candidate {
@@ -23,13 +24,17 @@ pub(crate) struct Candidate {
     pub(crate) make: Box<dyn FnOnce() -> Result<Box<dyn Device>, String>>,
 }
 
-/// A fresh device of this name, which takes programs that are assembled already.
-pub(crate) fn make(name: &str, assembled: &Assembled) -> Result<Box<dyn Device>, Failure> {
+/// A fresh device of this name, which takes programs that are assembled already, and says on the clock what its cores do.
+pub(crate) fn make(
+    name: &str,
+    assembled: &Assembled,
+    clock: &Clock,
+) -> Result<Box<dyn Device>, Failure> {
     if name == "cpu" {
         return Ok(Box::new(Cpu::detect()));
     }
     let mut names = vec!["cpu"];
-    for candidate in candidates(assembled) {
+    for candidate in candidates(assembled, clock) {
         names.push(candidate.name);
         if candidate.name == name {
             return (candidate.make)()
@@ -41,8 +46,8 @@ pub(crate) fn make(name: &str, assembled: &Assembled) -> Result<Box<dyn Device>,
 }
 
 /// Every device that there can be.
-pub(crate) fn candidates(assembled: &Assembled) -> Vec<Candidate> {
-    let assembled = assembled.clone();
+pub(crate) fn candidates(assembled: &Assembled, clock: &Clock) -> Vec<Candidate> {
+    let (assembled, clock) = (assembled.clone(), clock.clone());
     let cpu = |name, what, isa, needs: &[(&'static str, bool)]| {
         let missing = needs.iter().filter(|(_, there)| !there);
         let missing: Vec<&str> = missing.map(|(name, _)| *name).collect();
@@ -82,10 +87,10 @@ pub(crate) fn candidates(assembled: &Assembled) -> Vec<Candidate> {
             &[],
         ),
         Candidate {
-            name: GARBLER,
-            what: "a garbling core of two rows on an FPGA, simulated cycle by cycle",
+            name: FPGA,
+            what: "cores on an FPGA that garble, two rows of gates, and compute on shares, simulated cycle by cycle",
             make: Box::new(move || match Fpga::simulated() {
-                Ok(fpga) => Ok(Box::new(fpga.sharing(&assembled))),
+                Ok(fpga) => Ok(Box::new(fpga.sharing(&assembled).counting(&clock))),
                 Err(absent) => Err(absent.to_string()),
             }),
         },
@@ -134,6 +139,9 @@ pub(crate) struct DevicesArgs {
     /// What a check has assembled, for the devices of the run.
     #[arg(skip)]
     assembled: Assembled,
+    /// What the cores of each party have done, by its name.
+    #[arg(skip)]
+    clocks: Arc<Mutex<BTreeMap<String, Clock>>>,
 }
 
 /// One `--device`.
@@ -183,9 +191,24 @@ impl DevicesArgs {
         let Some(name) = self.named(plan, peer).map(str::to_owned) else {
             return Arc::new(|| Box::new(Cpu::detect()));
         };
-        let assembled = self.assembled.clone();
+        let (assembled, clock) = (self.assembled.clone(), Clock::default());
+        if name == FPGA {
+            let who = veil_engine::name_of(plan, peer).to_owned();
+            let mut clocks = self.clocks.lock().unwrap_or_else(PoisonError::into_inner);
+            clocks.insert(who, clock.clone());
+        }
         // It was there when the run was checked.
-        Arc::new(move || make(&name, &assembled).unwrap_or_else(|_| Box::new(Cpu::detect())))
+        Arc::new(move || {
+            let made = make(&name, &assembled, &clock);
+            made.unwrap_or_else(|_| Box::new(Cpu::detect()))
+        })
+    }
+
+    /// Cycles that the cores of a participant have run, if it computes on some.
+    pub(crate) fn cycles(&self, plan: &Plan, peer: Peer) -> Option<u64> {
+        let clocks = self.clocks.lock().unwrap_or_else(PoisonError::into_inner);
+        let clock = clocks.get(veil_engine::name_of(plan, peer));
+        clock.filter(|_| peer.party().is_some()).map(Clock::cycles)
     }
 
     /// The order of gates at which the device of a participant is best, if one was named for it that has such an order: which device,
@@ -198,7 +221,9 @@ impl DevicesArgs {
         let Some(name) = self.named(plan, peer) else {
             return Ok(None);
         };
-        let rows = make(name, &self.assembled)?.rows().and_then(Rows::of);
+        let rows = make(name, &self.assembled, &Clock::default())?
+            .rows()
+            .and_then(Rows::of);
         Ok(rows.map(|rows| (name, rows)))
     }
 
@@ -244,17 +269,16 @@ impl DevicesArgs {
 
     /// Whether a device does what a party of this plan is to do.
     fn fits(&self, name: &str, plan: &Arc<Plan>, peer: Peer) -> Result<(), Failure> {
-        let mut device = make(name, &self.assembled)?;
+        let mut device = make(name, &self.assembled, &Clock::default())?;
         let protocol = veil_protocol::protocol(Arc::clone(plan), peer);
-        if name == GARBLER {
-            let garbles = protocol.name() == "yao" && peer == Peer::Party(plan.parties()[0]);
-            if !garbles {
+        if name == FPGA && protocol.name() == "yao" {
+            if peer != Peer::Party(plan.parties()[0]) {
                 let who = veil_engine::name_of(plan, peer);
                 let message = format!(
                     "{name} garbles, and {who} does not in this job, which runs by {}",
                     protocol.name()
                 );
-                let help = format!("`--device garbler={name}` with `--protocol yao`");
+                let help = format!("`--device garbler={name}`");
                 return Err(Failure::new(Code::Usage, message).help(help));
             }
             if plan.job.security.tables != Tables::HalfGates {
@@ -268,7 +292,11 @@ impl DevicesArgs {
             match device.load(program, protocol.layout(of)) {
                 Ok(_) => {}
                 Err(fault @ Fault::NoRoom { .. }) => {
-                    let help = "write the circuit as a sequential one that does a part of it in every cycle, with registers for what goes from one to the next: docs/sequential.md; or leave out --device";
+                    let help = if protocol.name() == "yao" {
+                        "write the circuit as a sequential one that does a part of it in every cycle, with registers for what goes from one to the next: docs/sequential.md; or leave out --device"
+                    } else {
+                        "leave out --device"
+                    };
                     return Err(Failure::new(Code::Device, fault.to_string()).help(help));
                 }
                 Err(fault) => return Err(Failure::new(Code::Device, format!("{name}: {fault}"))),

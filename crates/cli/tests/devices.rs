@@ -61,6 +61,95 @@ fn a_party_garbles_on_a_core() {
     }
 }
 
+/// A circuit of two numbers of four bits, in Bristol Fashion: which bits are in both, and whether any is in the first alone.
+const BOTH: &str = "12 20
+2 4 4
+2 4 1
+
+2 1 0 4 8 AND
+2 1 1 5 9 AND
+2 1 2 6 10 AND
+2 1 3 7 11 AND
+2 1 0 8 12 XOR
+2 1 1 9 13 XOR
+2 1 2 10 14 XOR
+2 1 3 11 15 XOR
+2 1 12 13 16 AND
+2 1 14 15 17 AND
+2 1 16 17 18 AND
+1 1 18 19 INV
+";
+
+/// What recipients get of a run.
+fn results(folder: &Folder, command: &str, files: &[&str]) -> (String, Vec<Vec<u8>>) {
+    let said = folder.succeed(&format!("{command} --out results"));
+    let read = |file: &&str| std::fs::read(folder.at("results").join(file)).unwrap();
+    (said, files.iter().map(read).collect())
+}
+
+#[test]
+fn parties_compute_on_shares_by_cores() {
+    let folder = folder();
+    if !simulated(&folder) {
+        return;
+    }
+    folder.replace("job.toml", "make = \"adder:32\"", "file = \"both.txt\"");
+    folder.replace("job.toml", "port = \"x\"", "port = \"in0\"");
+    folder.replace("job.toml", "port = \"y\"", "port = \"in1\"");
+    folder.replace(
+        "job.toml",
+        "output = [{ port = \"out\", to = \"bob\", format = \"hex\", file = \"sum.hex\" }]",
+        "output = [{ port = \"out0\", to = \"bob\", format = \"hex\", file = \"both.hex\" },
+          { port = \"out1\", to = \"bob\", format = \"hex\", file = \"alone.hex\" }]",
+    );
+    folder.write("both.txt", BOTH);
+    let numbers: Vec<String> = (0..600).map(|k| format!("{:02x}\n", k * 7 % 16)).collect();
+    folder.write("x.hex", numbers.concat());
+    folder.write("y.hex", numbers[3..].concat() + "0a\n0b\n0c\n");
+    let files = ["bob/both.hex", "bob/alone.hex"];
+    for parties in ["\"ann\", \"bob\", \"c\"", "\"ann\", \"bob\", \"c\", \"d\""] {
+        let job = std::fs::read_to_string(folder.at("job.toml")).unwrap();
+        let at = job.find("parties = [").unwrap() + "parties = [".len();
+        let end = at + job[at..].find(']').unwrap();
+        folder.write("job.toml", [&job[..at], parties, &job[end..]].concat());
+        let (said, usual) = results(&folder, "run job.toml", &files);
+        assert!(!said.contains("of its cores"), "{said}");
+        for options in [
+            "--device fpga-sim",
+            "--device bob=fpga-sim --processes",
+            "--device fpga-sim --adversary malicious --device c=cpu",
+        ] {
+            let (said, got) = results(&folder, &format!("run job.toml {options}"), &files);
+            assert_eq!(got, usual, "{parties}: {options}");
+            assert!(said.contains("cycles of its cores"), "{options}: {said}");
+        }
+    }
+}
+
+#[test]
+fn statistics_are_those_of_processors() {
+    let folder = Folder::wages();
+    if !simulated(&folder) {
+        return;
+    }
+    for parties in [
+        "\"ann\", \"bob\", \"carol\"",
+        "\"ann\", \"bob\", \"carol\", \"dan\"",
+    ] {
+        folder.replace(
+            "wages.toml",
+            "\"ann\", \"bob\", \"carol\"]",
+            &format!("{parties}]"),
+        );
+        let files = ["carol/result.json", "carol/result.txt"];
+        let (_, usual) = results(&folder, "stats wages.toml", &files);
+        let devices = "--device fpga-sim --check";
+        let (said, got) = results(&folder, &format!("stats wages.toml {devices}"), &files);
+        assert_eq!(got, usual, "{parties}");
+        assert!(said.contains("cycles of its cores"), "{said}");
+    }
+}
+
 /// The plan of a run, the order of its gates, and why it is that one.
 fn ordered(folder: &Folder, command: &str) -> [String; 3] {
     let said = folder.succeed(&format!("{command} --json"));

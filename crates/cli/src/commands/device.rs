@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use veil_device::conformance;
 use veil_device::record::{self, ReplayError};
-use veil_device_fpga::Assembled;
+use veil_device_fpga::{Assembled, Clock};
 
 use crate::devices::{Candidate, candidates, make};
 use crate::failure::{Code, Failure};
@@ -67,7 +67,7 @@ struct Line {
 pub(crate) fn run(command: &DeviceCommand) -> Result<(), Failure> {
     match command {
         DeviceCommand::List { json } => print(
-            &candidates(&Assembled::default())
+            &candidates(&Assembled::default(), &Clock::default())
                 .into_iter()
                 .map(listed)
                 .collect::<Vec<_>>(),
@@ -81,7 +81,7 @@ pub(crate) fn run(command: &DeviceCommand) -> Result<(), Failure> {
         } => replay(folder, device, *json),
         DeviceCommand::Check { cases, seed, json } => {
             let seed = seed.map_or_else(random, Ok)?;
-            let lines: Vec<Line> = candidates(&Assembled::default())
+            let lines: Vec<Line> = candidates(&Assembled::default(), &Clock::default())
                 .into_iter()
                 .map(|candidate| checked(candidate, seed, *cases))
                 .collect();
@@ -128,7 +128,7 @@ fn replay(folder: &Path, name: &str, json: bool) -> Result<(), Failure> {
             Failure::new(Code::Input, format!("cannot read {shown}: {error}")).help(AGAIN)
         })?;
         // A lane has a device of its own, as in the run.
-        let mut device = make(name, &assembled)?;
+        let mut device = make(name, &assembled, &Clock::default())?;
         let played = record::replay(BufReader::with_capacity(1 << 20, file), &mut *device);
         let played = played.map_err(|error| differs(&path, device.name(), &error))?;
         all.push(Played {

@@ -34,6 +34,7 @@ use crate::views::Views;
   veil run job.toml --trace run.jsonl  what every round did, for `veil trace`
   veil run job.toml --watch --net wan  every participant live
   veil run job.toml --protocol yao --device garbler=fpga-sim
+  veil run job.toml --protocol rep3 --device fpga-sim
                                        one party garbles on a core that is simulated
   veil run job.toml --shadow --data-are-mine
                                        every layer compared with the clear computation
@@ -262,7 +263,10 @@ impl Finished {
                 let memory = took.peak_bytes.map_or_else(String::new, |peak| {
                     format!("at most {} of memory", output::bytes(peak))
                 });
-                vec![took.name.clone(), took.role.clone(), sent, memory]
+                let cycles = took.core_cycles.map_or_else(String::new, |cycles| {
+                    format!("{} of its cores", output::count(cycles, "cycle"))
+                });
+                vec![took.name.clone(), took.role.clone(), sent, memory, cycles]
             })
             .collect();
         let ordered = self.ordered.as_ref();

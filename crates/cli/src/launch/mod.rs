@@ -15,6 +15,7 @@ use veil_program::Output;
 use veil_protocol::Plan;
 use veil_session::Peer;
 
+use crate::devices::DevicesArgs;
 use crate::ordered::Ordered;
 use crate::prepare;
 
@@ -80,6 +81,9 @@ pub(crate) struct Took {
     /// Largest resident memory of its process, in bytes, if it had one of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) peak_bytes: Option<u64>,
+    /// Clock cycles of its cores, if it computed on some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) core_cycles: Option<u64>,
 }
 
 impl Answer {
@@ -101,7 +105,7 @@ impl Answer {
 }
 
 impl Took {
-    fn new(plan: &Plan, peer: Peer, report: &Report) -> Self {
+    fn new(plan: &Plan, peer: Peer, report: &Report, devices: &DevicesArgs) -> Self {
         Took {
             name: veil_engine::name_of(plan, peer).to_owned(),
             role: prepare::role(peer).to_owned(),
@@ -110,6 +114,7 @@ impl Took {
             bytes_sent: report.meters.bytes_sent,
             bytes_received: report.meters.payload_received,
             peak_bytes: None,
+            core_cycles: devices.cycles(plan, peer),
         }
     }
 }

@@ -300,7 +300,7 @@ fn one_stage<'a>(
     for (role, report) in ready.iter().zip(reports) {
         outcome.participants.push(Took {
             peak_bytes: peak::bytes(),
-            ..Took::new(at.plan, role.me, &report)
+            ..Took::new(at.plan, role.me, &report, engagement.devices)
         });
         if let Some(sink) = &role.sink {
             roles::write_receipt(engagement, at, role, &report, started)?;

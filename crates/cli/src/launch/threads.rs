@@ -174,7 +174,7 @@ pub(crate) fn run(
     });
     let participants = reports
         .iter()
-        .map(|(peer, report)| Took::new(plan, *peer, report));
+        .map(|(peer, report)| Took::new(plan, *peer, report, site.devices));
     Ok(Outcome {
         answers: answers.collect(),
         participants: participants.collect(),
