@@ -4,6 +4,8 @@
 //! `VEIL_RTL_ROWS` says for how many rows garblers are made: numbers with commas between them, `2` if it is not set. `2:4:1` is a garbler of two
 //! rows that takes four labels in a cycle, two if that is not said, and has a register behind its memories of labels, none if that is not. Cards are
 //! of a power of two; the core that takes gates in the order of the netlist is made for at most four rows, as its memories grow with their square.
+//!
+//! If `VEIL_RTL_FOLDED` is set, the first stage of four parties is made a second time, folded, for `veil bench fpga-share`.
 
 use std::env;
 use std::ffi::OsStr;
@@ -62,7 +64,7 @@ const SHARE_PACKAGES: &[&str] = &[
 ];
 const SHARE_FOLDERS: &[&str] = &["prim/rtl", "aes/rtl", "garble/rtl", "share/rtl"];
 
-const CORES: [Core; 6] = [
+const CORES: [Core; 7] = [
     // About 2^13 gates with any number of rows.
     Core {
         name: "veil_garbler",
@@ -176,6 +178,23 @@ const CORES: [Core; 6] = [
             "new", "free", "key", "set", "begin", "run", "codes", "scrub", "ready",
         ],
     },
+    // The first of them with one multiplier and one pipeline of AES, for comparison, where it is asked for.
+    Core {
+        name: "veil_rep4_folded",
+        top: "rep4_local",
+        table: "rep4_folded",
+        made: |_| env::var_os("VEIL_RTL_FOLDED").is_some(),
+        most: 1,
+        packages: SHARE_PACKAGES,
+        folders: SHARE_FOLDERS,
+        arguments: "-GFold=6 -fno-inline",
+        parameters: |_| vec![],
+        defines: |_| vec![],
+        source: "sim/local.cpp",
+        functions: &[
+            "new", "free", "key", "set", "begin", "run", "codes", "scrub", "ready",
+        ],
+    },
     Core {
         name: "veil_rep4_join",
         top: "rep4_join",
@@ -193,7 +212,7 @@ const CORES: [Core; 6] = [
 ];
 
 fn main() {
-    for name in ["VEIL_RTL_ROWS", "VERILATOR"] {
+    for name in ["VEIL_RTL_ROWS", "VEIL_RTL_FOLDED", "VERILATOR"] {
         println!("cargo::rerun-if-env-changed={name}");
     }
     println!("cargo::rerun-if-changed=sim");

@@ -219,6 +219,66 @@ fn cores_are_measured_beside_the_published_ones() {
 }
 
 #[test]
+fn cores_of_sharing_are_measured_beside_the_published_ones() {
+    let folder = Folder::new();
+    let printed = folder.veil("bench fpga-share --json --svg fig.svg");
+    let (rows, stderr) = (text(&printed.stdout), text(&printed.stderr));
+    assert!(printed.status.success(), "{stderr}");
+    let rows: Vec<serde_json::Value> = rows
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("a row is an object"))
+        .collect();
+    let (resources, rows) = rows.split_last().expect("rows");
+    assert_eq!(resources["bench"], "fpga-share-resources");
+    assert!(resources["results"]["designs"]["rep3_core, bits, 1"].is_object());
+    if stderr.contains("skipped: ") {
+        assert!(rows.is_empty() && stderr.contains("Verilator"), "{stderr}");
+        return;
+    }
+    let number = |row: &serde_json::Value, of: &str| row[of].as_f64().unwrap_or_default();
+    let of = |bench: &str| rows.iter().filter(|row| row["bench"] == bench).collect();
+    let three: Vec<_> = of("fpga-share-three");
+    let cores: Vec<f64> = three.iter().map(|row| number(row, "cores")).collect();
+    assert_eq!(cores, [1.0, 3.0, 12.0, 24.0, 48.0, 60.0]);
+    for row in three {
+        // The paper's core takes six cycles for what ours takes in one.
+        assert!((number(row, "cycles_per_beat") - 1.0).abs() < 1e-9, "{row}");
+        let faster = number(row, "gbit_per_s") / number(row, "paper_gbit_per_s");
+        assert!((faster - 6.0).abs() < 0.02, "{row}");
+        let faster = number(row, "aes_per_s") / number(row, "paper_aes_per_s");
+        assert!((faster - 6.0).abs() < 0.05, "{row}");
+    }
+    let four: Vec<_> = of("fpga-share-four");
+    assert_eq!(four.len(), 24);
+    let (mut last, mut codes) = (0.0, 0.0);
+    for row in four {
+        let (cycles, fold) = (number(row, "cycles"), number(row, "fold"));
+        assert!(cycles > fold * number(row, "products"), "{row}");
+        // Codes cost cycles at the start and the end, whatever the number of products.
+        if (fold, number(row, "products")) == (1.0, 16384.0) {
+            codes = cycles - last;
+            last = cycles;
+            assert!(number(row, "gbit_per_s") > 105.0, "{row}");
+        }
+    }
+    assert!((20.0..60.0).contains(&codes), "{codes}");
+    for (of, said) in [
+        ("cores", "cores of a party"),
+        ("area", "of its LUTs"),
+        ("batch", "products in a batch"),
+    ] {
+        let figure = std::fs::read_to_string(folder.at(&format!("fig-{of}.svg")));
+        let figure = figure.expect("a figure");
+        assert!(figure.contains(said), "{figure}");
+    }
+
+    let table = folder.succeed("bench fpga-share");
+    for said in ["10667", "200 Gb/s", "29.400", "26.3", "in parentheses"] {
+        assert!(table.contains(said), "{said} is not in\n{table}");
+    }
+}
+
+#[test]
 fn netlists_that_are_not_there_are_skipped() {
     let folder = Folder::new();
     let printed = folder.veil("bench fpga-garble --circuits nowhere");

@@ -134,7 +134,27 @@ macro_rules! rep4_local {
     };
 }
 
+/// The same of folded cores.
+macro_rules! rep4_folded {
+    ($($models:tt)*) => {
+        mod folded {
+            use super::*;
+
+            rep4_local! { $($models)* }
+
+            /// Those of this build.
+            pub(super) fn models() -> &'static [LocalModel] {
+                LOCAL_MODELS
+            }
+        }
+    };
+}
+
 include!(concat!(env!("OUT_DIR"), "/rep4_local.rs"));
+include!(concat!(env!("OUT_DIR"), "/rep4_folded.rs"));
+
+/// In how many cycles a product starts on the folded core, which `build.rs` makes where it is asked for it.
+pub const FOLDED: u32 = 6;
 
 /// The first stage: `rep4_local`.
 pub(super) struct Rep4Local {
@@ -157,7 +177,17 @@ impl Drop for Rep4Local {
 impl Rep4Local {
     /// The core of this build, just switched on.
     pub(super) fn new(stalls: Stalls) -> Result<Self, Absent> {
-        let model = LOCAL_MODELS.first().ok_or(Absent::NoVerilator)?;
+        Self::folded(1, stalls)
+    }
+
+    /// The core in which a product starts in so many cycles: 1, or [`FOLDED`].
+    pub(super) fn folded(fold: u32, stalls: Stalls) -> Result<Self, Absent> {
+        let models = match fold {
+            1 => LOCAL_MODELS,
+            FOLDED => folded::models(),
+            _ => &[],
+        };
+        let model = models.first().ok_or(Absent::NoVerilator)?;
         // SAFETY: the function has these arguments, and makes a core.
         let core = unsafe { (model.new)(stalls.seed, stalls.rate.into()) };
         Ok(Rep4Local {

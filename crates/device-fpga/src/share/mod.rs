@@ -8,6 +8,7 @@ mod command;
 mod core;
 mod four;
 mod loaded;
+pub mod rates;
 mod run;
 mod second;
 mod steps;

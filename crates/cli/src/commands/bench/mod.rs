@@ -7,6 +7,7 @@ mod garble;
 mod links;
 mod measure;
 mod ot;
+mod share;
 mod stream;
 mod workload;
 
@@ -36,6 +37,7 @@ pub(crate) use workload::{Nowhere, Pattern};
   veil bench a2b --cores 2             a million integers taken apart into bits
   veil bench fpga-garble --circuits netlists --svg fpga.svg
                                        clock cycles of garbling cores, simulated, for a paper's netlists
+  veil bench fpga-share --svg fpga.svg cores of replicated sharing, simulated, beside two papers (three plots: fpga-*.svg)
   veil bench ot --svg ot.svg           random oblivious transfers between two parties
   veil bench mul64 --net wan --json    over a link of 40 ms and 1 Gb/s, as JSON lines
 
@@ -82,7 +84,7 @@ pub(crate) struct BenchArgs {
     /// The folder with the netlists of fpga-garble, which are no part of this project [default: $VEIL_CIRCUITS].
     #[arg(long, value_name = "DIR")]
     circuits: Option<PathBuf>,
-    /// Write a plot to this file.
+    /// Write a plot to this file; of fpga-share one to each of several files beside it, NAME-cores.svg and so on.
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 }
@@ -93,13 +95,15 @@ enum What {
     Job(Name),
     Ot,
     FpgaGarble,
+    FpgaShare,
 }
 
 impl clap::ValueEnum for What {
     fn value_variants<'a>() -> &'a [Self] {
         static ALL: LazyLock<Vec<What>> = LazyLock::new(|| {
             let jobs = Name::value_variants().iter().map(|name| What::Job(*name));
-            jobs.chain([What::Ot, What::FpgaGarble]).collect()
+            jobs.chain([What::Ot, What::FpgaGarble, What::FpgaShare])
+                .collect()
         });
         &ALL
     }
@@ -115,6 +119,10 @@ impl clap::ValueEnum for What {
             What::FpgaGarble => {
                 let help = "Clock cycles of garbling cores for the netlists of a paper";
                 Some(clap::builder::PossibleValue::new("fpga-garble").help(help))
+            }
+            What::FpgaShare => {
+                let help = "Products in a second of cores of replicated sharing, and what they take of an FPGA";
+                Some(clap::builder::PossibleValue::new("fpga-share").help(help))
             }
         }
     }
@@ -169,6 +177,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<()> {
         }
         What::Ot => return ot::run(args),
         What::FpgaGarble => return fpga::run(args),
+        What::FpgaShare => return share::run(args),
         What::Job(Name::Rep4Mul) => return figure::run(args),
         What::Job(Name::Garble) => return garble::run(args),
         What::Job(name) => name,
