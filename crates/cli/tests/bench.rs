@@ -262,10 +262,29 @@ fn cores_of_sharing_are_measured_beside_the_published_ones() {
         }
     }
     assert!((20.0..60.0).contains(&codes), "{codes}");
+    let layers: Vec<_> = of("fpga-share-nodes");
+    for row in &layers {
+        // A message and its answer cross the network, and four words of shares are read for each of a message.
+        let words = number(row, "ands") / 128.0;
+        assert!(
+            number(row, "cycles") > f64::max(550.0, 4.0 * words),
+            "{row}"
+        );
+        assert!(number(row, "bytes_sent") > 16.0 * words, "{row}");
+    }
+    assert_eq!(layers.len(), 4);
+    let hosts: Vec<_> = of("fpga-share-hosts");
+    assert_eq!(hosts.len(), 6);
+    for row in hosts {
+        let all = number(row, "registers") + number(row, "commands") + number(row, "completions");
+        let asked = row["headless"] == false || row["node"] == 0;
+        assert_eq!(asked, all > 0.0, "{row}");
+    }
     for (of, said) in [
         ("cores", "cores of a party"),
         ("area", "of its LUTs"),
         ("batch", "products in a batch"),
+        ("nodes", "ANDs in a layer"),
     ] {
         let figure = std::fs::read_to_string(folder.at(&format!("fig-{of}.svg")));
         let figure = figure.expect("a figure");
@@ -273,7 +292,14 @@ fn cores_of_sharing_are_measured_beside_the_published_ones() {
     }
 
     let table = folder.succeed("bench fpga-share");
-    for said in ["10667", "200 Gb/s", "29.400", "26.3", "in parentheses"] {
+    for said in [
+        "10667",
+        "200 Gb/s",
+        "29.400",
+        "26.3",
+        "in parentheses",
+        "node 0 starts all",
+    ] {
         assert!(table.contains(said), "{said} is not in\n{table}");
     }
 }

@@ -6,6 +6,7 @@
 
 mod area;
 mod four;
+mod nodes;
 mod three;
 
 use std::path::{Path, PathBuf};
@@ -32,6 +33,13 @@ pub(super) fn run(args: &BenchArgs) -> Result<()> {
         four::print(&runs, args.json)?;
         if let Some(path) = &args.svg {
             draw(&beside(path, "batch"), |svg| four::draw(&runs, svg))?;
+        }
+    }
+    if let Some(nodes) = simulated(nodes::measure)? {
+        let nodes = nodes.into_diagnostic()?;
+        nodes::print(&nodes, args.json)?;
+        if let Some(path) = &args.svg {
+            draw(&beside(path, "nodes"), |svg| nodes::draw(&nodes, svg))?;
         }
     }
     area::print(&areas, args.json)

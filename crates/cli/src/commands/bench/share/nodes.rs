@@ -1,0 +1,169 @@
+//! Three parties as nodes on a network: what a layer of products takes end to end, and what hosts do for it.
+
+use miette::Result;
+use plotters::prelude::*;
+use serde::Serialize;
+use veil_device_fpga::Absent;
+use veil_device_fpga::node::{self, Accesses, NodeError, Shape, Start, Throughput};
+use veil_math::Ring;
+
+use super::super::chart::{self, Drawn, Line};
+use super::super::print_json;
+
+/// The clock of the published accelerators, in MHz.
+const MHZ: f64 = 275.0;
+/// Words of a layer: 128 ANDs each.
+const WORDS: [u32; 4] = [1, 16, 256, 4096];
+/// Layers over which accesses of hosts are counted, and their words.
+const LAYERS: (u32, u32) = (4, 16);
+
+/// A layer of ANDs at three nodes.
+#[derive(Serialize)]
+pub(super) struct Layer {
+    bench: &'static str,
+    ands: u64,
+    /// From the first command until all messages lie in memory and all hosts know it.
+    cycles: u64,
+    mhz: f64,
+    us: f64,
+    /// Messages of a party, without headers and seals.
+    gbit_per_s: f64,
+    /// What a party sends, with headers, seals and answers.
+    bytes_sent: u64,
+}
+
+/// What the host of a node does in a layer, once everything is set up.
+#[derive(Serialize)]
+pub(super) struct Host {
+    bench: &'static str,
+    /// Whether node 0 alone starts the others' commands.
+    headless: bool,
+    node: usize,
+    registers: f64,
+    commands: f64,
+    completions: f64,
+}
+
+/// What was measured.
+pub(super) struct Nodes {
+    layers: Vec<Layer>,
+    hosts: Vec<Host>,
+    /// Cycles that a packet takes from a node to another one.
+    latency: u32,
+}
+
+/// Runs layers on three simulated nodes.
+pub(super) fn measure() -> Result<Result<Nodes, NodeError>, Absent> {
+    let shape = Shape::new(3);
+    let mut layers = Vec::new();
+    for words in WORDS {
+        match node::throughput(shape, Ring::Bits, words)? {
+            Ok(run) => layers.push(layer(&run)),
+            Err(error) => return Ok(Err(error)),
+        }
+    }
+    let mut hosts = Vec::new();
+    for start in [Start::Hosts, Start::Headless] {
+        match node::accesses(shape, start, LAYERS)? {
+            Ok(all) => hosts.extend(
+                all.iter()
+                    .enumerate()
+                    .map(|(node, of)| host(start, node, *of)),
+            ),
+            Err(error) => return Ok(Err(error)),
+        }
+    }
+    Ok(Ok(Nodes {
+        layers,
+        hosts,
+        latency: shape.latency,
+    }))
+}
+
+fn layer(run: &Throughput) -> Layer {
+    Layer {
+        bench: "fpga-share-nodes",
+        ands: 128 * u64::from(run.words),
+        cycles: run.cycles,
+        mhz: MHZ,
+        us: run.cycles as f64 / MHZ,
+        gbit_per_s: run.gigabits(),
+        bytes_sent: 16 * run.sent,
+    }
+}
+
+fn host(start: Start, node: usize, of: Accesses) -> Host {
+    let layers = f64::from(LAYERS.0);
+    Host {
+        bench: "fpga-share-hosts",
+        headless: start == Start::Headless,
+        node,
+        registers: (of.reads + of.writes) as f64 / layers,
+        commands: of.commands as f64 / layers,
+        completions: of.completions as f64 / layers,
+    }
+}
+
+/// The tables.
+pub(super) fn print(nodes: &Nodes, json: bool) -> Result<()> {
+    if json {
+        nodes.layers.iter().try_for_each(print_json)?;
+        return nodes.hosts.iter().try_for_each(print_json);
+    }
+    println!(
+        "\nANDs of three parties as nodes at {MHZ} MHz, {} cycles from node to node; the first row is the latency of a multiplication end to end\n{:>9} {:>8} {:>8} {:>10} {:>11}",
+        nodes.latency, "ANDs", "cycles", "us", "Gb/s", "bytes sent"
+    );
+    for row in &nodes.layers {
+        println!(
+            "{:>9} {:>8} {:>8.1} {:>10.2} {:>11}",
+            row.ands, row.cycles, row.us, row.gbit_per_s, row.bytes_sent
+        );
+    }
+    println!("\nwhat hosts do in a layer: accesses of registers, commands, completions");
+    for headless in [false, true] {
+        let what = if headless {
+            "node 0 starts all"
+        } else {
+            "each starts its own"
+        };
+        let own = nodes.hosts.iter().filter(|host| host.headless == headless);
+        let own: Vec<String> = own
+            .map(|of| {
+                format!(
+                    "node {}: {}, {}, {}",
+                    of.node, of.registers, of.commands, of.completions
+                )
+            })
+            .collect();
+        println!("{what:<20} {}", own.join("; "));
+    }
+    Ok(())
+}
+
+/// Gb/s against the size of a layer.
+pub(super) fn draw(nodes: &Nodes, svg: &mut String) -> Drawn {
+    let points = nodes
+        .layers
+        .iter()
+        .map(|row| (row.ands as f64, row.gbit_per_s));
+    let points: Vec<_> = points.collect();
+    let most = points
+        .iter()
+        .map(|(_, gbit_per_s)| *gbit_per_s)
+        .fold(1.0, f64::max);
+    let line = Line {
+        name: "a party's messages".to_owned(),
+        color: Palette99::pick(0).to_rgba(),
+        points,
+        limit: Vec::new(),
+    };
+    let title = "ANDs of three parties as nodes at 275 MHz";
+    chart::lines(
+        title,
+        ["ANDs in a layer", "Gb/s of messages"],
+        most * 1.4,
+        vec![line],
+        svg,
+    )
+}
