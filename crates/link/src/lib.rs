@@ -123,10 +123,21 @@ impl<L: Link + ?Sized> Link for Box<L> {
 }
 
 impl Meters {
-    fn sent(&mut self, payload: usize) {
+    /// Counts a message that was posted, with so many bytes of payload.
+    pub fn sent(&mut self, payload: usize) {
         self.messages_sent += 1;
         self.payload_sent += payload as u64;
         self.bytes_sent += (payload + frame::HEADER) as u64;
+    }
+
+    /// What these say was received, and `sent` was sent: of a link that hands messages on later than they were posted.
+    #[must_use]
+    pub fn with_sent(self, sent: Meters) -> Meters {
+        Meters {
+            messages_received: self.messages_received,
+            payload_received: self.payload_received,
+            ..sent
+        }
     }
 
     fn received(&mut self, payload: usize) {

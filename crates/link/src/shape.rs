@@ -293,18 +293,7 @@ impl<L: Link> Link for Shaped<L> {
     }
 
     fn meters(&self) -> Meters {
-        let Meters {
-            messages_sent,
-            payload_sent,
-            bytes_sent,
-            ..
-        } = self.sent;
-        Meters {
-            messages_sent,
-            payload_sent,
-            bytes_sent,
-            ..self.inner.meters()
-        }
+        self.inner.meters().with_sent(self.sent)
     }
 
     crate::forward!(self, self.inner, expect land);

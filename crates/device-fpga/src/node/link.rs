@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Instant;
 
-use veil_link::{HEADER_BYTES, Link, LinkError, LinkFault, Meters, Woken};
+use veil_link::{Link, LinkError, LinkFault, Meters, Woken};
 use veil_session::{Channel, PartyId, Peer, SessionId};
 
 use super::carrier::{PLACE, ROOM, node_of};
@@ -215,9 +215,7 @@ impl<L: Link> Link for Carried<L> {
                 landed: bytes.to_vec(),
             }),
         }
-        self.sent.messages_sent += 1;
-        self.sent.payload_sent += bytes.len() as u64;
-        self.sent.bytes_sent += bytes.len() as u64 + HEADER_BYTES;
+        self.sent.sent(bytes.len());
         Ok(true)
     }
 
@@ -262,18 +260,7 @@ impl<L: Link> Link for Carried<L> {
     }
 
     fn meters(&self) -> Meters {
-        let Meters {
-            messages_sent,
-            payload_sent,
-            bytes_sent,
-            ..
-        } = self.sent;
-        Meters {
-            messages_sent,
-            payload_sent,
-            bytes_sent,
-            ..self.inner.meters()
-        }
+        self.inner.meters().with_sent(self.sent)
     }
 
     veil_link::forward!(self, self.inner, expect land);
