@@ -22,6 +22,7 @@ mod cycles;
 mod device;
 mod driver;
 pub mod garble;
+mod instance;
 pub mod lookaside;
 pub mod node;
 pub mod ordered;

@@ -1,12 +1,13 @@
 //! Cards that are simulated: what Verilator made of the RTL, and the engine that moves data between memory and streams.
 
 use std::ffi::c_void;
-use std::ptr::{self, NonNull};
+use std::ptr;
 
 use zeroize::Zeroize;
 
 use crate::Absent;
 use crate::garble::Capacity;
+use crate::instance::{Free, Instance};
 use crate::transport::{DESCRIPTOR, Descriptor, Stream, Transport};
 
 /// Memory that the host and a simulated card see: a few times what the driver keeps on its way.
@@ -43,7 +44,7 @@ struct Ports {
 struct Model {
     rows: u32,
     new: unsafe extern "C" fn(u64, u32) -> *mut c_void,
-    free: unsafe extern "C" fn(*mut c_void),
+    free: Free,
     read: unsafe extern "C" fn(*mut c_void, u32) -> u32,
     write: unsafe extern "C" fn(*mut c_void, u32, u32),
     step: unsafe extern "C" fn(*mut c_void, *mut Ports, u64) -> bool,
@@ -89,19 +90,14 @@ struct Ring {
 /// A simulated garbling card.
 pub struct Simulated {
     model: &'static Model,
-    card: NonNull<c_void>,
+    card: Instance,
     memory: Vec<u8>,
     rings: [Ring; 5],
 }
 
-// SAFETY: a model is reached through its owner alone, and keeps to no thread.
-unsafe impl Send for Simulated {}
-
 impl Drop for Simulated {
     fn drop(&mut self) {
         self.memory.zeroize();
-        // SAFETY: `card` was made by the model's `new`, and is freed once.
-        unsafe { (self.model.free)(self.card.as_ptr()) };
     }
 }
 
@@ -133,11 +129,14 @@ impl Simulated {
         }
         let model = MODELS.iter().find(|model| model.rows == rows);
         let model = model.ok_or(Absent::NotBuilt { rows })?;
-        // SAFETY: the function has these arguments, and makes a card.
-        let card = unsafe { (model.new)(stalls.seed, stalls.rate.into()) };
+        // SAFETY: the function has these arguments, and makes a card, which is freed by no other.
+        let card = unsafe {
+            let card = (model.new)(stalls.seed, stalls.rate.into());
+            Instance::new(card, model.free)
+        };
         Ok(Simulated {
             model,
-            card: NonNull::new(card).expect("a model is made or the process ends"),
+            card,
             memory: vec![0; MEMORY],
             rings: [Ring::default(); 5],
         })

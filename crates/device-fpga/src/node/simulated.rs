@@ -1,18 +1,18 @@
 //! Nodes in simulation: what Verilator made of the RTL, memories, and a network between them that can be told to fail.
 
 use std::ffi::c_void;
-use std::ptr::NonNull;
 use std::slice;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{MOST_NODES, Port};
+use crate::instance::{Free, Instance};
 use crate::{Absent, Stalls};
 
 /// Cycles without a completion before a node is silent, beside its timeouts, which end before.
 const PATIENCE: u64 = 1 << 19;
 
 /// The clock of the published accelerators, in MHz (R. Patel et al., HPEC 2022).
-pub(super) const CLOCK_MHZ: f64 = 275.0;
+pub const CLOCK_MHZ: f64 = 275.0;
 
 /// A network of nodes, and their memories.
 #[derive(Clone, Copy, Debug)]
@@ -82,7 +82,7 @@ struct NodeCompletion {
 /// The functions of the model.
 struct Model {
     new: unsafe extern "C" fn(*const NetworkShape) -> *mut c_void,
-    free: unsafe extern "C" fn(*mut c_void),
+    free: Free,
     write: unsafe extern "C" fn(*mut c_void, u32, u32, u32) -> u32,
     read: unsafe extern "C" fn(*mut c_void, u32, u32, *mut u32) -> u32,
     command: unsafe extern "C" fn(*mut c_void, u32, *const u8, usize),
@@ -137,20 +137,10 @@ include!(concat!(env!("OUT_DIR"), "/nodes.rs"));
 
 struct Inner {
     model: &'static Model,
-    at: NonNull<c_void>,
+    at: Instance,
     shape: Shape,
     /// Cycle of the completion that was taken last, of each node.
     last: [u64; MOST_NODES as usize],
-}
-
-// SAFETY: a model is reached through its owner alone, and keeps to no thread.
-unsafe impl Send for Inner {}
-
-impl Drop for Inner {
-    fn drop(&mut self) {
-        // SAFETY: it was made by the model's `new`, and is freed once.
-        unsafe { (self.model.free)(self.at.as_ptr()) };
-    }
 }
 
 impl Inner {
@@ -196,11 +186,11 @@ impl Network {
             memory: shape.memory,
             bytes: shape.bytes,
         };
-        // SAFETY: the function takes this shape, and keeps no reference to it.
-        let at = unsafe { (model.new)(&raw const of) };
+        // SAFETY: the function takes this shape, keeps no reference to it, and makes a network, which is freed by no other.
+        let at = unsafe { Instance::new((model.new)(&raw const of), model.free) };
         Ok(Network(Arc::new(Mutex::new(Inner {
             model,
-            at: NonNull::new(at).expect("a model is made or the process ends"),
+            at,
             shape,
             last: [0; MOST_NODES as usize],
         }))))

@@ -27,12 +27,12 @@ mod entries;
 pub mod rule;
 
 use std::ffi::c_void;
-use std::ptr::NonNull;
 
 use zeroize::{Zeroize, Zeroizing};
 
 pub use entries::Entries;
 
+use crate::instance::{Free, Instance};
 use crate::{Absent, CardError, Stalls};
 
 #[repr(C)]
@@ -75,7 +75,7 @@ struct OrderedRun {
 struct Model {
     rows: u32,
     new: unsafe extern "C" fn(u64, u32) -> *mut c_void,
-    free: unsafe extern "C" fn(*mut c_void),
+    free: Free,
     write: unsafe extern "C" fn(*mut c_void, *const u64, usize),
     run: unsafe extern "C" fn(*mut c_void, *mut OrderedRun) -> u64,
     state: unsafe extern "C" fn(*mut c_void, *mut u8, usize) -> usize,
@@ -141,17 +141,7 @@ pub struct Garbled {
 /// A simulated core that takes gates in the order of the netlist.
 pub struct Ordered {
     model: &'static Model,
-    core: NonNull<c_void>,
-}
-
-// SAFETY: a model is reached through its owner alone, and keeps to no thread.
-unsafe impl Send for Ordered {}
-
-impl Drop for Ordered {
-    fn drop(&mut self) {
-        // SAFETY: `core` was made by the model's `new`, and is freed once.
-        unsafe { (self.model.free)(self.core.as_ptr()) };
-    }
+    core: Instance,
 }
 
 impl Ordered {
@@ -174,12 +164,12 @@ impl Ordered {
         }
         let model = MODELS.iter().find(|model| model.rows == rows);
         let model = model.ok_or(Absent::NotBuilt { rows })?;
-        // SAFETY: the function has these arguments, and makes a core.
-        let core = unsafe { (model.new)(stalls.seed, stalls.rate.into()) };
-        Ok(Ordered {
-            model,
-            core: NonNull::new(core).expect("a model is made or the process ends"),
-        })
+        // SAFETY: the function has these arguments, and makes a core, which is freed by no other.
+        let core = unsafe {
+            let core = (model.new)(stalls.seed, stalls.rate.into());
+            Instance::new(core, model.free)
+        };
+        Ok(Ordered { model, core })
     }
 
     /// Garbles a netlist.

@@ -1,7 +1,6 @@
 //! Cores of `rtl/share` that take commands, and the models that Verilator made of them.
 
 use std::ffi::c_void;
-use std::ptr::NonNull;
 
 use veil_session::Secret;
 use zeroize::Zeroizing;
@@ -9,6 +8,7 @@ use zeroize::Zeroizing;
 use super::command::{COMMAND, CoreCommand};
 use crate::Absent;
 use crate::driver::CardError;
+use crate::instance::{Free, Instance};
 use crate::sim::Stalls;
 
 /// Messages of a product, at most.
@@ -134,7 +134,7 @@ const WORDS: usize = 2;
 
 struct Model {
     new: unsafe extern "C" fn(u64, u32) -> *mut c_void,
-    free: unsafe extern "C" fn(*mut c_void),
+    free: Free,
     key: unsafe extern "C" fn(*mut c_void, u32, *const u8),
     run: unsafe extern "C" fn(*mut c_void, *mut Work) -> u64,
     scrub: unsafe extern "C" fn(*mut c_void),
@@ -171,29 +171,22 @@ include!(concat!(env!("OUT_DIR"), "/rep3.rs"));
 /// The core of three parties, simulated: `rep3_core`.
 pub(super) struct Rep3Core {
     model: &'static Model,
-    core: NonNull<c_void>,
+    core: Instance,
     cycles: u64,
-}
-
-// SAFETY: a model is reached through its owner alone, and keeps to no thread.
-unsafe impl Send for Rep3Core {}
-
-impl Drop for Rep3Core {
-    fn drop(&mut self) {
-        // SAFETY: `core` was made by the model's `new`, and is freed once.
-        unsafe { (self.model.free)(self.core.as_ptr()) };
-    }
 }
 
 impl Rep3Core {
     /// The core of this build, just switched on.
     pub(super) fn new(stalls: Stalls) -> Result<Self, Absent> {
         let model = MODELS.first().ok_or(Absent::NoVerilator)?;
-        // SAFETY: the function has these arguments, and makes a core.
-        let core = unsafe { (model.new)(stalls.seed, stalls.rate.into()) };
+        // SAFETY: the function has these arguments, and makes a core, which is freed by no other.
+        let core = unsafe {
+            let core = (model.new)(stalls.seed, stalls.rate.into());
+            Instance::new(core, model.free)
+        };
         Ok(Rep3Core {
             model,
-            core: NonNull::new(core).expect("a model is made or the process ends"),
+            core,
             cycles: 0,
         })
     }

@@ -1,7 +1,6 @@
 //! The two stages of products of four parties, simulated: `rep4_local` and `rep4_join`.
 
 use std::ffi::c_void;
-use std::ptr::NonNull;
 
 use veil_device::{Draw, Frame};
 use veil_session::Secret;
@@ -10,6 +9,7 @@ use zeroize::Zeroizing;
 use super::core::{Batch, Core, MESSAGES, Segment, Work};
 use crate::Absent;
 use crate::driver::CardError;
+use crate::instance::{Free, Instance};
 use crate::sim::Stalls;
 
 /// Codes that a stage makes at once.
@@ -93,7 +93,7 @@ impl zeroize::Zeroize for Begins {
 
 struct LocalModel {
     new: unsafe extern "C" fn(u64, u32) -> *mut c_void,
-    free: unsafe extern "C" fn(*mut c_void),
+    free: Free,
     key: unsafe extern "C" fn(*mut c_void, u32, *const u8),
     set: unsafe extern "C" fn(*mut c_void, u32, u8, bool),
     begin: unsafe extern "C" fn(*mut c_void, *const Begins) -> bool,
@@ -159,19 +159,9 @@ pub const FOLDED: u32 = 6;
 /// The first stage: `rep4_local`.
 pub(super) struct Rep4Local {
     model: &'static LocalModel,
-    core: NonNull<c_void>,
+    core: Instance,
     setting: Setting,
     cycles: u64,
-}
-
-// SAFETY: a model is reached through its owner alone, and keeps to no thread.
-unsafe impl Send for Rep4Local {}
-
-impl Drop for Rep4Local {
-    fn drop(&mut self) {
-        // SAFETY: `core` was made by the model's `new`, and is freed once.
-        unsafe { (self.model.free)(self.core.as_ptr()) };
-    }
 }
 
 impl Rep4Local {
@@ -188,11 +178,14 @@ impl Rep4Local {
             _ => &[],
         };
         let model = models.first().ok_or(Absent::NoVerilator)?;
-        // SAFETY: the function has these arguments, and makes a core.
-        let core = unsafe { (model.new)(stalls.seed, stalls.rate.into()) };
+        // SAFETY: the function has these arguments, and makes a core, which is freed by no other.
+        let core = unsafe {
+            let core = (model.new)(stalls.seed, stalls.rate.into());
+            Instance::new(core, model.free)
+        };
         Ok(Rep4Local {
             model,
-            core: NonNull::new(core).expect("a model is made or the process ends"),
+            core,
             setting: Setting::default(),
             cycles: 0,
         })
@@ -293,7 +286,7 @@ struct JoinWork {
 
 struct JoinModel {
     new: unsafe extern "C" fn(u64, u32) -> *mut c_void,
-    free: unsafe extern "C" fn(*mut c_void),
+    free: Free,
     set: unsafe extern "C" fn(*mut c_void, bool, u8, bool),
     begin: unsafe extern "C" fn(*mut c_void, *const Begins) -> bool,
     run: unsafe extern "C" fn(*mut c_void, *mut JoinWork) -> u64,
@@ -333,29 +326,22 @@ include!(concat!(env!("OUT_DIR"), "/rep4_join.rs"));
 /// The second stage: `rep4_join`.
 pub(super) struct Rep4Join {
     model: &'static JoinModel,
-    core: NonNull<c_void>,
+    core: Instance,
     cycles: u64,
-}
-
-// SAFETY: a model is reached through its owner alone, and keeps to no thread.
-unsafe impl Send for Rep4Join {}
-
-impl Drop for Rep4Join {
-    fn drop(&mut self) {
-        // SAFETY: `core` was made by the model's `new`, and is freed once.
-        unsafe { (self.model.free)(self.core.as_ptr()) };
-    }
 }
 
 impl Rep4Join {
     /// The core of this build, just switched on.
     pub(super) fn new(stalls: Stalls) -> Result<Self, Absent> {
         let model = JOIN_MODELS.first().ok_or(Absent::NoVerilator)?;
-        // SAFETY: the function has these arguments, and makes a core.
-        let core = unsafe { (model.new)(stalls.seed, stalls.rate.into()) };
+        // SAFETY: the function has these arguments, and makes a core, which is freed by no other.
+        let core = unsafe {
+            let core = (model.new)(stalls.seed, stalls.rate.into());
+            Instance::new(core, model.free)
+        };
         Ok(Rep4Join {
             model,
-            core: NonNull::new(core).expect("a model is made or the process ends"),
+            core,
             cycles: 0,
         })
     }
