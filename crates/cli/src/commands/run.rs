@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
+use veil_device_fpga::node::CLOCK_MHZ;
 use veil_link::shape;
 use veil_program::{Job, Kind};
 use veil_protocol::{Plan, Protocol};
@@ -273,9 +274,9 @@ impl Finished {
         let ordered = ordered.map_or_else(String::new, |ordered| ordered.line() + "\n");
         let network = self.outcome.network.map_or_else(String::new, |network| {
             format!(
-                "network: {} cycles, {} at 275 MHz, {} with headers, seals and answers\n",
+                "network: {} cycles, {} at {CLOCK_MHZ} MHz, {} with headers, seals and answers\n",
                 network.cycles,
-                output::seconds(network.cycles as f64 / 275e6),
+                output::seconds(network.cycles as f64 / (CLOCK_MHZ * 1e6)),
                 output::bytes(16 * network.words)
             )
         });

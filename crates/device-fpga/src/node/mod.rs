@@ -22,7 +22,7 @@ pub use carrier::Carrier;
 pub use command::{Command, Completion, Event, Failure, Layer, Op, Sealing, Segment, Tuple};
 pub use link::Carried;
 pub use measure::{Accesses, Throughput, accesses, latency, throughput};
-pub use simulated::{Fault, Network, Shape, Simulated};
+pub use simulated::{CLOCK_MHZ, Fault, Network, Shape, Simulated};
 pub use trio::{Armed, Start, Trio, link_key, pair_key};
 
 /// Most nodes of a network.

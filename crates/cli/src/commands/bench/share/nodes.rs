@@ -4,14 +4,12 @@ use miette::Result;
 use plotters::prelude::*;
 use serde::Serialize;
 use veil_device_fpga::Absent;
-use veil_device_fpga::node::{self, Accesses, NodeError, Shape, Start, Throughput};
+use veil_device_fpga::node::{self, Accesses, CLOCK_MHZ, NodeError, Shape, Start, Throughput};
 use veil_math::Ring;
 
 use super::super::chart::{self, Drawn, Line};
 use super::super::print_json;
 
-/// The clock of the published accelerators, in MHz.
-const MHZ: f64 = 275.0;
 /// Words of a layer: 128 ANDs each.
 const WORDS: [u32; 4] = [1, 16, 256, 4096];
 /// Layers over which accesses of hosts are counted, and their words.
@@ -85,8 +83,8 @@ fn layer(run: &Throughput) -> Layer {
         bench: "fpga-share-nodes",
         ands: 128 * u64::from(run.words),
         cycles: run.cycles,
-        mhz: MHZ,
-        us: run.cycles as f64 / MHZ,
+        mhz: CLOCK_MHZ,
+        us: run.cycles as f64 / CLOCK_MHZ,
         gbit_per_s: run.gigabits(),
         bytes_sent: 16 * run.sent,
     }
@@ -111,7 +109,7 @@ pub(super) fn print(nodes: &Nodes, json: bool) -> Result<()> {
         return nodes.hosts.iter().try_for_each(print_json);
     }
     println!(
-        "\nANDs of three parties as nodes at {MHZ} MHz, {} cycles from node to node; the first row is the latency of a multiplication end to end\n{:>9} {:>8} {:>8} {:>10} {:>11}",
+        "\nANDs of three parties as nodes at {CLOCK_MHZ} MHz, {} cycles from node to node; the first row is the latency of a multiplication end to end\n{:>9} {:>8} {:>8} {:>10} {:>11}",
         nodes.latency, "ANDs", "cycles", "us", "Gb/s", "bytes sent"
     );
     for row in &nodes.layers {
@@ -158,7 +156,7 @@ pub(super) fn draw(nodes: &Nodes, svg: &mut String) -> Drawn {
         points,
         limit: Vec::new(),
     };
-    let title = "ANDs of three parties as nodes at 275 MHz";
+    let title = &format!("ANDs of three parties as nodes at {CLOCK_MHZ} MHz");
     chart::lines(
         title,
         ["ANDs in a layer", "Gb/s of messages"],
