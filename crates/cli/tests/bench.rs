@@ -279,6 +279,8 @@ fn cores_of_sharing_are_measured_beside_the_published_ones() {
         let all = number(row, "registers") + number(row, "commands") + number(row, "completions");
         let asked = row["headless"] == false || row["node"] == 0;
         assert_eq!(asked, all > 0.0, "{row}");
+        assert_eq!(asked, number(row, "cpu_ns") > 0.0, "{row}");
+        assert_eq!(!asked, number(row, "armed_cpu_ns") > 0.0, "{row}");
     }
     for (of, said) in [
         ("cores", "cores of a party"),

@@ -9,7 +9,9 @@
 
 mod carrier;
 mod command;
+mod host;
 mod link;
+mod loopback;
 mod measure;
 mod simulated;
 mod trio;
@@ -20,7 +22,9 @@ use crate::lookaside as abi;
 
 pub use carrier::Carrier;
 pub use command::{Command, Completion, Event, Failure, Layer, Op, Sealing, Segment, Tuple};
+pub use host::Host;
 pub use link::Carried;
+pub use loopback::Loopback;
 pub use measure::{Accesses, Throughput, accesses, latency, throughput};
 pub use simulated::{CLOCK_MHZ, Fault, Network, Shape, Simulated};
 pub use trio::{Armed, Start, Trio, link_key, pair_key};

@@ -220,17 +220,7 @@ impl Trio {
 
     /// The host of node 0 runs a layer that was armed, and waits for all nodes.
     pub fn start(&mut self, armed: &Armed) -> Result<(), NodeError> {
-        let node = &mut self.nodes[0];
-        let last = armed.own.last().map_or(0, |command| command.tag) + 1;
-        node.invoke(last, &armed.slots);
-        armed.own.iter().for_each(|command| node.submit(command));
-        let tags: Vec<u32> = armed
-            .own
-            .iter()
-            .map(|command| command.tag)
-            .chain([last])
-            .collect();
-        node.finish("a layer", &tags)
+        armed.start(&mut self.nodes[0])
     }
 
     /// Products of `count` values from `a` on with as many from `b` on, to values from `out` on.
@@ -307,11 +297,23 @@ impl Trio {
 /// A layer that waits for its start: slots of other nodes, and the commands of node 0.
 #[derive(Clone, Debug)]
 pub struct Armed {
-    slots: Vec<(u8, u8)>,
-    own: Vec<Command>,
+    pub(super) slots: Vec<(u8, u8)>,
+    pub(super) own: Vec<Command>,
 }
 
-const fn next(party: u8) -> u8 {
+impl Armed {
+    /// Starts it at all nodes from this one, the host's own, and waits for all of them.
+    pub(super) fn start(&self, node: &mut Node) -> Result<(), NodeError> {
+        let last = self.own.last().map_or(0, |command| command.tag) + 1;
+        node.invoke(last, &self.slots);
+        self.own.iter().for_each(|command| node.submit(command));
+        let tags = self.own.iter().map(|command| command.tag);
+        let tags: Vec<u32> = tags.chain([last]).collect();
+        node.finish("a layer", &tags)
+    }
+}
+
+pub(super) const fn next(party: u8) -> u8 {
     (party + 1) % 3
 }
 

@@ -18,6 +18,7 @@ use veil_prss::Use;
 use veil_session::{PartyId, Peer, Secret, SessionId};
 
 use super::chart::{self, BAR, BOUND, Drawn, SIZE};
+use super::measure::thread_cpu;
 use super::{BenchArgs, short};
 
 /// Transfers of a run, unless another number is asked for.
@@ -151,9 +152,9 @@ impl End {
 
     /// Does something and adds the time that it takes.
     fn timed<T>(&mut self, does: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        let start = cpu_time();
+        let start = thread_cpu();
         let done = does(self);
-        self.time += cpu_time().saturating_sub(start);
+        self.time += thread_cpu().saturating_sub(start);
         done
     }
 
@@ -300,7 +301,7 @@ impl Pair {
             for send in &rounds[from].sends {
                 let into = rounds[1 - from].recvs.iter().find(|r| r.part == send.part);
                 let into = into.ok_or_else(|| miette!("nobody waits for a message"))?;
-                let start = cpu_time();
+                let start = thread_cpu();
                 let [a, b] = &mut self.ends;
                 let (from, to) = if from == 0 { (a, b) } else { (b, a) };
                 let message = from.device.view(from.bank, send.span).into_diagnostic()?;
@@ -308,7 +309,7 @@ impl Pair {
                     .write(to.bank, into.span, message)
                     .into_diagnostic()?;
                 // The copy is the link of both.
-                let took = cpu_time().saturating_sub(start);
+                let took = thread_cpu().saturating_sub(start);
                 from.time += took;
                 to.time += took;
                 if send.peer == SENDER {
@@ -343,12 +344,6 @@ impl Pair {
         }
         Ok(())
     }
-}
-
-/// CPU time of this thread.
-fn cpu_time() -> Duration {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 fn measure(trees: Trees, transfers: u64, repeat: u32) -> Result<Row> {

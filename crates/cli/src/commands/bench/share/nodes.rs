@@ -1,19 +1,26 @@
 //! Three parties as nodes on a network: what a layer of products takes end to end, and what hosts do for it.
 
+use std::hint::black_box;
+
 use miette::Result;
 use plotters::prelude::*;
 use serde::Serialize;
 use veil_device_fpga::Absent;
-use veil_device_fpga::node::{self, Accesses, CLOCK_MHZ, NodeError, Shape, Start, Throughput};
+use veil_device_fpga::node::{
+    self, Accesses, CLOCK_MHZ, Host as Driver, NodeError, Shape, Start, Throughput,
+};
 use veil_math::Ring;
 
 use super::super::chart::{self, Drawn, Line};
+use super::super::measure::thread_cpu;
 use super::super::print_json;
 
 /// Words of a layer: 128 ANDs each.
 const WORDS: [u32; 4] = [1, 16, 256, 4096];
 /// Layers over which accesses of hosts are counted, and their words.
 const LAYERS: (u32, u32) = (4, 16);
+/// Layers of which a host's CPU time is taken at once, and how often; the median counts.
+const TIMED: (u32, usize) = (4096, 15);
 
 /// A layer of ANDs at three nodes.
 #[derive(Serialize)]
@@ -36,10 +43,14 @@ pub(super) struct Host {
     bench: &'static str,
     /// Whether node 0 alone starts the others' commands.
     headless: bool,
-    node: usize,
+    node: u8,
     registers: f64,
     commands: f64,
     completions: f64,
+    /// CPU time of its driver for the layer: commands are made and written to their ring, completions read from theirs.
+    cpu_ns: f64,
+    /// CPU time before the layer, to arm what another host starts.
+    armed_cpu_ns: f64,
 }
 
 /// What was measured.
@@ -63,11 +74,14 @@ pub(super) fn measure() -> Result<Result<Nodes, NodeError>, Absent> {
     let mut hosts = Vec::new();
     for start in [Start::Hosts, Start::Headless] {
         match node::accesses(shape, start, LAYERS)? {
-            Ok(all) => hosts.extend(
-                all.iter()
-                    .enumerate()
-                    .map(|(node, of)| host(start, node, *of)),
-            ),
+            Ok(all) => {
+                for (node, of) in (0..).zip(all) {
+                    match host(start, node, of) {
+                        Ok(host) => hosts.push(host),
+                        Err(error) => return Ok(Err(error)),
+                    }
+                }
+            }
             Err(error) => return Ok(Err(error)),
         }
     }
@@ -90,16 +104,41 @@ fn layer(run: &Throughput) -> Layer {
     }
 }
 
-fn host(start: Start, node: usize, of: Accesses) -> Host {
+fn host(start: Start, node: u8, of: Accesses) -> Result<Host, NodeError> {
     let layers = f64::from(LAYERS.0);
-    Host {
+    let (layer, arming): (Option<Work>, Option<Work>) = match (start, node) {
+        (Start::Hosts, _) => (Some(Driver::run), None),
+        (Start::Headless, 0) => (Some(Driver::start), None),
+        (Start::Headless, _) => (None, Some(Driver::arm)),
+    };
+    Ok(Host {
         bench: "fpga-share-hosts",
         headless: start == Start::Headless,
         node,
         registers: (of.reads + of.writes) as f64 / layers,
         commands: of.commands as f64 / layers,
         completions: of.completions as f64 / layers,
+        cpu_ns: timed(node, layer)?,
+        armed_cpu_ns: timed(node, arming)?,
+    })
+}
+
+/// What a host does for a layer.
+type Work = fn(&mut Driver) -> Result<(), NodeError>;
+
+/// CPU time of it, in ns.
+fn timed(node: u8, work: Option<Work>) -> Result<f64, NodeError> {
+    let Some(work) = work else { return Ok(0.0) };
+    let mut driver = Driver::new(node, LAYERS.1)?;
+    let mut times = Vec::new();
+    for _ in 0..TIMED.1 {
+        let before = thread_cpu();
+        (0..TIMED.0).try_for_each(|_| work(black_box(&mut driver)))?;
+        let took = thread_cpu().saturating_sub(before);
+        times.push(took.as_nanos() as f64 / f64::from(TIMED.0));
     }
+    times.sort_by(f64::total_cmp);
+    Ok(times[times.len() / 2])
 }
 
 /// The tables.
@@ -118,7 +157,9 @@ pub(super) fn print(nodes: &Nodes, json: bool) -> Result<()> {
             row.ands, row.cycles, row.us, row.gbit_per_s, row.bytes_sent
         );
     }
-    println!("\nwhat hosts do in a layer: accesses of registers, commands, completions");
+    println!(
+        "\nwhat hosts do in a layer: accesses of registers, commands, completions, and CPU time of their drivers, with that of arming before"
+    );
     for headless in [false, true] {
         let what = if headless {
             "node 0 starts all"
@@ -129,8 +170,8 @@ pub(super) fn print(nodes: &Nodes, json: bool) -> Result<()> {
         let own: Vec<String> = own
             .map(|of| {
                 format!(
-                    "node {}: {}, {}, {}",
-                    of.node, of.registers, of.commands, of.completions
+                    "node {}: {}, {}, {}, {:.0} + {:.0} ns",
+                    of.node, of.registers, of.commands, of.completions, of.cpu_ns, of.armed_cpu_ns
                 )
             })
             .collect();
