@@ -12,7 +12,7 @@ pub const IDENT_VALUE: u32 = 0x4b4f_4f4c;
 /// Address of `version`. Of these registers, commands and packets: the major version in the upper half, which changes when a driver has to; the minor in the lower.
 pub const VERSION: u32 = 0x004;
 /// What `version` reads as.
-pub const VERSION_VALUE: u32 = 0x0001_0001;
+pub const VERSION_VALUE: u32 = 0x0001_0002;
 
 /// Address of `movers`. Workers that move words and invoke other nodes.
 pub const MOVERS: u32 = 0x008;
@@ -28,6 +28,9 @@ pub const SLOTS: u32 = 0x014;
 
 /// Address of `sharers`. Workers that compute on shares of three parties.
 pub const SHARERS: u32 = 0x018;
+
+/// Address of `lanes`. Words of 16 bytes in a beat of memory: addresses are multiples of so many, and words of commands, segments and packets too.
+pub const LANES: u32 = 0x01c;
 
 // ---- Control
 
@@ -155,10 +158,10 @@ pub const STATUS_MALFORMED: u32 = 1;
 /// status: no worker knows the operation.
 pub const STATUS_UNKNOWN: u32 = 2;
 
-/// status: sources or destinations have not the words that the operation takes and gives, or more than a worker keeps.
+/// status: sources or destinations have not the words that the operation takes and gives, no whole beats, or more than a worker keeps.
 pub const STATUS_LENGTH: u32 = 3;
 
-/// status: a segment lies outside its window, here or at the other node, or is no multiple of 16.
+/// status: a segment lies outside its window, here or at the other node, or does not begin with a beat.
 pub const STATUS_ADDRESS: u32 = 4;
 
 /// status: a segment is at a node that there is not.

@@ -5,7 +5,9 @@
 //     unit_bench [SEED [COMMANDS]]
 //
 // With -DWIRE it is a bench of lookaside_node: the network carries sealed packets, which are also changed, repeated and turned around.
+// -DLANES says how many words a beat of memory has, 1 or 4: where that is not said, numbers of words are multiples of 4.
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <deque>
@@ -45,16 +47,29 @@ static void expect(bool right, const std::string& what) {
   if (!right) fail(what);
 }
 
+#ifndef LANES
+#define LANES 1
+#endif
+constexpr unsigned BEAT = 16 * LANES; // bytes
+using Beat = std::array<Word, LANES>;
+
 template <class Wide>
-static void put(Wide& wide, Word value) {
-  for (int k = 0; k < 4; k++) wide[k] = static_cast<uint32_t>(value >> (32 * k));
+static void put(Wide& wide, Word value, int lane = 0) {
+  for (int k = 0; k < 4; k++) wide[4 * lane + k] = static_cast<uint32_t>(value >> (32 * k));
 }
 
 template <class Wide>
-static Word get(const Wide& wide) {
+static Word get(const Wide& wide, int lane = 0) {
   Word value = 0;
-  for (int k = 3; k >= 0; k--) value = value << 32 | wide[k];
+  for (int k = 3; k >= 0; k--) value = value << 32 | wide[4 * lane + k];
   return value;
+}
+
+template <class Wide>
+static Beat beat(const Wide& wide) {
+  Beat of;
+  for (int l = 0; l < LANES; l++) of[static_cast<size_t>(l)] = get(wide, l);
+  return of;
 }
 
 constexpr unsigned NODES = 3;
@@ -85,7 +100,7 @@ class Node {
   std::function<void(unsigned, std::vector<Word>)> send;
   unsigned stalls = 0, number;
   bool net_stops = false; // the network takes nothing
-  uint64_t bursts = 0, words_moved = 0;
+  uint64_t bursts = 0;
 
   Node(unsigned number, uint64_t seed) : number(number), random(seed) {
     for (Word& word : memory) word = static_cast<Word>(random()) << 64 | random();
@@ -115,9 +130,8 @@ class Node {
     top.m_axi_wready_i = goes();
     if (!r_offered) r_offered = !reads.empty() && goes();
     top.m_axi_rvalid_i = r_offered;
-    put(top.m_axi_rdata_i, 0);
+    for (int l = 0; l < LANES; l++) put(top.m_axi_rdata_i, r_offered ? at(reads.front().first + 16 * static_cast<uint64_t>(l)) : 0, l);
     if (r_offered) {
-      put(top.m_axi_rdata_i, at(reads.front().first));
       top.m_axi_rresp_i = broken(reads.front().first) ? 2 : 0;
       top.m_axi_rlast_i = reads.front().second == 1;
     }
@@ -151,27 +165,26 @@ class Node {
     }
     stable(ar, top.m_axi_arvalid_o, top.m_axi_arready_i, top.m_axi_araddr_o, top.m_axi_arlen_o, "AR");
     stable(aw, top.m_axi_awvalid_o, top.m_axi_awready_i, top.m_axi_awaddr_o, top.m_axi_awlen_o, "AW");
-    stable(w, top.m_axi_wvalid_o, top.m_axi_wready_i, get(top.m_axi_wdata_o), top.m_axi_wlast_o, "W");
+    for (int l = 0; l < LANES; l++) stable(w[l], top.m_axi_wvalid_o, top.m_axi_wready_i, get(top.m_axi_wdata_o, l), top.m_axi_wlast_o, "W");
     if (top.m_axi_rvalid_i && top.m_axi_rready_o) {
       r_offered = false;
-      reads.front().first += 16;
+      reads.front().first += BEAT;
       if (--reads.front().second == 0) reads.pop_front();
     }
     if (top.m_axi_bvalid_i && top.m_axi_bready_o) b_offered = false, answers.pop_front();
     if (top.m_axi_wvalid_o && top.m_axi_wready_i) {
-      // Memory takes words before their address, too.
-      w_words.push_back({get(top.m_axi_wdata_o), bool(top.m_axi_wlast_o)});
-      words_moved++;
+      // Memory takes beats before their address, too.
+      w_beats.push_back({beat(top.m_axi_wdata_o), bool(top.m_axi_wlast_o)});
     }
     if (top.m_axi_arvalid_o && top.m_axi_arready_i) reads.push_back(burst(top.m_axi_araddr_o, top.m_axi_arlen_o, top.m_axi_arsize_o, top.m_axi_arburst_o));
     if (top.m_axi_awvalid_o && top.m_axi_awready_i) writes.push_back(burst(top.m_axi_awaddr_o, top.m_axi_awlen_o, top.m_axi_awsize_o, top.m_axi_awburst_o));
-    while (!writes.empty() && !w_words.empty()) {
+    while (!writes.empty() && !w_beats.empty()) {
       auto& [where, left] = writes.front();
-      expect(w_words.front().second == (left == 1), "WLAST is with the last word of its burst");
+      expect(w_beats.front().second == (left == 1), "WLAST is with the last word of its burst");
       if (broken(where)) error = true;
-      else memory.at((where - BASE) / 16) = w_words.front().first;
-      w_words.pop_front();
-      where += 16;
+      else std::copy(w_beats.front().first.begin(), w_beats.front().first.end(), &memory.at((where - BASE) / 16));
+      w_beats.pop_front();
+      where += BEAT;
       if (--left == 0) {
         answers.push_back(error);
         error = false;
@@ -203,9 +216,9 @@ class Node {
     unsigned more = 0;
   };
   std::mt19937_64 random;
-  Offer net_out, done_out, ar, aw, w;
-  std::deque<std::pair<uint64_t, unsigned>> reads, writes; // address, words
-  std::deque<std::pair<Word, bool>> w_words;
+  Offer net_out, done_out, ar, aw, w[LANES];
+  std::deque<std::pair<uint64_t, unsigned>> reads, writes; // address, beats
+  std::deque<std::pair<Beat, bool>> w_beats;
   std::deque<bool> answers;
   std::vector<Word> out;
   unsigned to = 0;
@@ -230,9 +243,9 @@ class Node {
   static bool broken(uint64_t where) { return (where - BASE) / 16 >= BROKEN; }
 
   std::pair<uint64_t, unsigned> burst(uint64_t where, unsigned len, unsigned size, unsigned kind) {
-    expect(size == 4 && kind == 1 && where % 16 == 0, "bursts are of whole words at rising addresses");
-    expect(where >> 12 == (where + 16 * len) >> 12, "no burst leaves its 4 KiB");
-    expect(where >= BASE && where + 16 * (len + 1) <= address(WORDS), "no burst leaves the memory");
+    expect(1u << size == BEAT && kind == 1 && where % BEAT == 0, "bursts are of whole beats at rising addresses");
+    expect(where >> 12 == (where + BEAT * (len + 1) - 1) >> 12, "no burst leaves its 4 KiB");
+    expect(where >= BASE && where + BEAT * (len + 1) <= address(WORDS), "no burst leaves the memory");
     bursts++;
     return {where, len + 1};
   }
@@ -397,7 +410,7 @@ class Net {
 static std::vector<Segment> cut(std::mt19937_64& random, uint32_t words, unsigned most, const std::function<Segment(uint32_t)>& place) {
   std::vector<Segment> out;
   while (words) {
-    uint32_t some = out.size() + 1 == most ? words : 1 + static_cast<uint32_t>(random() % words);
+    uint32_t some = out.size() + 1 == most ? words : LANES * (1 + static_cast<uint32_t>(random() % (words / LANES)));
     out.push_back(place(some));
     words -= some;
   }
@@ -415,11 +428,11 @@ static void traffic(Net& net, unsigned count) {
     const unsigned n = static_cast<unsigned>(random() % NODES);
     const unsigned ops[] = {LOOKASIDE_OP_MOVE, LOOKASIDE_OP_MOVE, LOOKASIDE_OP_ADD, LOOKASIDE_OP_XOR};
     const unsigned op = ops[random() % 4];
-    const uint32_t words = 1 + static_cast<uint32_t>(random() % (random() % 4 ? 60 : 300));
+    const uint32_t words = LANES * (1 + static_cast<uint32_t>(random() % (random() % 4 ? 60 / LANES : 300 / LANES)));
     std::vector<Word> column[2];
     std::vector<Segment> from, to;
     for (unsigned o = 0; o < (op == LOOKASIDE_OP_MOVE ? 1u : 2u); o++)
-      for (const Segment& s : cut(random, words, 4, [&](uint32_t some) { return Segment{static_cast<unsigned>(random() % NODES), READS + random() % (0x1000 - some), some}; })) {
+      for (const Segment& s : cut(random, words, 4, [&](uint32_t some) { return Segment{static_cast<unsigned>(random() % NODES), READS + random() % ((0x1000 - some) / LANES) * LANES, some}; })) {
         from.push_back(s);
         for (uint32_t w = 0; w < s.words; w++) column[o].push_back(net.nodes[s.node]->memory[s.word + w]);
       }
@@ -472,10 +485,10 @@ static void errors(Net& net) {
   const auto wrong = [&](unsigned status, const std::string& what) {
     net.one(0, status, LOOKASIDE_EVENT_COMMAND, tag, what);
     tag++;
-    move(tag, {{0, READS, 100}}, {{0, 0x100, 30}, {1, WRITES, 70}}, 100);
+    move(tag, {{0, READS, 100}}, {{0, 0x100, 28}, {1, WRITES, 72}}, 100);
     net.one(0, LOOKASIDE_STATUS_OK, LOOKASIDE_EVENT_COMMAND, tag, "a command after " + what);
     for (uint32_t w = 0; w < 100; w++)
-      expect(net.nodes[w < 30 ? 0 : 1]->memory[w < 30 ? 0x100 + w : WRITES + w - 30] == net.nodes[0]->memory[READS + w], "words after " + what);
+      expect(net.nodes[w < 28 ? 0 : 1]->memory[w < 28 ? 0x100 + w : WRITES + w - 28] == net.nodes[0]->memory[READS + w], "words after " + what);
     tag++;
   };
   net.raw(0, {static_cast<Word>(tag) << 96 | 1 << LOOKASIDE_COMMAND_SOURCES_AT | LOOKASIDE_OP_MOVE, 0});
@@ -486,29 +499,40 @@ static void errors(Net& net) {
   many[0] = static_cast<Word>(tag) << 96 | static_cast<Word>(38) << LOOKASIDE_COMMAND_SOURCES_AT | LOOKASIDE_OP_MOVE;
   net.raw(0, many);
   wrong(LOOKASIDE_STATUS_MALFORMED, "too many segments");
-  net.command(0, 77, tag, 1, {{0, READS, 1}}, {{0, 0x100, 1}});
+  net.command(0, 77, tag, 4, {{0, READS, 4}}, {{0, 0x100, 4}});
   wrong(LOOKASIDE_STATUS_UNKNOWN, "an unknown operation");
-  move(tag, {{0, READS, 5}}, {{0, 0x100, 6}}, 5);
+  move(tag, {{0, READS, 8}}, {{0, 0x100, 12}}, 8);
   wrong(LOOKASIDE_STATUS_LENGTH, "destinations of other words");
-  move(tag, {{0, READS, 4}, {0, READS, 2}}, {{0, 0x100, 5}}, 5);
+  move(tag, {{0, READS, 8}, {0, READS, 4}}, {{0, 0x100, 8}}, 8);
   wrong(LOOKASIDE_STATUS_LENGTH, "sources of other words");
-  move(tag, {{0, READS, 0xffffffff}, {0, READS, 6}}, {{0, 0x100, 5}}, 5);
+  move(tag, {{0, READS, 0xfffffffc}, {0, READS, 12}}, {{0, 0x100, 8}}, 8);
   wrong(LOOKASIDE_STATUS_ADDRESS, "words that add up to too many");
   net.command(0, LOOKASIDE_OP_ADD, tag, 2000, {{0, READS, 4000}}, {{0, 0x100, 2000}});
   wrong(LOOKASIDE_STATUS_LENGTH, "columns that no worker keeps");
-  move(tag, {{0, WORDS - 1, 2}}, {{0, 0x100, 2}}, 2);
+  move(tag, {{0, WORDS - 4, 8}}, {{0, 0x100, 8}}, 8);
   wrong(LOOKASIDE_STATUS_ADDRESS, "a segment beyond the window");
-  move(tag, {{0, ~uint64_t{0} >> 5, 2}}, {{0, 0x100, 2}}, 2);
+  move(tag, {{0, (~uint64_t{0} >> 5) - 3, 4}}, {{0, 0x100, 4}}, 4);
   wrong(LOOKASIDE_STATUS_ADDRESS, "a segment far beyond it");
-  move(tag, {{9, READS, 2}}, {{0, 0x100, 2}}, 2);
+  move(tag, {{9, READS, 4}}, {{0, 0x100, 4}}, 4);
   wrong(LOOKASIDE_STATUS_NODE, "no such node");
-  move(tag, {{1, READS - 1, 2}}, {{0, 0x100, 2}}, 2);
+  move(tag, {{1, READS - 4, 8}}, {{0, 0x100, 8}}, 8);
   wrong(LOOKASIDE_STATUS_ADDRESS, "a source outside another node's window");
+  for (unsigned n : {0u, 1u}) {
+    if (LANES == 1) break;
+    move(tag, {{n, READS + 1, 8}}, {{0, 0x100, 8}}, 8);
+    wrong(LOOKASIDE_STATUS_ADDRESS, "a source within a beat");
+    move(tag, {{0, READS, 8}}, {{n, 0x102, 8}}, 8);
+    wrong(LOOKASIDE_STATUS_ADDRESS, "a destination within a beat");
+    move(tag, {{n, READS, 6}, {0, READS, 2}}, {{0, 0x100, 8}}, 8);
+    wrong(LOOKASIDE_STATUS_LENGTH, "segments of parts of beats");
+  }
+  net.command(0, LOOKASIDE_OP_ADD, tag, 2, {{0, READS, 4}}, {{0, 0x100, 2}});
+  wrong(LANES == 1 ? LOOKASIDE_STATUS_OK : LOOKASIDE_STATUS_LENGTH, "columns that may be no beats");
   move(tag, {{0, READS, 200}}, {{1, WRITES + 0x1000, 200}}, 200);
   wrong(LOOKASIDE_STATUS_ADDRESS, "a destination that is another's window");
   move(tag, {{0, BROKEN, 100}}, {{0, 0x100, 100}}, 100);
   wrong(LOOKASIDE_STATUS_MEMORY, "a read that memory refuses");
-  move(tag, {{0, READS, 100}}, {{0, BROKEN - 10, 100}}, 100);
+  move(tag, {{0, READS, 100}}, {{0, BROKEN - 12, 100}}, 100);
   wrong(LOOKASIDE_STATUS_MEMORY, "a write that memory refuses");
   // While a packet is offered and not taken: it is sent all the same, whole.
   for (unsigned get : {0u, 1u}) {
@@ -554,11 +578,11 @@ static void errors(Net& net) {
 static void invoked(Net& net) {
   net.command(0, LOOKASIDE_OP_INVOKE, 500, 0, {}, {{1, 0, 0}, {2, 1, 0}});
   net.one(0, LOOKASIDE_STATUS_REFUSED, LOOKASIDE_EVENT_COMMAND, 500, "nothing is armed");
-  net.command(1, LOOKASIDE_OP_MOVE, 71, 150, {{1, READS, 150}}, {{2, WRITES + 0x1000, 100}, {0, WRITES + 0x1000, 50, true, 9}}, 0);
-  net.command(2, LOOKASIDE_OP_ADD, 72, 90, {{0, READS, 90}, {2, READS + 7, 90}}, {{1, WRITES + 0x2000, 90}}, 1);
-  net.command(2, LOOKASIDE_OP_ADD, 73, 90, {{0, READS, 90}, {2, READS + 7, 90}}, {{1, WRITES + 0x2000, 90}}, 1);
+  net.command(1, LOOKASIDE_OP_MOVE, 71, 152, {{1, READS, 152}}, {{2, WRITES + 0x1000, 100}, {0, WRITES + 0x1000, 52, true, 9}}, 0);
+  net.command(2, LOOKASIDE_OP_ADD, 72, 92, {{0, READS, 92}, {2, READS + 8, 92}}, {{1, WRITES + 0x2000, 92}}, 1);
+  net.command(2, LOOKASIDE_OP_ADD, 73, 92, {{0, READS, 92}, {2, READS + 8, 92}}, {{1, WRITES + 0x2000, 92}}, 1);
   net.one(2, LOOKASIDE_STATUS_REFUSED, LOOKASIDE_EVENT_COMMAND, 73, "a slot is armed once");
-  net.command(2, LOOKASIDE_OP_MOVE, 74, 1, {{2, READS, 1}}, {{2, 0x100, 1}}, 9);
+  net.command(2, LOOKASIDE_OP_MOVE, 74, 4, {{2, READS, 4}}, {{2, 0x100, 4}}, 9);
   net.one(2, LOOKASIDE_STATUS_REFUSED, LOOKASIDE_EVENT_COMMAND, 74, "there is no such slot");
   for (unsigned k = 0; k < 500; k++) net.step();
   expect(net.nodes[1]->done.empty(), "an armed command does nothing until it is invoked");
@@ -573,9 +597,9 @@ static void invoked(Net& net) {
   net.one(0, LOOKASIDE_STATUS_OK, LOOKASIDE_EVENT_COMMAND, 502, "an invocation");
   net.one(1, LOOKASIDE_STATUS_OK, LOOKASIDE_EVENT_INVOKED, 71, "an invoked command");
   net.one(2, LOOKASIDE_STATUS_OK, LOOKASIDE_EVENT_INVOKED, 72, "another");
-  for (uint32_t w = 0; w < 90; w++)
-    expect(net.nodes[1]->memory[WRITES + 0x2000 + w] == net.nodes[0]->memory[READS + w] + net.nodes[2]->memory[READS + 7 + w], "the sum is at the third node");
-  for (uint32_t w = 0; w < 50; w++) expect(net.nodes[0]->memory[WRITES + 0x1000 + w] == net.nodes[1]->memory[READS + 100 + w], "words are at the first");
+  for (uint32_t w = 0; w < 92; w++)
+    expect(net.nodes[1]->memory[WRITES + 0x2000 + w] == net.nodes[0]->memory[READS + w] + net.nodes[2]->memory[READS + 8 + w], "the sum is at the third node");
+  for (uint32_t w = 0; w < 52; w++) expect(net.nodes[0]->memory[WRITES + 0x1000 + w] == net.nodes[1]->memory[READS + 100 + w], "words are at the first");
   net.command(0, LOOKASIDE_OP_INVOKE, 503, 0, {}, {{1, 0, 0}});
   net.one(0, LOOKASIDE_STATUS_REFUSED, LOOKASIDE_EVENT_COMMAND, 503, "a slot is invoked once");
   net.command(0, LOOKASIDE_OP_INVOKE, 504, 0, {}, {{0, 0, 0}});
@@ -660,7 +684,7 @@ static void scrubbed(Net& net) {
     net.nodes[0]->dropped();
     return !top.scrubs_o;
   });
-  put(top.m_axi_rdata_i, 0); // what the bench holds there itself
+  for (int l = 0; l < LANES; l++) put(top.m_axi_rdata_i, 0, l); // what the bench holds there itself
   put(top.s_axis_net_tdata_i, 0);
   top.eval();
   const unsigned left = net.nodes[0]->found(secret);
@@ -681,7 +705,7 @@ int main(int argc, char** argv) {
   for (unsigned stalls : {0u, 2u, 5u}) {
     Net net(seed_of_all + stalls);
     for (auto& node : net.nodes) node->stalls = stalls;
-    expect(net.read(0, LOOKASIDE_IDENT) == LOOKASIDE_IDENT_VALUE, "it says what it is");
+    expect(net.read(0, LOOKASIDE_IDENT) == LOOKASIDE_IDENT_VALUE && net.read(0, LOOKASIDE_LANES) == LANES, "it says what it is");
     traffic(net, count);
     errors(net);
     invoked(net);
@@ -692,7 +716,7 @@ int main(int argc, char** argv) {
     packets += net.packets;
     for (auto& node : net.nodes) bursts += node->bursts;
   }
-  std::printf("%s, seed %llu: three nodes, %llu cycles, %llu packets, %llu bursts: right\n", SEALED ? "lookaside_node" : "lookaside_unit", static_cast<unsigned long long>(seed_of_all),
+  std::printf("%s, beats of %d, seed %llu: three nodes, %llu cycles, %llu packets, %llu bursts: right\n", SEALED ? "lookaside_node" : "lookaside_unit", LANES, static_cast<unsigned long long>(seed_of_all),
               static_cast<unsigned long long>(cycles), static_cast<unsigned long long>(packets), static_cast<unsigned long long>(bursts));
   return 0;
 }

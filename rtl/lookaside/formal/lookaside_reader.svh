@@ -8,7 +8,7 @@ initial assume (!rst_ni);
 
 always_ff @(posedge clk_i) begin : p_formal
   for (int unsigned c = 0; c < Clients; c++) begin
-    assume (run_i[c*lookaside_pkg::RunW +: 8] != '0);
+    assume (run_i[c*lookaside_pkg::RunW +: 8] >= 8'(Lanes));
   end
   assume (!m_axi_rvalid_i || f_owed_q != '0);
   f_waits_q   <= rst_ni && m_axi_arvalid_o && !m_axi_arready_i;

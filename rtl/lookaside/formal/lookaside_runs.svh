@@ -5,7 +5,7 @@ logic               f_run_q;
 initial assume (!rst_ni);
 
 always_ff @(posedge clk_i) begin : p_formal
-  assume (run.words != '0);
+  assume (run.words >= 8'(Lanes));
   if (!rst_ni) begin
     f_taken_q <= '0;
     f_run_q   <= 1'b0;

@@ -2,21 +2,21 @@
 // taken when it comes; nothing is owed when the writer says that it is not busy.
 logic                    f_aw_waits_q = 1'b0, f_w_waits_q = 1'b0;
 logic [71:0]             f_address_q;
-logic [128:0]            f_word_q;
+logic [BeatW:0]          f_word_q;
 logic [4:0]              f_bursts_q; // whose words are still to come
 logic [4:0]              f_owed_q;   // that memory owes answers to
 logic [Clients-1:0]      f_data_waits_q;
-logic [Clients*128-1:0]  f_data_q;
+logic [Clients*BeatW-1:0] f_data_q;
 
 initial assume (!rst_ni);
 
 always_ff @(posedge clk_i) begin : p_formal
   for (int unsigned c = 0; c < Clients; c++) begin
-    assume (run_i[c*lookaside_pkg::RunW +: 8] != '0);
+    assume (run_i[c*lookaside_pkg::RunW +: 8] >= 8'(Lanes));
   end
   // Clients' words stay until they are taken; memory answers bursts that are whole.
   for (int unsigned c = 0; c < Clients; c++) begin
-    assume (!f_data_waits_q[c] || (data_valid_i[c] && data_i[128*c +: 128] == f_data_q[128*c +: 128]));
+    assume (!f_data_waits_q[c] || (data_valid_i[c] && data_i[BeatW*c +: BeatW] == f_data_q[BeatW*c +: BeatW]));
   end
   assume (!m_axi_bvalid_i || f_owed_q != '0);
   f_data_waits_q <= rst_ni ? data_valid_i & ~data_ready_o : '0;

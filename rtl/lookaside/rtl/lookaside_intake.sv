@@ -10,6 +10,7 @@ module lookaside_intake #(
   parameter  int unsigned Nodes   = 4,
   parameter  int unsigned Slots   = 4,    // for armed commands, at most 16
   parameter  int unsigned Longest = 1024, // words of a column that is kept
+  parameter  int unsigned Lanes   = 1,    // words of a beat of memory, of which segments are multiples
   localparam int unsigned Kinds   = 3
 ) (
   input  logic                          clk_i,
@@ -105,9 +106,9 @@ module lookaside_intake #(
       wrong = lookaside_pkg::StatusNode;
     end else if (invokes) begin
       wrong = segment.words != '0 ? lookaside_pkg::StatusLength : lookaside_pkg::StatusOk;
-    end else if (segment.words == '0) begin
+    end else if (segment.words == '0 || (segment.words & 32'(Lanes - 1)) != '0) begin
       wrong = lookaside_pkg::StatusLength;
-    end else if (segment.address[3:0] != '0 || (segment.node == self_i && !contained)) begin
+    end else if ((segment.address & 64'(16 * Lanes - 1)) != '0 || (segment.node == self_i && !contained)) begin
       wrong = lookaside_pkg::StatusAddress;
     end
   end
@@ -119,7 +120,7 @@ module lookaside_intake #(
     judged = status_q;
     if (status_q == lookaside_pkg::StatusOk) begin
       if (invokes ? head_q.sources != '0 || head_q.words != '0 || head_q.destinations == '0
-                  : head_q.words == '0 || from_q != 36'(head_q.words) * 36'(lookaside_pkg::operands(head_q.op))
+                  : head_q.words == '0 || (head_q.words & 32'(Lanes - 1)) != '0 || from_q != 36'(head_q.words) * 36'(lookaside_pkg::operands(head_q.op))
                     || to_q != 36'(head_q.words) << (shares ? 1 : 0) || (keeps && head_q.words > Longest)) begin
         judged = lookaside_pkg::StatusLength;
       end else if (shares && !keyed_i) begin

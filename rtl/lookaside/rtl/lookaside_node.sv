@@ -5,9 +5,11 @@ module lookaside_node #(
   parameter  int unsigned Nodes   = 4,    // at least 2, at most 4
   parameter  int unsigned Movers  = 2,    // as of lookaside_unit
   parameter  int unsigned Adders  = 2,
-  parameter  int unsigned Sharers = 2,
+  parameter  int unsigned Sharers = 3,
+  parameter  int unsigned Lanes   = 1,
   parameter  int unsigned Slots   = 4,
   parameter  int unsigned Longest = 1024,
+  localparam int unsigned BeatW   = 128 * Lanes,
   localparam int unsigned NodeW   = $clog2(Nodes)
 ) (
   input  logic                 clk_i,
@@ -53,14 +55,14 @@ module lookaside_node #(
   output logic                 m_axis_net_tvalid_o,
   input  logic                 m_axis_net_tready_i,
 
-  // Memory, by AXI4
+  // Memory, by AXI4: Lanes words in a beat
   output logic [63:0]          m_axi_araddr_o,
   output logic [7:0]           m_axi_arlen_o,
   output logic [2:0]           m_axi_arsize_o,
   output logic [1:0]           m_axi_arburst_o,
   output logic                 m_axi_arvalid_o,
   input  logic                 m_axi_arready_i,
-  input  lookaside_pkg::word_t m_axi_rdata_i,
+  input  logic [BeatW-1:0]     m_axi_rdata_i,
   input  logic [1:0]           m_axi_rresp_i,
   input  logic                 m_axi_rlast_i,
   input  logic                 m_axi_rvalid_i,
@@ -71,8 +73,8 @@ module lookaside_node #(
   output logic [1:0]           m_axi_awburst_o,
   output logic                 m_axi_awvalid_o,
   input  logic                 m_axi_awready_i,
-  output lookaside_pkg::word_t m_axi_wdata_o,
-  output logic [15:0]          m_axi_wstrb_o,
+  output logic [BeatW-1:0]     m_axi_wdata_o,
+  output logic [16*Lanes-1:0]  m_axi_wstrb_o,
   output logic                 m_axi_wlast_o,
   output logic                 m_axi_wvalid_o,
   input  logic                 m_axi_wready_i,
@@ -111,7 +113,15 @@ module lookaside_node #(
     bad.status = lookaside_pkg::StatusPacket;
   end
 
-  lookaside_unit #(.Nodes(Nodes), .Movers(Movers), .Adders(Adders), .Sharers(Sharers), .Slots(Slots), .Longest(Longest)) u_unit (
+  lookaside_unit #(
+    .Nodes   (Nodes),
+    .Movers  (Movers),
+    .Adders  (Adders),
+    .Sharers (Sharers),
+    .Lanes   (Lanes),
+    .Slots   (Slots),
+    .Longest (Longest)
+  ) u_unit (
     .scrubs_o            (unit_scrubs),
     .scrubs_i            (inline_scrubs),
     .node_o              (self),

@@ -71,9 +71,9 @@ package lookaside_pkg;
   parameter logic [7:0] StatusMalformed   = 8'd1;
   // no worker knows the operation
   parameter logic [7:0] StatusUnknown     = 8'd2;
-  // sources or destinations have not the words that the operation takes and gives, or more than a worker keeps
+  // sources or destinations have not the words that the operation takes and gives, no whole beats, or more than a worker keeps
   parameter logic [7:0] StatusLength      = 8'd3;
-  // a segment lies outside its window, here or at the other node, or is no multiple of 16
+  // a segment lies outside its window, here or at the other node, or does not begin with a beat
   parameter logic [7:0] StatusAddress     = 8'd4;
   // a segment is at a node that there is not
   parameter logic [7:0] StatusNode        = 8'd5;

@@ -1,10 +1,13 @@
-// Reads runs of words for some clients, as an AXI4 master of 128 bits with one identifier: answers come in the order of the bursts.
+// Reads runs of words for some clients, as an AXI4 master with one identifier, of Lanes words in a beat: answers come in the order of the
+// bursts.
 //
-// Latency:  a word is given in the cycle in which memory answers.   Throughput: one word per cycle, from client to client.
-// Back-pressure: none to memory. Who asks has to have room for the words.
+// Latency:  a beat is given in the cycle in which memory answers.   Throughput: one beat per cycle, from client to client.
+// Back-pressure: none to memory. Who asks has to have room for the beats.
 
 module lookaside_reader #(
   parameter  int unsigned Clients = 2, // at least 2
+  parameter  int unsigned Lanes   = 1, // words of a beat, a power of two, at most 8
+  localparam int unsigned BeatW   = 128 * Lanes,
   localparam int unsigned ClientW = $clog2(Clients)
 ) (
   input  logic                                clk_i,
@@ -15,10 +18,10 @@ module lookaside_reader #(
   input  logic [Clients-1:0]                  run_valid_i,
   output logic [Clients-1:0]                  run_ready_o,
 
-  // Words, in the order of the runs; each word's client
+  // Beats, in the order of the runs; each one's client
   output logic [Clients-1:0]                  valid_o,
-  output lookaside_pkg::word_t                data_o,
-  output logic                                error_o, // of this word
+  output logic [BeatW-1:0]                    data_o,
+  output logic                                error_o, // of this beat
   output logic                                last_o,  // of its run
 
   output logic [63:0]                         m_axi_araddr_o,
@@ -27,7 +30,7 @@ module lookaside_reader #(
   output logic [1:0]                          m_axi_arburst_o,
   output logic                                m_axi_arvalid_o,
   input  logic                                m_axi_arready_i,
-  input  lookaside_pkg::word_t                m_axi_rdata_i,
+  input  logic [BeatW-1:0]                    m_axi_rdata_i,
   input  logic [1:0]                          m_axi_rresp_i,
   input  logic                                m_axi_rlast_i,
   input  logic                                m_axi_rvalid_i,
@@ -38,7 +41,7 @@ module lookaside_reader #(
   logic                burst_valid, burst_ready, burst_last, room, ends, answer_valid, answer_last;
   logic [8:0]          beats;
 
-  lookaside_runs #(.Clients(Clients)) u_runs (
+  lookaside_runs #(.Clients(Clients), .Lanes(Lanes)) u_runs (
     .clk_i           (clk_i),
     .rst_ni          (rst_ni),
     .run_i           (run_i),
@@ -55,7 +58,7 @@ module lookaside_reader #(
   assign m_axi_arvalid_o = burst_valid && room;
   assign burst_ready     = m_axi_arready_i && room;
   assign m_axi_arlen_o   = 8'(beats - 9'd1);
-  assign m_axi_arsize_o  = 3'd4;  // 16 bytes
+  assign m_axi_arsize_o  = 3'(4 + $clog2(Lanes));
   assign m_axi_arburst_o = 2'b01; // of rising addresses
   assign m_axi_rready_o  = answer_valid;
   assign ends            = m_axi_rvalid_i && answer_valid && m_axi_rlast_i;

@@ -1,13 +1,16 @@
 // Packets from other nodes: what they put is written, what they get is read and sent, answers go to the workers that wait for them, and
 // invocations to the intake of commands. Each node reaches its own windows of memory alone.
 //
-// Latency:  the first word of a put goes to memory in the cycle in which it comes, once memory's queue takes the run.
+// Latency:  memory is offered the run of a put when its last word has come, as beats of Lanes words: a run whose words come as slowly as
+// the network has them would keep others from memory.
 // Throughput: one word per cycle.   Back-pressure: from memory and the intake. What other nodes may ask for at once has a limit; requests
 // beyond it are thrown away, so that nobody who asks keeps anybody's answers from coming in.
 
 module lookaside_receive #(
   parameter  int unsigned Nodes   = 4,
   parameter  int unsigned Workers = 4, // of each other node
+  parameter  int unsigned Lanes   = 1, // words of a beat, a power of two, at most 16
+  localparam int unsigned BeatW   = 128 * Lanes,
   localparam int unsigned NodeW   = $clog2(Nodes)
 ) (
   input  logic                          clk_i,
@@ -29,7 +32,7 @@ module lookaside_receive #(
   // To workers
   output lookaside_pkg::header_t        answer_o,
   output logic [7:0]                    answer_node_o,
-  output lookaside_pkg::word_t          answer_data_o,
+  output logic [BeatW-1:0]              answer_data_o,
   output logic                          answer_data_valid_o,
   output logic                          answer_end_o,
 
@@ -44,7 +47,7 @@ module lookaside_receive #(
   output lookaside_pkg::run_t           write_o,
   output logic                          write_valid_o,
   input  logic                          write_ready_i,
-  output lookaside_pkg::word_t          write_data_o,
+  output logic [BeatW-1:0]              write_data_o,
   output logic                          write_data_valid_o,
   input  logic                          write_data_ready_i,
   input  logic                          write_done_i,
@@ -52,7 +55,7 @@ module lookaside_receive #(
   output lookaside_pkg::run_t           read_o,
   output logic                          read_valid_o,
   input  logic                          read_ready_i,
-  input  lookaside_pkg::word_t          read_data_i,
+  input  logic [BeatW-1:0]              read_data_i,
   input  logic                          read_data_valid_i,
   input  logic                          read_error_i,
   input  logic                          read_last_i,
@@ -66,7 +69,7 @@ module lookaside_receive #(
   output logic [7:0]                    send_node_o,
   output logic                          send_valid_o,
   input  logic                          send_ready_i,
-  output lookaside_pkg::word_t          send_data_o,
+  output logic [BeatW-1:0]              send_data_o,
   input  logic                          send_data_ready_i,
 
   // Words that came and are told of
@@ -76,32 +79,39 @@ module lookaside_receive #(
 );
 
   localparam int unsigned Chunk   = lookaside_pkg::Chunk;
+  localparam int unsigned Beats   = Chunk / Lanes;
+  localparam int unsigned LaneW   = $clog2(Lanes);
+  localparam int unsigned PartW   = Lanes > 1 ? LaneW : 1;
+  localparam int unsigned Waits   = 4;  // puts whose runs memory has not taken
   localparam int unsigned Puts    = 16; // that memory has not answered
   // What workers of all other nodes may ask for at once, so that there is room for it
   localparam int unsigned Gets    = 2 << $clog2((Nodes - 1) * Workers);
   localparam int unsigned Replies = 2 << $clog2((Nodes - 1) * Workers * lookaside_pkg::Owed);
 
-  typedef enum logic [2:0] { First, Open, Words, Zeros, Answer, Skip } state_e;
+  typedef enum logic [2:0] { First, Words, Zeros, Answer, Skip } state_e;
 
   // ---- the header
   state_e                 state_q;
   lookaside_pkg::header_t in, header_q, header;
   logic [NodeW-1:0]       node_q, node;
   logic [7:0]             left_q;
-  logic                   takes, in_put, in_get, sized, last;
+  logic                   takes, in_put, in_get, sized, placed, last;
 
   assign in         = s_axis_tdata_i;
   assign last       = s_axis_tlast_i;
   assign header     = state_q == First ? in : header_q;
   assign node       = state_q == First ? s_axis_tdest_i : node_q;
-  assign sized      = in.words != '0 && in.words <= 8'(Chunk);
-  assign in_put     = lookaside_pkg::in_window(put_base_i[64*32'(node) +: 64], put_words_i[32*32'(node) +: 32], in.address,
+  assign sized      = in.words != '0 && in.words <= 8'(Chunk) && (in.words & 8'(Lanes - 1)) == '0;
+  assign placed     = (in.address & 64'(16 * Lanes - 1)) == '0;
+  assign in_put     = placed
+                   && lookaside_pkg::in_window(put_base_i[64*32'(node) +: 64], put_words_i[32*32'(node) +: 32], in.address,
                                                32'(in.words));
-  assign in_get     = lookaside_pkg::in_window(get_base_i[64*32'(node) +: 64], get_words_i[32*32'(node) +: 32], in.address,
+  assign in_get     = placed
+                   && lookaside_pkg::in_window(get_base_i[64*32'(node) +: 64], get_words_i[32*32'(node) +: 32], in.address,
                                                32'(in.words));
 
   // ---- what becomes of it
-  logic                   put_room, get_room, invoke_room, reply_room, done_room, bad_put;
+  logic                   wait_room, words_room, put_room, get_room, invoke_room, reply_room, done_room, bad_put;
   logic                   get_in, invoke_in, answers;
 
   assign answers   = in.kind == lookaside_pkg::PacketGetDone || in.kind == lookaside_pkg::PacketPutDone
@@ -113,8 +123,8 @@ module lookaside_receive #(
 
   always_comb begin : p_takes
     unique case (state_q)
-      First:   s_axis_tready_o = !wipe_i && !write_done_i;
-      Words:   s_axis_tready_o = write_data_ready_i;
+      First:   s_axis_tready_o = !wipe_i && !write_done_i && wait_room;
+      Words:   s_axis_tready_o = words_room;
       Answer:  s_axis_tready_o = 1'b1;
       Skip:    s_axis_tready_o = 1'b1;
       default: s_axis_tready_o = 1'b0;
@@ -137,14 +147,11 @@ module lookaside_receive #(
             node_q       <= node;
             left_q       <= in.words;
             if (in.kind == lookaside_pkg::PacketPut && in_put && sized && !last) begin
-              state_q <= Open;
+              state_q <= Words;
             end else if (!last) begin
               state_q <= answers ? Answer : Skip;
             end
           end
-        end
-        Open: begin
-          state_q <= write_valid_o && write_ready_i ? Words : Open;
         end
         Words: begin
           if (takes) begin
@@ -157,7 +164,7 @@ module lookaside_receive #(
           end
         end
         Zeros: begin
-          if (write_data_ready_i) begin
+          if (words_room) begin
             left_q  <= left_q - 8'd1;
             state_q <= left_q == 8'd1 ? First : Zeros;
           end
@@ -176,58 +183,92 @@ module lookaside_receive #(
     end
   end
 
-  // ---- answers: their words are given as they come, and their end when all came that they say
+  // ---- words become beats, of puts as of answers
+  logic [PartW-1:0]     lane_q;
+  logic                 put_steps, answer_steps, lane_last;
+  lookaside_pkg::word_t word;
+  logic [BeatW-1:0]     beat;
+
+  assign put_steps    = state_q == Words ? takes : state_q == Zeros && words_room;
+  assign answer_steps = takes && state_q == Answer && left_q != '0 && header_q.kind == lookaside_pkg::PacketGetDone;
+  assign lane_last    = lane_q == PartW'(Lanes - 1);
+  assign word         = state_q == Zeros ? '0 : s_axis_tdata_i;
+
+  always_ff @(posedge clk_i) begin : p_lane
+    if (!rst_ni || wipe_i || state_q == First) begin
+      lane_q <= '0;
+    end else if (put_steps || answer_steps) begin
+      lane_q <= lane_last ? '0 : lane_q + 1'b1;
+    end
+  end
+
+  assign beat[BeatW-1 -: 128] = word;
+
+  for (genvar l = 0; l < Lanes - 1; l++) begin : g_beat
+    lookaside_pkg::word_t word_q;
+
+    assign beat[128*l +: 128] = word_q;
+
+    always_ff @(posedge clk_i) begin : p_word
+      if (!rst_ni || wipe_i) begin
+        word_q <= '0;
+      end else if ((put_steps || answer_steps) && lane_q == PartW'(l)) begin
+        word_q <= word;
+      end
+    end
+  end
+
+  // ---- answers: their beats are given as they come, and their end when all came that they say
   assign answer_o            = header;
   assign answer_node_o       = 8'(node);
-  assign answer_data_o       = s_axis_tdata_i;
-  assign answer_data_valid_o = takes && state_q == Answer && left_q != '0 && header_q.kind == lookaside_pkg::PacketGetDone;
+  assign answer_data_o       = beat;
+  assign answer_data_valid_o = answer_steps && lane_last;
   assign answer_end_o        = takes && last && (state_q == Answer || (state_q == First && answers));
 
   // ---- puts
   logic [7:0]             done_node;
   logic [15:0]            done_number;
   logic [31:0]            done_value;
-  logic                   done_tells, done_short, shorts;
+  logic                   done_tells, done_short, short, wait_valid;
+  logic [57:0]            wait_put;
 
-  assign write_o            = {header_q.address, header_q.words};
-  assign write_valid_o      = state_q == Open && put_room;
-  assign write_data_o       = state_q == Zeros ? '0 : s_axis_tdata_i;
-  assign write_data_valid_o = state_q == Zeros || (state_q == Words && s_axis_tvalid_i);
-
-  // A put that was short is only known after it is in the list: it sets a bit of its place.
-  logic [$clog2(Puts)-1:0] put_head_q, put_tail_q;
-  logic [Puts-1:0]         short_q;
-
-  assign shorts     = state_q == Words && takes && ((last && left_q != 8'd1) || (!last && left_q == 8'd1));
-  assign done_short = short_q[put_head_q];
-
-  always_ff @(posedge clk_i) begin : p_short
-    if (!rst_ni || wipe_i) begin
-      put_head_q <= '0;
-      put_tail_q <= '0;
-      short_q    <= '0;
-    end else begin
-      if (write_valid_o && write_ready_i) begin
-        put_tail_q          <= put_tail_q + 1'b1;
-        short_q[put_tail_q] <= 1'b0;
-      end
-      if (shorts) begin
-        short_q[put_tail_q - 1'b1] <= 1'b1;
-      end
-      if (write_done_i) begin
-        put_head_q <= put_head_q + 1'b1;
-      end
-    end
-  end
+  // Of other words than it says: those that it lacks are zeros.
+  assign short         = state_q == Zeros || !last;
+  assign write_valid_o = wait_valid && put_room;
 
   /* verilator lint_off PINCONNECTEMPTY */
-  prim_fifo #(.Width(57), .Depth(Puts)) u_puts (
+  prim_buffer #(.Width(BeatW), .Depth(Waits * Beats)) u_put_words (
+    .clk_i       (clk_i),
+    .rst_ni      (rst_ni),
+    .wipe_i      (wipe_i),
+    .in_data_i   (beat),
+    .in_valid_i  (put_steps && lane_last),
+    .in_ready_o  (words_room),
+    .out_data_o  (write_data_o),
+    .out_valid_o (write_data_valid_o),
+    .out_ready_i (write_data_ready_i),
+    .count_o     ()
+  );
+
+  prim_fifo #(.Width(lookaside_pkg::RunW + 58), .Depth(Waits)) u_waits (
     .clk_i       (clk_i),
     .rst_ni      (rst_ni && !wipe_i),
-    .in_data_i   ({8'(node_q), header_q.number, header_q.value, header_q.tells}),
+    .in_data_i   ({header_q.address, header_q.words, 8'(node_q), header_q.number, header_q.value, header_q.tells, short}),
+    .in_valid_i  (put_steps && left_q == 8'd1),
+    .in_ready_o  (wait_room),
+    .out_data_o  ({write_o, wait_put}),
+    .out_valid_o (wait_valid),
+    .out_ready_i (put_room && write_ready_i),
+    .count_o     ()
+  );
+
+  prim_fifo #(.Width(58), .Depth(Puts)) u_puts (
+    .clk_i       (clk_i),
+    .rst_ni      (rst_ni && !wipe_i),
+    .in_data_i   (wait_put),
     .in_valid_i  (write_valid_o && write_ready_i),
     .in_ready_o  (put_room),
-    .out_data_o  ({done_node, done_number, done_value, done_tells}),
+    .out_data_o  ({done_node, done_number, done_value, done_tells, done_short}),
     .out_valid_o (),
     .out_ready_i (write_done_i),
     .count_o     ()
@@ -327,17 +368,17 @@ module lookaside_receive #(
     .count_o     ()
   );
 
-  logic words_room, words_valid, out_take;
-  logic spoils_q; // words that memory gave with an error do not leave
+  logic got_room, words_valid, out_take;
+  logic spoils_q; // beats that memory gave with an error do not leave
   logic [7:0] out_left_q;
 
-  prim_buffer #(.Width(128), .Depth(Chunk)) u_words (
+  prim_buffer #(.Width(BeatW), .Depth(Beats)) u_words (
     .clk_i       (clk_i),
     .rst_ni      (rst_ni),
     .wipe_i      (wipe_i),
     .in_data_i   (read_data_i),
     .in_valid_i  (read_data_valid_i),
-    .in_ready_o  (words_room),
+    .in_ready_o  (got_room),
     .out_data_o  (send_data_o),
     .out_valid_o (words_valid),
     .out_ready_i (out_take),
@@ -373,7 +414,7 @@ module lookaside_receive #(
       came_q      <= (came_q || (read_data_valid_i && read_last_i)) && !get_ends;
       get_error_q <= (get_error_q || (read_data_valid_i && read_error_i)) && !get_ends;
       if (get_ends) begin
-        out_left_q <= get_right ? get_run.words : '0;
+        out_left_q <= get_right ? get_run.words >> LaneW : '0;
         spoils_q   <= get_right && get_error_q;
       end else begin
         out_left_q <= out_left_q - 8'(out_take && words_valid);
@@ -390,6 +431,6 @@ module lookaside_receive #(
                  || (write_done_i && done_tells && !done_room);
 
   logic unused;
-  assign unused = words_room ^ (^in.zero);
+  assign unused = got_room ^ (^in.zero);
 
 endmodule

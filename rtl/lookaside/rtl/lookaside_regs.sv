@@ -30,6 +30,7 @@ module lookaside_regs (
   input  logic [31:0] longest_i,
   input  logic [7:0] slots_i,
   input  logic [7:0] sharers_i,
+  input  logic [7:0] lanes_i,
 
   // Control
   output logic control_scrub_o,
@@ -407,12 +408,13 @@ module lookaside_regs (
     read_data_o  = '0;
     unique case (read_addr_i)
       9'h0: read_data_o = 32'h4b4f4f4c;
-      9'h4: read_data_o = 32'h00010001;
+      9'h4: read_data_o = 32'h00010002;
       9'h8: read_data_o = 32'(movers_i);
       9'hc: read_data_o = 32'(adders_i);
       9'h10: read_data_o = 32'(longest_i);
       9'h14: read_data_o = 32'(slots_i);
       9'h18: read_data_o = 32'(sharers_i);
+      9'h1c: read_data_o = 32'(lanes_i);
       9'h40: read_data_o = '0;
       9'h44: read_data_o = 32'({status_busy_i});
       9'h48: read_data_o = 32'(dropped_i);

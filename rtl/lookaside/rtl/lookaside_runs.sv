@@ -5,6 +5,7 @@
 
 module lookaside_runs #(
   parameter  int unsigned Clients = 2, // at least 2
+  parameter  int unsigned Lanes   = 1, // words of a beat
   localparam int unsigned ClientW = $clog2(Clients)
 ) (
   input  logic                clk_i,
@@ -51,7 +52,7 @@ module lookaside_runs #(
     end
   end
 
-  lookaside_bursts u_bursts (
+  lookaside_bursts #(.Lanes(Lanes)) u_bursts (
     .clk_i           (clk_i),
     .rst_ni          (rst_ni),
     .address_i       (run.address),

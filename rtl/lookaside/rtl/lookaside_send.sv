@@ -1,11 +1,14 @@
 // Packets to other nodes from some clients, one whole packet after the other, in turns.
 //
 // Latency:  a header leaves two cycles after it was offered.   Throughput: one word per cycle, and a cycle between packets.
-// Back-pressure: a client's header is taken when it has left; the words of its data, which have to be there by then, follow.
+// Back-pressure: a client's header is taken when it has left; the beats of its data, which have to be there by then, follow, word by word:
+// of the lowest first.
 
 module lookaside_send #(
   parameter  int unsigned Clients = 2, // at least 2
   parameter  int unsigned NodeW   = 2,
+  parameter  int unsigned Lanes   = 1, // words of a beat, a power of two
+  localparam int unsigned BeatW   = 128 * Lanes,
   localparam int unsigned ClientW = $clog2(Clients)
 ) (
   input  logic                     clk_i,
@@ -15,8 +18,8 @@ module lookaside_send #(
   input  logic [Clients*8-1:0]     node_i,
   input  logic [Clients-1:0]       valid_i,
   output logic [Clients-1:0]       ready_o,
-  input  logic [Clients*128-1:0]   data_i,
-  output logic [Clients-1:0]       data_ready_o, // the client's word is taken
+  input  logic [Clients*BeatW-1:0] data_i,
+  output logic [Clients-1:0]       data_ready_o, // the last word of the client's beat is taken
 
   output lookaside_pkg::word_t     m_axis_tdata_o,
   output logic [NodeW-1:0]         m_axis_tdest_o,
@@ -24,6 +27,8 @@ module lookaside_send #(
   output logic                     m_axis_tvalid_o,
   input  logic                     m_axis_tready_i
 );
+
+  localparam int unsigned LaneW = Lanes > 1 ? $clog2(Lanes) : 1;
 
   typedef enum logic [1:0] { Choose, Header, Data } state_e;
 
@@ -33,7 +38,9 @@ module lookaside_send #(
   logic [7:0]             left_q;
   lookaside_pkg::header_t header;
   logic [NodeW-1:0]       node_q;
-  logic                   moves, has_data;
+  logic                   moves, has_data, lane_last;
+  logic [LaneW-1:0]       lane_q;
+  logic [BeatW-1:0]       beat;
 
   prim_arbiter #(.Requesters(Clients)) u_arbiter (
     .clk_i     (clk_i),
@@ -55,12 +62,14 @@ module lookaside_send #(
   assign header          = header_i[128*32'(index) +: 128];
   assign has_data        = (header.kind == lookaside_pkg::PacketPut || header.kind == lookaside_pkg::PacketGetDone) && header.words != '0;
   assign m_axis_tvalid_o = state_q == Header || state_q == Data;
-  assign m_axis_tdata_o  = state_q == Header ? header : data_i[128*32'(index) +: 128];
+  assign m_axis_tdata_o  = state_q == Header ? header : beat[128*32'(lane_q) +: 128];
   assign m_axis_tdest_o  = state_q == Header ? node_i[8*32'(index) +: NodeW] : node_q;
   assign m_axis_tlast_o  = state_q == Header ? !has_data : left_q == 8'd1;
   assign moves           = m_axis_tvalid_o && m_axis_tready_i;
   assign ready_o         = state_q == Header && moves ? client_q : '0;
-  assign data_ready_o    = state_q == Data && moves ? client_q : '0;
+  assign data_ready_o    = state_q == Data && moves && lane_last ? client_q : '0;
+  assign beat            = data_i[BeatW*32'(index) +: BeatW];
+  assign lane_last       = lane_q == LaneW'(Lanes - 1);
 
   always_ff @(posedge clk_i) begin : p_state
     if (!rst_ni) begin
@@ -68,6 +77,7 @@ module lookaside_send #(
       client_q <= '0;
       left_q   <= '0;
       node_q   <= '0;
+      lane_q   <= '0;
     end else begin
       unique case (state_q)
         Choose: begin
@@ -83,6 +93,7 @@ module lookaside_send #(
         end
         Data: begin
           left_q  <= left_q - 8'(moves);
+          lane_q  <= !moves ? lane_q : lane_last ? '0 : lane_q + 1'b1;
           state_q <= moves && m_axis_tlast_o ? Choose : Data;
         end
         default: state_q <= Choose;

@@ -7,9 +7,11 @@ module lookaside_unit #(
   parameter  int unsigned Nodes   = 4,    // at least 2, at most 4
   parameter  int unsigned Movers  = 2,    // workers that move words and invoke other nodes, at least 2
   parameter  int unsigned Adders  = 2,    // workers that add columns, at least 2
-  parameter  int unsigned Sharers = 2,    // workers that compute on shares, at least 2; all workers together at most 14
+  parameter  int unsigned Sharers = 3,    // workers that compute on shares, at least 2; all workers together at most 14
+  parameter  int unsigned Lanes   = 1,    // words of a beat of memory: 1, 2, 4 or 8
   parameter  int unsigned Slots   = 4,    // for armed commands
   parameter  int unsigned Longest = 1024, // words of a column that is kept; a power of two
+  localparam int unsigned BeatW   = 128 * Lanes,
   localparam int unsigned NodeW   = $clog2(Nodes)
 ) (
   input  logic                 clk_i,
@@ -71,14 +73,14 @@ module lookaside_unit #(
   output logic                 m_axis_net_tvalid_o,
   input  logic                 m_axis_net_tready_i,
 
-  // Memory, by AXI4
+  // Memory, by AXI4: Lanes words in a beat
   output logic [63:0]          m_axi_araddr_o,
   output logic [7:0]           m_axi_arlen_o,
   output logic [2:0]           m_axi_arsize_o,
   output logic [1:0]           m_axi_arburst_o,
   output logic                 m_axi_arvalid_o,
   input  logic                 m_axi_arready_i,
-  input  lookaside_pkg::word_t m_axi_rdata_i,
+  input  logic [BeatW-1:0]     m_axi_rdata_i,
   input  logic [1:0]           m_axi_rresp_i,
   input  logic                 m_axi_rlast_i,
   input  logic                 m_axi_rvalid_i,
@@ -89,8 +91,8 @@ module lookaside_unit #(
   output logic [1:0]           m_axi_awburst_o,
   output logic                 m_axi_awvalid_o,
   input  logic                 m_axi_awready_i,
-  output lookaside_pkg::word_t m_axi_wdata_o,
-  output logic [15:0]          m_axi_wstrb_o,
+  output logic [BeatW-1:0]     m_axi_wdata_o,
+  output logic [16*Lanes-1:0]  m_axi_wstrb_o,
   output logic                 m_axi_wlast_o,
   output logic                 m_axi_wvalid_o,
   input  logic                 m_axi_wready_i,
@@ -178,6 +180,7 @@ module lookaside_unit #(
     .longest_i       (32'(Longest)),
     .slots_i         (8'(Slots)),
     .sharers_i       (8'(Sharers)),
+    .lanes_i         (8'(Lanes)),
     .control_scrub_o (scrub),
     .control_reset_o (reset),
     .status_busy_i   (busy),
@@ -282,7 +285,7 @@ module lookaside_unit #(
   logic [Tellers*128-1:0]       told;
   logic [Tellers-1:0]           told_valid, told_grant, told_ready;
 
-  lookaside_intake #(.Nodes(Nodes), .Slots(Slots), .Longest(Longest)) u_intake (
+  lookaside_intake #(.Nodes(Nodes), .Slots(Slots), .Longest(Longest), .Lanes(Lanes)) u_intake (
     .clk_i           (clk_i),
     .rst_ni          (runs_n),
     .idle_o          (intake_idle),
@@ -344,18 +347,19 @@ module lookaside_unit #(
   logic [Clients*RunW-1:0] reads, writes;
   logic [Clients-1:0]      read_valid, read_ready, read_data_valid;
   logic [Clients-1:0]      write_valid, write_ready, write_data_valid, write_data_ready, write_done;
-  logic [Clients*128-1:0]  write_data_of;
-  lookaside_pkg::word_t    memory_data;
+  logic [Clients*BeatW-1:0] write_data_of;
+  logic [BeatW-1:0]        memory_data;
   logic                    memory_error, memory_last, write_error;
-  logic [Senders*128-1:0]  headers, send_data;
+  logic [Senders*128-1:0]  headers;
+  logic [Senders*BeatW-1:0] send_data;
   logic [Senders*8-1:0]    send_nodes;
   logic [Senders-1:0]      send_valid, send_ready, send_data_ready;
   lookaside_pkg::header_t  answer;
   logic [7:0]              answer_node;
-  lookaside_pkg::word_t    answer_data;
+  logic [BeatW-1:0]        answer_data;
   logic                    answer_data_valid, answer_end, net_ready;
 
-  lookaside_reader #(.Clients(Clients)) u_reader (
+  lookaside_reader #(.Clients(Clients), .Lanes(Lanes)) u_reader (
     .clk_i           (clk_i),
     .rst_ni          (rst_ni),
     .busy_o          (reader_busy),
@@ -380,7 +384,7 @@ module lookaside_unit #(
   );
 
   // In a scrub, runs that memory was told of get zeros for the words that they still lack.
-  lookaside_writer #(.Clients(Clients)) u_writer (
+  lookaside_writer #(.Clients(Clients), .Lanes(Lanes)) u_writer (
     .clk_i           (clk_i),
     .rst_ni          (rst_ni),
     .busy_o          (writer_busy),
@@ -408,7 +412,7 @@ module lookaside_unit #(
     .m_axi_bready_o  (m_axi_bready_o)
   );
 
-  lookaside_send #(.Clients(Senders), .NodeW(NodeW)) u_send (
+  lookaside_send #(.Clients(Senders), .NodeW(NodeW), .Lanes(Lanes)) u_send (
     .clk_i           (clk_i),
     .rst_ni          (runs_n),
     .header_i        (headers),
@@ -424,10 +428,10 @@ module lookaside_unit #(
     .m_axis_tready_i (m_axis_net_tready_i)
   );
 
-  assign s_axis_net_tready_o            = net_ready && runs_n;
-  assign send_data[128*(Workers+1) +: 128] = '0;
+  assign s_axis_net_tready_o                  = net_ready && runs_n;
+  assign send_data[BeatW*(Workers+1) +: BeatW] = '0;
 
-  lookaside_receive #(.Nodes(Nodes), .Workers(Workers)) u_receive (
+  lookaside_receive #(.Nodes(Nodes), .Workers(Workers), .Lanes(Lanes)) u_receive (
     .clk_i               (clk_i),
     .rst_ni              (rst_ni),
     .wipe_i              (scrubs),
@@ -454,7 +458,7 @@ module lookaside_unit #(
     .write_o             (writes[Workers*RunW +: RunW]),
     .write_valid_o       (write_valid[Workers]),
     .write_ready_i       (write_ready[Workers]),
-    .write_data_o        (write_data_of[128*Workers +: 128]),
+    .write_data_o        (write_data_of[BeatW*Workers +: BeatW]),
     .write_data_valid_o  (write_data_valid[Workers]),
     .write_data_ready_i  (write_data_ready[Workers]),
     .write_done_i        (write_done[Workers] && !scrubs),
@@ -474,7 +478,7 @@ module lookaside_unit #(
     .send_node_o         (send_nodes[8*Workers +: 8]),
     .send_valid_o        (send_valid[Workers]),
     .send_ready_i        (send_ready[Workers]),
-    .send_data_o         (send_data[128*Workers +: 128]),
+    .send_data_o         (send_data[BeatW*Workers +: BeatW]),
     .send_data_ready_i   (send_data_ready[Workers]),
     .done_o              (told[128*(Workers+1) +: 128]),
     .done_valid_o        (told_valid[Workers+1]),
@@ -485,7 +489,7 @@ module lookaside_unit #(
   for (genvar w = 0; w < Workers; w++) begin : g_worker
     localparam int unsigned Kind = w < Movers ? 0 : w < Movers + Adders ? 1 : 2;
 
-    lookaside_pkg::word_t    in_data, out_data, words;
+    logic [BeatW-1:0]        in_data, out_data, words;
     logic                    in_valid, in_ready, out_valid, out_ready, mismatch;
     /* verilator lint_off UNUSEDSIGNAL */ // of accelerators that have a state
     logic                    start;
@@ -493,7 +497,7 @@ module lookaside_unit #(
     lookaside_pkg::draw_t    draw;
     /* verilator lint_on UNUSEDSIGNAL */
 
-    lookaside_worker #(.Nodes(Nodes), .Index(w)) u_worker (
+    lookaside_worker #(.Nodes(Nodes), .Lanes(Lanes), .Index(w)) u_worker (
       .clk_i               (clk_i),
       .rst_ni              (rst_ni),
       .wipe_i              (scrubs),
@@ -541,11 +545,11 @@ module lookaside_unit #(
       .done_ready_i        (told_ready[w+1])
     );
 
-    assign write_data_of[w*128 +: 128] = words;
-    assign send_data[w*128 +: 128]     = words;
+    assign write_data_of[w*BeatW +: BeatW] = words;
+    assign send_data[w*BeatW +: BeatW]     = words;
 
     if (Kind == 2) begin : g_share
-      lookaside_rep3 #(.Longest(Longest)) u_share (
+      lookaside_rep3 #(.Lanes(Lanes), .Longest(Longest)) u_share (
         .clk_i          (clk_i),
         .rst_ni         (rst_ni),
         .scrub_i        (scrub || reset),
@@ -566,7 +570,7 @@ module lookaside_unit #(
 
       assign mismatch = 1'b0;
     end else if (Kind == 1) begin : g_add
-      lookaside_add #(.Longest(Longest)) u_add (
+      lookaside_add #(.Lanes(Lanes), .Longest(Longest)) u_add (
         .clk_i       (clk_i),
         .rst_ni      (rst_ni),
         .wipe_i      (scrubs),

@@ -4,11 +4,15 @@
 // A command always ends. After the first thing that goes wrong nothing more is asked for or written: the accelerator is given zeros for the
 // words that it still expects, and what it makes is thrown away. Another node that owes an answer for timeout_i cycles is gone.
 //
+// Words come and go in beats of Lanes words: all segments are multiples of it.
+//
 // Back-pressure: words are asked for when there is room for them, and put when a run of them is there.
 
 module lookaside_worker #(
-  parameter int unsigned Nodes    = 4,
-  parameter int unsigned Index    = 0 // of this worker, at most 15: the upper bits of the numbers of its requests
+  parameter  int unsigned Nodes = 4,
+  parameter  int unsigned Lanes = 1, // words of a beat, a power of two, at most 16
+  parameter  int unsigned Index = 0, // of this worker, at most 15: the upper bits of the numbers of its requests
+  localparam int unsigned BeatW = 128 * Lanes
 ) (
   input  logic                         clk_i,
   input  logic                         rst_ni,
@@ -24,29 +28,29 @@ module lookaside_worker #(
   output lookaside_pkg::run_t          read_o,
   output logic                         read_valid_o,
   input  logic                         read_ready_i,
-  input  lookaside_pkg::word_t         read_data_i,
+  input  logic [BeatW-1:0]             read_data_i,
   input  logic                         read_data_valid_i,
   input  logic                         read_error_i,
   output lookaside_pkg::run_t          write_o,
   output logic                         write_valid_o,
   input  logic                         write_ready_i,
-  output lookaside_pkg::word_t         write_data_o,
+  output logic [BeatW-1:0]             write_data_o,
   output logic                         write_data_valid_o,
   input  logic                         write_data_ready_i,
   input  logic                         write_done_i,
   input  logic                         write_error_i,
 
-  // Packets to other nodes, as of lookaside_send; the words of a put are write_data_o
+  // Packets to other nodes, as of lookaside_send; the beats of a put are write_data_o
   output lookaside_pkg::header_t       send_o,
   output logic [7:0]                   send_node_o,
   output logic                         send_valid_o,
   input  logic                         send_ready_i,
   input  logic                         send_data_ready_i,
 
-  // Answers of other nodes, to whichever worker: their header while they last, a word, their end
+  // Answers of other nodes, to whichever worker: their header while they last, a beat, their end
   input  lookaside_pkg::header_t       answer_i,
   input  logic [7:0]                   answer_node_i,
-  input  lookaside_pkg::word_t         answer_data_i,
+  input  logic [BeatW-1:0]             answer_data_i,
   input  logic                         answer_data_valid_i,
   input  logic                         answer_end_i,
 
@@ -54,21 +58,22 @@ module lookaside_worker #(
   output logic                         start_o,
   output lookaside_pkg::command_t      command_o,
   output lookaside_pkg::draw_t         draw_o,
-  output lookaside_pkg::word_t         in_data_o,
+  output logic [BeatW-1:0]             in_data_o,
   output logic                         in_valid_o,
   input  logic                         in_ready_i,
-  input  lookaside_pkg::word_t         out_data_i,
+  input  logic [BeatW-1:0]             out_data_i,
   input  logic                         out_valid_i,
   output logic                         out_ready_o,
-  input  logic                         mismatch_i, // with the last word
+  input  logic                         mismatch_i, // with the last beat
 
   output lookaside_pkg::completion_t   done_o,
   output logic                         done_valid_o,
   input  logic                         done_ready_i
 );
 
-  localparam int unsigned Chunk  = lookaside_pkg::Chunk;
-  localparam int unsigned Room   = 2 * Chunk;
+  localparam int unsigned LaneW  = $clog2(Lanes);
+  localparam int unsigned Chunk  = lookaside_pkg::Chunk / Lanes; // beats
+  localparam int unsigned Room   = 4 * Chunk;
   localparam int unsigned RoomW  = $clog2(Room) + 1;
   localparam int unsigned NodeW  = $clog2(Nodes);
   localparam int unsigned Most   = lookaside_pkg::Owed;
@@ -110,16 +115,16 @@ module lookaside_worker #(
   assign command_o = head_q;
   assign draw_o    = draw_q;
 
-  // ---- words that come: room for those that were asked for
+  // ---- beats that come: room for those that were asked for. All of these numbers are of beats
   logic [RoomW-1:0]     room_q, out_count;
   logic [31:0]          from_left_q, to_left_q;
   logic [63:0]          from_at_q, to_at_q;
-  logic [39:0]          need_q;  // words that the accelerator is still to be given
+  logic [39:0]          need_q;  // that the accelerator is still to be given
   logic [31:0]          give_q;  // that it is still to give
-  logic [7:0]           fly_q;   // words that were asked for and have not come
+  logic [7:0]           fly_q;   // that were asked for and have not come
   logic [7:0]           from_some, to_some;
   logic [11:0]          get_number_q, put_number_q;
-  lookaside_pkg::word_t come;
+  logic [BeatW-1:0]     come;
   logic                 comes, local_from, mine, got, in_moves, out_moves, reads, gets, fills;
 
   assign from_some  = from_left_q > 32'(Chunk) ? 8'(Chunk) : from_left_q[7:0];
@@ -131,13 +136,13 @@ module lookaside_worker #(
   assign fills      = fetch_q == Fill && fly_q == '0 && need_q != '0 && room_q != '0;
   assign come       = fetch_q == Fill && fly_q == '0 ? '0 : read_data_valid_i ? read_data_i : answer_data_i;
   assign comes      = read_data_valid_i || got || fills;
-  assign read_o     = {from_at_q, from_some};
+  assign read_o     = {from_at_q, from_some << LaneW};
   assign read_valid_o = runs && fetch_q == Ask && !failed && local_from && room_q >= RoomW'(from_some);
   assign reads      = read_valid_o && read_ready_i;
 
   logic in_ready_unused, out_ready;
 
-  prim_buffer #(.Width(128), .Depth(Room)) u_in (
+  prim_buffer #(.Width(BeatW), .Depth(Room)) u_in (
     .clk_i       (clk_i),
     .rst_ni      (rst_ni),
     .wipe_i      (wipe_i),
@@ -154,14 +159,14 @@ module lookaside_worker #(
 
   assign in_moves = in_valid_o && in_ready_i;
 
-  // ---- words that go
+  // ---- beats that go
   logic                   local_to, wants, puts, drops, last_put, write_moves, out_left, out_take;
   logic [OwedW*Nodes-1:0] owed_q, owed_d; // answers that each node owes to puts and invocations; this one for runs that it writes
   logic                 owes, owes_other, room_to, offered_put_q, offered_get_q;
   logic [31:0]          waits_q;
   logic                 late, answered;
 
-  prim_buffer #(.Width(128), .Depth(Room)) u_out (
+  prim_buffer #(.Width(BeatW), .Depth(Room)) u_out (
     .clk_i       (clk_i),
     .rst_ni      (rst_ni),
     .wipe_i      (wipe_i),
@@ -181,11 +186,11 @@ module lookaside_worker #(
   // A packet that was offered is sent, whatever went wrong since.
   assign wants       = runs && put_q == Put && (!failed || offered_put_q) && room_to && (invokes || out_count >= RoomW'(to_some));
   assign last_put    = to_left_q == 32'(to_some);
-  assign write_o     = {to_at_q, to_some};
+  assign write_o     = {to_at_q, to_some << LaneW};
   assign write_valid_o = wants && local_to;
   assign drops       = runs && failed && put_q != Data && put_q != EndOut && !offered_put_q && out_left;
 
-  // Words of a run or packet that was taken, until all have left
+  // Beats of a run or packet that was taken, until all have left
   logic [7:0] data_q;
   logic       data_local_q;
 
@@ -209,13 +214,13 @@ module lookaside_worker #(
     put_header         = '0;
     put_header.kind    = invokes ? lookaside_pkg::PacketInvoke : lookaside_pkg::PacketPut;
     put_header.tells   = !invokes && to.tells && last_put;
-    put_header.words   = invokes ? 8'd0 : to_some;
+    put_header.words   = invokes ? 8'd0 : to_some << LaneW;
     put_header.number  = {4'(Index), put_number_q};
     put_header.value   = invokes ? to_at_q[31:0] : 32'(to.tag);
     put_header.address = invokes ? '0 : to_at_q;
     get_header         = '0;
     get_header.kind    = lookaside_pkg::PacketGet;
-    get_header.words   = from_some;
+    get_header.words   = from_some << LaneW;
     get_header.number  = {4'(Index), get_number_q};
     get_header.address = from_at_q;
     tell_header        = '0;
@@ -355,12 +360,12 @@ module lookaside_worker #(
       unique case (fetch_q)
         Next: begin
           from_at_q   <= from.address;
-          from_left_q <= from.words;
+          from_left_q <= from.words >> LaneW;
           fetch_q     <= 32'(from_q) == 32'(head_q.sources) + 2 ? End : failed ? Fill : Ask;
         end
         Ask: begin
           if (reads || gets) begin
-            from_at_q   <= from_at_q + 64'({from_some, 4'b0});
+            from_at_q   <= from_at_q + (64'(from_some) << (4 + LaneW));
             from_left_q <= from_left_q - 32'(from_some);
             if (gets) begin
               fetch_q <= Wait;
@@ -394,7 +399,7 @@ module lookaside_worker #(
           if (begins) begin
             from_q  <= 4'd2;
             fetch_q <= invokes ? End : Next;
-            need_q  <= 40'(head_q.words) * 40'(lookaside_pkg::operands(head_q.op));
+            need_q  <= (40'(head_q.words) >> LaneW) * 40'(lookaside_pkg::operands(head_q.op));
           end
         end
         default: fetch_q <= End;
@@ -420,12 +425,12 @@ module lookaside_worker #(
       unique case (put_q)
         NextOut: begin
           to_at_q   <= to.address;
-          to_left_q <= to.words;
+          to_left_q <= to.words >> LaneW;
           put_q     <= 32'(to_q) == 32'(head_q.sources) + 32'(head_q.destinations) + 2 ? EndOut : Put;
         end
         Put: begin
           if (puts) begin
-            to_at_q      <= to_at_q + 64'({to_some, 4'b0});
+            to_at_q      <= to_at_q + (64'(to_some) << (4 + LaneW));
             to_left_q    <= to_left_q - 32'(to_some);
             data_q       <= to_some;
             data_local_q <= local_to;
@@ -451,7 +456,7 @@ module lookaside_worker #(
           if (begins) begin
             to_q   <= 4'd2 + head_q.sources[3:0];
             put_q  <= NextOut;
-            give_q <= head_q.words << (lookaside_pkg::of_shares(head_q.op) ? 1 : 0);
+            give_q <= (head_q.words >> LaneW) << (lookaside_pkg::of_shares(head_q.op) ? 1 : 0);
           end
         end
         default: put_q <= EndOut;

@@ -1,10 +1,12 @@
-// Writes runs of words for some clients, as an AXI4 master of 128 bits with one identifier.
+// Writes runs of words for some clients, as an AXI4 master with one identifier, of Lanes words in a beat.
 //
-// Latency:  a run is done when memory has answered its last burst.   Throughput: one word per cycle, from client to client.
-// Back-pressure: a client's words are taken as memory takes them, in the order of its runs; runs of others wait behind it.
+// Latency:  a run is done when memory has answered its last burst.   Throughput: one beat per cycle, from client to client.
+// Back-pressure: a client's beats are taken as memory takes them, in the order of its runs; runs of others wait behind it.
 
 module lookaside_writer #(
   parameter  int unsigned Clients = 2, // at least 2
+  parameter  int unsigned Lanes   = 1, // words of a beat, a power of two, at most 8
+  localparam int unsigned BeatW   = 128 * Lanes,
   localparam int unsigned ClientW = $clog2(Clients)
 ) (
   input  logic                                clk_i,
@@ -15,7 +17,7 @@ module lookaside_writer #(
   input  logic [Clients-1:0]                  run_valid_i,
   output logic [Clients-1:0]                  run_ready_o,
 
-  input  logic [Clients*128-1:0]              data_i,
+  input  logic [Clients*BeatW-1:0]            data_i,
   input  logic [Clients-1:0]                  data_valid_i,
   output logic [Clients-1:0]                  data_ready_o,
 
@@ -29,8 +31,8 @@ module lookaside_writer #(
   output logic [1:0]                          m_axi_awburst_o,
   output logic                                m_axi_awvalid_o,
   input  logic                                m_axi_awready_i,
-  output lookaside_pkg::word_t                m_axi_wdata_o,
-  output logic [15:0]                         m_axi_wstrb_o,
+  output logic [BeatW-1:0]                    m_axi_wdata_o,
+  output logic [16*Lanes-1:0]                 m_axi_wstrb_o,
   output logic                                m_axi_wlast_o,
   output logic                                m_axi_wvalid_o,
   input  logic                                m_axi_wready_i,
@@ -44,7 +46,7 @@ module lookaside_writer #(
   logic                answer_room, answer_valid, answer_last, error_q;
   logic [8:0]          beats, write_beats, beat_q;
 
-  lookaside_runs #(.Clients(Clients)) u_runs (
+  lookaside_runs #(.Clients(Clients), .Lanes(Lanes)) u_runs (
     .clk_i           (clk_i),
     .rst_ni          (rst_ni),
     .run_i           (run_i),
@@ -61,10 +63,10 @@ module lookaside_writer #(
   assign m_axi_awvalid_o = burst_valid && room;
   assign burst_ready     = m_axi_awready_i && room;
   assign m_axi_awlen_o   = 8'(beats - 9'd1);
-  assign m_axi_awsize_o  = 3'd4;  // 16 bytes
+  assign m_axi_awsize_o  = 3'(4 + $clog2(Lanes));
   assign m_axi_awburst_o = 2'b01; // of rising addresses
 
-  // ---- bursts whose words are still to be written
+  // ---- bursts whose beats are still to be written
   logic [2:0] bursts;
   logic [4:0] owed;
 
@@ -81,7 +83,7 @@ module lookaside_writer #(
   );
 
   assign m_axi_wvalid_o = write_valid && data_valid_i[writes] && answer_room;
-  assign m_axi_wdata_o  = data_i[128*32'(writes) +: 128];
+  assign m_axi_wdata_o  = data_i[BeatW*32'(writes) +: BeatW];
   assign m_axi_wstrb_o  = '1;
   assign m_axi_wlast_o  = beat_q + 9'd1 == write_beats;
   assign write_moves    = m_axi_wvalid_o && m_axi_wready_i;
