@@ -64,6 +64,9 @@ const SHARE_PACKAGES: &[&str] = &[
 ];
 const SHARE_FOLDERS: &[&str] = &["prim/rtl", "aes/rtl", "garble/rtl", "share/rtl"];
 
+/// Words of 128 bits in a beat of a node's memory, as `simulated::LANES` has them.
+const NODE_LANES: u32 = 4;
+
 const CORES: [Core; 7] = [
     // About 2^13 gates with any number of rows.
     Core {
@@ -128,8 +131,8 @@ const CORES: [Core; 7] = [
             "lookaside/rtl",
         ],
         arguments: "-GSlots=16 --flatten",
-        parameters: |_| vec![],
-        defines: |_| vec![],
+        parameters: |_| vec![("Lanes", NODE_LANES)],
+        defines: |_| vec![("LANES", NODE_LANES)],
         source: "sim/node.cpp",
         functions: &[
             "new",

@@ -1,6 +1,6 @@
 // Nodes of lookaside_node in simulation, each with a memory behind AXI4, joined by a modelled network, behind functions of C.
 //
-// MODEL is the class that Verilator made, HEADER its header, NAME what the functions begin with.
+// MODEL is the class that Verilator made, HEADER its header, NAME what the functions begin with, LANES how many words a beat of memory has.
 
 #include HEADER
 #include ROOT
@@ -8,6 +8,7 @@
 #include "verilated.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -43,6 +44,8 @@ struct Word {
   uint32_t part[4];
 };
 
+using Beat = std::array<Word, LANES>;
+
 struct Packet {
   uint64_t at = 0;  // when it begins at its receiver
   std::vector<Word> words;
@@ -71,13 +74,13 @@ struct Line {
 };
 
 template <class Wide>
-void put(Wide& wide, const Word& word) {
-  for (int k = 0; k < 4; k++) wide[k] = word.part[k];
+void put(Wide& wide, const Word& word, int first = 0) {
+  for (int k = 0; k < 4; k++) wide[first + k] = word.part[k];
 }
 
 template <class Wide>
-Word get(const Wide& wide) {
-  return {{wide[0], wide[1], wide[2], wide[3]}};
+Word get(const Wide& wide, int first = 0) {
+  return {{wide[first], wide[first + 1], wide[first + 2], wide[first + 3]}};
 }
 
 class Node {
@@ -117,14 +120,14 @@ class Node {
     t.m_axi_wready_i = !stalls.next();
     offer(read_offered, !reads.empty() && reads.front().at <= cycle);
     t.m_axi_rvalid_i = read_offered;
-    Word read{};
+    Beat read{};
     if (read_offered) {
       const uint64_t at = reads.front().address;
-      if (has(at)) memcpy(&read, &memory[at], 16);
+      if (has(at)) memcpy(&read, &memory[at], sizeof read);
       t.m_axi_rresp_i = has(at) ? 0 : 2;
       t.m_axi_rlast_i = reads.front().left == 1;
     }
-    put(t.m_axi_rdata_i, read);
+    for (int l = 0; l < LANES; l++) put(t.m_axi_rdata_i, read[l], 4 * l);
     offer(answer_offered, !answers.empty() && answers.front().first <= cycle);
     t.m_axi_bvalid_i = answer_offered;
     t.m_axi_bresp_i = answer_offered && answers.front().second ? 2 : 0;
@@ -159,19 +162,22 @@ class Node {
     }
     if (t.m_axi_rvalid_i && t.m_axi_rready_o) {
       read_offered = false;
-      reads.front().address += 16;
+      reads.front().address += sizeof(Beat);
       if (--reads.front().left == 0) reads.pop_front();
     }
     if (t.m_axi_bvalid_i && t.m_axi_bready_o) answer_offered = false, answers.pop_front();
     if (t.m_axi_arvalid_o && t.m_axi_arready_i) reads.push_back({t.m_axi_araddr_o, cycle + memory_latency, t.m_axi_arlen_o + 1u});
     if (t.m_axi_awvalid_o && t.m_axi_awready_i) writes.push_back({t.m_axi_awaddr_o, 0, t.m_axi_awlen_o + 1u});
-    if (t.m_axi_wvalid_o && t.m_axi_wready_i) words.push_back(get(t.m_axi_wdata_o));
-    while (!writes.empty() && !words.empty()) {
+    if (t.m_axi_wvalid_o && t.m_axi_wready_i) {
+      Beat& beat = beats.emplace_back();
+      for (int l = 0; l < LANES; l++) beat[l] = get(t.m_axi_wdata_o, 4 * l);
+    }
+    while (!writes.empty() && !beats.empty()) {
       Burst& burst = writes.front();
-      if (has(burst.address)) memcpy(&memory[burst.address], &words.front(), 16);
+      if (has(burst.address)) memcpy(&memory[burst.address], &beats.front(), sizeof(Beat));
       else write_fails = true;
-      words.pop_front();
-      burst.address += 16;
+      beats.pop_front();
+      burst.address += sizeof(Beat);
       if (--burst.left == 0) {
         answers.push_back({cycle + memory_latency, write_fails});
         write_fails = false;
@@ -192,14 +198,14 @@ class Node {
   }
 
   // After a reset a memory owes nothing any more.
-  void forget() { reads.clear(), writes.clear(), words.clear(), answers.clear(), write_fails = read_offered = answer_offered = false; }
+  void forget() { reads.clear(), writes.clear(), beats.clear(), answers.clear(), write_fails = read_offered = answer_offered = false; }
 
  private:
   Line out_line, in_line;
   Stalls stalls;
   uint32_t memory_latency;
   std::deque<Burst> reads, writes;
-  std::deque<Word> words;
+  std::deque<Beat> beats;
   std::deque<std::pair<uint64_t, bool>> answers;  // when, and whether it is an error
   size_t in_at = 0;
   bool command_offered = false, net_offered = false, read_offered = false, answer_offered = false, write_fails = false;
@@ -209,7 +215,7 @@ class Node {
     if (!offered) offered = can && !stalls.next();
   }
 
-  bool has(uint64_t at) const { return at % 16 == 0 && at < memory.size() && memory.size() - at >= 16; }
+  bool has(uint64_t at) const { return at % sizeof(Beat) == 0 && at < memory.size() && memory.size() - at >= sizeof(Beat); }
 
   // A scrub or a reset drops what the streams offer, and cuts what leaves.
   void ends() {

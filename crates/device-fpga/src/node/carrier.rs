@@ -191,8 +191,8 @@ impl Inner {
             line.bytes -= bytes.len();
             let number = line.first.wrapping_add(line.pieces.len() as u32);
             let offset = u64::from(number % PLACES) * u64::from(PLACE) * 16;
-            let words = bytes.len().div_ceil(16) as u32;
             let node = &mut self.nodes[usize::from(from)];
+            let words = (bytes.len().div_ceil(16) as u32).next_multiple_of(node.limits().lanes);
             let own = area(false, to) + offset;
             node.store(own, &bytes)?;
             let there = Segment {

@@ -43,9 +43,9 @@ impl Op {
 pub struct Segment {
     /// Node.
     pub node: u8,
-    /// Address of its first byte in that node's memory, a multiple of 16.
+    /// Address of its first byte in that node's memory, where a beat begins.
     pub address: u64,
-    /// Words.
+    /// Words: of whole beats ([`super::Limits::lanes`]).
     pub words: u32,
     /// Of a destination at another node: that node's host is told with this tag when the words are there.
     pub tell: Option<u16>,
@@ -94,7 +94,7 @@ pub struct Command {
     pub op: Op,
     /// Comes back with its completion.
     pub tag: u32,
-    /// Words of a column.
+    /// Words of a column, of whole beats.
     pub words: u32,
     /// What it draws; operations without randomness have none.
     pub draw: Option<Tuple>,
@@ -235,11 +235,11 @@ pub enum Failure {
     Unknown,
     /// Words do not add up.
     #[error(
-        "sources or destinations have not the words of the operation, or more than a worker keeps"
+        "sources or destinations have not the words of the operation, no whole beats, or more than a worker keeps"
     )]
     Length,
     /// Out of a window.
-    #[error("a segment lies outside its window, or is no multiple of 16")]
+    #[error("a segment lies outside its window, or does not begin with a beat")]
     Address,
     /// There is no such node.
     #[error("a segment is at a node that there is not")]

@@ -43,7 +43,7 @@ impl Accesses {
 /// A batch of products at three parties.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Throughput {
-    /// Words of 128 bits that were multiplied: 128 ANDs each, or one product modulo 2^128.
+    /// Words of 128 bits that were multiplied, whole beats of them: 128 ANDs each, or one product modulo 2^128.
     pub words: u32,
     /// Cycles from the first command until the last of the three nodes has its completion: until all messages lie in memory.
     pub cycles: u64,
@@ -63,15 +63,15 @@ impl Throughput {
     }
 }
 
-/// Multiplies `words` words at three parties of `shape`, and says what it took. A multiplication end to end is one of a single word: see
-/// [`latency`]. Simulated time goes on at some thousand cycles in a second, of which a word takes about five.
+/// Multiplies `words` words at three parties of `shape`, and says what it took. A multiplication end to end is one of a single beat: see
+/// [`latency`]. Simulated time goes on at some thousand cycles in a second, of which a word takes about one.
 pub fn throughput(
     shape: Shape,
     ring: Ring,
     words: u32,
 ) -> Result<Result<Throughput, NodeError>, Absent> {
     Ok(match trio(shape, words, 3)? {
-        Ok(mut trio) => batch(&mut trio, ring, words),
+        Ok(mut trio) => batch(&mut trio, ring),
         Err(error) => Err(error),
     })
 }
@@ -103,7 +103,7 @@ fn trio(shape: Shape, words: u32, values: u32) -> Result<Result<Trio, NodeError>
     Trio::new(shape, (values, words), SEED, TIMEOUT)
 }
 
-fn batch(trio: &mut Trio, ring: Ring, words: u32) -> Result<Throughput, NodeError> {
+fn batch(trio: &mut Trio, ring: Ring) -> Result<Throughput, NodeError> {
     for value in 0..2 {
         fill(trio, value)?;
     }
@@ -111,7 +111,7 @@ fn batch(trio: &mut Trio, ring: Ring, words: u32) -> Result<Throughput, NodeErro
     trio.products(Start::Hosts, ring, [0, 1, 2], 1)?;
     let end = (0..3).map(|node| trio.network.completed(node)).max();
     Ok(Throughput {
-        words,
+        words: trio.stride(),
         cycles: end.unwrap_or(begin) - begin,
         sent: trio.network.sent(0) - before,
     })

@@ -26,7 +26,7 @@ pub use host::Host;
 pub use link::Carried;
 pub use loopback::Loopback;
 pub use measure::{Accesses, Throughput, accesses, latency, throughput};
-pub use simulated::{CLOCK_MHZ, Fault, Network, Shape, Simulated};
+pub use simulated::{CLOCK_MHZ, Fault, LANES, Network, Shape, Simulated};
 pub use trio::{Armed, Start, Trio, link_key, pair_key};
 
 /// Most nodes of a network.
@@ -122,6 +122,8 @@ pub struct Limits {
     pub longest: u32,
     /// Commands that may be armed.
     pub slots: u32,
+    /// Words in a beat of memory: addresses are multiples of so many, and so are words.
+    pub lanes: u32,
 }
 
 /// A part of a memory: where it begins, a multiple of 16, and how many words of 16 bytes it has.
@@ -189,6 +191,7 @@ impl Node {
             sharers: read(abi::SHARERS)?,
             longest: read(abi::LONGEST)?,
             slots: read(abi::SLOTS)?,
+            lanes: read(abi::LANES)?.max(1),
         };
         let mut node = Node {
             port,

@@ -14,6 +14,9 @@ const PATIENCE: u64 = 1 << 19;
 /// The clock of the published accelerators, in MHz (R. Patel et al., HPEC 2022).
 pub const CLOCK_MHZ: f64 = 275.0;
 
+/// Words in a beat of the memories of simulated nodes.
+pub const LANES: u32 = 4;
+
 /// A network of nodes, and their memories.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {

@@ -5,7 +5,8 @@ use veil_prss::Use;
 use veil_session::Secret;
 
 use super::{
-    Command, Direction, Layer, Network, Node, NodeError, Op, Place, Segment, Shape, Tuple, Window,
+    Command, Direction, LANES, Layer, Network, Node, NodeError, Op, Place, Segment, Shape, Tuple,
+    Window,
 };
 use crate::Absent;
 
@@ -25,14 +26,19 @@ pub enum Start {
 
 /// Three nodes, each a party of replicated sharing, and their hosts.
 ///
-/// Memory of each: 32 bytes that differ, for the command that tells of a failure; then columns, of which component c of value v is at
-/// [`Trio::column`]. Component 0 is the party's own, component 1 that of the party before it, which that party may write.
+/// Memory of each: two beats that differ, for the command that tells of a failure; then columns, of which component c of value v is at
+/// [`Trio::column`]. Component 0 is the party's own, component 1 that of the party before it, which that party may write. Columns are of whole
+/// beats: what is behind a value's words is multiplied like them, and nobody looks at it.
 pub struct Trio {
     /// The network.
     pub network: Network,
     /// The nodes, in the order of the parties.
     pub nodes: [Node; 3],
     words: u32,
+    /// Words of a column: those of a value, up to a whole beat.
+    stride: u32,
+    /// Words of a beat.
+    lanes: u32,
     values: u32,
     tag: u32,
     counter: u64,
@@ -49,7 +55,8 @@ impl Trio {
         seed: u64,
         timeout: u32,
     ) -> Result<Result<Self, NodeError>, Absent> {
-        let bytes = 32 * (1 + u64::from(values) * u64::from(words));
+        let stride = words.next_multiple_of(LANES);
+        let bytes = 32 * (u64::from(LANES) + u64::from(values) * u64::from(stride));
         let shape = Shape {
             nodes: 3,
             bytes: shape.bytes.max(bytes),
@@ -67,10 +74,13 @@ impl Trio {
     ) -> Result<Self, NodeError> {
         let open = |node| Node::open(Box::new(network.port(node)));
         let nodes = [open(0)?, open(1)?, open(2)?];
+        let lanes = nodes[0].limits().lanes;
         let mut trio = Trio {
             network,
             nodes,
             words,
+            stride: words.next_multiple_of(lanes),
+            lanes,
             values,
             tag: 1,
             counter: 0,
@@ -89,7 +99,7 @@ impl Trio {
             // Component 1 of all values is behind one another, and written by the party before.
             put[usize::from(previous(me))] = Window {
                 address: self.column(1, 0),
-                words: self.values * self.words,
+                words: self.values * self.stride,
             };
             let node = &mut self.nodes[usize::from(me)];
             node.set_up(&Place {
@@ -111,35 +121,41 @@ impl Trio {
             }
             let (own, before) = (&keys[usize::from(me)], &keys[usize::from(previous(me))]);
             node.share_keys(own, before)?;
-            node.store(0, &[0; 16])?;
-            node.store(16, &[1; 16])?;
-            let differ = [Segment::new(me, 0, 1), Segment::new(me, 16, 1)];
-            let to = vec![Segment::new(me, 0, 1)];
+            let beat = 16 * u64::from(self.lanes);
+            node.store(0, &vec![0; beat as usize])?;
+            node.store(beat, &vec![1; beat as usize])?;
+            let [zeros, ones] = [0, beat].map(|at| Segment::new(me, at, self.lanes));
+            let differ = vec![zeros, ones];
             node.arm(
                 ABORT,
-                &Command::new(Op::Check, ABORTED, 1, differ.to_vec(), to),
+                &Command::new(Op::Check, ABORTED, self.lanes, differ, vec![zeros]),
             );
         }
         Ok(())
     }
 
-    /// What a node's own commands use: all of the columns, and the words before them.
+    /// What a node's own commands use: all of the columns, and the beats before them.
     pub fn window(&self) -> Window {
         Window {
             address: 0,
-            words: 2 + 2 * self.values * self.words,
+            words: 2 * self.lanes + 2 * self.values * self.stride,
         }
     }
 
     /// Where component `component` of a value begins.
     pub fn column(&self, component: u8, value: u32) -> u64 {
         let place = u64::from(component) * u64::from(self.values) + u64::from(value);
-        16 * (2 + place * u64::from(self.words))
+        16 * (2 * u64::from(self.lanes) + place * u64::from(self.stride))
     }
 
-    /// Words of a column.
+    /// Words of a value.
     pub fn words(&self) -> u32 {
         self.words
+    }
+
+    /// Words of a column: those of a value, up to a whole beat.
+    pub fn stride(&self) -> u32 {
+        self.stride
     }
 
     /// Writes one component of a value at all nodes: `components[i]` is that of party i, and the previous one of the party after it.
@@ -166,7 +182,7 @@ impl Trio {
         let of = |value| [self.column(0, value), self.column(1, value)];
         Layer {
             ring,
-            words: count * self.words,
+            words: count * self.stride,
             from: [of(a), of(b)],
             own: self.column(0, out),
             next: (next(me), self.column(1, out)),
@@ -212,7 +228,7 @@ impl Trio {
                 .collect();
             slot += own.len() as u8;
             self.tag += own.len() as u32 + 1;
-            self.counter += u64::from(count * self.words);
+            self.counter += u64::from(count * self.stride);
             armed.push(Armed { slots, own });
         }
         Ok(armed)
@@ -252,7 +268,7 @@ impl Trio {
             .collect();
         }
         self.tag += self.waits.len() as u32;
-        self.counter += u64::from(count * self.words);
+        self.counter += u64::from(count * self.stride);
     }
 
     /// The host of a node waits for what it has queued.

@@ -2,8 +2,8 @@
 
 use veil_device_fpga::Stalls;
 use veil_device_fpga::node::{
-    Command, Completion, Event, Failure, Network, Node, NodeError, Op, Place, Segment, Shape,
-    Window,
+    Command, Completion, Event, Failure, LANES, Network, Node, NodeError, Op, Place, Segment,
+    Shape, Window,
 };
 use veil_math::Ring;
 use veil_session::Secret;
@@ -47,13 +47,17 @@ fn every_failure_has_its_error() {
         )
     };
     let moves = |from, to| Command::new(Op::Move, 0, 4, vec![from], vec![to]);
-    let longest = node.limits().longest;
+    let limits = node.limits();
+    assert_eq!(limits.lanes, LANES);
     let cases = [
         (product(8), Failure::NoKey),
-        (product(longest + 1), Failure::Length),
+        (product(limits.longest + LANES), Failure::Length),
+        (product(2), Failure::Length),
         (moves(at(0, 0, 4), at(0, 0, 5)), Failure::Length),
         (moves(at(0, 1 << 11, 4), at(0, 0, 4)), Failure::Address),
         (moves(Segment::new(0, 8, 4), at(0, 0, 4)), Failure::Address),
+        (moves(at(0, 1, 4), at(0, 0, 4)), Failure::Address),
+        (moves(at(0, 0, 4), at(1, 2, 4)), Failure::Address),
         (moves(at(0, 0, 4), at(7, 0, 4)), Failure::Node),
         (moves(at(0, 1100, 4), at(0, 0, 4)), Failure::Memory),
         (moves(at(0, 0, 4), at(0, 1100, 4)), Failure::Memory),
