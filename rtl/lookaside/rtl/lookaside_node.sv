@@ -5,7 +5,7 @@ module lookaside_node #(
   parameter  int unsigned Nodes   = 4,    // at least 2, at most 4
   parameter  int unsigned Movers  = 2,    // as of lookaside_unit
   parameter  int unsigned Adders  = 2,
-  parameter  int unsigned Sharers = 3,
+  parameter  int unsigned Sharers = 4,
   parameter  int unsigned Lanes   = 1,
   parameter  int unsigned Slots   = 4,
   parameter  int unsigned Longest = 1024,

@@ -29,7 +29,7 @@ package lookaside_pkg;
   parameter int unsigned Chunk = 64;
 
   // Most puts and invocations of a worker that one node owes answers to.
-  parameter int unsigned Owed = 8;
+  parameter int unsigned Owed = 16;
 
   // Whether some words from an address on lie in a window, which begins at a multiple of 16 as they do.
   function automatic logic in_window(input logic [63:0] base, input logic [31:0] size, input logic [63:0] address,

@@ -86,7 +86,7 @@ module lookaside_receive #(
   localparam int unsigned Puts    = 16; // that memory has not answered
   // What workers of all other nodes may ask for at once, so that there is room for it
   localparam int unsigned Gets    = 2 << $clog2((Nodes - 1) * Workers);
-  localparam int unsigned Replies = 2 << $clog2((Nodes - 1) * Workers * lookaside_pkg::Owed);
+  localparam int unsigned Replies = 1 << $clog2((Nodes - 1) * Workers * lookaside_pkg::Owed);
 
   typedef enum logic [2:0] { First, Words, Zeros, Answer, Skip } state_e;
 

@@ -7,7 +7,7 @@ module lookaside_unit #(
   parameter  int unsigned Nodes   = 4,    // at least 2, at most 4
   parameter  int unsigned Movers  = 2,    // workers that move words and invoke other nodes, at least 2
   parameter  int unsigned Adders  = 2,    // workers that add columns, at least 2
-  parameter  int unsigned Sharers = 3,    // workers that compute on shares, at least 2; all workers together at most 14
+  parameter  int unsigned Sharers = 4,    // workers that compute on shares, at least 2; all workers together at most 14
   parameter  int unsigned Lanes   = 1,    // words of a beat of memory: 1, 2, 4 or 8
   parameter  int unsigned Slots   = 4,    // for armed commands
   parameter  int unsigned Longest = 1024, // words of a column that is kept; a power of two
@@ -485,6 +485,30 @@ module lookaside_unit #(
     .done_ready_i        (told_ready[Workers+1])
   );
 
+  // ---- the core of shares, of all sharers
+  logic [Sharers-1:0]       share_start, share_in_valid, share_in_ready, share_out_valid, share_out_ready;
+  logic [Sharers*128-1:0]   share_command, share_draw;
+  logic [Sharers*BeatW-1:0] share_in, share_out;
+
+  lookaside_rep3 #(.Sharers(Sharers), .Lanes(Lanes), .Longest(Longest)) u_share (
+    .clk_i          (clk_i),
+    .rst_ni         (rst_ni),
+    .scrub_i        (scrub || reset),
+    .wipe_i         (scrubs),
+    .key_en_i       (share_key_en),
+    .key_previous_i (share_key_previous),
+    .key_i          (share_key_previous ? previous_key : own_key),
+    .start_i        (share_start),
+    .command_i      (share_command),
+    .draw_i         (share_draw),
+    .in_data_i      (share_in),
+    .in_valid_i     (share_in_valid),
+    .in_ready_o     (share_in_ready),
+    .out_data_o     (share_out),
+    .out_valid_o    (share_out_valid),
+    .out_ready_i    (share_out_ready)
+  );
+
   // ---- workers and their accelerators
   for (genvar w = 0; w < Workers; w++) begin : g_worker
     localparam int unsigned Kind = w < Movers ? 0 : w < Movers + Adders ? 1 : 2;
@@ -549,26 +573,18 @@ module lookaside_unit #(
     assign send_data[w*BeatW +: BeatW]     = words;
 
     if (Kind == 2) begin : g_share
-      lookaside_rep3 #(.Lanes(Lanes), .Longest(Longest)) u_share (
-        .clk_i          (clk_i),
-        .rst_ni         (rst_ni),
-        .scrub_i        (scrub || reset),
-        .wipe_i         (scrubs),
-        .key_en_i       (share_key_en),
-        .key_previous_i (share_key_previous),
-        .key_i          (share_key_previous ? previous_key : own_key),
-        .start_i        (start),
-        .command_i      (now),
-        .draw_i         (draw),
-        .in_data_i      (in_data),
-        .in_valid_i     (in_valid),
-        .in_ready_o     (in_ready),
-        .out_data_o     (out_data),
-        .out_valid_o    (out_valid),
-        .out_ready_i    (out_ready)
-      );
+      localparam int unsigned Sharer = w - Movers - Adders;
 
-      assign mismatch = 1'b0;
+      assign share_start[Sharer]                 = start;
+      assign share_command[128*Sharer +: 128]    = now;
+      assign share_draw[128*Sharer +: 128]       = draw;
+      assign share_in[BeatW*Sharer +: BeatW]     = in_data;
+      assign share_in_valid[Sharer]              = in_valid;
+      assign share_out_ready[Sharer]             = out_ready;
+      assign in_ready  = share_in_ready[Sharer];
+      assign out_data  = share_out[BeatW*Sharer +: BeatW];
+      assign out_valid = share_out_valid[Sharer];
+      assign mismatch  = 1'b0;
     end else if (Kind == 1) begin : g_add
       lookaside_add #(.Lanes(Lanes), .Longest(Longest)) u_add (
         .clk_i       (clk_i),
