@@ -3,6 +3,7 @@
 use veil_math::Ring;
 use veil_prss::Use;
 
+use super::Limits;
 use crate::lookaside as abi;
 
 /// What a command does.
@@ -161,6 +162,9 @@ fn at(value: impl Into<u128>, bit: u32) -> u128 {
     value.into() << bit
 }
 
+/// Words of a command below which it mostly waits for its answers.
+const SHORTEST: u32 = 256;
+
 /// A layer of products of three parties: two columns of shares of any length, cut into commands that the unit's sharers keep.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Layer {
@@ -181,10 +185,15 @@ pub struct Layer {
 }
 
 impl Layer {
-    /// Its commands for node `me`, of at most `longest` words each, with tags from `tag` on. The message leaves before the own copy is
-    /// written.
-    pub fn commands(self, me: u8, longest: u32, tag: u32) -> impl Iterator<Item = Command> {
-        let step = longest.max(1);
+    /// Its commands for node `me`, whose unit has `limits`, with tags from `tag` on. The message leaves before the own copy is written.
+    ///
+    /// Each sharer has one of them, where they are neither longer than it keeps nor too short: one loads while another one computes.
+    pub fn commands(self, me: u8, limits: Limits, tag: u32) -> impl Iterator<Item = Command> {
+        let step = self.words.div_ceil(limits.sharers.max(1)).max(SHORTEST);
+        let step = step
+            .next_multiple_of(limits.lanes)
+            .min(limits.longest)
+            .max(1);
         (0..self.words.div_ceil(step)).map(move |k| {
             let first = k * step;
             let words = step.min(self.words - first);

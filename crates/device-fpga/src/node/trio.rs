@@ -206,7 +206,7 @@ impl Trio {
     /// # Panics
     /// If there are not the slots.
     pub fn arm(&mut self, ring: Ring, layers: &[([u32; 3], u32)]) -> Result<Vec<Armed>, NodeError> {
-        let longest = self.nodes[0].limits().longest;
+        let limits = self.nodes[0].limits();
         let mut slot = 0;
         let mut armed = Vec::new();
         for &(values, count) in layers {
@@ -215,7 +215,7 @@ impl Trio {
             for me in 1..3 {
                 let commands = self
                     .layer(me, ring, values, count)
-                    .commands(me, longest, tag);
+                    .commands(me, limits, tag);
                 for (k, command) in (0..).zip(commands) {
                     assert!(slot + k < ABORT, "a slot for each command");
                     self.nodes[usize::from(me)].arm(slot + k, &command);
@@ -224,7 +224,7 @@ impl Trio {
             }
             let own: Vec<Command> = self
                 .layer(0, ring, values, count)
-                .commands(0, longest, tag)
+                .commands(0, limits, tag)
                 .collect();
             slot += own.len() as u8;
             self.tag += own.len() as u32 + 1;
@@ -257,10 +257,10 @@ impl Trio {
 
     /// All hosts queue the commands of such a layer.
     pub fn submit(&mut self, ring: Ring, values: [u32; 3], count: u32) {
-        let longest = self.nodes[0].limits().longest;
+        let limits = self.nodes[0].limits();
         for me in 0..3 {
             let layer = self.layer(me, ring, values, count);
-            let commands = layer.commands(me, longest, self.tag);
+            let commands = layer.commands(me, limits, self.tag);
             self.waits = (commands.map(|command| {
                 self.nodes[usize::from(me)].submit(&command);
                 command.tag
