@@ -120,7 +120,8 @@ module lookaside_intake #(
     judged = status_q;
     if (status_q == lookaside_pkg::StatusOk) begin
       if (invokes ? head_q.sources != '0 || head_q.words != '0 || head_q.destinations == '0
-                  : head_q.words == '0 || (head_q.words & 32'(Lanes - 1)) != '0 || from_q != 36'(head_q.words) * 36'(lookaside_pkg::operands(head_q.op))
+                  : head_q.words == '0 || (head_q.words & 32'(Lanes - 1)) != '0
+                    || from_q != 36'(head_q.words) * 36'(lookaside_pkg::operands(head_q.op))
                     || to_q != 36'(head_q.words) << (shares ? 1 : 0) || (keeps && head_q.words > Longest)) begin
         judged = lookaside_pkg::StatusLength;
       end else if (shares && !keyed_i) begin

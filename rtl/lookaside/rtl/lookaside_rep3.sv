@@ -35,9 +35,11 @@ module lookaside_rep3 #(
   input  logic [Sharers-1:0]       out_ready_i
 );
 
+  share_pkg::command_t command;
+
   localparam int unsigned SharerW  = $clog2(Sharers);
   localparam int unsigned PairW    = 256 * Cores;
-  localparam int unsigned CommandW = $bits(share_pkg::command_t);
+  localparam int unsigned CommandW = $bits(command);
 
   logic [Sharers*CommandW-1:0] asks;
   logic [Sharers-1:0]          loads, loads_q, loader, asked, grant, granted, last, valid, ready, result_ready;
@@ -94,7 +96,6 @@ module lookaside_rep3 #(
   end
 
   // ---- whose command is next; the core has its commands in this order
-  share_pkg::command_t command;
   logic [SharerW-1:0]  chosen, taker, giver;
   logic                begins, room, command_ready, takes_room, gives_room, takes, gives;
 

@@ -8,7 +8,7 @@ module lookaside_unit #(
   parameter  int unsigned Movers  = 2,    // workers that move words and invoke other nodes, at least 2
   parameter  int unsigned Adders  = 2,    // workers that add columns, at least 2
   parameter  int unsigned Sharers = 4,    // workers that compute on shares, at least 2; all workers together at most 14
-  parameter  int unsigned Lanes   = 1,    // words of a beat of memory: 1, 2, 4 or 8
+  parameter  int unsigned Lanes   = 1,    // words of a beat of memory: 1, 2 or 4
   parameter  int unsigned Slots   = 4,    // for armed commands
   parameter  int unsigned Longest = 1024, // words of a column that is kept; a power of two
   localparam int unsigned BeatW   = 128 * Lanes,
@@ -246,7 +246,7 @@ module lookaside_unit #(
   end
 
   // ---- scrub: as long as the longest memory, and until memory owes nothing
-  localparam int unsigned ScrubW = $clog2(Longest + 3 * lookaside_pkg::Chunk + 1);
+  localparam int unsigned ScrubW = $clog2(Longest + 4 * lookaside_pkg::Chunk + 1);
 
   logic [ScrubW-1:0]  scrub_q;
   logic               scrubs, runs_n, reader_busy, writer_busy, intake_idle;
@@ -260,7 +260,7 @@ module lookaside_unit #(
 
   always_ff @(posedge clk_i) begin : p_scrub
     if (!rst_ni || scrub || reset) begin
-      scrub_q <= ScrubW'(Longest + 3 * lookaside_pkg::Chunk);
+      scrub_q <= ScrubW'(Longest + 4 * lookaside_pkg::Chunk);
     end else if (scrubs && !(scrub_q == ScrubW'(1) && (reader_busy || writer_busy))) begin
       scrub_q <= scrub_q - 1'b1;
     end
