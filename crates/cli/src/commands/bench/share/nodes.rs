@@ -16,7 +16,7 @@ use super::super::measure::thread_cpu;
 use super::super::print_json;
 
 /// Words of a layer: 128 ANDs each.
-const WORDS: [u32; 4] = [4, 16, 256, 4096];
+const WORDS: [u32; 4] = [4, 64, 1024, 16384];
 /// Layers over which accesses of hosts are counted, and their words.
 const LAYERS: (u32, u32) = (4, 16);
 /// Layers of which a host's CPU time is taken at once, and how often; the median counts.
