@@ -12,7 +12,7 @@ pub const IDENT_VALUE: u32 = 0x4b4f_4f4c;
 /// Address of `version`. Of these registers, commands and packets: the major version in the upper half, which changes when a driver has to; the minor in the lower.
 pub const VERSION: u32 = 0x004;
 /// What `version` reads as.
-pub const VERSION_VALUE: u32 = 0x0001_0002;
+pub const VERSION_VALUE: u32 = 0x0001_0003;
 
 /// Address of `movers`. Workers that move words and invoke other nodes.
 pub const MOVERS: u32 = 0x008;
@@ -31,6 +31,12 @@ pub const SHARERS: u32 = 0x018;
 
 /// Address of `lanes`. Words of 16 bytes in a beat of memory: addresses are multiples of so many, and words of commands, segments and packets too.
 pub const LANES: u32 = 0x01c;
+
+/// Address of `locals`. Workers that do the first stage of products of four parties.
+pub const LOCALS: u32 = 0x020;
+
+/// Address of `joins`. Workers that do the second.
+pub const JOINS: u32 = 0x024;
 
 // ---- Control
 
@@ -115,8 +121,35 @@ pub const SHARE_KEYS: u32 = 0x1c0;
 pub const SHARE_KEYS_OWN: u32 = 0x1;
 /// Bit of `share_keys`: All words of `previous_key`.
 pub const SHARE_KEYS_PREVIOUS: u32 = 0x2;
+/// Bit of `share_keys`: All words of the keys of components.
+pub const SHARE_KEYS_COMPONENTS: u32 = 0x4;
+/// Bit of `share_keys`: All words of the keys of pairs.
+pub const SHARE_KEYS_PAIRS: u32 = 0x8;
 
-// ---- programs: A command is a packet of words of 128 bits on a stream: a `command`, a `draw`, a `segment` for each source in the order in which they are read, one for each destination; its last word has TLAST. Numbers are in the order of bits: bit 0 of a word is bit 0 of its byte 0.
+// ---- Parties of four
+
+/// Address of `form`. The party, as rep4_core takes it: three bits for the number of the joint message of each of five draws, the first lowest; bit 15 if there are five draws, not four; bit 16 if the opposite cross term goes to component 2, not 0.
+pub const FORM: u32 = 0x1c4;
+
+/// Address of `component_0`. The key of component 0, which the next party lacks: byte 0 is the lowest of word 0. 4 words from this address on, the lowest first.
+pub const COMPONENT_0: u32 = 0x200;
+
+/// Address of `component_1`. That of component 1, which the one opposite lacks. 4 words from this address on, the lowest first.
+pub const COMPONENT_1: u32 = 0x210;
+
+/// Address of `component_2`. That of component 2, which the previous one lacks. 4 words from this address on, the lowest first.
+pub const COMPONENT_2: u32 = 0x220;
+
+/// Address of `pair_next`. The key of codes between this party and the next one. 4 words from this address on, the lowest first.
+pub const PAIR_NEXT: u32 = 0x230;
+
+/// Address of `pair_opposite`. With the one opposite. 4 words from this address on, the lowest first.
+pub const PAIR_OPPOSITE: u32 = 0x240;
+
+/// Address of `pair_previous`. With the previous one. 4 words from this address on, the lowest first.
+pub const PAIR_PREVIOUS: u32 = 0x250;
+
+// ---- programs: A command is a packet of words of 128 bits on a stream: a `command`, a `draw`, of `local` and `join` a `stage`, a `segment` for each source in the order in which they are read, one for each destination; its last word has TLAST. Numbers are in the order of bits: bit 0 of a word is bit 0 of its byte 0.
 
 // op: What a command does.
 
@@ -147,12 +180,18 @@ pub const OP_PRODUCT_128: u32 = 8;
 /// op: shares of random values: the destinations take the own component, then the previous one; it has no sources.
 pub const OP_RANDOM: u32 = 9;
 
+/// op: the first stage of a product of shares of four parties: sources are the three components of the first factor, then of the second; the destinations take the messages that this party sends, the codes of those that it vouches for, and the three columns of shares that are not complete.
+pub const OP_LOCAL: u32 = 10;
+
+/// op: the second stage: sources are the three columns of shares that are not complete, the messages that came, and their codes; the destinations take the three columns of complete shares, or nothing: then its status is mismatch.
+pub const OP_JOIN: u32 = 11;
+
 // status: How a command ended. Those up to node, and no_key, are found before anything is done; after another one, some of the words may have been written.
 
 /// status: all was done, and is where it should be.
 pub const STATUS_OK: u32 = 0;
 
-/// status: it has other segments than it says, or more than 14.
+/// status: it has other segments than it says, or more than 14, 13 with a stage; or there is no such stage.
 pub const STATUS_MALFORMED: u32 = 1;
 
 /// status: no worker knows the operation.
@@ -248,6 +287,37 @@ pub const DRAW_LANE_AT: u32 = 96;
 pub const DRAW_COUNTER_AT: u32 = 32;
 /// Lowest bit of `chunk` of a draw.
 pub const DRAW_CHUNK_AT: u32 = 0;
+
+/// Bits of a stage. What a `local` or `join` does. Columns of messages are as long as those of shares; a code has a beat, of which the first word is it, and so has a column of a sum. Codes are of the messages of this command alone. Messages of a party are in the order of its cross terms when they are sent or vouched for: that with the next party, with the previous one, with the one opposite; those that come in any order. Draws of codes have lane and chunk of `draw`.
+pub const STAGE_BITS: u32 = 128;
+/// Lowest bit of `counter` of a stage: of the masks of codes.
+pub const STAGE_COUNTER_AT: u32 = 64;
+/// Lowest bit of `used_1` of a stage: what the mask of the second code is used for.
+pub const STAGE_USED_1_AT: u32 = 48;
+/// Lowest bit of `used_0` of a stage: that of the first.
+pub const STAGE_USED_0_AT: u32 = 32;
+/// Lowest bit of `zero` of a stage.
+pub const STAGE_ZERO_AT: u32 = 20;
+/// Lowest bit of `with_1` of a stage: with whom this party has the key of the second code: 0 the next party, 1 the one opposite, 2 the previous one.
+pub const STAGE_WITH_1_AT: u32 = 18;
+/// Lowest bit of `with_0` of a stage: of the first code.
+pub const STAGE_WITH_0_AT: u32 = 16;
+/// Lowest bit of `to_1` of a stage: of a join: the component that the second message is added to.
+pub const STAGE_TO_1_AT: u32 = 14;
+/// Lowest bit of `to_0` of a stage: and the first.
+pub const STAGE_TO_0_AT: u32 = 12;
+/// Lowest bit of `two` of a stage: of a join: two messages came, not one.
+pub const STAGE_TWO_AT: u32 = 11;
+/// Lowest bit of `sends` of a stage: of a local: bit k if message k is sent; one or two are.
+pub const STAGE_SENDS_AT: u32 = 8;
+/// Lowest bit of `checks` of a stage: there are codes.
+pub const STAGE_CHECKS_AT: u32 = 7;
+/// Lowest bit of `sum` of a stage: of a local: the products are added up over the rows, so that each column that leaves is one element, in the first word of a beat; of a join: such a column is joined. Not of bits.
+pub const STAGE_SUM_AT: u32 = 6;
+/// Lowest bit of `ring` of a stage: 0 bits, 1 elements modulo 2^64, 2 modulo 2^128.
+pub const STAGE_RING_AT: u32 = 4;
+/// Lowest bit of `tail` of a stage: bytes of a column's last word that hold rows: of a local of those that come, of a join of those that leave; 0 is 16.
+pub const STAGE_TAIL_AT: u32 = 0;
 
 /// Bits of a segment. Words behind one another, here or at another node.
 pub const SEGMENT_BITS: u32 = 128;

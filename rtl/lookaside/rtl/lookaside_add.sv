@@ -39,7 +39,7 @@ module lookaside_add #(
   assign out_valid_o = adds_q && second_q && in_valid_i;
   assign out_data_o  = check_q ? in_data_i : xor_q ? in_data_i ^ kept : sum;
   assign differs     = differs_q || in_data_i != kept;
-  assign mismatch_o  = check_q && differs;
+  assign mismatch_o  = check_q && second_q && last && differs;
   assign last        = (PlaceW+1)'(at_q) + 1'b1 == beats_q;
   assign at_d        = in_moves ? (last ? '0 : at_q + 1'b1) : at_q;
 

@@ -4,7 +4,7 @@
 // Back-pressure: when all workers have a command, commands wait.
 
 module lookaside_assign #(
-  parameter int unsigned Workers = 2 // at least 2
+  parameter int unsigned Workers = 2 // at least 1
 ) (
   input  logic                         clk_i,
   input  logic                         rst_ni,
@@ -27,13 +27,17 @@ module lookaside_assign #(
   assign out_data_o  = in_data_i;
   assign out_valid_o = moves ? chosen : '0;
 
-  prim_arbiter #(.Requesters(Workers)) u_arbiter (
-    .clk_i     (clk_i),
-    .rst_ni    (rst_ni),
-    .request_i (free_i),
-    .grant_o   (grant),
-    .ready_i   (in_valid_i && chosen_q == '0)
-  );
+  if (Workers == 1) begin : g_one
+    assign grant = free_i;
+  end else begin : g_some
+    prim_arbiter #(.Requesters(Workers)) u_arbiter (
+      .clk_i     (clk_i),
+      .rst_ni    (rst_ni),
+      .request_i (free_i),
+      .grant_o   (grant),
+      .ready_i   (in_valid_i && chosen_q == '0)
+    );
+  end
 
   always_ff @(posedge clk_i) begin : p_chosen
     if (!rst_ni) begin

@@ -1,7 +1,7 @@
 // Commands as they come: each is looked at before anything of it is done, and goes to the queue of its kind, waits in a slot until another
 // node invokes it, or is answered with what is wrong with it.
 //
-// Kinds: 0 moves and invokes, 1 adds, 2 computes on shares.
+// Kinds: 0 moves and invokes, 1 adds, 2 computes on shares; if there are workers for four parties, 3 first stages, 4 second stages.
 //
 // Latency:  of a command of n words n + 2 cycles until it goes on.   Throughput: one command at a time, one word per cycle in and one out.
 // Back-pressure: from a kind's queue to all commands, in their order.
@@ -11,7 +11,7 @@ module lookaside_intake #(
   parameter  int unsigned Slots   = 4,    // for armed commands, at most 16
   parameter  int unsigned Longest = 1024, // words of a column that is kept
   parameter  int unsigned Lanes   = 1,    // words of a beat of memory, of which segments are multiples
-  localparam int unsigned Kinds   = 3
+  parameter  int unsigned Kinds   = 3     // 3 or 5
 ) (
   input  logic                          clk_i,
   input  logic                          rst_ni,
@@ -22,6 +22,8 @@ module lookaside_intake #(
   input  logic [31:0]                   own_words_i,
   input  logic [Nodes-1:0]              invoke_from_i,
   input  logic                          keyed_i, // keys of shares are there
+  input  logic                          components_i, // of four parties: keys of components, and of pairs
+  input  logic                          pairs_i,
 
   // From the host
   input  lookaside_pkg::word_t          s_axis_tdata_i,
@@ -65,6 +67,7 @@ module lookaside_intake #(
   /* verilator lint_off UNUSEDSIGNAL */ // of both, what their worker looks at
   lookaside_pkg::command_t   in, head_q, head;
   lookaside_pkg::segment_t   segment;
+  lookaside_pkg::stage_t     stage_q;
   /* verilator lint_on UNUSEDSIGNAL */
   lookaside_pkg::origin_t    origin_q;
   logic [Slots-1:0]          armed_q; // slots that hold a command that may be invoked
@@ -72,6 +75,9 @@ module lookaside_intake #(
   logic [7:0]                status_q, wrong;
   logic [35:0]               from_q, to_q; // words of sources and destinations
   logic                      takes, adds, shares, keeps, invokes, known, is_source, contained, taken_slot, invoked, may, moves;
+  logic                      staged;
+  logic [31:0]               first;   // word that is a segment
+  logic [35:0]               takes_words, gives_words;
 
   // ---- words come into a slot, or into the place behind all slots
   assign in              = s_axis_tdata_i;
@@ -95,9 +101,11 @@ module lookaside_intake #(
   assign adds      = head_q.op == lookaside_pkg::OpAdd || head_q.op == lookaside_pkg::OpXor || head_q.op == lookaside_pkg::OpCheck;
   assign invokes   = head_q.op == lookaside_pkg::OpInvoke;
   assign shares    = lookaside_pkg::of_shares(head_q.op);
-  assign keeps     = adds || shares;
+  assign staged    = Kinds == 5 && lookaside_pkg::of_four(head_q.op);
+  assign first     = staged ? 32'(lookaside_pkg::segments_from(head_q.op)) : 32'd2;
+  assign keeps     = adds || shares || staged;
   assign known     = keeps || invokes || head_q.op == lookaside_pkg::OpMove;
-  assign is_source = 32'(at_q) < 32'(head_q.sources) + 2;
+  assign is_source = 32'(at_q) < 32'(head_q.sources) + first;
   assign contained = lookaside_pkg::in_window(own_base_i, own_words_i, segment.address, segment.words);
 
   always_comb begin : p_wrong
@@ -116,15 +124,19 @@ module lookaside_intake #(
   // ---- and the sums?
   logic [7:0] judged;
 
+  assign takes_words = staged ? lookaside_pkg::words_in(head_q.op, head_q.words, stage_q, Lanes)
+                     : 36'(head_q.words) * 36'(lookaside_pkg::operands(head_q.op));
+  assign gives_words = staged ? lookaside_pkg::words_out(head_q.op, head_q.words, stage_q, Lanes) : 36'(head_q.words) << (shares ? 1 : 0);
+
   always_comb begin : p_judged
     judged = status_q;
     if (status_q == lookaside_pkg::StatusOk) begin
       if (invokes ? head_q.sources != '0 || head_q.words != '0 || head_q.destinations == '0
-                  : head_q.words == '0 || (head_q.words & 32'(Lanes - 1)) != '0
-                    || from_q != 36'(head_q.words) * 36'(lookaside_pkg::operands(head_q.op))
-                    || to_q != 36'(head_q.words) << (shares ? 1 : 0) || (keeps && head_q.words > Longest)) begin
+                  : head_q.words == '0 || (head_q.words & 32'(Lanes - 1)) != '0 || from_q != takes_words || to_q != gives_words
+                    || (keeps && head_q.words > Longest)
+                    || (staged && stage_q.sum && head_q.op == lookaside_pkg::OpJoin && head_q.words != Lanes)) begin
         judged = lookaside_pkg::StatusLength;
-      end else if (shares && !keyed_i) begin
+      end else if ((shares && !keyed_i) || (staged && ((head_q.op == lookaside_pkg::OpLocal && !components_i) || (stage_q.checks && !pairs_i)))) begin
         judged = lookaside_pkg::StatusNoKey;
       end
     end
@@ -141,7 +153,8 @@ module lookaside_intake #(
   assign head          = word;
   assign moves         = |(out_valid_o & out_ready_i);
   assign out_data_o    = {at_q == last_q, origin_q, word};
-  assign out_valid_o   = state_q != Pass ? '0 : shares ? Kinds'(4) : adds ? Kinds'(2) : Kinds'(1);
+  assign out_valid_o   = state_q != Pass ? '0 : staged ? Kinds'(head_q.op == lookaside_pkg::OpLocal ? 8 : 16)
+                       : shares ? Kinds'(4) : adds ? Kinds'(2) : Kinds'(1);
   assign done_valid_o  = state_q == Say;
   assign done_o        = {head_q.tag, 72'b0, self_i, lookaside_pkg::EventCommand, status_q};
   assign idle_o        = state_q == Take && at_q == 4'd0;
@@ -153,6 +166,7 @@ module lookaside_intake #(
       last_q   <= '0;
       base_q   <= '0;
       head_q   <= '0;
+      stage_q  <= '0;
       origin_q <= '0;
       armed_q  <= '0;
       lasts_q  <= '0;
@@ -199,10 +213,15 @@ module lookaside_intake #(
             from_q <= '0;
             to_q   <= '0;
           end else if (at_q == 4'd1) begin
-            if (32'(head_q.sources) + 32'(head_q.destinations) + 1 != 32'(last_q)) begin
+            if (32'(head_q.sources) + 32'(head_q.destinations) + first != 32'(last_q) + 1) begin
               status_q <= lookaside_pkg::StatusMalformed;
             end else if (!known) begin
               status_q <= lookaside_pkg::StatusUnknown;
+            end
+          end else if (staged && at_q == 4'd2) begin
+            stage_q <= word;
+            if (status_q == lookaside_pkg::StatusOk && !lookaside_pkg::is_stage(head_q.op, word)) begin
+              status_q <= lookaside_pkg::StatusMalformed;
             end
           end else begin
             if (status_q == lookaside_pkg::StatusOk) begin

@@ -6,6 +6,9 @@ module lookaside_node #(
   parameter  int unsigned Movers  = 2,    // as of lookaside_unit
   parameter  int unsigned Adders  = 2,
   parameter  int unsigned Sharers = 4,
+  parameter  int unsigned Locals  = 0,
+  parameter  int unsigned Joins   = 0,
+  parameter  int unsigned Fold    = 6,
   parameter  int unsigned Lanes   = 1,
   parameter  int unsigned Slots   = 4,
   parameter  int unsigned Longest = 1024,
@@ -118,6 +121,9 @@ module lookaside_node #(
     .Movers  (Movers),
     .Adders  (Adders),
     .Sharers (Sharers),
+    .Locals  (Locals),
+    .Joins   (Joins),
+    .Fold    (Fold),
     .Lanes   (Lanes),
     .Slots   (Slots),
     .Longest (Longest)

@@ -62,12 +62,19 @@ package lookaside_pkg;
   parameter logic [7:0] OpProduct128      = 8'd8;
   // shares of random values: the destinations take the own component, then the previous one; it has no sources
   parameter logic [7:0] OpRandom          = 8'd9;
+  // the first stage of a product of shares of four parties: sources are the three components of the first factor, then of the second; the
+  // destinations take the messages that this party sends, the codes of those that it vouches for, and the three columns of shares that are
+  // not complete
+  parameter logic [7:0] OpLocal           = 8'd10;
+  // the second stage: sources are the three columns of shares that are not complete, the messages that came, and their codes; the
+  // destinations take the three columns of complete shares, or nothing: then its status is mismatch
+  parameter logic [7:0] OpJoin            = 8'd11;
 
   // How a command ended. Those up to node, and no_key, are found before anything is done; after another one, some of the words may have
   // been written.
   // all was done, and is where it should be
   parameter logic [7:0] StatusOk          = 8'd0;
-  // it has other segments than it says, or more than 14
+  // it has other segments than it says, or more than 14, 13 with a stage; or there is no such stage
   parameter logic [7:0] StatusMalformed   = 8'd1;
   // no worker knows the operation
   parameter logic [7:0] StatusUnknown     = 8'd2;
@@ -136,6 +143,28 @@ package lookaside_pkg;
   } draw_t;
   parameter int unsigned DrawW = 128;
 
+  // What a `local` or `join` does. Columns of messages are as long as those of shares; a code has a beat, of which the first word is it,
+  // and so has a column of a sum. Codes are of the messages of this command alone. Messages of a party are in the order of its cross terms
+  // when they are sent or vouched for: that with the next party, with the previous one, with the one opposite; those that come in any
+  // order. Draws of codes have lane and chunk of `draw`.
+  typedef struct packed {
+    logic [63:0] counter; // of the masks of codes
+    logic [15:0] used_1; // what the mask of the second code is used for
+    logic [15:0] used_0; // that of the first
+    logic [11:0] zero;
+    logic [1:0] with_1; // with whom this party has the key of the second code: 0 the next party, 1 the one opposite, 2 the previous one
+    logic [1:0] with_0; // of the first code
+    logic [1:0] to_1; // of a join: the component that the second message is added to
+    logic [1:0] to_0; // and the first
+    logic two; // of a join: two messages came, not one
+    logic [2:0] sends; // of a local: bit k if message k is sent; one or two are
+    logic checks; // there are codes
+    logic sum; // of a local: the products are added up over the rows, so that each column that leaves is one element, in the first word of a beat; of a join: such a column is joined. Not of bits
+    logic [1:0] ring; // 0 bits, 1 elements modulo 2^64, 2 modulo 2^128
+    logic [3:0] tail; // bytes of a column's last word that hold rows: of a local of those that come, of a join of those that leave; 0 is 16
+  } stage_t;
+  parameter int unsigned StageW = 128;
+
   // Words behind one another, here or at another node.
   typedef struct packed {
     logic [15:0] tag; // of a destination at another node that is told of it
@@ -184,6 +213,49 @@ package lookaside_pkg;
       OpCheck:            operands = 3'd2;
       default:            operands = 3'd4;
     endcase
+  endfunction
+
+  // Operations of four parties, which have a stage.
+  function automatic logic of_four(input logic [7:0] op);
+    of_four = op == OpLocal || op == OpJoin;
+  endfunction
+
+  // The word of a command that is its first segment.
+  function automatic logic [3:0] segments_from(input logic [7:0] op);
+    segments_from = of_four(op) ? 4'd3 : 4'd2;
+  endfunction
+
+  function automatic logic [1:0] messages(input logic [2:0] sends);
+    messages = 2'(sends[0]) + 2'(sends[1]) + 2'(sends[2]);
+  endfunction
+
+  /* verilator lint_off UNUSEDSIGNAL */ // a function looks at some of a stage
+  // Whether there is such a stage.
+  function automatic logic is_stage(input logic [7:0] op, input stage_t stage);
+    is_stage = stage.zero == '0 && stage.with_0 != '1 && stage.with_1 != '1 && stage.to_0 != '1 && stage.to_1 != '1 && stage.ring != '1
+            && !(stage.sum && stage.ring == '0) && (op == OpJoin || (stage.sends != '0 && stage.sends != '1));
+  endfunction
+
+  // Words that a command of four parties takes, with `beat` words in a beat: a code has one, and so has a column of a sum.
+  function automatic logic [35:0] words_in(input logic [7:0] op, input logic [31:0] words, input stage_t stage, input logic [31:0] beat);
+    logic [2:0] columns, codes;
+    columns  = op == OpLocal ? 3'd6 : 3'd4 + 3'(stage.two);
+    codes    = op == OpLocal || !stage.checks ? 3'd0 : 3'd1 + 3'(stage.two);
+    words_in = 36'(words) * 36'(columns) + 36'(beat) * 36'(codes);
+  endfunction
+
+  // And gives.
+  function automatic logic [35:0] words_out(input logic [7:0] op, input logic [31:0] words, input stage_t stage, input logic [31:0] beat);
+    logic [2:0] columns, codes;
+    columns   = op == OpLocal ? 3'd3 + 3'(messages(stage.sends)) : 3'd3;
+    codes     = op == OpLocal && stage.checks ? 3'd3 - 3'(messages(stage.sends)) : 3'd0;
+    words_out = (stage.sum ? 36'(beat) : 36'(words)) * 36'(columns) + 36'(beat) * 36'(codes);
+  endfunction
+  /* verilator lint_on UNUSEDSIGNAL */
+
+  // Of three keys of pairs the one that a code is made with.
+  function automatic word_t pair_key(input logic [383:0] keys, input logic [1:0] other);
+    pair_key = other == 2'd0 ? keys[127:0] : other == 2'd1 ? keys[255:128] : keys[383:256];
   endfunction
 
 endpackage

@@ -15,12 +15,12 @@ module lookaside_regs (
 
   // Whole words. Known: the address is one that can be written. Locked: not now
   input  logic        write_i,
-  input  logic [8:0]  write_addr_i,
+  input  logic [9:0]  write_addr_i,
   input  logic [31:0] write_data_i,
   output logic        write_known_o,
   output logic        write_locked_o,
 
-  input  logic [8:0]  read_addr_i,
+  input  logic [9:0]  read_addr_i,
   output logic [31:0] read_data_o,
   output logic        read_known_o,
 
@@ -31,6 +31,8 @@ module lookaside_regs (
   input  logic [7:0] slots_i,
   input  logic [7:0] sharers_i,
   input  logic [7:0] lanes_i,
+  input  logic [7:0] locals_i,
+  input  logic [7:0] joins_i,
 
   // Control
   output logic control_scrub_o,
@@ -69,7 +71,30 @@ module lookaside_regs (
   output logic previous_key_set_o,
   output logic previous_key_write_o,
   input  logic share_keys_own_i,
-  input  logic share_keys_previous_i
+  input  logic share_keys_previous_i,
+  input  logic share_keys_components_i,
+  input  logic share_keys_pairs_i,
+
+  // Parties of four
+  output logic [16:0] form_o,
+  output logic [127:0] component_0_o,
+  output logic component_0_set_o,
+  output logic component_0_write_o,
+  output logic [127:0] component_1_o,
+  output logic component_1_set_o,
+  output logic component_1_write_o,
+  output logic [127:0] component_2_o,
+  output logic component_2_set_o,
+  output logic component_2_write_o,
+  output logic [127:0] pair_next_o,
+  output logic pair_next_set_o,
+  output logic pair_next_write_o,
+  output logic [127:0] pair_opposite_o,
+  output logic pair_opposite_set_o,
+  output logic pair_opposite_write_o,
+  output logic [127:0] pair_previous_o,
+  output logic pair_previous_set_o,
+  output logic pair_previous_write_o
 );
 
   logic known, locked, writes;
@@ -82,59 +107,84 @@ module lookaside_regs (
     known  = 1'b1;
     locked = 1'b0;
     unique case (write_addr_i)
-      9'h40: locked = 1'b0; // control
-      9'h80: locked = 1'b1; // node
-      9'h84: locked = 1'b1; // timeout
-      9'h88: locked = 1'b1; // own_base
-      9'h8c: locked = 1'b1; // own_base
-      9'h90: locked = 1'b1; // own_words
-      9'h94: locked = 1'b1; // invoke_from
-      9'hc0: locked = 1'b1; // put_base
-      9'hc4: locked = 1'b1; // put_base
-      9'hc8: locked = 1'b1; // put_base
-      9'hcc: locked = 1'b1; // put_base
-      9'hd0: locked = 1'b1; // put_base
-      9'hd4: locked = 1'b1; // put_base
-      9'hd8: locked = 1'b1; // put_base
-      9'hdc: locked = 1'b1; // put_base
-      9'he0: locked = 1'b1; // put_words
-      9'he4: locked = 1'b1; // put_words
-      9'he8: locked = 1'b1; // put_words
-      9'hec: locked = 1'b1; // put_words
-      9'h100: locked = 1'b1; // get_base
-      9'h104: locked = 1'b1; // get_base
-      9'h108: locked = 1'b1; // get_base
-      9'h10c: locked = 1'b1; // get_base
-      9'h110: locked = 1'b1; // get_base
-      9'h114: locked = 1'b1; // get_base
-      9'h118: locked = 1'b1; // get_base
-      9'h11c: locked = 1'b1; // get_base
-      9'h120: locked = 1'b1; // get_words
-      9'h124: locked = 1'b1; // get_words
-      9'h128: locked = 1'b1; // get_words
-      9'h12c: locked = 1'b1; // get_words
-      9'h180: locked = 1'b1; // key
-      9'h184: locked = 1'b1; // key
-      9'h188: locked = 1'b1; // key
-      9'h18c: locked = 1'b1; // key
-      9'h190: locked = 1'b1; // salt
-      9'h194: locked = 1'b0; // key_node
-      9'h198: locked = 1'b0; // load
-      9'h1a0: locked = 1'b1; // own_key
-      9'h1a4: locked = 1'b1; // own_key
-      9'h1a8: locked = 1'b1; // own_key
-      9'h1ac: locked = 1'b1; // own_key
-      9'h1b0: locked = 1'b1; // previous_key
-      9'h1b4: locked = 1'b1; // previous_key
-      9'h1b8: locked = 1'b1; // previous_key
-      9'h1bc: locked = 1'b1; // previous_key
+      10'h40: locked = 1'b0; // control
+      10'h80: locked = 1'b1; // node
+      10'h84: locked = 1'b1; // timeout
+      10'h88: locked = 1'b1; // own_base
+      10'h8c: locked = 1'b1; // own_base
+      10'h90: locked = 1'b1; // own_words
+      10'h94: locked = 1'b1; // invoke_from
+      10'hc0: locked = 1'b1; // put_base
+      10'hc4: locked = 1'b1; // put_base
+      10'hc8: locked = 1'b1; // put_base
+      10'hcc: locked = 1'b1; // put_base
+      10'hd0: locked = 1'b1; // put_base
+      10'hd4: locked = 1'b1; // put_base
+      10'hd8: locked = 1'b1; // put_base
+      10'hdc: locked = 1'b1; // put_base
+      10'he0: locked = 1'b1; // put_words
+      10'he4: locked = 1'b1; // put_words
+      10'he8: locked = 1'b1; // put_words
+      10'hec: locked = 1'b1; // put_words
+      10'h100: locked = 1'b1; // get_base
+      10'h104: locked = 1'b1; // get_base
+      10'h108: locked = 1'b1; // get_base
+      10'h10c: locked = 1'b1; // get_base
+      10'h110: locked = 1'b1; // get_base
+      10'h114: locked = 1'b1; // get_base
+      10'h118: locked = 1'b1; // get_base
+      10'h11c: locked = 1'b1; // get_base
+      10'h120: locked = 1'b1; // get_words
+      10'h124: locked = 1'b1; // get_words
+      10'h128: locked = 1'b1; // get_words
+      10'h12c: locked = 1'b1; // get_words
+      10'h180: locked = 1'b1; // key
+      10'h184: locked = 1'b1; // key
+      10'h188: locked = 1'b1; // key
+      10'h18c: locked = 1'b1; // key
+      10'h190: locked = 1'b1; // salt
+      10'h194: locked = 1'b0; // key_node
+      10'h198: locked = 1'b0; // load
+      10'h1a0: locked = 1'b1; // own_key
+      10'h1a4: locked = 1'b1; // own_key
+      10'h1a8: locked = 1'b1; // own_key
+      10'h1ac: locked = 1'b1; // own_key
+      10'h1b0: locked = 1'b1; // previous_key
+      10'h1b4: locked = 1'b1; // previous_key
+      10'h1b8: locked = 1'b1; // previous_key
+      10'h1bc: locked = 1'b1; // previous_key
+      10'h1c4: locked = 1'b1; // form
+      10'h200: locked = 1'b1; // component_0
+      10'h204: locked = 1'b1; // component_0
+      10'h208: locked = 1'b1; // component_0
+      10'h20c: locked = 1'b1; // component_0
+      10'h210: locked = 1'b1; // component_1
+      10'h214: locked = 1'b1; // component_1
+      10'h218: locked = 1'b1; // component_1
+      10'h21c: locked = 1'b1; // component_1
+      10'h220: locked = 1'b1; // component_2
+      10'h224: locked = 1'b1; // component_2
+      10'h228: locked = 1'b1; // component_2
+      10'h22c: locked = 1'b1; // component_2
+      10'h230: locked = 1'b1; // pair_next
+      10'h234: locked = 1'b1; // pair_next
+      10'h238: locked = 1'b1; // pair_next
+      10'h23c: locked = 1'b1; // pair_next
+      10'h240: locked = 1'b1; // pair_opposite
+      10'h244: locked = 1'b1; // pair_opposite
+      10'h248: locked = 1'b1; // pair_opposite
+      10'h24c: locked = 1'b1; // pair_opposite
+      10'h250: locked = 1'b1; // pair_previous
+      10'h254: locked = 1'b1; // pair_previous
+      10'h258: locked = 1'b1; // pair_previous
+      10'h25c: locked = 1'b1; // pair_previous
       default: known = 1'b0;
     endcase
   end
 
   logic [1:0] control;
 
-  assign control = writes && write_addr_i == 9'h40 ? write_data_i[1:0] : '0;
+  assign control = writes && write_addr_i == 10'h40 ? write_data_i[1:0] : '0;
 
   assign control_scrub_o = control[0];
   assign control_reset_o = control[1];
@@ -146,7 +196,7 @@ module lookaside_regs (
   always_ff @(posedge clk_i) begin : p_node
     if (!rst_ni || reset_i) begin
       node_q <= '0;
-    end else if (writes && write_addr_i == 9'h80) begin
+    end else if (writes && write_addr_i == 10'h80) begin
       node_q <= write_data_i[7:0];
     end
   end
@@ -158,7 +208,7 @@ module lookaside_regs (
   always_ff @(posedge clk_i) begin : p_timeout
     if (!rst_ni || reset_i) begin
       timeout_q <= '0;
-    end else if (writes && write_addr_i == 9'h84) begin
+    end else if (writes && write_addr_i == 10'h84) begin
       timeout_q <= write_data_i;
     end
   end
@@ -170,9 +220,9 @@ module lookaside_regs (
   always_ff @(posedge clk_i) begin : p_own_base
     if (!rst_ni || reset_i) begin
       own_base_q <= '0;
-    end else if (writes && write_addr_i == 9'h88) begin
+    end else if (writes && write_addr_i == 10'h88) begin
       own_base_q[31:0] <= write_data_i;
-    end else if (writes && write_addr_i == 9'h8c) begin
+    end else if (writes && write_addr_i == 10'h8c) begin
       own_base_q[63:32] <= write_data_i;
     end
   end
@@ -184,7 +234,7 @@ module lookaside_regs (
   always_ff @(posedge clk_i) begin : p_own_words
     if (!rst_ni || reset_i) begin
       own_words_q <= '0;
-    end else if (writes && write_addr_i == 9'h90) begin
+    end else if (writes && write_addr_i == 10'h90) begin
       own_words_q <= write_data_i;
     end
   end
@@ -196,7 +246,7 @@ module lookaside_regs (
   always_ff @(posedge clk_i) begin : p_invoke_from
     if (!rst_ni || reset_i) begin
       invoke_from_q <= '0;
-    end else if (writes && write_addr_i == 9'h94) begin
+    end else if (writes && write_addr_i == 10'h94) begin
       invoke_from_q <= write_data_i[3:0];
     end
   end
@@ -208,21 +258,21 @@ module lookaside_regs (
   always_ff @(posedge clk_i) begin : p_put_base
     if (!rst_ni || reset_i) begin
       put_base_q <= '0;
-    end else if (writes && write_addr_i == 9'hc0) begin
+    end else if (writes && write_addr_i == 10'hc0) begin
       put_base_q[31:0] <= write_data_i;
-    end else if (writes && write_addr_i == 9'hc4) begin
+    end else if (writes && write_addr_i == 10'hc4) begin
       put_base_q[63:32] <= write_data_i;
-    end else if (writes && write_addr_i == 9'hc8) begin
+    end else if (writes && write_addr_i == 10'hc8) begin
       put_base_q[95:64] <= write_data_i;
-    end else if (writes && write_addr_i == 9'hcc) begin
+    end else if (writes && write_addr_i == 10'hcc) begin
       put_base_q[127:96] <= write_data_i;
-    end else if (writes && write_addr_i == 9'hd0) begin
+    end else if (writes && write_addr_i == 10'hd0) begin
       put_base_q[159:128] <= write_data_i;
-    end else if (writes && write_addr_i == 9'hd4) begin
+    end else if (writes && write_addr_i == 10'hd4) begin
       put_base_q[191:160] <= write_data_i;
-    end else if (writes && write_addr_i == 9'hd8) begin
+    end else if (writes && write_addr_i == 10'hd8) begin
       put_base_q[223:192] <= write_data_i;
-    end else if (writes && write_addr_i == 9'hdc) begin
+    end else if (writes && write_addr_i == 10'hdc) begin
       put_base_q[255:224] <= write_data_i;
     end
   end
@@ -234,13 +284,13 @@ module lookaside_regs (
   always_ff @(posedge clk_i) begin : p_put_words
     if (!rst_ni || reset_i) begin
       put_words_q <= '0;
-    end else if (writes && write_addr_i == 9'he0) begin
+    end else if (writes && write_addr_i == 10'he0) begin
       put_words_q[31:0] <= write_data_i;
-    end else if (writes && write_addr_i == 9'he4) begin
+    end else if (writes && write_addr_i == 10'he4) begin
       put_words_q[63:32] <= write_data_i;
-    end else if (writes && write_addr_i == 9'he8) begin
+    end else if (writes && write_addr_i == 10'he8) begin
       put_words_q[95:64] <= write_data_i;
-    end else if (writes && write_addr_i == 9'hec) begin
+    end else if (writes && write_addr_i == 10'hec) begin
       put_words_q[127:96] <= write_data_i;
     end
   end
@@ -252,21 +302,21 @@ module lookaside_regs (
   always_ff @(posedge clk_i) begin : p_get_base
     if (!rst_ni || reset_i) begin
       get_base_q <= '0;
-    end else if (writes && write_addr_i == 9'h100) begin
+    end else if (writes && write_addr_i == 10'h100) begin
       get_base_q[31:0] <= write_data_i;
-    end else if (writes && write_addr_i == 9'h104) begin
+    end else if (writes && write_addr_i == 10'h104) begin
       get_base_q[63:32] <= write_data_i;
-    end else if (writes && write_addr_i == 9'h108) begin
+    end else if (writes && write_addr_i == 10'h108) begin
       get_base_q[95:64] <= write_data_i;
-    end else if (writes && write_addr_i == 9'h10c) begin
+    end else if (writes && write_addr_i == 10'h10c) begin
       get_base_q[127:96] <= write_data_i;
-    end else if (writes && write_addr_i == 9'h110) begin
+    end else if (writes && write_addr_i == 10'h110) begin
       get_base_q[159:128] <= write_data_i;
-    end else if (writes && write_addr_i == 9'h114) begin
+    end else if (writes && write_addr_i == 10'h114) begin
       get_base_q[191:160] <= write_data_i;
-    end else if (writes && write_addr_i == 9'h118) begin
+    end else if (writes && write_addr_i == 10'h118) begin
       get_base_q[223:192] <= write_data_i;
-    end else if (writes && write_addr_i == 9'h11c) begin
+    end else if (writes && write_addr_i == 10'h11c) begin
       get_base_q[255:224] <= write_data_i;
     end
   end
@@ -278,13 +328,13 @@ module lookaside_regs (
   always_ff @(posedge clk_i) begin : p_get_words
     if (!rst_ni || reset_i) begin
       get_words_q <= '0;
-    end else if (writes && write_addr_i == 9'h120) begin
+    end else if (writes && write_addr_i == 10'h120) begin
       get_words_q[31:0] <= write_data_i;
-    end else if (writes && write_addr_i == 9'h124) begin
+    end else if (writes && write_addr_i == 10'h124) begin
       get_words_q[63:32] <= write_data_i;
-    end else if (writes && write_addr_i == 9'h128) begin
+    end else if (writes && write_addr_i == 10'h128) begin
       get_words_q[95:64] <= write_data_i;
-    end else if (writes && write_addr_i == 9'h12c) begin
+    end else if (writes && write_addr_i == 10'h12c) begin
       get_words_q[127:96] <= write_data_i;
     end
   end
@@ -294,22 +344,22 @@ module lookaside_regs (
 
   assign key_o       = key_q;
   assign key_set_o   = key_set_q == '1;
-  assign key_write_o = writes && write_addr_i[8:4] == 5'h18;
+  assign key_write_o = writes && write_addr_i[9:4] == 6'h18;
 
   always_ff @(posedge clk_i) begin : p_key
     if (!rst_ni || reset_i || wipe_i) begin
       key_q     <= '0;
       key_set_q <= '0;
-    end else if (writes && write_addr_i == 9'h180) begin
+    end else if (writes && write_addr_i == 10'h180) begin
       key_q[31:0] <= write_data_i;
       key_set_q[0] <= 1'b1;
-    end else if (writes && write_addr_i == 9'h184) begin
+    end else if (writes && write_addr_i == 10'h184) begin
       key_q[63:32] <= write_data_i;
       key_set_q[1] <= 1'b1;
-    end else if (writes && write_addr_i == 9'h188) begin
+    end else if (writes && write_addr_i == 10'h188) begin
       key_q[95:64] <= write_data_i;
       key_set_q[2] <= 1'b1;
-    end else if (writes && write_addr_i == 9'h18c) begin
+    end else if (writes && write_addr_i == 10'h18c) begin
       key_q[127:96] <= write_data_i;
       key_set_q[3] <= 1'b1;
     end
@@ -320,13 +370,13 @@ module lookaside_regs (
 
   assign salt_o       = salt_q;
   assign salt_set_o   = salt_set_q == '1;
-  assign salt_write_o = writes && write_addr_i[8:2] == 7'h64;
+  assign salt_write_o = writes && write_addr_i[9:2] == 8'h64;
 
   always_ff @(posedge clk_i) begin : p_salt
     if (!rst_ni || reset_i || wipe_i) begin
       salt_q     <= '0;
       salt_set_q <= '0;
-    end else if (writes && write_addr_i == 9'h190) begin
+    end else if (writes && write_addr_i == 10'h190) begin
       salt_q <= write_data_i;
       salt_set_q <= 1'b1;
     end
@@ -339,14 +389,14 @@ module lookaside_regs (
   always_ff @(posedge clk_i) begin : p_key_node
     if (!rst_ni || reset_i) begin
       key_node_q <= '0;
-    end else if (writes && write_addr_i == 9'h194) begin
+    end else if (writes && write_addr_i == 10'h194) begin
       key_node_q <= write_data_i[7:0];
     end
   end
 
   logic [1:0] load;
 
-  assign load = writes && write_addr_i == 9'h198 ? write_data_i[1:0] : '0;
+  assign load = writes && write_addr_i == 10'h198 ? write_data_i[1:0] : '0;
 
   assign load_seal_o = load[0];
   assign load_open_o = load[1];
@@ -356,22 +406,22 @@ module lookaside_regs (
 
   assign own_key_o       = own_key_q;
   assign own_key_set_o   = own_key_set_q == '1;
-  assign own_key_write_o = writes && write_addr_i[8:4] == 5'h1a;
+  assign own_key_write_o = writes && write_addr_i[9:4] == 6'h1a;
 
   always_ff @(posedge clk_i) begin : p_own_key
     if (!rst_ni || reset_i || wipe_i) begin
       own_key_q     <= '0;
       own_key_set_q <= '0;
-    end else if (writes && write_addr_i == 9'h1a0) begin
+    end else if (writes && write_addr_i == 10'h1a0) begin
       own_key_q[31:0] <= write_data_i;
       own_key_set_q[0] <= 1'b1;
-    end else if (writes && write_addr_i == 9'h1a4) begin
+    end else if (writes && write_addr_i == 10'h1a4) begin
       own_key_q[63:32] <= write_data_i;
       own_key_set_q[1] <= 1'b1;
-    end else if (writes && write_addr_i == 9'h1a8) begin
+    end else if (writes && write_addr_i == 10'h1a8) begin
       own_key_q[95:64] <= write_data_i;
       own_key_set_q[2] <= 1'b1;
-    end else if (writes && write_addr_i == 9'h1ac) begin
+    end else if (writes && write_addr_i == 10'h1ac) begin
       own_key_q[127:96] <= write_data_i;
       own_key_set_q[3] <= 1'b1;
     end
@@ -382,24 +432,192 @@ module lookaside_regs (
 
   assign previous_key_o       = previous_key_q;
   assign previous_key_set_o   = previous_key_set_q == '1;
-  assign previous_key_write_o = writes && write_addr_i[8:4] == 5'h1b;
+  assign previous_key_write_o = writes && write_addr_i[9:4] == 6'h1b;
 
   always_ff @(posedge clk_i) begin : p_previous_key
     if (!rst_ni || reset_i || wipe_i) begin
       previous_key_q     <= '0;
       previous_key_set_q <= '0;
-    end else if (writes && write_addr_i == 9'h1b0) begin
+    end else if (writes && write_addr_i == 10'h1b0) begin
       previous_key_q[31:0] <= write_data_i;
       previous_key_set_q[0] <= 1'b1;
-    end else if (writes && write_addr_i == 9'h1b4) begin
+    end else if (writes && write_addr_i == 10'h1b4) begin
       previous_key_q[63:32] <= write_data_i;
       previous_key_set_q[1] <= 1'b1;
-    end else if (writes && write_addr_i == 9'h1b8) begin
+    end else if (writes && write_addr_i == 10'h1b8) begin
       previous_key_q[95:64] <= write_data_i;
       previous_key_set_q[2] <= 1'b1;
-    end else if (writes && write_addr_i == 9'h1bc) begin
+    end else if (writes && write_addr_i == 10'h1bc) begin
       previous_key_q[127:96] <= write_data_i;
       previous_key_set_q[3] <= 1'b1;
+    end
+  end
+
+  logic [16:0] form_q;
+
+  assign form_o = form_q;
+
+  always_ff @(posedge clk_i) begin : p_form
+    if (!rst_ni || reset_i) begin
+      form_q <= '0;
+    end else if (writes && write_addr_i == 10'h1c4) begin
+      form_q <= write_data_i[16:0];
+    end
+  end
+
+  logic [127:0] component_0_q;
+  logic [3:0] component_0_set_q;
+
+  assign component_0_o       = component_0_q;
+  assign component_0_set_o   = component_0_set_q == '1;
+  assign component_0_write_o = writes && write_addr_i[9:4] == 6'h20;
+
+  always_ff @(posedge clk_i) begin : p_component_0
+    if (!rst_ni || reset_i || wipe_i) begin
+      component_0_q     <= '0;
+      component_0_set_q <= '0;
+    end else if (writes && write_addr_i == 10'h200) begin
+      component_0_q[31:0] <= write_data_i;
+      component_0_set_q[0] <= 1'b1;
+    end else if (writes && write_addr_i == 10'h204) begin
+      component_0_q[63:32] <= write_data_i;
+      component_0_set_q[1] <= 1'b1;
+    end else if (writes && write_addr_i == 10'h208) begin
+      component_0_q[95:64] <= write_data_i;
+      component_0_set_q[2] <= 1'b1;
+    end else if (writes && write_addr_i == 10'h20c) begin
+      component_0_q[127:96] <= write_data_i;
+      component_0_set_q[3] <= 1'b1;
+    end
+  end
+
+  logic [127:0] component_1_q;
+  logic [3:0] component_1_set_q;
+
+  assign component_1_o       = component_1_q;
+  assign component_1_set_o   = component_1_set_q == '1;
+  assign component_1_write_o = writes && write_addr_i[9:4] == 6'h21;
+
+  always_ff @(posedge clk_i) begin : p_component_1
+    if (!rst_ni || reset_i || wipe_i) begin
+      component_1_q     <= '0;
+      component_1_set_q <= '0;
+    end else if (writes && write_addr_i == 10'h210) begin
+      component_1_q[31:0] <= write_data_i;
+      component_1_set_q[0] <= 1'b1;
+    end else if (writes && write_addr_i == 10'h214) begin
+      component_1_q[63:32] <= write_data_i;
+      component_1_set_q[1] <= 1'b1;
+    end else if (writes && write_addr_i == 10'h218) begin
+      component_1_q[95:64] <= write_data_i;
+      component_1_set_q[2] <= 1'b1;
+    end else if (writes && write_addr_i == 10'h21c) begin
+      component_1_q[127:96] <= write_data_i;
+      component_1_set_q[3] <= 1'b1;
+    end
+  end
+
+  logic [127:0] component_2_q;
+  logic [3:0] component_2_set_q;
+
+  assign component_2_o       = component_2_q;
+  assign component_2_set_o   = component_2_set_q == '1;
+  assign component_2_write_o = writes && write_addr_i[9:4] == 6'h22;
+
+  always_ff @(posedge clk_i) begin : p_component_2
+    if (!rst_ni || reset_i || wipe_i) begin
+      component_2_q     <= '0;
+      component_2_set_q <= '0;
+    end else if (writes && write_addr_i == 10'h220) begin
+      component_2_q[31:0] <= write_data_i;
+      component_2_set_q[0] <= 1'b1;
+    end else if (writes && write_addr_i == 10'h224) begin
+      component_2_q[63:32] <= write_data_i;
+      component_2_set_q[1] <= 1'b1;
+    end else if (writes && write_addr_i == 10'h228) begin
+      component_2_q[95:64] <= write_data_i;
+      component_2_set_q[2] <= 1'b1;
+    end else if (writes && write_addr_i == 10'h22c) begin
+      component_2_q[127:96] <= write_data_i;
+      component_2_set_q[3] <= 1'b1;
+    end
+  end
+
+  logic [127:0] pair_next_q;
+  logic [3:0] pair_next_set_q;
+
+  assign pair_next_o       = pair_next_q;
+  assign pair_next_set_o   = pair_next_set_q == '1;
+  assign pair_next_write_o = writes && write_addr_i[9:4] == 6'h23;
+
+  always_ff @(posedge clk_i) begin : p_pair_next
+    if (!rst_ni || reset_i || wipe_i) begin
+      pair_next_q     <= '0;
+      pair_next_set_q <= '0;
+    end else if (writes && write_addr_i == 10'h230) begin
+      pair_next_q[31:0] <= write_data_i;
+      pair_next_set_q[0] <= 1'b1;
+    end else if (writes && write_addr_i == 10'h234) begin
+      pair_next_q[63:32] <= write_data_i;
+      pair_next_set_q[1] <= 1'b1;
+    end else if (writes && write_addr_i == 10'h238) begin
+      pair_next_q[95:64] <= write_data_i;
+      pair_next_set_q[2] <= 1'b1;
+    end else if (writes && write_addr_i == 10'h23c) begin
+      pair_next_q[127:96] <= write_data_i;
+      pair_next_set_q[3] <= 1'b1;
+    end
+  end
+
+  logic [127:0] pair_opposite_q;
+  logic [3:0] pair_opposite_set_q;
+
+  assign pair_opposite_o       = pair_opposite_q;
+  assign pair_opposite_set_o   = pair_opposite_set_q == '1;
+  assign pair_opposite_write_o = writes && write_addr_i[9:4] == 6'h24;
+
+  always_ff @(posedge clk_i) begin : p_pair_opposite
+    if (!rst_ni || reset_i || wipe_i) begin
+      pair_opposite_q     <= '0;
+      pair_opposite_set_q <= '0;
+    end else if (writes && write_addr_i == 10'h240) begin
+      pair_opposite_q[31:0] <= write_data_i;
+      pair_opposite_set_q[0] <= 1'b1;
+    end else if (writes && write_addr_i == 10'h244) begin
+      pair_opposite_q[63:32] <= write_data_i;
+      pair_opposite_set_q[1] <= 1'b1;
+    end else if (writes && write_addr_i == 10'h248) begin
+      pair_opposite_q[95:64] <= write_data_i;
+      pair_opposite_set_q[2] <= 1'b1;
+    end else if (writes && write_addr_i == 10'h24c) begin
+      pair_opposite_q[127:96] <= write_data_i;
+      pair_opposite_set_q[3] <= 1'b1;
+    end
+  end
+
+  logic [127:0] pair_previous_q;
+  logic [3:0] pair_previous_set_q;
+
+  assign pair_previous_o       = pair_previous_q;
+  assign pair_previous_set_o   = pair_previous_set_q == '1;
+  assign pair_previous_write_o = writes && write_addr_i[9:4] == 6'h25;
+
+  always_ff @(posedge clk_i) begin : p_pair_previous
+    if (!rst_ni || reset_i || wipe_i) begin
+      pair_previous_q     <= '0;
+      pair_previous_set_q <= '0;
+    end else if (writes && write_addr_i == 10'h250) begin
+      pair_previous_q[31:0] <= write_data_i;
+      pair_previous_set_q[0] <= 1'b1;
+    end else if (writes && write_addr_i == 10'h254) begin
+      pair_previous_q[63:32] <= write_data_i;
+      pair_previous_set_q[1] <= 1'b1;
+    end else if (writes && write_addr_i == 10'h258) begin
+      pair_previous_q[95:64] <= write_data_i;
+      pair_previous_set_q[2] <= 1'b1;
+    end else if (writes && write_addr_i == 10'h25c) begin
+      pair_previous_q[127:96] <= write_data_i;
+      pair_previous_set_q[3] <= 1'b1;
     end
   end
 
@@ -407,51 +625,54 @@ module lookaside_regs (
     read_known_o = 1'b1;
     read_data_o  = '0;
     unique case (read_addr_i)
-      9'h0: read_data_o = 32'h4b4f4f4c;
-      9'h4: read_data_o = 32'h00010002;
-      9'h8: read_data_o = 32'(movers_i);
-      9'hc: read_data_o = 32'(adders_i);
-      9'h10: read_data_o = 32'(longest_i);
-      9'h14: read_data_o = 32'(slots_i);
-      9'h18: read_data_o = 32'(sharers_i);
-      9'h1c: read_data_o = 32'(lanes_i);
-      9'h40: read_data_o = '0;
-      9'h44: read_data_o = 32'({status_busy_i});
-      9'h48: read_data_o = 32'(dropped_i);
-      9'h80: read_data_o = 32'(node_q);
-      9'h84: read_data_o = 32'(timeout_q);
-      9'h88: read_data_o = 32'(own_base_q[31:0]);
-      9'h8c: read_data_o = 32'(own_base_q[63:32]);
-      9'h90: read_data_o = 32'(own_words_q);
-      9'h94: read_data_o = 32'(invoke_from_q);
-      9'hc0: read_data_o = 32'(put_base_q[31:0]);
-      9'hc4: read_data_o = 32'(put_base_q[63:32]);
-      9'hc8: read_data_o = 32'(put_base_q[95:64]);
-      9'hcc: read_data_o = 32'(put_base_q[127:96]);
-      9'hd0: read_data_o = 32'(put_base_q[159:128]);
-      9'hd4: read_data_o = 32'(put_base_q[191:160]);
-      9'hd8: read_data_o = 32'(put_base_q[223:192]);
-      9'hdc: read_data_o = 32'(put_base_q[255:224]);
-      9'he0: read_data_o = 32'(put_words_q[31:0]);
-      9'he4: read_data_o = 32'(put_words_q[63:32]);
-      9'he8: read_data_o = 32'(put_words_q[95:64]);
-      9'hec: read_data_o = 32'(put_words_q[127:96]);
-      9'h100: read_data_o = 32'(get_base_q[31:0]);
-      9'h104: read_data_o = 32'(get_base_q[63:32]);
-      9'h108: read_data_o = 32'(get_base_q[95:64]);
-      9'h10c: read_data_o = 32'(get_base_q[127:96]);
-      9'h110: read_data_o = 32'(get_base_q[159:128]);
-      9'h114: read_data_o = 32'(get_base_q[191:160]);
-      9'h118: read_data_o = 32'(get_base_q[223:192]);
-      9'h11c: read_data_o = 32'(get_base_q[255:224]);
-      9'h120: read_data_o = 32'(get_words_q[31:0]);
-      9'h124: read_data_o = 32'(get_words_q[63:32]);
-      9'h128: read_data_o = 32'(get_words_q[95:64]);
-      9'h12c: read_data_o = 32'(get_words_q[127:96]);
-      9'h194: read_data_o = 32'(key_node_q);
-      9'h198: read_data_o = '0;
-      9'h19c: read_data_o = 32'({keys_waits_i});
-      9'h1c0: read_data_o = 32'({share_keys_previous_i, share_keys_own_i});
+      10'h0: read_data_o = 32'h4b4f4f4c;
+      10'h4: read_data_o = 32'h00010003;
+      10'h8: read_data_o = 32'(movers_i);
+      10'hc: read_data_o = 32'(adders_i);
+      10'h10: read_data_o = 32'(longest_i);
+      10'h14: read_data_o = 32'(slots_i);
+      10'h18: read_data_o = 32'(sharers_i);
+      10'h1c: read_data_o = 32'(lanes_i);
+      10'h20: read_data_o = 32'(locals_i);
+      10'h24: read_data_o = 32'(joins_i);
+      10'h40: read_data_o = '0;
+      10'h44: read_data_o = 32'({status_busy_i});
+      10'h48: read_data_o = 32'(dropped_i);
+      10'h80: read_data_o = 32'(node_q);
+      10'h84: read_data_o = 32'(timeout_q);
+      10'h88: read_data_o = 32'(own_base_q[31:0]);
+      10'h8c: read_data_o = 32'(own_base_q[63:32]);
+      10'h90: read_data_o = 32'(own_words_q);
+      10'h94: read_data_o = 32'(invoke_from_q);
+      10'hc0: read_data_o = 32'(put_base_q[31:0]);
+      10'hc4: read_data_o = 32'(put_base_q[63:32]);
+      10'hc8: read_data_o = 32'(put_base_q[95:64]);
+      10'hcc: read_data_o = 32'(put_base_q[127:96]);
+      10'hd0: read_data_o = 32'(put_base_q[159:128]);
+      10'hd4: read_data_o = 32'(put_base_q[191:160]);
+      10'hd8: read_data_o = 32'(put_base_q[223:192]);
+      10'hdc: read_data_o = 32'(put_base_q[255:224]);
+      10'he0: read_data_o = 32'(put_words_q[31:0]);
+      10'he4: read_data_o = 32'(put_words_q[63:32]);
+      10'he8: read_data_o = 32'(put_words_q[95:64]);
+      10'hec: read_data_o = 32'(put_words_q[127:96]);
+      10'h100: read_data_o = 32'(get_base_q[31:0]);
+      10'h104: read_data_o = 32'(get_base_q[63:32]);
+      10'h108: read_data_o = 32'(get_base_q[95:64]);
+      10'h10c: read_data_o = 32'(get_base_q[127:96]);
+      10'h110: read_data_o = 32'(get_base_q[159:128]);
+      10'h114: read_data_o = 32'(get_base_q[191:160]);
+      10'h118: read_data_o = 32'(get_base_q[223:192]);
+      10'h11c: read_data_o = 32'(get_base_q[255:224]);
+      10'h120: read_data_o = 32'(get_words_q[31:0]);
+      10'h124: read_data_o = 32'(get_words_q[63:32]);
+      10'h128: read_data_o = 32'(get_words_q[95:64]);
+      10'h12c: read_data_o = 32'(get_words_q[127:96]);
+      10'h194: read_data_o = 32'(key_node_q);
+      10'h198: read_data_o = '0;
+      10'h19c: read_data_o = 32'({keys_waits_i});
+      10'h1c0: read_data_o = 32'({share_keys_pairs_i, share_keys_components_i, share_keys_previous_i, share_keys_own_i});
+      10'h1c4: read_data_o = 32'(form_q);
       default: read_known_o = 1'b0;
     endcase
   end

@@ -8,6 +8,9 @@ module lookaside_unit #(
   parameter  int unsigned Movers  = 2,    // workers that move words and invoke other nodes, at least 2
   parameter  int unsigned Adders  = 2,    // workers that add columns, at least 2
   parameter  int unsigned Sharers = 4,    // workers that compute on shares, at least 2; all workers together at most 14
+  parameter  int unsigned Locals  = 0,    // workers for both stages of products of four parties: none of both, or at least one of each
+  parameter  int unsigned Joins   = 0,
+  parameter  int unsigned Fold    = 6,    // as of rep4_local
   parameter  int unsigned Lanes   = 1,    // words of a beat of memory: 1, 2 or 4
   parameter  int unsigned Slots   = 4,    // for armed commands
   parameter  int unsigned Longest = 1024, // words of a column that is kept; a power of two
@@ -101,8 +104,8 @@ module lookaside_unit #(
   output logic                 m_axi_bready_o
 );
 
-  localparam int unsigned Kinds   = 3;
-  localparam int unsigned Workers = Movers + Adders + Sharers;
+  localparam int unsigned Kinds   = Locals > 0 ? 5 : 3;
+  localparam int unsigned Workers = Movers + Adders + Sharers + Locals + Joins;
   localparam int unsigned RunW    = lookaside_pkg::RunW;
   // Clients of memory: workers, then what other nodes ask for. Clients of the sender: these, and its answers.
   localparam int unsigned Clients = Workers + 1;
@@ -124,6 +127,11 @@ module lookaside_unit #(
   logic                key_set, salt_set, load_seal, load_open, unused_key_write, unused_salt_write;
   lookaside_pkg::word_t own_key, previous_key;
   logic                own_set, own_write, previous_set, previous_write;
+  /* verilator lint_off UNUSEDSIGNAL */ // of units with workers for four parties
+  share_pkg::form_t    form;
+  logic [383:0]        component_keys, pair_keys;
+  logic [2:0]          components_set, components_write, pairs_set, unused_pairs_write;
+  /* verilator lint_on UNUSEDSIGNAL */
   logic                write_here, read_here, regs_write_known, regs_read_known;
 
   prim_axil #(.AddrW(12)) u_axil (
@@ -156,8 +164,8 @@ module lookaside_unit #(
     .read_known_i     (read_known)
   );
 
-  assign write_here  = write_addr[11:9] == '0;
-  assign read_here   = read_addr[11:9] == '0;
+  assign write_here  = write_addr[11:10] == '0;
+  assign read_here   = read_addr[11:10] == '0;
   assign write_known = write_here && regs_write_known;
   assign read_known  = read_here && regs_read_known;
 
@@ -168,11 +176,11 @@ module lookaside_unit #(
     .wipe_i          (scrubs),
     .locked_i        (busy),
     .write_i         (write && write_here),
-    .write_addr_i    (write_addr[8:0]),
+    .write_addr_i    (write_addr[9:0]),
     .write_data_i    (write_data),
     .write_known_o   (regs_write_known),
     .write_locked_o  (write_locked),
-    .read_addr_i     (read_addr[8:0]),
+    .read_addr_i     (read_addr[9:0]),
     .read_data_o     (read_data),
     .read_known_o    (regs_read_known),
     .movers_i        (8'(Movers)),
@@ -181,6 +189,8 @@ module lookaside_unit #(
     .slots_i         (8'(Slots)),
     .sharers_i       (8'(Sharers)),
     .lanes_i         (8'(Lanes)),
+    .locals_i        (8'(Locals)),
+    .joins_i         (8'(Joins)),
     .control_scrub_o (scrub),
     .control_reset_o (reset),
     .status_busy_i   (busy),
@@ -211,7 +221,28 @@ module lookaside_unit #(
     .previous_key_set_o (previous_set),
     .previous_key_write_o (previous_write),
     .share_keys_own_i (own_set),
-    .share_keys_previous_i (previous_set)
+    .share_keys_previous_i (previous_set),
+    .share_keys_components_i (components_set == '1),
+    .share_keys_pairs_i (pairs_set == '1),
+    .form_o          (form),
+    .component_0_o       (component_keys[127:0]),
+    .component_0_set_o   (components_set[0]),
+    .component_0_write_o (components_write[0]),
+    .component_1_o       (component_keys[255:128]),
+    .component_1_set_o   (components_set[1]),
+    .component_1_write_o (components_write[1]),
+    .component_2_o       (component_keys[383:256]),
+    .component_2_set_o   (components_set[2]),
+    .component_2_write_o (components_write[2]),
+    .pair_next_o           (pair_keys[127:0]),
+    .pair_next_set_o       (pairs_set[0]),
+    .pair_next_write_o     (unused_pairs_write[0]),
+    .pair_opposite_o       (pair_keys[255:128]),
+    .pair_opposite_set_o   (pairs_set[1]),
+    .pair_opposite_write_o (unused_pairs_write[1]),
+    .pair_previous_o       (pair_keys[383:256]),
+    .pair_previous_set_o   (pairs_set[2]),
+    .pair_previous_write_o (unused_pairs_write[2])
   );
 
   // ---- keys for the cores of shares: taken in the cycle after a write that leaves them whole. Writes are refused while commands go on
@@ -223,6 +254,22 @@ module lookaside_unit #(
   always_ff @(posedge clk_i) begin : p_share_keys
     own_taken_q      <= own_write && !scrubs && rst_ni;
     previous_taken_q <= previous_write && !scrubs && rst_ni;
+  end
+
+  // Components: the same. A number is that of the key that was written; two are not written in one cycle.
+  /* verilator lint_off UNUSEDSIGNAL */
+  logic [2:0]           components_taken_q;
+  logic                 component_en;
+  logic [1:0]           component_number;
+  lookaside_pkg::word_t component_key;
+  /* verilator lint_on UNUSEDSIGNAL */
+
+  assign component_en     = (components_taken_q & components_set) != '0;
+  assign component_number = {components_taken_q[2], components_taken_q[1]};
+  assign component_key    = component_keys[128*32'(component_number) +: 128];
+
+  always_ff @(posedge clk_i) begin : p_components
+    components_taken_q <= components_write & {3{!scrubs && rst_ni}};
   end
 
   // ---- keys for the inline path
@@ -285,7 +332,7 @@ module lookaside_unit #(
   logic [Tellers*128-1:0]       told;
   logic [Tellers-1:0]           told_valid, told_grant, told_ready;
 
-  lookaside_intake #(.Nodes(Nodes), .Slots(Slots), .Longest(Longest), .Lanes(Lanes)) u_intake (
+  lookaside_intake #(.Nodes(Nodes), .Slots(Slots), .Longest(Longest), .Lanes(Lanes), .Kinds(Kinds)) u_intake (
     .clk_i           (clk_i),
     .rst_ni          (runs_n),
     .idle_o          (intake_idle),
@@ -294,6 +341,8 @@ module lookaside_unit #(
     .own_words_i     (own_words),
     .invoke_from_i   (invoke_from[Nodes-1:0]),
     .keyed_i         (own_set && previous_set),
+    .components_i    (components_set == '1),
+    .pairs_i         (pairs_set == '1),
     .s_axis_tdata_i  (s_axis_command_tdata_i),
     .s_axis_tlast_i  (s_axis_command_tlast_i),
     .s_axis_tvalid_i (s_axis_command_tvalid_i && runs_n),
@@ -314,8 +363,8 @@ module lookaside_unit #(
   assign s_axis_command_tready_o = intake_ready && runs_n;
 
   for (genvar k = 0; k < Kinds; k++) begin : g_kind
-    localparam int unsigned From = k == 0 ? 0 : k == 1 ? Movers : Movers + Adders;
-    localparam int unsigned Some = k == 0 ? Movers : k == 1 ? Adders : Sharers;
+    localparam int unsigned From = k == 0 ? 0 : k == 1 ? Movers : k == 2 ? Movers + Adders : k == 3 ? Movers + Adders + Sharers : Workers - Joins;
+    localparam int unsigned Some = k == 0 ? Movers : k == 1 ? Adders : k == 2 ? Sharers : k == 3 ? Locals : Joins;
 
     /* verilator lint_off PINCONNECTEMPTY */
     prim_fifo #(.Width(CommandW), .Depth(64)) u_commands (
@@ -511,7 +560,7 @@ module lookaside_unit #(
 
   // ---- workers and their accelerators
   for (genvar w = 0; w < Workers; w++) begin : g_worker
-    localparam int unsigned Kind = w < Movers ? 0 : w < Movers + Adders ? 1 : 2;
+    localparam int unsigned Kind = w < Movers ? 0 : w < Movers + Adders ? 1 : w < Movers + Adders + Sharers ? 2 : w < Workers - Joins ? 3 : 4;
 
     logic [BeatW-1:0]        in_data, out_data, words;
     logic                    in_valid, in_ready, out_valid, out_ready, mismatch;
@@ -519,6 +568,7 @@ module lookaside_unit #(
     logic                    start;
     lookaside_pkg::command_t now;
     lookaside_pkg::draw_t    draw;
+    lookaside_pkg::stage_t   stage;
     /* verilator lint_on UNUSEDSIGNAL */
 
     lookaside_worker #(.Nodes(Nodes), .Lanes(Lanes), .Index(w)) u_worker (
@@ -557,6 +607,7 @@ module lookaside_unit #(
       .start_o             (start),
       .command_o           (now),
       .draw_o              (draw),
+      .stage_o             (stage),
       .in_data_o           (in_data),
       .in_valid_o          (in_valid),
       .in_ready_i          (in_ready),
@@ -572,7 +623,50 @@ module lookaside_unit #(
     assign write_data_of[w*BeatW +: BeatW] = words;
     assign send_data[w*BeatW +: BeatW]     = words;
 
-    if (Kind == 2) begin : g_share
+    if (Kind == 3) begin : g_local
+      lookaside_local #(.Lanes(Lanes), .Longest(Longest), .Fold(Fold)) u_local (
+        .clk_i        (clk_i),
+        .rst_ni       (rst_ni),
+        .scrub_i      (scrub || reset),
+        .wipe_i       (scrubs),
+        .key_en_i     (component_en),
+        .key_number_i (component_number),
+        .key_i        (component_key),
+        .form_i       (form),
+        .pairs_i      (pair_keys),
+        .start_i      (start),
+        .command_i    (now),
+        .draw_i       (draw),
+        .stage_i      (stage),
+        .in_data_i    (in_data),
+        .in_valid_i   (in_valid),
+        .in_ready_o   (in_ready),
+        .out_data_o   (out_data),
+        .out_valid_o  (out_valid),
+        .out_ready_i  (out_ready)
+      );
+
+      assign mismatch = 1'b0;
+    end else if (Kind == 4) begin : g_join
+      lookaside_join #(.Lanes(Lanes), .Longest(Longest)) u_join (
+        .clk_i       (clk_i),
+        .rst_ni      (rst_ni),
+        .scrub_i     (scrub || reset),
+        .wipe_i      (scrubs),
+        .pairs_i     (pair_keys),
+        .start_i     (start),
+        .command_i   (now),
+        .draw_i      (draw),
+        .stage_i     (stage),
+        .in_data_i   (in_data),
+        .in_valid_i  (in_valid),
+        .in_ready_o  (in_ready),
+        .out_data_o  (out_data),
+        .out_valid_o (out_valid),
+        .out_ready_i (out_ready),
+        .mismatch_o  (mismatch)
+      );
+    end else if (Kind == 2) begin : g_share
       localparam int unsigned Sharer = w - Movers - Adders;
 
       assign share_start[Sharer]                 = start;

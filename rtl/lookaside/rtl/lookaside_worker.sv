@@ -58,13 +58,14 @@ module lookaside_worker #(
   output logic                         start_o,
   output lookaside_pkg::command_t      command_o,
   output lookaside_pkg::draw_t         draw_o,
+  output lookaside_pkg::stage_t        stage_o, // of operations that have one
   output logic [BeatW-1:0]             in_data_o,
   output logic                         in_valid_o,
   input  logic                         in_ready_i,
   input  logic [BeatW-1:0]             out_data_i,
   input  logic                         out_valid_i,
   output logic                         out_ready_o,
-  input  logic                         mismatch_i, // with the last beat
+  input  logic                         mismatch_i, // with a beat: it is not to be used, nor what comes after it
 
   output lookaside_pkg::completion_t   done_o,
   output logic                         done_valid_o,
@@ -88,9 +89,11 @@ module lookaside_worker #(
   put_e                     put_q;
   lookaside_pkg::command_t  head_q;
   lookaside_pkg::draw_t     draw_q;
+  lookaside_pkg::stage_t    stage_q, stage;
   lookaside_pkg::origin_t   origin_q;
   logic [7:0]               status_q, status_d;
-  logic                     failed, runs, invokes;
+  logic                     failed, runs, invokes, staged;
+  logic [3:0]               first;   // of the segments
 
   // ---- segments: the command's words, of which two are looked at at once
   logic [3:0]               at_q, from_q, to_q;
@@ -114,6 +117,10 @@ module lookaside_worker #(
   assign invokes   = head_q.op == lookaside_pkg::OpInvoke;
   assign command_o = head_q;
   assign draw_o    = draw_q;
+  assign staged    = lookaside_pkg::of_four(head_q.op);
+  assign first     = lookaside_pkg::segments_from(head_q.op);
+  assign stage     = at_q == 4'd2 ? command_i.data : stage_q; // with the last word too
+  assign stage_o   = stage_q;
 
   // ---- beats that come: room for those that were asked for. All of these numbers are of beats
   logic [RoomW-1:0]     room_q, out_count;
@@ -276,7 +283,7 @@ module lookaside_worker #(
         status_d = lookaside_pkg::StatusLength;
       end else if (late) begin
         status_d = lookaside_pkg::StatusGone;
-      end else if (out_moves && give_q == 32'd1 && mismatch_i) begin
+      end else if (out_moves && mismatch_i) begin
         status_d = lookaside_pkg::StatusMismatch;
       end
     end
@@ -299,6 +306,7 @@ module lookaside_worker #(
       at_q     <= '0;
       head_q   <= '0;
       draw_q   <= '0;
+      stage_q  <= '0;
       origin_q <= '0;
       status_q <= lookaside_pkg::StatusOk;
       start_q  <= 1'b0;
@@ -318,6 +326,7 @@ module lookaside_worker #(
             if (at_q == 4'd1) begin
               draw_q <= command_i.data;
             end
+            stage_q <= stage;
             if (command_i.last) begin
               at_q    <= '0;
               state_q <= Run;
@@ -361,7 +370,7 @@ module lookaside_worker #(
         Next: begin
           from_at_q   <= from.address;
           from_left_q <= from.words >> LaneW;
-          fetch_q     <= 32'(from_q) == 32'(head_q.sources) + 2 ? End : failed ? Fill : Ask;
+          fetch_q     <= 32'(from_q) == 32'(head_q.sources) + 32'(first) ? End : failed ? Fill : Ask;
         end
         Ask: begin
           if (reads || gets) begin
@@ -397,9 +406,10 @@ module lookaside_worker #(
         end
         End: begin
           if (begins) begin
-            from_q  <= 4'd2;
+            from_q  <= first;
             fetch_q <= invokes ? End : Next;
-            need_q  <= (40'(head_q.words) >> LaneW) * 40'(lookaside_pkg::operands(head_q.op));
+            need_q  <= (staged ? 40'(lookaside_pkg::words_in(head_q.op, head_q.words, stage, Lanes))
+                      : 40'(head_q.words) * 40'(lookaside_pkg::operands(head_q.op))) >> LaneW;
           end
         end
         default: fetch_q <= End;
@@ -426,7 +436,7 @@ module lookaside_worker #(
         NextOut: begin
           to_at_q   <= to.address;
           to_left_q <= to.words >> LaneW;
-          put_q     <= 32'(to_q) == 32'(head_q.sources) + 32'(head_q.destinations) + 2 ? EndOut : Put;
+          put_q     <= 32'(to_q) == 32'(head_q.sources) + 32'(head_q.destinations) + 32'(first) ? EndOut : Put;
         end
         Put: begin
           if (puts) begin
@@ -454,9 +464,10 @@ module lookaside_worker #(
         end
         EndOut: begin
           if (begins) begin
-            to_q   <= 4'd2 + head_q.sources[3:0];
+            to_q   <= first + head_q.sources[3:0];
             put_q  <= NextOut;
-            give_q <= (head_q.words >> LaneW) << (lookaside_pkg::of_shares(head_q.op) ? 1 : 0);
+            give_q <= staged ? 32'(lookaside_pkg::words_out(head_q.op, head_q.words, stage, Lanes) >> LaneW)
+                    : (head_q.words >> LaneW) << (lookaside_pkg::of_shares(head_q.op) ? 1 : 0);
           end
         end
         default: put_q <= EndOut;
