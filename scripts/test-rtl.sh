@@ -19,7 +19,7 @@ run scripts/prove-rtl.sh
 run bash tests/rtl/card.sh "1:1 2 4:4:2:1 8" 200
 run bash tests/rtl/share.sh --long
 run bash tests/rtl/gcm.sh "1 2 3 4 5" 1500
-run bash tests/rtl/lookaside.sh "$(seq -s ' ' 20)" 100
+run bash tests/rtl/lookaside.sh "$(seq -s ' ' 20)" 100 --long
 # Netlists that are no part of this project are run where VEIL_CIRCUITS names their folder.
 VEIL_RTL_ROWS=1,2,3,4,8 run cargo test --workspace --all-features --locked --test loops --test device --test ordered --test offset -- --nocapture
 # Other latencies, other beats.

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The lookaside unit in simulation: three nodes with memories on a modelled network, random commands with random stalls, every error, lost
-# packets and scrubs; memories of 128 bits and of 512. tests/rtl/lookaside.sh "1 2 3" 100 takes longer.
+# packets and scrubs; memories of 128 bits and of 512. Then the stages of products of four parties as its workers have them, against the
+# model of vectors/model. tests/rtl/lookaside.sh "1 2 3" 100 --long takes longer.
 source "$(dirname "$0")/../../scripts/lib.sh"
 seeds=${1:-1}
 commands=${2:-60}
@@ -26,3 +27,4 @@ for core in "lookaside_unit 1" "lookaside_unit 4" "lookaside_node 1" "lookaside_
         run "$folder/V$top" "$seed" "$commands"
     done
 done
+run python3 rtl/lookaside/dv/stage_bench.py "$target/rtl" "${@:3}"
