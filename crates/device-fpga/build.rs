@@ -130,7 +130,7 @@ const CORES: [Core; 7] = [
             "share/rtl",
             "lookaside/rtl",
         ],
-        arguments: "-GSlots=16 --flatten",
+        arguments: "-GSlots=16 -GLocals=1 -GJoins=1 --flatten",
         parameters: |_| vec![("Lanes", NODE_LANES)],
         defines: |_| vec![("LANES", NODE_LANES)],
         source: "sim/node.cpp",

@@ -22,6 +22,66 @@ pub enum Op {
     Product(Ring),
     /// Shares of random values: own components, then previous ones. No sources.
     Random,
+    /// The first stage of products of shares of four parties (`docs/protocol-rep4.md`). Sources: the three components of the first factor, then
+    /// of the second. Destinations: messages that are sent, codes of the others, the three columns of shares that are not complete.
+    Local(Stage),
+    /// The second. Sources: these three columns, the messages that came, their codes. Destinations: three columns of shares.
+    Join(Stage),
+}
+
+/// The code of a message: what its mask is drawn for, and whom this party makes it for, or has it from: the next party (0), the one opposite (1),
+/// the previous one (2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Code {
+    /// Use of the mask.
+    pub tag: Use,
+    /// The other party.
+    pub with: u8,
+}
+
+/// What a stage of a product of four parties does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stage {
+    /// Ring.
+    pub ring: Ring,
+    /// Products are added up over the rows: what leaves the first stage are single elements, which the second joins. Not of bits.
+    pub sum: bool,
+    /// Bytes of the last word that hold rows, less than 16; 0 if all do. Of a first stage of what comes, of a second one of what leaves.
+    pub tail: u8,
+    /// Of a first stage: bit k if message k leaves, in the order of cross terms. One or two do.
+    pub sends: u8,
+    /// Of a second stage: the component that each message is added to; there are one or two.
+    pub to: [Option<u8>; 2],
+    /// Whether there are codes, and of which messages: in their order those that do not leave, or those that came.
+    pub codes: Option<[Option<Code>; 2]>,
+    /// Counter of the masks of codes: the number of the layer. Lane and chunk are those of the command's draws.
+    pub counter: u64,
+}
+
+impl Stage {
+    fn word(self) -> u128 {
+        let codes = self.codes.unwrap_or_default();
+        let code = |k: usize, used: u32, with: u32| {
+            codes[k].map_or(0, |code| at(code.tag.0, used) | at(code.with & 3, with))
+        };
+        let ring = match self.ring {
+            Ring::Bits => 0,
+            Ring::Z64 => 1,
+            Ring::Z128 => 2u8,
+        };
+        let to = |k: usize, bit| at(self.to[k].unwrap_or(0) & 3, bit);
+        at(self.counter, abi::STAGE_COUNTER_AT)
+            | code(0, abi::STAGE_USED_0_AT, abi::STAGE_WITH_0_AT)
+            | code(1, abi::STAGE_USED_1_AT, abi::STAGE_WITH_1_AT)
+            | to(0, abi::STAGE_TO_0_AT)
+            | to(1, abi::STAGE_TO_1_AT)
+            | at(self.to[1].is_some(), abi::STAGE_TWO_AT)
+            | at(self.sends & 7, abi::STAGE_SENDS_AT)
+            | at(self.codes.is_some(), abi::STAGE_CHECKS_AT)
+            | at(self.sum, abi::STAGE_SUM_AT)
+            | at(ring, abi::STAGE_RING_AT)
+            | at(self.tail & 15, abi::STAGE_TAIL_AT)
+    }
 }
 
 impl Op {
@@ -35,6 +95,16 @@ impl Op {
             Op::Product(Ring::Z64) => abi::OP_PRODUCT_64,
             Op::Product(Ring::Z128) => abi::OP_PRODUCT_128,
             Op::Random => abi::OP_RANDOM,
+            Op::Local(_) => abi::OP_LOCAL,
+            Op::Join(_) => abi::OP_JOIN,
+        }
+    }
+
+    /// The word that says more, behind the draws.
+    fn stage(self) -> Option<u128> {
+        match self {
+            Op::Local(stage) | Op::Join(stage) => Some(stage.word()),
+            _ => None,
         }
     }
 }
@@ -136,6 +206,7 @@ impl Command {
         let segments = self.from.iter().chain(&self.to);
         [head, draw]
             .into_iter()
+            .chain(self.op.stage())
             .chain(segments.map(|segment| segment.word()))
             .collect()
     }
@@ -237,7 +308,7 @@ pub enum Event {
 #[non_exhaustive]
 pub enum Failure {
     /// The command is none.
-    #[error("it has other segments than it says, or more than 14")]
+    #[error("it has other segments than it says, or too many, or there is no such stage")]
     Malformed,
     /// No worker does it.
     #[error("no worker knows the operation")]
@@ -260,7 +331,7 @@ pub enum Failure {
     #[error("another node did not answer in time")]
     Gone,
     /// The accelerator refused what it was given.
-    #[error("columns that should be equal differ")]
+    #[error("columns or codes that should be equal differ")]
     Mismatch,
     /// The slot was not free, or not armed for whoever invoked it.
     #[error("the slot is armed already, or is not armed for this node")]

@@ -4,7 +4,8 @@ use veil_math::Ring;
 use veil_prss::Use;
 
 use super::loopback::Loopback;
-use super::trio::{Armed, next};
+use super::parties::Armed;
+use super::trio::next;
 use super::{Command, Layer, Node, NodeError, Tuple};
 
 /// A host whose node ends commands when they are queued ([`Loopback`]).
@@ -73,8 +74,9 @@ impl Host {
         let armed = Armed {
             slots: slots.collect(),
             own,
+            tag: self.tag,
         };
-        self.tag += 1;
+        self.tag += armed.tags();
         armed.start(&mut self.node)
     }
 

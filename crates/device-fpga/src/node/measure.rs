@@ -1,14 +1,16 @@
-//! What a multiplication costs on three nodes: cycles end to end, words on the wire, and what hosts do for it.
+//! What a multiplication costs on three nodes, and on four: cycles end to end, words on the wire, and what hosts do for it.
 
 use veil_math::Ring;
 
+use super::parties::bytes;
 use super::simulated::CLOCK_MHZ;
-use super::trio::bytes;
-use super::{Node, NodeError, Shape, Start, Trio};
+use super::{Node, NodeError, Products, Quartet, Shape, Start, Trio};
 use crate::Absent;
 
 /// Cycles after which a node that is measured counts as gone: more than any run takes.
 const TIMEOUT: u32 = 1 << 24;
+/// Cycles in which armed commands have come to their slots.
+const ARMED: u64 = 1 << 12;
 const SEED: u64 = 0x6d65_6173_7572_6564;
 
 /// What a host has done.
@@ -40,12 +42,12 @@ impl Accesses {
     }
 }
 
-/// A batch of products at three parties.
+/// A batch of products at three parties, or at four.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Throughput {
     /// Words of 128 bits that were multiplied, whole beats of them: 128 ANDs each, or one product modulo 2^128.
     pub words: u32,
-    /// Cycles from the first command until the last of the three nodes has its completion: until all messages lie in memory.
+    /// Cycles from the first command until the last of the nodes that a host has started has its completion: until all shares lie in memory.
     pub cycles: u64,
     /// Words of 16 bytes that party 0 sent, with headers, tags and answers.
     pub sent: u64,
@@ -103,6 +105,42 @@ fn trio(shape: Shape, words: u32, values: u32) -> Result<Result<Trio, NodeError>
     Trio::new(shape, (values, words), SEED, TIMEOUT)
 }
 
+/// Multiplies `words` words at four parties of `shape`, checked or not, as [`throughput`] does at three. The host of node 0 starts both stages
+/// at all of them.
+pub fn throughput_of_four(
+    shape: Shape,
+    (ring, checks): (Ring, bool),
+    words: u32,
+) -> Result<Result<Throughput, NodeError>, Absent> {
+    Ok(match Quartet::new(shape, (3, words), SEED, TIMEOUT)? {
+        Ok(mut quartet) => batch_of_four(&mut quartet, ring, checks),
+        Err(error) => Err(error),
+    })
+}
+
+fn batch_of_four(quartet: &mut Quartet, ring: Ring, checks: bool) -> Result<Throughput, NodeError> {
+    for value in 0..2 {
+        let components = filled(value, quartet.words());
+        quartet.share(value, components.each_ref().map(Vec::as_slice))?;
+    }
+    let armed = quartet.arm(&[Products {
+        ring,
+        values: [0, 1, 2],
+        count: 1,
+        chunk: 0,
+        checks,
+    }]);
+    // Until all hosts' commands were looked at.
+    quartet.network.run(ARMED);
+    let (begin, before) = (quartet.network.cycle(), quartet.network.sent(0));
+    armed.iter().try_for_each(|layer| quartet.start(layer))?;
+    Ok(Throughput {
+        words: quartet.stride(),
+        cycles: quartet.network.completed(0) - begin,
+        sent: quartet.network.sent(0) - before,
+    })
+}
+
 fn batch(trio: &mut Trio, ring: Ring) -> Result<Throughput, NodeError> {
     for value in 0..2 {
         fill(trio, value)?;
@@ -138,9 +176,15 @@ fn counted(trio: &mut Trio, start: Start, layers: u32) -> Result<[Accesses; 3], 
 
 /// Any value: what it is changes nothing of what is measured.
 fn fill(trio: &mut Trio, value: u32) -> Result<(), NodeError> {
-    let mut components = [0, 1, 2].map(|_| vec![0; 16 * trio.words() as usize]);
-    for (k, component) in (0..).zip(&mut components) {
-        bytes(SEED, 64 + 3 * u64::from(value) + k, component);
-    }
+    let components: [_; 3] = filled(value, trio.words());
     trio.share(value, components.each_ref().map(Vec::as_slice))
+}
+
+fn filled<const N: usize>(value: u32, words: u32) -> [Vec<u8>; N] {
+    let mut components = [const { Vec::new() }; N];
+    for (k, component) in (0..).zip(&mut components) {
+        component.resize(16 * words as usize, 0);
+        bytes(SEED, 64 + N as u64 * u64::from(value) + k, component);
+    }
+    components
 }

@@ -9,10 +9,13 @@
 
 mod carrier;
 mod command;
+mod four;
 mod host;
 mod link;
 mod loopback;
 mod measure;
+mod parties;
+mod quartet;
 mod simulated;
 mod trio;
 
@@ -21,13 +24,18 @@ use veil_session::Secret;
 use crate::lookaside as abi;
 
 pub use carrier::Carrier;
-pub use command::{Command, Completion, Event, Failure, Layer, Op, Sealing, Segment, Tuple};
+pub use command::{
+    Code, Command, Completion, Event, Failure, Layer, Op, Sealing, Segment, Stage, Tuple,
+};
+pub use four::{JOINT, Joint, crosses, received};
 pub use host::Host;
 pub use link::Carried;
 pub use loopback::Loopback;
-pub use measure::{Accesses, Throughput, accesses, latency, throughput};
+pub use measure::{Accesses, Throughput, accesses, latency, throughput, throughput_of_four};
+pub use parties::{Armed, Start, link_key};
+pub use quartet::{Products, Quartet, code_key, component_key};
 pub use simulated::{CLOCK_MHZ, Fault, LANES, Network, Shape, Simulated};
-pub use trio::{Armed, Start, Trio, link_key, pair_key};
+pub use trio::{Trio, pair_key};
 
 /// Most nodes of a network.
 pub const MOST_NODES: u8 = 4;
@@ -116,8 +124,12 @@ pub struct Limits {
     pub movers: u32,
     /// Workers that add columns.
     pub adders: u32,
-    /// Workers that compute on shares.
+    /// Workers that compute on shares of three parties.
     pub sharers: u32,
+    /// Workers for the first stage of products of four parties.
+    pub locals: u32,
+    /// Workers for the second.
+    pub joins: u32,
     /// Words of a column that is kept: of all commands but moves.
     pub longest: u32,
     /// Commands that may be armed.
@@ -189,6 +201,8 @@ impl Node {
             movers: read(abi::MOVERS)?,
             adders: read(abi::ADDERS)?,
             sharers: read(abi::SHARERS)?,
+            locals: read(abi::LOCALS)?,
+            joins: read(abi::JOINS)?,
             longest: read(abi::LONGEST)?,
             slots: read(abi::SLOTS)?,
             lanes: read(abi::LANES)?.max(1),
@@ -261,6 +275,29 @@ impl Node {
     pub fn share_keys(&mut self, own: &Secret, previous: &Secret) -> Result<(), NodeError> {
         self.write_key(abi::OWN_KEY, own)?;
         self.write_key(abi::PREVIOUS_KEY, previous)
+    }
+
+    /// Says which party of four this is, and gives the workers its keys: of components 0, 1, 2, and of codes with the next party, the one
+    /// opposite, the previous one. Refused while commands go on.
+    pub fn four_keys(
+        &mut self,
+        me: u8,
+        components: &[Secret; 3],
+        pairs: &[Secret; 3],
+    ) -> Result<(), NodeError> {
+        self.write(abi::FORM, four::form(me))?;
+        let registers = [
+            abi::COMPONENT_0,
+            abi::COMPONENT_1,
+            abi::COMPONENT_2,
+            abi::PAIR_NEXT,
+            abi::PAIR_OPPOSITE,
+            abi::PAIR_PREVIOUS,
+        ];
+        for (address, key) in registers.into_iter().zip(components.iter().chain(pairs)) {
+            self.write_key(address, key)?;
+        }
+        Ok(())
     }
 
     /// Queues a command.

@@ -4,25 +4,9 @@ use veil_math::Ring;
 use veil_prss::Use;
 use veil_session::Secret;
 
-use super::{
-    Command, Direction, LANES, Layer, Network, Node, NodeError, Op, Place, Segment, Shape, Tuple,
-    Window,
-};
+use super::parties::{self, ABORT, Armed, Start, key};
+use super::{Command, LANES, Layer, Network, Node, NodeError, Place, Shape, Tuple, Window};
 use crate::Absent;
-
-/// Slot of the command by which other nodes are told that a run has failed.
-const ABORT: u8 = 15;
-/// Its tag at the node that is told.
-const ABORTED: u32 = u32::MAX;
-
-/// How a layer begins at the nodes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Start {
-    /// Each host queues the command of its node.
-    Hosts,
-    /// Other hosts have armed theirs; the host of node 0 starts them all.
-    Headless,
-}
 
 /// Three nodes, each a party of replicated sharing, and their hosts.
 ///
@@ -110,26 +94,9 @@ impl Trio {
                 get: [Window::default(); 4],
                 invoke_from: 0b111 & !(1 << me),
             })?;
-            for other in [previous(me), next(me)] {
-                for (direction, name) in [
-                    (Direction::Seal, [me, other]),
-                    (Direction::Open, [other, me]),
-                ] {
-                    let (key, salt) = link_key(seed, name);
-                    node.link_key(other, direction, &key, salt)?;
-                }
-            }
             let (own, before) = (&keys[usize::from(me)], &keys[usize::from(previous(me))]);
             node.share_keys(own, before)?;
-            let beat = 16 * u64::from(self.lanes);
-            node.store(0, &vec![0; beat as usize])?;
-            node.store(beat, &vec![1; beat as usize])?;
-            let [zeros, ones] = [0, beat].map(|at| Segment::new(me, at, self.lanes));
-            let differ = vec![zeros, ones];
-            node.arm(
-                ABORT,
-                &Command::new(Op::Check, ABORTED, self.lanes, differ, vec![zeros]),
-            );
+            parties::meet(node, me, 3, seed)?;
         }
         Ok(())
     }
@@ -227,9 +194,14 @@ impl Trio {
                 .commands(0, limits, tag)
                 .collect();
             slot += own.len() as u8;
-            self.tag += own.len() as u32 + 1;
+            let layer = Armed {
+                slots,
+                tag: tag + own.len() as u32,
+                own,
+            };
+            self.tag = layer.tag + layer.tags();
             self.counter += u64::from(count * self.stride);
-            armed.push(Armed { slots, own });
+            armed.push(layer);
         }
         Ok(armed)
     }
@@ -279,19 +251,9 @@ impl Trio {
     /// What a host does whose node has failed: it tells the others, as far as they can be reached. Each of them has a completion then:
     /// [`super::Failure::Mismatch`] of the command that waits for this, or of a packet that does not come as it should.
     pub fn tell(&mut self, me: u8) -> Result<(), NodeError> {
-        let tag = self.tag;
         self.tag += 2;
-        let node = &mut self.nodes[usize::from(me)];
-        for (k, other) in (0..).zip([previous(me), next(me)]) {
-            node.invoke(tag + k, &[(other, ABORT)]);
-        }
-        // They end with the mismatch that was asked for, or because nobody answers.
-        let mut left = 2;
-        while left > 0 {
-            let completion = node.next("an abort")?;
-            left -= u32::from(completion.tag == tag || completion.tag == tag + 1);
-        }
-        Ok(())
+        let others = [previous(me), next(me)].into_iter();
+        parties::tell(&mut self.nodes[usize::from(me)], self.tag - 2, others)
     }
 
     /// The same nodes with the keys of another seed, after [`Trio::abort`]: counters of packets and draws begin again.
@@ -310,25 +272,6 @@ impl Trio {
     }
 }
 
-/// A layer that waits for its start: slots of other nodes, and the commands of node 0.
-#[derive(Clone, Debug)]
-pub struct Armed {
-    pub(super) slots: Vec<(u8, u8)>,
-    pub(super) own: Vec<Command>,
-}
-
-impl Armed {
-    /// Starts it at all nodes from this one, the host's own, and waits for all of them.
-    pub(super) fn start(&self, node: &mut Node) -> Result<(), NodeError> {
-        let last = self.own.last().map_or(0, |command| command.tag) + 1;
-        node.invoke(last, &self.slots);
-        self.own.iter().for_each(|command| node.submit(command));
-        let tags = self.own.iter().map(|command| command.tag);
-        let tags: Vec<u32> = tags.chain([last]).collect();
-        node.finish("a layer", &tags)
-    }
-}
-
 pub(super) const fn next(party: u8) -> u8 {
     (party + 1) % 3
 }
@@ -337,32 +280,7 @@ const fn previous(party: u8) -> u8 {
     (party + 2) % 3
 }
 
-/// Bytes from a seed, for what they are for (Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", 2014).
-pub(super) fn bytes(seed: u64, purpose: u64, into: &mut [u8]) {
-    let mut state = seed ^ purpose.wrapping_mul(0xd134_2543_de82_ef95);
-    for piece in into.chunks_mut(8) {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        piece.copy_from_slice(&(z ^ (z >> 31)).to_le_bytes()[..piece.len()]);
-    }
-}
-
 /// The key that a party has with the one after it, of the nodes of a seed.
 pub fn pair_key(seed: u64, party: u8) -> Secret {
-    let mut key = [0; 16];
-    bytes(seed, 1 + u64::from(party), &mut key);
-    Secret::new(key)
-}
-
-/// The key and salt of packets from a node to another one, of the nodes of a seed.
-pub fn link_key(seed: u64, [from, to]: [u8; 2]) -> (Secret, u32) {
-    let mut key = [0; 20];
-    bytes(seed, 16 + 4 * u64::from(from) + u64::from(to), &mut key);
-    let (key, salt) = key.split_at(16);
-    (
-        Secret::new(key.try_into().expect("16 of 20 bytes")),
-        u32::from_le_bytes(salt.try_into().expect("4 of 20 bytes")),
-    )
+    key(seed, 1 + u64::from(party))
 }

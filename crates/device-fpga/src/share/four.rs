@@ -20,23 +20,23 @@ pub(super) const CODE: usize = 16;
 
 /// Which party of four a core is, and what it does with the messages of products.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Setting {
+pub(crate) struct Setting {
     /// The opposite cross term goes to component 2, not 0.
-    pub(super) swapped: bool,
+    pub(crate) swapped: bool,
     /// There are five draws, not four.
-    pub(super) five: bool,
+    pub(crate) five: bool,
     /// The lowest bits of the use of each draw.
-    pub(super) subs: [u8; 5],
+    pub(crate) subs: [u8; 5],
     /// Messages that leave, bit k of message k; of the others codes are made.
-    pub(super) sends: u8,
+    pub(crate) sends: u8,
 }
 
 impl Setting {
     /// All messages.
-    pub(super) const ALL: u8 = (1 << MESSAGES) - 1;
+    pub(crate) const ALL: u8 = (1 << MESSAGES) - 1;
 
     /// As the core takes it, `share_pkg::form_t`.
-    fn form(self) -> u32 {
+    pub(crate) fn form(self) -> u32 {
         let subs = self.subs.iter().rev();
         let subs = subs.fold(0, |bits, sub| bits << 3 | u32::from(*sub));
         u32::from(self.swapped) << 16 | u32::from(self.five) << 15 | subs

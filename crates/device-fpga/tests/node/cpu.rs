@@ -1,12 +1,13 @@
-//! The same product on the CPU device.
+//! The same products on the CPU device.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use veil_device::{
     Command, Cpu, Device, Draw, Form, Frame, Instr, Item, KeyId, Layout, Op, Outcome, Place,
     Program, Region, Span, Src, Tag,
 };
-use veil_device_fpga::node::pair_key;
+use veil_device_fpga::node::{JOINT, code_key, component_key, crosses, pair_key, received};
 use veil_math::Ring;
 use veil_prss::Use;
 
@@ -105,4 +106,188 @@ pub(crate) fn message(
     assert_eq!(cpu.poll().map(|of| of.outcome), Some(Outcome::Done));
     let bytes = cpu.view(bank, layout.all(message, 0));
     bytes.expect("a mapped region").to_vec()
+}
+
+/// What a party of four makes of a product.
+#[derive(Default)]
+pub(crate) struct Party {
+    /// Of each joint message whose term it computes.
+    pub(crate) messages: BTreeMap<u8, Vec<u8>>,
+    /// Of those that it vouches for.
+    pub(crate) codes: BTreeMap<u8, Vec<u8>>,
+    /// By the party that lacks the component.
+    pub(crate) shares: BTreeMap<u8, Vec<u8>>,
+}
+
+/// What the parties of the nodes of a seed make of the product of two columns of whole words, whose components are given.
+pub(crate) fn four(
+    ring: Ring,
+    seed: u64,
+    columns: [&[Vec<u8>; 4]; 2],
+    place: (u64, u64, u32),
+) -> [Party; 4] {
+    let first = [0, 1, 2, 3].map(|me| party(ring, seed, me, columns, place, None));
+    let messages = first.into_iter().flat_map(|party| party.messages);
+    let sent: BTreeMap<u8, Vec<u8>> = messages.collect();
+    [0, 1, 2, 3].map(|me| party(ring, seed, me, columns, place, Some(&sent)))
+}
+
+fn party(
+    ring: Ring,
+    seed: u64,
+    me: u8,
+    [a, b]: [&[Vec<u8>; 4]; 2],
+    (counter, layer, chunk): (u64, u64, u32),
+    sent: Option<&BTreeMap<u8, Vec<u8>>>,
+) -> Party {
+    let rows = 8 * a[0].len() as u32 / ring.bits();
+    let mut layout = Layout {
+        chunk_rows: rows,
+        ..Layout::default()
+    };
+    let mut add = |place, item, parts, count| {
+        layout.add(Region {
+            place,
+            item,
+            parts,
+            count,
+        })
+    };
+    let (rows_of, one) = (Item::Rows(ring), Item::One(ring));
+    let input = add(Place::Mapped, rows_of, 3, 2);
+    let slots = add(Place::Resident, rows_of, 3, 3);
+    let uniforms = add(Place::Mapped, one, 3, 1);
+    let sums = add(Place::Mapped, one, 3, 1);
+    let messages = add(Place::Mapped, rows_of, 3, 1);
+    let came = add(Place::Mapped, rows_of, 1, 2);
+    let none = add(Place::Mapped, one, 1, 1);
+    let codes = add(Place::Mapped, Item::Bytes(16), 1, 2);
+    let output = add(Place::Mapped, rows_of, 3, 1);
+    let program = Program {
+        ring,
+        slots,
+        uniforms,
+        sums,
+        temps: 0,
+        pairs: vec![(Src::Slot(0), Src::Slot(1))],
+        code: vec![Instr::Product {
+            pairs: 0..1,
+            out: 2,
+            index: 0,
+        }],
+    };
+    let frame = Frame {
+        epoch: 0,
+        lane: 0,
+        chunk,
+        rows,
+    };
+    let mut cpu = Cpu::detect();
+    // Keys of components by who lacks them; of pairs behind them.
+    for of in (0..4).filter(|of| *of != me) {
+        let keys = [(0, component_key(seed, of)), (4, code_key(seed, [me, of]))];
+        for (id, key) in keys {
+            let loaded = cpu.load_key(KeyId(id + u16::from(of)), &key);
+            loaded.expect("room for a key");
+        }
+    }
+    let program = cpu
+        .load(&Arc::new(program), &layout)
+        .expect("a right program");
+    let bank = cpu.open(&layout, frame).expect("a small bank");
+    let span = |region, part, first, count| Span {
+        first,
+        count,
+        ..layout.all(region, part)
+    };
+    let mut batch = Vec::new();
+    let combined = Op::Combine { ring, minus: 0 };
+    for part in 0..3 {
+        let of = usize::from((me + 1 + part) % 4);
+        let bytes = [&a[of][..], &b[of]].concat();
+        cpu.write(bank, span(input, part, 0, 2), &bytes)
+            .expect("a mapped region");
+        batch.push(Command::new(
+            combined.clone(),
+            vec![span(input, part, 0, 2)],
+            vec![span(slots, part, 0, 2)],
+        ));
+    }
+    // Draws as Form::fourfold has them: of the three cross terms, and of the terms that this party is no part of.
+    let crosses = crosses(me);
+    let outside = (0..6).filter(|k| JOINT[usize::from(*k)].outsider == me);
+    let draws: Vec<Draw> = (crosses.into_iter().chain(outside))
+        .map(|k| Draw {
+            key: KeyId(JOINT[usize::from(k)].receiver.into()),
+            tag: Use::joint4(k),
+            first: counter,
+        })
+        .collect();
+    let swapped = (JOINT[usize::from(crosses[2])].outsider + 3 - me) % 4 == 2;
+    let form = Form::fourfold(ring, swapped, draws.len() == 5);
+    batch.push(Command {
+        program: Some(program),
+        draws,
+        ..Command::new(
+            Op::Product(form),
+            vec![],
+            (0..3).map(|k| layout.all(messages, k)).collect(),
+        )
+    });
+    let vouched: Vec<u8> = (0..3)
+        .filter(|k| JOINT[usize::from(crosses[usize::from(*k)])].sender(chunk) != me)
+        .collect();
+    for (place, k) in (0..).zip(&vouched) {
+        let joint = crosses[usize::from(*k)];
+        let other = JOINT[usize::from(joint)].receiver;
+        batch.push(Command {
+            draws: vec![Draw {
+                key: KeyId(4 + u16::from(other)),
+                tag: Use::code4(joint),
+                first: layer,
+            }],
+            ..Command::new(
+                Op::Mac,
+                vec![layout.all(messages, *k)],
+                vec![span(codes, 0, place, 1)],
+            )
+        });
+    }
+    for (place, k) in (0..).zip(received(me)) {
+        let Some(sent) = sent else { break };
+        cpu.write(bank, span(came, 0, place, 1), &sent[&k])
+            .expect("a mapped region");
+        let part = (JOINT[usize::from(k)].outsider + 3 - me) % 4;
+        batch.push(Command {
+            program: Some(program),
+            ..Command::new(
+                Op::Scatter { part, add: true },
+                vec![span(came, 0, place, 1), span(none, 0, 0, 0)],
+                vec![],
+            )
+        });
+    }
+    for part in 0..3 {
+        batch.push(Command::new(
+            combined.clone(),
+            vec![span(slots, part, 2, 1)],
+            vec![layout.all(output, part)],
+        ));
+    }
+    cpu.submit(bank, &batch, Tag(1)).expect("right commands");
+    assert_eq!(cpu.poll().map(|of| of.outcome), Some(Outcome::Done));
+    let view = |span| cpu.view(bank, span).expect("a mapped region").to_vec();
+    let mut made = Party::default();
+    for (k, joint) in (0..).zip(crosses) {
+        made.messages.insert(joint, view(layout.all(messages, k)));
+    }
+    for (place, k) in (0..).zip(&vouched) {
+        let joint = crosses[usize::from(*k)];
+        made.codes.insert(joint, view(span(codes, 0, place, 1)));
+    }
+    for part in 0..3 {
+        let of = (me + 1 + part) % 4;
+        made.shares.insert(of, view(layout.all(output, part)));
+    }
+    made
 }

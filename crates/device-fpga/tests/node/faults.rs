@@ -3,7 +3,9 @@
 use std::collections::HashSet;
 
 use veil_device_fpga::Stalls;
-use veil_device_fpga::node::{Failure, Fault, NodeError, Sealing, Start, Trio, link_key, pair_key};
+use veil_device_fpga::node::{
+    Failure, Fault, Network, NodeError, Sealing, Start, Trio, link_key, pair_key,
+};
 use veil_math::Ring;
 
 use super::{components, trio};
@@ -16,14 +18,19 @@ fn secrets(seed: u64) -> HashSet<u64> {
     let pairs = (0..9).map(|pair| [pair / 3, pair % 3]);
     let links = pairs.map(|pair| link_key(seed, pair).0.expose().to_vec());
     let shares = (0..2).flat_map(|value| components(seed, value, WORDS));
-    let all: Vec<Vec<u8>> = keys.chain(links).chain(shares).collect();
+    halves(keys.chain(links).chain(shares))
+}
+
+/// All their halves of words.
+pub(crate) fn halves(all: impl Iterator<Item = Vec<u8>>) -> HashSet<u64> {
+    let all: Vec<Vec<u8>> = all.collect();
     let halves = all.iter().flat_map(|bytes| bytes.as_chunks().0);
     halves.map(|half| u64::from_le_bytes(*half)).collect()
 }
 
 /// How many of them are anywhere in the state of a node, at whatever bit.
-fn found(trio: &Trio, node: u8, secrets: &HashSet<u64>) -> usize {
-    let state = trio.network.state(node);
+pub(crate) fn found(network: &Network, node: u8, secrets: &HashSet<u64>) -> usize {
+    let state = network.state(node);
     let windows = state.windows(9).map(|window| {
         let low = u64::from_le_bytes(window[..8].try_into().expect("8 bytes"));
         u128::from(low) | u128::from(window[8]) << 64
@@ -42,7 +49,11 @@ fn aborts(mut trio: Trio, seed: u64, what: &str) {
     trio.abort().unwrap_or_else(|e| panic!("{what}: {e}"));
     trio.network.run(2000);
     for node in 0..3 {
-        assert_eq!(found(&trio, node, &secrets), 0, "{what}: node {node}");
+        assert_eq!(
+            found(&trio.network, node, &secrets),
+            0,
+            "{what}: node {node}"
+        );
         let mut memory = vec![0; 16 * trio.window().words as usize];
         let all = trio.nodes[usize::from(node)].load(0, &mut memory);
         assert_eq!(all, Ok(()));
@@ -164,7 +175,7 @@ fn scrubs_leave_nothing() {
         trio.network.run(cycles);
         let secrets = secrets(seed);
         for node in 0..3 {
-            let before = found(&trio, node, &secrets);
+            let before = found(&trio.network, node, &secrets);
             assert!(before > 0, "secrets are found where they are");
         }
         aborts(trio, seed, "a scrub");

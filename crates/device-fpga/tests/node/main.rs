@@ -3,6 +3,8 @@
 
 mod cpu;
 mod faults;
+mod four;
+mod lies;
 mod link;
 mod refused;
 

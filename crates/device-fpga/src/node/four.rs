@@ -1,0 +1,192 @@
+//! Who does what in a product of four parties (`docs/protocol-rep4.md`), and which commands that is at a node.
+
+use veil_math::Ring;
+use veil_prss::Use;
+
+use super::{Code, Command, Op, Segment, Stage, Tuple};
+use crate::share::Setting;
+
+/// A joint message: numbers of parties.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Joint {
+    /// Who computes its term. The first sends it in even chunks, and the second vouches for it; in odd ones the other way round.
+    pub pair: [u8; 2],
+    /// Who gets it.
+    pub receiver: u8,
+    /// The component that grows by it is the one that this party lacks.
+    pub outsider: u8,
+}
+
+const fn joint(pair: [u8; 2], receiver: u8, outsider: u8) -> Joint {
+    Joint {
+        pair,
+        receiver,
+        outsider,
+    }
+}
+
+/// All of a product.
+pub const JOINT: [Joint; 6] = [
+    joint([0, 1], 3, 2),
+    joint([1, 2], 0, 3),
+    joint([2, 3], 1, 0),
+    joint([3, 0], 2, 1),
+    joint([0, 2], 3, 1),
+    joint([1, 3], 2, 0),
+];
+
+impl Joint {
+    /// Who sends it in a chunk.
+    pub const fn sender(&self, chunk: u32) -> u8 {
+        self.pair[(chunk % 2) as usize]
+    }
+
+    /// Who vouches for it.
+    pub const fn voucher(&self, chunk: u32) -> u8 {
+        self.pair[1 - (chunk % 2) as usize]
+    }
+}
+
+/// Joint messages whose terms a party computes: with the next party, the previous one, the one opposite.
+pub fn crosses(me: u8) -> [u8; 3] {
+    [1, 3, 2].map(|step| {
+        let other = (me + step) % 4;
+        let with = |joint: &Joint| joint.pair.contains(&me) && joint.pair.contains(&other);
+        let found = (0..).zip(&JOINT).find(|(_, joint)| with(joint));
+        found.map_or(0, |(k, _)| k)
+    })
+}
+
+/// Joint messages that a party gets: one or two.
+pub fn received(me: u8) -> Vec<u8> {
+    let all = (0..).zip(&JOINT);
+    let mine = all.filter(|(_, joint)| joint.receiver == me);
+    mine.map(|(k, _)| k).collect()
+}
+
+/// The place of a component, or of another party, among those of a party.
+pub(super) const fn part(me: u8, component: u8) -> u8 {
+    (component + 7 - me) % 4
+}
+
+/// Which party a core is of, as it is told.
+pub(super) fn form(me: u8) -> u32 {
+    let crosses = crosses(me);
+    let all = (0..).zip(&JOINT);
+    let outside = all.filter(|(_, joint)| joint.outsider == me);
+    let draws: Vec<u8> = crosses.into_iter().chain(outside.map(|(k, _)| k)).collect();
+    let mut subs = [0; 5];
+    subs[..draws.len()].copy_from_slice(&draws);
+    let opposite = JOINT[usize::from(crosses[2])];
+    Setting {
+        swapped: part(me, opposite.outsider) == 2,
+        five: draws.len() == 5,
+        subs,
+        sends: Setting::ALL,
+    }
+    .form()
+}
+
+/// A piece of a layer that is one command of each stage, with the same addresses at all nodes.
+pub(super) struct Piece<'a> {
+    pub(super) ring: Ring,
+    pub(super) words: u32,
+    /// Words of a code's beat.
+    pub(super) lanes: u32,
+    /// Of the masks of messages.
+    pub(super) counter: u64,
+    /// Of those of codes.
+    pub(super) number: u64,
+    pub(super) chunk: u32,
+    pub(super) checks: bool,
+    /// Components of both factors, of what is not complete, and of the product.
+    pub(super) from: [[u64; 3]; 2],
+    pub(super) left: [u64; 3],
+    pub(super) out: [u64; 3],
+    /// Where a node writes message or code number `k` of those that another one gets: from, k.
+    pub(super) message: &'a dyn Fn(u8, usize) -> u64,
+    pub(super) code: &'a dyn Fn(u8, usize) -> u64,
+}
+
+impl Piece<'_> {
+    /// The command of the first stage at a node.
+    pub(super) fn local(&self, me: u8, tag: u32) -> Command {
+        let mut sends = 0;
+        let (mut to, mut codes) = (Vec::new(), Vec::new());
+        let mut vouched = [None; 2];
+        for (cross, k) in crosses(me).into_iter().enumerate() {
+            let joint = JOINT[usize::from(k)];
+            let at = joint.receiver;
+            let place = received(at).iter().position(|of| *of == k).unwrap_or(0);
+            if joint.sender(self.chunk) == me {
+                sends |= 1 << cross;
+                to.push(Segment::new(at, (self.message)(me, place), self.words));
+            } else {
+                vouched[codes.len()] = Some(Code {
+                    tag: Use::code4(k),
+                    with: part(me, at),
+                });
+                codes.push(Segment::new(at, (self.code)(me, place), self.lanes));
+            }
+        }
+        if self.checks {
+            to.append(&mut codes);
+        }
+        to.extend(self.columns(me, &self.left));
+        let stage = self.stage(sends, [None; 2], vouched);
+        let from = self.from.as_flattened();
+        self.command(Op::Local(stage), tag, self.columns(me, from), to)
+    }
+
+    /// That of the second.
+    pub(super) fn join(&self, me: u8, tag: u32) -> Command {
+        let mut from: Vec<Segment> = self.columns(me, &self.left);
+        let (mut to, mut codes) = ([None; 2], [None; 2]);
+        let received = received(me);
+        for (place, k) in received.iter().enumerate() {
+            let joint = JOINT[usize::from(*k)];
+            let at = (self.message)(joint.sender(self.chunk), place);
+            from.push(Segment::new(me, at, self.words));
+            to[place] = Some(part(me, joint.outsider));
+            codes[place] = Some(Code {
+                tag: Use::code4(*k),
+                with: part(me, joint.voucher(self.chunk)),
+            });
+        }
+        for (place, k) in received.iter().enumerate().filter(|_| self.checks) {
+            let voucher = JOINT[usize::from(*k)].voucher(self.chunk);
+            from.push(Segment::new(me, (self.code)(voucher, place), self.lanes));
+        }
+        let stage = self.stage(0, to, codes);
+        self.command(Op::Join(stage), tag, from, self.columns(me, &self.out))
+    }
+
+    fn columns(&self, me: u8, at: &[u64]) -> Vec<Segment> {
+        let one = |address: &u64| Segment::new(me, *address, self.words);
+        at.iter().map(one).collect()
+    }
+
+    fn stage(&self, sends: u8, to: [Option<u8>; 2], codes: [Option<Code>; 2]) -> Stage {
+        Stage {
+            ring: self.ring,
+            sum: false,
+            tail: 0,
+            sends,
+            to,
+            codes: self.checks.then_some(codes),
+            counter: self.number,
+        }
+    }
+
+    fn command(&self, op: Op, tag: u32, from: Vec<Segment>, to: Vec<Segment>) -> Command {
+        Command {
+            draw: Some(Tuple {
+                tag: Use::joint4(0),
+                lane: 0,
+                counter: self.counter,
+                chunk: self.chunk,
+            }),
+            ..Command::new(op, tag, self.words, from, to)
+        }
+    }
+}
