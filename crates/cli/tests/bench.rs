@@ -269,7 +269,7 @@ fn cores_of_sharing_are_measured_beside_the_published_ones() {
         assert!(number(row, "cycles") > f64::max(550.0, words), "{row}");
         assert!(number(row, "bytes_sent") > 16.0 * words, "{row}");
     }
-    assert_eq!(layers.len(), 4);
+    assert_eq!(layers.len(), 7);
     let hosts: Vec<_> = of("fpga-share-hosts");
     assert_eq!(hosts.len(), 6);
     for row in hosts {

@@ -1,4 +1,4 @@
-//! Three parties as nodes on a network: what a layer of products takes end to end, and what hosts do for it.
+//! Parties as nodes on a network, three or four: what a layer of products takes end to end, and what hosts do for it.
 
 use std::hint::black_box;
 
@@ -17,15 +17,20 @@ use super::super::print_json;
 
 /// Words of a layer: 128 ANDs each.
 const WORDS: [u32; 4] = [4, 64, 1024, 16384];
+/// The same of four parties.
+const OF_FOUR: [u32; 3] = [4, 256, 1024];
 /// Layers over which accesses of hosts are counted, and their words.
 const LAYERS: (u32, u32) = (4, 16);
 /// Layers of which a host's CPU time is taken at once, and how often; the median counts.
 const TIMED: (u32, usize) = (4096, 15);
 
-/// A layer of ANDs at three nodes.
+/// A layer of ANDs at nodes.
 #[derive(Serialize)]
 pub(super) struct Layer {
     bench: &'static str,
+    parties: u8,
+    /// Whether messages have codes, which four parties make.
+    checked: bool,
     ands: u64,
     /// From the first command until all messages lie in memory and all hosts know it.
     cycles: u64,
@@ -61,13 +66,19 @@ pub(super) struct Nodes {
     latency: u32,
 }
 
-/// Runs layers on three simulated nodes.
+/// Runs layers on three simulated nodes, and on four.
 pub(super) fn measure() -> Result<Result<Nodes, NodeError>, Absent> {
     let shape = Shape::new(3);
     let mut layers = Vec::new();
     for words in WORDS {
         match node::throughput(shape, Ring::Bits, words)? {
-            Ok(run) => layers.push(layer(&run)),
+            Ok(run) => layers.push(layer(3, &run)),
+            Err(error) => return Ok(Err(error)),
+        }
+    }
+    for words in OF_FOUR {
+        match node::throughput_of_four(Shape::new(4), (Ring::Bits, true), words)? {
+            Ok(run) => layers.push(layer(4, &run)),
             Err(error) => return Ok(Err(error)),
         }
     }
@@ -92,9 +103,11 @@ pub(super) fn measure() -> Result<Result<Nodes, NodeError>, Absent> {
     }))
 }
 
-fn layer(run: &Throughput) -> Layer {
+fn layer(parties: u8, run: &Throughput) -> Layer {
     Layer {
         bench: "fpga-share-nodes",
+        parties,
+        checked: parties == 4,
         ands: 128 * u64::from(run.words),
         cycles: run.cycles,
         mhz: CLOCK_MHZ,
@@ -148,13 +161,13 @@ pub(super) fn print(nodes: &Nodes, json: bool) -> Result<()> {
         return nodes.hosts.iter().try_for_each(print_json);
     }
     println!(
-        "\nANDs of three parties as nodes at {CLOCK_MHZ} MHz, {} cycles from node to node; the first row is the latency of a multiplication end to end\n{:>9} {:>8} {:>8} {:>10} {:>11}",
-        nodes.latency, "ANDs", "cycles", "us", "Gb/s", "bytes sent"
+        "\nANDs of parties as nodes at {CLOCK_MHZ} MHz, {} cycles from node to node; the first row is the latency of a multiplication end to end; four parties check theirs, and node 0 starts them\n{:>7} {:>9} {:>8} {:>8} {:>10} {:>11}",
+        nodes.latency, "parties", "ANDs", "cycles", "us", "Gb/s", "bytes sent"
     );
     for row in &nodes.layers {
         println!(
-            "{:>9} {:>8} {:>8.1} {:>10.2} {:>11}",
-            row.ands, row.cycles, row.us, row.gbit_per_s, row.bytes_sent
+            "{:>7} {:>9} {:>8} {:>8.1} {:>10.2} {:>11}",
+            row.parties, row.ands, row.cycles, row.us, row.gbit_per_s, row.bytes_sent
         );
     }
     println!(
@@ -185,6 +198,7 @@ pub(super) fn draw(nodes: &Nodes, svg: &mut String) -> Drawn {
     let points = nodes
         .layers
         .iter()
+        .filter(|row| row.parties == 3)
         .map(|row| (row.ands as f64, row.gbit_per_s));
     let points: Vec<_> = points.collect();
     let most = points
