@@ -5,7 +5,7 @@
 // were compared: then their three columns come out. After a difference nothing but zeros does, with the first of which it says so; the core is
 // scrubbed, and ready for another command. Codes begin and end with the command.
 //
-// Latency:  of n beats of a column the first share comes out n + 15 cycles after the first of the last message, and at least 2 after the codes.
+// Latency:  the first share comes out when the last message and all codes have come and were compared, as rep4_join says it.
 // Throughput: one beat per cycle in or out; of the last message a word per cycle.
 // Back-pressure: words are taken as the core takes them.
 

@@ -6,7 +6,7 @@
 // it is computed; the rest lies where the factors lay, of which the core is done with each word long before. Of a sum over rows each column is
 // a single element, in a beat. Codes begin and end with the command.
 //
-// Latency:  a first message comes out 15 cycles after the first word of the sixth column, and what Fold adds.
+// Latency:  that of rep4_local, from a word of the sixth column to the first message.
 // Throughput: a beat of columns per cycle, but a word of the sixth in Fold cycles.
 // Back-pressure: words are taken as the core takes them. Without keys of components commands wait.
 
