@@ -5,7 +5,8 @@
 //! rows that takes four labels in a cycle, two if that is not said, and has a register behind its memories of labels, none if that is not. Cards are
 //! of a power of two; the core that takes gates in the order of the netlist is made for at most four rows, as its memories grow with their square.
 //!
-//! If `VEIL_RTL_FOLDED` is set, the first stage of four parties is made a second time, folded, for `veil bench fpga-share`.
+//! If `VEIL_RTL_FOLDED` is set, the first stage of four parties is made a second time, folded, for `veil bench fpga-share`. If `VEIL_RTL_FOUR` is
+//! set, nodes are made a second time, with workers for products of four parties.
 
 use std::env;
 use std::ffi::OsStr;
@@ -67,7 +68,37 @@ const SHARE_FOLDERS: &[&str] = &["prim/rtl", "aes/rtl", "garble/rtl", "share/rtl
 /// Words of 128 bits in a beat of a node's memory, as `simulated::LANES` has them.
 const NODE_LANES: u32 = 4;
 
-const CORES: [Core; 7] = [
+const NODE_PACKAGES: &[&str] = &[
+    "aes/rtl/aes_pkg.sv",
+    "garble/rtl/garble_pkg.sv",
+    "gcm/rtl/gcm_pkg.sv",
+    "share/rtl/share_pkg.sv",
+    "lookaside/rtl/lookaside_pkg.sv",
+];
+const NODE_FOLDERS: &[&str] = &[
+    "prim/rtl",
+    "aes/rtl",
+    "garble/rtl",
+    "gcm/rtl",
+    "share/rtl",
+    "lookaside/rtl",
+];
+const NODE_FUNCTIONS: &[&str] = &[
+    "new",
+    "free",
+    "write",
+    "read",
+    "command",
+    "completion",
+    "step",
+    "memory",
+    "sent",
+    "fault",
+    "reset",
+    "state",
+];
+
+const CORES: [Core; 8] = [
     // About 2^13 gates with any number of rows.
     Core {
         name: "veil_garbler",
@@ -115,39 +146,28 @@ const CORES: [Core; 7] = [
         table: "nodes",
         made: |_| true,
         most: 1,
-        packages: &[
-            "aes/rtl/aes_pkg.sv",
-            "garble/rtl/garble_pkg.sv",
-            "gcm/rtl/gcm_pkg.sv",
-            "share/rtl/share_pkg.sv",
-            "lookaside/rtl/lookaside_pkg.sv",
-        ],
-        folders: &[
-            "prim/rtl",
-            "aes/rtl",
-            "garble/rtl",
-            "gcm/rtl",
-            "share/rtl",
-            "lookaside/rtl",
-        ],
+        packages: NODE_PACKAGES,
+        folders: NODE_FOLDERS,
+        arguments: "-GSlots=16 --flatten",
+        parameters: |_| vec![("Lanes", NODE_LANES)],
+        defines: |_| vec![("LANES", NODE_LANES)],
+        source: "sim/node.cpp",
+        functions: NODE_FUNCTIONS,
+    },
+    // The same with workers for products of four parties, where they are asked for: it takes twice as long for a cycle.
+    Core {
+        name: "veil_four",
+        top: "lookaside_node",
+        table: "fours",
+        made: |_| env::var_os("VEIL_RTL_FOUR").is_some(),
+        most: 1,
+        packages: NODE_PACKAGES,
+        folders: NODE_FOLDERS,
         arguments: "-GSlots=16 -GLocals=1 -GJoins=1 --flatten",
         parameters: |_| vec![("Lanes", NODE_LANES)],
         defines: |_| vec![("LANES", NODE_LANES)],
         source: "sim/node.cpp",
-        functions: &[
-            "new",
-            "free",
-            "write",
-            "read",
-            "command",
-            "completion",
-            "step",
-            "memory",
-            "sent",
-            "fault",
-            "reset",
-            "state",
-        ],
+        functions: NODE_FUNCTIONS,
     },
     // Shares of three parties, two words of each component in a beat, beside whatever garblers.
     Core {
@@ -215,7 +235,12 @@ const CORES: [Core; 7] = [
 ];
 
 fn main() {
-    for name in ["VEIL_RTL_ROWS", "VEIL_RTL_FOLDED", "VERILATOR"] {
+    for name in [
+        "VEIL_RTL_ROWS",
+        "VEIL_RTL_FOLDED",
+        "VEIL_RTL_FOUR",
+        "VERILATOR",
+    ] {
         println!("cargo::rerun-if-env-changed={name}");
     }
     println!("cargo::rerun-if-changed=sim");

@@ -269,7 +269,8 @@ fn cores_of_sharing_are_measured_beside_the_published_ones() {
         assert!(number(row, "cycles") > f64::max(550.0, words), "{row}");
         assert!(number(row, "bytes_sent") > 16.0 * words, "{row}");
     }
-    assert_eq!(layers.len(), 7);
+    // Of four parties as well, where nodes for them were built.
+    assert!([4, 7].contains(&layers.len()));
     let hosts: Vec<_> = of("fpga-share-hosts");
     assert_eq!(hosts.len(), 6);
     for row in hosts {

@@ -193,19 +193,20 @@ def lies(model, lanes, rng):
 
 
 def scrubbed(models, lanes, rng):
-    """Commands that are cut anywhere leave nothing, and a right one follows."""
+    """Commands that are cut anywhere, and in their last cycles, leave nothing, and a right one follows."""
     for top, model in models.items():
         for turn in range(6):
             layer = random_layer(rng, rng.choice(ALL), lanes, 12, 2)
-            me = rng.randrange(4)
-            command = commands_of(layer, lanes, 1, rng)[me]
+            command = commands_of(layer, lanes, 1, rng)[rng.randrange(4)]
             orders, want = getattr(command, top)()
-            columns = [encoded(layer.place.ring, item[1][0][side], me) for item in layer.items for side in (0, 1)]
-            secrets = [*layer.pairs.values(), *layer.keys, *want, *(c for three in columns for c in three)]
-            halves = {data[at : at + 8] for data in secrets for at in range(0, len(data) - 7, 8)} - {bytes(8)}
-            told = [*orders, *(f"secret {hexed(half)}" for half in halves if len(set(half)) > 3)]
             count = came(lanes, want)
-            said = tell(model, [*told, f"cut {rng.randrange(20, 60 + 90 * turn)} {turn} 2", *orders, f"run {count} 1 0"])
+            took = int(tell(model, [*orders, f"run {count} {turn} 2"])[-1][1])
+            fed = [bytes.fromhex(f"{order.split()[1]:0>{32 * lanes}}")[::-1] for order in orders if order.startswith("beat")]
+            secrets = [*layer.pairs.values(), *layer.keys, *want, *fed]
+            halves = {data[at : at + 8] for data in secrets for at in range(0, len(data) - 7, 8)}
+            told = [*orders, *(f"secret {hexed(half)}" for half in halves if len(set(half)) > 3)]
+            cut = rng.randrange(20, took) if turn < 4 else took - turn
+            said = tell(model, [*told, f"cut {cut} {turn} 2", *orders, f"run {count} 1 0"])
             (found,) = [line for line in said if line[0] == "found"]
             require(int(found[1]) > 0 and found[2] == "0", f"{top}: {found} secrets before and after a scrub")
             data = b"".join(bytes.fromhex(line[1])[::-1] for line in said[said.index(found) + 1 :] if line[0] == "out")

@@ -65,6 +65,7 @@ impl Quartet {
     ) -> Result<Result<Self, NodeError>, Absent> {
         let shape = Shape {
             nodes: 4,
+            four: true,
             bytes: (shape.bytes).max(16 * u64::from(all_words(values, words, LANES))),
             ..shape
         };

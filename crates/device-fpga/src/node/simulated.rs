@@ -22,6 +22,8 @@ pub const LANES: u32 = 4;
 pub struct Shape {
     /// Two to four.
     pub nodes: u8,
+    /// With workers for products of four parties.
+    pub four: bool,
     /// Bits that a port sends, and takes, in a cycle. A node gives and takes 128 at most.
     pub bits: f64,
     /// Cycles from the end of a packet at its sender to its beginning at its receiver.
@@ -41,6 +43,7 @@ impl Shape {
     pub fn new(nodes: u8) -> Self {
         Shape {
             nodes,
+            four: false,
             bits: 100_000.0 / CLOCK_MHZ,
             latency: CLOCK_MHZ as u32,
             room: 1 << 10,
@@ -136,7 +139,24 @@ macro_rules! nodes {
     };
 }
 
+/// The same of nodes with workers for products of four parties.
+macro_rules! fours {
+    ($($models:tt)*) => {
+        mod fours {
+            use super::*;
+
+            nodes! { $($models)* }
+
+            /// Those of this build.
+            pub(super) fn models() -> &'static [Model] {
+                MODELS
+            }
+        }
+    };
+}
+
 include!(concat!(env!("OUT_DIR"), "/nodes.rs"));
+include!(concat!(env!("OUT_DIR"), "/fours.rs"));
 
 struct Inner {
     model: &'static Model,
@@ -178,7 +198,10 @@ impl Network {
     /// If there are not two to four.
     pub fn new(shape: Shape) -> Result<Self, Absent> {
         assert!((2..=MOST_NODES).contains(&shape.nodes), "two to four nodes");
-        let model = MODELS.first().ok_or(Absent::NoVerilator)?;
+        let mut model = MODELS.first().ok_or(Absent::NoVerilator)?;
+        if shape.four {
+            model = fours::models().first().ok_or(Absent::NoFour)?;
+        }
         let of = NetworkShape {
             nodes: shape.nodes.into(),
             rate: shape.stalls.rate.into(),

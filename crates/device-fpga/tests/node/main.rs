@@ -35,8 +35,8 @@ pub(crate) fn random(seed: u64, bytes: usize) -> Vec<u8> {
 pub(crate) fn built<T>(made: Result<T, Absent>) -> Option<T> {
     match made {
         Ok(made) => Some(made),
-        Err(Absent::NoVerilator) => {
-            eprintln!("skipped: {}", Absent::NoVerilator);
+        Err(absent @ (Absent::NoVerilator | Absent::NoFour)) => {
+            eprintln!("skipped: {absent}");
             None
         }
         Err(absent) => panic!("{absent}"),

@@ -77,9 +77,11 @@ pub(super) fn measure() -> Result<Result<Nodes, NodeError>, Absent> {
         }
     }
     for words in OF_FOUR {
-        match node::throughput_of_four(Shape::new(4), (Ring::Bits, true), words)? {
-            Ok(run) => layers.push(layer(4, &run)),
-            Err(error) => return Ok(Err(error)),
+        match node::throughput_of_four(Shape::new(4), (Ring::Bits, true), words) {
+            Ok(Ok(run)) => layers.push(layer(4, &run)),
+            Ok(Err(error)) => return Ok(Err(error)),
+            Err(Absent::NoFour) => {}
+            Err(absent) => return Err(absent),
         }
     }
     let mut hosts = Vec::new();
@@ -169,6 +171,9 @@ pub(super) fn print(nodes: &Nodes, json: bool) -> Result<()> {
             "{:>7} {:>9} {:>8} {:>8.1} {:>10.2} {:>11}",
             row.parties, row.ands, row.cycles, row.us, row.gbit_per_s, row.bytes_sent
         );
+    }
+    if nodes.layers.iter().all(|row| row.parties == 3) {
+        println!("(VEIL_RTL_FOUR=1 builds nodes for four parties)");
     }
     println!(
         "\nwhat hosts do in a layer: accesses of registers, commands, completions, and CPU time of their drivers, with that of arming before"
