@@ -38,7 +38,7 @@ impl Shape {
 
 /// A core, and the functions of C that its model has.
 struct Core {
-    /// What functions and files begin with; the number of rows follows.
+    /// What functions and files begin with; the number of rows follows, if there are several models.
     name: &'static str,
     top: &'static str,
     /// The macro that makes a table of its models.
@@ -302,7 +302,11 @@ fn root_of(verilator: &OsStr) -> Option<PathBuf> {
 fn model(core: &Core, places: [&Path; 4], shape: &Shape) -> Result<String, String> {
     let [verilator, root, rtl, out] = places;
     let rows = shape.rows;
-    let name = format!("{}{rows}", core.name);
+    // What is beside garblers is the same for all of them.
+    let name = match core.most {
+        1 => core.name.to_owned(),
+        _ => format!("{}{rows}", core.name),
+    };
     let folder = out.join(&name);
     let mut sources: Vec<PathBuf> = core.packages.iter().map(|file| rtl.join(file)).collect();
     for folder in core.folders {

@@ -392,9 +392,14 @@ static void rate(const std::vector<Packet>& packets) {
     auto path = std::make_unique<Inline>(1);
     std::vector<Packet> chosen;
     uint64_t words = 0;
-    for (const Packet& packet : packets) { // as many of the first node's first key as fit into the queues
+    for (const Packet& packet : packets) { // as many of a node's key as fit into the queues, of the first one that has more than two
       if (packet.out != out || (!chosen.empty() && packet.node != chosen[0].node)) continue;
-      if (chosen.size() == 30 || packet.counter != chosen.size() || words + packet.wire.size() / 16 > 500) break;
+      if (chosen.size() == 30 || packet.counter != chosen.size() || words + packet.wire.size() / 16 > 500) {
+        if (chosen.size() > 2) break;
+        chosen.clear();
+        words = 0;
+        if (packet.counter != 0) continue;
+      }
       chosen.push_back(packet);
       words += packet.wire.size() / 16;
     }

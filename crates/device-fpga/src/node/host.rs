@@ -81,8 +81,8 @@ impl Host {
     }
 
     fn commands(&mut self) -> Vec<Command> {
-        let longest = self.node.limits().longest;
-        let commands: Vec<_> = (self.layer.commands(self.me, longest, self.tag)).collect();
+        let limits = self.node.limits();
+        let commands: Vec<_> = (self.layer.commands(self.me, limits, self.tag)).collect();
         self.tag = self.tag.wrapping_add(commands.len() as u32);
         self.layer.draw.counter += u64::from(self.layer.words);
         commands

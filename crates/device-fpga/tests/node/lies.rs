@@ -224,7 +224,7 @@ fn a_lie_ends_the_run_and_the_next_is_right() {
             assert_eq!(completion.event, Event::Invoked(0));
             told.push(completion.result);
         }
-        told.sort_by_key(|result| result.is_err());
+        told.sort_by_key(Result::is_err);
         assert_eq!(told, [Ok(()), Ok(()), Err(Failure::Mismatch)], "node {me}");
     }
     let secrets = secrets(seed);
