@@ -13,7 +13,7 @@ demo: deps ## Three parties compute a pay-gap study that none of them could alon
 test: tools ## Every check and every test (half an hour on two cores)
 	@scripts/test.sh
 
-test-rtl: tools ## Lint, proofs and long benches of the hardware (an hour at most)
+test-rtl: tools ## Lint, proofs and long benches of the hardware (an hour or two)
 	@scripts/test-rtl.sh
 
 check: tools ## Format, lints, layers, links, supply chain: what to run before a commit

@@ -340,6 +340,11 @@ static std::vector<uint16_t> traffic(const std::vector<Packet>& packets, uint64_
         path->seal(node, packet.text, {NoKey, node, static_cast<unsigned>(packet.text.size()), 0}, {});
         counts.out[NoKey]++;
       }
+      if (!packet.out && channels.find(node) == channels.end()) {
+        const Completion done = judge(channels, packet.wire);
+        path->open(packet.wire, done, 0, {});
+        counts.in[done.status]++;
+      }
       path->until([&] { return path->idle(packet.out); });
       path->key(packet);
       if (packet.out) {
