@@ -312,7 +312,7 @@ pub const STAGE_TWO_AT: u32 = 11;
 pub const STAGE_SENDS_AT: u32 = 8;
 /// Lowest bit of `checks` of a stage: there are codes.
 pub const STAGE_CHECKS_AT: u32 = 7;
-/// Lowest bit of `sum` of a stage: of a local: the products are added up over the rows, so that each column that leaves is one element, in the first word of a beat; of a join: such a column is joined. Not of bits.
+/// Lowest bit of `sum` of a stage: a local adds products up over the rows: each column that leaves is one element; a join takes these. Not of bits.
 pub const STAGE_SUM_AT: u32 = 6;
 /// Lowest bit of `ring` of a stage: 0 bits, 1 elements modulo 2^64, 2 modulo 2^128.
 pub const STAGE_RING_AT: u32 = 4;

@@ -157,10 +157,11 @@ fn netlist_cycles_of_a_run_overlap() {
         })
     });
     world.run().assert_right();
-    // An AND and an XOR take 11 clock cycles, and the ring has a netlist cycle for each: windows of 256 cycles have their beginnings and ends.
+    // An AND and an XOR take 11 clock cycles, 13 with a register behind memories of labels, and the ring has a netlist cycle for each: windows
+    // of 256 cycles have their beginnings and ends.
     let cycles = cycles.load(Ordering::Relaxed);
     println!("{cycles} clock cycles for {CYCLES} of the netlist");
-    assert!((1..13 * CYCLES).contains(&cycles), "{cycles}");
+    assert!((1..14 * CYCLES).contains(&cycles), "{cycles}");
 }
 
 #[test]

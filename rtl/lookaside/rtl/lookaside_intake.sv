@@ -136,7 +136,8 @@ module lookaside_intake #(
                     || (keeps && head_q.words > Longest)
                     || (staged && stage_q.sum && head_q.op == lookaside_pkg::OpJoin && head_q.words != Lanes)) begin
         judged = lookaside_pkg::StatusLength;
-      end else if ((shares && !keyed_i) || (staged && ((head_q.op == lookaside_pkg::OpLocal && !components_i) || (stage_q.checks && !pairs_i)))) begin
+      end else if ((shares && !keyed_i)
+                || (staged && ((head_q.op == lookaside_pkg::OpLocal && !components_i) || (stage_q.checks && !pairs_i)))) begin
         judged = lookaside_pkg::StatusNoKey;
       end
     end

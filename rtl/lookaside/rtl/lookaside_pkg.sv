@@ -159,7 +159,7 @@ package lookaside_pkg;
     logic two; // of a join: two messages came, not one
     logic [2:0] sends; // of a local: bit k if message k is sent; one or two are
     logic checks; // there are codes
-    logic sum; // of a local: the products are added up over the rows, so that each column that leaves is one element, in the first word of a beat; of a join: such a column is joined. Not of bits
+    logic sum; // a local adds products up over the rows: each column that leaves is one element; a join takes these. Not of bits
     logic [1:0] ring; // 0 bits, 1 elements modulo 2^64, 2 modulo 2^128
     logic [3:0] tail; // bytes of a column's last word that hold rows: of a local of those that come, of a join of those that leave; 0 is 16
   } stage_t;

@@ -363,7 +363,8 @@ module lookaside_unit #(
   assign s_axis_command_tready_o = intake_ready && runs_n;
 
   for (genvar k = 0; k < Kinds; k++) begin : g_kind
-    localparam int unsigned From = k == 0 ? 0 : k == 1 ? Movers : k == 2 ? Movers + Adders : k == 3 ? Movers + Adders + Sharers : Workers - Joins;
+    localparam int unsigned From = k == 0 ? 0 : k == 1 ? Movers : k == 2 ? Movers + Adders
+                                 : k == 3 ? Movers + Adders + Sharers : Workers - Joins;
     localparam int unsigned Some = k == 0 ? Movers : k == 1 ? Adders : k == 2 ? Sharers : k == 3 ? Locals : Joins;
 
     /* verilator lint_off PINCONNECTEMPTY */
@@ -560,7 +561,8 @@ module lookaside_unit #(
 
   // ---- workers and their accelerators
   for (genvar w = 0; w < Workers; w++) begin : g_worker
-    localparam int unsigned Kind = w < Movers ? 0 : w < Movers + Adders ? 1 : w < Movers + Adders + Sharers ? 2 : w < Workers - Joins ? 3 : 4;
+    localparam int unsigned Kind = w < Movers ? 0 : w < Movers + Adders ? 1 : w < Movers + Adders + Sharers ? 2
+                                 : w < Workers - Joins ? 3 : 4;
 
     logic [BeatW-1:0]        in_data, out_data, words;
     logic                    in_valid, in_ready, out_valid, out_ready, mismatch;
