@@ -22,7 +22,13 @@ GROUPS = {
         [(f"rep4_local, Fold {fold}", "rep4_local", {"Fold": fold}) for fold in (1, 2, 4, 6)] + [("rep4_join", "rep4_join", {})],
     ),
     "rings": (("garble", "share"), [rep3(cores, True) for cores in (1, 2, 4, 8)]),
-    "node": (("gcm", "lookaside"), [(module, module, {}) for module in ("gcm_inline", "lookaside_unit", "lookaside_node")]),
+    "node": (
+        ("garble", "share", "gcm", "lookaside"),
+        [("gcm_inline", "gcm_inline", {})]
+        + [(f"{module}, {lanes} words in a beat", module, {"Lanes": lanes})
+           for module in ("lookaside_unit", "lookaside_node") for lanes in (1, 4)]
+        + [("lookaside_node, four parties", "lookaside_node", {"Lanes": 4, "Locals": 1, "Joins": 1})],
+    ),
 }
 PARTS = {
     "aes_pipeline": "AES",
@@ -34,6 +40,7 @@ PARTS = {
     "gcm_hash": "hash",
     "garble_queue": "results",
     "lookaside_worker": "workers",
+    "lookaside_columns": "columns",
     "lookaside_reader": "memory",
     "lookaside_writer": "memory",
     "lookaside_send": "network",
@@ -133,7 +140,7 @@ def page(results):
         say.append("### Cyclone V: cores of sharing\n\n" + table(head, rows) + "\n")
     say.append(copa(results))
     keys = ("lut", "ff", "bram", "dsp")
-    for name in ("rep3_core, bits, 1", "rep3_core, with rings, 1", "rep4_local, Fold 1", "rep4_local, Fold 6", "lookaside_node"):
+    for name in ("rep3_core, bits, 1", "rep3_core, with rings, 1", "rep4_local, Fold 1", "rep4_local, Fold 6", "lookaside_node, 4 words in a beat"):
         of = designs.get(name, {}).get("xilinx")
         if of:
             rows = [[part, *cells(counts, keys)] for part, counts in of["parts"].items()]
