@@ -12,7 +12,7 @@ pub const IDENT_VALUE: u32 = 0x4b4f_4f4c;
 /// Address of `version`. Of these registers, commands and packets: the major version in the upper half, which changes when a driver has to; the minor in the lower.
 pub const VERSION: u32 = 0x004;
 /// What `version` reads as.
-pub const VERSION_VALUE: u32 = 0x0001_0003;
+pub const VERSION_VALUE: u32 = 0x0001_0004;
 
 /// Address of `movers`. Workers that move words and invoke other nodes.
 pub const MOVERS: u32 = 0x008;
@@ -185,6 +185,12 @@ pub const OP_LOCAL: u32 = 10;
 
 /// op: the second stage: sources are the three columns of shares that are not complete, the messages that came, and their codes; the destinations take the three columns of complete shares, or nothing: then its status is mismatch.
 pub const OP_JOIN: u32 = 11;
+
+/// op: as product_64, but the products of all elements are added up and masked once: the result is one element, in the first bytes of a beat whose others are 0, and the destinations take this beat twice. Elements that are no part of the sum are 0 in a factor.
+pub const OP_SUM_64: u32 = 12;
+
+/// op: as sum_64, of elements modulo 2^128.
+pub const OP_SUM_128: u32 = 13;
 
 // status: How a command ended. Those up to node, and no_key, are found before anything is done; after another one, some of the words may have been written.
 

@@ -3,7 +3,7 @@
 // A product takes four columns, one after the other: own and previous component of the first factor, then of the second. The first three
 // are kept; the fourth goes by them through the core. What comes out is the own component of the product, twice: it is the message to the
 // next party as well. Of random values nothing is taken, and the own components come out before the previous ones. All rows of all words are
-// computed.
+// computed. Of a sum of products one element comes out, in a beat whose other words are 0, twice as well.
 //
 // Latency:  none but the core's.   Throughput: one beat of Lanes words per cycle in or out; what goes by the core, Cores words.
 // Back-pressure: beats are taken when it is this one's turn to load, and as the core takes them.
@@ -59,7 +59,8 @@ module lookaside_columns #(
   logic [PlaceW:0]    beats_q;
   logic [PlaceW-1:0]  in_q, in_d, out_q, out_d, read;
   logic [PartW-1:0]   in_part_q, out_part_q;
-  logic               in_moves, in_last, in_part_last, out_moves, out_last, out_part_last, random_q, waits_q, loads, computes, result_moves;
+  logic               in_moves, in_last, in_part_last, out_moves, out_last, out_part_last, result_moves;
+  logic               random_q, sum_q, waits_q, loads, computes;
   logic [BeatW-1:0]   own_a, previous_a, own_b, gathered;
   logic [CoreW-1:0]   result_own, result_previous;
   logic [2:0]         keeps;
@@ -72,7 +73,7 @@ module lookaside_columns #(
   assign in_last   = (PlaceW+1)'(in_q) + 1'b1 == beats_q;
   assign in_d      = in_moves ? (in_last ? '0 : in_q + 1'b1) : in_q;
   assign out_moves = out_valid_o && out_ready_i;
-  assign out_last  = (PlaceW+1)'(out_q) + 1'b1 == beats_q;
+  assign out_last  = sum_q || (PlaceW+1)'(out_q) + 1'b1 == beats_q;
   assign out_d     = out_moves ? (out_last ? '0 : out_q + 1'b1) : out_q;
 
   // ---- columns that are kept. Where the first one lay, there is the result: the core is done with a word of it long before. A beat that is
@@ -83,9 +84,10 @@ module lookaside_columns #(
   for (genvar p = 0; p < Parts; p++) begin : g_first
     prim_ram_1w1r #(.Width(CoreW), .Depth(Longest / Lanes)) u_first (
       .clk_i    (clk_i),
-      .w_en_i   (keeps[0] || wipe_i || (result_moves && out_part_q == PartW'(p))),
+      .w_en_i   (keeps[0] || wipe_i || (result_moves && (sum_q || out_part_q == PartW'(p)))),
       .w_addr_i (computes ? out_q : in_q),
-      .w_data_i (wipe_i ? '0 : !computes ? in_data_i[CoreW*p +: CoreW] : random_q ? result_previous : result_own),
+      .w_data_i (wipe_i ? '0 : !computes ? in_data_i[CoreW*p +: CoreW] : sum_q && p != 0 ? '0
+                   : random_q ? result_previous : result_own),
       .r_en_i   (1'b1),
       .r_addr_i (read),
       .r_data_o (own_a[CoreW*p +: CoreW])
@@ -110,8 +112,10 @@ module lookaside_columns #(
   always_comb begin : p_ask
     ask_o         = '0;
     ask_o.op      = random_q ? share_pkg::Random : share_pkg::Product;
-    ask_o.ring    = command_i.op == lookaside_pkg::OpProduct64 ? share_pkg::Z64
-                  : command_i.op == lookaside_pkg::OpProduct128 ? share_pkg::Z128 : share_pkg::Bits;
+    ask_o.ring    = command_i.op == lookaside_pkg::OpProduct64 || command_i.op == lookaside_pkg::OpSum64 ? share_pkg::Z64
+                  : command_i.op == lookaside_pkg::OpProduct128 || command_i.op == lookaside_pkg::OpSum128 ? share_pkg::Z128
+                  : share_pkg::Bits;
+    ask_o.sum     = sum_q;
     ask_o.beats   = 16'(beats_q) << $clog2(Parts);
     ask_o.pairs   = 16'd1;
     ask_o.tail    = 12'(16 * Cores);
@@ -133,12 +137,12 @@ module lookaside_columns #(
   assign in_part_last = in_part_q == PartW'(Parts - 1);
   assign in_ready_o   = (loads && may_load_i) || (computes && !waits_q && !random_q && ready_i && in_part_last);
 
-  // ---- from it: the parts of a beat wait until the last one is there
-  assign out_part_last  = out_part_q == PartW'(Parts - 1);
+  // ---- from it: the parts of a beat wait until the last one is there. A sum has one
+  assign out_part_last  = sum_q || out_part_q == PartW'(Parts - 1);
   assign result_ready_o = computes && (out_ready_i || !out_part_last);
   assign result_moves   = result_valid_i && result_ready_o;
   assign out_valid_o    = (computes && result_valid_i && out_part_last) || phase_q == Again;
-  assign out_data_o     = computes ? gathered : own_a;
+  assign out_data_o     = !computes ? own_a : sum_q ? BeatW'(result_own) : gathered;
 
   assign gathered[BeatW-1 -: CoreW] = result_own;
 
@@ -161,6 +165,7 @@ module lookaside_columns #(
       phase_q    <= Idle;
       beats_q    <= '0;
       random_q   <= 1'b0;
+      sum_q      <= 1'b0;
       waits_q    <= 1'b0;
       in_q       <= '0;
       out_q      <= '0;
@@ -174,6 +179,7 @@ module lookaside_columns #(
       phase_q    <= command_i.op == lookaside_pkg::OpRandom ? Compute : OwnA;
       beats_q    <= (PlaceW+1)'(command_i.words >> LaneW);
       random_q   <= command_i.op == lookaside_pkg::OpRandom;
+      sum_q      <= lookaside_pkg::of_sums(command_i.op);
       waits_q    <= 1'b1;
       in_q       <= '0;
       out_q      <= '0;

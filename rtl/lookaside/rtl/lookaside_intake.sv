@@ -126,7 +126,8 @@ module lookaside_intake #(
 
   assign takes_words = staged ? lookaside_pkg::words_in(head_q.op, head_q.words, stage_q, Lanes)
                      : 36'(head_q.words) * 36'(lookaside_pkg::operands(head_q.op));
-  assign gives_words = staged ? lookaside_pkg::words_out(head_q.op, head_q.words, stage_q, Lanes) : 36'(head_q.words) << (shares ? 1 : 0);
+  assign gives_words = staged ? lookaside_pkg::words_out(head_q.op, head_q.words, stage_q, Lanes)
+                     : lookaside_pkg::of_sums(head_q.op) ? 36'(2 * Lanes) : 36'(head_q.words) << (shares ? 1 : 0);
 
   always_comb begin : p_judged
     judged = status_q;

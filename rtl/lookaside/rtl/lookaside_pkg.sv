@@ -69,6 +69,11 @@ package lookaside_pkg;
   // the second stage: sources are the three columns of shares that are not complete, the messages that came, and their codes; the
   // destinations take the three columns of complete shares, or nothing: then its status is mismatch
   parameter logic [7:0] OpJoin            = 8'd11;
+  // as product_64, but the products of all elements are added up and masked once: the result is one element, in the first bytes of a beat
+  // whose others are 0, and the destinations take this beat twice. Elements that are no part of the sum are 0 in a factor
+  parameter logic [7:0] OpSum64           = 8'd12;
+  // as sum_64, of elements modulo 2^128
+  parameter logic [7:0] OpSum128          = 8'd13;
 
   // How a command ended. Those up to node, and no_key, are found before anything is done; after another one, some of the words may have
   // been written.
@@ -199,12 +204,17 @@ package lookaside_pkg;
   parameter int unsigned HeaderW = 128;
   // End of what is generated.
 
-  // Operations on shares of three parties.
-  function automatic logic of_shares(input logic [7:0] op);
-    of_shares = op == OpProductBits || op == OpProduct64 || op == OpProduct128 || op == OpRandom;
+  // Sums of products of shares of three parties.
+  function automatic logic of_sums(input logic [7:0] op);
+    of_sums = op == OpSum64 || op == OpSum128;
   endfunction
 
-  // Columns that an operation takes. It gives one, or two of shares.
+  // Operations on shares of three parties.
+  function automatic logic of_shares(input logic [7:0] op);
+    of_shares = op == OpProductBits || op == OpProduct64 || op == OpProduct128 || op == OpRandom || of_sums(op);
+  endfunction
+
+  // Columns that an operation takes. It gives one, or two of shares; a column of a sum is a beat.
   function automatic logic [2:0] operands(input logic [7:0] op);
     unique case (op)
       OpInvoke, OpRandom: operands = 3'd0;

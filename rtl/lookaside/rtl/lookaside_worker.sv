@@ -467,6 +467,7 @@ module lookaside_worker #(
             to_q   <= first + head_q.sources[3:0];
             put_q  <= NextOut;
             give_q <= staged ? 32'(lookaside_pkg::words_out(head_q.op, head_q.words, stage, Lanes) >> LaneW)
+                    : lookaside_pkg::of_sums(head_q.op) ? 32'd2
                     : (head_q.words >> LaneW) << (lookaside_pkg::of_shares(head_q.op) ? 1 : 0);
           end
         end

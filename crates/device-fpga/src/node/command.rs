@@ -20,6 +20,9 @@ pub enum Op {
     /// The own component of the product of two columns of shares of three parties, twice (`docs/protocol-rep3.md`). Sources: own and
     /// previous component of the first factor, then of the second.
     Product(Ring),
+    /// The own component of the sum of all products of such columns, masked once: one element in a beat whose other bytes are zero, twice.
+    /// Not of bits, of which no unit knows it. What is no part of the sum is zero in a factor.
+    Sum(Ring),
     /// Shares of random values: own components, then previous ones. No sources.
     Random,
     /// The first stage of products of shares of four parties (`docs/protocol-rep4.md`). Sources: the three components of the first factor, then
@@ -84,6 +87,9 @@ impl Stage {
     }
 }
 
+/// An operation that no unit knows.
+const NO_OP: u32 = 0xff;
+
 impl Op {
     const fn number(self) -> u32 {
         match self {
@@ -94,6 +100,9 @@ impl Op {
             Op::Product(Ring::Bits) => abi::OP_PRODUCT_BITS,
             Op::Product(Ring::Z64) => abi::OP_PRODUCT_64,
             Op::Product(Ring::Z128) => abi::OP_PRODUCT_128,
+            Op::Sum(Ring::Bits) => NO_OP,
+            Op::Sum(Ring::Z64) => abi::OP_SUM_64,
+            Op::Sum(Ring::Z128) => abi::OP_SUM_128,
             Op::Random => abi::OP_RANDOM,
             Op::Local(_) => abi::OP_LOCAL,
             Op::Join(_) => abi::OP_JOIN,

@@ -16,6 +16,27 @@ pub(crate) fn message(
     ring: Ring,
     seed: u64,
     me: u8,
+    columns: [&[Vec<u8>; 3]; 2],
+    counter: u64,
+) -> Vec<u8> {
+    of_three((ring, false), seed, me, columns, counter)
+}
+
+/// What it sends of the sum of these products: one element.
+pub(crate) fn sum(
+    ring: Ring,
+    seed: u64,
+    me: u8,
+    columns: [&[Vec<u8>; 3]; 2],
+    counter: u64,
+) -> Vec<u8> {
+    of_three((ring, true), seed, me, columns, counter)
+}
+
+fn of_three(
+    (ring, sum): (Ring, bool),
+    seed: u64,
+    me: u8,
     [a, b]: [&[Vec<u8>; 3]; 2],
     counter: u64,
 ) -> Vec<u8> {
@@ -37,7 +58,7 @@ pub(crate) fn message(
     let slots = add(Place::Resident, rows_of, 2, 3);
     let uniforms = add(Place::Mapped, one, 2, 1);
     let sums = add(Place::Mapped, one, 2, 1);
-    let message = add(Place::Mapped, rows_of, 1, 1);
+    let messages = [rows_of, one].map(|item| add(Place::Mapped, item, 1, 1));
     let program = Program {
         ring,
         slots,
@@ -45,10 +66,18 @@ pub(crate) fn message(
         sums,
         temps: 0,
         pairs: vec![(Src::Slot(0), Src::Slot(1))],
-        code: vec![Instr::Product {
-            pairs: 0..1,
-            out: 2,
-            index: 0,
+        code: vec![if sum {
+            Instr::ProductSum {
+                pairs: 0..1,
+                out: 0,
+                index: 0,
+            }
+        } else {
+            Instr::Product {
+                pairs: 0..1,
+                out: 2,
+                index: 0,
+            }
         }],
     };
     let frame = Frame {
@@ -88,23 +117,27 @@ pub(crate) fn message(
     } else {
         Use::MUL3
     };
-    let draw = |key| Draw {
-        key: KeyId(key),
-        tag,
-        first: counter,
-    };
+    let draws = [tag, Use::SUM3].map(|tag| {
+        [0, 1].map(|key| Draw {
+            key: KeyId(key),
+            tag,
+            first: counter,
+        })
+    });
+    // Of rows and of sums, of which there is one.
+    let counts = [u32::from(!sum), u32::from(sum)];
+    let spans = [0, 1].map(|kind| Span {
+        count: counts[kind],
+        ..layout.all(messages[kind], 0)
+    });
     batch.push(Command {
         program: Some(program),
-        draws: vec![draw(0), draw(1)],
-        ..Command::new(
-            Op::Product(Form::replicated(ring)),
-            vec![],
-            vec![layout.all(message, 0)],
-        )
+        draws: draws.concat(),
+        ..Command::new(Op::Product(Form::replicated(ring)), vec![], spans.to_vec())
     });
     cpu.submit(bank, &batch, Tag(1)).expect("right commands");
     assert_eq!(cpu.poll().map(|of| of.outcome), Some(Outcome::Done));
-    let bytes = cpu.view(bank, layout.all(message, 0));
+    let bytes = cpu.view(bank, spans[usize::from(sum)]);
     bytes.expect("a mapped region").to_vec()
 }
 

@@ -9,8 +9,8 @@ mod link;
 mod refused;
 
 use veil_device_fpga::node::{
-    Command, Event, LANES, Op, Segment, Shape, Start, Throughput, Trio, Tuple, accesses, latency,
-    pair_key, throughput,
+    Command, Event, Failure, LANES, Op, Segment, Shape, Start, Throughput, Trio, Tuple, accesses,
+    latency, pair_key, throughput,
 };
 use veil_device_fpga::{Absent, Stalls};
 use veil_math::Ring;
@@ -131,6 +131,81 @@ fn products_are_those_of_the_cpu() {
             assert_eq!(here, Ok(message), "{ring:?} at party {me}");
         }
     }
+}
+
+/// A sum of products is one element in a beat of zeros, masked once: that of the CPU device, and in the clear that of the products.
+#[test]
+fn sums_of_products_are_those_of_the_cpu() {
+    for (ring, words, rate) in [
+        (Ring::Z64, 4, 0),
+        (Ring::Z128, 4, 40),
+        (Ring::Z64, 64, 40),
+        (Ring::Z128, 64, 0),
+        (Ring::Z64, 1024, 0),
+        (Ring::Z128, 1024, 40),
+    ] {
+        let stalls = Stalls { seed: 9, rate };
+        let Some(mut trio) = trio((4, words, 4), 16, stalls) else {
+            return;
+        };
+        let [a, b] = [0, 1].map(|value| components(16, value, words));
+        let element = if ring == Ring::Z64 { 8 } else { 16 };
+        let beat = 16 * LANES as usize;
+        for me in 0..3 {
+            let next = (me + 1) % 3;
+            let at = |part, value| trio.column(part, value);
+            let from = [at(0, 0), at(1, 0), at(0, 1), at(1, 1)];
+            let from = from.map(|address| Segment::new(me, address, words));
+            let to = [
+                Segment::new(next, at(1, 3), LANES),
+                Segment::new(me, at(0, 3), LANES),
+            ];
+            let draw = Tuple {
+                tag: Use::SUM3,
+                lane: 0,
+                counter: 77,
+                chunk: 0,
+            };
+            trio.nodes[usize::from(me)].submit(&Command {
+                draw: Some(draw),
+                ..Command::new(Op::Sum(ring), 5, words, from.to_vec(), to.to_vec())
+            });
+        }
+        for node in &mut trio.nodes {
+            node.finish("sums", &[5]).expect("they are computed");
+        }
+        let mut all = Vec::new();
+        let before = components(16, 3, words);
+        for me in 0..3 {
+            let mut own = trio.component(me, 0, 3).expect("the memory is there");
+            let there = trio.component((me + 1) % 3, 1, 3);
+            assert_eq!(there.as_ref(), Ok(&own), "{ring:?}: component {me}");
+            assert_eq!(own[element..beat], vec![0; beat - element], "{ring:?}");
+            assert_eq!(own[beat..], before[usize::from(me)][beat..], "{ring:?}");
+            own.truncate(element);
+            let message = cpu::sum(ring, 16, me, [&a, &b], 77);
+            assert_eq!(own, message, "{ring:?} of {words} words at party {me}");
+            all.push(own);
+        }
+        let products = product(ring, &sum(ring, &a), &sum(ring, &b));
+        let products: Vec<Vec<u8>> = products.chunks(element).map(<[u8]>::to_vec).collect();
+        assert_eq!(sum(ring, &all), sum(ring, &products), "{ring:?}");
+    }
+}
+
+/// Bits are added up by nobody.
+#[test]
+fn no_unit_knows_sums_of_bits() {
+    let Some(mut trio) = trio((3, 4, 2), 16, Stalls::default()) else {
+        return;
+    };
+    let from = [0, 1].map(|value| [0, 1].map(|part| trio.column(part, value)));
+    let from = from.concat().into_iter();
+    let from = from.map(|address| Segment::new(0, address, 4)).collect();
+    let to = vec![Segment::new(0, trio.column(0, 2), 8)];
+    trio.nodes[0].submit(&Command::new(Op::Sum(Ring::Bits), 5, 4, from, to));
+    let ended = trio.nodes[0].next("a sum of bits").map(|of| of.result);
+    assert_eq!(ended, Ok(Err(Failure::Unknown)));
 }
 
 #[test]
