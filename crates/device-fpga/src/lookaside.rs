@@ -12,7 +12,7 @@ pub const IDENT_VALUE: u32 = 0x4b4f_4f4c;
 /// Address of `version`. Of these registers, commands and packets: the major version in the upper half, which changes when a driver has to; the minor in the lower.
 pub const VERSION: u32 = 0x004;
 /// What `version` reads as.
-pub const VERSION_VALUE: u32 = 0x0001_0004;
+pub const VERSION_VALUE: u32 = 0x0001_0005;
 
 /// Address of `movers`. Workers that move words and invoke other nodes.
 pub const MOVERS: u32 = 0x008;
@@ -52,7 +52,7 @@ pub const STATUS: u32 = 0x044;
 /// Bit of `status`: A command goes on, or a scrub.
 pub const STATUS_BUSY: u32 = 0x1;
 
-/// Address of `dropped`. Packets that were thrown away since the last reset: of no known kind, with other words than they say, answers that nobody waits for, or requests beyond those that fit.
+/// Address of `dropped`. Packets that were thrown away since the last reset: of no known kind, with other words than they say, answers that nobody waits for, or requests beyond those that fit; and tells beyond those that are counted.
 pub const DROPPED: u32 = 0x048;
 
 // ---- Parameters
@@ -192,12 +192,18 @@ pub const OP_SUM_64: u32 = 12;
 /// op: as sum_64, of elements modulo 2^128.
 pub const OP_SUM_128: u32 = 13;
 
+/// op: gives out the commands that its sources hold, which lie in this node's memory; it has no destinations. Commands follow each other directly, each with as many words as its head says; words whose operation is 0 where a head is expected are skipped. A list holds neither lists nor armed commands.
+pub const OP_LIST: u32 = 14;
+
+/// op: ends when the node of each destination has told of as many puts as the segment's words say, 1 to 65535, with tags that are counted, and takes them off the count; it has no sources and no words, and is not armed.
+pub const OP_AWAIT: u32 = 15;
+
 // status: How a command ended. Those up to node, and no_key, are found before anything is done; after another one, some of the words may have been written.
 
 /// status: all was done, and is where it should be.
 pub const STATUS_OK: u32 = 0;
 
-/// status: it has other segments than it says, or more than 14, 13 with a stage; or there is no such stage.
+/// status: it has other segments than it says, or more than 14, 13 with a stage; or there is no such stage; or a list's words are no commands.
 pub const STATUS_MALFORMED: u32 = 1;
 
 /// status: no worker knows the operation.
@@ -215,13 +221,13 @@ pub const STATUS_NODE: u32 = 5;
 /// status: memory answered with an error.
 pub const STATUS_MEMORY: u32 = 6;
 
-/// status: another node did not answer in time.
+/// status: another node did not answer in time, or tell of what is awaited.
 pub const STATUS_GONE: u32 = 7;
 
 /// status: the accelerator refused what it was given, as a hash that differs.
 pub const STATUS_MISMATCH: u32 = 8;
 
-/// status: the slot is armed already, or is not, or this node may not start it.
+/// status: the slot is armed already, or is not, or this node may not start it; or the command may not be in a list, or not be armed; or more lists wait than fit.
 pub const STATUS_REFUSED: u32 = 9;
 
 /// status: the inline path sent or gave out nothing: the tag is its status, with bit 8 set of a packet that came in.
@@ -238,7 +244,7 @@ pub const EVENT_COMMAND: u32 = 0;
 /// event: an armed command of this node that another one started, with its tag.
 pub const EVENT_INVOKED: u32 = 1;
 
-/// event: words that another node put here, with the tag that it gave them.
+/// event: words that another node put here, with the tag that it gave them, below 0x8000.
 pub const EVENT_ARRIVED: u32 = 2;
 
 /// event: a packet that the inline path did not send or did not give out.
@@ -271,7 +277,9 @@ pub const COMMAND_TAG_AT: u32 = 96;
 /// Lowest bit of `words` of a command: of one operand: a column's.
 pub const COMMAND_WORDS_AT: u32 = 64;
 /// Lowest bit of `zero` of a command.
-pub const COMMAND_ZERO_AT: u32 = 29;
+pub const COMMAND_ZERO_AT: u32 = 30;
+/// Lowest bit of `after` of a command: in a list: it begins when all commands before it in the list have ended.
+pub const COMMAND_AFTER_AT: u32 = 29;
 /// Lowest bit of `armed` of a command: it waits in its slot until another node invokes it, and has a completion when it has ended.
 pub const COMMAND_ARMED_AT: u32 = 28;
 /// Lowest bit of `slot` of a command: of an armed one.
@@ -327,11 +335,11 @@ pub const STAGE_TAIL_AT: u32 = 0;
 
 /// Bits of a segment. Words behind one another, here or at another node.
 pub const SEGMENT_BITS: u32 = 128;
-/// Lowest bit of `tag` of a segment: of a destination at another node that is told of it.
+/// Lowest bit of `tag` of a segment: of a destination at another node that is told of it; with bit 15 set it is counted there, for `await`.
 pub const SEGMENT_TAG_AT: u32 = 112;
 /// Lowest bit of `zero` of a segment.
 pub const SEGMENT_ZERO_AT: u32 = 105;
-/// Lowest bit of `tells` of a segment: the other node has a completion with the tag when the last word was written.
+/// Lowest bit of `tells` of a segment: the other node has a completion with the tag when the last word was written, or counts it.
 pub const SEGMENT_TELLS_AT: u32 = 104;
 /// Lowest bit of `node` of a segment.
 pub const SEGMENT_NODE_AT: u32 = 96;

@@ -215,7 +215,7 @@ module lookaside_columns #(
 `endif
 
   logic unused;
-  assign unused = ^{command_i.tag, command_i.words, command_i.zero, command_i.armed, command_i.slot, command_i.sources,
+  assign unused = ^{command_i.tag, command_i.words, command_i.zero, command_i.after, command_i.armed, command_i.slot, command_i.sources,
                     command_i.destinations};
 
 endmodule

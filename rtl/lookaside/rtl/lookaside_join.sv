@@ -301,7 +301,8 @@ module lookaside_join #(
 `endif
 
   logic unused;
-  assign unused = ^{command_i.tag, command_i.words, command_i.zero, command_i.armed, command_i.slot, command_i.sources, command_i.op,
+  assign unused = ^{command_i.tag, command_i.words, command_i.zero, command_i.after, command_i.armed, command_i.slot, command_i.sources,
+                    command_i.op,
                     command_i.destinations, stage_q.zero, stage_q.sends, draw_q.used, draw_q.counter, unused_scrubs, unused_idle,
                     unused_last, unused_bytes, unused_tag, message_ready, code_ready};
 

@@ -338,7 +338,8 @@ module lookaside_local #(
 `endif
 
   logic unused;
-  assign unused = ^{command_i.tag, command_i.words, command_i.zero, command_i.armed, command_i.slot, command_i.sources, command_i.op,
+  assign unused = ^{command_i.tag, command_i.words, command_i.zero, command_i.after, command_i.armed, command_i.slot, command_i.sources,
+                    command_i.op,
                     command_i.destinations, stage_q.zero, stage_q.two, stage_q.to_0, stage_q.to_1, unused_ready, unused_idle,
                     unused_scrubs, unused_last, unused_product, unused_bytes, unused_tag, unused_closes, message_valid};
 

@@ -74,12 +74,19 @@ package lookaside_pkg;
   parameter logic [7:0] OpSum64           = 8'd12;
   // as sum_64, of elements modulo 2^128
   parameter logic [7:0] OpSum128          = 8'd13;
+  // gives out the commands that its sources hold, which lie in this node's memory; it has no destinations. Commands follow each other
+  // directly, each with as many words as its head says; words whose operation is 0 where a head is expected are skipped. A list holds
+  // neither lists nor armed commands
+  parameter logic [7:0] OpList            = 8'd14;
+  // ends when the node of each destination has told of as many puts as the segment's words say, 1 to 65535, with tags that are counted, and
+  // takes them off the count; it has no sources and no words, and is not armed
+  parameter logic [7:0] OpAwait           = 8'd15;
 
   // How a command ended. Those up to node, and no_key, are found before anything is done; after another one, some of the words may have
   // been written.
   // all was done, and is where it should be
   parameter logic [7:0] StatusOk          = 8'd0;
-  // it has other segments than it says, or more than 14, 13 with a stage; or there is no such stage
+  // it has other segments than it says, or more than 14, 13 with a stage; or there is no such stage; or a list's words are no commands
   parameter logic [7:0] StatusMalformed   = 8'd1;
   // no worker knows the operation
   parameter logic [7:0] StatusUnknown     = 8'd2;
@@ -91,11 +98,12 @@ package lookaside_pkg;
   parameter logic [7:0] StatusNode        = 8'd5;
   // memory answered with an error
   parameter logic [7:0] StatusMemory      = 8'd6;
-  // another node did not answer in time
+  // another node did not answer in time, or tell of what is awaited
   parameter logic [7:0] StatusGone        = 8'd7;
   // the accelerator refused what it was given, as a hash that differs
   parameter logic [7:0] StatusMismatch    = 8'd8;
-  // the slot is armed already, or is not, or this node may not start it
+  // the slot is armed already, or is not, or this node may not start it; or the command may not be in a list, or not be armed; or more
+  // lists wait than fit
   parameter logic [7:0] StatusRefused     = 8'd9;
   // the inline path sent or gave out nothing: the tag is its status, with bit 8 set of a packet that came in
   parameter logic [7:0] StatusPacket      = 8'd10;
@@ -107,7 +115,7 @@ package lookaside_pkg;
   parameter logic [7:0] EventCommand      = 8'd0;
   // an armed command of this node that another one started, with its tag
   parameter logic [7:0] EventInvoked      = 8'd1;
-  // words that another node put here, with the tag that it gave them
+  // words that another node put here, with the tag that it gave them, below 0x8000
   parameter logic [7:0] EventArrived      = 8'd2;
   // a packet that the inline path did not send or did not give out
   parameter logic [7:0] EventPacket       = 8'd3;
@@ -130,7 +138,8 @@ package lookaside_pkg;
   typedef struct packed {
     logic [31:0] tag; // comes back with its completion
     logic [31:0] words; // of one operand: a column's
-    logic [34:0] zero;
+    logic [33:0] zero;
+    logic after; // in a list: it begins when all commands before it in the list have ended
     logic armed; // it waits in its slot until another node invokes it, and has a completion when it has ended
     logic [3:0] slot; // of an armed one
     logic [7:0] sources; // segments
@@ -172,9 +181,9 @@ package lookaside_pkg;
 
   // Words behind one another, here or at another node.
   typedef struct packed {
-    logic [15:0] tag; // of a destination at another node that is told of it
+    logic [15:0] tag; // of a destination at another node that is told of it; with bit 15 set it is counted there, for `await`
     logic [6:0] zero;
-    logic tells; // the other node has a completion with the tag when the last word was written
+    logic tells; // the other node has a completion with the tag when the last word was written, or counts it
     logic [7:0] node;
     logic [31:0] words;
     logic [63:0] address;

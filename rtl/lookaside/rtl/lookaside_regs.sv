@@ -626,7 +626,7 @@ module lookaside_regs (
     read_data_o  = '0;
     unique case (read_addr_i)
       10'h0: read_data_o = 32'h4b4f4f4c;
-      10'h4: read_data_o = 32'h00010004;
+      10'h4: read_data_o = 32'h00010005;
       10'h8: read_data_o = 32'(movers_i);
       10'hc: read_data_o = 32'(adders_i);
       10'h10: read_data_o = 32'(longest_i);

@@ -10,7 +10,8 @@ use veil_link::Link;
 use veil_session::{Peer, Secret};
 
 use super::{
-    Carried, Command, Direction, Event, Network, Node, NodeError, Op, Place, Segment, Shape, Window,
+    COUNTED, Carried, Command, Direction, Event, Network, Node, NodeError, Op, Place, Segment,
+    Shape, Window,
 };
 use crate::Absent;
 
@@ -26,6 +27,8 @@ pub(super) const ROOM: usize = 1 << 20;
 const TURN: u64 = 256;
 /// Cycles after which a node that owes an answer is gone.
 const TIMEOUT: u32 = 1 << 15;
+/// Of the number of a piece, what its tag says: of tags from `COUNTED` on no host is told.
+const NUMBERS: u16 = COUNTED - 1;
 
 /// A part of a message, in a place.
 struct Piece {
@@ -196,10 +199,10 @@ impl Inner {
             let own = area(false, to) + offset;
             node.store(own, &bytes)?;
             let there = Segment {
-                tell: Some(number as u16),
+                tell: Some(number as u16 & NUMBERS),
                 ..Segment::new(to, area(true, from) + offset, words)
             };
-            let tag = u32::from(to) << 16 | number & 0xffff;
+            let tag = u32::from(to) << 16 | number & u32::from(NUMBERS);
             node.submit(&Command::new(
                 Op::Move,
                 tag,
@@ -263,7 +266,7 @@ impl Inner {
 
     fn piece(&mut self, from: u8, to: u8, number: u16) -> Option<&mut Piece> {
         let line = self.line(from, to)?;
-        let at = number.wrapping_sub(line.first as u16);
+        let at = number.wrapping_sub(line.first as u16) & NUMBERS;
         line.pieces.get_mut(usize::from(at))
     }
 

@@ -30,7 +30,14 @@ pub enum Op {
     Local(Stage),
     /// The second. Sources: these three columns, the messages that came, their codes. Destinations: three columns of shares.
     Join(Stage),
+    /// Gives out the commands of a [`List`] that lies in this node's memory: [`Command::list`].
+    List,
+    /// Waits for tells that are counted: [`Command::awaits`].
+    Await,
 }
+
+/// Tags of tells from here on are counted at the node that is told, for [`Op::Await`], and its host hears nothing of them.
+pub const COUNTED: u16 = 0x8000;
 
 /// The code of a message: what its mask is drawn for, and whom this party makes it for, or has it from: the next party (0), the one opposite (1),
 /// the previous one (2).
@@ -106,6 +113,8 @@ impl Op {
             Op::Random => abi::OP_RANDOM,
             Op::Local(_) => abi::OP_LOCAL,
             Op::Join(_) => abi::OP_JOIN,
+            Op::List => abi::OP_LIST,
+            Op::Await => abi::OP_AWAIT,
         }
     }
 
@@ -127,7 +136,7 @@ pub struct Segment {
     pub address: u64,
     /// Words: of whole beats ([`super::Limits::lanes`]).
     pub words: u32,
-    /// Of a destination at another node: that node's host is told with this tag when the words are there.
+    /// Of a destination at another node: that node's host is told with this tag when the words are there; from [`COUNTED`] on the node counts it.
     pub tell: Option<u16>,
 }
 
@@ -197,6 +206,19 @@ impl Command {
         }
     }
 
+    /// The commands of a list that lies in these segments of this node's memory. It ends when they have ended.
+    pub fn list(tag: u32, from: Vec<Segment>) -> Self {
+        let words = from.iter().map(|segment| segment.words).sum();
+        Command::new(Op::List, tag, words, from, Vec::new())
+    }
+
+    /// Waits until each of these nodes has told of so many puts with tags that are [`COUNTED`], and takes them off its count. It cannot be armed.
+    pub fn awaits(tag: u32, tells: &[(u8, u16)]) -> Self {
+        let segments = tells.iter();
+        let segments = segments.map(|&(node, count)| Segment::new(node, 0, count.into()));
+        Command::new(Op::Await, tag, 0, Vec::new(), segments.collect())
+    }
+
     /// As it goes to the unit; armed, it waits in a slot until another node invokes it.
     pub(super) fn encode(&self, slot: Option<u8>) -> Vec<u128> {
         let armed = slot.map_or(0, |slot| {
@@ -218,6 +240,55 @@ impl Command {
             .chain(self.op.stage())
             .chain(segments.map(|segment| segment.word()))
             .collect()
+    }
+}
+
+/// Commands for a node's memory, which its unit runs by itself: [`Command::list`].
+///
+/// Those of a kind begin in their order, and several go on at once, as those of a host. A command that ends well has no completion. After one that
+/// fails, which has, no further one begins; the list's own completion has the first failure.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct List {
+    words: Vec<u128>,
+}
+
+impl List {
+    /// An empty list, which no unit takes.
+    pub fn new() -> Self {
+        List::default()
+    }
+
+    /// Puts a command behind the others. `after`: it begins when all before it have ended.
+    pub fn push(&mut self, command: &Command, after: bool) {
+        self.extend(command.encode(None), after);
+    }
+
+    /// The same of a command that starts armed ones: slots of other nodes.
+    pub fn invoke(&mut self, tag: u32, slots: &[(u8, u8)], after: bool) {
+        self.extend(invocation(tag, slots), after);
+    }
+
+    /// Its words of 16 bytes, up to a whole beat of so many.
+    pub fn words(&self, lanes: u32) -> u32 {
+        (self.words.len() as u32).next_multiple_of(lanes.max(1))
+    }
+
+    /// Its bytes, up to a whole beat of so many words.
+    pub fn bytes(&self, lanes: u32) -> Vec<u8> {
+        let mut bytes: Vec<u8> = self
+            .words
+            .iter()
+            .flat_map(|word| word.to_le_bytes())
+            .collect();
+        bytes.resize(16 * self.words(lanes) as usize, 0);
+        bytes
+    }
+
+    fn extend(&mut self, mut command: Vec<u128>, after: bool) {
+        if let Some(head) = command.first_mut() {
+            *head |= at(after, abi::COMMAND_AFTER_AT);
+        }
+        self.words.extend(command);
     }
 }
 
@@ -317,7 +388,9 @@ pub enum Event {
 #[non_exhaustive]
 pub enum Failure {
     /// The command is none.
-    #[error("it has other segments than it says, or too many, or there is no such stage")]
+    #[error(
+        "it has other segments than it says, or too many, or there is no such stage, or a list holds no commands"
+    )]
     Malformed,
     /// No worker does it.
     #[error("no worker knows the operation")]
@@ -337,13 +410,15 @@ pub enum Failure {
     #[error("memory answered with an error")]
     Memory,
     /// A node is silent.
-    #[error("another node did not answer in time")]
+    #[error("another node did not answer in time, or tell of what is awaited")]
     Gone,
     /// The accelerator refused what it was given.
     #[error("columns or codes that should be equal differ")]
     Mismatch,
-    /// The slot was not free, or not armed for whoever invoked it.
-    #[error("the slot is armed already, or is not armed for this node")]
+    /// The slot was not free, or not armed for whoever invoked it; or the command may not be where it is.
+    #[error(
+        "the slot is armed already, or is not armed for this node, or the command may not be armed or in a list, or too many lists wait"
+    )]
     Refused,
     /// Keys are missing.
     #[error("keys of shares were not written")]

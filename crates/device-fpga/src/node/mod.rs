@@ -25,7 +25,8 @@ use crate::lookaside as abi;
 
 pub use carrier::Carrier;
 pub use command::{
-    Code, Command, Completion, Event, Failure, Layer, Op, Sealing, Segment, Stage, Tuple,
+    COUNTED, Code, Command, Completion, Event, Failure, Layer, List, Op, Sealing, Segment, Stage,
+    Tuple,
 };
 pub use four::{JOINT, Joint, crosses, received};
 pub use host::Host;
