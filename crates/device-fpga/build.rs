@@ -5,8 +5,7 @@
 //! rows that takes four labels in a cycle, two if that is not said, and has a register behind its memories of labels, none if that is not. Cards are
 //! of a power of two; the core that takes gates in the order of the netlist is made for at most four rows, as its memories grow with their square.
 //!
-//! If `VEIL_RTL_FOLDED` is set, the first stage of four parties is made a second time, folded, for `veil bench fpga-share`. If `VEIL_RTL_FOUR` is
-//! set, nodes are made a second time, with workers for products of four parties.
+//! If `VEIL_RTL_FOLDED` is set, the first stage of four parties is made a second time, folded, for `veil bench fpga-share`.
 
 use std::env;
 use std::ffi::OsStr;
@@ -154,12 +153,12 @@ const CORES: [Core; 8] = [
         source: "sim/node.cpp",
         functions: NODE_FUNCTIONS,
     },
-    // The same with workers for products of four parties, where they are asked for: it takes twice as long for a cycle.
+    // The same with workers for products of four parties, apart: it takes twice as long for a cycle.
     Core {
         name: "veil_four",
         top: "lookaside_node",
         table: "fours",
-        made: |_| env::var_os("VEIL_RTL_FOUR").is_some(),
+        made: |_| true,
         most: 1,
         packages: NODE_PACKAGES,
         folders: NODE_FOLDERS,
@@ -238,7 +237,6 @@ fn main() {
     for name in [
         "VEIL_RTL_ROWS",
         "VEIL_RTL_FOLDED",
-        "VEIL_RTL_FOUR",
         "VERILATOR",
     ] {
         println!("cargo::rerun-if-env-changed={name}");

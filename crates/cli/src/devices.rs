@@ -5,8 +5,9 @@ use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use veil_device::{Cpu, Device, Fault, Isa, Reference};
+use veil_device_fpga::node::{Carrier, PLACES};
 use veil_device_fpga::{Assembled, Clock, Fpga};
-use veil_engine::DeviceFactory;
+use veil_engine::{DeviceFactory, Settings};
 use veil_program::{Rows, Tables};
 use veil_protocol::Plan;
 use veil_session::Peer;
@@ -186,8 +187,23 @@ impl DevicesArgs {
         choice.map(|choice| choice.device.as_str())
     }
 
-    /// Makes the devices of a participant.
-    pub(crate) fn factory(&self, plan: &Plan, peer: Peer) -> DeviceFactory {
+    /// Whether all parties of a plan compute on shares on simulated cores, so that nodes can do rounds of theirs.
+    pub(crate) fn join(&self, plan: &Plan) -> bool {
+        let mut parties = plan.parties().iter().map(|party| Peer::Party(*party));
+        // As many products at once as nodes have places for.
+        let lanes = u32::from(plan.lanes) * Settings::default().window as u32;
+        plan.parties().len() > 2
+            && lanes <= PLACES
+            && parties.all(|peer| self.named(plan, peer) == Some(FPGA))
+    }
+
+    /// Makes the devices of a participant. Those of parties that are nodes have the node of theirs.
+    pub(crate) fn factory(
+        &self,
+        plan: &Plan,
+        peer: Peer,
+        nodes: Option<&Carrier>,
+    ) -> DeviceFactory {
         let Some(name) = self.named(plan, peer).map(str::to_owned) else {
             return Arc::new(|| Box::new(Cpu::detect()));
         };
@@ -197,8 +213,13 @@ impl DevicesArgs {
             let mut clocks = self.clocks.lock().unwrap_or_else(PoisonError::into_inner);
             clocks.insert(who, clock.clone());
         }
+        let node = (peer.party().zip(nodes)).map(|(party, nodes)| nodes.node(party.index() as u8));
         // It was there when the run was checked.
         Arc::new(move || {
+            if let (Some(node), Ok(fpga)) = (&node, Fpga::simulated()) {
+                let fpga = fpga.sharing(&assembled).counting(&clock);
+                return Box::new(fpga.joined(node.user()));
+            }
             let made = make(&name, &assembled, &clock);
             made.unwrap_or_else(|_| Box::new(Cpu::detect()))
         })

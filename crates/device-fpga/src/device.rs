@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use veil_device::{
     Bank, Command, Completion, Cpu, Device, Fault, Garbling, Instr, KeyId, Layout, Op, Outcome,
-    Program, ProgramId, Repeat, Tag,
+    Program, ProgramId, Repeat, Round, Tag,
 };
 use veil_session::Secret;
 
@@ -15,6 +15,9 @@ use crate::assembled::{Assembled, Loaded, ROWS};
 use crate::cycles::{self, Loop};
 use crate::driver::{CardError, Garbler};
 use crate::garble::cycles::{Cycle, Programs};
+use crate::node::User;
+use crate::node::work::{Differs, Name, Parts};
+use crate::share::rounds::Whole;
 use crate::share::{Cores, Ended};
 use crate::sim::Stalls;
 
@@ -59,7 +62,22 @@ pub struct Fpga {
     overlapped: u64,
     /// The program that the card has.
     on_card: Option<OnCard>,
+    /// The node of the party, if it is joined with those of the others.
+    node: Option<User>,
+    /// Rounds that go on there.
+    under_way: Vec<UnderWay>,
     done: VecDeque<Completion>,
+}
+
+/// A round that a node does as a whole.
+struct UnderWay {
+    tag: Tag,
+    bank: Bank,
+    round: Arc<Round>,
+    whole: Whole,
+    /// Its products, and what came of the first of them.
+    names: Vec<Name>,
+    made: Vec<Parts>,
 }
 
 impl Fpga {
@@ -110,7 +128,18 @@ impl Fpga {
             loops: Vec::new(),
             overlapped: 0,
             on_card: None,
+            node: None,
+            under_way: Vec::new(),
             done: VecDeque::new(),
+        }
+    }
+
+    /// The same, as the host of a party's node: products of shares are computed there, and their messages go from node to node.
+    #[must_use]
+    pub fn joined(self, node: User) -> Self {
+        Fpga {
+            node: Some(node),
+            ..self
         }
     }
 
@@ -276,6 +305,69 @@ impl Fpga {
         Ok(Outcome::Done)
     }
 
+    /// Begins a round at the node, if it is one that nodes do.
+    fn begin(&mut self, bank: Bank, round: &Arc<Round>, tag: Tag) -> Result<bool, Fault> {
+        let (Some(node), Some(cores)) = (&self.node, &mut self.shares) else {
+            return Ok(false);
+        };
+        let shares = self.host.shares_beside(bank, 0, &[])?;
+        let frame = shares.frame();
+        let party = node.party();
+        let known = (frame.rows > 0).then(|| cores.whole(party, round, frame.chunk));
+        let Some(whole) = known.flatten() else {
+            return Ok(false);
+        };
+        let before = &round.local[..whole.before];
+        if !before.is_empty() && self.batch(bank, before, tag)? != Outcome::Done {
+            return Err(Fault::Unknown("a comparison before the products of a round"));
+        }
+        let (Some(node), Some(cores)) = (&self.node, &mut self.shares) else {
+            return Ok(false);
+        };
+        let (products, keys) = cores.gather(&mut self.host, bank, (round, &whole))?;
+        self.under_way.push(UnderWay {
+            tag,
+            bank,
+            round: Arc::clone(round),
+            whole,
+            names: products.iter().map(|product| product.name).collect(),
+            made: Vec::new(),
+        });
+        node.multiply(products, &keys);
+        self.count();
+        Ok(true)
+    }
+
+    /// Takes what came of a round's products. Whether the round is over, and how.
+    fn end(&mut self, of: &mut UnderWay) -> Result<Option<Outcome>, Fault> {
+        let (Some(node), Some(cores)) = (&self.node, &mut self.shares) else {
+            return Ok(None);
+        };
+        while let Some(name) = of.names.get(of.made.len()) {
+            match node.take(name) {
+                Some(Ok(parts)) => of.made.push(parts),
+                Some(Err(Differs(k))) => {
+                    let command = of.whole.compares.get(k).copied().unwrap_or(0);
+                    return Ok(Some(Outcome::Mismatch { command }));
+                }
+                None => return Ok(None),
+            }
+        }
+        cores.put(&mut self.host, of.bank, (&of.round, &of.whole), &of.made)?;
+        if of.whole.joins() {
+            return Ok(Some(Outcome::Done));
+        }
+        self.batch(of.bank, &of.round.finish, of.tag).map(Some)
+    }
+
+    /// The clock has all cycles of the cores.
+    fn count(&mut self) {
+        let cycles = self.cycles() + self.share_cycles();
+        let more = cycles - self.counted;
+        self.clock.0.fetch_add(more, Ordering::Relaxed);
+        self.counted = cycles;
+    }
+
     /// Whether a batch begins with what the host does not do alone.
     fn owns(&self, batch: &[Command]) -> bool {
         let cores = self.shares.as_ref();
@@ -341,15 +433,36 @@ impl Device for Fpga {
 
     fn submit(&mut self, bank: Bank, batch: &[Command], tag: Tag) -> Result<(), Fault> {
         let outcome = self.batch(bank, batch, tag)?;
-        let cycles = self.cycles() + self.share_cycles();
-        let more = cycles - self.counted;
-        self.clock.0.fetch_add(more, Ordering::Relaxed);
-        self.counted = cycles;
+        self.count();
         self.done.push_back(Completion { tag, outcome });
         Ok(())
     }
 
+    /// One round at a time.
+    fn exchange(&mut self, bank: Bank, rounds: &[Arc<Round>], tag: Tag) -> Result<usize, Fault> {
+        match rounds.first() {
+            Some(round) => self.begin(bank, round, tag).map(usize::from),
+            None => Ok(0),
+        }
+    }
+
     fn poll(&mut self) -> Option<Completion> {
+        for mut of in std::mem::take(&mut self.under_way) {
+            match self.end(&mut of) {
+                Ok(None) => self.under_way.push(of),
+                Ok(Some(outcome)) => {
+                    self.count();
+                    let tag = of.tag;
+                    self.done.push_back(Completion { tag, outcome });
+                }
+                // The run hears of it from the link of the node.
+                Err(fault) => {
+                    if let Some(node) = &self.node {
+                        node.fail(&fault.to_string());
+                    }
+                }
+            }
+        }
         self.done.pop_front()
     }
 
@@ -362,6 +475,8 @@ impl Device for Fpga {
         if let Some(cores) = &mut self.shares {
             cores.wipe();
         }
+        self.under_way.clear();
+        self.node = None;
         self.host.wipe();
     }
 

@@ -51,9 +51,6 @@ pub enum Absent {
         /// Rows.
         rows: u32,
     },
-    /// Nodes without workers for products of four parties alone.
-    #[error("no node for products of four parties was built: build again with VEIL_RTL_FOUR=1")]
-    NoFour,
     /// It does not work.
     #[error(transparent)]
     Card(#[from] CardError),

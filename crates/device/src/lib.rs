@@ -34,6 +34,7 @@ pub mod proof;
 pub mod record;
 mod reference;
 mod repeat;
+mod round;
 
 pub use command::{Command, Completion, Draw, KeyId, Op, Outcome, ProgramId, Tag};
 pub use cpu::{Cpu, Gates, HashRate, Isa, Shares};
@@ -45,6 +46,7 @@ pub use program::{Dst, Instr, Program, Src};
 pub use proof::{Proof, Side};
 pub use reference::Reference;
 pub use repeat::{Repeat, Step};
+pub use round::{Check, Round, Transfer};
 
 use std::sync::Arc;
 
@@ -139,6 +141,17 @@ pub trait Device: Send {
 
     /// Queues a batch. Returns at once; one completion per batch.
     fn submit(&mut self, bank: Bank, batch: &[Command], tag: Tag) -> Result<(), Fault>;
+
+    /// Does the first of these rounds as wholes, as many as it says: what they compute, their messages to the devices of the peers and from
+    /// them, and what is computed then. They are the next ones of a bank, all of one task. One completion for all of them; a check that fails
+    /// has the number of its command among all that finish them. A device that says 0, as most do, has done nothing: the host goes through
+    /// the round then, and moves its messages.
+    ///
+    /// Rounds are public, and devices that are joined decide about them alike: either all whose messages meet in a round do it, or none.
+    fn exchange(&mut self, bank: Bank, rounds: &[Arc<Round>], tag: Tag) -> Result<usize, Fault> {
+        let _ = (bank, rounds, tag);
+        Ok(0)
+    }
 
     /// The next completion, if a batch ended.
     fn poll(&mut self) -> Option<Completion>;

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use veil_device::{Bank, Device, Outcome, Tag};
-use veil_link::Link;
+use veil_link::{Link, Meters};
 use veil_program::Slice;
-use veil_protocol::{BankOf, Chunk, Cleared, Flow, Protocol, Round, Task};
+use veil_protocol::{BankOf, Chunk, Cleared, Flow, Protocol, Round, Task, Transfer};
 use veil_session::{Channel, Frame, StepId};
 
 use crate::abort::{Abort, Wait};
@@ -26,6 +26,8 @@ enum Phase {
     Receiving,
     /// The device works on the finishing commands.
     Finish,
+    /// The device does whole rounds, and moves their messages.
+    Exchanging,
 }
 
 /// Tasks of a run, in order.
@@ -58,6 +60,8 @@ pub(crate) struct Means<'a> {
     /// Batches that ended and were not asked for yet.
     pub(crate) ended: &'a mut Vec<(Tag, Outcome)>,
     pub(crate) tags: &'a mut u64,
+    /// Messages that devices moved themselves.
+    pub(crate) exchanged: &'a mut Meters,
     /// Time in which the device worked.
     pub(crate) busy: &'a mut Duration,
     pub(crate) recorder: Option<&'a dyn Recorder>,
@@ -96,6 +100,8 @@ pub(crate) struct Run {
     cleared: Option<Cleared>,
     flow: Option<(Task, Flow)>,
     round: Option<Arc<Round>>,
+    /// Rounds that the device does as wholes.
+    exchanged: Vec<Arc<Round>>,
     phase: Phase,
     landed: Vec<bool>,
     tag: Tag,
@@ -116,6 +122,7 @@ impl Run {
             cleared: None,
             flow: None,
             round: None,
+            exchanged: Vec::new(),
             phase: Phase::Between,
             landed: Vec::new(),
             tag: Tag(0),
@@ -176,6 +183,27 @@ impl Run {
                         self.flow = Some((task, means.protocol.flow(task, self.chunk.frame)));
                         continue;
                     };
+                    let rounds = flow.rest();
+                    let feeds = rounds.iter().position(|round| round.feeds);
+                    let rounds = &rounds[..feeds.unwrap_or(rounds.len())];
+                    if !rounds.is_empty() {
+                        let tag = Tag(*means.tags + 1);
+                        let taken = means.device.exchange(self.bank, rounds, tag)?;
+                        if taken > 0 {
+                            *means.tags = tag.0;
+                            self.tag = tag;
+                            self.exchanged = rounds[..taken].to_vec();
+                            self.round = self.exchanged.first().cloned();
+                            if means.recorder.is_some()
+                                && let Some(round) = &self.round
+                            {
+                                self.stamps = Some(Box::new(self.stamps(means, round)));
+                            }
+                            self.phase = Phase::Exchanging;
+                            moved = true;
+                            continue;
+                        }
+                    }
                     let Some(round) = flow.next() else {
                         let task = *task;
                         self.cleared = flow.cleared();
@@ -279,6 +307,25 @@ impl Run {
                     Some(Outcome::Mismatch { command }) => return Err(self.cheated(command)),
                     None => break,
                 },
+                Phase::Exchanging => match ended(means, self.tag) {
+                    Some(Outcome::Done) => {
+                        self.exchanged(means);
+                        self.phase = Phase::Between;
+                        moved = true;
+                    }
+                    Some(Outcome::Mismatch { command }) => {
+                        let mut command = command;
+                        for round in &self.exchanged {
+                            self.round = Some(Arc::clone(round));
+                            match command.checked_sub(round.finish.len()) {
+                                Some(behind) => command = behind,
+                                None => break,
+                            }
+                        }
+                        return Err(self.cheated(command));
+                    }
+                    None => break,
+                },
             }
         }
         Ok(if moved {
@@ -288,10 +335,42 @@ impl Run {
         })
     }
 
+    /// The rounds that the device has done are over.
+    fn exchanged(&mut self, means: &mut Means<'_>) {
+        for round in std::mem::take(&mut self.exchanged) {
+            if let Some((_, flow)) = &mut self.flow {
+                flow.next();
+            }
+            self.cycles = self.cycles.max(round.cycle);
+            let layout = means.protocol.layout(self.work.bank());
+            let bytes = |of: &Transfer| layout.bytes(of.span, self.chunk.frame.rows);
+            for sent in round.sends.iter().map(bytes).filter(|bytes| *bytes > 0) {
+                means.exchanged.sent(sent as usize);
+            }
+            for came in round.recvs.iter().map(bytes).filter(|bytes| *bytes > 0) {
+                means.exchanged.received(came as usize);
+            }
+            if means.recorder.is_some() {
+                let mut stamps = match self.stamps.take() {
+                    Some(stamps) => stamps,
+                    None => Box::new(self.stamps(means, &round)),
+                };
+                // When what happened the device does not say: all of it until now.
+                let now = Instant::now();
+                (stamps.computed, stamps.posted, stamps.landed) = (now, now, now);
+                stamps.received.iter_mut().for_each(|(_, at)| *at = now);
+                self.stamps = Some(stamps);
+                self.round = Some(round);
+                self.record(means);
+            }
+        }
+        self.round = None;
+    }
+
     /// Times of a round that begins now.
     fn stamps(&self, means: &Means<'_>, round: &Round) -> Stamps {
         let layout = means.protocol.layout(self.work.bank());
-        let bytes = |t: &veil_protocol::Transfer| layout.bytes(t.span, self.chunk.frame.rows);
+        let bytes = |t: &Transfer| layout.bytes(t.span, self.chunk.frame.rows);
         let sent = round.sends.iter().map(bytes).collect();
         Stamps::new(sent, round.recvs.iter().map(bytes))
     }
@@ -360,6 +439,14 @@ impl Run {
                 .zip(&self.landed)
                 .filter(|(_, landed)| !**landed)
                 .map(|(r, _)| Wait {
+                    peer: r.peer,
+                    at: self.channel(round, r.part),
+                    sending: false,
+                })
+                .collect(),
+            // Any of them, as far as the host knows.
+            Phase::Exchanging => (round.recvs.iter())
+                .map(|r| Wait {
                     peer: r.peer,
                     at: self.channel(round, r.part),
                     sending: false,

@@ -102,11 +102,7 @@ impl Shared {
             .meters
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner);
-        sum.messages_sent += m.messages_sent;
-        sum.payload_sent += m.payload_sent;
-        sum.bytes_sent += m.bytes_sent;
-        sum.messages_received += m.messages_received;
-        sum.payload_received += m.payload_received;
+        *sum = *sum + m;
     }
 
     /// Makes what this participant keeps and receives visible, once.

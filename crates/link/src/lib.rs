@@ -140,9 +140,23 @@ impl Meters {
         }
     }
 
-    fn received(&mut self, payload: usize) {
+    /// Counts a message that came, with so many bytes of payload.
+    pub fn received(&mut self, payload: usize) {
         self.messages_received += 1;
         self.payload_received += payload as u64;
+    }
+}
+
+impl std::ops::Add for Meters {
+    type Output = Meters;
+    fn add(self, other: Meters) -> Meters {
+        Meters {
+            messages_sent: self.messages_sent + other.messages_sent,
+            payload_sent: self.payload_sent + other.payload_sent,
+            bytes_sent: self.bytes_sent + other.bytes_sent,
+            messages_received: self.messages_received + other.messages_received,
+            payload_received: self.payload_received + other.payload_received,
+        }
     }
 }
 

@@ -2,57 +2,11 @@
 
 use std::sync::Arc;
 
-use veil_device::{Command, Layout, Program, Span, Trees};
+pub use veil_device::{Check, Round, Transfer};
+use veil_device::{Layout, Program, Span, Trees};
 use veil_session::{Frame, Peer, Secret};
 
 use crate::plan::BankOf;
-
-/// Bytes of a span that go to or come from a peer.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Transfer {
-    /// Which bytes: of a mapped region.
-    pub span: Span,
-    /// The other end.
-    pub peer: Peer,
-    /// Which message of the round.
-    pub part: u16,
-}
-
-/// A check among the finishing commands: who is to blame if it fails.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Check {
-    /// Index in [`Round::finish`].
-    pub command: usize,
-    /// Who may have sent what does not match. More than one where two contradict each other.
-    pub suspects: Vec<Peer>,
-    /// What was compared, for the log of this participant; peers never learn it.
-    pub what: &'static str,
-}
-
-/// A round: compute, let the network move, finish.
-///
-/// Sends leave when all of `local` is done; `finish` runs when every receive has landed; the next round starts when every check in
-/// `finish` has passed. So nothing that depends on an unchecked value leaves the participant (rule R1).
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Round {
-    /// Its place in the plan, the same for all participants.
-    pub place: u32,
-    /// Netlist cycle of a sequential circuit, 0 if there is none.
-    pub cycle: u64,
-    /// Whether the host puts the inputs of this cycle and of those after it that are shared with them ([`Spans::cycle_inputs`]) into the
-    /// bank before anything else.
-    pub feeds: bool,
-    /// Commands before the transfers.
-    pub local: Vec<Command>,
-    /// What is sent.
-    pub sends: Vec<Transfer>,
-    /// What is received.
-    pub recvs: Vec<Transfer>,
-    /// Commands after the transfers.
-    pub finish: Vec<Command>,
-    /// The checks among them.
-    pub checks: Vec<Check>,
-}
 
 /// What an engine asks a protocol to do, in the order in which the security argument needs it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -151,6 +105,11 @@ impl Flow {
         let round = self.rounds.get(self.next).cloned();
         self.next += 1;
         round
+    }
+
+    /// The rounds that come next, those of the present cycle.
+    pub fn rest(&self) -> &[Arc<Round>] {
+        self.rounds.get(self.next..).unwrap_or_default()
     }
 
     /// The permission that a finished agreement gives.

@@ -87,6 +87,11 @@ struct Record {
 }
 
 impl Inspection {
+    /// Whether it looks at messages, or at what devices are told.
+    pub(crate) fn looks(&self) -> bool {
+        self.record.is_some() || self.shadow.is_some()
+    }
+
     /// Prepares what `args` ask for.
     pub(crate) fn new(
         args: &InspectArgs,

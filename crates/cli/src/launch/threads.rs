@@ -82,9 +82,14 @@ pub(crate) fn run(
         .collect::<Result<Vec<_>, _>>()?;
     let pairs = peers.iter().copied().zip(sources.iter().cloned());
     let inspection = Inspection::new(site.inspect, plan, pairs)?;
+    // Whoever looks at messages, or at what devices are told, sees none of those that nodes move by themselves.
+    let looks = site.views.is_some() || inspection.looks();
+    let joins = site.nodes && !looks && site.devices.join(plan);
+    let carrier = site.nodes.then(|| nodes(plan, joins)).transpose()?;
+    let joined = carrier.as_ref().filter(|_| joins);
     // One factory per participant: it is called once for each lane.
     let devices: Vec<_> = (peers.iter())
-        .map(|&peer| inspection.device(peer, site.devices.factory(plan, peer)))
+        .map(|&peer| inspection.device(peer, site.devices.factory(plan, peer, joined)))
         .collect();
     let mut folders = Folders::new();
     let mut sinks = Vec::new();
@@ -117,7 +122,6 @@ pub(crate) fn run(
         device: Arc::clone(&devices[index(peer)]),
         ..Settings::default()
     };
-    let carrier = site.nodes.then(|| nodes(plan)).transpose()?;
     let wrap = |me, _: u16, link| -> Box<dyn Link> {
         let inner: Box<dyn Link> = match &carrier {
             Some(carrier) => Box::new(carrier.link(me, link)),
@@ -188,8 +192,8 @@ pub(crate) fn run(
     })
 }
 
-/// A node in simulation for each party, with keys of this run.
-fn nodes(plan: &Plan) -> Result<Carrier, Failure> {
+/// A node in simulation for each party, with keys of this run. `joins`: they compute on shares.
+fn nodes(plan: &Plan, joins: bool) -> Result<Carrier, Failure> {
     let here = |why: String| Failure::new(Code::Link, format!("--link {NODES} is not here: {why}"));
     let mut failed = None;
     let mut random = |bytes: &mut [u8]| {
@@ -197,7 +201,12 @@ fn nodes(plan: &Plan) -> Result<Carrier, Failure> {
             failed = Some(error);
         }
     };
-    let made = Carrier::new(Shape::new(plan.parties().len() as u8), &mut random);
+    let parties = plan.parties().len() as u8;
+    let shape = Shape {
+        four: joins && parties == 4,
+        ..Shape::new(parties)
+    };
+    let made = Carrier::new(shape, &mut random);
     match (failed, made) {
         (Some(error), _) => Err(here(format!("this machine gives no randomness: {error}"))),
         (None, Ok(Ok(carrier))) => Ok(carrier),

@@ -9,11 +9,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use veil_link::Link;
 use veil_session::{Peer, Secret};
 
+use super::work::{self, Differs, Keys, Name, Parts, Product, Station};
 use super::{
-    COUNTED, Carried, Command, Direction, Event, Network, Node, NodeError, Op, Place, Segment,
-    Shape, Window,
+    Carried, Command, Direction, Event, MOST_NODES, Network, Node, NodeError, Op, Place, Segment, Shape, Window,
 };
 use crate::Absent;
+use crate::share::rounds::Party;
 
 /// Words of a place: what goes as one command.
 pub(super) const PLACE: u32 = 1 << 10;
@@ -21,14 +22,18 @@ pub(super) const PLACE: u32 = 1 << 10;
 const PLACES: u32 = 4;
 /// Bytes of the places of a direction.
 const AREA: u64 = 16 * (PLACE * PLACES) as u64;
+/// Bytes of what another node may write: its messages, and those of its products.
+const INCOMING: u64 = AREA + work::PLACES as u64 * work::SENT;
+/// Bytes of all areas.
+const ALL: u64 = incoming(MOST_NODES);
+/// Numbers of doorbells of messages; those of products have a bit above.
+const NUMBERS: u32 = 1 << 14;
 /// Bytes that may wait for a place, per direction.
 pub(super) const ROOM: usize = 1 << 20;
 /// Cycles for which time goes on when somebody looks.
 const TURN: u64 = 256;
 /// Cycles after which a node that owes an answer is gone.
 const TIMEOUT: u32 = 1 << 15;
-/// Of the number of a piece, what its tag says: of tags from `COUNTED` on no host is told.
-const NUMBERS: u16 = COUNTED - 1;
 
 /// A part of a message, in a place.
 struct Piece {
@@ -50,7 +55,7 @@ pub(super) struct Line {
     pub(super) bytes: usize,
     /// In places, one after the other.
     pieces: VecDeque<Piece>,
-    /// Number of the first of them since the beginning.
+    /// Number of the first of them, as doorbells have it.
     first: u32,
     /// What has arrived, for each link.
     pub(super) landed: BTreeMap<u64, VecDeque<Vec<u8>>>,
@@ -58,9 +63,11 @@ pub(super) struct Line {
 
 pub(super) struct Inner {
     network: Network,
-    nodes: Vec<Node>,
+    pub(super) nodes: Vec<Node>,
     /// From a node to a node.
     lines: Vec<Vec<Line>>,
+    /// Products of each node.
+    pub(super) stations: Vec<Station>,
     /// The cycle in which all nodes were set up.
     begin: u64,
     /// Links so far.
@@ -72,9 +79,24 @@ pub(super) struct Inner {
 #[derive(Clone)]
 pub struct Carrier(Arc<Mutex<Inner>>);
 
-/// Where a direction has its places: in the memory of the node that they are put from, or of that to which.
-const fn area(incoming: bool, other: u8) -> u64 {
-    (other as u64 + if incoming { 4 } else { 0 }) * AREA
+/// Where messages to a node have their places, in the memory of the one that they are put from.
+const fn outgoing(to: u8) -> u64 {
+    to as u64 * AREA
+}
+
+/// Where a product of this node has its place.
+pub(super) const fn own(place: u32) -> u64 {
+    outgoing(MOST_NODES) + place as u64 * work::OWN
+}
+
+/// Where messages of a node have their places, in the memory of the one that they are put to.
+const fn incoming(from: u8) -> u64 {
+    own(work::PLACES) + from as u64 * INCOMING
+}
+
+/// Where a product of another node has its place.
+pub(super) const fn sent(from: u8, place: u32) -> u64 {
+    incoming(from) + AREA + place as u64 * work::SENT
 }
 
 impl Carrier {
@@ -84,7 +106,7 @@ impl Carrier {
         random: &mut dyn FnMut(&mut [u8]),
     ) -> Result<Result<Self, NodeError>, Absent> {
         let shape = Shape {
-            bytes: shape.bytes.max(8 * AREA),
+            bytes: shape.bytes.max(ALL),
             ..shape
         };
         let network = Network::new(shape)?;
@@ -100,13 +122,12 @@ impl Carrier {
         for node in 0..count {
             nodes.push(Node::open(Box::new(network.port(node)))?);
         }
-        let words = (AREA / 16) as u32;
         for (me, node) in (0..).zip(&mut nodes) {
             let mut put = [Window::default(); 4];
             for other in (0..count).filter(|other| *other != me) {
                 put[usize::from(other)] = Window {
-                    address: area(true, other),
-                    words,
+                    address: incoming(other),
+                    words: (INCOMING / 16) as u32,
                 };
             }
             node.set_up(&Place {
@@ -114,7 +135,7 @@ impl Carrier {
                 timeout: TIMEOUT,
                 own: Window {
                     address: 0,
-                    words: 4 * words,
+                    words: (ALL / 16) as u32,
                 },
                 put,
                 get: [Window::default(); 4],
@@ -135,6 +156,7 @@ impl Carrier {
         Ok(Carrier(Arc::new(Mutex::new(Inner {
             nodes,
             lines: (0..count).map(|_| lines()).collect(),
+            stations: (0..count).map(|_| Station::default()).collect(),
             begin: network.cycle(),
             links: 0,
             failed: None,
@@ -147,6 +169,18 @@ impl Carrier {
         let mut all = self.lock();
         all.links += 1;
         Carried::new(me, inner, self.clone(), all.links)
+    }
+
+    /// The node of a party, whose host has it compute on shares.
+    ///
+    /// # Panics
+    /// If there is no such node.
+    pub fn node(&self, me: u8) -> PartyNode {
+        assert!(usize::from(me) < self.lock().nodes.len(), "a node of the run");
+        PartyNode {
+            carrier: self.clone(),
+            me,
+        }
     }
 
     /// The network, to make it fail.
@@ -170,6 +204,59 @@ impl Carrier {
     }
 }
 
+/// The node of a party of a run.
+pub struct PartyNode {
+    carrier: Carrier,
+    me: u8,
+}
+
+/// The same, as one of the devices that compute there has it. When the last of them is gone the node forgets keys and shares.
+pub struct User(PartyNode);
+
+impl Drop for User {
+    fn drop(&mut self) {
+        self.0.carrier.lock().leave(self.0.me);
+    }
+}
+
+impl PartyNode {
+    /// For a device.
+    pub fn user(&self) -> User {
+        self.carrier.lock().stations[usize::from(self.me)].users += 1;
+        User(PartyNode {
+            carrier: self.carrier.clone(),
+            me: self.me,
+        })
+    }
+}
+
+impl User {
+    pub(crate) fn party(&self) -> Party {
+        Party {
+            me: self.0.me,
+            of: self.0.carrier.lock().nodes.len() as u8,
+        }
+    }
+
+    /// Takes products, under these keys.
+    pub(crate) fn multiply(&self, products: Vec<Product>, keys: &Arc<Keys>) {
+        let mut all = self.0.carrier.lock();
+        for product in products {
+            all.multiply(self.0.me, product, keys);
+        }
+    }
+
+    /// What came of a product, once all of it is there.
+    pub(crate) fn take(&self, name: &Name) -> Option<Result<Parts, Differs>> {
+        self.0.carrier.lock().take(self.0.me, name)
+    }
+
+    /// The run cannot go on.
+    pub(crate) fn fail(&self, why: &str) {
+        self.0.carrier.lock().fail(self.0.me, why.to_owned());
+    }
+}
+
 /// The node of a party.
 pub(super) fn node_of(peer: Peer) -> Option<u8> {
     match peer {
@@ -187,22 +274,25 @@ impl Inner {
 
     /// Puts as many pieces as there are places for.
     pub(super) fn start(&mut self, from: u8, to: u8) -> Result<(), NodeError> {
+        if self.stations[usize::from(from)].waits_for_keys() {
+            return Ok(());
+        }
         let line = &mut self.lines[usize::from(from)][usize::from(to)];
         while line.pieces.len() < PLACES as usize
             && let Some((of, bytes)) = line.waiting.pop_front()
         {
             line.bytes -= bytes.len();
-            let number = line.first.wrapping_add(line.pieces.len() as u32);
+            let number = (line.first + line.pieces.len() as u32) % NUMBERS;
             let offset = u64::from(number % PLACES) * u64::from(PLACE) * 16;
             let node = &mut self.nodes[usize::from(from)];
             let words = (bytes.len().div_ceil(16) as u32).next_multiple_of(node.limits().lanes);
-            let own = area(false, to) + offset;
+            let own = outgoing(to) + offset;
             node.store(own, &bytes)?;
             let there = Segment {
-                tell: Some(number as u16 & NUMBERS),
-                ..Segment::new(to, area(true, from) + offset, words)
+                tell: Some(number as u16),
+                ..Segment::new(to, incoming(from) + offset, words)
             };
-            let tag = u32::from(to) << 16 | number & u32::from(NUMBERS);
+            let tag = u32::from(to) << 16 | number;
             node.submit(&Command::new(
                 Op::Move,
                 tag,
@@ -218,6 +308,21 @@ impl Inner {
             });
         }
         Ok(())
+    }
+
+    /// Whether products are under way at a node.
+    pub(super) fn works(&self, me: u8) -> bool {
+        self.stations.get(usize::from(me)).is_some_and(Station::works)
+    }
+
+    /// Whether the nodes have failed for that reason.
+    pub(super) fn has_failed(&self, me: u8) -> bool {
+        self.failed.as_ref().is_some_and(|(at, _)| *at == me)
+    }
+
+    /// A host cannot go on with what came of a product: its run ends as if its node had failed.
+    pub(super) fn fail(&mut self, me: u8, why: String) {
+        self.failed.get_or_insert((me, NodeError::Host { why }));
     }
 
     /// Lets time go on, and takes what nodes say. Whether anything arrived or ended.
@@ -238,6 +343,14 @@ impl Inner {
         for at in 0..self.nodes.len() as u8 {
             let named = |error| (at, error);
             while let Some(completion) = self.nodes[usize::from(at)].poll().map_err(named)? {
+                if work::is_of_piece(&completion) {
+                    moved = true;
+                    match completion.event {
+                        Event::Arrived(from) => self.heard(at, from, completion.tag as u16),
+                        _ => self.ended(at, &completion).map_err(named)?,
+                    }
+                    continue;
+                }
                 let what = "a message";
                 completion
                     .result
@@ -257,6 +370,7 @@ impl Inner {
             }
         }
         for from in 0..self.nodes.len() as u8 {
+            moved |= self.work(from).map_err(|error| (from, error))?;
             for to in 0..self.nodes.len() as u8 {
                 self.start(from, to).map_err(|error| (from, error))?;
             }
@@ -266,8 +380,8 @@ impl Inner {
 
     fn piece(&mut self, from: u8, to: u8, number: u16) -> Option<&mut Piece> {
         let line = self.line(from, to)?;
-        let at = number.wrapping_sub(line.first as u16) & NUMBERS;
-        line.pieces.get_mut(usize::from(at))
+        let at = (u32::from(number) + NUMBERS - line.first) % NUMBERS;
+        line.pieces.get_mut(at as usize)
     }
 
     /// Gives places back, in their order, and takes from them what arrived.
@@ -280,10 +394,10 @@ impl Inner {
         {
             let offset = u64::from(line.first % PLACES) * u64::from(PLACE) * 16;
             let mut bytes = vec![0; piece.bytes];
-            self.nodes[usize::from(to)].load(area(true, from) + offset, &mut bytes)?;
+            self.nodes[usize::from(to)].load(incoming(from) + offset, &mut bytes)?;
             line.landed.entry(piece.of).or_default().push_back(bytes);
             line.pieces.pop_front();
-            line.first = line.first.wrapping_add(1);
+            line.first = (line.first + 1) % NUMBERS;
             moved = true;
         }
         Ok(moved)

@@ -65,7 +65,7 @@ pub fn received(me: u8) -> Vec<u8> {
 }
 
 /// The place of a component, or of another party, among those of a party.
-pub(super) const fn part(me: u8, component: u8) -> u8 {
+pub(crate) const fn part(me: u8, component: u8) -> u8 {
     (component + 7 - me) % 4
 }
 
@@ -88,12 +88,15 @@ pub(super) fn form(me: u8) -> u32 {
 }
 
 /// A piece of a layer that is one command of each stage, with the same addresses at all nodes.
-pub(super) struct Piece<'a> {
+pub(super) struct Piece {
     pub(super) ring: Ring,
+    /// Products are added up over the rows, so that what leaves has a beat.
+    pub(super) sums: bool,
     pub(super) words: u32,
     /// Words of a code's beat.
     pub(super) lanes: u32,
     /// Of the masks of messages.
+    pub(super) lane: u16,
     pub(super) counter: u64,
     /// Of those of codes.
     pub(super) number: u64,
@@ -103,12 +106,12 @@ pub(super) struct Piece<'a> {
     pub(super) from: [[u64; 3]; 2],
     pub(super) left: [u64; 3],
     pub(super) out: [u64; 3],
-    /// Where a node writes message or code number `k` of those that another one gets: from, k.
-    pub(super) message: &'a dyn Fn(u8, usize) -> u64,
-    pub(super) code: &'a dyn Fn(u8, usize) -> u64,
+    /// Where each node writes messages and codes 0 and 1 of those that another one gets.
+    pub(super) message: [[u64; 2]; 4],
+    pub(super) code: [[u64; 2]; 4],
 }
 
-impl Piece<'_> {
+impl Piece {
     /// The command of the first stage at a node.
     pub(super) fn local(&self, me: u8, tag: u32) -> Command {
         let mut sends = 0;
@@ -120,56 +123,74 @@ impl Piece<'_> {
             let place = received(at).iter().position(|of| *of == k).unwrap_or(0);
             if joint.sender(self.chunk) == me {
                 sends |= 1 << cross;
-                to.push(Segment::new(at, (self.message)(me, place), self.words));
+                let address = self.message[usize::from(me)][place];
+                to.push(Segment::new(at, address, self.leaving()));
             } else {
                 vouched[codes.len()] = Some(Code {
                     tag: Use::code4(k),
                     with: part(me, at),
                 });
-                codes.push(Segment::new(at, (self.code)(me, place), self.lanes));
+                let address = self.code[usize::from(me)][place];
+                codes.push(Segment::new(at, address, self.lanes));
             }
         }
         if self.checks {
             to.append(&mut codes);
         }
-        to.extend(self.columns(me, &self.left));
+        to.extend(columns(me, &self.left, self.leaving()));
         let stage = self.stage(sends, [None; 2], vouched);
-        let from = self.from.as_flattened();
-        self.command(Op::Local(stage), tag, self.columns(me, from), to)
+        let from = columns(me, self.from.as_flattened(), self.words);
+        self.command(Op::Local(stage), (tag, self.words), from, to)
     }
 
     /// That of the second.
     pub(super) fn join(&self, me: u8, tag: u32) -> Command {
-        let mut from: Vec<Segment> = self.columns(me, &self.left);
-        let (mut to, mut codes) = ([None; 2], [None; 2]);
-        let received = received(me);
-        for (place, k) in received.iter().enumerate() {
-            let joint = JOINT[usize::from(*k)];
-            let at = (self.message)(joint.sender(self.chunk), place);
-            from.push(Segment::new(me, at, self.words));
-            to[place] = Some(part(me, joint.outsider));
-            codes[place] = Some(Code {
-                tag: Use::code4(*k),
-                with: part(me, joint.voucher(self.chunk)),
-            });
-        }
-        for (place, k) in received.iter().enumerate().filter(|_| self.checks) {
-            let voucher = JOINT[usize::from(*k)].voucher(self.chunk);
-            from.push(Segment::new(me, (self.code)(voucher, place), self.lanes));
-        }
-        let stage = self.stage(0, to, codes);
-        self.command(Op::Join(stage), tag, from, self.columns(me, &self.out))
+        self.joins(me, tag, |_| true)
     }
 
-    fn columns(&self, me: u8, at: &[u64]) -> Vec<Segment> {
-        let one = |address: &u64| Segment::new(me, *address, self.words);
-        at.iter().map(one).collect()
+    /// The same, of one of the messages that came alone: to see whether it is what its code says.
+    pub(super) fn only(&self, me: u8, tag: u32, message: usize) -> Command {
+        self.joins(me, tag, |place| place == message)
+    }
+
+    fn joins(&self, me: u8, tag: u32, which: impl Fn(usize) -> bool) -> Command {
+        let mut from = columns(me, &self.left, self.leaving());
+        let (mut to, mut codes) = ([None; 2], [None; 2]);
+        let mut vouched = Vec::new();
+        let received = received(me).into_iter().enumerate();
+        for (at, (place, k)) in received.filter(|(place, _)| which(*place)).enumerate() {
+            let joint = JOINT[usize::from(k)];
+            let [sender, voucher] = [joint.sender(self.chunk), joint.voucher(self.chunk)];
+            let message = self.message[usize::from(sender)][place];
+            from.push(Segment::new(me, message, self.leaving()));
+            let code = self.code[usize::from(voucher)][place];
+            vouched.push(Segment::new(me, code, self.lanes));
+            to[at] = Some(part(me, joint.outsider));
+            codes[at] = Some(Code {
+                tag: Use::code4(k),
+                with: part(me, voucher),
+            });
+        }
+        if self.checks {
+            from.append(&mut vouched);
+        }
+        let mut stage = self.stage(0, to, codes);
+        if self.sums && self.ring == Ring::Z64 {
+            stage.tail = 8;
+        }
+        let out = columns(me, &self.out, self.leaving());
+        self.command(Op::Join(stage), (tag, self.leaving()), from, out)
+    }
+
+    /// Words of a column that leaves the first stage.
+    const fn leaving(&self) -> u32 {
+        if self.sums { self.lanes } else { self.words }
     }
 
     fn stage(&self, sends: u8, to: [Option<u8>; 2], codes: [Option<Code>; 2]) -> Stage {
         Stage {
             ring: self.ring,
-            sum: false,
+            sum: self.sums,
             tail: 0,
             sends,
             to,
@@ -178,15 +199,27 @@ impl Piece<'_> {
         }
     }
 
-    fn command(&self, op: Op, tag: u32, from: Vec<Segment>, to: Vec<Segment>) -> Command {
+    fn command(
+        &self,
+        op: Op,
+        (tag, words): (u32, u32),
+        from: Vec<Segment>,
+        to: Vec<Segment>,
+    ) -> Command {
+        let used = if self.sums { Use::sum4 } else { Use::joint4 };
         Command {
             draw: Some(Tuple {
-                tag: Use::joint4(0),
-                lane: 0,
+                tag: used(0),
+                lane: self.lane,
                 counter: self.counter,
                 chunk: self.chunk,
             }),
-            ..Command::new(op, tag, self.words, from, to)
+            ..Command::new(op, tag, words, from, to)
         }
     }
+}
+
+fn columns(me: u8, at: &[u64], words: u32) -> Vec<Segment> {
+    let one = |address: &u64| Segment::new(me, *address, words);
+    at.iter().map(one).collect()
 }

@@ -151,11 +151,20 @@ impl<L: Link> Carried<L> {
 
     /// Lets time go on while something is under way.
     fn turn(&mut self) -> Result<bool, LinkError> {
-        if self.flights.is_empty() {
+        let mut all = self.carrier.lock();
+        let works = node_of(self.me).is_some_and(|me| all.works(me) || all.has_failed(me));
+        if self.flights.is_empty() && !works {
             return Ok(false);
         }
-        let turned = self.carrier.lock().turn();
+        let turned = all.turn();
+        drop(all);
         turned.map_err(|failed| self.error(failed))
+    }
+
+    /// Whether messages or products are under way.
+    fn goes_on(&self) -> bool {
+        !self.flights.is_empty()
+            || node_of(self.me).is_some_and(|me| self.carrier.lock().works(me))
     }
 }
 
@@ -224,7 +233,7 @@ impl<L: Link> Link for Carried<L> {
     }
 
     fn wait(&mut self, until: Instant) -> Result<Woken, LinkError> {
-        while !self.flights.is_empty() {
+        while self.goes_on() {
             if self.turn()? | self.release()? {
                 return Ok(Woken::Ready);
             }

@@ -18,16 +18,18 @@ mod parties;
 mod quartet;
 mod simulated;
 mod trio;
+pub(crate) mod work;
 
 use veil_session::Secret;
 
 use crate::lookaside as abi;
 
-pub use carrier::Carrier;
+pub use carrier::{Carrier, PartyNode, User};
 pub use command::{
     COUNTED, Code, Command, Completion, Event, Failure, Layer, List, Op, Sealing, Segment, Stage,
     Tuple,
 };
+pub(crate) use four::part;
 pub use four::{JOINT, Joint, crosses, received};
 pub use host::Host;
 pub use link::Carried;
@@ -37,6 +39,7 @@ pub use parties::{Armed, Start, link_key};
 pub use quartet::{Products, Quartet, code_key, component_key};
 pub use simulated::{CLOCK_MHZ, Fault, LANES, Network, Shape, Simulated};
 pub use trio::{Trio, pair_key};
+pub use work::PLACES;
 
 /// Most nodes of a network.
 pub const MOST_NODES: u8 = 4;
@@ -80,6 +83,12 @@ pub enum NodeError {
     Memory {
         /// First address.
         address: u64,
+    },
+    /// What came of a product is of no use to the host.
+    #[error("its host cannot go on: {why}")]
+    Host {
+        /// Why.
+        why: String,
     },
     /// Something ended in another way than it should.
     #[error("{what}: {failure}")]

@@ -200,9 +200,14 @@ impl Quartet {
             let first = k * self.step;
             let offset = 16 * u64::from(first);
             let at = |value| [0, 1, 2].map(|part| self.column(part, value) + offset);
+            let each = |of: &dyn Fn(u8, u32) -> u64| {
+                [0, 1, 2, 3].map(|from| [0, 1].map(|place| of(from, place)))
+            };
             let [a, b, out] = of.values;
             let piece = Piece {
                 ring: of.ring,
+                sums: false,
+                lane: 0,
                 words: self.step.min(of.count * self.stride - first),
                 lanes: self.lanes,
                 counter: self.counter + u64::from(first),
@@ -212,8 +217,8 @@ impl Quartet {
                 from: [at(a), at(b)],
                 left: [0, 1, 2].map(|part| self.left(part) + offset),
                 out: at(out),
-                message: &|from, place| self.message(from, place as u32) + offset,
-                code: &|from, place| self.code(from, place as u32, k),
+                message: each(&|from, place| self.message(from, place) + offset),
+                code: each(&|from, place| self.code(from, place, k)),
             };
             locals.push(piece.local(me, tag + k));
             joins.push(piece.join(me, tag + pieces + k));

@@ -198,10 +198,12 @@ impl Network {
     /// If there are not two to four.
     pub fn new(shape: Shape) -> Result<Self, Absent> {
         assert!((2..=MOST_NODES).contains(&shape.nodes), "two to four nodes");
-        let mut model = MODELS.first().ok_or(Absent::NoVerilator)?;
-        if shape.four {
-            model = fours::models().first().ok_or(Absent::NoFour)?;
-        }
+        let models = if shape.four {
+            fours::models()
+        } else {
+            MODELS
+        };
+        let model = models.first().ok_or(Absent::NoVerilator)?;
         let of = NetworkShape {
             nodes: shape.nodes.into(),
             rate: shape.stalls.rate.into(),

@@ -9,6 +9,7 @@ mod core;
 mod four;
 mod loaded;
 pub mod rates;
+pub(crate) mod rounds;
 mod run;
 mod second;
 mod steps;

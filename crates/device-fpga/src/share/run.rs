@@ -24,21 +24,11 @@ impl Loaded {
         command: &Command,
         closes: [Closes; 2],
     ) -> Result<(), Fault> {
-        let packed = self.ring.bytes(shares.frame().rows.into()) as usize;
-        if packed.div_ceil(WORD * core.words()) > LONGEST {
-            let bytes = packed as u64;
+        let mut running = Running::of(self, shares, command, closes);
+        if running.packed.div_ceil(WORD * core.words()) > LONGEST {
+            let bytes = running.packed as u64;
             return Err(Fault::TooLarge { bytes });
         }
-        let mut running = Running {
-            loaded: self,
-            command,
-            closes,
-            packed,
-            trace: command.dst.get(2).copied().filter(|_| self.parts == 2),
-            results: self.steps.all.iter().map(|_| None).collect(),
-            reads: self.steps.all.iter().map(|step| step.reads).collect(),
-            shares,
-        };
         let mut from = 0;
         for until in &self.steps.waves {
             running.wave(core, from as usize..*until as usize)?;
@@ -58,18 +48,39 @@ struct Made {
     trace: Column,
 }
 
-struct Running<'a, 'b> {
+pub(super) struct Running<'a, 'b> {
     loaded: &'a Loaded,
     command: &'a Command,
     closes: [Closes; 2],
     shares: &'a mut Shares<'b>,
     /// Bytes of a component of a column.
-    packed: usize,
+    pub(super) packed: usize,
     /// Where operands and masks of products go, if they are kept.
     trace: Option<Span>,
     results: Vec<Option<Made>>,
     /// How often results are still read.
     reads: Vec<u32>,
+}
+
+impl<'a, 'b> Running<'a, 'b> {
+    /// A command of which nothing has run.
+    pub(super) fn of(
+        loaded: &'a Loaded,
+        shares: &'a mut Shares<'b>,
+        command: &'a Command,
+        closes: [Closes; 2],
+    ) -> Self {
+        Running {
+            loaded,
+            command,
+            closes,
+            packed: loaded.ring.bytes(shares.frame().rows.into()) as usize,
+            trace: command.dst.get(2).copied().filter(|_| loaded.parts == 2),
+            results: loaded.steps.all.iter().map(|_| None).collect(),
+            reads: loaded.steps.all.iter().map(|step| step.reads).collect(),
+            shares,
+        }
+    }
 }
 
 impl Running<'_, '_> {
@@ -94,7 +105,7 @@ impl Running<'_, '_> {
     }
 
     /// Steps that need nothing of each other, as many at once as go to a core.
-    fn wave(&mut self, core: &mut dyn Core, steps: Range<usize>) -> Result<(), Fault> {
+    pub(super) fn wave(&mut self, core: &mut dyn Core, steps: Range<usize>) -> Result<(), Fault> {
         let mut from = steps.start;
         while from < steps.end {
             let mut bytes = 0;
@@ -249,7 +260,7 @@ impl Running<'_, '_> {
     }
 
     /// Components of the operands of a step. Where there are no rows, what all rows share is nothing.
-    fn operands(&self, step: &Step) -> Vec<Vec<Bytes<'_>>> {
+    pub(super) fn operands(&self, step: &Step) -> Vec<Vec<Bytes<'_>>> {
         let component = |value: Value, part: u8| match self.packed {
             0 => Bytes::Column(&[]),
             _ => self.bytes_of(value, part),
@@ -284,7 +295,7 @@ impl Running<'_, '_> {
     }
 
     /// Everything goes where it goes, in the order of the program.
-    fn finish(mut self) {
+    pub(super) fn finish(mut self) {
         let [slots, _, sums] = self.loaded.regions;
         let parts = 0..self.loaded.parts as u8;
         // Read before anything is written: a slot may get what another one had.

@@ -92,7 +92,7 @@ impl Known {
     }
 
     /// The keys of a program of three parties: of its products, all of whose masks are drawn under the same two.
-    fn three(&self, command: &Command) -> Option<Vec<KeyId>> {
+    pub(super) fn three(&self, command: &Command) -> Option<Vec<KeyId>> {
         let Op::Product(form) = command.op else {
             return Some(Vec::new());
         };
@@ -138,7 +138,7 @@ impl Known {
         (fits && together && self.there(&own)).then_some((setting, own))
     }
 
-    fn first(&self, batch: &[Command]) -> Option<First> {
+    pub(super) fn first(&self, batch: &[Command]) -> Option<First> {
         let mut products = None;
         let mut programs = 0;
         for command in batch {
@@ -240,7 +240,7 @@ impl Known {
         closes
     }
 
-    fn second(&self, batch: &[Command]) -> Option<Second> {
+    pub(super) fn second(&self, batch: &[Command]) -> Option<Second> {
         let compared = |pair: &[Command]| match pair {
             [made, compared] => {
                 made.op == Op::Mac

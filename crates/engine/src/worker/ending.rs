@@ -67,7 +67,7 @@ impl Worker {
             Err(error) if self.settled && error.fault.is_end() => {}
             closed => closed?,
         }
-        self.shared.add_meters(self.link.meters());
+        self.shared.add_meters(self.link.meters() + self.exchanged);
         self.device.wipe();
         self.stage = Stage::Done;
         if self.lane != 0 {

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use veil_device::{Bank, Device, Fault, Outcome, Tag};
-use veil_link::{Link, Woken};
+use veil_link::{Link, Meters, Woken};
 use veil_protocol::{Plan, Protocol, Task};
 use veil_session::{Frame, Peer};
 
@@ -74,6 +74,8 @@ pub struct Worker {
     sums: Vec<Vec<u8>>,
     ended: Vec<(Tag, Outcome)>,
     tags: u64,
+    /// Messages that the device moved itself.
+    exchanged: Meters,
     quiet: Quiet,
     recorder: Option<Arc<dyn Recorder>>,
     /// The last step found nothing to do.
@@ -146,6 +148,7 @@ impl Worker {
             sums: Vec::new(),
             ended: Vec::new(),
             tags: 0,
+            exchanged: Meters::default(),
             quiet: Quiet::new(Instant::now()),
             recorder: settings.trace.clone(),
             idle: false,
@@ -207,7 +210,7 @@ impl Worker {
     /// Tells whoever shows the run how far this lane is.
     fn tell(&mut self) {
         let status = self.shared.status.lane(self.lane);
-        status.moved(self.link.meters(), self.waited, self.busy);
+        status.moved(self.link.meters() + self.exchanged, self.waited, self.busy);
         status.have_passed(self.active.iter().map(Run::passed).sum());
         if let Stage::Done = self.stage {
             status.over();
@@ -426,6 +429,7 @@ impl Worker {
             link: &mut *self.link,
             ended: &mut self.ended,
             tags: &mut self.tags,
+            exchanged: &mut self.exchanged,
             busy: &mut self.busy,
             recorder: self.recorder.as_deref(),
             stepped: self.stepped,

@@ -178,7 +178,7 @@ fn one(
     (engagement.say)(&format!("connected as {}", prepare::role(role.me)));
     let settings = Settings {
         timeout: engagement.timeout,
-        device: engagement.devices.factory(plan, role.me),
+        device: engagement.devices.factory(plan, role.me, None),
         // What is written down is the stage that computes.
         trace: engagement
             .trace

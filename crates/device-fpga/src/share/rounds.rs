@@ -1,0 +1,440 @@
+//! Rounds of products as wholes: what nodes compute, send and receive by themselves, from what a round says.
+//!
+//! What is linear is computed before, as other programs are. The operands of products become columns behind one another, which go to the own node;
+//! what comes back are components of the products, and no message is left to be sent. A round is one of these if it is nothing else: its messages
+//! are all those of its products and of their codes, and all that finishes it is to add them.
+
+use std::sync::Arc;
+
+use veil_device::{Bank, Command, Cpu, Fault, KeyId, Op, Round, Shares, Span, Transfer};
+use veil_session::{PartyId, Peer, Secret};
+use zeroize::Zeroizing;
+
+use super::command::{Closes, Kind, WORD};
+use super::four::Setting;
+use super::loaded::Loaded;
+use super::run::Running;
+use super::tasks::{Known, Second};
+use super::{Cores, keys_for};
+use crate::node::work::{Keys, KeysOf, Name, Parts, Product};
+use crate::node::{JOINT, Tuple, crosses, part, received};
+
+/// What a node does of a round.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Whole {
+    /// Commands before those that run programs.
+    pub(crate) before: usize,
+    /// Components of a share.
+    parts: usize,
+    /// Keys of components, or own and previous one.
+    keys: Vec<KeyId>,
+    /// Keys of codes, in the order of other parties, and the number of the layer.
+    codes: Option<([Option<KeyId>; 3], u64)>,
+    /// Which of the commands that finish the round compare codes, in the order of the messages that come.
+    pub(crate) compares: Vec<usize>,
+}
+
+/// A party of a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Party {
+    pub(crate) me: u8,
+    pub(crate) of: u8,
+}
+
+impl Whole {
+    /// Whether nodes add what came, so that nothing is left to finish the round.
+    pub(crate) fn joins(&self) -> bool {
+        self.parts == 3
+    }
+}
+
+impl Known {
+    /// Whether a round is nothing but products, and which.
+    pub(crate) fn whole(&self, party: Party, round: &Round, chunk: u32) -> Option<Whole> {
+        let runs = |command: &Command| self.program(command).is_some();
+        let before = round.local.iter().position(runs)?;
+        match party.of {
+            3 => self.three_whole(party.me, round, before),
+            4 => self.four_whole(party.me, round, before, chunk),
+            _ => None,
+        }
+    }
+
+    fn three_whole(&self, me: u8, round: &Round, before: usize) -> Option<Whole> {
+        let mut keys = None;
+        let (mut sends, mut receives) = (Vec::new(), Vec::new());
+        let mut finish = round.finish.iter();
+        for command in &round.local[before..] {
+            let loaded = self.program(command).filter(|of| of.parts == 2)?;
+            if command.op == Op::Linear {
+                continue;
+            }
+            let of = self.three(command)?;
+            let scatter = finish.next()?;
+            let adds = Op::Scatter {
+                part: 1,
+                add: false,
+            };
+            let fits = scatter.op == adds
+                && scatter.program == command.program
+                && command.dst.len() == 2
+                && loaded.is_apart()
+                && *keys.get_or_insert(of.clone()) == of;
+            if !fits {
+                return None;
+            }
+            let counts = loaded.counts();
+            sends.extend(there(counts, &command.dst)?);
+            receives.extend(there(counts, &scatter.src)?);
+        }
+        let all = finish.next().is_none()
+            && are(&round.sends, &sends, |_| (me + 1) % 3)
+            && are(&round.recvs, &receives, |_| (me + 2) % 3);
+        Some(Whole {
+            before,
+            parts: 2,
+            keys: keys.filter(|_| all && !sends.is_empty())?,
+            codes: None,
+            compares: Vec::new(),
+        })
+    }
+
+    fn four_whole(&self, me: u8, round: &Round, before: usize, chunk: u32) -> Option<Whole> {
+        let local = &round.local[before..];
+        let first = self.first(local)?;
+        let (_, keys) = first.products?;
+        let (runs, codes) = local.split_at(first.programs);
+        let second = self.second(&round.finish)?;
+        if codes.len() != first.codes.len() || second.commands() != round.finish.len() {
+            return None;
+        }
+        let checks = !codes.is_empty();
+        let crosses = crosses(me).map(|k| JOINT[usize::from(k)]);
+        let received = received(me).into_iter().map(|k| JOINT[usize::from(k)]);
+        let received: Vec<_> = received.collect();
+        let products = runs.iter().filter(|command| matches!(command.op, Op::Product(_)));
+        let counts = |command: &Command| {
+            let loaded = self.program(command).filter(|of| of.is_apart())?;
+            Some(loaded.counts())
+        };
+        let (mut sends, mut receives) = (Vec::new(), Vec::new());
+        for (number, command) in products.enumerate() {
+            let counts = counts(command)?;
+            for (k, joint) in crosses.iter().enumerate() {
+                let of = [0, 3].map(|kind| command.dst.get(kind + k).copied());
+                let of: Vec<Span> = of.into_iter().collect::<Option<_>>()?;
+                if joint.sender(chunk) == me {
+                    sends.extend(there(counts, &of)?.into_iter().map(|of| (of, joint.receiver)));
+                }
+            }
+            for (k, joint) in received.iter().enumerate() {
+                let scatter = &round.finish.get(second.scatter(k, number))?;
+                if scatter.program != command.program {
+                    return None;
+                }
+                let of = there(counts, &scatter.src)?.into_iter();
+                receives.extend(of.map(|of| (of, joint.sender(chunk))));
+            }
+        }
+        let mut pairs = [None; 3];
+        let mut layer = None;
+        let mut keyed = |with: u8, command: &Command| -> Option<Span> {
+            let draw = command.draws.first()?;
+            let same = *pairs[usize::from(part(me, with))].get_or_insert(draw.key) == draw.key;
+            let of = layer.get_or_insert(draw.first);
+            (same && *of == draw.first).then_some(*command.dst.first()?)
+        };
+        let mut compares = Vec::new();
+        if checks {
+            for (k, command) in first.codes.iter().zip(codes) {
+                let joint = crosses[*k];
+                sends.push((keyed(joint.receiver, command)?, joint.receiver));
+            }
+            if second.codes != received.len() {
+                return None;
+            }
+            for (k, joint) in received.iter().enumerate() {
+                keyed(joint.voucher(chunk), &round.finish[2 * k])?;
+                let compare = &round.finish[2 * k + 1];
+                receives.push((*compare.src.get(1)?, joint.voucher(chunk)));
+                compares.push(2 * k + 1);
+            }
+        }
+        let to = |all: &[(Span, u8)]| -> Vec<Span> { all.iter().map(|(span, _)| *span).collect() };
+        let who = |all: &[(Span, u8)], at: usize| all[at].1;
+        let vouched = crosses.iter().filter(|joint| joint.sender(chunk) != me).count();
+        let fits = are(&round.sends, &to(&sends), |at| who(&sends, at))
+            && are(&round.recvs, &to(&receives), |at| who(&receives, at))
+            && !sends.is_empty()
+            && (!checks || vouched == codes.len())
+            && are_components(&second, me, &received);
+        fits.then(|| Whole {
+            before,
+            parts: 3,
+            keys: keys.to_vec(),
+            codes: layer.map(|layer| (pairs, layer)),
+            compares,
+        })
+    }
+}
+
+/// Messages are added to the components that a node adds them to.
+fn are_components(second: &Second, me: u8, received: &[crate::node::Joint]) -> bool {
+    let to = received.iter().map(|joint| part(me, joint.outsider));
+    second.to.iter().copied().eq(to)
+}
+
+/// Messages of products and of sums, those that there are, if they have all places.
+fn there(counts: [Option<u32>; 2], spans: &[Span]) -> Option<Vec<Span>> {
+    let mut there = Vec::new();
+    for (kind, count) in counts.into_iter().enumerate() {
+        match (count?, spans.get(kind)) {
+            (0, _) => {}
+            (count, Some(span)) if span.count == count => there.push(*span),
+            _ => return None,
+        }
+    }
+    Some(there)
+}
+
+/// Whether the messages of a round are these, in any order, with these parties.
+fn are(of: &[Transfer], spans: &[Span], party: impl Fn(usize) -> u8) -> bool {
+    let is = |at: usize| {
+        let peer = PartyId::new(party(at)).map(Peer::Party);
+        (of.iter()).any(|of| of.span == spans[at] && Some(of.peer) == peer)
+    };
+    of.len() == spans.len() && (0..spans.len()).all(is)
+}
+
+impl Cores {
+    /// What a node does of a round, if it does it.
+    pub(crate) fn whole(&self, party: Party, round: &Round, chunk: u32) -> Option<Whole> {
+        self.known.whole(party, round, chunk)
+    }
+
+    /// Computes what is linear, and says what is to be multiplied, under which keys.
+    pub(crate) fn gather(
+        &mut self,
+        host: &mut Cpu,
+        bank: Bank,
+        (round, whole): (&Round, &Whole),
+    ) -> Result<(Vec<Product>, Arc<Keys>), Fault> {
+        let local = &round.local[whole.before..];
+        let mut shares = host.shares_beside(bank, whole.before, local)?;
+        let core: &mut dyn super::core::Core = if whole.parts == 2 {
+            if let Some(keys) = keys_for(&self.known, &mut self.on_rep3, &[])? {
+                self.rep3.keys(&keys);
+            }
+            &mut self.rep3
+        } else {
+            if let Some(keys) = keys_for(&self.known, &mut self.on_local, &[])? {
+                self.local.keys(&keys);
+            }
+            let setting = Setting {
+                sends: Setting::ALL,
+                ..Setting::default()
+            };
+            self.local.set(setting, false);
+            &mut self.local
+        };
+        let mut products = Vec::new();
+        for command in local {
+            let Some(loaded) = self.known.program(command) else {
+                continue;
+            };
+            loaded.gather(core, &mut shares, command, round, &whole.codes, &mut products)?;
+        }
+        let key = |id: &KeyId| {
+            let key = self.known.keys.get(id).cloned();
+            key.ok_or(Fault::Unknown("the key of a draw"))
+        };
+        let keys = whole.keys.iter().map(key).collect::<Result<Vec<Secret>, _>>()?;
+        let mut ids = whole.keys.clone();
+        let of = match (keys.try_into(), whole.parts) {
+            (Ok(keys), 3) => {
+                let [one, two, three]: [Secret; 3] = keys;
+                let pairs = whole.codes.map_or([None; 3], |(pairs, _)| pairs);
+                // A pair that has no code in this round has no key.
+                ids.extend(pairs.map(|id| id.unwrap_or(KeyId(u16::MAX))));
+                let pairs = pairs.map(|id| match id {
+                    Some(id) => key(&id),
+                    None => Ok(Secret::new([0; 16])),
+                });
+                let [next, opposite, previous] = pairs;
+                KeysOf::Four([one, two, three], [next?, opposite?, previous?])
+            }
+            _ => {
+                let keys = whole.keys.iter().map(key).collect::<Result<Vec<Secret>, _>>()?;
+                let keys = keys.try_into();
+                KeysOf::Three(keys.map_err(|_| Fault::Unknown("the key of a draw"))?)
+            }
+        };
+        Ok((products, Arc::new(Keys { ids, of })))
+    }
+
+    /// Puts what came of the products where it goes: those that `gather` has named, in its order.
+    pub(crate) fn put(
+        &mut self,
+        host: &mut Cpu,
+        bank: Bank,
+        (round, whole): (&Round, &Whole),
+        made: &[Parts],
+    ) -> Result<(), Fault> {
+        let local = &round.local[whole.before..];
+        let mut shares = host.shares_beside(bank, whole.before, local)?;
+        let mut made = made.iter();
+        let mut scatters = round.finish.iter();
+        for command in local {
+            let (Op::Product(_), Some(loaded)) = (&command.op, self.known.program(command)) else {
+                continue;
+            };
+            // Three parties: where the previous components are received.
+            let came = match whole.parts {
+                2 => scatters.next().map(|scatter| &scatter.src),
+                _ => None,
+            };
+            loaded.put(&mut shares, command, came, &mut made);
+        }
+        Ok(())
+    }
+}
+
+impl Loaded {
+    /// Whether its products are of one pair each and have results of their own; sums may be of many.
+    fn is_apart(&self) -> bool {
+        let alone = |step: &super::steps::Step| {
+            step.kind != Kind::Product || step.sums() || step.operands.len() == 1
+        };
+        self.apart() && self.steps.all.iter().all(alone)
+    }
+
+    /// Runs what is linear of a command, and appends its products: those of rows together, and each sum.
+    fn gather(
+        &self,
+        core: &mut dyn super::core::Core,
+        shares: &mut Shares<'_>,
+        command: &Command,
+        round: &Round,
+        codes: &Option<([Option<KeyId>; 3], u64)>,
+        products: &mut Vec<Product>,
+    ) -> Result<(), Fault> {
+        let frame = shares.frame();
+        let stride = self.stride(shares);
+        let mut running = Running::of(self, shares, command, [Closes::Nothing; 2]);
+        let mut from = 0;
+        let mut gathered: [Vec<Parts>; 2] = [Vec::new(), Vec::new()];
+        for until in &self.steps.waves {
+            let wave = from..*until as usize;
+            from = wave.end;
+            let product = |at: &usize| self.steps.all[*at].kind == Kind::Product;
+            if !wave.clone().any(|at| product(&at)) {
+                running.wave(core, wave)?;
+                continue;
+            }
+            for at in wave {
+                let step = &self.steps.all[at];
+                let words = if step.sums() {
+                    running.packed.div_ceil(WORD)
+                } else {
+                    stride
+                };
+                let mut columns: Parts = (0..2 * self.parts).map(|_| Zeroizing::default()).collect();
+                for (k, components) in running.operands(step).iter().enumerate() {
+                    let factor = k % 2 * self.parts;
+                    for (column, of) in columns[factor..].iter_mut().zip(components) {
+                        column.extend_from_slice(&of.packed(running.packed));
+                        let pairs = k / 2 + 1;
+                        column.resize(pairs * words * WORD, 0);
+                    }
+                }
+                gathered[usize::from(step.sums())].push(columns);
+            }
+        }
+        running.finish();
+        let Op::Product(form) = command.op else {
+            return Ok(());
+        };
+        let [rows, sums] = gathered;
+        let rows = rows.into_iter().reduce(|mut all, more| {
+            for (all, more) in all.iter_mut().zip(more) {
+                all.extend_from_slice(&more);
+            }
+            all
+        });
+        let draw = |kind: usize, index: u64| {
+            let draw = command.draws[kind * form.draws()];
+            Tuple {
+                tag: draw.tag,
+                lane: frame.lane,
+                counter: draw.first + index,
+                chunk: frame.chunk,
+            }
+        };
+        let rows = rows.map(|columns| (columns, false, draw(0, 0)));
+        let sums = (0..).zip(sums);
+        let sums = sums.map(|(index, columns)| (columns, true, draw(1, index)));
+        for (columns, sums, draw) in rows.into_iter().chain(sums) {
+            products.push(Product {
+                name: Name {
+                    at: (frame.lane, frame.chunk),
+                    round: (round.place, round.cycle),
+                    number: products.len() as u32,
+                },
+                ring: self.ring,
+                sums,
+                columns,
+                draw,
+                checks: codes.map(|(_, layer)| layer),
+            });
+        }
+        Ok(())
+    }
+
+    /// Puts the products of a command where they go. `came`: where the host would have received messages of three parties.
+    fn put<'a>(
+        &self,
+        shares: &mut Shares<'_>,
+        command: &Command,
+        came: Option<&Vec<Span>>,
+        made: &mut impl Iterator<Item = &'a Parts>,
+    ) {
+        let packed = self.ring.bytes(shares.frame().rows.into()) as usize;
+        let one = self.ring.bytes(1) as usize;
+        let stride = self.stride(shares) * WORD;
+        let [rows, sums] = self.products();
+        let rows: Vec<_> = rows.into_iter().map(|of| (of, 0)).collect();
+        let mut of_rows = None;
+        for ((index, (region, item)), kind) in rows.into_iter().chain(sums.into_iter().map(|of| (of, 1))) {
+            let (parts, first, bytes) = if kind == 0 {
+                let parts = *of_rows.get_or_insert_with(|| made.next());
+                (parts, index as usize * stride, packed)
+            } else {
+                (made.next(), 0, one)
+            };
+            let Some(parts) = parts else { return };
+            for (part, words) in (0..).zip(parts) {
+                let words = &words[first..first + bytes];
+                // Of three parties the previous component is scattered from where it is received.
+                let (region, part, item) = match came {
+                    Some(spans) if part == 1 => {
+                        let span = spans[kind];
+                        (span.region, span.part, span.first + index)
+                    }
+                    _ => (region, part, item),
+                };
+                shares.item_mut(region, part, item).copy_from_slice(words);
+            }
+            if came.is_some() {
+                let span = command.dst[kind];
+                let message = shares.item_mut(span.region, span.part, span.first + index);
+                message.copy_from_slice(&parts[0][first..first + bytes]);
+            }
+        }
+    }
+
+    /// Words between the counters of two products of rows.
+    fn stride(&self, shares: &Shares<'_>) -> usize {
+        let bytes = self.ring.bytes(shares.chunk_rows().into()) as usize;
+        bytes.div_ceil(WORD)
+    }
+}

@@ -1,0 +1,52 @@
+//! The round: what a participant computes, sends, receives and computes then.
+
+use veil_session::Peer;
+
+use crate::command::Command;
+use crate::layout::Span;
+
+/// Bytes of a span that go to or come from a peer.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Transfer {
+    /// Which bytes: of a mapped region.
+    pub span: Span,
+    /// The other end.
+    pub peer: Peer,
+    /// Which message of the round.
+    pub part: u16,
+}
+
+/// A check among the finishing commands: who is to blame if it fails.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Check {
+    /// Index in [`Round::finish`].
+    pub command: usize,
+    /// Who may have sent what does not match. More than one where two contradict each other.
+    pub suspects: Vec<Peer>,
+    /// What was compared, for the log of this participant; peers never learn it.
+    pub what: &'static str,
+}
+
+/// A round: compute, let the network move, finish.
+///
+/// Sends leave when all of `local` is done; `finish` runs when every receive has landed; the next round starts when every check in
+/// `finish` has passed. So nothing that depends on an unchecked value leaves the participant (rule R1).
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Round {
+    /// Its place in the plan, the same for all participants.
+    pub place: u32,
+    /// Netlist cycle of a sequential circuit, 0 if there is none.
+    pub cycle: u64,
+    /// Whether the host puts the inputs of this cycle and of those after it that are shared with them into the bank before anything else.
+    pub feeds: bool,
+    /// Commands before the transfers.
+    pub local: Vec<Command>,
+    /// What is sent.
+    pub sends: Vec<Transfer>,
+    /// What is received.
+    pub recvs: Vec<Transfer>,
+    /// Commands after the transfers.
+    pub finish: Vec<Command>,
+    /// The checks among them.
+    pub checks: Vec<Check>,
+}
