@@ -1,6 +1,7 @@
 // Bench of lookaside_unit: three nodes with memories of their own on a modelled network, random stalls at every interface. Random commands
-// gather from and scatter to all of them; every error is made to happen; armed commands are invoked; packets are lost, or are none; and a
-// scrub comes in the middle. Memories are compared with the commands in the clear, and every command has one completion.
+// gather from and scatter to all of them, from the host and from lists in memory; every error is made to happen; armed commands are invoked;
+// lists wait for each other; packets are lost, or are none; and a scrub comes in the middle. Memories are compared with the commands in the
+// clear, and every command has one completion, but for those of lists.
 //
 //     unit_bench [SEED [COMMANDS]]
 //
@@ -77,6 +78,8 @@ constexpr uint64_t BASE = 0x7f0000;      // of all memories, not at a page
 constexpr uint64_t WORDS = 1 << 16;
 constexpr uint64_t BROKEN = WORDS - 512; // words from here on answer with an error
 constexpr uint32_t READS = 0x4000, WRITES = 0xa000; // first: what is read; what others may write: node n has 0x1000 words for each of them
+constexpr uint32_t LISTS = 0x6000, LISTS_END = 0x9000; // lists of commands
+constexpr uint32_t COUNTED = 0x8000;                   // tags of tells from here on are counted
 
 static uint64_t address(uint64_t word) { return BASE + 16 * word; }
 
@@ -372,6 +375,10 @@ class Net {
   }
 
   void command(unsigned n, unsigned op, uint32_t tag, uint32_t words, const std::vector<Segment>& from, const std::vector<Segment>& to, int slot = -1) {
+    raw(n, encode(op, tag, words, from, to, slot));
+  }
+
+  std::vector<Word> encode(unsigned op, uint32_t tag, uint32_t words, const std::vector<Segment>& from, const std::vector<Segment>& to, int slot = -1) {
     std::vector<Word> all;
     all.push_back(static_cast<Word>(tag) << 96 | static_cast<Word>(words) << 64 | static_cast<Word>(slot >= 0) << LOOKASIDE_COMMAND_ARMED_AT |
                   static_cast<Word>(slot >= 0 ? slot : 0) << LOOKASIDE_COMMAND_SLOT_AT | static_cast<Word>(from.size()) << LOOKASIDE_COMMAND_SOURCES_AT |
@@ -381,8 +388,27 @@ class Net {
       for (const Segment& s : *list)
         all.push_back(static_cast<Word>(s.tag) << LOOKASIDE_SEGMENT_TAG_AT | static_cast<Word>(s.tells) << LOOKASIDE_SEGMENT_TELLS_AT |
                       static_cast<Word>(s.node) << LOOKASIDE_SEGMENT_NODE_AT | static_cast<Word>(s.words) << LOOKASIDE_SEGMENT_WORDS_AT |
-                      (op == LOOKASIDE_OP_INVOKE ? s.word : address(s.word)));
-    raw(n, all);
+                      (op == LOOKASIDE_OP_INVOKE || op == LOOKASIDE_OP_AWAIT ? s.word : address(s.word)));
+    return all;
+  }
+
+  // A word that is no command, whatever else it is.
+  Word padding() { return (static_cast<Word>(random()) << 64 | random()) << 8; }
+
+  // Writes a list into a node's memory, in some pieces, and gives the command for it.
+  void list(unsigned n, uint32_t tag, std::vector<Word> words, int slot = -1) {
+    while (words.empty() || words.size() % LANES) words.push_back(padding());
+    std::vector<Segment> from;
+    const auto all = static_cast<uint32_t>(words.size());
+    for (uint32_t at = 0; at < all;) {
+      const uint32_t some = from.size() == 3 ? all - at : LANES * (1 + static_cast<uint32_t>(random() % ((all - at) / LANES)));
+      if (lists_at[n] + some > LISTS_END) lists_at[n] = LISTS;
+      std::copy(&words[at], &words[at] + some, &nodes[n]->memory[lists_at[n]]);
+      from.push_back({n, lists_at[n], some});
+      lists_at[n] += some + LANES * static_cast<uint32_t>(random() % 3);
+      at += some;
+    }
+    command(n, LOOKASIDE_OP_LIST, tag, all, from, {}, slot);
   }
 
   void raw(unsigned n, const std::vector<Word>& words) {
@@ -399,6 +425,7 @@ class Net {
   }
 
  private:
+  std::array<uint32_t, NODES> lists_at{LISTS, LISTS, LISTS};
   struct Flying {
     uint64_t at;
     unsigned from, to;
@@ -417,13 +444,40 @@ static std::vector<Segment> cut(std::mt19937_64& random, uint32_t words, unsigne
   return out;
 }
 
-// Random commands at all nodes at once.
+// Puts a command behind those of a list.
+static void append(std::vector<Word>& list, std::vector<Word> command, bool after) {
+  command[0] |= static_cast<Word>(after) << LOOKASIDE_COMMAND_AFTER_AT;
+  list.insert(list.end(), command.begin(), command.end());
+}
+
+// Parameters are written when nothing goes on.
+static void set(Net& net, unsigned n, uint32_t at, uint32_t value) {
+  net.until([&] { return !(net.read(n, LOOKASIDE_STATUS) & LOOKASIDE_STATUS_BUSY); });
+  net.write(n, at, value);
+}
+
+// Random commands at all nodes at once, from hosts and from lists, of which node 0 starts some at the others.
 static void traffic(Net& net, unsigned count) {
   std::map<std::pair<unsigned, uint64_t>, Word> expected; // node, word
   std::map<std::pair<unsigned, uint32_t>, unsigned> tags; // node and tag of completions that have to come: their event
   std::array<std::array<uint32_t, NODES>, NODES> used{};  // words of what node n may write at others
   std::array<uint32_t, NODES> own{};
   auto& random = net.random;
+  constexpr uint32_t LIST = 0x20000, START = 0x30000; // tags
+  for (unsigned n = 0; n < NODES; n++) set(net, n, LOOKASIDE_TIMEOUT, 60000), set(net, n, LOOKASIDE_INVOKE_FROM, n ? 1 : 0);
+  std::array<std::vector<Word>, NODES> lists;
+  std::array<int, NODES> slots{}, cuts{};
+  std::vector<Segment> starts;
+  uint32_t numbers = 0;
+  const auto ends = [&](unsigned n) {
+    if (lists[n].empty()) return;
+    const uint32_t tag = LIST + numbers++;
+    const bool armed = n && slots[n] < 2;
+    tags[{n, tag}] = armed ? LOOKASIDE_EVENT_INVOKED : LOOKASIDE_EVENT_COMMAND;
+    if (armed) starts.push_back({n, static_cast<uint64_t>(slots[n]), 0});
+    net.list(n, tag, lists[n], armed ? slots[n]++ : -1);
+    lists[n].clear();
+  };
   for (unsigned k = 0; k < count; k++) {
     const unsigned n = static_cast<unsigned>(random() % NODES);
     const unsigned ops[] = {LOOKASIDE_OP_MOVE, LOOKASIDE_OP_MOVE, LOOKASIDE_OP_ADD, LOOKASIDE_OP_XOR};
@@ -444,7 +498,7 @@ static void traffic(Net& net, unsigned count) {
            uint32_t& next = other == n ? own[n] : used[n][other];
            Segment segment{other, (other == n ? 0x100 : WRITES + 0x1000 * n) + next, some};
            next += some;
-           if (other != n && random() % 2) segment.tells = true, segment.tag = static_cast<uint32_t>(random() & 0xffff);
+           if (other != n && random() % 2) segment.tells = true, segment.tag = static_cast<uint32_t>(random() & 0x7fff);
            return segment;
          })) {
       if (s.tells && !tags.emplace(std::make_pair(s.node, s.tag), LOOKASIDE_EVENT_ARRIVED).second) s.tells = false;
@@ -452,8 +506,25 @@ static void traffic(Net& net, unsigned count) {
       for (uint32_t w = 0; w < s.words; w++) expected[{s.node, s.word + w}] = result[at++];
     }
     expect(own[n] < 0x3000 && used[n][0] < 0x1000 && used[n][1] < 0x1000 && used[n][2] < 0x1000, "the commands fit");
-    tags[{n, 0x10000 + k}] = LOOKASIDE_EVENT_COMMAND;
-    net.command(n, op, 0x10000 + k, words, from, to);
+    if (random() % 2) {
+      while (random() % 3 == 0) lists[n].push_back(net.padding());
+      append(lists[n], net.encode(op, 0x10000 + k, words, from, to), random() % 4 == 0);
+      if (random() % 6 == 0 && ++cuts[n] < 6) ends(n);
+    } else {
+      tags[{n, 0x10000 + k}] = LOOKASIDE_EVENT_COMMAND;
+      net.command(n, op, 0x10000 + k, words, from, to);
+    }
+  }
+  for (unsigned n = 0; n < NODES; n++) ends(n);
+  net.until([&] {
+    size_t left = 0;
+    for (auto& node : net.nodes) left += node->commands.size();
+    return left == 0;
+  });
+  for (unsigned k = 0; k < 100; k++) net.step();
+  for (uint32_t k = 0; k < starts.size(); k++) {
+    tags[{0, START + k}] = LOOKASIDE_EVENT_COMMAND;
+    net.command(0, LOOKASIDE_OP_INVOKE, START + k, 0, {}, {starts[k]});
   }
   size_t all = tags.size();
   net.until([&] {
@@ -472,8 +543,221 @@ static void traffic(Net& net, unsigned count) {
     net.nodes[n]->done.clear();
   }
   expect(tags.empty(), "every command has its completion");
+  for (unsigned n = 0; n < NODES; n++) set(net, n, LOOKASIDE_TIMEOUT, 6000), set(net, n, LOOKASIDE_INVOKE_FROM, 0);
   for (const auto& [place, word] : expected)
     expect(net.nodes[place.first]->memory[place.second] == word, "memory is what the commands in the clear make: node " + std::to_string(place.first) + ", word " + std::to_string(place.second));
+}
+
+// What lists alone do: commands that wait for each other, ends, and waiting for other nodes.
+static void lists(Net& net) {
+  auto& random = net.random;
+  auto& memory = net.nodes[0]->memory;
+  uint32_t tag = 0x600;
+  const uint32_t block = 4 * LANES;
+  const auto source = [&](unsigned k) { return READS + block * k; };
+  const auto place = [&](unsigned k) { return 0x1000 + 2 * block * k; };
+  const auto copied = [&](unsigned k) { return std::equal(&memory[source(k)], &memory[source(k)] + block, &memory[place(k)]); };
+  const auto copy = [&](unsigned k) { return net.encode(LOOKASIDE_OP_MOVE, 0x500 + k, block, {{0, source(k), block}}, {{0, place(k), block}}); };
+  const auto forget = [&] {
+    for (uint32_t w = place(0); w < place(24); w++) memory[w] = static_cast<Word>(random()) << 64 | random();
+  };
+  const auto quiet = [&](const std::string& what) {
+    for (unsigned k = 0; k < 300; k++) net.step();
+    for (auto& node : net.nodes) expect(node->done.empty(), what + ": nothing else is said");
+  };
+
+  // Each takes what the one before gave, while others go on.
+  for (unsigned round = 0; round < 2; round++) {
+    forget();
+    std::vector<Word> chain, now(&memory[source(0)], &memory[source(0)] + block);
+    append(chain, copy(0), false);
+    for (unsigned k = 1; k < 24; k++) {
+      const unsigned op = std::array<unsigned, 3>{LOOKASIDE_OP_MOVE, LOOKASIDE_OP_XOR, LOOKASIDE_OP_ADD}[random() % 3];
+      std::vector<Segment> from{{0, place(k - 1), block}};
+      if (op != LOOKASIDE_OP_MOVE) from.push_back({1, source(k), block});
+      for (uint32_t w = 0; w < block && op != LOOKASIDE_OP_MOVE; w++) {
+        const Word other = net.nodes[1]->memory[source(k) + w];
+        now[w] = op == LOOKASIDE_OP_XOR ? now[w] ^ other : now[w] + other;
+      }
+      append(chain, net.encode(op, 0x500 + k, block, from, {{0, place(k), block}}), true);
+      if (random() % 2) append(chain, net.encode(LOOKASIDE_OP_MOVE, 0x540 + k, 200, {{0, READS, 200}}, {{2, WRITES, 200}}), false);
+    }
+    net.list(0, tag, chain);
+    net.one(0, LOOKASIDE_STATUS_OK, LOOKASIDE_EVENT_COMMAND, tag++, "a chain");
+    expect(std::equal(now.begin(), now.end(), &memory[place(23)]), "each command of a chain waits for the one before");
+    quiet("a chain");
+  }
+
+  // One ends badly: none after it begins.
+  const auto right = [&](const std::string& what) {
+    quiet(what);
+    forget();
+    std::vector<Word> list;
+    for (unsigned k = 0; k < 8; k++) append(list, copy(k), false);
+    net.list(0, tag, list);
+    net.one(0, LOOKASIDE_STATUS_OK, LOOKASIDE_EVENT_COMMAND, tag++, "a list after " + what);
+    for (unsigned k = 0; k < 8; k++) expect(copied(k), "words of a list after " + what);
+  };
+  const std::vector<std::tuple<unsigned, std::string, std::vector<Word>>> bad{
+      {LOOKASIDE_STATUS_UNKNOWN, "an unknown operation", net.encode(77, 0x580, block, {{0, READS, block}}, {{0, 0x100, block}})},
+      {LOOKASIDE_STATUS_MEMORY, "memory's refusal", net.encode(LOOKASIDE_OP_MOVE, 0x580, block, {{0, BROKEN, block}}, {{0, 0x100, block}})},
+      {LOOKASIDE_STATUS_ADDRESS, "an address", net.encode(LOOKASIDE_OP_MOVE, 0x580, block, {{0, WORDS, block}}, {{0, 0x100, block}})},
+      {LOOKASIDE_STATUS_ADDRESS, "another node's refusal", net.encode(LOOKASIDE_OP_MOVE, 0x580, block, {{0, READS, block}}, {{1, WRITES + 0x1000, block}})},
+      {LOOKASIDE_STATUS_REFUSED, "a list in a list", net.encode(LOOKASIDE_OP_LIST, 0x580, block, {{0, READS, block}}, {})},
+      {LOOKASIDE_STATUS_REFUSED, "an armed command in a list", net.encode(LOOKASIDE_OP_MOVE, 0x580, block, {{0, READS, block}}, {{0, 0x100, block}}, 3)},
+      {LOOKASIDE_STATUS_REFUSED, "a slot that is not armed", net.encode(LOOKASIDE_OP_INVOKE, 0x580, 0, {}, {{1, 3, 0}})},
+      {LOOKASIDE_STATUS_NODE, "an await of itself", net.encode(LOOKASIDE_OP_AWAIT, 0x580, 0, {}, {{0, 0, 1}})},
+      {LOOKASIDE_STATUS_LENGTH, "an await of nothing", net.encode(LOOKASIDE_OP_AWAIT, 0x580, 0, {}, {{1, 0, 0}})},
+      {LOOKASIDE_STATUS_LENGTH, "an await of too many", net.encode(LOOKASIDE_OP_AWAIT, 0x580, 0, {}, {{1, 0, 0x10000}})},
+      {LOOKASIDE_STATUS_LENGTH, "an await with a source", net.encode(LOOKASIDE_OP_AWAIT, 0x580, 0, {{1, 0, 4}}, {{1, 0, 4}})},
+  };
+  for (const auto& [status, what, command] : bad) {
+    forget();
+    const unsigned at = static_cast<unsigned>(random() % 12);
+    std::vector<Word> list;
+    for (unsigned k = 0; k < 12; k++) {
+      if (k == at) append(list, command, random() % 2);
+      append(list, copy(k), k == at || random() % 3 == 0);
+    }
+    net.list(0, tag, list);
+    net.one(0, status, LOOKASIDE_EVENT_COMMAND, 0x580, what);
+    net.one(0, status, LOOKASIDE_EVENT_COMMAND, tag++, "a list with " + what);
+    for (unsigned k = 0; k < 12; k++) expect(copied(k) == (k < at), "words of a list with " + what + ": " + std::to_string(k));
+    right(what);
+  }
+
+  // Words that are no commands; lists that cannot be read.
+  for (unsigned kind = 0; kind < 3; kind++) {
+    std::vector<Word> list;
+    for (unsigned k = 0; k < static_cast<unsigned>(random() % 6); k++) append(list, copy(k), false);
+    const Word head = static_cast<Word>(0x580) << 96 | LOOKASIDE_OP_MOVE | static_cast<Word>(1) << LOOKASIDE_COMMAND_DESTINATIONS_AT;
+    if (kind == 0) list.push_back(head | static_cast<Word>(14) << LOOKASIDE_COMMAND_SOURCES_AT), list.resize(list.size() + 40);
+    if (kind == 1) list.push_back(head | static_cast<Word>(255) << LOOKASIDE_COMMAND_SOURCES_AT), list.resize(list.size() + 300);
+    if (kind == 2) {
+      while ((list.size() + 13) % LANES) list.push_back(net.padding());
+      list.push_back(head | static_cast<Word>(11) << LOOKASIDE_COMMAND_SOURCES_AT), list.resize(list.size() + 12);
+    }
+    net.list(0, tag, list);
+    net.one(0, LOOKASIDE_STATUS_MALFORMED, LOOKASIDE_EVENT_COMMAND, tag++, "words that are no command");
+    right("words that are no command");
+  }
+  const auto wrong = [&](unsigned status, const std::string& what, uint32_t words, const std::vector<Segment>& from, const std::vector<Segment>& to = {}) {
+    net.command(0, LOOKASIDE_OP_LIST, tag, words, from, to);
+    net.one(0, status, LOOKASIDE_EVENT_COMMAND, tag++, what);
+    right(what);
+  };
+  wrong(LOOKASIDE_STATUS_NODE, "a list at another node", 64, {{1, READS, 64}});
+  wrong(LOOKASIDE_STATUS_LENGTH, "a list of other words", 64, {{0, LISTS, 68}});
+  wrong(LOOKASIDE_STATUS_LENGTH, "a list of no words", 0, {});
+  wrong(LOOKASIDE_STATUS_LENGTH, "a list that gives something", 64, {{0, LISTS, 64}}, {{0, 0x100, 64}});
+  wrong(LOOKASIDE_STATUS_ADDRESS, "a list outside of the window", 64, {{0, WORDS, 64}});
+  wrong(LOOKASIDE_STATUS_MEMORY, "a list that memory refuses", 64, {{0, BROKEN, 64}});
+  { // A command is there in parts when memory refuses the rest: it does not begin.
+    forget();
+    std::vector<Word> list;
+    append(list, copy(0), false);
+    append(list, net.encode(LOOKASIDE_OP_ADD, 0x580, block, {{0, source(1), block}, {0, source(2), block}}, {{0, place(1), block}}), false);
+    const uint32_t some = static_cast<uint32_t>(list.size() - 1) / LANES * LANES;
+    std::copy(list.begin(), list.begin() + some, &memory[LISTS_END]);
+    wrong(LOOKASIDE_STATUS_MEMORY, "a list of which memory refuses a part", some + 64, {{0, LISTS_END, some}, {0, BROKEN, 64}});
+  }
+
+  // More than fit: what is refused does nothing.
+  forget();
+  std::map<uint32_t, unsigned> waits;
+  for (unsigned k = 0; k < 24; k++) {
+    std::vector<Word> list;
+    append(list, copy(k), false);
+    waits[tag] = k;
+    net.list(0, tag++, list);
+  }
+  unsigned refused = 0;
+  while (!waits.empty()) {
+    net.until([&] { return !net.nodes[0]->done.empty(); });
+    const Completion done = net.nodes[0]->done.front();
+    net.nodes[0]->done.erase(net.nodes[0]->done.begin());
+    expect(waits.count(done.tag) && (done.status == LOOKASIDE_STATUS_OK || done.status == LOOKASIDE_STATUS_REFUSED), "each list has its completion");
+    expect(copied(waits[done.tag]) == (done.status == LOOKASIDE_STATUS_OK), "words of a list that waited");
+    refused += done.status == LOOKASIDE_STATUS_REFUSED;
+    waits.erase(done.tag);
+  }
+  expect(refused < 16, "some lists may wait");
+  right("more lists than fit");
+
+  // ---- awaits. Node 1 tells of words that it puts, node 0 counts
+  const auto tells = [&](unsigned some, uint32_t with = COUNTED) {
+    for (unsigned k = 0; k < some; k++) {
+      net.command(1, LOOKASIDE_OP_MOVE, 0x700, block, {{1, READS, block}}, {{0, WRITES + 0x1000, block, true, with | static_cast<uint32_t>(random() & 0x7fff)}});
+      net.one(1, LOOKASIDE_STATUS_OK, LOOKASIDE_EVENT_COMMAND, 0x700, "words that are told of");
+    }
+  };
+  const auto await = [&](unsigned status, const std::string& what, const std::vector<Segment>& of, bool listed = false) {
+    const auto command = net.encode(LOOKASIDE_OP_AWAIT, tag, 0, {}, of);
+    if (!listed) net.raw(0, command);
+    else net.list(0, tag, command);
+    if (listed && status != LOOKASIDE_STATUS_OK) net.one(0, status, LOOKASIDE_EVENT_COMMAND, tag, what);
+    net.one(0, status, LOOKASIDE_EVENT_COMMAND, tag++, what);
+    quiet(what);
+  };
+  tells(1);
+  await(LOOKASIDE_STATUS_OK, "an await of what was told", {{1, 0, 1}});
+  tells(5);
+  await(LOOKASIDE_STATUS_OK, "an await of some", {{1, 0, 2}}, true);
+  await(LOOKASIDE_STATUS_OK, "an await of the others, in two parts", {{1, 0, 1}, {1, 0, 2}});
+  await(LOOKASIDE_STATUS_GONE, "an await of more", {{1, 0, 1}});
+  await(LOOKASIDE_STATUS_GONE, "an await of another node", {{2, 0, 1}}, true);
+  tells(3);
+  await(LOOKASIDE_STATUS_GONE, "an await of more than were told", {{1, 0, 4}});
+  await(LOOKASIDE_STATUS_OK, "an await of what it left", {{1, 0, 3}});
+  net.raw(0, net.encode(LOOKASIDE_OP_AWAIT, tag, 0, {}, {{1, 0, 1}}, 2));
+  net.one(0, LOOKASIDE_STATUS_REFUSED, LOOKASIDE_EVENT_COMMAND, tag++, "an await is not armed");
+  tells(1, 0);
+  net.until([&] { return !net.nodes[0]->done.empty(); });
+  expect(net.nodes[0]->done.size() == 1 && net.nodes[0]->done[0].event == LOOKASIDE_EVENT_ARRIVED, "of other tags the host is told");
+  net.nodes[0]->done.clear();
+  await(LOOKASIDE_STATUS_GONE, "an await of what the host was told of", {{1, 0, 1}});
+
+  // Lists of two nodes that wait for each other, started by the host of node 0: each adds its own words to what it got, and sends it back.
+  set(net, 1, LOOKASIDE_INVOKE_FROM, 1);
+  for (unsigned n : {0u, 1u}) set(net, n, LOOKASIDE_TIMEOUT, 60000);
+  constexpr unsigned ROUNDS = 6;
+  std::array<std::vector<Word>, 2> play;
+  std::vector<Word> now(&memory[source(0)], &memory[source(0)] + block);
+  append(play[0], net.encode(LOOKASIDE_OP_MOVE, 0x710, block, {{0, source(0), block}}, {{1, WRITES, block, true, COUNTED}}), false);
+  for (unsigned k = 1; k <= 2 * ROUNDS; k++) {
+    const unsigned n = k % 2;
+    append(play[n], net.encode(LOOKASIDE_OP_AWAIT, 0x720 + k, 0, {}, {{1 - n, 0, 1}}), false);
+    append(play[n], net.encode(LOOKASIDE_OP_ADD, 0x740 + k, block, {{n, WRITES + 0x1000 * (1 - n), block}, {n, source(k), block}}, {{n, place(k), block}}), true);
+    for (uint32_t w = 0; w < block; w++) now[w] += net.nodes[n]->memory[source(k) + w];
+    if (k == 2 * ROUNDS) break;
+    append(play[n], net.encode(LOOKASIDE_OP_MOVE, 0x760 + k, block, {{n, place(k), block}}, {{1 - n, WRITES + 0x1000 * n, block, true, COUNTED}}), true);
+  }
+  net.list(1, 0x711, play[1], 0);
+  net.until([&] { return net.nodes[1]->commands.empty(); });
+  for (unsigned k = 0; k < 100; k++) net.step();
+  net.list(0, 0x712, play[0]);
+  net.command(0, LOOKASIDE_OP_INVOKE, 0x713, 0, {}, {{1, 0, 0}});
+  net.one(1, LOOKASIDE_STATUS_OK, LOOKASIDE_EVENT_INVOKED, 0x711, "a list that another node started");
+  std::array<bool, 2> ended{};
+  for (unsigned k = 0; k < 2; k++) {
+    net.until([&] { return !net.nodes[0]->done.empty(); });
+    const bool last = net.nodes[0]->done[0].tag == 0x713;
+    net.one(0, LOOKASIDE_STATUS_OK, LOOKASIDE_EVENT_COMMAND, 0x712 + last, "lists that wait for each other");
+    ended[last] = true;
+  }
+  expect(ended[0] && ended[1] && std::equal(now.begin(), now.end(), &memory[place(2 * ROUNDS)]), "what went to and fro");
+  quiet("lists that wait for each other");
+
+  // A list that fails at the node that was invoked: the one that started it has its status.
+  net.list(1, 0x714, net.encode(LOOKASIDE_OP_MOVE, 0x715, block, {{1, BROKEN, block}}, {{1, 0x100, block}}), 0);
+  net.until([&] { return net.nodes[1]->commands.empty(); });
+  for (unsigned k = 0; k < 100; k++) net.step();
+  net.command(0, LOOKASIDE_OP_INVOKE, tag, 0, {}, {{1, 0, 0}});
+  net.one(0, LOOKASIDE_STATUS_MEMORY, LOOKASIDE_EVENT_COMMAND, tag++, "a list that fails at another node");
+  net.one(1, LOOKASIDE_STATUS_MEMORY, LOOKASIDE_EVENT_COMMAND, 0x715, "its command");
+  net.one(1, LOOKASIDE_STATUS_MEMORY, LOOKASIDE_EVENT_INVOKED, 0x714, "the list itself");
+  for (unsigned n : {0u, 1u}) set(net, n, LOOKASIDE_TIMEOUT, 6000);
+  set(net, 1, LOOKASIDE_INVOKE_FROM, 0);
 }
 
 // Each status, and that nothing is left of it: a command that is right follows.
@@ -663,7 +947,15 @@ static void tampered(Net& net) {
 }
 
 static void scrubbed(Net& net) {
-  for (unsigned k = 0; k < 8; k++) net.command(0, k % 2 ? LOOKASIDE_OP_ADD : LOOKASIDE_OP_MOVE, 900 + k, 200, {{0, READS, 200}, {1, READS, k % 2 ? 200u : 0u}}, {{2, WRITES, 200}});
+  net.command(1, LOOKASIDE_OP_MOVE, 899, 4, {{1, READS, 4}}, {{0, WRITES + 0x1000, 4, true, COUNTED}});
+  net.one(1, LOOKASIDE_STATUS_OK, LOOKASIDE_EVENT_COMMAND, 899, "a tell before a scrub");
+  std::vector<Word> list;
+  for (unsigned k = 0; k < 16; k++) {
+    const auto command = net.encode(k % 2 ? LOOKASIDE_OP_ADD : LOOKASIDE_OP_MOVE, 900 + k, 200, k % 2 ? std::vector<Segment>{{0, READS, 200}, {1, READS, 200}} : std::vector<Segment>{{0, READS, 200}}, {{2, WRITES, 200}});
+    if (k < 8) append(list, command, k % 3 == 2);
+    else net.raw(0, command);
+  }
+  net.list(0, 898, list);
   for (uint64_t k = 300 + net.random() % 1200; k > 0; k--) net.step();
   auto& top = net.nodes[0]->top;
   std::unordered_set<uint64_t> secret; // what is fetched, and its sums
@@ -696,6 +988,11 @@ static void scrubbed(Net& net) {
   net.one(0, LOOKASIDE_STATUS_OK, LOOKASIDE_EVENT_COMMAND, 950, "a command after a scrub");
   for (uint32_t w = 0; w < 200; w++)
     expect(net.nodes[2]->memory[WRITES + w] == net.nodes[0]->memory[READS + w] + net.nodes[1]->memory[READS + w], "words after a scrub");
+  list.resize(9); // a move, and an addition
+  net.list(0, 951, list);
+  net.one(0, LOOKASIDE_STATUS_OK, LOOKASIDE_EVENT_COMMAND, 951, "a list after a scrub");
+  net.raw(0, net.encode(LOOKASIDE_OP_AWAIT, 952, 0, {}, {{1, 0, 1}}));
+  net.one(0, LOOKASIDE_STATUS_GONE, LOOKASIDE_EVENT_COMMAND, 952, "a tell that a scrub has forgotten");
 }
 
 int main(int argc, char** argv) {
@@ -707,6 +1004,7 @@ int main(int argc, char** argv) {
     for (auto& node : net.nodes) node->stalls = stalls;
     expect(net.read(0, LOOKASIDE_IDENT) == LOOKASIDE_IDENT_VALUE && net.read(0, LOOKASIDE_LANES) == LANES, "it says what it is");
     traffic(net, count);
+    lists(net);
     errors(net);
     invoked(net);
     if (SEALED) tampered(net);

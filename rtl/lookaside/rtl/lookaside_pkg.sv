@@ -3,8 +3,9 @@ package lookaside_pkg;
 
   typedef logic [127:0] word_t;
 
-  // Who started a command at another node, and is told of its end.
+  // Who started a command, if not the host, and is told of its end: this node's list, or another node.
   typedef struct packed {
+    logic        listed;
     logic        remote;
     logic [7:0]  node;
     logic [15:0] number; // of its request
@@ -223,11 +224,12 @@ package lookaside_pkg;
     of_shares = op == OpProductBits || op == OpProduct64 || op == OpProduct128 || op == OpRandom || of_sums(op);
   endfunction
 
-  // Columns that an operation takes. It gives one, or two of shares; a column of a sum is a beat.
+  // Columns that an operation takes. It gives one, or two of shares; a column of a sum is a beat. A list gives none.
   function automatic logic [2:0] operands(input logic [7:0] op);
     unique case (op)
-      OpInvoke, OpRandom: operands = 3'd0;
-      OpMove:             operands = 3'd1;
+      OpInvoke, OpAwait,
+      OpRandom:           operands = 3'd0;
+      OpMove, OpList:     operands = 3'd1;
       OpAdd, OpXor,
       OpCheck:            operands = 3'd2;
       default:            operands = 3'd4;

@@ -72,10 +72,12 @@ module lookaside_receive #(
   output logic [BeatW-1:0]              send_data_o,
   input  logic                          send_data_ready_i,
 
-  // Words that came and are told of
+  // Words that came and are told of, to the host, or for the count of their node
   output lookaside_pkg::completion_t    done_o,
   output logic                          done_valid_o,
-  input  logic                          done_ready_i
+  input  logic                          done_ready_i,
+  output logic                          tell_o,
+  output logic [7:0]                    tell_node_o
 );
 
   localparam int unsigned Chunk   = lookaside_pkg::Chunk;
@@ -229,7 +231,7 @@ module lookaside_receive #(
   logic [7:0]             done_node;
   logic [15:0]            done_number;
   logic [31:0]            done_value;
-  logic                   done_tells, done_short, short, wait_valid;
+  logic                   done_tells, done_short, done_counts, short, wait_valid;
   logic [57:0]            wait_put;
 
   // Of other words than it says: those that it lacks are zeros.
@@ -278,12 +280,16 @@ module lookaside_receive #(
 
   assign put_result = write_error_i ? lookaside_pkg::StatusMemory : done_short ? lookaside_pkg::StatusLength : lookaside_pkg::StatusOk;
 
+  assign done_counts = done_value[15];
+  assign tell_o      = write_done_i && done_tells && done_counts && put_result == lookaside_pkg::StatusOk;
+  assign tell_node_o = done_node;
+
   // ---- completions of what was put: the host has to keep up, or is not told
   prim_fifo #(.Width(128), .Depth(Puts)) u_done (
     .clk_i       (clk_i),
     .rst_ni      (rst_ni && !wipe_i),
     .in_data_i   ({done_value, 72'b0, done_node, lookaside_pkg::EventArrived, lookaside_pkg::StatusOk}),
-    .in_valid_i  (write_done_i && done_tells && put_result == lookaside_pkg::StatusOk),
+    .in_valid_i  (write_done_i && done_tells && !done_counts && put_result == lookaside_pkg::StatusOk),
     .in_ready_o  (done_room),
     .out_data_o  (done_o),
     .out_valid_o (done_valid_o),
@@ -338,7 +344,7 @@ module lookaside_receive #(
   prim_fifo #(.Width($bits({invoke_o, invoke_slot_o})), .Depth(Replies)) u_invokes (
     .clk_i       (clk_i),
     .rst_ni      (rst_ni && !wipe_i),
-    .in_data_i   ({1'b1, 8'(node), in.number, in.value}),
+    .in_data_i   ({2'b01, 8'(node), in.number, in.value}),
     .in_valid_i  (invoke_in),
     .in_ready_o  (invoke_room),
     .out_data_o  ({invoke_o, invoke_slot_o}),
@@ -428,7 +434,7 @@ module lookaside_receive #(
                  || (takes && state_q == First && in.kind == lookaside_pkg::PacketInvoke && !invoke_in)
                  || (takes && state_q == First && !answers && in.kind != lookaside_pkg::PacketPut && in.kind != lookaside_pkg::PacketGet
                      && in.kind != lookaside_pkg::PacketInvoke)
-                 || (write_done_i && done_tells && !done_room);
+                 || (write_done_i && done_tells && !done_counts && !done_room);
 
   logic unused;
   assign unused = got_room ^ (^in.zero);

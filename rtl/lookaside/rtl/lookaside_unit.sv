@@ -104,13 +104,17 @@ module lookaside_unit #(
   output logic                 m_axi_bready_o
 );
 
-  localparam int unsigned Kinds   = Locals > 0 ? 5 : 3;
+  localparam bit          Four    = Locals > 0;
+  localparam int unsigned Kinds   = Four ? 7 : 5;
   localparam int unsigned Workers = Movers + Adders + Sharers + Locals + Joins;
   localparam int unsigned RunW    = lookaside_pkg::RunW;
-  // Clients of memory: workers, then what other nodes ask for. Clients of the sender: these, and its answers.
+  // Clients of memory: workers, then what other nodes ask for; the lister reads as well. Clients of the sender: these, answers, the lister.
   localparam int unsigned Clients = Workers + 1;
-  localparam int unsigned Senders = Workers + 2;
-  localparam int unsigned Tellers = Workers + 3; // of completions: the intake, workers, what came, bad packets
+  localparam int unsigned Readers = Workers + 2;
+  localparam int unsigned Senders = Workers + 3;
+  localparam int unsigned Tellers = Workers + 5; // of completions: the intake, workers, what came, bad packets, the lister, the awaiter
+  localparam int unsigned Lister  = Workers;     // both take commands as workers do
+  localparam int unsigned Awaiter = Workers + 1;
 
   // ---- registers
   logic                write, write_known, write_locked, read_known, scrub, reset, busy, drops;
@@ -297,7 +301,7 @@ module lookaside_unit #(
 
   logic [ScrubW-1:0]  scrub_q;
   logic               scrubs, runs_n, reader_busy, writer_busy, intake_idle;
-  logic [Workers-1:0] free;
+  logic [Awaiter:0]   free;
   logic [Kinds-1:0]   kind_valid; // commands wait
 
   assign scrubs   = scrub_q != '0;
@@ -314,7 +318,7 @@ module lookaside_unit #(
     if (!rst_ni || reset) begin
       dropped_q <= '0;
     end else begin
-      dropped_q <= dropped_q + 32'(drops);
+      dropped_q <= dropped_q + 32'(drops) + 32'(tell_drops);
     end
   end
 
@@ -325,14 +329,21 @@ module lookaside_unit #(
   lookaside_pkg::command_word_t command;
 
   localparam int unsigned CommandW = $bits(command);
+  localparam int unsigned Queued   = 64; // words of commands that wait, of each kind
+  localparam int unsigned QueuedW  = $clog2(Queued) + 1;
 
+  /* verilator lint_off UNUSEDSIGNAL */ // that of lists
+  logic [Kinds*QueuedW-1:0]     queued;
+  /* verilator lint_on UNUSEDSIGNAL */
+  logic                         list_last, list_valid, list_ready, list_room;
+  lookaside_pkg::word_t         list_word;
   logic [Kinds-1:0]             command_valid, command_ready, kind_ready;
   logic [Kinds*CommandW-1:0]    kind_word, given;
-  logic [Workers-1:0]           given_valid;
+  logic [Awaiter:0]             given_valid;
   logic [Tellers*128-1:0]       told;
-  logic [Tellers-1:0]           told_valid, told_grant, told_ready;
+  logic [Tellers-1:0]           told_valid, told_listed, told_grant, told_ready;
 
-  lookaside_intake #(.Nodes(Nodes), .Slots(Slots), .Longest(Longest), .Lanes(Lanes), .Kinds(Kinds)) u_intake (
+  lookaside_intake #(.Nodes(Nodes), .Slots(Slots), .Longest(Longest), .Lanes(Lanes), .Four(Four)) u_intake (
     .clk_i           (clk_i),
     .rst_ni          (runs_n),
     .idle_o          (intake_idle),
@@ -347,6 +358,11 @@ module lookaside_unit #(
     .s_axis_tlast_i  (s_axis_command_tlast_i),
     .s_axis_tvalid_i (s_axis_command_tvalid_i && runs_n),
     .s_axis_tready_o (intake_ready),
+    .list_data_i     (list_word),
+    .list_last_i     (list_last),
+    .list_valid_i    (list_valid),
+    .list_ready_o    (list_ready),
+    .list_room_i     (list_room),
     .invoke_i        (invoke),
     .invoke_slot_i   (invoke_slot),
     .invoke_valid_i  (invoke_valid),
@@ -356,6 +372,7 @@ module lookaside_unit #(
     .out_valid_o     (command_valid),
     .out_ready_i     (command_ready),
     .done_o          (told[127:0]),
+    .done_listed_o   (told_listed[0]),
     .done_valid_o    (told_valid[0]),
     .done_ready_i    (told_ready[0])
   );
@@ -363,12 +380,11 @@ module lookaside_unit #(
   assign s_axis_command_tready_o = intake_ready && runs_n;
 
   for (genvar k = 0; k < Kinds; k++) begin : g_kind
-    localparam int unsigned From = k == 0 ? 0 : k == 1 ? Movers : k == 2 ? Movers + Adders
-                                 : k == 3 ? Movers + Adders + Sharers : Workers - Joins;
-    localparam int unsigned Some = k == 0 ? Movers : k == 1 ? Adders : k == 2 ? Sharers : k == 3 ? Locals : Joins;
+    localparam int unsigned From = k == 0 ? 0 : k == 1 ? Movers : k == 2 ? Movers + Adders : k == 3 ? Lister : k == 4 ? Awaiter
+                                 : k == 5 ? Movers + Adders + Sharers : Workers - Joins;
+    localparam int unsigned Some = k == 0 ? Movers : k == 1 ? Adders : k == 2 ? Sharers : k < 5 ? 1 : k == 5 ? Locals : Joins;
 
-    /* verilator lint_off PINCONNECTEMPTY */
-    prim_fifo #(.Width(CommandW), .Depth(64)) u_commands (
+    prim_fifo #(.Width(CommandW), .Depth(Queued)) u_commands (
       .clk_i       (clk_i),
       .rst_ni      (runs_n),
       .in_data_i   (command),
@@ -377,9 +393,8 @@ module lookaside_unit #(
       .out_data_o  (kind_word[k*CommandW +: CommandW]),
       .out_valid_o (kind_valid[k]),
       .out_ready_i (kind_ready[k]),
-      .count_o     ()
+      .count_o     (queued[k*QueuedW +: QueuedW])
     );
-    /* verilator lint_on PINCONNECTEMPTY */
 
     lookaside_assign #(.Workers(Some)) u_assign (
       .clk_i       (clk_i),
@@ -393,9 +408,12 @@ module lookaside_unit #(
     );
   end
 
+  assign list_room = queued[3*QueuedW +: QueuedW] <= QueuedW'(Queued - 16);
+
   // ---- memory and the network
-  logic [Clients*RunW-1:0] reads, writes;
-  logic [Clients-1:0]      read_valid, read_ready, read_data_valid;
+  logic [Readers*RunW-1:0] reads;
+  logic [Clients*RunW-1:0] writes;
+  logic [Readers-1:0]      read_valid, read_ready, read_data_valid;
   logic [Clients-1:0]      write_valid, write_ready, write_data_valid, write_data_ready, write_done;
   logic [Clients*BeatW-1:0] write_data_of;
   logic [BeatW-1:0]        memory_data;
@@ -407,9 +425,10 @@ module lookaside_unit #(
   lookaside_pkg::header_t  answer;
   logic [7:0]              answer_node;
   logic [BeatW-1:0]        answer_data;
-  logic                    answer_data_valid, answer_end, net_ready;
+  logic                    answer_data_valid, answer_end, net_ready, tell, tell_drops;
+  logic [7:0]              tell_node;
 
-  lookaside_reader #(.Clients(Clients), .Lanes(Lanes)) u_reader (
+  lookaside_reader #(.Clients(Readers), .Lanes(Lanes)) u_reader (
     .clk_i           (clk_i),
     .rst_ni          (rst_ni),
     .busy_o          (reader_busy),
@@ -478,8 +497,8 @@ module lookaside_unit #(
     .m_axis_tready_i (m_axis_net_tready_i)
   );
 
-  assign s_axis_net_tready_o                  = net_ready && runs_n;
-  assign send_data[BeatW*(Workers+1) +: BeatW] = '0;
+  assign s_axis_net_tready_o                      = net_ready && runs_n;
+  assign send_data[BeatW*(Workers+1) +: 2*BeatW] = '0;
 
   lookaside_receive #(.Nodes(Nodes), .Workers(Workers), .Lanes(Lanes)) u_receive (
     .clk_i               (clk_i),
@@ -532,7 +551,9 @@ module lookaside_unit #(
     .send_data_ready_i   (send_data_ready[Workers]),
     .done_o              (told[128*(Workers+1) +: 128]),
     .done_valid_o        (told_valid[Workers+1]),
-    .done_ready_i        (told_ready[Workers+1])
+    .done_ready_i        (told_ready[Workers+1]),
+    .tell_o              (tell),
+    .tell_node_o         (tell_node)
   );
 
   // ---- the core of shares, of all sharers
@@ -562,12 +583,12 @@ module lookaside_unit #(
   // ---- workers and their accelerators
   for (genvar w = 0; w < Workers; w++) begin : g_worker
     localparam int unsigned Kind = w < Movers ? 0 : w < Movers + Adders ? 1 : w < Movers + Adders + Sharers ? 2
-                                 : w < Workers - Joins ? 3 : 4;
+                                 : w < Workers - Joins ? 5 : 6;
 
     logic [BeatW-1:0]        in_data, out_data, words;
     logic                    in_valid, in_ready, out_valid, out_ready, mismatch;
     /* verilator lint_off UNUSEDSIGNAL */ // of accelerators that have a state
-    logic                    start;
+    logic                    start, failed;
     lookaside_pkg::command_t now;
     lookaside_pkg::draw_t    draw;
     lookaside_pkg::stage_t   stage;
@@ -617,7 +638,11 @@ module lookaside_unit #(
       .out_valid_i         (out_valid),
       .out_ready_o         (out_ready),
       .mismatch_i          (mismatch),
+      .busy_i              (1'b0),
+      .status_i            (lookaside_pkg::StatusOk),
+      .failed_o            (failed),
       .done_o              (told[128*(w+1) +: 128]),
+      .done_listed_o       (told_listed[w+1]),
       .done_valid_o        (told_valid[w+1]),
       .done_ready_i        (told_ready[w+1])
     );
@@ -625,7 +650,7 @@ module lookaside_unit #(
     assign write_data_of[w*BeatW +: BeatW] = words;
     assign send_data[w*BeatW +: BeatW]     = words;
 
-    if (Kind == 3) begin : g_local
+    if (Kind == 5) begin : g_local
       lookaside_local #(.Lanes(Lanes), .Longest(Longest), .Fold(Fold)) u_local (
         .clk_i        (clk_i),
         .rst_ni       (rst_ni),
@@ -649,7 +674,7 @@ module lookaside_unit #(
       );
 
       assign mismatch = 1'b0;
-    end else if (Kind == 4) begin : g_join
+    end else if (Kind == 6) begin : g_join
       lookaside_join #(.Lanes(Lanes), .Longest(Longest)) u_join (
         .clk_i       (clk_i),
         .rst_ni      (rst_ni),
@@ -705,24 +730,139 @@ module lookaside_unit #(
     end
   end
 
-  // ---- completions
-  logic done_room;
+  // ---- lists: a worker that fetches them, and gives nothing to anybody but the intake
+  logic                    list_start, list_failed, list_in_valid, list_in_ready, list_busy, list_ended, list_bad;
+  logic [BeatW-1:0]        list_in;
+  logic [7:0]              list_status;
+  /* verilator lint_off UNUSEDSIGNAL */
+  lookaside_pkg::command_t list_now;
+  /* verilator lint_on UNUSEDSIGNAL */
+  lookaside_pkg::word_t    done;
+
+  /* verilator lint_off PINCONNECTEMPTY */
+  lookaside_worker #(.Nodes(Nodes), .Lanes(Lanes), .Index(15)) u_lister (
+    .clk_i               (clk_i),
+    .rst_ni              (rst_ni),
+    .wipe_i              (scrubs),
+    .self_i              (node),
+    .timeout_i           (timeout),
+    .free_o              (free[Lister]),
+    .command_i           (given[3*CommandW +: CommandW]),
+    .command_valid_i     (given_valid[Lister]),
+    .read_o              (reads[(Workers+1)*RunW +: RunW]),
+    .read_valid_o        (read_valid[Workers+1]),
+    .read_ready_i        (read_ready[Workers+1]),
+    .read_data_i         (memory_data),
+    .read_data_valid_i   (read_data_valid[Workers+1] && !scrubs),
+    .read_error_i        (memory_error),
+    .write_o             (),
+    .write_valid_o       (),
+    .write_ready_i       (1'b0),
+    .write_data_o        (),
+    .write_data_valid_o  (),
+    .write_data_ready_i  (1'b0),
+    .write_done_i        (1'b0),
+    .write_error_i       (1'b0),
+    .send_o              (headers[(Workers+2)*128 +: 128]),
+    .send_node_o         (send_nodes[(Workers+2)*8 +: 8]),
+    .send_valid_o        (send_valid[Workers+2]),
+    .send_ready_i        (send_ready[Workers+2]),
+    .send_data_ready_i   (send_data_ready[Workers+2]),
+    .answer_i            (answer),
+    .answer_node_i       (answer_node),
+    .answer_data_i       (answer_data),
+    .answer_data_valid_i (answer_data_valid),
+    .answer_end_i        (answer_end),
+    .start_o             (list_start),
+    .command_o           (list_now),
+    .draw_o              (),
+    .stage_o             (),
+    .in_data_o           (list_in),
+    .in_valid_o          (list_in_valid),
+    .in_ready_i          (list_in_ready),
+    .out_data_i          ('0),
+    .out_valid_i         (1'b0),
+    .out_ready_o         (),
+    .mismatch_i          (1'b0),
+    .busy_i              (list_busy),
+    .status_i            (list_status),
+    .failed_o            (list_failed),
+    .done_o              (told[128*(Workers+3) +: 128]),
+    .done_listed_o       (told_listed[Workers+3]),
+    .done_valid_o        (told_valid[Workers+3]),
+    .done_ready_i        (told_ready[Workers+3])
+  );
+  /* verilator lint_on PINCONNECTEMPTY */
+
+  lookaside_list #(.Lanes(Lanes)) u_list (
+    .clk_i           (clk_i),
+    .rst_ni          (runs_n),
+    .start_i         (list_start),
+    .words_i         (list_now.words),
+    .failed_i        (list_failed),
+    .in_data_i       (list_in),
+    .in_valid_i      (list_in_valid),
+    .in_ready_o      (list_in_ready),
+    .busy_o          (list_busy),
+    .status_o        (list_status),
+    .command_o       (list_word),
+    .command_last_o  (list_last),
+    .command_valid_o (list_valid),
+    .command_ready_i (list_ready),
+    .ended_i         (list_ended),
+    .bad_i           (list_bad),
+    .bad_status_i    (done[7:0])
+  );
+
+  lookaside_await #(.Nodes(Nodes)) u_await (
+    .clk_i           (clk_i),
+    .rst_ni          (runs_n),
+    .self_i          (node),
+    .timeout_i       (timeout),
+    .free_o          (free[Awaiter]),
+    .command_i       (given[4*CommandW +: CommandW]),
+    .command_valid_i (given_valid[Awaiter]),
+    .tell_i          (tell),
+    .tell_node_i     (tell_node),
+    .drops_o         (tell_drops),
+    .done_o          (told[128*(Workers+4) +: 128]),
+    .done_listed_o   (told_listed[Workers+4]),
+    .done_valid_o    (told_valid[Workers+4]),
+    .done_ready_i    (told_ready[Workers+4])
+  );
+
+  // ---- completions. Of commands of the list that end well it alone is told
+  logic               done_room;
+  logic [Tellers-1:0] quiet, quiet_grant;
 
   assign told[128*(Workers+2) +: 128] = bad_i;
+  assign told_listed[Workers+2:Workers+1] = '0;
   assign told_valid[Workers+2]        = bad_valid_i && !scrubs;
   assign bad_ready_o                  = told_ready[Workers+2];
 
-  assign told_ready = done_room ? told_grant : '0;
+  for (genvar t = 0; t < Tellers; t++) begin : g_quiet
+    assign quiet[t] = told_valid[t] && told_listed[t] && told[128*t +: 8] == lookaside_pkg::StatusOk;
+  end
+
+  assign told_ready = (done_room ? told_grant : '0) | quiet_grant;
+  assign list_ended = quiet != '0;
+  assign list_bad   = done_room && (told_grant & told_listed) != '0;
+
+  prim_arbiter #(.Requesters(Tellers)) u_quiet (
+    .clk_i     (clk_i),
+    .rst_ni    (rst_ni),
+    .request_i (quiet),
+    .grant_o   (quiet_grant),
+    .ready_i   (1'b1)
+  );
 
   prim_arbiter #(.Requesters(Tellers)) u_tellers (
     .clk_i     (clk_i),
     .rst_ni    (rst_ni),
-    .request_i (told_valid),
+    .request_i (told_valid & ~quiet),
     .grant_o   (told_grant),
     .ready_i   (done_room)
   );
-
-  lookaside_pkg::word_t done;
 
   always_comb begin : p_done
     done = '0;
@@ -738,7 +878,7 @@ module lookaside_unit #(
     .clk_i       (clk_i),
     .rst_ni      (runs_n),
     .in_data_i   (done),
-    .in_valid_i  (told_valid != '0),
+    .in_valid_i  ((told_valid & ~quiet) != '0),
     .in_ready_o  (done_room),
     .out_data_o  (m_axis_done_tdata_o),
     .out_valid_o (done_valid),

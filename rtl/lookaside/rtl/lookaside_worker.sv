@@ -66,8 +66,12 @@ module lookaside_worker #(
   input  logic                         out_valid_i,
   output logic                         out_ready_o,
   input  logic                         mismatch_i, // with a beat: it is not to be used, nor what comes after it
+  input  logic                         busy_i,     // it has not ended, though all that it takes and gives has come and gone
+  input  logic [7:0]                   status_i,   // until it ends: what is wrong, if anything is
+  output logic                         failed_o,   // the command has: what it takes are zeros, or are not to be used
 
   output lookaside_pkg::completion_t   done_o,
+  output logic                         done_listed_o, // a list of this node is told
   output logic                         done_valid_o,
   input  logic                         done_ready_i
 );
@@ -114,6 +118,7 @@ module lookaside_worker #(
   assign free_o    = state_q == Load && !wipe_i;
   assign runs      = state_q == Run;
   assign failed    = status_q != lookaside_pkg::StatusOk;
+  assign failed_o  = failed;
   assign invokes   = head_q.op == lookaside_pkg::OpInvoke;
   assign command_o = head_q;
   assign draw_o    = draw_q;
@@ -285,6 +290,8 @@ module lookaside_worker #(
         status_d = lookaside_pkg::StatusGone;
       end else if (out_moves && mismatch_i) begin
         status_d = lookaside_pkg::StatusMismatch;
+      end else begin
+        status_d = status_i;
       end
     end
   end
@@ -295,6 +302,7 @@ module lookaside_worker #(
   assign begins       = state_q == Load && command_valid_i && command_i.last;
   assign start_o      = start_q;
   assign done_valid_o = state_q == Say;
+  assign done_listed_o = origin_q.listed;
   assign done_o       = {head_q.tag, 72'b0, origin_q.remote ? origin_q.node : self_i,
                          origin_q.remote ? lookaside_pkg::EventInvoked : lookaside_pkg::EventCommand, status_q};
 
@@ -334,7 +342,7 @@ module lookaside_worker #(
           end
         end
         Run: begin
-          if (fetch_q == End && put_q == EndOut && !owes && fly_q == '0 && !start_q) begin
+          if (fetch_q == End && put_q == EndOut && !owes && fly_q == '0 && !start_q && !busy_i) begin
             state_q      <= Say;
             put_number_q <= put_number_q + 12'd1;
           end
