@@ -1,5 +1,5 @@
-// Tells of other nodes that are counted, and commands that wait for them: one after the other, and of each its segments, until the node of a
-// segment has told as often as it says, which is taken off the count. A count ends at its highest number; tells beyond are lost.
+// Tells of other nodes that are counted, and commands that wait for them: one after the other, and of each its segments, until the node of
+// a segment has told as often as it says, which is taken off the count. A count ends at its highest number; tells beyond are lost.
 //
 // Latency:  a segment takes a cycle, if the tells are there.   Throughput: one command at a time; a tell in each cycle.
 // Back-pressure: commands wait for those before them; a node that does not tell for timeout_i cycles ends one.
@@ -39,7 +39,8 @@ module lookaside_await #(
   logic [7:0]        status_q, node;
   logic              listed_q, there, late, told;
   logic [CountW-1:0] wants;
-  logic [CountW-1:0] counts_q [Nodes];
+  logic [CountW-1:0] count;
+  logic [Nodes*CountW-1:0] counts_q;
   logic [Nodes-1:0]  full, chosen;
   /* verilator lint_off UNUSEDSIGNAL */
   lookaside_pkg::command_t head;
@@ -61,22 +62,23 @@ module lookaside_await #(
 
   // ---- counts
   always_comb begin : p_there
-    there = 1'b0;
+    count = '0;
     for (int unsigned n = 0; n < Nodes; n++) begin
-      full[n]   = counts_q[n] == '1;
+      full[n]   = counts_q[CountW*n +: CountW] == '1;
       chosen[n] = state_q == Wait && node == 8'(n);
-      there     = there || (chosen[n] && counts_q[n] >= wants);
+      count     = count | (chosen[n] ? counts_q[CountW*n +: CountW] : '0);
     end
   end
 
+  assign there   = state_q == Wait && count >= wants; // at least 1, so not of a node that there is not
   assign drops_o = tell_i && (full & Nodes'(1) << tell_node_i) != '0;
 
   always_ff @(posedge clk_i) begin : p_counts
     for (int unsigned n = 0; n < Nodes; n++) begin
       if (!rst_ni) begin
-        counts_q[n] <= '0;
+        counts_q[CountW*n +: CountW] <= '0;
       end else begin
-        counts_q[n] <= counts_q[n] + CountW'(tell_i && tell_node_i == 8'(n) && !full[n]) - (chosen[n] && there ? wants : '0);
+        counts_q[CountW*n +: CountW] <= counts_q[CountW*n +: CountW] + CountW'(tell_i && tell_node_i == 8'(n) && !full[n]) - (chosen[n] && there ? wants : '0);
       end
     end
   end

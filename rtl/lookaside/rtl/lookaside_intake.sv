@@ -1,5 +1,5 @@
-// Commands as they come from the host and from a list, in turns: each is looked at before anything of it is done, and goes to the queue of its kind, waits in a slot until another
-// node invokes it, or is answered with what is wrong with it.
+// Commands as they come from the host and from a list, in turns: each is looked at before anything of it is done, and goes to the queue of
+// its kind, waits in a slot until another node invokes it, or is answered with what is wrong with it.
 //
 // Kinds: 0 moves and invokes, 1 adds, 2 computes on shares, 3 lists, 4 awaits; if there are workers for four parties, 5 first stages,
 // 6 second stages. A list that waits for room would keep those from the intake that it waits for, and is refused.

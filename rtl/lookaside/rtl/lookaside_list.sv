@@ -1,5 +1,5 @@
-// Commands of a list, whose words a worker fetches: each is given to the intake as one of the host, when all its words are there. A command with
-// `after` is given when all before it have ended. Words whose operation is 0 where a command would begin are skipped.
+// Commands of a list, whose words a worker fetches: each is given to the intake as one of the host, when all its words are there. A command
+// with `after` is given when all before it have ended. Words whose operation is 0 where a command would begin are skipped.
 //
 // A list ends when all of its commands have. After one that ends badly, after words that are no command, or if the worker fails, no further
 // command is given, and what comes is thrown away. Nothing here depends on more than the list, which is public.

@@ -6,6 +6,7 @@ mod faults;
 mod four;
 mod lies;
 mod link;
+mod lists;
 mod refused;
 
 use veil_device_fpga::node::{
