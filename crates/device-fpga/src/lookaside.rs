@@ -192,7 +192,7 @@ pub const OP_SUM_64: u32 = 12;
 /// op: as sum_64, of elements modulo 2^128.
 pub const OP_SUM_128: u32 = 13;
 
-/// op: gives out the commands that its sources hold, which lie in this node's memory; it has no destinations. Commands follow each other directly, each with as many words as its head says; words whose operation is 0 where a head is expected are skipped. A list holds neither lists nor armed commands.
+/// op: gives out the commands that its sources hold, which lie in this node's memory, where no other node may write; it has no destinations. Commands follow each other directly, each with as many words as its head says; words whose operation is 0 where a head is expected are skipped. A list holds neither lists nor armed commands.
 pub const OP_LIST: u32 = 14;
 
 /// op: ends when the node of each destination has told of as many puts as the segment's words say, 1 to 65535, with tags that are counted, and takes them off the count; it has no sources and no words, and is not armed.
@@ -212,7 +212,7 @@ pub const STATUS_UNKNOWN: u32 = 2;
 /// status: sources or destinations have not the words that the operation takes and gives, no whole beats, or more than a worker keeps.
 pub const STATUS_LENGTH: u32 = 3;
 
-/// status: a segment lies outside its window, here or at the other node, or does not begin with a beat.
+/// status: a segment lies outside its window, here or at the other node, or does not begin with a beat; or a list lies where another node may write.
 pub const STATUS_ADDRESS: u32 = 4;
 
 /// status: a segment is at a node that there is not.

@@ -652,6 +652,21 @@ static void lists(Net& net) {
   wrong(LOOKASIDE_STATUS_LENGTH, "a list that gives something", 64, {{0, LISTS, 64}}, {{0, 0x100, 64}});
   wrong(LOOKASIDE_STATUS_ADDRESS, "a list outside of the window", 64, {{0, WORDS, 64}});
   wrong(LOOKASIDE_STATUS_MEMORY, "a list that memory refuses", 64, {{0, BROKEN, 64}});
+  // Nodes 1 and 2 may write from WRITES + 0x1000 to WRITES + 0x3000.
+  wrong(LOOKASIDE_STATUS_ADDRESS, "a list that another node may write", 64, {{0, WRITES + 0x1800, 64}});
+  wrong(LOOKASIDE_STATUS_ADDRESS, "a list whose end another node may write", 64, {{0, WRITES + 0x1000 - 64 + LANES, 64}});
+  wrong(LOOKASIDE_STATUS_ADDRESS, "a list whose begin another node may write", 64, {{0, LISTS, 32}, {0, WRITES + 0x3000 - LANES, 32}});
+  wrong(LOOKASIDE_STATUS_ADDRESS, "a list in the middle of which another node may write", 0x4000, {{0, WRITES, 0x4000}});
+  for (const uint32_t at : {WRITES + 0x1000 - block, WRITES + 0x3000}) {
+    forget();
+    std::vector<Word> list;
+    append(list, copy(0), false);
+    while (list.size() < block) list.push_back(net.padding());
+    std::copy(list.begin(), list.begin() + block, &memory[at]);
+    net.command(0, LOOKASIDE_OP_LIST, tag, block, {{0, at, block}}, {});
+    net.one(0, LOOKASIDE_STATUS_OK, LOOKASIDE_EVENT_COMMAND, tag++, "a list beside what others may write");
+    expect(copied(0), "words of a list beside what others may write");
+  }
   { // A command is there in parts when memory refuses the rest: it does not begin.
     forget();
     std::vector<Word> list;

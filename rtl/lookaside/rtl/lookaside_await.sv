@@ -78,7 +78,8 @@ module lookaside_await #(
       if (!rst_ni) begin
         counts_q[CountW*n +: CountW] <= '0;
       end else begin
-        counts_q[CountW*n +: CountW] <= counts_q[CountW*n +: CountW] + CountW'(tell_i && tell_node_i == 8'(n) && !full[n]) - (chosen[n] && there ? wants : '0);
+        counts_q[CountW*n +: CountW] <= counts_q[CountW*n +: CountW]
+                                      + CountW'(tell_i && tell_node_i == 8'(n) && !full[n]) - (chosen[n] && there ? wants : '0);
       end
     end
   end

@@ -22,6 +22,8 @@ module lookaside_intake #(
   input  logic [7:0]                    self_i,
   input  logic [63:0]                   own_base_i,
   input  logic [31:0]                   own_words_i,
+  input  logic [Nodes*64-1:0]           put_base_i, // where other nodes may write, and no list lies
+  input  logic [Nodes*32-1:0]           put_words_i,
   input  logic [Nodes-1:0]              invoke_from_i,
   input  logic                          keyed_i, // keys of shares are there
   input  logic                          components_i, // of four parties: keys of components, and of pairs
@@ -86,7 +88,7 @@ module lookaside_intake #(
   logic [7:0]                status_q, wrong;
   logic [35:0]               from_q, to_q; // words of sources and destinations
   logic                      takes, adds, shares, keeps, invokes, known, is_source, contained, taken_slot, invoked, may, moves;
-  logic                      staged, lists, awaits, listed, listed_q, turn_q, first_word, in_valid, in_last, in_ready;
+  logic                      staged, lists, awaits, listed, listed_q, turn_q, exposed, first_word, in_valid, in_last, in_ready;
   logic [31:0]               first;   // word that is a segment
   logic [35:0]               takes_words, gives_words;
 
@@ -127,6 +129,14 @@ module lookaside_intake #(
   assign is_source = 32'(at_q) < 32'(head_q.sources) + first;
   assign contained = lookaside_pkg::in_window(own_base_i, own_words_i, segment.address, segment.words);
 
+  // Who writes a list could send all shares to itself.
+  always_comb begin : p_exposed
+    exposed = 1'b0;
+    for (int unsigned n = 0; n < Nodes; n++) begin
+      exposed = exposed || lookaside_pkg::meets_window(put_base_i[64*n +: 64], put_words_i[32*n +: 32], segment.address, segment.words);
+    end
+  end
+
   always_comb begin : p_wrong
     wrong = lookaside_pkg::StatusOk;
     if (32'(segment.node) >= Nodes || ((invokes || awaits) && segment.node == self_i) || (lists && segment.node != self_i)) begin
@@ -137,7 +147,7 @@ module lookaside_intake #(
       wrong = segment.words == '0 || segment.words[31:16] != '0 ? lookaside_pkg::StatusLength : lookaside_pkg::StatusOk;
     end else if (segment.words == '0 || (segment.words & 32'(Lanes - 1)) != '0) begin
       wrong = lookaside_pkg::StatusLength;
-    end else if ((segment.address & 64'(16 * Lanes - 1)) != '0 || (segment.node == self_i && !contained)) begin
+    end else if ((segment.address & 64'(16 * Lanes - 1)) != '0 || (segment.node == self_i && !contained) || (lists && exposed)) begin
       wrong = lookaside_pkg::StatusAddress;
     end
   end

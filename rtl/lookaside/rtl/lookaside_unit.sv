@@ -350,6 +350,8 @@ module lookaside_unit #(
     .self_i          (node),
     .own_base_i      (own_base),
     .own_words_i     (own_words),
+    .put_base_i      (put_base[64*Nodes-1:0]),
+    .put_words_i     (put_words[32*Nodes-1:0]),
     .invoke_from_i   (invoke_from[Nodes-1:0]),
     .keyed_i         (own_set && previous_set),
     .components_i    (components_set == '1),
