@@ -26,11 +26,13 @@
 #include "Vlookaside_node___024root.h"
 using Model = Vlookaside_node;
 constexpr bool SEALED = true;
+#define COUNTS lookaside_node__DOT__u_unit__DOT__u_await__DOT__counts_q
 #else
 #include "Vlookaside_unit.h"
 #include "Vlookaside_unit___024root.h"
 using Model = Vlookaside_unit;
 constexpr bool SEALED = false;
+#define COUNTS lookaside_unit__DOT__u_await__DOT__counts_q
 #endif
 #include "lookaside_regs.h"
 #include "verilated.h"
@@ -731,6 +733,16 @@ static void lists(Net& net) {
   expect(net.nodes[0]->done.size() == 1 && net.nodes[0]->done[0].event == LOOKASIDE_EVENT_ARRIVED, "of other tags the host is told");
   net.nodes[0]->done.clear();
   await(LOOKASIDE_STATUS_GONE, "an await of what the host was told of", {{1, 0, 1}});
+
+  // A count has an end: what is told beyond it is lost, and no other count changes.
+  tells(1);
+  net.nodes[0]->top.rootp->COUNTS |= uint64_t{0xfffe} << 16; // that of node 1
+  const uint32_t dropped = net.read(0, LOOKASIDE_DROPPED);
+  tells(2);
+  expect(net.read(0, LOOKASIDE_DROPPED) == dropped + 2, "tells beyond the count");
+  await(LOOKASIDE_STATUS_GONE, "an await beside a full count", {{2, 0, 1}});
+  await(LOOKASIDE_STATUS_OK, "an await of a full count", {{1, 0, 0xffff}});
+  await(LOOKASIDE_STATUS_GONE, "an await of what was lost", {{1, 0, 1}});
 
   // Lists of two nodes that wait for each other, started by the host of node 0: each adds its own words to what it got, and sends it back.
   set(net, 1, LOOKASIDE_INVOKE_FROM, 1);

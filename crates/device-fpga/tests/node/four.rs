@@ -2,7 +2,8 @@
 
 use veil_device_fpga::Stalls;
 use veil_device_fpga::node::{
-    Event, JOINT, LANES, Products, Quartet, Shape, Start, received, throughput_of_four,
+    COUNTED, Command, Event, JOINT, LANES, List, Products, Quartet, Segment, Shape, Start,
+    received, throughput_of_four,
 };
 use veil_math::Ring;
 
@@ -92,6 +93,66 @@ fn is_right(quartet: &mut Quartet, seed: u64, of: &Products, (counter, layer): (
             let there = &parties[usize::from(me)].shares[&component];
             assert_eq!(here.as_ref(), Ok(there), "{of:?}: party {me}");
         }
+    }
+}
+
+/// Both stages from lists, which wait for all messages and codes between them: the hosts of nodes 1 to 3 only arm, and that of node 0
+/// invokes once.
+#[test]
+fn lists_run_both_stages_where_nobody_waits() {
+    let words = 72;
+    let stalls = Stalls { seed: 18, rate: 20 };
+    let Some(mut quartet) = quartet((5, words, 2), 18, stalls) else {
+        return;
+    };
+    // Where the last value would be, there lies a node's list.
+    let at = quartet.column(0, 4);
+    for (out, chunk) in [(2, 0), (3, 1)] {
+        let of = Products {
+            ring: Ring::Z64,
+            values: [0, 1, out],
+            count: 1,
+            chunk,
+            checks: true,
+        };
+        let mut plan = quartet.plan(&of);
+        let mut told = [[0; 4]; 4];
+        for (me, [locals, _]) in (0u8..).zip(&mut plan) {
+            let to = locals.iter_mut().flat_map(|command| &mut command.to);
+            for segment in to.filter(|segment| segment.node != me) {
+                segment.tell = Some(COUNTED);
+                told[usize::from(segment.node)][usize::from(me)] += 1;
+            }
+        }
+        for (me, [locals, joins]) in (0u8..).zip(&plan) {
+            let mut list = List::new();
+            let tells = (0u8..).zip(told[usize::from(me)]);
+            let tells: Vec<(u8, u16)> = tells.filter(|(_, count)| *count > 0).collect();
+            locals.iter().for_each(|command| list.push(command, false));
+            list.push(&Command::awaits(300, &tells), false);
+            joins.iter().for_each(|command| list.push(command, true));
+            let node = &mut quartet.nodes[usize::from(me)];
+            node.store(at, &list.bytes(LANES))
+                .expect("the memory is there");
+            assert!(list.words(LANES) <= words);
+            let from = vec![Segment::new(me, at, list.words(LANES))];
+            let command = Command::list(301, from);
+            if me == 0 {
+                node.submit(&command);
+            } else {
+                node.arm(0, &command);
+            }
+        }
+        quartet.nodes[0].invoke(302, &[(1, 0), (2, 0), (3, 0)]);
+        let ended = quartet.nodes[0].finish("lists", &[301, 302]);
+        assert_eq!(ended, Ok(()), "{of:?}");
+        for node in &mut quartet.nodes[1..] {
+            let ended = node.next("a list").map(|of| (of.event, of.result));
+            assert_eq!(ended, Ok((Event::Invoked(0), Ok(()))), "{of:?}");
+            assert_eq!(node.poll(), Ok(None));
+        }
+        let place = (u64::from(chunk) * u64::from(quartet.stride()), chunk.into());
+        is_right(&mut quartet, 18, &of, place);
     }
 }
 
