@@ -128,9 +128,13 @@ fn lists_run_both_stages_where_nobody_waits() {
             let mut list = List::new();
             let tells = (0u8..).zip(told[usize::from(me)]);
             let tells: Vec<(u8, u16)> = tells.filter(|(_, count)| *count > 0).collect();
-            locals.iter().for_each(|command| list.push(command, false));
+            for command in locals {
+                list.push(command, false);
+            }
             list.push(&Command::awaits(300, &tells), false);
-            joins.iter().for_each(|command| list.push(command, true));
+            for command in joins {
+                list.push(command, true);
+            }
             let node = &mut quartet.nodes[usize::from(me)];
             node.store(at, &list.bytes(LANES))
                 .expect("the memory is there");

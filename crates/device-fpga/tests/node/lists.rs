@@ -73,8 +73,8 @@ fn lists_run_layers_where_nobody_waits() {
                 .expect("the memory is there");
             lists.push(Command::list(7, from));
         }
-        for me in 1..3 {
-            trio.nodes[me].arm(0, &lists[me]);
+        for (node, list) in trio.nodes[1..].iter_mut().zip(&lists[1..]) {
+            node.arm(0, list);
         }
         let before = [1, 2].map(|k| trio.nodes[k].accesses());
         trio.nodes[0].submit(&lists[0]);
