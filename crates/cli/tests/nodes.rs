@@ -41,18 +41,24 @@ const ADDER: &str = "7 11
 2 1 8 8 10 AND
 ";
 
+/// Whether no nodes were built.
+fn is_absent(folder: &Folder) -> bool {
+    let listed = folder.succeed("device list");
+    let absent = |line: &str| line.contains("fpga-sim") && line.contains("absent");
+    let absent = listed.lines().any(absent);
+    if absent {
+        println!("skipped: {listed}");
+    }
+    absent
+}
+
 #[test]
 fn two_three_and_four_parties_have_the_same_results_over_it() {
     let folder = Folder::new();
     folder.write("adder.txt", ADDER);
     folder.write("x.hex", "00\n01\n02\n03\n01\n");
     folder.write("y.hex", "00\n01\n03\n03\n02\n");
-    let listed = folder.succeed("device list");
-    if listed
-        .lines()
-        .any(|line| line.contains("fpga-sim") && line.contains("absent"))
-    {
-        println!("skipped: {listed}");
+    if is_absent(&folder) {
         folder.write("job.toml", job(&["a", "b", "c"]));
         folder.fail(
             "run job.toml --link fpga-sim",
@@ -80,4 +86,50 @@ fn two_three_and_four_parties_have_the_same_results_over_it() {
         2,
         &["in one process", "leave it out"],
     );
+}
+
+/// What a run of nodes says of itself.
+fn network(said: &str) -> (u64, u64) {
+    let said: serde_json::Value = serde_json::from_str(said).unwrap();
+    let of = |name: &str| said["network"][name].as_u64().unwrap();
+    (of("cycles"), of("bytes"))
+}
+
+#[test]
+fn nodes_multiply_what_their_parties_share() {
+    let folder = Folder::new();
+    if is_absent(&folder) {
+        return;
+    }
+    // Columns that are no whole words, and more of them than one command takes.
+    let mut random = 1u64;
+    let mut line = || {
+        random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+        format!("{:02x}\n", random >> 62)
+    };
+    folder.write("adder.txt", ADDER);
+    for file in ["x.hex", "y.hex"] {
+        let lines: String = (0..300).map(|_| line()).collect();
+        folder.write(file, lines);
+    }
+    for (parties, securities) in [
+        (&["a", "b", "c"][..], &["semi-honest"][..]),
+        (&["a", "b", "c", "d"], &["semi-honest", "malicious"]),
+    ] {
+        folder.write("job.toml", job(parties));
+        for security in securities {
+            let run = format!("run job.toml --adversary {security} --lanes 1");
+            folder.succeed(&format!("{run} --out memory"));
+            let beside = format!("{run} --link fpga-sim --json --out beside");
+            let (_, sent) = network(&folder.succeed(&beside));
+            let joined = format!("{run} --link fpga-sim --device fpga-sim --json --out nodes");
+            let (cycles, words) = network(&folder.succeed(&joined));
+            let [here, there] = ["memory", "nodes"]
+                .map(|out| fs::read(folder.at(&format!("{out}/bob/sum.hex"))).unwrap());
+            assert_eq!(here, there, "{} parties, {security}", parties.len());
+            // Products have whole beats on the wire, and messages of a host have not.
+            println!("{} parties, {security}: {cycles} cycles, {words} bytes; by hosts {sent}", parties.len());
+            assert_ne!(words, sent, "nodes send what they multiply");
+        }
+    }
 }

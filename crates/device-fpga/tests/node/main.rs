@@ -36,7 +36,7 @@ pub(crate) fn random(seed: u64, bytes: usize) -> Vec<u8> {
 pub(crate) fn built<T>(made: Result<T, Absent>) -> Option<T> {
     match made {
         Ok(made) => Some(made),
-        Err(absent @ (Absent::NoVerilator | Absent::NoFour)) => {
+        Err(absent @ Absent::NoVerilator) => {
             eprintln!("skipped: {absent}");
             None
         }

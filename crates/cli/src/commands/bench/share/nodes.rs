@@ -77,11 +77,9 @@ pub(super) fn measure() -> Result<Result<Nodes, NodeError>, Absent> {
         }
     }
     for words in OF_FOUR {
-        match node::throughput_of_four(Shape::new(4), (Ring::Bits, true), words) {
-            Ok(Ok(run)) => layers.push(layer(4, &run)),
-            Ok(Err(error)) => return Ok(Err(error)),
-            Err(Absent::NoFour) => {}
-            Err(absent) => return Err(absent),
+        match node::throughput_of_four(Shape::new(4), (Ring::Bits, true), words)? {
+            Ok(run) => layers.push(layer(4, &run)),
+            Err(error) => return Ok(Err(error)),
         }
     }
     let mut hosts = Vec::new();
