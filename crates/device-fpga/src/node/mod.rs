@@ -8,6 +8,7 @@
 //! commands, and when a node is dropped. Does not promise that a tuple is drawn from once: that is for who plans commands.
 
 mod carrier;
+mod circuit;
 mod command;
 mod four;
 mod host;
@@ -25,6 +26,7 @@ use veil_session::Secret;
 use crate::lookaside as abi;
 
 pub use carrier::{Carrier, PartyNode, User};
+pub use circuit::{Plan, Unfit};
 pub use command::{
     COUNTED, Code, Command, Completion, Event, Failure, Layer, List, Op, Sealing, Segment, Stage,
     Tuple,

@@ -8,7 +8,7 @@ use super::{MOST_NODES, Port};
 use crate::instance::{Free, Instance};
 use crate::{Absent, Stalls};
 
-/// Cycles without a completion before a node is silent, beside its timeouts, which end before.
+/// Patience with nodes that compute no more than a layer at a time.
 const PATIENCE: u64 = 1 << 19;
 
 /// The clock of the published accelerators, in MHz (R. Patel et al., HPEC 2022).
@@ -34,6 +34,8 @@ pub struct Shape {
     pub memory: u32,
     /// Bytes of each memory.
     pub bytes: u64,
+    /// Cycles without a completion before a node is silent: more than any timeout, and than anything takes that has one completion.
+    pub patience: u64,
     /// Pauses of every stream of every node.
     pub stalls: Stalls,
 }
@@ -49,6 +51,7 @@ impl Shape {
             room: 1 << 10,
             memory: 32,
             bytes: 1 << 20,
+            patience: PATIENCE,
             stalls: Stalls::default(),
         }
     }
@@ -373,7 +376,8 @@ impl Port for Simulated {
     fn wait(&mut self) -> bool {
         let mut inner = self.network.lock();
         let before = inner.step(0, 0);
-        inner.step(PATIENCE, 1 << self.node) - before < PATIENCE
+        let patience = inner.shape.patience;
+        inner.step(patience, 1 << self.node) - before < patience
     }
 
     fn load(&mut self, address: u64, bytes: &mut [u8]) -> bool {

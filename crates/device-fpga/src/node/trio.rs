@@ -24,8 +24,12 @@ pub struct Trio {
     /// Words of a beat.
     lanes: u32,
     values: u32,
-    tag: u32,
-    counter: u64,
+    /// All that a node's commands use, and what of it the party before writes.
+    window: Window,
+    inbox: Window,
+    timeout: u32,
+    pub(super) tag: u32,
+    pub(super) counter: u64,
     /// Tags of the layer that was submitted last.
     waits: Vec<u32>,
 }
@@ -66,34 +70,32 @@ impl Trio {
             stride: words.next_multiple_of(lanes),
             lanes,
             values,
+            window: Window::default(),
+            inbox: Window::default(),
+            timeout,
             tag: 1,
             counter: 0,
             waits: Vec::new(),
         };
-        trio.set_up(seed, timeout)?;
+        trio.window = Window {
+            address: 0,
+            words: 2 * lanes + 2 * values * trio.stride,
+        };
+        // Component 1 of all values is behind one another.
+        trio.inbox = Window {
+            address: trio.column(1, 0),
+            words: values * trio.stride,
+        };
+        trio.set_up(seed)?;
         Ok(trio)
     }
 
     /// Windows and keys of all nodes, and the armed command that tells of a failure.
-    fn set_up(&mut self, seed: u64, timeout: u32) -> Result<(), NodeError> {
+    fn set_up(&mut self, seed: u64) -> Result<(), NodeError> {
         let keys = [0, 1, 2].map(|party| pair_key(seed, party));
-        let own = self.window();
+        self.set_windows()?;
         for me in 0..3 {
-            let mut put = [Window::default(); 4];
-            // Component 1 of all values is behind one another, and written by the party before.
-            put[usize::from(previous(me))] = Window {
-                address: self.column(1, 0),
-                words: self.values * self.stride,
-            };
             let node = &mut self.nodes[usize::from(me)];
-            node.set_up(&Place {
-                node: me,
-                timeout,
-                own,
-                put,
-                get: [Window::default(); 4],
-                invoke_from: 0b111 & !(1 << me),
-            })?;
             let (own, before) = (&keys[usize::from(me)], &keys[usize::from(previous(me))]);
             node.share_keys(own, before)?;
             parties::meet(node, me, 3, seed)?;
@@ -101,12 +103,36 @@ impl Trio {
         Ok(())
     }
 
+    fn set_windows(&mut self) -> Result<(), NodeError> {
+        for (me, node) in (0..).zip(&mut self.nodes) {
+            let mut put = [Window::default(); 4];
+            put[usize::from(previous(me))] = self.inbox;
+            node.set_up(&Place {
+                node: me,
+                timeout: self.timeout,
+                own: self.window,
+                put,
+                get: [Window::default(); 4],
+                invoke_from: 0b111 & !(1 << me),
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Other windows than those of values: all that a node's commands use, and what of it the party before writes.
+    pub(super) fn use_windows(&mut self, window: Window, inbox: Window) -> Result<(), NodeError> {
+        (self.window, self.inbox) = (window, inbox);
+        self.set_windows()
+    }
+
+    /// Words of a beat.
+    pub(super) fn lanes(&self) -> u32 {
+        self.lanes
+    }
+
     /// What a node's own commands use: all of the columns, and the beats before them.
     pub fn window(&self) -> Window {
-        Window {
-            address: 0,
-            words: 2 * self.lanes + 2 * self.values * self.stride,
-        }
+        self.window
     }
 
     /// Where component `component` of a value begins.
@@ -259,7 +285,8 @@ impl Trio {
     /// The same nodes with the keys of another seed, after [`Trio::abort`]: counters of packets and draws begin again.
     pub fn renewed(mut self, seed: u64, timeout: u32) -> Result<Self, NodeError> {
         self.counter = 0;
-        self.set_up(seed, timeout)?;
+        self.timeout = timeout;
+        self.set_up(seed)?;
         Ok(self)
     }
 
@@ -276,7 +303,7 @@ pub(super) const fn next(party: u8) -> u8 {
     (party + 1) % 3
 }
 
-const fn previous(party: u8) -> u8 {
+pub(super) const fn previous(party: u8) -> u8 {
     (party + 2) % 3
 }
 

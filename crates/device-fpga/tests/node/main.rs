@@ -1,12 +1,14 @@
 //! Three simulated nodes on a modelled network: products of shares, started by their hosts or by one, against the CPU device; what goes
 //! wrong; and what a multiplication costs.
 
+mod circuit;
 mod cpu;
 mod faults;
 mod four;
 mod lies;
 mod link;
 mod lists;
+mod model;
 mod refused;
 
 use veil_device_fpga::node::{
