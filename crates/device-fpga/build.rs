@@ -234,11 +234,7 @@ const CORES: [Core; 8] = [
 ];
 
 fn main() {
-    for name in [
-        "VEIL_RTL_ROWS",
-        "VEIL_RTL_FOLDED",
-        "VERILATOR",
-    ] {
+    for name in ["VEIL_RTL_ROWS", "VEIL_RTL_FOLDED", "VERILATOR"] {
         println!("cargo::rerun-if-env-changed={name}");
     }
     println!("cargo::rerun-if-changed=sim");

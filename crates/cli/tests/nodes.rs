@@ -1,4 +1,4 @@
-//! `--link fpga-sim`: parties whose messages cross a network of nodes in simulation.
+//! `--link fpga-sim`: parties whose messages cross a network of nodes in simulation, and whose products are made there.
 #![allow(
     clippy::unwrap_used,
     reason = "a test that unwraps says what it expects by failing there"
@@ -88,11 +88,34 @@ fn two_three_and_four_parties_have_the_same_results_over_it() {
     );
 }
 
-/// What a run of nodes says of itself.
-fn network(said: &str) -> (u64, u64) {
+/// What a run of nodes says of itself: words that crossed the network, and cycles of the cores of each party.
+fn network(said: &str) -> (u64, Vec<u64>) {
     let said: serde_json::Value = serde_json::from_str(said).unwrap();
-    let of = |name: &str| said["network"][name].as_u64().unwrap();
-    (of("cycles"), of("bytes"))
+    let words = said["network"]["words"].as_u64().unwrap();
+    let all = said["participants"].as_array().unwrap().iter();
+    let cores = all.filter_map(|of| of["core_cycles"].as_u64());
+    (words, cores.collect())
+}
+
+/// A job whose parties compute on cores and are nodes has the results of one on processors, and its products are made at nodes: cores beside
+/// them have less to do than where hosts carry messages.
+fn at_nodes(folder: &Folder, run: &str, result: &str, made: bool) {
+    folder.succeed(&format!("{run} --out memory"));
+    let (_, beside) = network(&folder.succeed(&format!(
+        "{run} --link fpga-sim --device fpga-sim --record record --data-are-mine --json --out beside"
+    )));
+    fs::remove_dir_all(folder.at("record")).unwrap();
+    let joined = format!("{run} --link fpga-sim --device fpga-sim --json --out nodes");
+    let (_, cores) = network(&folder.succeed(&joined));
+    let [here, host, there] = ["memory", "beside", "nodes"]
+        .map(|out| fs::read(folder.at(&format!("{out}/{result}"))).unwrap());
+    assert_eq!(here, there, "{run}");
+    assert_eq!(here, host, "{run}");
+    let less = cores.iter().zip(&beside).all(|(at, all)| at < all);
+    assert_eq!(
+        less, made,
+        "{run}: cores {cores:?}, where they multiply {beside:?}"
+    );
 }
 
 #[test]
@@ -101,35 +124,56 @@ fn nodes_multiply_what_their_parties_share() {
     if is_absent(&folder) {
         return;
     }
-    // Columns that are no whole words, and more of them than one command takes.
     let mut random = 1u64;
-    let mut line = || {
-        random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
-        format!("{:02x}\n", random >> 62)
+    let mut next = move || {
+        random = random
+            .wrapping_mul(0x5851_f42d_4c95_7f2d)
+            .wrapping_add(0x1405_7b7e_f767_814f);
+        random >> 40
     };
     folder.write("adder.txt", ADDER);
     for file in ["x.hex", "y.hex"] {
-        let lines: String = (0..300).map(|_| line()).collect();
+        let lines: String = (0..300).map(|_| format!("{:02x}\n", next() % 4)).collect();
         folder.write(file, lines);
     }
-    for (parties, securities) in [
-        (&["a", "b", "c"][..], &["semi-honest"][..]),
-        (&["a", "b", "c", "d"], &["semi-honest", "malicious"]),
+    // Rows that are no whole words, and sums of products.
+    for owner in ["ann", "bob"] {
+        let lines: String = (0..45).map(|_| format!("{}\n", next() % 20_000)).collect();
+        folder.write(&format!("{owner}.csv"), format!("wage\n{lines}"));
+    }
+    let (three, four) = (
+        &["ann", "bob", "carol"][..],
+        &["ann", "bob", "carol", "dora"][..],
+    );
+    for (parties, adversary, made) in [
+        (three, "semi-honest", true),
+        // What proves products has to be kept by hosts.
+        (three, "malicious", false),
+        (four, "semi-honest", true),
+        (four, "malicious", true),
     ] {
         folder.write("job.toml", job(parties));
-        for security in securities {
-            let run = format!("run job.toml --adversary {security} --lanes 1");
-            folder.succeed(&format!("{run} --out memory"));
-            let beside = format!("{run} --link fpga-sim --json --out beside");
-            let (_, sent) = network(&folder.succeed(&beside));
-            let joined = format!("{run} --link fpga-sim --device fpga-sim --json --out nodes");
-            let (cycles, words) = network(&folder.succeed(&joined));
-            let [here, there] = ["memory", "nodes"]
-                .map(|out| fs::read(folder.at(&format!("{out}/bob/sum.hex"))).unwrap());
-            assert_eq!(here, there, "{} parties, {security}", parties.len());
-            // Products have whole beats on the wire, and messages of a host have not.
-            println!("{} parties, {security}: {cycles} cycles, {words} bytes; by hosts {sent}", parties.len());
-            assert_ne!(words, sent, "nodes send what they multiply");
-        }
+        let run = format!("run job.toml --adversary {adversary}");
+        at_nodes(&folder, &format!("{run} --lanes 1"), "bob/sum.hex", made);
+        folder.write("wages.toml", wages(parties));
+        let stats = format!("stats wages.toml --adversary {adversary} --lanes 2");
+        at_nodes(&folder, &stats, "carol/result.json", made);
     }
+}
+
+/// Statistics on what two owners know.
+fn wages(parties: &[&str]) -> String {
+    format!(
+        r#"version = 1
+kind = "stats"
+name = "wages of two firms"
+owners = ["ann", "bob"]
+parties = {parties:?}
+recipients = ["carol"]
+column = [{{ name = "wage", type = "integer", min = 0, max = 20000 }}]
+block = [{{ name = "ann's", rows = 45, holds = {{ ann = ["wage"] }}, files = {{ ann = "ann.csv" }} }},
+         {{ name = "bob's", rows = 45, holds = {{ bob = ["wage"] }}, files = {{ bob = "bob.csv" }} }}]
+analysis = [{{ name = "spread", kind = "variance", of = "wage", to = "carol" }}]
+"#
+    )
 }

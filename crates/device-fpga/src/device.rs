@@ -319,7 +319,9 @@ impl Fpga {
         };
         let before = &round.local[..whole.before];
         if !before.is_empty() && self.batch(bank, before, tag)? != Outcome::Done {
-            return Err(Fault::Unknown("a comparison before the products of a round"));
+            return Err(Fault::Unknown(
+                "a comparison before the products of a round",
+            ));
         }
         let (Some(node), Some(cores)) = (&self.node, &mut self.shares) else {
             return Ok(false);
@@ -447,6 +449,9 @@ impl Device for Fpga {
     }
 
     fn poll(&mut self) -> Option<Completion> {
+        if let Some(node) = self.node.as_ref().filter(|_| !self.under_way.is_empty()) {
+            node.turn();
+        }
         for mut of in std::mem::take(&mut self.under_way) {
             match self.end(&mut of) {
                 Ok(None) => self.under_way.push(of),

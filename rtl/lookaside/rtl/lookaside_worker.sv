@@ -100,7 +100,8 @@ module lookaside_worker #(
   logic [3:0]               first;   // of the segments
 
   // ---- segments: the command's words, of which two are looked at at once
-  logic [3:0]               at_q, from_q, to_q;
+  logic [3:0]               at_q;
+  logic [4:0]               from_q, to_q; // one behind the last word is there, too
   lookaside_pkg::word_t     from_word, to_word;
   lookaside_pkg::segment_t  from, to;
 
@@ -109,7 +110,7 @@ module lookaside_worker #(
     .w_en_i   (state_q == Load && command_valid_i),
     .w_addr_i (at_q),
     .w_data_i (command_i.data),
-    .r_addr_i ({to_q, from_q}),
+    .r_addr_i ({to_q[3:0], from_q[3:0]}),
     .r_data_o ({to_word, from_word})
   );
 
@@ -387,7 +388,7 @@ module lookaside_worker #(
             if (gets) begin
               fetch_q <= Wait;
             end else if (from_left_q == 32'(from_some)) begin
-              from_q  <= from_q + 4'd1;
+              from_q  <= from_q + 5'd1;
               fetch_q <= Next;
             end
           end else if (failed && !offered_get_q) begin
@@ -402,7 +403,7 @@ module lookaside_worker #(
               room_q  <= room_q + RoomW'(in_moves) + RoomW'(fly_q) - RoomW'(got);
               fetch_q <= Fill;
             end else if (from_left_q == '0) begin
-              from_q  <= from_q + 4'd1;
+              from_q  <= from_q + 5'd1;
               fetch_q <= Next;
             end else begin
               fetch_q <= Ask;
@@ -414,7 +415,7 @@ module lookaside_worker #(
         end
         End: begin
           if (begins) begin
-            from_q  <= first;
+            from_q  <= 5'(first);
             fetch_q <= invokes ? End : Next;
             need_q  <= (staged ? 40'(lookaside_pkg::words_in(head_q.op, head_q.words, stage, Lanes))
                       : 40'(head_q.words) * 40'(lookaside_pkg::operands(head_q.op))) >> LaneW;
@@ -454,7 +455,7 @@ module lookaside_worker #(
             data_local_q <= local_to;
             put_q        <= Data;
             if (invokes) begin
-              to_q  <= to_q + 4'd1;
+              to_q  <= to_q + 5'd1;
               put_q <= NextOut;
             end
           end else if (failed && !offered_put_q && give_q == '0 && !out_left) begin
@@ -466,13 +467,13 @@ module lookaside_worker #(
             data_q <= data_q - 8'd1;
             if (data_q == 8'd1) begin
               put_q <= to_left_q == '0 ? NextOut : Put;
-              to_q  <= to_left_q == '0 ? to_q + 4'd1 : to_q;
+              to_q  <= to_left_q == '0 ? to_q + 5'd1 : to_q;
             end
           end
         end
         EndOut: begin
           if (begins) begin
-            to_q   <= first + head_q.sources[3:0];
+            to_q   <= 5'(first) + head_q.sources[4:0];
             put_q  <= NextOut;
             give_q <= staged ? 32'(lookaside_pkg::words_out(head_q.op, head_q.words, stage, Lanes) >> LaneW)
                     : lookaside_pkg::of_sums(head_q.op) ? 32'd2

@@ -11,7 +11,8 @@ use veil_session::{Peer, Secret};
 
 use super::work::{self, Differs, Keys, Name, Parts, Product, Station};
 use super::{
-    Carried, Command, Direction, Event, MOST_NODES, Network, Node, NodeError, Op, Place, Segment, Shape, Window,
+    Carried, Command, Direction, Event, MOST_NODES, Network, Node, NodeError, Op, Place, Segment,
+    Shape, Window,
 };
 use crate::Absent;
 use crate::share::rounds::Party;
@@ -176,7 +177,10 @@ impl Carrier {
     /// # Panics
     /// If there is no such node.
     pub fn node(&self, me: u8) -> PartyNode {
-        assert!(usize::from(me) < self.lock().nodes.len(), "a node of the run");
+        assert!(
+            usize::from(me) < self.lock().nodes.len(),
+            "a node of the run"
+        );
         PartyNode {
             carrier: self.clone(),
             me,
@@ -246,6 +250,11 @@ impl User {
         }
     }
 
+    /// Lets time go on. That a node has failed the link of its party says.
+    pub(crate) fn turn(&self) {
+        let _ = self.0.carrier.lock().turn();
+    }
+
     /// What came of a product, once all of it is there.
     pub(crate) fn take(&self, name: &Name) -> Option<Result<Parts, Differs>> {
         self.0.carrier.lock().take(self.0.me, name)
@@ -312,7 +321,9 @@ impl Inner {
 
     /// Whether products are under way at a node.
     pub(super) fn works(&self, me: u8) -> bool {
-        self.stations.get(usize::from(me)).is_some_and(Station::works)
+        self.stations
+            .get(usize::from(me))
+            .is_some_and(Station::works)
     }
 
     /// Whether the nodes have failed for that reason.

@@ -163,8 +163,7 @@ impl<L: Link> Carried<L> {
 
     /// Whether messages or products are under way.
     fn goes_on(&self) -> bool {
-        !self.flights.is_empty()
-            || node_of(self.me).is_some_and(|me| self.carrier.lock().works(me))
+        !self.flights.is_empty() || node_of(self.me).is_some_and(|me| self.carrier.lock().works(me))
     }
 }
 

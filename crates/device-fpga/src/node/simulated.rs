@@ -201,11 +201,7 @@ impl Network {
     /// If there are not two to four.
     pub fn new(shape: Shape) -> Result<Self, Absent> {
         assert!((2..=MOST_NODES).contains(&shape.nodes), "two to four nodes");
-        let models = if shape.four {
-            fours::models()
-        } else {
-            MODELS
-        };
+        let models = if shape.four { fours::models() } else { MODELS };
         let model = models.first().ok_or(Absent::NoVerilator)?;
         let of = NetworkShape {
             nodes: shape.nodes.into(),

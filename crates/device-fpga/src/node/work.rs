@@ -51,19 +51,12 @@ pub(crate) struct Name {
     pub(crate) number: u32,
 }
 
-/// Keys under which a party draws: which they are, and the keys.
-pub(crate) struct Keys {
-    pub(crate) ids: Vec<KeyId>,
-    pub(crate) of: KeysOf,
-}
+/// A key under which a party draws, if a product needs it.
+pub(crate) type Key = Option<(KeyId, Secret)>;
 
-/// The keys themselves.
-pub(crate) enum KeysOf {
-    /// With the next party, and with the previous one.
-    Three([Secret; 2]),
-    /// Of components, and of codes with the next party, the one opposite, the previous one.
-    Four([Secret; 3], [Secret; 3]),
-}
+/// Keys of a party. Three parties: with the next one, and with the previous one. Four: of components; then of codes with the next party, the one
+/// opposite, the previous one.
+pub(crate) type Keys = Vec<Key>;
 
 /// What a party multiplies.
 pub(crate) struct Product {
@@ -141,7 +134,7 @@ pub(super) struct Station {
     queue: VecDeque<Piece>,
     places: [Option<Placed>; PLACES as usize],
     /// Keys that the node has.
-    keys: Vec<KeyId>,
+    keys: Keys,
     jobs: BTreeMap<Name, Job>,
     /// Of three parties: what came, and how many pieces of it are missing.
     came: BTreeMap<(Name, u32), Zeroizing<Vec<u8>>>,
@@ -150,12 +143,19 @@ pub(super) struct Station {
 impl Station {
     /// Whether products are under way.
     pub(super) fn works(&self) -> bool {
-        !self.queue.is_empty() || self.places.iter().flatten().any(|at| at.stage != Stage::Over)
+        !self.queue.is_empty()
+            || self
+                .places
+                .iter()
+                .flatten()
+                .any(|at| at.stage != Stage::Over)
     }
 
     /// Whether the node is to be left alone, so that it can take keys.
     pub(super) fn waits_for_keys(&self) -> bool {
-        self.queue.front().is_some_and(|piece| piece.keys.ids != self.keys)
+        self.queue
+            .front()
+            .is_some_and(|piece| !has(&self.keys, &piece.keys))
     }
 
     /// Whether a piece may have a place now.
@@ -167,11 +167,14 @@ impl Station {
     }
 
     fn placed(&self) -> impl Iterator<Item = (u32, &Placed)> {
-        (0..).zip(&self.places).filter_map(|(k, at)| Some((k, at.as_ref()?)))
+        (0..)
+            .zip(&self.places)
+            .filter_map(|(k, at)| Some((k, at.as_ref()?)))
     }
 
     fn find(&self, name: &Name, number: u32) -> Option<(u32, &Placed)> {
-        self.placed().find(|(_, at)| at.piece.name == *name && at.piece.number == number)
+        self.placed()
+            .find(|(_, at)| at.piece.name == *name && at.piece.number == number)
     }
 }
 
@@ -254,18 +257,46 @@ impl Piece {
     }
 }
 
-/// Gives a node the keys of a piece. Not while commands go on, or words of others come: then it has to be tried again.
-fn keyed(node: &mut Node, me: u8, keys: &Keys) -> Result<bool, NodeError> {
+/// Whether all keys that are needed are there.
+fn has(there: &Keys, needed: &Keys) -> bool {
+    let id = |key: &Key| key.as_ref().map(|(id, _)| *id);
+    (0..)
+        .zip(needed)
+        .all(|(k, key)| key.is_none() || there.get(k).and_then(id) == id(key))
+}
+
+/// Gives a node the keys of a piece, beside those that it has: pieces that are under way need these. Not while commands go on, or words of others come:
+/// then it has to be tried again.
+fn keyed(node: &mut Node, me: u8, there: &mut Keys, needed: &Keys) -> Result<bool, NodeError> {
     if node.is_busy()? {
         return Ok(false);
     }
-    let given = match &keys.of {
-        KeysOf::Three([own, previous]) => node.share_keys(own, previous),
-        KeysOf::Four(components, pairs) => node.four_keys(me, components, pairs),
+    let known = |k: usize| {
+        needed[k]
+            .clone()
+            .or_else(|| there.get(k).cloned().flatten())
+    };
+    let all: Keys = (0..needed.len()).map(known).collect();
+    // A pair that has had no code yet has no key.
+    let none = Secret::new([0; 16]);
+    let secret = |key: &Key| key.as_ref().map_or(&none, |(_, key)| key).clone();
+    let secrets: Vec<Secret> = all.iter().map(secret).collect();
+    let given = match &secrets[..] {
+        [own, previous] => node.share_keys(own, previous),
+        [a, b, c, pairs @ ..] => {
+            let components = [a, b, c].map(Secret::clone);
+            let pair = |k: usize| pairs.get(k).unwrap_or(&none).clone();
+            node.four_keys(me, &components, &[0, 1, 2].map(pair))
+        }
+        _ => Ok(()),
     };
     match given {
         Err(NodeError::Register { .. }) => Ok(false),
-        given => given.map(|()| true),
+        given => {
+            given?;
+            *there = all;
+            Ok(true)
+        }
     }
 }
 
@@ -313,7 +344,10 @@ impl Product {
                     sums: self.sums,
                     words,
                     columns: self.columns.iter().map(of).collect(),
-                    draw: Tuple { counter, ..self.draw },
+                    draw: Tuple {
+                        counter,
+                        ..self.draw
+                    },
                     // So has each code.
                     checks: self.checks.map(|layer| {
                         let piece = u64::from(self.name.number) << 16 | u64::from(number);
@@ -404,12 +438,16 @@ impl Inner {
     fn begin(&mut self, me: u8) -> Result<bool, NodeError> {
         let at = usize::from(me);
         let mut moved = false;
-        while let Some(piece) = self.stations[at].queue.front() {
-            if self.stations[at].waits_for_keys() && !keyed(&mut self.nodes[at], me, &piece.keys)? {
+        loop {
+            let (node, station) = (&mut self.nodes[at], &mut self.stations[at]);
+            let waits = station.waits_for_keys();
+            let Some(piece) = station.queue.front() else {
+                return Ok(moved);
+            };
+            if waits && !keyed(node, me, &mut station.keys, &piece.keys)? {
                 return Ok(moved);
             }
-            let (name, ids) = (piece.name, piece.keys.ids.clone());
-            self.stations[at].keys = ids;
+            let name = piece.name;
             let Some(place) = self.stations[at].room(&name) else {
                 return Ok(moved);
             };
@@ -444,7 +482,6 @@ impl Inner {
             });
             moved = true;
         }
-        Ok(moved)
     }
 
     /// Three parties: reads the own component when it is there, and lets the next party have what came to it.
@@ -463,7 +500,9 @@ impl Inner {
         let own = self.load(me, column_of(place, FACTORS), words)?;
         let sent = self.load(to, carrier::sent(me, place), words)?;
         self.free(me, place)?;
-        self.stations[usize::from(to)].came.insert((name, number), sent);
+        self.stations[usize::from(to)]
+            .came
+            .insert((name, number), sent);
         if let Some(job) = self.stations[at].jobs.get_mut(&name) {
             job.pieces[number as usize].insert(0, own);
         }
@@ -514,7 +553,8 @@ impl Inner {
 
     /// The places of a piece at the nodes that give something to it, once all of that is there.
     fn givers(&self, me: u8, placed: &Placed) -> Option<[u32; 4]> {
-        let (own, _) = self.stations[usize::from(me)].find(&placed.piece.name, placed.piece.number)?;
+        let (own, _) =
+            self.stations[usize::from(me)].find(&placed.piece.name, placed.piece.number)?;
         let mut places = [own; 4];
         for k in four::received(me) {
             let joint = JOINT[usize::from(k)];
@@ -538,7 +578,10 @@ impl Inner {
         let at = usize::from(me);
         let place = completion.tag & 0xff;
         let what = "a product";
-        let known = self.stations[at].places.get_mut(place as usize).and_then(Option::as_mut);
+        let known = self.stations[at]
+            .places
+            .get_mut(place as usize)
+            .and_then(Option::as_mut);
         // Nothing of products that were forgotten.
         let Some(placed) = known else { return Ok(()) };
         match (placed.stage, completion.result) {
@@ -564,7 +607,10 @@ impl Inner {
     fn ask(&mut self, me: u8, place: u32, k: usize) -> Result<(), NodeError> {
         let at = usize::from(me);
         let placed = &self.stations[at].places[place as usize];
-        let Some((placed, places)) = placed.as_ref().and_then(|at| Some((at, self.givers(me, at)?))) else {
+        let Some((placed, places)) = placed
+            .as_ref()
+            .and_then(|at| Some((at, self.givers(me, at)?)))
+        else {
             return Ok(());
         };
         let lanes = self.nodes[at].limits().lanes;
@@ -604,7 +650,9 @@ impl Inner {
 
     /// A doorbell: words of a piece came from a node.
     pub(super) fn heard(&mut self, me: u8, from: u8, tag: u16) {
-        let place = self.stations[usize::from(from)].places.get_mut(usize::from(tag & !CAME));
+        let place = self.stations[usize::from(from)]
+            .places
+            .get_mut(usize::from(tag & !CAME));
         if let Some(placed) = place.and_then(Option::as_mut) {
             placed.rings[usize::from(me)].1 += 1;
         }
@@ -622,7 +670,12 @@ impl Inner {
         Ok(())
     }
 
-    fn load(&mut self, node: u8, address: u64, words: u32) -> Result<Zeroizing<Vec<u8>>, NodeError> {
+    fn load(
+        &mut self,
+        node: u8,
+        address: u64,
+        words: u32,
+    ) -> Result<Zeroizing<Vec<u8>>, NodeError> {
         let mut bytes = Zeroizing::new(vec![0; 16 * words as usize]);
         self.nodes[usize::from(node)].load(address, &mut bytes)?;
         Ok(bytes)

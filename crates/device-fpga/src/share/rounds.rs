@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use veil_device::{Bank, Command, Cpu, Fault, KeyId, Op, Round, Shares, Span, Transfer};
-use veil_session::{PartyId, Peer, Secret};
+use veil_session::{PartyId, Peer};
 use zeroize::Zeroizing;
 
 use super::command::{Closes, Kind, WORD};
@@ -16,7 +16,7 @@ use super::loaded::Loaded;
 use super::run::Running;
 use super::tasks::{Known, Second};
 use super::{Cores, keys_for};
-use crate::node::work::{Keys, KeysOf, Name, Parts, Product};
+use crate::node::work::{Keys, Name, Parts, Product};
 use crate::node::{JOINT, Tuple, crosses, part, received};
 
 /// What a node does of a round.
@@ -112,7 +112,9 @@ impl Known {
         let crosses = crosses(me).map(|k| JOINT[usize::from(k)]);
         let received = received(me).into_iter().map(|k| JOINT[usize::from(k)]);
         let received: Vec<_> = received.collect();
-        let products = runs.iter().filter(|command| matches!(command.op, Op::Product(_)));
+        let products = runs
+            .iter()
+            .filter(|command| matches!(command.op, Op::Product(_)));
         let counts = |command: &Command| {
             let loaded = self.program(command).filter(|of| of.is_apart())?;
             Some(loaded.counts())
@@ -124,7 +126,11 @@ impl Known {
                 let of = [0, 3].map(|kind| command.dst.get(kind + k).copied());
                 let of: Vec<Span> = of.into_iter().collect::<Option<_>>()?;
                 if joint.sender(chunk) == me {
-                    sends.extend(there(counts, &of)?.into_iter().map(|of| (of, joint.receiver)));
+                    sends.extend(
+                        there(counts, &of)?
+                            .into_iter()
+                            .map(|of| (of, joint.receiver)),
+                    );
                 }
             }
             for (k, joint) in received.iter().enumerate() {
@@ -162,7 +168,10 @@ impl Known {
         }
         let to = |all: &[(Span, u8)]| -> Vec<Span> { all.iter().map(|(span, _)| *span).collect() };
         let who = |all: &[(Span, u8)], at: usize| all[at].1;
-        let vouched = crosses.iter().filter(|joint| joint.sender(chunk) != me).count();
+        let vouched = crosses
+            .iter()
+            .filter(|joint| joint.sender(chunk) != me)
+            .count();
         let fits = are(&round.sends, &to(&sends), |at| who(&sends, at))
             && are(&round.recvs, &to(&receives), |at| who(&receives, at))
             && !sends.is_empty()
@@ -242,34 +251,27 @@ impl Cores {
             let Some(loaded) = self.known.program(command) else {
                 continue;
             };
-            loaded.gather(core, &mut shares, command, round, &whole.codes, &mut products)?;
+            loaded.gather(
+                core,
+                &mut shares,
+                command,
+                round,
+                &whole.codes,
+                &mut products,
+            )?;
         }
-        let key = |id: &KeyId| {
-            let key = self.known.keys.get(id).cloned();
-            key.ok_or(Fault::Unknown("the key of a draw"))
+        let pairs = whole.codes.map(|(pairs, _)| pairs);
+        let ids = whole.keys.iter().copied().map(Some);
+        let ids = ids.chain(pairs.into_iter().flatten());
+        let key = |id: Option<KeyId>| {
+            id.map(|id| {
+                let key = self.known.keys.get(&id).cloned();
+                Ok((id, key.ok_or(Fault::Unknown("the key of a draw"))?))
+            })
+            .transpose()
         };
-        let keys = whole.keys.iter().map(key).collect::<Result<Vec<Secret>, _>>()?;
-        let mut ids = whole.keys.clone();
-        let of = match (keys.try_into(), whole.parts) {
-            (Ok(keys), 3) => {
-                let [one, two, three]: [Secret; 3] = keys;
-                let pairs = whole.codes.map_or([None; 3], |(pairs, _)| pairs);
-                // A pair that has no code in this round has no key.
-                ids.extend(pairs.map(|id| id.unwrap_or(KeyId(u16::MAX))));
-                let pairs = pairs.map(|id| match id {
-                    Some(id) => key(&id),
-                    None => Ok(Secret::new([0; 16])),
-                });
-                let [next, opposite, previous] = pairs;
-                KeysOf::Four([one, two, three], [next?, opposite?, previous?])
-            }
-            _ => {
-                let keys = whole.keys.iter().map(key).collect::<Result<Vec<Secret>, _>>()?;
-                let keys = keys.try_into();
-                KeysOf::Three(keys.map_err(|_| Fault::Unknown("the key of a draw"))?)
-            }
-        };
-        Ok((products, Arc::new(Keys { ids, of })))
+        let keys: Keys = ids.map(key).collect::<Result<_, Fault>>()?;
+        Ok((products, Arc::new(keys)))
     }
 
     /// Puts what came of the products where it goes: those that `gather` has named, in its order.
@@ -338,7 +340,8 @@ impl Loaded {
                 } else {
                     stride
                 };
-                let mut columns: Parts = (0..2 * self.parts).map(|_| Zeroizing::default()).collect();
+                let mut columns: Parts =
+                    (0..2 * self.parts).map(|_| Zeroizing::default()).collect();
                 for (k, components) in running.operands(step).iter().enumerate() {
                     let factor = k % 2 * self.parts;
                     for (column, of) in columns[factor..].iter_mut().zip(components) {
@@ -404,7 +407,9 @@ impl Loaded {
         let [rows, sums] = self.products();
         let rows: Vec<_> = rows.into_iter().map(|of| (of, 0)).collect();
         let mut of_rows = None;
-        for ((index, (region, item)), kind) in rows.into_iter().chain(sums.into_iter().map(|of| (of, 1))) {
+        for ((index, (region, item)), kind) in
+            rows.into_iter().chain(sums.into_iter().map(|of| (of, 1)))
+        {
             let (parts, first, bytes) = if kind == 0 {
                 let parts = *of_rows.get_or_insert_with(|| made.next());
                 (parts, index as usize * stride, packed)

@@ -10,6 +10,7 @@ mod link;
 mod lists;
 mod model;
 mod refused;
+mod run;
 
 use veil_device_fpga::node::{
     Command, Event, Failure, LANES, Op, Segment, Shape, Start, Throughput, Trio, Tuple, accesses,

@@ -28,8 +28,8 @@ use super::{Limits, Window};
 const WORD: u64 = 16;
 /// Rows of bits in a word.
 const ROWS: u32 = 128;
-/// Segments of a command: one fewer than it may have, since a worker that writes to the last of 14 counts its words beyond 15.
-const SEGMENTS: usize = 13;
+/// Segments of a command, at most.
+const SEGMENTS: usize = 14;
 /// Words of a command below which it mostly waits for memory: waves are cut no further among workers.
 const SHORTEST: u32 = 256;
 /// How far readers, and operands, of a gate are looked at for others like it. Which is best depends on the circuit: parts that are alike are no longer

@@ -170,9 +170,6 @@ pub(super) fn print(nodes: &Nodes, json: bool) -> Result<()> {
             row.parties, row.ands, row.cycles, row.us, row.gbit_per_s, row.bytes_sent
         );
     }
-    if nodes.layers.iter().all(|row| row.parties == 3) {
-        println!("(VEIL_RTL_FOUR=1 builds nodes for four parties)");
-    }
     println!(
         "\nwhat hosts do in a layer: accesses of registers, commands, completions, and CPU time of their drivers, with that of arming before"
     );
