@@ -133,13 +133,16 @@ fn nodes_multiply_what_their_parties_share() {
     };
     folder.write("adder.txt", ADDER);
     for file in ["x.hex", "y.hex"] {
-        let lines: String = (0..300).map(|_| format!("{:02x}\n", next() % 4)).collect();
-        folder.write(file, lines);
+        let lines: Vec<_> = (0..150).map(|_| format!("{:02x}", next() % 4)).collect();
+        folder.write(file, lines.join("\n") + "\n");
     }
-    // Rows that are no whole words, and sums of products.
+    // Sums of products.
     for owner in ["ann", "bob"] {
-        let lines: String = (0..45).map(|_| format!("{}\n", next() % 20_000)).collect();
-        folder.write(&format!("{owner}.csv"), format!("wage\n{lines}"));
+        let lines: Vec<_> = (0..ROWS).map(|_| (next() % 20_000).to_string()).collect();
+        folder.write(
+            &format!("{owner}.csv"),
+            format!("wage\n{}\n", lines.join("\n")),
+        );
     }
     let (three, four) = (
         &["ann", "bob", "carol"][..],
@@ -161,6 +164,9 @@ fn nodes_multiply_what_their_parties_share() {
     }
 }
 
+/// Rows that each of two owners has: both together are no whole number of words.
+const ROWS: usize = 11;
+
 /// Statistics on what two owners know.
 fn wages(parties: &[&str]) -> String {
     format!(
@@ -171,8 +177,8 @@ owners = ["ann", "bob"]
 parties = {parties:?}
 recipients = ["carol"]
 column = [{{ name = "wage", type = "integer", min = 0, max = 20000 }}]
-block = [{{ name = "ann's", rows = 45, holds = {{ ann = ["wage"] }}, files = {{ ann = "ann.csv" }} }},
-         {{ name = "bob's", rows = 45, holds = {{ bob = ["wage"] }}, files = {{ bob = "bob.csv" }} }}]
+block = [{{ name = "ann's", rows = {ROWS}, holds = {{ ann = ["wage"] }}, files = {{ ann = "ann.csv" }} }},
+         {{ name = "bob's", rows = {ROWS}, holds = {{ bob = ["wage"] }}, files = {{ bob = "bob.csv" }} }}]
 analysis = [{{ name = "spread", kind = "variance", of = "wage", to = "carol" }}]
 "#
     )

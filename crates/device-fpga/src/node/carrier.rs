@@ -354,11 +354,11 @@ impl Inner {
         for at in 0..self.nodes.len() as u8 {
             let named = |error| (at, error);
             while let Some(completion) = self.nodes[usize::from(at)].poll().map_err(named)? {
-                if work::is_of_piece(&completion) {
+                if work::is_of_piece(completion) {
                     moved = true;
                     match completion.event {
                         Event::Arrived(from) => self.heard(at, from, completion.tag as u16),
-                        _ => self.ended(at, &completion).map_err(named)?,
+                        _ => self.ended(at, completion).map_err(named)?,
                     }
                     continue;
                 }

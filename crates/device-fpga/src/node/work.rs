@@ -311,7 +311,7 @@ fn tag(place: u32) -> u32 {
 }
 
 /// Whether a completion is of a piece.
-pub(super) fn is_of_piece(completion: &Completion) -> bool {
+pub(super) fn is_of_piece(completion: Completion) -> bool {
     match completion.event {
         Event::Arrived(_) => completion.tag & u32::from(CAME) != 0,
         Event::Command => completion.tag & OF_PIECE != 0,
@@ -574,7 +574,7 @@ impl Inner {
     }
 
     /// A command of a piece has ended.
-    pub(super) fn ended(&mut self, me: u8, completion: &Completion) -> Result<(), NodeError> {
+    pub(super) fn ended(&mut self, me: u8, completion: Completion) -> Result<(), NodeError> {
         let at = usize::from(me);
         let place = completion.tag & 0xff;
         let what = "a product";
@@ -587,9 +587,9 @@ impl Inner {
         match (placed.stage, completion.result) {
             (Stage::First, Ok(())) => placed.sent = true,
             (Stage::Join, Ok(())) => return self.joined(me, place),
-            (Stage::Join, Err(Failure::Mismatch)) => self.ask(me, place, 0)?,
+            (Stage::Join, Err(Failure::Mismatch)) => self.ask(me, place, 0),
             // The last one that could be wrong is.
-            (Stage::Asks(0), Ok(())) if four::received(me).len() > 1 => self.ask(me, place, 1)?,
+            (Stage::Asks(0), Ok(())) if four::received(me).len() > 1 => self.ask(me, place, 1),
             (Stage::Asks(k), Ok(()) | Err(Failure::Mismatch)) => {
                 placed.stage = Stage::Over;
                 let name = placed.piece.name;
@@ -604,14 +604,14 @@ impl Inner {
     }
 
     /// Compares one message of those that came with its code alone.
-    fn ask(&mut self, me: u8, place: u32, k: usize) -> Result<(), NodeError> {
+    fn ask(&mut self, me: u8, place: u32, k: usize) {
         let at = usize::from(me);
         let placed = &self.stations[at].places[place as usize];
         let Some((placed, places)) = placed
             .as_ref()
             .and_then(|at| Some((at, self.givers(me, at)?)))
         else {
-            return Ok(());
+            return;
         };
         let lanes = self.nodes[at].limits().lanes;
         let piece = placed.piece.four(me, lanes, places);
@@ -620,7 +620,6 @@ impl Inner {
         if let Some(placed) = &mut self.stations[at].places[place as usize] {
             placed.stage = Stage::Asks(k);
         }
-        Ok(())
     }
 
     /// A piece is joined: its result is read, and those who gave something to it may have their places back.

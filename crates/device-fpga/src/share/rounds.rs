@@ -246,19 +246,13 @@ impl Cores {
             self.local.set(setting, false);
             &mut self.local
         };
+        let checks = whole.codes.map(|(_, layer)| layer);
         let mut products = Vec::new();
         for command in local {
             let Some(loaded) = self.known.program(command) else {
                 continue;
             };
-            loaded.gather(
-                core,
-                &mut shares,
-                command,
-                round,
-                &whole.codes,
-                &mut products,
-            )?;
+            loaded.gather(core, &mut shares, command, round, checks, &mut products)?;
         }
         let pairs = whole.codes.map(|(pairs, _)| pairs);
         let ids = whole.keys.iter().copied().map(Some);
@@ -310,14 +304,15 @@ impl Loaded {
         self.apart() && self.steps.all.iter().all(alone)
     }
 
-    /// Runs what is linear of a command, and appends its products: those of rows together, and each sum.
+    /// Runs what is linear of a command, and appends its products: those of rows together, and each sum. They are
+    /// compared by the codes of a layer, or not at all.
     fn gather(
         &self,
         core: &mut dyn super::core::Core,
         shares: &mut Shares<'_>,
         command: &Command,
         round: &Round,
-        codes: &Option<([Option<KeyId>; 3], u64)>,
+        checks: Option<u64>,
         products: &mut Vec<Product>,
     ) -> Result<(), Fault> {
         let frame = shares.frame();
@@ -387,7 +382,7 @@ impl Loaded {
                 sums,
                 columns,
                 draw,
-                checks: codes.map(|(_, layer)| layer),
+                checks,
             });
         }
         Ok(())
