@@ -3,9 +3,10 @@
 use veil_circuit::{Builder, Circuit, Per, make};
 use veil_device_fpga::Stalls;
 use veil_device_fpga::node::{
-    Event, Fault, LANES, Limits, Node, NodeError, Plan, Shape, Start, Trio, Unfit,
+    Event, Fault, LANES, Limits, Node, NodeError, Plan, Shape, Start, Trio, Tuple, Unfit,
 };
 use veil_math::Ring;
+use veil_prss::Use;
 
 use super::model::Model;
 use super::{TIMEOUT, built, random, sum};
@@ -22,6 +23,13 @@ pub(crate) const LIMITS: Limits = Limits {
     lanes: LANES,
 };
 const BASE: u64 = 128;
+/// What the first product draws.
+pub(crate) const DRAW: Tuple = Tuple {
+    tag: Use::AND3,
+    lane: 3,
+    counter: 77,
+    chunk: 5,
+};
 
 /// Random components of each input wire, of whole columns.
 fn shared(circuit: &Circuit, plan: &Plan, seed: u64) -> Vec<[Vec<u8>; 3]> {
@@ -79,16 +87,17 @@ fn a_tuple_is_drawn_from_once() {
     let circuit = make("mul:6").expect("a circuit");
     let plan = Plan::new(&circuit, 1000, LIMITS, BASE).expect("a circuit of bits");
     for me in 0..3 {
-        let mut next = 77;
-        for (command, _) in plan.commands(me, 77) {
+        let mut next = DRAW.counter;
+        for (command, _) in plan.commands(me, DRAW) {
             if let Some(draw) = command.draw {
-                assert_eq!((draw.counter, draw.lane, draw.chunk), (next, 0, 0));
+                let counter = next;
+                assert_eq!(draw, Tuple { counter, ..DRAW });
                 next += u64::from(command.words);
             }
         }
         let products = circuit.stats().muls;
-        assert_eq!(next, 77 + products * u64::from(plan.stride()));
-        assert_eq!(next, 77 + plan.words());
+        assert_eq!(next, DRAW.counter + products * u64::from(plan.stride()));
+        assert_eq!(next, DRAW.counter + plan.words());
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use veil_device_fpga::node::{Command, Op, Plan};
 use veil_math::Ring;
 
-use super::circuit::LIMITS;
+use super::circuit::{DRAW, LIMITS};
 use super::{random, sum};
 
 /// Steps without one that changes anything, after which another node goes on.
@@ -50,7 +50,7 @@ impl Model {
         }
         Model {
             memories,
-            lists: [0, 1, 2].map(|me| plan.commands(me, 0)),
+            lists: [0, 1, 2].map(|me| plan.commands(me, DRAW)),
             at: [0; 3],
             begun: [const { Vec::new() }; 3],
             came: [0; 3],

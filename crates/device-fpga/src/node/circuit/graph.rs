@@ -44,15 +44,16 @@ impl Step {
 
 /// What a wire of the circuit is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Value {
+pub(crate) enum Value {
     /// The result of a step.
     Step(u32),
     /// A public bit.
     Constant(bool),
 }
 
-/// A circuit, each value after what it is made of; inputs come first, in the order of their wires.
-pub(super) struct Graph {
+/// A circuit, each value after what it is made of. Inputs are in the order of their wires.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Graph {
     pub(super) steps: Vec<Step>,
     /// Output wires, port by port.
     pub(super) outputs: Vec<Value>,
@@ -61,28 +62,73 @@ pub(super) struct Graph {
 impl Graph {
     /// Of a circuit over bits, in which constants were folded.
     pub(super) fn of(circuit: &Circuit) -> Result<Self, Unfit> {
-        let mut steps = vec![Step::Input; circuit.input_wires() as usize];
-        let mut wires: Vec<Value> = (0..circuit.input_wires()).map(Value::Step).collect();
+        let mut graph = Graph::default();
+        let mut wires: Vec<Value> = (0..circuit.input_wires()).map(|_| graph.input()).collect();
         for gate in &circuit.gates {
             let at = |wire: veil_circuit::Wire| wires[wire.0 as usize];
-            let (step, value) = match *gate {
-                Gate::Add(a, b) | Gate::Sub(a, b) => sum(at(a), at(b)),
-                Gate::Plus(a, c) => sum(at(a), Value::Constant(c & 1 == 1)),
-                Gate::Mul(a, b) => product(at(a), at(b)),
-                Gate::Times(a, c) => product(at(a), Value::Constant(c & 1 == 1)),
-                Gate::Constant(c) => (None, Value::Constant(c & 1 == 1)),
+            let public = |c: u128| Value::Constant(c & 1 == 1);
+            let wire = match *gate {
+                Gate::Add(a, b) | Gate::Sub(a, b) => graph.sum(at(a), at(b)),
+                Gate::Plus(a, c) => graph.sum(at(a), public(c)),
+                Gate::Mul(a, b) => graph.product(at(a), at(b)),
+                Gate::Times(a, c) => graph.product(at(a), public(c)),
+                Gate::Constant(c) => public(c),
                 _ => return Err(Unfit::Integers),
             };
-            wires.push(step.map_or(value, |step| {
-                steps.push(step);
-                Value::Step(steps.len() as u32 - 1)
-            }));
+            wires.push(wire);
         }
         let outputs = circuit.outputs.iter().flat_map(|port| &port.wires);
-        Ok(Graph {
-            outputs: outputs.map(|wire| wires[wire.0 as usize]).collect(),
-            steps,
-        })
+        graph.outputs = outputs.map(|wire| wires[wire.0 as usize]).collect();
+        Ok(graph)
+    }
+
+    /// One more input.
+    pub(crate) fn input(&mut self) -> Value {
+        self.step(Step::Input)
+    }
+
+    /// A sum.
+    pub(crate) fn sum(&mut self, a: Value, b: Value) -> Value {
+        match (a, b) {
+            (Value::Step(a), Value::Step(b)) if a == b => Value::Constant(false),
+            (Value::Step(a), Value::Step(b)) => self.step(Step::Xor(a, b)),
+            (Value::Step(a), Value::Constant(true)) | (Value::Constant(true), Value::Step(a)) => {
+                self.step(Step::Not(a))
+            }
+            (a, Value::Constant(false)) | (Value::Constant(false), a) => a,
+            (Value::Constant(true), Value::Constant(true)) => Value::Constant(false),
+        }
+    }
+
+    /// A product.
+    pub(crate) fn product(&mut self, a: Value, b: Value) -> Value {
+        match (a, b) {
+            (Value::Constant(false), _) | (_, Value::Constant(false)) => Value::Constant(false),
+            (Value::Constant(true), other) | (other, Value::Constant(true)) => other,
+            (Value::Step(x), Value::Step(y)) if x == y => a,
+            (Value::Step(x), Value::Step(y)) => self.step(Step::And(x, y)),
+        }
+    }
+
+    /// One more output.
+    pub(crate) fn output(&mut self, value: Value) {
+        self.outputs.push(value);
+    }
+
+    /// Inputs.
+    pub(super) fn inputs(&self) -> u32 {
+        let inputs = self.steps.iter().filter(|step| **step == Step::Input);
+        inputs.count() as u32
+    }
+
+    /// Values that are made, and inputs.
+    pub(crate) fn len(&self) -> usize {
+        self.steps.len()
+    }
+
+    fn step(&mut self, step: Step) -> Value {
+        self.steps.push(step);
+        Value::Step(self.steps.len() as u32 - 1)
     }
 
     /// How many products there are, one after the other, until a value is there.
@@ -121,27 +167,6 @@ impl Graph {
             of = next;
         }
         of
-    }
-}
-
-fn sum(a: Value, b: Value) -> (Option<Step>, Value) {
-    match (a, b) {
-        (Value::Step(a), Value::Step(b)) if a == b => (None, Value::Constant(false)),
-        (Value::Step(a), Value::Step(b)) => (Some(Step::Xor(a, b)), Value::Step(a)),
-        (Value::Step(a), Value::Constant(true)) | (Value::Constant(true), Value::Step(a)) => {
-            (Some(Step::Not(a)), Value::Step(a))
-        }
-        (a, Value::Constant(false)) | (Value::Constant(false), a) => (None, a),
-        (Value::Constant(true), Value::Constant(true)) => (None, Value::Constant(false)),
-    }
-}
-
-fn product(a: Value, b: Value) -> (Option<Step>, Value) {
-    match (a, b) {
-        (Value::Constant(false), _) | (_, Value::Constant(false)) => (None, Value::Constant(false)),
-        (Value::Constant(true), other) | (other, Value::Constant(true)) => (None, other),
-        (Value::Step(x), Value::Step(y)) if x == y => (None, a),
-        (Value::Step(x), Value::Step(y)) => (Some(Step::And(x, y)), a),
     }
 }
 

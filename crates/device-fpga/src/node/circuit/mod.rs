@@ -18,7 +18,8 @@ mod waves;
 use veil_circuit::{Circuit, Reduce, simplify};
 use veil_math::Ring;
 
-use self::graph::{Graph, Step, Value};
+use self::graph::Step;
+pub(crate) use self::graph::{Graph, Value};
 use self::pack::{Packed, Run, Source, pack};
 use self::places::{Pool, last_reads, ordered, runs};
 use self::waves::{Wave, waves};
@@ -109,17 +110,21 @@ impl Plan {
         if circuit.ring != Ring::Bits {
             return Err(Unfit::Integers);
         }
+        Plan::of(&Graph::of(&simplify(circuit))?, rows, limits, base)
+    }
+
+    /// The same of a graph.
+    pub(crate) fn of(graph: &Graph, rows: u32, limits: Limits, base: u64) -> Result<Self, Unfit> {
         // Inputs alone: a plan of too many rows is not made to be thrown away.
-        let inputs = 2 * u64::from(circuit.input_wires()) * u64::from(rows.div_ceil(ROWS));
+        let inputs = 2 * u64::from(graph.inputs()) * u64::from(rows.div_ceil(ROWS));
         if inputs > u64::from(u32::MAX) {
             return Err(Unfit::Rows { rows });
         }
-        let graph = Graph::of(&simplify(circuit))?;
-        let waves = waves(&graph);
+        let waves = waves(graph);
         let made = RADII.map(|(readers, operands)| {
-            let mut layout = Layout::new(&graph, &waves, (rows, base), limits);
+            let mut layout = Layout::new(graph, &waves, (rows, base), limits);
             layout.place(&graph.neighbourhoods(readers, operands));
-            layout.done(&graph)
+            layout.done(graph)
         });
         let [first, others @ ..] = made;
         let fewer = |a: Plan, b: Plan| if b.work() < a.work() { b } else { a };

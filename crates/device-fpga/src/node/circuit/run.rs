@@ -16,14 +16,25 @@ const SLOT: u8 = 0;
 /// Messages that an await counts at most.
 const MOST_TELLS: usize = u16::MAX as usize;
 
+/// What the first word of the first circuit of a [`Trio`] draws.
+const FIRST: Tuple = Tuple {
+    tag: Use::AND3,
+    lane: 0,
+    counter: 0,
+    chunk: 0,
+};
+
 impl Plan {
-    /// What a party does, whose products draw from `counter` on: commands in their order, and whether each begins when all before it have ended.
-    pub fn commands(&self, me: u8, counter: u64) -> Vec<(Command, bool)> {
+    /// What a party does, whose products draw from `draw` on: commands in their order, and whether each begins when all before it have ended.
+    pub fn commands(&self, me: u8, draw: Tuple) -> Vec<(Command, bool)> {
         let mut all = Vec::new();
         for round in &self.rounds {
             let begin = all.len();
             for of in &round.products {
-                let first = counter + round.before + u64::from(of.first);
+                let first = Tuple {
+                    counter: draw.counter + round.before + u64::from(of.first),
+                    ..draw
+                };
                 all.push((product(me, of, first), false));
             }
             all.extend(round.sums.iter().map(|of| (sum(me, of), false)));
@@ -36,10 +47,10 @@ impl Plan {
         all
     }
 
-    /// The list of a party.
-    fn list(&self, me: u8, counter: u64) -> List {
+    /// The list of a party. Tags of its commands are numbers from `tag` on.
+    pub(crate) fn list(&self, me: u8, draw: Tuple, tag: u32) -> List {
         let mut list = List::new();
-        for (tag, (mut command, after)) in (0..).zip(self.commands(me, counter)) {
+        for (tag, (mut command, after)) in (tag..).zip(self.commands(me, draw)) {
             // If it fails its completion says which it is.
             command.tag = tag;
             list.push(&command, after);
@@ -48,11 +59,11 @@ impl Plan {
     }
 
     /// Where it lies: behind all columns.
-    fn list_at(&self, lanes: u32) -> Window {
+    pub(crate) fn list_at(&self, lanes: u32) -> Window {
         let inbox = self.inbox();
         Window {
             address: inbox.address + WORD * u64::from(inbox.words),
-            words: self.list(0, 0).words(lanes),
+            words: self.list(0, FIRST, 0).words(lanes),
         }
     }
 }
@@ -69,19 +80,14 @@ fn sum(me: u8, of: &Packed) -> Command {
 }
 
 /// The message leaves before the own copy is written, and the next party counts it once.
-fn product(me: u8, of: &Packed, counter: u64) -> Command {
+fn product(me: u8, of: &Packed, draw: Tuple) -> Command {
     let mut to: Vec<Segment> = segments(next(me), &of.to[..1]).collect();
     if let Some(last) = to.last_mut() {
         last.tell = Some(COUNTED);
     }
     to.extend(segments(me, &of.to[1..]));
     Command {
-        draw: Some(Tuple {
-            tag: Use::AND3,
-            lane: 0,
-            counter,
-            chunk: 0,
-        }),
+        draw: Some(draw),
         ..Command::new(
             Op::Product(Ring::Bits),
             0,
@@ -158,11 +164,15 @@ impl Trio {
     /// Writes the list of each node, and makes the command that runs it.
     fn lists(&mut self, plan: &Plan) -> Result<[Command; 3], NodeError> {
         let at = plan.list_at(self.lanes());
-        let (counter, tag) = (self.counter, self.tag);
+        let tag = self.tag;
+        let draw = Tuple {
+            counter: self.counter,
+            ..FIRST
+        };
         self.counter += plan.words;
         self.tag += 1;
         for (me, node) in (0..).zip(&mut self.nodes) {
-            let list = plan.list(me, counter);
+            let list = plan.list(me, draw, 0);
             node.store(at.address, &list.bytes(node.limits().lanes))?;
         }
         let list = |me| Command::list(tag, vec![Segment::new(me, at.address, at.words)]);
