@@ -42,7 +42,7 @@ module lookaside_intake #(
   output logic                          list_ready_o,
   input  logic                          list_room_i, // for a further list, in the queue of its kind
 
-  // Another node invokes a slot; what is not allowed is answered at once
+  // Another node invokes a slot. It is taken when its command was looked at; what is not allowed at once
   input  lookaside_pkg::origin_t        invoke_i,
   input  logic [31:0]                   invoke_slot_i,
   input  logic                          invoke_valid_i,
@@ -88,7 +88,7 @@ module lookaside_intake #(
   logic [7:0]                status_q, wrong;
   logic [35:0]               from_q, to_q; // words of sources and destinations
   logic                      takes, adds, shares, keeps, invokes, known, is_source, contained, taken_slot, invoked, may, moves;
-  logic                      staged, lists, awaits, listed, listed_q, turn_q, exposed, first_word, in_valid, in_last, in_ready;
+  logic                      staged, lists, awaits, listed, listed_q, turn_q, exposed, first_word, in_valid, in_last, in_ready, refused;
   logic [31:0]               first;   // word that is a segment
   logic [35:0]               takes_words, gives_words;
 
@@ -181,9 +181,11 @@ module lookaside_intake #(
   assign may            = invoke_i.node[7:0] < 8'(Nodes) && invoke_from_i[invoke_i.node[$clog2(Nodes)-1:0]]
                         && invoke_slot_i < Slots && armed_q[invoke_slot_i[$clog2(Slots)-1:0]]
                         && (list_room_i || !lists_q[invoke_slot_i[$clog2(Slots)-1:0]]);
-  assign invoke_ready_o = state_q == Take && at_q == 4'd0;
-  assign invoked        = invoke_valid_i && invoke_ready_o;
-  assign refuse_o       = invoked && !may;
+  // Windows and keys may be others than when it was armed: then whoever invoked it is refused, and the host is told why.
+  assign invoked        = invoke_valid_i && state_q == Take && at_q == 4'd0;
+  assign refused        = state_q == Judge ? judged != lookaside_pkg::StatusOk : !may;
+  assign invoke_ready_o = (invoked && !may) || (state_q == Judge && origin_q.remote);
+  assign refuse_o       = invoke_valid_i && invoke_ready_o && refused;
 
   // ---- on
   assign head          = word;
@@ -281,13 +283,16 @@ module lookaside_intake #(
           end
         end
         Judge: begin
-          status_q <= judged;
-          state_q  <= judged != lookaside_pkg::StatusOk ? Say : Pass;
-          if (judged == lookaside_pkg::StatusOk && head_q.armed && !origin_q.remote) begin
-            armed_q <= armed_q | Slots'(1) << head_q.slot[$clog2(Slots)-1:0];
-            lasts_q[4*32'(head_q.slot[$clog2(Slots)-1:0]) +: 4] <= last_q;
-            lists_q[head_q.slot[$clog2(Slots)-1:0]] <= lists;
-            state_q <= Take;
+          // Whoever invoked it is answered, if it is refused, in the cycle in which the invocation is taken.
+          if (!origin_q.remote || invoke_valid_i) begin
+            status_q <= judged;
+            state_q  <= judged != lookaside_pkg::StatusOk ? Say : Pass;
+            if (judged == lookaside_pkg::StatusOk && head_q.armed && !origin_q.remote) begin
+              armed_q <= armed_q | Slots'(1) << head_q.slot[$clog2(Slots)-1:0];
+              lasts_q[4*32'(head_q.slot[$clog2(Slots)-1:0]) +: 4] <= last_q;
+              lists_q[head_q.slot[$clog2(Slots)-1:0]] <= lists;
+              state_q <= Take;
+            end
           end
         end
         Pass: begin

@@ -115,6 +115,44 @@ fn every_failure_has_its_error() {
     assert!(matches!(beyond, Err(NodeError::Memory { .. })));
 }
 
+/// A command that was right when it was armed, and is not when it is invoked: whoever invoked it is refused, and the own host is told why.
+#[test]
+fn a_window_that_became_smaller_is_no_silence() {
+    let Some(mut trio) = trio((3, 8, 3), 33, Stalls::default()) else {
+        return;
+    };
+    let [a, b, sum] = [0, 1, 2].map(|value| trio.column(1, value));
+    let own = |address| Segment::new(1, address, 8);
+    let armed = Command::new(Op::Xor, 7, 8, vec![own(a), own(b)], vec![own(sum)]);
+    let node = &mut trio.nodes[1];
+    node.arm(3, &armed);
+    node.arm(4, &armed);
+    trio.network.run(200);
+    let window = |words| Place {
+        node: 1,
+        timeout: 5000,
+        own: Window { address: 0, words },
+        put: [Window::default(); 4],
+        get: [Window::default(); 4],
+        invoke_from: 1,
+    };
+    let node = &mut trio.nodes[1];
+    assert_eq!(node.set_up(&window(8)), Ok(()));
+    trio.nodes[0].invoke(40, &[(1, 3)]);
+    let refused = trio.nodes[0].next("an invocation").expect("a completion");
+    assert_eq!((refused.tag, refused.result), (40, Err(Failure::Refused)));
+    let told = trio.nodes[1].next("the host").expect("a completion");
+    assert_eq!((told.tag, told.result), (7, Err(Failure::Address)));
+    // It is gone, and the other one goes when it may.
+    let node = &mut trio.nodes[1];
+    assert_eq!(node.set_up(&window(1 << 12)), Ok(()));
+    trio.nodes[0].invoke(41, &[(1, 3)]);
+    let refused = trio.nodes[0].next("an invocation").expect("a completion");
+    assert_eq!((refused.tag, refused.result), (41, Err(Failure::Refused)));
+    trio.nodes[0].invoke(42, &[(1, 4)]);
+    assert_eq!(trio.nodes[0].finish("an invocation", &[42]), Ok(()));
+}
+
 /// Keys and windows stay as they are while commands go on.
 #[test]
 fn nothing_is_written_while_commands_go_on() {
