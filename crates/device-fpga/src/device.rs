@@ -15,8 +15,10 @@ use crate::assembled::{Assembled, Loaded, ROWS};
 use crate::cycles::{self, Loop};
 use crate::driver::{CardError, Garbler};
 use crate::garble::cycles::{Cycle, Programs};
-use crate::node::User;
+use crate::node::circuit::Plan;
 use crate::node::work::{Differs, Name, Parts};
+use crate::node::{Task, User};
+use crate::share::circuit::Traced;
 use crate::share::rounds::Whole;
 use crate::share::{Cores, Ended};
 use crate::sim::Stalls;
@@ -69,15 +71,24 @@ pub struct Fpga {
     done: VecDeque<Completion>,
 }
 
-/// A round that a node does as a whole.
+/// What a node does without its host going through rounds.
 struct UnderWay {
     tag: Tag,
     bank: Bank,
-    round: Arc<Round>,
-    whole: Whole,
-    /// Its products, and what came of the first of them.
-    names: Vec<Name>,
-    made: Vec<Parts>,
+    work: Work,
+}
+
+enum Work {
+    /// The products of a round.
+    Products {
+        round: Arc<Round>,
+        whole: Whole,
+        /// They, and what came of the first of them.
+        names: Vec<Name>,
+        made: Vec<Parts>,
+    },
+    /// Rounds that are a circuit.
+    Circuit { traced: Box<Traced>, name: Name },
 }
 
 impl Fpga {
@@ -305,61 +316,132 @@ impl Fpga {
         Ok(Outcome::Done)
     }
 
-    /// Begins a round at the node, if it is one that nodes do.
-    fn begin(&mut self, bank: Bank, round: &Arc<Round>, tag: Tag) -> Result<bool, Fault> {
-        let (Some(node), Some(cores)) = (&self.node, &mut self.shares) else {
-            return Ok(false);
+    /// Begins rounds at the node, as many as it does without this host, if it does any.
+    fn begin(&mut self, bank: Bank, rounds: &[Arc<Round>], tag: Tag) -> Result<usize, Fault> {
+        let (Some(node), Some(cores)) = (&self.node, &self.shares) else {
+            return Ok(0);
         };
-        let shares = self.host.shares_beside(bank, 0, &[])?;
-        let frame = shares.frame();
-        let party = node.party();
-        let known = (frame.rows > 0).then(|| cores.whole(party, round, frame.chunk));
-        let Some(whole) = known.flatten() else {
-            return Ok(false);
-        };
-        let before = &round.local[..whole.before];
-        if !before.is_empty() && self.batch(bank, before, tag)? != Outcome::Done {
-            return Err(Fault::Unknown(
-                "a comparison before the products of a round",
-            ));
+        let frame = self.host.shares_beside(bank, 0, &[])?.frame();
+        if frame.rows == 0 {
+            return Ok(0);
         }
+        let party = node.party();
+        if node.is_headless()
+            && let Some(traced) = cores.traced(party, rounds, frame.chunk)
+            && let Some(plan) = node.plan(&traced.graph, frame.rows)
+        {
+            return self.circuit(bank, rounds, (traced, plan), tag);
+        }
+        let Some(round) = rounds.first() else {
+            return Ok(0);
+        };
+        let Some(whole) = cores.whole(party, round, frame.chunk) else {
+            return Ok(0);
+        };
+        self.before(bank, &round.local[..whole.before], tag)?;
         let (Some(node), Some(cores)) = (&self.node, &mut self.shares) else {
-            return Ok(false);
+            return Ok(0);
         };
         let (products, keys) = cores.gather(&mut self.host, bank, (round, &whole))?;
-        self.under_way.push(UnderWay {
-            tag,
-            bank,
+        let work = Work::Products {
             round: Arc::clone(round),
             whole,
             names: products.iter().map(|product| product.name).collect(),
             made: Vec::new(),
-        });
+        };
+        self.under_way.push(UnderWay { tag, bank, work });
         node.multiply(products, &keys);
         self.count();
-        Ok(true)
+        Ok(1)
     }
 
-    /// Takes what came of a round's products. Whether the round is over, and how.
+    /// What a round does before programs.
+    fn before(&mut self, bank: Bank, commands: &[Command], tag: Tag) -> Result<(), Fault> {
+        if commands.is_empty() || self.batch(bank, commands, tag)? == Outcome::Done {
+            return Ok(());
+        }
+        Err(Fault::Unknown(
+            "a comparison before the products of a round",
+        ))
+    }
+
+    /// Begins rounds that are a circuit.
+    fn circuit(
+        &mut self,
+        bank: Bank,
+        rounds: &[Arc<Round>],
+        (traced, plan): (Traced, Arc<Plan>),
+        tag: Tag,
+    ) -> Result<usize, Fault> {
+        let rounds = &rounds[..traced.rounds];
+        let first = &rounds[0];
+        self.before(bank, &first.local[..traced.whole.before], tag)?;
+        let frame = self.host.shares_beside(bank, 0, &[])?.frame();
+        let (Some(node), Some(cores)) = (&self.node, &self.shares) else {
+            return Ok(0);
+        };
+        let (inputs, keys) = cores.inputs(&mut self.host, bank, &traced, rounds)?;
+        let at = (frame.lane, frame.chunk);
+        let name = Name {
+            at,
+            round: (first.place, first.cycle),
+            number: 0,
+        };
+        node.compute(Task {
+            name,
+            plan,
+            rounds: rounds.len() as u64,
+            inputs,
+            draw: traced.draw(at, node.limits()),
+            keys,
+        });
+        let work = Work::Circuit {
+            traced: Box::new(traced),
+            name,
+        };
+        self.under_way.push(UnderWay { tag, bank, work });
+        self.count();
+        Ok(rounds.len())
+    }
+
+    /// Takes what came of what a node does. Whether that is over, and how.
     fn end(&mut self, of: &mut UnderWay) -> Result<Option<Outcome>, Fault> {
         let (Some(node), Some(cores)) = (&self.node, &mut self.shares) else {
             return Ok(None);
         };
-        while let Some(name) = of.names.get(of.made.len()) {
-            match node.take(name) {
-                Some(Ok(parts)) => of.made.push(parts),
-                Some(Err(Differs(k))) => {
-                    let command = of.whole.compares.get(k).copied().unwrap_or(0);
-                    return Ok(Some(Outcome::Mismatch { command }));
+        let (bank, tag) = (of.bank, of.tag);
+        match &mut of.work {
+            Work::Circuit { traced, name } => {
+                let Some(outputs) = node.outputs(name) else {
+                    return Ok(None);
+                };
+                traced.put(&mut self.host, bank, &outputs)?;
+                Ok(Some(Outcome::Done))
+            }
+            Work::Products {
+                round,
+                whole,
+                names,
+                made,
+            } => {
+                while let Some(name) = names.get(made.len()) {
+                    match node.take(name) {
+                        Some(Ok(parts)) => made.push(parts),
+                        Some(Err(Differs(k))) => {
+                            let command = whole.compares.get(k).copied().unwrap_or(0);
+                            return Ok(Some(Outcome::Mismatch { command }));
+                        }
+                        None => return Ok(None),
+                    }
                 }
-                None => return Ok(None),
+                cores.put(&mut self.host, bank, (round, whole), made)?;
+                if whole.joins() {
+                    return Ok(Some(Outcome::Done));
+                }
+                let round = Arc::clone(round);
+                self.batch(bank, &round.finish, tag).map(Some)
             }
         }
-        cores.put(&mut self.host, of.bank, (&of.round, &of.whole), &of.made)?;
-        if of.whole.joins() {
-            return Ok(Some(Outcome::Done));
-        }
-        self.batch(of.bank, &of.round.finish, of.tag).map(Some)
     }
 
     /// The clock has all cycles of the cores.
@@ -440,12 +522,9 @@ impl Device for Fpga {
         Ok(())
     }
 
-    /// One round at a time.
+    /// Rounds that are a circuit of bits, or else one that is nothing but products.
     fn exchange(&mut self, bank: Bank, rounds: &[Arc<Round>], tag: Tag) -> Result<usize, Fault> {
-        match rounds.first() {
-            Some(round) => self.begin(bank, round, tag).map(usize::from),
-            None => Ok(0),
-        }
+        self.begin(bank, rounds, tag)
     }
 
     fn poll(&mut self) -> Option<Completion> {

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use veil_link::Link;
 use veil_session::{Peer, Secret};
 
+use super::headless::{self, Circuits, Headless};
 use super::work::{self, Differs, Keys, Name, Parts, Product, Station};
 use super::{
     Carried, Command, Direction, Event, MOST_NODES, Network, Node, NodeError, Op, Place, Segment,
@@ -23,10 +24,10 @@ pub(super) const PLACE: u32 = 1 << 10;
 const PLACES: u32 = 4;
 /// Bytes of the places of a direction.
 const AREA: u64 = 16 * (PLACE * PLACES) as u64;
-/// Bytes of what another node may write: its messages, and those of its products.
-const INCOMING: u64 = AREA + work::PLACES as u64 * work::SENT;
+/// Bytes of what another node may write: its messages, those of its products, and those of circuits.
+const INCOMING: u64 = AREA + work::PLACES as u64 * work::SENT + headless::SENT;
 /// Bytes of all areas.
-const ALL: u64 = incoming(MOST_NODES);
+const ALL: u64 = columns() + headless::OWN;
 /// Numbers of doorbells of messages; those of products have a bit above.
 const NUMBERS: u32 = 1 << 14;
 /// Bytes that may wait for a place, per direction.
@@ -69,6 +70,7 @@ pub(super) struct Inner {
     lines: Vec<Vec<Line>>,
     /// Products of each node.
     pub(super) stations: Vec<Station>,
+    pub(super) circuits: Circuits,
     /// The cycle in which all nodes were set up.
     begin: u64,
     /// Links so far.
@@ -98,6 +100,16 @@ const fn incoming(from: u8) -> u64 {
 /// Where a product of another node has its place.
 pub(super) const fn sent(from: u8, place: u32) -> u64 {
     incoming(from) + AREA + place as u64 * work::SENT
+}
+
+/// Where what another node sends in a circuit has its place.
+pub(super) const fn arriving(from: u8) -> u64 {
+    sent(from, work::PLACES)
+}
+
+/// Where columns and lists of circuits have their place.
+pub(super) const fn columns() -> u64 {
+    incoming(MOST_NODES)
 }
 
 impl Carrier {
@@ -140,7 +152,7 @@ impl Carrier {
                 },
                 put,
                 get: [Window::default(); 4],
-                invoke_from: 0,
+                invoke_from: u8::from(me != 0),
             })?;
         }
         for from in 0..count {
@@ -158,11 +170,19 @@ impl Carrier {
             nodes,
             lines: (0..count).map(|_| lines()).collect(),
             stations: (0..count).map(|_| Station::default()).collect(),
+            circuits: Circuits::default(),
             begin: network.cycle(),
             links: 0,
             failed: None,
             network,
         }))))
+    }
+
+    /// The same, whose nodes compute circuits of bits without their hosts, where the parties compute on shares there.
+    #[must_use]
+    pub fn compute_headless(self) -> Self {
+        self.lock().circuits.wanted = true;
+        self
     }
 
     /// The link of a participant, beside those of the others. Messages from and to whoever is no party go as they did.
@@ -203,6 +223,11 @@ impl Carrier {
         self.lock().network.sent(node)
     }
 
+    /// Circuits that the nodes computed without their hosts.
+    pub fn headless(&self) -> Headless {
+        self.lock().circuits.done
+    }
+
     pub(super) fn lock(&self) -> MutexGuard<'_, Inner> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -237,32 +262,40 @@ impl PartyNode {
 impl User {
     pub(crate) fn party(&self) -> Party {
         Party {
-            me: self.0.me,
-            of: self.0.carrier.lock().nodes.len() as u8,
+            me: self.me(),
+            of: self.all().nodes.len() as u8,
         }
+    }
+
+    pub(super) fn me(&self) -> u8 {
+        self.0.me
+    }
+
+    pub(super) fn all(&self) -> MutexGuard<'_, Inner> {
+        self.0.carrier.lock()
     }
 
     /// Takes products, under these keys.
     pub(crate) fn multiply(&self, products: Vec<Product>, keys: &Arc<Keys>) {
-        let mut all = self.0.carrier.lock();
+        let mut all = self.all();
         for product in products {
-            all.multiply(self.0.me, product, keys);
+            all.multiply(self.me(), product, keys);
         }
     }
 
     /// Lets time go on. That a node has failed the link of its party says.
     pub(crate) fn turn(&self) {
-        let _ = self.0.carrier.lock().turn();
+        let _ = self.all().turn();
     }
 
     /// What came of a product, once all of it is there.
     pub(crate) fn take(&self, name: &Name) -> Option<Result<Parts, Differs>> {
-        self.0.carrier.lock().take(self.0.me, name)
+        self.all().take(self.me(), name)
     }
 
     /// The run cannot go on.
     pub(crate) fn fail(&self, why: &str) {
-        self.0.carrier.lock().fail(self.0.me, why.to_owned());
+        self.all().fail(self.me(), why.to_owned());
     }
 }
 
@@ -283,7 +316,7 @@ impl Inner {
 
     /// Puts as many pieces as there are places for.
     pub(super) fn start(&mut self, from: u8, to: u8) -> Result<(), NodeError> {
-        if self.stations[usize::from(from)].waits_for_keys() {
+        if self.stations[usize::from(from)].waits_for_keys() || self.circuits.holds() {
             return Ok(());
         }
         let line = &mut self.lines[usize::from(from)][usize::from(to)];
@@ -319,11 +352,22 @@ impl Inner {
         Ok(())
     }
 
-    /// Whether products are under way at a node.
+    /// Whether a party waits for its node.
     pub(super) fn works(&self, me: u8) -> bool {
-        self.stations
-            .get(usize::from(me))
-            .is_some_and(Station::works)
+        let station = self.stations.get(usize::from(me));
+        station.is_some_and(|station| station.works() || self.circuits.works(me))
+    }
+
+    /// Whether anything is under way: else time stands still.
+    pub(super) fn goes_on(&self) -> bool {
+        let mut lines = self.lines.iter().flatten();
+        self.circuits.goes_on()
+            || self.stations.iter().any(Station::works)
+            || lines.any(|line| !line.pieces.is_empty() || !line.waiting.is_empty())
+    }
+
+    pub(super) fn cycle(&self) -> u64 {
+        self.network.cycle()
     }
 
     /// Whether the nodes have failed for that reason.
@@ -349,8 +393,10 @@ impl Inner {
     }
 
     fn moves(&mut self) -> Result<bool, (u8, NodeError)> {
-        self.network.run(TURN);
-        let mut moved = false;
+        if self.goes_on() {
+            self.network.run(TURN);
+        }
+        let mut moved = self.circuits()?;
         for at in 0..self.nodes.len() as u8 {
             let named = |error| (at, error);
             while let Some(completion) = self.nodes[usize::from(at)].poll().map_err(named)? {
@@ -360,6 +406,11 @@ impl Inner {
                         Event::Arrived(from) => self.heard(at, from, completion.tag as u16),
                         _ => self.ended(at, completion).map_err(named)?,
                     }
+                    continue;
+                }
+                if headless::is_of_list(completion) {
+                    moved = true;
+                    self.list_ended(at, completion)?;
                     continue;
                 }
                 let what = "a message";

@@ -1,13 +1,17 @@
 //! Links of the parties of a run whose messages go from node to node. Names and lengths of messages are as the link within has them.
 
 use std::collections::VecDeque;
-use std::time::Instant;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use veil_link::{Link, LinkError, LinkFault, Meters, Woken};
 use veil_session::{Channel, PartyId, Peer, SessionId};
 
 use super::carrier::{PLACE, ROOM, node_of};
 use super::{Carrier, Failure, NodeError};
+
+/// How long a host leaves others alone that have to come to something first.
+const REST: Duration = Duration::from_micros(100);
 
 /// A message under way.
 struct Flight {
@@ -233,11 +237,15 @@ impl<L: Link> Link for Carried<L> {
 
     fn wait(&mut self, until: Instant) -> Result<Woken, LinkError> {
         while self.goes_on() {
-            if self.turn()? | self.release()? {
+            if self.poll()? {
                 return Ok(Woken::Ready);
             }
             if Instant::now() >= until {
                 return Ok(Woken::TimedOut);
+            }
+            // Others have to come first to what is waited for.
+            if !self.carrier.lock().goes_on() {
+                thread::sleep(REST);
             }
         }
         self.inner.wait(until)

@@ -1,5 +1,7 @@
 //! What a multiplication costs on three nodes, and on four: cycles end to end, words on the wire, and what hosts do for it.
 
+use std::ops::AddAssign;
+
 use veil_math::Ring;
 
 use super::parties::bytes;
@@ -32,13 +34,22 @@ impl Accesses {
         self.reads + self.writes + self.commands + self.completions
     }
 
-    fn since(self, before: Self) -> Self {
+    pub(super) fn since(self, before: Self) -> Self {
         Accesses {
             reads: self.reads - before.reads,
             writes: self.writes - before.writes,
             commands: self.commands - before.commands,
             completions: self.completions - before.completions,
         }
+    }
+}
+
+impl AddAssign for Accesses {
+    fn add_assign(&mut self, more: Self) {
+        self.reads += more.reads;
+        self.writes += more.writes;
+        self.commands += more.commands;
+        self.completions += more.completions;
     }
 }
 

@@ -8,9 +8,10 @@
 //! commands, and when a node is dropped. Does not promise that a tuple is drawn from once: that is for who plans commands.
 
 mod carrier;
-mod circuit;
+pub(crate) mod circuit;
 mod command;
 mod four;
+mod headless;
 mod host;
 mod link;
 mod loopback;
@@ -33,6 +34,8 @@ pub use command::{
 };
 pub(crate) use four::part;
 pub use four::{JOINT, Joint, crosses, received};
+pub use headless::Headless;
+pub(crate) use headless::Task;
 pub use host::Host;
 pub use link::Carried;
 pub use loopback::Loopback;
@@ -246,7 +249,7 @@ impl Node {
     /// Writes all parameters. Refused while commands go on.
     pub fn set_up(&mut self, place: &Place) -> Result<(), NodeError> {
         self.write(abi::NODE, place.node.into())?;
-        self.write(abi::TIMEOUT, place.timeout)?;
+        self.set_timeout(place.timeout)?;
         self.write_two(abi::OWN_BASE, place.own.address)?;
         self.write(abi::OWN_WORDS, place.own.words)?;
         let windows = [
@@ -260,6 +263,11 @@ impl Node {
             }
         }
         self.write(abi::INVOKE_FROM, place.invoke_from.into())
+    }
+
+    /// Says after how many cycles a node that owes an answer is gone. Refused while commands go on.
+    pub fn set_timeout(&mut self, cycles: u32) -> Result<(), NodeError> {
+        self.write(abi::TIMEOUT, cycles)
     }
 
     /// Gives the inline path the key of a direction, which is used for nothing else, and not again. Refused while commands go on.

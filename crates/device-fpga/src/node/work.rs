@@ -134,7 +134,7 @@ pub(super) struct Station {
     queue: VecDeque<Piece>,
     places: [Option<Placed>; PLACES as usize],
     /// Keys that the node has.
-    keys: Keys,
+    pub(super) keys: Keys,
     jobs: BTreeMap<Name, Job>,
     /// Of three parties: what came, and how many pieces of it are missing.
     came: BTreeMap<(Name, u32), Zeroizing<Vec<u8>>>,
@@ -267,7 +267,12 @@ fn has(there: &Keys, needed: &Keys) -> bool {
 
 /// Gives a node the keys of a piece, beside those that it has: pieces that are under way need these. Not while commands go on, or words of others come:
 /// then it has to be tried again.
-fn keyed(node: &mut Node, me: u8, there: &mut Keys, needed: &Keys) -> Result<bool, NodeError> {
+pub(super) fn keyed(
+    node: &mut Node,
+    me: u8,
+    there: &mut Keys,
+    needed: &Keys,
+) -> Result<bool, NodeError> {
     if node.is_busy()? {
         return Ok(false);
     }
@@ -419,6 +424,7 @@ impl Inner {
             let zeros = vec![0; (places * SENT) as usize];
             let _ = self.nodes[at].store(carrier::sent(from, 0), &zeros);
         }
+        let _ = self.forget_circuits(me);
     }
 
     /// Starts what can be started, and takes what has come. Whether anything moved.
@@ -439,6 +445,9 @@ impl Inner {
         let at = usize::from(me);
         let mut moved = false;
         loop {
+            if self.circuits.holds() {
+                return Ok(moved);
+            }
             let (node, station) = (&mut self.nodes[at], &mut self.stations[at]);
             let waits = station.waits_for_keys();
             let Some(piece) = station.queue.front() else {
@@ -536,7 +545,7 @@ impl Inner {
             self.free(me, place)?;
             return Ok(true);
         }
-        if placed.stage != Stage::First || !placed.sent {
+        if placed.stage != Stage::First || !placed.sent || self.circuits.holds() {
             return Ok(false);
         }
         let Some(places) = self.givers(me, placed) else {
@@ -669,7 +678,7 @@ impl Inner {
         Ok(())
     }
 
-    fn load(
+    pub(super) fn load(
         &mut self,
         node: u8,
         address: u64,

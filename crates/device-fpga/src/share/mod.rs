@@ -3,6 +3,7 @@
 //! A command of the device that runs a program becomes as many commands of a core as the program has instructions, each over all rows of
 //! the chunk. The host keeps the columns, as it keeps banks.
 
+pub(crate) mod circuit;
 mod columns;
 mod command;
 mod core;

@@ -46,6 +46,16 @@ impl Whole {
     pub(crate) fn joins(&self) -> bool {
         self.parts == 3
     }
+
+    /// Components of a share.
+    pub(super) fn parts(&self) -> usize {
+        self.parts
+    }
+
+    /// Keys of its masks.
+    pub(super) fn keys(&self) -> &[KeyId] {
+        &self.keys
+    }
 }
 
 impl Known {
@@ -58,6 +68,21 @@ impl Known {
             4 => self.four_whole(party.me, round, before, chunk),
             _ => None,
         }
+    }
+
+    /// The keys of a round, as nodes have them.
+    pub(super) fn keys_of(&self, whole: &Whole) -> Result<Arc<Keys>, Fault> {
+        let pairs = whole.codes.map(|(pairs, _)| pairs);
+        let ids = whole.keys.iter().copied().map(Some);
+        let ids = ids.chain(pairs.into_iter().flatten());
+        let key = |id: Option<KeyId>| {
+            id.map(|id| {
+                let key = self.keys.get(&id).cloned();
+                Ok((id, key.ok_or(Fault::Unknown("the key of a draw"))?))
+            })
+            .transpose()
+        };
+        ids.map(key).collect::<Result<_, Fault>>().map(Arc::new)
     }
 
     fn three_whole(&self, me: u8, round: &Round, before: usize) -> Option<Whole> {
@@ -254,18 +279,7 @@ impl Cores {
             };
             loaded.gather(core, &mut shares, command, round, checks, &mut products)?;
         }
-        let pairs = whole.codes.map(|(pairs, _)| pairs);
-        let ids = whole.keys.iter().copied().map(Some);
-        let ids = ids.chain(pairs.into_iter().flatten());
-        let key = |id: Option<KeyId>| {
-            id.map(|id| {
-                let key = self.known.keys.get(&id).cloned();
-                Ok((id, key.ok_or(Fault::Unknown("the key of a draw"))?))
-            })
-            .transpose()
-        };
-        let keys: Keys = ids.map(key).collect::<Result<_, Fault>>()?;
-        Ok((products, Arc::new(keys)))
+        Ok((products, self.known.keys_of(whole)?))
     }
 
     /// Puts what came of the products where it goes: those that `gather` has named, in its order.

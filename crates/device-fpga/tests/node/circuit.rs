@@ -177,7 +177,7 @@ fn opened(trio: &mut Trio, plan: &Plan) -> Vec<Vec<u8>> {
         }
         sum(Ring::Bits, &own)
     };
-    plan.outputs().iter().map(&mut wire).collect()
+    plan.outputs(0).iter().map(&mut wire).collect()
 }
 
 #[test]
@@ -278,7 +278,7 @@ fn lost_packets_end_a_circuit_everywhere() {
 
 /// Words of a node up to the end of its columns.
 fn words_of(plan: &Plan) -> usize {
-    let inbox = plan.inbox();
+    let inbox = plan.inbox(0);
     inbox.address as usize / 16 + inbox.words as usize
 }
 

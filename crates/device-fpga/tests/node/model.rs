@@ -171,6 +171,6 @@ impl Model {
             }
             sum(Ring::Bits, &own)
         };
-        plan.outputs().iter().map(wire).collect()
+        plan.outputs(0).iter().map(wire).collect()
     }
 }

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use veil_device::{Bank, Device, Fault, Op, Round, Tag};
-use veil_device_fpga::node::{Carrier, Port as _, Shape};
+use veil_device_fpga::node::{Carrier, Fault as NetworkFault, Port as _, Shape};
 use veil_device_fpga::share::Cores;
 use veil_device_fpga::{Fpga, Garbler, Stalls};
 use veil_math::Ring;
@@ -24,6 +25,10 @@ struct Way {
     seed: u64,
     /// Draws masks of other counters than the others.
     cheat: Option<u8>,
+    /// Nodes compute circuits without their hosts.
+    headless: bool,
+    /// Packets between two nodes of which one is lost, and which.
+    lost: Option<([u8; 2], u64)>,
 }
 
 const PLAIN: Way = Way {
@@ -32,9 +37,11 @@ const PLAIN: Way = Way {
     rate: 0,
     seed: 5,
     cheat: None,
+    headless: false,
+    lost: None,
 };
 
-fn nodes(parties: u8, stalls: Stalls) -> Option<Carrier> {
+fn nodes(parties: u8, stalls: Stalls, headless: bool) -> Option<Carrier> {
     let shape = Shape {
         stalls,
         four: parties == 4,
@@ -45,7 +52,12 @@ fn nodes(parties: u8, stalls: Stalls) -> Option<Carrier> {
         drawn += 1;
         bytes.copy_from_slice(&random(drawn, bytes.len()));
     };
-    Some(built(Carrier::new(shape, &mut keys))?.expect("the nodes work"))
+    let carrier = built(Carrier::new(shape, &mut keys))?.expect("the nodes work");
+    Some(if headless {
+        carrier.compute_headless()
+    } else {
+        carrier
+    })
 }
 
 /// Runs a job at nodes.
@@ -54,9 +66,19 @@ fn run(job: &Lowered, way: Way) -> Option<(Outcome, Carrier)> {
         seed: way.seed,
         rate: way.rate,
     };
-    let carrier = nodes(job.parties.len() as u8, stalls)?;
+    let carrier = nodes(job.parties.len() as u8, stalls, way.headless)?;
+    if let Some((between, skip)) = way.lost {
+        carrier
+            .network()
+            .fault(between, NetworkFault::Drop, skip, 1);
+    }
     let nodes = carrier.clone();
     let world = World::in_chunks(job.clone(), way.chunk_rows, way.lanes).seed(Seed(way.seed));
+    // Links in memory do not say that nodes have failed: parties wait for them.
+    let world = match way.lost {
+        Some(_) => world.timeout(Duration::from_secs(2)),
+        None => world,
+    };
     let world = world.devices(move |peer| -> Box<dyn Device> {
         let garbler = Garbler::simulated(2, stalls).expect("built as nodes are");
         let fpga = Fpga::with(garbler);
@@ -112,7 +134,28 @@ fn right(name: &str, job: &Lowered, way: Way) {
     let parties = job.parties.len() as u8;
     let sent: Vec<u64> = (0..parties).map(|node| carrier.sent(node)).collect();
     println!("{name}: {} cycles, words {sent:?}", carrier.cycles());
+    let headless = carrier.headless();
+    assert_eq!(headless.circuits > 0, way.headless, "{name}: {headless:?}");
+    assert!(
+        !way.headless || headless.rounds > headless.circuits,
+        "{name}: {headless:?}"
+    );
+    if way.lanes == 1 {
+        let circuits = headless.circuits;
+        let [first, others @ ..] = headless.hosts;
+        // A list and an invocation, and their ends; of the others the end of each list.
+        assert_eq!(first.all(), 4 * circuits, "{name}: {headless:?}");
+        for other in &others[..job.parties.len() - 1] {
+            assert_eq!(other.all(), other.completions, "{name}: {headless:?}");
+            assert_eq!(other.completions, circuits, "{name}: {headless:?}");
+        }
+    }
     assert!(sent.iter().all(|sent| *sent > 0), "{name}: {sent:?}");
+    nothing_is_left(name, parties, &carrier);
+}
+
+/// The memories of all nodes are zero.
+fn nothing_is_left(name: &str, parties: u8, carrier: &Carrier) {
     for node in 0..parties {
         let mut port = carrier.network().port(node);
         let mut page = [0; 4096];
@@ -161,6 +204,50 @@ fn four_nodes_do_the_products_of_a_run() {
         ..PLAIN
     };
     right("two lanes", &among_four(everything(Ring::Z64, &[40])), way);
+}
+
+/// Nodes go through all rounds of a circuit by themselves, once the host of the first has started them.
+#[test]
+fn nodes_compute_circuits_of_a_run_without_hosts() {
+    let way = Way {
+        headless: true,
+        ..PLAIN
+    };
+    right("bits", &everything(Ring::Bits, ROWS), way);
+    let long = Way {
+        chunk_rows: 1000,
+        ..way
+    };
+    right("long columns", &everything(Ring::Bits, &[900]), long);
+    let lanes = Way {
+        lanes: 2,
+        rate: 90,
+        ..way
+    };
+    right("two lanes", &everything(Ring::Bits, &[40, 7]), lanes);
+}
+
+/// A packet that is lost in a circuit ends the run of all, and nothing is left.
+#[test]
+fn lost_packets_end_a_run_without_hosts() {
+    let job = everything(Ring::Bits, ROWS);
+    for (between, skip) in [([0, 1], 0), ([1, 2], 0), ([2, 0], 1)] {
+        let way = Way {
+            headless: true,
+            lost: Some((between, skip)),
+            ..PLAIN
+        };
+        let Some((outcome, carrier)) = run(&job, way) else {
+            return;
+        };
+        assert!(
+            outcome.reports.is_empty(),
+            "{between:?}: nobody has a result"
+        );
+        let ended = |party| outcome.aborts.contains_key(&peer(party));
+        assert!((0..3).all(ended), "{between:?}");
+        nothing_is_left("lost", 3, &carrier);
+    }
 }
 
 /// Columns of rows, and sums, of more words than a command has.
@@ -212,14 +299,22 @@ fn nodes_find_other_messages() {
 #[test]
 fn cycles_of_nodes_do_not_depend_on_values() {
     let jobs = [
-        everything(Ring::Bits, ROWS),
-        among_four(everything(Ring::Z128, ROWS)),
+        (everything(Ring::Bits, ROWS), false),
+        (everything(Ring::Bits, ROWS), true),
+        (among_four(everything(Ring::Z128, ROWS)), false),
     ];
-    for job in jobs {
+    for (job, headless) in jobs {
         let words: Vec<Vec<u64>> = [1, 2]
             .into_iter()
             .filter_map(|seed| {
-                let (outcome, carrier) = run(&job, Way { seed, ..PLAIN })?;
+                let (outcome, carrier) = run(
+                    &job,
+                    Way {
+                        seed,
+                        headless,
+                        ..PLAIN
+                    },
+                )?;
                 outcome.assert_right();
                 let nodes = 0..job.parties.len() as u8;
                 let sent = nodes.map(|node| carrier.sent(node));

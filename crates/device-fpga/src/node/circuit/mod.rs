@@ -23,6 +23,7 @@ pub(crate) use self::graph::{Graph, Value};
 use self::pack::{Packed, Run, Source, pack};
 use self::places::{Pool, last_reads, ordered, runs};
 use self::waves::{Wave, waves};
+use super::trio::previous;
 use super::{Limits, Window};
 
 /// Bytes of a word.
@@ -47,7 +48,7 @@ const RADII: [(u32, u32); 10] = [
     (6, 0),
     (8, 0),
 ];
-/// Addresses from here on are of the window of the party before, until it is known where that begins.
+/// Addresses from here on are of the window of the party before: where that begins depends on the node.
 const INBOX: u64 = 1 << 48;
 
 /// A circuit that no lists are made of.
@@ -91,7 +92,11 @@ pub struct Plan {
     rounds: Vec<Round>,
     /// Zeros, then as many ones.
     constants: Window,
-    inbox: Window,
+    /// Where own columns end.
+    columns: u64,
+    /// Where what each party sends lies at the one after it, and how many words that are.
+    inboxes: [u64; 3],
+    arriving: u32,
     /// Words of products in all.
     words: u64,
 }
@@ -110,11 +115,16 @@ impl Plan {
         if circuit.ring != Ring::Bits {
             return Err(Unfit::Integers);
         }
-        Plan::of(&Graph::of(&simplify(circuit))?, rows, limits, base)
+        Plan::of(&Graph::of(&simplify(circuit))?, rows, limits, (base, None))
     }
 
-    /// The same of a graph.
-    pub(crate) fn of(graph: &Graph, rows: u32, limits: Limits, base: u64) -> Result<Self, Unfit> {
+    /// The same of a graph. What party i sends lies at `inboxes[i]` of the party after, or else behind all columns.
+    pub(crate) fn of(
+        graph: &Graph,
+        rows: u32,
+        limits: Limits,
+        (base, inboxes): (u64, Option<[u64; 3]>),
+    ) -> Result<Self, Unfit> {
         // Inputs alone: a plan of too many rows is not made to be thrown away.
         let inputs = 2 * u64::from(graph.inputs()) * u64::from(rows.div_ceil(ROWS));
         if inputs > u64::from(u32::MAX) {
@@ -124,12 +134,12 @@ impl Plan {
         let made = RADII.map(|(readers, operands)| {
             let mut layout = Layout::new(graph, &waves, (rows, base), limits);
             layout.place(&graph.neighbourhoods(readers, operands));
-            layout.done(graph)
+            layout.done(graph, inboxes)
         });
         let [first, others @ ..] = made;
         let fewer = |a: Plan, b: Plan| if b.work() < a.work() { b } else { a };
         let plan = others.into_iter().fold(first, fewer);
-        let last = plan.inbox.address + WORD * u64::from(plan.inbox.words);
+        let last = plan.end();
         if last > WORD * u64::from(u32::MAX) {
             return Err(Unfit::Rows { rows });
         }
@@ -169,9 +179,13 @@ impl Plan {
         &self.inputs
     }
 
-    /// And of each output wire, port by port.
-    pub fn outputs(&self) -> &[[u64; 2]] {
-        &self.outputs
+    /// And of each output wire at a party, port by port.
+    pub fn outputs(&self, me: u8) -> Vec<[u64; 2]> {
+        let from = previous(me);
+        let outputs = self.outputs.iter();
+        outputs
+            .map(|of| of.map(|at| self.place(at, from)))
+            .collect()
     }
 
     /// Zeros, then as many ones, which the host writes.
@@ -179,9 +193,28 @@ impl Plan {
         self.constants
     }
 
-    /// What the party before writes. All memory before it is the node's own.
-    pub fn inbox(&self) -> Window {
-        self.inbox
+    /// What the party before writes at a party.
+    pub fn inbox(&self, me: u8) -> Window {
+        Window {
+            address: self.inboxes[usize::from(previous(me))],
+            words: self.arriving,
+        }
+    }
+
+    /// Where something lies, whose previous component party `from` sends.
+    fn place(&self, at: u64, from: u8) -> u64 {
+        let inbox = self.inboxes[usize::from(from)];
+        at.checked_sub(INBOX).map_or(at, |at| inbox + at)
+    }
+
+    /// Where columns end, and what others write there if it lies behind them.
+    fn end(&self) -> u64 {
+        let words = WORD * u64::from(self.arriving);
+        if self.inboxes[0] == self.columns {
+            self.columns + words
+        } else {
+            self.columns
+        }
     }
 }
 
@@ -383,21 +416,10 @@ impl<'a> Layout<'a> {
         }
     }
 
-    fn done(self, graph: &Graph) -> Plan {
-        let inbox = Window {
-            address: self.column(self.own.columns),
-            words: self.inbox.columns.saturating_mul(self.stride),
-        };
-        let place = |at: u64| at.checked_sub(INBOX).map_or(at, |at| inbox.address + at);
-        let placed: Vec<Columns> = self.columns.iter().map(|of| of.map(place)).collect();
-        let mut rounds = self.rounds.clone();
-        for packed in (rounds.iter_mut()).flat_map(|of| of.sums.iter_mut().chain(&mut of.products))
-        {
-            let streams = packed.from.iter_mut().chain(&mut packed.to);
-            streams.flatten().for_each(|(at, _)| *at = place(*at));
-        }
+    fn done(self, graph: &Graph, inboxes: Option<[u64; 3]>) -> Plan {
+        let behind = self.column(self.own.columns);
         let columns = |value: &Value| match *value {
-            Value::Step(step) => placed[step as usize],
+            Value::Step(step) => self.columns[step as usize],
             Value::Constant(bit) => [self.constant(bit); 2],
         };
         let inputs = (0..).zip(&graph.steps);
@@ -407,12 +429,14 @@ impl<'a> Layout<'a> {
             stride: self.stride,
             inputs: inputs.map(|(at, _)| columns(&Value::Step(at))).collect(),
             outputs: graph.outputs.iter().map(columns).collect(),
-            rounds,
             constants: Window {
                 address: self.constants,
                 words: 2 * self.constant_words(),
             },
-            inbox,
+            columns: behind,
+            inboxes: inboxes.unwrap_or([behind; 3]),
+            arriving: self.inbox.columns.saturating_mul(self.stride),
+            rounds: self.rounds,
             words: self.words,
         }
     }

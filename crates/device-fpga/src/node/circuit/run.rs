@@ -35,9 +35,9 @@ impl Plan {
                     counter: draw.counter + round.before + u64::from(of.first),
                     ..draw
                 };
-                all.push((product(me, of, first), false));
+                all.push((self.product(me, of, first), false));
             }
-            all.extend(round.sums.iter().map(|of| (sum(me, of), false)));
+            all.extend(round.sums.iter().map(|of| (self.sum(me, of), false)));
             all[begin].1 = true;
             for some in round.products.chunks(MOST_TELLS) {
                 let tells = [(previous(me), some.len() as u16)];
@@ -58,43 +58,55 @@ impl Plan {
         list
     }
 
-    /// Where it lies: behind all columns.
+    /// Where it lies: behind all columns, and behind what the party before writes, if that lies behind them.
     pub(crate) fn list_at(&self, lanes: u32) -> Window {
-        let inbox = self.inbox();
         Window {
-            address: inbox.address + WORD * u64::from(inbox.words),
+            address: self.end(),
             words: self.list(0, FIRST, 0).words(lanes),
         }
     }
-}
 
-fn segments(node: u8, streams: &[Vec<(u64, u32)>]) -> impl Iterator<Item = Segment> {
-    let all = streams.iter().flatten();
-    all.map(move |&(address, words)| Segment::new(node, address, words))
-}
-
-fn sum(me: u8, of: &Packed) -> Command {
-    let from = segments(me, &of.from).collect();
-    let to = segments(me, &of.to).collect();
-    Command::new(Op::Xor, 0, of.words, from, to)
-}
-
-/// The message leaves before the own copy is written, and the next party counts it once.
-fn product(me: u8, of: &Packed, draw: Tuple) -> Command {
-    let mut to: Vec<Segment> = segments(next(me), &of.to[..1]).collect();
-    if let Some(last) = to.last_mut() {
-        last.tell = Some(COUNTED);
+    /// Bytes that it takes of a node's memory, with its list, but for what others write elsewhere.
+    pub(crate) fn bytes(&self, lanes: u32) -> u64 {
+        let list = self.list_at(lanes);
+        list.address + WORD * u64::from(list.words) - self.constants.address
     }
-    to.extend(segments(me, &of.to[1..]));
-    Command {
-        draw: Some(draw),
-        ..Command::new(
-            Op::Product(Ring::Bits),
-            0,
-            of.words,
-            segments(me, &of.from).collect(),
-            to,
-        )
+
+    /// Segments of streams at a node, where what is addressed as of another one was sent by that one.
+    fn segments<'a>(
+        &'a self,
+        (node, from): (u8, u8),
+        streams: &'a [Vec<(u64, u32)>],
+    ) -> impl Iterator<Item = Segment> + 'a {
+        let all = streams.iter().flatten();
+        all.map(move |&(address, words)| Segment::new(node, self.place(address, from), words))
+    }
+
+    fn sum(&self, me: u8, of: &Packed) -> Command {
+        let own = (me, previous(me));
+        let from = self.segments(own, &of.from).collect();
+        let to = self.segments(own, &of.to).collect();
+        Command::new(Op::Xor, 0, of.words, from, to)
+    }
+
+    /// The message leaves before the own copy is written, and the next party counts it once.
+    fn product(&self, me: u8, of: &Packed, draw: Tuple) -> Command {
+        let own = (me, previous(me));
+        let mut to: Vec<Segment> = self.segments((next(me), me), &of.to[..1]).collect();
+        if let Some(last) = to.last_mut() {
+            last.tell = Some(COUNTED);
+        }
+        to.extend(self.segments(own, &of.to[1..]));
+        Command {
+            draw: Some(draw),
+            ..Command::new(
+                Op::Product(Ring::Bits),
+                0,
+                of.words,
+                self.segments(own, &of.from).collect(),
+                to,
+            )
+        }
     }
 }
 
@@ -112,7 +124,7 @@ impl Trio {
             address: 0,
             words: (list.address / WORD) as u32 + list.words,
         };
-        self.use_windows(all, plan.inbox())?;
+        self.use_windows(all, plan.inbox(0))?;
         let constants = plan.constants();
         let half = WORD as usize * constants.words as usize / 2;
         let bytes = [vec![0; half], vec![0xff; half]].concat();

@@ -1,0 +1,250 @@
+//! Rounds as a circuit: products of bits, one round behind the other, and what is linear between them, as what nodes compute without their hosts.
+//!
+//! Programs say which item of a bank becomes what. Followed through all rounds that say is a circuit: its inputs are the items that are read before
+//! anything is written to them, and its outputs those that have another value in the end. What a round leaves in the bank on the way, to send it or
+//! to be overwritten, is nowhere then.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use veil_device::{Bank, Command, Cpu, Fault, Round};
+use veil_math::Ring;
+use zeroize::Zeroizing;
+
+use super::Cores;
+use super::columns::Bytes;
+use super::command::Kind;
+use super::loaded::Loaded;
+use super::rounds::{Party, Whole};
+use super::steps::{Place, Value};
+use super::tasks::Known;
+use crate::node::circuit::{self, Graph};
+use crate::node::work::{Keys, Parts};
+use crate::node::{Limits, Tuple};
+
+/// Values of a circuit to which no further round is added. So lists have a length that memory is there for, whatever is computed.
+const LONGEST: usize = 1 << 16;
+/// Bit of a counter that no plan comes to: words of lists are drawn from there on.
+const OF_LISTS: u64 = 1 << 62;
+/// Counters of plans below this leave those of lists room.
+const LAST: u64 = 1 << 56;
+/// Both components of three parties take public bits.
+const BOTH: u8 = 0b11;
+
+/// An item of a bank.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Item {
+    region: u16,
+    number: u32,
+    /// One bit, which all rows have.
+    uniform: bool,
+}
+
+/// Rounds that are a circuit.
+pub(crate) struct Traced {
+    /// How many.
+    pub(crate) rounds: usize,
+    pub(crate) graph: Arc<Graph>,
+    /// What the first of them is, beside its programs.
+    pub(crate) whole: Whole,
+    inputs: Vec<Item>,
+    outputs: Vec<Item>,
+    /// Of the first mask, as the rounds say it.
+    tag: veil_prss::Use,
+    first: u64,
+}
+
+/// Rounds as they are followed.
+#[derive(Default)]
+struct Tracing {
+    graph: Graph,
+    inputs: Vec<(Item, circuit::Value)>,
+    /// What items have now, those that were read or written.
+    now: BTreeMap<Item, circuit::Value>,
+}
+
+impl Known {
+    /// The circuit that the first of these rounds are, if they are more than one.
+    pub(crate) fn traced(&self, party: Party, rounds: &[Arc<Round>], chunk: u32) -> Option<Traced> {
+        let mut tracing = Tracing::default();
+        let mut all: Option<Whole> = None;
+        let mut draw = None;
+        let mut count = 0;
+        for round in rounds {
+            let Some(whole) = self.bits(party, round, chunk) else {
+                break;
+            };
+            let same = |first: &Whole| whole.before == 0 && whole.keys() == first.keys();
+            if !all.as_ref().is_none_or(same) || tracing.graph.len() > LONGEST {
+                break;
+            }
+            for command in &round.local[whole.before..] {
+                if let Some(loaded) = self.program(command) {
+                    tracing.command(loaded);
+                }
+                draw = draw.or(command.draws.first().map(|draw| (draw.tag, draw.first)));
+            }
+            all.get_or_insert(whole);
+            count += 1;
+        }
+        let (tag, first) = draw.filter(|(_, first)| count > 1 && *first < LAST)?;
+        let Tracing {
+            mut graph,
+            inputs,
+            now,
+        } = tracing;
+        let began: BTreeMap<Item, circuit::Value> = inputs.iter().copied().collect();
+        let changed = now
+            .iter()
+            .filter(|(item, value)| began.get(item) != Some(value));
+        let outputs = changed.map(|(item, value)| {
+            graph.output(*value);
+            *item
+        });
+        Some(Traced {
+            rounds: count,
+            outputs: outputs.collect(),
+            graph: Arc::new(graph),
+            whole: all?,
+            inputs: inputs.into_iter().map(|(item, _)| item).collect(),
+            tag,
+            first,
+        })
+    }
+
+    /// What a round is, if it is products of bits of three parties and nothing else.
+    fn bits(&self, party: Party, round: &Round, chunk: u32) -> Option<Whole> {
+        let whole = self
+            .whole(party, round, chunk)
+            .filter(|whole| !whole.joins())?;
+        let fits = |command: &Command| {
+            let loaded = self.program(command)?;
+            let steps = loaded.steps.all.iter();
+            let mut sums = steps.filter(|step| step.sums());
+            (loaded.ring == Ring::Bits && command.constants == BOTH && sums.next().is_none())
+                .then_some(())
+        };
+        let programs = &round.local[whole.before..];
+        programs.iter().try_for_each(fits).map(|()| whole)
+    }
+}
+
+impl Tracing {
+    /// What a command of a program makes of what there is.
+    fn command(&mut self, loaded: &Loaded) {
+        let [slots, ..] = loaded.regions;
+        let slot = |number| Item {
+            region: slots,
+            number,
+            uniform: false,
+        };
+        let mut made: Vec<circuit::Value> = Vec::new();
+        for step in &loaded.steps.all {
+            let mut of = [circuit::Value::Constant(false); 2];
+            if let Some((a, b)) = step.operands.first() {
+                of = [a, b].map(|value| self.value(loaded, &made, *value));
+            }
+            let [a, b] = of;
+            made.push(match step.kind {
+                Kind::Scale | Kind::Product => self.graph.product(a, b),
+                Kind::Add | Kind::Sub | Kind::Random => self.graph.sum(a, b),
+            });
+        }
+        // Read before anything is written: a slot may get what another one had.
+        let values = loaded.steps.slots.iter();
+        let values: Vec<_> = values
+            .map(|(item, value)| (slot(*item), self.value(loaded, &made, *value)))
+            .collect();
+        self.now.extend(values);
+        for (step, value) in loaded.steps.all.iter().zip(made) {
+            if let Place::Product { slot: item, .. } = step.place {
+                self.now.insert(slot(item), value);
+            }
+        }
+    }
+
+    fn value(&mut self, loaded: &Loaded, made: &[circuit::Value], value: Value) -> circuit::Value {
+        let [slots, uniforms, _] = loaded.regions;
+        let (region, number, uniform) = match value {
+            Value::Slot(item) => (slots, item, false),
+            Value::Uniform(item) => (uniforms, item, true),
+            Value::Public(c) | Value::Factor(c) => return circuit::Value::Constant(c & 1 == 1),
+            Value::Step(step) => return made[step as usize],
+        };
+        let item = Item {
+            region,
+            number,
+            uniform,
+        };
+        *self.now.entry(item).or_insert_with(|| {
+            let value = self.graph.input();
+            self.inputs.push((item, value));
+            value
+        })
+    }
+}
+
+impl Traced {
+    /// What its products draw, in these chunks, at nodes with such units. A column at a node has as many words as one of a plan, times `lanes` at most.
+    pub(crate) fn draw(&self, (lane, chunk): (u16, u32), limits: Limits) -> Tuple {
+        Tuple {
+            tag: self.tag,
+            lane,
+            counter: OF_LISTS + self.first * u64::from(limits.lanes),
+            chunk,
+        }
+    }
+}
+
+impl Cores {
+    /// The circuit that the first of these rounds are, if nodes do it without their hosts.
+    pub(crate) fn traced(&self, party: Party, rounds: &[Arc<Round>], chunk: u32) -> Option<Traced> {
+        self.known.traced(party, rounds, chunk)
+    }
+
+    /// The components of its inputs, and the keys of its masks.
+    pub(crate) fn inputs(
+        &self,
+        host: &mut Cpu,
+        bank: Bank,
+        traced: &Traced,
+        rounds: &[Arc<Round>],
+    ) -> Result<(Vec<Parts>, Arc<Keys>), Fault> {
+        for (number, round) in rounds.iter().enumerate() {
+            let before = if number == 0 { traced.whole.before } else { 0 };
+            host.shares_beside(bank, before, &round.local[before..])?;
+            host.shares_beside(bank, 0, &round.finish)?;
+        }
+        let shares = host.shares_beside(bank, 0, &[])?;
+        let rows = Ring::Bits.bytes(shares.frame().rows.into()) as usize;
+        let inputs = traced.inputs.iter().map(|of| {
+            let component = |part| {
+                let bytes = shares.item(of.region, part, of.number);
+                if of.uniform {
+                    let bit = bytes.first().copied().unwrap_or(0);
+                    return Bytes::repeated(Ring::Bits, bit.into()).packed(rows);
+                }
+                bytes.to_vec()
+            };
+            let parts = 0..traced.whole.parts() as u8;
+            parts.map(|part| Zeroizing::new(component(part))).collect()
+        });
+        let inputs = inputs.collect();
+        Ok((inputs, self.known.keys_of(&traced.whole)?))
+    }
+}
+
+impl Traced {
+    /// Puts its outputs where they go.
+    pub(crate) fn put(&self, host: &mut Cpu, bank: Bank, made: &[Parts]) -> Result<(), Fault> {
+        let mut shares = host.shares_beside(bank, 0, &[])?;
+        for (of, parts) in self.outputs.iter().zip(made) {
+            for (part, bytes) in (0..).zip(parts) {
+                let to = shares.item_mut(of.region, part, of.number);
+                let bytes = &bytes[..to.len()];
+                to.copy_from_slice(bytes);
+            }
+        }
+        Ok(())
+    }
+}
