@@ -35,8 +35,11 @@ use crate::views::Views;
   veil run job.toml --trace run.jsonl  what every round did, for `veil trace`
   veil run job.toml --watch --net wan  every participant live
   veil run job.toml --protocol yao --device garbler=fpga-sim
-  veil run job.toml --protocol rep3 --device fpga-sim
                                        one party garbles on a core that is simulated
+  veil run job.toml --protocol rep3 --device fpga-sim
+                                       all multiply shares on such cores
+  veil run job.toml --link fpga-sim --device fpga-sim --headless
+                                       cards with a network between them, one of which has a host that does something
   veil run job.toml --shadow --data-are-mine
                                        every layer compared with the clear computation
   veil run job.toml --data ann:north=/data/pay.csv --out results")]
@@ -61,6 +64,10 @@ pub(crate) struct LocalArgs {
     pub(crate) processes: bool,
     #[command(flatten)]
     pub(crate) link: LinkArgs,
+    /// Parties that are nodes compute circuits of bits without their hosts: the host of the first party's node starts each circuit at all nodes.
+    /// With `--link fpga-sim --device fpga-sim`
+    #[arg(long)]
+    pub(crate) headless: bool,
     /// Folder for results, one folder in it per recipient [default: `results` beside a circuit job; statistics are only
     /// printed]
     #[arg(long, value_name = "DIR")]
@@ -108,7 +115,7 @@ struct Printed<'a> {
     checked: Option<bool>,
     /// What crossed the network of nodes in simulation, if parties were such.
     #[serde(skip_serializing_if = "Option::is_none")]
-    network: Option<Crossed>,
+    network: Option<&'a Crossed>,
 }
 
 pub(crate) fn run(args: &RunArgs, verbose: bool) -> Result<(), Failure> {
@@ -128,6 +135,11 @@ pub(crate) fn execute(
 ) -> Result<Finished, Failure> {
     args.inspect.check(args.processes)?;
     args.link.check_local(args.processes)?;
+    if args.headless && !args.link.nodes() {
+        let message = "--headless is for parties that are nodes, and these are not";
+        let help = "add --link fpga-sim --device fpga-sim";
+        return Err(Failure::new(Code::Usage, message).help(help));
+    }
     let job = args.job.load()?;
     let planned = ordered::plan(job, args.job.lanes, &args.devices, None)?;
     let Planned { job, plan, ordered } = planned;
@@ -164,6 +176,7 @@ pub(crate) fn execute(
         timeout,
         link: args.link.kind(),
         nodes: args.link.nodes(),
+        headless: args.headless,
         net: args.net,
         out,
         kept,
@@ -214,7 +227,7 @@ impl Finished {
             participants: &self.outcome.participants,
             results: &self.outcome.answers,
             checked,
-            network: self.outcome.network,
+            network: self.outcome.network.as_ref(),
         })
     }
 
@@ -272,9 +285,17 @@ impl Finished {
             .collect();
         let ordered = self.ordered.as_ref();
         let ordered = ordered.map_or_else(String::new, |ordered| ordered.line() + "\n");
-        let network = self.outcome.network.map_or_else(String::new, |network| {
+        let network = self.outcome.network.as_ref();
+        let network = network.map_or_else(String::new, |network| {
+            let headless = network.headless.as_ref().map_or_else(String::new, |headless| {
+                format!(
+                    "headless: {} of {} in all, each started once by the host of the first party's node\n",
+                    output::count(headless.circuits, "circuit"),
+                    output::count(headless.rounds, "round")
+                )
+            });
             format!(
-                "network: {} cycles, {} at {CLOCK_MHZ} MHz, {} with headers, seals and answers\n",
+                "network: {} cycles, {} at {CLOCK_MHZ} MHz, {} with headers, seals and answers\n{headless}",
                 network.cycles,
                 output::seconds(network.cycles as f64 / (CLOCK_MHZ * 1e6)),
                 output::bytes(16 * network.words)

@@ -35,12 +35,28 @@ pub(crate) struct Outcome {
 }
 
 /// What a run took of a network in simulation.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Crossed {
     /// Cycles in which messages were under way, at 275 MHz.
     pub(crate) cycles: u64,
     /// Words of 16 bytes that all nodes sent: messages, headers, seals and answers.
     pub(crate) words: u64,
+    /// What nodes computed without their hosts, if they were to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) headless: Option<Headless>,
+}
+
+/// Circuits that nodes computed without their hosts, each started by the host of node 0.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Headless {
+    /// How many.
+    pub(crate) circuits: u64,
+    /// Rounds that they were.
+    pub(crate) rounds: u64,
+    /// Cycles that they took.
+    pub(crate) cycles: u64,
+    /// Commands and completions of the host of each node meanwhile, whatever they were of.
+    pub(crate) hosts: Vec<[u64; 2]>,
 }
 
 /// What one recipient got.

@@ -16,7 +16,7 @@ use crate::devices::DevicesArgs;
 use crate::failure::{Code, Failure};
 use crate::launch::inspect::{InspectArgs, Inspection};
 use crate::launch::stores::Shares;
-use crate::launch::{Answer, Crossed, Outcome, Took};
+use crate::launch::{Answer, Crossed, Headless, Outcome, Took};
 use crate::links::NODES;
 use crate::output::Folders;
 use crate::prepare;
@@ -33,6 +33,8 @@ pub(crate) struct Site<'a> {
     pub(crate) link: LinkKind,
     /// Whether parties in one process are nodes in simulation.
     pub(crate) nodes: bool,
+    /// Whether these compute circuits without their hosts.
+    pub(crate) headless: bool,
     /// The network to imitate, if any.
     pub(crate) net: Option<shape::Profile>,
     /// Where results go; a folder per recipient is made there.
@@ -85,7 +87,20 @@ pub(crate) fn run(
     // Whoever looks at messages, or at what devices are told, sees none of those that nodes move by themselves.
     let looks = site.views.is_some() || inspection.looks();
     let joins = site.nodes && !looks && site.devices.join(plan);
+    if site.headless && !joins {
+        let message = "--headless needs three parties or four that all compute on fpga-sim, in 8 lanes at most, and whose messages nobody looks at";
+        let help =
+            "add --device fpga-sim; leave out --record, --shadow, --watch and views of messages";
+        return Err(Failure::new(Code::Usage, message).help(help));
+    }
     let carrier = site.nodes.then(|| nodes(plan, joins)).transpose()?;
+    let carrier = carrier.map(|carrier| {
+        if site.headless {
+            carrier.compute_headless()
+        } else {
+            carrier
+        }
+    });
     let joined = carrier.as_ref().filter(|_| joins);
     // One factory per participant: it is called once for each lane.
     let devices: Vec<_> = (peers.iter())
@@ -188,6 +203,16 @@ pub(crate) fn run(
             words: (0..plan.parties().len() as u8)
                 .map(|node| carrier.sent(node))
                 .sum(),
+            headless: site.headless.then(|| {
+                let done = carrier.headless();
+                let hosts = done.hosts[..plan.parties().len()].iter();
+                Headless {
+                    circuits: done.circuits,
+                    rounds: done.rounds,
+                    cycles: done.cycles,
+                    hosts: hosts.map(|of| [of.commands, of.completions]).collect(),
+                }
+            }),
         }),
     })
 }

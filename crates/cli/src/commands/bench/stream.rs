@@ -183,6 +183,7 @@ fn measure(part: Part, blocks: u64, args: &BenchArgs) -> Result<Row> {
         timeout: 60,
         net: args.net,
         link: LinkArgs::default(),
+        headless: false,
         processes: true,
         out: Some(folder.path().join("out")),
         stores: None,
