@@ -87,8 +87,36 @@ pub(super) fn form(me: u8) -> u32 {
     .form()
 }
 
+/// Columns of a command, in the order in which it takes or gives them.
+pub(super) trait Columns {
+    /// Where they lie at a node, of so many words each.
+    fn segments(&self, me: u8, words: u32) -> Vec<Segment>;
+}
+
+impl<const N: usize> Columns for [u64; N] {
+    fn segments(&self, me: u8, words: u32) -> Vec<Segment> {
+        self.map(|at| Segment::new(me, at, words)).to_vec()
+    }
+}
+
+impl<const N: usize> Columns for [[u64; N]; 2] {
+    fn segments(&self, me: u8, words: u32) -> Vec<Segment> {
+        let all = self.as_flattened().iter();
+        all.map(|at| Segment::new(me, *at, words)).collect()
+    }
+}
+
+/// Pieces of columns: address and words.
+impl Columns for Vec<(u64, u32)> {
+    fn segments(&self, me: u8, _: u32) -> Vec<Segment> {
+        let all = self.iter();
+        all.map(|&(at, words)| Segment::new(me, at, words))
+            .collect()
+    }
+}
+
 /// A piece of a layer that is one command of each stage, with the same addresses at all nodes.
-pub(super) struct Piece {
+pub(super) struct Piece<Factors = [[u64; 3]; 2], Shares = [u64; 3]> {
     pub(super) ring: Ring,
     /// Products are added up over the rows, so that what leaves has a beat.
     pub(super) sums: bool,
@@ -103,15 +131,15 @@ pub(super) struct Piece {
     pub(super) chunk: u32,
     pub(super) checks: bool,
     /// Components of both factors, of what is not complete, and of the product.
-    pub(super) from: [[u64; 3]; 2],
-    pub(super) left: [u64; 3],
-    pub(super) out: [u64; 3],
+    pub(super) from: Factors,
+    pub(super) left: Shares,
+    pub(super) out: Shares,
     /// Where each node writes messages and codes 0 and 1 of those that another one gets.
     pub(super) message: [[u64; 2]; 4],
     pub(super) code: [[u64; 2]; 4],
 }
 
-impl Piece {
+impl<Factors: Columns, Shares: Columns> Piece<Factors, Shares> {
     /// The command of the first stage at a node.
     pub(super) fn local(&self, me: u8, tag: u32) -> Command {
         let mut sends = 0;
@@ -137,9 +165,9 @@ impl Piece {
         if self.checks {
             to.append(&mut codes);
         }
-        to.extend(columns(me, &self.left, self.leaving()));
+        to.extend(self.left.segments(me, self.leaving()));
         let stage = self.stage(sends, [None; 2], vouched);
-        let from = columns(me, self.from.as_flattened(), self.words);
+        let from = self.from.segments(me, self.words);
         self.command(Op::Local(stage), (tag, self.words), from, to)
     }
 
@@ -154,7 +182,7 @@ impl Piece {
     }
 
     fn joins(&self, me: u8, tag: u32, which: impl Fn(usize) -> bool) -> Command {
-        let mut from = columns(me, &self.left, self.leaving());
+        let mut from = self.left.segments(me, self.leaving());
         let (mut to, mut codes) = ([None; 2], [None; 2]);
         let mut vouched = Vec::new();
         let received = received(me).into_iter().enumerate();
@@ -178,7 +206,7 @@ impl Piece {
         if self.sums && self.ring == Ring::Z64 {
             stage.tail = 8;
         }
-        let out = columns(me, &self.out, self.leaving());
+        let out = self.out.segments(me, self.leaving());
         self.command(Op::Join(stage), (tag, self.leaving()), from, out)
     }
 
@@ -217,9 +245,4 @@ impl Piece {
             ..Command::new(op, tag, words, from, to)
         }
     }
-}
-
-fn columns(me: u8, at: &[u64], words: u32) -> Vec<Segment> {
-    let one = |address: &u64| Segment::new(me, *address, words);
-    at.iter().map(one).collect()
 }

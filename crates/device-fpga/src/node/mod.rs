@@ -27,7 +27,7 @@ use veil_session::Secret;
 use crate::lookaside as abi;
 
 pub use carrier::{Carrier, PartyNode, User};
-pub use circuit::{Plan, Unfit};
+pub use circuit::{Circuits, Draws, Parties, Plan, Site, Unfit};
 pub use command::{
     COUNTED, Code, Command, Completion, Event, Failure, Layer, List, Op, Sealing, Segment, Stage,
     Tuple,

@@ -2,7 +2,10 @@
 
 use veil_session::Secret;
 
-use super::{Command, Direction, Node, NodeError, Op, Segment};
+use super::{
+    Command, Direction, Draws, MOST_NODES, Node, NodeError, Op, Parties, Place, Plan, Segment,
+    Window,
+};
 
 /// Slot of the command by which other nodes are told that a run has failed.
 pub(super) const ABORT: u8 = 15;
@@ -36,7 +39,7 @@ impl Armed {
     }
 
     /// The host of node 0 starts it, and waits for all nodes.
-    pub(super) fn start(&self, node: &mut Node) -> Result<(), NodeError> {
+    pub fn start(&self, node: &mut Node) -> Result<(), NodeError> {
         let mut tags: Vec<u32> = self.own.iter().map(|command| command.tag).collect();
         for (tag, slots) in (self.tag..).zip(self.slots.chunks(TOGETHER)) {
             node.invoke(tag, slots);
@@ -44,6 +47,65 @@ impl Armed {
         }
         self.own.iter().for_each(|command| node.submit(command));
         node.finish("a layer", &tags)
+    }
+}
+
+/// Nodes of a network, of which each is a party, and what is counted for all of them.
+pub(super) trait Hosts {
+    /// Who they are.
+    fn parties(&self) -> Parties;
+
+    /// The nodes, in the order of the parties.
+    fn nodes(&mut self) -> &mut [Node];
+
+    /// Other windows than those of values: all that a node's commands use, and what each party writes at those that it sends to.
+    fn use_windows(
+        &mut self,
+        own: Window,
+        inboxes: [Window; MOST_NODES as usize],
+    ) -> Result<(), NodeError>;
+
+    /// The first of so many tags that no command has had.
+    fn use_tags(&mut self, count: u32) -> u32;
+
+    /// What a run of a plan draws, and nothing else after it.
+    fn draw(&mut self, plan: &Plan) -> Draws;
+}
+
+/// Windows of all nodes of a network.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Windows {
+    /// All that a node's commands use.
+    pub(super) own: Window,
+    /// What each party writes at those that it sends to.
+    pub(super) inboxes: [Window; MOST_NODES as usize],
+    /// Cycles after which a node that owes an answer is gone.
+    pub(super) timeout: u32,
+}
+
+impl Windows {
+    /// Writes them at nodes of which some send to others.
+    pub(super) fn set(
+        &self,
+        nodes: &mut [Node],
+        sends: impl Fn(u8, u8) -> bool,
+    ) -> Result<(), NodeError> {
+        let all = nodes.len() as u8;
+        for (me, node) in (0..).zip(nodes) {
+            let mut put = [Window::default(); MOST_NODES as usize];
+            for from in (0..all).filter(|from| *from != me && sends(*from, me)) {
+                put[usize::from(from)] = self.inboxes[usize::from(from)];
+            }
+            node.set_up(&Place {
+                node: me,
+                timeout: self.timeout,
+                own: self.own,
+                put,
+                get: [Window::default(); MOST_NODES as usize],
+                invoke_from: (1 << all) - 1 & !(1 << me),
+            })?;
+        }
+        Ok(())
     }
 }
 

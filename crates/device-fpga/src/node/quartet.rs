@@ -4,8 +4,8 @@ use veil_math::Ring;
 use veil_session::Secret;
 
 use super::four::{Piece, part};
-use super::parties::{self, ABORT, Armed, Start, key};
-use super::{Command, LANES, Network, Node, NodeError, Place, Shape, Window};
+use super::parties::{self, ABORT, Armed, Hosts, Start, Windows, key};
+use super::{Command, Draws, LANES, Network, Node, NodeError, Parties, Plan, Shape, Window};
 use crate::Absent;
 
 /// Columns of a party.
@@ -48,10 +48,13 @@ pub struct Quartet {
     values: u32,
     /// Most words of a command's column.
     step: u32,
+    windows: Windows,
     tag: u32,
     counter: u64,
     /// Layers so far, each piece for itself.
     number: u64,
+    /// Circuits so far: each is a chunk.
+    chunk: u32,
 }
 
 impl Quartet {
@@ -90,34 +93,31 @@ impl Quartet {
             stride: words.next_multiple_of(lanes),
             lanes,
             values,
+            windows: Windows {
+                timeout,
+                ..Windows::default()
+            },
             tag: 1,
             counter: 0,
             number: 0,
+            chunk: 0,
         };
-        quartet.set_up(seed, timeout)?;
+        quartet.windows.own = Window {
+            address: 0,
+            words: all_words(values, words, lanes),
+        };
+        quartet.windows.inboxes = [0, 1, 2, 3].map(|from| Window {
+            address: quartet.message(from, 0),
+            words: inbox(quartet.most(), lanes),
+        });
+        quartet.set_up(seed)?;
         Ok(quartet)
     }
 
     /// Windows and keys of all nodes, and the armed command that tells of a failure.
-    fn set_up(&mut self, seed: u64, timeout: u32) -> Result<(), NodeError> {
-        let own = self.window();
-        for me in 0..4 {
-            let mut put = [Window::default(); 4];
-            for other in others(me) {
-                put[usize::from(other)] = Window {
-                    address: self.message(other, 0),
-                    words: inbox(self.most(), self.lanes),
-                };
-            }
-            let node = &mut self.nodes[usize::from(me)];
-            node.set_up(&Place {
-                node: me,
-                timeout,
-                own,
-                put,
-                get: [Window::default(); 4],
-                invoke_from: 0b1111 & !(1 << me),
-            })?;
+    fn set_up(&mut self, seed: u64) -> Result<(), NodeError> {
+        self.set_windows()?;
+        for (me, node) in (0..).zip(&mut self.nodes) {
             let next = [1, 2, 3].map(|step| (me + step) % 4);
             let components = next.map(|component| component_key(seed, component));
             let pairs = next.map(|other| code_key(seed, [me, other]));
@@ -127,6 +127,10 @@ impl Quartet {
         Ok(())
     }
 
+    fn set_windows(&mut self) -> Result<(), NodeError> {
+        self.windows.set(&mut self.nodes, |_, _| true)
+    }
+
     /// Most words of a layer's column.
     fn most(&self) -> u32 {
         self.values * self.stride
@@ -134,10 +138,7 @@ impl Quartet {
 
     /// What a node's own commands use: all of it.
     pub fn window(&self) -> Window {
-        Window {
-            address: 0,
-            words: all_words(self.values, self.words, self.lanes),
-        }
+        self.windows.own
     }
 
     /// Where component `component` of a value begins, in the order of the party: that which the next one lacks first.
@@ -231,7 +232,7 @@ impl Quartet {
     }
 
     /// The next layer: the commands of both stages at each node. What they draw is used, whatever becomes of them.
-    pub fn plan(&mut self, of: &Products) -> [[Vec<Command>; 2]; 4] {
+    pub fn stages(&mut self, of: &Products) -> [[Vec<Command>; 2]; 4] {
         let commands = [0, 1, 2, 3].map(|me| self.commands(me, of, self.tag));
         self.tag += 2 * self.pieces(of);
         self.counter += u64::from(of.count * self.stride);
@@ -247,18 +248,18 @@ impl Quartet {
     pub fn arm(&mut self, layers: &[Products]) -> Vec<[Armed; 2]> {
         let mut slot = 0;
         let arm = |layer| {
-            let plan = self.plan(layer);
-            self.armed(plan, &mut slot)
+            let stages = self.stages(layer);
+            self.armed(stages, &mut slot)
         };
         layers.iter().map(arm).collect()
     }
 
-    /// Arms a layer that was planned, in slots from `slot` on.
+    /// Arms the commands of a layer, in slots from `slot` on.
     ///
     /// # Panics
     /// If there are not the slots.
-    pub fn armed(&mut self, plan: [[Vec<Command>; 2]; 4], slot: &mut u8) -> [Armed; 2] {
-        let [mut own, others @ ..] = plan;
+    pub fn armed(&mut self, stages: [[Vec<Command>; 2]; 4], slot: &mut u8) -> [Armed; 2] {
+        let [mut own, others @ ..] = stages;
         [0, 1].map(|stage| {
             let mut slots = Vec::new();
             let own = std::mem::take(&mut own[stage]);
@@ -280,9 +281,9 @@ impl Quartet {
         })
     }
 
-    /// The host of node 0 runs a layer that was armed: the first stage at all nodes; when it has ended everywhere, all messages and codes lie
-    /// at their receivers, and the second begins.
-    pub fn start(&mut self, armed: &[Armed; 2]) -> Result<(), NodeError> {
+    /// The host of node 0 runs what was armed. Of a layer that is the first stage at all nodes; when it has ended everywhere, all messages and codes
+    /// lie at their receivers, and the second begins.
+    pub fn start(&mut self, armed: &[Armed]) -> Result<(), NodeError> {
         let node = &mut self.nodes[0];
         armed.iter().try_for_each(|stage| stage.start(node))
     }
@@ -293,9 +294,9 @@ impl Quartet {
             let armed = self.arm(&[*of]);
             return self.start(&armed[0]);
         }
-        let plan = self.plan(of);
+        let stages = self.stages(of);
         for stage in 0..2 {
-            let ended = self.stage(&plan.each_ref().map(|of| &of[stage][..]));
+            let ended = self.stage(&stages.each_ref().map(|of| &of[stage][..]));
             ended.into_iter().collect::<Result<(), _>>()?;
         }
         Ok(())
@@ -321,8 +322,9 @@ impl Quartet {
 
     /// The same nodes with the keys of another seed, after [`Quartet::abort`]: counters of packets and draws begin again.
     pub fn renewed(mut self, seed: u64, timeout: u32) -> Result<Self, NodeError> {
-        (self.counter, self.number) = (0, 0);
-        self.set_up(seed, timeout)?;
+        (self.counter, self.number, self.chunk) = (0, 0, 0);
+        self.windows.timeout = timeout;
+        self.set_up(seed)?;
         Ok(self)
     }
 
@@ -331,6 +333,38 @@ impl Quartet {
         let window = self.window();
         let mut nodes = self.nodes.iter_mut();
         nodes.try_for_each(|node| node.abort(window))
+    }
+}
+
+impl Hosts for Quartet {
+    fn parties(&self) -> Parties {
+        // What a party has does not depend on codes.
+        Parties::Four { checks: true }
+    }
+
+    fn nodes(&mut self) -> &mut [Node] {
+        &mut self.nodes
+    }
+
+    fn use_windows(&mut self, own: Window, inboxes: [Window; 4]) -> Result<(), NodeError> {
+        (self.windows.own, self.windows.inboxes) = (own, inboxes);
+        self.set_windows()
+    }
+
+    fn use_tags(&mut self, count: u32) -> u32 {
+        self.tag += count;
+        self.tag - count
+    }
+
+    fn draw(&mut self, plan: &Plan) -> Draws {
+        let mut draws = Draws::first(plan.parties());
+        draws.masks.counter = self.counter;
+        draws.masks.chunk = self.chunk;
+        draws.layer = self.number;
+        self.counter += plan.words();
+        self.number += plan.layers();
+        self.chunk += 1;
+        draws
     }
 }
 

@@ -4,8 +4,10 @@ use veil_math::Ring;
 use veil_prss::Use;
 use veil_session::Secret;
 
-use super::parties::{self, ABORT, Armed, Start, key};
-use super::{Command, LANES, Layer, Network, Node, NodeError, Place, Shape, Tuple, Window};
+use super::parties::{self, ABORT, Armed, Hosts, Start, Windows, key};
+use super::{
+    Command, Draws, LANES, Layer, Network, Node, NodeError, Parties, Plan, Shape, Tuple, Window,
+};
 use crate::Absent;
 
 /// Three nodes, each a party of replicated sharing, and their hosts.
@@ -24,12 +26,10 @@ pub struct Trio {
     /// Words of a beat.
     lanes: u32,
     values: u32,
-    /// All that a node's commands use, and what of it the party before writes.
-    window: Window,
-    inbox: Window,
-    timeout: u32,
-    pub(super) tag: u32,
-    pub(super) counter: u64,
+    /// The party before writes in each.
+    windows: Windows,
+    tag: u32,
+    counter: u64,
     /// Tags of the layer that was submitted last.
     waits: Vec<u32>,
 }
@@ -70,22 +70,24 @@ impl Trio {
             stride: words.next_multiple_of(lanes),
             lanes,
             values,
-            window: Window::default(),
-            inbox: Window::default(),
-            timeout,
+            windows: Windows {
+                timeout,
+                ..Windows::default()
+            },
             tag: 1,
             counter: 0,
             waits: Vec::new(),
         };
-        trio.window = Window {
+        let own = Window {
             address: 0,
             words: 2 * lanes + 2 * values * trio.stride,
         };
         // Component 1 of all values is behind one another.
-        trio.inbox = Window {
+        let inbox = Window {
             address: trio.column(1, 0),
             words: values * trio.stride,
         };
+        (trio.windows.own, trio.windows.inboxes) = (own, [inbox; 4]);
         trio.set_up(seed)?;
         Ok(trio)
     }
@@ -104,35 +106,13 @@ impl Trio {
     }
 
     fn set_windows(&mut self) -> Result<(), NodeError> {
-        for (me, node) in (0..).zip(&mut self.nodes) {
-            let mut put = [Window::default(); 4];
-            put[usize::from(previous(me))] = self.inbox;
-            node.set_up(&Place {
-                node: me,
-                timeout: self.timeout,
-                own: self.window,
-                put,
-                get: [Window::default(); 4],
-                invoke_from: 0b111 & !(1 << me),
-            })?;
-        }
-        Ok(())
-    }
-
-    /// Other windows than those of values: all that a node's commands use, and what of it the party before writes.
-    pub(super) fn use_windows(&mut self, window: Window, inbox: Window) -> Result<(), NodeError> {
-        (self.window, self.inbox) = (window, inbox);
-        self.set_windows()
-    }
-
-    /// Words of a beat.
-    pub(super) fn lanes(&self) -> u32 {
-        self.lanes
+        let sends = |from, to| to == next(from);
+        self.windows.set(&mut self.nodes, sends)
     }
 
     /// What a node's own commands use: all of the columns, and the beats before them.
     pub fn window(&self) -> Window {
-        self.window
+        self.windows.own
     }
 
     /// Where component `component` of a value begins.
@@ -285,7 +265,7 @@ impl Trio {
     /// The same nodes with the keys of another seed, after [`Trio::abort`]: counters of packets and draws begin again.
     pub fn renewed(mut self, seed: u64, timeout: u32) -> Result<Self, NodeError> {
         self.counter = 0;
-        self.timeout = timeout;
+        self.windows.timeout = timeout;
         self.set_up(seed)?;
         Ok(self)
     }
@@ -296,6 +276,33 @@ impl Trio {
         self.nodes
             .iter_mut()
             .try_for_each(|node| node.abort(window))
+    }
+}
+
+impl Hosts for Trio {
+    fn parties(&self) -> Parties {
+        Parties::Three
+    }
+
+    fn nodes(&mut self) -> &mut [Node] {
+        &mut self.nodes
+    }
+
+    fn use_windows(&mut self, own: Window, inboxes: [Window; 4]) -> Result<(), NodeError> {
+        (self.windows.own, self.windows.inboxes) = (own, inboxes);
+        self.set_windows()
+    }
+
+    fn use_tags(&mut self, count: u32) -> u32 {
+        self.tag += count;
+        self.tag - count
+    }
+
+    fn draw(&mut self, plan: &Plan) -> Draws {
+        let mut draws = Draws::first(plan.parties());
+        draws.masks.counter = self.counter;
+        self.counter += plan.words();
+        draws
     }
 }
 

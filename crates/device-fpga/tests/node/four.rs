@@ -115,7 +115,7 @@ fn lists_run_both_stages_where_nobody_waits() {
             chunk,
             checks: true,
         };
-        let mut plan = quartet.plan(&of);
+        let mut plan = quartet.stages(&of);
         let mut told = [[0; 4]; 4];
         for (me, [locals, _]) in (0u8..).zip(&mut plan) {
             let to = locals.iter_mut().flat_map(|command| &mut command.to);

@@ -129,7 +129,7 @@ fn lies(quartet: &mut Quartet, k: u8, of: Of, lie: Lie, chunk: u32) {
     let first = layer([0, 1, 2], chunk);
     assert_eq!(quartet.products(Start::Hosts, &first), Ok(()), "{what}");
     let (liar, to) = goes(quartet, k, of, chunk);
-    let mut plan = quartet.plan(&layer([1, 2, 3], chunk));
+    let mut plan = quartet.stages(&layer([1, 2, 3], chunk));
     let local = &mut plan[usize::from(liar)][0][0];
     let there = turned(quartet, local, liar, to, SPARE);
     let old = load(quartet, to.0, to.1, there.words);
@@ -180,7 +180,7 @@ fn messages_and_codes_in_each_others_places_are_found() {
             return;
         };
         let what = format!("{of:?}");
-        let mut plan = quartet.plan(&layer([0, 1, 3], chunk));
+        let mut plan = quartet.stages(&layer([0, 1, 3], chunk));
         let local = &mut plan[0][0][0];
         let places = [0, 4].map(|k| goes(&quartet, k, of, chunk));
         assert_eq!(places.map(|(liar, _)| liar), [0, 0]);
@@ -207,7 +207,7 @@ fn a_lie_ends_the_run_and_the_next_is_right() {
     // Node 2 vouches for joint message 1, whose receiver is node 0; it has armed a command whose code stays with it.
     let (liar, to) = goes(&quartet, 1, Of::Code, 0);
     assert_eq!((liar, to.0), (2, 0));
-    let mut plan = quartet.plan(&of);
+    let mut plan = quartet.stages(&of);
     turned(&quartet, &mut plan[2][0][0], liar, to, SPARE);
     let armed = quartet.armed(plan, &mut 0);
     let failed = NodeError::Failed {

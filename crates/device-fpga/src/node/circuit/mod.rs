@@ -1,15 +1,19 @@
 //! Circuits of bits as lists: what each node does for all of a circuit, from its inputs to its outputs, without its host.
 //!
 //! Values are columns, one for each component that a party has. A list has sums and products in waves: what is in a wave needs nothing of it, and a
-//! wave begins when the one before has ended and, after products, when what the party before sends has come. Own components, and both of sums, lie
-//! where no other node writes; of products the previous ones lie in the window of the party before.
+//! wave begins when the one before has ended and, after products, when what other parties send has come. Products of four parties have two commands,
+//! and the second ones, which join what came, end the wave. Columns lie where no other node writes; but of products of three parties the previous ones
+//! lie in the inbox of the party before. What is sent between four lies in the inboxes of its senders until it is joined.
 //!
-//! A column is used again when nobody reads it any more. One of the window may be written by a party that is ahead, but not by more than this: of three
-//! parties, the one before begins the products of depth m when those of depth m-1 of the one after have come to it, which began them when this one's of
-//! depth m-2 had come, and so when all of this one's waves before that depth had ended. So a column that is read last before the products of
-//! depth m-2 is free for those of depth m.
+//! A column is used again when nobody reads it any more. A place of an inbox may be written by a party that is ahead, but not by more than this. Let x
+//! give something to y, and let what y gives come to x by L parties: of three, y gives to z and z to x, which is 2. Then x begins the products of depth
+//! m when it has what z gave of depth m-1, z began these when it had what y gave of depth m-2, and y began those when all of its waves before had ended.
+//! So y reads nothing any more of waves before its products of depth m-L, and of depth m what was there in depth m-L-1 may be written over.
 
+mod ahead;
+mod commands;
 mod graph;
+mod layout;
 mod pack;
 mod places;
 mod run;
@@ -18,11 +22,12 @@ mod waves;
 use veil_circuit::{Circuit, Reduce, simplify};
 use veil_math::Ring;
 
-use self::graph::Step;
+pub use self::commands::Draws;
 pub(crate) use self::graph::{Graph, Value};
-use self::pack::{Packed, Run, Source, pack};
-use self::places::{Pool, last_reads, ordered, runs};
-use self::waves::{Wave, waves};
+use self::layout::Layout;
+use self::pack::Packed;
+pub use self::run::Circuits;
+use self::waves::waves;
 use super::trio::previous;
 use super::{Limits, Window};
 
@@ -30,10 +35,6 @@ use super::{Limits, Window};
 const WORD: u64 = 16;
 /// Rows of bits in a word.
 const ROWS: u32 = 128;
-/// Segments of a command, at most.
-const SEGMENTS: usize = 14;
-/// Words of a command below which it mostly waits for memory: waves are cut no further among workers.
-const SHORTEST: u32 = 256;
 /// How far readers, and operands, of a gate are looked at for others like it. Which is best depends on the circuit: parts that are alike are no longer
 /// so if more is looked at, and if less is, different places of them are.
 const RADII: [(u32, u32); 10] = [
@@ -48,8 +49,10 @@ const RADII: [(u32, u32); 10] = [
     (6, 0),
     (8, 0),
 ];
-/// Addresses from here on are of the window of the party before: where that begins depends on the node.
+/// Addresses of a plan from here on are of the inbox of the party before, which lies elsewhere at each node.
 const INBOX: u64 = 1 << 48;
+/// From here on they are of components of public bits, of which each party has others.
+const PUBLIC: u64 = 1 << 49;
 
 /// A circuit that no lists are made of.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -69,8 +72,69 @@ pub enum Unfit {
     },
 }
 
-/// Where the components of a value lie: own, previous.
-type Columns = [u64; 2];
+/// Who runs a plan.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Parties {
+    /// Three, each with two components of a value: its own and the previous one.
+    Three,
+    /// Four, each with three, in its order: that which the next party lacks first.
+    Four {
+        /// Whether messages have codes. Without them whoever sends something else is not found.
+        checks: bool,
+    },
+}
+
+impl Parties {
+    /// Components of a value that a party has.
+    const fn parts(self) -> u32 {
+        match self {
+            Parties::Three => 2,
+            Parties::Four { .. } => 3,
+        }
+    }
+
+    /// Which component of all a party has at a place of its own.
+    const fn component(self, me: u8, part: u8) -> u8 {
+        match (self, part) {
+            (Parties::Three, 0) => me,
+            (Parties::Three, _) => previous(me),
+            (Parties::Four { .. }, _) => (me + 1 + part) % 4,
+        }
+    }
+
+    /// Whether a public bit is added to a component. The sum of all three is an odd number of times it; of four, the first has it alone.
+    const fn is_public(self, component: u8) -> bool {
+        match self {
+            Parties::Three => true,
+            Parties::Four { .. } => component == 0,
+        }
+    }
+}
+
+/// What a plan is for, and where it lies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Site {
+    /// Who runs it.
+    pub parties: Parties,
+    /// Where what no other node writes begins, at all nodes: with a beat.
+    pub base: u64,
+    /// Where the inbox of each sender begins, at all nodes that it sends to. Behind all columns, if nothing is said.
+    pub inboxes: Option<[u64; 4]>,
+}
+
+impl Site {
+    /// From an address on, with inboxes behind all columns.
+    pub const fn new(parties: Parties, base: u64) -> Self {
+        Site {
+            parties,
+            base,
+            inboxes: None,
+        }
+    }
+}
+
+/// Where the components of a value lie, in the order of a party.
+type Columns = Vec<u64>;
 
 /// What is done at once.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -80,11 +144,16 @@ struct Round {
     products: Vec<Packed>,
     /// Words of products before these.
     before: u64,
+    /// Commands of products before these.
+    commands: u64,
+    /// Rounds with products before this one.
+    depth: u32,
 }
 
-/// A circuit as what three nodes do, for so many rows.
+/// A circuit as what three or four nodes do, for so many rows.
 #[derive(Clone, Debug)]
 pub struct Plan {
+    parties: Parties,
     rows: u32,
     stride: u32,
     inputs: Vec<Columns>,
@@ -92,18 +161,25 @@ pub struct Plan {
     rounds: Vec<Round>,
     /// Zeros, then as many ones.
     constants: Window,
-    /// Where own columns end.
-    columns: u64,
-    /// Where what each party sends lies at the one after it, and how many words that are.
-    inboxes: [u64; 3],
-    arriving: u32,
+    own: Window,
+    /// Of four parties: where shares that are not complete begin.
+    left: u64,
+    inboxes: [Window; 4],
+    /// Of four parties: words of an inbox for one message of each product of a depth.
+    most: u32,
+    /// Where the list begins.
+    list: u64,
+    /// Words of a beat.
+    lanes: u32,
     /// Words of products in all.
     words: u64,
+    /// Commands of products in all; of four parties, of each stage.
+    layers: u64,
 }
 
 impl Plan {
-    /// Lists of a circuit for units that have `limits`, each with its own window of memory from `base` on, where a beat begins.
-    pub fn new(circuit: &Circuit, rows: u32, limits: Limits, base: u64) -> Result<Self, Unfit> {
+    /// Lists of a circuit for units that have `limits`.
+    pub fn new(circuit: &Circuit, rows: u32, limits: Limits, site: Site) -> Result<Self, Unfit> {
         if circuit.is_sequential()
             || circuit
                 .outputs
@@ -115,32 +191,26 @@ impl Plan {
         if circuit.ring != Ring::Bits {
             return Err(Unfit::Integers);
         }
-        Plan::of(&Graph::of(&simplify(circuit))?, rows, limits, (base, None))
+        Plan::of(&Graph::of(&simplify(circuit))?, rows, limits, site)
     }
 
-    /// The same of a graph. What party i sends lies at `inboxes[i]` of the party after, or else behind all columns.
-    pub(crate) fn of(
-        graph: &Graph,
-        rows: u32,
-        limits: Limits,
-        (base, inboxes): (u64, Option<[u64; 3]>),
-    ) -> Result<Self, Unfit> {
+    /// The same of a graph.
+    pub(crate) fn of(graph: &Graph, rows: u32, limits: Limits, site: Site) -> Result<Self, Unfit> {
         // Inputs alone: a plan of too many rows is not made to be thrown away.
-        let inputs = 2 * u64::from(graph.inputs()) * u64::from(rows.div_ceil(ROWS));
-        if inputs > u64::from(u32::MAX) {
+        let inputs = u64::from(site.parties.parts()) * u64::from(graph.inputs());
+        if inputs * u64::from(rows.div_ceil(ROWS)) > u64::from(u32::MAX) {
             return Err(Unfit::Rows { rows });
         }
         let waves = waves(graph);
         let made = RADII.map(|(readers, operands)| {
-            let mut layout = Layout::new(graph, &waves, (rows, base), limits);
+            let mut layout = Layout::new(graph, &waves, rows, limits, site);
             layout.place(&graph.neighbourhoods(readers, operands));
-            layout.done(graph, inboxes)
+            layout.done()
         });
         let [first, others @ ..] = made;
         let fewer = |a: Plan, b: Plan| if b.work() < a.work() { b } else { a };
         let plan = others.into_iter().fold(first, fewer);
-        let last = plan.end();
-        if last > WORD * u64::from(u32::MAX) {
+        if plan.end() > WORD * u64::from(u32::MAX) {
             return Err(Unfit::Rows { rows });
         }
         Ok(plan)
@@ -148,8 +218,14 @@ impl Plan {
 
     /// Commands of a list, without those that wait.
     pub fn work(&self) -> usize {
+        let stages = match self.parties {
+            Parties::Three => 1,
+            Parties::Four { .. } => 2,
+        };
         let rounds = self.rounds.iter();
-        rounds.map(|of| of.sums.len() + of.products.len()).sum()
+        rounds
+            .map(|of| of.sums.len() + stages * of.products.len())
+            .sum()
     }
 
     /// Waves: with products, and of sums alone.
@@ -159,9 +235,19 @@ impl Plan {
         [products, self.rounds.len() - products]
     }
 
+    /// Who runs it.
+    pub fn parties(&self) -> Parties {
+        self.parties
+    }
+
     /// Words of products, each of which has a mask of its own.
     pub fn words(&self) -> u64 {
         self.words
+    }
+
+    /// Commands with products; of four parties each is a layer of its own, whose codes have a number of their own.
+    pub fn layers(&self) -> u64 {
+        self.layers
     }
 
     /// Rows.
@@ -174,18 +260,16 @@ impl Plan {
         self.stride
     }
 
-    /// Where own and previous component of each input wire lie.
-    pub fn inputs(&self) -> &[[u64; 2]] {
+    /// Where the components of each input wire lie, in the order of a party.
+    pub fn inputs(&self) -> &[Vec<u64>] {
         &self.inputs
     }
 
-    /// And of each output wire at a party, port by port.
-    pub fn outputs(&self, me: u8) -> Vec<[u64; 2]> {
-        let from = previous(me);
+    /// And at a party those of each output wire, port by port.
+    pub fn outputs(&self, me: u8) -> Vec<Vec<u64>> {
+        let at = |address: &u64| self.at(me, *address);
         let outputs = self.outputs.iter();
-        outputs
-            .map(|of| of.map(|at| self.place(at, from)))
-            .collect()
+        outputs.map(|of| of.iter().map(at).collect()).collect()
     }
 
     /// Zeros, then as many ones, which the host writes.
@@ -193,251 +277,44 @@ impl Plan {
         self.constants
     }
 
-    /// What the party before writes at a party.
-    pub fn inbox(&self, me: u8) -> Window {
-        Window {
-            address: self.inboxes[usize::from(previous(me))],
-            words: self.arriving,
-        }
+    /// All that no other node writes, but the list: constants, columns, and shares that are not complete.
+    pub fn own(&self) -> Window {
+        self.own
     }
 
-    /// Where something lies, whose previous component party `from` sends.
-    fn place(&self, at: u64, from: u8) -> u64 {
-        let inbox = self.inboxes[usize::from(from)];
-        at.checked_sub(INBOX).map_or(at, |at| inbox + at)
+    /// What a party writes at those that it sends to, from when the first of them begins with a list until all have ended.
+    pub fn inbox(&self, from: u8) -> Window {
+        self.inboxes[usize::from(from) % 4]
     }
 
-    /// Where columns end, and what others write there if it lies behind them.
+    /// Where everything ends.
     fn end(&self) -> u64 {
-        let words = WORD * u64::from(self.arriving);
-        if self.inboxes[0] == self.columns {
-            self.columns + words
+        let all = self.inboxes.iter().chain([&self.own]);
+        let ends = all.map(|of| of.address + WORD * u64::from(of.words));
+        ends.max().unwrap_or(0)
+    }
+
+    /// An address of the plan as it is at a node.
+    fn at(&self, me: u8, address: u64) -> u64 {
+        if let Some(of) = address.checked_sub(PUBLIC) {
+            let (bit, part) = (of & 1, (of >> 1) as u8);
+            let component = self.parties.component(me, part);
+            let one = bit == 1 && self.parties.is_public(component);
+            self.constants.address
+                + if one {
+                    WORD * u64::from(self.constants.words / 2)
+                } else {
+                    0
+                }
+        } else if let Some(of) = address.checked_sub(INBOX) {
+            self.inbox(previous(me)).address + of
         } else {
-            self.columns
+            address
         }
     }
 }
 
-/// A plan that is being made.
-struct Layout<'a> {
-    graph: &'a Graph,
-    waves: &'a [Wave],
-    limits: Limits,
-    rows: u32,
-    stride: u32,
-    constants: u64,
-    /// Where each value lies.
-    columns: Vec<Columns>,
-    last: Vec<u32>,
-    own: Pool,
-    inbox: Pool,
-    /// By the last wave in which any column of them is read: columns of `own`, and of `inbox`.
-    leaves: Vec<[Vec<(u32, u32)>; 2]>,
-    rounds: Vec<Round>,
-    words: u64,
-}
-
-impl<'a> Layout<'a> {
-    fn new(graph: &'a Graph, waves: &'a [Wave], (rows, base): (u32, u64), limits: Limits) -> Self {
-        let outputs = graph.outputs.iter().filter_map(|value| match value {
-            Value::Step(step) => Some(*step),
-            Value::Constant(_) => None,
-        });
-        let kept: Vec<u32> = outputs.collect();
-        Layout {
-            graph,
-            waves,
-            limits,
-            rows,
-            stride: rows.div_ceil(ROWS).max(1).next_multiple_of(limits.lanes),
-            constants: base,
-            columns: vec![[0; 2]; graph.steps.len()],
-            last: last_reads(graph, waves, &kept),
-            own: Pool::default(),
-            inbox: Pool::default(),
-            leaves: vec![[Vec::new(), Vec::new()]; waves.len()],
-            rounds: Vec::new(),
-            words: 0,
-        }
-    }
-
-    fn place(&mut self, neighbourhoods: &[u64]) {
-        let inputs = (0..).zip(&self.graph.steps);
-        let inputs = inputs.filter(|(_, step)| matches!(step, Step::Input));
-        let inputs: Vec<u32> = inputs.map(|(at, _)| at).collect();
-        let inputs = ordered(&inputs, neighbourhoods);
-        for alike in
-            inputs.chunk_by(|a, b| neighbourhoods[*a as usize] == neighbourhoods[*b as usize])
-        {
-            self.both(alike, 0);
-        }
-        for (number, wave) in (0..).zip(self.waves) {
-            let products = self.products(&wave.products, neighbourhoods, number);
-            let sums = self.sums(&wave.sums, neighbourhoods, number);
-            let before = self.words;
-            self.words += products.iter().map(|of| u64::from(of.words)).sum::<u64>();
-            self.rounds.push(Round {
-                sums,
-                products,
-                before,
-            });
-            self.free(number);
-        }
-    }
-
-    /// Columns of values, own ones, then previous ones.
-    fn both(&mut self, values: &[u32], wave: u32) {
-        let count = values.len() as u32;
-        let first = self.own.take(2 * count, wave);
-        for (k, value) in (first..).zip(values) {
-            self.columns[*value as usize] = [self.column(k), self.column(k + count)];
-        }
-        self.leave(values, 0, (first, 2 * count));
-    }
-
-    fn sums(&mut self, steps: &[u32], of: &[u64], wave: u32) -> Vec<Packed> {
-        let mut all = Vec::new();
-        for group in self.groups(steps, of) {
-            let results: Vec<u32> = group.iter().map(|(step, _)| *step).collect();
-            self.both(&results, wave);
-            for part in 0..2 {
-                all.extend(group.iter().map(|&(step, swapped)| {
-                    let at = |value: u32| self.columns[value as usize][part];
-                    let operands = self.graph.steps[step as usize].operands();
-                    let mut from: Vec<Source> = operands.map(|of| Source::At(at(of))).collect();
-                    if from.len() == 1 {
-                        from.push(Source::Constant(self.constant(true)));
-                    }
-                    if swapped {
-                        from.reverse();
-                    }
-                    Run {
-                        from,
-                        to: vec![at(step)],
-                        words: self.stride,
-                    }
-                }));
-            }
-        }
-        let longest = self.longest(all.len(), self.limits.adders);
-        pack(&all, longest, SEGMENTS)
-    }
-
-    fn products(&mut self, steps: &[u32], of: &[u64], wave: u32) -> Vec<Packed> {
-        let group = self.groups(steps, of).concat();
-        let results: Vec<u32> = group.iter().map(|(step, _)| *step).collect();
-        let count = results.len() as u32;
-        if count == 0 {
-            return Vec::new();
-        }
-        let (own, came) = (self.own.take(count, wave), self.inbox.take(count, wave));
-        for (k, value) in (0..).zip(&results) {
-            self.columns[*value as usize] = [self.column(own + k), self.arriving(came + k)];
-        }
-        self.leave(&results, 0, (own, count));
-        self.leave(&results, 1, (came, count));
-        let all: Vec<Run> = (group.iter())
-            .map(|&(step, swapped)| {
-                let operands = self.graph.steps[step as usize].operands();
-                let mut from: Vec<_> = operands.map(|of| self.columns[of as usize]).collect();
-                if swapped {
-                    from.reverse();
-                }
-                let [own, came] = self.columns[step as usize];
-                Run {
-                    from: from.into_iter().flatten().map(Source::At).collect(),
-                    to: vec![came, own],
-                    words: self.stride,
-                }
-            })
-            .collect();
-        let longest = self.longest(all.len(), self.limits.sharers);
-        pack(&all, longest, SEGMENTS)
-    }
-
-    /// Steps in the order in which their results lie: those that are alike behind one another, and of these such whose operands do.
-    fn groups(&self, steps: &[u32], of: &[u64]) -> Vec<Vec<(u32, bool)>> {
-        let column = |value: u32| self.columns[value as usize][0];
-        let stride = WORD * u64::from(self.stride);
-        let steps = ordered(steps, of);
-        let alike = steps.chunk_by(|a, b| of[*a as usize] == of[*b as usize]);
-        alike
-            .map(|steps| runs(self.graph, steps, column, stride))
-            .collect()
-    }
-
-    /// Where as many zeros or ones lie as a column has, of a command or of a value.
-    fn constant(&self, bit: bool) -> u64 {
-        self.constants + WORD * u64::from(bit) * u64::from(self.constant_words())
-    }
-
-    fn constant_words(&self) -> u32 {
-        self.limits.longest.max(self.stride)
-    }
-
-    /// Words of a command, so that each worker has some of a wave's columns.
-    fn longest(&self, columns: usize, workers: u32) -> u32 {
-        let words = (columns as u32).saturating_mul(self.stride);
-        let each = words.div_ceil(workers.max(1)).max(SHORTEST);
-        let each = each.next_multiple_of(self.limits.lanes);
-        each.min(self.limits.longest).max(1)
-    }
-
-    fn column(&self, number: u32) -> u64 {
-        let constants = 2 * u64::from(self.constant_words());
-        self.constants + WORD * (constants + u64::from(number) * u64::from(self.stride))
-    }
-
-    fn arriving(&self, number: u32) -> u64 {
-        INBOX + WORD * u64::from(number) * u64::from(self.stride)
-    }
-
-    /// Columns that are free when none of these values is read any more.
-    fn leave(&mut self, values: &[u32], pool: usize, columns: (u32, u32)) {
-        let last = values.iter().map(|value| self.last[*value as usize]).max();
-        if let Some(leaves) = last.and_then(|last| self.leaves.get_mut(last as usize)) {
-            leaves[pool].push(columns);
-        }
-    }
-
-    /// After a wave, what it read last.
-    fn free(&mut self, wave: u32) {
-        let [own, came] = std::mem::take(&mut self.leaves[wave as usize]);
-        for (first, count) in own {
-            self.own.give(first, count, wave + 1);
-        }
-        // Of the products that begin behind this wave, the third.
-        let later = (0..).zip(self.waves).skip(wave as usize + 1);
-        let mut later = later.filter(|(_, wave)| !wave.products.is_empty());
-        if let Some((from, _)) = later.nth(2) {
-            for (first, count) in came {
-                self.inbox.give(first, count, from);
-            }
-        }
-    }
-
-    fn done(self, graph: &Graph, inboxes: Option<[u64; 3]>) -> Plan {
-        let behind = self.column(self.own.columns);
-        let columns = |value: &Value| match *value {
-            Value::Step(step) => self.columns[step as usize],
-            Value::Constant(bit) => [self.constant(bit); 2],
-        };
-        let inputs = (0..).zip(&graph.steps);
-        let inputs = inputs.filter(|(_, step)| matches!(step, Step::Input));
-        Plan {
-            rows: self.rows,
-            stride: self.stride,
-            inputs: inputs.map(|(at, _)| columns(&Value::Step(at))).collect(),
-            outputs: graph.outputs.iter().map(columns).collect(),
-            constants: Window {
-                address: self.constants,
-                words: 2 * self.constant_words(),
-            },
-            columns: behind,
-            inboxes: inboxes.unwrap_or([behind; 3]),
-            arriving: self.inbox.columns.saturating_mul(self.stride),
-            rounds: self.rounds,
-            words: self.words,
-        }
-    }
+/// Where the plan has a component of a public bit.
+fn public(bit: bool, part: u32) -> u64 {
+    PUBLIC | u64::from(part) << 1 | u64::from(bit)
 }

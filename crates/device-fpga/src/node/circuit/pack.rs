@@ -28,8 +28,9 @@ pub(super) struct Packed {
 }
 
 impl Packed {
-    fn segments(&self) -> usize {
-        self.from.iter().chain(&self.to).map(Vec::len).sum()
+    /// Segments of sources, and of results.
+    fn segments(&self) -> [usize; 2] {
+        [&self.from, &self.to].map(|of| of.iter().map(Vec::len).sum())
     }
 
     /// The same with `words` words of a run behind it.
@@ -58,15 +59,16 @@ fn append(stream: &mut Vec<(u64, u32)>, at: u64, words: u32) {
     }
 }
 
-/// Runs as commands of at most `longest` words and `segments` segments.
-pub(super) fn pack(runs: &[Run], longest: u32, segments: usize) -> Vec<Packed> {
+/// Runs as commands of at most `longest` words, of whose sources and results there are no more segments than fit.
+pub(super) fn pack(runs: &[Run], longest: u32, fits: impl Fn(usize, usize) -> bool) -> Vec<Packed> {
     let (mut all, mut now) = (Vec::new(), Packed::default());
     for run in runs {
         let mut run = run.clone();
         while run.words > 0 {
             let words = run.words.min(longest - now.words);
             let more = now.with(&run, words);
-            if words == 0 || (more.segments() > segments && now.words > 0) {
+            let [sources, results] = more.segments();
+            if words == 0 || (!fits(sources, results) && now.words > 0) {
                 let first = now.first + now.words;
                 all.push(std::mem::take(&mut now));
                 now.first = first;
@@ -109,15 +111,15 @@ mod tests {
             run(20, Source::Constant(1600), 88, 4),
             run(24, Source::Constant(1600), 92, 4),
         ];
-        let packed = pack(&runs, 64, 6);
+        let packed = pack(&runs, 64, |from, to| from + to <= 6);
         assert_eq!(packed.len(), 1);
         let from = vec![vec![(0, 8), (320, 8)], vec![(640, 4), (960, 4), (1600, 8)]];
         assert_eq!(packed[0].from, from);
         assert_eq!(packed[0].to, [[(1280, 16)]]);
-        let packed = pack(&runs, 64, 5);
+        let packed = pack(&runs, 64, |from, to| from + to <= 5);
         let words: Vec<_> = packed.iter().map(|of| (of.first, of.words)).collect();
         assert_eq!(words, [(0, 8), (8, 8)]);
-        let packed = pack(&runs, 6, 14);
+        let packed = pack(&runs, 6, |_, _| true);
         let words: Vec<_> = packed.iter().map(|of| (of.first, of.words)).collect();
         assert_eq!(words, [(0, 6), (6, 6), (12, 4)]);
         assert_eq!(packed[1].from[0], [(96, 2), (320, 4)]);

@@ -1,0 +1,214 @@
+//! What each node does for a plan: its list, and how it asks afterwards which message was wrong.
+
+use veil_math::Ring;
+use veil_prss::Use;
+
+use super::ahead::turns;
+use super::pack::Packed;
+use super::{Parties, Plan, Round, WORD};
+use crate::node::trio::{next, previous};
+use crate::node::{COUNTED, Command, JOINT, List, MOST_NODES, Op, Segment, Tuple, Window, four};
+
+/// Tells that an await counts at most.
+const MOST_TELLS: usize = u16::MAX as usize;
+
+/// What the first product of a run draws. The next word has the next counter, and the next command of four parties the next number.
+///
+/// Nothing is drawn from twice: a run takes [`Plan::words`] counters, and [`Plan::layers`] numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Draws {
+    /// For masks. Of four parties the chunk also says who sends and who vouches, and the use is that of joint messages.
+    pub masks: Tuple,
+    /// Of four parties: number of the first layer, for the masks of codes.
+    pub layer: u64,
+}
+
+impl Draws {
+    /// Of parties whose first product is that of a run of theirs.
+    pub(in crate::node) const fn first(parties: Parties) -> Self {
+        Draws {
+            masks: Tuple {
+                tag: match parties {
+                    Parties::Three => Use::AND3,
+                    Parties::Four { .. } => Use::joint4(0),
+                },
+                lane: 0,
+                counter: 0,
+                chunk: 0,
+            },
+            layer: 0,
+        }
+    }
+}
+
+/// Products of four parties that are one command of each stage.
+type Piece = four::Piece<Vec<(u64, u32)>, Vec<(u64, u32)>>;
+
+impl Plan {
+    /// What a party does: commands in their order, and whether each begins when all before it have ended.
+    pub fn commands(&self, me: u8, draws: Draws) -> Vec<(Command, bool)> {
+        let mut all = Vec::new();
+        for round in &self.rounds {
+            let begin = all.len();
+            let products = (0..round.products.len()).map(|k| self.send(me, round, k, draws));
+            all.extend(products.map(|command| (command, false)));
+            let sums = round.sums.iter().map(|of| self.sum(me, of));
+            all.extend(sums.map(|command| (command, false)));
+            all[begin].1 = true;
+            let awaits = self.awaits(me, round, draws.masks.chunk);
+            all.extend(awaits.map(|command| (command, false)));
+            if let Parties::Four { checks } = self.parties {
+                let begin = all.len();
+                let pieces =
+                    (0..round.products.len()).map(|k| self.piece(me, round, k, draws, checks));
+                all.extend(pieces.map(|piece| (piece.join(me, 0), false)));
+                if let Some((_, after)) = all.get_mut(begin) {
+                    *after = true;
+                }
+            }
+        }
+        all
+    }
+
+    /// The list of a party. Tags of its commands are numbers from `tag` on.
+    pub(crate) fn list(&self, me: u8, draws: Draws, tag: u32) -> List {
+        let mut list = List::new();
+        for (tag, (mut command, after)) in (tag..).zip(self.commands(me, draws)) {
+            // If it fails its completion says which it is.
+            command.tag = tag;
+            list.push(&command, after);
+        }
+        list
+    }
+
+    /// Where it lies: behind all columns, and behind inboxes that nobody has placed elsewhere.
+    pub(crate) fn list_at(&self, lanes: u32) -> Window {
+        let words = (0..MOST_NODES).map(|me| {
+            let list = self.list(me, Draws::first(self.parties), 0);
+            list.words(lanes)
+        });
+        Window {
+            address: self.list,
+            words: words.max().unwrap_or(0),
+        }
+    }
+
+    /// What a party of four asks when a list ended with [`super::super::Failure::Mismatch`]: command number `number` of it again, with one of the
+    /// messages that came alone, of those that [`super::super::received`] says. It ends in the same way if that one is not what its code says. None
+    /// if there is no such join or message.
+    pub fn only(&self, me: u8, draws: Draws, number: usize, message: usize) -> Option<Command> {
+        let Parties::Four { checks } = self.parties else {
+            return None;
+        };
+        let mut joins = 0;
+        for round in &self.rounds {
+            let awaits = self.awaits(me, round, draws.masks.chunk).count();
+            let products = round.products.len();
+            joins += products + round.sums.len() + awaits;
+            if number < joins {
+                return None;
+            }
+            if number < joins + products {
+                let piece = self.piece(me, round, number - joins, draws, checks);
+                let came = message < four::received(me).len();
+                return came.then(|| piece.only(me, 0, message));
+            }
+            joins += products;
+        }
+        None
+    }
+
+    /// The first command of products, of three parties the only one. The message leaves before the own copy is written, and is counted.
+    fn send(&self, me: u8, round: &Round, k: usize, draws: Draws) -> Command {
+        if let Parties::Four { checks } = self.parties {
+            let mut local = self.piece(me, round, k, draws, checks).local(me, 0);
+            let others = local.to.iter_mut().filter(|to| to.node != me);
+            others.for_each(|to| to.tell = Some(COUNTED));
+            return local;
+        }
+        let of = &round.products[k];
+        // It lies where the next party has what the one before it sends.
+        let mut to: Vec<Segment> = self.segments(next(me), &of.to[..1]).collect();
+        if let Some(last) = to.last_mut() {
+            last.tell = Some(COUNTED);
+        }
+        to.extend(self.segments(me, &of.to[1..]));
+        let from = self.segments(me, &of.from).collect();
+        Command {
+            draw: Some(Tuple {
+                counter: draws.masks.counter + round.before + u64::from(of.first),
+                ..draws.masks
+            }),
+            ..Command::new(Op::Product(Ring::Bits), 0, of.words, from, to)
+        }
+    }
+
+    fn sum(&self, me: u8, of: &Packed) -> Command {
+        let from = self.segments(me, &of.from).collect();
+        let to = self.segments(me, &of.to).collect();
+        Command::new(Op::Xor, 0, of.words, from, to)
+    }
+
+    /// Both commands of some products of four parties. Each message, or code, has the place that the words of its products have in the wave.
+    fn piece(&self, me: u8, round: &Round, k: usize, draws: Draws, checks: bool) -> Piece {
+        let of = &round.products[k];
+        let turn = round.depth % turns(checks);
+        let sent = [0, 1, 2, 3].map(|from| {
+            let most = u64::from(self.most);
+            [0, 1].map(|place| {
+                let words = (2 * u64::from(turn) + place) * most + u64::from(of.first);
+                self.inbox(from).address + WORD * words
+            })
+        });
+        let columns = |streams: &[Vec<(u64, u32)>]| {
+            let all = streams.iter().flatten();
+            all.map(|&(at, words)| (self.at(me, at), words)).collect()
+        };
+        Piece {
+            ring: Ring::Bits,
+            sums: false,
+            words: of.words,
+            lanes: self.lanes,
+            lane: draws.masks.lane,
+            counter: draws.masks.counter + round.before + u64::from(of.first),
+            number: draws.layer + round.commands + k as u64,
+            chunk: draws.masks.chunk,
+            checks,
+            from: columns(&of.from),
+            left: vec![(self.left + 3 * WORD * u64::from(of.first), 3 * of.words)],
+            out: columns(&of.to),
+            // A party sends a message or vouches for it: it needs one place for both.
+            message: sent,
+            code: sent,
+        }
+    }
+
+    /// What waits for all that other nodes send in a round.
+    fn awaits(&self, me: u8, round: &Round, chunk: u32) -> impl Iterator<Item = Command> {
+        let mut each = [0; MOST_NODES as usize];
+        match self.parties {
+            Parties::Three => each[usize::from(previous(me))] = 1,
+            Parties::Four { checks } => {
+                for k in four::received(me) {
+                    let joint = JOINT[usize::from(k)];
+                    each[usize::from(joint.sender(chunk))] += 1;
+                    each[usize::from(joint.voucher(chunk))] += u16::from(checks);
+                }
+            }
+        }
+        // Of a command there are two at most from one node.
+        let some = round.products.chunks(MOST_TELLS / 2);
+        some.map(move |some| {
+            let tells = (0..).zip(each).filter(|(_, each)| *each > 0);
+            let tells: Vec<_> = tells
+                .map(|(node, each)| (node, each * some.len() as u16))
+                .collect();
+            Command::awaits(0, &tells)
+        })
+    }
+
+    fn segments(&self, node: u8, streams: &[Vec<(u64, u32)>]) -> impl Iterator<Item = Segment> {
+        let all = streams.iter().flatten();
+        all.map(move |&(address, words)| Segment::new(node, self.at(node, address), words))
+    }
+}
