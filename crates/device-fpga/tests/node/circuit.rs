@@ -258,6 +258,11 @@ trait Nodes<const N: usize>: Circuits + Sized {
     fn again(self, seed: u64) -> Self;
 }
 
+/// Cycles in which each of these circuits ends: locals of four parties take six for each word.
+fn patience(nodes: u8) -> u32 {
+    if nodes == 4 { 4 * TIMEOUT } else { TIMEOUT }
+}
+
 fn shape(nodes: u8, bytes: u64, stalls: Stalls) -> (Shape, u32) {
     let shape = Shape {
         stalls,
@@ -266,7 +271,11 @@ fn shape(nodes: u8, bytes: u64, stalls: Stalls) -> (Shape, u32) {
         ..Shape::new(nodes)
     };
     // The invocation of a list is answered at its end.
-    let timeout = if bytes > 1 << 22 { 1 << 23 } else { TIMEOUT };
+    let timeout = if bytes > 1 << 22 {
+        1 << 23
+    } else {
+        patience(nodes)
+    };
     (shape, timeout)
 }
 
@@ -299,7 +308,7 @@ impl Nodes<3> for Trio {
     }
 
     fn again(self, seed: u64) -> Self {
-        self.renewed(seed, TIMEOUT).expect("the nodes work")
+        self.renewed(seed, patience(3)).expect("the nodes work")
     }
 }
 
@@ -332,7 +341,7 @@ impl Nodes<4> for Quartet {
     }
 
     fn again(self, seed: u64) -> Self {
-        self.renewed(seed, TIMEOUT).expect("the nodes work")
+        self.renewed(seed, patience(4)).expect("the nodes work")
     }
 }
 
