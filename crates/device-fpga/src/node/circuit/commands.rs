@@ -81,11 +81,13 @@ impl Plan {
         list
     }
 
-    /// Where it lies: behind all columns, and behind inboxes that nobody has placed elsewhere.
+    /// Where it lies, of any party and chunk: behind all columns, and behind inboxes that nobody has placed elsewhere.
     pub(crate) fn list_at(&self, lanes: u32) -> Window {
-        let words = (0..MOST_NODES).map(|me| {
-            let list = self.list(me, Draws::first(self.parties), 0);
-            list.words(lanes)
+        let all = (0..MOST_NODES).flat_map(|me| [0, 1].map(|chunk| (me, chunk)));
+        let words = all.map(|(me, chunk)| {
+            let mut draws = Draws::first(self.parties);
+            draws.masks.chunk = chunk;
+            self.list(me, draws, 0).words(lanes)
         });
         Window {
             address: self.list,

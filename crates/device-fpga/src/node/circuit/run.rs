@@ -66,6 +66,7 @@ impl<T: Hosts> Circuits for T {
 /// Writes the list of each node, and makes the command that runs it.
 fn lists(hosts: &mut impl Hosts, plan: &Plan) -> Result<Vec<Command>, NodeError> {
     let (tag, draws) = (hosts.use_tags(1), hosts.draw(plan));
+    let at = plan.list_at(hosts.nodes()[0].limits().lanes);
     let lists = (0..).zip(hosts.nodes()).map(|(me, node)| {
         let list = plan.list(me, draws, 0);
         let lanes = node.limits().lanes;
