@@ -3,16 +3,18 @@
 
 use std::collections::HashSet;
 
+use veil_circuit::make;
 use veil_device_fpga::Stalls;
 use veil_device_fpga::node::{
-    Command, Event, Failure, JOINT, NodeError, Op, Products, Quartet, Segment, Start, code_key,
-    component_key, link_key, received,
+    Circuits, Command, Draws, Event, Failure, JOINT, LANES, List, NodeError, Op, Products, Quartet,
+    Segment, Shape, Start, Tuple, code_key, component_key, link_key, received,
 };
 use veil_math::Ring;
+use veil_prss::Use;
 
 use super::faults::{found, halves};
 use super::four::{components, opened, quartet};
-use super::{TIMEOUT, product, sum};
+use super::{TIMEOUT, built, product, random, sum};
 
 const WORDS: u32 = 72;
 /// A value whose columns a liar uses for what it computes.
@@ -253,13 +255,160 @@ fn a_lie_ends_the_run_and_the_next_is_right() {
     assert_eq!(opened(&mut quartet, Ring::Z64, 3), expected);
 }
 
+/// In the second layer of a circuit somebody lies to party 3 about one message, or about both. Its join ends the list, and its host finds out which
+/// it was; nothing of the third layer is sent, all nodes end, and nothing is left.
+fn lies_in_a_circuit(seed: u64, of: Of) {
+    let what = format!("{of:?}");
+    let shape = Shape {
+        bytes: 1 << 20,
+        patience: 1 << 24,
+        ..Shape::new(4)
+    };
+    let Some(made) = built(Quartet::new(shape, (0, LANES), seed, 2 * TIMEOUT)) else {
+        return;
+    };
+    let mut quartet = made.expect("the nodes work");
+    let circuit = make("lt-fast:8").expect("a circuit");
+    let plan = quartet.plan(&circuit, 512, true);
+    let plan = plan.expect("a circuit of bits").expect("the nodes work");
+    let inputs: Vec<[Vec<u8>; 4]> = (0..u64::from(circuit.input_wires()))
+        .map(|wire| [0, 1, 2, 3].map(|k| random(seed << 32 | 4 * wire + k, 64)))
+        .collect();
+    for (at, of) in plan.inputs().iter().zip(&inputs) {
+        let put = quartet.put_in(at, &of.each_ref().map(Vec::as_slice));
+        assert_eq!(put, Ok(()), "{what}");
+    }
+    let armed = quartet.arm_circuit(&plan).expect("the memory is there");
+    // What a first circuit draws.
+    let draws = Draws {
+        masks: Tuple {
+            tag: Use::joint4(0),
+            lane: 0,
+            counter: 0,
+            chunk: 0,
+        },
+        layer: 0,
+    };
+    // Where each wave of products begins in a list.
+    let waves = |commands: &[(Command, bool)]| {
+        let mut first = true;
+        let mut waves = Vec::new();
+        for (at, (command, _)) in commands.iter().enumerate() {
+            match command.op {
+                Op::Local(_) if first => waves.push(at),
+                Op::Local(_) => {}
+                _ => {
+                    first = true;
+                    continue;
+                }
+            }
+            first = false;
+        }
+        waves
+    };
+    // Party 1 vouches for joint message 0, of which party 3 gets a code; party 0 sends it joint messages 0 and 4.
+    let liar = match of {
+        Of::Code => 1,
+        Of::Message => 0,
+    };
+    let mut commands = plan.commands(liar, draws);
+    let second = waves(&commands)[1];
+    let local = &mut commands[second].0;
+    match (of, &mut local.op) {
+        (Of::Code, Op::Local(stage)) => stage.counter += 1 << 40,
+        (Of::Message, _) => {
+            let [a, b] = [0, 1].map(|k| local.to[k].address);
+            assert_eq!([local.to[0].node, local.to[1].node], [3, 3], "{what}");
+            (local.to[0].address, local.to[1].address) = (b, a);
+        }
+        (_, op) => panic!("{op:?}"),
+    }
+    let mut list = List::new();
+    for (tag, (command, after)) in (0..).zip(&mut commands) {
+        command.tag = tag;
+        list.push(command, *after);
+    }
+    let at = plan.list_at(LANES).address;
+    let stored = quartet.nodes[usize::from(liar)].store(at, &list.bytes(LANES));
+    assert_eq!(stored, Ok(()), "{what}");
+    let ended = quartet.start(&[armed]);
+    let failed = matches!(ended, Err(NodeError::Failed { .. }));
+    assert!(failed, "{what}: {ended:?}");
+    // Party 3 learns which command it was, and its list ends with the same.
+    let node = &mut quartet.nodes[3];
+    let [first, last] = [0, 1].map(|_| node.next("a lie").expect("a completion"));
+    let differs = Err(Failure::Mismatch);
+    assert_eq!((first.event, first.result), (Event::Command, differs));
+    assert_eq!((last.event, last.result), (Event::Invoked(0), differs));
+    let number = first.tag as usize;
+    let commands = plan.commands(3, draws);
+    assert!(matches!(commands[number].0.op, Op::Join(_)), "{what}");
+    let waves = waves(&commands);
+    assert!((waves[1]..waves[2]).contains(&number), "{what}");
+    let expected = match of {
+        Of::Code => [Err(Failure::Mismatch), Ok(())],
+        Of::Message => [Err(Failure::Mismatch); 2],
+    };
+    let wrong = [0, 1].map(|message| {
+        let only = plan.only(3, draws, number, message).expect("a message");
+        node.submit(&only);
+        node.next("a message").expect("a completion").result
+    });
+    assert_eq!(wrong, expected, "{what}");
+    // Of the third layer nothing has left: nobody has used its places before.
+    let mut later = 0;
+    for (command, _) in &commands[waves[2]..] {
+        let Op::Local(_) = command.op else { break };
+        for to in command.to.iter().filter(|to| to.node != 3) {
+            let there = load(&mut quartet, to.node, to.address, to.words);
+            assert!(there.iter().all(|byte| *byte == 0), "{what}");
+            later += 1;
+        }
+    }
+    assert!(later > 0, "{what}: there is a third layer");
+    // All have a failure: the others wait for party 3, or are told.
+    quartet.tell(0).expect("commands end");
+    for me in 1..3 {
+        let told = quartet.nodes[me].finish("to be told", &[u32::MAX]);
+        let failed = matches!(told, Err(NodeError::Failed { .. }));
+        assert!(failed, "{what}: node {me}: {told:?}");
+    }
+    let secrets = keys(seed).chain(inputs.into_iter().flatten());
+    let secrets = halves(secrets);
+    let before = (0..4).map(|node| found(&quartet.network, node, &secrets));
+    assert!(
+        before.min() > Some(0),
+        "{what}: secrets are found where they are"
+    );
+    quartet.abort().expect("the nodes work");
+    quartet.network.run(2000);
+    quartet.abort().expect("the nodes work");
+    let all = quartet.window().words;
+    for node in 0..4 {
+        let left = found(&quartet.network, node, &secrets);
+        assert_eq!(left, 0, "{what}: node {node}");
+        let memory = load(&mut quartet, node, 0, all);
+        assert!(memory.iter().all(|byte| *byte == 0), "{what}: node {node}");
+    }
+}
+
+#[test]
+fn lies_in_the_middle_of_a_circuit_end_it() {
+    lies_in_a_circuit(84, Of::Code);
+    lies_in_a_circuit(85, Of::Message);
+}
+
 /// Halves of words that are secret: keys, and all shares.
 fn secrets(seed: u64) -> HashSet<u64> {
-    let pairs = (0..16).map(|pair| [pair / 4, pair % 4]);
-    let links = pairs.clone().map(|pair| link_key(seed, pair).0);
-    let codes = pairs.map(|pair| code_key(seed, pair));
-    let keys = (0..4).map(|of| component_key(seed, of)).chain(links);
-    let keys = keys.chain(codes).map(|key| key.expose().to_vec());
     let shares = (0..2).flat_map(|value| components(seed, value, WORDS));
-    halves(keys.chain(shares))
+    halves(keys(seed).chain(shares))
+}
+
+/// All keys of nodes of a seed.
+fn keys(seed: u64) -> impl Iterator<Item = Vec<u8>> {
+    let pairs = (0..16).map(|pair| [pair / 4, pair % 4]);
+    let links = pairs.clone().map(move |pair| link_key(seed, pair).0);
+    let codes = pairs.map(move |pair| code_key(seed, pair));
+    let keys = (0..4).map(move |of| component_key(seed, of)).chain(links);
+    keys.chain(codes).map(|key| key.expose().to_vec())
 }

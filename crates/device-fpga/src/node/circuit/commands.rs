@@ -71,7 +71,7 @@ impl Plan {
     }
 
     /// The list of a party. Tags of its commands are numbers from `tag` on.
-    pub(crate) fn list(&self, me: u8, draws: Draws, tag: u32) -> List {
+    pub fn list(&self, me: u8, draws: Draws, tag: u32) -> List {
         let mut list = List::new();
         for (tag, (mut command, after)) in (tag..).zip(self.commands(me, draws)) {
             // If it fails its completion says which it is.
@@ -82,8 +82,8 @@ impl Plan {
     }
 
     /// Where it lies, of any party and chunk: behind all columns, and behind inboxes that nobody has placed elsewhere.
-    pub(crate) fn list_at(&self, lanes: u32) -> Window {
-        let all = (0..MOST_NODES).flat_map(|me| [0, 1].map(|chunk| (me, chunk)));
+    pub fn list_at(&self, lanes: u32) -> Window {
+        let all = (0..=self.parties.parts() as u8).flat_map(|me| [0, 1].map(|chunk| (me, chunk)));
         let words = all.map(|(me, chunk)| {
             let mut draws = Draws::first(self.parties);
             draws.masks.chunk = chunk;
