@@ -102,7 +102,7 @@ impl Windows {
                 own: self.own,
                 put,
                 get: [Window::default(); MOST_NODES as usize],
-                invoke_from: (1 << all) - 1 & !(1 << me),
+                invoke_from: ((1 << all) - 1) & !(1 << me),
             })?;
         }
         Ok(())

@@ -130,7 +130,7 @@ fn a_tuple_is_drawn_from_once() {
     for parties in [Parties::Three, CHECKED, UNCHECKED] {
         let plan = planned(parties, &circuit, 1000);
         let first = draws(&plan, 5);
-        for me in 0..plan.inputs()[0].len() as u8 + 1 {
+        for me in 0..=plan.inputs()[0].len() as u8 {
             let (mut next, mut layer) = (first.masks.counter, first.layer);
             let mut locals = Vec::new();
             for (command, _) in plan.commands(me, first) {

@@ -272,7 +272,7 @@ fn lies_in_a_circuit(seed: u64, of: Of) {
     let plan = quartet.plan(&circuit, 512, true);
     let plan = plan.expect("a circuit of bits").expect("the nodes work");
     let inputs: Vec<[Vec<u8>; 4]> = (0..u64::from(circuit.input_wires()))
-        .map(|wire| [0, 1, 2, 3].map(|k| random(seed << 32 | 4 * wire + k, 64)))
+        .map(|wire| [0, 1, 2, 3].map(|k| random((seed << 32) | (4 * wire + k), 64)))
         .collect();
     for (at, of) in plan.inputs().iter().zip(&inputs) {
         let put = quartet.put_in(at, &of.each_ref().map(Vec::as_slice));

@@ -65,6 +65,19 @@ fn mask(tag: Use, lane: u16, counter: u64, chunk: u32) -> u128 {
     (product ^ product >> 59).wrapping_mul(0xd134_2543_de82_ef95_2545_f491_4f6c_dd1d)
 }
 
+/// The code of a message between two parties.
+fn coded(k: u8, message: &[u128], stage: Stage, draw: Tuple) -> Vec<u128> {
+    let mask = mask(Use::code4(k), draw.lane, stage.counter, draw.chunk);
+    let hash = message.iter().fold(mask, |all, word| {
+        (all ^ word)
+            .wrapping_mul(0x2545_f491_4f6c_dd1d_9e37_79b9_7f4a_7c15)
+            .rotate_left(29)
+    });
+    let mut beat = vec![0; limits(4).lanes as usize];
+    beat[0] = hash;
+    beat
+}
+
 impl<'a, const N: usize> Model<'a, N> {
     pub(crate) fn new(plan: &'a Plan, chunk: u32, inputs: &[[Vec<u8>; N]]) -> Self {
         let mut memories = [0; N].map(|_| Memory::new());
@@ -231,19 +244,6 @@ impl<'a, const N: usize> Model<'a, N> {
         self.plan.parties() == Parties::Four { checks: true }
     }
 
-    /// The code of a message between two parties.
-    fn code(&self, k: u8, message: &[u128], stage: Stage, draw: Tuple) -> Vec<u128> {
-        let mask = mask(Use::code4(k), draw.lane, stage.counter, draw.chunk);
-        let hash = message.iter().fold(mask, |all, word| {
-            (all ^ word)
-                .wrapping_mul(0x2545_f491_4f6c_dd1d_9e37_79b9_7f4a_7c15)
-                .rotate_left(29)
-        });
-        let mut beat = vec![0; limits(N).lanes as usize];
-        beat[0] = hash;
-        beat
-    }
-
     /// Messages, codes, and shares that are not complete.
     fn local(&self, me: usize, command: &Command, stage: Stage, columns: &[&[u128]]) -> Vec<u128> {
         let draw = command.draw.expect("masks");
@@ -287,7 +287,7 @@ impl<'a, const N: usize> Model<'a, N> {
                 let code = vouched.next().flatten().expect("a code");
                 assert_eq!(code.tag, Use::code4(k));
                 assert_eq!((me + 1 + code.with) % 4, receiver);
-                codes.extend(self.code(k, &message, stage, draw));
+                codes.extend(coded(k, &message, stage, draw));
             }
         }
         // Masks of those that it has no part in.
@@ -323,7 +323,7 @@ impl<'a, const N: usize> Model<'a, N> {
                 let voucher = pair[1 - draw.chunk as usize % 2];
                 assert_eq!(code.tag, Use::code4(k));
                 assert_eq!((me as u8 + 1 + code.with) % 4, voucher);
-                let made = self.code(k, message, stage, draw);
+                let made = coded(k, message, stage, draw);
                 assert_eq!(codes.next(), Some(&made[..]), "message {k} at node {me}");
             }
         }
@@ -374,8 +374,8 @@ impl<'a, const N: usize> Model<'a, N> {
         let outputs = [0, 1, 2, 3].map(|me| self.plan.outputs(me));
         let wire = |wire: usize| {
             let mut all = vec![None; N];
-            for me in 0..N {
-                for (part, at) in outputs[me][wire].iter().enumerate() {
+            for (me, outputs) in outputs.iter().enumerate().take(N) {
+                for (part, at) in outputs[wire].iter().enumerate() {
                     let words = (0..u64::from(self.plan.stride())).map(|k| at + 16 * k);
                     let words = words.flat_map(|at| self.memories[me][&at].to_le_bytes());
                     let words: Vec<u8> = words.collect();

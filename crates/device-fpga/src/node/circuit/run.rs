@@ -70,13 +70,9 @@ fn lists(hosts: &mut impl Hosts, plan: &Plan) -> Result<Vec<Command>, NodeError>
     let lists = (0..).zip(hosts.nodes()).map(|(me, node)| {
         let list = plan.list(me, draws, 0);
         let lanes = node.limits().lanes;
-        let words = list.words(lanes);
-        let at = plan.list_at(lanes);
         node.store(at.address, &list.bytes(lanes))?;
-        Ok(Command::list(
-            tag,
-            vec![Segment::new(me, at.address, words)],
-        ))
+        let from = Segment::new(me, at.address, list.words(lanes));
+        Ok(Command::list(tag, vec![from]))
     });
     lists.collect()
 }
