@@ -547,9 +547,9 @@ fn long_circuits_are_right() {
         return;
     };
     for name in names.to_string_lossy().split(',') {
+        is_long::<4, Quartet>(name, 512);
         for rows in [512, 4096] {
             is_long::<3, Trio>(name, rows);
         }
-        is_long::<4, Quartet>(name, 512);
     }
 }

@@ -224,6 +224,7 @@ impl<'a, const N: usize> Model<'a, N> {
         let columns: Vec<&[u128]> = words.chunks(command.words as usize).collect();
         let rows = 0..command.words as usize;
         match command.op {
+            Op::Move => words,
             Op::Xor => rows.map(|k| columns[0][k] ^ columns[1][k]).collect(),
             Op::Product(Ring::Bits) => {
                 let product = |k: usize| {

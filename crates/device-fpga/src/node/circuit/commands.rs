@@ -49,6 +49,7 @@ impl Plan {
     pub fn commands(&self, me: u8, draws: Draws) -> Vec<(Command, bool)> {
         let mut all = Vec::new();
         for round in &self.rounds {
+            all.extend(self.moves(me, round));
             let begin = all.len();
             let products = (0..round.products.len()).map(|k| self.send(me, round, k, draws));
             all.extend(products.map(|command| (command, false)));
@@ -106,7 +107,7 @@ impl Plan {
         for round in &self.rounds {
             let awaits = self.awaits(me, round, draws.masks.chunk).count();
             let products = round.products.len();
-            joins += products + round.sums.len() + awaits;
+            joins += round.moves.len() + products + round.sums.len() + awaits;
             if number < joins {
                 return None;
             }
@@ -143,6 +144,15 @@ impl Plan {
             }),
             ..Command::new(Op::Product(Ring::Bits), 0, of.words, from, to)
         }
+    }
+
+    /// What brings operands together, behind all before it.
+    fn moves(&self, me: u8, round: &Round) -> impl Iterator<Item = (Command, bool)> {
+        (0..).zip(&round.moves).map(move |(k, of)| {
+            let from = self.segments(me, &of.from).collect();
+            let to = self.segments(me, &of.to).collect();
+            (Command::new(Op::Move, 0, of.words, from, to), k == 0)
+        })
     }
 
     fn sum(&self, me: u8, of: &Packed) -> Command {

@@ -1,11 +1,11 @@
 //! Where everything of a circuit lies, and which commands that makes.
 
 use super::ahead::turns;
-use super::graph::{Graph, Step, Value};
+use super::graph::{Graph, Step};
 use super::pack::{Packed, Run, Source, pack};
 use super::places::{Pool, last_reads, ordered, runs};
 use super::waves::Wave;
-use super::{Columns, INBOX, Parties, Plan, ROWS, Round, Site, WORD, public};
+use super::{BROUGHT, Columns, INBOX, Parties, Plan, ROWS, Round, Site, Value, WORD, public};
 use crate::node::{Limits, Window};
 
 /// Segments of a command, at most.
@@ -84,7 +84,7 @@ impl<'a> Layout<'a> {
             self.all(alike, 0);
         }
         for (number, wave) in (0..).zip(self.waves) {
-            let products = self.products(&wave.products, neighbourhoods, number);
+            let (moves, products) = self.products(&wave.products, neighbourhoods, number);
             let sums = self.sums(&wave.sums, neighbourhoods, number);
             let (before, commands, depth) = (self.words, self.commands, self.depth);
             self.words += products.iter().map(|of| u64::from(of.words)).sum::<u64>();
@@ -92,6 +92,7 @@ impl<'a> Layout<'a> {
             self.depth += u32::from(!products.is_empty());
             self.rounds.push(Round {
                 sums,
+                moves,
                 products,
                 before,
                 commands,
@@ -140,11 +141,12 @@ impl<'a> Layout<'a> {
         pack(&all, longest, |from, to| from + to <= SEGMENTS)
     }
 
-    fn products(&mut self, steps: &[u32], of: &[u64], wave: u32) -> Vec<Packed> {
+    /// Commands of products, and moves before them.
+    fn products(&mut self, steps: &[u32], of: &[u64], wave: u32) -> (Vec<Packed>, Vec<Packed>) {
         let group = self.groups(steps, of).concat();
         let results: Vec<u32> = group.iter().map(|(step, _)| *step).collect();
         if results.is_empty() {
-            return Vec::new();
+            return (Vec::new(), Vec::new());
         }
         let four = self.site.parties != Parties::Three;
         if four {
@@ -175,11 +177,60 @@ impl<'a> Layout<'a> {
         if four {
             let longest = self.longest(all.len(), self.limits.locals);
             let fits = |from, to| from + LEAVING <= OF_STAGE && to + COMING <= OF_STAGE;
-            pack(&all, longest, fits)
+            let products = pack(&all, longest, fits);
+            let (moves, brought) = self.brought(&all, longest);
+            if brought.len() < products.len() {
+                (moves, brought)
+            } else {
+                (Vec::new(), products)
+            }
         } else {
             let longest = self.longest(all.len(), self.limits.sharers);
-            pack(&all, longest, |from, to| from + to <= SEGMENTS)
+            let products = pack(&all, longest, |from, to| from + to <= SEGMENTS);
+            (Vec::new(), products)
         }
+    }
+
+    /// Products of four parties whose operands were brought together, stream by stream of each command, and what does that. A command is busy until
+    /// its messages were answered, for as long as the network takes, and a move for as long as memory does.
+    fn brought(&self, runs: &[Run], longest: u32) -> (Vec<Packed>, Vec<Packed>) {
+        let results: Vec<Run> = (runs.iter())
+            .map(|run| Run {
+                from: Vec::new(),
+                ..run.clone()
+            })
+            .collect();
+        let mut products = pack(&results, longest, |_, to| to + COMING <= OF_STAGE);
+        let mut moves = Vec::new();
+        for product in &mut products {
+            let (first, words) = (product.first, product.words);
+            let streams = runs.first().map_or(0, |run| run.from.len());
+            let at = BROUGHT + WORD * streams as u64 * u64::from(first);
+            product.from = vec![vec![(at, streams as u32 * words)]];
+            for stream in 0..streams {
+                let mut done = 0;
+                while done < words {
+                    let (run, offset) = (
+                        &runs[((first + done) / self.stride) as usize],
+                        (first + done) % self.stride,
+                    );
+                    let some = (self.stride - offset).min(words - done);
+                    if let Source::At(from) = run.from[stream] {
+                        moves.push(Run {
+                            from: vec![Source::At(from + WORD * u64::from(offset))],
+                            to: vec![
+                                at + WORD * (stream as u64 * u64::from(words) + u64::from(done)),
+                            ],
+                            words: some,
+                        });
+                    }
+                    done += some;
+                }
+            }
+        }
+        let longest = self.longest(6 * runs.len(), self.limits.movers);
+        let moves = pack(&moves, longest, |from, to| from + to <= SEGMENTS);
+        (moves, products)
     }
 
     /// Columns of products of three parties: own ones, and those in the inbox of the party before.
@@ -248,17 +299,20 @@ impl<'a> Layout<'a> {
     }
 
     pub(super) fn done(self) -> Plan {
-        let waves = self.rounds.iter().map(|of| {
+        let words = |of: &Round| {
             let words = of.products.iter().map(|of| of.words);
             words.fold(0, u32::saturating_add)
-        });
-        let most = waves.max().unwrap_or(0);
+        };
+        let most = self.rounds.iter().map(words).max().unwrap_or(0);
+        let brings = self.rounds.iter().filter(|of| !of.moves.is_empty());
+        let brings = brings.map(words).max().unwrap_or(0);
         let left = self.column(self.own.columns);
         // Of three parties each has one inbox, that of the party before: it lies at one address at all nodes.
+        let brought = left + WORD * 3 * u64::from(most);
         let (end, inbox, inboxes) = match self.site.parties {
             Parties::Three => (left, self.inbox.columns.saturating_mul(self.stride), 1),
             Parties::Four { checks } => {
-                let end = left + WORD * 3 * u64::from(most);
+                let end = brought + WORD * 6 * u64::from(brings);
                 (end, most.saturating_mul(2 * turns(checks)), 4)
             }
         };
@@ -292,6 +346,7 @@ impl<'a> Layout<'a> {
                 words: u32::try_from((end - self.site.base) / WORD).unwrap_or(u32::MAX),
             },
             left,
+            brought,
             inboxes: addresses.map(|address| Window {
                 address,
                 words: inbox,

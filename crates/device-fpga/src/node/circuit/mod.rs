@@ -53,6 +53,8 @@ const RADII: [(u32, u32); 10] = [
 const INBOX: u64 = 1 << 48;
 /// From here on they are of components of public bits, of which each party has others.
 const PUBLIC: u64 = 1 << 49;
+/// From here on they are of operands that were brought together for a wave.
+const BROUGHT: u64 = 1 << 50;
 
 /// A circuit that no lists are made of.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -140,6 +142,8 @@ type Columns = Vec<u64>;
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Round {
     sums: Vec<Packed>,
+    /// What brings operands together before products of four parties.
+    moves: Vec<Packed>,
     /// Counters are first words.
     products: Vec<Packed>,
     /// Words of products before these.
@@ -164,6 +168,8 @@ pub struct Plan {
     own: Window,
     /// Of four parties: where shares that are not complete begin.
     left: u64,
+    /// Where operands are brought together.
+    brought: u64,
     inboxes: [Window; 4],
     /// Of four parties: words of an inbox for one message of each product of a depth.
     most: u32,
@@ -224,7 +230,7 @@ impl Plan {
         };
         let rounds = self.rounds.iter();
         rounds
-            .map(|of| of.sums.len() + stages * of.products.len())
+            .map(|of| of.moves.len() + of.sums.len() + stages * of.products.len())
             .sum()
     }
 
@@ -277,7 +283,7 @@ impl Plan {
         self.constants
     }
 
-    /// All that no other node writes, but the list: constants, columns, and shares that are not complete.
+    /// All that no other node writes, but the list: constants, columns, shares that are not complete, and operands that were brought together.
     pub fn own(&self) -> Window {
         self.own
     }
@@ -296,7 +302,9 @@ impl Plan {
 
     /// An address of the plan as it is at a node.
     fn at(&self, me: u8, address: u64) -> u64 {
-        if let Some(of) = address.checked_sub(PUBLIC) {
+        if let Some(of) = address.checked_sub(BROUGHT) {
+            self.brought + of
+        } else if let Some(of) = address.checked_sub(PUBLIC) {
             let (bit, part) = (of & 1, (of >> 1) as u8);
             let component = self.parties.component(me, part);
             let one = bit == 1 && self.parties.is_public(component);
