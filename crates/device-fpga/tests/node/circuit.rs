@@ -192,6 +192,19 @@ fn wires_are_whatever_they_are() {
     }
 }
 
+/// A local goes on until its messages were answered: wherever operands lie, those of a depth are one, if a worker keeps as many words.
+#[test]
+fn products_of_a_depth_are_one_command_of_four() {
+    for name in ["mul:6", "lt:9", "adder-fast:8"] {
+        let circuit = make(name).expect("a circuit");
+        let plan = planned(CHECKED, &circuit, 512);
+        assert_eq!(plan.layers(), plan.waves()[0] as u64, "{name}");
+        // Of longer columns as many as are needed.
+        let plan = planned(CHECKED, &circuit, 1 << 17);
+        assert_eq!(plan.layers(), circuit.stats().muls, "{name}");
+    }
+}
+
 /// Each message of each join is asked for by its number, and nothing else is.
 #[test]
 fn joins_are_asked_for_single_messages() {
