@@ -174,18 +174,25 @@ fn one_host_starts_a_circuit() {
     folder.succeed("circuit make adder:8 --out adder.txt");
     folder.write("x.hex", "00\n01\nff\n7b\n");
     folder.write("y.hex", "00\nfe\nff\n55\n");
-    folder.write("job.toml", job(&["ann", "bob", "carol"]));
-    let run =
-        "run job.toml --link fpga-sim --device fpga-sim --headless --lanes 1 --json --out nodes";
-    let said: serde_json::Value = serde_json::from_str(&folder.succeed(run)).unwrap();
-    let sum = fs::read(folder.at("nodes/bob/sum.hex")).unwrap();
-    assert_eq!(sum, b"00\nff\nfe\nd0\n");
-    let headless = &said["network"]["headless"];
-    assert_eq!(headless["circuits"], 1, "{headless}");
-    assert_eq!(headless["rounds"], 7, "{headless}");
-    let hosts = serde_json::json!([[2, 2], [0, 1], [0, 1]]);
-    assert_eq!(headless["hosts"], hosts, "commands and completions");
-    let said = folder.succeed(&run.replace("--json", ""));
+    let run = "run job.toml --link fpga-sim --device fpga-sim --headless --lanes 1 --out nodes";
+    for parties in [
+        &["ann", "bob", "carol"][..],
+        &["ann", "bob", "carol", "dora"],
+    ] {
+        folder.write("job.toml", job(parties));
+        let said = folder.succeed(&format!("{run} --json"));
+        let said: serde_json::Value = serde_json::from_str(&said).unwrap();
+        let sum = fs::read(folder.at("nodes/bob/sum.hex")).unwrap();
+        assert_eq!(sum, b"00\nff\nfe\nd0\n");
+        let headless = &said["network"]["headless"];
+        assert_eq!(headless["circuits"], 1, "{headless}");
+        assert_eq!(headless["rounds"], 7, "{headless}");
+        let mut hosts = vec![[0, 1]; parties.len()];
+        hosts[0] = [2, 2];
+        let hosts = serde_json::json!(hosts);
+        assert_eq!(headless["hosts"], hosts, "commands and completions");
+    }
+    let said = folder.succeed(run);
     assert!(said.contains("headless: 1 circuit of 7 rounds"), "{said}");
     folder.fail(
         "run job.toml --headless",

@@ -328,7 +328,7 @@ impl Fpga {
         let party = node.party();
         if node.is_headless()
             && let Some(traced) = cores.traced(party, rounds, frame.chunk)
-            && let Some(plan) = node.plan(&traced.graph, frame.rows)
+            && let Some(plan) = node.plan(&traced.graph, frame.rows, traced.checks())
         {
             return self.circuit(bank, rounds, (traced, plan), tag);
         }
@@ -392,7 +392,7 @@ impl Fpga {
             plan,
             rounds: rounds.len() as u64,
             inputs,
-            draw: traced.draw(at, node.limits()),
+            draws: traced.draws(at, node.limits()),
             keys,
         });
         let work = Work::Circuit {
@@ -412,8 +412,13 @@ impl Fpga {
         let (bank, tag) = (of.bank, of.tag);
         match &mut of.work {
             Work::Circuit { traced, name } => {
-                let Some(outputs) = node.outputs(name) else {
-                    return Ok(None);
+                let outputs = match node.outputs(name) {
+                    Some(Ok(outputs)) => outputs,
+                    Some(Err(Differs(k))) => {
+                        let command = traced.whole.compares.get(k).copied().unwrap_or(0);
+                        return Ok(Some(Outcome::Mismatch { command }));
+                    }
+                    None => return Ok(None),
                 };
                 traced.put(&mut self.host, bank, &outputs)?;
                 Ok(Some(Outcome::Done))

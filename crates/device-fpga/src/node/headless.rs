@@ -9,17 +9,23 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::carrier::{self, Inner, User};
-use super::circuit::{Graph, Plan};
+use super::circuit::{Draws, Graph, Parties, Plan, Site};
 use super::measure::Accesses;
-use super::work::{Keys, Name, Parts, keyed};
-use super::{Command, Completion, Event, Limits, MOST_NODES, NodeError, Segment, Tuple};
+use super::work::{Differs, Keys, Name, Parts, keyed};
+use super::{Command, Completion, Event, Failure, Limits, MOST_NODES, NodeError, Segment, four};
 
 /// Bytes of columns and lists at a node.
 pub(super) const OWN: u64 = 1 << 24;
 /// Bytes that another node may write of them.
 pub(super) const SENT: u64 = 1 << 22;
-/// Bit of a tag: it is of a list, or of a command in one.
+/// Bit of a tag: it is of a list.
 const OF_LIST: u32 = 1 << 30;
+/// That of the invocation of lists.
+const INVOCATION: u32 = OF_LIST | 1;
+/// A further bit: it is of a command in a list, whose number is below.
+const IN_LIST: u32 = 1 << 29;
+/// A further bit: it is of a question, which of the messages of a join is wrong.
+const ASKS: u32 = 1 << 28;
 /// Slot of lists.
 const SLOT: u8 = 0;
 /// Looks at a node after its list was armed, so that it has come to its slot.
@@ -40,8 +46,8 @@ pub(crate) struct Task {
     pub(crate) rounds: u64,
     /// Components of its inputs: bytes of all rows.
     pub(crate) inputs: Vec<Parts>,
-    /// Of its first mask.
-    pub(crate) draw: Tuple,
+    /// What its first product draws.
+    pub(crate) draws: Draws,
     pub(crate) keys: Arc<Keys>,
 }
 
@@ -61,7 +67,7 @@ pub struct Headless {
 /// A plan that was made, and of what; none if memory has no room.
 struct Made {
     graph: Arc<Graph>,
-    rows: u32,
+    of: (Parties, u32),
     plan: Option<Arc<Plan>>,
 }
 
@@ -92,7 +98,7 @@ pub(super) struct Circuits {
     pub(super) wanted: bool,
     waiting: [BTreeMap<Name, Task>; MOST_NODES as usize],
     running: Option<Running>,
-    made: [BTreeMap<Name, Vec<Parts>>; MOST_NODES as usize],
+    made: [BTreeMap<Name, Result<Vec<Parts>, Differs>>; MOST_NODES as usize],
     plans: Vec<Made>,
     /// What lies in the memory of each node.
     there: [Option<Arc<Plan>>; MOST_NODES as usize],
@@ -135,6 +141,12 @@ pub(super) fn is_of_list(completion: Completion) -> bool {
         && completion.tag & OF_LIST != 0
 }
 
+/// Bytes of columns and list of a plan.
+fn bytes(plan: &Plan, limits: Limits) -> u64 {
+    let list = plan.list_at(limits.lanes);
+    list.address + 16 * u64::from(list.words) - carrier::columns()
+}
+
 /// Cycles that a plan takes at most.
 fn patience(plan: &Plan, limits: Limits) -> u32 {
     let [products, sums] = plan.waves();
@@ -155,9 +167,9 @@ impl User {
         self.all().circuits.wanted
     }
 
-    /// The lists of a circuit, if there is memory for them. All parties make the same of it.
-    pub(crate) fn plan(&self, graph: &Arc<Graph>, rows: u32) -> Option<Arc<Plan>> {
-        self.all().plan(graph, rows)
+    /// The lists of a circuit, if there is memory for them. All parties make the same of it. `checks`: messages of four parties have codes.
+    pub(crate) fn plan(&self, graph: &Arc<Graph>, rows: u32, checks: bool) -> Option<Arc<Plan>> {
+        self.all().plan(graph, rows, checks)
     }
 
     /// Takes a circuit.
@@ -167,26 +179,34 @@ impl User {
         waiting.insert(task.name, task);
     }
 
-    /// The components of a circuit's outputs, once they are there.
-    pub(crate) fn outputs(&self, name: &Name) -> Option<Vec<Parts>> {
+    /// The components of a circuit's outputs, once they are there, or which message of it differs.
+    pub(crate) fn outputs(&self, name: &Name) -> Option<Result<Vec<Parts>, Differs>> {
         self.all().circuits.made[usize::from(self.me())].remove(name)
     }
 }
 
 impl Inner {
-    fn plan(&mut self, graph: &Arc<Graph>, rows: u32) -> Option<Arc<Plan>> {
+    fn plan(&mut self, graph: &Arc<Graph>, rows: u32, checks: bool) -> Option<Arc<Plan>> {
+        let parties = match self.nodes.len() {
+            3 => Parties::Three,
+            _ => Parties::Four { checks },
+        };
+        let of = (parties, rows);
         let plans = &mut self.circuits.plans;
-        let known = plans.iter().find(|made| {
-            made.rows == rows && (Arc::ptr_eq(&made.graph, graph) || made.graph == *graph)
-        });
-        if let Some(made) = known {
+        let same = |made: &&Made| {
+            made.of == of && (Arc::ptr_eq(&made.graph, graph) || made.graph == *graph)
+        };
+        if let Some(made) = plans.iter().find(same) {
             return made.plan.clone();
         }
         let limits = self.nodes[0].limits();
-        let at = (carrier::columns(), Some([0, 1, 2].map(carrier::arriving)));
-        let plan = Plan::of(graph, rows, limits, at).ok().filter(|plan| {
-            let (own, sent) = (plan.bytes(limits.lanes), plan.inbox(0).words);
-            own <= OWN && 16 * u64::from(sent) <= SENT
+        let site = Site {
+            inboxes: Some([0, 1, 2, 3].map(carrier::arriving)),
+            ..Site::new(parties, carrier::columns())
+        };
+        let plan = Plan::of(graph, rows, limits, site).ok().filter(|plan| {
+            let fits = |from| 16 * u64::from(plan.inbox(from).words) <= SENT;
+            bytes(plan, limits) <= OWN && (0..MOST_NODES).all(fits)
         });
         let plan = plan.map(Arc::new);
         if plans.len() == PLANS {
@@ -194,7 +214,7 @@ impl Inner {
         }
         plans.push(Made {
             graph: Arc::clone(graph),
-            rows,
+            of,
             plan: plan.clone(),
         });
         plan
@@ -255,7 +275,7 @@ impl Inner {
         };
         let list = self.list(0, &running.tasks[0].plan);
         let node = &mut self.nodes[0];
-        node.invoke(OF_LIST | 1, &slots);
+        node.invoke(INVOCATION, &slots);
         node.submit(&list);
         Ok(true)
     }
@@ -292,7 +312,7 @@ impl Inner {
                 node.store(*address, bytes)?;
             }
         }
-        let list = plan.list(me, task.draw, OF_LIST);
+        let list = plan.list(me, task.draws, OF_LIST | IN_LIST);
         let place = plan.list_at(limits.lanes);
         node.store(place.address, &list.bytes(limits.lanes))?;
         if me > 0 {
@@ -302,16 +322,26 @@ impl Inner {
         Ok(true)
     }
 
-    /// A list has ended, or the invocation of lists.
+    /// A list has ended, or the invocation of lists, or something in one that failed, or what was asked then.
     pub(super) fn list_ended(
         &mut self,
         me: u8,
         completion: Completion,
     ) -> Result<(), (u8, NodeError)> {
+        let (tag, result) = (completion.tag, completion.result);
+        if tag & ASKS != 0 {
+            return self.answered(me, tag, result);
+        }
+        // Of four parties: the join that found it is asked about, and lists end with it.
+        if self.nodes.len() == 4 && result == Err(Failure::Mismatch) {
+            return if tag & IN_LIST != 0 {
+                self.ask_of_join(me, tag & !(OF_LIST | IN_LIST), 0)
+            } else {
+                Ok(())
+            };
+        }
         let what = "a circuit";
-        completion
-            .result
-            .map_err(|failure| (me, NodeError::Failed { what, failure }))?;
+        result.map_err(|failure| (me, NodeError::Failed { what, failure }))?;
         let Some(running) = &mut self.circuits.running else {
             return Ok(());
         };
@@ -328,8 +358,50 @@ impl Inner {
         for (me, task) in (0..).zip(running.tasks) {
             let outputs = self.outputs_of(me, &task.plan);
             let outputs = outputs.map_err(|error| (me, error))?;
-            self.circuits.made[usize::from(me)].insert(task.name, outputs);
+            self.circuits.made[usize::from(me)].insert(task.name, Ok(outputs));
             self.clear(me).map_err(|error| (me, error))?;
+        }
+        Ok(())
+    }
+
+    /// Compares one message of those of a join with its code alone.
+    fn ask_of_join(&mut self, me: u8, join: u32, message: u32) -> Result<(), (u8, NodeError)> {
+        let task = self.circuits.running.as_ref();
+        let task = task.and_then(|running| running.tasks.get(usize::from(me)));
+        let question = task.and_then(|task| {
+            let (number, message) = (join as usize, message as usize);
+            task.plan.only(me, task.draws, number, message)
+        });
+        let what = "a circuit";
+        let failure = Failure::Mismatch;
+        let mut question = question.ok_or((me, NodeError::Failed { what, failure }))?;
+        question.tag = OF_LIST | ASKS | message << 24 | join;
+        self.nodes[usize::from(me)].submit(&question);
+        Ok(())
+    }
+
+    fn answered(
+        &mut self,
+        me: u8,
+        tag: u32,
+        result: Result<(), Failure>,
+    ) -> Result<(), (u8, NodeError)> {
+        let (message, join) = (tag >> 24 & 3, tag & 0xff_ffff);
+        let last = message as usize + 1 == four::received(me).len();
+        match result {
+            Ok(()) if !last => return self.ask_of_join(me, join, message + 1),
+            // The last one that could be wrong is.
+            Ok(()) | Err(Failure::Mismatch) => {}
+            Err(failure) => {
+                let what = "a circuit";
+                return Err((me, NodeError::Failed { what, failure }));
+            }
+        }
+        if let Some(running) = &self.circuits.running {
+            let (at, differs) = (usize::from(me), Differs(message as usize));
+            let name = running.tasks[at].name;
+            let made = self.circuits.made[at].entry(name);
+            made.or_insert(Err(differs));
         }
         Ok(())
     }
@@ -360,10 +432,13 @@ impl Inner {
         let Some(plan) = self.circuits.there[usize::from(me)].take() else {
             return Ok(());
         };
-        let own = plan.bytes(node.limits().lanes);
+        let own = bytes(&plan, node.limits());
         node.store(carrier::columns(), &vec![0; own as usize])?;
-        let inbox = plan.inbox(me);
-        node.store(inbox.address, &vec![0; 16 * inbox.words as usize])
+        for from in (0..MOST_NODES).filter(|from| *from != me) {
+            let inbox = plan.inbox(from);
+            node.store(inbox.address, &vec![0; 16 * inbox.words as usize])?;
+        }
+        Ok(())
     }
 
     /// Forgets the circuits of a party. One that goes on ends there: the node takes nothing from others any more.

@@ -16,20 +16,20 @@ use super::columns::Bytes;
 use super::command::Kind;
 use super::loaded::Loaded;
 use super::rounds::{Party, Whole};
-use super::steps::{Place, Value};
+use super::steps::{Place, Step, Value};
 use super::tasks::Known;
-use crate::node::circuit::{self, Graph};
+use crate::node::circuit::{self, Draws, Graph, Parties};
 use crate::node::work::{Keys, Parts};
 use crate::node::{Limits, Tuple};
 
 /// Values of a circuit to which no further round is added. So lists have a length that memory is there for, whatever is computed.
 const LONGEST: usize = 1 << 16;
-/// Bit of a counter that no plan comes to: words of lists are drawn from there on.
+/// Bit of a counter that no plan comes to: words of lists, and codes, are drawn from there on.
 const OF_LISTS: u64 = 1 << 62;
 /// Counters of plans below this leave those of lists room.
-const LAST: u64 = 1 << 56;
-/// Both components of three parties take public bits.
-const BOTH: u8 = 0b11;
+const LAST: u64 = 1 << 40;
+/// Numbers of codes of a list, for each layer of a plan: more than memory has room for commands.
+const CODES: u32 = 20;
 
 /// An item of a bank.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -74,7 +74,9 @@ impl Known {
             let Some(whole) = self.bits(party, round, chunk) else {
                 break;
             };
-            let same = |first: &Whole| whole.before == 0 && whole.keys() == first.keys();
+            let same = |first: &Whole| {
+                whole.before == 0 && whole.keys() == first.keys() && whole.pairs() == first.pairs()
+            };
             if !all.as_ref().is_none_or(same) || tracing.graph.len() > LONGEST {
                 break;
             }
@@ -87,7 +89,11 @@ impl Known {
             all.get_or_insert(whole);
             count += 1;
         }
-        let (tag, first) = draw.filter(|(_, first)| count > 1 && *first < LAST)?;
+        let (tag, first) = draw?;
+        let layer = all.as_ref().and_then(Whole::layer).unwrap_or(0);
+        if count < 2 || first.max(layer) >= LAST {
+            return None;
+        }
         let Tracing {
             mut graph,
             inputs,
@@ -112,20 +118,24 @@ impl Known {
         })
     }
 
-    /// What a round is, if it is products of bits of three parties and nothing else.
+    /// What a round is, if it is products of bits and nothing else.
     fn bits(&self, party: Party, round: &Round, chunk: u32) -> Option<Whole> {
-        let whole = self
-            .whole(party, round, chunk)
-            .filter(|whole| !whole.joins())?;
-        let fits = |command: &Command| {
-            let loaded = self.program(command)?;
-            let steps = loaded.steps.all.iter();
-            let mut sums = steps.filter(|step| step.sums());
-            (loaded.ring == Ring::Bits && command.constants == BOTH && sums.next().is_none())
-                .then_some(())
+        let whole = self.whole(party, round, chunk)?;
+        let parties = match party.of {
+            3 => Parties::Three,
+            _ => Parties::Four {
+                checks: whole.layer().is_some(),
+            },
         };
-        let programs = &round.local[whole.before..];
-        programs.iter().try_for_each(fits).map(|()| whole)
+        let public = parties.public_parts(party.me);
+        let fits = |(command, loaded): (&Command, &Loaded)| {
+            let mut steps = loaded.steps.all.iter();
+            let bits = loaded.ring == Ring::Bits && command.constants == public;
+            bits && !steps.any(Step::sums)
+        };
+        let commands = round.local[whole.before..].iter();
+        let mut programs = commands.filter_map(|of| Some((of, self.program(of)?)));
+        programs.all(fits).then_some(whole)
     }
 }
 
@@ -185,14 +195,22 @@ impl Tracing {
 }
 
 impl Traced {
-    /// What its products draw, in these chunks, at nodes with such units. A column at a node has as many words as one of a plan, times `lanes` at most.
-    pub(crate) fn draw(&self, (lane, chunk): (u16, u32), limits: Limits) -> Tuple {
-        Tuple {
-            tag: self.tag,
-            lane,
-            counter: OF_LISTS + self.first * u64::from(limits.lanes),
-            chunk,
+    /// What its products draw in a lane and chunk, at nodes with such units. A column at a node has as many words as one of a plan, times `lanes` at most.
+    pub(crate) fn draws(&self, (lane, chunk): (u16, u32), limits: Limits) -> Draws {
+        Draws {
+            masks: Tuple {
+                tag: self.tag,
+                lane,
+                counter: OF_LISTS + self.first * u64::from(limits.lanes),
+                chunk,
+            },
+            layer: OF_LISTS + (self.whole.layer().unwrap_or(0) << CODES),
         }
+    }
+
+    /// Whether its messages have codes.
+    pub(crate) fn checks(&self) -> bool {
+        self.whole.layer().is_some()
     }
 }
 

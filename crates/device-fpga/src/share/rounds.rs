@@ -56,6 +56,16 @@ impl Whole {
     pub(super) fn keys(&self) -> &[KeyId] {
         &self.keys
     }
+
+    /// Keys of its codes, if it has any.
+    pub(super) fn pairs(&self) -> Option<[Option<KeyId>; 3]> {
+        self.codes.map(|(pairs, _)| pairs)
+    }
+
+    /// Number of the layer, if it has codes.
+    pub(super) fn layer(&self) -> Option<u64> {
+        self.codes.map(|(_, layer)| layer)
+    }
 }
 
 impl Known {

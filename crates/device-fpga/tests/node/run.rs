@@ -225,6 +225,12 @@ fn nodes_compute_circuits_of_a_run_without_hosts() {
         ..way
     };
     right("two lanes", &everything(Ring::Bits, &[40, 7]), lanes);
+    let four = among_four(everything(Ring::Bits, ROWS));
+    right("four", &four, way);
+    let trusting = against(four.clone(), Adversary::SemiHonest);
+    right("four, semi-honest", &trusting, way);
+    let four = among_four(everything(Ring::Bits, &[40]));
+    right("two lanes of four", &four, Way { rate: 60, ..lanes });
 }
 
 /// A packet that is lost in a circuit ends the run of all, and nothing is left.
@@ -272,13 +278,26 @@ fn long_columns_are_several_commands() {
 /// Whoever sends something else is found by the code that another party made, in the round, before anything is opened.
 #[test]
 fn nodes_find_other_messages() {
-    let job = among_four(everything(Ring::Z64, ROWS));
+    found(&among_four(everything(Ring::Z64, ROWS)), PLAIN);
+}
+
+/// So is whoever does in a circuit: the list ends with the join that finds it.
+#[test]
+fn nodes_find_other_messages_without_hosts() {
+    let way = Way {
+        headless: true,
+        ..PLAIN
+    };
+    found(&among_four(everything(Ring::Bits, ROWS)), way);
+}
+
+fn found(job: &Lowered, way: Way) {
     for cheat in 0..4 {
         let way = Way {
             cheat: Some(cheat),
-            ..PLAIN
+            ..way
         };
-        let Some((outcome, _)) = run(&job, way) else {
+        let Some((outcome, _)) = run(job, way) else {
             return;
         };
         let said: BTreeMap<Peer, String> = (outcome.aborts.iter())
@@ -302,6 +321,7 @@ fn cycles_of_nodes_do_not_depend_on_values() {
         (everything(Ring::Bits, ROWS), false),
         (everything(Ring::Bits, ROWS), true),
         (among_four(everything(Ring::Z128, ROWS)), false),
+        (among_four(everything(Ring::Bits, ROWS)), true),
     ];
     for (job, headless) in jobs {
         let words: Vec<Vec<u64>> = [1, 2]

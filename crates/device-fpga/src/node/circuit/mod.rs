@@ -104,6 +104,13 @@ impl Parties {
         }
     }
 
+    /// The components of a party that a public bit is added to: bit p for the one at place p.
+    pub(crate) fn public_parts(self, me: u8) -> u8 {
+        let parts = 0..self.parts() as u8;
+        let public = parts.filter(|part| self.is_public(self.component(me, *part)));
+        public.fold(0, |bits, part| bits | 1 << part)
+    }
+
     /// Whether a public bit is added to a component. The sum of all three is an odd number of times it; of four, the first has it alone.
     const fn is_public(self, component: u8) -> bool {
         match self {
