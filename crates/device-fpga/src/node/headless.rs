@@ -11,7 +11,7 @@ use std::sync::Arc;
 use super::carrier::{self, Inner, User};
 use super::circuit::{Draws, Graph, Parties, Plan, Site};
 use super::measure::Accesses;
-use super::work::{Differs, Keys, Name, Parts, keyed};
+use super::work::{Differs, Keys, Name, Parts, changed, keyed};
 use super::{Command, Completion, Event, Failure, Limits, MOST_NODES, NodeError, Segment, four};
 
 /// Bytes of columns and lists at a node.
@@ -389,9 +389,9 @@ impl Inner {
         let (message, join) = (tag >> 24 & 3, tag & 0xff_ffff);
         let last = message as usize + 1 == four::received(me).len();
         match result {
+            Err(Failure::Mismatch) => {}
             Ok(()) if !last => return self.ask_of_join(me, join, message + 1),
-            // The last one that could be wrong is.
-            Ok(()) | Err(Failure::Mismatch) => {}
+            Ok(()) => return Err((me, changed())),
             Err(failure) => {
                 let what = "a circuit";
                 return Err((me, NodeError::Failed { what, failure }));

@@ -324,6 +324,14 @@ pub(super) fn is_of_piece(completion: Completion) -> bool {
     }
 }
 
+/// Codes differed, and no message differs from its code any more: whoever sent one has written again. Nobody is named then, as those who send
+/// another one may have done nothing.
+pub(super) fn changed() -> NodeError {
+    NodeError::Host {
+        why: "messages of a product were not what their codes say, and were changed before they could be told apart".to_owned(),
+    }
+}
+
 impl Product {
     /// Its pieces, of at most so many words.
     fn pieces(self, longest: u32, keys: &Arc<Keys>) -> Vec<Piece> {
@@ -597,9 +605,11 @@ impl Inner {
             (Stage::First, Ok(())) => placed.sent = true,
             (Stage::Join, Ok(())) => return self.joined(me, place),
             (Stage::Join, Err(Failure::Mismatch)) => self.ask(me, place, 0),
-            // The last one that could be wrong is.
-            (Stage::Asks(0), Ok(())) if four::received(me).len() > 1 => self.ask(me, place, 1),
-            (Stage::Asks(k), Ok(()) | Err(Failure::Mismatch)) => {
+            (Stage::Asks(k), Ok(())) if k + 1 < four::received(me).len() => {
+                self.ask(me, place, k + 1);
+            }
+            (Stage::Asks(_), Ok(())) => return Err(changed()),
+            (Stage::Asks(k), Err(Failure::Mismatch)) => {
                 placed.stage = Stage::Over;
                 let name = placed.piece.name;
                 if let Some(job) = self.stations[at].jobs.get_mut(&name) {

@@ -5,6 +5,7 @@ mod circuit;
 mod cpu;
 mod faults;
 mod four;
+mod headless;
 mod lies;
 mod link;
 mod lists;

@@ -97,8 +97,8 @@ impl Plan {
     }
 
     /// What a party of four asks when a list ended with [`super::super::Failure::Mismatch`]: command number `number` of it again, with one of the
-    /// messages that came alone, of those that [`super::super::received`] says. It ends in the same way if that one is not what its code says. None
-    /// if there is no such join or message.
+    /// messages that came alone, of those that [`super::super::received`] says. It ends in the same way if that one is not what its code says: of
+    /// what lies there now, where who sent it may have written since. None if there is no such join or message.
     pub fn only(&self, me: u8, draws: Draws, number: usize, message: usize) -> Option<Command> {
         let Parties::Four { checks } = self.parties else {
             return None;
