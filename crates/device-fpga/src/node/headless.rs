@@ -314,7 +314,10 @@ impl Inner {
         }
         let list = plan.list(me, task.draws, OF_LIST | IN_LIST);
         let place = plan.list_at(limits.lanes);
-        node.store(place.address, &list.bytes(limits.lanes))?;
+        // Lists of other parties may be longer: zeros are no commands.
+        let mut bytes = list.bytes(limits.lanes);
+        bytes.resize(16 * place.words as usize, 0);
+        node.store(place.address, &bytes)?;
         if me > 0 {
             let list = self.list(me, &task.plan);
             self.nodes[at].arm(SLOT, &list);

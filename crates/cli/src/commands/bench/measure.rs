@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use miette::{IntoDiagnostic, Result, miette};
+use rustix::time::ClockId;
 use veil_device::{Cpu, Device};
 use veil_engine::{
     Binding, Data, Report, Settings, TransfersFrom, bounds, local, participants, party,
@@ -102,7 +103,7 @@ pub(crate) fn measure(workload: &Workload, setup: Setup) -> Result<Row> {
     let (mut set_up_ms, mut kept_set_up_ms) = (None, None::<f64>);
     for _ in 0..setup.repeat.max(1) {
         peak::forget();
-        let (cpu, start) = (cpu_seconds(), Instant::now());
+        let (cpu, start) = (cpu_time(ClockId::ProcessCPUTime), Instant::now());
         let reports = match setup.carrier {
             Carrier::Memory => in_memory(&plan, &settings, setup.net)?,
             Carrier::Tls => over_tls_as(&plan, &keys, &settings, &data, setup.net)?,
@@ -116,7 +117,9 @@ pub(crate) fn measure(workload: &Workload, setup: Setup) -> Result<Row> {
             kept_set_up_ms = Some(kept_set_up_ms.map_or(took, |least| least.min(took)));
         }
         runs.push((
-            cpu_seconds() - cpu,
+            cpu_time(ClockId::ProcessCPUTime)
+                .saturating_sub(cpu)
+                .as_secs_f64(),
             start.elapsed().as_secs_f64(),
             reports,
             peak::bytes().unwrap_or(0) as f64 / (1 << 20) as f64,
@@ -342,14 +345,13 @@ fn one(
     .into_diagnostic()
 }
 
-/// User and system time of this process so far, all threads.
-fn cpu_seconds() -> f64 {
-    let t = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-    t.tv_sec as f64 + t.tv_nsec as f64 * 1e-9
+/// User and system time so far, of this thread or of all.
+fn cpu_time(of: ClockId) -> Duration {
+    let time = rustix::time::clock_gettime(of);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// User and system time of this thread so far.
+/// That of this thread.
 pub(super) fn thread_cpu() -> Duration {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+    cpu_time(ClockId::ThreadCPUTime)
 }
