@@ -12,7 +12,7 @@ use super::carrier::{self, Inner, User};
 use super::circuit::{Draws, Graph, Parties, Plan, Site};
 use super::measure::Accesses;
 use super::work::{Differs, Keys, Name, Parts, changed, keyed};
-use super::{Command, Completion, Event, Failure, Limits, MOST_NODES, NodeError, Segment, four};
+use super::{Command, Completion, Event, Failure, Limits, MOST_NODES, NodeError, four};
 
 /// Bytes of columns and lists at a node.
 pub(super) const OWN: u64 = 1 << 24;
@@ -86,6 +86,8 @@ enum Stage {
 struct Running {
     tasks: Vec<Task>,
     stage: Stage,
+    /// What runs the list of node 0.
+    own: Option<Command>,
     /// When it began, and what hosts had done by then.
     begin: u64,
     before: Vec<Accesses>,
@@ -142,8 +144,8 @@ pub(super) fn is_of_list(completion: Completion) -> bool {
 }
 
 /// Bytes of columns and list of a plan.
-fn bytes(plan: &Plan, limits: Limits) -> u64 {
-    let list = plan.list_at(limits.lanes);
+fn bytes(plan: &Plan) -> u64 {
+    let list = plan.list_at();
     list.address + 16 * u64::from(list.words) - carrier::columns()
 }
 
@@ -206,7 +208,7 @@ impl Inner {
         };
         let plan = Plan::of(graph, rows, limits, site).ok().filter(|plan| {
             let fits = |from| 16 * u64::from(plan.inbox(from).words) <= SENT;
-            bytes(plan, limits) <= OWN && (0..MOST_NODES).all(fits)
+            bytes(plan) <= OWN && (0..MOST_NODES).all(fits)
         });
         let plan = plan.map(Arc::new);
         if plans.len() == PLANS {
@@ -232,6 +234,7 @@ impl Inner {
                     armed: [false; MOST_NODES as usize],
                     looks: 0,
                 },
+                own: None,
                 begin: 0,
                 before: Vec::new(),
             });
@@ -250,8 +253,12 @@ impl Inner {
         };
         for (me, (armed, task)) in (0..).zip(armed.iter_mut().zip(&running.tasks)) {
             if !*armed {
-                *armed = self.arm(me, task).map_err(|error| (me, error))?;
+                let list = self.arm(me, task).map_err(|error| (me, error))?;
+                *armed = list.is_some();
                 *looks = 0;
+                if me == 0 {
+                    running.own = list;
+                }
             }
         }
         let mut idle = armed[..running.tasks.len()].iter().all(|armed| *armed);
@@ -273,56 +280,40 @@ impl Inner {
         running.stage = Stage::Runs {
             left: 2 + slots.len() as u8,
         };
-        let list = self.list(0, &running.tasks[0].plan);
         let node = &mut self.nodes[0];
         node.invoke(INVOCATION, &slots);
-        node.submit(&list);
+        running.own.iter().for_each(|list| node.submit(list));
         Ok(true)
     }
 
-    fn list(&self, me: u8, plan: &Plan) -> Command {
-        let at = plan.list_at(self.nodes[usize::from(me)].limits().lanes);
-        Command::list(OF_LIST, vec![Segment::new(me, at.address, at.words)])
-    }
-
-    /// Gives an idle node keys, inputs and its list. Whether it was idle.
-    fn arm(&mut self, me: u8, task: &Task) -> Result<bool, NodeError> {
+    /// Gives an idle node keys, inputs and its list: the command that runs it, if it was idle.
+    fn arm(&mut self, me: u8, task: &Task) -> Result<Option<Command>, NodeError> {
         let at = usize::from(me);
         let (node, station) = (&mut self.nodes[at], &mut self.stations[at]);
         if !keyed(node, me, &mut station.keys, &task.keys)? {
-            return Ok(false);
+            return Ok(None);
         }
-        let limits = node.limits();
-        let timeout = patience(&task.plan, limits);
+        let timeout = patience(&task.plan, node.limits());
         if self.circuits.timeouts[at] < timeout {
             match node.set_timeout(timeout) {
-                Err(NodeError::Register { .. }) => return Ok(false),
+                Err(NodeError::Register { .. }) => return Ok(None),
                 set => set?,
             }
             self.circuits.timeouts[at] = timeout;
         }
         let plan = &task.plan;
         self.circuits.there[at] = Some(Arc::clone(plan));
-        let constants = plan.constants();
-        let half = 8 * constants.words as usize;
-        node.store(constants.address, &vec![0; half])?;
-        node.store(constants.address + half as u64, &vec![0xff; half])?;
+        plan.put_constants(node)?;
         for (columns, parts) in plan.inputs().iter().zip(&task.inputs) {
             for (address, bytes) in columns.iter().zip(parts) {
                 node.store(*address, bytes)?;
             }
         }
-        let list = plan.list(me, task.draws, OF_LIST | IN_LIST);
-        let place = plan.list_at(limits.lanes);
-        // Lists of other parties may be longer: zeros are no commands.
-        let mut bytes = list.bytes(limits.lanes);
-        bytes.resize(16 * place.words as usize, 0);
-        node.store(place.address, &bytes)?;
+        let list = plan.put_list(node, me, task.draws, [OF_LIST | IN_LIST, OF_LIST])?;
         if me > 0 {
-            let list = self.list(me, &task.plan);
-            self.nodes[at].arm(SLOT, &list);
+            node.arm(SLOT, &list);
         }
-        Ok(true)
+        Ok(Some(list))
     }
 
     /// A list has ended, or the invocation of lists, or something in one that failed, or what was asked then.
@@ -435,7 +426,7 @@ impl Inner {
         let Some(plan) = self.circuits.there[usize::from(me)].take() else {
             return Ok(());
         };
-        let own = bytes(&plan, node.limits());
+        let own = bytes(&plan);
         node.store(carrier::columns(), &vec![0; own as usize])?;
         for from in (0..MOST_NODES).filter(|from| *from != me) {
             let inbox = plan.inbox(from);

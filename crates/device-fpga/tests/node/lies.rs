@@ -328,7 +328,7 @@ fn lies_in_a_circuit(seed: u64, of: Of) {
         command.tag = tag;
         list.push(command, *after);
     }
-    let at = plan.list_at(LANES).address;
+    let at = plan.list_at().address;
     let stored = quartet.nodes[usize::from(liar)].store(at, &list.bytes(LANES));
     assert_eq!(stored, Ok(()), "{what}");
     let ended = quartet.start(&[armed]);

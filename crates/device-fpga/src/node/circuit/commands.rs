@@ -7,7 +7,9 @@ use super::ahead::turns;
 use super::pack::Packed;
 use super::{Parties, Plan, Round, WORD};
 use crate::node::trio::{next, previous};
-use crate::node::{COUNTED, Command, JOINT, List, MOST_NODES, Op, Segment, Tuple, Window, four};
+use crate::node::{
+    COUNTED, Command, JOINT, List, MOST_NODES, Node, NodeError, Op, Segment, Tuple, Window, four,
+};
 
 /// Tells that an await counts at most.
 const MOST_TELLS: usize = u16::MAX as usize;
@@ -83,17 +85,41 @@ impl Plan {
     }
 
     /// Where it lies, of any party and chunk: behind all columns, and behind inboxes that nobody has placed elsewhere.
-    pub fn list_at(&self, lanes: u32) -> Window {
+    pub fn list_at(&self) -> Window {
+        self.list
+    }
+
+    /// Words of the longest list.
+    pub(super) fn longest_list(&self) -> u32 {
         let all = (0..=self.parties.parts() as u8).flat_map(|me| [0, 1].map(|chunk| (me, chunk)));
         let words = all.map(|(me, chunk)| {
             let mut draws = Draws::first(self.parties);
             draws.masks.chunk = chunk;
-            self.list(me, draws, 0).words(lanes)
+            self.list(me, draws, 0).words(self.lanes)
         });
-        Window {
-            address: self.list,
-            words: words.max().unwrap_or(0),
-        }
+        words.max().unwrap_or(0)
+    }
+
+    /// Writes zeros, then ones, where it has them.
+    pub(in crate::node) fn put_constants(&self, node: &mut Node) -> Result<(), NodeError> {
+        let half = WORD as usize * self.constants.words as usize / 2;
+        let bytes = [vec![0; half], vec![0xff; half]].concat();
+        node.store(self.constants.address, &bytes)
+    }
+
+    /// Leaves the list of a party, with tags from the first of `tags` on, in the memory of its node: the command that runs it, with the second tag.
+    pub(in crate::node) fn put_list(
+        &self,
+        node: &mut Node,
+        me: u8,
+        draws: Draws,
+        tags: [u32; 2],
+    ) -> Result<Command, NodeError> {
+        let [commands, own] = tags;
+        let list = self.list(me, draws, commands);
+        node.store(self.list.address, &list.bytes(self.lanes))?;
+        let from = Segment::new(me, self.list.address, list.words(self.lanes));
+        Ok(Command::list(own, vec![from]))
     }
 
     /// What a party of four asks when a list ended with [`super::super::Failure::Mismatch`]: command number `number` of it again, with one of the

@@ -352,7 +352,10 @@ impl<'a> Layout<'a> {
                 words: inbox,
             }),
             most,
-            list,
+            list: Window {
+                address: list,
+                words: 0,
+            },
             lanes: self.limits.lanes,
             words: self.words,
             layers: self.commands,

@@ -180,8 +180,8 @@ pub struct Plan {
     inboxes: [Window; 4],
     /// Of four parties: words of an inbox for one message of each product of a depth.
     most: u32,
-    /// Where the list begins.
-    list: u64,
+    /// Where the list lies, of any party and chunk.
+    list: Window,
     /// Words of a beat.
     lanes: u32,
     /// Words of products in all.
@@ -222,7 +222,8 @@ impl Plan {
         });
         let [first, others @ ..] = made;
         let fewer = |a: Plan, b: Plan| if b.work() < a.work() { b } else { a };
-        let plan = others.into_iter().fold(first, fewer);
+        let mut plan = others.into_iter().fold(first, fewer);
+        plan.list.words = plan.longest_list();
         if plan.end() > WORD * u64::from(u32::MAX) {
             return Err(Unfit::Rows { rows });
         }

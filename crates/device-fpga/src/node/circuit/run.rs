@@ -3,7 +3,7 @@
 use veil_circuit::Circuit;
 
 use super::super::parties::Hosts;
-use super::super::{Armed, Command, NodeError, Quartet, Segment, Start, Trio, Window};
+use super::super::{Armed, Command, NodeError, Quartet, Start, Trio, Window};
 use super::{Parties, Plan, Site, Unfit, WORD};
 
 /// Slot of the list at nodes that others start.
@@ -66,30 +66,21 @@ impl<T: Hosts> Circuits for T {
 /// Writes the list of each node, and makes the command that runs it.
 fn lists(hosts: &mut impl Hosts, plan: &Plan) -> Result<Vec<Command>, NodeError> {
     let (tag, draws) = (hosts.use_tags(1), hosts.draw(plan));
-    let at = plan.list_at(hosts.nodes()[0].limits().lanes);
-    let lists = (0..).zip(hosts.nodes()).map(|(me, node)| {
-        let list = plan.list(me, draws, 0);
-        let lanes = node.limits().lanes;
-        node.store(at.address, &list.bytes(lanes))?;
-        let from = Segment::new(me, at.address, list.words(lanes));
-        Ok(Command::list(tag, vec![from]))
-    });
+    let lists = (0..).zip(hosts.nodes());
+    let lists = lists.map(|(me, node)| plan.put_list(node, me, draws, [0, tag]));
     lists.collect()
 }
 
 /// The memory of all nodes is a circuit's alone from now on, and has its constants. What lay there as values is lost.
-fn take(hosts: &mut impl Hosts, plan: &Plan, lanes: u32) -> Result<(), NodeError> {
-    let list = plan.list_at(lanes);
+fn take(hosts: &mut impl Hosts, plan: &Plan) -> Result<(), NodeError> {
+    let list = plan.list_at();
     let all = Window {
         address: 0,
         words: (list.address / WORD) as u32 + list.words,
     };
     hosts.use_windows(all, [0, 1, 2, 3].map(|from| plan.inbox(from)))?;
-    let constants = plan.constants();
-    let half = WORD as usize * constants.words as usize / 2;
-    let bytes = [vec![0; half], vec![0xff; half]].concat();
     let mut nodes = hosts.nodes().iter_mut();
-    nodes.try_for_each(|node| node.store(constants.address, &bytes))
+    nodes.try_for_each(|node| plan.put_constants(node))
 }
 
 /// A plan behind the two beats that begin each memory, which is its alone from now on.
@@ -102,7 +93,7 @@ fn planned(
     let limits = hosts.nodes()[0].limits();
     let base = 2 * WORD * u64::from(limits.lanes);
     let plan = Plan::new(circuit, rows, limits, Site::new(parties, base))?;
-    Ok(take(hosts, &plan, limits.lanes).map(|()| plan))
+    Ok(take(hosts, &plan).map(|()| plan))
 }
 
 impl Trio {
