@@ -5,6 +5,7 @@ use std::sync::Arc;
 use veil_math::Ring;
 use veil_prss::Use;
 
+use crate::cut::{self, Cut};
 use crate::garble::{self, Garbling};
 use crate::layout::{Item, Layout, Place, Span};
 use crate::mac::BLOCK;
@@ -105,6 +106,8 @@ pub enum Op {
     Proof(Proof),
     /// A step of oblivious transfers between two parties.
     Ot(Ot),
+    /// A step of cut-and-choose between two parties, in a bank whose rows are circuits.
+    Cut(Cut),
     /// Runs the program, whose slots are [`Item::Labels`], as the garbler: every value is its zero-label. A sum is an XOR, a public 1 is
     /// the offset Δ (so that x + 1 is x ⊕ Δ, and the constant c is c Δ), and each product is an AND, whose table goes into the messages
     /// that are the dst: [`Garbling::tables`]. A program without products needs neither messages nor draws.
@@ -347,6 +350,9 @@ impl Command {
             },
             Op::Proof(step) => return proof::check(*step, self, (layout, rows)).or_else(shape),
             Op::Ot(step) => return ot::check(*step, self, (layout, rows)).or_else(shape),
+            Op::Cut(step) => {
+                return cut::check(*step, self, (layout, rows), program).or_else(shape);
+            }
             Op::Garble { .. } | Op::Evaluate { .. } => {
                 if !program.ok_or(NO_PROGRAM)?.met_by(layout) {
                     return Err(OTHER_LAYOUT);

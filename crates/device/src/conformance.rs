@@ -2,6 +2,7 @@
 //!
 //! Cases are drawn from a seed: random programs over every ring, with chains and sums of products, on ragged numbers of rows.
 
+mod cut;
 mod integers;
 mod labels;
 mod ot;
@@ -50,7 +51,7 @@ const ROWS: [u32; 18] = [
     0, 1, 2, 7, 8, 9, 31, 63, 64, 65, 127, 129, 511, 512, 513, 1000, 2048, 2500,
 ];
 
-/// After so many cases comes one about proofs, one about integers, one about labels, one about transfers, and one about repetitions.
+/// After so many cases comes one about proofs, one about integers, one about labels, one about transfers, one about cut-and-choose, and one about repetitions.
 const PROOFS: u32 = 4;
 
 /// Runs `cases` random cases from `seed`.
@@ -63,6 +64,7 @@ pub fn check(device: &mut dyn Device, seed: u64, cases: u32) -> Result<(), Diffe
             integers::one(device, &mut rng, case)?;
             labels::one(device, &mut rng, case)?;
             ot::one(device, &mut rng, case)?;
+            cut::one(device, &mut rng, case)?;
             repeats::one(device, &mut rng, case)?;
         }
     }

@@ -22,6 +22,7 @@
 mod command;
 pub mod conformance;
 mod cpu;
+pub mod cut;
 mod form;
 mod forward;
 pub mod garble;
@@ -38,6 +39,7 @@ mod round;
 
 pub use command::{Command, Completion, Draw, KeyId, Op, Outcome, ProgramId, Tag};
 pub use cpu::{Cpu, Gates, HashRate, Isa, Shares};
+pub use cut::Cut;
 pub use form::{Cross, Form};
 pub use garble::Garbling;
 pub use layout::{Item, Layout, Place, Region, Span};

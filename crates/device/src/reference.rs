@@ -8,6 +8,7 @@ use veil_session::{Frame, Secret, SessionId};
 use zeroize::Zeroize;
 
 mod commands;
+mod cut;
 mod garble;
 mod memory;
 mod ot;

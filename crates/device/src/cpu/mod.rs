@@ -4,6 +4,7 @@ mod bank;
 mod beside;
 mod commands;
 mod convert;
+mod cut;
 mod dot;
 mod exec;
 mod garble;

@@ -11,9 +11,10 @@ use zeroize::Zeroize;
 
 use super::format::{Bytes, Call, Damage, MAGIC};
 use super::tape::chain;
+use crate::cut::By;
 use crate::{
-    Bank, Command, Completion, Cross, Draw, Dst, Form, Garbling, Instr, Item, KeyId, Layout, Op,
-    Ot, Outcome, Place, Program, ProgramId, Proof, Region, Repeat, Side, Span, Src, Step, Tag,
+    Bank, Command, Completion, Cross, Cut, Draw, Dst, Form, Garbling, Instr, Item, KeyId, Layout,
+    Op, Ot, Outcome, Place, Program, ProgramId, Proof, Region, Repeat, Side, Span, Src, Step, Tag,
     Trees,
 };
 
@@ -379,6 +380,7 @@ impl Parser<'_> {
             },
             18 => Op::Colour,
             19 => Op::Ot(self.transfer()?),
+            21 => Op::Cut(self.cut()?),
             _ => return Err("an unknown command"),
         };
         self.command_of(op)
@@ -428,6 +430,42 @@ impl Parser<'_> {
             },
             7 => Ot::Choose,
             _ => return Err("an unknown step of transfers"),
+        })
+    }
+
+    fn cut(&mut self) -> Parsed<Cut> {
+        Ok(match self.u8()? {
+            0 => Cut::Stretch,
+            1 => Cut::Number { first: self.u32()? },
+            2 => Cut::Digest { label: self.u16()? },
+            3 => Cut::Marks {
+                label: self.u16()?,
+                by: match self.u8()? {
+                    0 => By::Colour,
+                    1 => By::Value,
+                    _ => return Err("an unknown order of marks"),
+                },
+            },
+            4 => Cut::Member { label: self.u16()? },
+            5 => Cut::Majority { label: self.u16()? },
+            6 => Cut::Matrix { key: None },
+            7 => {
+                let mut key = [0; 16];
+                for byte in &mut key {
+                    *byte = self.u8()?;
+                }
+                Cut::Matrix { key: Some(key) }
+            }
+            8 => Cut::Active,
+            9 => Cut::Spread,
+            10 => Cut::Mask,
+            11 => Cut::Unmask,
+            12 => Cut::Shuffle,
+            13 => Cut::Pick { half: self.u8()? },
+            14 => Cut::Same,
+            15 => Cut::Garble { first: self.u64()? },
+            16 => Cut::Evaluate { first: self.u64()? },
+            _ => return Err("an unknown step of cut-and-choose"),
         })
     }
 

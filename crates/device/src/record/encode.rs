@@ -4,8 +4,8 @@ use veil_math::Ring;
 
 use super::format::Step;
 use crate::{
-    Command, Dst, Instr, Item, Layout, Op, Ot, Outcome, Place, Program, Proof, Repeat, Side, Span,
-    Src,
+    Command, Cut, Dst, Instr, Item, Layout, Op, Ot, Outcome, Place, Program, Proof, Repeat, Side,
+    Span, Src,
 };
 
 impl Step<'_> {
@@ -302,6 +302,56 @@ impl Writer<'_> {
         self.list(&repeat.live, |w, span| w.span(*span));
     }
 
+    fn cut(&mut self, step: Cut) {
+        match step {
+            Cut::Stretch => self.u8(0),
+            Cut::Number { first } => {
+                self.u8(1);
+                self.u32(first);
+            }
+            Cut::Digest { label } => {
+                self.u8(2);
+                self.u16(label);
+            }
+            Cut::Marks { label, by } => {
+                self.u8(3);
+                self.u16(label);
+                self.u8(by as u8);
+            }
+            Cut::Member { label } => {
+                self.u8(4);
+                self.u16(label);
+            }
+            Cut::Majority { label } => {
+                self.u8(5);
+                self.u16(label);
+            }
+            Cut::Matrix { key: None } => self.u8(6),
+            Cut::Matrix { key: Some(key) } => {
+                self.u8(7);
+                key.iter().for_each(|byte| self.u8(*byte));
+            }
+            Cut::Active => self.u8(8),
+            Cut::Spread => self.u8(9),
+            Cut::Mask => self.u8(10),
+            Cut::Unmask => self.u8(11),
+            Cut::Shuffle => self.u8(12),
+            Cut::Pick { half } => {
+                self.u8(13);
+                self.u8(half);
+            }
+            Cut::Same => self.u8(14),
+            Cut::Garble { first } => {
+                self.u8(15);
+                self.u64(first);
+            }
+            Cut::Evaluate { first } => {
+                self.u8(16);
+                self.u64(first);
+            }
+        }
+    }
+
     fn command(&mut self, command: &Command) {
         match &command.op {
             Op::Linear => self.u8(0),
@@ -375,6 +425,10 @@ impl Writer<'_> {
             Op::Repeat(repeat) => {
                 self.u8(20);
                 self.repeat(repeat);
+            }
+            Op::Cut(step) => {
+                self.u8(21);
+                self.cut(*step);
             }
         }
         match command.program {

@@ -433,6 +433,7 @@ fn name(op: &Op) -> &'static str {
         Op::Encode { .. } => "encode",
         Op::Colour => "colour",
         Op::Ot(_) => "oblivious transfer",
+        Op::Cut(_) => "cut-and-choose",
         Op::Repeat(_) => "repeat",
     }
 }

@@ -12,6 +12,50 @@ use crate::layout::{Item, Span};
 use crate::program::{Dst, Instr, Program, Src};
 use crate::repeat::Repeat;
 
+/// Offsets and start points: of one circuit for all rows, or of a circuit for each row.
+pub(super) struct Circuits {
+    /// The garbler's.
+    offsets: Option<Zeroizing<Vec<u128>>>,
+    starts: Vec<u128>,
+    /// Whether each row is a circuit.
+    each: bool,
+}
+
+impl Circuits {
+    fn one(offset: Option<u128>, start: u128) -> Self {
+        Circuits {
+            offsets: offset.map(|offset| Zeroizing::new(vec![offset])),
+            starts: vec![start],
+            each: false,
+        }
+    }
+
+    /// Those of rows.
+    pub(super) fn each(memory: &Memory, offsets: Option<Span>, starts: Span) -> Self {
+        let rows = 0..memory.frame.rows as usize;
+        let labels = |span| {
+            rows.clone()
+                .map(move |row| memory.label(span, row))
+                .collect()
+        };
+        Circuits {
+            offsets: offsets.map(|span| Zeroizing::new(labels(span))),
+            starts: labels(starts),
+            each: true,
+        }
+    }
+
+    /// Δ and S of a row, and what its gates' numbers have of the row.
+    fn of(&self, row: usize) -> (Option<u128>, u128, u32) {
+        let (at, number) = if self.each { (row, 0) } else { (0, row as u32) };
+        (
+            self.offsets.as_ref().map(|of| of[at]),
+            self.starts[at],
+            number,
+        )
+    }
+}
+
 /// Most labels that the temps of a program have in a bank, 4 GiB.
 const MOST_LABELS: u64 = 1 << 28;
 
@@ -85,32 +129,26 @@ impl Reference {
                 dice = self.dice(memory, command, scheme, products)?;
             }
         }
-        let rows = memory.frame.rows as usize;
-        let temps = u64::from(program.temps).saturating_mul(rows as u64);
-        if temps > MOST_LABELS {
-            return Err(Fault::TooLarge { bytes: 16 * temps });
-        }
-        let mut running = Running {
-            temps: vec![0; temps as usize],
-            messages: if offset.is_some() {
-                &command.dst
-            } else {
-                &command.src
-            },
-            one: offset.unwrap_or(0),
-            memory,
-            program: &program,
-            offset,
-            scheme,
-            start,
-            first,
-            rows,
-            dice,
+        let messages = if offset.is_some() {
+            &command.dst
+        } else {
+            &command.src
         };
-        for instr in &program.code {
-            running.instr(instr);
-        }
-        Ok(())
+        let circuits = Circuits::one(offset, start);
+        run(memory, &program, (scheme, circuits, first), messages, dice)
+    }
+
+    /// Runs a program under the offset and start point of each row, by a scheme without dice.
+    pub(super) fn run_labels(
+        &self,
+        memory: &mut Memory,
+        command: &Command,
+        of: (Garbling, Circuits, u64),
+        messages: &[Span],
+    ) -> Result<(), Fault> {
+        let id = command.program.ok_or(NO_PROGRAM)?;
+        let program = &self.programs[id.0 as usize].0;
+        run(memory, program, of, messages, Zeroizing::default())
     }
 
     fn prf(&self, key: KeyId) -> Result<&Prf, Fault> {
@@ -149,16 +187,42 @@ impl Reference {
     }
 }
 
+/// Runs a program whose product 0 is gate `first`.
+fn run(
+    memory: &mut Memory,
+    program: &Program,
+    (scheme, circuits, first): (Garbling, Circuits, u64),
+    messages: &[Span],
+    dice: Zeroizing<Vec<u8>>,
+) -> Result<(), Fault> {
+    let rows = memory.frame.rows as usize;
+    let temps = u64::from(program.temps).saturating_mul(rows as u64);
+    if temps > MOST_LABELS {
+        return Err(Fault::TooLarge { bytes: 16 * temps });
+    }
+    let mut running = Running {
+        temps: vec![0; temps as usize],
+        messages,
+        memory,
+        program,
+        circuits,
+        scheme,
+        first,
+        rows,
+        dice,
+    };
+    for instr in &program.code {
+        running.instr(instr);
+    }
+    Ok(())
+}
+
 /// A program over labels that runs.
 struct Running<'a> {
     memory: &'a mut Memory,
     program: &'a Program,
-    /// The garbler's offset.
-    offset: Option<u128>,
-    /// What a public 1 adds to a label.
-    one: u128,
+    circuits: Circuits,
     scheme: Garbling,
-    start: u128,
     /// Number of product 0.
     first: u64,
     rows: usize,
@@ -173,8 +237,6 @@ struct Running<'a> {
 impl Drop for Running<'_> {
     fn drop(&mut self) {
         self.temps.zeroize();
-        self.one.zeroize();
-        self.offset.zeroize();
     }
 }
 
@@ -196,7 +258,9 @@ impl Running<'_> {
 
     fn instr(&mut self, instr: &Instr) {
         for row in 0..self.rows {
-            let one = |c: u128| (c & 1).wrapping_neg() & self.one;
+            // What a public 1 adds to a label: nothing at the evaluator.
+            let offset = self.circuits.of(row).0.unwrap_or(0);
+            let one = |c: u128| (c & 1).wrapping_neg() & offset;
             let (label, out) = match *instr {
                 Instr::Add(a, b, out) | Instr::Sub(a, b, out) => {
                     (self.read(a, row) ^ self.read(b, row), out)
@@ -223,8 +287,9 @@ impl Running<'_> {
     fn product(&mut self, operands: [Src; 2], index: u32, row: usize) -> u128 {
         let labels = operands.map(|src| self.read(src, row));
         let product = self.first + u64::from(index);
-        let gate = Gate::new(self.scheme, self.start, product, row as u32);
-        let Some(offset) = self.offset else {
+        let (offset, start, number) = self.circuits.of(row);
+        let gate = Gate::new(self.scheme, start, product, number);
+        let Some(offset) = offset else {
             return gate.evaluate(labels, &self.table(index, row));
         };
         let at = index as usize * self.rows + row;
@@ -289,7 +354,7 @@ fn item(region: u16, first: u32) -> Span {
 }
 
 impl Memory {
-    fn label(&self, span: Span, row: usize) -> u128 {
+    pub(super) fn label(&self, span: Span, row: usize) -> u128 {
         self.get(span, Ring::Z128, row)
     }
 

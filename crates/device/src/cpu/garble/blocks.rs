@@ -134,7 +134,7 @@ impl<B: Blocks> Constants<B> {
 pub(crate) unsafe fn hashes<B: Blocks, const N: usize, const K: usize, const X: usize>(
     mut keys: [[B; K]; N],
     labels: [[B; K]; N],
-    offset: B,
+    offset: [B; N],
     constants: &Constants<B>,
 ) -> [[[B; X]; K]; N] {
     // SAFETY: the caller's instruction set.
@@ -144,7 +144,7 @@ pub(crate) unsafe fn hashes<B: Blocks, const N: usize, const K: usize, const X: 
             for k in 0..K {
                 states[n][k][0] = labels[n][k].xor(keys[n][k]);
                 if X == 2 {
-                    states[n][k][1] = states[n][k][0].xor(offset);
+                    states[n][k][1] = states[n][k][0].xor(offset[n]);
                 }
             }
         });
@@ -164,7 +164,7 @@ pub(crate) unsafe fn hashes<B: Blocks, const N: usize, const K: usize, const X: 
                 let key = keys[n][k].next_key(constants.0[9]).xor(labels[n][k]);
                 states[n][k][0] = states[n][k][0].last_round(key);
                 if X == 2 {
-                    states[n][k][1] = states[n][k][1].last_round(key.xor(offset));
+                    states[n][k][1] = states[n][k][1].last_round(key.xor(offset[n]));
                 }
             }
         });

@@ -50,6 +50,8 @@ struct Run<'a> {
     offset: Option<u128>,
     /// Start point of the hash.
     start: u128,
+    /// Offsets and start points of rows, where each row is a circuit: the offset of all is 0 then, if there are some.
+    each: Option<Each>,
     /// Number of product 0.
     first: u64,
     /// Offsets in the bank of the tables of product 0.
@@ -60,7 +62,39 @@ struct Run<'a> {
     stride: u64,
 }
 
+/// Where in the bank offsets and start points of rows are.
+struct Each {
+    offsets: Option<usize>,
+    starts: usize,
+}
+
 impl Cpu {
+    /// Runs a tape whose rows are circuits: as the garbler if there are offsets.
+    pub(super) fn circuits(
+        &self,
+        memory: &mut Memory,
+        tape: &Tape,
+        (offsets, starts): (Option<Span>, Span),
+        (first, tables): (u64, &[Span]),
+    ) {
+        let at = |span: Span| memory.item(span, 0).0;
+        let run = Run {
+            tape,
+            scheme: Garbling::HalfGates,
+            offset: offsets.map(|_| 0),
+            start: 0,
+            each: Some(Each {
+                offsets: offsets.map(at),
+                starts: at(starts),
+            }),
+            first,
+            tables: [tables.first().map_or(0, |span| at(*span)), 0],
+            dice: None,
+            stride: 0,
+        };
+        self.gates_of(memory, &run);
+    }
+
     /// The offset of the garbler.
     pub(in crate::cpu) fn offset(&self, key: KeyId) -> Result<u128, Fault> {
         let key = self.keys.get(&key).ok_or(NO_OFFSET)?.key();
@@ -147,6 +181,7 @@ impl Cpu {
             scheme,
             offset,
             start: 0,
+            each: None,
             first: 0,
             tables: [0; 2],
             dice: None,
@@ -182,6 +217,8 @@ impl Cpu {
         // that the bank has the same regions and room for the scratch rows, and that the tables fit them.
         unsafe {
             match self.isa {
+                // Vectors are of rows of one gate there.
+                _ if run.each.is_some() && rows < LANES => scalar::run(memory, run, &mut dice),
                 #[cfg(target_arch = "x86_64")]
                 Isa::Avx512 => run_zmm(memory, run, &mut dice),
                 #[cfg(target_arch = "x86_64")]
@@ -191,6 +228,9 @@ impl Cpu {
         }
     }
 }
+
+/// Rows that a vector of labels has.
+const LANES: usize = 4;
 
 /// The kernels once per instruction set: everything below them is inlined into these functions.
 #[cfg(target_arch = "x86_64")]

@@ -98,7 +98,7 @@ pub(super) unsafe fn group<B: Blocks, const N: usize>(
         let table = wires.base.wrapping_add(run.tables[0] + 32 * index as usize);
         let left = products.len() - first;
         if run.offset.is_some() {
-            let out = half::garble(a, b, keys, fixed.offset, &fixed.constants);
+            let out = half::garble(a, b, keys, [fixed.offset.into(); N], &fixed.constants);
             each!(n < N, {
                 let lanes = left.saturating_sub(LANES * n).min(LANES);
                 out[n][0].scatter(fours[n].out, lanes);

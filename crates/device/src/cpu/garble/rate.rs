@@ -103,7 +103,7 @@ pub(super) unsafe fn round<B: Blocks, const N: usize, const K: usize, const X: u
                     labels[n][k] = key.xor(offset);
                 }
             });
-            let hashes = hashes::<B, N, K, X>(keys, labels, offset, &constants);
+            let hashes = hashes::<B, N, K, X>(keys, labels, [offset; N], &constants);
             each!(n < N, {
                 for k in 0..K {
                     for x in 0..X {

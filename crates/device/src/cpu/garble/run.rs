@@ -12,7 +12,7 @@ use super::super::tape::{NO_ROW, NO_UNIFORM, Product, Row, TapeOp, Xor};
 use super::super::vector::Vector;
 use super::blocks::{Blocks, Constants, LANES, each};
 use super::items::{Item, Items, Wires};
-use super::{Dice, Run, half, narrow, one, three};
+use super::{Dice, Each, Run, half, narrow, one, three};
 use crate::garble::{Garbling, ROW_BITS};
 
 /// From the tweaks of a product of half-gates to those of the next one.
@@ -86,22 +86,27 @@ pub(super) unsafe fn run<V: Vector, B: Blocks, const N: usize, const T: usize>(
                     uniform: of,
                     out,
                 } => {
-                    let one = u128::from(one).wrapping_neg() & offset;
+                    let bit = u128::from(one).wrapping_neg();
                     let rows = &tape.srcs[start as usize..][..len as usize];
-                    sum::<V>(&wires, rows, one ^ uniform(of), out);
+                    sum::<V>(&wires, rows, (bit & offset) ^ uniform(of), out);
+                    if let (true, Some(each)) = (one, &run.each) {
+                        add_offsets::<B>(&wires, each, out);
+                    }
                 }
                 TapeOp::Spread { uniform: of, out } => sum::<V>(&wires, &[], uniform(of), out),
                 TapeOp::Products { start, len } => {
                     let products = &tape.products[start as usize..][..len as usize];
                     dice.throw::<V>(run, products);
-                    if wires.rows == 1 && half && one::in_order(products) {
+                    if run.each.is_some() {
+                        batch::<B, N, false, true>(&wires, run, products, dice, &fixed);
+                    } else if wires.rows == 1 && half && one::in_order(products) {
                         row::<B, N>(&wires, run, products, &fixed);
                     } else if wires.narrow() {
-                        batch::<B, 1, true>(&wires, run, products, dice, &fixed);
+                        batch::<B, 1, true, false>(&wires, run, products, dice, &fixed);
                     } else if half {
-                        batch::<B, N, false>(&wires, run, products, dice, &fixed);
+                        batch::<B, N, false, false>(&wires, run, products, dice, &fixed);
                     } else {
-                        batch::<B, T, false>(&wires, run, products, dice, &fixed);
+                        batch::<B, T, false, false>(&wires, run, products, dice, &fixed);
                     }
                 }
                 // Of rings alone.
@@ -157,9 +162,24 @@ fn slots(wires: &Wires) -> exec::Rows {
     }
 }
 
+/// A public 1 where each row has its own offset.
+#[inline(always)]
+unsafe fn add_offsets<B: Blocks>(wires: &Wires, each: &Each, out: Row) {
+    let Some(offsets) = each.offsets else { return };
+    for row in (0..wires.rows).step_by(LANES) {
+        let lanes = (wires.rows - row).min(LANES);
+        let to = wires.at(out).wrapping_add(16 * row);
+        // SAFETY: as `run`; offsets are an item of labels.
+        unsafe {
+            let offset = B::load_part(wires.base.wrapping_add(offsets + 16 * row), lanes);
+            B::load_part(to, lanes).xor(offset).store_part(to, lanes);
+        }
+    }
+}
+
 /// A batch of products.
 #[inline(always)]
-unsafe fn batch<B: Blocks, const N: usize, const NARROW: bool>(
+unsafe fn batch<B: Blocks, const N: usize, const NARROW: bool, const EACH: bool>(
     wires: &Wires,
     run: &Run<'_>,
     products: &[Product],
@@ -174,11 +194,11 @@ unsafe fn batch<B: Blocks, const N: usize, const NARROW: bool>(
             for n in 1..N {
                 group[n] = items.next::<NARROW>();
             }
-            group_of::<B, N, NARROW>(wires, run, &group, dice, fixed);
+            group_of::<B, N, NARROW, EACH>(wires, run, &group, dice, fixed);
         }
         while items.left::<NARROW>() > 0 {
             let group = [items.next::<NARROW>()];
-            group_of::<B, 1, NARROW>(wires, run, &group, dice, fixed);
+            group_of::<B, 1, NARROW, EACH>(wires, run, &group, dice, fixed);
         }
     }
 }
@@ -207,7 +227,7 @@ unsafe fn row<B: Blocks, const N: usize>(
 
 /// All operands of a group are read before a result is written: that may be in the place of an operand.
 #[inline(always)]
-unsafe fn group_of<B: Blocks, const N: usize, const NARROW: bool>(
+unsafe fn group_of<B: Blocks, const N: usize, const NARROW: bool, const EACH: bool>(
     wires: &Wires,
     run: &Run<'_>,
     group: &[Item; N],
@@ -217,7 +237,7 @@ unsafe fn group_of<B: Blocks, const N: usize, const NARROW: bool>(
     // SAFETY: as `run`.
     unsafe {
         match run.scheme {
-            Garbling::HalfGates => half_gates::<B, N, NARROW>(wires, run, group, fixed),
+            Garbling::HalfGates => half_gates::<B, N, NARROW, EACH>(wires, run, group, fixed),
             Garbling::ThreeHalves => three_halves::<B, N, NARROW>(wires, run, group, dice, fixed),
         }
     }
@@ -265,8 +285,50 @@ unsafe fn keys<B: Blocks, const N: usize, const K: usize, const NARROW: bool>(
     keys
 }
 
+/// Labels of the rows of an item, out of an item of labels of the bank.
 #[inline(always)]
-unsafe fn half_gates<B: Blocks, const N: usize, const NARROW: bool>(
+unsafe fn of_rows<B: Blocks>(wires: &Wires, at: usize, item: &Item) -> B {
+    let from = wires.base.wrapping_add(at + 16 * item.which[0].1);
+    // SAFETY: as `run`; the item has a label for each row.
+    unsafe { B::load_part(from, item.lanes) }
+}
+
+/// Δ and σ(Δ) of the rows of an item.
+#[inline(always)]
+unsafe fn offset_of<B: Blocks>(wires: &Wires, run: &Run<'_>, item: &Item) -> [B; 2] {
+    let offsets = run.each.as_ref().and_then(|each| each.offsets);
+    // SAFETY: as `run`.
+    unsafe {
+        let offset = offsets.map_or(B::splat(0), |at| of_rows(wires, at, item));
+        [offset, offset.sigma()]
+    }
+}
+
+/// Keys of a group where each row has its own start point: the tweak is the same in all rows.
+#[inline(always)]
+unsafe fn keys_of_each<B: Blocks, const N: usize>(
+    wires: &Wires,
+    run: &Run<'_>,
+    group: &[Item; N],
+    fixed: &Fixed<B>,
+) -> [[B; 2]; N] {
+    let starts = run.each.as_ref().map_or(0, |each| each.starts);
+    let mut keys = [[fixed.start; 2]; N];
+    each!(n < N, {
+        // SAFETY: as `run`.
+        unsafe {
+            let product = run.first + u64::from(group[n].index[0]);
+            let start: B = of_rows(wires, starts, &group[n]);
+            let first = start.xor(B::tweak((product << ROW_BITS) * 2));
+            // The tweak is even.
+            keys[n] = [first, first.xor(fixed.one)];
+        }
+    });
+    keys
+}
+
+#[inline(always)]
+unsafe fn half_gates<B: Blocks, const N: usize, const NARROW: bool, const EACH: bool>(
     wires: &Wires,
     run: &Run<'_>,
     group: &[Item; N],
@@ -275,9 +337,17 @@ unsafe fn half_gates<B: Blocks, const N: usize, const NARROW: bool>(
     // SAFETY: as `run`.
     unsafe {
         let [a, b] = operands::<B, N, NARROW>(group, fixed);
-        let keys = keys::<B, N, 2, NARROW>(run, group, fixed);
+        let mut offsets = [<[B; 2]>::from(fixed.offset); N];
+        let keys = if EACH {
+            each!(n < N, {
+                offsets[n] = offset_of(wires, run, &group[n]);
+            });
+            keys_of_each(wires, run, group, fixed)
+        } else {
+            keys::<B, N, 2, NARROW>(run, group, fixed)
+        };
         if run.offset.is_some() {
-            let out = half::garble(a, b, keys, fixed.offset, &fixed.constants);
+            let out = half::garble(a, b, keys, offsets, &fixed.constants);
             each!(n < N, {
                 let (item, [c, garbler, evaluator]) = (&group[n], out[n]);
                 item.out.store::<B, NARROW>(c, item.lanes);

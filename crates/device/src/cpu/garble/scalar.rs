@@ -41,6 +41,25 @@ impl Wires<'_> {
         )
     }
 
+    /// A public 1 where each row has its own offset.
+    fn add_offsets(&mut self, run: &Run<'_>, out: Row) {
+        let Some(at) = run.each.as_ref().and_then(|each| each.offsets) else {
+            return;
+        };
+        for k in 0..self.rows {
+            self.set(out, k, self.get(out, k) ^ label(self.bytes, at + 16 * k));
+        }
+    }
+
+    /// Δ and S of a row, and what its gates' numbers have of the row.
+    fn circuit(&self, run: &Run<'_>, k: usize) -> (Option<u128>, u128, u32) {
+        let Some(each) = &run.each else {
+            return (run.offset, run.start, k as u32);
+        };
+        let own = |at: usize| label(self.bytes, at + 16 * k);
+        (each.offsets.map(own), own(each.starts), 0)
+    }
+
     /// out = the XOR of rows and of a label that all have.
     fn xor(&mut self, rows: &[Row], constant: u128, out: Row) {
         for k in 0..self.rows {
@@ -83,13 +102,16 @@ pub(super) fn run(memory: &mut Memory, run: &Run<'_>, dice: &mut Dice) {
             TapeOp::Xor {
                 start,
                 len,
-                one,
+                one: bit,
                 uniform,
                 out,
             } => {
-                let one = u128::from(one).wrapping_neg() & run.offset.unwrap_or(0);
+                let one = u128::from(bit).wrapping_neg() & run.offset.unwrap_or(0);
                 let rows = &tape.srcs[start as usize..][..len as usize];
                 wires.xor(rows, one ^ wires.uniform(uniform), out);
+                if bit {
+                    wires.add_offsets(run, out);
+                }
             }
             TapeOp::Spread { uniform, out } => wires.xor(&[], wires.uniform(uniform), out),
             TapeOp::Products { start, len } => {
@@ -111,8 +133,9 @@ fn gates(wires: &mut Wires<'_>, run: &Run<'_>, product: &Product, dice: impl Fn(
     for row in 0..wires.rows {
         let labels = [a, b].map(|wire| wires.get(wire, row));
         let number = run.first + u64::from(product.index);
-        let gate = Gate::new(run.scheme, run.start, number, row as u32);
-        let out = match run.offset {
+        let (offset, start, of_row) = wires.circuit(run, row);
+        let gate = Gate::new(run.scheme, start, number, of_row);
+        let out = match offset {
             None => gate.evaluate(labels, &table(wires, run, product.index, row)),
             Some(offset) => {
                 let (out, table) = gate.garble(offset, labels, dice(row));

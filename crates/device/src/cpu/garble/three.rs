@@ -44,7 +44,7 @@ pub(crate) unsafe fn garble<B: Blocks, const N: usize>(
             let (x, y) = (a0[n].sigma(), b0[n].sigma());
             labels[n] = [x, y, x.xor(y)];
         });
-        let hashes = hashes::<B, N, 3, 2>(keys, labels, sigma, constants);
+        let hashes = hashes::<B, N, 3, 2>(keys, labels, [sigma; N], constants);
         let of_b = controlled(offset.xor(offset), offset);
         let of_both = controlled(offset, offset);
         let none = [dice[0][0]; 5];
@@ -100,7 +100,7 @@ pub(crate) unsafe fn evaluate<B: Blocks, const N: usize>(
             let (x, y) = (a[n].sigma(), b[n].sigma());
             labels[n] = [x, y, x.xor(y)];
         });
-        let hashes = hashes::<B, N, 3, 1>(keys, labels, a[0], constants);
+        let hashes = hashes::<B, N, 3, 1>(keys, labels, a, constants);
         let mut out = [a[0]; N];
         each!(n < N, {
             let [[ha], [hb], [hx]] = hashes[n];

@@ -41,7 +41,7 @@ pub(super) unsafe fn keys<B: Blocks, const N: usize, const X: usize>(labels: &La
                     B::load_part(from, lanes).sigma()
                 };
             }
-            let made = hashes::<B, N, 1, X>(keys, x, offset, &constants);
+            let made = hashes::<B, N, 1, X>(keys, x, [offset; N], &constants);
             for g in 0..N {
                 let row = at + g * LANES;
                 let lanes = labels.count.saturating_sub(row).min(LANES);

@@ -1,0 +1,282 @@
+//! The steps of cut-and-choose that need no program, as they are defined: item by item, row by row. Devices that do better with some of them
+//! do the others this way.
+
+use sha2::{Digest, Sha256};
+use subtle::{Choice, ConstantTimeEq};
+use veil_session::{Frame, SessionId};
+use zeroize::Zeroizing;
+
+use super::{By, Cut, MARKS, block, cipher, head, mark, matrix_row, order};
+use crate::command::Command;
+use crate::layout::{Item, Span};
+
+/// A bank, by packed items.
+pub(crate) trait Columns {
+    fn frame(&self) -> Frame;
+    fn kind(&self, region: u16) -> Item;
+    fn get(&self, span: Span, k: u32) -> &[u8];
+    fn get_mut(&mut self, span: Span, k: u32) -> &mut [u8];
+}
+
+/// A label of row `row`.
+fn label(bank: &impl Columns, span: Span, k: u32, row: u32) -> [u8; 16] {
+    let bytes = &bank.get(span, k)[16 * row as usize..][..16];
+    bytes.try_into().expect("16 bytes")
+}
+
+fn put(bank: &mut impl Columns, span: Span, k: u32, row: u32, label: [u8; 16]) {
+    bank.get_mut(span, k)[16 * row as usize..][..16].copy_from_slice(&label);
+}
+
+fn xor(a: [u8; 16], b: [u8; 16]) -> [u8; 16] {
+    std::array::from_fn(|k| a[k] ^ b[k])
+}
+
+/// A label where a bit is 1, else zeros.
+fn times(bit: u8, x: [u8; 16]) -> [u8; 16] {
+    let mask = std::hint::black_box(bit & 1).wrapping_neg();
+    x.map(|byte| byte & mask)
+}
+
+/// The number of a circuit, as marks have it.
+fn number(bank: &impl Columns, numbers: Span, row: u32) -> u32 {
+    u128::from_le_bytes(label(bank, numbers, 0, row)) as u32
+}
+
+/// Does a step, which was checked, and says what a comparison found.
+///
+/// # Panics
+/// At steps with a program.
+pub(crate) fn step(
+    bank: &mut impl Columns,
+    session: &SessionId,
+    step: Cut,
+    command: &Command,
+) -> bool {
+    let (src, dst) = (&command.src[..], &command.dst[..]);
+    let frame = bank.frame();
+    let at = (session, frame);
+    match step {
+        Cut::Stretch => stretch(bank, src[0], dst),
+        Cut::Number { first } => {
+            for row in 0..frame.rows {
+                put(bank, dst[0], 0, row, u128::from(first + row).to_le_bytes());
+            }
+        }
+        Cut::Digest { label } => digest(bank, &head(session, label, frame), src, dst[0]),
+        Cut::Marks { label, by } => marks(bank, at, (label, by), src, dst[0]),
+        Cut::Member { label } => {
+            let mut all = Choice::from(1);
+            votes(bank, at, label, src, |_, [zero, one]| all &= zero | one);
+            return all.into();
+        }
+        Cut::Majority { label } => {
+            let mut ones = vec![0u32; src[0].count as usize];
+            votes(bank, at, label, src, |wire, [_, one]| {
+                ones[wire as usize] += u32::from(one.unwrap_u8());
+            });
+            for (wire, ones) in (0..).zip(ones) {
+                bank.get_mut(dst[0], wire)[0] = u8::from(2 * ones > frame.rows);
+            }
+        }
+        Cut::Matrix { key } => matrix(bank, key, src, dst[0]),
+        Cut::Active => {
+            for k in 0..dst[0].count {
+                let bit = bank.get(src[2], k)[0];
+                for row in 0..frame.rows {
+                    let offset = times(bit, label(bank, src[1], 0, row));
+                    let active = xor(label(bank, src[0], k, row), offset);
+                    put(bank, dst[0], k, row, active);
+                }
+            }
+        }
+        Cut::Spread => {
+            for k in 0..dst[0].count {
+                bank.get_mut(dst[0], k).fill(0);
+            }
+            for j in 0..src[0].count {
+                let bit = bank.get(src[0], j)[0] & 1;
+                let (k, row) = (j / frame.rows, j % frame.rows);
+                bank.get_mut(dst[0], k)[row as usize / 8] |= bit << (row % 8);
+            }
+        }
+        Cut::Mask => mask(bank, src, dst[0]),
+        Cut::Unmask => unmask(bank, src, dst[0]),
+        Cut::Shuffle => {
+            let digest = bank.get(src[0], 0).try_into().expect("32 bytes");
+            let order = order(&digest, 2 * frame.rows);
+            for (to, circuit) in bank.get_mut(dst[0], 0).chunks_mut(4).zip(order) {
+                to.copy_from_slice(&circuit.to_le_bytes());
+            }
+        }
+        Cut::Pick { half } => pick(bank, half, src, dst[0]),
+        Cut::Same => {
+            let mut same = Choice::from(1);
+            for k in 0..src[0].count {
+                let bits = bank.get(src[0], k);
+                let bit = |row: u32| bits[row as usize / 8] >> (row % 8) & 1;
+                for row in 1..frame.rows {
+                    same &= bit(row).ct_eq(&bit(0));
+                }
+            }
+            return same.into();
+        }
+        Cut::Garble { .. } | Cut::Evaluate { .. } => {
+            unreachable!("programs over labels are run by the device")
+        }
+    }
+    true
+}
+
+fn stretch(bank: &mut impl Columns, seeds: Span, dst: &[Span]) {
+    for row in 0..bank.frame().rows {
+        let cipher = cipher(label(bank, seeds, 0, row));
+        let mut offset = block(&cipher, 0);
+        offset[0] |= 1;
+        put(bank, dst[0], 0, row, offset);
+        put(bank, dst[1], 0, row, block(&cipher, 1));
+        for k in 0..dst[2].count {
+            put(bank, dst[2], k, row, block(&cipher, 2 + u128::from(k)));
+        }
+    }
+}
+
+fn digest(bank: &mut impl Columns, head: &[u8; 64], src: &[Span], to: Span) {
+    for row in 0..bank.frame().rows {
+        let mut hash = Sha256::new();
+        hash.update(head);
+        for span in src {
+            for k in 0..span.count {
+                match bank.kind(span.region) {
+                    Item::Labels => hash.update(label(bank, *span, k, row)),
+                    _ => hash.update([bank.get(*span, k)[row as usize / 8] >> (row % 8) & 1]),
+                }
+            }
+        }
+        put_digest(bank, to, 0, row, hash.finalize().into());
+    }
+}
+
+/// Two labels from number `k` on.
+fn put_digest(bank: &mut impl Columns, to: Span, k: u32, row: u32, digest: [u8; 32]) {
+    for (k, half) in (k..).zip(digest.as_chunks().0) {
+        put(bank, to, k, row, *half);
+    }
+}
+
+fn marks(
+    bank: &mut impl Columns,
+    at: (&SessionId, Frame),
+    (kind, by): (u16, By),
+    src: &[Span],
+    to: Span,
+) {
+    for wire in 0..src[0].count {
+        for row in 0..at.1.rows {
+            let (zero, offset) = (label(bank, src[0], wire, row), label(bank, src[1], 0, row));
+            let swap = match by {
+                By::Colour => zero[0] & 1,
+                By::Value => 0,
+            };
+            let first = xor(zero, times(swap, offset));
+            let place = (wire, number(bank, src[2], row));
+            for (k, x) in [first, xor(first, offset)].into_iter().enumerate() {
+                let item = MARKS * wire + 2 * k as u32;
+                put_digest(bank, to, item, row, mark(at, kind, place, x));
+            }
+        }
+    }
+}
+
+/// Tells of each label of src 0 whether it has the first and the second of the marks in src 1.
+fn votes(
+    bank: &impl Columns,
+    at: (&SessionId, Frame),
+    kind: u16,
+    src: &[Span],
+    mut tell: impl FnMut(u32, [Choice; 2]),
+) {
+    for wire in 0..src[0].count {
+        for row in 0..at.1.rows {
+            let x = label(bank, src[0], wire, row);
+            let own = mark(at, kind, (wire, number(bank, src[2], row)), x);
+            let equal = [0, 2].map(|k| {
+                let halves = own.as_chunks::<16>().0;
+                let half = |h: u32| label(bank, src[1], MARKS * wire + k + h, row);
+                half(0).ct_eq(&halves[0]) & half(1).ct_eq(&halves[1])
+            });
+            tell(wire, equal);
+        }
+    }
+}
+
+fn matrix(bank: &mut impl Columns, key: Option<[u8; 16]>, src: &[Span], to: Span) {
+    let key = key.unwrap_or_else(|| bank.get(src[2], 0).try_into().expect("16 bytes"));
+    for i in 0..to.count {
+        let mut sum = Zeroizing::new(bank.get(src[0], i).to_vec());
+        let bits = matrix_row(key, i, src[1].count);
+        for j in 0..src[1].count {
+            if bits[j as usize / 128] >> (j % 128) & 1 == 1 {
+                let add = bank.get(src[1], j);
+                sum.iter_mut().zip(add).for_each(|(a, b)| *a ^= b);
+            }
+        }
+        bank.get_mut(to, i).copy_from_slice(&sum);
+    }
+}
+
+fn mask(bank: &mut impl Columns, src: &[Span], to: Span) {
+    let rows = bank.frame().rows;
+    for j in 0..src[0].count {
+        for b in 0..2u8 {
+            let cipher = cipher(label(bank, src[3 + usize::from(b)], j / rows, j % rows));
+            for row in 0..rows {
+                let number = u128::from_le_bytes(label(bank, src[2], 0, row));
+                let offset = times(b, label(bank, src[1], 0, row));
+                let x = xor(label(bank, src[0], j, row), offset);
+                let masked = xor(x, block(&cipher, number));
+                put(bank, to, 2 * j + u32::from(b), row, masked);
+            }
+        }
+    }
+}
+
+fn unmask(bank: &mut impl Columns, src: &[Span], to: Span) {
+    let rows = bank.frame().rows;
+    for j in 0..to.count {
+        let cipher = cipher(label(bank, src[1], j / rows, j % rows));
+        let bit = bank.get(src[2], j)[0];
+        for row in 0..rows {
+            let number = u128::from_le_bytes(label(bank, src[3], 0, row));
+            let [zero, one] = [0, 1].map(|b| label(bank, src[0], 2 * j + b, row));
+            let chosen = xor(zero, times(bit, xor(zero, one)));
+            put(bank, to, j, row, xor(chosen, block(&cipher, number)));
+        }
+    }
+}
+
+fn pick(bank: &mut impl Columns, half: u8, src: &[Span], to: Span) {
+    let rows = bank.frame().rows;
+    let order = bank.get(src[1], 0).as_chunks().0;
+    let half = usize::from(half) * rows as usize;
+    let order: Vec<u32> = order[half..]
+        .iter()
+        .map(|c| u32::from_le_bytes(*c))
+        .collect();
+    let labels = bank.kind(to.region) == Item::Labels;
+    for k in 0..to.count {
+        bank.get_mut(to, k).fill(0);
+        for (row, circuit) in (0..rows).zip(&order) {
+            // Public, but bytes of a region are whatever was written there.
+            let circuit = circuit % (2 * rows);
+            let (item, from) = (circuit / rows * to.count + k, circuit % rows);
+            if labels {
+                let x = label(bank, src[0], item, from);
+                put(bank, to, k, row, x);
+            } else {
+                let bit = bank.get(src[0], item)[from as usize / 8] >> (from % 8) & 1;
+                bank.get_mut(to, k)[row as usize / 8] |= bit << (row % 8);
+            }
+        }
+    }
+}
