@@ -8,7 +8,7 @@ use veil_engine::Data;
 use veil_node::Home;
 use veil_program::{
     Adversary, AlignKey, Delivery, Files, Guarantee, Holder, Job, JobError, Kind, Lowered, Output,
-    Schedule, Sharing, Sink, Source, Tables, Words,
+    Schedule, Sharing, Sink, Source, Statistical, Tables, Words,
 };
 use veil_protocol::{Options, Plan};
 use veil_session::Peer;
@@ -43,7 +43,7 @@ pub(crate) struct SecurityArgs {
     /// The protocol: rep3, rep4 or yao [default: by the number of parties]
     #[arg(long, value_name = "NAME")]
     pub(crate) protocol: Option<Sharing>,
-    /// Against one party that is semi-honest or malicious [default: rep3 semi-honest, rep4 malicious]
+    /// Against one party that is semi-honest or malicious; yao: malicious-cutchoose [default: rep3 and yao semi-honest, rep4 malicious]
     #[arg(long, value_name = "WHICH")]
     pub(crate) adversary: Option<Adversary>,
     /// What a cheat or a lost party makes of the run: abort, or guaranteed output [default: abort]
@@ -55,6 +55,9 @@ pub(crate) struct SecurityArgs {
     /// Order of yao's gates and tables: layers, or list(N) as hardware of 1, 2, 4, 8 or 16 rows starts them [default: what the garbler's device is best at, else layers]
     #[arg(long, value_name = "WHICH")]
     pub(crate) schedule: Option<Schedule>,
+    /// A cheat of cut-and-choose gets away with probability 2^-S: 9, 19, 29, 39, 40, 49, 59, 64, 69, 79, 80, 89, 99, 109 or 119 [default: 40]
+    #[arg(long, value_name = "S")]
+    pub(crate) statistical: Option<Statistical>,
 }
 
 impl SecurityArgs {
@@ -66,6 +69,7 @@ impl SecurityArgs {
             delivery: self.output,
             tables: self.tables,
             schedule: self.schedule,
+            statistical: self.statistical,
         }
     }
 }

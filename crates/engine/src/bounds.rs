@@ -63,7 +63,8 @@ fn longest(plan: &Plan, protocol: &dyn Protocol) -> u64 {
         let (layout, flow) = (protocol.layout(of), protocol.flow(task, frame));
         let of_round = flow.rounds().iter().flat_map(|round| {
             let transfers = round.sends.iter().chain(&round.recvs);
-            transfers.map(|transfer| layout.bytes(transfer.span, frame.rows))
+            let rows = protocol.rows(of, frame.rows);
+            transfers.map(move |transfer| layout.bytes(transfer.span, rows))
         });
         of_round.max()
     });

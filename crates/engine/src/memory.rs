@@ -41,7 +41,7 @@ impl Memory {
         let chunks = chunks.min(u64::from(plan.chunks()));
         // The set-up is over before there are chunks, and the totals come after them: at most one bank of these is beside theirs.
         let [chunk, job] = [(BankOf::Rows, plan.longest_chunk()), (BankOf::Job, 1)]
-            .map(|(of, rows)| bank(plan, protocol, of, rows));
+            .map(|(of, rows)| bank(plan, protocol, of, protocol.rows(of, rows)));
         let bounds = bounds(plan, protocol);
         let peers = protocol.peers().len() as u64;
         let totals = plan.job.totals.as_ref();

@@ -95,6 +95,8 @@ pub(crate) enum Advance {
 pub(crate) struct Run {
     pub(crate) chunk: Chunk,
     pub(crate) bank: Bank,
+    /// Rows of the bank.
+    rows: u32,
     work: Work,
     task: usize,
     cleared: Option<Cleared>,
@@ -113,10 +115,11 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    pub(crate) fn new(chunk: Chunk, bank: Bank, work: Work) -> Self {
+    pub(crate) fn new(chunk: Chunk, (bank, rows): (Bank, u32), work: Work) -> Self {
         Run {
             chunk,
             bank,
+            rows,
             work,
             task: 0,
             cleared: None,
@@ -225,7 +228,7 @@ impl Run {
                     self.landed.clear();
                     for recv in &round.recvs {
                         let layout = means.protocol.layout(self.work.bank());
-                        let bytes = layout.bytes(recv.span, self.chunk.frame.rows);
+                        let bytes = layout.bytes(recv.span, self.rows);
                         // Nothing is sent where nothing is to be said: a port without wires.
                         self.landed.push(bytes == 0);
                         if bytes > 0 {
@@ -343,7 +346,7 @@ impl Run {
             }
             self.cycles = self.cycles.max(round.cycle);
             let layout = means.protocol.layout(self.work.bank());
-            let bytes = |of: &Transfer| layout.bytes(of.span, self.chunk.frame.rows);
+            let bytes = |of: &Transfer| layout.bytes(of.span, self.rows);
             for sent in round.sends.iter().map(bytes).filter(|bytes| *bytes > 0) {
                 means.exchanged.sent(sent as usize);
             }
@@ -370,7 +373,7 @@ impl Run {
     /// Times of a round that begins now.
     fn stamps(&self, means: &Means<'_>, round: &Round) -> Stamps {
         let layout = means.protocol.layout(self.work.bank());
-        let bytes = |t: &Transfer| layout.bytes(t.span, self.chunk.frame.rows);
+        let bytes = |t: &Transfer| layout.bytes(t.span, self.rows);
         let sent = round.sends.iter().map(bytes).collect();
         Stamps::new(sent, round.recvs.iter().map(bytes))
     }

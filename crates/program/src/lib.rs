@@ -69,6 +69,7 @@ pub use reshare::{OldShares, Resharing, SharesDiffer, Zeros};
 pub use roles::Roles;
 pub use schedule::{Rows, Schedule};
 pub use security::{
-    Adversary, Delivery, Guarantee, Security, Sharing, Tables, UnknownWord, Word, Words,
+    Adversary, Delivery, Guarantee, Security, Sharing, Statistical, Tables, UnknownWord, Word,
+    Words,
 };
 pub use table::{AlignKey, AlignKeyError, TableReport, Watch};

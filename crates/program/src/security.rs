@@ -26,6 +26,8 @@ pub enum Adversary {
     SemiHonest,
     /// It does whatever it likes.
     Malicious,
+    /// It does whatever it likes, and a garbled circuit is checked by garbling many of which half are opened.
+    CutAndChoose,
 }
 
 /// What a corrupt or a lost party can do to the end of a run. The weakest comes first.
@@ -44,6 +46,20 @@ pub enum Tables {
     HalfGates,
     /// By three halves: 24.6 bytes per AND, and half as much work again. For slow links.
     ThreeHalves,
+}
+
+/// The statistical parameter s of cut-and-choose: whoever cheats gets away with it with probability 2^-s. More circuits take more time.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Statistical(u8);
+
+impl Statistical {
+    /// What is customary.
+    pub const USUAL: Statistical = Statistical(40);
+
+    /// s.
+    pub const fn bits(self) -> u8 {
+        self.0
+    }
 }
 
 /// A choice that is written as one word.
@@ -92,15 +108,39 @@ impl Word for Sharing {
 impl Word for Adversary {
     const FIELD: &'static str = "adversary";
     const OPTION: &'static str = "--adversary";
-    const ALL: &'static [Self] = &[Adversary::SemiHonest, Adversary::Malicious];
+    const ALL: &'static [Self] = &[
+        Adversary::SemiHonest,
+        Adversary::Malicious,
+        Adversary::CutAndChoose,
+    ];
 
     fn word(self) -> &'static str {
         match self {
             Adversary::SemiHonest => "semi-honest",
             Adversary::Malicious => "malicious",
+            Adversary::CutAndChoose => "malicious-cutchoose",
         }
     }
 }
+
+/// The values there are: those of the published measurements (Frederiksen, Nielsen 2013), and the customary ones.
+macro_rules! statistical {
+    ($($bits:literal)*) => {
+        impl Word for Statistical {
+            const FIELD: &'static str = "statistical";
+            const OPTION: &'static str = "--statistical";
+            const ALL: &'static [Self] = &[$(Statistical($bits)),*];
+
+            fn word(self) -> &'static str {
+                match self.0 {
+                    $($bits => stringify!($bits),)*
+                    _ => unreachable!("there are no others"),
+                }
+            }
+        }
+    };
+}
+statistical!(9 19 29 39 40 49 59 64 69 79 80 89 99 109 119);
 
 impl Word for Delivery {
     // `output` is a section of circuit jobs.
@@ -138,6 +178,14 @@ impl FromStr for Sharing {
 }
 
 impl FromStr for Adversary {
+    type Err = UnknownWord;
+
+    fn from_str(text: &str) -> Result<Self, UnknownWord> {
+        Self::parse(text)
+    }
+}
+
+impl FromStr for Statistical {
     type Err = UnknownWord;
 
     fn from_str(text: &str) -> Result<Self, UnknownWord> {
@@ -194,6 +242,8 @@ pub struct Security {
     pub tables: Tables,
     /// In which order they are, where they are.
     pub schedule: Schedule,
+    /// How likely a cheat of cut-and-choose gets away, where there is one.
+    pub statistical: Statistical,
 }
 
 impl Security {
@@ -214,6 +264,7 @@ impl Security {
             delivery: Delivery::Abort,
             tables: Tables::HalfGates,
             schedule: Schedule::Layers,
+            statistical: Statistical::USUAL,
         }
     }
 
@@ -236,6 +287,10 @@ impl fmt::Display for Security {
         match self.schedule {
             Schedule::Layers => Ok(()),
             Schedule::List(_) => write!(f, ", {}", self.schedule.word()),
+        }?;
+        match self.adversary {
+            Adversary::CutAndChoose => write!(f, ", 2^-{}", self.statistical.bits()),
+            Adversary::SemiHonest | Adversary::Malicious => Ok(()),
         }
     }
 }
@@ -309,6 +364,8 @@ pub struct Words {
     pub tables: Option<Tables>,
     /// In which order.
     pub schedule: Option<Schedule>,
+    /// The statistical parameter.
+    pub statistical: Option<Statistical>,
 }
 
 impl Words {
@@ -322,6 +379,7 @@ impl Words {
             delivery: self.delivery.unwrap_or(usual.delivery),
             tables: self.tables.unwrap_or(usual.tables),
             schedule: self.schedule.unwrap_or(usual.schedule),
+            statistical: self.statistical.unwrap_or(usual.statistical),
         };
         if sharing.parties() != parties {
             let needs = sharing.parties();
@@ -343,6 +401,18 @@ impl Words {
                 sharing.word()
             );
             return Err(wrong(schedule, reason));
+        }
+        let cuts = security.adversary == Adversary::CutAndChoose;
+        if let (Some(statistical), false) = (self.statistical, cuts) {
+            let reason = "only `adversary = \"malicious-cutchoose\"` has a statistical parameter; leave it out, or write that";
+            return Err(wrong(statistical, reason.to_owned()));
+        }
+        if cuts && sharing != Sharing::Yao {
+            let reason = format!(
+                "circuits are cut and chosen by yao, and the job's protocol is {}; write \"malicious\", or name two parties",
+                sharing.word()
+            );
+            return Err(wrong(security.adversary, reason));
         }
         if security.delivery == Delivery::Guaranteed {
             let reason = match security {
@@ -377,6 +447,7 @@ impl Words {
             delivery: both(self.delivery, options.delivery)?,
             tables: both(self.tables, options.tables)?,
             schedule: both(self.schedule, options.schedule)?,
+            statistical: both(self.statistical, options.statistical)?,
         })
     }
 
@@ -389,6 +460,7 @@ impl Words {
             delivery: self.delivery.filter(|_| others.delivery.is_none()),
             tables: self.tables.filter(|_| others.tables.is_none()),
             schedule: self.schedule.filter(|_| others.schedule.is_none()),
+            statistical: (self.statistical).filter(|_| others.statistical.is_none()),
         }
     }
 
@@ -403,6 +475,7 @@ impl Words {
             of(self.delivery),
             of(self.tables),
             of(self.schedule),
+            of(self.statistical),
         ];
         all.into_iter().flatten()
     }
@@ -453,14 +526,16 @@ mod tests {
                             protocol,
                             adversary,
                             delivery,
-                            tables: None,
-                            schedule: None,
+                            ..Words::default()
                         };
                         let fits = protocol.is_none_or(|p| p.parties() == parties);
                         let guaranteed = delivery != Some(Delivery::Guaranteed)
                             || parties == 4 && adversary != Some(Adversary::SemiHonest);
+                        let cuts = adversary == Some(Adversary::CutAndChoose);
+                        let cut = !cuts || parties == 2;
                         let meant = words.among(parties);
-                        assert_eq!(meant.is_ok(), fits && guaranteed, "{words:?} {parties}");
+                        let good = fits && guaranteed && cut;
+                        assert_eq!(meant.is_ok(), good, "{words:?} {parties}");
                         let Ok(meant) = meant else { continue };
                         assert_eq!(meant.sharing.parties(), parties);
                         let usual = if parties == 4 {

@@ -6,6 +6,7 @@ use veil_device::Garbling;
 use veil_program::{Adversary, Delivery, Security, Sharing, Tables};
 use veil_session::Peer;
 
+use crate::cut::CutAndChoose;
 use crate::plan::Plan;
 use crate::replicated::{Replicated, Scheme};
 use crate::round::Protocol;
@@ -19,6 +20,8 @@ pub(crate) enum Choice {
     Shared(&'static Scheme),
     /// Wires have labels.
     Garbled(Garbling),
+    /// Wires have labels in many circuits, of which some are opened.
+    Cut,
 }
 
 impl Choice {
@@ -31,6 +34,8 @@ impl Choice {
             tables,
             // It says in which order gates are, not how they are computed.
             schedule: _,
+            // It says how often, not what.
+            statistical: _,
         } = security;
         Some(match (sharing, adversary, delivery) {
             (Sharing::Rep3, Adversary::SemiHonest, Delivery::Abort) => {
@@ -49,6 +54,7 @@ impl Choice {
             (Sharing::Yao, Adversary::SemiHonest, Delivery::Abort) => {
                 Choice::Garbled(garbling(tables))
             }
+            (Sharing::Yao, Adversary::CutAndChoose, Delivery::Abort) => Choice::Cut,
             _ => return None,
         })
     }
@@ -57,20 +63,20 @@ impl Choice {
     pub(crate) fn proves(self) -> bool {
         match self {
             Choice::Shared(scheme) => scheme.products.proof.is_some(),
-            Choice::Garbled(_) => false,
+            Choice::Garbled(_) | Choice::Cut => false,
         }
     }
 
     /// Whether wires have labels.
     pub(crate) fn garbles(self) -> bool {
-        matches!(self, Choice::Garbled(_))
+        matches!(self, Choice::Garbled(_) | Choice::Cut)
     }
 
     /// Whether every product of bits has one pair of operands: what is proved is proved of one each, and a garbled table is of one gate.
     pub(crate) fn multiplies_singly(self) -> bool {
         match self {
             Choice::Shared(_) => self.proves(),
-            Choice::Garbled(_) => true,
+            Choice::Garbled(_) | Choice::Cut => true,
         }
     }
 }
@@ -83,10 +89,12 @@ pub(crate) fn garbling(tables: Tables) -> Garbling {
     }
 }
 
-/// The protocol that the job of a plan asks for, as participant `me` runs it: [`rep3`], [`rep4`] or [`yao`](crate::yao).
+/// The protocol that the job of a plan asks for, as participant `me` runs it: [`rep3`], [`rep4`], [`yao`](crate::yao) or
+/// [`cut`](crate::cut).
 pub fn protocol(plan: Arc<Plan>, me: Peer) -> Arc<dyn Protocol> {
     match Choice::of(plan.job.security) {
         Some(Choice::Garbled(_)) => Arc::new(Yao::new(plan, me)),
+        Some(Choice::Cut) => Arc::new(CutAndChoose::new(plan, me)),
         _ => Arc::new(Replicated::new(plan, me)),
     }
 }

@@ -39,6 +39,7 @@
 //! that a job is worth its consent: what is opened is the job's business.
 
 mod choose;
+pub mod cut;
 pub mod ot;
 mod plan;
 pub mod rep3;

@@ -193,6 +193,12 @@ pub trait Protocol: Send + Sync {
     /// what the host reaches between tasks is in the same places of both.
     fn layout(&self, of: BankOf) -> &Layout;
 
+    /// Rows of the bank of a frame that has so many: a bank may have rows for something else than those of the job.
+    fn rows(&self, of: BankOf, frame: u32) -> u32 {
+        let _ = of;
+        frame
+    }
+
     /// Programs to load, in order: their ids are 0, 1, ….
     fn programs(&self) -> &[Arc<Program>];
 

@@ -101,6 +101,21 @@ impl Use {
     /// Active labels of what the garbler supplies, by both.
     pub const ACTIVE: Use = Use(0x1511);
 
+    /// Cut-and-choose, by each party alone: seeds of circuits;
+    pub const CUT_SEED: Use = Use(0x1600);
+    /// what hides commitments to seeds and to coins;
+    pub const CUT_NONCE: Use = Use(0x1601);
+    /// what hides commitments to active labels;
+    pub const CUT_ACTIVE: Use = Use(0x1602);
+    /// what hides the sum over the garbler's inputs;
+    pub const CUT_HIDING: Use = Use(0x1603);
+    /// a coin;
+    pub const CUT_COIN: Use = Use(0x1604);
+    /// the key of the sum over the garbler's inputs;
+    pub const CUT_MATRIX: Use = Use(0x1605);
+    /// the free bits of the encoding of the evaluator's inputs.
+    pub const CUT_ENCODING: Use = Use(0x1606);
+
     /// The mask of the code by which a third party vouches for joint message `joint` of a layer.
     pub const fn code4(joint: u8) -> Use {
         Use(0x0a00 | joint as u16)

@@ -20,7 +20,9 @@ impl Worker {
     pub(super) fn open_first(&mut self) -> Result<(), Abort> {
         if let (None, Some(chunk)) = (&self.first, self.plan.chunk(u32::from(self.lane))) {
             let layout = self.protocol.layout(BankOf::Rows);
-            let bank = self.device.open(layout, chunk.frame)?;
+            let bank = self
+                .device
+                .open(layout, self.bank(BankOf::Rows, chunk.frame))?;
             self.first = Some((chunk.frame, bank));
         }
         Ok(())
@@ -30,17 +32,29 @@ impl Worker {
         let opened = self.first.take_if(|(opened, _)| *opened == frame);
         let bank = match opened {
             Some((_, bank)) => bank,
-            None => self.device.open(self.protocol.layout(work.bank()), frame)?,
+            None => {
+                let layout = self.protocol.layout(work.bank());
+                self.device.open(layout, self.bank(work.bank(), frame))?
+            }
         };
+        let rows = self.bank(work.bank(), frame).rows;
         Ok(Run::new(
             Chunk {
                 frame,
                 block,
                 first,
             },
-            bank,
+            (bank, rows),
             work,
         ))
+    }
+
+    /// A frame, with as many rows as its bank has.
+    fn bank(&self, of: BankOf, frame: Frame) -> Frame {
+        Frame {
+            rows: self.protocol.rows(of, frame.rows),
+            ..frame
+        }
     }
 
     /// The set-up bank: the list of accepted inputs, digests of seeds, values per job.

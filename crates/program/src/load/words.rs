@@ -7,8 +7,8 @@ use veil_circuit::Gate;
 use veil_math::Ring;
 
 use crate::{
-    Audience, Delivery, Job, JobProblem, Roles, Schedule, Security, Sharing, Tables, Word, Words,
-    error::Fault, raw::RawJob,
+    Adversary, Audience, Delivery, Job, JobProblem, Roles, Schedule, Security, Sharing,
+    Statistical, Tables, Word, Words, error::Fault, raw::RawJob,
 };
 
 /// The words of a file.
@@ -19,6 +19,7 @@ pub(super) fn of(raw: &RawJob) -> Result<Words, Fault> {
         delivery: word(raw.delivery.as_ref())?,
         tables: word(raw.tables.as_ref())?,
         schedule: word(raw.schedule.as_ref())?,
+        statistical: word(raw.statistical.as_ref())?,
     })
 }
 
@@ -46,6 +47,8 @@ pub(super) fn at(raw: &RawJob, problem: JobProblem) -> Fault {
         JobProblem::Word { field, .. } if *field == Delivery::FIELD => &raw.delivery,
         JobProblem::Word { field, .. } if *field == Tables::FIELD => &raw.tables,
         JobProblem::Word { field, .. } if *field == Schedule::FIELD => &raw.schedule,
+        JobProblem::Word { field, .. } if *field == Statistical::FIELD => &raw.statistical,
+        JobProblem::Word { field, .. } if *field == Adversary::FIELD => &raw.adversary,
         _ => &raw.protocol,
     };
     let span = place.as_ref().map_or(raw.parties.span(), Spanned::span);

@@ -78,6 +78,9 @@ fn protocol(job: &Lowered) -> Result<(), PlanError> {
             return Err(PlanError::NoShares(job.security));
         }
     }
+    if let (Choice::Cut, Some(what)) = (choice, crate::cut::unfit(job)) {
+        return Err(PlanError::Fit(job.security, what));
+    }
     let mut circuits = std::iter::once(&job.circuit).chain(&job.totals);
     if job.security.delivery == Delivery::Guaranteed && circuits.any(Circuit::is_random) {
         return Err(PlanError::Random);

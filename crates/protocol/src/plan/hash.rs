@@ -175,6 +175,11 @@ pub(super) fn of(plan: &Plan) -> PlanHash {
             e.int(u64::from(together));
         }
     }
+    if let Some(Choice::Cut) = Choice::of(job.security) {
+        e.text("cut-and-choose");
+        crate::cut::sizes(plan).into_iter().for_each(|n| e.int(n));
+        e.0.update(crate::cut::ENCODING);
+    }
     if let Some(totals) = &job.totals {
         e.text("totals");
         e.0.update(totals.canonical_hash());

@@ -38,10 +38,10 @@ impl Plan {
         let proves = choice.proves();
         let how = How {
             singly: choice.multiplies_singly(),
-            most: if choice.garbles() {
-                rows::WIDEST_GARBLED
-            } else {
-                u32::MAX
+            most: match choice {
+                Choice::Garbled(_) => rows::WIDEST_GARBLED,
+                Choice::Cut => crate::cut::WIDEST,
+                Choice::Shared(_) => u32::MAX,
             },
             list: list(&job, step.as_ref()).filter(|_| choice.garbles()),
         };
@@ -84,6 +84,9 @@ impl Plan {
             .map(|port| port.value_width(job.circuit.clock.cycles))
             .sum();
         let chunk_rows = options.chunk_rows.unwrap_or_else(|| {
+            if let Choice::Cut = choice {
+                return 1;
+            }
             if let Choice::Garbled(garbling) = choice {
                 let gates = schedule.layers.iter().map(|l| l.program.products().0);
                 let table = crate::yao::table(garbling, 1);
@@ -107,6 +110,9 @@ impl Plan {
             let slots = schedule.slots.saturating_add(beside);
             rows::of_chunk(words, [slots, schedule.bit_slots], widest)
         });
+        if let (Choice::Cut, 2..) = (choice, chunk_rows) {
+            return Err(PlanError::Fit(job.security, "chunks of one row"));
+        }
         let chunks = rows::chunks(&job, chunk_rows)?;
         if choice.garbles() {
             rows::check_garbled(schedule.slots, kept, chunk_rows)?;

@@ -97,6 +97,9 @@ pub enum PlanError {
         /// Why there is none.
         error: ScheduleError,
     },
+    /// What cut-and-choose does not do.
+    #[error("{0} computes {1} only, and the job has others")]
+    Fit(Security, &'static str),
     /// What two parties do not do with shares.
     #[error("{0} keeps no shares and loads none: name three parties, or four")]
     NoShares(Security),

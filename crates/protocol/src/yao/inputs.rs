@@ -250,11 +250,10 @@ impl Staged<'_> {
 }
 
 /// The parties tell each other the digest of their list of accepted inputs.
-pub(super) fn list(me: PartyId) -> Round {
-    let [mine, theirs] = [true, false].map(regions::list);
+pub(crate) fn list(me: PartyId, place: u32, [mine, theirs]: [Span; 2]) -> Round {
     let peer = other(me);
     Round {
-        place: place::LIST,
+        place,
         sends: vec![transfer(mine, peer, 0)],
         recvs: vec![transfer(theirs, peer, 0)],
         finish: vec![Command::new(Op::CheckEqual, vec![mine, theirs], vec![])],

@@ -23,7 +23,9 @@ mod regions;
 mod transfers;
 
 pub(crate) use cost::table;
+pub(crate) use inputs::list;
 pub(crate) use layers::cycles_together;
+pub(crate) use transfers::TREES;
 
 use std::sync::Arc;
 
@@ -48,7 +50,7 @@ pub const PRIVATE: KeyId = KeyId(2);
 /// The seed of owner 0, at the owner and at the evaluator; those of others follow.
 const FIRST_SEED: u16 = 16;
 /// The first leaf of the trees of oblivious transfer; those of others follow.
-const LEAVES: KeyId = KeyId(FIRST_SEED + MOST_OWNERS);
+pub(crate) const LEAVES: KeyId = KeyId(FIRST_SEED + MOST_OWNERS);
 /// As many owners as a job has.
 const MOST_OWNERS: u16 = 1024;
 
@@ -125,7 +127,8 @@ impl Yao {
 /// Agreement on the list of inputs, then the inputs that all rows share, and what follows from them.
 fn set_up(plan: &Plan, messages: &layers::Messages, me: Peer, inputs: Vec<Round>) -> Vec<Round> {
     let mut rounds = Vec::new();
-    rounds.extend(me.party().map(inputs::list));
+    let lists = [true, false].map(regions::list);
+    rounds.extend(me.party().map(|me| list(me, place::LIST, lists)));
     rounds.extend(inputs);
     rounds.extend(layers::of_job(plan, messages, me));
     rounds
@@ -251,12 +254,12 @@ fn seed_key(owner: u16) -> KeyId {
 }
 
 /// The other party.
-fn other(me: PartyId) -> Peer {
+pub(crate) fn other(me: PartyId) -> Peer {
     Peer::Party(me.after(1, PartyId::TWO.len()))
 }
 
 /// dst 0 = the XOR of the sources, which are bits or labels.
-fn combine(src: Vec<Span>, to: Span) -> Command {
+pub(crate) fn combine(src: Vec<Span>, to: Span) -> Command {
     let op = Op::Combine {
         ring: Ring::Bits,
         minus: 0,
@@ -264,6 +267,6 @@ fn combine(src: Vec<Span>, to: Span) -> Command {
     Command::new(op, src, vec![to])
 }
 
-fn transfer(span: Span, peer: Peer, part: u16) -> Transfer {
+pub(crate) fn transfer(span: Span, peer: Peer, part: u16) -> Transfer {
     Transfer { span, peer, part }
 }

@@ -12,7 +12,7 @@ use crate::ot::extension::{At, Challenge, Receiver, Sender};
 use crate::round::{Cost, Round};
 
 /// Four bits of the offset for each tree.
-pub(super) const TREES: Trees = match Trees::new(4) {
+pub(crate) const TREES: Trees = match Trees::new(4) {
     Some(trees) => trees,
     None => unreachable!(),
 };

@@ -1,0 +1,395 @@
+//! Cut-and-choose: garbled circuits between two parties, secure against one that does whatever it likes.
+//!
+//! Functionality: a circuit of bits, evaluated on the inputs of the two parties and opened to the second.
+//!
+//! Model: two parties, of whom one may be corrupt and malicious; encrypted, authenticated links; security with abort. Party 0, the garbler,
+//! garbles many circuits, half of which are opened and checked; party 1, the evaluator, evaluates the others and takes what most of them
+//! say. An error has probability 2^-s at most of each of three kinds: too many wrong circuits escape, two inputs of the garbler
+//! have one sum, the encoding of the evaluator's inputs is too light.
+//!
+//! From: Frederiksen, Nielsen, "Fast and Maliciously Secure Two-Party Computation Using the GPU", ACNS 2013, which is not sound as it is printed. What differs: see
+//! `docs/protocol-cut.md`.
+//!
+//! A chunk is one row of the job. Its bank has a row for each circuit of a half ([`veil_device::cut`]).
+
+pub(crate) mod bounds;
+mod circuit;
+mod evaluator;
+mod garbler;
+mod regions;
+
+use std::sync::Arc;
+
+use veil_device::{Check, Command, Cut, Draw, KeyId, Layout, Op, Program, Span};
+use veil_program::Audience;
+use veil_prss::Use;
+use veil_session::{Frame, Peer};
+
+use crate::ot::extension::{At, Challenge, Receiver, Sender};
+use crate::plan::{BankOf, Plan};
+use crate::round::{Cost, Flow, Protocol, Round, Seed, Spans, Task, Transfers};
+use crate::yao::{COMMON, EVALUATOR, GARBLER, LEAVES, OFFSET, PRIVATE, TREES, list, other};
+use regions::Shape;
+
+/// The key of the matrix that encodes the evaluator's inputs: a constant, which nobody has chosen. The first 16 bytes of SHA-256 of
+/// "veilworks cut-and-choose: encoding of inputs".
+pub(crate) const ENCODING: [u8; 16] = [
+    0x08, 0x80, 0x38, 0xd5, 0x9f, 0x04, 0xbf, 0xb0, 0x94, 0x08, 0xcf, 0x28, 0x95, 0xf7, 0x39, 0x48,
+];
+
+/// Gates of a layer, at most: messages of many circuits stay below a megabyte.
+pub(crate) const WIDEST: u32 = 128;
+
+/// Places of rounds in the plan. The same for both.
+mod place {
+    pub(super) const LIST: u32 = 0;
+    pub(super) const COMMIT: u32 = 1;
+    pub(super) const TRANSFER: u32 = 2;
+    pub(super) const ANSWER: u32 = 3;
+    pub(super) const TOSS: u32 = 4;
+    pub(super) const SHOW: u32 = 5;
+    pub(super) const OPEN: u32 = 6;
+    pub(super) const TABLES: u32 = 7;
+}
+
+/// What is hashed.
+mod label {
+    /// The challenge of transfers.
+    pub(super) const TRANSFERS: u16 = 1;
+    /// Commitment to the evaluator's coin.
+    pub(super) const COIN: u16 = 2;
+    /// What the order of circuits follows from.
+    pub(super) const ORDER: u16 = 3;
+    /// Commitment to a seed.
+    pub(super) const SEED: u16 = 4;
+    /// Commitment to active labels of the garbler's inputs.
+    pub(super) const ACTIVE: u16 = 5;
+    /// Marks of inputs.
+    pub(super) const INPUTS: u16 = 6;
+    /// Tables.
+    pub(super) const TABLES: u16 = 7;
+    /// A circuit.
+    pub(super) const CIRCUIT: u16 = 8;
+    /// A mark of an input.
+    pub(super) const INPUT: u16 = 9;
+    /// A mark of an output.
+    pub(super) const OUTPUT: u16 = 10;
+}
+
+/// What checks compare, in errors.
+const COIN: &str = "the coin that the evaluator committed to";
+const SEED: &str = "the seed of a circuit";
+const INPUTS: &str = "labels of inputs";
+const CIRCUIT: &str = "a circuit that was opened";
+const MASKED: &str = "labels of the evaluator's inputs in circuits that were opened";
+const ACTIVE: &str = "labels of the garbler's inputs";
+const MEMBER: &str = "labels of inputs in circuits that are evaluated";
+const TABLES: &str = "a circuit that is evaluated";
+const SUMS: &str = "the garbler's inputs in all circuits";
+
+/// A party's end of the transfers of encoded inputs.
+enum Chooses {
+    Chooser {
+        end: Receiver,
+        choices: Span,
+        to: Span,
+    },
+    Sender {
+        end: Sender,
+        to: Span,
+    },
+}
+
+/// Cut-and-choose, as one participant runs it.
+#[derive(Debug)]
+pub struct CutAndChoose {
+    plan: Arc<Plan>,
+    me: Peer,
+    shape: Shape,
+    /// Of the banks of chunks, and of that of the set-up.
+    layouts: [Layout; 2],
+    spans: Spans,
+    places: u32,
+    set_up: Arc<[Arc<Round>]>,
+    inputs: Arc<[Arc<Round>]>,
+    tables: Arc<[Arc<Round>]>,
+    open: Arc<[Arc<Round>]>,
+}
+
+impl CutAndChoose {
+    /// The rounds of participant `me`.
+    pub fn new(plan: Arc<Plan>, me: Peer) -> Self {
+        let half = bounds::half(plan.job.security.statistical.bits());
+        let groups = circuit::groups(&plan, half);
+        let gates = groups.iter().map(|group| group.gates).max();
+        let shape = Shape::of(&plan, gates.unwrap_or(0));
+        let [mut rows, job] =
+            [BankOf::Rows, BankOf::Job].map(|bank| regions::layout(&shape, &plan, me, bank));
+        let ends = ends(&mut rows, &shape, me);
+        let rounds = match me {
+            Peer::Party(GARBLER) => garbler::rounds(&plan, &shape, &groups, ends.as_ref()),
+            Peer::Party(_) => evaluator::rounds(&plan, &shape, &groups, ends.as_ref()),
+            Peer::Owner(_) | Peer::Recipient(_) => Default::default(),
+        };
+        let shared = |rounds: Vec<Round>| -> Arc<[Arc<Round>]> {
+            rounds.into_iter().map(Arc::new).collect()
+        };
+        let [inputs, tables] = rounds.map(shared);
+        let opens = me == Peer::Party(EVALUATOR);
+        let lists = [true, false].map(regions::list);
+        CutAndChoose {
+            spans: regions::spans(&plan, me),
+            places: place::TABLES + groups.len() as u32,
+            set_up: shared(
+                me.party()
+                    .map(|me| list(me, place::LIST, lists))
+                    .into_iter()
+                    .collect(),
+            ),
+            inputs,
+            tables,
+            open: shared(opens.then(|| evaluator::open(&shape)).into_iter().collect()),
+            layouts: [rows, job],
+            shape,
+            plan,
+            me,
+        }
+    }
+}
+
+/// The end of the transfers, with what they need in the layout.
+fn ends(layout: &mut Layout, shape: &Shape, me: Peer) -> Option<Chooses> {
+    let [to, _, _] = shape.keys();
+    let items = (TREES, shape.transfers());
+    if shape.encoded == 0 {
+        return None;
+    }
+    match me {
+        Peer::Party(GARBLER) => {
+            let keys = (LEAVES, OFFSET);
+            let peer = Peer::Party(EVALUATOR);
+            let end = Sender::new(layout, peer, items, Challenge::Hash, keys);
+            Some(Chooses::Sender { end, to })
+        }
+        Peer::Party(_) => {
+            let peer = Peer::Party(GARBLER);
+            let end = Receiver::new(layout, peer, items, Challenge::Hash, LEAVES);
+            let choices = shape.choices();
+            Some(Chooses::Chooser { end, choices, to })
+        }
+        Peer::Owner(_) | Peer::Recipient(_) => None,
+    }
+}
+
+/// The round of the transfers; an empty one if there are none.
+fn transfers(ends: Option<&Chooses>) -> Round {
+    let at = At {
+        place: place::TRANSFER,
+        first: 0,
+        label: label::TRANSFERS,
+    };
+    let rounds = match ends {
+        Some(Chooses::Sender { end, to }) => end.rounds(at, *to),
+        Some(Chooses::Chooser { end, choices, to }) => end.rounds(at, *choices, *to),
+        None => vec![],
+    };
+    let round = rounds.into_iter().next();
+    round.unwrap_or(Round {
+        place: place::TRANSFER,
+        ..Round::default()
+    })
+}
+
+/// Random values of a party's own, from counter 0 of their use on.
+fn random(key: KeyId, to: Span, tag: Use) -> Command {
+    let mut command = Command::new(Op::Random, vec![], vec![to]);
+    command.draws = vec![Draw { key, tag, first: 0 }];
+    command
+}
+
+/// The commitment to a coin, with what hides it.
+fn commit_coin(coin: [Span; 2], to: Span) -> Command {
+    Command::new(Op::Hash { label: label::COIN }, coin.to_vec(), vec![to])
+}
+
+/// The order of all circuits: it follows from both coins, and from everything that was said before they were known.
+fn order(shape: &Shape) -> Vec<Command> {
+    let ([evaluator, _, garbler, key], [committed, _, from]) = (shape.coins(), shape.hashes());
+    let said = vec![
+        evaluator,
+        garbler,
+        key,
+        committed,
+        shape.all_commitments(),
+        shape.all_digests(),
+    ];
+    let hash = Op::Hash {
+        label: label::ORDER,
+    };
+    vec![
+        Command::new(hash, said, vec![from]),
+        circuit::cut(Cut::Shuffle, &[from], &[shape.order()]),
+    ]
+}
+
+/// A comparison at the end of a round.
+fn checked(round: &mut Round, compared: [Span; 2], suspect: Peer, what: &'static str) {
+    round.checks.push(Check {
+        command: round.finish.len(),
+        suspects: vec![suspect],
+        what,
+    });
+    let compare = Command::new(Op::CheckEqual, compared.to_vec(), vec![]);
+    round.finish.push(compare);
+}
+
+/// Circuits of a half, bits of the encoding and of the sum: under the plan hash.
+pub(crate) fn sizes(plan: &Plan) -> [u64; 3] {
+    let shape = Shape::of(plan, 0);
+    [shape.half, shape.encoded, shape.check].map(u64::from)
+}
+
+/// What the protocol does not compute, if the job asks for it.
+pub(crate) fn unfit(job: &veil_program::Lowered) -> Option<&'static str> {
+    use veil_circuit::Per;
+    use veil_program::{Holder, Schedule, Tables};
+    let circuit = &job.circuit;
+    let by_parties = |holders: &[Holder]| {
+        let first = &job.blocks[0].holders[..];
+        holders == first && holders.iter().all(|h| matches!(h, Holder::Party(_)))
+    };
+    if circuit.is_sequential() {
+        Some("circuits without cycles")
+    } else if circuit.inputs.iter().any(|port| port.per != Per::Row) {
+        Some("inputs with a value in every row")
+    } else if !job.blocks.iter().all(|block| by_parties(&block.holders)) {
+        Some("inputs of the two parties, the same in all blocks")
+    } else if !job
+        .audiences
+        .iter()
+        .all(|a| *a == Audience::Party(EVALUATOR))
+    {
+        Some("outputs to the second party")
+    } else if job.security.tables != Tables::HalfGates {
+        Some("half-gates")
+    } else if job.security.schedule != Schedule::Layers {
+        Some("gates in the order of layers")
+    } else {
+        None
+    }
+}
+
+impl Protocol for CutAndChoose {
+    fn name(&self) -> &'static str {
+        "yao"
+    }
+
+    fn guarantee(&self) -> &'static str {
+        "malicious, with abort: private and right against either party, but for a small statistical error, by cut-and-choose"
+    }
+
+    fn me(&self) -> Peer {
+        self.me
+    }
+
+    fn layout(&self, of: BankOf) -> &Layout {
+        let [rows, job] = &self.layouts;
+        match of {
+            BankOf::Rows => rows,
+            BankOf::Job => job,
+        }
+    }
+
+    fn rows(&self, of: BankOf, _: u32) -> u32 {
+        match of {
+            BankOf::Rows => self.shape.half,
+            BankOf::Job => 1,
+        }
+    }
+
+    fn programs(&self) -> &[Arc<Program>] {
+        match self.me {
+            Peer::Party(_) => &self.plan.programs,
+            Peer::Owner(_) | Peer::Recipient(_) => &[],
+        }
+    }
+
+    fn flow(&self, task: Task, _: Frame) -> Flow {
+        let (rounds, clears) = match task {
+            Task::SetUp => (Arc::clone(&self.set_up), false),
+            Task::Inputs { .. } => (Arc::clone(&self.inputs), false),
+            Task::Layers => (Arc::clone(&self.tables), false),
+            // All checks are the evaluator's, and the last one ends its last round of tables; nobody else is shown anything.
+            Task::Agree => (Arc::from([]), true),
+            Task::Open(_) => (Arc::clone(&self.open), false),
+            Task::Totals | Task::OpenTotals(_) => (Arc::from([]), false),
+        };
+        Flow::new(rounds, clears)
+    }
+
+    fn cost(&self, task: Task, frame: Frame) -> Cost {
+        let bank = self.plan.bank_of(frame);
+        let (layout, rows) = (self.layout(bank), self.rows(bank, frame.rows));
+        let rounds = match task {
+            Task::SetUp => &self.set_up,
+            Task::Inputs { .. } => &self.inputs,
+            Task::Layers => &self.tables,
+            _ => return Cost::default(),
+        };
+        let bytes = |t: &crate::round::Transfer| layout.bytes(t.span, rows);
+        let of = |round: &Arc<Round>| {
+            let sent = round.sends.iter().map(bytes).filter(|bytes| *bytes > 0);
+            // The evaluator waits for the first tables, and gets the others as fast as they come.
+            let first = round.place <= place::TABLES;
+            Cost {
+                rounds: u64::from(first && round.recvs.iter().any(|t| bytes(t) > 0)),
+                messages: sent.clone().count() as u64,
+                bytes: sent.sum(),
+            }
+        };
+        rounds.iter().map(of).fold(Cost::default(), |a, b| a + b)
+    }
+
+    fn spans(&self) -> &Spans {
+        &self.spans
+    }
+
+    fn places(&self) -> u32 {
+        self.places
+    }
+
+    fn peers(&self) -> Vec<Peer> {
+        match self.me {
+            Peer::Party(me) => vec![other(me)],
+            Peer::Owner(_) | Peer::Recipient(_) => vec![],
+        }
+    }
+
+    fn keys(&self, peer: Peer) -> Vec<(&'static str, KeyId)> {
+        match (self.me, peer) {
+            (Peer::Party(_), Peer::Party(_)) => vec![("common", COMMON)],
+            _ => vec![],
+        }
+    }
+
+    fn transfers(&self) -> Option<Transfers> {
+        self.me.party().map(|_| Transfers {
+            sender: Peer::Party(GARBLER),
+            receiver: Peer::Party(EVALUATOR),
+            trees: TREES,
+            offset: OFFSET,
+            leaves: LEAVES,
+        })
+    }
+
+    fn dealt(&self, by: Peer) -> Vec<Seed> {
+        let private = Seed {
+            index: 0,
+            key: PRIVATE,
+            holders: vec![],
+            digest: None,
+        };
+        let own = self.me == by && by.party().is_some();
+        if own { vec![private] } else { vec![] }
+    }
+}
