@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use veil_device::Item;
 use veil_engine::participants;
+use veil_program::Adversary;
+use veil_protocol::cut::{CutMessage, cut_message};
 use veil_protocol::rep3::{self, CheckMessage, ProofMessage};
 use veil_protocol::yao;
 use veil_protocol::{BankOf, Cleared, Plan, Protocol, Round, Task, Transfer, is_masked};
@@ -53,6 +55,28 @@ kinds! {
     Table,
     /// Tables of garbled gates that compute what all rows share.
     JobTable,
+    /// What the garbler of cut-and-choose commits to.
+    Commitments,
+    /// The key of the sum over its inputs.
+    MatrixKey,
+    /// The commitment to the evaluator's coin.
+    CoinCommitment,
+    /// Both labels of the evaluator's inputs, masked.
+    MaskedLabels,
+    /// Digests of all circuits.
+    CircuitDigests,
+    /// The garbler's coin.
+    GarblerCoin,
+    /// The evaluator's coin.
+    EvaluatorCoin,
+    /// What hid the commitment to it.
+    CoinNonce,
+    /// Seeds of the circuits that are opened.
+    OpenedSeeds,
+    /// What it takes to evaluate the others.
+    ShownLabels,
+    /// Colours of the sums over the garbler's inputs.
+    ShownColours,
     /// Digest of the list of accepted inputs.
     List,
     /// Digest of an owner's seed, or of a key that a party deals.
@@ -147,6 +171,7 @@ impl Kinds {
     pub fn of(plan: &Arc<Plan>) -> Self {
         let mut named = BTreeMap::new();
         let mut handshake = 0;
+        let cuts = plan.job.security.adversary == Adversary::CutAndChoose;
         for me in participants(plan) {
             let protocol = veil_protocol::protocol(Arc::clone(plan), me);
             handshake = protocol.places();
@@ -161,7 +186,9 @@ impl Kinds {
             }) {
                 for send in &round.sends {
                     let name = (me, send.peer, round.place, send.part);
-                    named.insert(name, kind(&*protocol, task, send));
+                    let of_cut = (cuts).then(|| of_cut(task, send)).flatten();
+                    let kind = || kind(&*protocol, task, send);
+                    named.insert(name, of_cut.unwrap_or_else(kind));
                 }
             }
         }
@@ -288,6 +315,26 @@ fn kind(protocol: &dyn Protocol, task: Task, send: &Transfer) -> Kind {
         Task::OpenTotals(_) if digest => Kind::TotalDigest,
         Task::OpenTotals(_) => Kind::Total,
     }
+}
+
+/// The kind of a message that only cut-and-choose has.
+fn of_cut(task: Task, send: &Transfer) -> Option<Kind> {
+    if task == Task::SetUp {
+        return None;
+    }
+    Some(match cut_message(send)? {
+        CutMessage::Commitments => Kind::Commitments,
+        CutMessage::Matrix => Kind::MatrixKey,
+        CutMessage::Committed => Kind::CoinCommitment,
+        CutMessage::Masked => Kind::MaskedLabels,
+        CutMessage::Digests => Kind::CircuitDigests,
+        CutMessage::Coin => Kind::GarblerCoin,
+        CutMessage::Opened => Kind::EvaluatorCoin,
+        CutMessage::Nonce => Kind::CoinNonce,
+        CutMessage::Seeds => Kind::OpenedSeeds,
+        CutMessage::Shown => Kind::ShownLabels,
+        CutMessage::Colours => Kind::ShownColours,
+    })
 }
 
 /// The kind of a message that only garbled circuits have.

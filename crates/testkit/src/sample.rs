@@ -3,7 +3,7 @@
 use veil_circuit::generate::{Integer, is_less};
 use veil_circuit::{Builder, Circuit, Per, Reduce, make};
 use veil_math::Ring;
-use veil_program::{Adversary, Audience, Block, Holder, Lowered};
+use veil_program::{Adversary, Audience, Block, Holder, Lowered, Statistical, Word};
 use veil_session::{PartyId, Peer};
 
 /// Party `index`, from 0.
@@ -108,6 +108,23 @@ pub fn between_two(job: Lowered) -> Lowered {
             *holder = Holder::Party(party(1));
         }
     }
+    job
+}
+
+/// A circuit of the catalogue between two parties of whom one cheats, and gets away with it with probability 2^-9: the first port is the
+/// garbler's, the second the evaluator's, who is told the results.
+///
+/// # Panics
+/// If the catalogue has no such circuit.
+pub fn cut(name: &str, rows: u64) -> Lowered {
+    let circuit = make(name).expect("the catalogue has it");
+    let holders: Vec<Holder> = (0..circuit.inputs.len())
+        .map(|k| Holder::Party(PartyId::TWO[k % 2]))
+        .collect();
+    let audiences = vec![Audience::Party(PartyId::TWO[1]); circuit.outputs.len()];
+    let mut job = between_two(job(circuit, &[(rows, &holders)], &audiences));
+    job.security = job.security.against(Adversary::CutAndChoose);
+    job.security.statistical = Statistical::ALL[0];
     job
 }
 

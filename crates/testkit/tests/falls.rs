@@ -9,7 +9,7 @@ use common::{is_consequence, side_by_side};
 use veil_engine::{Abort, participants};
 use veil_math::Ring;
 use veil_session::Peer;
-use veil_testkit::sample::{among_four, between_two, everything};
+use veil_testkit::sample::{among_four, between_two, cut, everything};
 use veil_testkit::{Fall, Outcome, World};
 
 /// Long enough for an honest participant on a busy machine, short enough to be waited for a few hundred times.
@@ -30,6 +30,11 @@ fn four() -> World {
 /// Garbled circuits between two, with owners and recipients outside.
 fn two() -> World {
     World::in_chunks(between_two(everything(Ring::Bits, &[9, 5])), 8, 1).timeout(TIMEOUT)
+}
+
+/// Many circuits between two, of which some are opened.
+fn cut_and_chosen() -> World {
+    World::in_chunks(cut("adder:9", 2), 1, 1).timeout(TIMEOUT)
 }
 
 /// Runs `check` for every participant and every number of messages that it may have posted before.
@@ -94,7 +99,7 @@ fn whoever_is_killed_is_named_in_one_process() {
 
 #[test]
 fn whoever_is_killed_is_named_by_each() {
-    for world in [world(1), world(2), four(), two()] {
+    for world in [world(1), world(2), four(), two(), cut_and_chosen()] {
         at_every_message(&world, |world, who, after| {
             assert_ended(
                 &world.clone().fall(who, Fall::Killed, after).run_apart(),
@@ -122,7 +127,7 @@ fn whoever_stands_still_is_named_in_one_process() {
 
 #[test]
 fn whoever_stands_still_is_named_by_each() {
-    for world in [world(2), two()] {
+    for world in [world(2), two(), cut_and_chosen()] {
         at_every_message(&world, |world, who, after| {
             assert_ended(
                 &world.clone().fall(who, Fall::Paused, after).run_apart(),

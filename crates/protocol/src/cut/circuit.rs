@@ -4,7 +4,7 @@ use veil_device::cut::By;
 use veil_device::{Command, Cut, Op, ProgramId, Span};
 use veil_program::Holder;
 
-use super::regions::{Shape, Work, holder, input, part, span};
+use super::regions::{self, SLOTS, Shape, Work, holder, input, part, span};
 use super::{ENCODING, label};
 use crate::plan::Plan;
 use crate::yao::{EVALUATOR, combine};
@@ -74,7 +74,7 @@ impl Circuit<'_> {
         let hidden = part(self.labels, own, shape.check);
         let encoded = part(self.labels, shape.own(), shape.encoded);
         if shape.check > 0 {
-            let key = shape.coins()[3];
+            let key = regions::coins()[3];
             let step = Cut::Matrix { key: None };
             commands.push(cut(step, &[hidden, x, key], &[work.sums]));
         }
@@ -87,7 +87,7 @@ impl Circuit<'_> {
                 Holder::Party(EVALUATOR) => work.decoded,
                 _ => x,
             };
-            let slots = span(super::regions::SLOTS, port.first, port.width);
+            let slots = span(SLOTS, port.first, port.width);
             commands.push(combine(vec![part(from, first, port.width)], slots));
         }
         if self.hashes {
@@ -152,7 +152,7 @@ impl Circuit<'_> {
     pub(super) fn outputs(&self, commands: &mut Vec<Command>) {
         let mut at = 0;
         for output in &self.plan.outputs {
-            let from = span(super::regions::SLOTS, output.first, output.width);
+            let from = span(SLOTS, output.first, output.width);
             let to = part(self.work().outputs, at, output.width);
             commands.push(combine(vec![from], to));
             at += output.width;

@@ -103,7 +103,7 @@ impl Evaluator<'_> {
     /// Transfers of the encoded inputs; the key of the sum over the garbler's inputs, which it has committed to; a commitment to a coin.
     fn choose(&self, chooses: Option<&Chooses>) -> Round {
         let shape = self.shape;
-        let [coin, nonce, _, key] = shape.coins();
+        let [coin, nonce, _, key] = regions::coins();
         let [choices, bits] = shape.choice_bits();
         let own = bits.count;
         let mut local = Vec::new();
@@ -152,7 +152,7 @@ impl Evaluator<'_> {
             recvs: vec![
                 peer(shape.all_masked(), 0),
                 peer(shape.all_digests(), 1),
-                peer(shape.coins()[2], 2),
+                peer(regions::coins()[2], 2),
             ],
             ..Round::default()
         }
@@ -160,7 +160,7 @@ impl Evaluator<'_> {
 
     /// Only now, when it has everything that the order decides about, does it say what its coin was.
     fn toss(&self) -> Round {
-        let [coin, nonce, _, _] = self.shape.coins();
+        let [coin, nonce, _, _] = regions::coins();
         Round {
             place: place::TOSS,
             sends: vec![peer(coin, 0), peer(nonce, 1)],

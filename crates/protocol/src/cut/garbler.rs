@@ -6,7 +6,7 @@ use veil_prss::Use;
 use veil_session::Peer;
 
 use super::circuit::{Circuit, Group, commit, cut};
-use super::regions::{Shape, holder, input, part};
+use super::regions::{self, Shape, holder, input, part};
 use super::{Chooses, checked, label, place};
 use crate::ot::transfer::keys;
 use crate::plan::Plan;
@@ -28,7 +28,7 @@ pub(super) fn rounds(
     let mut transfer = super::transfers(offers);
     transfer
         .recvs
-        .extend([peer(shape.coins()[3], 10), peer(shape.hashes()[0], 11)]);
+        .extend([peer(regions::coins()[3], 10), peer(shape.hashes()[0], 11)]);
     let before = vec![garbler.commit(), transfer, garbler.answer(), garbler.toss()];
     let mut tables = vec![garbler.show()];
     tables.extend(garbler.tables());
@@ -165,7 +165,7 @@ impl Garbler<'_> {
             let of = [inputs, kept.output_marks, colours];
             circuit.digest(&mut local, self.groups.len(), of, shape.digests(half));
         }
-        let [_, _, coin, _] = shape.coins();
+        let [_, _, coin, _] = regions::coins();
         local.push(random(coin, Use::CUT_COIN));
         sends.push(peer(shape.all_masked(), 0));
         sends.push(peer(shape.all_digests(), 1));
@@ -181,7 +181,7 @@ impl Garbler<'_> {
     /// The evaluator's coin, to which it had committed before it saw the garbler's.
     fn toss(&self) -> Round {
         let shape = self.shape;
-        let ([coin, nonce, _, _], [committed, again, _]) = (shape.coins(), shape.hashes());
+        let ([coin, nonce, _, _], [committed, again, _]) = (regions::coins(), shape.hashes());
         let mut round = Round {
             place: place::TOSS,
             recvs: vec![peer(coin, 0), peer(nonce, 1)],

@@ -27,7 +27,7 @@ use veil_session::{Frame, Peer};
 
 use crate::ot::extension::{At, Challenge, Receiver, Sender};
 use crate::plan::{BankOf, Plan};
-use crate::round::{Cost, Flow, Protocol, Round, Seed, Spans, Task, Transfers};
+use crate::round::{Cost, Flow, Protocol, Round, Seed, Spans, Task, Transfer, Transfers};
 use crate::yao::{COMMON, EVALUATOR, GARBLER, LEAVES, OFFSET, PRIVATE, TREES, list, other};
 use regions::Shape;
 
@@ -86,6 +86,60 @@ const ACTIVE: &str = "labels of the garbler's inputs";
 const MEMBER: &str = "labels of inputs in circuits that are evaluated";
 const TABLES: &str = "a circuit that is evaluated";
 const SUMS: &str = "the garbler's inputs in all circuits";
+
+/// What a message is, but for tables and transfers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CutMessage {
+    /// What the garbler commits to.
+    Commitments,
+    /// The key of the sum over the garbler's inputs.
+    Matrix,
+    /// The commitment to the evaluator's coin.
+    Committed,
+    /// Labels of the evaluator's inputs, masked.
+    Masked,
+    /// Digests of circuits.
+    Digests,
+    /// The garbler's coin.
+    Coin,
+    /// The evaluator's coin.
+    Opened,
+    /// What hid it.
+    Nonce,
+    /// Seeds of the circuits that are opened.
+    Seeds,
+    /// What it takes to evaluate the others.
+    Shown,
+    /// Colours of the sums over the garbler's inputs.
+    Colours,
+}
+
+/// What a message of this protocol is.
+pub fn cut_message(of: &Transfer) -> Option<CutMessage> {
+    let shape = |span: Span| (span.region, span.first);
+    let coins = regions::coins();
+    let known = [
+        (
+            regions::span(regions::COMMITTED, 0, 0),
+            CutMessage::Commitments,
+        ),
+        (coins[3], CutMessage::Matrix),
+        (regions::span(regions::HASHES, 0, 0), CutMessage::Committed),
+        (regions::span(regions::MASKED, 0, 0), CutMessage::Masked),
+        (regions::span(regions::DIGESTS, 0, 0), CutMessage::Digests),
+        (coins[2], CutMessage::Coin),
+        (coins[0], CutMessage::Opened),
+        (coins[1], CutMessage::Nonce),
+        (regions::span(regions::SEEDS, 0, 0), CutMessage::Seeds),
+        (regions::span(regions::SHOWN, 0, 0), CutMessage::Shown),
+        (
+            regions::span(regions::SHOWN_COLOURS, 0, 0),
+            CutMessage::Colours,
+        ),
+    ];
+    let found = known.iter().find(|(at, _)| shape(*at) == shape(of.span));
+    found.map(|(_, message)| *message)
+}
 
 /// A party's end of the transfers of encoded inputs.
 enum Chooses {
@@ -214,7 +268,7 @@ fn commit_coin(coin: [Span; 2], to: Span) -> Command {
 
 /// The order of all circuits: it follows from both coins, and from everything that was said before they were known.
 fn order(shape: &Shape) -> Vec<Command> {
-    let ([evaluator, _, garbler, key], [committed, _, from]) = (shape.coins(), shape.hashes());
+    let ([evaluator, _, garbler, key], [committed, _, from]) = (regions::coins(), shape.hashes());
     let said = vec![
         evaluator,
         garbler,
@@ -336,7 +390,7 @@ impl Protocol for CutAndChoose {
             Task::Layers => &self.tables,
             _ => return Cost::default(),
         };
-        let bytes = |t: &crate::round::Transfer| layout.bytes(t.span, rows);
+        let bytes = |t: &Transfer| layout.bytes(t.span, rows);
         let of = |round: &Arc<Round>| {
             let sent = round.sends.iter().map(bytes).filter(|bytes| *bytes > 0);
             // The evaluator waits for the first tables, and gets the others as fast as they come.

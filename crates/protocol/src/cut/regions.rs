@@ -19,20 +19,20 @@ const INPUT: u16 = 4;
 const OPENED: u16 = 5;
 const LISTS: u16 = 6;
 const COINS: u16 = 7;
-const HASHES: u16 = 8;
+pub(super) const HASHES: u16 = 8;
 const ORDER: u16 = 9;
 const BITS: u16 = 10;
 const CHOICES: u16 = 11;
 const SECRETS: u16 = 12;
 const KEPT: u16 = 13;
 const CIRCUITS: u16 = 14;
-const COMMITTED: u16 = 15;
-const MASKED: u16 = 16;
-const DIGESTS: u16 = 17;
-const SEEDS: u16 = 18;
-const SHOWN: u16 = 19;
+pub(super) const COMMITTED: u16 = 15;
+pub(super) const MASKED: u16 = 16;
+pub(super) const DIGESTS: u16 = 17;
+pub(super) const SEEDS: u16 = 18;
+pub(super) const SHOWN: u16 = 19;
 const COLOURS: u16 = 20;
-const SHOWN_COLOURS: u16 = 21;
+pub(super) const SHOWN_COLOURS: u16 = 21;
 const WORK: u16 = 22;
 const KEYS: u16 = 23;
 const PICKED: u16 = 24;
@@ -308,11 +308,6 @@ impl Shape {
         span(TABLES, 2 * first, 2 * gates)
     }
 
-    /// The evaluator's coin, what hides its commitment, the garbler's coin, the key of the sum over its inputs.
-    pub(super) fn coins(&self) -> [Span; 4] {
-        [0, 1, 2, 3].map(|k| span(COINS, k, 1))
-    }
-
     /// The commitment to the evaluator's coin, the same again, and what the order follows from.
     pub(super) fn hashes(&self) -> [Span; 3] {
         [0, 1, 2].map(|k| span(HASHES, k, 1))
@@ -416,6 +411,11 @@ pub(super) struct Work {
     /// How many there are at the garbler, and at the evaluator.
     common: u32,
     all: u32,
+}
+
+/// The evaluator's coin, what hides its commitment, the garbler's coin, the key of the sum over its inputs.
+pub(super) fn coins() -> [Span; 4] {
+    [0, 1, 2, 3].map(|k| span(COINS, k, 1))
 }
 
 /// Where a port's clear values are, and where they are among those of its holder.

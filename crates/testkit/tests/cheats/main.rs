@@ -4,6 +4,7 @@
 mod coded;
 #[path = "../common/mod.rs"]
 mod common;
+mod cut;
 mod four;
 mod garbled;
 mod handshake;
@@ -169,6 +170,11 @@ fn whoever_changes_an_oblivious_transfer_is_found_before_a_table_is_sent() {
     play(&garbled::cases());
 }
 
+#[test]
+fn whoever_lies_in_cut_and_choose_is_found_before_a_result_is_told() {
+    play(&cut::cases());
+}
+
 /// What two parties leave unchecked, and three against one that follows the protocol (`unchecked.rs`), four check.
 #[test]
 fn no_message_is_without_a_cheat() {
@@ -183,12 +189,14 @@ fn no_message_is_without_a_cheat() {
         coded::cases(),
         masked::cases(),
         garbled::cases(),
+        cut::cases(),
     ];
     let played: BTreeSet<Kind> = cases
         .iter()
         .flatten()
         .map(|case| case.kind)
-        .chain([Kind::Written, Kind::Table, Kind::JobTable])
+        // The evaluator draws the key of the sum; who says another one than it takes finds its own check failing.
+        .chain([Kind::Written, Kind::JobTable, Kind::MatrixKey])
         .collect();
     let all: BTreeSet<Kind> = Kind::ALL.iter().copied().collect();
     assert_eq!(played, all);
