@@ -18,8 +18,7 @@ fn a_job_with_words_beside_it_is_written_with_them() {
         protocol: Some(Sharing::Rep4),
         adversary: Some(Adversary::Malicious),
         delivery: Some(Delivery::Guaranteed),
-        tables: None,
-        schedule: None,
+        ..Words::default()
     };
     job.choose(words).unwrap();
     assert_eq!(job.lowered().security.delivery, Delivery::Guaranteed);

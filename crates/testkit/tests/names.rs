@@ -115,7 +115,10 @@ fn every_message_has_the_length_of_the_plan() {
         let sender = protocol(Arc::clone(plan), victim.from);
         // What is longer than any message of the plan does not leave.
         let longest = bounds(plan, &*sender).longest;
-        for got in [want + 1, want - 1, 0].into_iter().filter(|got| *got <= longest) {
+        for got in [want + 1, want - 1, 0]
+            .into_iter()
+            .filter(|got| *got <= longest)
+        {
             let outcome = with(&world, &victim, move |m| {
                 let mut bytes = m.bytes.clone();
                 bytes.resize(got as usize, 0);

@@ -20,8 +20,9 @@ mod regions;
 
 use std::sync::Arc;
 
+use veil_circuit::{Circuit, Per};
 use veil_device::{Check, Command, Cut, Draw, KeyId, Layout, Op, Program, Span};
-use veil_program::Audience;
+use veil_program::{Audience, Holder, Schedule, Tables};
 use veil_prss::Use;
 use veil_session::{Frame, Peer};
 
@@ -303,10 +304,18 @@ pub(crate) fn sizes(plan: &Plan) -> [u64; 3] {
     [shape.half, shape.encoded, shape.check].map(u64::from)
 }
 
+/// The circuit of a job with one row, whose values per job are values of the row: nothing is derived from them beforehand.
+pub(crate) fn of_one_row(circuit: &Circuit) -> Circuit {
+    let mut circuit = circuit.clone();
+    circuit
+        .inputs
+        .iter_mut()
+        .for_each(|port| port.per = Per::Row);
+    circuit
+}
+
 /// What the protocol does not compute, if the job asks for it.
 pub(crate) fn unfit(job: &veil_program::Lowered) -> Option<&'static str> {
-    use veil_circuit::Per;
-    use veil_program::{Holder, Schedule, Tables};
     let circuit = &job.circuit;
     let by_parties = |holders: &[Holder]| {
         let first = &job.blocks[0].holders[..];
@@ -314,8 +323,8 @@ pub(crate) fn unfit(job: &veil_program::Lowered) -> Option<&'static str> {
     };
     if circuit.is_sequential() {
         Some("circuits without cycles")
-    } else if circuit.inputs.iter().any(|port| port.per != Per::Row) {
-        Some("inputs with a value in every row")
+    } else if circuit.inputs.iter().any(|port| port.per == Per::Job) && job.rows() > 1 {
+        Some("inputs with a value in every row, where there are several rows,")
     } else if !job.blocks.iter().all(|block| by_parties(&block.holders)) {
         Some("inputs of the two parties, the same in all blocks")
     } else if !job

@@ -35,6 +35,14 @@ impl Plan {
         let step = Step::of(&job.circuit);
         let circuit = step.as_ref().map_or(&job.circuit, |step| &step.circuit);
         let choice = Choice::of(job.security).ok_or(PlanError::NoProtocol(job.security))?;
+        let of_one_row;
+        let circuit = match choice {
+            Choice::Cut => {
+                of_one_row = crate::cut::of_one_row(circuit);
+                &of_one_row
+            }
+            Choice::Shared(_) | Choice::Garbled(_) => circuit,
+        };
         let proves = choice.proves();
         let how = How {
             singly: choice.multiplies_singly(),

@@ -51,14 +51,44 @@ pub(crate) fn cases() -> Vec<Case> {
             all,
             (evaluator, Kind::OpenedSeeds, masked),
         ),
-        case("E7: another start point", Kind::ShownLabels, flipped, tables),
-        case("E5: another mark of an output", Kind::ShownLabels, last, tables),
-        case("another colour of a sum", Kind::ShownColours, flipped, tables),
+        case(
+            "E7: another start point",
+            Kind::ShownLabels,
+            flipped,
+            tables,
+        ),
+        case(
+            "E5: another mark of an output",
+            Kind::ShownLabels,
+            last,
+            tables,
+        ),
+        case(
+            "another colour of a sum",
+            Kind::ShownColours,
+            flipped,
+            tables,
+        ),
         case("another table", Kind::Table, flipped, tables),
-        case("another commitment to a coin", Kind::CoinCommitment, flipped, coin),
-        case("another coin than committed to", Kind::EvaluatorCoin, flipped, coin),
+        case(
+            "another commitment to a coin",
+            Kind::CoinCommitment,
+            flipped,
+            coin,
+        ),
+        case(
+            "another coin than committed to",
+            Kind::EvaluatorCoin,
+            flipped,
+            coin,
+        ),
         case("another nonce of a coin", Kind::CoinNonce, flipped, coin),
-        case("D2: corrections of several choices", Kind::Correction, flipped, corrections),
+        case(
+            "D2: corrections of several choices",
+            Kind::Correction,
+            flipped,
+            corrections,
+        ),
     ]
 }
 

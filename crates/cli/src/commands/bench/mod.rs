@@ -16,7 +16,7 @@ use std::sync::LazyLock;
 
 use miette::{IntoDiagnostic, Result, miette};
 use veil_link::shape;
-use veil_program::{Adversary, Sharing, Tables, Words};
+use veil_program::{Adversary, Sharing, Statistical, Tables, Words};
 
 pub(crate) use measure::over_tls;
 use measure::{Carrier, Row, Setup, measure};
@@ -55,6 +55,9 @@ pub(crate) struct BenchArgs {
     /// How yao garbles gates: half-gates or three-halves [default: half-gates].
     #[arg(long, value_name = "WHICH")]
     tables: Option<Tables>,
+    /// A cheat of cut-and-choose gets away with probability 2^-S [default: 40].
+    #[arg(long, value_name = "S")]
+    statistical: Option<Statistical>,
     /// Rows computed together (default: as in docs/benchmarks.md).
     #[arg(long)]
     batch: Option<u64>,
@@ -191,6 +194,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<()> {
     let words = Words {
         adversary: args.adversary,
         tables: args.tables,
+        statistical: args.statistical,
         ..Words::default()
     };
     let security = words.among(sharing.parties()).into_diagnostic()?;
