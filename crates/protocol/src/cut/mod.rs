@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use veil_circuit::{Circuit, Per};
 use veil_device::{Check, Command, Cut, Draw, KeyId, Layout, Op, Program, Span};
-use veil_program::{Audience, Holder, Schedule, Tables};
+use veil_program::{Audience, Holder, Schedule, Statistical, Tables};
 use veil_prss::Use;
 use veil_session::{Frame, Peer};
 
@@ -296,6 +296,11 @@ fn checked(round: &mut Round, compared: [Span; 2], suspect: Peer, what: &'static
     });
     let compare = Command::new(Op::CheckEqual, compared.to_vec(), vec![]);
     round.finish.push(compare);
+}
+
+/// Circuits that are opened, and as many that are evaluated, for an error of 2^-s.
+pub fn half(s: Statistical) -> u32 {
+    bounds::half(s.bits())
 }
 
 /// Circuits of a half, bits of the encoding and of the sum: under the plan hash.

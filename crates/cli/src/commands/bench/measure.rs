@@ -165,7 +165,7 @@ fn slowest(reports: &Reports, of: fn(&Report) -> Duration) -> f64 {
     longest.as_secs_f64() * 1e3
 }
 
-fn data(peer: Peer) -> Data {
+pub(super) fn data(peer: Peer) -> Data {
     match peer {
         Peer::Party(p) if p.index() == 0 => Data {
             source: Some(Arc::new(Pattern)),

@@ -1,6 +1,7 @@
 //! `veil bench`: how fast, at what part of the bound, with how many bytes and how much memory.
 
 mod chart;
+mod cut;
 mod figure;
 mod fpga;
 mod garble;
@@ -33,6 +34,7 @@ pub(crate) use workload::{Nowhere, Pattern};
   veil bench garble --svg fig.svg      ANDs garbled and evaluated on one core, against the rows of a chunk
   veil bench yao --svg yao.svg         ANDs garbled and evaluated, in process and over TLS; then against the link
   veil bench yao --ands 1e9            so many over cycles and over a batch, and what a party's memory is
+  veil bench cut --svg cut.svg         AES-128 against a malicious party, against the statistical parameter
   veil bench rep4-mul --svg fig3.svg   cores that fill 10 and 100 Gb/s, semi-honest and malicious
   veil bench a2b --cores 2             a million integers taken apart into bits
   veil bench fpga-garble --circuits netlists --svg fpga.svg
@@ -183,6 +185,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<()> {
         What::FpgaShare => return share::run(args),
         What::Job(Name::Rep4Mul) => return figure::run(args),
         What::Job(Name::Garble) => return garble::run(args),
+        What::Job(Name::Cut) => return cut::run(args),
         What::Job(name) => name,
     };
     let batch = args.batch.unwrap_or_else(|| name.batch()).max(1);

@@ -32,6 +32,8 @@ pub(crate) enum Name {
     Rep4Mul,
     /// ANDs of AES-128 garbled and evaluated by a device, without a link
     Garble,
+    /// One block of AES-128 with its key schedule between two parties of whom one cheats, by cut-and-choose
+    Cut,
     /// Integers in Z_2^64 to their bits.
     A2b,
     /// Bits to integers in Z_2^64.
@@ -69,6 +71,7 @@ impl Name {
             Name::Yao | Name::Garble => 4000,
             Name::Mul64 => 20_000,
             Name::Mul128 => 10_000,
+            Name::Cut => 1,
             Name::Rep4Mul => figure::LARGEST / u64::from(WIDTH),
         }
     }
@@ -99,6 +102,10 @@ impl Name {
                 let circuit = veil_circuit::make("aes128-expanded");
                 ("yao", circuit.expect("the catalogue has it"), 5120, 1.0)
             }
+            Name::Cut => {
+                let circuit = veil_circuit::make("aes128");
+                ("cut", circuit.expect("the catalogue has it"), 1, 1.0)
+            }
             Name::A2b => ("a2b", parity(), 1, 0.0),
             Name::B2a => ("b2a", lifts(), 64, 0.0),
             Name::Word => ("word", word(), 64, 0.0),
@@ -121,7 +128,9 @@ impl Name {
                 holders: (0..inputs)
                     .map(|input| match self {
                         // A key of the garbler, blocks of the evaluator.
-                        Name::Yao | Name::Garble => Holder::Party(PartyId::TWO[input % 2]),
+                        Name::Yao | Name::Garble | Name::Cut => {
+                            Holder::Party(PartyId::TWO[input % 2])
+                        }
                         _ => Holder::Party(PartyId::TWO[0]),
                     })
                     .collect(),
