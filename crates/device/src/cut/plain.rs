@@ -1,6 +1,7 @@
 //! The steps of cut-and-choose that need no program, as they are defined: item by item, row by row. Devices that do better with some of them
 //! do the others this way.
 
+use aes::cipher::BlockCipherEncrypt;
 use sha2::{Digest, Sha256};
 use subtle::{Choice, ConstantTimeEq};
 use veil_session::{Frame, SessionId};
@@ -29,13 +30,13 @@ fn put(bank: &mut impl Columns, span: Span, k: u32, row: u32, label: [u8; 16]) {
 }
 
 fn xor(a: [u8; 16], b: [u8; 16]) -> [u8; 16] {
-    std::array::from_fn(|k| a[k] ^ b[k])
+    (u128::from_ne_bytes(a) ^ u128::from_ne_bytes(b)).to_ne_bytes()
 }
 
 /// A label where a bit is 1, else zeros.
 fn times(bit: u8, x: [u8; 16]) -> [u8; 16] {
-    let mask = std::hint::black_box(bit & 1).wrapping_neg();
-    x.map(|byte| byte & mask)
+    let mask = u128::from(std::hint::black_box(bit & 1)).wrapping_neg();
+    (u128::from_ne_bytes(x) & mask).to_ne_bytes()
 }
 
 /// The number of a circuit, as marks have it.
@@ -81,13 +82,14 @@ pub(crate) fn step(
         }
         Cut::Matrix { key } => matrix(bank, key, src, dst[0]),
         Cut::Active => {
+            let offsets = labels(bank, src[1], 0);
             for k in 0..dst[0].count {
                 let bit = bank.get(src[2], k)[0];
-                for row in 0..frame.rows {
-                    let offset = times(bit, label(bank, src[1], 0, row));
-                    let active = xor(label(bank, src[0], k, row), offset);
-                    put(bank, dst[0], k, row, active);
+                let mut active = labels(bank, src[0], k);
+                for (x, offset) in active.iter_mut().zip(offsets.iter()) {
+                    *x = xor(*x, times(bit, *offset));
                 }
+                put_all(bank, dst[0], k, &active);
             }
         }
         Cut::Spread => {
@@ -225,17 +227,37 @@ fn matrix(bank: &mut impl Columns, key: Option<[u8; 16]>, src: &[Span], to: Span
     }
 }
 
+/// AES under `key` of the numbers of circuits, added to labels.
+fn add_pads(key: [u8; 16], numbers: &[[u8; 16]], labels: &mut [[u8; 16]]) {
+    let cipher = cipher(key);
+    let mut pads: Vec<_> = numbers.iter().map(|number| (*number).into()).collect();
+    cipher.encrypt_blocks(&mut pads);
+    for (label, pad) in labels.iter_mut().zip(pads) {
+        *label = xor(*label, pad.into());
+    }
+}
+
+/// The labels of an item.
+fn labels(bank: &impl Columns, span: Span, k: u32) -> Zeroizing<Vec<[u8; 16]>> {
+    Zeroizing::new(bank.get(span, k).as_chunks().0.to_vec())
+}
+
+fn put_all(bank: &mut impl Columns, span: Span, k: u32, labels: &[[u8; 16]]) {
+    bank.get_mut(span, k).copy_from_slice(labels.as_flattened());
+}
+
 fn mask(bank: &mut impl Columns, src: &[Span], to: Span) {
     let rows = bank.frame().rows;
+    let (offsets, numbers) = (labels(bank, src[1], 0), labels(bank, src[2], 0));
     for j in 0..src[0].count {
-        for b in 0..2u8 {
-            let cipher = cipher(label(bank, src[3 + usize::from(b)], j / rows, j % rows));
-            for row in 0..rows {
-                let number = u128::from_le_bytes(label(bank, src[2], 0, row));
-                let offset = times(b, label(bank, src[1], 0, row));
-                let x = xor(label(bank, src[0], j, row), offset);
-                let masked = xor(x, block(&cipher, number));
-                put(bank, to, 2 * j + u32::from(b), row, masked);
+        let mut x = labels(bank, src[0], j);
+        for b in 0..2 {
+            let mut masked = x.clone();
+            let key = label(bank, src[3 + b as usize], j / rows, j % rows);
+            add_pads(key, &numbers, &mut masked);
+            put_all(bank, to, 2 * j + b, &masked);
+            for (x, offset) in x.iter_mut().zip(offsets.iter()) {
+                *x = xor(*x, *offset);
             }
         }
     }
@@ -243,15 +265,17 @@ fn mask(bank: &mut impl Columns, src: &[Span], to: Span) {
 
 fn unmask(bank: &mut impl Columns, src: &[Span], to: Span) {
     let rows = bank.frame().rows;
+    let numbers = labels(bank, src[3], 0);
     for j in 0..to.count {
-        let cipher = cipher(label(bank, src[1], j / rows, j % rows));
         let bit = bank.get(src[2], j)[0];
-        for row in 0..rows {
-            let number = u128::from_le_bytes(label(bank, src[3], 0, row));
-            let [zero, one] = [0, 1].map(|b| label(bank, src[0], 2 * j + b, row));
-            let chosen = xor(zero, times(bit, xor(zero, one)));
-            put(bank, to, j, row, xor(chosen, block(&cipher, number)));
+        let mut chosen = labels(bank, src[0], 2 * j);
+        let one = bank.get(src[0], 2 * j + 1).as_chunks().0;
+        for (zero, one) in chosen.iter_mut().zip(one) {
+            *zero = xor(*zero, times(bit, xor(*zero, *one)));
         }
+        let key = label(bank, src[1], j / rows, j % rows);
+        add_pads(key, &numbers, &mut chosen);
+        put_all(bank, to, j, &chosen);
     }
 }
 
@@ -263,20 +287,25 @@ fn pick(bank: &mut impl Columns, half: u8, src: &[Span], to: Span) {
         .iter()
         .map(|c| u32::from_le_bytes(*c))
         .collect();
-    let labels = bank.kind(to.region) == Item::Labels;
+    // Public, but bytes of a region are whatever was written there.
+    let order: Vec<(u32, u32)> = (order.iter().take(rows as usize))
+        .map(|circuit| circuit % (2 * rows))
+        .map(|circuit| (circuit / rows, circuit % rows))
+        .collect();
+    let whole = bank.kind(to.region) == Item::Labels;
     for k in 0..to.count {
+        if whole {
+            let halves = [0, 1].map(|half| bank.get(src[0], half * to.count + k).as_chunks().0);
+            let from = |(half, row): &(u32, u32)| halves[*half as usize][*row as usize];
+            let picked = Zeroizing::new(order.iter().map(from).collect::<Vec<[u8; 16]>>());
+            put_all(bank, to, k, &picked);
+            continue;
+        }
         bank.get_mut(to, k).fill(0);
-        for (row, circuit) in (0..rows).zip(&order) {
-            // Public, but bytes of a region are whatever was written there.
-            let circuit = circuit % (2 * rows);
-            let (item, from) = (circuit / rows * to.count + k, circuit % rows);
-            if labels {
-                let x = label(bank, src[0], item, from);
-                put(bank, to, k, row, x);
-            } else {
-                let bit = bank.get(src[0], item)[from as usize / 8] >> (from % 8) & 1;
-                bank.get_mut(to, k)[row as usize / 8] |= bit << (row % 8);
-            }
+        for (row, (half, from)) in (0..rows).zip(&order) {
+            let from_byte = bank.get(src[0], half * to.count + k)[*from as usize / 8];
+            let bit = from_byte >> (from % 8) & 1;
+            bank.get_mut(to, k)[row as usize / 8] |= bit << (row % 8);
         }
     }
 }

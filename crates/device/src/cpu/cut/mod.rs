@@ -106,8 +106,8 @@ impl Cpu {
                     labels.copy_from_slice(memory.item_bytes(of[0], wire));
                     if by == By::Colour {
                         for (x, offset) in pairs(&mut labels, &offsets) {
-                            let swap = std::hint::black_box(x[0] & 1).wrapping_neg();
-                            x.iter_mut().zip(offset).for_each(|(a, b)| *a ^= b & swap);
+                            let swap = u128::from(std::hint::black_box(x[0] & 1)).wrapping_neg();
+                            *x = (word(x) ^ (word(offset) & swap)).to_ne_bytes();
                         }
                     }
                     let bytes = cut::marked((&self.session, frame), label, wire, 0);
@@ -116,7 +116,7 @@ impl Cpu {
                         unsafe { sha::marks(&bytes, &numbers, &labels, &mut digests) };
                         put(memory, command.dst[0], MARKS * wire + DIGEST * k, &digests);
                         for (x, offset) in pairs(&mut labels, &offsets) {
-                            x.iter_mut().zip(offset).for_each(|(a, b)| *a ^= b);
+                            *x = (word(x) ^ word(offset)).to_ne_bytes();
                         }
                     }
                 }
@@ -144,18 +144,37 @@ impl Cpu {
             let labels = memory.item_bytes(src[0], wire);
             // SAFETY: the instruction set was checked.
             unsafe { sha::marks(&bytes, &numbers, labels, &mut digests) };
-            let halves = digests.split_at(16 * rows);
-            let marks = [0, 1, 2, 3].map(|k| memory.item_bytes(src[1], MARKS * wire + k));
-            for at in (0..16 * rows).step_by(16) {
-                let here = at..at + 16;
+            let (low, high) = digests.split_at(16 * rows);
+            let of = [low, high].map(words);
+            let marks = [0, 1, 2, 3].map(|k| words(memory.item_bytes(src[1], MARKS * wire + k)));
+            for row in 0..rows {
                 let equal = [0, 2].map(|k| {
-                    halves.0[here.clone()].ct_eq(&marks[k][here.clone()])
-                        & halves.1[here.clone()].ct_eq(&marks[k + 1][here.clone()])
+                    let differ = [0, 1].map(|half| of[half][row] ^ marks[k + half][row]);
+                    zero(differ[0] | differ[1])
                 });
                 tell(wire, equal);
             }
         }
     }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn word(x: &[u8; 16]) -> u128 {
+    u128::from_ne_bytes(*x)
+}
+
+/// Whether no bit is set.
+#[cfg(target_arch = "x86_64")]
+fn zero(x: u128) -> Choice {
+    let x = (x as u64) | (x >> 64) as u64;
+    x.ct_eq(&0)
+}
+
+/// Labels as numbers.
+#[cfg(target_arch = "x86_64")]
+fn words(labels: &[u8]) -> Vec<u128> {
+    let labels = labels.as_chunks().0.iter();
+    labels.map(|x| u128::from_ne_bytes(*x)).collect()
 }
 
 /// Labels of rows, and what belongs to them.
