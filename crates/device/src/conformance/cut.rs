@@ -83,6 +83,15 @@ fn layout(circuits: u32) -> Layout {
     )
 }
 
+fn span(region: u16, first: u32, count: u32) -> Span {
+    Span {
+        region,
+        part: 0,
+        first,
+        count,
+    }
+}
+
 /// Spans of a region, one behind the other.
 struct Places {
     region: u16,
@@ -93,12 +102,7 @@ impl Places {
     fn take(&mut self, count: u32) -> Span {
         let first = self.next;
         self.next += count;
-        Span {
-            region: self.region,
-            part: 0,
-            first,
-            count,
-        }
+        span(self.region, first, count)
     }
 }
 
@@ -132,24 +136,15 @@ impl Case {
         }
     }
 
-    fn first_of(&self, region: u16, first: u32, count: u32) -> Span {
-        Span {
-            region,
-            part: 0,
-            first,
-            count,
-        }
-    }
-
     /// Everything but what compares, and where it puts its labels.
     fn commands(&self, id: ProgramId) -> (Vec<Command>, [Span; 4]) {
-        let (wires, bits) = (self.wires, |first, count| self.first_of(BITS, first, count));
+        let (wires, bits) = (self.wires, |first, count| span(BITS, first, count));
         let mut seen = Places {
             region: SEEN,
             next: 0,
         };
-        let given = |first, count| self.first_of(IN, first, count);
-        let slots = self.first_of(SLOT_REGION, 0, SLOTS);
+        let given = |first, count| span(IN, first, count);
+        let slots = span(SLOT_REGION, 0, SLOTS);
         let all = |region| self.layout.all(region, 0);
         let cut = |step, src: &[Span], dst: &[Span]| {
             Command::new(Op::Cut(step), src.to_vec(), dst.to_vec())
@@ -181,8 +176,8 @@ impl Case {
             cut(Cut::Matrix { key }, &src, &[to])
         };
         let (out_bits, out_rows) = (
-            |first, count| self.first_of(OUT_BITS, first, count),
-            |first, count| self.first_of(OUT_ROWS, first, count),
+            |first, count| span(OUT_BITS, first, count),
+            |first, count| span(OUT_ROWS, first, count),
         );
         let commands = vec![
             cut(Cut::Stretch, &[given(0, 1)], &[offsets, starts, zeros]),
@@ -217,17 +212,17 @@ impl Case {
             ),
             cut(
                 Cut::Pick { half: self.half },
-                &[self.first_of(ROW_BITS, 0, 2 * self.outputs), all(ORDER)],
+                &[span(ROW_BITS, 0, 2 * self.outputs), all(ORDER)],
                 &[out_rows(SLOTS, self.outputs)],
             ),
             cut(
                 Cut::Digest { label: 3 },
-                &[zeros, given(0, 3), self.first_of(ROW_BITS, 1, wires)],
+                &[zeros, given(0, 3), span(ROW_BITS, 1, wires)],
                 &[digest],
             ),
             cut(
                 Cut::Digest { label: 3 },
-                &[self.first_of(ROW_BITS, 1, 2), given(0, 3)],
+                &[span(ROW_BITS, 1, 2), given(0, 3)],
                 &[mixed],
             ),
             cut(Cut::Digest { label: 3 }, &[], &[own]),
@@ -277,7 +272,7 @@ impl Case {
             ..span
         };
         let same = |first, count| {
-            let from = self.first_of(ROW_BITS, first, count);
+            let from = span(ROW_BITS, first, count);
             Command::new(Op::Cut(Cut::Same), vec![from], vec![])
         };
         for compared in [

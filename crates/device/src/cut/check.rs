@@ -118,9 +118,10 @@ pub(crate) fn check(
         _ => false,
     };
     let apart = |to: &Span| src.iter().all(|from| !to.overlaps(*from));
-    match fits && dst.iter().all(apart) {
-        true => Ok(()),
-        false => Err(SPANS),
+    if fits && dst.iter().all(apart) {
+        Ok(())
+    } else {
+        Err(SPANS)
     }
 }
 

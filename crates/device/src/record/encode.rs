@@ -329,7 +329,9 @@ impl Writer<'_> {
             Cut::Matrix { key: None } => self.u8(6),
             Cut::Matrix { key: Some(key) } => {
                 self.u8(7);
-                key.iter().for_each(|byte| self.u8(*byte));
+                for byte in key {
+                    self.u8(byte);
+                }
             }
             Cut::Active => self.u8(8),
             Cut::Spread => self.u8(9),

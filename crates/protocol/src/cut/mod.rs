@@ -396,7 +396,10 @@ impl Protocol for CutAndChoose {
     }
 
     fn cost(&self, task: Task, frame: Frame) -> Cost {
-        let bank = self.plan.bank_of(frame);
+        let bank = match task {
+            Task::SetUp => BankOf::Job,
+            _ => BankOf::Rows,
+        };
         let (layout, rows) = (self.layout(bank), self.rows(bank, frame.rows));
         let rounds = match task {
             Task::SetUp => &self.set_up,
