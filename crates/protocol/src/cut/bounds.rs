@@ -1,12 +1,15 @@
 //! How many circuits, and how long the evaluator's inputs are encoded, for an error of 2^-s.
 
+/// Far more circuits, and bits beside those encoded, than any parameter takes.
+const MOST: u32 = 1 << 20;
+
 /// Circuits of a half for an error of 2^-s: as many are opened as are evaluated.
 ///
 /// Who garbles b circuits wrongly escapes if none of them is among the h of 2 h that are opened: for b wrong ones with probability
 /// C(2 h − b, h) / C(2 h, h). It changes a result only if half of those evaluated are wrong, b = ⌈h / 2⌉.
 pub(crate) fn half(s: u8) -> u32 {
     let fits = |h: &u32| escape(*h, h.div_ceil(2)) <= (-f64::from(s)).exp2();
-    (1..)
+    (1..MOST)
         .find(fits)
         .expect("the probability falls with the number")
 }
@@ -35,7 +38,7 @@ pub(crate) fn encoding(bits: u32, s: u8) -> u32 {
         }
         sum
     };
-    (bits..)
+    (bits..bits.saturating_add(MOST))
         .find(|m| light(*m) <= (-f64::from(s)).exp2())
         .expect("the probability falls with the length")
 }

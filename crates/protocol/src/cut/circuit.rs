@@ -107,7 +107,7 @@ impl Circuit<'_> {
     ) {
         let mut at = 0;
         for layer in &self.plan.layers[group.layers.clone()] {
-            let tables = self.shape.tables(at, layer.products);
+            let tables = regions::tables(at, layer.products);
             let first = gate + u64::from(at);
             let mut run = match self.offsets {
                 Some(offsets) => {
@@ -125,7 +125,7 @@ impl Circuit<'_> {
             let step = Cut::Digest {
                 label: label::TABLES,
             };
-            commands.push(cut(step, &[from, self.shape.tables(0, at)], &[to]));
+            commands.push(cut(step, &[from, regions::tables(0, at)], &[to]));
         }
     }
 

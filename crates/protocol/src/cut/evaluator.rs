@@ -30,7 +30,7 @@ pub(super) fn rounds(
         evaluator.commit(),
         evaluator.choose(chooses),
         evaluator.answer(),
-        evaluator.toss(),
+        toss(),
     ];
     let mut tables = vec![evaluator.show()];
     tables.extend(evaluator.tables());
@@ -55,6 +55,16 @@ pub(super) fn open(shape: &Shape) -> Round {
 
 fn peer(span: Span, part: u16) -> Transfer {
     transfer(span, Peer::Party(GARBLER), part)
+}
+
+/// Only now, when it has everything that the order decides about, does it say what its coin was.
+fn toss() -> Round {
+    let [coin, nonce, _, _] = regions::coins();
+    Round {
+        place: place::TOSS,
+        sends: vec![peer(coin, 0), peer(nonce, 1)],
+        ..Round::default()
+    }
 }
 
 struct Evaluator<'a> {
@@ -95,7 +105,7 @@ impl Evaluator<'_> {
     fn commit(&self) -> Round {
         Round {
             place: place::COMMIT,
-            recvs: vec![peer(self.shape.all_commitments(), 0)],
+            recvs: vec![peer(regions::all_commitments(), 0)],
             ..Round::default()
         }
     }
@@ -130,7 +140,7 @@ impl Evaluator<'_> {
         ] {
             local.push(super::random(PRIVATE, to, tag));
         }
-        let [committed, _, _] = shape.hashes();
+        let [committed, _, _] = regions::hashes();
         local.push(super::commit_coin([coin, nonce], committed));
         let mut round = super::transfers(chooses);
         local.append(&mut round.local);
@@ -151,19 +161,9 @@ impl Evaluator<'_> {
             local,
             recvs: vec![
                 peer(shape.all_masked(), 0),
-                peer(shape.all_digests(), 1),
+                peer(regions::all_digests(), 1),
                 peer(regions::coins()[2], 2),
             ],
-            ..Round::default()
-        }
-    }
-
-    /// Only now, when it has everything that the order decides about, does it say what its coin was.
-    fn toss(&self) -> Round {
-        let [coin, nonce, _, _] = regions::coins();
-        Round {
-            place: place::TOSS,
-            sends: vec![peer(coin, 0), peer(nonce, 1)],
             ..Round::default()
         }
     }
@@ -174,11 +174,11 @@ impl Evaluator<'_> {
         let mut round = Round {
             place: place::SHOW,
             recvs: vec![
-                peer(shape.seeds(), 0),
+                peer(regions::seeds(), 0),
                 peer(shape.all_shown(), 1),
                 peer(shape.shown_colours(), 2),
             ],
-            finish: super::order(shape),
+            finish: super::order(),
             ..Round::default()
         };
         let numbers = shape.work().numbers;
@@ -200,12 +200,12 @@ impl Evaluator<'_> {
         let [commitments, digests, masked] = shape.picked();
         let [_, _, number, _] = shape.circuits(0);
         for (from, to) in [
-            (shape.all_commitments(), commitments),
-            (shape.all_digests(), digests),
+            (regions::all_commitments(), commitments),
+            (regions::all_digests(), digests),
             (shape.all_masked(), masked),
             (shape.work().numbers, number),
         ] {
-            commands.push(cut(Cut::Pick { half }, &[from, shape.order()], &[to]));
+            commands.push(cut(Cut::Pick { half }, &[from, regions::order()], &[to]));
         }
     }
 
@@ -222,7 +222,7 @@ impl Evaluator<'_> {
         let (shape, work, circuit) = (self.shape, self.shape.work(), self.opened());
         let [commitments, digests, _] = shape.picked();
         let [by_seed, by_inputs, _] = of_commitments(commitments);
-        let [seed, nonce] = [0, 1].map(|k| part(shape.seeds(), k, 1));
+        let [seed, nonce] = [0, 1].map(|k| part(regions::seeds(), k, 1));
         let garbler = Peer::Party(GARBLER);
         self.pick(0, &mut round.finish);
         let finish = &mut round.finish;
@@ -292,7 +292,7 @@ impl Evaluator<'_> {
                 ..Round::default()
             };
             if group.gates > 0 {
-                round.recvs.push(peer(shape.tables(0, group.gates), 0));
+                round.recvs.push(peer(regions::tables(0, group.gates), 0));
             }
             circuit.group(&mut round.finish, group, (number, gate));
             gate += u64::from(group.gates);

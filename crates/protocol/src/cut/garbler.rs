@@ -26,9 +26,10 @@ pub(super) fn rounds(
         groups,
     };
     let mut transfer = super::transfers(offers);
-    transfer
-        .recvs
-        .extend([peer(regions::coins()[3], 10), peer(shape.hashes()[0], 11)]);
+    transfer.recvs.extend([
+        peer(regions::coins()[3], 10),
+        peer(regions::hashes()[0], 11),
+    ]);
     let before = vec![garbler.commit(), transfer, garbler.answer(), garbler.toss()];
     let mut tables = vec![garbler.show()];
     tables.extend(garbler.tables());
@@ -42,6 +43,16 @@ fn peer(span: Span, part: u16) -> Transfer {
 /// Random values of the garbler's own.
 fn random(to: Span, tag: Use) -> Command {
     super::random(PRIVATE, to, tag)
+}
+
+/// Everything of circuits that follows from their seeds.
+fn stretch(seeds: Span, circuit: &Circuit<'_>) -> Command {
+    let offsets = circuit.offsets.expect("circuits are garbled");
+    cut(
+        Cut::Stretch,
+        &[seeds],
+        &[offsets, circuit.starts, circuit.labels],
+    )
 }
 
 struct Garbler<'a> {
@@ -90,9 +101,9 @@ impl Garbler<'_> {
             Use::CUT_HIDING,
         ));
         for half in 0..2 {
-            let [seeds, nonces] = shape.secrets(half);
+            let [seeds, nonces] = regions::secrets(half);
             let kept = shape.kept_of(half);
-            let [by_seed, by_inputs, by_active] = shape.commitments(half);
+            let [by_seed, by_inputs, by_active] = regions::commitments(half);
             let circuit = self.circuit(half);
             let first = u64::from(half) * u64::from(shape.half);
             for (to, tag) in [
@@ -108,7 +119,7 @@ impl Garbler<'_> {
                 first: half * shape.half,
             };
             local.push(cut(step, &[], &[circuit.numbers]));
-            local.push(self.stretch(seeds, &circuit));
+            local.push(stretch(seeds, &circuit));
             circuit.inputs(&mut local, kept.marks, by_inputs);
             local.push(commit(
                 label::SEED,
@@ -126,18 +137,9 @@ impl Garbler<'_> {
         Round {
             place: place::COMMIT,
             local,
-            sends: vec![peer(shape.all_commitments(), 0)],
+            sends: vec![peer(regions::all_commitments(), 0)],
             ..Round::default()
         }
-    }
-
-    fn stretch(&self, seeds: Span, circuit: &Circuit<'_>) -> Command {
-        let offsets = circuit.offsets.expect("circuits are garbled");
-        cut(
-            Cut::Stretch,
-            &[seeds],
-            &[offsets, circuit.starts, circuit.labels],
-        )
     }
 
     /// Both labels of the evaluator's inputs, each under the key of a transfer; all circuits, hashed; and a coin.
@@ -156,19 +158,19 @@ impl Garbler<'_> {
             let src = [encoded, offsets, circuit.numbers, zero, one];
             local.push(cut(Cut::Mask, &src, &[shape.masked(half)]));
             let kept = shape.kept_of(half);
-            let [_, inputs, _] = shape.commitments(half);
+            let [_, inputs, _] = regions::commitments(half);
             circuit.begin(&mut local);
             circuit.whole(&mut local, self.groups);
             circuit.outputs(&mut local);
             let colours = shape.colours(half);
             circuit.decoding(&mut local, kept.output_marks, colours);
             let of = [inputs, kept.output_marks, colours];
-            circuit.digest(&mut local, self.groups.len(), of, shape.digests(half));
+            circuit.digest(&mut local, self.groups.len(), of, regions::digests(half));
         }
         let [_, _, coin, _] = regions::coins();
         local.push(random(coin, Use::CUT_COIN));
         sends.push(peer(shape.all_masked(), 0));
-        sends.push(peer(shape.all_digests(), 1));
+        sends.push(peer(regions::all_digests(), 1));
         sends.push(peer(coin, 2));
         Round {
             place: place::ANSWER,
@@ -181,7 +183,7 @@ impl Garbler<'_> {
     /// The evaluator's coin, to which it had committed before it saw the garbler's.
     fn toss(&self) -> Round {
         let shape = self.shape;
-        let ([coin, nonce, _, _], [committed, again, _]) = (regions::coins(), shape.hashes());
+        let ([coin, nonce, _, _], [committed, again, _]) = (regions::coins(), regions::hashes());
         let mut round = Round {
             place: place::TOSS,
             recvs: vec![peer(coin, 0), peer(nonce, 1)],
@@ -196,24 +198,24 @@ impl Garbler<'_> {
     /// Seeds of the circuits that are opened; of the others, what it takes to evaluate them. Then the latter are garbled again.
     fn show(&self) -> Round {
         let shape = self.shape;
-        let order = shape.order();
-        let mut local = super::order(shape);
+        let order = regions::order();
+        let mut local = super::order();
         let mut pick = |half, from, to| {
             local.push(cut(Cut::Pick { half }, &[from, order], &[to]));
         };
         let secrets = shape.work().secrets;
-        pick(0, shape.all_secrets(), shape.seeds());
+        pick(0, regions::all_secrets(), regions::seeds());
         pick(1, shape.all_kept(), shape.all_shown());
         pick(1, shape.all_colours(), shape.shown_colours());
-        pick(1, shape.all_secrets(), secrets);
+        pick(1, regions::all_secrets(), secrets);
         let circuit = self.again();
-        local.push(self.stretch(part(secrets, 0, 1), &circuit));
+        local.push(stretch(part(secrets, 0, 1), &circuit));
         circuit.begin(&mut local);
         Round {
             place: place::SHOW,
             local,
             sends: vec![
-                peer(shape.seeds(), 0),
+                peer(regions::seeds(), 0),
                 peer(shape.all_shown(), 1),
                 peer(shape.shown_colours(), 2),
             ],
@@ -234,7 +236,7 @@ impl Garbler<'_> {
             circuit.group(&mut round.local, group, (number, gate));
             gate += u64::from(group.gates);
             if group.gates > 0 {
-                round.sends.push(peer(self.shape.tables(0, group.gates), 0));
+                round.sends.push(peer(regions::tables(0, group.gates), 0));
             }
             round
         });

@@ -268,22 +268,23 @@ fn commit_coin(coin: [Span; 2], to: Span) -> Command {
 }
 
 /// The order of all circuits: it follows from both coins, and from everything that was said before they were known.
-fn order(shape: &Shape) -> Vec<Command> {
-    let ([evaluator, _, garbler, key], [committed, _, from]) = (regions::coins(), shape.hashes());
+fn order() -> Vec<Command> {
+    let ([evaluator, _, garbler, key], [committed, _, from]) =
+        (regions::coins(), regions::hashes());
     let said = vec![
         evaluator,
         garbler,
         key,
         committed,
-        shape.all_commitments(),
-        shape.all_digests(),
+        regions::all_commitments(),
+        regions::all_digests(),
     ];
     let hash = Op::Hash {
         label: label::ORDER,
     };
     vec![
         Command::new(hash, said, vec![from]),
-        circuit::cut(Cut::Shuffle, &[from], &[shape.order()]),
+        circuit::cut(Cut::Shuffle, &[from], &[regions::order()]),
     ]
 }
 

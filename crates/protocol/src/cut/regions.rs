@@ -114,11 +114,6 @@ impl Shape {
     fn kept(&self) -> u32 {
         2 + self.own() + MARKS * (self.wires() + self.outputs)
     }
-
-    /// The half of a span of two.
-    fn of_half(region: u16, half: u32, first: u32, all: u32, count: u32) -> Span {
-        span(region, half * all + first, count)
-    }
 }
 
 /// Who holds a port. All blocks have the same holders.
@@ -242,57 +237,25 @@ impl Shape {
         span(SHOWN, 0, self.kept())
     }
 
-    /// Seeds of a half, and what hides the commitments to them.
-    pub(super) fn secrets(&self, half: u32) -> [Span; 2] {
-        [0, 1].map(|k| Self::of_half(SECRETS, half, k, SECRET, 1))
-    }
-
-    pub(super) fn all_secrets(&self) -> Span {
-        span(SECRETS, 0, 2 * SECRET)
-    }
-
-    /// Seeds of the circuits that are opened, and what hid them.
-    pub(super) fn seeds(&self) -> Span {
-        span(SEEDS, 0, SECRET)
-    }
-
     /// Offsets, start points, numbers, and labels for 0 of input wires, of circuits of a half.
     pub(super) fn circuits(&self, half: u32) -> [Span; 4] {
         let all = 3 + self.wires();
-        let at = |first, count| Self::of_half(CIRCUITS, half, first, all, count);
+        let at = |first, count| of_half(CIRCUITS, half, first, all, count);
         [at(0, 1), at(1, 1), at(2, 1), at(3, self.wires())]
-    }
-
-    /// Commitments to the circuits of a half: digests of seeds, of marks, of active labels.
-    pub(super) fn commitments(&self, half: u32) -> [Span; 3] {
-        [0, 1, 2].map(|k| Self::of_half(COMMITTED, half, k * DIGEST, COMMITMENT, DIGEST))
-    }
-
-    pub(super) fn all_commitments(&self) -> Span {
-        span(COMMITTED, 0, 2 * COMMITMENT)
     }
 
     /// Both labels of the evaluator's encoded inputs, masked, of a half.
     pub(super) fn masked(&self, half: u32) -> Span {
-        Self::of_half(MASKED, half, 0, 2 * self.encoded, 2 * self.encoded)
+        of_half(MASKED, half, 0, 2 * self.encoded, 2 * self.encoded)
     }
 
     pub(super) fn all_masked(&self) -> Span {
         span(MASKED, 0, 4 * self.encoded)
     }
 
-    /// Digests of the circuits of a half.
-    pub(super) fn digests(&self, half: u32) -> Span {
-        Self::of_half(DIGESTS, half, 0, DIGEST, DIGEST)
-    }
-
-    pub(super) fn all_digests(&self) -> Span {
-        span(DIGESTS, 0, 2 * DIGEST)
-    }
-
     /// Colours of the labels for 0 of the sums over the garbler's inputs: of a half.
     pub(super) fn colours(&self, half: u32) -> Span {
-        Self::of_half(COLOURS, half, 0, self.check, self.check)
+        of_half(COLOURS, half, 0, self.check, self.check)
     }
 
     pub(super) fn all_colours(&self) -> Span {
@@ -301,20 +264,6 @@ impl Shape {
 
     pub(super) fn shown_colours(&self) -> Span {
         span(SHOWN_COLOURS, 0, self.check)
-    }
-
-    /// Tables of gates of a message.
-    pub(super) fn tables(&self, first: u32, gates: u32) -> Span {
-        span(TABLES, 2 * first, 2 * gates)
-    }
-
-    /// The commitment to the evaluator's coin, the same again, and what the order follows from.
-    pub(super) fn hashes(&self) -> [Span; 3] {
-        [0, 1, 2].map(|k| span(HASHES, k, 1))
-    }
-
-    pub(super) fn order(&self) -> Span {
-        span(ORDER, 0, 1)
     }
 
     /// At the garbler: bits of its inputs, and what hides their sum.
@@ -411,6 +360,57 @@ pub(super) struct Work {
     /// How many there are at the garbler, and at the evaluator.
     common: u32,
     all: u32,
+}
+
+/// The half of a span of two.
+fn of_half(region: u16, half: u32, first: u32, all: u32, count: u32) -> Span {
+    span(region, half * all + first, count)
+}
+
+/// Seeds of a half, and what hides the commitments to them.
+pub(super) fn secrets(half: u32) -> [Span; 2] {
+    [0, 1].map(|k| of_half(SECRETS, half, k, SECRET, 1))
+}
+
+pub(super) fn all_secrets() -> Span {
+    span(SECRETS, 0, 2 * SECRET)
+}
+
+/// Seeds of the circuits that are opened, and what hid them.
+pub(super) fn seeds() -> Span {
+    span(SEEDS, 0, SECRET)
+}
+
+/// Commitments to the circuits of a half: digests of seeds, of marks, of active labels.
+pub(super) fn commitments(half: u32) -> [Span; 3] {
+    [0, 1, 2].map(|k| of_half(COMMITTED, half, k * DIGEST, COMMITMENT, DIGEST))
+}
+
+pub(super) fn all_commitments() -> Span {
+    span(COMMITTED, 0, 2 * COMMITMENT)
+}
+
+/// Digests of the circuits of a half.
+pub(super) fn digests(half: u32) -> Span {
+    of_half(DIGESTS, half, 0, DIGEST, DIGEST)
+}
+
+pub(super) fn all_digests() -> Span {
+    span(DIGESTS, 0, 2 * DIGEST)
+}
+
+/// Tables of gates of a message.
+pub(super) fn tables(first: u32, gates: u32) -> Span {
+    span(TABLES, 2 * first, 2 * gates)
+}
+
+/// The commitment to the evaluator's coin, the same again, and what the order follows from.
+pub(super) fn hashes() -> [Span; 3] {
+    [0, 1, 2].map(|k| span(HASHES, k, 1))
+}
+
+pub(super) fn order() -> Span {
+    span(ORDER, 0, 1)
 }
 
 /// The evaluator's coin, what hides its commitment, the garbler's coin, the key of the sum over its inputs.

@@ -177,7 +177,9 @@ pub(super) fn of(plan: &Plan) -> PlanHash {
     }
     if let Some(Choice::Cut) = Choice::of(job.security) {
         e.text("cut-and-choose");
-        crate::cut::sizes(plan).into_iter().for_each(|n| e.int(n));
+        for size in crate::cut::sizes(plan) {
+            e.int(size);
+        }
         e.0.update(crate::cut::ENCODING);
     }
     if let Some(totals) = &job.totals {
