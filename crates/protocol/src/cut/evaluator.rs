@@ -27,7 +27,7 @@ pub(super) fn rounds(
         groups,
     };
     let before = vec![
-        evaluator.commit(),
+        committed(),
         evaluator.choose(chooses),
         evaluator.answer(),
         toss(),
@@ -67,6 +67,15 @@ fn toss() -> Round {
     }
 }
 
+/// What the garbler commits to.
+fn committed() -> Round {
+    Round {
+        place: place::COMMIT,
+        recvs: vec![peer(regions::all_commitments(), 0)],
+        ..Round::default()
+    }
+}
+
 struct Evaluator<'a> {
     plan: &'a Plan,
     shape: &'a Shape,
@@ -99,14 +108,6 @@ impl Evaluator<'_> {
             numbers,
             labels: self.shape.work().active,
             hashes: true,
-        }
-    }
-
-    fn commit(&self) -> Round {
-        Round {
-            place: place::COMMIT,
-            recvs: vec![peer(regions::all_commitments(), 0)],
-            ..Round::default()
         }
     }
 
@@ -283,7 +284,7 @@ impl Evaluator<'_> {
 
     /// Tables are evaluated and hashed as they come. With the last ones the digests are compared, and the sums.
     fn tables(&self) -> Vec<Round> {
-        let (shape, circuit) = (self.shape, self.evaluated());
+        let circuit = self.evaluated();
         let mut gate = 0;
         let messages = (place::TABLES..).zip(self.groups.iter().enumerate());
         let rounds = messages.map(|(place, (number, group))| {

@@ -30,7 +30,7 @@ pub(super) fn rounds(
         peer(regions::coins()[3], 10),
         peer(regions::hashes()[0], 11),
     ]);
-    let before = vec![garbler.commit(), transfer, garbler.answer(), garbler.toss()];
+    let before = vec![garbler.commit(), transfer, garbler.answer(), toss()];
     let mut tables = vec![garbler.show()];
     tables.extend(garbler.tables());
     [before, tables]
@@ -43,6 +43,20 @@ fn peer(span: Span, part: u16) -> Transfer {
 /// Random values of the garbler's own.
 fn random(to: Span, tag: Use) -> Command {
     super::random(PRIVATE, to, tag)
+}
+
+/// The evaluator's coin, to which it had committed before it saw the garbler's.
+fn toss() -> Round {
+    let ([coin, nonce, _, _], [committed, again, _]) = (regions::coins(), regions::hashes());
+    let mut round = Round {
+        place: place::TOSS,
+        recvs: vec![peer(coin, 0), peer(nonce, 1)],
+        ..Round::default()
+    };
+    round.finish.push(super::commit_coin([coin, nonce], again));
+    let evaluator = Peer::Party(EVALUATOR);
+    checked(&mut round, [committed, again], evaluator, super::COIN);
+    round
 }
 
 /// Everything of circuits that follows from their seeds.
@@ -178,21 +192,6 @@ impl Garbler<'_> {
             sends,
             ..Round::default()
         }
-    }
-
-    /// The evaluator's coin, to which it had committed before it saw the garbler's.
-    fn toss(&self) -> Round {
-        let shape = self.shape;
-        let ([coin, nonce, _, _], [committed, again, _]) = (regions::coins(), regions::hashes());
-        let mut round = Round {
-            place: place::TOSS,
-            recvs: vec![peer(coin, 0), peer(nonce, 1)],
-            ..Round::default()
-        };
-        round.finish.push(super::commit_coin([coin, nonce], again));
-        let evaluator = Peer::Party(EVALUATOR);
-        checked(&mut round, [committed, again], evaluator, super::COIN);
-        round
     }
 
     /// Seeds of the circuits that are opened; of the others, what it takes to evaluate them. Then the latter are garbled again.
