@@ -30,21 +30,20 @@ impl Worker {
 
     fn open(&mut self, frame: Frame, block: u32, first: u64, work: Work) -> Result<Run, Abort> {
         let opened = self.first.take_if(|(opened, _)| *opened == frame);
-        let bank = match opened {
-            Some((_, bank)) => bank,
-            None => {
-                let layout = self.protocol.layout(work.bank());
-                self.device.open(layout, self.bank(work.bank(), frame))?
-            }
+        let of_bank = self.bank(work.bank(), frame);
+        let bank = if let Some((_, bank)) = opened {
+            bank
+        } else {
+            let layout = self.protocol.layout(work.bank());
+            self.device.open(layout, of_bank)?
         };
-        let rows = self.bank(work.bank(), frame).rows;
         Ok(Run::new(
             Chunk {
                 frame,
                 block,
                 first,
             },
-            (bank, rows),
+            (bank, of_bank.rows),
             work,
         ))
     }
