@@ -193,7 +193,9 @@ fn print(rows: &[Row]) {
     for (party, name) in ["garbler", "evaluator"].into_iter().enumerate() {
         println!("\n{name}: computing + waiting");
         print!("  s");
-        PHASES.iter().for_each(|phase| print!(" {phase:>15}"));
+        for phase in PHASES {
+            print!(" {phase:>15}");
+        }
         println!("   published: transfers, circuits (of which computing)");
         for row in rows {
             print!("{:>3}", row.statistical);
