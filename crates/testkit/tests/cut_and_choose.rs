@@ -40,6 +40,18 @@ fn half() -> u32 {
     veil_protocol::cut::half(Statistical::ALL[0])
 }
 
+/// A layout with a region of masks behind the others.
+fn with_masks(layout: &Layout) -> Layout {
+    let mut layout = layout.clone();
+    layout.add(Region {
+        place: Place::Mapped,
+        item: Item::Rows(Ring::Bits),
+        parts: 1,
+        count: 4,
+    });
+    layout
+}
+
 impl Liar {
     fn new(lie: Lie) -> Self {
         Liar {
@@ -48,18 +60,6 @@ impl Liar {
             masks: BTreeMap::new(),
             passes: BTreeMap::new(),
         }
-    }
-
-    /// A layout with a region of masks behind the others.
-    fn with_masks(&self, layout: &Layout) -> Layout {
-        let mut layout = layout.clone();
-        layout.add(Region {
-            place: Place::Mapped,
-            item: Item::Rows(Ring::Bits),
-            parts: 1,
-            count: 4,
-        });
-        layout
     }
 
     /// to ⊕= mask · by.
@@ -106,12 +106,12 @@ impl Device for Liar {
     }
 
     fn load(&mut self, program: &Arc<Program>, layout: &Layout) -> Result<ProgramId, Fault> {
-        let layout = self.with_masks(layout);
+        let layout = with_masks(layout);
         self.inner.load(program, &layout)
     }
 
     fn open(&mut self, layout: &Layout, frame: Frame) -> Result<Bank, Fault> {
-        let layout = self.with_masks(layout);
+        let layout = with_masks(layout);
         let region = layout.regions.len() as u16 - 1;
         let bank = self.inner.open(&layout, frame)?;
         self.masks.insert(bank.0, region);
@@ -199,12 +199,11 @@ fn wrong_circuits_escape_as_often_as_counted_and_change_no_result() {
         let mut escaped = 0;
         for seed in 0..TRIES {
             let outcome = run(Lie::Circuits(wrong), u128::from(seed % 4), seed.into());
-            match found(&outcome) {
-                Some(what) => assert_eq!(what, "a circuit that was opened"),
-                None => {
-                    escaped += 1;
-                    outcome.assert_right();
-                }
+            if let Some(what) = found(&outcome) {
+                assert_eq!(what, "a circuit that was opened");
+            } else {
+                escaped += 1;
+                outcome.assert_right();
             }
         }
         assert_rate(escaped, TRIES, escape(wrong), "circuits that escape");
@@ -238,11 +237,10 @@ fn a_garbage_branch_tells_nothing_of_the_input() {
         let mut gave_up = 0;
         for seed in 0..TRIES {
             let outcome = run(Lie::Branch, y, seed.into());
-            match found(&outcome) {
-                Some(_) => gave_up += 1,
-                None => {
-                    outcome.assert_right();
-                }
+            if found(&outcome).is_some() {
+                gave_up += 1;
+            } else {
+                outcome.assert_right();
             }
         }
         assert_rate(gave_up, TRIES, 0.5, "runs that end over a garbage label");
