@@ -16,7 +16,9 @@ fn xor(a: Key, b: Key) -> Key {
 /// A key that follows from numbers.
 fn key(of: [u32; 3]) -> Key {
     let mut hash = Sha256::new();
-    of.iter().for_each(|n| hash.update(n.to_le_bytes()));
+    for n in of {
+        hash.update(n.to_le_bytes());
+    }
     let digest: [u8; 32] = hash.finalize().into();
     *digest.first_chunk().expect("16 of 32 bytes")
 }
