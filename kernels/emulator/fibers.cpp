@@ -1,0 +1,209 @@
+// The emulator with fibers: deterministic. All threads that can run do so, one after the other, each until it waits; then whoever has met goes on.
+// Shared memory begins as 0xa5. Threads that wait for each other in vain are an error.
+#include <ucontext.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "emulator.h"
+
+thread_local emulator_index threadIdx, blockIdx, blockDim, gridDim;
+
+namespace emulator {
+namespace {
+
+constexpr size_t STACK = 64 << 10;
+constexpr u32 LANES = 32;
+
+// Words, so that any element is aligned.
+struct Memory {
+  std::unique_ptr<uint4[]> words;
+  size_t bytes = 0;
+  void *at_least(size_t wanted) {
+    if (!words) {
+      bytes = (wanted + sizeof(uint4) - 1) / sizeof(uint4) * sizeof(uint4);
+      words.reset(new uint4[bytes / sizeof(uint4)]);
+      memset(static_cast<void *>(words.get()), 0xa5, bytes);
+    }
+    return wanted <= bytes ? words.get() : nullptr;
+  }
+};
+
+struct Block {
+  std::map<const void *, Memory> named;
+  Memory dynamic;
+  std::vector<u32> exchanged;  // a word of each thread
+};
+
+struct Fiber {
+  ucontext_t context;
+  std::unique_ptr<char[]> stack;
+  u32 thread, block;
+  Block *memory;
+  bool ended = false;
+  const char *site = nullptr;  // where it waits, if it does
+  Scope scope = WARP;
+};
+
+struct Run {
+  const Launch &launch;
+  const std::function<void()> &body;
+  std::vector<Block> blocks;
+  std::vector<Fiber> fibers;
+  std::string error;
+};
+
+thread_local ucontext_t scheduler;
+thread_local Fiber *current;
+thread_local Run *running;
+
+void pause() { swapcontext(&current->context, &scheduler); }
+
+[[noreturn]] void fail(std::string why) {
+  if (running->error.empty()) running->error = std::move(why);
+  for (;;) pause();
+}
+
+void enter() {
+  running->body();
+  current->ended = true;
+  pause();
+}
+
+std::string name(const Fiber &fiber) {
+  return "thread " + std::to_string(fiber.thread) + " of block " + std::to_string(fiber.block) +
+         (fiber.ended ? " has returned" : std::string(" waits at ") + fiber.site);
+}
+
+// Lets fibers from `first` to `end` go on, if they have met.
+bool meet(Run &run, size_t first, size_t end, Scope scope) {
+  const Fiber &one = run.fibers[first];
+  for (size_t k = first; k < end; k++) {
+    const Fiber &fiber = run.fibers[k];
+    if (fiber.ended || fiber.scope != scope || strcmp(fiber.site, one.site) != 0) return false;
+  }
+  for (size_t k = first; k < end; k++) run.fibers[k].site = nullptr;
+  return true;
+}
+
+// Whoever has met goes on. Says whether anybody does.
+bool release(Run &run) {
+  const size_t block = run.launch.block, all = run.fibers.size();
+  if (meet(run, 0, all, GRID)) return true;
+  bool any = false;
+  for (size_t first = 0; first < all; first += block) {
+    if (meet(run, first, first + block, BLOCK)) {
+      any = true;
+      continue;
+    }
+    for (size_t lane = 0; lane < block; lane += LANES)
+      any |= meet(run, first + lane, first + std::min<size_t>(lane + LANES, block), WARP);
+  }
+  return any;
+}
+
+std::string stuck(const Run &run) {
+  const Fiber *waits = nullptr, *other = nullptr;
+  for (const Fiber &fiber : run.fibers)
+    if (!fiber.ended && !waits) waits = &fiber;
+  for (const Fiber &fiber : run.fibers)
+    if (!other && (fiber.ended || fiber.scope != waits->scope || strcmp(fiber.site, waits->site) != 0)) other = &fiber;
+  return "deadlock: " + name(*waits) + (other ? ", " + name(*other) : ", a barrier of the grid needs a cooperative launch");
+}
+
+std::string run_blocks(const Launch &launch, u32 first, u32 count, const std::function<void()> &body) {
+  Run run{launch, body, std::vector<Block>(count), std::vector<Fiber>(size_t(count) * launch.block), {}};
+  running = &run;
+  std::vector<u32> order(run.fibers.size());
+  for (u32 k = 0; k < order.size(); k++) {
+    order[k] = launch.order == REVERSE ? u32(order.size()) - 1 - k : k;
+    Fiber &fiber = run.fibers[k];
+    fiber.thread = k % launch.block;
+    fiber.block = first + k / launch.block;
+    fiber.memory = &run.blocks[k / launch.block];
+    fiber.memory->exchanged.resize(launch.block);
+    fiber.stack.reset(new char[STACK]);
+    getcontext(&fiber.context);
+    fiber.context.uc_stack.ss_sp = fiber.stack.get();
+    fiber.context.uc_stack.ss_size = STACK;
+    fiber.context.uc_link = nullptr;
+    makecontext(&fiber.context, enter, 0);
+  }
+  std::mt19937 random(launch.seed + first);
+  for (;;) {
+    if (launch.order == RANDOM) std::shuffle(order.begin(), order.end(), random);
+    bool alive = false;
+    for (u32 k : order) {
+      Fiber &fiber = run.fibers[k];
+      if (!fiber.ended && !fiber.site) {
+        current = &fiber;
+        threadIdx = {fiber.thread};
+        blockIdx = {fiber.block};
+        swapcontext(&scheduler, &fiber.context);
+        if (!run.error.empty()) return run.error;
+      }
+      alive |= !fiber.ended;
+    }
+    if (!alive) return {};
+    if (!release(run)) return stuck(run);
+  }
+}
+
+// A word of each lane: written, met, read, met.
+template <class Read> u32 exchange(u32 value, const char *site, Read read) {
+  u32 *words = current->memory->exchanged.data() + current->thread / LANES * LANES;
+  words[current->thread % LANES] = value;
+  barrier(WARP, site);
+  const u32 out = read(words, std::min(LANES, running->launch.block - current->thread / LANES * LANES));
+  barrier(WARP, site);
+  return out;
+}
+
+}  // namespace
+
+void *shared(const void *id, size_t bytes) { return current->memory->named[id].at_least(bytes); }
+
+void *shared_dynamic(size_t bytes) {
+  if (bytes > running->launch.shared) fail("the launch has too little dynamic shared memory");
+  return current->memory->dynamic.at_least(bytes);
+}
+
+void barrier(Scope scope, const char *site) {
+  current->scope = scope;
+  current->site = site;
+  pause();
+}
+
+u32 shuffle(u32 value, u32 lane, const char *site) {
+  return exchange(value, site, [lane](const u32 *words, u32 lanes) -> u32 {
+    if (lane % LANES >= lanes) fail("a shuffle from a lane that is not there");
+    return words[lane % LANES];
+  });
+}
+
+u32 ballot(bool bit, const char *site) {
+  return exchange(bit, site, [](const u32 *words, u32 lanes) {
+    u32 out = 0;
+    for (u32 k = 0; k < lanes; k++) out |= words[k] << k;
+    return out;
+  });
+}
+
+std::string launch(const Launch &launch, const std::function<void()> &body) {
+  if (launch.grid == 0 || launch.block == 0 || launch.block > 1024) return "a launch needs blocks of 1 to 1024 threads";
+  blockDim = {launch.block};
+  gridDim = {launch.grid};
+  if (launch.cooperative) return run_blocks(launch, 0, launch.grid, body);
+  for (u32 k = 0; k < launch.grid; k++) {
+    const u32 block = launch.order == REVERSE ? launch.grid - 1 - k : k;
+    std::string error = run_blocks(launch, block, 1, body);
+    if (!error.empty()) return error;
+  }
+  return {};
+}
+
+}  // namespace emulator

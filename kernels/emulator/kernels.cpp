@@ -1,0 +1,44 @@
+// All kernels by their names, launched as the driver of a GPU launches them: arguments are pointers to values.
+#include <cstdio>
+#include <cstring>
+#include <tuple>
+#include <utility>
+
+#include "../aes/aes.cu"
+#include "../sha256/sha256.cu"
+#ifdef EMULATOR_PROBES
+#include "../probes/probes.cu"
+#endif
+
+namespace {
+
+template <class... A, size_t... K>
+std::string run(const emulator::Launch &launch, void (*kernel)(A...), void *const *arguments, std::index_sequence<K...>) {
+  const std::tuple<A...> values{*static_cast<A *>(arguments[K])...};
+  return emulator::launch(launch, [&] { std::apply(kernel, values); });
+}
+
+template <class... A> std::string run(const emulator::Launch &launch, void (*kernel)(A...), void *const *arguments, u32 count) {
+  if (count != sizeof...(A)) return "the kernel has another number of arguments";
+  return run(launch, kernel, arguments, std::index_sequence_for<A...>{});
+}
+
+}  // namespace
+
+// 0, or 1 and why in `message`, ended by a zero byte and cut if it is too long.
+extern "C" int VEIL_EMULATE(const char *name, const emulator::Launch *launch, void *const *arguments, u32 count, char *message, size_t bytes) {
+  std::string error = "no kernel of this name";
+#define ENTRY(kernel) \
+  if (strcmp(name, #kernel) == 0) error = run(*launch, kernel, arguments, count);
+  ENTRY(aes_schedule)
+  ENTRY(prf_stream)
+  ENTRY(sha256_compress)
+#ifdef EMULATOR_PROBES
+  ENTRY(probe_sum)
+  ENTRY(probe_neighbours)
+  ENTRY(probe_diverging)
+#endif
+#undef ENTRY
+  snprintf(message, bytes, "%s", error.c_str());
+  return !error.empty();
+}

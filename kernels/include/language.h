@@ -1,0 +1,95 @@
+// The language that kernels are written in: CUDA C++17 without its library, and these words. nvcc and NVRTC make device code of it, and a host
+// compiler makes functions that the emulator runs (kernels/emulator). A kernel includes nothing but this file and files of kernels.
+//
+//   KERNEL void name(...)       an entry; all names are distinct, parameters are numbers and pointers
+//   DEV                         a function of the device, inlined
+//   TABLE                       constants that the device can read
+//   SHARED(T, name, n)          n elements that the threads of a block share; undefined at first
+//   SHARED_DYNAMIC(T, name, n)  the same, of a size that the launch states; at most once in a kernel
+//   BLOCK_BARRIER(), GRID_BARRIER(), WARP_BARRIER()   all threads come here, none may have returned
+//   WARP_SHUFFLE(v, lane), WARP_SHUFFLE_XOR(v, mask), WARP_BALLOT(p)   of all lanes of a warp
+//   lop3<imm>(a, b, c)          any function of three bits: imm has its values at 0xf0, 0xcc, 0xaa
+//   byte_perm(a, b, s)          bytes of b:a, a nibble of s for each; only bits 0..2 of a nibble are used
+//   rotate_right(v, n), swap_bytes(v), atomic_add(p, v), atomic_xor(p, v), load128(p), store128(p, v)
+#pragma once
+
+typedef unsigned char u8;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+
+#if defined(__CUDACC__) || defined(__CUDACC_RTC__)
+
+#define KERNEL extern "C" __global__
+#define DEV static __device__ __forceinline__
+#define TABLE static __device__ const
+#define SHARED(T, name, n) __shared__ T name[n]
+#define SHARED_DYNAMIC(T, name, n) extern __shared__ __align__(16) T name[]
+#define LAUNCH_BOUNDS(threads, blocks) __launch_bounds__(threads, blocks)
+#define UNROLL _Pragma("unroll")
+
+#define BLOCK_BARRIER() __syncthreads()
+#define WARP_BARRIER() __syncwarp()
+#define WARP_SHUFFLE(v, lane) __shfl_sync(0xffffffffu, v, lane)
+#define WARP_SHUFFLE_XOR(v, mask) __shfl_xor_sync(0xffffffffu, v, mask)
+#define WARP_BALLOT(p) __ballot_sync(0xffffffffu, p)
+#if !defined(__CUDACC_RTC__)
+#include <cooperative_groups.h>
+#define GRID_BARRIER() cooperative_groups::this_grid().sync()
+#endif
+
+template <u32 IMM> DEV u32 lop3(u32 a, u32 b, u32 c) {
+  u32 out;
+  asm("lop3.b32 %0, %1, %2, %3, %4;" : "=r"(out) : "r"(a), "r"(b), "r"(c), "n"(IMM));
+  return out;
+}
+DEV u32 byte_perm(u32 a, u32 b, u32 s) { return __byte_perm(a, b, s); }
+DEV u32 rotate_right(u32 v, u32 n) { return __funnelshift_r(v, v, n); }
+DEV u32 atomic_add(u32 *p, u32 v) { return atomicAdd(p, v); }
+DEV u32 atomic_xor(u32 *p, u32 v) { return atomicXor(p, v); }
+
+#else
+
+#include "../emulator/emulator.h"
+
+#define KERNEL extern "C"
+#define DEV static inline
+#define TABLE static const
+#define SHARED(T, name, n)      \
+  static const char name##_id = 0; \
+  T *const name = static_cast<T *>(emulator::shared(&name##_id, sizeof(T) * (n)))
+#define SHARED_DYNAMIC(T, name, n) T *const name = static_cast<T *>(emulator::shared_dynamic(sizeof(T) * (n)))
+#define LAUNCH_BOUNDS(threads, blocks)
+#define UNROLL
+#define __restrict__ __restrict
+
+#define EMULATOR_STRING(x) #x
+#define EMULATOR_LINE(x) EMULATOR_STRING(x)
+#define EMULATOR_SITE __FILE__ ":" EMULATOR_LINE(__LINE__)
+#define BLOCK_BARRIER() emulator::barrier(emulator::BLOCK, EMULATOR_SITE)
+#define GRID_BARRIER() emulator::barrier(emulator::GRID, EMULATOR_SITE)
+#define WARP_BARRIER() emulator::barrier(emulator::WARP, EMULATOR_SITE)
+#define WARP_SHUFFLE(v, lane) emulator::shuffle(v, lane, EMULATOR_SITE)
+#define WARP_SHUFFLE_XOR(v, mask) emulator::shuffle(v, (threadIdx.x & 31) ^ (mask), EMULATOR_SITE)
+#define WARP_BALLOT(p) emulator::ballot(p, EMULATOR_SITE)
+
+template <u32 IMM> DEV u32 lop3(u32 a, u32 b, u32 c) {
+  u32 out = 0;
+  for (u32 k = 0; k < 8; k++)
+    if ((IMM >> k) & 1) out |= (k & 4 ? a : ~a) & (k & 2 ? b : ~b) & (k & 1 ? c : ~c);
+  return out;
+}
+DEV u32 byte_perm(u32 a, u32 b, u32 s) {
+  const u64 both = (static_cast<u64>(b) << 32) | a;
+  u32 out = 0;
+  for (u32 k = 0; k < 4; k++) out |= static_cast<u32>((both >> (8 * ((s >> (4 * k)) & 7))) & 0xff) << (8 * k);
+  return out;
+}
+DEV u32 rotate_right(u32 v, u32 n) { return (n & 31) ? (v >> (n & 31)) | (v << (32 - (n & 31))) : v; }
+DEV u32 atomic_add(u32 *p, u32 v) { return __atomic_fetch_add(p, v, __ATOMIC_RELAXED); }
+DEV u32 atomic_xor(u32 *p, u32 v) { return __atomic_fetch_xor(p, v, __ATOMIC_RELAXED); }
+
+#endif
+
+DEV u32 swap_bytes(u32 v) { return byte_perm(v, 0, 0x0123); }
+DEV uint4 load128(const uint4 *p) { return *p; }
+DEV void store128(uint4 *p, uint4 v) { *p = v; }

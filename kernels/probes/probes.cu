@@ -1,0 +1,50 @@
+// Kernels that try the emulator: one that is right, and faults that it must find. Tests alone launch them.
+#include "../include/language.h"
+
+// Sums of all `count` words, in all ways that threads have to speak to each other: in `out[0]`; how many are odd in `out[1]`. `sums` has a word for
+// each block.
+KERNEL void probe_sum(const u32 *in, u32 *sums, u32 *out, u32 count) {
+  SHARED(u32, warps, 32);
+  const u32 k = blockIdx.x * blockDim.x + threadIdx.x;
+  u32 sum = k < count ? in[k] : 0;
+  const u32 odd = WARP_BALLOT(sum & 1);
+  if ((threadIdx.x & 31) == 0) {
+    u32 ones = 0;
+    for (u32 bit = 0; bit < 32; bit++) ones += (odd >> bit) & 1;
+    atomic_add(out + 1, ones);
+  }
+  for (u32 mask = 16; mask; mask >>= 1) sum += WARP_SHUFFLE_XOR(sum, mask);
+  warps[threadIdx.x >> 5] = WARP_SHUFFLE(sum, 0);
+  BLOCK_BARRIER();
+  if (threadIdx.x == 0) {
+    sum = 0;
+    for (u32 warp = 0; warp < blockDim.x / 32; warp++) sum += warps[warp];
+    sums[blockIdx.x] = sum;
+  }
+  GRID_BARRIER();
+  if (k == 0) {
+    sum = 0;
+    for (u32 block = 0; block < gridDim.x; block++) sum += sums[block];
+    out[0] = sum;
+  }
+}
+
+// Each thread reads what its neighbours on both sides wrote. `barrier` says whether the barrier is there.
+KERNEL void probe_neighbours(u32 *out, u32 barrier) {
+  SHARED(u32, words, 1024);
+  words[threadIdx.x] = threadIdx.x;
+  if (barrier) BLOCK_BARRIER();
+  const u32 next = threadIdx.x + 1 == blockDim.x ? 0 : threadIdx.x + 1;
+  const u32 last = threadIdx.x == 0 ? blockDim.x - 1 : threadIdx.x - 1;
+  out[blockIdx.x * blockDim.x + threadIdx.x] = words[next] + words[last];
+}
+
+// Threads that do not meet: thread 0 returns, goes to another barrier of the block, or to one of its warp.
+KERNEL void probe_diverging(u32 how) {
+  if (threadIdx.x == 0) {
+    if (how == 0) return;
+    if (how == 1) BLOCK_BARRIER();
+    if (how == 2) WARP_BARRIER();
+  }
+  BLOCK_BARRIER();
+}
