@@ -22,14 +22,15 @@ constexpr u32 LANES = 32;
 // Words, so that any element is aligned.
 struct Memory {
   std::unique_ptr<uint4[]> words;
-  size_t bytes = 0;
+  size_t size = 0;
   void *at_least(size_t wanted) {
     if (!words) {
-      bytes = (wanted + sizeof(uint4) - 1) / sizeof(uint4) * sizeof(uint4);
+      size = wanted;
+      const size_t bytes = (wanted + sizeof(uint4) - 1) / sizeof(uint4) * sizeof(uint4);
       words.reset(new uint4[bytes / sizeof(uint4)]);
       memset(static_cast<void *>(words.get()), 0xa5, bytes);
     }
-    return wanted <= bytes ? words.get() : nullptr;
+    return wanted <= size ? words.get() : nullptr;
   }
 };
 
@@ -112,7 +113,17 @@ std::string stuck(const Run &run) {
     if (!fiber.ended && !waits) waits = &fiber;
   for (const Fiber &fiber : run.fibers)
     if (!other && (fiber.ended || fiber.scope != waits->scope || strcmp(fiber.site, waits->site) != 0)) other = &fiber;
-  return "deadlock: " + name(*waits) + (other ? ", " + name(*other) : ", a barrier of the grid needs a cooperative launch");
+  return "deadlock: " + name(*waits) + (other ? ", " + name(*other) : "");
+}
+
+// A fiber that begins with `enter`. Apart from loops, since `getcontext` returns as `setjmp` does.
+void prepare(Fiber &fiber) {
+  fiber.stack.reset(new char[STACK]);
+  getcontext(&fiber.context);
+  fiber.context.uc_stack.ss_sp = fiber.stack.get();
+  fiber.context.uc_stack.ss_size = STACK;
+  fiber.context.uc_link = nullptr;
+  makecontext(&fiber.context, enter, 0);
 }
 
 std::string run_blocks(const Launch &launch, u32 first, u32 count, const std::function<void()> &body) {
@@ -126,12 +137,7 @@ std::string run_blocks(const Launch &launch, u32 first, u32 count, const std::fu
     fiber.block = first + k / launch.block;
     fiber.memory = &run.blocks[k / launch.block];
     fiber.memory->exchanged.resize(launch.block);
-    fiber.stack.reset(new char[STACK]);
-    getcontext(&fiber.context);
-    fiber.context.uc_stack.ss_sp = fiber.stack.get();
-    fiber.context.uc_stack.ss_size = STACK;
-    fiber.context.uc_link = nullptr;
-    makecontext(&fiber.context, enter, 0);
+    prepare(fiber);
   }
   std::mt19937 random(launch.seed + first);
   for (;;) {
@@ -165,14 +171,21 @@ template <class Read> u32 exchange(u32 value, const char *site, Read read) {
 
 }  // namespace
 
-void *shared(const void *id, size_t bytes) { return current->memory->named[id].at_least(bytes); }
+void *shared(const void *id, size_t bytes) {
+  void *memory = current->memory->named[id].at_least(bytes);
+  if (!memory) fail("shared memory that grows");
+  return memory;
+}
 
 void *shared_dynamic(size_t bytes) {
   if (bytes > running->launch.shared) fail("the launch has too little dynamic shared memory");
-  return current->memory->dynamic.at_least(bytes);
+  void *memory = current->memory->dynamic.at_least(bytes);
+  if (!memory) fail("shared memory that grows");
+  return memory;
 }
 
 void barrier(Scope scope, const char *site) {
+  if (scope == GRID && !running->launch.cooperative) fail("a barrier of the grid needs a cooperative launch");
   current->scope = scope;
   current->site = site;
   pause();

@@ -26,7 +26,7 @@ template <class... A> std::string run(const emulator::Launch &launch, void (*ker
 }  // namespace
 
 // 0, or 1 and why in `message`, ended by a zero byte and cut if it is too long.
-extern "C" int VEIL_EMULATE(const char *name, const emulator::Launch *launch, void *const *arguments, u32 count, char *message, size_t bytes) {
+extern "C" int veil_emulate(const char *name, const emulator::Launch *launch, void *const *arguments, u32 count, char *message, size_t bytes) {
   std::string error = "no kernel of this name";
 #define ENTRY(kernel) \
   if (strcmp(name, #kernel) == 0) error = run(*launch, kernel, arguments, count);
@@ -37,6 +37,7 @@ extern "C" int VEIL_EMULATE(const char *name, const emulator::Launch *launch, vo
   ENTRY(probe_sum)
   ENTRY(probe_neighbours)
   ENTRY(probe_diverging)
+  ENTRY(probe_growing)
 #endif
 #undef ENTRY
   snprintf(message, bytes, "%s", error.c_str());

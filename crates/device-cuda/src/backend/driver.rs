@@ -1,0 +1,357 @@
+//! Kernels on a GPU, by its driver, which is found at run time.
+
+use std::collections::BTreeMap;
+use std::ffi::{CString, c_void};
+use std::sync::Arc;
+
+use cudarc::driver::result::{self, DriverError, module};
+use cudarc::driver::{CudaContext, CudaStream, sys};
+
+use super::{Arg, Backend, Buffer, Error, Host, Launch, within};
+use crate::kernels::Kernel;
+
+/// Why there is no GPU.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Absent {
+    /// The program was built without code for GPUs.
+    #[error("this build has no code for GPUs")]
+    Code,
+    /// There is no driver.
+    #[error("no driver of NVIDIA is installed")]
+    Driver,
+    /// There are not so many GPUs.
+    #[error("there is no GPU {number}: this machine has {count}")]
+    Gpu {
+        /// The GPU that was asked for.
+        number: usize,
+        /// How many there are.
+        count: usize,
+    },
+    /// The driver does not take it.
+    #[error("the driver refuses the GPU: {0}")]
+    Refused(String),
+}
+
+/// The code for GPUs, if the build was given it.
+#[cfg(veil_fatbin)]
+const CODE: Option<&[u8]> = Some(include_bytes!(env!("VEIL_CUDA_FATBIN")));
+#[cfg(not(veil_fatbin))]
+const CODE: Option<&[u8]> = None;
+
+/// A GPU: one stream of it.
+pub struct Driver {
+    stream: Arc<CudaStream>,
+    context: Arc<CudaContext>,
+    module: sys::CUmodule,
+    kernels: BTreeMap<&'static str, sys::CUfunction>,
+    buffers: BTreeMap<u64, (sys::CUdeviceptr, u64)>,
+    hosts: BTreeMap<u64, (*mut u8, u64)>,
+    blocks: u32,
+    launches: u64,
+}
+
+// SAFETY: handles of the driver are for all threads of a process, each of which makes the context its own before it calls (`Driver::bound`); memory of
+// the host is reached through `Driver` alone.
+unsafe impl Send for Driver {}
+
+fn refused(error: DriverError) -> Absent {
+    Absent::Refused(error.to_string())
+}
+
+fn failed(error: DriverError) -> Error {
+    Error::Driver(error.to_string())
+}
+
+impl Driver {
+    /// GPU `number` of this machine, or why there is none.
+    pub fn open(number: usize) -> Result<Self, Absent> {
+        let code = CODE.ok_or(Absent::Code)?;
+        // SAFETY: it looks for the library and loads it, which runs the driver's own start; nothing of ours is handed over.
+        if !unsafe { sys::is_culib_present() } {
+            return Err(Absent::Driver);
+        }
+        // Without a GPU, the driver says so when it begins.
+        let count = match CudaContext::device_count() {
+            Ok(count) => usize::try_from(count).unwrap_or(0),
+            Err(error) if error.0 == sys::CUresult::CUDA_ERROR_NO_DEVICE => 0,
+            Err(error) => return Err(refused(error)),
+        };
+        if number >= count {
+            return Err(Absent::Gpu { number, count });
+        }
+        let context = CudaContext::new(number).map_err(refused)?;
+        let stream = context.new_stream().map_err(refused)?;
+        let units = sys::CUdevice_attribute_enum::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT;
+        let units = context.attribute(units).map_err(refused)?;
+        // SAFETY: the code is an image that a compiler of NVIDIA made, whole, and lives as long as the program.
+        let module = unsafe { module::load_data(code.as_ptr().cast()) }.map_err(refused)?;
+        Ok(Driver {
+            stream,
+            context,
+            module,
+            kernels: BTreeMap::new(),
+            buffers: BTreeMap::new(),
+            hosts: BTreeMap::new(),
+            blocks: u32::try_from(units).unwrap_or(1).max(1),
+            launches: 0,
+        })
+    }
+
+    /// Makes the context that of this thread.
+    fn bound(&self) -> Result<(), Error> {
+        self.context.bind_to_thread().map_err(failed)
+    }
+
+    /// Where bytes of a buffer are.
+    fn at(&self, buffer: &Buffer, at: u64, bytes: u64) -> Result<(sys::CUdeviceptr, usize), Error> {
+        self.bound()?;
+        let missing = Error::Range {
+            has: 0,
+            needs: bytes,
+        };
+        let (start, _) = self.buffers.get(&buffer.id).ok_or(missing)?;
+        within(buffer.bytes, at, bytes)?;
+        Ok((start + at, bytes as usize))
+    }
+
+    /// Where bytes of memory of the host are.
+    fn of_host(&self, host: &Host, at: u64, bytes: u64) -> Result<*mut u8, Error> {
+        let missing = Error::Range {
+            has: 0,
+            needs: bytes,
+        };
+        let (start, _) = self.hosts.get(&host.id).ok_or(missing)?;
+        within(host.bytes, at, bytes)?;
+        Ok(start.wrapping_add(at as usize))
+    }
+
+    fn kernel(&mut self, kernel: &Kernel) -> Result<sys::CUfunction, Error> {
+        if let Some(function) = self.kernels.get(kernel.name) {
+            return Ok(*function);
+        }
+        let name = CString::new(kernel.name).map_err(|error| Error::Driver(error.to_string()))?;
+        // SAFETY: the module is loaded as long as `self` is there.
+        let function = unsafe { module::get_function(self.module, name) }.map_err(failed)?;
+        if kernel.shared > 0 {
+            let dynamic =
+                sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+            // SAFETY: the function is of the module.
+            unsafe {
+                result::function::set_function_attribute(function, dynamic, kernel.shared as i32)
+            }
+            .map_err(failed)?;
+        }
+        self.kernels.insert(kernel.name, function);
+        Ok(function)
+    }
+}
+
+impl Backend for Driver {
+    fn name(&self) -> &'static str {
+        "cuda"
+    }
+
+    fn blocks(&self) -> u32 {
+        self.blocks
+    }
+
+    fn threads(&self) -> u32 {
+        1024
+    }
+
+    fn allocate(&mut self, bytes: u64) -> Result<Buffer, Error> {
+        self.bound()?;
+        let full = |_| Error::Memory { bytes };
+        let length = usize::try_from(bytes).map_err(|_| Error::Memory { bytes })?;
+        // SAFETY: the context is that of this thread. Nothing is of no bytes.
+        let start = unsafe { result::malloc_sync(length.max(1)) }.map_err(full)?;
+        let buffer = Buffer::new(bytes);
+        self.buffers.insert(buffer.id, (start, bytes));
+        self.clear(&buffer, 0, bytes)?;
+        Ok(buffer)
+    }
+
+    fn free(&mut self, buffer: Buffer) {
+        let _ = self.clear(&buffer, 0, buffer.bytes);
+        let _ = self.finish();
+        if let Some((start, _)) = self.buffers.remove(&buffer.id) {
+            // SAFETY: it was allocated so, and nobody has it any more: the stream is at its end.
+            let _ = unsafe { result::free_sync(start) };
+        }
+    }
+
+    fn pin(&mut self, bytes: u64) -> Result<Host, Error> {
+        self.bound()?;
+        let full = |_| Error::Memory { bytes };
+        let length = usize::try_from(bytes).map_err(|_| Error::Memory { bytes })?;
+        // SAFETY: the context is that of this thread.
+        let start = unsafe { result::malloc_host(length.max(1), 0) }.map_err(full)?;
+        // SAFETY: so many bytes were allocated.
+        unsafe { start.cast::<u8>().write_bytes(0, length) };
+        let host = Host::new(bytes);
+        self.hosts.insert(host.id, (start.cast(), bytes));
+        Ok(host)
+    }
+
+    fn unpin(&mut self, host: Host) {
+        if let Ok(bytes) = self.host_mut(&host) {
+            zeroize::Zeroize::zeroize(bytes);
+        }
+        let _ = self.finish();
+        if let Some((start, _)) = self.hosts.remove(&host.id) {
+            // SAFETY: it was allocated so, and nobody has it any more: the stream is at its end.
+            let _ = unsafe { result::free_host(start.cast()) };
+        }
+    }
+
+    fn host(&self, host: &Host) -> Result<&[u8], Error> {
+        let start = self.of_host(host, 0, host.bytes)?;
+        self.finish()?;
+        // SAFETY: so many bytes were allocated and written, and no copy is queued: whoever queues one borrows `self` alone.
+        Ok(unsafe { std::slice::from_raw_parts(start, host.bytes as usize) })
+    }
+
+    fn host_mut(&mut self, host: &Host) -> Result<&mut [u8], Error> {
+        let start = self.of_host(host, 0, host.bytes)?;
+        self.finish()?;
+        // SAFETY: as in `host`.
+        Ok(unsafe { std::slice::from_raw_parts_mut(start, host.bytes as usize) })
+    }
+
+    fn upload(&mut self, from: (&Host, u64), to: (&Buffer, u64), bytes: u64) -> Result<(), Error> {
+        let from = self.of_host(from.0, from.1, bytes)?;
+        let (to, length) = self.at(to.0, to.1, bytes)?;
+        // SAFETY: both reach so far. The host's memory is pinned, lives until it is unpinned, which waits for the stream, and is not written before:
+        // `host_mut` waits.
+        let from = unsafe { std::slice::from_raw_parts(from, length) };
+        // SAFETY: as above.
+        unsafe { result::memcpy_htod_async(to, from, self.stream.cu_stream()) }.map_err(failed)
+    }
+
+    fn download(
+        &mut self,
+        from: (&Buffer, u64),
+        to: (&Host, u64),
+        bytes: u64,
+    ) -> Result<(), Error> {
+        let to = self.of_host(to.0, to.1, bytes)?;
+        let (from, length) = self.at(from.0, from.1, bytes)?;
+        // SAFETY: as in `upload`; it is not read before, either.
+        let to = unsafe { std::slice::from_raw_parts_mut(to, length) };
+        // SAFETY: as above.
+        unsafe { result::memcpy_dtoh_async(to, from, self.stream.cu_stream()) }.map_err(failed)
+    }
+
+    fn copy(&mut self, from: (&Buffer, u64), to: (&Buffer, u64), bytes: u64) -> Result<(), Error> {
+        let (from, length) = self.at(from.0, from.1, bytes)?;
+        let (to, _) = self.at(to.0, to.1, bytes)?;
+        // SAFETY: both reach so far.
+        unsafe { result::memcpy_dtod_async(to, from, length, self.stream.cu_stream()) }
+            .map_err(failed)
+    }
+
+    fn write(&mut self, to: &Buffer, at: u64, bytes: &[u8]) -> Result<(), Error> {
+        let (to, _) = self.at(to, at, bytes.len() as u64)?;
+        // SAFETY: it reaches so far; the bytes are there until the copy has ended.
+        unsafe { result::memcpy_htod_async(to, bytes, self.stream.cu_stream()) }.map_err(failed)?;
+        self.finish()
+    }
+
+    fn read(&mut self, from: &Buffer, at: u64, bytes: &mut [u8]) -> Result<(), Error> {
+        let (from, _) = self.at(from, at, bytes.len() as u64)?;
+        // SAFETY: as in `write`.
+        unsafe { result::memcpy_dtoh_async(bytes, from, self.stream.cu_stream()) }
+            .map_err(failed)?;
+        self.finish()
+    }
+
+    fn clear(&mut self, buffer: &Buffer, at: u64, bytes: u64) -> Result<(), Error> {
+        let (start, length) = self.at(buffer, at, bytes)?;
+        if length == 0 {
+            return Ok(());
+        }
+        // SAFETY: it reaches so far.
+        unsafe { result::memset_d8_async(start, 0, length, self.stream.cu_stream()) }
+            .map_err(failed)
+    }
+
+    fn launch(&mut self, kernel: &Kernel, launch: Launch, args: &[Arg<'_>]) -> Result<(), Error> {
+        kernel.check(launch, args)?;
+        let mut values = Vec::with_capacity(args.len());
+        for arg in args {
+            values.push(match arg {
+                Arg::U32(value) => u64::from(*value),
+                Arg::U64(value) => *value,
+                Arg::At(buffer, at) => self.at(buffer, *at, buffer.bytes - at)?.0,
+            });
+        }
+        let mut pointers: Vec<*mut c_void> = values
+            .iter_mut()
+            .map(|value| std::ptr::from_mut(value).cast())
+            .collect();
+        self.bound()?;
+        let function = self.kernel(kernel)?;
+        let (grid, block) = ((launch.grid, 1, 1), (launch.block, 1, 1));
+        let stream = self.stream.cu_stream();
+        self.launches += 1;
+        let launched = if kernel.cooperative {
+            // SAFETY: the function is of a module that is loaded, and takes these arguments, which reach as far as it does, by `Kernel::check`.
+            unsafe {
+                result::launch_cooperative_kernel(
+                    function,
+                    grid,
+                    block,
+                    kernel.shared,
+                    stream,
+                    &mut pointers,
+                )
+            }
+        } else {
+            // SAFETY: as above.
+            unsafe {
+                result::launch_kernel(function, grid, block, kernel.shared, stream, &mut pointers)
+            }
+        };
+        launched.map_err(|error| Error::Kernel {
+            kernel: kernel.name,
+            why: error.to_string(),
+        })
+    }
+
+    fn launches(&self) -> u64 {
+        self.launches
+    }
+
+    fn busy(&self) -> Result<bool, Error> {
+        self.bound()?;
+        // SAFETY: the stream is there as long as `self` is.
+        match unsafe { sys::cuStreamQuery(self.stream.cu_stream()) } {
+            sys::CUresult::CUDA_SUCCESS => Ok(false),
+            sys::CUresult::CUDA_ERROR_NOT_READY => Ok(true),
+            error => Err(failed(DriverError(error))),
+        }
+    }
+
+    fn finish(&self) -> Result<(), Error> {
+        self.stream.synchronize().map_err(failed)
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        let buffers = self.buffers.iter();
+        let buffers: Vec<_> = buffers.map(|(id, (_, bytes))| (*id, *bytes)).collect();
+        for (id, bytes) in buffers {
+            self.free(Buffer { id, bytes });
+        }
+        let hosts = self.hosts.iter();
+        let hosts: Vec<_> = hosts.map(|(id, (_, bytes))| (*id, *bytes)).collect();
+        for (id, bytes) in hosts {
+            self.unpin(Host { id, bytes });
+        }
+        let _ = self.bound();
+        // SAFETY: nothing of the module runs any more.
+        let _ = unsafe { module::unload(self.module) };
+    }
+}

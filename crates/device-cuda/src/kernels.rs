@@ -1,0 +1,203 @@
+//! The kernels: their parameters, and how far they reach.
+//!
+//! Whatever is launched is checked against this table, so that no kernel leaves the memory that it is given. Who writes a kernel says here what it
+//! reads and writes; a kernel that follows addresses which are data itself is known to this crate alone, which makes the data.
+
+use crate::backend::{Arg, Error, Launch};
+
+/// A kernel that may be launched.
+#[derive(Debug)]
+pub struct Kernel {
+    /// Its name in the source.
+    pub name: &'static str,
+    /// Threads of a block, at most.
+    pub block: u32,
+    /// Bytes of dynamic shared memory.
+    pub shared: u32,
+    /// Whether all blocks run at once, as a barrier of the grid needs.
+    pub cooperative: bool,
+    /// What it takes.
+    pub(crate) parameters: &'static [Parameter],
+}
+
+/// A parameter of a kernel.
+#[derive(Debug)]
+pub(crate) enum Parameter {
+    U32,
+    U64,
+    /// Memory, and of how many bytes, by what else it is given; `None` if there is no such number.
+    Memory(fn(&Call<'_>) -> Option<u64>),
+}
+
+/// A launch, for [`Parameter::Memory`].
+pub(crate) struct Call<'a> {
+    pub(crate) launch: Launch,
+    args: &'a [Arg<'a>],
+}
+
+impl Call<'_> {
+    /// Argument `k`, which is a number.
+    pub(crate) fn number(&self, k: usize) -> Option<u64> {
+        match self.args.get(k)? {
+            Arg::U32(value) => Some(u64::from(*value)),
+            Arg::U64(value) => Some(*value),
+            Arg::At(..) => None,
+        }
+    }
+
+    /// Argument `k`, times `each`.
+    fn times(&self, k: usize, each: u64) -> Option<u64> {
+        self.number(k)?.checked_mul(each)
+    }
+}
+
+/// Threads of a block on any GPU.
+const MOST_THREADS: u32 = 1024;
+/// Blocks of a grid, at most.
+const MOST_BLOCKS: u32 = i32::MAX as u32;
+/// Whatever memory begins at a multiple of this.
+const ALIGNED: u64 = 16;
+
+impl Kernel {
+    /// Refuses what would leave the memory of its arguments.
+    pub(crate) fn check(&self, launch: Launch, args: &[Arg<'_>]) -> Result<(), Error> {
+        let refuse = |why: &str| {
+            Err(Error::Launch {
+                kernel: self.name,
+                why: why.to_owned(),
+            })
+        };
+        let Launch { grid, block } = launch;
+        let most = self.block.min(MOST_THREADS);
+        if !(1..=MOST_BLOCKS).contains(&grid) || !(1..=most).contains(&block) || block % 32 != 0 {
+            return refuse("blocks of whole warps are needed, and no more threads than it has");
+        }
+        if args.len() != self.parameters.len() {
+            return refuse("it has another number of arguments");
+        }
+        let call = Call { launch, args };
+        for (parameter, arg) in self.parameters.iter().zip(args) {
+            match (parameter, arg) {
+                (Parameter::U32, Arg::U32(_)) | (Parameter::U64, Arg::U64(_)) => {}
+                (Parameter::Memory(bytes), Arg::At(buffer, at)) => {
+                    let has = buffer.bytes().checked_sub(*at);
+                    let (Some(has), Some(needs)) = (has, bytes(&call)) else {
+                        return refuse("memory beyond its end");
+                    };
+                    if has < needs || at % ALIGNED != 0 {
+                        return refuse("memory beyond its end, or that begins at no whole block");
+                    }
+                }
+                _ => return refuse("an argument of another kind"),
+            }
+        }
+        Ok(())
+    }
+}
+
+use Parameter::{Memory, U32, U64};
+
+/// Bytes of the tables of AES in shared memory.
+const AES_TABLES: u32 = 4 * 32768;
+/// Bytes of the round keys of AES-128.
+pub const SCHEDULE_BYTES: u64 = 176;
+
+/// Round keys: keys, schedules `[word][key]`, how many.
+pub static AES_SCHEDULE: Kernel = Kernel {
+    name: "aes_schedule",
+    block: 1024,
+    shared: 0,
+    cooperative: false,
+    parameters: &[
+        Memory(|call| call.times(2, 16)),
+        Memory(|call| call.times(2, SCHEDULE_BYTES)),
+        U32,
+    ],
+};
+
+/// The pseudorandom function: a schedule, blocks, how many, first counter, first and last four bytes of the input.
+pub static PRF_STREAM: Kernel = Kernel {
+    name: "prf_stream",
+    block: 1024,
+    shared: AES_TABLES,
+    cooperative: false,
+    parameters: &[
+        Memory(|_| Some(SCHEDULE_BYTES)),
+        Memory(|call| call.times(2, 16)),
+        U64,
+        U64,
+        U32,
+        U32,
+    ],
+};
+
+/// SHA-256: states, blocks, how many.
+pub static SHA256_COMPRESS: Kernel = Kernel {
+    name: "sha256_compress",
+    block: 256,
+    shared: 0,
+    cooperative: false,
+    parameters: &[
+        Memory(|call| call.times(2, 32)),
+        Memory(|call| call.times(2, 64)),
+        U32,
+    ],
+};
+
+/// A sum of all words, and how many are odd: words, a word for each block, two words, how many.
+#[cfg(feature = "probes")]
+pub static PROBE_SUM: Kernel = Kernel {
+    name: "probe_sum",
+    block: 1024,
+    shared: 0,
+    cooperative: true,
+    parameters: &[
+        Memory(|call| call.times(3, 4)),
+        Memory(|call| Some(4 * u64::from(call.launch.grid))),
+        Memory(|_| Some(8)),
+        U32,
+    ],
+};
+
+/// [`PROBE_SUM`], launched without all blocks at once.
+#[cfg(feature = "probes")]
+pub static PROBE_SUM_APART: Kernel = Kernel {
+    name: "probe_sum",
+    block: 1024,
+    shared: 0,
+    cooperative: false,
+    parameters: PROBE_SUM.parameters,
+};
+
+/// What neighbours wrote: a word for each thread, whether there is a barrier.
+#[cfg(feature = "probes")]
+pub static PROBE_NEIGHBOURS: Kernel = Kernel {
+    name: "probe_neighbours",
+    block: 1024,
+    shared: 0,
+    cooperative: false,
+    parameters: &[
+        Memory(|call| Some(4 * u64::from(call.launch.grid) * u64::from(call.launch.block))),
+        U32,
+    ],
+};
+
+/// Threads that do not meet: in which way.
+#[cfg(feature = "probes")]
+pub static PROBE_DIVERGING: Kernel = Kernel {
+    name: "probe_diverging",
+    block: 1024,
+    shared: 0,
+    cooperative: false,
+    parameters: &[U32],
+};
+
+/// Shared memory of two sizes.
+#[cfg(feature = "probes")]
+pub static PROBE_GROWING: Kernel = Kernel {
+    name: "probe_growing",
+    block: 1024,
+    shared: 0,
+    cooperative: false,
+    parameters: &[],
+};

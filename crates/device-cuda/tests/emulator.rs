@@ -1,0 +1,329 @@
+//! Kernels on the emulator against other people's code, in three orders of threads; and faults that the emulator finds.
+
+use aes::Aes128;
+use aes::cipher::{BlockCipherEncrypt, KeyInit};
+use sha2::Digest;
+use veil_device_cuda::backend::{Arg, Backend, Buffer, Driver, Emulator, Error, Launch, Order};
+use veil_device_cuda::kernels::{
+    AES_SCHEDULE, Kernel, PRF_STREAM, PROBE_DIVERGING, PROBE_GROWING, PROBE_NEIGHBOURS, PROBE_SUM,
+    PROBE_SUM_APART, SCHEDULE_BYTES, SHA256_COMPRESS,
+};
+use veil_prss::{Prf, Use};
+use veil_session::Secret;
+
+const ORDERS: [Order; 4] = [
+    Order::Forward,
+    Order::Reverse,
+    Order::Random(1),
+    Order::Random(2),
+];
+
+fn given(on: &mut Emulator, bytes: &[u8]) -> Buffer {
+    let buffer = on.allocate(bytes.len() as u64).expect("it fits");
+    on.write(&buffer, 0, bytes).expect("it fits");
+    buffer
+}
+
+fn bytes(on: &mut Emulator, buffer: &Buffer) -> Vec<u8> {
+    let mut bytes = vec![0; buffer.bytes() as usize];
+    on.read(buffer, 0, &mut bytes).expect("it fits");
+    bytes
+}
+
+fn words(on: &mut Emulator, buffer: &Buffer) -> Vec<u32> {
+    let words = bytes(on, buffer);
+    let words = words.chunks_exact(4);
+    words
+        .map(|word| u32::from_le_bytes(word.try_into().expect("it fits")))
+        .collect()
+}
+
+fn key(seed: u8) -> [u8; 16] {
+    std::array::from_fn(|k| (k as u8).wrapping_mul(37).wrapping_add(seed))
+}
+
+fn schedules(on: &mut Emulator, keys: &[[u8; 16]]) -> Buffer {
+    let from = given(on, &keys.concat());
+    let to = on
+        .allocate(SCHEDULE_BYTES * keys.len() as u64)
+        .expect("it fits");
+    let args = [Arg::all(&from), Arg::all(&to), Arg::U32(keys.len() as u32)];
+    let launch = Launch { grid: 2, block: 32 };
+    on.launch(&AES_SCHEDULE, launch, &args).expect("it fits");
+    to
+}
+
+/// The last round key of the standard's example (FIPS 197, appendix A.1), and of many keys those that each alone has.
+#[test]
+fn round_keys_are_those_of_the_standard() {
+    let standard = 0x2b7e_1516_28ae_d2a6_abf7_1588_09cf_4f3c_u128.to_be_bytes();
+    let last = 0xd014_f9a8_c9ee_2589_e13f_0cc8_b663_0ca6_u128.to_be_bytes();
+    for order in ORDERS {
+        let on = &mut Emulator::new(order);
+        let one = schedules(on, &[standard]);
+        assert_eq!(bytes(on, &one)[160..], last, "{order:?}");
+        let keys: Vec<_> = (0..75).map(key).collect();
+        let all = schedules(on, &keys);
+        let all = words(on, &all);
+        for (k, key) in keys.iter().enumerate() {
+            let own = schedules(on, &[*key]);
+            let own = words(on, &own);
+            assert!(
+                (0..44).all(|word| all[word * keys.len() + k] == own[word]),
+                "{order:?}: {k}"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_stream_is_that_of_prss_and_of_aes() {
+    let edges = [
+        (Use::AND3, 0, 0, 0),
+        (Use(0xffff), 0xfffe, 0xffff_fff0, 0x8000_0001),
+        (Use(0x0102), 0x0304, u64::MAX - 20, 0x0506_0708),
+        (Use::OT_LEAF, 7, 0x0123_4567_89ab_cdef, u32::MAX),
+    ];
+    for order in ORDERS {
+        let on = &mut Emulator::new(order);
+        let schedule = schedules(on, &[key(9)]);
+        let prf = Prf::new(&Secret::new(key(9)));
+        let cipher = Aes128::new(&key(9).into());
+        for (tag, lane, first, chunk) in edges {
+            for count in [1, 21] {
+                let out = on.allocate(16 * count).unwrap();
+                let head = Prf::input(tag, lane, 0, chunk);
+                let word = |at: usize| u32::from_le_bytes(head[at..at + 4].try_into().unwrap());
+                let args = [
+                    Arg::all(&schedule),
+                    Arg::all(&out),
+                    Arg::U64(count),
+                    Arg::U64(first),
+                    Arg::U32(word(0)),
+                    Arg::U32(word(12)),
+                ];
+                let launch = Launch { grid: 2, block: 32 };
+                on.launch(&PRF_STREAM, launch, &args).unwrap();
+                let got = bytes(on, &out);
+                let mut want = vec![0; got.len()];
+                // The scalar one adds without a check; no more than what fits is asked for.
+                prf.stream(tag, lane, first, chunk, &mut want);
+                assert!(got == want, "{order:?} {tag:?}");
+                let mut block = Prf::input(tag, lane, first + (count - 1), chunk).into();
+                cipher.encrypt_block(&mut block);
+                assert_eq!(got[got.len() - 16..], block[..]);
+            }
+        }
+    }
+}
+
+/// Messages of 64 bytes: two blocks each, of which the second is what is added.
+const COUNT: usize = 70;
+
+#[test]
+fn digests_are_those_of_sha256() {
+    let initial: [u32; 8] = [
+        0x6a09_e667,
+        0xbb67_ae85,
+        0x3c6e_f372,
+        0xa54f_f53a,
+        0x510e_527f,
+        0x9b05_688c,
+        0x1f83_d9ab,
+        0x5be0_cd19,
+    ];
+    let message = |row: usize| -> Vec<u8> { (0..64).map(|k| (row * 71 + k * 3) as u8).collect() };
+    let mut end = vec![0x80];
+    end.resize(56, 0);
+    end.extend_from_slice(&512u64.to_be_bytes());
+    for order in ORDERS {
+        let on = &mut Emulator::new(order);
+        let turned = |block: &dyn Fn(usize) -> Vec<u8>| -> Vec<u8> {
+            let at = |word: usize, row: usize| block(row)[4 * word..][..4].to_vec();
+            (0..16)
+                .flat_map(|word| {
+                    (0..COUNT)
+                        .flat_map(move |row| at(word, row))
+                        .collect::<Vec<_>>()
+                })
+                .collect()
+        };
+        let states: Vec<u8> = initial
+            .iter()
+            .flat_map(|word| [*word; COUNT])
+            .flat_map(u32::to_le_bytes)
+            .collect();
+        let states = given(on, &states);
+        for blocks in [turned(&message), turned(&|_| end.clone())] {
+            let blocks = given(on, &blocks);
+            let args = [Arg::all(&states), Arg::all(&blocks), Arg::U32(COUNT as u32)];
+            on.launch(&SHA256_COMPRESS, Launch { grid: 1, block: 64 }, &args)
+                .unwrap();
+        }
+        let states = words(on, &states);
+        for row in 0..COUNT {
+            let digest: Vec<u8> = (0..8)
+                .flat_map(|word| states[word * COUNT + row].to_be_bytes())
+                .collect();
+            assert_eq!(
+                digest,
+                sha2::Sha256::digest(message(row)).to_vec(),
+                "{order:?}: {row}"
+            );
+        }
+    }
+}
+
+/// Shuffles, ballots, atomics, and barriers of all kinds.
+#[test]
+fn threads_speak_to_each_other() {
+    for order in ORDERS {
+        let on = &mut Emulator::new(order);
+        let (launch, count) = (Launch { grid: 5, block: 96 }, 450u32);
+        let of = |k: u32| k.wrapping_mul(0x9e37_79b9) >> 3;
+        let all: Vec<u8> = (0..count).flat_map(|k| of(k).to_le_bytes()).collect();
+        let (all, sums, out) = (
+            given(on, &all),
+            on.allocate(20).unwrap(),
+            on.allocate(8).unwrap(),
+        );
+        let args = [
+            Arg::all(&all),
+            Arg::all(&sums),
+            Arg::all(&out),
+            Arg::U32(count),
+        ];
+        on.launch(&PROBE_SUM, launch, &args).unwrap();
+        let want = (0..count).fold(0u32, |sum, k| sum.wrapping_add(of(k)));
+        let odd = (0..count).filter(|k| of(*k) & 1 == 1).count() as u32;
+        assert_eq!(words(on, &out), [want, odd], "{order:?}");
+        let apart = on.launch(&PROBE_SUM_APART, launch, &args);
+        assert!(
+            matches!(&apart, Err(Error::Kernel { why, .. }) if why.contains("cooperative")),
+            "{apart:?}"
+        );
+    }
+}
+
+#[test]
+fn a_missing_barrier_is_found_in_each_order() {
+    for order in ORDERS {
+        let on = &mut Emulator::new(order);
+        let want: Vec<u32> = (0..64).map(|k| (k + 1) % 64 + (k + 63) % 64).collect();
+        for barrier in [1, 0] {
+            let out = on.allocate(256).unwrap();
+            let args = [Arg::all(&out), Arg::U32(barrier)];
+            on.launch(&PROBE_NEIGHBOURS, Launch { grid: 1, block: 64 }, &args)
+                .unwrap();
+            assert_eq!(words(on, &out) == want, barrier == 1, "{order:?}");
+        }
+    }
+}
+
+#[test]
+fn threads_that_do_not_meet_and_memory_that_grows_are_errors() {
+    for order in ORDERS {
+        let on = &mut Emulator::new(order);
+        let launch = Launch { grid: 1, block: 64 };
+        for how in 0..3 {
+            let ended = on.launch(&PROBE_DIVERGING, launch, &[Arg::U32(how)]);
+            assert!(
+                matches!(&ended, Err(Error::Kernel { why, .. }) if why.contains("deadlock")),
+                "{how}: {ended:?}"
+            );
+        }
+        on.launch(&PROBE_DIVERGING, launch, &[Arg::U32(3)]).unwrap();
+    }
+    let on = &mut Emulator::new(Order::Forward);
+    let grown = on.launch(&PROBE_GROWING, Launch { grid: 1, block: 32 }, &[]);
+    assert!(
+        matches!(&grown, Err(Error::Kernel { why, .. }) if why.contains("grows")),
+        "{grown:?}"
+    );
+}
+
+#[test]
+fn what_leaves_its_memory_is_not_launched() {
+    let on = &mut Emulator::new(Order::Forward);
+    let (keys, out) = (
+        on.allocate(64).unwrap(),
+        on.allocate(4 * SCHEDULE_BYTES).unwrap(),
+    );
+    let usual = Launch { grid: 1, block: 32 };
+    let run = |on: &mut Emulator, kernel: &Kernel, launch, args: &[Arg<'_>]| {
+        on.launch(kernel, launch, args)
+    };
+    let [from, to, four] = [Arg::all(&keys), Arg::all(&out), Arg::U32(4)];
+    run(on, &AES_SCHEDULE, usual, &[from, to, four]).unwrap();
+    let before = on.launches();
+    let other = Emulator::new(Order::Forward).allocate(64).unwrap();
+    let wrong: [(Launch, &[Arg<'_>]); 11] = [
+        (usual, &[from, to, Arg::U32(5)]),
+        (usual, &[from, to, Arg::U32(u32::MAX)]),
+        (usual, &[Arg::At(&keys, 16), to, four]),
+        (usual, &[Arg::At(&keys, 80), to, Arg::U32(0)]),
+        (usual, &[Arg::At(&keys, 8), to, Arg::U32(1)]),
+        (usual, &[from, to]),
+        (usual, &[from, to, Arg::U64(4)]),
+        (usual, &[Arg::all(&other), to, four]),
+        (Launch { grid: 0, block: 32 }, &[from, to, four]),
+        (Launch { grid: 1, block: 33 }, &[from, to, four]),
+        (
+            Launch {
+                grid: 1,
+                block: 2048,
+            },
+            &[from, to, four],
+        ),
+    ];
+    for (k, (launch, args)) in wrong.iter().enumerate() {
+        let ended = run(on, &AES_SCHEDULE, *launch, args);
+        assert!(
+            matches!(ended, Err(Error::Launch { .. } | Error::Range { .. })),
+            "{k}: {ended:?}"
+        );
+    }
+    assert_eq!(on.launches(), before);
+    let mut byte = [0];
+    assert!(matches!(
+        on.read(&keys, 64, &mut byte),
+        Err(Error::Range { .. })
+    ));
+    assert!(matches!(
+        on.write(&keys, u64::MAX, &byte),
+        Err(Error::Range { .. })
+    ));
+}
+
+/// Memory of the host, with both ends of each copy inside.
+#[test]
+fn copies_go_where_they_should() {
+    let on = &mut Emulator::new(Order::Forward);
+    let (near, far, host) = (
+        on.allocate(40).unwrap(),
+        on.allocate(40).unwrap(),
+        on.pin(24).unwrap(),
+    );
+    assert_eq!(bytes(on, &near), [0; 40]);
+    on.host_mut(&host).unwrap().copy_from_slice(&[7; 24]);
+    on.upload((&host, 4), (&near, 16), 8).unwrap();
+    on.copy((&near, 12), (&far, 0), 20).unwrap();
+    on.clear(&far, 4, 1).unwrap();
+    on.download((&far, 0), (&host, 0), 20).unwrap();
+    let want = [[0; 5].as_slice(), &[7; 7], &[0; 8], &[7; 4]].concat();
+    assert_eq!(on.host(&host).unwrap(), want);
+    assert!(on.upload((&host, 20), (&near, 0), 8).is_err());
+    assert!(on.download((&near, 36), (&host, 0), 8).is_err());
+    on.free(near);
+    on.unpin(host);
+}
+
+/// On a machine without a GPU, or by a build without code for it, the reason is said; nothing panics.
+#[test]
+fn an_absent_gpu_is_no_failure() {
+    match Driver::open(0) {
+        Ok(driver) => assert_eq!(driver.name(), "cuda"),
+        Err(absent) => assert!(!absent.to_string().is_empty()),
+    }
+    assert!(Driver::open(1 << 20).is_err());
+}
