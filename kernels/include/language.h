@@ -10,7 +10,8 @@
 //   WARP_SHUFFLE(v, lane), WARP_SHUFFLE_XOR(v, mask), WARP_BALLOT(p)   of all lanes of a warp
 //   lop3<imm>(a, b, c)          any function of three bits: imm has its values at 0xf0, 0xcc, 0xaa
 //   byte_perm(a, b, s)          bytes of b:a, a nibble of s for each; only bits 0..2 of a nibble are used
-//   rotate_right(v, n), swap_bytes(v), atomic_add(p, v), atomic_xor(p, v), load128(p), store128(p, v)
+//   rotate_right(v, n), swap_bytes(v), load128(p), store128(p, v), multiply_high(a, b) of 64 bits
+//   atomic_add(p, v), atomic_xor(p, v), atomic_or(p, v), atomic_add64(p, v)
 #pragma once
 
 typedef unsigned char u8;
@@ -46,6 +47,9 @@ DEV u32 byte_perm(u32 a, u32 b, u32 s) { return __byte_perm(a, b, s); }
 DEV u32 rotate_right(u32 v, u32 n) { return __funnelshift_r(v, v, n); }
 DEV u32 atomic_add(u32 *p, u32 v) { return atomicAdd(p, v); }
 DEV u32 atomic_xor(u32 *p, u32 v) { return atomicXor(p, v); }
+DEV u32 atomic_or(u32 *p, u32 v) { return atomicOr(p, v); }
+DEV u64 atomic_add64(u64 *p, u64 v) { return atomicAdd(p, v); }
+DEV u64 multiply_high(u64 a, u64 b) { return __umul64hi(a, b); }
 
 #else
 
@@ -87,6 +91,12 @@ DEV u32 byte_perm(u32 a, u32 b, u32 s) {
 DEV u32 rotate_right(u32 v, u32 n) { return (n & 31) ? (v >> (n & 31)) | (v << (32 - (n & 31))) : v; }
 DEV u32 atomic_add(u32 *p, u32 v) { return __atomic_fetch_add(p, v, __ATOMIC_RELAXED); }
 DEV u32 atomic_xor(u32 *p, u32 v) { return __atomic_fetch_xor(p, v, __ATOMIC_RELAXED); }
+DEV u32 atomic_or(u32 *p, u32 v) { return __atomic_fetch_or(p, v, __ATOMIC_RELAXED); }
+DEV u64 atomic_add64(u64 *p, u64 v) { return __atomic_fetch_add(p, v, __ATOMIC_RELAXED); }
+DEV u64 multiply_high(u64 a, u64 b) {
+  __extension__ typedef unsigned __int128 wide;
+  return static_cast<u64>((static_cast<wide>(a) * b) >> 64);
+}
 
 #endif
 

@@ -22,8 +22,8 @@ pub enum Order {
 /// `emulator::Launch` of kernels/emulator/emulator.h.
 #[repr(C)]
 struct Grid {
-    grid: u32,
-    block: u32,
+    blocks: u32,
+    threads: u32,
     shared: u32,
     cooperative: u32,
     order: u32,
@@ -202,8 +202,8 @@ impl Backend for Emulator {
             Order::Random(seed) => (2, seed),
         };
         let grid = Grid {
-            grid: launch.grid,
-            block: launch.block,
+            blocks: launch.grid,
+            threads: launch.block,
             shared: kernel.shared,
             cooperative: u32::from(kernel.cooperative),
             order,

@@ -1,6 +1,6 @@
 //! What runs kernels: memory of a device, copies, launches.
 //!
-//! All of it takes effect in order, as on one stream: copies and launches are queued, and whatever hands bytes to the host waits for them. Device
+//! All of it takes effect in order, as on one stream: copies and launches are queued, and what hands bytes to the host waits for them. Device
 //! memory is zero when it is allocated, and wiped before it is free.
 //!
 //! ```
@@ -176,7 +176,7 @@ pub trait Backend: Send {
     /// Queues a copy of `bytes` within a device. Both lie apart.
     fn copy(&mut self, from: (&Buffer, u64), to: (&Buffer, u64), bytes: u64) -> Result<(), Error>;
 
-    /// Writes these bytes, after all that was queued.
+    /// Queues that these bytes are written; they are taken over at once.
     fn write(&mut self, to: &Buffer, at: u64, bytes: &[u8]) -> Result<(), Error>;
 
     /// Reads bytes, after all that was queued.
