@@ -17,6 +17,8 @@ fn main() {
         .debug(false)
         .extra_warnings(true)
         .warnings(true)
+        // Columns are read as words of several sizes, as compilers for GPUs have it.
+        .flag("-fno-strict-aliasing")
         .file(kernels.join("emulator/fibers.cpp"))
         .file(kernels.join("emulator/kernels.cpp"));
     if env::var_os("CARGO_FEATURE_PROBES").is_some() {

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "../aes/aes.cu"
+#include "../device/commands.cu"
+#include "../device/program.cu"
 #include "../sha256/sha256.cu"
 #ifdef EMULATOR_PROBES
 #include "../probes/probes.cu"
@@ -33,6 +35,23 @@ extern "C" int veil_emulate(const char *name, const emulator::Launch *launch, vo
   ENTRY(aes_schedule)
   ENTRY(prf_stream)
   ENTRY(sha256_compress)
+  ENTRY(device_random)
+  ENTRY(device_combine)
+  ENTRY(device_split)
+  ENTRY(device_convert)
+  ENTRY(device_scale)
+  ENTRY(device_dot)
+  ENTRY(device_dot_end)
+  ENTRY(device_compare)
+  ENTRY(device_decide)
+  ENTRY(device_hash)
+  ENTRY(device_mac)
+  ENTRY(program_bits)
+  ENTRY(program_z64)
+  ENTRY(program_z128)
+  ENTRY(program_sums_z64)
+  ENTRY(program_sums_z128)
+  ENTRY(program_scatter)
 #ifdef EMULATOR_PROBES
   ENTRY(probe_sum)
   ENTRY(probe_neighbours)

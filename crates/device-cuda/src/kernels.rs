@@ -201,3 +201,41 @@ pub static PROBE_GROWING: Kernel = Kernel {
     cooperative: false,
     parameters: &[],
 };
+
+/// Memory whose addresses are data that this crate made: of a bank, or of what a command says.
+const TRUSTED: Parameter = Memory(|_| Some(0));
+/// The verdict of a batch.
+const VERDICT: Parameter = Memory(|_| Some(8));
+
+macro_rules! of_device {
+    ($($name:ident $entry:literal, $block:literal, $shared:expr, [$($parameter:expr),+];)+) => {$(
+        #[doc = concat!("`", $entry, "`, which is for devices alone: see kernels/device.")]
+        pub(crate) static $name: Kernel = Kernel {
+            name: $entry,
+            block: $block,
+            shared: $shared,
+            cooperative: false,
+            parameters: &[$($parameter),+],
+        };
+    )+};
+}
+
+of_device! {
+    RANDOM "device_random", 1024, AES_TABLES, [TRUSTED, TRUSTED, VERDICT, TRUSTED];
+    COMBINE "device_combine", 256, 0, [TRUSTED, TRUSTED, VERDICT];
+    SPLIT "device_split", 256, 0, [TRUSTED, TRUSTED, VERDICT];
+    CONVERT "device_convert", 256, 0, [TRUSTED, TRUSTED, VERDICT];
+    SCALE "device_scale", 256, 0, [TRUSTED, TRUSTED, VERDICT];
+    DOT "device_dot", 256, 0, [TRUSTED, TRUSTED, TRUSTED, VERDICT];
+    DOT_END "device_dot_end", 32, 0, [TRUSTED, TRUSTED, TRUSTED, VERDICT];
+    COMPARE "device_compare", 256, 0, [TRUSTED, TRUSTED, VERDICT];
+    DECIDE "device_decide", 32, 0, [VERDICT, U32];
+    HASH "device_hash", 32, 0, [TRUSTED, TRUSTED, VERDICT];
+    MAC "device_mac", 256, 0, [TRUSTED, TRUSTED, VERDICT];
+    PROGRAM_BITS "program_bits", 512, AES_TABLES, [TRUSTED, TRUSTED, TRUSTED, VERDICT, TRUSTED, TRUSTED];
+    PROGRAM_Z64 "program_z64", 512, AES_TABLES, [TRUSTED, TRUSTED, TRUSTED, VERDICT, TRUSTED, TRUSTED];
+    PROGRAM_Z128 "program_z128", 512, AES_TABLES, [TRUSTED, TRUSTED, TRUSTED, VERDICT, TRUSTED, TRUSTED];
+    SUMS_Z64 "program_sums_z64", 512, AES_TABLES, [TRUSTED, TRUSTED, TRUSTED, VERDICT, TRUSTED, TRUSTED];
+    SUMS_Z128 "program_sums_z128", 512, AES_TABLES, [TRUSTED, TRUSTED, TRUSTED, VERDICT, TRUSTED, TRUSTED];
+    SCATTER "program_scatter", 256, 0, [TRUSTED, TRUSTED, VERDICT, TRUSTED];
+}

@@ -170,7 +170,7 @@ impl Command {
     }
 
     /// Where the trace of the products goes, if there is one.
-    pub(crate) fn trace(&self) -> Option<Span> {
+    pub fn trace(&self) -> Option<Span> {
         match self.op {
             Op::Product(form) => self.dst.get(2 * form.crosses.len()).copied(),
             _ => None,
@@ -179,7 +179,7 @@ impl Command {
 
     /// Refuses what cannot be done in a bank of `layout` with `rows` rows. `program` is what the command's program needs, if it has one: whatever a device
     /// does after this stays within the regions that the command names.
-    pub(crate) fn check(
+    pub fn check(
         &self,
         index: usize,
         (layout, rows): (&Layout, u32),

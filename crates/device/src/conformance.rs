@@ -54,6 +54,58 @@ const ROWS: [u32; 18] = [
 /// After so many cases comes one about proofs, one about integers, one about labels, one about transfers, one about cut-and-choose, and one about repetitions.
 const PROOFS: u32 = 4;
 
+/// What cases are about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Part {
+    /// Programs over shares, and what surrounds them.
+    Rings,
+    /// Steps of proofs.
+    Proofs,
+    /// Integers in other rings.
+    Integers,
+    /// Programs over labels.
+    Labels,
+    /// Oblivious transfers.
+    Transfers,
+    /// Repetitions.
+    Repeats,
+}
+
+impl Part {
+    /// All of them.
+    pub const ALL: [Part; 6] = [
+        Part::Rings,
+        Part::Proofs,
+        Part::Integers,
+        Part::Labels,
+        Part::Transfers,
+        Part::Repeats,
+    ];
+}
+
+/// Runs `cases` random cases from `seed` that are about one thing: for a device that does not do all of them.
+pub fn check_part(
+    device: &mut dyn Device,
+    part: Part,
+    seed: u64,
+    cases: u32,
+) -> Result<(), Difference> {
+    let mut rng = SplitMix(seed);
+    let one = match part {
+        Part::Rings => rings::one,
+        Part::Proofs => proof::one,
+        Part::Integers => integers::one,
+        Part::Labels => labels::one,
+        Part::Transfers => ot::one,
+        Part::Repeats => repeats::one,
+    };
+    for case in 0..cases {
+        one(device, &mut rng, case)?;
+    }
+    device.wipe();
+    Ok(())
+}
+
 /// Runs `cases` random cases from `seed`.
 pub fn check(device: &mut dyn Device, seed: u64, cases: u32) -> Result<(), Difference> {
     let mut rng = SplitMix(seed);

@@ -62,7 +62,7 @@ impl Form {
     }
 
     /// The components of the result that it writes: bit c for component c.
-    pub(crate) fn writes(&self) -> u8 {
+    pub fn writes(&self) -> u8 {
         let crosses = self.crosses.iter().map(|cross| cross.to);
         let keeps = self.keeps.iter().map(|(_, to)| *to);
         crosses.chain(keeps).fold(0, |bits, c| bits | 1 << c)

@@ -1,22 +1,26 @@
-//! The digest of `Op::Hash`, for every device that computes it on the host.
+//! What `Op::Hash` hashes before its sources.
 
 use sha2::{Digest, Sha256};
 use veil_session::{Frame, SessionId};
 
 use crate::Draw;
 
-/// Starts a digest for `label` in `frame` of `session`, of what was drawn as `draws` say; the sources' bytes follow.
-pub(crate) fn start(session: &SessionId, label: u16, frame: Frame, draws: &[Draw]) -> Sha256 {
-    let mut hash = Sha256::new();
-    hash.update(session.0);
-    hash.update(label.to_le_bytes());
-    hash.update(frame.epoch.to_le_bytes());
-    hash.update(frame.lane.to_le_bytes());
-    hash.update(frame.chunk.to_le_bytes());
-    hash.update(frame.rows.to_le_bytes());
+/// The head of what is hashed for `label` in `frame` of `session`, of what was drawn as `draws` say; the sources' bytes follow.
+pub fn head(session: &SessionId, label: u16, frame: Frame, draws: &[Draw]) -> Vec<u8> {
+    let mut head = session.0.to_vec();
+    head.extend(label.to_le_bytes());
+    head.extend(frame.epoch.to_le_bytes());
+    head.extend(frame.lane.to_le_bytes());
+    head.extend(frame.chunk.to_le_bytes());
+    head.extend(frame.rows.to_le_bytes());
     for draw in draws {
-        hash.update(draw.tag.0.to_le_bytes());
-        hash.update(draw.first.to_le_bytes());
+        head.extend(draw.tag.0.to_le_bytes());
+        head.extend(draw.first.to_le_bytes());
     }
-    hash
+    head
+}
+
+/// Starts a digest with its head, for devices that compute it on the host.
+pub(crate) fn start(session: &SessionId, label: u16, frame: Frame, draws: &[Draw]) -> Sha256 {
+    Sha256::new_with_prefix(head(session, label, frame, draws))
 }

@@ -49,7 +49,7 @@ impl Item {
     }
 
     /// The bits of the last byte that hold rows, as a mask.
-    pub(crate) const fn padding(self, rows: u32) -> u8 {
+    pub const fn padding(self, rows: u32) -> u8 {
         match self {
             Item::Rows(Ring::Bits) if !rows.is_multiple_of(8) => (1 << (rows % 8)) - 1,
             Item::One(Ring::Bits) => 1,

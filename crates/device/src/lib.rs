@@ -26,9 +26,9 @@ pub mod cut;
 mod form;
 mod forward;
 pub mod garble;
-mod hash;
+pub mod hash;
 mod layout;
-mod mac;
+pub mod mac;
 pub mod ot;
 mod program;
 pub mod proof;
@@ -44,7 +44,7 @@ pub use form::{Cross, Form};
 pub use garble::Garbling;
 pub use layout::{Item, Layout, Place, Region, Span};
 pub use ot::{Ot, Trees};
-pub use program::{Dst, Instr, Program, Src};
+pub use program::{Dst, Instr, Needs, Program, Src};
 pub use proof::{Proof, Side};
 pub use reference::Reference;
 pub use repeat::{Repeat, Step};
@@ -101,6 +101,14 @@ pub enum Fault {
         device: &'static str,
         /// What it does instead.
         why: String,
+    },
+    /// A command that the device has nothing for.
+    #[error("{device} has nothing for {what}")]
+    Unsupported {
+        /// The device.
+        device: &'static str,
+        /// What it does not do.
+        what: &'static str,
     },
     /// A tuple of the PRF would be used twice (rule R4).
     #[error("refused to reuse randomness: {0}")]

@@ -8,10 +8,10 @@ use veil_prss::{Prf, Use};
 use zeroize::Zeroizing;
 
 /// Bytes of a block, of a hash key, and of a code.
-pub(crate) const BLOCK: usize = 16;
+pub const BLOCK: usize = 16;
 
 /// The key of the hash under a key of the device.
-pub(crate) fn hash_key(prf: &Prf) -> Zeroizing<[u8; BLOCK]> {
+pub fn hash_key(prf: &Prf) -> Zeroizing<[u8; BLOCK]> {
     Zeroizing::new(prf.block(Use::MAC_KEY, 0, 0, 0))
 }
 

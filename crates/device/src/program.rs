@@ -215,7 +215,7 @@ fn writes(program: &Program) -> Vec<u32> {
 
 /// What a program that was checked needs of a bank.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Needs {
+pub struct Needs {
     pub(crate) ring: Ring,
     /// Indices of the regions of slots, uniforms and sums.
     at: [u16; 3],
@@ -233,7 +233,7 @@ pub(crate) struct Needs {
 
 impl Needs {
     /// Checks a program against the regions it names.
-    pub(crate) fn of(program: &Program, layout: &Layout) -> Result<Self, Fault> {
+    pub fn of(program: &Program, layout: &Layout) -> Result<Self, Fault> {
         let region = |index: u16, item: Item| {
             let region = layout.regions.get(index as usize);
             let region = region.filter(|r| r.item == item).cloned();
@@ -281,8 +281,13 @@ impl Needs {
     }
 
     /// The region of its slots.
-    pub(crate) const fn slots(&self) -> u16 {
+    pub const fn slots(&self) -> u16 {
         self.at[0]
+    }
+
+    /// Whether its values are labels: it is garbled or evaluated.
+    pub const fn of_labels(&self) -> bool {
+        self.labels
     }
 
     /// Whether the row products can be traced into `span`.

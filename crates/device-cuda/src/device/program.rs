@@ -1,0 +1,199 @@
+//! Programs as kernels/device/program.cu reads them.
+
+use std::collections::BTreeSet;
+
+use veil_device::{Dst, Fault, Form, Instr, Layout, Program, Src};
+use veil_math::Ring;
+
+use super::{NAME, unsupported};
+
+/// Instructions of kernels/device/program.cu.
+const ADD: u32 = 0;
+const SUB: u32 = 1;
+const TIMES: u32 = 2;
+const PLUS: u32 = 3;
+const COPY: u32 = 4;
+const CONSTANT: u32 = 5;
+const PRODUCT: u32 = 6;
+const PRODUCT_SUM: u32 = 7;
+const SUM: u32 = 8;
+
+/// Words of an instruction.
+const WORDS: usize = 8;
+/// Indices of operands, at most.
+const INDICES: u32 = 1 << 30;
+
+/// A program, compiled.
+pub(super) struct Code {
+    pub(super) ring: Ring,
+    /// Regions of slots, uniforms and sums.
+    pub(super) regions: [u16; 3],
+    pub(super) parts: u8,
+    pub(super) temps: u32,
+    pub(super) instructions: u32,
+    /// Where pairs begin, and products by their places: words.
+    pub(super) pairs: u32,
+    pub(super) products: u32,
+    /// Products of rows, and sums, of products or not.
+    pub(super) counts: [u32; 2],
+    /// Of those, sums of products.
+    pub(super) product_sums: u32,
+    /// Sums of threads.
+    pub(super) partial: u32,
+    pub(super) words: Vec<u32>,
+}
+
+fn operand(place: u32, index: u32) -> Result<u32, Fault> {
+    if index >= INDICES {
+        return Err(Fault::NoRoom {
+            device: NAME,
+            why: format!("operands below {INDICES} are what it names"),
+        });
+    }
+    Ok(place << 30 | index)
+}
+
+fn source(src: Src) -> Result<u32, Fault> {
+    match src {
+        Src::Slot(slot) => operand(0, slot),
+        Src::Temp(temp) => operand(1, temp),
+        Src::Uniform(uniform) => operand(2, uniform),
+    }
+}
+
+fn target(dst: Dst) -> Result<u32, Fault> {
+    match dst {
+        Dst::Slot(slot) => operand(0, slot),
+        Dst::Temp(temp) => operand(1, temp),
+    }
+}
+
+/// A constant in each place of sixteen bytes.
+fn constant(ring: Ring, value: u128) -> [u32; 4] {
+    let value = ring.reduce(value);
+    let wide = match ring {
+        Ring::Bits => 0u128.wrapping_sub(value),
+        Ring::Z64 => value << 64 | value,
+        Ring::Z128 => value,
+    };
+    [0, 32, 64, 96].map(|at| (wide >> at) as u32)
+}
+
+impl Code {
+    /// Compiles a program that was checked.
+    pub(super) fn of(program: &Program, layout: &Layout) -> Result<Self, Fault> {
+        let ring = program.ring;
+        let parts = layout.regions[program.slots as usize].parts;
+        let mut words = Vec::with_capacity(program.code.len() * WORDS);
+        let (mut rows, mut products, mut sums) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut outs, mut partial) = (BTreeSet::new(), 0);
+        let mut places = BTreeSet::new();
+        for instr in &program.code {
+            let linear = |op, out, a, b, c| -> Result<_, Fault> {
+                let [c0, c1, c2, c3] = constant(ring, c);
+                Ok([op, target(out)?, a, b, c0, c1, c2, c3])
+            };
+            let instruction = match *instr {
+                Instr::Add(a, b, out) => linear(ADD, out, source(a)?, source(b)?, 0)?,
+                Instr::Sub(a, b, out) => linear(SUB, out, source(a)?, source(b)?, 0)?,
+                Instr::Plus(a, c, out) => linear(PLUS, out, source(a)?, 0, c)?,
+                Instr::Times(a, c, out) => linear(TIMES, out, source(a)?, 0, c)?,
+                Instr::Copy(a, out) => linear(COPY, out, source(a)?, 0, 0)?,
+                Instr::Constant(c, out) => linear(CONSTANT, out, 0, 0, c)?,
+                Instr::Product {
+                    ref pairs,
+                    out,
+                    index,
+                } => {
+                    let count = pairs.end - pairs.start;
+                    let out = operand(0, out)?;
+                    rows.push([PRODUCT, out, index, 0]);
+                    [PRODUCT, out, index, pairs.start, count, 0, 0, 0]
+                }
+                Instr::ProductSum {
+                    ref pairs,
+                    out,
+                    index,
+                } => {
+                    let count = pairs.end - pairs.start;
+                    products.push([PRODUCT_SUM, out, index, partial]);
+                    let own = partial;
+                    partial += Form::MOST_CROSSES as u32;
+                    if !outs.insert(out) || !places.insert(index) {
+                        return Err(unsupported("sums that are written twice by a program"));
+                    }
+                    [PRODUCT_SUM, out, index, pairs.start, count, own, 0, 0]
+                }
+                Instr::Sum(a, out) => {
+                    sums.push([SUM, out, 0, partial]);
+                    let own = partial;
+                    partial += u32::from(parts);
+                    if !outs.insert(out) {
+                        return Err(unsupported("sums that are written twice by a program"));
+                    }
+                    [SUM, out, source(a)?, own, 0, 0, 0, 0]
+                }
+            };
+            words.extend(instruction);
+        }
+        // A launch ends all sums when all instructions are done.
+        if program.uniforms == program.sums && partial > 0 {
+            return Err(unsupported(
+                "a program whose sums are values that all rows share",
+            ));
+        }
+        let at = words.len() as u32;
+        for (a, b) in &program.pairs {
+            words.extend([source(*a)?, source(*b)?]);
+        }
+        words.resize(words.len().next_multiple_of(4), 0);
+        let list = words.len() as u32;
+        let counts = [rows.len(), products.len() + sums.len()].map(|count| count as u32);
+        let product_sums = products.len() as u32;
+        words.extend([rows, products, sums].concat().concat());
+        Ok(Code {
+            ring,
+            regions: [program.slots, program.uniforms, program.sums],
+            parts,
+            temps: program.temps,
+            instructions: program.code.len() as u32,
+            pairs: at,
+            products: list,
+            counts,
+            product_sums,
+            partial,
+            words,
+        })
+    }
+}
+
+/// A form as [`super::queue`] says it: components written, draws, cross terms, draws that are kept, which, and of each cross term three words.
+pub(super) fn form(form: &Form) -> Result<[u64; 14], Fault> {
+    let most = 8;
+    let crosses = form.crosses.iter();
+    let fits = crosses
+        .clone()
+        .all(|cross| cross.terms.len() <= most && cross.masks.len() <= most);
+    if !fits || form.keeps.len() > most {
+        return Err(unsupported("a form of more than eight terms"));
+    }
+    let bytes = |bytes: &mut dyn Iterator<Item = u8>| {
+        bytes
+            .enumerate()
+            .fold(0, |word, (k, byte)| word | u64::from(byte) << (8 * k))
+    };
+    let mut words = [0; 14];
+    words[0] = u64::from(form.writes());
+    words[1] = form.draws() as u64;
+    words[2] = form.crosses.len() as u64;
+    words[3] = form.keeps.len() as u64;
+    words[4] = bytes(&mut form.keeps.iter().map(|(draw, to)| draw << 4 | to));
+    for (cross, words) in crosses.zip(words[5..].chunks_exact_mut(3)) {
+        let counts = [cross.terms.len(), cross.masks.len(), usize::from(cross.to)];
+        words[0] = bytes(&mut counts.into_iter().map(|count| count as u8));
+        words[1] = bytes(&mut cross.terms.iter().map(|(a, b)| a << 4 | b));
+        let masks = cross.masks.iter();
+        words[2] = bytes(&mut masks.map(|(draw, minus)| draw | u8::from(*minus) << 7));
+    }
+    Ok(words)
+}

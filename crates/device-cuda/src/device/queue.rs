@@ -1,0 +1,429 @@
+//! Commands as launches: what a batch says is written into one block of numbers, which goes to the device before its launches do.
+
+use std::collections::BTreeMap;
+
+use veil_device::{Command, Draw, Fault, Item, KeyId, Op, Span, hash, mac};
+use veil_math::Ring;
+use veil_prss::Prf;
+use veil_session::SessionId;
+use zeroize::Zeroizing;
+
+use super::bank::Memory;
+use super::program::{Code, form};
+use super::{Key, unsupported};
+use crate::kernels::{
+    COMBINE, COMPARE, CONVERT, DECIDE, DOT, DOT_END, HASH, Kernel, MAC, PROGRAM_BITS, PROGRAM_Z64,
+    PROGRAM_Z128, RANDOM, SCALE, SCATTER, SCHEDULE_BYTES, SPLIT, SUMS_Z64, SUMS_Z128,
+};
+
+/// Bytes of a sum of threads.
+pub(super) const PARTIAL: u64 = 32;
+
+/// An argument of a launch.
+#[derive(Clone, Copy)]
+pub(super) enum Place {
+    Bank,
+    Temps,
+    /// The numbers from this one on.
+    Call(usize),
+    Verdict,
+    Schedules,
+    /// The words of a program, from this one on.
+    Code(usize, u32),
+    Number(u32),
+}
+
+/// A launch.
+pub(super) struct Step {
+    pub(super) kernel: &'static Kernel,
+    /// Threads that have something to do, or one block of them.
+    pub(super) work: Option<u64>,
+    pub(super) places: Vec<Place>,
+}
+
+/// A batch, as it is put together.
+pub(super) struct Queue<'a> {
+    pub(super) session: &'a SessionId,
+    pub(super) keys: &'a BTreeMap<KeyId, Key>,
+    pub(super) codes: &'a [Code],
+    pub(super) memory: &'a Memory,
+    /// The verdict, then the numbers of all calls.
+    pub(super) numbers: Zeroizing<Vec<u64>>,
+    pub(super) steps: Vec<Step>,
+    /// Bytes that programs need for their temps.
+    pub(super) temps: u64,
+    /// What was written.
+    pub(super) written: Vec<Span>,
+}
+
+/// Numbers of the verdict.
+pub(super) const VERDICT: usize = 2;
+
+const fn number(ring: Ring) -> u64 {
+    match ring {
+        Ring::Bits => 0,
+        Ring::Z64 => 1,
+        Ring::Z128 => 2,
+    }
+}
+
+const fn ring_of(item: Item) -> Ring {
+    match item {
+        Item::Rows(ring) | Item::One(ring) => ring,
+        // Combined as bits are.
+        _ => Ring::Bits,
+    }
+}
+
+impl Queue<'_> {
+    fn item(&self, span: Span) -> Item {
+        self.memory.layout.regions[span.region as usize].item
+    }
+
+    fn bytes(&self, span: Span) -> u64 {
+        self.memory.item(span.region) * u64::from(span.count)
+    }
+
+    /// Integers of an item.
+    fn cells(&self, span: Span) -> u64 {
+        match self.item(span) {
+            Item::Rows(_) => u64::from(self.memory.frame.rows),
+            _ => 1,
+        }
+    }
+
+    fn shared(&self, span: Span) -> u64 {
+        u64::from(matches!(self.item(span), Item::One(_)))
+    }
+
+    /// Numbers of a call: where they are.
+    fn call(&mut self, numbers: &[u64]) -> Place {
+        let at = self.numbers.len();
+        self.numbers.extend(numbers);
+        // Each at a whole block.
+        let all = self.numbers.len().next_multiple_of(2);
+        self.numbers.resize(all, 0);
+        Place::Call(at)
+    }
+
+    fn step(&mut self, kernel: &'static Kernel, work: Option<u64>, places: &[Place]) {
+        self.steps.push(Step {
+            kernel,
+            work,
+            places: places.to_vec(),
+        });
+    }
+
+    /// A launch whose arguments are the bank, numbers, and the verdict.
+    fn plain(&mut self, kernel: &'static Kernel, work: Option<u64>, numbers: &[u64]) {
+        let call = self.call(numbers);
+        self.step(kernel, work, &[Place::Bank, call, Place::Verdict]);
+    }
+
+    fn key(&self, draw: Draw) -> Result<&Key, Fault> {
+        let key = self.keys.get(&draw.key);
+        key.ok_or(Fault::Unknown("the key of a draw"))
+    }
+
+    /// A draw: the word of its schedule, its first counter, the first and last words of the cipher's input.
+    fn draw(&self, draw: Draw) -> Result<[u64; 3], Fault> {
+        let schedule = u64::from(self.key(draw)?.place) * (SCHEDULE_BYTES / 4);
+        let frame = self.memory.frame;
+        let input = Prf::input(draw.tag, frame.lane, 0, frame.chunk);
+        let word = |at: usize| {
+            let bytes = [input[at], input[at + 1], input[at + 2], input[at + 3]];
+            u64::from(u32::from_le_bytes(bytes))
+        };
+        Ok([schedule, draw.first, word(0) | word(12) << 32])
+    }
+
+    /// Counters of an item of a draw.
+    fn stride(&self, item: Item) -> u64 {
+        item.bytes(self.memory.layout.chunk_rows).div_ceil(16)
+    }
+
+    /// Queues command `index` of the batch, which was checked.
+    pub(super) fn command(&mut self, index: usize, command: &Command) -> Result<(), Fault> {
+        let at = |span: Span| self.memory.at(span);
+        let (src, dst) = (&command.src, &command.dst);
+        match &command.op {
+            Op::Linear | Op::Product(_) => return self.program(command),
+            Op::Scatter { part, add } => return self.scatter(command, *part, *add),
+            Op::Random => {
+                let item = self.item(dst[0]);
+                let [schedule, first, ends] = self.draw(command.draws[0])?;
+                let bytes = self.memory.item(dst[0].region);
+                let count = u64::from(dst[0].count);
+                let stride = self.stride(item);
+                let call = self.call(&[
+                    self.memory.at(dst[0]),
+                    bytes,
+                    count,
+                    schedule,
+                    first,
+                    stride,
+                    ends,
+                ]);
+                let places = [Place::Bank, call, Place::Verdict, Place::Schedules];
+                self.step(&RANDOM, Some(count * bytes.div_ceil(16)), &places);
+            }
+            Op::Combine { ring, minus } => {
+                let keep = self.item(dst[0]).padding(self.memory.frame.rows);
+                let (mut bytes, mut count) = (self.memory.item(dst[0].region), dst[0].count.into());
+                if keep == 0xff {
+                    (bytes, count) = (bytes * count, 1);
+                }
+                let mut call = vec![
+                    at(dst[0]),
+                    bytes,
+                    count,
+                    number(*ring),
+                    u64::from(*minus),
+                    u64::from(keep),
+                    src.len() as u64,
+                ];
+                call.extend(src.iter().map(|from| at(*from)));
+                self.plain(&COMBINE, Some(count * bytes.div_ceil(16)), &call);
+            }
+            Op::Hash { label } => {
+                let head = hash::head(self.session, *label, self.memory.frame, &command.draws);
+                let bytes = src.iter().map(|from| self.bytes(*from)).sum::<u64>();
+                let mut call = vec![at(dst[0]), head.len() as u64 + bytes];
+                call.extend([8 * (4 + 2 * src.len() as u64), head.len() as u64]);
+                for from in src {
+                    call.extend([at(*from), self.bytes(*from)]);
+                }
+                for bytes in head.chunks(8) {
+                    let bytes = bytes.iter().rev();
+                    call.push(bytes.fold(0, |word, byte| word << 8 | u64::from(*byte)));
+                }
+                self.plain(&HASH, None, &call);
+            }
+            Op::Mac => {
+                let draw = command.draws[0];
+                let prf = &self.key(draw)?.prf;
+                let frame = self.memory.frame;
+                let mask = prf.block(draw.tag, frame.lane, draw.first, frame.chunk);
+                let key = mac::hash_key(prf);
+                let mut call = Zeroizing::new(vec![at(dst[0]), src.len() as u64]);
+                for block in [&*key, &mask] {
+                    let block = u128::from_le_bytes(*block);
+                    call.extend([block as u64, (block >> 64) as u64]);
+                }
+                call.push(src.iter().map(|from| self.bytes(*from)).sum());
+                for from in src {
+                    call.extend([at(*from), self.bytes(*from)]);
+                }
+                self.plain(&MAC, None, &call);
+            }
+            Op::Split { first } => {
+                let bytes = self.memory.item(dst[0].region);
+                let ring = number(ring_of(self.item(src[0])));
+                let count = u64::from(dst[0].count);
+                let call = [
+                    at(dst[0]),
+                    bytes,
+                    count,
+                    u64::from(self.memory.frame.rows),
+                    at(src[0]),
+                    ring,
+                    self.shared(src[0]),
+                    u64::from(*first),
+                ];
+                self.plain(&SPLIT, Some(count * bytes), &call);
+            }
+            Op::Shift { by } => self.convert(src[0], dst[0], *by),
+            Op::Lift | Op::Resize => self.convert(src[0], dst[0], 0),
+            Op::Scale => {
+                let all = u64::from(dst[0].count) * self.cells(dst[0]);
+                let ring = number(ring_of(self.item(dst[0])));
+                let call = [at(dst[0]), all, ring, at(src[0]), at(src[1])];
+                self.plain(&SCALE, Some(all), &call);
+            }
+            Op::Dot => {
+                let all = u64::from(src[0].count) * self.cells(src[0]);
+                let [small, ring] = [0, 2].map(|k: usize| number(ring_of(self.item(src[k]))));
+                let [a, b, c, d] = [0, 1, 2, 3].map(|k: usize| at(src[k]));
+                let end = [at(dst[0]), ring];
+                let call = self.call(&[a, b, c, d, all, small, ring]);
+                let places = [Place::Bank, Place::Temps, call, Place::Verdict];
+                self.step(&DOT, Some(all), &places);
+                let call = self.call(&end);
+                let places = [Place::Bank, Place::Temps, call, Place::Verdict];
+                self.step(&DOT_END, None, &places);
+                self.temps = self.temps.max(PARTIAL);
+            }
+            Op::CheckEqual => {
+                let bytes = self.bytes(src[0]);
+                let call = [at(src[0]), at(src[1]), bytes];
+                self.plain(&COMPARE, Some(bytes.div_ceil(16)), &call);
+                let command = Place::Number(index as u32);
+                self.step(&DECIDE, None, &[Place::Verdict, command]);
+            }
+            Op::Proof(_) => return Err(unsupported("proofs of products")),
+            Op::Ot(_) => return Err(unsupported("oblivious transfers")),
+            Op::Garble { .. } => return Err(unsupported("garbling")),
+            Op::Evaluate { .. } => return Err(unsupported("evaluating")),
+            Op::Encode { .. } => return Err(unsupported("encoding bits as labels")),
+            Op::Colour => return Err(unsupported("colours of labels")),
+            Op::Repeat(_) => return Err(unsupported("repetitions")),
+            _ => return Err(unsupported("an operation that it does not know")),
+        }
+        self.written.extend(dst);
+        Ok(())
+    }
+
+    fn convert(&mut self, from: Span, to: Span, by: u32) {
+        let [of, into] = [from, to].map(|span| number(ring_of(self.item(span))));
+        let (count, cells) = (u64::from(to.count), self.cells(to));
+        let call = [
+            self.memory.at(to),
+            self.memory.item(to.region),
+            count,
+            cells,
+            into,
+            self.memory.at(from),
+            self.memory.item(from.region),
+            of,
+            self.shared(from),
+            u64::from(by),
+        ];
+        self.plain(&CONVERT, Some(count * cells), &call);
+    }
+
+    /// All of a component of a region.
+    fn component(&self, region: u16, part: u8) -> Span {
+        self.memory.layout.all(region, part)
+    }
+
+    fn program(&mut self, command: &Command) -> Result<(), Fault> {
+        let id = command.program.map_or(usize::MAX, |id| id.0 as usize);
+        let code = self.codes.get(id).ok_or(Fault::Unknown("a program"))?;
+        let memory = self.memory;
+        let [slots, uniforms, sums] = code.regions;
+        let rows = memory.layout.regions[slots as usize].item;
+        let bytes = memory.item(slots);
+        let partial = u64::from(code.partial.max(1)) * PARTIAL;
+        let start = |region| memory.at(self.component(region, 0));
+        let trace = command.trace();
+        let mut call = vec![
+            u64::from(code.instructions),
+            u64::from(memory.frame.rows),
+            bytes,
+            memory.item(sums),
+            start(slots),
+            memory.part(slots),
+            start(uniforms),
+            memory.part(uniforms),
+            start(sums),
+            memory.part(sums),
+            u64::from(code.parts),
+            u64::from(command.constants),
+            self.stride(rows),
+            u64::from(code.pairs),
+            u64::from(code.products + 4 * code.counts[0]),
+            u64::from(code.counts[1]),
+            partial,
+            trace.map_or(u64::MAX, |to| memory.at(to)),
+            trace.map_or(0, |to| memory.part(to.region)),
+        ];
+        let mut messages = [0; 6];
+        let mut drawn = [0; 36];
+        if let Op::Product(product) = command.op {
+            call.extend(form(product)?);
+            let crosses = product.crosses.len();
+            let with_sums = code.product_sums > 0;
+            for (k, message) in command.dst.iter().take(2 * crosses).enumerate() {
+                // A message that no product is for may be anything.
+                let needed = if k < crosses {
+                    code.counts[0] > 0
+                } else {
+                    with_sums
+                };
+                if needed {
+                    messages[k / crosses * 3 + k % crosses] = memory.at(*message);
+                    if message.region == uniforms || message.region == sums {
+                        return Err(unsupported(
+                            "messages among sums, or values that rows share",
+                        ));
+                    }
+                }
+            }
+            let draws = product.draws();
+            for (k, draw) in command.draws.iter().enumerate() {
+                let needed = if k < draws {
+                    code.counts[0] > 0
+                } else {
+                    with_sums
+                };
+                if needed {
+                    let place = k / draws * 18 + k % draws * 3;
+                    drawn[place..place + 3].copy_from_slice(&self.draw(*draw)?);
+                }
+            }
+        } else {
+            call.extend([0; 14]);
+        }
+        call.extend(messages);
+        call.extend(drawn);
+        let call = self.call(&call);
+        let (run, end) = match code.ring {
+            Ring::Bits => (&PROGRAM_BITS, None),
+            Ring::Z64 => (&PROGRAM_Z64, Some(&SUMS_Z64)),
+            Ring::Z128 => (&PROGRAM_Z128, Some(&SUMS_Z128)),
+        };
+        let places = [
+            Place::Bank,
+            Place::Temps,
+            call,
+            Place::Verdict,
+            Place::Schedules,
+            Place::Code(id, 0),
+        ];
+        self.step(run, Some(bytes.div_ceil(16)), &places);
+        if let Some(end) = end.filter(|_| code.counts[1] > 0) {
+            self.step(end, Some(u64::from(code.counts[1])), &places);
+        }
+        let temps = u64::from(code.temps) * u64::from(code.parts);
+        let temps = temps.saturating_mul(bytes.next_multiple_of(16));
+        self.temps = self.temps.max(temps.saturating_add(partial));
+        if let Op::Product(_) = command.op {
+            self.written.extend(&command.dst);
+        }
+        for part in 0..code.parts {
+            let span = self.component(sums, part);
+            self.written.push(span);
+        }
+        Ok(())
+    }
+
+    fn scatter(&mut self, command: &Command, part: u8, add: bool) -> Result<(), Fault> {
+        let id = command.program.map_or(usize::MAX, |id| id.0 as usize);
+        let code = self.codes.get(id).ok_or(Fault::Unknown("a program"))?;
+        let memory = self.memory;
+        let [slots, _, sums] = code.regions;
+        let rows = u64::from(code.counts[0]);
+        let all = rows + u64::from(code.product_sums);
+        let message = |k: usize| command.src.get(k).map_or(0, |from| memory.at(*from));
+        let bytes = memory.item(slots);
+        let call = self.call(&[
+            rows,
+            all,
+            bytes,
+            memory.item(sums),
+            memory.at(self.component(slots, part)),
+            message(0),
+            memory.at(self.component(sums, part)),
+            message(1),
+            u64::from(add),
+            number(code.ring),
+        ]);
+        let products = Place::Code(id, code.products);
+        let work = rows * bytes.div_ceil(16) + (all - rows);
+        let places = [Place::Bank, call, Place::Verdict, products];
+        self.step(&SCATTER, Some(work), &places);
+        let span = self.component(sums, part);
+        self.written.push(span);
+        Ok(())
+    }
+}

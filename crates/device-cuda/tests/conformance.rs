@@ -1,0 +1,24 @@
+//! The suite of devices on the emulator, with threads in three orders.
+
+use veil_device::conformance::{Part, check_part};
+use veil_device_cuda::Cuda;
+use veil_device_cuda::backend::{Emulator, Order};
+
+const ORDERS: [Order; 3] = [Order::Forward, Order::Reverse, Order::Random(1)];
+
+fn passes(part: Part, cases: u32) {
+    for (seed, order) in (1..).zip(ORDERS) {
+        let mut device = Cuda::on(Box::new(Emulator::new(order)));
+        check_part(&mut device, part, seed, cases).unwrap_or_else(|e| panic!("{order:?}: {e}"));
+    }
+}
+
+#[test]
+fn programs_over_shares_equal_the_reference() {
+    passes(Part::Rings, 40);
+}
+
+#[test]
+fn integers_equal_the_reference() {
+    passes(Part::Integers, 40);
+}

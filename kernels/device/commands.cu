@@ -1,0 +1,227 @@
+// Commands of a device on a bank, other than programs. A bank is bytes; `call` says where what is: numbers that the host made, and checked, of a
+// command. Columns are packed, items of a region lie one behind the other. After a check that failed, nothing takes effect any more: the first word
+// of `verdict` is one more than the number of its command. The second is not zero if what is being compared differs.
+#include "../aes/aes.h"
+#include "../include/ring.h"
+#include "../sha256/sha256.h"
+
+// Thread k of the grid, its steps, and whether to do anything.
+#define FIRST_OF_GRID (u64(blockIdx.x) * blockDim.x + threadIdx.x)
+#define STEP_OF_GRID (u64(gridDim.x) * blockDim.x)
+
+// Pseudorandom items. A thread has a block. call: to, bytes of an item, items, word of the schedule, first counter, counters of an item, head | tail.
+KERNEL void LAUNCH_BOUNDS(1024, 1)
+    device_random(u8 *bank, const u64 *__restrict__ call, const u32 *__restrict__ verdict, const u32 *__restrict__ schedules) {
+  SHARED_DYNAMIC(u32, table, AES_TABLE_WORDS);
+  if (verdict[0]) return;
+  aes_fill(table);
+  BLOCK_BARRIER();
+  const u32 lane4 = (threadIdx.x & 31) * 4;
+  const u64 bytes = call[1], blocks = (bytes + 15) / 16, all = call[2] * blocks;
+  for (u64 k = FIRST_OF_GRID; k < all; k += STEP_OF_GRID) {
+    const u64 item = k / blocks, block = k % blocks;
+    const uint4 drawn = prf_block(table, lane4, schedules + call[3], call[4] + item * call[5] + block, u32(call[6]), u32(call[6] >> 32));
+    store_part(bank + call[0] + item * bytes + 16 * block, bytes - 16 * block, drawn);
+  }
+}
+
+// A sum of sources, some of them subtracted. A thread has sixteen bytes. call: to, bytes of an item, items, ring, which are subtracted, bits of the last
+// byte that are kept, how many sources, sources.
+template <u32 RING> DEV void combine(u8 *bank, const u64 *call, u64 item, u64 at, u64 bytes) {
+  uint4 sum = make_uint4(0, 0, 0, 0);
+  for (u32 k = 0; k < call[6]; k++) {
+    const uint4 x = load_part(bank + call[7 + k] + item * bytes + at, bytes - at);
+    sum = (call[4] >> k) & 1 ? ring_sub<RING>(sum, x) : ring_add<RING>(sum, x);
+  }
+  u8 *to = bank + call[0] + item * bytes + at;
+  if (call[5] != 0xff && at + 16 >= bytes) {
+    u32 w[4] = {sum.x, sum.y, sum.z, sum.w};
+    const u32 last = u32(bytes - at - 1);
+    UNROLL
+    for (u32 k = 0; k < 4; k++)
+      if (last >> 2 == k) w[k] &= ~((0xff ^ u32(call[5])) << (8 * (last & 3)));
+    sum = make_uint4(w[0], w[1], w[2], w[3]);
+  }
+  store_part(to, bytes - at, sum);
+}
+KERNEL void device_combine(u8 *bank, const u64 *__restrict__ call, const u32 *__restrict__ verdict) {
+  if (verdict[0]) return;
+  const u64 bytes = call[1], units = (bytes + 15) / 16, all = call[2] * units;
+  for (u64 k = FIRST_OF_GRID; k < all; k += STEP_OF_GRID) {
+    const u64 item = k / units, at = 16 * (k % units);
+    if (call[3] == BITS) combine<BITS>(bank, call, item, at, bytes);
+    if (call[3] == Z64) combine<Z64>(bank, call, item, at, bytes);
+    if (call[3] == Z128) combine<Z128>(bank, call, item, at, bytes);
+  }
+}
+
+// Bits of integers. A thread has a byte of an item of bits. call: to, bytes of an item of bits, items, rows, source, its ring, whether all rows share it,
+// first bit.
+KERNEL void device_split(u8 *bank, const u64 *__restrict__ call, const u32 *__restrict__ verdict) {
+  if (verdict[0]) return;
+  const u64 bytes = call[1], all = call[2] * bytes;
+  for (u64 k = FIRST_OF_GRID; k < all; k += STEP_OF_GRID) {
+    const u64 item = k / bytes, first = k % bytes * 8;
+    u32 out = 0;
+    for (u32 row = 0; row < 8; row++) {
+      if (first + row >= call[3]) break;
+      const wide v = load_element(bank + call[4], u32(call[5]), call[6] ? 0 : first + row);
+      out |= (u32(wide_shift(v, u32(call[7] + item)).lo) & 1) << row;
+    }
+    bank[call[0] + k] = u8(out);
+  }
+}
+
+// Integers of bits or of integers, shifted. A thread has an element. call: to, bytes of an item, items, cells, ring, source, bytes of its items, its ring,
+// whether all rows share it, by how much.
+KERNEL void device_convert(u8 *bank, const u64 *__restrict__ call, const u32 *__restrict__ verdict) {
+  if (verdict[0]) return;
+  const u64 cells = call[3], all = call[2] * cells;
+  for (u64 k = FIRST_OF_GRID; k < all; k += STEP_OF_GRID) {
+    const u64 item = k / cells, cell = k % cells;
+    const wide v = load_element(bank + call[5] + item * call[6], u32(call[7]), call[8] ? 0 : cell);
+    store_element(bank + call[0] + item * call[1], u32(call[4]), cell, wide_shift(v, u32(call[9])));
+  }
+}
+
+// Products of integers of one ring, element by element. call: to, elements, ring, sources.
+KERNEL void device_scale(u8 *bank, const u64 *__restrict__ call, const u32 *__restrict__ verdict) {
+  if (verdict[0]) return;
+  const u32 ring = u32(call[2]);
+  for (u64 k = FIRST_OF_GRID; k < call[1]; k += STEP_OF_GRID)
+    store_element(bank + call[0], ring, k, wide_mul(load_element(bank + call[3], ring, k), load_element(bank + call[4], ring, k)));
+}
+
+// Adds a (c + d) + b c over elements to a sum. call: a, b, c, d, elements, ring of a and b, ring of c and d.
+KERNEL void device_dot(const u8 *bank, u64 *sum, const u64 *__restrict__ call, const u32 *__restrict__ verdict) {
+  if (verdict[0]) return;
+  const u32 small = u32(call[5]), ring = u32(call[6]);
+  wide own = make_wide(0, 0);
+  for (u64 k = FIRST_OF_GRID; k < call[4]; k += STEP_OF_GRID) {
+    const wide a = load_element(bank + call[0], small, k), b = load_element(bank + call[1], small, k);
+    const wide c = load_element(bank + call[2], ring, k), d = load_element(bank + call[3], ring, k);
+    own = wide_add(own, wide_add(wide_mul(a, wide_add(c, d)), wide_mul(b, c)));
+  }
+  accumulate(sum, own);
+}
+// Puts it where it belongs, beside what is there, and forgets it. call: to, ring.
+KERNEL void device_dot_end(u8 *bank, u64 *sum, const u64 *__restrict__ call, const u32 *__restrict__ verdict) {
+  if (verdict[0] || FIRST_OF_GRID != 0) return;
+  const u32 ring = u32(call[1]);
+  store_element(bank + call[0], ring, 0, wide_add(load_element(bank + call[0], ring, 0), total_of(sum)));
+  for (u32 k = 0; k < 4; k++) sum[k] = 0;
+}
+
+// Whether bytes differ: all of them are read, whatever they are. call: sources, bytes.
+KERNEL void device_compare(const u8 *bank, const u64 *__restrict__ call, u32 *verdict) {
+  if (verdict[0]) return;
+  u32 found = 0;
+  for (u64 at = 16 * FIRST_OF_GRID; at < call[2]; at += 16 * STEP_OF_GRID) {
+    const uint4 d = xor128(load_part(bank + call[0] + at, call[2] - at), load_part(bank + call[1] + at, call[2] - at));
+    found |= d.x | d.y | d.z | d.w;
+  }
+  atomic_or(verdict + 1, found);
+}
+KERNEL void device_decide(u32 *verdict, u32 command) {
+  if (FIRST_OF_GRID != 0) return;
+  if (verdict[0] == 0 && verdict[1] != 0) verdict[0] = command + 1;
+  verdict[1] = 0;
+}
+
+// Byte k of what is hashed: the head, then the sources. One after the other; who asks goes on from where it was.
+struct hashed {
+  const u8 *bank;
+  const u64 *call;
+  u64 source, at;
+};
+DEV u32 next_byte(hashed &from) {
+  for (;;) {
+    const u64 *part = from.call + 2 + 2 * from.source;
+    const u8 *bytes = from.source == 0 ? reinterpret_cast<const u8 *>(from.call) + part[0] : from.bank + part[0];
+    if (from.at < part[1]) return bytes[from.at++];
+    from.source++, from.at = 0;
+  }
+}
+
+// SHA-256 of a head and of sources, by one thread: it is as serial as the hash. call: to, bytes in all, then where the head is in `call` and its
+// bytes, where each source is in the bank and its bytes.
+KERNEL void device_hash(u8 *bank, const u64 *__restrict__ call, const u32 *__restrict__ verdict) {
+  if (verdict[0] || FIRST_OF_GRID != 0) return;
+  u32 s[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+  hashed from;
+  from.bank = bank, from.call = call, from.source = 0, from.at = 0;
+  const u64 bytes = call[1], blocks = (bytes + 8) / 64 + 1;
+  for (u64 block = 0; block < blocks; block++) {
+    u32 w[16];
+    for (u32 k = 0; k < 16; k++) {
+      u32 word = 0;
+      for (u32 byte = 0; byte < 4; byte++) {
+        const u64 at = 64 * block + 4 * k + byte;
+        word = word << 8 | (at < bytes ? next_byte(from) : at == bytes ? 0x80 : 0);
+      }
+      w[k] = word;
+    }
+    if (block + 1 == blocks) w[14] = u32(bytes >> 29), w[15] = u32(bytes << 3);
+    sha256_block(s, w);
+  }
+  for (u32 k = 0; k < 32; k++) bank[call[0] + k] = u8(s[k >> 2] >> (24 - 8 * (k & 3)));
+}
+
+// a b x^-128 modulo x^128 + x^127 + x^126 + x^121 + 1 (RFC 8452), in time that depends on neither: b by its bits, from the lowest power on.
+DEV wide polyval_mul(wide a, wide b) {
+  wide out = make_wide(0, 0);
+  for (u32 k = 0; k < 128; k++) {
+    const u64 take = 0 - (((k < 64 ? b.lo : b.hi) >> (k & 63)) & 1);
+    out = make_wide(out.lo ^ (a.lo & take), out.hi ^ (a.hi & take));
+    // Divided by x: what is odd becomes even by the modulus, whose x^128 is then x^127.
+    const u64 odd = 0 - (out.lo & 1);
+    out = make_wide(out.lo >> 1 | out.hi << 63, out.hi >> 1);
+    out.hi ^= odd & 0xe100000000000000ull;
+  }
+  return out;
+}
+
+// POLYVAL of sources by one block, under a mask: thread t of T has each T-th block, with zeros in front so that all have as many. call: to, sources,
+// key, mask, bytes of all sources (the last block), then where each source is, and its bytes.
+KERNEL void device_mac(u8 *bank, const u64 *__restrict__ call, const u32 *__restrict__ verdict) {
+  SHARED(u32, sum, 4);
+  if (verdict[0]) return;
+  if (threadIdx.x < 4) sum[threadIdx.x] = 0;
+  BLOCK_BARRIER();
+  const wide key = make_wide(call[2], call[3]);
+  const u64 sources = call[1], threads = blockDim.x;
+  u64 blocks = 1;
+  for (u64 k = 0; k < sources; k++) blocks += (call[8 + 2 * k] + 15) / 16;
+  const u64 steps = (blocks + threads - 1) / threads, zeros = steps * threads - blocks;
+  // The key to the power of the threads, and to that of the blocks from this thread's on.
+  wide stride = key, own = key;
+  for (u64 k = 1; k < threads; k++) {
+    stride = polyval_mul(stride, key);
+    if (k == threads - 1 - threadIdx.x) own = stride;
+  }
+  wide hash = make_wide(0, 0);
+  u64 source = 0, before = 0;
+  for (u64 step = 0; step < steps; step++) {
+    const u64 place = step * threads + threadIdx.x;
+    wide block = make_wide(0, 0);
+    if (place >= zeros) {
+      const u64 at = place - zeros;
+      while (source < sources && at - before >= (call[8 + 2 * source] + 15) / 16) before += (call[8 + 2 * source++] + 15) / 16;
+      if (source < sources) {
+        const u64 from = 16 * (at - before);
+        block = wide_of(load_part(bank + call[7 + 2 * source] + from, call[8 + 2 * source] - from));
+      } else {
+        block = make_wide(call[6], 0);
+      }
+    }
+    hash = polyval_mul(hash, stride);
+    hash = make_wide(hash.lo ^ block.lo, hash.hi ^ block.hi);
+  }
+  const uint4 words = words_of(polyval_mul(hash, own));
+  atomic_xor(sum, words.x), atomic_xor(sum + 1, words.y), atomic_xor(sum + 2, words.z), atomic_xor(sum + 3, words.w);
+  BLOCK_BARRIER();
+  if (threadIdx.x == 0) {
+    const uint4 code = make_uint4(sum[0], sum[1], sum[2], sum[3]);
+    store_part(bank + call[0], 16, xor128(code, words_of(make_wide(call[4], call[5]))));
+  }
+}
