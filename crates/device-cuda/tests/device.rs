@@ -1,0 +1,242 @@
+//! What the suite does not look at: batches that stop, what is refused, launches, and memory that the host does not reach.
+
+use std::sync::Arc;
+
+use veil_device::{
+    Command, Device, Draw, Dst, Fault, Form, Frame, Instr, Item, KeyId, Layout, Op, Outcome, Place,
+    Program, Proof, Region, Span, Src, Tag,
+};
+use veil_device_cuda::Cuda;
+use veil_device_cuda::backend::{Emulator, Order};
+use veil_math::Ring;
+use veil_prss::Use;
+use veil_session::Secret;
+
+const IN: u16 = 0;
+const SLOTS: u16 = 1;
+const UNIFORMS: u16 = 2;
+const SUMS: u16 = 3;
+const MESSAGE: u16 = 4;
+const OUT: u16 = 5;
+
+const ROWS: u32 = 200;
+
+fn layout(count: u32) -> Layout {
+    let (rows, one) = (Item::Rows(Ring::Z64), Item::One(Ring::Z64));
+    let region = |place, item, parts, count| Region {
+        place,
+        item,
+        parts,
+        count,
+    };
+    Layout {
+        chunk_rows: ROWS,
+        regions: vec![
+            region(Place::Mapped, rows, 2, 2),
+            region(Place::Resident, rows, 2, 2 + count),
+            region(Place::Mapped, one, 2, 1),
+            region(Place::Mapped, one, 2, 1),
+            region(Place::Mapped, rows, 1, count),
+            region(Place::Public, rows, 1, 2),
+        ],
+    }
+}
+
+fn frame(rows: u32) -> Frame {
+    Frame {
+        epoch: 0,
+        lane: 0,
+        chunk: 0,
+        rows,
+    }
+}
+
+fn device() -> Cuda {
+    Cuda::on(Box::new(Emulator::new(Order::Forward)))
+}
+
+fn copy(from: Span, to: Span) -> Command {
+    let op = Op::Combine {
+        ring: Ring::Z64,
+        minus: 0,
+    };
+    Command::new(op, vec![from], vec![to])
+}
+
+/// A layer of so many products.
+fn layer(count: u32) -> Arc<Program> {
+    let product = |k: u32| Instr::Product {
+        pairs: 0..1,
+        out: 2 + k,
+        index: k,
+    };
+    Arc::new(Program {
+        ring: Ring::Z64,
+        slots: SLOTS,
+        uniforms: UNIFORMS,
+        sums: SUMS,
+        temps: 0,
+        pairs: vec![(Src::Slot(0), Src::Slot(1))],
+        code: (0..count).map(product).collect(),
+    })
+}
+
+#[test]
+fn nothing_takes_effect_after_a_check_that_fails() -> Result<(), Fault> {
+    let (mut device, layout) = (device(), layout(1));
+    let bank = device.open(&layout, frame(ROWS))?;
+    let all = |region| layout.all(region, 0);
+    let bytes: Vec<u8> = (0..2 * 8 * ROWS).map(|k| k as u8).collect();
+    device.write(bank, all(IN), &bytes)?;
+    let [x, y] = [0, 1].map(|first| Span {
+        first,
+        count: 1,
+        ..all(OUT)
+    });
+    let from = Span {
+        count: 1,
+        ..all(IN)
+    };
+    let check = Command::new(Op::CheckEqual, vec![x, y], vec![]);
+    let again = Command::new(Op::CheckEqual, vec![x, from], vec![]);
+    let commands = [copy(from, x), again, check, copy(from, y)];
+    device.submit(bank, &commands, Tag(7))?;
+    // The next batch is another one: it begins anew.
+    device.submit(bank, &commands[..2], Tag(8))?;
+    let ended = device.poll().map(|c| (c.tag, c.outcome));
+    assert_eq!(ended, Some((Tag(7), Outcome::Mismatch { command: 2 })));
+    let ended = device.poll().map(|c| (c.tag, c.outcome));
+    assert_eq!(ended, Some((Tag(8), Outcome::Done)));
+    assert_eq!(device.poll(), None);
+    assert_eq!(device.view(bank, x)?, &bytes[..1600]);
+    assert_eq!(device.view(bank, y)?, [0; 1600]);
+    Ok(())
+}
+
+#[test]
+fn a_layer_is_one_launch_however_wide() -> Result<(), Fault> {
+    for count in [1, 300] {
+        let (mut device, layout) = (device(), layout(count));
+        for key in 0..2 {
+            device.load_key(KeyId(key), &Secret::new([key as u8; 16]))?;
+        }
+        let program = device.load(&layer(count), &layout)?;
+        let bank = device.open(&layout, frame(3))?;
+        let all = layout.all(MESSAGE, 0);
+        let mut run = Command::new(
+            Op::Product(Form::replicated(Ring::Z64)),
+            vec![],
+            vec![all, all],
+        );
+        run.program = Some(program);
+        let draw = |key| Draw {
+            key: KeyId(key),
+            tag: Use::MUL3,
+            first: 0,
+        };
+        run.draws = vec![draw(0), draw(1)];
+        let before = device.launches();
+        device.submit(bank, &[run], Tag(1))?;
+        assert_eq!(device.poll().map(|c| c.outcome), Some(Outcome::Done));
+        assert_eq!(device.launches() - before, 1);
+    }
+    Ok(())
+}
+
+#[test]
+fn what_has_no_kernel_is_refused_and_changes_nothing() -> Result<(), Fault> {
+    let (mut device, layout) = (device(), layout(1));
+    let bank = device.open(&layout, frame(ROWS))?;
+    let all = |region| layout.all(region, 0);
+    let claim = Proof::Claim { products: 1 };
+    let proof = Command::new(Op::Proof(claim), vec![], vec![all(SUMS)]);
+    device.write(bank, all(IN), &[9; 3200])?;
+    let refused = device.submit(bank, &[copy(all(IN), all(OUT)), proof], Tag(1));
+    assert!(
+        matches!(refused, Err(Fault::Unsupported { .. })),
+        "{refused:?}"
+    );
+    assert_eq!(device.poll(), None);
+    assert_eq!(device.view(bank, all(OUT))?, [0; 3200]);
+    // The bank is as it was.
+    device.submit(bank, &[copy(all(IN), all(OUT))], Tag(2))?;
+    assert_eq!(device.poll().map(|c| c.outcome), Some(Outcome::Done));
+    assert_eq!(device.view(bank, all(OUT))?, [9; 3200]);
+    Ok(())
+}
+
+/// One launch ends all sums: what depends on their order is not done.
+#[test]
+fn sums_that_are_written_twice_are_refused() {
+    let (mut device, layout) = (device(), layout(1));
+    let sum = |slot| Instr::Sum(Src::Slot(slot), 0);
+    let mut program = Program::clone(&layer(0));
+    program.code = vec![sum(0), sum(1)];
+    let refused = device.load(&Arc::new(program.clone()), &layout);
+    assert!(
+        matches!(refused, Err(Fault::Unsupported { .. })),
+        "{refused:?}"
+    );
+    program.uniforms = SUMS;
+    let read = Instr::Copy(Src::Uniform(0), Dst::Slot(0));
+    program.code = vec![sum(0), read];
+    let refused = device.load(&Arc::new(program), &layout);
+    assert!(
+        matches!(refused, Err(Fault::Unsupported { .. })),
+        "{refused:?}"
+    );
+}
+
+#[test]
+fn the_host_reaches_what_it_may() -> Result<(), Fault> {
+    let (mut device, layout) = (device(), layout(1));
+    let bank = device.open(&layout, frame(ROWS))?;
+    let all = |region| layout.all(region, 0);
+    assert_eq!(device.view(bank, all(SLOTS)), Err(Fault::NotReachable));
+    assert_eq!(
+        device.map(bank, all(SLOTS)).err(),
+        Some(Fault::NotReachable)
+    );
+    assert_eq!(device.map(bank, all(OUT)).err(), Some(Fault::NotReachable));
+    assert!(device.view(bank, all(OUT)).is_ok());
+    let beyond = Span {
+        count: 3,
+        ..all(OUT)
+    };
+    assert_eq!(device.view(bank, beyond), Err(Fault::NotReachable));
+    device.close(bank);
+    assert_eq!(device.view(bank, all(OUT)), Err(Fault::Unknown("the bank")));
+    // Another bank in its place is all zero.
+    let bank = device.open(&layout, frame(ROWS))?;
+    device.submit(bank, &[copy(all(IN), all(OUT))], Tag(1))?;
+    assert_eq!(device.view(bank, all(OUT))?, [0; 3200]);
+    device.wipe();
+    assert_eq!(device.poll(), None);
+    assert_eq!(device.view(bank, all(OUT)), Err(Fault::Unknown("the bank")));
+    Ok(())
+}
+
+/// More keys than there is room for at first: those before them are kept.
+#[test]
+fn keys_are_kept_when_there_are_more() -> Result<(), Fault> {
+    let layout = layout(1);
+    let all = |region| layout.all(region, 0);
+    let drawn = |others: u16| -> Result<Vec<u8>, Fault> {
+        let mut device = device();
+        device.load_key(KeyId(1000), &Secret::new([5; 16]))?;
+        for key in 0..others {
+            device.load_key(KeyId(key), &Secret::new([key as u8; 16]))?;
+        }
+        let bank = device.open(&layout, frame(ROWS))?;
+        let mut random = Command::new(Op::Random, vec![], vec![all(OUT)]);
+        random.draws = vec![Draw {
+            key: KeyId(1000),
+            tag: Use::RAND3,
+            first: 3,
+        }];
+        device.submit(bank, &[random], Tag(1))?;
+        Ok(device.view(bank, all(OUT))?.to_vec())
+    };
+    assert_eq!(drawn(200)?, drawn(0)?);
+    Ok(())
+}
