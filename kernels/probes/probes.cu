@@ -49,8 +49,10 @@ KERNEL void probe_diverging(u32 how) {
   BLOCK_BARRIER();
 }
 
-// Shared memory that is larger the second time that a thread of a block comes for it.
+#if !defined(__CUDACC__)
+// Shared memory that is larger the second time that a thread of a block comes for it. No compiler for GPUs takes it.
 KERNEL void probe_growing() {
   SHARED(u32, words, threadIdx.x == 0 ? 32 : 64);
   words[threadIdx.x] = threadIdx.x;
 }
+#endif
