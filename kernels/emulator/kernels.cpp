@@ -7,6 +7,7 @@
 #include "../aes/aes.cu"
 #include "../device/commands.cu"
 #include "../device/program.cu"
+#include "../device/proof.cu"
 #include "../sha256/sha256.cu"
 #ifdef EMULATOR_PROBES
 #include "../probes/probes.cu"
@@ -52,6 +53,16 @@ extern "C" int veil_emulate(const char *name, const emulator::Launch *launch, vo
   ENTRY(program_sums_z64)
   ENTRY(program_sums_z128)
   ENTRY(program_scatter)
+  ENTRY(proof_put)
+  ENTRY(proof_counts)
+  ENTRY(proof_counts_end)
+  ENTRY(proof_expand)
+  ENTRY(proof_fold)
+  ENTRY(proof_gram)
+  ENTRY(proof_share)
+  ENTRY(proof_end)
+  ENTRY(proof_verify)
+  ENTRY(proof_compare)
 #ifdef EMULATOR_PROBES
   ENTRY(probe_sum)
   ENTRY(probe_neighbours)

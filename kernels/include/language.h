@@ -10,7 +10,7 @@
 //   WARP_SHUFFLE(v, lane), WARP_SHUFFLE_XOR(v, mask), WARP_BALLOT(p)   of all lanes of a warp
 //   lop3<imm>(a, b, c)          any function of three bits: imm has its values at 0xf0, 0xcc, 0xaa
 //   byte_perm(a, b, s)          bytes of b:a, a nibble of s for each; only bits 0..2 of a nibble are used
-//   rotate_right(v, n), swap_bytes(v), load128(p), store128(p, v), multiply_high(a, b) of 64 bits
+//   rotate_right(v, n), swap_bytes(v), load128(p), store128(p, v), multiply_high(a, b) of 64 bits, count_ones(v)
 //   atomic_add(p, v), atomic_xor(p, v), atomic_or(p, v), atomic_add64(p, v)
 #pragma once
 
@@ -50,6 +50,7 @@ DEV u32 atomic_xor(u32 *p, u32 v) { return atomicXor(p, v); }
 DEV u32 atomic_or(u32 *p, u32 v) { return atomicOr(p, v); }
 DEV u64 atomic_add64(u64 *p, u64 v) { return atomicAdd(p, v); }
 DEV u64 multiply_high(u64 a, u64 b) { return __umul64hi(a, b); }
+DEV u32 count_ones(u32 v) { return __popc(v); }
 
 #else
 
@@ -93,6 +94,7 @@ DEV u32 atomic_add(u32 *p, u32 v) { return __atomic_fetch_add(p, v, __ATOMIC_REL
 DEV u32 atomic_xor(u32 *p, u32 v) { return __atomic_fetch_xor(p, v, __ATOMIC_RELAXED); }
 DEV u32 atomic_or(u32 *p, u32 v) { return __atomic_fetch_or(p, v, __ATOMIC_RELAXED); }
 DEV u64 atomic_add64(u64 *p, u64 v) { return __atomic_fetch_add(p, v, __ATOMIC_RELAXED); }
+DEV u32 count_ones(u32 v) { return static_cast<u32>(__builtin_popcount(v)); }
 DEV u64 multiply_high(u64 a, u64 b) {
   __extension__ typedef unsigned __int128 wide;
   return static_cast<u64>((static_cast<wide>(a) * b) >> 64);

@@ -22,3 +22,8 @@ fn programs_over_shares_equal_the_reference() {
 fn integers_equal_the_reference() {
     passes(Part::Integers, 40);
 }
+
+#[test]
+fn proofs_equal_the_reference() {
+    passes(Part::Proofs, 25);
+}

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use veil_device::{
     Command, Device, Draw, Dst, Fault, Form, Frame, Instr, Item, KeyId, Layout, Op, Outcome, Place,
-    Program, Proof, Region, Span, Src, Tag,
+    Program, Region, Repeat, Span, Src, Tag,
 };
 use veil_device_cuda::Cuda;
 use veil_device_cuda::backend::{Emulator, Order};
@@ -148,10 +148,14 @@ fn what_has_no_kernel_is_refused_and_changes_nothing() -> Result<(), Fault> {
     let (mut device, layout) = (device(), layout(1));
     let bank = device.open(&layout, frame(ROWS))?;
     let all = |region| layout.all(region, 0);
-    let claim = Proof::Claim { products: 1 };
-    let proof = Command::new(Op::Proof(claim), vec![], vec![all(SUMS)]);
+    let repeat = Repeat {
+        count: 1,
+        body: vec![],
+        live: vec![],
+    };
+    let repeat = Command::new(Op::Repeat(Arc::new(repeat)), vec![], vec![]);
     device.write(bank, all(IN), &[9; 3200])?;
-    let refused = device.submit(bank, &[copy(all(IN), all(OUT)), proof], Tag(1));
+    let refused = device.submit(bank, &[copy(all(IN), all(OUT)), repeat], Tag(1));
     assert!(
         matches!(refused, Err(Fault::Unsupported { .. })),
         "{refused:?}"

@@ -8,6 +8,7 @@
 
 mod bank;
 mod program;
+mod proof;
 mod queue;
 
 use std::collections::{BTreeMap, VecDeque};

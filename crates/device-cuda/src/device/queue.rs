@@ -76,11 +76,11 @@ const fn ring_of(item: Item) -> Ring {
 }
 
 impl Queue<'_> {
-    fn item(&self, span: Span) -> Item {
+    pub(super) fn item(&self, span: Span) -> Item {
         self.memory.layout.regions[span.region as usize].item
     }
 
-    fn bytes(&self, span: Span) -> u64 {
+    pub(super) fn bytes(&self, span: Span) -> u64 {
         self.memory.item(span.region) * u64::from(span.count)
     }
 
@@ -97,7 +97,7 @@ impl Queue<'_> {
     }
 
     /// Numbers of a call: where they are.
-    fn call(&mut self, numbers: &[u64]) -> Place {
+    pub(super) fn call(&mut self, numbers: &[u64]) -> Place {
         let at = self.numbers.len();
         self.numbers.extend(numbers);
         // Each at a whole block.
@@ -106,7 +106,7 @@ impl Queue<'_> {
         Place::Call(at)
     }
 
-    fn step(&mut self, kernel: &'static Kernel, work: Option<u64>, places: &[Place]) {
+    pub(super) fn step(&mut self, kernel: &'static Kernel, work: Option<u64>, places: &[Place]) {
         self.steps.push(Step {
             kernel,
             work,
@@ -115,12 +115,12 @@ impl Queue<'_> {
     }
 
     /// A launch whose arguments are the bank, numbers, and the verdict.
-    fn plain(&mut self, kernel: &'static Kernel, work: Option<u64>, numbers: &[u64]) {
+    pub(super) fn plain(&mut self, kernel: &'static Kernel, work: Option<u64>, numbers: &[u64]) {
         let call = self.call(numbers);
         self.step(kernel, work, &[Place::Bank, call, Place::Verdict]);
     }
 
-    fn key(&self, draw: Draw) -> Result<&Key, Fault> {
+    pub(super) fn key(&self, draw: Draw) -> Result<&Key, Fault> {
         let key = self.keys.get(&draw.key);
         key.ok_or(Fault::Unknown("the key of a draw"))
     }
@@ -260,7 +260,7 @@ impl Queue<'_> {
                 let command = Place::Number(index as u32);
                 self.step(&DECIDE, None, &[Place::Verdict, command]);
             }
-            Op::Proof(_) => return Err(unsupported("proofs of products")),
+            Op::Proof(step) => self.proof(index, *step, command)?,
             Op::Ot(_) => return Err(unsupported("oblivious transfers")),
             Op::Garble { .. } => return Err(unsupported("garbling")),
             Op::Evaluate { .. } => return Err(unsupported("evaluating")),
