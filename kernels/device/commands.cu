@@ -5,10 +5,6 @@
 #include "../include/ring.h"
 #include "../sha256/sha256.h"
 
-// Thread k of the grid, its steps, and whether to do anything.
-#define FIRST_OF_GRID (u64(blockIdx.x) * blockDim.x + threadIdx.x)
-#define STEP_OF_GRID (u64(gridDim.x) * blockDim.x)
-
 // Pseudorandom items. A thread has a block. call: to, bytes of an item, items, word of the schedule, first counter, counters of an item, head | tail.
 KERNEL void LAUNCH_BOUNDS(1024, 1)
     device_random(u8 *bank, const u64 *__restrict__ call, const u32 *__restrict__ verdict, const u32 *__restrict__ schedules) {

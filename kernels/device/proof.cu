@@ -48,9 +48,6 @@ DEV void folded(u64 *out, bool left, u64 r, const u64 *weights) {
   for (u32 k = 0; k < 4; k++) out[k] = p61_mul(out[k], scale_of(left, k));
 }
 
-#define FIRST_OF_GRID (u64(blockIdx.x) * blockDim.x + threadIdx.x)
-#define STEP_OF_GRID (u64(gridDim.x) * blockDim.x)
-
 // Elements that the host knows. call: to, how many, elements.
 KERNEL void proof_put(u8 *bank, const u64 *__restrict__ call, const u32 *__restrict__ verdict) {
   if (verdict[0]) return;
@@ -61,26 +58,26 @@ KERNEL void proof_put(u8 *bank, const u64 *__restrict__ call, const u32 *__restr
 enum Gates { TRACED, TRACED_PART, RECEIVED, GATE_BYTES, GATE_ROWS, PRODUCTS, QUARTER, AFTER_GATES };
 enum Side { OWN_NEXT, OWN_PREVIOUS, PREVIOUS, NEXT };
 
-struct half {
+struct gate_half {
   u32 x, y, s;
 };
 
 // Three bits of a gate in 32 rows.
-DEV half half_of(const u8 *bank, const u64 *gates, u32 side, u64 product, u64 word) {
+DEV gate_half half_of(const u8 *bank, const u64 *gates, u32 side, u64 product, u64 word) {
   const u64 at = product * gates[GATE_BYTES] + 4 * word, left = gates[GATE_BYTES] - 4 * word, bytes = left < 4 ? left : 4;
   const u8 *trace = bank + gates[TRACED] + at;
   const u64 part = gates[TRACED_PART];
   const u32 u = load_part(trace, bytes).x, u1 = load_part(trace + part, bytes).x, w = load_part(trace + 2 * part, bytes).x;
   const u32 w1 = load_part(trace + 3 * part, bytes).x, mask = load_part(trace + 4 * part, bytes).x;
   const u32 mask1 = load_part(trace + 5 * part, bytes).x;
-  half out;
+  gate_half out;
   if (side == OWN_NEXT) out.x = u, out.y = w, out.s = (u & w1) ^ (w & u1) ^ mask1 ^ (u1 & w1);
   if (side == OWN_PREVIOUS) out.x = w1, out.y = u1, out.s = mask1 ^ (u1 & w1);
   if (side == PREVIOUS) out.x = u1, out.y = w1, out.s = load_part(bank + gates[RECEIVED] + at, bytes).x ^ mask1;
   if (side == NEXT) out.x = w, out.y = u, out.s = mask ^ (u & w);
   return out;
 }
-DEV u32 number_of(const half &of, u32 k) { return k == 0 ? of.x & of.y : k == 1 ? of.y : k == 2 ? of.x : ~0u; }
+DEV u32 number_of(const gate_half &of, u32 k) { return k == 0 ? of.x & of.y : k == 1 ? of.y : k == 2 ? of.x : ~0u; }
 
 // Sums of signs over gates: 256 of them, each by a thread of every block, which has a part of the gates. call: gates.
 KERNEL void proof_counts(const u8 *bank, u64 *sums, const u64 *__restrict__ call, const u32 *__restrict__ verdict) {
@@ -91,7 +88,7 @@ KERNEL void proof_counts(const u8 *bank, u64 *sums, const u64 *__restrict__ call
     for (u64 k = blockIdx.x; k < all; k += gridDim.x) {
       const u64 word = k % words, i = (t >> 6) * call[QUARTER] + k / words, j = ((t >> 4) & 3) * call[QUARTER] + k / words;
       if (i >= call[PRODUCTS] || j >= call[PRODUCTS]) continue;
-      const half left = half_of(bank, call, OWN_NEXT, i, word), right = half_of(bank, call, OWN_PREVIOUS, j, word);
+      const gate_half left = half_of(bank, call, OWN_NEXT, i, word), right = half_of(bank, call, OWN_PREVIOUS, j, word);
       const u64 rows = call[GATE_ROWS] - 32 * word;
       const u32 there = rows < 32 ? (1u << rows) - 1 : ~0u;
       const u32 product = number_of(left, (t >> 2) & 3) & number_of(right, t & 3) & there;
@@ -129,7 +126,7 @@ KERNEL void proof_expand(u8 *bank, const u64 *__restrict__ call, const u32 *__re
     for (u32 quarter = 0; quarter < 4 && row < call[GATE_ROWS]; quarter++) {
       const u64 product = quarter * call[QUARTER] + at;
       if (product >= call[PRODUCTS]) break;
-      const half of = half_of(bank, call, side, product, row / 32);
+      const gate_half of = half_of(bank, call, side, product, row / 32);
       const u64 x = (of.x >> (row & 31)) & 1, y = (of.y >> (row & 31)) & 1, s = (of.s >> (row & 31)) & 1;
       const u64 *numbers = table + 4 * quarter;
       u64 value = p61_add(numbers[3], numbers[0] & (0 - (x & y)));

@@ -6,6 +6,7 @@
 //   TABLE                       constants that the device can read
 //   SHARED(T, name, n)          n elements that the threads of a block share; undefined at first
 //   SHARED_DYNAMIC(T, name, n)  the same, of a size that the launch states; at most once in a kernel
+//   FIRST_OF_GRID, STEP_OF_GRID the number of this thread among all of the grid, and how many there are
 //   BLOCK_BARRIER(), GRID_BARRIER(), WARP_BARRIER()   all threads come here, none may have returned
 //   WARP_SHUFFLE(v, lane), WARP_SHUFFLE_XOR(v, mask), WARP_BALLOT(p)   of all lanes of a warp
 //   lop3<imm>(a, b, c)          any function of three bits: imm has its values at 0xf0, 0xcc, 0xaa
@@ -101,6 +102,9 @@ DEV u64 multiply_high(u64 a, u64 b) {
 }
 
 #endif
+
+#define FIRST_OF_GRID (u64(blockIdx.x) * blockDim.x + threadIdx.x)
+#define STEP_OF_GRID (u64(gridDim.x) * blockDim.x)
 
 DEV u32 swap_bytes(u32 v) { return byte_perm(v, 0, 0x0123); }
 DEV uint4 load128(const uint4 *p) { return *p; }
