@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use veil_device::{
     Command, Device, Draw, Dst, Fault, Form, Frame, Instr, Item, KeyId, Layout, Op, Outcome, Place,
-    Program, Region, Repeat, Span, Src, Tag,
+    Program, Reference, Region, Repeat, Span, Src, Tag,
 };
 use veil_device_cuda::Cuda;
 use veil_device_cuda::backend::{Emulator, Order};
 use veil_math::Ring;
 use veil_prss::Use;
-use veil_session::Secret;
+use veil_session::{Secret, SessionId};
 
 const IN: u16 = 0;
 const SLOTS: u16 = 1;
@@ -242,5 +242,54 @@ fn keys_are_kept_when_there_are_more() -> Result<(), Fault> {
         Ok(device.view(bank, all(OUT))?.to_vec())
     };
     assert_eq!(drawn(200)?, drawn(0)?);
+    Ok(())
+}
+
+/// The host makes digests of what it reaches, a kernel all others: both are those of the reference, and neither is made after a check failed.
+#[test]
+fn digests_are_those_of_the_reference_wherever_they_are_made() -> Result<(), Fault> {
+    let mut layout = layout(1);
+    let digests = layout.add(Region {
+        place: Place::Public,
+        item: Item::Bytes(32),
+        parts: 1,
+        count: 2,
+    });
+    let all = |region| layout.all(region, 0);
+    let digest = |k| Span {
+        first: k,
+        count: 1,
+        ..all(digests)
+    };
+    let copied = Span {
+        count: 2,
+        ..all(SLOTS)
+    };
+    let bytes: Vec<u8> = (0..2 * 8 * ROWS).map(|k| (k * k) as u8).collect();
+    let run = |device: &mut dyn Device, fails: bool| -> Result<Vec<u8>, Fault> {
+        device.bind(SessionId([3; 32]));
+        let bank = device.open(&layout, frame(ROWS))?;
+        device.write(bank, all(IN), &bytes)?;
+        let hash = |from, to| Command::new(Op::Hash { label: 5 }, vec![from], vec![digest(to)]);
+        let mut commands = vec![copy(all(IN), copied)];
+        if fails {
+            commands.push(Command::new(
+                Op::CheckEqual,
+                vec![all(IN), all(OUT)],
+                vec![],
+            ));
+        }
+        commands.extend([copy(all(IN), all(OUT)), hash(all(OUT), 0), hash(copied, 1)]);
+        device.submit(bank, &commands, Tag(1))?;
+        let done = device.poll().map(|c| c.outcome) == Some(Outcome::Done);
+        assert_eq!(done, !fails);
+        Ok(device.view(bank, all(digests))?.to_vec())
+    };
+    for fails in [false, true] {
+        let got = run(&mut device(), fails)?;
+        assert_eq!(got, run(&mut Reference::default(), fails)?);
+        assert_eq!(got[..32], got[32..]);
+        assert_eq!(got == [0; 64], fails);
+    }
     Ok(())
 }

@@ -164,8 +164,16 @@ impl Backend for Driver {
         self.bound()?;
         let full = |_| Error::Memory { bytes };
         let length = usize::try_from(bytes).map_err(|_| Error::Memory { bytes })?;
-        // SAFETY: the context is that of this thread. Nothing is of no bytes.
-        let start = unsafe { result::malloc_sync(length.max(1)) }.map_err(full)?;
+        // Nothing is of no bytes.
+        let length = length.max(1);
+        let start = if self.context.has_async_alloc() {
+            // SAFETY: the context is that of this thread, and the stream is there.
+            unsafe { result::malloc_async(self.stream.cu_stream(), length) }
+        } else {
+            // SAFETY: as above.
+            unsafe { result::malloc_sync(length) }
+        }
+        .map_err(full)?;
         let buffer = Buffer::new(bytes);
         self.buffers.insert(buffer.id, (start, bytes));
         self.clear(&buffer, 0, bytes)?;
@@ -174,11 +182,17 @@ impl Backend for Driver {
 
     fn free(&mut self, buffer: Buffer) {
         let _ = self.clear(&buffer, 0, buffer.bytes);
-        let _ = self.finish();
-        if let Some((start, _)) = self.buffers.remove(&buffer.id) {
+        let Some((start, _)) = self.buffers.remove(&buffer.id) else {
+            return;
+        };
+        let _ = if self.context.has_async_alloc() {
+            // SAFETY: it was allocated so, and is free when the stream has come so far: nobody names it any more.
+            unsafe { result::free_async(start, self.stream.cu_stream()) }
+        } else {
+            let _ = self.finish();
             // SAFETY: it was allocated so, and nobody has it any more: the stream is at its end.
-            let _ = unsafe { result::free_sync(start) };
-        }
+            unsafe { result::free_sync(start) }
+        };
     }
 
     fn pin(&mut self, bytes: u64) -> Result<Host, Error> {

@@ -14,6 +14,7 @@ mod queue;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use sha2::{Digest, Sha256};
 use veil_device::{
     Bank, Command, Completion, Device, Fault, Frame, KeyId, Layout, Needs, Outcome, Program,
     ProgramId, Span, Tag,
@@ -79,6 +80,8 @@ pub struct Cuda {
     words: Vec<Buffer>,
     banks: Vec<Option<Memory>>,
     batches: VecDeque<Batch>,
+    /// Memory of the host for verdicts to come.
+    spare: Vec<Host>,
     /// What went wrong while nobody asked.
     broken: Option<Fault>,
 }
@@ -101,6 +104,7 @@ impl Cuda {
             words: Vec::new(),
             banks: Vec::new(),
             batches: VecDeque::new(),
+            spare: Vec::new(),
             broken: None,
         }
     }
@@ -135,10 +139,20 @@ impl Cuda {
 
     /// Queues the launches of a batch.
     fn launch(&mut self, memory: &Memory, numbers: &Buffer, steps: &[Step]) -> Result<(), Fault> {
-        let nothing = self.words.first();
         for step in steps {
-            let mut args = Vec::with_capacity(step.places.len());
-            for place in &step.places {
+            let (kernel, work, places) = match step {
+                Step::Launch {
+                    kernel,
+                    work,
+                    places,
+                } => (*kernel, *work, places),
+                Step::Digest { head, src, to } => {
+                    self.digest(memory, numbers, head, src, *to)?;
+                    continue;
+                }
+            };
+            let mut args = Vec::with_capacity(places.len());
+            for place in places {
                 args.push(match *place {
                     Place::Bank => Arg::all(&memory.buffer),
                     Place::Temps => Arg::all(memory.temps.as_ref().unwrap_or(&memory.buffer)),
@@ -147,7 +161,7 @@ impl Cuda {
                     // Whoever draws nothing looks at no round keys.
                     Place::Schedules => {
                         let schedules = self.schedules.as_ref().map(|(buffer, _)| buffer);
-                        Arg::all(schedules.or(nothing).unwrap_or(numbers))
+                        Arg::all(schedules.unwrap_or(numbers))
                     }
                     Place::Code(program, word) => {
                         Arg::At(&self.words[program], 4 * u64::from(word))
@@ -155,12 +169,12 @@ impl Cuda {
                     Place::Number(number) => Arg::U32(number),
                 });
             }
-            let block = self.backend.threads().min(step.kernel.block);
-            let grid = match step.work {
+            let block = self.backend.threads().min(kernel.block);
+            let grid = match work {
                 None => 1,
                 Some(work) => {
                     // Tables of AES take all the shared memory there is: a block of them at a time.
-                    let each = if step.kernel.shared > 0 {
+                    let each = if kernel.shared > 0 {
                         1
                     } else {
                         (2048 / block).max(1)
@@ -170,11 +184,36 @@ impl Cuda {
                 }
             };
             let launch = Launch { grid, block };
-            self.backend
-                .launch(step.kernel, launch, &args)
-                .map_err(card)?;
+            self.backend.launch(kernel, launch, &args).map_err(card)?;
         }
         Ok(())
+    }
+
+    /// Makes a digest on the host, when what was queued has ended.
+    fn digest(
+        &mut self,
+        memory: &Memory,
+        numbers: &Buffer,
+        head: &[u8],
+        src: &[Span],
+        to: Span,
+    ) -> Result<(), Fault> {
+        let mut stopped = [0; 4];
+        self.backend.read(numbers, 0, &mut stopped).map_err(card)?;
+        if stopped != [0; 4] {
+            return Ok(());
+        }
+        for from in src {
+            memory.download(&mut *self.backend, *from)?;
+        }
+        let mut digest = Sha256::new_with_prefix(head);
+        for from in src {
+            digest.update(memory.view(&*self.backend, *from)?);
+        }
+        let at = memory.at(to);
+        self.backend
+            .write(&memory.buffer, at, &digest.finalize())
+            .map_err(card)
     }
 
     /// Puts a batch together and queues it.
@@ -216,7 +255,7 @@ impl Cuda {
         let bytes: Vec<u8> = numbers.iter().flat_map(|n| n.to_le_bytes()).collect();
         let bytes = Zeroizing::new(bytes);
         let buffer = self.backend.allocate(bytes.len() as u64).map_err(card)?;
-        let verdict = match self.backend.pin(16) {
+        let verdict = match self.spare.pop().map_or_else(|| self.backend.pin(16), Ok) {
             Ok(verdict) => verdict,
             Err(error) => {
                 self.backend.free(buffer);
@@ -240,7 +279,7 @@ impl Cuda {
         // It is wiped with the batch, or now.
         if sent.is_err() {
             self.backend.free(buffer);
-            self.backend.unpin(verdict);
+            self.spare.push(verdict);
             return sent;
         }
         self.batches.push_back(Batch {
@@ -258,7 +297,7 @@ impl Cuda {
             u32::from_le_bytes([a, b, c, d])
         });
         self.backend.free(batch.numbers);
-        self.backend.unpin(batch.verdict);
+        self.spare.push(batch.verdict);
         let outcome = match stopped.map_err(card)?.checked_sub(1) {
             None => Outcome::Done,
             Some(command) => Outcome::Mismatch {
@@ -386,7 +425,7 @@ impl Device for Cuda {
     fn wipe(&mut self) {
         for batch in std::mem::take(&mut self.batches) {
             self.backend.free(batch.numbers);
-            self.backend.unpin(batch.verdict);
+            self.spare.push(batch.verdict);
         }
         for memory in std::mem::take(&mut self.banks).into_iter().flatten() {
             memory.free(&mut *self.backend);
