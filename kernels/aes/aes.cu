@@ -25,7 +25,7 @@ KERNEL void LAUNCH_BOUNDS(1024, 1) aes_schedule(const uint4 *__restrict__ keys, 
 }
 
 // Blocks of `count` counters from `first` on. A thread has a block in each step of the grid. 128 KB of shared memory, dynamic.
-KERNEL void LAUNCH_BOUNDS(1024, 1)
+KERNEL void LAUNCH_BOUNDS(768, 1)
     prf_stream(const u32 *__restrict__ schedule, uint4 *__restrict__ out, u64 count, u64 first, u32 head, u32 tail) {
   SHARED_DYNAMIC(u32, table, AES_TABLE_WORDS);
   aes_fill(table);

@@ -77,6 +77,36 @@ DEV uint4 aes_encrypt(const u32 *table, u32 lane4, const u32 *__restrict__ keys,
                     aes_last(table, lane4, c, d, a, b, keys[42]), aes_last(table, lane4, d, a, b, c, keys[43]));
 }
 
+// The word that the next round key is made of: SubWord and RotWord. The first byte goes last.
+DEV u32 aes_next(const u32 *table, u32 lane4, u32 d) {
+  const u32 low = byte_perm(aes_look<3, 1>(table, lane4, d), aes_look<0, 2>(table, lane4, d), 0x0050);
+  const u32 high = byte_perm(aes_look<1, 3>(table, lane4, d), aes_look<2, 0>(table, lane4, d), 0x7200);
+  return byte_perm(low, high, 0x7610);
+}
+
+// COUNT blocks under one key, whose round keys are made as they are needed, in registers.
+template <u32 COUNT> DEV void aes_encrypt_rekeyed(const u32 *table, u32 lane4, uint4 key, uint4 (&blocks)[COUNT]) {
+  u32 constant = 1;
+  UNROLL
+  for (u32 n = 0; n < COUNT; n++) {
+    blocks[n] = make_uint4(blocks[n].x ^ key.x, blocks[n].y ^ key.y, blocks[n].z ^ key.z, blocks[n].w ^ key.w);
+  }
+  UNROLL
+  for (u32 round = 1; round <= 10; round++) {
+    key.x = lop3<0x96>(key.x, aes_next(table, lane4, key.w), constant);
+    key.y ^= key.x, key.z ^= key.y, key.w ^= key.z;
+    constant = (constant << 1) ^ ((constant >> 7) * 0x11b);
+    UNROLL
+    for (u32 n = 0; n < COUNT; n++) {
+      const u32 a = blocks[n].x, b = blocks[n].y, c = blocks[n].z, d = blocks[n].w;
+      blocks[n] = round == 10 ? make_uint4(aes_last(table, lane4, a, b, c, d, key.x), aes_last(table, lane4, b, c, d, a, key.y),
+                                           aes_last(table, lane4, c, d, a, b, key.z), aes_last(table, lane4, d, a, b, c, key.w))
+                              : make_uint4(aes_mixed(table, lane4, a, b, c, d, key.x), aes_mixed(table, lane4, b, c, d, a, key.y),
+                                           aes_mixed(table, lane4, c, d, a, b, key.z), aes_mixed(table, lane4, d, a, b, c, key.w));
+    }
+  }
+}
+
 // A block of the pseudorandom function of crates/prss: BE16(tag), BE16(lane), BE64(counter), BE32(chunk). `head` and `tail` are the first and the last
 // four bytes.
 DEV uint4 prf_block(const u32 *table, u32 lane4, const u32 *__restrict__ schedule, u64 counter, u32 head, u32 tail) {

@@ -2,6 +2,7 @@
 // command. Columns are packed, items of a region lie one behind the other. After a check that failed, nothing takes effect any more: the first word
 // of `verdict` is one more than the number of its command. The second is not zero if what is being compared differs.
 #include "../aes/aes.h"
+#include "../include/polyval.h"
 #include "../include/ring.h"
 #include "../sha256/sha256.h"
 
@@ -161,20 +162,6 @@ KERNEL void device_hash(u8 *bank, const u64 *__restrict__ call, const u32 *__res
     sha256_block(s, w);
   }
   for (u32 k = 0; k < 32; k++) bank[call[0] + k] = u8(s[k >> 2] >> (24 - 8 * (k & 3)));
-}
-
-// a b x^-128 modulo x^128 + x^127 + x^126 + x^121 + 1 (RFC 8452), in time that depends on neither: b by its bits, from the lowest power on.
-DEV wide polyval_mul(wide a, wide b) {
-  wide out = make_wide(0, 0);
-  for (u32 k = 0; k < 128; k++) {
-    const u64 take = 0 - (((k < 64 ? b.lo : b.hi) >> (k & 63)) & 1);
-    out = make_wide(out.lo ^ (a.lo & take), out.hi ^ (a.hi & take));
-    // Divided by x: what is odd becomes even by the modulus, whose x^128 is then x^127.
-    const u64 odd = 0 - (out.lo & 1);
-    out = make_wide(out.lo >> 1 | out.hi << 63, out.hi >> 1);
-    out.hi ^= odd & 0xe100000000000000ull;
-  }
-  return out;
 }
 
 // POLYVAL of sources by one block, under a mask: thread t of T has each T-th block, with zeros in front so that all have as many. call: to, sources,

@@ -4,11 +4,7 @@
 #include <tuple>
 #include <utility>
 
-#include "../aes/aes.cu"
-#include "../device/commands.cu"
-#include "../device/program.cu"
-#include "../device/proof.cu"
-#include "../sha256/sha256.cu"
+#include "../all.cu"
 #ifdef EMULATOR_PROBES
 #include "../probes/probes.cu"
 #endif
@@ -36,6 +32,17 @@ extern "C" int veil_emulate(const char *name, const emulator::Launch *launch, vo
   ENTRY(aes_schedule)
   ENTRY(prf_stream)
   ENTRY(sha256_compress)
+  ENTRY(sha256_messages)
+  ENTRY(garble_layer)
+  ENTRY(evaluate_layer)
+  ENTRY(choose_garble)
+  ENTRY(choose_evaluate)
+  ENTRY(ot_expand)
+  ENTRY(ot_correct)
+  ENTRY(ot_apply)
+  ENTRY(ot_labels)
+  ENTRY(ot_fold)
+  ENTRY(ot_keys)
   ENTRY(device_random)
   ENTRY(device_combine)
   ENTRY(device_split)

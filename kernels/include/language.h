@@ -9,6 +9,7 @@
 //   FIRST_OF_GRID, STEP_OF_GRID the number of this thread among all of the grid, and how many there are
 //   BLOCK_BARRIER(), GRID_BARRIER(), WARP_BARRIER()   all threads come here, none may have returned
 //   WARP_SHUFFLE(v, lane), WARP_SHUFFLE_XOR(v, mask), WARP_BALLOT(p)   of all lanes of a warp
+//   UNROLL, ROLLED             before a loop: all of its steps in a row, or one after the other
 //   lop3<imm>(a, b, c)          any function of three bits: imm has its values at 0xf0, 0xcc, 0xaa
 //   byte_perm(a, b, s)          bytes of b:a, a nibble of s for each; only bits 0..2 of a nibble are used
 //   rotate_right(v, n), swap_bytes(v), load128(p), store128(p, v), multiply_high(a, b) of 64 bits, count_ones(v)
@@ -28,6 +29,7 @@ typedef unsigned long long u64;
 #define SHARED_DYNAMIC(T, name, n) extern __shared__ __align__(16) T name[]
 #define LAUNCH_BOUNDS(threads, blocks) __launch_bounds__(threads, blocks)
 #define UNROLL _Pragma("unroll")
+#define ROLLED _Pragma("unroll 1")
 
 #define BLOCK_BARRIER() __syncthreads()
 #define WARP_BARRIER() __syncwarp()
@@ -66,6 +68,7 @@ DEV u32 count_ones(u32 v) { return __popc(v); }
 #define SHARED_DYNAMIC(T, name, n) T *const name = static_cast<T *>(emulator::shared_dynamic(sizeof(T) * (n)))
 #define LAUNCH_BOUNDS(threads, blocks)
 #define UNROLL
+#define ROLLED
 #define __restrict__ __restrict
 
 #define EMULATOR_STRING(x) #x

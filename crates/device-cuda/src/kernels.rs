@@ -45,6 +45,12 @@ impl Call<'_> {
         }
     }
 
+    /// The product of these arguments, times `each`.
+    fn product(&self, of: &[usize], each: u64) -> Option<u64> {
+        let mut all = of.iter();
+        all.try_fold(each, |bytes, k| bytes.checked_mul(self.number(*k)?))
+    }
+
     /// Argument `k`, times `each`.
     fn times(&self, k: usize, each: u64) -> Option<u64> {
         self.number(k)?.checked_mul(each)
@@ -118,7 +124,7 @@ pub static AES_SCHEDULE: Kernel = Kernel {
 /// The pseudorandom function: a schedule, blocks, how many, first counter, first and last four bytes of the input.
 pub static PRF_STREAM: Kernel = Kernel {
     name: "prf_stream",
-    block: 1024,
+    block: 768,
     shared: AES_TABLES,
     cooperative: false,
     parameters: &[
@@ -141,6 +147,218 @@ pub static SHA256_COMPRESS: Kernel = Kernel {
         Memory(|call| call.times(2, 32)),
         Memory(|call| call.times(2, 64)),
         U32,
+    ],
+};
+
+/// SHA-256 of whole messages: messages of whole words, digests, words of a message, how many.
+pub static SHA256_MESSAGES: Kernel = Kernel {
+    name: "sha256_messages",
+    block: 256,
+    shared: 0,
+    cooperative: false,
+    parameters: &[
+        Memory(|call| call.product(&[2, 3], 4)),
+        Memory(|call| call.times(3, 32)),
+        U32,
+        U32,
+    ],
+};
+
+/// A gate of a circuit that is garbled, as kernels read it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Gate {
+    /// Wires a and b.
+    Xor(u32, u32),
+    /// A wire.
+    Not(u32),
+    /// Wires a and b, and which of all ANDs it is, below 2^30.
+    And(u32, u32, u32),
+}
+
+impl Gate {
+    /// The gate, whose result is wire `out`.
+    pub fn words(self, out: u32) -> [u32; 4] {
+        match self {
+            Gate::Xor(a, b) => [a, b, out, 0],
+            Gate::Not(a) => [a, 0, out, 1 << 30],
+            Gate::And(a, b, number) => [a, b, out, 2 << 30 | (number & (u32::MAX >> 2))],
+        }
+    }
+}
+
+const LAYER: &[Parameter] = &[
+    Memory(|call| call.product(&[5, 7], 16)),
+    Memory(|call| call.product(&[6, 7], 32)),
+    Memory(|call| call.times(4, 16)),
+    Memory(|_| Some(32)),
+    U32,
+    U32,
+    U32,
+    U32,
+    U64,
+];
+
+/// A layer of gates at the garbler: labels `[wire][row]`, tables, gates, start point and offset, how many gates, wires, ANDs, rows, and the number of
+/// the first product.
+pub static GARBLE_LAYER: Kernel = Kernel {
+    name: "garble_layer",
+    block: 768,
+    shared: AES_TABLES,
+    cooperative: false,
+    parameters: LAYER,
+};
+
+/// [`GARBLE_LAYER`] at the evaluator, which has no offset.
+pub static EVALUATE_LAYER: Kernel = Kernel {
+    name: "evaluate_layer",
+    block: 768,
+    shared: AES_TABLES,
+    cooperative: false,
+    parameters: LAYER,
+};
+
+/// A circuit, garbled often: labels `[wire][circuit]`, tables, gates, where layers begin and the last ends, start points, offsets, how many layers,
+/// gates, wires, ANDs, circuits.
+pub static CHOOSE_GARBLE: Kernel = Kernel {
+    name: "choose_garble",
+    block: 768,
+    shared: AES_TABLES,
+    cooperative: true,
+    parameters: &[
+        Memory(|call| call.product(&[8, 10], 16)),
+        Memory(|call| call.product(&[9, 10], 32)),
+        Memory(|call| call.times(7, 16)),
+        Memory(|call| call.times(6, 4)?.checked_add(4)),
+        Memory(|call| call.times(10, 16)),
+        Memory(|call| call.times(10, 16)),
+        U32,
+        U32,
+        U32,
+        U32,
+        U32,
+    ],
+};
+
+/// [`CHOOSE_GARBLE`] at the evaluator, without offsets.
+pub static CHOOSE_EVALUATE: Kernel = Kernel {
+    name: "choose_evaluate",
+    block: 768,
+    shared: AES_TABLES,
+    cooperative: true,
+    parameters: &[
+        Memory(|call| call.product(&[7, 9], 16)),
+        Memory(|call| call.product(&[8, 9], 32)),
+        Memory(|call| call.times(6, 16)),
+        Memory(|call| call.times(5, 4)?.checked_add(4)),
+        Memory(|call| call.times(9, 16)),
+        U32,
+        U32,
+        U32,
+        U32,
+        U32,
+    ],
+};
+
+/// How many trees stand for so many bits each.
+fn trees(bits: u64) -> Option<u64> {
+    matches!(bits, 1 | 2 | 4 | 8).then(|| 128 / bits)
+}
+
+/// Sums over leaves of trees: keys `[tree][leaf]`, columns, sums `[tree][block]`, bits of a tree, the first leaf, blocks, bytes of choices, first
+/// counter, first and last four bytes of the input of the pseudorandom function.
+pub static OT_EXPAND: Kernel = Kernel {
+    name: "ot_expand",
+    block: 512,
+    shared: AES_TABLES,
+    cooperative: false,
+    parameters: &[
+        Memory(|call| Some(16 * trees(call.number(3)?)? << call.number(3)?)),
+        Memory(|call| call.times(5, 16 * 128)),
+        Memory(|call| call.times(5, 16 * trees(call.number(3)?)?)),
+        U32,
+        U32,
+        U32,
+        U64,
+        U64,
+        U32,
+        U32,
+    ],
+};
+
+/// Corrections in the place of sums: sums, choices, how many trees, blocks.
+pub static OT_CORRECT: Kernel = Kernel {
+    name: "ot_correct",
+    block: 256,
+    shared: 0,
+    cooperative: false,
+    parameters: &[
+        Memory(|call| call.product(&[2, 3], 16)),
+        Memory(|call| call.times(3, 16)),
+        U32,
+        U32,
+    ],
+};
+
+/// Corrections added to columns: columns, corrections, the offset, bits of a tree, blocks, bytes of choices.
+pub static OT_APPLY: Kernel = Kernel {
+    name: "ot_apply",
+    block: 256,
+    shared: 0,
+    cooperative: false,
+    parameters: &[
+        Memory(|call| call.times(4, 16 * 128)),
+        Memory(|call| call.times(4, 16 * trees(call.number(3)?)?)),
+        Memory(|_| Some(16)),
+        U32,
+        U32,
+        U64,
+    ],
+};
+
+/// Labels of columns: columns, labels, blocks, items, rows.
+pub static OT_LABELS: Kernel = Kernel {
+    name: "ot_labels",
+    block: 256,
+    shared: 0,
+    cooperative: false,
+    parameters: &[
+        Memory(|call| call.times(2, 16 * 128)),
+        Memory(|call| call.product(&[3, 4], 16)),
+        U32,
+        U32,
+        U32,
+    ],
+};
+
+/// Folds of columns: columns, the challenge, folds, blocks, how many columns.
+pub static OT_FOLD: Kernel = Kernel {
+    name: "ot_fold",
+    block: 256,
+    shared: 0,
+    cooperative: false,
+    parameters: &[
+        // A string has a last block.
+        Memory(|call| call.product(&[3, 4], 16).filter(|bytes| *bytes > 0)),
+        Memory(|_| Some(16)),
+        Memory(|call| call.times(4, 16)),
+        U32,
+        U32,
+    ],
+};
+
+/// Keys of transfers: labels, two lists of keys, start point and offset, items, rows, the number of the first item.
+pub static OT_KEYS: Kernel = Kernel {
+    name: "ot_keys",
+    block: 768,
+    shared: AES_TABLES,
+    cooperative: false,
+    parameters: &[
+        Memory(|call| call.product(&[3, 4], 16)),
+        Memory(|call| call.product(&[3, 4], 32)),
+        Memory(|_| Some(32)),
+        U32,
+        U32,
+        U64,
     ],
 };
 

@@ -1,0 +1,493 @@
+//! Kernels of garbling, transfers and hashes on the emulator, in three orders of threads, against what the documentation of `veil_device` defines, by
+//! its hash, its pseudorandom function and its fold, and against other people's code. Sizes are no multiples of a warp or a block.
+
+use sha2::Digest;
+use veil_device::garble::hash;
+use veil_device::ot::{Trees, column_bytes, fold};
+use veil_device_cuda::backend::{Arg, Backend, Buffer, Emulator, Launch, Order};
+use veil_device_cuda::kernels::{
+    CHOOSE_EVALUATE, CHOOSE_GARBLE, EVALUATE_LAYER, GARBLE_LAYER, Gate, Kernel, OT_APPLY,
+    OT_CORRECT, OT_EXPAND, OT_FOLD, OT_KEYS, OT_LABELS, SHA256_MESSAGES,
+};
+use veil_prss::{Prf, Use};
+use veil_session::Secret;
+
+const ORDERS: [Order; 3] = [Order::Forward, Order::Reverse, Order::Random(5)];
+
+fn given(on: &mut Emulator, bytes: &[u8]) -> Buffer {
+    let buffer = on.allocate(bytes.len() as u64).unwrap();
+    on.write(&buffer, 0, bytes).unwrap();
+    buffer
+}
+
+fn bytes(on: &mut Emulator, buffer: &Buffer) -> Vec<u8> {
+    let mut bytes = vec![0; buffer.bytes() as usize];
+    on.read(buffer, 0, &mut bytes).unwrap();
+    bytes
+}
+
+fn labels_in(on: &mut Emulator, labels: &[u128]) -> Buffer {
+    let bytes: Vec<u8> = labels.iter().flat_map(|x| x.to_le_bytes()).collect();
+    given(on, &bytes)
+}
+
+fn labels_of(on: &mut Emulator, buffer: &Buffer) -> Vec<u128> {
+    let bytes = bytes(on, buffer);
+    let blocks = bytes.chunks_exact(16);
+    blocks
+        .map(|block| u128::from_le_bytes(block.try_into().unwrap()))
+        .collect()
+}
+
+fn words_in(on: &mut Emulator, words: impl IntoIterator<Item = u32>) -> Buffer {
+    let bytes: Vec<u8> = words.into_iter().flat_map(u32::to_le_bytes).collect();
+    given(on, &bytes)
+}
+
+fn launch(on: &mut Emulator, kernel: &Kernel, (grid, block): (u32, u32), args: &[Arg<'_>]) {
+    on.launch(kernel, Launch { grid, block }, args).unwrap();
+}
+
+/// Number `k` of some that have nothing to do with each other.
+fn some(k: u64) -> u128 {
+    hash(0x0123_4567_89ab_cdef_0011_2233_4455_6677, k, 1)
+}
+
+/// A half-gate as the documentation of `veil_device::garble` has it: the zero-label, T_G, T_E.
+fn half_gate(start: u128, offset: u128, gate: u64, [a, b]: [u128; 2]) -> [u128; 3] {
+    let h = |x, k| hash(start, 2 * gate + k, x);
+    let of = |colour: u128, x: u128| if colour & 1 == 1 { x } else { 0 };
+    let garbler = h(a, 0) ^ h(a ^ offset, 0) ^ of(b, offset);
+    let evaluator = h(b, 1) ^ h(b ^ offset, 1) ^ a;
+    let out = h(a, 0) ^ of(a, garbler) ^ h(b, 1) ^ of(b, evaluator ^ a);
+    [out, garbler, evaluator]
+}
+
+/// A circuit: five inputs, three layers, of which the first has an AND of a wire with itself.
+const INPUTS: u32 = 5;
+const CIRCUIT: [&[Gate]; 3] = [
+    &[
+        Gate::And(0, 1, 0),
+        Gate::Xor(1, 2),
+        Gate::And(3, 3, 1),
+        Gate::Not(4),
+    ],
+    &[Gate::And(5, 6, 2), Gate::And(7, 8, 3), Gate::Xor(5, 8)],
+    &[Gate::And(9, 10, 4), Gate::Not(11)],
+];
+const ANDS: u32 = 5;
+const WIRES: u32 = INPUTS + 9;
+
+/// What a circuit computes in the clear, or with other values of its wires: `of` says what a gate is.
+fn walk<T: Copy>(wires: &mut Vec<T>, mut of: impl FnMut(Gate, &[T]) -> T) {
+    for gate in CIRCUIT.concat() {
+        let out = of(gate, wires);
+        wires.push(out);
+    }
+}
+
+/// Zero-labels of all wires and tables of all ANDs of one instance. `gate`: number of an AND among all gates.
+fn garbled(
+    start: u128,
+    offset: u128,
+    mut wires: Vec<u128>,
+    gate: impl Fn(u32) -> u64,
+) -> (Vec<u128>, Vec<[u128; 2]>) {
+    let mut tables = Vec::new();
+    walk(&mut wires, |what, wires| match what {
+        Gate::Xor(a, b) => wires[a as usize] ^ wires[b as usize],
+        Gate::Not(a) => wires[a as usize] ^ offset,
+        Gate::And(a, b, number) => {
+            let labels = [wires[a as usize], wires[b as usize]];
+            let [out, garbler, evaluator] = half_gate(start, offset, gate(number), labels);
+            tables.push([garbler, evaluator]);
+            out
+        }
+    });
+    (wires, tables)
+}
+
+/// The bits of all wires.
+fn clear(mut wires: Vec<bool>) -> Vec<bool> {
+    walk(&mut wires, |what, wires| match what {
+        Gate::Xor(a, b) => wires[a as usize] ^ wires[b as usize],
+        Gate::Not(a) => !wires[a as usize],
+        Gate::And(a, b, _) => wires[a as usize] & wires[b as usize],
+    });
+    wires
+}
+
+/// Instances of the circuit: columns of wires and of tables, instances innermost, as they should be.
+struct Instances {
+    count: u32,
+    offsets: Vec<u128>,
+    /// Of inputs, of all wires, of both lines of tables; then active labels of inputs and of all wires.
+    inputs: Vec<u128>,
+    wires: Vec<u128>,
+    tables: Vec<u128>,
+    active_inputs: Vec<u128>,
+    active: Vec<u128>,
+}
+
+fn instances(
+    count: u32,
+    secrets: impl Fn(u64) -> [u128; 2],
+    gate: impl Fn(u32, u32) -> u64,
+) -> Instances {
+    let all = (WIRES * count) as usize;
+    let mut out = Instances {
+        count,
+        offsets: Vec::new(),
+        inputs: vec![0; all],
+        wires: vec![0; all],
+        tables: vec![0; (2 * ANDS * count) as usize],
+        active_inputs: vec![0; all],
+        active: vec![0; all],
+    };
+    for k in 0..count {
+        let [start, offset] = secrets(k.into());
+        out.offsets.push(offset);
+        let inputs: Vec<u128> = (0..INPUTS)
+            .map(|wire| some(1000 * u64::from(wire) + u64::from(k)))
+            .collect();
+        // All inputs that there are, again and again.
+        let bits = clear((0..INPUTS).map(|wire| k >> wire & 1 == 1).collect());
+        let (wires, tables) = garbled(start, offset, inputs, |number| gate(number, k));
+        for (wire, (label, bit)) in wires.iter().zip(&bits).enumerate() {
+            let at = wire * count as usize + k as usize;
+            let active = if *bit { label ^ offset } else { *label };
+            (out.wires[at], out.active[at]) = (*label, active);
+            if wire < INPUTS as usize {
+                (out.inputs[at], out.active_inputs[at]) = (*label, active);
+            }
+        }
+        for (line, table) in tables.concat().into_iter().enumerate() {
+            out.tables[line * count as usize + k as usize] = table;
+        }
+    }
+    out
+}
+
+fn gates() -> Vec<u32> {
+    let gates = CIRCUIT.concat();
+    (INPUTS..)
+        .zip(gates)
+        .flat_map(|(out, gate)| gate.words(out))
+        .collect()
+}
+
+#[test]
+fn layers_are_garbled_and_evaluated_as_defined() {
+    let (first, start, offset) = (0x2_0000_0003_u64, some(7), some(8) | 1);
+    for (order, rows) in ORDERS.into_iter().zip([37, 37, 101]) {
+        let want = instances(
+            rows,
+            |_| [start, offset],
+            |number, row| (first + u64::from(number)) << 16 | u64::from(row),
+        );
+        let on = &mut Emulator::new(order);
+        let gates = words_in(on, gates());
+        for (kernel, offset, inputs, wires) in [
+            (&GARBLE_LAYER, offset, &want.inputs, &want.wires),
+            (&EVALUATE_LAYER, 0, &want.active_inputs, &want.active),
+        ] {
+            let evaluates = offset == 0;
+            let labels = labels_in(on, inputs);
+            let secrets = labels_in(on, &[start, offset]);
+            let tables = match evaluates {
+                true => labels_in(on, &want.tables),
+                false => on.allocate(16 * want.tables.len() as u64).unwrap(),
+            };
+            let mut from = 0;
+            for layer in CIRCUIT {
+                let args = [
+                    Arg::all(&labels),
+                    Arg::all(&tables),
+                    Arg::At(&gates, from),
+                    Arg::all(&secrets),
+                    Arg::U32(layer.len() as u32),
+                    Arg::U32(WIRES),
+                    Arg::U32(ANDS),
+                    Arg::U32(rows),
+                    Arg::U64(first),
+                ];
+                launch(on, kernel, (2, 32), &args);
+                from += 16 * layer.len() as u64;
+            }
+            assert!(labels_of(on, &labels) == *wires, "{order:?} {evaluates}");
+            assert!(
+                labels_of(on, &tables) == want.tables,
+                "{order:?} {evaluates}"
+            );
+        }
+    }
+}
+
+#[test]
+fn circuits_are_garbled_and_evaluated_many_at_once() {
+    for (order, circuits) in ORDERS.into_iter().zip([33, 70, 33]) {
+        let secrets = |k| [some(k + 77_000), some(k + 88_000) | 1];
+        let want = instances(circuits, secrets, |number, _| number.into());
+        let on = &mut Emulator::new(order);
+        let gates = words_in(on, gates());
+        let mut begins = vec![0];
+        begins.extend(CIRCUIT.iter().scan(0, |end, layer| {
+            *end += layer.len() as u32;
+            Some(*end)
+        }));
+        let layers = words_in(on, begins);
+        let starts: Vec<u128> = (0..want.count).map(|k| secrets(k.into())[0]).collect();
+        let starts = labels_in(on, &starts);
+        let offsets = labels_in(on, &want.offsets);
+        let numbers = [CIRCUIT.len() as u32, 9, WIRES, ANDS, circuits].map(Arg::U32);
+        let labels = labels_in(on, &want.inputs);
+        let tables = on.allocate(16 * want.tables.len() as u64).unwrap();
+        let circuit = [&labels, &tables, &gates, &layers, &starts].map(Arg::all);
+        let args = [&circuit[..], &[Arg::all(&offsets)], &numbers].concat();
+        launch(on, &CHOOSE_GARBLE, (2, 64), &args);
+        assert!(labels_of(on, &labels) == want.wires, "{order:?}");
+        assert!(labels_of(on, &tables) == want.tables, "{order:?}");
+        let labels = labels_in(on, &want.active_inputs);
+        let circuit = [&labels, &tables, &gates, &layers, &starts].map(Arg::all);
+        launch(
+            on,
+            &CHOOSE_EVALUATE,
+            (2, 64),
+            &[&circuit[..], &numbers].concat(),
+        );
+        assert!(labels_of(on, &labels) == want.active, "{order:?}");
+    }
+}
+
+/// A gate that names a wire or a table that there is not does nothing.
+#[test]
+fn gates_that_lead_out_are_left_out() {
+    let on = &mut Emulator::new(Order::Forward);
+    let labels: Vec<u128> = (0..6).map(some).collect();
+    let wrong = [
+        Gate::Xor(3, 0).words(1),
+        Gate::Xor(0, u32::MAX).words(1),
+        Gate::Not(0).words(3),
+        Gate::And(0, 1, 1).words(2),
+    ];
+    let gates = words_in(on, wrong.concat());
+    let (before, secrets) = (labels_in(on, &labels), labels_in(on, &[1, 3]));
+    let tables = on.allocate(64).unwrap();
+    let memory = [&before, &tables, &gates, &secrets].map(Arg::all);
+    let numbers = [4, 3, 1, 2].map(Arg::U32);
+    let args = [&memory[..], &numbers, &[Arg::U64(0)]].concat();
+    launch(on, &GARBLE_LAYER, (1, 32), &args);
+    assert_eq!(labels_of(on, &before), labels);
+    assert_eq!(bytes(on, &tables), [0; 64]);
+}
+
+#[test]
+fn messages_are_hashed_as_sha256_hashes_them() {
+    for (order, words) in ORDERS
+        .into_iter()
+        .flat_map(|order| [0, 1, 13, 14, 15, 16, 17, 46].map(|words| (order, words)))
+    {
+        let on = &mut Emulator::new(order);
+        for count in [1_u32, 75] {
+            let messages: Vec<u8> = (0..4 * words * count as usize)
+                .map(|k| (k * 31 + k / 256) as u8)
+                .collect();
+            let from = given(on, &messages);
+            let digests = on.allocate(32 * u64::from(count)).unwrap();
+            let numbers = [words as u32, count].map(Arg::U32);
+            let args = [&[Arg::all(&from), Arg::all(&digests)], &numbers[..]].concat();
+            launch(on, &SHA256_MESSAGES, (1, 64), &args);
+            let want: Vec<u8> = (0..count as usize)
+                .flat_map(|k| sha2::Sha256::digest(&messages[4 * words * k..][..4 * words]))
+                .collect();
+            assert!(
+                bytes(on, &digests) == want,
+                "{order:?}: {count} of {words} words"
+            );
+        }
+    }
+}
+
+fn xor(to: &mut [u8], other: &[u8]) {
+    to.iter_mut().zip(other).for_each(|(a, b)| *a ^= b);
+}
+
+/// Both ends of a step of transfers, of `items` items in `rows` rows, from the leaves to the keys.
+fn transfers(order: Order, trees: Trees, items: u32, rows: u32) {
+    let on = &mut Emulator::new(order);
+    let (tag, lane, first, chunk) = (Use::OT_LEAF, 3, 0xffff_fffe_u64, 9);
+    let (bits, offset) = (trees.bits(), some(5) | 1);
+    let size = column_bytes(items, rows) as usize;
+    let blocks = (size / 16) as u32;
+    let length = (items * rows.div_ceil(8)) as usize;
+    let end = size - 16;
+    // Leaf 0 of the sender's numbers is the one that it lacks: leaf `missing` of the receiver's.
+    let missing = |tree: u32| (offset >> (tree * bits)) as u32 & (trees.leaves() - 1);
+    let key = |tree: u32, leaf: u32| some(u64::from(tree * 256 + leaf) + (1 << 20)).to_le_bytes();
+    let string = |key: [u8; 16]| {
+        let mut string = vec![0; size];
+        Prf::new(&Secret::new(key)).stream(tag, lane, first, chunk, &mut string);
+        string
+    };
+    // Choices: rows of bits, whose padding is zero.
+    let mut x: Vec<u8> = (0..length).map(|k| (k * 89 + 7) as u8).collect();
+    for item in x.chunks_mut(rows.div_ceil(8) as usize) {
+        let last = item.last_mut().unwrap();
+        *last &= 0xff >> (7 - (rows + 7) % 8);
+    }
+    x.resize(size, 0);
+    // What the documentation says of strings, string by string.
+    let mut columns = vec![vec![0; size]; 128];
+    let mut corrections = Vec::new();
+    for tree in 0..trees.count() {
+        let mut u = vec![0; size];
+        for leaf in 0..trees.leaves() {
+            let string = string(key(tree, leaf));
+            xor(&mut u, &string);
+            for p in (0..bits).filter(|p| leaf >> p & 1 == 1) {
+                xor(&mut columns[(tree * bits + p) as usize], &string);
+            }
+        }
+        if tree == 0 {
+            x[end..].copy_from_slice(&u[end..]);
+        }
+        xor(&mut u, &x);
+        corrections.push(u);
+    }
+    columns.iter_mut().for_each(|c| c[length..end].fill(0));
+
+    let head = Prf::input(tag, lane, 0, chunk);
+    let word = |at: usize| u32::from_le_bytes(head[at..at + 4].try_into().unwrap());
+    let numbers = |leaf| {
+        [
+            Arg::U32(bits),
+            Arg::U32(leaf),
+            Arg::U32(blocks),
+            Arg::U64(length as u64),
+            Arg::U64(first),
+            Arg::U32(word(0)),
+            Arg::U32(word(12)),
+        ]
+    };
+    let expand = |on: &mut Emulator, turned: bool| {
+        let keys = (0..trees.count()).flat_map(|tree| {
+            (0..trees.leaves())
+                .map(move |leaf| (tree, leaf ^ if turned { missing(tree) } else { 0 }))
+        });
+        let keys: Vec<u8> = keys.flat_map(|(tree, leaf)| key(tree, leaf)).collect();
+        let keys = given(on, &keys);
+        let columns = on.allocate(128 * size as u64).unwrap();
+        let sums = on.allocate(u64::from(trees.count()) * size as u64).unwrap();
+        let memory = [&keys, &columns, &sums].map(Arg::all);
+        let numbers = numbers(u32::from(turned));
+        launch(on, &OT_EXPAND, (2, 64), &[&memory[..], &numbers].concat());
+        (columns, sums)
+    };
+    let (received, sums) = expand(on, false);
+    let mut open = x.clone();
+    open[end..].fill(0xee);
+    let choices = given(on, &open);
+    let args = [Arg::all(&sums), Arg::all(&choices)];
+    let args = [&args[..], &[Arg::U32(trees.count()), Arg::U32(blocks)]].concat();
+    launch(on, &OT_CORRECT, (1, 32), &args);
+    assert!(
+        bytes(on, &received) == columns.concat(),
+        "{order:?} {trees:?}"
+    );
+    // Between the items and the last block nothing is sent.
+    for (got, want) in bytes(on, &sums).chunks(size).zip(&corrections) {
+        assert!(got[..length] == want[..length] && got[end..] == want[end..]);
+    }
+    assert!(bytes(on, &choices) == x, "{order:?} {trees:?}");
+
+    let (sent, _) = expand(on, true);
+    let secret = labels_in(on, &[offset]);
+    let args = [&sent, &sums, &secret].map(Arg::all);
+    let of = [Arg::U32(bits), Arg::U32(blocks), Arg::U64(length as u64)];
+    launch(on, &OT_APPLY, (2, 32), &[&args[..], &of].concat());
+    let mut want = columns.clone();
+    for (c, column) in want
+        .iter_mut()
+        .enumerate()
+        .filter(|(c, _)| offset >> c & 1 == 1)
+    {
+        xor(column, &x);
+        assert_eq!(column[length..end], columns[c][length..end]);
+    }
+    assert!(bytes(on, &sent) == want.concat(), "{order:?} {trees:?}");
+
+    let challenge = some(99).to_le_bytes();
+    let with = given(on, &challenge);
+    let folds = on.allocate(128 * 16).unwrap();
+    let args = [&sent, &with, &folds].map(Arg::all);
+    let of = [Arg::U32(blocks), Arg::U32(128)];
+    launch(on, &OT_FOLD, (2, 64), &[&args[..], &of].concat());
+    let folded: Vec<u8> = want.iter().flat_map(|c| fold(&challenge, c)).collect();
+    assert!(bytes(on, &folds) == folded, "{order:?} {trees:?}");
+
+    let labels = on.allocate(16 * u64::from(items * rows)).unwrap();
+    let args = [&sent, &labels].map(Arg::all);
+    let of = [blocks, items, rows].map(Arg::U32);
+    launch(on, &OT_LABELS, (1, 64), &[&args[..], &of].concat());
+    let places = (0..items).flat_map(|item| (0..rows).map(move |row| (item, row)));
+    let turned: Vec<u128> = places
+        .clone()
+        .map(|(item, row)| {
+            let byte = (item * rows.div_ceil(8) + row / 8) as usize;
+            let bit = |c: &Vec<u8>| u128::from(c[byte] >> (row % 8) & 1);
+            (0..)
+                .zip(&want)
+                .fold(0, |label, (c, column)| label | bit(column) << c)
+        })
+        .collect();
+    assert!(labels_of(on, &labels) == turned, "{order:?} {trees:?}");
+
+    let (start, number) = (some(55), 0x1234_5678_9abc_u64);
+    let keys = on.allocate(32 * u64::from(items * rows)).unwrap();
+    let secrets = labels_in(on, &[start, offset]);
+    let args = [&labels, &keys, &secrets].map(Arg::all);
+    let of = [Arg::U32(items), Arg::U32(rows), Arg::U64(number)];
+    launch(on, &OT_KEYS, (2, 32), &[&args[..], &of].concat());
+    let hashed = |offset: u128| {
+        places
+            .clone()
+            .zip(&turned)
+            .map(move |((item, row), label)| {
+                let tweak = (number + u64::from(item)) << 16 | u64::from(row);
+                hash(start, tweak, label ^ offset)
+            })
+    };
+    let both: Vec<u128> = hashed(0).chain(hashed(offset)).collect();
+    assert!(labels_of(on, &keys) == both, "{order:?} {trees:?}");
+}
+
+#[test]
+fn transfers_are_as_defined() {
+    for (order, sizes) in ORDERS.into_iter().zip([(3, 75), (1, 5), (2, 203)]) {
+        for trees in Trees::ALL {
+            transfers(order, trees, sizes.0, sizes.1);
+        }
+    }
+}
+
+/// Strings that have more blocks than a warp has lanes, as many, and one less.
+#[test]
+fn long_columns_are_folded() {
+    for order in ORDERS {
+        for blocks in [1_usize, 2, 32, 33, 34, 70] {
+            let on = &mut Emulator::new(order);
+            let strings: Vec<u8> = (0..3 * 16 * blocks).map(|k| (k * 57 + 5) as u8).collect();
+            let challenge = some(3).to_le_bytes();
+            let (from, with) = (given(on, &strings), given(on, &challenge));
+            let folds = on.allocate(48).unwrap();
+            let args = [&from, &with, &folds].map(Arg::all);
+            let of = [Arg::U32(blocks as u32), Arg::U32(3)];
+            launch(on, &OT_FOLD, (1, 64), &[&args[..], &of].concat());
+            let want: Vec<u8> = strings
+                .chunks(16 * blocks)
+                .flat_map(|string| fold(&challenge, string))
+                .collect();
+            assert_eq!(bytes(on, &folds), want, "{order:?}: {blocks}");
+        }
+    }
+}

@@ -1,0 +1,10 @@
+// All kernels, as one piece of code: for a compiler of GPUs, and for the emulator.
+#include "aes/aes.cu"
+#include "cutchoose/cutchoose.cu"
+#include "device/commands.cu"
+#include "device/program.cu"
+#include "device/proof.cu"
+#include "garble/garble.cu"
+#include "hash/hash.cu"
+#include "ot/ot.cu"
+#include "sha256/sha256.cu"

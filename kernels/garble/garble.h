@@ -1,0 +1,83 @@
+// Half-gates, and the hash of labels (crates/device/src/garble). A label is sixteen bytes, lowest first: four words.
+#pragma once
+#include "../aes/aes.h"
+#include "../include/ring.h"
+
+// Gates are data: wires a, b and out, and a word with what the gate is in its two highest bits. The rest of the word is the number of an AND, counted
+// from the first of a circuit or a command; of others it is not read. A NOT reads a alone.
+enum Gate { GATE_XOR, GATE_NOT, GATE_AND };
+#define GATE_NUMBER 0x3fffffffu
+
+DEV uint4 label_sigma(uint4 x) { return make_uint4(x.z, x.w, x.z ^ x.x, x.w ^ x.y); }
+DEV u32 label_colour(uint4 x) { return 0 - (x.x & 1); }
+// a, and b where the mask is ones.
+DEV uint4 label_add(uint4 a, uint4 b, u32 mask) {
+  return make_uint4(lop3<0x78>(a.x, b.x, mask), lop3<0x78>(a.y, b.y, mask), lop3<0x78>(a.z, b.z, mask), lop3<0x78>(a.w, b.w, mask));
+}
+
+// The hash of COUNT labels under one tweak, in their places.
+template <u32 COUNT> DEV void label_hash(const u32 *table, u32 lane4, uint4 start, u64 tweak, uint4 (&x)[COUNT]) {
+  uint4 blocks[COUNT];
+  UNROLL
+  for (u32 n = 0; n < COUNT; n++) blocks[n] = x[n] = label_sigma(x[n]);
+  aes_encrypt_rekeyed<COUNT>(table, lane4, make_uint4(start.x, start.y, start.z ^ u32(tweak), start.w ^ u32(tweak >> 32)), blocks);
+  UNROLL
+  for (u32 n = 0; n < COUNT; n++) x[n] = xor128(x[n], blocks[n]);
+}
+
+// The zero-label of an AND, and its table. Both halves go through one piece of code: it stays in the cache of instructions.
+DEV uint4 half_garble(const u32 *table, u32 lane4, uint4 start, uint4 offset, u64 gate, uint4 a, uint4 b, uint4 *garbler, uint4 *evaluator) {
+  uint4 out = make_uint4(0, 0, 0, 0);
+  const u32 p = label_colour(a), q = label_colour(b);
+  ROLLED
+  for (u32 half = 0; half < 2; half++) {
+    const uint4 own = half ? b : a;
+    uint4 x[2] = {own, xor128(own, offset)};
+    label_hash<2>(table, lane4, start, 2 * gate + half, x);
+    const uint4 both = xor128(x[0], x[1]);
+    // T_G is whole with q of the offset; T_E with a, which the result does not have.
+    const uint4 row = half ? both : label_add(both, offset, q);
+    out = label_add(xor128(out, x[0]), row, half ? q : p);
+    store128(half ? evaluator : garbler, half ? xor128(row, a) : row);
+  }
+  return out;
+}
+
+// The active label of an AND.
+DEV uint4 half_evaluate(const u32 *table, u32 lane4, uint4 start, u64 gate, uint4 a, uint4 b, const uint4 *garbler, const uint4 *evaluator) {
+  uint4 out = make_uint4(0, 0, 0, 0);
+  const u32 p = label_colour(a), q = label_colour(b);
+  ROLLED
+  for (u32 half = 0; half < 2; half++) {
+    uint4 x[1] = {half ? b : a};
+    label_hash<1>(table, lane4, start, 2 * gate + half, x);
+    const uint4 row = half ? xor128(load128(evaluator), a) : load128(garbler);
+    out = label_add(xor128(out, x[0]), row, half ? q : p);
+  }
+  return out;
+}
+
+// A gate in one of `columns` instances. Tables: T_G and T_E of each AND, [2 number + k][instance].
+template <bool GARBLER>
+DEV void gate_do(const u32 *table, u32 lane4, uint4 gate, uint4 *labels, uint4 *tables, u32 wires, u32 ands, u32 columns, u32 column, uint4 start,
+                 uint4 offset, u64 first, u32 shift) {
+  const u32 what = gate.w >> 30, number = gate.w & GATE_NUMBER;
+  // Numbers of wires and of tables are public, and none leads out of the memory.
+  if (gate.x >= wires || gate.z >= wires || (what != GATE_NOT && gate.y >= wires) || (what == GATE_AND && number >= ands)) return;
+  const uint4 a = load128(labels + u64(gate.x) * columns + column);
+  uint4 out = a;
+  if (what == GATE_NOT) {
+    if (GARBLER) out = xor128(a, offset);
+  } else {
+    const uint4 b = load128(labels + u64(gate.y) * columns + column);
+    if (what == GATE_AND) {
+      uint4 *own = tables + 2 * u64(number) * columns + column;
+      const u64 tweak = ((first + number) << shift) + (shift ? column : 0);
+      out = GARBLER ? half_garble(table, lane4, start, offset, tweak, a, b, own, own + columns)
+                    : half_evaluate(table, lane4, start, tweak, a, b, own, own + columns);
+    } else {
+      out = xor128(a, b);
+    }
+  }
+  store128(labels + u64(gate.z) * columns + column, out);
+}
