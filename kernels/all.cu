@@ -2,6 +2,8 @@
 #include "aes/aes.cu"
 #include "cutchoose/cutchoose.cu"
 #include "device/commands.cu"
+#include "device/gates.cu"
+#include "device/labels.cu"
 #include "device/program.cu"
 #include "device/proof.cu"
 #include "garble/garble.cu"

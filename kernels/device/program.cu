@@ -2,13 +2,10 @@
 // of bits, two of 64 bits, one of 128, and goes through the instructions with it: no thread needs what another computes, but for sums over rows,
 // which a second launch ends. Masks of products are made where they are used.
 //
-// `code`: instructions of eight words, pairs of operands, and products by their places. An operand is an index, and in its two highest bits where:
-// a slot, a temp of this program, a value that all rows share. `call`: where what is, and the form of products: the host made it of a command.
+// `code` is as program.h says. `call`: where what is, and the form of products: the host made it of a command.
 #include "../aes/aes.h"
 #include "../include/ring.h"
-
-enum Where { SLOT, TEMP, SHARED_VALUE };
-enum Instruction { ADD, SUB, TIMES, PLUS, COPY, CONSTANT, PRODUCT, PRODUCT_SUM, SUM };
+#include "program.h"
 
 // Words of `call`; crates/device-cuda/src/device/program.rs has the same.
 enum Call {
@@ -28,7 +25,6 @@ enum Call {
   PAIRS,          // where in `code`
   ENDS,           // where in `code` sums are listed
   SUM_COUNT,
-  TEMPS,          // where in `temps`; the sums of threads are in front
   TRACE,          // of component 0, or all ones
   TRACE_PART,
   WRITES,         // components that a product writes
@@ -48,6 +44,7 @@ enum Call {
 
 struct running {
   u8 *bank, *temps;
+  u64 *sums;
   const u64 *call;
   u64 at, bytes;  // of a column: where, and how many from there on
 };
@@ -59,7 +56,7 @@ template <u32 RING> DEV uint4 get(const running &r, u32 operand, u32 part) {
   if (where == SLOT) return load_part(r.bank + call[SLOTS] + part * call[SLOTS_PART] + index * call[ITEM_BYTES] + r.at, r.bytes);
   if (where == SHARED_VALUE) return load_shared<RING>(r.bank + call[SHAREDS] + part * call[SHAREDS_PART] + index * call[SHARED_BYTES]);
   const u64 pitch = (call[ITEM_BYTES] + 15) / 16 * 16;
-  return load128(reinterpret_cast<const uint4 *>(r.temps + call[TEMPS] + (index * call[PARTS] + part) * pitch + r.at));
+  return load128(reinterpret_cast<const uint4 *>(r.temps + (index * call[PARTS] + part) * pitch + r.at));
 }
 
 template <u32 RING> DEV void put(const running &r, u32 operand, u32 part, uint4 v) {
@@ -69,7 +66,7 @@ template <u32 RING> DEV void put(const running &r, u32 operand, u32 part, uint4 
     store_part(r.bank + call[SLOTS] + part * call[SLOTS_PART] + index * call[ITEM_BYTES] + r.at, r.bytes, v);
   } else {
     const u64 pitch = (call[ITEM_BYTES] + 15) / 16 * 16;
-    store128(reinterpret_cast<uint4 *>(r.temps + call[TEMPS] + (index * call[PARTS] + part) * pitch + r.at), v);
+    store128(reinterpret_cast<uint4 *>(r.temps + (index * call[PARTS] + part) * pitch + r.at), v);
   }
 }
 
@@ -120,14 +117,14 @@ DEV void draw_all(const u64 *call, u32 first, u64 counter, const u32 *table, u32
 template <u32 RING> DEV void add_up(const running &r, u32 sum, uint4 v, bool any) {
   wide own = wide_of(v);
   if (RING == Z64) own = make_wide(own.lo + (r.bytes >= 16 ? own.hi : 0), 0);
-  accumulate(reinterpret_cast<u64 *>(r.temps) + 4 * sum, any ? own : make_wide(0, 0));
+  accumulate(r.sums + 4 * u64(sum), any ? own : make_wide(0, 0));
 }
 
 template <u32 RING>
-DEV void run(u8 *bank, u8 *temps, const u64 *call, const u32 *schedules, const u32 *code, const u32 *table) {
+DEV void run(u8 *bank, u8 *temps, u64 *sums, const u64 *call, const u32 *schedules, const u32 *code, const u32 *table) {
   const u32 lane4 = (threadIdx.x & 31) * 4;
   running r;
-  r.bank = bank, r.temps = temps, r.call = call;
+  r.bank = bank, r.temps = temps, r.sums = sums, r.call = call;
   // All threads of a warp do the same steps, as they add up together.
   const u64 step = 16 * u64(gridDim.x) * blockDim.x;
   const u64 own = 16 * (u64(blockIdx.x) * blockDim.x + threadIdx.x);
@@ -177,13 +174,14 @@ DEV void run(u8 *bank, u8 *temps, const u64 *call, const u32 *schedules, const u
 }
 
 #define PROGRAM(name, ring)                                                                                                       \
-  KERNEL void LAUNCH_BOUNDS(512, 1) name(u8 *bank, u8 *temps, const u64 *__restrict__ call, const u32 *__restrict__ verdict,      \
-                                         const u32 *__restrict__ schedules, const u32 *__restrict__ code) {                       \
+  KERNEL void LAUNCH_BOUNDS(512, 1)                                                                                               \
+      name(u8 *bank, u8 *temps, u64 *sums, const u64 *__restrict__ call, const u32 *__restrict__ verdict,                         \
+           const u32 *__restrict__ schedules, const u32 *__restrict__ code) {                                                     \
     SHARED_DYNAMIC(u32, table, AES_TABLE_WORDS);                                                                                  \
     if (verdict[0]) return;                                                                                                       \
     if (call[DRAWS]) aes_fill(table);                                                                                             \
     BLOCK_BARRIER();                                                                                                              \
-    run<ring>(bank, temps, call, schedules, code, table);                                                                         \
+    run<ring>(bank, temps, sums, call, schedules, code, table);                                                                   \
   }
 PROGRAM(program_bits, BITS)
 PROGRAM(program_z64, Z64)

@@ -27,3 +27,13 @@ fn integers_equal_the_reference() {
 fn proofs_equal_the_reference() {
     passes(Part::Proofs, 25);
 }
+
+#[test]
+fn programs_over_labels_equal_the_reference() {
+    passes(Part::Labels, 25);
+}
+
+#[test]
+fn repetitions_equal_the_reference() {
+    passes(Part::Repeats, 15);
+}

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use veil_device::{
     Command, Device, Draw, Dst, Fault, Form, Frame, Instr, Item, KeyId, Layout, Op, Outcome, Place,
-    Program, Reference, Region, Repeat, Span, Src, Tag,
+    Program, Reference, Region, Span, Src, Tag,
 };
 use veil_device_cuda::Cuda;
 use veil_device_cuda::backend::{Emulator, Order};
@@ -143,19 +143,37 @@ fn a_layer_is_one_launch_however_wide() -> Result<(), Fault> {
     Ok(())
 }
 
+/// A message that is a value of the program would be written while others read it.
 #[test]
-fn what_has_no_kernel_is_refused_and_changes_nothing() -> Result<(), Fault> {
+fn what_is_refused_changes_nothing() -> Result<(), Fault> {
     let (mut device, layout) = (device(), layout(1));
+    for key in 0..2 {
+        device.load_key(KeyId(key), &Secret::new([key as u8; 16]))?;
+    }
+    let mut program = Program::clone(&layer(0));
+    program.code = vec![Instr::ProductSum {
+        pairs: 0..1,
+        out: 0,
+        index: 0,
+    }];
+    let id = device.load(&Arc::new(program), &layout)?;
     let bank = device.open(&layout, frame(ROWS))?;
     let all = |region| layout.all(region, 0);
-    let repeat = Repeat {
-        count: 1,
-        body: vec![],
-        live: vec![],
+    let form = Form::replicated(Ring::Z64);
+    let messages = vec![all(MESSAGE), all(UNIFORMS)];
+    let mut sum = Command::new(Op::Product(form), vec![], messages);
+    sum.program = Some(id);
+    let draw = |key, tag| Draw {
+        key: KeyId(key),
+        tag,
+        first: 0,
     };
-    let repeat = Command::new(Op::Repeat(Arc::new(repeat)), vec![], vec![]);
+    sum.draws = [Use::MUL3, Use::SUM3]
+        .into_iter()
+        .flat_map(|tag| [draw(0, tag), draw(1, tag)])
+        .collect();
     device.write(bank, all(IN), &[9; 3200])?;
-    let refused = device.submit(bank, &[copy(all(IN), all(OUT)), repeat], Tag(1));
+    let refused = device.submit(bank, &[copy(all(IN), all(OUT)), sum], Tag(1));
     assert!(
         matches!(refused, Err(Fault::Unsupported { .. })),
         "{refused:?}"
@@ -166,6 +184,44 @@ fn what_has_no_kernel_is_refused_and_changes_nothing() -> Result<(), Fault> {
     device.submit(bank, &[copy(all(IN), all(OUT))], Tag(2))?;
     assert_eq!(device.poll().map(|c| c.outcome), Some(Outcome::Done));
     assert_eq!(device.view(bank, all(OUT))?, [9; 3200]);
+    Ok(())
+}
+
+/// Whatever a program leaves behind, the sums of the next one in its bank are right.
+#[test]
+fn programs_share_a_bank() -> Result<(), Fault> {
+    let layout = layout(1);
+    let all = |region, part| layout.all(region, part);
+    let values = Span {
+        count: 2,
+        ..all(SLOTS, 0)
+    };
+    let temps = (0..40).map(|t| Instr::Add(Src::Slot(0), Src::Slot(1), Dst::Temp(t)));
+    let last = Instr::Copy(Src::Temp(39), Dst::Slot(0));
+    let mut first = Program::clone(&layer(0));
+    first.temps = 40;
+    first.code = temps.chain([last]).collect();
+    let mut second = Program::clone(&layer(0));
+    second.code = vec![Instr::Sum(Src::Slot(0), 0)];
+    let bytes: Vec<u8> = (0..2 * 8 * ROWS).map(|k| (k * k + 1) as u8).collect();
+    let run = |device: &mut dyn Device| -> Result<Vec<u8>, Fault> {
+        let mut load = |program: &Program| device.load(&Arc::new(program.clone()), &layout);
+        let (first, second) = (load(&first)?, load(&second)?);
+        let bank = device.open(&layout, frame(ROWS))?;
+        device.write(bank, all(IN, 0), &bytes)?;
+        let mut commands = vec![copy(all(IN, 0), values)];
+        for program in [second, first, second, second] {
+            let mut linear = Command::new(Op::Linear, vec![], vec![]);
+            linear.program = Some(program);
+            commands.push(linear);
+        }
+        device.submit(bank, &commands, Tag(1))?;
+        assert_eq!(device.poll().map(|c| c.outcome), Some(Outcome::Done));
+        Ok(device.view(bank, all(SUMS, 0))?.to_vec())
+    };
+    let want = run(&mut Reference::default())?;
+    assert_eq!(run(&mut device())?, want);
+    assert_ne!(want, [0; 8]);
     Ok(())
 }
 

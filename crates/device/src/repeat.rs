@@ -79,7 +79,7 @@ impl Repeat {
     }
 
     /// Items that the body writes and that do not live, each once. `needs` are those of programs.
-    pub(crate) fn dead<'a>(
+    pub fn dead<'a>(
         &self,
         needs: impl Fn(ProgramId) -> Option<&'a Needs>,
     ) -> impl Iterator<Item = Span> {

@@ -20,8 +20,10 @@ pub(super) struct Memory {
     mirrored: Vec<Option<u64>>,
     /// What the host may have written since the last batch.
     touched: Vec<Span>,
-    /// Sums of threads, then values that a program forgets.
+    /// Values that a program forgets.
     pub(super) temps: Option<Buffer>,
+    /// Sums of threads: zero between commands.
+    pub(super) sums: Option<Buffer>,
 }
 
 impl Memory {
@@ -56,6 +58,7 @@ impl Memory {
             mirrored,
             touched: Vec::new(),
             temps: None,
+            sums: None,
         })
     }
 
@@ -63,9 +66,27 @@ impl Memory {
     pub(super) fn free(self, on: &mut dyn Backend) {
         on.free(self.buffer);
         on.unpin(self.mirror);
-        if let Some(temps) = self.temps {
-            on.free(temps);
+        for buffer in [self.temps, self.sums].into_iter().flatten() {
+            on.free(buffer);
         }
+    }
+
+    /// Makes room for values that programs forget, and for sums.
+    pub(super) fn room(
+        &mut self,
+        on: &mut dyn Backend,
+        temps: u64,
+        sums: u64,
+    ) -> Result<(), Fault> {
+        for (buffer, bytes) in [(&mut self.temps, temps), (&mut self.sums, sums)] {
+            if bytes > buffer.as_ref().map_or(0, Buffer::bytes) {
+                if let Some(old) = buffer.take() {
+                    on.free(old);
+                }
+                *buffer = Some(on.allocate(bytes).map_err(|_| too_large(bytes))?);
+            }
+        }
+        Ok(())
     }
 
     /// Where a span is within its region, and how long it is.

@@ -7,6 +7,7 @@
 //! device, without the host.
 
 mod bank;
+mod labels;
 mod program;
 mod proof;
 mod queue;
@@ -56,6 +57,8 @@ const fn too_large(bytes: u64) -> Fault {
 /// A key: on the host, for a block or two, and the place of its round keys on the device.
 struct Key {
     prf: Prf,
+    /// The same key, where it is a label.
+    secret: Secret,
     place: u32,
 }
 
@@ -155,7 +158,9 @@ impl Cuda {
             for place in places {
                 args.push(match *place {
                     Place::Bank => Arg::all(&memory.buffer),
-                    Place::Temps => Arg::all(memory.temps.as_ref().unwrap_or(&memory.buffer)),
+                    // What has none looks at none.
+                    Place::Temps => Arg::all(memory.temps.as_ref().unwrap_or(numbers)),
+                    Place::Sums => Arg::all(memory.sums.as_ref().unwrap_or(numbers)),
                     Place::Call(at) => Arg::At(numbers, 8 * at as u64),
                     Place::Verdict => Arg::all(numbers),
                     // Whoever draws nothing looks at no round keys.
@@ -225,33 +230,27 @@ impl Cuda {
         let mut queue = Queue {
             session: &self.session,
             keys: &self.keys,
+            needs: &self.needs,
             codes: &self.codes,
             memory,
             numbers,
             steps: Vec::new(),
             temps: 0,
+            sums: 0,
             written: Vec::new(),
         };
         for (index, command) in batch.iter().enumerate() {
-            let needs = command.program.and_then(|id| self.needs.get(id.0 as usize));
-            command.check(index, (&memory.layout, memory.frame.rows), needs)?;
-            queue.command(index, command)?;
+            queue.checked(index, command)?;
         }
         let Queue {
             numbers,
             steps,
             temps,
+            sums,
             mut written,
             ..
         } = queue;
-        let has = memory.temps.as_ref().map_or(0, Buffer::bytes);
-        if temps > has {
-            if let Some(old) = memory.temps.take() {
-                self.backend.free(old);
-            }
-            let new = self.backend.allocate(temps);
-            memory.temps = Some(new.map_err(|_| too_large(temps))?);
-        }
+        memory.room(&mut *self.backend, temps, sums)?;
         let bytes: Vec<u8> = numbers.iter().flat_map(|n| n.to_le_bytes()).collect();
         let bytes = Zeroizing::new(bytes);
         let buffer = self.backend.allocate(bytes.len() as u64).map_err(card)?;
@@ -336,16 +335,13 @@ impl Device for Cuda {
         let made = written.and_then(|()| self.backend.launch(&AES_SCHEDULE, launch, &args));
         self.backend.free(from);
         made.map_err(card)?;
-        let prf = Prf::new(key);
-        self.keys.insert(id, Key { prf, place });
+        let (prf, secret) = (Prf::new(key), key.clone());
+        self.keys.insert(id, Key { prf, secret, place });
         Ok(())
     }
 
     fn load(&mut self, program: &Arc<Program>, layout: &Layout) -> Result<ProgramId, Fault> {
         let needs = Needs::of(program, layout)?;
-        if needs.of_labels() {
-            return Err(unsupported("programs over labels"));
-        }
         let code = Code::of(program, layout)?;
         let bytes: Vec<u8> = code.words.iter().flat_map(|w| w.to_le_bytes()).collect();
         let words = self.backend.allocate(bytes.len() as u64).map_err(card)?;

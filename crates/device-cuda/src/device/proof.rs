@@ -35,7 +35,7 @@ impl Queue<'_> {
     }
 
     /// Traced products and what was received of them, for a kernel.
-    fn gates(&self, trace: Span, received: Span) -> Vec<u64> {
+    fn traced(&self, trace: Span, received: Span) -> Vec<u64> {
         let rows = u64::from(self.memory.frame.rows);
         let products = u64::from(trace.count);
         vec![
@@ -52,9 +52,9 @@ impl Queue<'_> {
     /// A launch with sums of all threads.
     fn summed(&mut self, kernel: &'static kernels::Kernel, work: Option<u64>, numbers: &[u64]) {
         let call = self.call(numbers);
-        let places = [Place::Bank, Place::Temps, call, Place::Verdict];
+        let places = [Place::Bank, Place::Sums, call, Place::Verdict];
         self.step(kernel, work, &places);
-        self.temps = self.temps.max(8 * u64::from(COUNTS));
+        self.sums = self.sums.max(8 * u64::from(COUNTS));
     }
 
     /// The share of a level: what it follows from, sources, length of vectors, and masks of the last pieces.
@@ -109,7 +109,7 @@ impl Queue<'_> {
                 self.plain(&kernels::PUT, None, &[at(dst[0]), 1, claim]);
             }
             Proof::Counts => {
-                let gates = self.gates(src[0], src[1]);
+                let gates = self.traced(src[0], src[1]);
                 let to = at(dst[0]);
                 // Each thread of a block has its own counts, and blocks have parts of the gates.
                 let work = gates[6] * gates[3].div_ceil(4) * 16;
@@ -137,7 +137,7 @@ impl Queue<'_> {
                 self.share(level, command, 3, length(products, rows, level), masks)?;
             }
             Proof::Expand { side } => {
-                let mut call = self.gates(src[0], src[1]);
+                let mut call = self.traced(src[0], src[1]);
                 let work = call[6] * 8 * call[3];
                 let side = match side {
                     Side::OwnNext => 0,

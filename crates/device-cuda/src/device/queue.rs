@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use veil_device::{Command, Draw, Fault, Item, KeyId, Op, Span, hash, mac};
+use veil_device::{Command, Draw, Fault, Item, KeyId, Needs, Op, Span, hash, mac};
 use veil_math::Ring;
 use veil_prss::Prf;
 use veil_session::SessionId;
@@ -23,7 +23,10 @@ pub(super) const PARTIAL: u64 = 32;
 #[derive(Clone, Copy)]
 pub(super) enum Place {
     Bank,
+    /// Values that a program forgets.
     Temps,
+    /// Sums of all threads: zero before and after each command.
+    Sums,
     /// The numbers from this one on.
     Call(usize),
     Verdict,
@@ -54,13 +57,15 @@ pub(super) enum Step {
 pub(super) struct Queue<'a> {
     pub(super) session: &'a SessionId,
     pub(super) keys: &'a BTreeMap<KeyId, Key>,
+    pub(super) needs: &'a [Needs],
     pub(super) codes: &'a [Code],
     pub(super) memory: &'a Memory,
     /// The verdict, then the numbers of all calls.
     pub(super) numbers: Zeroizing<Vec<u64>>,
     pub(super) steps: Vec<Step>,
-    /// Bytes that programs need for their temps.
+    /// Bytes that programs need for their temps, and commands for sums of threads.
     pub(super) temps: u64,
+    pub(super) sums: u64,
     /// What was written.
     pub(super) written: Vec<Span>,
 }
@@ -94,7 +99,7 @@ impl Queue<'_> {
     }
 
     /// Integers of an item.
-    fn cells(&self, span: Span) -> u64 {
+    pub(super) fn cells(&self, span: Span) -> u64 {
         match self.item(span) {
             Item::Rows(_) => u64::from(self.memory.frame.rows),
             _ => 1,
@@ -135,7 +140,7 @@ impl Queue<'_> {
     }
 
     /// A draw: the word of its schedule, its first counter, the first and last words of the cipher's input.
-    fn draw(&self, draw: Draw) -> Result<[u64; 3], Fault> {
+    pub(super) fn draw(&self, draw: Draw) -> Result<[u64; 3], Fault> {
         let schedule = u64::from(self.key(draw)?.place) * (SCHEDULE_BYTES / 4);
         let frame = self.memory.frame;
         let input = Prf::input(draw.tag, frame.lane, 0, frame.chunk);
@@ -151,8 +156,16 @@ impl Queue<'_> {
         item.bytes(self.memory.layout.chunk_rows).div_ceil(16)
     }
 
-    /// Queues command `index` of the batch, which was checked.
-    pub(super) fn command(&mut self, index: usize, command: &Command) -> Result<(), Fault> {
+    /// Queues command `index` of the batch, if it can be done.
+    pub(super) fn checked(&mut self, index: usize, command: &Command) -> Result<(), Fault> {
+        let needs = command.program.and_then(|id| self.needs.get(id.0 as usize));
+        let bank = (&self.memory.layout, self.memory.frame.rows);
+        command.check(index, bank, needs)?;
+        self.command(index, command)
+    }
+
+    /// The same of one that was checked.
+    fn command(&mut self, index: usize, command: &Command) -> Result<(), Fault> {
         let at = |span: Span| self.memory.at(span);
         let (src, dst) = (&command.src, &command.dst);
         match &command.op {
@@ -261,12 +274,12 @@ impl Queue<'_> {
                 let [a, b, c, d] = [0, 1, 2, 3].map(|k: usize| at(src[k]));
                 let end = [at(dst[0]), ring];
                 let call = self.call(&[a, b, c, d, all, small, ring]);
-                let places = [Place::Bank, Place::Temps, call, Place::Verdict];
+                let places = [Place::Bank, Place::Sums, call, Place::Verdict];
                 self.step(&DOT, Some(all), &places);
                 let call = self.call(&end);
-                let places = [Place::Bank, Place::Temps, call, Place::Verdict];
+                let places = [Place::Bank, Place::Sums, call, Place::Verdict];
                 self.step(&DOT_END, None, &places);
-                self.temps = self.temps.max(PARTIAL);
+                self.sums = self.sums.max(PARTIAL);
             }
             Op::CheckEqual => {
                 let bytes = self.bytes(src[0]);
@@ -277,11 +290,22 @@ impl Queue<'_> {
             }
             Op::Proof(step) => self.proof(index, *step, command)?,
             Op::Ot(_) => return Err(unsupported("oblivious transfers")),
-            Op::Garble { .. } => return Err(unsupported("garbling")),
-            Op::Evaluate { .. } => return Err(unsupported("evaluating")),
-            Op::Encode { .. } => return Err(unsupported("encoding bits as labels")),
-            Op::Colour => return Err(unsupported("colours of labels")),
-            Op::Repeat(_) => return Err(unsupported("repetitions")),
+            Op::Garble { scheme, offset } => self.gates(*scheme, Some(*offset), command)?,
+            Op::Evaluate { scheme } => self.gates(*scheme, None, command)?,
+            Op::Encode { offset } => self.encode(*offset, command)?,
+            Op::Colour => self.colour(command),
+            Op::Repeat(repeat) => {
+                for command in repeat.commands() {
+                    self.checked(index, &command)?;
+                }
+                for dead in repeat.dead(|id| self.needs.get(id.0 as usize)) {
+                    let nothing = Op::Combine {
+                        ring: Ring::Bits,
+                        minus: 0,
+                    };
+                    self.command(index, &Command::new(nothing, vec![], vec![dead]))?;
+                }
+            }
             _ => return Err(unsupported("an operation that it does not know")),
         }
         self.written.extend(dst);
@@ -307,7 +331,7 @@ impl Queue<'_> {
     }
 
     /// All of a component of a region.
-    fn component(&self, region: u16, part: u8) -> Span {
+    pub(super) fn component(&self, region: u16, part: u8) -> Span {
         self.memory.layout.all(region, part)
     }
 
@@ -338,7 +362,6 @@ impl Queue<'_> {
             u64::from(code.pairs),
             u64::from(code.products + 4 * code.counts[0]),
             u64::from(code.counts[1]),
-            partial,
             trace.map_or(u64::MAX, |to| memory.at(to)),
             trace.map_or(0, |to| memory.part(to.region)),
         ];
@@ -390,6 +413,7 @@ impl Queue<'_> {
         let places = [
             Place::Bank,
             Place::Temps,
+            Place::Sums,
             call,
             Place::Verdict,
             Place::Schedules,
@@ -397,11 +421,13 @@ impl Queue<'_> {
         ];
         self.step(run, Some(bytes.div_ceil(16)), &places);
         if let Some(end) = end.filter(|_| code.counts[1] > 0) {
+            let places = [&places[..1], &places[2..]].concat();
             self.step(end, Some(u64::from(code.counts[1])), &places);
         }
         let temps = u64::from(code.temps) * u64::from(code.parts);
         let temps = temps.saturating_mul(bytes.next_multiple_of(16));
-        self.temps = self.temps.max(temps.saturating_add(partial));
+        self.temps = self.temps.max(temps);
+        self.sums = self.sums.max(partial);
         if let Op::Product(_) = command.op {
             self.written.extend(&command.dst);
         }

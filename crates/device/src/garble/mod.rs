@@ -93,7 +93,7 @@ impl Garbling {
     }
 
     /// The start point of a chunk's hash.
-    pub(crate) fn start(self, prf: &Prf, tag: Use, frame: Frame) -> u128 {
+    pub fn start(self, prf: &Prf, tag: Use, frame: Frame) -> u128 {
         let counter = match self {
             Garbling::HalfGates => 0,
             Garbling::ThreeHalves => 1,
@@ -103,7 +103,7 @@ impl Garbling {
 }
 
 /// A device without the offset that a command names.
-pub(crate) const NO_OFFSET: Fault = Fault::Unknown("an offset whose bit 0 is 1");
+pub const NO_OFFSET: Fault = Fault::Unknown("an offset whose bit 0 is 1");
 
 /// Rows of a chunk, at most: the low bits of a gate's number.
 pub(crate) const ROW_BITS: u32 = 16;

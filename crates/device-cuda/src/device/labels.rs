@@ -1,0 +1,119 @@
+//! Commands about labels as launches of kernels/device/gates.cu and labels.cu.
+
+use veil_device::garble::{Garbling, NO_OFFSET};
+use veil_device::{Command, Fault, Item, KeyId};
+use zeroize::Zeroizing;
+
+use super::queue::{Place, Queue};
+use crate::kernels::{COLOUR, ENCODE, EVALUATE_HALF, EVALUATE_THREE, GARBLE_HALF, GARBLE_THREE};
+
+/// A label as two numbers.
+fn numbers(label: u128) -> [u64; 2] {
+    [label as u64, (label >> 64) as u64]
+}
+
+impl Queue<'_> {
+    /// The offset of the garbler.
+    fn offset(&self, key: KeyId) -> Result<u128, Fault> {
+        let key = self.keys.get(&key).ok_or(NO_OFFSET)?;
+        let offset = u128::from_le_bytes(*key.secret.expose());
+        if offset & 1 == 1 {
+            Ok(offset)
+        } else {
+            Err(NO_OFFSET)
+        }
+    }
+
+    pub(super) fn encode(&mut self, offset: KeyId, command: &Command) -> Result<(), Fault> {
+        let offset = numbers(self.offset(offset)?);
+        let ([labels, bits], to) = ([command.src[0], command.src[1]], command.dst[0]);
+        let (count, cells) = (u64::from(to.count), self.labels(self.item(to)));
+        let [labels, of] = [labels, bits].map(|from| self.memory.at(from));
+        let bytes = self.memory.item(bits.region);
+        let call = [self.memory.at(to), cells, count, labels, of, bytes];
+        let call = Zeroizing::new([&call[..], &offset].concat());
+        self.plain(&ENCODE, Some(count * cells), &call);
+        Ok(())
+    }
+
+    pub(super) fn colour(&mut self, command: &Command) {
+        let (from, to) = (command.src[0], command.dst[0]);
+        let (count, bytes) = (u64::from(to.count), self.memory.item(to.region));
+        let cells = self.labels(self.item(from));
+        let [at, labels] = [to, from].map(|span| self.memory.at(span));
+        let call = [at, bytes, count, labels, cells];
+        self.plain(&COLOUR, Some(count * bytes), &call);
+    }
+
+    /// Labels of an item.
+    fn labels(&self, item: Item) -> u64 {
+        match item {
+            Item::Label => 1,
+            _ => u64::from(self.memory.frame.rows),
+        }
+    }
+
+    /// A program over labels: as the garbler, who has the offset, or as the evaluator.
+    pub(super) fn gates(
+        &mut self,
+        scheme: Garbling,
+        offset: Option<KeyId>,
+        command: &Command,
+    ) -> Result<(), Fault> {
+        let id = command.program.map_or(usize::MAX, |id| id.0 as usize);
+        let code = self.codes.get(id).ok_or(Fault::Unknown("a program"))?;
+        let memory = self.memory;
+        let rows = u64::from(memory.frame.rows);
+        let [slots, uniforms, _] = code.regions;
+        let start = |region| memory.at(self.component(region, 0));
+        let mut call = Zeroizing::new(vec![
+            u64::from(code.instructions),
+            rows,
+            start(slots),
+            start(uniforms),
+            u64::from(code.pairs),
+        ]);
+        let garbles = offset.is_some();
+        let offset = offset.map_or(Ok(0), |key| self.offset(key))?;
+        let tables = if garbles { &command.dst } else { &command.src };
+        let (mut number, mut point, mut places, mut dice) = (0, 0, [0; 2], [0; 4]);
+        if code.counts[0] > 0 {
+            let draw = command.draws[0];
+            number = draw.first;
+            point = scheme.start(&self.key(draw)?.prf, draw.tag, memory.frame);
+            let kinds = scheme.tables().len();
+            for (place, span) in places.iter_mut().zip(tables.iter().take(kinds)) {
+                *place = memory.at(*span);
+            }
+            let stride = scheme.dice(memory.layout.chunk_rows);
+            if garbles && scheme.dice(1) > 0 {
+                let [schedule, first, ends] = self.draw(command.draws[1])?;
+                dice = [schedule, first, ends, stride];
+            }
+        }
+        call.push(number);
+        call.extend(places);
+        call.extend(numbers(point));
+        call.extend(numbers(offset));
+        call.extend(dice);
+        let kernel = match (scheme, garbles) {
+            (Garbling::HalfGates, true) => &GARBLE_HALF,
+            (Garbling::HalfGates, false) => &EVALUATE_HALF,
+            (Garbling::ThreeHalves, true) => &GARBLE_THREE,
+            (Garbling::ThreeHalves, false) => &EVALUATE_THREE,
+        };
+        let call = self.call(&call);
+        let places = [
+            Place::Bank,
+            Place::Temps,
+            call,
+            Place::Verdict,
+            Place::Schedules,
+            Place::Code(id, 0),
+        ];
+        self.step(kernel, Some(rows), &places);
+        let temps = (16 * u64::from(code.temps)).saturating_mul(rows);
+        self.temps = self.temps.max(temps);
+        Ok(())
+    }
+}
