@@ -6,6 +6,7 @@
 #include "device/labels.cu"
 #include "device/program.cu"
 #include "device/proof.cu"
+#include "device/transfers.cu"
 #include "garble/garble.cu"
 #include "hash/hash.cu"
 #include "ot/ot.cu"

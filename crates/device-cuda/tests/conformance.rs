@@ -15,12 +15,12 @@ fn passes(part: Part, cases: u32) {
 
 #[test]
 fn programs_over_shares_equal_the_reference() {
-    passes(Part::Rings, 40);
+    passes(Part::Rings, 30);
 }
 
 #[test]
 fn integers_equal_the_reference() {
-    passes(Part::Integers, 40);
+    passes(Part::Integers, 30);
 }
 
 #[test]
@@ -36,4 +36,9 @@ fn programs_over_labels_equal_the_reference() {
 #[test]
 fn repetitions_equal_the_reference() {
     passes(Part::Repeats, 15);
+}
+
+#[test]
+fn transfers_equal_the_reference() {
+    passes(Part::Transfers, 8);
 }

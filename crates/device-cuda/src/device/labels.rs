@@ -8,13 +8,13 @@ use super::queue::{Place, Queue};
 use crate::kernels::{COLOUR, ENCODE, EVALUATE_HALF, EVALUATE_THREE, GARBLE_HALF, GARBLE_THREE};
 
 /// A label as two numbers.
-fn numbers(label: u128) -> [u64; 2] {
+pub(super) fn numbers(label: u128) -> [u64; 2] {
     [label as u64, (label >> 64) as u64]
 }
 
 impl Queue<'_> {
     /// The offset of the garbler.
-    fn offset(&self, key: KeyId) -> Result<u128, Fault> {
+    pub(super) fn offset(&self, key: KeyId) -> Result<u128, Fault> {
         let key = self.keys.get(&key).ok_or(NO_OFFSET)?;
         let offset = u128::from_le_bytes(*key.secret.expose());
         if offset & 1 == 1 {
@@ -46,7 +46,7 @@ impl Queue<'_> {
     }
 
     /// Labels of an item.
-    fn labels(&self, item: Item) -> u64 {
+    pub(super) fn labels(&self, item: Item) -> u64 {
         match item {
             Item::Label => 1,
             _ => u64::from(self.memory.frame.rows),
@@ -66,13 +66,9 @@ impl Queue<'_> {
         let rows = u64::from(memory.frame.rows);
         let [slots, uniforms, _] = code.regions;
         let start = |region| memory.at(self.component(region, 0));
-        let mut call = Zeroizing::new(vec![
-            u64::from(code.instructions),
-            rows,
-            start(slots),
-            start(uniforms),
-            u64::from(code.pairs),
-        ]);
+        let mut call = Zeroizing::new(Vec::with_capacity(16));
+        call.extend([u64::from(code.instructions), rows]);
+        call.extend([start(slots), start(uniforms), u64::from(code.pairs)]);
         let garbles = offset.is_some();
         let offset = offset.map_or(Ok(0), |key| self.offset(key))?;
         let tables = if garbles { &command.dst } else { &command.src };

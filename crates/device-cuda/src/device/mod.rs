@@ -11,6 +11,7 @@ mod labels;
 mod program;
 mod proof;
 mod queue;
+mod transfers;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -172,6 +173,8 @@ impl Cuda {
                         Arg::At(&self.words[program], 4 * u64::from(word))
                     }
                     Place::Number(number) => Arg::U32(number),
+                    Place::Wide(number) => Arg::U64(number),
+                    Place::Apart(at) => Arg::At(memory.temps.as_ref().unwrap_or(numbers), at),
                 });
             }
             let block = self.backend.threads().min(kernel.block);
@@ -223,17 +226,13 @@ impl Cuda {
 
     /// Puts a batch together and queues it.
     fn queue(&mut self, memory: &mut Memory, batch: &[Command], tag: Tag) -> Result<(), Fault> {
-        // No keys of codes are left behind where numbers were before there were more.
-        let most = batch.iter().map(|command| 128 + 2 * command.src.len());
-        let mut numbers = Zeroizing::new(Vec::with_capacity(VERDICT + most.sum::<usize>()));
-        numbers.resize(VERDICT, 0);
         let mut queue = Queue {
             session: &self.session,
             keys: &self.keys,
             needs: &self.needs,
             codes: &self.codes,
             memory,
-            numbers,
+            numbers: Zeroizing::new(vec![0; VERDICT]),
             steps: Vec::new(),
             temps: 0,
             sums: 0,
@@ -251,8 +250,8 @@ impl Cuda {
             ..
         } = queue;
         memory.room(&mut *self.backend, temps, sums)?;
-        let bytes: Vec<u8> = numbers.iter().flat_map(|n| n.to_le_bytes()).collect();
-        let bytes = Zeroizing::new(bytes);
+        let mut bytes = Zeroizing::new(Vec::with_capacity(8 * numbers.len()));
+        bytes.extend(numbers.iter().flat_map(|n| n.to_le_bytes()));
         let buffer = self.backend.allocate(bytes.len() as u64).map_err(card)?;
         let verdict = match self.spare.pop().map_or_else(|| self.backend.pin(16), Ok) {
             Ok(verdict) => verdict,

@@ -11,6 +11,9 @@ use crate::kernels;
 /// Weights and masks that a call has room for.
 const WEIGHTS: usize = 8;
 
+/// Numbers of a call that has masks, at most: it does not move while it is made.
+const CALL: usize = 32;
+
 /// What the basis polynomials of places 0, …, n - 1 are divided by: products of their distances.
 fn weights(places: u32) -> Vec<u64> {
     let distance = |i: u32, j: u32| P61::signed(i64::from(i) - i64::from(j));
@@ -30,8 +33,9 @@ impl Queue<'_> {
             let counter = draw.first + u64::from(k);
             u128::from_le_bytes(prf.block(draw.tag, frame.lane, counter, frame.chunk))
         };
-        let elements = (0..count).map(|k| P61::from_place(block(k), from));
-        Ok(Zeroizing::new(elements.collect()))
+        let mut elements = Zeroizing::new(Vec::with_capacity(count as usize));
+        elements.extend((0..count).map(|k| P61::from_place(block(k), from)));
+        Ok(elements)
     }
 
     /// Traced products and what was received of them, for a kernel.
@@ -69,14 +73,9 @@ impl Queue<'_> {
         let (src, to) = (&command.src, self.memory.at(command.dst[0]));
         let places = factor(level);
         let source = |k: usize| src.get(k).map_or(0, |from| self.memory.at(*from));
-        let mut call = Zeroizing::new(vec![
-            kind,
-            to,
-            u64::from(places),
-            source(0),
-            source(1),
-            length,
-        ]);
+        let [a, b] = [source(0), source(1)];
+        let mut call = Zeroizing::new(Vec::with_capacity(CALL));
+        call.extend([kind, to, u64::from(places), a, b, length]);
         call.extend(last);
         let mut weights = weights(places);
         weights.resize(WEIGHTS, 0);
@@ -99,7 +98,8 @@ impl Queue<'_> {
         match step {
             Proof::Elements { from } => {
                 let drawn = self.elements(command.draws[0], from, dst[0].count)?;
-                let mut call = Zeroizing::new(vec![at(dst[0]), u64::from(dst[0].count)]);
+                let mut call = Zeroizing::new(Vec::with_capacity(CALL));
+                call.extend([at(dst[0]), u64::from(dst[0].count)]);
                 call.extend(drawn.iter());
                 self.plain(&kernels::PUT, None, &call);
             }
@@ -159,7 +159,8 @@ impl Queue<'_> {
             Proof::End { level, products } => {
                 let mask = self.elements(command.draws[0], 0, 1)?[0];
                 let places = factor(level);
-                let mut call = Zeroizing::new(vec![at(dst[0]), at(src[0])]);
+                let mut call = Zeroizing::new(Vec::with_capacity(CALL));
+                call.extend([at(dst[0]), at(src[0])]);
                 call.push(length(products, rows, level));
                 call.extend([u64::from(places), at(src[1]), mask]);
                 call.extend(weights(places));

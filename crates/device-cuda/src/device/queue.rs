@@ -34,6 +34,9 @@ pub(super) enum Place {
     /// The words of a program, from this one on.
     Code(usize, u32),
     Number(u32),
+    Wide(u64),
+    /// What a program forgets, from this byte on.
+    Apart(u64),
 }
 
 /// What is done, one after the other.
@@ -113,9 +116,15 @@ impl Queue<'_> {
     /// Numbers of a call: where they are.
     pub(super) fn call(&mut self, numbers: &[u64]) -> Place {
         let at = self.numbers.len();
-        self.numbers.extend(numbers);
         // Each at a whole block.
-        let all = self.numbers.len().next_multiple_of(2);
+        let all = (at + numbers.len()).next_multiple_of(2);
+        if all > self.numbers.capacity() {
+            // Keys are among them: what is left behind is wiped.
+            let mut more = Zeroizing::new(Vec::with_capacity(2 * all));
+            more.extend_from_slice(&self.numbers);
+            self.numbers = more;
+        }
+        self.numbers.extend(numbers);
         self.numbers.resize(all, 0);
         Place::Call(at)
     }
@@ -142,13 +151,17 @@ impl Queue<'_> {
     /// A draw: the word of its schedule, its first counter, the first and last words of the cipher's input.
     pub(super) fn draw(&self, draw: Draw) -> Result<[u64; 3], Fault> {
         let schedule = u64::from(self.key(draw)?.place) * (SCHEDULE_BYTES / 4);
+        let [head, tail] = self.ends(draw).map(u64::from);
+        Ok([schedule, draw.first, head | tail << 32])
+    }
+
+    /// The first and the last word of the cipher's input.
+    pub(super) fn ends(&self, draw: Draw) -> [u32; 2] {
         let frame = self.memory.frame;
         let input = Prf::input(draw.tag, frame.lane, 0, frame.chunk);
-        let word = |at: usize| {
-            let bytes = [input[at], input[at + 1], input[at + 2], input[at + 3]];
-            u64::from(u32::from_le_bytes(bytes))
-        };
-        Ok([schedule, draw.first, word(0) | word(12) << 32])
+        [0, 12].map(|at: usize| {
+            u32::from_le_bytes([input[at], input[at + 1], input[at + 2], input[at + 3]])
+        })
     }
 
     /// Counters of an item of a draw.
@@ -233,7 +246,8 @@ impl Queue<'_> {
                 let frame = self.memory.frame;
                 let mask = prf.block(draw.tag, frame.lane, draw.first, frame.chunk);
                 let key = mac::hash_key(prf);
-                let mut call = Zeroizing::new(vec![at(dst[0]), src.len() as u64]);
+                let mut call = Zeroizing::new(Vec::with_capacity(7 + 2 * src.len()));
+                call.extend([at(dst[0]), src.len() as u64]);
                 for block in [&*key, &mask] {
                     let block = u128::from_le_bytes(*block);
                     call.extend([block as u64, (block >> 64) as u64]);
@@ -289,7 +303,7 @@ impl Queue<'_> {
                 self.step(&DECIDE, None, &[Place::Verdict, command]);
             }
             Op::Proof(step) => self.proof(index, *step, command)?,
-            Op::Ot(_) => return Err(unsupported("oblivious transfers")),
+            Op::Ot(step) => self.transfer(index, *step, command)?,
             Op::Garble { scheme, offset } => self.gates(*scheme, Some(*offset), command)?,
             Op::Evaluate { scheme } => self.gates(*scheme, None, command)?,
             Op::Encode { offset } => self.encode(*offset, command)?,
