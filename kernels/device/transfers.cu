@@ -10,7 +10,9 @@ KERNEL void device_gather(const u8 *bank, u8 *apart, const u64 *__restrict__ cal
     const u64 string = k / blocks, at = 16 * (k % blocks);
     const u8 *from = bank + call[0] + string * call[1] + at;
     u32 w[4] = {0, 0, 0, 0};
-    for (u32 byte = 0; byte < 16 && at + byte < bytes; byte++) {
+    UNROLL
+    for (u32 byte = 0; byte < 16; byte++) {
+      if (at + byte >= bytes) break;
       const u32 kept = (at + byte) % item == item - 1 ? u32(call[8]) : 0xff;
       w[byte >> 2] |= (from[byte] & kept) << (8 * (byte & 3));
     }
