@@ -114,10 +114,10 @@ DEV void draw_all(const u64 *call, u32 first, u64 counter, const u32 *table, u32
 }
 
 // A value of each thread, as elements of sixteen bytes, added to a sum.
-template <u32 RING> DEV void add_up(const running &r, u32 sum, uint4 v, bool any) {
+template <u32 RING> DEV void add_up(const running &r, u32 sum, uint4 v) {
   wide own = wide_of(v);
   if (RING == Z64) own = make_wide(own.lo + (r.bytes >= 16 ? own.hi : 0), 0);
-  accumulate(r.sums + 4 * u64(sum), any ? own : make_wide(0, 0));
+  accumulate(r.sums + 4 * u64(sum), own);
 }
 
 template <u32 RING>
@@ -125,7 +125,8 @@ DEV void run(u8 *bank, u8 *temps, u64 *sums, const u64 *call, const u32 *schedul
   const u32 lane4 = (threadIdx.x & 31) * 4;
   running r;
   r.bank = bank, r.temps = temps, r.sums = sums, r.call = call;
-  // All threads of a warp do the same steps, as they add up together.
+  const uint4 nothing = make_uint4(0, 0, 0, 0);
+  // All threads of a warp do the same steps, as they add up together; one that has no bytes adds nothing, and reads nothing of the others.
   const u64 step = 16 * u64(gridDim.x) * blockDim.x;
   const u64 own = 16 * (u64(blockIdx.x) * blockDim.x + threadIdx.x);
   for (u64 from = 0; from < call[ITEM_BYTES]; from += step) {
@@ -136,10 +137,10 @@ DEV void run(u8 *bank, u8 *temps, u64 *sums, const u64 *call, const u32 *schedul
       const u32 *instruction = code + 8 * number;
       const u32 op = instruction[0], out = instruction[1], a = instruction[2], b = instruction[3];
       if (op == SUM) {
-        for (u32 part = 0; part < call[PARTS]; part++) add_up<RING>(r, b + part, get<RING>(r, a, part), any);
+        for (u32 part = 0; part < call[PARTS]; part++) add_up<RING>(r, b + part, any ? get<RING>(r, a, part) : nothing);
       } else if (op == PRODUCT_SUM) {
         for (u32 k = 0; k < call[CROSSES]; k++)
-          add_up<RING>(r, instruction[5] + k, crossed<RING>(r, k, code + call[PAIRS] + 2 * u64(b), instruction[4]), any);
+          add_up<RING>(r, instruction[5] + k, any ? crossed<RING>(r, k, code + call[PAIRS] + 2 * u64(b), instruction[4]) : nothing);
       } else if (!any) {
         continue;
       } else if (op == PRODUCT) {
