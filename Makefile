@@ -2,7 +2,7 @@
 
 export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rtl check bench synth deps tools
+.PHONY: help demo test test-rtl test-cuda cuda check bench synth deps tools
 
 help: ## What there is to make
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
@@ -15,6 +15,12 @@ test: tools ## Every check and every test (half an hour on two cores)
 
 test-rtl: tools ## Lint, proofs and long benches of the hardware (an hour or two)
 	@scripts/test-rtl.sh
+
+cuda: tools ## Kernels for GPUs, compiled and held to their budgets; needs no GPU
+	@scripts/cuda.sh
+
+test-cuda: cuda ## All kernels under sanitizers, each thread of a grid a thread (10 minutes)
+	@scripts/emulate-sanitized.sh
 
 check: tools ## Format, lints, layers, links, supply chain: what to run before a commit
 	@scripts/check.sh

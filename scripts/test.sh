@@ -43,6 +43,7 @@ wait "$beside" || status=$?
 cat "$log"
 ((status == 0))
 run cargo xtask counts --check
+scripts/cuda.sh
 for script in tests/shell/*.sh; do
   run bash "$script"
 done

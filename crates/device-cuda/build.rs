@@ -19,10 +19,34 @@ fn main() {
         .warnings(true)
         // Columns are read as words of several sizes, as compilers for GPUs have it.
         .flag("-fno-strict-aliasing")
-        // Fibers jump between stacks, which a check of jumps takes for an error.
-        .flag("-U_FORTIFY_SOURCE")
-        .file(kernels.join("emulator/fibers.cpp"))
         .file(kernels.join("emulator/kernels.cpp"));
+    // Sanitizers, for tests alone, see threads of the system and no fibers (`scripts/emulate-sanitized.sh`).
+    println!("cargo::rerun-if-env-changed=VEIL_EMULATOR_SANITIZE");
+    match env::var("VEIL_EMULATOR_SANITIZE")
+        .ok()
+        .filter(|which| !which.is_empty())
+    {
+        Some(which) => {
+            let flag = format!("-fsanitize={which}");
+            build
+                .file(kernels.join("emulator/threads.cpp"))
+                .flag(&flag)
+                .flag("-g");
+            // What a sanitizer needs at run time is named, as rustc links no libraries by itself.
+            let runtime = match which.as_str() {
+                "thread" => "tsan",
+                "address" => "asan",
+                other => panic!("VEIL_EMULATOR_SANITIZE is thread or address, and not {other}"),
+            };
+            println!("cargo::rustc-link-arg=-l{runtime}");
+        }
+        None => {
+            // Fibers jump between stacks, which a check of jumps takes for an error.
+            build
+                .file(kernels.join("emulator/fibers.cpp"))
+                .flag("-U_FORTIFY_SOURCE");
+        }
+    }
     if env::var_os("CARGO_FEATURE_PROBES").is_some() {
         build.define("EMULATOR_PROBES", None);
     }

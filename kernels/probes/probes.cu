@@ -14,7 +14,8 @@ KERNEL void probe_sum(const u32 *in, u32 *sums, u32 *out, u32 count) {
     atomic_add(out + 1, ones);
   }
   for (u32 mask = 16; mask; mask >>= 1) sum += WARP_SHUFFLE_XOR(sum, mask);
-  warps[threadIdx.x >> 5] = WARP_SHUFFLE(sum, 0);
+  const u32 whole = WARP_SHUFFLE(sum, 0);
+  if ((threadIdx.x & 31) == 0) warps[threadIdx.x >> 5] = whole;
   BLOCK_BARRIER();
   if (threadIdx.x == 0) {
     sum = 0;
