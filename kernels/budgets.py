@@ -69,7 +69,7 @@ def main():
     known = {kernel for kernel, _ in used}
     wrong += [f"{kernel} has a budget, and there is no such kernel" for kernel in budgets if kernel not in known]
     table.write_text("\n".join(rows) + "\n")
-    for line in wrong:
+    for line in dict.fromkeys(wrong):
         print(f"error: {line}", file=sys.stderr)
     print(f"budgets of {len(known)} kernels: {'kept' if not wrong else 'not kept'}; all numbers are in {table}")
     return bool(wrong)
