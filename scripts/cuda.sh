@@ -31,9 +31,9 @@ if ! install; then
 fi
 for CUDA_HOME in "$tools"/lib/python3*/site-packages/nvidia/cu13; do export PATH=$CUDA_HOME/bin:$PATH; done
 
-# Whatever the code is made of, or checked by.
-state() { { find kernels -type f -print0 | sort -z | xargs -0 sha256sum; echo "${TOOLS[*]} ${FLAGS[*]}"; } | sha256sum; }
-now=$(state)
+# Whatever the code is made of; and that with what it is checked by.
+now=$({ find kernels -type f -name '*.cu' -o -type f -name '*.h' | sort | xargs sha256sum; echo "${TOOLS[*]} ${FLAGS[*]}"; } | sha256sum)
+checked=$(sha256sum kernels/budgets.*)$now
 if [[ ! -e $out/built || $(<"$out/built") != "$now" ]]; then
   rm -f "$out/built" "$out/checked"
   # What ptxas says of each kernel is for the check; it is shown if there is more to say.
@@ -45,10 +45,10 @@ if [[ ! -e $out/built || $(<"$out/built") != "$now" ]]; then
 fi
 say "kernels for GPUs: $out/kernels.fatbin"
 [[ ${1:-} == --fatbin ]] && exit
-if [[ -e $out/checked && $(<"$out/checked") == "$now" ]]; then
+if [[ -e $out/checked && $(<"$out/checked") == "$checked" ]]; then
   say "budgets: nothing changed since they were kept"
   exit
 fi
 cuobjdump -sass "$out/kernels.fatbin" >"$out/kernels.sass"
 run python3 kernels/budgets.py "$out/ptxas.log" "$out/kernels.sass" "$out/kernels.md"
-echo "$now" >"$out/checked"
+echo "$checked" >"$out/checked"
