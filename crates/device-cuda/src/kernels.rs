@@ -272,7 +272,7 @@ pub static OT_EXPAND: Kernel = Kernel {
     shared: AES_TABLES,
     cooperative: false,
     parameters: &[
-        Memory(|call| Some(16 * trees(call.number(3)?)? << call.number(3)?)),
+        Memory(|call| Some((16 * trees(call.number(3)?)?) << call.number(3)?)),
         Memory(|call| call.times(5, 16 * 128)),
         Memory(|call| call.times(5, 16 * trees(call.number(3)?)?)),
         U32,

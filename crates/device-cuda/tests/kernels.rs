@@ -15,14 +15,14 @@ use veil_session::Secret;
 const ORDERS: [Order; 3] = [Order::Forward, Order::Reverse, Order::Random(5)];
 
 fn given(on: &mut Emulator, bytes: &[u8]) -> Buffer {
-    let buffer = on.allocate(bytes.len() as u64).unwrap();
-    on.write(&buffer, 0, bytes).unwrap();
+    let buffer = on.allocate(bytes.len() as u64).expect("it fits");
+    on.write(&buffer, 0, bytes).expect("it fits");
     buffer
 }
 
 fn bytes(on: &mut Emulator, buffer: &Buffer) -> Vec<u8> {
     let mut bytes = vec![0; buffer.bytes() as usize];
-    on.read(buffer, 0, &mut bytes).unwrap();
+    on.read(buffer, 0, &mut bytes).expect("it fits");
     bytes
 }
 
@@ -35,7 +35,7 @@ fn labels_of(on: &mut Emulator, buffer: &Buffer) -> Vec<u128> {
     let bytes = bytes(on, buffer);
     let blocks = bytes.chunks_exact(16);
     blocks
-        .map(|block| u128::from_le_bytes(block.try_into().unwrap()))
+        .map(|block| u128::from_le_bytes(block.try_into().expect("it fits")))
         .collect()
 }
 
@@ -45,7 +45,8 @@ fn words_in(on: &mut Emulator, words: impl IntoIterator<Item = u32>) -> Buffer {
 }
 
 fn launch(on: &mut Emulator, kernel: &Kernel, (grid, block): (u32, u32), args: &[Arg<'_>]) {
-    on.launch(kernel, Launch { grid, block }, args).unwrap();
+    on.launch(kernel, Launch { grid, block }, args)
+        .expect("it fits");
 }
 
 /// Number `k` of some that have nothing to do with each other.
@@ -194,9 +195,10 @@ fn layers_are_garbled_and_evaluated_as_defined() {
             let evaluates = offset == 0;
             let labels = labels_in(on, inputs);
             let secrets = labels_in(on, &[start, offset]);
-            let tables = match evaluates {
-                true => labels_in(on, &want.tables),
-                false => on.allocate(16 * want.tables.len() as u64).unwrap(),
+            let tables = if evaluates {
+                labels_in(on, &want.tables)
+            } else {
+                on.allocate(16 * want.tables.len() as u64).expect("it fits")
             };
             let mut from = 0;
             for layer in CIRCUIT {
@@ -241,7 +243,7 @@ fn circuits_are_garbled_and_evaluated_many_at_once() {
         let offsets = labels_in(on, &want.offsets);
         let numbers = [CIRCUIT.len() as u32, 9, WIRES, ANDS, circuits].map(Arg::U32);
         let labels = labels_in(on, &want.inputs);
-        let tables = on.allocate(16 * want.tables.len() as u64).unwrap();
+        let tables = on.allocate(16 * want.tables.len() as u64).expect("it fits");
         let circuit = [&labels, &tables, &gates, &layers, &starts].map(Arg::all);
         let args = [&circuit[..], &[Arg::all(&offsets)], &numbers].concat();
         launch(on, &CHOOSE_GARBLE, (2, 64), &args);
@@ -272,7 +274,7 @@ fn gates_that_lead_out_are_left_out() {
     ];
     let gates = words_in(on, wrong.concat());
     let (before, secrets) = (labels_in(on, &labels), labels_in(on, &[1, 3]));
-    let tables = on.allocate(64).unwrap();
+    let tables = on.allocate(64).expect("it fits");
     let memory = [&before, &tables, &gates, &secrets].map(Arg::all);
     let numbers = [4, 3, 1, 2].map(Arg::U32);
     let args = [&memory[..], &numbers, &[Arg::U64(0)]].concat();
@@ -293,7 +295,7 @@ fn messages_are_hashed_as_sha256_hashes_them() {
                 .map(|k| (k * 31 + k / 256) as u8)
                 .collect();
             let from = given(on, &messages);
-            let digests = on.allocate(32 * u64::from(count)).unwrap();
+            let digests = on.allocate(32 * u64::from(count)).expect("it fits");
             let numbers = [words as u32, count].map(Arg::U32);
             let args = [&[Arg::all(&from), Arg::all(&digests)], &numbers[..]].concat();
             launch(on, &SHA256_MESSAGES, (1, 64), &args);
@@ -332,7 +334,7 @@ fn transfers(order: Order, trees: Trees, items: u32, rows: u32) {
     // Choices: rows of bits, whose padding is zero.
     let mut x: Vec<u8> = (0..length).map(|k| (k * 89 + 7) as u8).collect();
     for item in x.chunks_mut(rows.div_ceil(8) as usize) {
-        let last = item.last_mut().unwrap();
+        let last = item.last_mut().expect("it fits");
         *last &= 0xff >> (7 - (rows + 7) % 8);
     }
     x.resize(size, 0);
@@ -354,10 +356,12 @@ fn transfers(order: Order, trees: Trees, items: u32, rows: u32) {
         xor(&mut u, &x);
         corrections.push(u);
     }
-    columns.iter_mut().for_each(|c| c[length..end].fill(0));
+    for column in &mut columns {
+        column[length..end].fill(0);
+    }
 
     let head = Prf::input(tag, lane, 0, chunk);
-    let word = |at: usize| u32::from_le_bytes(head[at..at + 4].try_into().unwrap());
+    let word = |at: usize| u32::from_le_bytes(head[at..at + 4].try_into().expect("it fits"));
     let numbers = |leaf| {
         [
             Arg::U32(bits),
@@ -376,8 +380,10 @@ fn transfers(order: Order, trees: Trees, items: u32, rows: u32) {
         });
         let keys: Vec<u8> = keys.flat_map(|(tree, leaf)| key(tree, leaf)).collect();
         let keys = given(on, &keys);
-        let columns = on.allocate(128 * size as u64).unwrap();
-        let sums = on.allocate(u64::from(trees.count()) * size as u64).unwrap();
+        let columns = on.allocate(128 * size as u64).expect("it fits");
+        let sums = on
+            .allocate(u64::from(trees.count()) * size as u64)
+            .expect("it fits");
         let memory = [&keys, &columns, &sums].map(Arg::all);
         let numbers = numbers(u32::from(turned));
         launch(on, &OT_EXPAND, (2, 64), &[&memory[..], &numbers].concat());
@@ -418,14 +424,14 @@ fn transfers(order: Order, trees: Trees, items: u32, rows: u32) {
 
     let challenge = some(99).to_le_bytes();
     let with = given(on, &challenge);
-    let folds = on.allocate(128 * 16).unwrap();
+    let folds = on.allocate(128 * 16).expect("it fits");
     let args = [&sent, &with, &folds].map(Arg::all);
     let of = [Arg::U32(blocks), Arg::U32(128)];
     launch(on, &OT_FOLD, (2, 64), &[&args[..], &of].concat());
     let folded: Vec<u8> = want.iter().flat_map(|c| fold(&challenge, c)).collect();
     assert!(bytes(on, &folds) == folded, "{order:?} {trees:?}");
 
-    let labels = on.allocate(16 * u64::from(items * rows)).unwrap();
+    let labels = on.allocate(16 * u64::from(items * rows)).expect("it fits");
     let args = [&sent, &labels].map(Arg::all);
     let of = [blocks, items, rows].map(Arg::U32);
     launch(on, &OT_LABELS, (1, 64), &[&args[..], &of].concat());
@@ -443,7 +449,7 @@ fn transfers(order: Order, trees: Trees, items: u32, rows: u32) {
     assert!(labels_of(on, &labels) == turned, "{order:?} {trees:?}");
 
     let (start, number) = (some(55), 0x1234_5678_9abc_u64);
-    let keys = on.allocate(32 * u64::from(items * rows)).unwrap();
+    let keys = on.allocate(32 * u64::from(items * rows)).expect("it fits");
     let secrets = labels_in(on, &[start, offset]);
     let args = [&labels, &keys, &secrets].map(Arg::all);
     let of = [Arg::U32(items), Arg::U32(rows), Arg::U64(number)];
@@ -479,7 +485,7 @@ fn long_columns_are_folded() {
             let strings: Vec<u8> = (0..3 * 16 * blocks).map(|k| (k * 57 + 5) as u8).collect();
             let challenge = some(3).to_le_bytes();
             let (from, with) = (given(on, &strings), given(on, &challenge));
-            let folds = on.allocate(48).unwrap();
+            let folds = on.allocate(48).expect("it fits");
             let args = [&from, &with, &folds].map(Arg::all);
             let of = [Arg::U32(blocks as u32), Arg::U32(3)];
             launch(on, &OT_FOLD, (1, 64), &[&args[..], &of].concat());
