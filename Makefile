@@ -19,7 +19,7 @@ test-rtl: tools ## Lint, proofs and long benches of the hardware (an hour or two
 cuda: tools ## Kernels for GPUs, compiled and held to their budgets; needs no GPU
 	@scripts/cuda.sh
 
-test-cuda: cuda ## All kernels under sanitizers, each thread of a grid a thread (10 minutes)
+test-cuda: cuda ## All kernels under sanitizers, each thread of a grid a thread (minutes)
 	@scripts/emulate-sanitized.sh
 
 check: tools ## Format, lints, layers, links, supply chain: what to run before a commit
