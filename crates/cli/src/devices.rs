@@ -5,6 +5,7 @@ use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use veil_device::{Cpu, Device, Fault, Isa, Reference};
+use veil_device_cuda::Cuda;
 use veil_device_fpga::node::{Carrier, PLACES};
 use veil_device_fpga::{Assembled, Clock, Fpga};
 use veil_engine::{DeviceFactory, Settings};
@@ -87,6 +88,14 @@ pub(crate) fn candidates(assembled: &Assembled, clock: &Clock) -> Vec<Candidate>
             Isa::Portable,
             &[],
         ),
+        Candidate {
+            name: "cuda",
+            what: "the first GPU of NVIDIA, by kernels that this program brings along",
+            make: Box::new(|| match Cuda::open(0) {
+                Ok(gpu) => Ok(Box::new(gpu)),
+                Err(absent) => Err(absent.to_string()),
+            }),
+        },
         Candidate {
             name: FPGA,
             what: "cores on an FPGA that garble, two rows of gates, and compute on shares, simulated cycle by cycle",

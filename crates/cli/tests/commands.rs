@@ -253,6 +253,7 @@ fn devices_are_listed_and_checked() {
         "cpu-avx512",
         "cpu-avx2",
         "cpu-portable",
+        "cuda",
         "fpga-sim",
     ];
     for name in names {

@@ -67,18 +67,21 @@ pub enum Part {
     Labels,
     /// Oblivious transfers.
     Transfers,
+    /// Steps of cut-and-choose.
+    Cut,
     /// Repetitions.
     Repeats,
 }
 
 impl Part {
     /// All of them.
-    pub const ALL: [Part; 6] = [
+    pub const ALL: [Part; 7] = [
         Part::Rings,
         Part::Proofs,
         Part::Integers,
         Part::Labels,
         Part::Transfers,
+        Part::Cut,
         Part::Repeats,
     ];
 }
@@ -97,6 +100,7 @@ pub fn check_part(
         Part::Integers => integers::one,
         Part::Labels => labels::one,
         Part::Transfers => ot::one,
+        Part::Cut => cut::one,
         Part::Repeats => repeats::one,
     };
     for case in 0..cases {
