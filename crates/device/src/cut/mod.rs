@@ -1,7 +1,7 @@
 //! Cut-and-choose: many garbled circuits of one function, of which some are opened and checked and the others are evaluated.
 //!
 //! A bank has a row for each circuit. What all circuits have in common, inputs for instance, is an item that all rows share. Row r
-//! stands for a *circuit* with a number, an offset Δ of its own and a start point S of its own, each an item of [`Item::Labels`]. Of 2 R circuits a
+//! stands for a *circuit* with a number, an offset Δ of its own and a start point S of its own, each an item of [labels](crate::Item::Labels). Of 2 R circuits a
 //! bank with R rows holds a *half* at a time: what is kept of all has twice the items, first those of circuits 0 to R - 1, then those of
 //! the others.
 //!
