@@ -141,7 +141,17 @@ pub trait Device: Send {
     fn close(&mut self, bank: Bank);
 
     /// Writes packed bytes into a mapped span.
-    fn write(&mut self, bank: Bank, to: Span, bytes: &[u8]) -> Result<(), Fault>;
+    fn write(&mut self, bank: Bank, to: Span, bytes: &[u8]) -> Result<(), Fault> {
+        let into = self.map(bank, to)?;
+        if into.len() != bytes.len() {
+            return Err(Fault::Shape {
+                command: 0,
+                what: "written bytes do not fill the span",
+            });
+        }
+        into.copy_from_slice(bytes);
+        Ok(())
+    }
 
     /// The packed bytes of a mapped span, to be filled by a transfer.
     fn map(&mut self, bank: Bank, to: Span) -> Result<&mut [u8], Fault>;

@@ -369,18 +369,6 @@ impl Device for Cuda {
         }
     }
 
-    fn write(&mut self, bank: Bank, to: Span, bytes: &[u8]) -> Result<(), Fault> {
-        let into = self.map(bank, to)?;
-        if into.len() != bytes.len() {
-            return Err(Fault::Shape {
-                command: 0,
-                what: "written bytes do not fill the span",
-            });
-        }
-        into.copy_from_slice(bytes);
-        Ok(())
-    }
-
     fn map(&mut self, bank: Bank, to: Span) -> Result<&mut [u8], Fault> {
         let memory = self.banks.get_mut(bank.0 as usize).and_then(Option::as_mut);
         let memory = memory.ok_or(Fault::Unknown("the bank"))?;

@@ -193,18 +193,6 @@ impl Device for Cpu {
         }
     }
 
-    fn write(&mut self, bank: Bank, to: Span, bytes: &[u8]) -> Result<(), Fault> {
-        let into = self.map(bank, to)?;
-        if into.len() != bytes.len() {
-            return Err(Fault::Shape {
-                command: 0,
-                what: "written bytes do not fill the span",
-            });
-        }
-        into.copy_from_slice(bytes);
-        Ok(())
-    }
-
     fn map(&mut self, bank: Bank, to: Span) -> Result<&mut [u8], Fault> {
         let memory = self
             .banks
