@@ -1,7 +1,10 @@
 //! Kernels on the emulator against other people's code, in three orders of threads; and faults that the emulator finds.
 
+mod common;
+
 use aes::Aes128;
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
+use common::{bytes, given};
 use sha2::Digest;
 use veil_device_cuda::backend::{Arg, Backend, Buffer, Driver, Emulator, Error, Launch, Order};
 use veil_device_cuda::kernels::{
@@ -17,18 +20,6 @@ const ORDERS: [Order; 4] = [
     Order::Random(1),
     Order::Random(2),
 ];
-
-fn given(on: &mut Emulator, bytes: &[u8]) -> Buffer {
-    let buffer = on.allocate(bytes.len() as u64).expect("it fits");
-    on.write(&buffer, 0, bytes).expect("it fits");
-    buffer
-}
-
-fn bytes(on: &mut Emulator, buffer: &Buffer) -> Vec<u8> {
-    let mut bytes = vec![0; buffer.bytes() as usize];
-    on.read(buffer, 0, &mut bytes).expect("it fits");
-    bytes
-}
 
 fn words(on: &mut Emulator, buffer: &Buffer) -> Vec<u32> {
     let words = bytes(on, buffer);

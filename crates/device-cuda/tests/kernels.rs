@@ -1,6 +1,9 @@
 //! Kernels of garbling, transfers and hashes on the emulator, in three orders of threads, against what the documentation of `veil_device` defines, by
 //! its hash, its pseudorandom function and its fold, and against other people's code. Sizes are no multiples of a warp or a block.
 
+mod common;
+
+use common::{bytes, given};
 use sha2::Digest;
 use veil_device::garble::hash;
 use veil_device::ot::{Trees, column_bytes, fold};
@@ -13,18 +16,6 @@ use veil_prss::{Prf, Use};
 use veil_session::Secret;
 
 const ORDERS: [Order; 3] = [Order::Forward, Order::Reverse, Order::Random(5)];
-
-fn given(on: &mut Emulator, bytes: &[u8]) -> Buffer {
-    let buffer = on.allocate(bytes.len() as u64).expect("it fits");
-    on.write(&buffer, 0, bytes).expect("it fits");
-    buffer
-}
-
-fn bytes(on: &mut Emulator, buffer: &Buffer) -> Vec<u8> {
-    let mut bytes = vec![0; buffer.bytes() as usize];
-    on.read(buffer, 0, &mut bytes).expect("it fits");
-    bytes
-}
 
 fn labels_in(on: &mut Emulator, labels: &[u128]) -> Buffer {
     let bytes: Vec<u8> = labels.iter().flat_map(|x| x.to_le_bytes()).collect();

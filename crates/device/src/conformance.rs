@@ -165,6 +165,17 @@ fn regions(chunk_rows: u32, regions: &[(Place, Item, u8, u32)]) -> Layout {
     }
 }
 
+/// Random bytes for everything that the host may write.
+fn written(rng: &mut SplitMix, layout: &Layout, rows: u32) -> Vec<(u16, Vec<u8>)> {
+    let mapped = (0..).zip(&layout.regions);
+    let mapped = mapped.filter(|(_, region)| region.place == Place::Mapped);
+    let bytes = mapped.map(|(index, _)| {
+        let bytes = layout.bytes(layout.all(index, 0), rows) as usize;
+        (index, rng.bytes(bytes))
+    });
+    bytes.collect()
+}
+
 /// Whether a device saw in a case what the reference did.
 fn compare(
     (case, ring, layout, frame): (u32, Ring, &Layout, Frame),

@@ -7,7 +7,7 @@ use veil_session::{Frame, SessionId};
 
 use super::program;
 use super::rings::{SLOT_REGION, SLOTS, UNIFORMS};
-use super::{Difference, Seen, SplitMix, compare, expect_done, regions};
+use super::{Difference, Seen, SplitMix, compare, expect_done, regions, written};
 use crate::cut::{By, DIGEST, MARKS};
 use crate::{
     Command, Cut, Device, Fault, Item, Layout, Op, Outcome, Place, Program, ProgramId, Reference,
@@ -110,13 +110,7 @@ impl Case {
     fn new(rng: &mut SplitMix) -> Self {
         let rows = CIRCUITS[rng.below(CIRCUITS.len())];
         let layout = layout(rows);
-        let mut written = Vec::new();
-        for (index, region) in (0..).zip(&layout.regions) {
-            if region.place == Place::Mapped {
-                let bytes = layout.bytes(layout.all(index, 0), rows) as usize;
-                written.push((index, rng.bytes(bytes)));
-            }
-        }
+        let written = written(rng, &layout, rows);
         Case {
             layout,
             frame: Frame {

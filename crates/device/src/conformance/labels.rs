@@ -8,7 +8,7 @@ use veil_session::{Frame, Secret, SessionId};
 
 use super::program;
 use super::rings::{SLOT_REGION, SLOTS, SUM_REGION, UNIFORM_REGION, UNIFORMS};
-use super::{Difference, ROWS, Seen, SplitMix, compare, expect_done, regions};
+use super::{Difference, ROWS, Seen, SplitMix, compare, expect_done, regions, written};
 use crate::{
     Bank, Command, Device, Draw, Fault, Garbling, Item, KeyId, Layout, Op, Place, Program,
     ProgramId, Reference, Span, Tag,
@@ -93,13 +93,7 @@ impl Case {
             _ => ROWS[rng.below(ROWS.len())].min(600),
         };
         let layout = layout(rows + rng.below(3) as u32 * 100);
-        let mut written = Vec::new();
-        for (index, region) in (0..).zip(&layout.regions) {
-            if region.place == Place::Mapped {
-                let bytes = layout.bytes(layout.all(index, 0), rows) as usize;
-                written.push((index, rng.bytes(bytes)));
-            }
-        }
+        let written = written(rng, &layout, rows);
         let mut keys = [(); 4].map(|()| rng.bytes(16));
         keys[0][0] |= 1;
         let key = |bytes: Vec<u8>| Secret::new(std::array::from_fn(|k| bytes[k]));
