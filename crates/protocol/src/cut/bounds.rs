@@ -30,11 +30,12 @@ pub(crate) fn encoding(bits: u32, s: u8) -> u32 {
         return 0;
     }
     let light = |m: u32| {
+        let below = below(m - bits, s.into());
         let mut choose = 1.0;
         let mut sum = 0.0;
         for w in 1..=bits.min(u32::from(s) - 1) {
             choose *= f64::from(bits - w + 1) / f64::from(w);
-            sum += choose * below(m - bits, u32::from(s) - w);
+            sum += choose * below[(u32::from(s) - w) as usize];
         }
         sum
     };
@@ -43,16 +44,21 @@ pub(crate) fn encoding(bits: u32, s: u8) -> u32 {
         .expect("the probability falls with the length")
 }
 
-/// The probability that a uniform string of `n` bits has fewer than `weight` ones.
-fn below(n: u32, weight: u32) -> f64 {
-    // C(n, k) / 2^n; of the first the logarithm fits where it does not.
+/// For each weight up to `most`, the probability that a uniform string of `n` bits has fewer ones.
+fn below(n: u32, most: u32) -> Vec<f64> {
+    // The logarithm of C(n, k) / 2^n, which is too small for itself.
     let mut term = -f64::from(n) * std::f64::consts::LN_2;
-    let mut sum = 0.0;
-    for k in 0..weight.min(n + 1) {
-        sum += term.exp();
+    let mut sums = vec![0.0];
+    for k in 0..most {
+        let last = sums[k as usize];
+        if k > n {
+            sums.push(last);
+            continue;
+        }
+        sums.push(last + term.exp());
         term += (f64::from(n - k) / f64::from(k + 1)).ln();
     }
-    sum
+    sums
 }
 
 #[cfg(test)]

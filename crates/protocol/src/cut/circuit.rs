@@ -1,13 +1,13 @@
 //! A circuit from its input labels on: the same commands where it is garbled, where it is garbled again to be checked, and where it is evaluated.
 
 use veil_device::cut::By;
-use veil_device::{Command, Cut, Op, ProgramId, Span};
+use veil_device::{Command, Cut, Garbling, Op, ProgramId, Span};
 use veil_program::Holder;
 
 use super::regions::{self, SLOTS, Shape, Work, holder, input, part, span};
 use super::{ENCODING, label};
 use crate::plan::Plan;
-use crate::yao::{EVALUATOR, combine};
+use crate::yao::{EVALUATOR, Group, combine, grouped, table};
 
 /// A step.
 pub(super) fn cut(step: Cut, src: &[Span], dst: &[Span]) -> Command {
@@ -29,36 +29,15 @@ pub(super) struct Circuit<'a> {
     pub(super) hashes: bool,
 }
 
-/// Layers that go in one message, and how many gates they have.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Group {
-    pub(super) layers: std::ops::Range<usize>,
-    pub(super) gates: u32,
-}
-
 /// Bytes of tables that a message has before another layer is put into the next.
 const MESSAGE: u64 = 256 << 10;
 
 /// Messages of consecutive layers.
 pub(super) fn groups(plan: &Plan, half: u32) -> Vec<Group> {
-    let most = MESSAGE / (32 * u64::from(half));
-    let mut groups: Vec<Group> = Vec::new();
-    for (k, layer) in plan.layers.iter().enumerate() {
-        match groups.last_mut() {
-            Some(group)
-                if layer.products == 0
-                    || u64::from(group.gates) + u64::from(layer.products) <= most =>
-            {
-                group.layers.end = k + 1;
-                group.gates += layer.products;
-            }
-            _ => groups.push(Group {
-                layers: k..k + 1,
-                gates: layer.products,
-            }),
-        }
-    }
-    groups
+    grouped(
+        &plan.layers,
+        MESSAGE / table(Garbling::HalfGates, half.into()),
+    )
 }
 
 impl Circuit<'_> {

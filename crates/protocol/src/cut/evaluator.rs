@@ -1,26 +1,21 @@
 //! The evaluator's rounds, with all checks.
 
-use veil_device::{Check, Command, Cut, Op, Span};
+use veil_device::{Command, Cut, Op, Span};
 use veil_math::Ring;
 use veil_program::Holder;
 use veil_prss::Use;
 use veil_session::Peer;
 
-use super::circuit::{Circuit, Group, commit, cut, of_inputs};
+use super::circuit::{Circuit, commit, cut, of_inputs};
 use super::regions::{self, Shape, holder, input, part};
-use super::{Chooses, checked, label, place};
+use super::{check, checked, label, place};
 use crate::ot::transfer::keys;
 use crate::plan::Plan;
 use crate::round::{Round, Transfer};
-use crate::yao::{COMMON, EVALUATOR, GARBLER, PRIVATE, combine, transfer};
+use crate::yao::{COMMON, EVALUATOR, Ends, GARBLER, Group, PRIVATE, combine, transfer};
 
 /// The rounds of a chunk up to the first table, and those of the tables.
-pub(super) fn rounds(
-    plan: &Plan,
-    shape: &Shape,
-    groups: &[Group],
-    chooses: Option<&Chooses>,
-) -> [Vec<Round>; 2] {
+pub(super) fn rounds(plan: &Plan, shape: &Shape, groups: &[Group], ends: &Ends) -> [Vec<Round>; 2] {
     let evaluator = Evaluator {
         plan,
         shape,
@@ -28,7 +23,7 @@ pub(super) fn rounds(
     };
     let before = vec![
         committed(),
-        evaluator.choose(chooses),
+        evaluator.choose(ends),
         evaluator.answer(),
         toss(),
     ];
@@ -112,7 +107,7 @@ impl Evaluator<'_> {
     }
 
     /// Transfers of the encoded inputs; the key of the sum over the garbler's inputs, which it has committed to; a commitment to a coin.
-    fn choose(&self, chooses: Option<&Chooses>) -> Round {
+    fn choose(&self, ends: &Ends) -> Round {
         let shape = self.shape;
         let [coin, nonce, _, key] = regions::coins();
         let [choices, bits] = shape.choice_bits();
@@ -143,7 +138,7 @@ impl Evaluator<'_> {
         }
         let [committed, _, _] = regions::hashes();
         local.push(super::commit_coin([coin, nonce], committed));
-        let mut round = super::transfers(chooses);
+        let mut round = super::transfers(ends, shape);
         local.append(&mut round.local);
         round.local = local;
         round.sends.extend([peer(key, 10), peer(committed, 11)]);
@@ -333,14 +328,4 @@ impl Evaluator<'_> {
 /// Digests of seeds, of marks, of active labels.
 fn of_commitments(all: Span) -> [Span; 3] {
     [0, 1, 2].map(|k| part(all, 2 * k, 2))
-}
-
-/// A command that compares.
-fn check(round: &mut Round, command: Command, suspect: Peer, what: &'static str) {
-    round.checks.push(Check {
-        command: round.finish.len(),
-        suspects: vec![suspect],
-        what,
-    });
-    round.finish.push(command);
 }

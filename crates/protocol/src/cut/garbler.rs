@@ -5,27 +5,22 @@ use veil_program::Holder;
 use veil_prss::Use;
 use veil_session::Peer;
 
-use super::circuit::{Circuit, Group, commit, cut};
+use super::circuit::{Circuit, commit, cut};
 use super::regions::{self, Shape, holder, input, part};
-use super::{Chooses, checked, label, place};
+use super::{checked, label, place};
 use crate::ot::transfer::keys;
 use crate::plan::Plan;
 use crate::round::{Round, Transfer};
-use crate::yao::{COMMON, EVALUATOR, GARBLER, OFFSET, PRIVATE, combine, transfer};
+use crate::yao::{COMMON, EVALUATOR, Ends, GARBLER, Group, OFFSET, PRIVATE, combine, transfer};
 
 /// The rounds of a chunk up to the first table, and those of the tables.
-pub(super) fn rounds(
-    plan: &Plan,
-    shape: &Shape,
-    groups: &[Group],
-    offers: Option<&Chooses>,
-) -> [Vec<Round>; 2] {
+pub(super) fn rounds(plan: &Plan, shape: &Shape, groups: &[Group], ends: &Ends) -> [Vec<Round>; 2] {
     let garbler = Garbler {
         plan,
         shape,
         groups,
     };
-    let mut transfer = super::transfers(offers);
+    let mut transfer = super::transfers(ends, shape);
     transfer.recvs.extend([
         peer(regions::coins()[3], 10),
         peer(regions::hashes()[0], 11),

@@ -18,6 +18,7 @@ mod evaluator;
 mod garbler;
 mod regions;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use veil_circuit::{Circuit, Per};
@@ -26,10 +27,9 @@ use veil_program::{Audience, Holder, Schedule, Statistical, Tables};
 use veil_prss::Use;
 use veil_session::{Frame, Peer};
 
-use crate::ot::extension::{At, Challenge, Receiver, Sender};
 use crate::plan::{BankOf, Plan};
 use crate::round::{Cost, Flow, Protocol, Round, Seed, Spans, Task, Transfer, Transfers};
-use crate::yao::{COMMON, EVALUATOR, GARBLER, LEAVES, OFFSET, PRIVATE, TREES, list, other};
+use crate::yao::{EVALUATOR, Ends, GARBLER, PRIVATE, keys, list, other};
 use regions::Shape;
 
 /// The key of the matrix that encodes the evaluator's inputs: a constant, which nobody has chosen. The first 16 bytes of SHA-256 of
@@ -55,8 +55,7 @@ mod place {
 
 /// What is hashed.
 mod label {
-    /// The challenge of transfers.
-    pub(super) const TRANSFERS: u16 = 1;
+    // The challenge of transfers has label 1.
     /// Commitment to the evaluator's coin.
     pub(super) const COIN: u16 = 2;
     /// What the order of circuits follows from.
@@ -142,19 +141,6 @@ pub fn cut_message(of: &Transfer) -> Option<CutMessage> {
     found.map(|(_, message)| *message)
 }
 
-/// A party's end of the transfers of encoded inputs.
-enum Chooses {
-    Chooser {
-        end: Receiver,
-        choices: Span,
-        to: Span,
-    },
-    Sender {
-        end: Sender,
-        to: Span,
-    },
-}
-
 /// Cut-and-choose, as one participant runs it.
 #[derive(Debug)]
 pub struct CutAndChoose {
@@ -174,16 +160,15 @@ pub struct CutAndChoose {
 impl CutAndChoose {
     /// The rounds of participant `me`.
     pub fn new(plan: Arc<Plan>, me: Peer) -> Self {
-        let half = bounds::half(plan.job.security.statistical.bits());
-        let groups = circuit::groups(&plan, half);
-        let gates = groups.iter().map(|group| group.gates).max();
-        let shape = Shape::of(&plan, gates.unwrap_or(0));
+        let mut shape = Shape::of(&plan);
+        let groups = circuit::groups(&plan, shape.half);
+        shape.gates = groups.iter().map(|group| group.gates).max().unwrap_or(0);
         let [mut rows, job] =
             [BankOf::Rows, BankOf::Job].map(|bank| regions::layout(&shape, &plan, me, bank));
-        let ends = ends(&mut rows, &shape, me);
+        let ends = Ends::new(&mut rows, me, &BTreeSet::from([shape.transfers()]));
         let rounds = match me {
-            Peer::Party(GARBLER) => garbler::rounds(&plan, &shape, &groups, ends.as_ref()),
-            Peer::Party(_) => evaluator::rounds(&plan, &shape, &groups, ends.as_ref()),
+            Peer::Party(GARBLER) => garbler::rounds(&plan, &shape, &groups, &ends),
+            Peer::Party(_) => evaluator::rounds(&plan, &shape, &groups, &ends),
             Peer::Owner(_) | Peer::Recipient(_) => Default::default(),
         };
         let shared = |rounds: Vec<Round>| -> Arc<[Arc<Round>]> {
@@ -212,47 +197,10 @@ impl CutAndChoose {
     }
 }
 
-/// The end of the transfers, with what they need in the layout.
-fn ends(layout: &mut Layout, shape: &Shape, me: Peer) -> Option<Chooses> {
-    let [to, _, _] = shape.keys();
-    let items = (TREES, shape.transfers());
-    if shape.encoded == 0 {
-        return None;
-    }
-    match me {
-        Peer::Party(GARBLER) => {
-            let keys = (LEAVES, OFFSET);
-            let peer = Peer::Party(EVALUATOR);
-            let end = Sender::new(layout, peer, items, Challenge::Hash, keys);
-            Some(Chooses::Sender { end, to })
-        }
-        Peer::Party(_) => {
-            let peer = Peer::Party(GARBLER);
-            let end = Receiver::new(layout, peer, items, Challenge::Hash, LEAVES);
-            let choices = shape.choices();
-            Some(Chooses::Chooser { end, choices, to })
-        }
-        Peer::Owner(_) | Peer::Recipient(_) => None,
-    }
-}
-
-/// The round of the transfers; an empty one if there are none.
-fn transfers(ends: Option<&Chooses>) -> Round {
-    let at = At {
-        place: place::TRANSFER,
-        first: 0,
-        label: label::TRANSFERS,
-    };
-    let rounds = match ends {
-        Some(Chooses::Sender { end, to }) => end.rounds(at, *to),
-        Some(Chooses::Chooser { end, choices, to }) => end.rounds(at, *choices, *to),
-        None => vec![],
-    };
-    let round = rounds.into_iter().next();
-    round.unwrap_or(Round {
-        place: place::TRANSFER,
-        ..Round::default()
-    })
+/// The round of the transfers of the encoded inputs; an empty one if there are none.
+fn transfers(ends: &Ends, shape: &Shape) -> Round {
+    let [labels, _, _] = shape.keys();
+    ends.round((place::TRANSFER, 0), [shape.choices(), labels])
 }
 
 /// Random values of a party's own, from counter 0 of their use on.
@@ -288,15 +236,20 @@ fn order() -> Vec<Command> {
     ]
 }
 
-/// A comparison at the end of a round.
+/// A comparison of two spans at the end of a round.
 fn checked(round: &mut Round, compared: [Span; 2], suspect: Peer, what: &'static str) {
+    let compare = Command::new(Op::CheckEqual, compared.to_vec(), vec![]);
+    check(round, compare, suspect, what);
+}
+
+/// A command that compares, at the end of a round.
+fn check(round: &mut Round, command: Command, suspect: Peer, what: &'static str) {
     round.checks.push(Check {
         command: round.finish.len(),
         suspects: vec![suspect],
         what,
     });
-    let compare = Command::new(Op::CheckEqual, compared.to_vec(), vec![]);
-    round.finish.push(compare);
+    round.finish.push(command);
 }
 
 /// Circuits that are opened, and as many that are evaluated, for an error of 2^-s.
@@ -306,7 +259,7 @@ pub fn half(s: Statistical) -> u32 {
 
 /// Circuits of a half, bits of the encoding and of the sum: under the plan hash.
 pub(crate) fn sizes(plan: &Plan) -> [u64; 3] {
-    let shape = Shape::of(plan, 0);
+    let shape = Shape::of(plan);
     [shape.half, shape.encoded, shape.check].map(u64::from)
 }
 
@@ -438,20 +391,11 @@ impl Protocol for CutAndChoose {
     }
 
     fn keys(&self, peer: Peer) -> Vec<(&'static str, KeyId)> {
-        match (self.me, peer) {
-            (Peer::Party(_), Peer::Party(_)) => vec![("common", COMMON)],
-            _ => vec![],
-        }
+        keys(self.me, peer)
     }
 
     fn transfers(&self) -> Option<Transfers> {
-        self.me.party().map(|_| Transfers {
-            sender: Peer::Party(GARBLER),
-            receiver: Peer::Party(EVALUATOR),
-            trees: TREES,
-            offset: OFFSET,
-            leaves: LEAVES,
-        })
+        crate::yao::transfers(self.me)
     }
 
     fn dealt(&self, by: Peer) -> Vec<Seed> {

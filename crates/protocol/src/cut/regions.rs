@@ -72,12 +72,12 @@ pub(super) struct Shape {
     pub(super) encoded: u32,
     /// Bits of the outputs.
     pub(super) outputs: u32,
-    /// Gates of the longest message.
+    /// Gates of the longest message: 0 until messages are known.
     pub(super) gates: u32,
 }
 
 impl Shape {
-    pub(super) fn of(plan: &Plan, gates: u32) -> Self {
+    pub(super) fn of(plan: &Plan) -> Self {
         let s = plan.job.security.statistical.bits();
         let of = |party| {
             let ports = plan.inputs.iter().enumerate();
@@ -91,7 +91,7 @@ impl Shape {
             check: if inputs[0] > 0 { s.into() } else { 0 },
             encoded: bounds::encoding(inputs[1], s),
             outputs: plan.outputs.iter().map(|output| output.width).sum(),
-            gates,
+            gates: 0,
         }
     }
 

@@ -120,7 +120,9 @@ impl<'a> Inputs<'a> {
             Per::Cycle => place::CYCLE_INPUTS,
             Per::Job => place::JOB_INPUTS,
         };
-        let mut round = ends.round((place, self.before.leaves), self.transferred());
+        let transferred = self.transferred();
+        let wires = [BITS, LABELS].map(|region| regions::span(region, 0, transferred));
+        let mut round = ends.round((place, self.before.leaves), wires);
         match self.me {
             _ if self.ports.is_empty() => return vec![],
             Peer::Party(GARBLER) => self.garbler(&mut round),

@@ -25,14 +25,19 @@ const OVERLAPPED: u64 = 256 << 10;
 
 /// Layers that go in one message, and how many gates they have.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Group {
-    pub(super) layers: Range<usize>,
-    pub(super) gates: u32,
+pub(crate) struct Group {
+    pub(crate) layers: Range<usize>,
+    pub(crate) gates: u32,
 }
 
 /// Messages of consecutive layers, in frames of so many rows.
 fn groups(plan: &Plan, layers: &[LayerPlan], rows: u32) -> Vec<Group> {
-    let most = MESSAGE / cost::table(garbling(plan.job.security.tables), u64::from(rows));
+    let table = cost::table(garbling(plan.job.security.tables), u64::from(rows));
+    grouped(layers, MESSAGE / table)
+}
+
+/// Messages of consecutive layers: another one is put into a message as long as it has no more than so many gates.
+pub(crate) fn grouped(layers: &[LayerPlan], most: u64) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for (k, layer) in layers.iter().enumerate() {
         match groups.last_mut() {

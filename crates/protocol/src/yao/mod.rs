@@ -24,8 +24,8 @@ mod transfers;
 
 pub(crate) use cost::table;
 pub(crate) use inputs::list;
-pub(crate) use layers::cycles_together;
-pub(crate) use transfers::TREES;
+pub(crate) use layers::{Group, cycles_together, grouped};
+pub(crate) use transfers::Ends;
 
 use std::sync::Arc;
 
@@ -50,7 +50,7 @@ pub const PRIVATE: KeyId = KeyId(2);
 /// The seed of owner 0, at the owner and at the evaluator; those of others follow.
 const FIRST_SEED: u16 = 16;
 /// The first leaf of the trees of oblivious transfer; those of others follow.
-pub(crate) const LEAVES: KeyId = KeyId(FIRST_SEED + MOST_OWNERS);
+const LEAVES: KeyId = KeyId(FIRST_SEED + MOST_OWNERS);
 /// As many owners as a job has.
 const MOST_OWNERS: u16 = 1024;
 
@@ -214,20 +214,11 @@ impl Protocol for Yao {
     }
 
     fn keys(&self, peer: Peer) -> Vec<(&'static str, KeyId)> {
-        match (self.me, peer) {
-            (Peer::Party(_), Peer::Party(_)) => vec![("common", COMMON)],
-            _ => vec![],
-        }
+        keys(self.me, peer)
     }
 
     fn transfers(&self) -> Option<Transfers> {
-        self.me.party().map(|_| Transfers {
-            sender: Peer::Party(GARBLER),
-            receiver: Peer::Party(EVALUATOR),
-            trees: transfers::TREES,
-            offset: OFFSET,
-            leaves: LEAVES,
-        })
+        transfers(self.me)
     }
 
     fn dealt(&self, by: Peer) -> Vec<Seed> {
@@ -246,6 +237,25 @@ impl Protocol for Yao {
             _ => vec![],
         }
     }
+}
+
+/// Keys of `me` that it has in common with `peer`.
+pub(crate) fn keys(me: Peer, peer: Peer) -> Vec<(&'static str, KeyId)> {
+    match (me, peer) {
+        (Peer::Party(_), Peer::Party(_)) => vec![("common", COMMON)],
+        _ => vec![],
+    }
+}
+
+/// The transfers between garbler and evaluator, at either.
+pub(crate) fn transfers(me: Peer) -> Option<Transfers> {
+    me.party().map(|_| Transfers {
+        sender: Peer::Party(GARBLER),
+        receiver: Peer::Party(EVALUATOR),
+        trees: transfers::TREES,
+        offset: OFFSET,
+        leaves: LEAVES,
+    })
 }
 
 /// Number of an owner's seed at whoever has it.

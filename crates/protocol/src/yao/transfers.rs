@@ -3,16 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use veil_device::ot::COLUMNS;
-use veil_device::{Layout, Trees};
+use veil_device::{Layout, Span, Trees};
 use veil_math::Ring;
 use veil_session::Peer;
 
-use super::{EVALUATOR, GARBLER, LEAVES, OFFSET, regions};
+use super::{EVALUATOR, GARBLER, LEAVES, OFFSET};
 use crate::ot::extension::{At, Challenge, Receiver, Sender};
 use crate::round::{Cost, Round};
 
 /// Four bits of the offset for each tree.
-pub(crate) const TREES: Trees = match Trees::new(4) {
+pub(super) const TREES: Trees = match Trees::new(4) {
     Some(trees) => trees,
     None => unreachable!(),
 };
@@ -25,7 +25,7 @@ const LABEL: u16 = 1;
 
 /// A participant's end of the transfers, by the number of wires.
 #[derive(Clone, Debug)]
-pub(super) enum Ends {
+pub(crate) enum Ends {
     /// The evaluator's.
     Chooses(BTreeMap<u32, Receiver>),
     /// The garbler's.
@@ -36,7 +36,7 @@ pub(super) enum Ends {
 
 impl Ends {
     /// Adds what transfers of so many wires need to the layout of `me`.
-    pub(super) fn new(layout: &mut Layout, me: Peer, wires: &BTreeSet<u32>) -> Self {
+    pub(crate) fn new(layout: &mut Layout, me: Peer, wires: &BTreeSet<u32>) -> Self {
         let wires = wires.iter().copied().filter(|wires| *wires > 0);
         let (garbler, evaluator) = (Peer::Party(GARBLER), Peer::Party(EVALUATOR));
         if me == evaluator {
@@ -51,16 +51,15 @@ impl Ends {
         }
     }
 
-    /// The round, of place and first counter of the leaves, of transfers of the first so many wires of those that are staged; an empty one if there
-    /// are none.
-    pub(super) fn round(&self, (place, first): (u32, u64), wires: u32) -> Round {
+    /// The round, of place and first counter of the leaves, of transfers of these bits, which become these labels; an empty one if there are
+    /// none.
+    pub(crate) fn round(&self, (place, first): (u32, u64), [bits, labels]: [Span; 2]) -> Round {
         let at = At {
             place,
             first,
             label: LABEL,
         };
-        let bits = regions::span(regions::BITS, 0, wires);
-        let labels = regions::span(regions::LABELS, 0, wires);
+        let wires = labels.count;
         let rounds = match self {
             Ends::Chooses(ends) => ends.get(&wires).map(|end| end.rounds(at, bits, labels)),
             Ends::Offers(ends) => ends.get(&wires).map(|end| end.rounds(at, labels)),
