@@ -69,8 +69,9 @@ pub enum Op {
         /// Signs.
         minus: u32,
     },
-    /// dst 0 (32 bytes) = SHA-256(session ‖ LE16 label ‖ LE16 epoch ‖ LE16 lane ‖ LE32 chunk ‖ LE32 rows ‖ draws ‖ bytes of the sources). Of a
-    /// draw, which says what the sources were drawn from, it hashes LE16 of the use and LE64 of the first counter, and draws nothing.
+    /// dst 0 (32 bytes) = SHA-256(session ‖ LE16 label ‖ LE16 epoch ‖ LE16 lane ‖ LE32 chunk ‖ LE32 rows ‖ draws ‖ sources). Of a draw, which says
+    /// what the sources were drawn from, it hashes LE16 of the use and LE64 of the first counter, and draws nothing. Of a source, its bytes; if
+    /// these are more than 1024, the digests of its pieces of so many bytes in their place, until they are not more ([`hash`](crate::hash)).
     Hash {
         /// What is hashed; equal at both ends, different for each use.
         label: u16,

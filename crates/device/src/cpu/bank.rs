@@ -127,7 +127,8 @@ impl Memory {
         whole.then(|| at..at + packed * span.count as usize)
     }
 
-    fn all(&self) -> &[u8] {
+    /// The whole block.
+    pub(super) fn all(&self) -> &[u8] {
         // SAFETY: `lines` owns this many initialised bytes, and bytes have no alignment.
         unsafe { std::slice::from_raw_parts(self.lines.as_ptr().cast(), self.len()) }
     }
@@ -194,14 +195,6 @@ impl Memory {
         if let Some(last) = self.item_bytes_mut(span, k).last_mut() {
             *last &= keep;
         }
-    }
-
-    /// The bytes of a span, in pieces that are as long as they can be.
-    pub(super) fn pieces(&self, span: Span) -> impl Iterator<Item = &[u8]> {
-        let run = self.run(span);
-        let items = if run.is_some() { 0 } else { span.count };
-        let items = (0..items).map(move |k| self.item_bytes(span, k));
-        run.map(|run| &self.all()[run]).into_iter().chain(items)
     }
 
     /// Copies item `k` of `from` to item `l` of `to`; both have the same packed length.

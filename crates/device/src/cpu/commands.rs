@@ -1,6 +1,5 @@
 //! What the CPU device does for each command.
 
-use sha2::Digest;
 use subtle::ConstantTimeEq;
 use veil_math::Ring;
 use veil_session::Frame;
@@ -8,14 +7,16 @@ use veil_session::Frame;
 use super::bank::Memory;
 use super::convert;
 use super::exec::{self, Mask, Offsets, Run, Shape, Traced};
+use super::hash::digest;
 use super::mac::MacKey;
 use super::tape::Tape;
 use super::vector::{self, Domain, Portable};
 use super::{Cpu, Isa, dot};
 use crate::command::{Command, Draw, NO_PROGRAM, Op, ProgramId};
+use crate::hash::head;
 use crate::layout::Span;
 use crate::repeat::Repeat;
-use crate::{Fault, Form, hash};
+use crate::{Fault, Form};
 
 impl Cpu {
     pub(super) fn mask(&self, draw: Draw, frame: Frame) -> Result<Mask<'_>, Fault> {
@@ -74,13 +75,11 @@ impl Cpu {
             }
             Op::Combine { ring, minus } => self.combine(memory, (*ring, *minus), command),
             Op::Hash { label } => {
-                let mut digest = hash::start(&self.session, *label, memory.frame, &command.draws);
-                for s in &command.src {
-                    memory.pieces(*s).for_each(|bytes| digest.update(bytes));
-                }
+                let head = head(&self.session, *label, memory.frame, &command.draws);
+                let digest = digest(self.isa, &head, memory, &command.src);
                 memory
                     .item_bytes_mut(command.dst[0], 0)
-                    .copy_from_slice(&digest.finalize());
+                    .copy_from_slice(&digest);
             }
             Op::Mac => {
                 let (to, draw) = (command.dst[0], &command.draws[0]);

@@ -8,9 +8,12 @@ mod cut;
 mod dot;
 mod exec;
 mod garble;
+mod hash;
 mod mac;
 mod ot;
 mod proof;
+#[cfg(target_arch = "x86_64")]
+mod sha;
 mod tape;
 mod vector;
 

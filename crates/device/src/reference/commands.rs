@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use sha2::Digest;
 use subtle::ConstantTimeEq;
 use veil_math::Ring;
 
@@ -43,14 +42,9 @@ impl Reference {
             }
             Op::Combine { ring, minus } => memory.combine(command, *ring, *minus),
             Op::Hash { label } => {
-                let mut digest = hash::start(&self.session, *label, memory.frame, &command.draws);
-                command
-                    .src
-                    .iter()
-                    .for_each(|s| digest.update(memory.bytes(*s)));
-                memory
-                    .bytes_mut(command.dst[0])
-                    .copy_from_slice(&digest.finalize());
+                let head = hash::head(&self.session, *label, memory.frame, &command.draws);
+                let digest = hash::digest(&head, command.src.iter().map(|s| memory.bytes(*s)));
+                memory.bytes_mut(command.dst[0]).copy_from_slice(&digest);
             }
             Op::Mac => self.mac(memory, command)?,
             Op::Split { first } => memory.split(command.src[0], command.dst[0], *first),

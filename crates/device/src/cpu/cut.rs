@@ -1,14 +1,13 @@
 //! Cut-and-choose: hashes of sixteen circuits side by side, programs with the kernels of labels, and everything else as it is defined.
 
-#[cfg(target_arch = "x86_64")]
-mod sha;
-
 use subtle::{Choice, ConstantTimeEq};
 use veil_session::Frame;
 use zeroize::Zeroizing;
 
 use super::bank::Memory;
 use super::commands::fitting;
+#[cfg(target_arch = "x86_64")]
+use super::sha;
 use super::tape::Tape;
 use super::{Cpu, Isa};
 use crate::Fault;

@@ -1,4 +1,4 @@
-//! SHA-256 (FIPS 180-4) of sixteen messages side by side, a row of the bank in each lane of AVX-512.
+//! SHA-256 (FIPS 180-4) of sixteen messages side by side, each in a lane of AVX-512: of rows of a bank, or pieces of a source.
 
 #[allow(
     clippy::wildcard_imports,
@@ -9,12 +9,13 @@ use std::arch::x86_64::*;
 use veil_math::Ring;
 use zeroize::Zeroizing;
 
-use super::super::bank::Memory;
+use super::bank::Memory;
 use crate::cut::{Columns, MARKED};
+use crate::hash::PIECE;
 use crate::layout::{Item, Span};
 
 /// Lanes.
-const LANES: usize = 16;
+pub(super) const LANES: usize = 16;
 /// Bytes of a label, the unit of messages.
 const UNIT: usize = 16;
 /// Bytes of a block.
@@ -215,6 +216,52 @@ pub(super) unsafe fn marks(
     }
 }
 
+/// The digests of sixteen pieces, one behind the other.
+///
+/// # Safety
+/// The machine has AVX-512 F and BW.
+#[target_feature(enable = "avx512f,avx512bw")]
+pub(super) unsafe fn pieces(pieces: &[u8; LANES * PIECE]) -> [[u8; 2 * UNIT]; LANES] {
+    let mut state = INITIAL.map(|word| _mm512_set1_epi32(word as i32));
+    let mut words = [_mm512_setzero_si512(); 16];
+    let unit = |lane: usize, at: usize| {
+        // SAFETY: a unit at `at` of a piece ends within it.
+        unsafe { _mm_loadu_si128(pieces.as_ptr().add(PIECE * lane + at).cast()) }
+    };
+    for block in (0..PIECE).step_by(BLOCK) {
+        for (k, words) in words.as_chunks_mut::<4>().0.iter_mut().enumerate() {
+            let at = block + UNIT * k;
+            *words = turned([0, 4, 8, 12].map(|lane| {
+                let four = _mm512_castsi128_si512(unit(lane, at));
+                let four = _mm512_inserti32x4::<1>(four, unit(lane + 1, at));
+                let four = _mm512_inserti32x4::<2>(four, unit(lane + 2, at));
+                swap(_mm512_inserti32x4::<3>(four, unit(lane + 3, at)))
+            }));
+        }
+        compress(&mut state, words);
+    }
+    let mut end = [_mm512_setzero_si512(); 16];
+    end[0] = _mm512_set1_epi32(i32::MIN);
+    end[15] = _mm512_set1_epi32(8 * PIECE as i32);
+    compress(&mut state, end);
+    let mut halves = [[[0; UNIT]; LANES]; 2];
+    // SAFETY: there are two halves of so many lanes.
+    unsafe {
+        store(
+            &state,
+            0,
+            LANES,
+            halves.as_flattened_mut().as_flattened_mut(),
+        )
+    };
+    let mut digests = [[0; 2 * UNIT]; LANES];
+    for (digest, (low, high)) in digests.iter_mut().zip(halves[0].iter().zip(&halves[1])) {
+        digest[..UNIT].copy_from_slice(low);
+        digest[UNIT..].copy_from_slice(high);
+    }
+    digests
+}
+
 /// The first so many lanes.
 fn first(lanes: usize) -> __mmask16 {
     ((1u32 << lanes) - 1) as u16
@@ -245,6 +292,12 @@ unsafe fn load(unit: &[u8], row: usize, rows: usize) -> [__m512i; 4] {
             };
         }
     }
+    turned(quarters)
+}
+
+/// The words of units: four rows' in each vector, to a word of sixteen rows in each.
+#[target_feature(enable = "avx512f,avx512bw")]
+fn turned(quarters: [__m512i; 4]) -> [__m512i; 4] {
     let [a, b, c, d] = quarters;
     let word = |w: i32| {
         let index = _mm512_set_epi32(
