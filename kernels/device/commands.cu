@@ -2,9 +2,7 @@
 // command. Columns are packed, items of a region lie one behind the other. After a check that failed, nothing takes effect any more: the first word
 // of `verdict` is one more than the number of its command. The second is not zero if what is being compared differs.
 #include "../aes/aes.h"
-#include "../include/polyval.h"
 #include "../include/ring.h"
-#include "../sha256/sha256.h"
 
 // Pseudorandom items. A thread has a block. call: to, bytes of an item, items, word of the schedule, first counter, counters of an item, head | tail.
 KERNEL void LAUNCH_BOUNDS(1024, 1)
@@ -123,88 +121,4 @@ KERNEL void device_decide(u32 *verdict, u32 command) {
   if (FIRST_OF_GRID != 0) return;
   if (verdict[0] == 0 && verdict[1] != 0) verdict[0] = command + 1;
   verdict[1] = 0;
-}
-
-// Byte k of what is hashed: the head, then the sources. One after the other; who asks goes on from where it was.
-struct hashed {
-  const u8 *bank;
-  const u64 *call;
-  u64 source, at;
-};
-DEV u32 next_byte(hashed &from) {
-  for (;;) {
-    const u64 *part = from.call + 2 + 2 * from.source;
-    const u8 *bytes = from.source == 0 ? reinterpret_cast<const u8 *>(from.call) + part[0] : from.bank + part[0];
-    if (from.at < part[1]) return bytes[from.at++];
-    from.source++, from.at = 0;
-  }
-}
-
-// SHA-256 of a head and of sources, by one thread: it is as serial as the hash. call: to, bytes in all, then where the head is in `call` and its
-// bytes, where each source is in the bank and its bytes.
-KERNEL void device_hash(u8 *bank, const u64 *__restrict__ call, const u32 *__restrict__ verdict) {
-  if (verdict[0] || FIRST_OF_GRID != 0) return;
-  u32 s[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-  hashed from;
-  from.bank = bank, from.call = call, from.source = 0, from.at = 0;
-  const u64 bytes = call[1], blocks = (bytes + 8) / 64 + 1;
-  for (u64 block = 0; block < blocks; block++) {
-    u32 w[16];
-    for (u32 k = 0; k < 16; k++) {
-      u32 word = 0;
-      for (u32 byte = 0; byte < 4; byte++) {
-        const u64 at = 64 * block + 4 * k + byte;
-        word = word << 8 | (at < bytes ? next_byte(from) : at == bytes ? 0x80 : 0);
-      }
-      w[k] = word;
-    }
-    if (block + 1 == blocks) w[14] = u32(bytes >> 29), w[15] = u32(bytes << 3);
-    sha256_block(s, w);
-  }
-  for (u32 k = 0; k < 32; k++) bank[call[0] + k] = u8(s[k >> 2] >> (24 - 8 * (k & 3)));
-}
-
-// POLYVAL of sources by one block, under a mask: thread t of T has each T-th block, with zeros in front so that all have as many. call: to, sources,
-// key, mask, bytes of all sources (the last block), then where each source is, and its bytes.
-KERNEL void device_mac(u8 *bank, const u64 *__restrict__ call, const u32 *__restrict__ verdict) {
-  SHARED(u32, sum, 4);
-  if (verdict[0]) return;
-  if (threadIdx.x < 4) sum[threadIdx.x] = 0;
-  BLOCK_BARRIER();
-  const wide key = make_wide(call[2], call[3]);
-  const u64 sources = call[1], threads = blockDim.x;
-  u64 blocks = 1;
-  for (u64 k = 0; k < sources; k++) blocks += (call[8 + 2 * k] + 15) / 16;
-  const u64 steps = (blocks + threads - 1) / threads, zeros = steps * threads - blocks;
-  // The key to the power of the threads, and to that of the blocks from this thread's on.
-  wide stride = key, own = key;
-  for (u64 k = 1; k < threads; k++) {
-    stride = polyval_mul(stride, key);
-    if (k == threads - 1 - threadIdx.x) own = stride;
-  }
-  wide hash = make_wide(0, 0);
-  u64 source = 0, before = 0;
-  for (u64 step = 0; step < steps; step++) {
-    const u64 place = step * threads + threadIdx.x;
-    wide block = make_wide(0, 0);
-    if (place >= zeros) {
-      const u64 at = place - zeros;
-      while (source < sources && at - before >= (call[8 + 2 * source] + 15) / 16) before += (call[8 + 2 * source++] + 15) / 16;
-      if (source < sources) {
-        const u64 from = 16 * (at - before);
-        block = wide_of(load_part(bank + call[7 + 2 * source] + from, call[8 + 2 * source] - from));
-      } else {
-        block = make_wide(call[6], 0);
-      }
-    }
-    hash = polyval_mul(hash, stride);
-    hash = make_wide(hash.lo ^ block.lo, hash.hi ^ block.hi);
-  }
-  const uint4 words = words_of(polyval_mul(hash, own));
-  atomic_xor(sum, words.x), atomic_xor(sum + 1, words.y), atomic_xor(sum + 2, words.z), atomic_xor(sum + 3, words.w);
-  BLOCK_BARRIER();
-  if (threadIdx.x == 0) {
-    const uint4 code = make_uint4(sum[0], sum[1], sum[2], sum[3]);
-    store_part(bank + call[0], 16, xor128(code, words_of(make_wide(call[4], call[5]))));
-  }
 }

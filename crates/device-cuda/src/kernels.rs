@@ -150,20 +150,6 @@ pub static SHA256_COMPRESS: Kernel = Kernel {
     ],
 };
 
-/// SHA-256 of whole messages: messages of whole words, digests, words of a message, how many.
-pub static SHA256_MESSAGES: Kernel = Kernel {
-    name: "sha256_messages",
-    block: 256,
-    shared: 0,
-    cooperative: false,
-    parameters: &[
-        Memory(|call| call.product(&[2, 3], 4)),
-        Memory(|call| call.times(3, 32)),
-        U32,
-        U32,
-    ],
-};
-
 /// A gate of a circuit that is garbled, as kernels read it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Gate {
@@ -448,8 +434,10 @@ of_device! {
     DOT_END "device_dot_end", 32, 0, [TRUSTED, TRUSTED, TRUSTED, VERDICT];
     COMPARE "device_compare", 256, 0, [TRUSTED, TRUSTED, VERDICT];
     DECIDE "device_decide", 32, 0, [VERDICT, U32];
-    HASH "device_hash", 32, 0, [TRUSTED, TRUSTED, VERDICT];
-    MAC "device_mac", 256, 0, [TRUSTED, TRUSTED, VERDICT];
+    PIECES "device_pieces", 256, 0, [TRUSTED, TRUSTED, TRUSTED, VERDICT];
+    HASH "device_hash", 32, 0, [TRUSTED, TRUSTED, TRUSTED, VERDICT];
+    MAC "device_mac", 256, 0, [TRUSTED, TRUSTED, TRUSTED, VERDICT];
+    MAC_END "device_mac_end", 32, 0, [TRUSTED, TRUSTED, TRUSTED, VERDICT];
     PROGRAM_BITS "program_bits", 512, AES_TABLES, [TRUSTED, TRUSTED, TRUSTED, TRUSTED, VERDICT, TRUSTED, TRUSTED];
     PROGRAM_Z64 "program_z64", 512, AES_TABLES, [TRUSTED, TRUSTED, TRUSTED, TRUSTED, VERDICT, TRUSTED, TRUSTED];
     PROGRAM_Z128 "program_z128", 512, AES_TABLES, [TRUSTED, TRUSTED, TRUSTED, TRUSTED, VERDICT, TRUSTED, TRUSTED];

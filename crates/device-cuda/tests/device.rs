@@ -301,51 +301,56 @@ fn keys_are_kept_when_there_are_more() -> Result<(), Fault> {
     Ok(())
 }
 
-/// The host makes digests of what it reaches, a kernel all others: both are those of the reference, and neither is made after a check failed.
+/// Sources of a piece, of a byte more, of a level of pieces and of a byte more, wherever they begin; and none is made after a check failed.
 #[test]
-fn digests_are_those_of_the_reference_wherever_they_are_made() -> Result<(), Fault> {
+fn digests_are_those_of_the_reference_whatever_is_hashed() -> Result<(), Fault> {
     let mut layout = layout(1);
-    let digests = layout.add(Region {
-        place: Place::Public,
-        item: Item::Bytes(32),
-        parts: 1,
-        count: 2,
-    });
-    let all = |region| layout.all(region, 0);
-    let digest = |k| Span {
-        first: k,
-        count: 1,
-        ..all(digests)
+    let mut bytes = |place, bytes, count| {
+        layout.add(Region {
+            place,
+            item: Item::Bytes(bytes),
+            parts: 1,
+            count,
+        })
     };
-    let copied = Span {
-        count: 2,
-        ..all(SLOTS)
+    let long = 33 * 1024 + 9;
+    let (from, to) = (bytes(Place::Mapped, 1, long), bytes(Place::Public, 32, 1));
+    let cut = |first, count| Span {
+        region: from,
+        part: 0,
+        first,
+        count,
     };
-    let bytes: Vec<u8> = (0..2 * 8 * ROWS).map(|k| (k * k) as u8).collect();
-    let run = |device: &mut dyn Device, fails: bool| -> Result<Vec<u8>, Fault> {
+    let sources = [
+        vec![],
+        vec![cut(3, 1)],
+        vec![cut(0, 1024)],
+        vec![cut(1, 1024), cut(2, 1025), cut(3, 7)],
+        vec![cut(2, 1026), cut(0, 1027), cut(16, 2048)],
+        vec![cut(5, 32 * 1024), cut(9, 32 * 1024 + 1)],
+        vec![cut(0, long), cut(3, long - 3)],
+    ];
+    let text: Vec<u8> = (0..long).map(|k| (k * k / 7) as u8).collect();
+    let run = |device: &mut dyn Device, src: &[Span], fails: bool| -> Result<Vec<u8>, Fault> {
         device.bind(SessionId([3; 32]));
         let bank = device.open(&layout, frame(ROWS))?;
-        device.write(bank, all(IN), &bytes)?;
-        let hash = |from, to| Command::new(Op::Hash { label: 5 }, vec![from], vec![digest(to)]);
-        let mut commands = vec![copy(all(IN), copied)];
+        device.write(bank, layout.all(from, 0), &text)?;
+        let mut commands = Vec::new();
         if fails {
-            commands.push(Command::new(
-                Op::CheckEqual,
-                vec![all(IN), all(OUT)],
-                vec![],
-            ));
+            let differ = vec![cut(0, 5), cut(1, 5)];
+            commands.push(Command::new(Op::CheckEqual, differ, vec![]));
         }
-        commands.extend([copy(all(IN), all(OUT)), hash(all(OUT), 0), hash(copied, 1)]);
+        let hash = Op::Hash { label: 5 };
+        commands.push(Command::new(hash, src.to_vec(), vec![layout.all(to, 0)]));
         device.submit(bank, &commands, Tag(1))?;
         let done = device.poll().map(|c| c.outcome) == Some(Outcome::Done);
         assert_eq!(done, !fails);
-        Ok(device.view(bank, all(digests))?.to_vec())
+        Ok(device.view(bank, layout.all(to, 0))?.to_vec())
     };
-    for fails in [false, true] {
-        let got = run(&mut device(), fails)?;
-        assert_eq!(got, run(&mut Reference::default(), fails)?);
-        assert_eq!(got[..32], got[32..]);
-        assert_eq!(got == [0; 64], fails);
+    for src in &sources {
+        let got = run(&mut device(), src, false)?;
+        assert_eq!(got, run(&mut Reference::default(), src, false)?, "{src:?}");
+        assert_eq!(run(&mut device(), src, true)?, [0; 32]);
     }
     Ok(())
 }

@@ -4,13 +4,12 @@
 mod common;
 
 use common::{bytes, given};
-use sha2::Digest;
 use veil_device::garble::hash;
 use veil_device::ot::{Trees, column_bytes, fold};
 use veil_device_cuda::backend::{Arg, Backend, Buffer, Emulator, Launch, Order};
 use veil_device_cuda::kernels::{
     CHOOSE_EVALUATE, CHOOSE_GARBLE, EVALUATE_LAYER, GARBLE_LAYER, Gate, Kernel, OT_APPLY,
-    OT_CORRECT, OT_EXPAND, OT_FOLD, OT_KEYS, OT_LABELS, SHA256_MESSAGES,
+    OT_CORRECT, OT_EXPAND, OT_FOLD, OT_KEYS, OT_LABELS,
 };
 use veil_prss::{Prf, Use};
 use veil_session::Secret;
@@ -272,33 +271,6 @@ fn gates_that_lead_out_are_left_out() {
     launch(on, &GARBLE_LAYER, (1, 32), &args);
     assert_eq!(labels_of(on, &before), labels);
     assert_eq!(bytes(on, &tables), [0; 64]);
-}
-
-#[test]
-fn messages_are_hashed_as_sha256_hashes_them() {
-    for (order, words) in ORDERS
-        .into_iter()
-        .flat_map(|order| [0, 1, 13, 14, 15, 16, 17, 46].map(|words| (order, words)))
-    {
-        let on = &mut Emulator::new(order);
-        for count in [1_u32, 75] {
-            let messages: Vec<u8> = (0..4 * words * count as usize)
-                .map(|k| (k * 31 + k / 256) as u8)
-                .collect();
-            let from = given(on, &messages);
-            let digests = on.allocate(32 * u64::from(count)).expect("it fits");
-            let numbers = [words as u32, count].map(Arg::U32);
-            let args = [&[Arg::all(&from), Arg::all(&digests)], &numbers[..]].concat();
-            launch(on, &SHA256_MESSAGES, (1, 64), &args);
-            let want: Vec<u8> = (0..count as usize)
-                .flat_map(|k| sha2::Sha256::digest(&messages[4 * words * k..][..4 * words]))
-                .collect();
-            assert!(
-                bytes(on, &digests) == want,
-                "{order:?}: {count} of {words} words"
-            );
-        }
-    }
 }
 
 fn xor(to: &mut [u8], other: &[u8]) {

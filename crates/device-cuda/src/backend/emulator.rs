@@ -85,7 +85,7 @@ impl Emulator {
 
 impl Backend for Emulator {
     fn name(&self) -> &'static str {
-        "cuda-emulated"
+        "cuda-sim"
     }
 
     fn blocks(&self) -> u32 {

@@ -120,11 +120,6 @@ impl Memory {
         Some((place + at, bytes))
     }
 
-    /// Whether the host reaches a span.
-    pub(super) fn reached(&self, span: Span) -> bool {
-        self.mirrored[span.region as usize].is_some()
-    }
-
     /// Bytes for the host to write.
     pub(super) fn map<'a>(
         &mut self,

@@ -16,7 +16,6 @@ mod transfers;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use sha2::{Digest, Sha256};
 use veil_device::{
     Bank, Command, Completion, Device, Fault, Frame, KeyId, Layout, Needs, Outcome, Program,
     ProgramId, Span, Tag,
@@ -144,17 +143,11 @@ impl Cuda {
     /// Queues the launches of a batch.
     fn launch(&mut self, memory: &Memory, numbers: &Buffer, steps: &[Step]) -> Result<(), Fault> {
         for step in steps {
-            let (kernel, work, places) = match step {
-                Step::Launch {
-                    kernel,
-                    work,
-                    places,
-                } => (*kernel, *work, places),
-                Step::Digest { head, src, to } => {
-                    self.digest(memory, numbers, head, src, *to)?;
-                    continue;
-                }
-            };
+            let Step {
+                kernel,
+                work,
+                places,
+            } = step;
             let mut args = Vec::with_capacity(places.len());
             for place in places {
                 args.push(match *place {
@@ -195,33 +188,6 @@ impl Cuda {
             self.backend.launch(kernel, launch, &args).map_err(card)?;
         }
         Ok(())
-    }
-
-    /// Makes a digest on the host, when what was queued has ended.
-    fn digest(
-        &mut self,
-        memory: &Memory,
-        numbers: &Buffer,
-        head: &[u8],
-        src: &[Span],
-        to: Span,
-    ) -> Result<(), Fault> {
-        let mut stopped = [0; 4];
-        self.backend.read(numbers, 0, &mut stopped).map_err(card)?;
-        if stopped != [0; 4] {
-            return Ok(());
-        }
-        for from in src {
-            memory.download(&mut *self.backend, *from)?;
-        }
-        let mut digest = Sha256::new_with_prefix(head);
-        for from in src {
-            digest.update(memory.view(&*self.backend, *from)?);
-        }
-        let at = memory.at(to);
-        self.backend
-            .write(&memory.buffer, at, &digest.finalize())
-            .map_err(card)
     }
 
     /// Puts a batch together and queues it.

@@ -12,12 +12,18 @@ use super::bank::Memory;
 use super::program::{Code, form};
 use super::{Key, unsupported};
 use crate::kernels::{
-    COMBINE, COMPARE, CONVERT, DECIDE, DOT, DOT_END, HASH, Kernel, MAC, PROGRAM_BITS, PROGRAM_Z64,
-    PROGRAM_Z128, RANDOM, SCALE, SCATTER, SCHEDULE_BYTES, SPLIT, SUMS_Z64, SUMS_Z128,
+    COMBINE, COMPARE, CONVERT, DECIDE, DOT, DOT_END, HASH, Kernel, MAC, MAC_END, PIECES,
+    PROGRAM_BITS, PROGRAM_Z64, PROGRAM_Z128, RANDOM, SCALE, SCATTER, SCHEDULE_BYTES, SPLIT,
+    SUMS_Z64, SUMS_Z128,
 };
 
 /// Bytes of a sum of threads.
 pub(super) const PARTIAL: u64 = 32;
+/// Bytes of a piece of a source, and of its digest.
+const PIECE: u64 = hash::PIECE as u64;
+const DIGEST: u64 = 32;
+/// Blocks of a code that a thread has, at least.
+const MACS: u64 = 16;
 
 /// An argument of a launch.
 #[derive(Clone, Copy)]
@@ -39,21 +45,12 @@ pub(super) enum Place {
     Apart(u64),
 }
 
-/// What is done, one after the other.
-pub(super) enum Step {
-    /// A launch.
-    Launch {
-        kernel: &'static Kernel,
-        /// Threads that have something to do, or one block of them.
-        work: Option<u64>,
-        places: Vec<Place>,
-    },
-    /// A digest of what the host reaches, which the host makes: the hash is serial, and a thread of a GPU is slow.
-    Digest {
-        head: Vec<u8>,
-        src: Vec<Span>,
-        to: Span,
-    },
+/// A launch.
+pub(super) struct Step {
+    pub(super) kernel: &'static Kernel,
+    /// Threads that have something to do, or one block of them.
+    pub(super) work: Option<u64>,
+    pub(super) places: Vec<Place>,
 }
 
 /// A batch, as it is put together.
@@ -130,7 +127,7 @@ impl Queue<'_> {
     }
 
     pub(super) fn step(&mut self, kernel: &'static Kernel, work: Option<u64>, places: &[Place]) {
-        self.steps.push(Step::Launch {
+        self.steps.push(Step {
             kernel,
             work,
             places: places.to_vec(),
@@ -220,44 +217,8 @@ impl Queue<'_> {
                 call.extend(src.iter().map(|from| at(*from)));
                 self.plain(&COMBINE, Some(count * bytes.div_ceil(16)), &call);
             }
-            Op::Hash { label } => {
-                let head = hash::head(self.session, *label, self.memory.frame, &command.draws);
-                if src.iter().all(|from| self.memory.reached(*from)) {
-                    let (src, to) = (src.clone(), dst[0]);
-                    self.steps.push(Step::Digest { head, src, to });
-                    self.written.extend(dst);
-                    return Ok(());
-                }
-                let bytes = src.iter().map(|from| self.bytes(*from)).sum::<u64>();
-                let mut call = vec![at(dst[0]), head.len() as u64 + bytes];
-                call.extend([8 * (4 + 2 * src.len() as u64), head.len() as u64]);
-                for from in src {
-                    call.extend([at(*from), self.bytes(*from)]);
-                }
-                for bytes in head.chunks(8) {
-                    let bytes = bytes.iter().rev();
-                    call.push(bytes.fold(0, |word, byte| word << 8 | u64::from(*byte)));
-                }
-                self.plain(&HASH, None, &call);
-            }
-            Op::Mac => {
-                let draw = command.draws[0];
-                let prf = &self.key(draw)?.prf;
-                let frame = self.memory.frame;
-                let mask = prf.block(draw.tag, frame.lane, draw.first, frame.chunk);
-                let key = mac::hash_key(prf);
-                let mut call = Zeroizing::new(Vec::with_capacity(7 + 2 * src.len()));
-                call.extend([at(dst[0]), src.len() as u64]);
-                for block in [&*key, &mask] {
-                    let block = u128::from_le_bytes(*block);
-                    call.extend([block as u64, (block >> 64) as u64]);
-                }
-                call.push(src.iter().map(|from| self.bytes(*from)).sum());
-                for from in src {
-                    call.extend([at(*from), self.bytes(*from)]);
-                }
-                self.plain(&MAC, None, &call);
-            }
+            Op::Hash { label } => self.hash(*label, command),
+            Op::Mac => self.mac(command)?,
             Op::Split { first } => {
                 let bytes = self.memory.item(dst[0].region);
                 let ring = number(ring_of(self.item(src[0])));
@@ -323,6 +284,65 @@ impl Queue<'_> {
             _ => return Err(unsupported("an operation that it does not know")),
         }
         self.written.extend(dst);
+        Ok(())
+    }
+
+    /// Of long sources the digests of pieces, level by level; then one of all.
+    fn hash(&mut self, label: u16, command: &Command) {
+        let (mut sources, mut used, mut bytes) = (Vec::new(), 0, 0);
+        for from in &command.src {
+            let mut source = [0, self.memory.at(*from), self.bytes(*from)];
+            while source[2] > PIECE {
+                let pieces = source[2].div_ceil(PIECE);
+                let call = self.call(&[&source[..], &[used]].concat());
+                let places = [Place::Bank, Place::Temps, call, Place::Verdict];
+                self.step(&PIECES, Some(pieces), &places);
+                source = [1, used, DIGEST * pieces];
+                used += DIGEST * pieces;
+            }
+            bytes += source[2];
+            sources.extend(source);
+        }
+        self.temps = self.temps.max(used);
+        let head = hash::head(self.session, label, self.memory.frame, &command.draws);
+        let bytes = head.len() as u64 + bytes;
+        let mut call = vec![self.memory.at(command.dst[0]), bytes];
+        call.extend([command.src.len() as u64, head.len() as u64]);
+        call.extend(sources);
+        for bytes in head.chunks(8) {
+            let bytes = bytes.iter().rev();
+            call.push(bytes.fold(0, |word, byte| word << 8 | u64::from(*byte)));
+        }
+        let call = self.call(&call);
+        let places = [Place::Bank, Place::Temps, call, Place::Verdict];
+        self.step(&HASH, None, &places);
+    }
+
+    fn mac(&mut self, command: &Command) -> Result<(), Fault> {
+        let draw = command.draws[0];
+        let prf = &self.key(draw)?.prf;
+        let frame = self.memory.frame;
+        let mask = prf.block(draw.tag, frame.lane, draw.first, frame.chunk);
+        let key = mac::hash_key(prf);
+        let src = &command.src;
+        let mut call = Zeroizing::new(Vec::with_capacity(7 + 2 * src.len()));
+        call.extend([self.memory.at(command.dst[0]), src.len() as u64]);
+        for block in [&*key, &mask] {
+            let block = u128::from_le_bytes(*block);
+            call.extend([block as u64, (block >> 64) as u64]);
+        }
+        call.push(src.iter().map(|from| self.bytes(*from)).sum());
+        let mut blocks = 1;
+        for from in src {
+            call.extend([self.memory.at(*from), self.bytes(*from)]);
+            blocks += self.bytes(*from).div_ceil(16);
+        }
+        let call = self.call(&call);
+        let places = [Place::Bank, Place::Sums, call, Place::Verdict];
+        // A thread has several blocks, as its powers of the key take as long as many of them.
+        self.step(&MAC, Some(blocks / MACS), &places);
+        self.step(&MAC_END, None, &places);
+        self.sums = self.sums.max(PARTIAL);
         Ok(())
     }
 
