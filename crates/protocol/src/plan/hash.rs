@@ -9,7 +9,7 @@ use super::{Conversion, ConversionPlan, Plan};
 use crate::choose::Choice;
 
 /// Changes whenever frames, counters or rounds change their meaning: peers of different releases refuse each other.
-const VERSION: &str = "veilworks plan 1 rep3 semi-honest layers";
+const VERSION: &str = "veilworks plan 2";
 
 struct Encoder(Sha256);
 
