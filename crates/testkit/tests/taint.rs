@@ -5,7 +5,7 @@ use veil_link::tap::Fate;
 use veil_math::Ring;
 use veil_program::{Audience, Holder, Lowered};
 use veil_session::Peer;
-use veil_testkit::sample::{among_four, between_two, everything, job, party, peer};
+use veil_testkit::sample::{among_four, between_two, cut, everything, job, party, peer};
 use veil_testkit::{Kind, Message, Outcome, Seed, Values, World, flipped, pack};
 
 /// Every byte sequence that stands for a secret input: elements of rings, columns of 128 bits.
@@ -99,6 +99,60 @@ fn an_input_in_a_message_is_noticed() {
         let outcome = honest.cheat(leak).run();
         let leaked = |m: &&Message| m.kind == Some(kind) && m.from == from;
         assert!(tainted(&outcome).iter().any(leaked), "{}", outcome.seed);
+    }
+}
+
+/// The inputs of a job whose chunks are rows, each as bits in bytes, from either end, and as a byte for each bit.
+fn words(outcome: &Outcome) -> Vec<Vec<u8>> {
+    let rows = outcome.values.blocks.iter().flatten();
+    let forms = rows.flatten().flat_map(|bits| {
+        let bits: Vec<u8> = bits.iter().map(|bit| *bit as u8).collect();
+        let byte = |bits: &[u8]| (0..).zip(bits).fold(0, |byte, (k, bit)| byte | bit << k);
+        let bytes: Vec<u8> = bits.chunks(8).map(byte).collect();
+        let turned = bytes.iter().rev().map(|byte| byte.reverse_bits()).collect();
+        [bytes, turned, bits]
+    });
+    forms.collect()
+}
+
+/// Messages of cut-and-choose that contain one of the words.
+fn told<'a>(outcome: &'a Outcome, words: &[Vec<u8>]) -> Vec<&'a Message> {
+    let contains = |m: &&Message| {
+        let has = |word: &Vec<u8>| m.bytes.windows(word.len()).any(|window| window == word);
+        words.iter().any(has)
+    };
+    outcome.transcript.iter().filter(contains).collect()
+}
+
+#[test]
+fn no_message_of_cut_and_choose_contains_an_input() {
+    let honest = World::in_chunks(cut("adder:128", 2), 1, 1);
+    let outcome = honest.run();
+    let words = words(outcome.assert_right());
+    assert_eq!(words.len(), 3 * 2 * 2);
+    let found = told(&outcome, &words);
+    assert!(found.is_empty(), "{}: {:?}", outcome.seed, found[0]);
+    for (kind, from) in [
+        (Kind::MaskedLabels, peer(0)),
+        (Kind::ShownLabels, peer(0)),
+        (Kind::Correction, peer(1)),
+    ] {
+        for word in &words {
+            let leak = word.clone();
+            let leaks = move |m: &Message| {
+                if m.kind == Some(kind) && m.from == from && m.bytes.len() > leak.len() {
+                    Fate::Replace([&leak[..], &m.bytes[leak.len()..]].concat())
+                } else {
+                    Fate::Pass
+                }
+            };
+            let outcome = World::in_chunks(cut("adder:128", 2), 1, 1)
+                .cheat(leaks)
+                .run();
+            let leaked = |m: &&Message| m.kind == Some(kind) && m.from == from;
+            let told = told(&outcome, &words);
+            assert!(told.iter().any(leaked), "{}: {kind:?}", outcome.seed);
+        }
     }
 }
 
