@@ -1,5 +1,5 @@
 //! Parties over TLS of whom one is killed, stands still, or lies, at each kind of round: what everybody else says, with which code, whom
-//! it blames, and how soon. Four of them, and three that prove their products.
+//! it blames, and how soon. Four of them, three that prove their products, and two that cut and choose.
 #![allow(
     clippy::unwrap_used,
     reason = "a test that unwraps says what it expects by failing there"
@@ -187,5 +187,106 @@ output = [{ port = "out0", to = "eve", format = "hex", file = "all.hex" },
         site.lies(FINDINGS, [1, 0], &[0]);
         site.lies(Round::AGREEMENT, [0, 1], &[1]);
         site.lies(OPENING, [2, EVE], &[EVE]);
+    }
+}
+
+/// Two parties, of whom any may be malicious: many circuits, of which half are opened.
+mod two {
+    use super::*;
+
+    /// The garbler and the evaluator.
+    const NAMES: &[&str] = &["a", "b"];
+
+    const JOB: &str = r#"version = 1
+kind = "circuit"
+name = "sum"
+owners = ["a", "b"]
+parties = ["a", "b"]
+recipients = ["b"]
+protocol = "yao"
+adversary = "malicious-cutchoose"
+statistical = "9"
+circuit = { make = "adder:9" }
+input = [{ port = "x", owner = "a", format = "hex", file = "x.hex" },
+         { port = "y", owner = "b", format = "hex", file = "y.hex" }]
+output = [{ port = "out", to = "b", format = "hex", file = "sum.hex" }]
+"#;
+
+    const GARBLED: [usize; 2] = [0, 1];
+    const CHOSEN: [usize; 2] = [1, 0];
+
+    const POINTS: Round = Round::of(Kind::Points, TRANSFERS);
+    const TREES: Round = Round::of(Kind::Trees, TRANSFERS);
+    const TRANSFERS: &str =
+        "sent a message of oblivious transfer that was not made for this session";
+    const COMMITMENTS: Round = Round::of(Kind::Commitments, SEED);
+    const CORRECTION: Round = Round::of(Kind::Correction, "corrections of oblivious transfer");
+    const DIGESTS: Round = Round::of(Kind::CircuitDigests, SEED);
+    const GARBLER_COIN: Round = Round::of(Kind::GarblerCoin, SEED);
+    const COIN: Round = Round::of(
+        Kind::EvaluatorCoin,
+        "the coin that the evaluator committed to",
+    );
+    const SEEDS: Round = Round::of(Kind::OpenedSeeds, SEED);
+    const SEED: &str = "the seed of a circuit";
+    const SHOWN: Round = Round::of(Kind::ShownLabels, CIRCUIT);
+    const TABLES: Round = Round::of(Kind::Table, CIRCUIT);
+    const CIRCUIT: &str = "a circuit that is evaluated";
+
+    fn site() -> Site {
+        Site::new(
+            NAMES,
+            JOB,
+            &[("x.hex", "ff00\n1200\n"), ("y.hex", "0100\n0001\n")],
+        )
+    }
+
+    /// The garbler waits for nothing any more when it has the evaluator's coin.
+    #[test]
+    fn a_party_that_is_killed_at_any_round_is_named_at_once() {
+        let _turn = turn();
+        let site = site();
+        site.is_killed(Round::HANDSHAKE, GARBLED);
+        site.is_killed(POINTS, CHOSEN);
+        site.is_killed(TREES, CHOSEN);
+        site.is_killed(COMMITMENTS, GARBLED);
+        site.is_killed(CORRECTION, CHOSEN);
+        site.is_killed(DIGESTS.after(1), GARBLED);
+        site.is_killed(GARBLER_COIN, GARBLED);
+        site.is_killed(COIN, CHOSEN);
+    }
+
+    #[test]
+    fn a_party_that_stands_still_at_any_round_is_named_in_time() {
+        stand_still(
+            site,
+            [
+                (COMMITMENTS, GARBLED),
+                (CORRECTION, CHOSEN),
+                (DIGESTS, GARBLED),
+                (COIN.after(1), CHOSEN),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_party_that_lies_at_any_round_is_found_by_the_other() {
+        let _turn = turn();
+        let site = site();
+        site.lies(Round::HANDSHAKE, GARBLED, &[1]);
+        for (round, who) in [
+            (POINTS, GARBLED),
+            (POINTS, CHOSEN),
+            (COMMITMENTS, GARBLED),
+            (CORRECTION, CHOSEN),
+            (DIGESTS, GARBLED),
+            (GARBLER_COIN, GARBLED),
+            (COIN, CHOSEN),
+            (SEEDS.after(1), GARBLED),
+            (SHOWN, GARBLED),
+            (TABLES, GARBLED),
+        ] {
+            site.lies(round, who, &[who[1]]);
+        }
     }
 }

@@ -80,7 +80,7 @@ enum Act {
 pub(crate) struct Site {
     folder: Folder,
     homes: Vec<Home>,
-    /// Everybody, parties first; the last one is the recipient `eve`.
+    /// Everybody, parties first; `eve`, if she is one of them, is the recipient, and the last.
     names: &'static [&'static str],
     job: &'static str,
 }
@@ -89,7 +89,7 @@ pub(crate) struct Site {
 type Ends = Vec<(&'static str, Option<i32>, String)>;
 
 impl Site {
-    /// A deployment for this job, which has a result for the party `INSIDE`: the one within the test, which so is there to the end.
+    /// A deployment for this job. If it has a result for the party `INSIDE`, the one within the test is there to the end.
     pub(crate) fn new(
         names: &'static [&'static str],
         job: &'static str,
@@ -109,14 +109,14 @@ impl Site {
     }
 
     fn peer(&self, name: usize) -> Peer {
-        if name + 1 == self.names.len() {
+        if self.names[name] == "eve" {
             Peer::Recipient(0)
         } else {
             Peer::Party(PartyId::FOUR[name])
         }
     }
 
-    fn plan(&self, inside: usize) -> Arc<Plan> {
+    fn plan(&self, inside: usize) -> (Job, Arc<Plan>) {
         let job = self.job.replace("INSIDE", self.names[inside]);
         self.folder.write("job.toml", job);
         let file = self.folder.at("job.toml");
@@ -125,13 +125,14 @@ impl Site {
             lanes: 1,
             chunk_rows: None,
         };
-        Arc::new(Plan::new(Arc::new(job.lowered().clone()), options).unwrap())
+        let plan = Plan::new(Arc::new(job.lowered().clone()), options).unwrap();
+        (job, Arc::new(plan))
     }
 
     /// Takes part as party `inside` until the run ends, and does `act` to messages of `kind` for `to`; says when it does.
     fn inside(
         &self,
-        plan: &Arc<Plan>,
+        (job, plan): &(Job, Arc<Plan>),
         inside: usize,
         (act, round, to): (Act, Round, usize),
         did: &mpsc::Sender<()>,
@@ -177,7 +178,10 @@ impl Site {
                 }
             }))
         };
+        let holders = plan.job.blocks.iter().flat_map(|block| &block.holders);
+        let own = holders.copied().find(|holder| holder.peer() == Some(me));
         let data = Data {
+            source: own.map(|holder| Arc::from(job.source(holder).unwrap())),
             sink: Some(Arc::new(Seen::default())),
             ..Data::default()
         };
@@ -234,6 +238,15 @@ impl Site {
         })
     }
 
+    /// Results that somebody got: a file gets its name when it is whole.
+    fn results(&self) -> Vec<String> {
+        let Ok(files) = std::fs::read_dir(self.folder.at("out-job.toml")) else {
+            return Vec::new();
+        };
+        let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+        names.filter(|name| !name.starts_with('.')).collect()
+    }
+
     /// `victim` falls at a round: everybody else ends in time, nobody with a result, and somebody names it.
     fn falls(&self, round: Round, [inside, victim]: [usize; 2], fall: Signal, times: [u64; 2]) {
         let act = (Act::Withholds, round, victim);
@@ -278,7 +291,7 @@ impl Site {
         let blames = |said: &str| noticed(said) && said.contains(&named);
         let blamed = ends.iter().any(|(_, _, said)| blames(said));
         assert!(blamed || noticed(&own), "{case}: nobody names it");
-        assert!(!self.folder.at("out-job.toml").exists(), "{case}");
+        assert!(self.results().is_empty(), "{case}");
     }
 
     /// `victim` is killed when it stands in a round, in which `inside` keeps it: all others end at once.
@@ -327,6 +340,6 @@ impl Site {
         }
         let itself = finders.contains(&liar) && own.contains(round.blamed);
         assert!(found || itself, "{case}: nobody finds it");
-        assert!(!self.folder.at("out-job.toml").exists(), "{case}");
+        assert!(self.results().is_empty(), "{case}");
     }
 }
