@@ -8,6 +8,5 @@
 #include "device/program.cu"
 #include "device/proof.cu"
 #include "device/transfers.cu"
-#include "garble/garble.cu"
 #include "ot/ot.cu"
 #include "sha256/sha256.cu"

@@ -1,12 +1,13 @@
-// Programs over labels, at the garbler and at the evaluator: one launch does all instructions of a program. A thread has a row, and goes through the
-// instructions with it; a warp has 32 rows, whose bits of tables lie together. The schemes are those of crates/device (garble).
+// Programs over labels, at the garbler and at the evaluator: one launch does all instructions of a program. A thread does an instruction in a row, a warp
+// in 32 rows, whose bits of tables lie together; who does what is in program.h. The schemes are those of crates/device (garble). The launch is cooperative.
 //
 // `code` is as in program.cu; a constant is all ones or nothing. `call`: where what is, and what both sides or the garbler alone know.
 #include "../garble/garble.h"
 #include "program.h"
 
 enum LabelCall {
-  LABEL_INSTRUCTIONS,
+  LABEL_LEVELS,   // where in `code`
+  LABEL_DEPTH,    // how many
   LABEL_ROWS,
   LABEL_SLOTS,
   LABEL_SHAREDS,
@@ -17,6 +18,7 @@ enum LabelCall {
   LABEL_START,    // start point of the hash
   LABEL_OFFSET = LABEL_START + 2,
   LABEL_DICE = LABEL_OFFSET + 2,  // word of the schedule, first counter, head | tail, counters of a product
+  LABEL_EACH = LABEL_DICE + 4,    // whether each row is a circuit with a start point and an offset of its own, and where these are
 };
 
 struct labels {
@@ -24,7 +26,7 @@ struct labels {
   const u64 *call;
   const u32 *table;
   u32 lane4;
-  u64 row;
+  u64 row, place;  // its row, and what the row adds to the number of a gate
   bool any;
   uint4 start, offset;
 };
@@ -86,7 +88,7 @@ DEV wide three_target(const three &t, u32 j, u32 k) {
 
 DEV uint4 three_garble(const labels &r, const u32 *schedules, u64 index, uint4 x, uint4 y, u32 &bits) {
   const u64 *call = r.call, *dice = call + LABEL_DICE;
-  const u64 tweak = 3 * (((call[LABEL_NUMBER] + index) << 16) + r.row);
+  const u64 tweak = 3 * (((call[LABEL_NUMBER] + index) << 16) + r.place);
   const uint4 block = prf_block(r.table, r.lane4, schedules + dice[0], dice[1] + index * dice[3] + r.row / 64, u32(dice[2]), u32(dice[2] >> 32));
   const wide drawn = wide_of(block);
   const u32 dies = u32(wide_shift(drawn, 2 * u32(r.row & 63)).lo);
@@ -112,7 +114,7 @@ DEV uint4 three_garble(const labels &r, const u32 *schedules, u64 index, uint4 x
 
 DEV uint4 three_evaluate(const labels &r, u64 index, uint4 x, uint4 y) {
   const u64 *call = r.call;
-  const u64 tweak = 3 * (((call[LABEL_NUMBER] + index) << 16) + r.row), rows = call[LABEL_ROWS], bytes = (rows + 7) / 8;
+  const u64 tweak = 3 * (((call[LABEL_NUMBER] + index) << 16) + r.place), rows = call[LABEL_ROWS], bytes = (rows + 7) / 8;
   split h[3];
   for (u32 k = 0; k < 3; k++) {
     uint4 own[1] = {k == 0 ? x : k == 1 ? y : xor128(x, y)};
@@ -137,13 +139,20 @@ DEV void run_labels(u8 *bank, u8 *temps, const u64 *call, const u32 *schedules, 
   r.bank = bank, r.temps = temps, r.call = call, r.table = table, r.lane4 = (threadIdx.x & 31) * 4;
   r.start = words_of(make_wide(call[LABEL_START], call[LABEL_START + 1]));
   r.offset = words_of(make_wide(call[LABEL_OFFSET], call[LABEL_OFFSET + 1]));
-  const u64 rows = call[LABEL_ROWS], own = FIRST_OF_GRID;
-  // All threads of a warp do the same steps, as they put bits together; one that has no row does nothing else.
-  for (u64 from = 0; from < rows; from += STEP_OF_GRID) {
-    r.any = from + own < rows;
-    r.row = from + own;
-    for (u32 number = 0; number < call[LABEL_INSTRUCTIONS]; number++) {
-      const u32 *instruction = code + 8 * number;
+  const u64 rows = call[LABEL_ROWS];
+  share s = share_of(code + call[LABEL_LEVELS], call[LABEL_DEPTH], rows);
+  for (u64 group = 0; group < s.groups; group++) {
+    share_group(s, group);
+    for (u64 k = s.first; k < s.last; k += s.step) {
+      // All threads of a warp do the same, as they put bits together; one that has no row does nothing else.
+      r.row = share_column(s, group, k);
+      r.any = r.row < rows;
+      r.place = call[LABEL_EACH] ? 0 : r.row;
+      if (call[LABEL_EACH] && r.any) {
+        r.start = load128(reinterpret_cast<const uint4 *>(bank + call[LABEL_EACH + 1]) + r.row);
+        if (GARBLER) r.offset = load128(reinterpret_cast<const uint4 *>(bank + call[LABEL_EACH + 2]) + r.row);
+      }
+      const u32 *instruction = code + 8 * share_instruction(s, k);
       const u32 op = instruction[0], a = instruction[2], b = instruction[3];
       u32 bits = 0;
       if (r.any) {
@@ -152,7 +161,7 @@ DEV void run_labels(u8 *bank, u8 *temps, const u64 *call, const u32 *schedules, 
           const u32 *pair = code + call[LABEL_PAIRS] + 2 * u64(b);
           const uint4 x = load128(label_at(r, pair[0])), y = load128(label_at(r, pair[1]));
           uint4 *tables = reinterpret_cast<uint4 *>(bank + call[LABEL_TABLES]) + 2 * u64(a) * rows + r.row;
-          const u64 gate = ((call[LABEL_NUMBER] + a) << 16) + r.row;
+          const u64 gate = ((call[LABEL_NUMBER] + a) << 16) + r.place;
           if (THREE)
             out = GARBLER ? three_garble(r, schedules, a, x, y, bits) : three_evaluate(r, a, x, y);
           else
@@ -170,6 +179,7 @@ DEV void run_labels(u8 *bank, u8 *temps, const u64 *call, const u32 *schedules, 
       }
       if (GARBLER && THREE && op == PRODUCT) put_bits(r, a, bits);
     }
+    if (!s.alone) GRID_BARRIER();
   }
 }
 

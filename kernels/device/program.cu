@@ -1,6 +1,6 @@
-// Programs over shares, on a bank: one launch does all instructions of a program, whatever it is. A thread has sixteen bytes of every column, 128 rows
-// of bits, two of 64 bits, one of 128, and goes through the instructions with it: no thread needs what another computes, but for sums over rows,
-// which a second launch ends. Masks of products are made where they are used.
+// Programs over shares, on a bank: one launch does all instructions of a program, whatever it is. A thread does an instruction in sixteen bytes of its
+// columns: 128 rows of bits, two of 64 bits, one of 128; who does what is in program.h. Sums over rows are ended by a second launch. Masks of products are
+// made where they are used. The launch is cooperative.
 //
 // `code` is as program.h says. `call`: where what is, and the form of products: the host made it of a command.
 #include "../aes/aes.h"
@@ -9,8 +9,8 @@
 
 // Words of `call`; crates/device-cuda/src/device/program.rs has the same.
 enum Call {
-  INSTRUCTIONS,
-  ROWS,
+  LEVELS,         // where in `code`
+  DEPTH,          // how many
   ITEM_BYTES,
   SHARED_BYTES,
   SLOTS,          // of component 0
@@ -126,15 +126,16 @@ DEV void run(u8 *bank, u8 *temps, u64 *sums, const u64 *call, const u32 *schedul
   running r;
   r.bank = bank, r.temps = temps, r.sums = sums, r.call = call;
   const uint4 nothing = make_uint4(0, 0, 0, 0);
-  // All threads of a warp do the same steps, as they add up together; one that has no bytes adds nothing, and reads nothing of the others.
-  const u64 step = 16 * u64(gridDim.x) * blockDim.x;
-  const u64 own = 16 * (u64(blockIdx.x) * blockDim.x + threadIdx.x);
-  for (u64 from = 0; from < call[ITEM_BYTES]; from += step) {
-    const bool any = from + own < call[ITEM_BYTES];
-    r.at = any ? from + own : 0;
-    r.bytes = call[ITEM_BYTES] - r.at;
-    for (u32 number = 0; number < call[INSTRUCTIONS]; number++) {
-      const u32 *instruction = code + 8 * number;
+  share s = share_of(code + call[LEVELS], call[DEPTH], (call[ITEM_BYTES] + 15) / 16);
+  for (u64 group = 0; group < s.groups; group++) {
+    share_group(s, group);
+    for (u64 k = s.first; k < s.last; k += s.step) {
+      // All threads of a warp do the same, as they add up together; one that has no bytes adds nothing, and reads nothing of the others.
+      const u64 at = 16 * share_column(s, group, k);
+      const bool any = at < call[ITEM_BYTES];
+      r.at = any ? at : 0;
+      r.bytes = call[ITEM_BYTES] - r.at;
+      const u32 *instruction = code + 8 * share_instruction(s, k);
       const u32 op = instruction[0], out = instruction[1], a = instruction[2], b = instruction[3];
       if (op == SUM) {
         for (u32 part = 0; part < call[PARTS]; part++) add_up<RING>(r, b + part, any ? get<RING>(r, a, part) : nothing);
@@ -171,6 +172,7 @@ DEV void run(u8 *bank, u8 *temps, u64 *sums, const u64 *call, const u32 *schedul
         }
       }
     }
+    if (!s.alone) GRID_BARRIER();
   }
 }
 

@@ -3,11 +3,6 @@
 #include "../aes/aes.h"
 #include "../include/ring.h"
 
-// Gates are data: wires a, b and out, and a word with what the gate is in its two highest bits. The rest of the word is the number of an AND, counted
-// from the first of a circuit or a command; of others it is not read. A NOT reads a alone.
-enum Gate { GATE_XOR, GATE_NOT, GATE_AND };
-#define GATE_NUMBER 0x3fffffffu
-
 DEV uint4 label_sigma(uint4 x) { return make_uint4(x.z, x.w, x.z ^ x.x, x.w ^ x.y); }
 DEV u32 label_colour(uint4 x) { return 0 - (x.x & 1); }
 // a, and b where the mask is ones.
@@ -55,29 +50,4 @@ DEV uint4 half_evaluate(const u32 *table, u32 lane4, uint4 start, u64 gate, uint
     out = label_add(xor128(out, x[0]), row, half ? q : p);
   }
   return out;
-}
-
-// A gate in one of `columns` instances. Tables: T_G and T_E of each AND, [2 number + k][instance].
-template <bool GARBLER>
-DEV void gate_do(const u32 *table, u32 lane4, uint4 gate, uint4 *labels, uint4 *tables, u32 wires, u32 ands, u32 columns, u32 column, uint4 start,
-                 uint4 offset, u64 first, u32 shift) {
-  const u32 what = gate.w >> 30, number = gate.w & GATE_NUMBER;
-  // Numbers of wires and of tables are public, and none leads out of the memory.
-  if (gate.x >= wires || gate.z >= wires || (what != GATE_NOT && gate.y >= wires) || (what == GATE_AND && number >= ands)) return;
-  const uint4 a = load128(labels + u64(gate.x) * columns + column);
-  uint4 out = a;
-  if (what == GATE_NOT) {
-    if (GARBLER) out = xor128(a, offset);
-  } else {
-    const uint4 b = load128(labels + u64(gate.y) * columns + column);
-    if (what == GATE_AND) {
-      uint4 *own = tables + 2 * u64(number) * columns + column;
-      const u64 tweak = ((first + number) << shift) + (shift ? column : 0);
-      out = GARBLER ? half_garble(table, lane4, start, offset, tweak, a, b, own, own + columns)
-                    : half_evaluate(table, lane4, start, tweak, a, b, own, own + columns);
-    } else {
-      out = xor128(a, b);
-    }
-  }
-  store128(labels + u64(gate.z) * columns + column, out);
 }

@@ -150,101 +150,6 @@ pub static SHA256_COMPRESS: Kernel = Kernel {
     ],
 };
 
-/// A gate of a circuit that is garbled, as kernels read it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Gate {
-    /// Wires a and b.
-    Xor(u32, u32),
-    /// A wire.
-    Not(u32),
-    /// Wires a and b, and which of all ANDs it is, below 2^30.
-    And(u32, u32, u32),
-}
-
-impl Gate {
-    /// The gate, whose result is wire `out`.
-    pub fn words(self, out: u32) -> [u32; 4] {
-        match self {
-            Gate::Xor(a, b) => [a, b, out, 0],
-            Gate::Not(a) => [a, 0, out, 1 << 30],
-            Gate::And(a, b, number) => [a, b, out, 2 << 30 | (number & (u32::MAX >> 2))],
-        }
-    }
-}
-
-const LAYER: &[Parameter] = &[
-    Memory(|call| call.product(&[5, 7], 16)),
-    Memory(|call| call.product(&[6, 7], 32)),
-    Memory(|call| call.times(4, 16)),
-    Memory(|_| Some(32)),
-    U32,
-    U32,
-    U32,
-    U32,
-    U64,
-];
-
-/// A layer of gates at the garbler: labels `[wire][row]`, tables, gates, start point and offset, how many gates, wires, ANDs, rows, and the number of
-/// the first product.
-pub static GARBLE_LAYER: Kernel = Kernel {
-    name: "garble_layer",
-    block: 768,
-    shared: AES_TABLES,
-    cooperative: false,
-    parameters: LAYER,
-};
-
-/// [`GARBLE_LAYER`] at the evaluator, which has no offset.
-pub static EVALUATE_LAYER: Kernel = Kernel {
-    name: "evaluate_layer",
-    block: 768,
-    shared: AES_TABLES,
-    cooperative: false,
-    parameters: LAYER,
-};
-
-/// A circuit, garbled often: labels `[wire][circuit]`, tables, gates, where layers begin and the last ends, start points, offsets, how many layers,
-/// gates, wires, ANDs, circuits.
-pub static CHOOSE_GARBLE: Kernel = Kernel {
-    name: "choose_garble",
-    block: 768,
-    shared: AES_TABLES,
-    cooperative: true,
-    parameters: &[
-        Memory(|call| call.product(&[8, 10], 16)),
-        Memory(|call| call.product(&[9, 10], 32)),
-        Memory(|call| call.times(7, 16)),
-        Memory(|call| call.times(6, 4)?.checked_add(4)),
-        Memory(|call| call.times(10, 16)),
-        Memory(|call| call.times(10, 16)),
-        U32,
-        U32,
-        U32,
-        U32,
-        U32,
-    ],
-};
-
-/// [`CHOOSE_GARBLE`] at the evaluator, without offsets.
-pub static CHOOSE_EVALUATE: Kernel = Kernel {
-    name: "choose_evaluate",
-    block: 768,
-    shared: AES_TABLES,
-    cooperative: true,
-    parameters: &[
-        Memory(|call| call.product(&[7, 9], 16)),
-        Memory(|call| call.product(&[8, 9], 32)),
-        Memory(|call| call.times(6, 16)),
-        Memory(|call| call.times(5, 4)?.checked_add(4)),
-        Memory(|call| call.times(9, 16)),
-        U32,
-        U32,
-        U32,
-        U32,
-        U32,
-    ],
-};
-
 /// How many trees stand for so many bits each.
 fn trees(bits: u64) -> Option<u64> {
     matches!(bits, 1 | 2 | 4 | 8).then(|| 128 / bits)
@@ -412,16 +317,18 @@ const TRUSTED: Parameter = Memory(|_| Some(0));
 const VERDICT: Parameter = Memory(|_| Some(8));
 
 macro_rules! of_device {
-    ($($name:ident $entry:literal, $block:literal, $shared:expr, [$($parameter:expr),+];)+) => {$(
+    ($($name:ident $entry:literal, $block:literal, $shared:expr, [$($parameter:expr),+] $($together:ident)?;)+) => {$(
         #[doc = concat!("`", $entry, "`, which is for devices alone: see kernels/device.")]
         pub(crate) static $name: Kernel = Kernel {
             name: $entry,
             block: $block,
             shared: $shared,
-            cooperative: false,
+            cooperative: of_device!(@ $($together)?),
             parameters: &[$($parameter),+],
         };
     )+};
+    (@ together) => { true };
+    (@) => { false };
 }
 
 of_device! {
@@ -438,17 +345,31 @@ of_device! {
     HASH "device_hash", 32, 0, [TRUSTED, TRUSTED, TRUSTED, VERDICT];
     MAC "device_mac", 256, 0, [TRUSTED, TRUSTED, TRUSTED, VERDICT];
     MAC_END "device_mac_end", 32, 0, [TRUSTED, TRUSTED, TRUSTED, VERDICT];
-    PROGRAM_BITS "program_bits", 512, AES_TABLES, [TRUSTED, TRUSTED, TRUSTED, TRUSTED, VERDICT, TRUSTED, TRUSTED];
-    PROGRAM_Z64 "program_z64", 512, AES_TABLES, [TRUSTED, TRUSTED, TRUSTED, TRUSTED, VERDICT, TRUSTED, TRUSTED];
-    PROGRAM_Z128 "program_z128", 512, AES_TABLES, [TRUSTED, TRUSTED, TRUSTED, TRUSTED, VERDICT, TRUSTED, TRUSTED];
+    PROGRAM_BITS "program_bits", 512, AES_TABLES, [TRUSTED, TRUSTED, TRUSTED, TRUSTED, VERDICT, TRUSTED, TRUSTED] together;
+    PROGRAM_Z64 "program_z64", 512, AES_TABLES, [TRUSTED, TRUSTED, TRUSTED, TRUSTED, VERDICT, TRUSTED, TRUSTED] together;
+    PROGRAM_Z128 "program_z128", 512, AES_TABLES, [TRUSTED, TRUSTED, TRUSTED, TRUSTED, VERDICT, TRUSTED, TRUSTED] together;
     SUMS_Z64 "program_sums_z64", 512, AES_TABLES, [TRUSTED, TRUSTED, TRUSTED, VERDICT, TRUSTED, TRUSTED];
     SUMS_Z128 "program_sums_z128", 512, AES_TABLES, [TRUSTED, TRUSTED, TRUSTED, VERDICT, TRUSTED, TRUSTED];
     ENCODE "device_encode", 256, 0, [TRUSTED, TRUSTED, VERDICT];
     COLOUR "device_colour", 256, 0, [TRUSTED, TRUSTED, VERDICT];
-    GARBLE_HALF "labels_garble_half", 512, AES_TABLES, [TRUSTED, TRUSTED, TRUSTED, VERDICT, TRUSTED, TRUSTED];
-    GARBLE_THREE "labels_garble_three", 512, AES_TABLES, [TRUSTED, TRUSTED, TRUSTED, VERDICT, TRUSTED, TRUSTED];
-    EVALUATE_HALF "labels_evaluate_half", 512, AES_TABLES, [TRUSTED, TRUSTED, TRUSTED, VERDICT, TRUSTED, TRUSTED];
-    EVALUATE_THREE "labels_evaluate_three", 512, AES_TABLES, [TRUSTED, TRUSTED, TRUSTED, VERDICT, TRUSTED, TRUSTED];
+    GARBLE_HALF "labels_garble_half", 512, AES_TABLES, [TRUSTED, TRUSTED, TRUSTED, VERDICT, TRUSTED, TRUSTED] together;
+    GARBLE_THREE "labels_garble_three", 512, AES_TABLES, [TRUSTED, TRUSTED, TRUSTED, VERDICT, TRUSTED, TRUSTED] together;
+    EVALUATE_HALF "labels_evaluate_half", 512, AES_TABLES, [TRUSTED, TRUSTED, TRUSTED, VERDICT, TRUSTED, TRUSTED] together;
+    EVALUATE_THREE "labels_evaluate_three", 512, AES_TABLES, [TRUSTED, TRUSTED, TRUSTED, VERDICT, TRUSTED, TRUSTED] together;
+    CUT_STRETCH "cut_stretch", 512, AES_TABLES, [TRUSTED, TRUSTED, VERDICT];
+    CUT_NUMBER "cut_number", 256, 0, [TRUSTED, TRUSTED, VERDICT];
+    CUT_DIGEST "cut_digest", 256, 0, [TRUSTED, TRUSTED, VERDICT];
+    CUT_MARKS "cut_marks", 256, 0, [TRUSTED, TRUSTED, VERDICT];
+    CUT_VOTES "cut_votes", 256, 0, [TRUSTED, TRUSTED, TRUSTED, VERDICT, U32];
+    CUT_MAJORITY "cut_majority", 256, 0, [TRUSTED, TRUSTED, TRUSTED, VERDICT];
+    CUT_MATRIX "cut_matrix", 512, AES_TABLES, [TRUSTED, TRUSTED, VERDICT];
+    CUT_ACTIVE "cut_active", 256, 0, [TRUSTED, TRUSTED, VERDICT];
+    CUT_SPREAD "cut_spread", 256, 0, [TRUSTED, TRUSTED, VERDICT];
+    CUT_MASK "cut_mask", 512, AES_TABLES, [TRUSTED, TRUSTED, VERDICT];
+    CUT_UNMASK "cut_unmask", 512, AES_TABLES, [TRUSTED, TRUSTED, VERDICT];
+    CUT_SHUFFLE "cut_shuffle", 512, AES_TABLES, [TRUSTED, TRUSTED, TRUSTED, VERDICT];
+    CUT_PICK "cut_pick", 256, 0, [TRUSTED, TRUSTED, VERDICT];
+    CUT_SAME "cut_same", 256, 0, [TRUSTED, TRUSTED, VERDICT];
     GATHER "device_gather", 256, 0, [TRUSTED, TRUSTED, TRUSTED, VERDICT];
     SPREAD "device_spread", 256, 0, [TRUSTED, TRUSTED, TRUSTED, VERDICT];
     COMPARE_FOLDS "device_compare_folds", 128, 0, [TRUSTED, TRUSTED, VERDICT];

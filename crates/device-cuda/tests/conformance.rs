@@ -42,3 +42,8 @@ fn repetitions_equal_the_reference() {
 fn transfers_equal_the_reference() {
     passes(Part::Transfers, 8);
 }
+
+#[test]
+fn steps_of_cut_and_choose_equal_the_reference() {
+    passes(Part::Cut, 25);
+}

@@ -1,5 +1,5 @@
-//! Kernels of garbling, transfers and hashes on the emulator, in three orders of threads, against what the documentation of `veil_device` defines, by
-//! its hash, its pseudorandom function and its fold, and against other people's code. Sizes are no multiples of a warp or a block.
+//! Kernels of transfers on the emulator, in three orders of threads, against what the documentation of `veil_device` defines, by its hash, its
+//! pseudorandom function and its fold. Sizes are no multiples of a warp or a block.
 
 mod common;
 
@@ -8,8 +8,7 @@ use veil_device::garble::hash;
 use veil_device::ot::{Trees, column_bytes, fold};
 use veil_device_cuda::backend::{Arg, Backend, Buffer, Emulator, Launch, Order};
 use veil_device_cuda::kernels::{
-    CHOOSE_EVALUATE, CHOOSE_GARBLE, EVALUATE_LAYER, GARBLE_LAYER, Gate, Kernel, OT_APPLY,
-    OT_CORRECT, OT_EXPAND, OT_FOLD, OT_KEYS, OT_LABELS,
+    Kernel, OT_APPLY, OT_CORRECT, OT_EXPAND, OT_FOLD, OT_KEYS, OT_LABELS,
 };
 use veil_prss::{Prf, Use};
 use veil_session::Secret;
@@ -29,11 +28,6 @@ fn labels_of(on: &mut Emulator, buffer: &Buffer) -> Vec<u128> {
         .collect()
 }
 
-fn words_in(on: &mut Emulator, words: impl IntoIterator<Item = u32>) -> Buffer {
-    let bytes: Vec<u8> = words.into_iter().flat_map(u32::to_le_bytes).collect();
-    given(on, &bytes)
-}
-
 fn launch(on: &mut Emulator, kernel: &Kernel, (grid, block): (u32, u32), args: &[Arg<'_>]) {
     on.launch(kernel, Launch { grid, block }, args)
         .expect("it fits");
@@ -42,235 +36,6 @@ fn launch(on: &mut Emulator, kernel: &Kernel, (grid, block): (u32, u32), args: &
 /// Number `k` of some that have nothing to do with each other.
 fn some(k: u64) -> u128 {
     hash(0x0123_4567_89ab_cdef_0011_2233_4455_6677, k, 1)
-}
-
-/// A half-gate as the documentation of `veil_device::garble` has it: the zero-label, T_G, T_E.
-fn half_gate(start: u128, offset: u128, gate: u64, [a, b]: [u128; 2]) -> [u128; 3] {
-    let h = |x, k| hash(start, 2 * gate + k, x);
-    let of = |colour: u128, x: u128| if colour & 1 == 1 { x } else { 0 };
-    let garbler = h(a, 0) ^ h(a ^ offset, 0) ^ of(b, offset);
-    let evaluator = h(b, 1) ^ h(b ^ offset, 1) ^ a;
-    let out = h(a, 0) ^ of(a, garbler) ^ h(b, 1) ^ of(b, evaluator ^ a);
-    [out, garbler, evaluator]
-}
-
-/// A circuit: five inputs, three layers, of which the first has an AND of a wire with itself.
-const INPUTS: u32 = 5;
-const CIRCUIT: [&[Gate]; 3] = [
-    &[
-        Gate::And(0, 1, 0),
-        Gate::Xor(1, 2),
-        Gate::And(3, 3, 1),
-        Gate::Not(4),
-    ],
-    &[Gate::And(5, 6, 2), Gate::And(7, 8, 3), Gate::Xor(5, 8)],
-    &[Gate::And(9, 10, 4), Gate::Not(11)],
-];
-const ANDS: u32 = 5;
-const WIRES: u32 = INPUTS + 9;
-
-/// What a circuit computes in the clear, or with other values of its wires: `of` says what a gate is.
-fn walk<T: Copy>(wires: &mut Vec<T>, mut of: impl FnMut(Gate, &[T]) -> T) {
-    for gate in CIRCUIT.concat() {
-        let out = of(gate, wires);
-        wires.push(out);
-    }
-}
-
-/// Zero-labels of all wires and tables of all ANDs of one instance. `gate`: number of an AND among all gates.
-fn garbled(
-    start: u128,
-    offset: u128,
-    mut wires: Vec<u128>,
-    gate: impl Fn(u32) -> u64,
-) -> (Vec<u128>, Vec<[u128; 2]>) {
-    let mut tables = Vec::new();
-    walk(&mut wires, |what, wires| match what {
-        Gate::Xor(a, b) => wires[a as usize] ^ wires[b as usize],
-        Gate::Not(a) => wires[a as usize] ^ offset,
-        Gate::And(a, b, number) => {
-            let labels = [wires[a as usize], wires[b as usize]];
-            let [out, garbler, evaluator] = half_gate(start, offset, gate(number), labels);
-            tables.push([garbler, evaluator]);
-            out
-        }
-    });
-    (wires, tables)
-}
-
-/// The bits of all wires.
-fn clear(mut wires: Vec<bool>) -> Vec<bool> {
-    walk(&mut wires, |what, wires| match what {
-        Gate::Xor(a, b) => wires[a as usize] ^ wires[b as usize],
-        Gate::Not(a) => !wires[a as usize],
-        Gate::And(a, b, _) => wires[a as usize] & wires[b as usize],
-    });
-    wires
-}
-
-/// Instances of the circuit: columns of wires and of tables, instances innermost, as they should be.
-struct Instances {
-    count: u32,
-    offsets: Vec<u128>,
-    /// Of inputs, of all wires, of both lines of tables; then active labels of inputs and of all wires.
-    inputs: Vec<u128>,
-    wires: Vec<u128>,
-    tables: Vec<u128>,
-    active_inputs: Vec<u128>,
-    active: Vec<u128>,
-}
-
-fn instances(
-    count: u32,
-    secrets: impl Fn(u64) -> [u128; 2],
-    gate: impl Fn(u32, u32) -> u64,
-) -> Instances {
-    let all = (WIRES * count) as usize;
-    let mut out = Instances {
-        count,
-        offsets: Vec::new(),
-        inputs: vec![0; all],
-        wires: vec![0; all],
-        tables: vec![0; (2 * ANDS * count) as usize],
-        active_inputs: vec![0; all],
-        active: vec![0; all],
-    };
-    for k in 0..count {
-        let [start, offset] = secrets(k.into());
-        out.offsets.push(offset);
-        let inputs: Vec<u128> = (0..INPUTS)
-            .map(|wire| some(1000 * u64::from(wire) + u64::from(k)))
-            .collect();
-        // All inputs that there are, again and again.
-        let bits = clear((0..INPUTS).map(|wire| k >> wire & 1 == 1).collect());
-        let (wires, tables) = garbled(start, offset, inputs, |number| gate(number, k));
-        for (wire, (label, bit)) in wires.iter().zip(&bits).enumerate() {
-            let at = wire * count as usize + k as usize;
-            let active = if *bit { label ^ offset } else { *label };
-            (out.wires[at], out.active[at]) = (*label, active);
-            if wire < INPUTS as usize {
-                (out.inputs[at], out.active_inputs[at]) = (*label, active);
-            }
-        }
-        for (line, table) in tables.concat().into_iter().enumerate() {
-            out.tables[line * count as usize + k as usize] = table;
-        }
-    }
-    out
-}
-
-fn gates() -> Vec<u32> {
-    let gates = CIRCUIT.concat();
-    (INPUTS..)
-        .zip(gates)
-        .flat_map(|(out, gate)| gate.words(out))
-        .collect()
-}
-
-#[test]
-fn layers_are_garbled_and_evaluated_as_defined() {
-    let (first, start, offset) = (0x2_0000_0003_u64, some(7), some(8) | 1);
-    for (order, rows) in ORDERS.into_iter().zip([37, 37, 101]) {
-        let want = instances(
-            rows,
-            |_| [start, offset],
-            |number, row| (first + u64::from(number)) << 16 | u64::from(row),
-        );
-        let on = &mut Emulator::new(order);
-        let gates = words_in(on, gates());
-        for (kernel, offset, inputs, wires) in [
-            (&GARBLE_LAYER, offset, &want.inputs, &want.wires),
-            (&EVALUATE_LAYER, 0, &want.active_inputs, &want.active),
-        ] {
-            let evaluates = offset == 0;
-            let labels = labels_in(on, inputs);
-            let secrets = labels_in(on, &[start, offset]);
-            let tables = if evaluates {
-                labels_in(on, &want.tables)
-            } else {
-                on.allocate(16 * want.tables.len() as u64).expect("it fits")
-            };
-            let mut from = 0;
-            for layer in CIRCUIT {
-                let args = [
-                    Arg::all(&labels),
-                    Arg::all(&tables),
-                    Arg::At(&gates, from),
-                    Arg::all(&secrets),
-                    Arg::U32(layer.len() as u32),
-                    Arg::U32(WIRES),
-                    Arg::U32(ANDS),
-                    Arg::U32(rows),
-                    Arg::U64(first),
-                ];
-                launch(on, kernel, (2, 32), &args);
-                from += 16 * layer.len() as u64;
-            }
-            assert!(labels_of(on, &labels) == *wires, "{order:?} {evaluates}");
-            assert!(
-                labels_of(on, &tables) == want.tables,
-                "{order:?} {evaluates}"
-            );
-        }
-    }
-}
-
-#[test]
-fn circuits_are_garbled_and_evaluated_many_at_once() {
-    for (order, circuits) in ORDERS.into_iter().zip([33, 70, 33]) {
-        let secrets = |k| [some(k + 77_000), some(k + 88_000) | 1];
-        let want = instances(circuits, secrets, |number, _| number.into());
-        let on = &mut Emulator::new(order);
-        let gates = words_in(on, gates());
-        let mut begins = vec![0];
-        begins.extend(CIRCUIT.iter().scan(0, |end, layer| {
-            *end += layer.len() as u32;
-            Some(*end)
-        }));
-        let layers = words_in(on, begins);
-        let starts: Vec<u128> = (0..want.count).map(|k| secrets(k.into())[0]).collect();
-        let starts = labels_in(on, &starts);
-        let offsets = labels_in(on, &want.offsets);
-        let numbers = [CIRCUIT.len() as u32, 9, WIRES, ANDS, circuits].map(Arg::U32);
-        let labels = labels_in(on, &want.inputs);
-        let tables = on.allocate(16 * want.tables.len() as u64).expect("it fits");
-        let circuit = [&labels, &tables, &gates, &layers, &starts].map(Arg::all);
-        let args = [&circuit[..], &[Arg::all(&offsets)], &numbers].concat();
-        launch(on, &CHOOSE_GARBLE, (2, 64), &args);
-        assert!(labels_of(on, &labels) == want.wires, "{order:?}");
-        assert!(labels_of(on, &tables) == want.tables, "{order:?}");
-        let labels = labels_in(on, &want.active_inputs);
-        let circuit = [&labels, &tables, &gates, &layers, &starts].map(Arg::all);
-        launch(
-            on,
-            &CHOOSE_EVALUATE,
-            (2, 64),
-            &[&circuit[..], &numbers].concat(),
-        );
-        assert!(labels_of(on, &labels) == want.active, "{order:?}");
-    }
-}
-
-/// A gate that names a wire or a table that there is not does nothing.
-#[test]
-fn gates_that_lead_out_are_left_out() {
-    let on = &mut Emulator::new(Order::Forward);
-    let labels: Vec<u128> = (0..6).map(some).collect();
-    let wrong = [
-        Gate::Xor(3, 0).words(1),
-        Gate::Xor(0, u32::MAX).words(1),
-        Gate::Not(0).words(3),
-        Gate::And(0, 1, 1).words(2),
-    ];
-    let gates = words_in(on, wrong.concat());
-    let (before, secrets) = (labels_in(on, &labels), labels_in(on, &[1, 3]));
-    let tables = on.allocate(64).expect("it fits");
-    let memory = [&before, &tables, &gates, &secrets].map(Arg::all);
-    let numbers = [4, 3, 1, 2].map(Arg::U32);
-    let args = [&memory[..], &numbers, &[Arg::U64(0)]].concat();
-    launch(on, &GARBLE_LAYER, (1, 32), &args);
-    assert_eq!(labels_of(on, &before), labels);
-    assert_eq!(bytes(on, &tables), [0; 64]);
 }
 
 fn xor(to: &mut [u8], other: &[u8]) {

@@ -1,7 +1,7 @@
 //! Commands about labels as launches of kernels/device/gates.cu and labels.cu.
 
 use veil_device::garble::{Garbling, NO_OFFSET};
-use veil_device::{Command, Fault, Item, KeyId};
+use veil_device::{Command, Fault, Item, KeyId, Span};
 use zeroize::Zeroizing;
 
 use super::queue::{Place, Queue};
@@ -10,6 +10,19 @@ use crate::kernels::{COLOUR, ENCODE, EVALUATE_HALF, EVALUATE_THREE, GARBLE_HALF,
 /// A label as two numbers.
 pub(super) fn numbers(label: u128) -> [u64; 2] {
     [label as u64, (label >> 64) as u64]
+}
+
+/// What the rows of a program over labels are.
+#[derive(Clone, Copy)]
+pub(super) enum Circuits {
+    /// Rows of one circuit, under one offset, which the evaluator does not have.
+    Rows { offset: u128 },
+    /// Circuits, each with a start point and, at the garbler, an offset of its own.
+    Each {
+        first: u64,
+        starts: Span,
+        offsets: Option<Span>,
+    },
 }
 
 impl Queue<'_> {
@@ -60,23 +73,51 @@ impl Queue<'_> {
         offset: Option<KeyId>,
         command: &Command,
     ) -> Result<(), Fault> {
+        let garbles = offset.is_some();
+        let offset = offset.map_or(Ok(0), |key| self.offset(key))?;
+        let circuits = Circuits::Rows { offset };
+        let tables = if garbles { &command.dst } else { &command.src };
+        self.circuits((scheme, garbles), circuits, tables, command)
+    }
+
+    /// The same, whatever the rows are.
+    pub(super) fn circuits(
+        &mut self,
+        (scheme, garbles): (Garbling, bool),
+        circuits: Circuits,
+        tables: &[Span],
+        command: &Command,
+    ) -> Result<(), Fault> {
         let id = command.program.map_or(usize::MAX, |id| id.0 as usize);
         let code = self.codes.get(id).ok_or(Fault::Unknown("a program"))?;
         let memory = self.memory;
         let rows = u64::from(memory.frame.rows);
         let [slots, uniforms, _] = code.regions;
         let start = |region| memory.at(self.component(region, 0));
-        let mut call = Zeroizing::new(Vec::with_capacity(16));
-        call.extend([u64::from(code.instructions), rows]);
+        let mut call = Zeroizing::new(Vec::with_capacity(20));
+        call.extend([u64::from(code.levels), u64::from(code.depth), rows]);
         call.extend([start(slots), start(uniforms), u64::from(code.pairs)]);
-        let garbles = offset.is_some();
-        let offset = offset.map_or(Ok(0), |key| self.offset(key))?;
-        let tables = if garbles { &command.dst } else { &command.src };
         let (mut number, mut point, mut places, mut dice) = (0, 0, [0; 2], [0; 4]);
+        let (offset, each) = match circuits {
+            Circuits::Rows { offset } => (offset, [0; 3]),
+            Circuits::Each {
+                first,
+                starts,
+                offsets,
+            } => {
+                number = first;
+                (
+                    0,
+                    [1, memory.at(starts), offsets.map_or(0, |at| memory.at(at))],
+                )
+            }
+        };
         if code.counts[0] > 0 {
-            let draw = command.draws[0];
-            number = draw.first;
-            point = scheme.start(&self.key(draw)?.prf, draw.tag, memory.frame);
+            if let Circuits::Rows { .. } = circuits {
+                let draw = command.draws[0];
+                number = draw.first;
+                point = scheme.start(&self.key(draw)?.prf, draw.tag, memory.frame);
+            }
             let kinds = scheme.tables().len();
             for (place, span) in places.iter_mut().zip(tables.iter().take(kinds)) {
                 *place = memory.at(*span);
@@ -92,6 +133,7 @@ impl Queue<'_> {
         call.extend(numbers(point));
         call.extend(numbers(offset));
         call.extend(dice);
+        call.extend(each);
         let kernel = match (scheme, garbles) {
             (Garbling::HalfGates, true) => &GARBLE_HALF,
             (Garbling::HalfGates, false) => &EVALUATE_HALF,
@@ -107,7 +149,7 @@ impl Queue<'_> {
             Place::Schedules,
             Place::Code(id, 0),
         ];
-        self.step(kernel, Some(rows), &places);
+        self.step(kernel, Some(code.work(rows)), &places);
         let temps = (16 * u64::from(code.temps)).saturating_mul(rows);
         self.temps = self.temps.max(temps);
         Ok(())

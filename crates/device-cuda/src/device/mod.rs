@@ -7,6 +7,7 @@
 //! device, without the host.
 
 mod bank;
+mod cut;
 mod labels;
 mod program;
 mod proof;

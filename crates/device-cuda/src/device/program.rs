@@ -1,6 +1,6 @@
-//! Programs as kernels/device/program.cu reads them.
+//! Programs as kernels/device/program.cu reads them: in levels, each of whose instructions may be done at once.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use veil_device::{Dst, Fault, Form, Instr, Layout, Program, Src};
 use veil_math::Ring;
@@ -29,8 +29,12 @@ pub(super) struct Code {
     /// Regions of slots, uniforms and sums.
     pub(super) regions: [u16; 3],
     pub(super) parts: u8,
+    /// Values that are forgotten: so many are there at once.
     pub(super) temps: u32,
-    pub(super) instructions: u32,
+    /// Levels, instructions of the widest, and where the words are that say where levels begin, and the last ends.
+    pub(super) depth: u32,
+    pub(super) widest: u32,
+    pub(super) levels: u32,
     /// Where pairs begin, and products by their places: words.
     pub(super) pairs: u32,
     pub(super) products: u32,
@@ -53,21 +57,6 @@ fn operand(place: u32, index: u32) -> Result<u32, Fault> {
     Ok(place << 30 | index)
 }
 
-fn source(src: Src) -> Result<u32, Fault> {
-    match src {
-        Src::Slot(slot) => operand(0, slot),
-        Src::Temp(temp) => operand(1, temp),
-        Src::Uniform(uniform) => operand(2, uniform),
-    }
-}
-
-fn target(dst: Dst) -> Result<u32, Fault> {
-    match dst {
-        Dst::Slot(slot) => operand(0, slot),
-        Dst::Temp(temp) => operand(1, temp),
-    }
-}
-
 /// A constant in each place of sixteen bytes.
 fn constant(ring: Ring, value: u128) -> [u32; 4] {
     let value = ring.reduce(value);
@@ -79,16 +68,156 @@ fn constant(ring: Ring, value: u128) -> [u32; 4] {
     [0, 32, 64, 96].map(|at| (wide >> at) as u32)
 }
 
+/// What an instruction reads.
+fn reads<'a>(program: &'a Program, instr: &Instr) -> impl Iterator<Item = Src> + use<'a> {
+    let (own, pairs) = match *instr {
+        Instr::Add(a, b, _) | Instr::Sub(a, b, _) => ([Some(a), Some(b)], 0..0),
+        Instr::Plus(a, ..) | Instr::Times(a, ..) | Instr::Copy(a, _) | Instr::Sum(a, _) => {
+            ([Some(a), None], 0..0)
+        }
+        Instr::Constant(..) => ([None; 2], 0..0),
+        Instr::Product { ref pairs, .. } | Instr::ProductSum { ref pairs, .. } => {
+            ([None; 2], pairs.start as usize..pairs.end as usize)
+        }
+    };
+    let pairs = program.pairs[pairs].iter().flat_map(|(a, b)| [*a, *b]);
+    own.into_iter().flatten().chain(pairs)
+}
+
+/// The order in which a program is run.
+struct Schedule<'a> {
+    program: &'a Program,
+    /// Instructions, level by level; none needs what another of its level writes, or writes what another reads.
+    levels: Vec<Vec<usize>>,
+    /// Where temps are: places are used again when all have read what was there.
+    places: BTreeMap<u32, u32>,
+    temps: u32,
+}
+
+impl<'a> Schedule<'a> {
+    /// Each instruction as early as it can be.
+    fn of(program: &'a Program) -> Self {
+        // The first level at which a value may be read, and, of a slot, the first at which it may be written again.
+        let (mut readable, mut writable) = (BTreeMap::new(), BTreeMap::new());
+        let mut last = BTreeMap::new();
+        let mut levels: Vec<Vec<usize>> = Vec::new();
+        let key = |place: Dst| match place {
+            Dst::Slot(slot) => (0, slot),
+            Dst::Temp(temp) => (1, temp),
+        };
+        let read = |src: Src| match src {
+            Src::Slot(slot) => Some((0, slot)),
+            Src::Temp(temp) => Some((1, temp)),
+            Src::Uniform(_) => None,
+        };
+        for (number, instr) in program.code.iter().enumerate() {
+            let sources = || reads(program, instr).filter_map(read);
+            let ready = sources().filter_map(|from| readable.get(&from)).max();
+            let to = instr.to().map(key);
+            let free = to.and_then(|to| writable.get(&to));
+            let level = ready.copied().unwrap_or(0).max(free.copied().unwrap_or(0));
+            for from in sources() {
+                let next = writable.entry(from).or_insert(0);
+                *next = (*next).max(level + 1);
+                if let (1, temp) = from {
+                    let end = last.entry(temp).or_insert(level);
+                    *end = level.max(*end);
+                }
+            }
+            if let Some(to) = to {
+                readable.insert(to, level + 1);
+                writable.insert(to, level + 1);
+                if let (1, temp) = to {
+                    last.insert(temp, level);
+                }
+            }
+            if levels.len() <= level {
+                levels.resize_with(level + 1, Vec::new);
+            }
+            levels[level].push(number);
+        }
+        let (places, temps) = places(program, &levels, &last);
+        Schedule {
+            program,
+            levels,
+            places,
+            temps,
+        }
+    }
+
+    /// The program, with temps where they are: instructions in order, and pairs.
+    fn source(&self, src: Src) -> Result<u32, Fault> {
+        match src {
+            Src::Slot(slot) => operand(0, slot),
+            Src::Temp(temp) => operand(1, self.place(temp)?),
+            Src::Uniform(uniform) => operand(2, uniform),
+        }
+    }
+
+    fn target(&self, dst: Dst) -> Result<u32, Fault> {
+        match dst {
+            Dst::Slot(slot) => operand(0, slot),
+            Dst::Temp(temp) => operand(1, self.place(temp)?),
+        }
+    }
+
+    fn place(&self, temp: u32) -> Result<u32, Fault> {
+        let place = self.places.get(&temp).copied();
+        place.ok_or(Fault::Program("a temp that nothing has written"))
+    }
+
+    fn code(&self) -> impl Iterator<Item = &'a Instr> {
+        let numbers = self.levels.iter().flatten();
+        numbers.map(|number| &self.program.code[*number])
+    }
+}
+
+/// Places of temps, each from the level that writes it to the last that reads it.
+fn places(
+    program: &Program,
+    levels: &[Vec<usize>],
+    last: &BTreeMap<u32, usize>,
+) -> (BTreeMap<u32, u32>, u32) {
+    let mut places = BTreeMap::new();
+    let (mut free, mut all) = (Vec::new(), 0);
+    let mut ends: Vec<Vec<u32>> = vec![Vec::new(); levels.len()];
+    for (level, numbers) in levels.iter().enumerate() {
+        if let Some(before) = level.checked_sub(1) {
+            free.append(&mut ends[before]);
+        }
+        for number in numbers {
+            let Some(Dst::Temp(temp)) = program.code[*number].to() else {
+                continue;
+            };
+            let place = free.pop().unwrap_or_else(|| {
+                all += 1;
+                all - 1
+            });
+            places.insert(temp, place);
+            let end = last.get(&temp).map_or(level, |end| *end.max(&level));
+            ends[end].push(place);
+        }
+    }
+    (places, all)
+}
+
 impl Code {
+    /// Threads that have something to do in so many columns: warps have 32 of them.
+    pub(super) fn work(&self, columns: u64) -> u64 {
+        u64::from(self.widest).saturating_mul(columns.next_multiple_of(32))
+    }
+
     /// Compiles a program that was checked.
     pub(super) fn of(program: &Program, layout: &Layout) -> Result<Self, Fault> {
         let ring = program.ring;
         let parts = layout.regions[program.slots as usize].parts;
+        let schedule = Schedule::of(program);
+        let (source, target) = (|src| schedule.source(src), |dst| schedule.target(dst));
         let mut words = Vec::with_capacity(program.code.len() * WORDS);
         let (mut rows, mut products, mut sums) = (Vec::new(), Vec::new(), Vec::new());
         let (mut outs, mut partial) = (BTreeSet::new(), 0);
         let mut places = BTreeSet::new();
-        for instr in &program.code {
+        for instr in schedule.code() {
             let linear = |op, out, a, b, c| -> Result<_, Fault> {
                 let [c0, c1, c2, c3] = constant(ring, c);
                 Ok([op, target(out)?, a, b, c0, c1, c2, c3])
@@ -151,12 +280,22 @@ impl Code {
         let counts = [rows.len(), products.len() + sums.len()].map(|count| count as u32);
         let product_sums = products.len() as u32;
         words.extend([rows, products, sums].concat().concat());
+        let levels = words.len() as u32;
+        let mut begin = 0;
+        words.push(begin);
+        for level in &schedule.levels {
+            begin += level.len() as u32;
+            words.push(begin);
+        }
+        let widest = schedule.levels.iter().map(Vec::len).max();
         Ok(Code {
             ring,
             regions: [program.slots, program.uniforms, program.sums],
             parts,
-            temps: program.temps,
-            instructions: program.code.len() as u32,
+            temps: schedule.temps,
+            depth: schedule.levels.len() as u32,
+            widest: widest.unwrap_or(0) as u32,
+            levels,
             pairs: at,
             products: list,
             counts,

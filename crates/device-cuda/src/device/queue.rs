@@ -269,6 +269,7 @@ impl Queue<'_> {
             Op::Evaluate { scheme } => self.gates(*scheme, None, command)?,
             Op::Encode { offset } => self.encode(*offset, command)?,
             Op::Colour => self.colour(command),
+            Op::Cut(step) => self.cut(index, *step, command)?,
             Op::Repeat(repeat) => {
                 for command in repeat.commands() {
                     self.checked(index, &command)?;
@@ -380,8 +381,8 @@ impl Queue<'_> {
         let start = |region| memory.at(self.component(region, 0));
         let trace = command.trace();
         let mut call = vec![
-            u64::from(code.instructions),
-            u64::from(memory.frame.rows),
+            u64::from(code.levels),
+            u64::from(code.depth),
             bytes,
             memory.item(sums),
             start(slots),
@@ -453,7 +454,7 @@ impl Queue<'_> {
             Place::Schedules,
             Place::Code(id, 0),
         ];
-        self.step(run, Some(bytes.div_ceil(16)), &places);
+        self.step(run, Some(code.work(bytes.div_ceil(16))), &places);
         if let Some(end) = end.filter(|_| code.counts[1] > 0) {
             let places = [&places[..1], &places[2..]].concat();
             self.step(end, Some(u64::from(code.counts[1])), &places);

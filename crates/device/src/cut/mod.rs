@@ -140,10 +140,10 @@ pub fn head(session: &SessionId, label: u16, frame: Frame) -> [u8; 64] {
 }
 
 /// Bytes that a mark is of.
-pub(crate) const MARKED: usize = 52;
+pub const MARKED: usize = 52;
 
 /// What a mark is of, but for the label, the last 16 bytes.
-pub(crate) fn marked(
+pub fn marked(
     (session, frame): (&SessionId, Frame),
     label: u16,
     wire: u32,
