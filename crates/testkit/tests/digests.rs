@@ -1,18 +1,24 @@
-//! What is on the wire does not change unnoticed: for a fixed seed, the SHA-256 of the messages of every direction.
+//! What is on the wire does not change unnoticed, and is the same whatever device a party computes on: for a fixed seed, the SHA-256 of the
+//! messages of every direction.
 //!
 //! A change of these digests is a change of the protocol for everyone: participants of two releases no longer understand each other. It
 //! needs a new version in the plan hash and a line in `news/`.
 
 use std::fmt::Write as _;
 
+use veil_device::{Cpu, Device, Isa};
+use veil_device_cuda::Cuda;
+use veil_device_cuda::backend::{Emulator, Order};
 use veil_math::Ring;
-use veil_program::{Audience, Holder, Lowered, Rows, Schedule};
-use veil_testkit::sample::{against_malicious, between_two, dot, everything, job, product};
+use veil_program::{Adversary, Audience, Holder, Lowered, Rows, Schedule};
+use veil_testkit::sample::{
+    against_malicious, among_four, between_two, cut, dot, everything, job, product,
+};
 use veil_testkit::{Outcome, Seed, World, clocked};
 
 const RECORDED: &str = include_str!("digests.txt");
 
-fn jobs() -> [(&'static str, Lowered); 8] {
+fn jobs() -> [(&'static str, Lowered); 12] {
     let garbled = between_two(everything(Ring::Bits, &[13, 9]));
     let mut listed = garbled.clone();
     listed.security.schedule = Schedule::List(Rows::Two);
@@ -43,6 +49,19 @@ fn jobs() -> [(&'static str, Lowered); 8] {
             listed,
         ),
         ("cycles over bits, garbled", between_two(cycles())),
+        ("a sum of bits, cut and choose", cut("adder:4", 2)),
+        (
+            "everything over bits, among four",
+            among_four(everything(Ring::Bits, &[13, 9])),
+        ),
+        (
+            "everything over bits, among four, checked",
+            against_malicious(among_four(everything(Ring::Bits, &[13, 9]))),
+        ),
+        (
+            "everything over 128-bit numbers, among four, checked",
+            against_malicious(among_four(everything(Ring::Z128, &[13, 9]))),
+        ),
     ]
 }
 
@@ -55,8 +74,51 @@ fn cycles() -> Lowered {
     job(circuit, &[(5, &holders)], &audiences)
 }
 
+fn world(job: &Lowered, seed: u64) -> World {
+    // Of cut-and-choose a chunk is one row.
+    let one = job.security.adversary == Adversary::CutAndChoose;
+    let (rows, lanes) = if one { (1, 1) } else { (16, 2) };
+    World::in_chunks(job.clone(), rows, lanes).seed(Seed(seed))
+}
+
 fn run(job: &Lowered, seed: u64) -> Outcome {
-    World::in_chunks(job.clone(), 16, 2).seed(Seed(seed)).run()
+    world(job, seed).run()
+}
+
+/// A device of each kind; a GPU, where there is one.
+type Make = fn() -> Box<dyn Device>;
+
+fn devices() -> Vec<(&'static str, Make)> {
+    let mut devices: Vec<(&'static str, Make)> = vec![
+        ("the fastest of this processor", || Box::new(Cpu::detect())),
+        ("any processor", || Box::new(Cpu::with(Isa::Portable))),
+        ("kernels, emulated", || {
+            Box::new(Cuda::on(Box::new(Emulator::new(Order::Random(5)))))
+        }),
+    ];
+    match Cuda::open(0) {
+        Ok(_) => devices.push(("a GPU", || match Cuda::open(0) {
+            Ok(gpu) => Box::new(gpu),
+            Err(absent) => panic!("the GPU has gone: {absent}"),
+        })),
+        Err(absent) => println!("no GPU: {absent}"),
+    }
+    devices
+}
+
+#[test]
+fn whatever_computes_them_messages_are_the_same() {
+    for (name, job) in jobs() {
+        let defined = run(&job, 1).digests();
+        for (device, make) in devices() {
+            let outcome = world(&job, 1).devices(move |_| make()).run();
+            assert_eq!(
+                outcome.assert_right().digests(),
+                defined,
+                "{name}: {device}"
+            );
+        }
+    }
 }
 
 #[test]
