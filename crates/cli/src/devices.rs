@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use veil_device::{Cpu, Device, Fault, Isa, Reference};
 use veil_device_cuda::Cuda;
+use veil_device_cuda::backend::{Emulator, Order};
 use veil_device_fpga::node::{Carrier, PLACES};
 use veil_device_fpga::{Assembled, Clock, Fpga};
 use veil_engine::{DeviceFactory, Settings};
@@ -94,6 +95,14 @@ pub(crate) fn candidates(assembled: &Assembled, clock: &Clock) -> Vec<Candidate>
             make: Box::new(|| match Cuda::open(0) {
                 Ok(gpu) => Ok(Box::new(gpu)),
                 Err(absent) => Err(absent.to_string()),
+            }),
+        },
+        Candidate {
+            name: "cuda-sim",
+            what: "the same kernels, each thread of which this processor imitates: slow, for tests",
+            make: Box::new(|| {
+                let emulator = Emulator::new(Order::Forward);
+                Ok(Box::new(Cuda::on(Box::new(emulator))))
             }),
         },
         Candidate {

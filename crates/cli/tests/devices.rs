@@ -28,17 +28,21 @@ fn folder() -> Folder {
     folder
 }
 
-/// Whether there is a simulated core.
-fn simulated(folder: &Folder) -> bool {
+/// Whether there is a device.
+fn present(folder: &Folder, device: &str) -> bool {
     let listed = folder.succeed("device list");
-    let line = listed
-        .lines()
-        .find(|line| line.contains("fpga-sim"))
-        .unwrap();
+    let mut lines = listed.lines();
+    let is = |line: &&str| line.split_whitespace().next() == Some(device);
+    let line = lines.find(is).unwrap();
     if line.contains("absent") {
         println!("skipped: {line}");
     }
     line.contains("present")
+}
+
+/// Whether there is a simulated core.
+fn simulated(folder: &Folder) -> bool {
+    present(folder, "fpga-sim")
 }
 
 #[test]
@@ -80,19 +84,14 @@ const BOTH: &str = "12 20
 1 1 18 19 INV
 ";
 
-/// What recipients get of a run.
-fn results(folder: &Folder, command: &str, files: &[&str]) -> (String, Vec<Vec<u8>>) {
-    let said = folder.succeed(&format!("{command} --out results"));
-    let read = |file: &&str| std::fs::read(folder.at("results").join(file)).unwrap();
-    (said, files.iter().map(read).collect())
-}
+const THREE: &str = r#""ann", "bob", "c""#;
+const FOUR: &str = r#""ann", "bob", "c", "d""#;
 
-#[test]
-fn parties_compute_on_shares_by_cores() {
-    let folder = folder();
-    if !simulated(&folder) {
-        return;
-    }
+/// What bob gets of [`BOTH`].
+const FILES: &[&str] = &["bob/both.hex", "bob/alone.hex"];
+
+/// The job becomes that of [`BOTH`], in many rows.
+fn both(folder: &Folder) {
     folder.replace("job.toml", "make = \"adder:32\"", "file = \"both.txt\"");
     folder.replace("job.toml", "port = \"x\"", "port = \"in0\"");
     folder.replace("job.toml", "port = \"y\"", "port = \"in1\"");
@@ -106,22 +105,88 @@ fn parties_compute_on_shares_by_cores() {
     let numbers: Vec<String> = (0..600).map(|k| format!("{:02x}\n", k * 7 % 16)).collect();
     folder.write("x.hex", numbers.concat());
     folder.write("y.hex", numbers[3..].concat() + "0a\n0b\n0c\n");
-    let files = ["bob/both.hex", "bob/alone.hex"];
-    for parties in ["\"ann\", \"bob\", \"c\"", "\"ann\", \"bob\", \"c\", \"d\""] {
-        let job = std::fs::read_to_string(folder.at("job.toml")).unwrap();
-        let at = job.find("parties = [").unwrap() + "parties = [".len();
-        let end = at + job[at..].find(']').unwrap();
-        folder.write("job.toml", [&job[..at], parties, &job[end..]].concat());
-        let (said, usual) = results(&folder, "run job.toml", &files);
+}
+
+/// The job has these parties.
+fn among(folder: &Folder, parties: &str) {
+    let job = std::fs::read_to_string(folder.at("job.toml")).unwrap();
+    let at = job.find("parties = [").unwrap() + "parties = [".len();
+    let end = at + job[at..].find(']').unwrap();
+    folder.write("job.toml", [&job[..at], parties, &job[end..]].concat());
+}
+
+/// What recipients get of a run.
+fn results(folder: &Folder, command: &str, files: &[&str]) -> (String, Vec<Vec<u8>>) {
+    let said = folder.succeed(&format!("{command} --out results"));
+    let read = |file: &&str| std::fs::read(folder.at("results").join(file)).unwrap();
+    (said, files.iter().map(read).collect())
+}
+
+#[test]
+fn parties_compute_on_shares_by_cores() {
+    let folder = folder();
+    if !simulated(&folder) {
+        return;
+    }
+    both(&folder);
+    for parties in [THREE, FOUR] {
+        among(&folder, parties);
+        let (said, usual) = results(&folder, "run job.toml", FILES);
         assert!(!said.contains("of its cores"), "{said}");
         for options in [
             "--device fpga-sim",
             "--device bob=fpga-sim --processes",
             "--device fpga-sim --adversary malicious --device c=cpu",
         ] {
-            let (said, got) = results(&folder, &format!("run job.toml {options}"), &files);
+            let (said, got) = results(&folder, &format!("run job.toml {options}"), FILES);
             assert_eq!(got, usual, "{parties}: {options}");
             assert!(said.contains("cycles of its cores"), "{options}: {said}");
+        }
+    }
+}
+
+/// Kernels for GPUs, on the CPU and, where there is one, on a GPU: in one process and in several, whatever the others compute on.
+#[test]
+fn parties_compute_by_kernels() {
+    let folder = folder();
+    for device in ["cuda-sim", "cuda"] {
+        if !present(&folder, device) {
+            continue;
+        }
+        let cut = "--adversary malicious-cutchoose --statistical 9";
+        for options in [
+            format!("--device {device}"),
+            format!("--device garbler={device} --processes"),
+            format!("--device evaluator={device} --tables three-halves --processes"),
+            format!("{cut} --device {device} --processes"),
+            format!("{cut} --device garbler={device} --processes"),
+            format!("{cut} --device evaluator={device} --processes"),
+        ] {
+            let (_, sums) = results(
+                &folder,
+                &format!("run job.toml {options}"),
+                &["bob/sum.hex"],
+            );
+            assert_eq!(sums, [b"0000000c\n0000ff00\n23456789\n"], "{options}");
+        }
+    }
+    both(&folder);
+    for parties in [THREE, FOUR] {
+        among(&folder, parties);
+        let (_, usual) = results(&folder, "run job.toml", FILES);
+        for device in ["cuda-sim", "cuda"] {
+            if !present(&folder, device) {
+                continue;
+            }
+            for options in [
+                format!("--device {device} --processes"),
+                format!("--device bob={device}"),
+                format!("--device {device} --adversary malicious --processes"),
+                format!("--device c={device} --adversary malicious --processes"),
+            ] {
+                let (_, got) = results(&folder, &format!("run job.toml {options}"), FILES);
+                assert_eq!(got, usual, "{parties}: {options}");
+            }
         }
     }
 }
