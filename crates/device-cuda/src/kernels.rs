@@ -31,6 +31,10 @@ pub(crate) enum Parameter {
 
 /// A launch, for [`Parameter::Memory`].
 pub(crate) struct Call<'a> {
+    #[cfg_attr(
+        not(feature = "probes"),
+        expect(dead_code, reason = "that of probes alone depends on it")
+    )]
     pub(crate) launch: Launch,
     args: &'a [Arg<'a>],
 }

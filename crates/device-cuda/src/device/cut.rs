@@ -63,7 +63,11 @@ impl Queue<'_> {
             }
             Cut::Matrix { key } => {
                 let bytes = self.memory.item(dst[0].region);
-                let units = if bytes % 16 == 0 { bytes / 16 } else { bytes };
+                let units = if bytes.is_multiple_of(16) {
+                    bytes / 16
+                } else {
+                    bytes
+                };
                 let [items, columns] = [&dst[0], &src[1]].map(count);
                 let mut call = vec![bytes, items, columns];
                 call.extend([&dst[0], &src[0], &src[1]].map(at));

@@ -252,8 +252,8 @@ pub(super) unsafe fn pieces(pieces: &[u8; LANES * PIECE]) -> [[u8; 2 * UNIT]; LA
             0,
             LANES,
             halves.as_flattened_mut().as_flattened_mut(),
-        )
-    };
+        );
+    }
     let mut digests = [[0; 2 * UNIT]; LANES];
     for (digest, (low, high)) in digests.iter_mut().zip(halves[0].iter().zip(&halves[1])) {
         digest[..UNIT].copy_from_slice(low);
