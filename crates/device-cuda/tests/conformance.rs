@@ -1,8 +1,8 @@
-//! The suite of devices on the emulator, with threads in three orders.
+//! The suite of devices on the emulator, with threads in three orders, and with streams in many.
 
-use veil_device::conformance::{Part, check_part};
+use veil_device::conformance::{Part, check, check_part};
 use veil_device_cuda::Cuda;
-use veil_device_cuda::backend::{Emulator, Order};
+use veil_device_cuda::backend::{Emulator, Order, Reordered};
 
 const ORDERS: [Order; 3] = [Order::Forward, Order::Reverse, Order::Random(1)];
 
@@ -46,4 +46,14 @@ fn transfers_equal_the_reference() {
 #[test]
 fn steps_of_cut_and_choose_equal_the_reference() {
     passes(Part::Cut, 25);
+}
+
+/// A copy that nobody waits for comes too late here.
+#[test]
+fn streams_do_what_they_were_told_in_whatever_order() {
+    for seed in 1..=4 {
+        let streams = Reordered::new(Emulator::new(Order::Forward), seed);
+        let mut device = Cuda::on(Box::new(streams));
+        check(&mut device, seed, 10).unwrap_or_else(|e| panic!("{seed}: {e}"));
+    }
 }

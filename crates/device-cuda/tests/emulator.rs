@@ -6,7 +6,9 @@ use aes::Aes128;
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use common::{bytes, given};
 use sha2::Digest;
-use veil_device_cuda::backend::{Arg, Backend, Buffer, Driver, Emulator, Error, Launch, Order};
+use veil_device_cuda::backend::{
+    Arg, Backend, Buffer, Driver, Emulator, Error, Launch, Order, Reordered,
+};
 use veil_device_cuda::kernels::{
     AES_SCHEDULE, Kernel, PRF_STREAM, PROBE_DIVERGING, PROBE_GROWING, PROBE_NEIGHBOURS, PROBE_SUM,
     PROBE_SUM_APART, SCHEDULE_BYTES, SHA256_COMPRESS,
@@ -241,7 +243,7 @@ fn what_leaves_its_memory_is_not_launched() {
         on.allocate(4 * SCHEDULE_BYTES).unwrap(),
     );
     let usual = Launch { grid: 1, block: 32 };
-    let run = |on: &mut Emulator, kernel: &Kernel, launch, args: &[Arg<'_>]| {
+    let run = |on: &mut Emulator, kernel: &'static Kernel, launch, args: &[Arg<'_>]| {
         on.launch(kernel, launch, args)
     };
     let [from, to, four] = [Arg::all(&keys), Arg::all(&out), Arg::U32(4)];
@@ -317,4 +319,37 @@ fn an_absent_gpu_is_no_failure() {
         Err(absent) => assert!(!absent.to_string().is_empty()),
     }
     assert!(Driver::open(1 << 20).is_err());
+}
+
+/// What is copied is what was there when it was queued, whatever is queued about it afterwards, and whichever stream is first.
+#[test]
+fn copies_wait_for_what_was_queued_before_and_for_nothing_after() {
+    for seed in 0..40 {
+        let on = &mut Reordered::new(Emulator::new(Order::Forward), seed);
+        let (one, two) = (
+            on.allocate(64).expect("room"),
+            on.allocate(64).expect("room"),
+        );
+        let hosts = [(); 3].map(|()| on.pin(64).expect("room"));
+        on.host_mut(&hosts[0]).expect("it is there").fill(1);
+        on.upload((&hosts[0], 0), (&one, 0), 64).expect("queued");
+        on.download((&one, 0), (&hosts[1], 0), 64).expect("queued");
+        on.clear(&one, 0, 64).expect("queued");
+        on.write(&one, 16, &[2; 16]).expect("queued");
+        on.copy((&one, 0), (&two, 0), 64).expect("queued");
+        on.download((&two, 0), (&hosts[2], 0), 64).expect("queued");
+        on.seal().expect("queued");
+        on.host_mut(&hosts[0]).expect("it is there").fill(3);
+        on.upload((&hosts[0], 0), (&two, 0), 64).expect("queued");
+        on.upload((&hosts[0], 0), (&one, 0), 16).expect("queued");
+        let halves = |a: u8, b: u8, c: u8| [[a; 16], [b; 16], [c; 16], [c; 16]].concat();
+        assert_eq!(on.host(&hosts[2]).expect("it is there"), halves(0, 2, 0));
+        assert_eq!(on.host(&hosts[1]).expect("it is there"), [1; 64]);
+        let mut bytes = [0; 64];
+        on.read(&two, 0, &mut bytes).expect("it is there");
+        assert_eq!(bytes, [3; 64]);
+        on.read(&one, 0, &mut bytes).expect("it is there");
+        assert_eq!(bytes[..], halves(3, 2, 0));
+        assert!(on.overtaken() > 0);
+    }
 }

@@ -28,7 +28,7 @@ fn labels_of(on: &mut Emulator, buffer: &Buffer) -> Vec<u128> {
         .collect()
 }
 
-fn launch(on: &mut Emulator, kernel: &Kernel, (grid, block): (u32, u32), args: &[Arg<'_>]) {
+fn launch(on: &mut Emulator, kernel: &'static Kernel, (grid, block): (u32, u32), args: &[Arg<'_>]) {
     on.launch(kernel, Launch { grid, block }, args)
         .expect("it fits");
 }

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{CString, c_void};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use cudarc::driver::result::{self, DriverError, module};
-use cudarc::driver::{CudaContext, CudaStream, sys};
+use cudarc::driver::{CudaContext, CudaEvent, CudaStream, sys};
 
-use super::{Arg, Backend, Buffer, Error, Host, Launch, within};
+use super::order::{Order, Stream, Streams};
+use super::{Arg, Backend, Buffer, Error, Host, Launch, Mark, within};
 use crate::kernels::Kernel;
 
 /// Why there is no GPU.
@@ -39,10 +41,29 @@ const CODE: Option<&[u8]> = Some(include_bytes!(env!("VEIL_CUDA_FATBIN")));
 #[cfg(not(veil_fatbin))]
 const CODE: Option<&[u8]> = None;
 
-/// A GPU: one stream of it.
+/// The streams of a GPU.
+struct Queues([Arc<CudaStream>; 3]);
+
+impl Streams for Queues {
+    type Event = CudaEvent;
+
+    fn record(&mut self, on: Stream) -> Result<CudaEvent, Error> {
+        self.0[on as usize].record_event(None).map_err(failed)
+    }
+
+    fn wait(&mut self, on: Stream, event: &CudaEvent) -> Result<(), Error> {
+        self.0[on as usize].wait(event).map_err(failed)
+    }
+}
+
+/// A GPU: three streams of it.
 pub struct Driver {
+    /// Behind a lock, as whoever looks at memory of the host waits.
+    queues: Mutex<(Queues, Order<CudaEvent>)>,
+    /// The stream of launches, which is one of them.
     stream: Arc<CudaStream>,
     context: Arc<CudaContext>,
+    marks: BTreeMap<u64, CudaEvent>,
     module: sys::CUmodule,
     kernels: BTreeMap<&'static str, sys::CUfunction>,
     buffers: BTreeMap<u64, (sys::CUdeviceptr, u64)>,
@@ -81,14 +102,17 @@ impl Driver {
             return Err(Absent::Gpu { number, count });
         }
         let context = CudaContext::new(number).map_err(refused)?;
-        let stream = context.new_stream().map_err(refused)?;
+        let stream = || context.new_stream().map_err(refused);
+        let streams = [stream()?, stream()?, stream()?];
         let units = sys::CUdevice_attribute_enum::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT;
         let units = context.attribute(units).map_err(refused)?;
         // SAFETY: the code is an image that a compiler of NVIDIA made, whole, and lives as long as the program.
         let module = unsafe { module::load_data(code.as_ptr().cast()) }.map_err(refused)?;
         Ok(Driver {
-            stream,
+            stream: Arc::clone(&streams[Stream::Run as usize]),
+            queues: Mutex::new((Queues(streams), Order::new())),
             context,
+            marks: BTreeMap::new(),
             module,
             kernels: BTreeMap::new(),
             buffers: BTreeMap::new(),
@@ -101,6 +125,24 @@ impl Driver {
     /// Makes the context that of this thread.
     fn bound(&self) -> Result<(), Error> {
         self.context.bind_to_thread().map_err(failed)
+    }
+
+    fn queues(&self) -> MutexGuard<'_, (Queues, Order<CudaEvent>)> {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The stream, which waits for what others do with this memory.
+    fn tell(&self, on: Stream, memory: &[u64]) -> Result<sys::CUstream, Error> {
+        self.bound()?;
+        let (queues, order) = &mut *self.queues();
+        order.tell(on, memory, queues)?;
+        Ok(queues.0[on as usize].cu_stream())
+    }
+
+    /// Waits until nobody touches memory.
+    fn settle(&self, name: u64) -> Result<(), Error> {
+        let (queues, order) = &mut *self.queues();
+        order.settle(name, queues, |event| event.synchronize().map_err(failed))
     }
 
     /// Where bytes of a buffer are.
@@ -182,6 +224,7 @@ impl Backend for Driver {
 
     fn free(&mut self, buffer: Buffer) {
         let _ = self.clear(&buffer, 0, buffer.bytes);
+        self.queues().1.forget(buffer.id);
         let Some((start, _)) = self.buffers.remove(&buffer.id) else {
             return;
         };
@@ -209,38 +252,41 @@ impl Backend for Driver {
     }
 
     fn unpin(&mut self, host: Host) {
-        if let Ok(bytes) = self.host_mut(&host) {
-            zeroize::Zeroize::zeroize(bytes);
+        match self.host_mut(&host) {
+            Ok(bytes) => zeroize::Zeroize::zeroize(bytes),
+            // What the driver may still write to is not given back.
+            Err(_) => return,
         }
-        let _ = self.finish();
         if let Some((start, _)) = self.hosts.remove(&host.id) {
-            // SAFETY: it was allocated so, and nobody has it any more: the stream is at its end.
+            // SAFETY: it was allocated so, and nobody has it any more: `host_mut` has waited for all copies.
             let _ = unsafe { result::free_host(start.cast()) };
         }
     }
 
     fn host(&self, host: &Host) -> Result<&[u8], Error> {
         let start = self.of_host(host, 0, host.bytes)?;
-        self.finish()?;
-        // SAFETY: so many bytes were allocated and written, and no copy is queued: whoever queues one borrows `self` alone.
+        self.settle(host.id)?;
+        // SAFETY: so many bytes were allocated and written, and no copy of them is queued: whoever queues one borrows `self` alone.
         Ok(unsafe { std::slice::from_raw_parts(start, host.bytes as usize) })
     }
 
     fn host_mut(&mut self, host: &Host) -> Result<&mut [u8], Error> {
         let start = self.of_host(host, 0, host.bytes)?;
-        self.finish()?;
+        self.settle(host.id)?;
         // SAFETY: as in `host`.
         Ok(unsafe { std::slice::from_raw_parts_mut(start, host.bytes as usize) })
     }
 
     fn upload(&mut self, from: (&Host, u64), to: (&Buffer, u64), bytes: u64) -> Result<(), Error> {
+        let memory = [from.0.id, to.0.id];
         let from = self.of_host(from.0, from.1, bytes)?;
         let (to, length) = self.at(to.0, to.1, bytes)?;
-        // SAFETY: both reach so far. The host's memory is pinned, lives until it is unpinned, which waits for the stream, and is not written before:
-        // `host_mut` waits.
+        let stream = self.tell(Stream::Up, &memory)?;
+        // SAFETY: both reach so far. The host's memory is pinned, lives until it is unpinned, which waits for all copies of it, and is not written
+        // before: `host_mut` waits.
         let from = unsafe { std::slice::from_raw_parts(from, length) };
         // SAFETY: as above.
-        unsafe { result::memcpy_htod_async(to, from, self.stream.cu_stream()) }.map_err(failed)
+        unsafe { result::memcpy_htod_async(to, from, stream) }.map_err(failed)
     }
 
     fn download(
@@ -249,34 +295,40 @@ impl Backend for Driver {
         to: (&Host, u64),
         bytes: u64,
     ) -> Result<(), Error> {
+        let memory = [from.0.id, to.0.id];
         let to = self.of_host(to.0, to.1, bytes)?;
         let (from, length) = self.at(from.0, from.1, bytes)?;
+        let stream = self.tell(Stream::Down, &memory)?;
         // SAFETY: as in `upload`; it is not read before, either.
         let to = unsafe { std::slice::from_raw_parts_mut(to, length) };
         // SAFETY: as above.
-        unsafe { result::memcpy_dtoh_async(to, from, self.stream.cu_stream()) }.map_err(failed)
+        unsafe { result::memcpy_dtoh_async(to, from, stream) }.map_err(failed)
     }
 
     fn copy(&mut self, from: (&Buffer, u64), to: (&Buffer, u64), bytes: u64) -> Result<(), Error> {
+        let memory = [from.0.id, to.0.id];
         let (from, length) = self.at(from.0, from.1, bytes)?;
         let (to, _) = self.at(to.0, to.1, bytes)?;
+        let stream = self.tell(Stream::Run, &memory)?;
         // SAFETY: both reach so far.
-        unsafe { result::memcpy_dtod_async(to, from, length, self.stream.cu_stream()) }
-            .map_err(failed)
+        unsafe { result::memcpy_dtod_async(to, from, length, stream) }.map_err(failed)
     }
 
     fn write(&mut self, to: &Buffer, at: u64, bytes: &[u8]) -> Result<(), Error> {
+        let name = to.id;
         let (to, _) = self.at(to, at, bytes.len() as u64)?;
+        let stream = self.tell(Stream::Run, &[name])?;
         // SAFETY: it reaches so far. The driver takes bytes that are not pinned over before it returns.
-        unsafe { result::memcpy_htod_async(to, bytes, self.stream.cu_stream()) }.map_err(failed)
+        unsafe { result::memcpy_htod_async(to, bytes, stream) }.map_err(failed)
     }
 
     fn read(&mut self, from: &Buffer, at: u64, bytes: &mut [u8]) -> Result<(), Error> {
+        let name = from.id;
         let (from, _) = self.at(from, at, bytes.len() as u64)?;
+        let stream = self.tell(Stream::Run, &[name])?;
         // SAFETY: it reaches so far; the bytes are there until the copy has ended.
-        unsafe { result::memcpy_dtoh_async(bytes, from, self.stream.cu_stream()) }
-            .map_err(failed)?;
-        self.finish()
+        unsafe { result::memcpy_dtoh_async(bytes, from, stream) }.map_err(failed)?;
+        self.stream.synchronize().map_err(failed)
     }
 
     fn clear(&mut self, buffer: &Buffer, at: u64, bytes: u64) -> Result<(), Error> {
@@ -284,12 +336,17 @@ impl Backend for Driver {
         if length == 0 {
             return Ok(());
         }
+        let stream = self.tell(Stream::Run, &[buffer.id])?;
         // SAFETY: it reaches so far.
-        unsafe { result::memset_d8_async(start, 0, length, self.stream.cu_stream()) }
-            .map_err(failed)
+        unsafe { result::memset_d8_async(start, 0, length, stream) }.map_err(failed)
     }
 
-    fn launch(&mut self, kernel: &Kernel, launch: Launch, args: &[Arg<'_>]) -> Result<(), Error> {
+    fn launch(
+        &mut self,
+        kernel: &'static Kernel,
+        launch: Launch,
+        args: &[Arg<'_>],
+    ) -> Result<(), Error> {
         kernel.check(launch, args)?;
         let mut values = Vec::with_capacity(args.len());
         for arg in args {
@@ -306,7 +363,8 @@ impl Backend for Driver {
         self.bound()?;
         let function = self.kernel(kernel)?;
         let (grid, block) = ((launch.grid, 1, 1), (launch.block, 1, 1));
-        let stream = self.stream.cu_stream();
+        let memory: Vec<u64> = args.iter().filter_map(Arg::memory).collect();
+        let stream = self.tell(Stream::Run, &memory)?;
         self.launches += 1;
         let launched = if kernel.cooperative {
             // SAFETY: the function is of a module that is loaded, and takes these arguments, which reach as far as it does, by `Kernel::check`.
@@ -336,18 +394,45 @@ impl Backend for Driver {
         self.launches
     }
 
-    fn busy(&self) -> Result<bool, Error> {
+    fn seal(&mut self) -> Result<(), Error> {
         self.bound()?;
-        // SAFETY: the stream is there as long as `self` is.
-        match unsafe { sys::cuStreamQuery(self.stream.cu_stream()) } {
-            sys::CUresult::CUDA_SUCCESS => Ok(false),
-            sys::CUresult::CUDA_ERROR_NOT_READY => Ok(true),
-            error => Err(failed(DriverError(error))),
-        }
+        let (queues, order) = &mut *self.queues();
+        order.seal(Stream::Down, queues)
+    }
+
+    fn busy(&self, host: &Host) -> Result<bool, Error> {
+        let (queues, order) = &mut *self.queues();
+        order.busy(host.id, queues, |event| {
+            event.try_is_complete().map(|done| !done).map_err(failed)
+        })
+    }
+
+    fn mark(&mut self, on: Stream) -> Result<Mark, Error> {
+        let timed = Some(sys::CUevent_flags::CU_EVENT_DEFAULT);
+        let stream = Arc::clone(&self.queues().0.0[on as usize]);
+        let event = stream.record_event(timed).map_err(failed)?;
+        let mark = Mark::new();
+        self.marks.insert(mark.0, event);
+        Ok(mark)
+    }
+
+    fn elapsed(&mut self, from: &Mark, to: &Mark) -> Result<Duration, Error> {
+        let missing = || Error::Driver("a mark of another GPU".into());
+        let from = self.marks.get(&from.0).ok_or_else(missing)?;
+        let to = self.marks.get(&to.0).ok_or_else(missing)?;
+        let ms = from.elapsed_ms(to).map_err(failed)?;
+        Ok(Duration::from_secs_f64(f64::from(ms.max(0.0)) / 1e3))
+    }
+
+    fn unmark(&mut self, mark: Mark) {
+        self.marks.remove(&mark.0);
     }
 
     fn finish(&self) -> Result<(), Error> {
-        self.stream.synchronize().map_err(failed)
+        for stream in &self.queues().0.0 {
+            stream.synchronize().map_err(failed)?;
+        }
+        Ok(())
     }
 }
 

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{CString, c_char, c_int, c_void};
+use std::time::{Duration, Instant};
 
 use zeroize::Zeroizing;
 
-use super::{Arg, Backend, Buffer, Error, Host, Launch, within};
+use super::{Arg, Backend, Buffer, Error, Host, Launch, Mark, Stream, within};
 use crate::kernels::Kernel;
 
 /// In which order the threads of a grid run.
@@ -49,6 +50,7 @@ pub struct Emulator {
     order: Order,
     buffers: BTreeMap<u64, Words>,
     hosts: BTreeMap<u64, Zeroizing<Vec<u8>>>,
+    marks: BTreeMap<u64, Instant>,
     launches: u64,
 }
 
@@ -59,6 +61,7 @@ impl Emulator {
             order,
             buffers: BTreeMap::new(),
             hosts: BTreeMap::new(),
+            marks: BTreeMap::new(),
             launches: 0,
         }
     }
@@ -176,7 +179,12 @@ impl Backend for Emulator {
         Ok(())
     }
 
-    fn launch(&mut self, kernel: &Kernel, launch: Launch, args: &[Arg<'_>]) -> Result<(), Error> {
+    fn launch(
+        &mut self,
+        kernel: &'static Kernel,
+        launch: Launch,
+        args: &[Arg<'_>],
+    ) -> Result<(), Error> {
         kernel.check(launch, args)?;
         let mut values = Vec::with_capacity(args.len());
         for arg in args {
@@ -240,8 +248,29 @@ impl Backend for Emulator {
         self.launches
     }
 
-    fn busy(&self) -> Result<bool, Error> {
+    fn seal(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn busy(&self, _: &Host) -> Result<bool, Error> {
         Ok(false)
+    }
+
+    fn mark(&mut self, _: Stream) -> Result<Mark, Error> {
+        let mark = Mark::new();
+        self.marks.insert(mark.0, Instant::now());
+        Ok(mark)
+    }
+
+    fn elapsed(&mut self, from: &Mark, to: &Mark) -> Result<Duration, Error> {
+        let missing = || Error::Driver("a mark of another device".into());
+        let from = self.marks.get(&from.0).ok_or_else(missing)?;
+        let to = self.marks.get(&to.0).ok_or_else(missing)?;
+        Ok(to.saturating_duration_since(*from))
+    }
+
+    fn unmark(&mut self, mark: Mark) {
+        self.marks.remove(&mark.0);
     }
 
     fn finish(&self) -> Result<(), Error> {

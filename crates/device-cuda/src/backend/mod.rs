@@ -1,7 +1,8 @@
 //! What runs kernels: memory of a device, copies, launches.
 //!
-//! All of it takes effect in order, as on one stream: copies and launches are queued, and what hands bytes to the host waits for them. Device
-//! memory is zero when it is allocated, and wiped before it is free.
+//! All of it takes effect as if in order: copies and launches are queued, and what hands bytes to the host waits for all that was queued about
+//! them, and for nothing else. So copies of one bank go on while another one computes ([`Stream`]). Device memory is zero when it is allocated, and wiped
+//! before it is free.
 //!
 //! ```
 //! use veil_device_cuda::backend::{Arg, Backend, Emulator, Launch, Order};
@@ -20,11 +21,18 @@
 
 mod driver;
 mod emulator;
+mod order;
+#[cfg(feature = "probes")]
+mod reordered;
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 pub use driver::{Absent, Driver};
 pub use emulator::{Emulator, Order};
+pub use order::Stream;
+#[cfg(feature = "probes")]
+pub use reordered::Reordered;
 
 use crate::kernels::Kernel;
 
@@ -110,6 +118,16 @@ fn next() -> u64 {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
+/// A moment in a stream.
+#[derive(PartialEq, Eq, Debug)]
+pub struct Mark(u64);
+
+impl Mark {
+    fn new() -> Self {
+        Mark(next())
+    }
+}
+
 /// How many threads: blocks, and threads of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Launch {
@@ -131,6 +149,14 @@ pub enum Arg<'a> {
 }
 
 impl<'a> Arg<'a> {
+    /// The name of its memory, if it is some.
+    const fn memory(&self) -> Option<u64> {
+        match self {
+            Arg::At(buffer, _) => Some(buffer.id),
+            Arg::U32(_) | Arg::U64(_) => None,
+        }
+    }
+
     /// All of a buffer.
     pub const fn all(buffer: &'a Buffer) -> Self {
         Arg::At(buffer, 0)
@@ -160,7 +186,7 @@ pub trait Backend: Send {
     /// Wipes and frees it, after all that was queued.
     fn unpin(&mut self, host: Host);
 
-    /// Its bytes, after all that was queued.
+    /// Its bytes, after all that was queued about them.
     fn host(&self, host: &Host) -> Result<&[u8], Error>;
 
     /// See [`Backend::host`].
@@ -186,13 +212,30 @@ pub trait Backend: Send {
     fn clear(&mut self, buffer: &Buffer, at: u64, bytes: u64) -> Result<(), Error>;
 
     /// Queues a launch. What the arguments do not reach is refused.
-    fn launch(&mut self, kernel: &Kernel, launch: Launch, args: &[Arg<'_>]) -> Result<(), Error>;
+    fn launch(
+        &mut self,
+        kernel: &'static Kernel,
+        launch: Launch,
+        args: &[Arg<'_>],
+    ) -> Result<(), Error>;
 
     /// How many launches there were.
     fn launches(&self) -> u64;
 
-    /// Whether something that was queued has not ended.
-    fn busy(&self) -> Result<bool, Error>;
+    /// Ends what belongs together: who waits for it need not wait for what is queued afterwards.
+    fn seal(&mut self) -> Result<(), Error>;
+
+    /// Whether something that was queued about this memory has not ended.
+    fn busy(&self, host: &Host) -> Result<bool, Error>;
+
+    /// The moment at which a stream has done all that it was told.
+    fn mark(&mut self, on: Stream) -> Result<Mark, Error>;
+
+    /// The time between two of them, after both.
+    fn elapsed(&mut self, from: &Mark, to: &Mark) -> Result<Duration, Error>;
+
+    /// Forgets it.
+    fn unmark(&mut self, mark: Mark);
 
     /// Waits for all that was queued.
     fn finish(&self) -> Result<(), Error>;

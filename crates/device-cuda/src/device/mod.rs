@@ -238,6 +238,7 @@ impl Cuda {
             }
             self.backend
                 .download((&buffer, 0), (&verdict, 0), 16)
+                .and_then(|()| self.backend.seal())
                 .map_err(card)
         };
         let sent = send();
