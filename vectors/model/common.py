@@ -23,6 +23,13 @@ def draw(label, length):
     return out[:length]
 
 
+def pieces(source):
+    """What stands for a source in a digest: itself up to 1024 bytes, else digests of its pieces of so many bytes, until they are not more."""
+    while len(source) > 1024:
+        source = b"".join(hashlib.sha256(source[at : at + 1024]).digest() for at in range(0, len(source), 1024))
+    return source
+
+
 # ---------------------------------------------------------------------------------------------- elements
 
 

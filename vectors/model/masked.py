@@ -16,7 +16,7 @@ import pathlib
 
 import rep4
 from common import Z64, Z128, Place
-from common import draw, require, sharing_fields, tag, write_or_check
+from common import draw, pieces, require, sharing_fields, tag, write_or_check
 
 SESSION = bytes([0x5E]) * 32
 # Labels of digests, by component.
@@ -52,7 +52,7 @@ class Run:
             data = self.ring.encode(components[c])
             where = [(LABEL + c, 2), (0, 2), (self.lane, 2), (self.chunk, 4), (self.rows, 4)]
             where = b"".join(value.to_bytes(size, "little") for value, size in where)
-            digest = hashlib.sha256(SESSION + where + data).digest()
+            digest = hashlib.sha256(SESSION + where + pieces(data)).digest()
             for sender, k, sent in ((-1, 0, data), (1, 1, digest)):
                 sender = (to + sender) % self.parties
                 messages.append({"from": sender, "to": to, "part": NUMBER + 3 * c + k, "bytes": sent.hex()})
