@@ -29,6 +29,6 @@ if tests thread --test emulator -- a_missing_barrier >"$log" 2>&1 || ! grep -q '
 fi
 say "a barrier that was left out is found"
 for sanitizer in thread address; do
-  tests "$sanitizer" --test emulator --test kernels --test device -- --test-threads 1 "${FIBERS[@]}"
+  tests "$sanitizer" --test emulator --test kernels --test device --test few -- --test-threads 1 "${FIBERS[@]}"
 done
 say "no thread reads what another one writes beside it, and none leaves its memory"
