@@ -14,6 +14,7 @@ run python3 vectors/model/rep4.py --check
 run python3 vectors/model/dzkp.py --check
 run python3 vectors/model/conversions.py --check
 run python3 vectors/model/masked.py --check
+run python3 vectors/model/cut.py --check
 run python3 vectors/model/codes.py --check
 run python3 vectors/model/ot.py --check
 run python3 vectors/model/dzkp.py --escapes
