@@ -17,6 +17,7 @@ run python3 vectors/model/masked.py --check
 run python3 vectors/model/cut.py --check
 run python3 vectors/model/codes.py --check
 run python3 vectors/model/ot.py --check
+run python3 vectors/model/garbling.py --check
 run python3 vectors/model/dzkp.py --escapes
 run python3 vectors/model/codes.py --escapes
 run python3 vectors/model/ot.py --escapes
