@@ -2,10 +2,10 @@
 
 export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rtl test-cuda cuda check bench synth deps tools
+.PHONY: help release gpu-bundle demo test test-rtl test-cuda cuda check bench synth deps tools
 
 help: ## What there is to make
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
 demo: deps ## Three parties compute a pay-gap study that none of them could alone (10 minutes at most)
 	@scripts/demo.sh
@@ -15,6 +15,12 @@ test: tools ## Every check and every test (half an hour on two cores)
 
 test-rtl: tools ## Lint, proofs and long benches of the hardware (an hour or two)
 	@scripts/test-rtl.sh
+
+release: deps ## The program, one for all machines: with code for GPUs inside
+	@scripts/release.sh
+
+gpu-bundle: tools ## A directory that checks and measures a GPU elsewhere, by one command
+	@scripts/gpu-bundle.sh
 
 cuda: tools ## Kernels for GPUs, compiled and held to their budgets; needs no GPU
 	@scripts/cuda.sh

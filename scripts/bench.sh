@@ -3,6 +3,7 @@
 source "$(dirname "$0")/lib.sh"
 
 mkdir -p "$target/bench"
+with_gpus
 run cargo build --release --locked --package veil-cli
 for name in and mul64 mul128 aes a2b b2a rep4-mul garble yao ot; do
   say "veil bench $name"

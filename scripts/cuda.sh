@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Compiles all kernels for GPUs, with tools of PyPI in the target directory, and checks what the compiler made of them against kernels/budgets.toml.
-# Needs no GPU. With "--fatbin": compiles alone. The code lies in cuda/kernels.fatbin of the target directory; to take it into the program:
-#   VEIL_CUDA_FATBIN=$PWD/target/cuda/kernels.fatbin cargo build --release
+# Needs no GPU. With "--fatbin": compiles alone; with "--made": not even that, if it is not done already. The code lies in cuda/kernels.fatbin of the
+# target directory, and beside it `built`, if it is that of these kernels: with_gpus of lib.sh has it taken into the program.
 source "$(dirname "$0")/lib.sh"
 
 # All parts of one release: newer ones are what pip takes for those that are not named, and do not fit. CUDA 13.0 is what drivers from 580 on take.
@@ -25,17 +25,18 @@ install() {
   python3 -m venv "$tools" && "$tools/bin/pip" install --quiet --disable-pip-version-check --retries 1 --timeout 20 "${TOOLS[@]}" || return 1
   echo "${TOOLS[*]}" >"$tools/complete"
 }
+# Whatever the code is made of; and that with what it is checked by.
+now=$({ find kernels -type f -name '*.cu' -o -type f -name '*.h' | sort | xargs sha256sum; echo "${TOOLS[*]} ${FLAGS[*]}"; } | sha256sum)
+made() { [[ -e $out/built && -e $out/kernels.fatbin && $(<"$out/built") == "$now" ]]; }
+made || rm -f "$out/built" "$out/checked"
+if [[ ${1:-} == --made ]] || { [[ ${1:-} == --fatbin ]] && made; }; then exit; fi
 if ! install; then
   say "left out: kernels are not compiled for GPUs, as the tools for that cannot be had from PyPI"
   exit 0
 fi
 for CUDA_HOME in "$tools"/lib/python3*/site-packages/nvidia/cu13; do export PATH=$CUDA_HOME/bin:$PATH; done
-
-# Whatever the code is made of; and that with what it is checked by.
-now=$({ find kernels -type f -name '*.cu' -o -type f -name '*.h' | sort | xargs sha256sum; echo "${TOOLS[*]} ${FLAGS[*]}"; } | sha256sum)
 checked=$(sha256sum kernels/budgets.*)$now
-if [[ ! -e $out/built || $(<"$out/built") != "$now" ]]; then
-  rm -f "$out/built" "$out/checked"
+if ! made; then
   # What ptxas says of each kernel is for the check; it is shown if there is more to say.
   say "nvcc ${FLAGS[*]} kernels/all.cu"
   nvcc "${FLAGS[@]}" -fatbin -o "$out/kernels.fatbin" kernels/all.cu >"$out/ptxas.log" 2>&1 || { cat "$out/ptxas.log" >&2; exit 1; }

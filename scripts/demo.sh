@@ -3,6 +3,8 @@
 source "$(dirname "$0")/lib.sh"
 
 folder=$target/demo
+# Compiling kernels takes tools that are fetched, and minutes that a demo does not have.
+with_gpus made
 run cargo build --release --locked --package veil-cli --bin veil --package veil-program --example pay-gap-generate
 run "$target/release/examples/pay-gap-generate" "$folder"
 export PATH="$target/release:$PATH"

@@ -17,3 +17,14 @@ room() {
   echo "error: $target has $free GiB free, and this takes up to $1: make room, or name another folder in CARGO_TARGET_DIR" >&2
   return 1
 }
+# Code for GPUs for whatever is built after this: made where the tools for it are there or can be had, or what was made of the same kernels before
+# ("made"). A program that is built without says that it has none; nothing else differs.
+with_gpus() {
+  scripts/cuda.sh "--${1:-fatbin}"
+  if [[ -e $target/cuda/built ]]; then
+    export VEIL_CUDA_FATBIN=$target/cuda/kernels.fatbin
+  else
+    unset VEIL_CUDA_FATBIN
+    say "this build is without code for GPUs"
+  fi
+}
