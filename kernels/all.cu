@@ -9,4 +9,5 @@
 #include "device/proof.cu"
 #include "device/transfers.cu"
 #include "ot/ot.cu"
+#include "probes/rates.cu"
 #include "sha256/sha256.cu"

@@ -31,10 +31,6 @@ pub(crate) enum Parameter {
 
 /// A launch, for [`Parameter::Memory`].
 pub(crate) struct Call<'a> {
-    #[cfg_attr(
-        not(feature = "probes"),
-        expect(dead_code, reason = "that of probes alone depends on it")
-    )]
     pub(crate) launch: Launch,
     args: &'a [Arg<'a>],
 }
@@ -255,6 +251,42 @@ pub static OT_KEYS: Kernel = Kernel {
         U32,
         U64,
     ],
+};
+
+/// A word for each thread, rounds, and a number that the compiler does not know: see kernels/probes/rates.cu.
+const RATE: &[Parameter] = &[
+    Memory(|call| Some(4 * u64::from(call.launch.grid) * u64::from(call.launch.block))),
+    U32,
+    U32,
+];
+/// Instructions of a thread in a round.
+pub(crate) const RATE_ROUND: u64 = 8 * 16;
+
+/// Chains of PRMT.
+pub static RATE_PRMT: Kernel = Kernel {
+    name: "rate_prmt",
+    block: 1024,
+    shared: 0,
+    cooperative: false,
+    parameters: RATE,
+};
+
+/// Chains of LOP3.
+pub static RATE_LOP3: Kernel = Kernel {
+    name: "rate_lop3",
+    block: 1024,
+    shared: 0,
+    cooperative: false,
+    parameters: RATE,
+};
+
+/// Chains of loads from shared memory, without conflicts.
+pub static RATE_LDS: Kernel = Kernel {
+    name: "rate_lds",
+    block: 1024,
+    shared: 0,
+    cooperative: false,
+    parameters: RATE,
 };
 
 /// A sum of all words, and how many are odd: words, a word for each block, two words, how many.
