@@ -449,6 +449,7 @@ impl Drop for Driver {
             self.unpin(Host { id, bytes });
         }
         let _ = self.bound();
+        let _ = self.finish();
         // SAFETY: nothing of the module runs any more.
         let _ = unsafe { module::unload(self.module) };
     }

@@ -3,8 +3,9 @@
 //! A bank is one piece of device memory, packed as the host sees it: items one behind the other, rows innermost, bits in bytes; threads have sixteen
 //! bytes of a column each. What the host reaches has a mirror in its own memory, which is copied before and after a batch, where either wrote.
 //!
-//! `submit` says all of a batch in numbers, and queues its copies and launches; `poll` waits. A check that fails stops what comes after it on the
-//! device, without the host.
+//! `submit` says all of a batch in numbers, and queues its copies and launches. `poll` waits for the first batch, if nothing was handed out since the
+//! last one was submitted; else it looks whether it has ended, so that whoever has a completion goes on with it. A check that fails stops what comes
+//! after it on the device, without the host.
 
 mod bank;
 mod cut;
@@ -23,9 +24,9 @@ use veil_device::{
 };
 use veil_prss::Prf;
 use veil_session::{Secret, SessionId};
-use zeroize::Zeroizing;
+use zeroize::{Zeroize, Zeroizing};
 
-use crate::backend::{Absent, Arg, Backend, Buffer, Driver, Error, Host, Launch};
+use crate::backend::{Absent, Arg, Backend, Buffer, Driver, Error, Host, Launch, Mark, Stream};
 use crate::kernels::{AES_SCHEDULE, SCHEDULE_BYTES};
 use bank::Memory;
 use program::Code;
@@ -35,6 +36,9 @@ use queue::{Place, Queue, Step, VERDICT};
 const NAME: &str = "cuda";
 /// Keys that it keeps at first; there is room for twice as many when it is full.
 const KEYS: u32 = 64;
+/// Bytes of the smallest room for what a batch is told, and how many rooms are kept.
+const ROOM: u64 = 1024;
+const ROOMS: usize = 16;
 
 #[expect(
     clippy::needless_pass_by_value,
@@ -66,9 +70,29 @@ struct Key {
 /// A batch that was queued.
 struct Batch {
     tag: Tag,
-    /// What it was told: the verdict is in front.
+    room: Room,
+    /// When its kernels began and when they had ended, if somebody wants to know.
+    marks: Option<[Mark; 2]>,
+}
+
+/// Where a batch is told what to do: on the device, where the verdict is in front, and on the host, which gets that back. All zero between batches.
+struct Room {
     numbers: Buffer,
-    verdict: Host,
+    host: Host,
+}
+
+impl Room {
+    fn free(self, on: &mut dyn Backend) {
+        on.free(self.numbers);
+        on.unpin(self.host);
+    }
+
+    /// Wipes it.
+    fn clear(&self, on: &mut dyn Backend) -> Result<(), Error> {
+        on.clear(&self.numbers, 0, self.numbers.bytes())?;
+        on.host_mut(&self.host)?.zeroize();
+        Ok(())
+    }
 }
 
 /// A device of kernels.
@@ -84,8 +108,12 @@ pub struct Cuda {
     words: Vec<Buffer>,
     banks: Vec<Option<Memory>>,
     batches: VecDeque<Batch>,
-    /// Memory of the host for verdicts to come.
-    spare: Vec<Host>,
+    /// Rooms for batches to come.
+    spare: Vec<Room>,
+    /// Whether a completion was the last that happened.
+    gave: bool,
+    /// Seconds that kernels of batches took, if somebody wants to know.
+    clock: Option<f64>,
     /// What went wrong while nobody asked.
     broken: Option<Fault>,
 }
@@ -109,6 +137,8 @@ impl Cuda {
             banks: Vec::new(),
             batches: VecDeque::new(),
             spare: Vec::new(),
+            gave: false,
+            clock: None,
             broken: None,
         }
     }
@@ -116,6 +146,42 @@ impl Cuda {
     /// How many kernels it launched.
     pub fn launches(&self) -> u64 {
         self.backend.launches()
+    }
+
+    /// From now on looks at the clock: seconds of kernels of all batches that have ended since this was asked last.
+    pub fn kernel_seconds(&mut self) -> f64 {
+        self.clock.replace(0.0).unwrap_or(0.0)
+    }
+
+    /// What it runs on: for measurements beside its own work.
+    pub(crate) fn backend(&mut self) -> &mut dyn Backend {
+        &mut *self.backend
+    }
+
+    /// Room for so many bytes that a batch is told.
+    fn place(&mut self, bytes: u64) -> Result<Room, Error> {
+        let bytes = bytes.max(ROOM).next_power_of_two();
+        let fits = |room: &Room| room.numbers.bytes() == bytes;
+        if let Some(at) = self.spare.iter().position(fits) {
+            return Ok(self.spare.swap_remove(at));
+        }
+        let numbers = self.backend.allocate(bytes)?;
+        match self.backend.pin(bytes) {
+            Ok(host) => Ok(Room { numbers, host }),
+            Err(error) => {
+                self.backend.free(numbers);
+                Err(error)
+            }
+        }
+    }
+
+    /// Wipes a room, and keeps it for another batch.
+    fn keep(&mut self, room: Room) {
+        if self.spare.len() < ROOMS && room.clear(&mut *self.backend).is_ok() {
+            self.spare.push(room);
+        } else {
+            room.free(&mut *self.backend);
+        }
     }
 
     /// Makes room for the round keys of one more key, and says where they go.
@@ -217,53 +283,80 @@ impl Cuda {
             ..
         } = queue;
         memory.room(&mut *self.backend, temps, sums)?;
-        let mut bytes = Zeroizing::new(Vec::with_capacity(8 * numbers.len()));
-        bytes.extend(numbers.iter().flat_map(|n| n.to_le_bytes()));
-        let buffer = self.backend.allocate(bytes.len() as u64).map_err(card)?;
-        let verdict = match self.spare.pop().map_or_else(|| self.backend.pin(16), Ok) {
-            Ok(verdict) => verdict,
-            Err(error) => {
-                self.backend.free(buffer);
-                return Err(card(error));
-            }
-        };
+        let bytes = 8 * numbers.len() as u64;
+        let room = self.place(bytes).map_err(card)?;
         written.sort_unstable_by_key(|s| (s.region, s.part, s.first, s.count));
         written.dedup();
-        let mut send = || {
-            memory.upload(&mut *self.backend)?;
-            self.backend.write(&buffer, 0, &bytes).map_err(card)?;
-            self.launch(memory, &buffer, &steps)?;
-            for span in &written {
-                memory.download(&mut *self.backend, *span)?;
+        let sent = self.send(memory, &room, &numbers, &steps, &written);
+        match sent {
+            Ok(marks) => {
+                self.batches.push_back(Batch { tag, room, marks });
+                self.gave = false;
+                Ok(())
             }
-            self.backend
-                .download((&buffer, 0), (&verdict, 0), 16)
-                .and_then(|()| self.backend.seal())
-                .map_err(card)
-        };
-        let sent = send();
-        // It is wiped with the batch, or now.
-        if sent.is_err() {
-            self.backend.free(buffer);
-            self.spare.push(verdict);
-            return sent;
+            Err(fault) => {
+                self.keep(room);
+                Err(fault)
+            }
         }
-        self.batches.push_back(Batch {
-            tag,
-            numbers: buffer,
-            verdict,
-        });
-        Ok(())
+    }
+
+    /// Queues the copies and launches of a batch.
+    fn send(
+        &mut self,
+        memory: &mut Memory,
+        room: &Room,
+        told: &[u64],
+        steps: &[Step],
+        written: &[Span],
+    ) -> Result<Option<[Mark; 2]>, Fault> {
+        memory.upload(&mut *self.backend)?;
+        let bytes = self.backend.host_mut(&room.host).map_err(card)?;
+        for (to, number) in bytes.chunks_exact_mut(8).zip(told) {
+            to.copy_from_slice(&number.to_le_bytes());
+        }
+        let (from, to) = ((&room.host, 0), (&room.numbers, 0));
+        let length = 8 * told.len() as u64;
+        self.backend.upload(from, to, length).map_err(card)?;
+        let began = self.mark(Some([&memory.buffer, &room.numbers]))?;
+        self.launch(memory, &room.numbers, steps)?;
+        let ended = self.mark(None)?;
+        for span in written {
+            memory.download(&mut *self.backend, *span)?;
+        }
+        let (from, to) = ((&room.numbers, 0), (&room.host, 0));
+        self.backend.download(from, to, 16).map_err(card)?;
+        self.backend.seal().map_err(card)?;
+        Ok(began.zip(ended).map(|(began, ended)| [began, ended]))
+    }
+
+    /// The moment, if somebody wants to know: after the copies to these.
+    fn mark(&mut self, after: Option<[&Buffer; 2]>) -> Result<Option<Mark>, Fault> {
+        if self.clock.is_none() {
+            return Ok(None);
+        }
+        for buffer in after.into_iter().flatten() {
+            // Nothing becomes zero, when copies have ended.
+            self.backend.clear(buffer, 0, 0).map_err(card)?;
+        }
+        self.backend.mark(Stream::Run).map(Some).map_err(card)
     }
 
     /// Ends the first batch.
     fn end(&mut self, batch: Batch) -> Result<Completion, Fault> {
-        let stopped = self.backend.host(&batch.verdict).map(|bytes| {
+        let stopped = self.backend.host(&batch.room.host).map(|bytes| {
             let [a, b, c, d, ..] = *bytes else { return 0 };
             u32::from_le_bytes([a, b, c, d])
         });
-        self.backend.free(batch.numbers);
-        self.spare.push(batch.verdict);
+        self.keep(batch.room);
+        if let Some([from, to]) = batch.marks {
+            let took = self.backend.elapsed(&from, &to).map_err(card);
+            self.backend.unmark(from);
+            self.backend.unmark(to);
+            if let Some(clock) = &mut self.clock {
+                *clock += took?.as_secs_f64();
+            }
+        }
         let outcome = match stopped.map_err(card)?.checked_sub(1) {
             None => Outcome::Done,
             Some(command) => Outcome::Mismatch {
@@ -363,9 +456,17 @@ impl Device for Cuda {
     }
 
     fn poll(&mut self) -> Option<Completion> {
+        let first = self.batches.front()?;
+        // Whoever has had one goes on with it, if the next one is not there yet.
+        if std::mem::take(&mut self.gave) && self.backend.busy(&first.room.host) == Ok(true) {
+            return None;
+        }
         let batch = self.batches.pop_front()?;
         match self.end(batch) {
-            Ok(completion) => Some(completion),
+            Ok(completion) => {
+                self.gave = true;
+                Some(completion)
+            }
             Err(fault) => {
                 self.broken = Some(fault);
                 None
@@ -374,9 +475,10 @@ impl Device for Cuda {
     }
 
     fn wipe(&mut self) {
-        for batch in std::mem::take(&mut self.batches) {
-            self.backend.free(batch.numbers);
-            self.spare.push(batch.verdict);
+        let batches = std::mem::take(&mut self.batches);
+        let rooms = batches.into_iter().map(|batch| batch.room);
+        for room in rooms.chain(std::mem::take(&mut self.spare)) {
+            room.free(&mut *self.backend);
         }
         for memory in std::mem::take(&mut self.banks).into_iter().flatten() {
             memory.free(&mut *self.backend);
