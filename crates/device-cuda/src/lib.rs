@@ -6,6 +6,7 @@
 //! Whether there is a GPU is found out at run time. That there is none is no failure: [`backend::Driver::open`] says why.
 
 pub mod backend;
+pub mod bench;
 mod device;
 pub mod kernels;
 

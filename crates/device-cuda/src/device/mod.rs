@@ -153,6 +153,11 @@ impl Cuda {
         self.clock.replace(0.0).unwrap_or(0.0)
     }
 
+    /// What went wrong while nobody asked.
+    pub(crate) fn healthy(&self) -> Result<(), Fault> {
+        self.broken.clone().map_or(Ok(()), Err)
+    }
+
     /// What it runs on: for measurements beside its own work.
     pub(crate) fn backend(&mut self) -> &mut dyn Backend {
         &mut *self.backend

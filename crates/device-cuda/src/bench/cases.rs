@@ -1,0 +1,300 @@
+//! What is measured: a bank, a batch of one command, and what it takes.
+
+use std::sync::Arc;
+
+use veil_device::garble::Garbling;
+use veil_device::ot::column_bytes;
+use veil_device::{
+    Command, Device, Draw, Form, Frame, Instr, Item, KeyId, Layout, Op, Ot, Place, Program, Region,
+    Span, Src, Trees,
+};
+use veil_math::Ring;
+use veil_prss::Use;
+use veil_session::Secret;
+
+use super::{Effort, Error};
+use crate::Cuda;
+
+pub(super) struct Case {
+    pub(super) name: &'static str,
+    pub(super) unit: &'static str,
+    pub(super) layout: Layout,
+    pub(super) rows: u32,
+    pub(super) commands: Vec<Command>,
+    /// What the host writes before, and reads after.
+    pub(super) input: Vec<Span>,
+    pub(super) output: Vec<Span>,
+    /// Units of a batch; and of a unit PRMT and LOP3, words from shared memory, bytes of device memory.
+    pub(super) units: f64,
+    pub(super) alu: f64,
+    pub(super) lds: f64,
+    pub(super) near: f64,
+}
+
+impl Case {
+    pub(super) fn frame(&self, chunk: u32) -> Frame {
+        Frame {
+            epoch: 0,
+            lane: 0,
+            chunk,
+            rows: self.rows,
+        }
+    }
+}
+
+/// Makes a case: loads what it needs.
+type Make = fn(&mut Cuda, Effort) -> Result<Case, Error>;
+
+pub(super) const ALL: [Make; 7] = [prss, and, rep4, garble, evaluate, transfers, digest];
+
+/// PRMT and LOP3 of a block of AES in counter mode, and its words of shared memory (docs/cuda.md).
+const AES: [f64; 2] = [260.0, 160.0];
+
+const OFFSET: KeyId = KeyId(0);
+
+fn draw(device: &mut Cuda, key: u16, tag: Use) -> Result<Draw, Error> {
+    let key = KeyId(key);
+    // An offset has bit 0, and keys of others may have it too.
+    let secret = [key.0 as u8 ^ 0x35, (key.0 >> 8) as u8].repeat(8);
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&secret);
+    device.load_key(key, &Secret::new(bytes))?;
+    let first = 0;
+    Ok(Draw { key, tag, first })
+}
+
+fn bank(effort: Effort) -> Layout {
+    Layout {
+        chunk_rows: effort.rows,
+        regions: vec![],
+    }
+}
+
+fn add(layout: &mut Layout, place: Place, item: Item, parts: u8, count: u32) -> Span {
+    let region = layout.add(Region {
+        place,
+        item,
+        parts,
+        count,
+    });
+    layout.all(region, 0)
+}
+
+/// Masks: a stream of a key.
+fn prss(device: &mut Cuda, effort: Effort) -> Result<Case, Error> {
+    let mut layout = bank(effort);
+    let item = Item::Rows(Ring::Z64);
+    let to = add(&mut layout, Place::Mapped, item, 1, effort.items);
+    let mut command = Command::new(Op::Random, vec![], vec![to]);
+    command.draws = vec![draw(device, 1, Use::RAND3)?];
+    Ok(Case {
+        name: "AES-CTR",
+        unit: "bytes",
+        units: layout.bytes(to, effort.rows) as f64,
+        layout,
+        rows: effort.rows,
+        commands: vec![command],
+        input: vec![],
+        output: vec![to],
+        alu: AES[0] / 16.0,
+        lds: AES[1] / 16.0,
+        near: 1.0,
+    })
+}
+
+/// A program of so many products of its own operands, over a bank that has its regions first.
+fn products(ring: Ring, items: [Item; 2], parts: u8, count: u32, layout: &mut Layout) -> Program {
+    let [rows, one] = items;
+    let slots = add(layout, Place::Resident, rows, parts, 3 * count).region;
+    let uniforms = add(layout, Place::Mapped, one, parts, 1).region;
+    let sums = add(layout, Place::Mapped, one, parts, 1).region;
+    let product = |k: u32| Instr::Product {
+        pairs: k..k + 1,
+        out: 2 * count + k,
+        index: k,
+    };
+    Program {
+        ring,
+        slots,
+        uniforms,
+        sums,
+        temps: 0,
+        pairs: (0..count)
+            .map(|k| (Src::Slot(2 * k), Src::Slot(2 * k + 1)))
+            .collect(),
+        code: (0..count).map(product).collect(),
+    }
+}
+
+/// Products of shares of a form, which draws so many blocks of AES and touches so many bytes for each.
+fn shares(
+    device: &mut Cuda,
+    effort: Effort,
+    (name, unit): (&'static str, &'static str),
+    (form, parts, count): (&'static Form, u8, u32),
+    [blocks, near]: [f64; 2],
+) -> Result<Case, Error> {
+    let mut layout = bank(effort);
+    let items = [Item::Rows(form.ring), Item::One(form.ring)];
+    let program = products(form.ring, items, parts, count, &mut layout);
+    let messages = form.crosses.iter();
+    let messages: Vec<Span> = messages
+        .map(|_| add(&mut layout, Place::Mapped, items[0], 1, count))
+        .collect();
+    // Of sums there are none: their messages may be anything.
+    let to = [&messages[..], &messages[..]].concat();
+    let mut command = Command::new(Op::Product(form), vec![], to);
+    command.program = Some(device.load(&Arc::new(program), &layout)?);
+    for k in 0..form.draws() {
+        let draw = draw(device, 1 + k as u16, Use::MUL3)?;
+        command.draws.push(draw);
+    }
+    Ok(Case {
+        name,
+        unit,
+        layout,
+        rows: effort.rows,
+        commands: vec![command],
+        input: vec![],
+        output: messages,
+        units: f64::from(count) * f64::from(effort.rows),
+        alu: AES[0] * blocks,
+        lds: AES[1] * blocks,
+        near,
+    })
+}
+
+/// ANDs among three parties: two bits of masks, four of shares; a message, and a component.
+fn and(device: &mut Cuda, effort: Effort) -> Result<Case, Error> {
+    let form = (Form::replicated(Ring::Bits), 2, 32 * effort.items);
+    let takes = [2.0 / 128.0, 6.0 / 8.0];
+    shares(device, effort, ("rep3 AND", "ANDs"), form, takes)
+}
+
+/// Products among four parties: four masks of eight bytes; six components; three messages, three components.
+fn rep4(device: &mut Cuda, effort: Effort) -> Result<Case, Error> {
+    let form = (Form::fourfold(Ring::Z64, false, false), 3, effort.items);
+    let takes = [2.0, 12.0 * 8.0];
+    shares(
+        device,
+        effort,
+        ("rep4 product, 64", "products"),
+        form,
+        takes,
+    )
+}
+
+/// ANDs of a layer of half-gates: as the garbler, or as the evaluator.
+fn gates(device: &mut Cuda, effort: Effort, garbles: bool) -> Result<Case, Error> {
+    let (mut layout, count) = (bank(effort), effort.items);
+    let items = [Item::Labels, Item::Label];
+    let program = products(Ring::Bits, items, 1, count, &mut layout);
+    let tables = add(&mut layout, Place::Mapped, Item::Labels, 1, 2 * count);
+    let (scheme, offset) = (Garbling::HalfGates, OFFSET);
+    draw(device, OFFSET.0, Use::GARBLE)?;
+    let mut command = if garbles {
+        Command::new(Op::Garble { scheme, offset }, vec![], vec![tables])
+    } else {
+        Command::new(Op::Evaluate { scheme }, vec![tables], vec![])
+    };
+    command.program = Some(device.load(&Arc::new(program), &layout)?);
+    command.draws = vec![draw(device, 1, Use::GARBLE)?];
+    let (name, alu, lds) = if garbles {
+        ("garble, half-gates", 1328.0, 720.0)
+    } else {
+        ("evaluate, half-gates", 788.0, 400.0)
+    };
+    let [input, output] = if garbles {
+        [vec![], vec![tables]]
+    } else {
+        [vec![tables], vec![]]
+    };
+    Ok(Case {
+        name,
+        unit: "ANDs",
+        layout,
+        rows: effort.rows,
+        commands: vec![command],
+        input,
+        output,
+        units: f64::from(count) * f64::from(effort.rows),
+        alu,
+        lds,
+        near: 80.0,
+    })
+}
+
+fn garble(device: &mut Cuda, effort: Effort) -> Result<Case, Error> {
+    gates(device, effort, true)
+}
+
+fn evaluate(device: &mut Cuda, effort: Effort) -> Result<Case, Error> {
+    gates(device, effort, false)
+}
+
+/// Transfers at the receiver, which has all leaves: trees of four bits, so that a transfer takes four blocks.
+fn transfers(device: &mut Cuda, effort: Effort) -> Result<Case, Error> {
+    const KEYS: u16 = 16;
+    let trees = Trees::ALL[2];
+    let (mut layout, items) = (bank(effort), effort.items);
+    let bits = Item::Rows(Ring::Bits);
+    let choices = add(&mut layout, Place::Mapped, bits, 1, items);
+    let corrections = add(&mut layout, Place::Mapped, bits, 1, items * trees.count());
+    let last = Item::Bytes(16);
+    let last = add(&mut layout, Place::Mapped, last, 1, trees.count() - 1);
+    let column = Item::Bytes(column_bytes(items, effort.rows) as u32);
+    let columns = add(&mut layout, Place::Resident, column, 1, 129);
+    for tree in 0..trees.count() {
+        for leaf in 0..trees.leaves() {
+            draw(device, KEYS + trees.index(tree, leaf), Use::OT_LEAF)?;
+        }
+    }
+    let op = Op::Ot(Ot::Receive { trees });
+    let mut command = Command::new(op, vec![choices], vec![corrections, last, columns]);
+    command.draws = vec![Draw {
+        key: KeyId(KEYS),
+        tag: Use::OT_LEAF,
+        first: 0,
+    }];
+    Ok(Case {
+        name: "OT extension, k = 4",
+        unit: "transfers",
+        layout,
+        rows: effort.rows,
+        commands: vec![command],
+        input: vec![choices],
+        output: vec![corrections, last],
+        units: f64::from(items) * f64::from(effort.rows),
+        alu: 4.0 * 394.0,
+        lds: 4.0 * 176.0,
+        near: 20.0,
+    })
+}
+
+/// A digest of a long source: pieces of 1024 bytes, and of their digests, to the end.
+fn digest(device: &mut Cuda, effort: Effort) -> Result<Case, Error> {
+    device.bind(veil_session::SessionId([1; 32]));
+    let mut layout = bank(effort);
+    let pieces = 512 * effort.items;
+    let from = add(&mut layout, Place::Mapped, Item::Bytes(1024), 1, pieces);
+    let to = add(&mut layout, Place::Mapped, Item::Bytes(32), 1, 1);
+    let (mut bytes, mut blocks) = (1024 * u64::from(pieces), 0);
+    while bytes > 1024 {
+        // The length of a piece takes a block of its own.
+        blocks += bytes.div_ceil(1024) * 17;
+        bytes = bytes.div_ceil(1024) * 32;
+    }
+    Ok(Case {
+        name: "SHA-256, a tree",
+        unit: "compressions",
+        layout,
+        rows: effort.rows,
+        commands: vec![Command::new(Op::Hash { label: 1 }, vec![from], vec![to])],
+        input: vec![from],
+        output: vec![to],
+        units: blocks as f64,
+        alu: 1300.0,
+        lds: 2.0,
+        near: 62.0,
+    })
+}
