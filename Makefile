@@ -25,8 +25,9 @@ gpu-bundle: tools ## A directory that checks and measures a GPU elsewhere, by on
 cuda: tools ## Kernels for GPUs, compiled and held to their budgets; needs no GPU
 	@scripts/cuda.sh
 
-test-cuda: cuda ## All kernels under sanitizers, each thread of a grid a thread (minutes)
+test-cuda: cuda ## All kernels under sanitizers, each thread of a grid a thread; the bundle for GPUs (minutes)
 	@scripts/emulate-sanitized.sh
+	@scripts/gpu-bundle.sh --try
 
 check: tools ## Format, lints, layers, links, supply chain: what to run before a commit
 	@scripts/check.sh

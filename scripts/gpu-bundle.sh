@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# A directory that checks and measures the GPU of another machine, which needs a driver and nothing else: gpu-bundle in the target directory, and the same
+# packed. What to do there is in its README. With "--try" it is unpacked elsewhere and run: on the GPU if there is one, and without.
+source "$(dirname "$0")/lib.sh"
+
+# All of it, unpacked.
+readonly MOST=$((60 * 1000 * 1000))
+# Of the toolkit that kernels are compiled by (scripts/cuda.sh).
+readonly SANITIZER=nvidia-cuda-sanitizer-api==13.0.85
+bundle=$target/gpu-bundle
+
+with_gpus
+[[ -n ${VEIL_CUDA_FATBIN:-} ]] || { say "no bundle: it would have no code for GPUs"; exit 1; }
+rm -rf "$bundle" "$bundle.tar.gz"
+mkdir -p "$bundle/bin"
+
+run cargo build --release --locked --package veil-device-cuda --all-features --bin veil-gpu-bench
+say "cargo test --release --package veil-device-cuda --no-run"
+built=$(cargo test --release --locked --package veil-device-cuda --all-features --no-run --tests --message-format json)
+# The path of each test's executable, by its name.
+executables() {
+  python3 -c '
+import json, sys
+for line in sys.stdin:
+    said = json.loads(line)
+    if said.get("executable") and "test" in said["target"]["kind"]:
+        print(said["target"]["name"], said["executable"])'
+}
+while read -r name path; do
+  strip -o "$bundle/bin/$name" "$path"
+done < <(executables <<<"$built")
+strip -o "$bundle/bin/veil-gpu-bench" "$target/release/veil-gpu-bench"
+
+# The sanitizer of the same release, if it can be had: else one that is in PATH there is taken.
+wheel=$target/cuda/sanitizer
+if [[ -e $wheel/complete && $(<"$wheel/complete") == "$SANITIZER" ]] || {
+  rm -rf "$wheel"
+  "$target/cuda/tools/bin/pip" install --quiet --disable-pip-version-check --retries 1 --timeout 20 --no-deps --target "$wheel" "$SANITIZER" &&
+    echo "$SANITIZER" >"$wheel/complete"
+}; then
+  mkdir "$bundle/sanitizer"
+  cp -r "$wheel/nvidia/cu13/bin" "$wheel/nvidia/cu13/lib" "$bundle/sanitizer"
+  cp "$wheel"/*.dist-info/licenses/License.txt "$bundle/sanitizer"
+  # It comes twice.
+  ln -sf ../bin/libsanitizer-collection.so "$bundle/sanitizer/lib/libsanitizer-collection.so"
+  chmod +x "$bundle/sanitizer/bin/compute-sanitizer"
+else
+  say "left out: $SANITIZER cannot be had from PyPI; one that is in PATH will be taken"
+fi
+
+# What is needed of the system: the newest symbols of its library that any program here asks for.
+glibc=$(objdump -T "$bundle"/bin/* | grep -oE 'GLIBC_[0-9.]+' | sort -Vu | tail -n 1)
+needed=$(objdump -p "$bundle"/bin/* | awk '$1 == "NEEDED" { print $2 }' | sort -u | paste -sd ' ')
+cp scripts/gpu-bundle/run.sh "$bundle"
+sed "s/@GLIBC@/${glibc#GLIBC_}/; s/@NEEDED@/$needed/; s/@COMMIT@/$(git rev-parse --short HEAD 2>/dev/null || echo unknown)/" scripts/gpu-bundle/README.md >"$bundle/README.md"
+
+bytes=$(du --bytes --summarize "$bundle" | cut -f 1)
+say "$bundle: $((bytes / 1000000)) MB, needs glibc ${glibc#GLIBC_} ($needed)"
+((bytes <= MOST)) || { echo "error: it may have $((MOST / 1000000)) MB at most" >&2; exit 1; }
+tar --create --gzip --file "$bundle.tar.gz" --directory "$target" gpu-bundle
+say "packed: $bundle.tar.gz, $(($(stat --format %s "$bundle.tar.gz") / 1000000)) MB. On the machine with a GPU: tar xf gpu-bundle.tar.gz && gpu-bundle/run.sh"
+[[ ${1:-} == --try ]] || exit 0
+
+elsewhere=$(mktemp -d)
+trap 'rm -r "$elsewhere"' EXIT
+tar --extract --file "$bundle.tar.gz" --directory "$elsewhere"
+status=0
+run "$elsewhere/gpu-bundle/run.sh" || status=$?
+# Without a GPU it says so, and does nothing else.
+((status == 0 || status == 3)) || exit "$status"
+run "$elsewhere/gpu-bundle/run.sh" --emulator --out "$elsewhere/results"
+lines=$(wc -l <"$elsewhere/results/rates.jsonl")
+((lines > 8)) || { echo "error: $lines rates are too few" >&2; exit 1; }
