@@ -10,4 +10,4 @@ pub mod bench;
 mod device;
 pub mod kernels;
 
-pub use device::Cuda;
+pub use device::{Cuda, Seconds};

@@ -272,6 +272,10 @@ fn transfers(device: &mut Cuda, effort: Effort) -> Result<Case, Error> {
 }
 
 /// A digest of a long source: pieces of 1024 bytes, and of their digests, to the end.
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "it is one of several that make cases"
+)]
 fn digest(device: &mut Cuda, effort: Effort) -> Result<Case, Error> {
     device.bind(veil_session::SessionId([1; 32]));
     let mut layout = bank(effort);

@@ -26,7 +26,8 @@ pub struct Limits {
 }
 
 impl Limits {
-    pub(super) fn rows(&self) -> [(&'static str, &'static str, f64); 8] {
+    /// All of them: what, the unit, how many.
+    pub fn rows(&self) -> [(&'static str, &'static str, f64); 8] {
         [
             ("PRMT", "instructions/s", self.prmt),
             ("LOP3", "instructions/s", self.lop3),

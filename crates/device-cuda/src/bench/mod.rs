@@ -7,14 +7,14 @@
 mod cases;
 mod limits;
 
-use std::fmt::Write;
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use veil_device::{Bank, Device, Fault, Outcome, Tag};
 
 pub use limits::Limits;
 
-use crate::Cuda;
+use crate::{Cuda, Seconds};
 use cases::Case;
 
 /// How much is measured.
@@ -88,25 +88,29 @@ pub fn limits(device: &mut Cuda, effort: Effort) -> Result<Limits, Error> {
 
 /// Measures all that there is, one after the other, and hands out each figure as soon as it is known.
 pub fn figures(
-    device: &mut Cuda,
+    device: Cuda,
     limits: &Limits,
     effort: Effort,
-    mut each: impl FnMut(&Figure),
-) -> Result<Vec<Figure>, Error> {
-    let mut all = Vec::new();
+    mut each: impl FnMut(Figure),
+) -> Result<(), Error> {
+    let clock = Seconds::default();
+    let device = &mut device.timed(&clock);
     for make in cases::ALL {
         let case = make(device, effort)?;
-        let figure = measure(device, &case, limits, effort)?;
-        each(&figure);
-        all.push(figure);
+        each(measure(device, &case, limits, effort, &clock)?);
     }
-    Ok(all)
+    Ok(())
+}
+
+/// What the clock says, which is zero then.
+fn read(clock: &Mutex<f64>) -> f64 {
+    std::mem::take(&mut *clock.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// Two banks of a case, and what the host has of them.
 struct Banks<'a> {
     case: &'a Case,
-    banks: [Bank; 2],
+    both: [Bank; 2],
     input: Vec<u8>,
     output: Vec<u8>,
 }
@@ -114,7 +118,7 @@ struct Banks<'a> {
 impl Banks<'_> {
     /// Queues a batch on one of them. Its input goes to the device, and is written first if it is said so.
     fn submit(&mut self, device: &mut Cuda, turn: usize, writes: bool) -> Result<(), Error> {
-        let bank = self.banks[turn];
+        let bank = self.both[turn];
         let mut at = 0;
         for span in &self.case.input {
             let to = device.map(bank, *span)?;
@@ -141,7 +145,7 @@ impl Banks<'_> {
         if reads {
             let mut at = 0;
             for span in &self.case.output {
-                let from = device.view(self.banks[turn], *span)?;
+                let from = device.view(self.both[turn], *span)?;
                 self.output[at..][..from.len()].copy_from_slice(from);
                 at += from.len();
             }
@@ -156,7 +160,6 @@ impl Banks<'_> {
             self.submit(device, turn, host)?;
             self.end(device, turn, host)?;
         }
-        device.kernel_seconds();
         let (start, mut batches) = (Instant::now(), 0);
         self.submit(device, 0, host)?;
         loop {
@@ -178,6 +181,7 @@ fn measure(
     case: &Case,
     limits: &Limits,
     effort: Effort,
+    clock: &Mutex<f64>,
 ) -> Result<Figure, Error> {
     let [a, b] = [0, 1].map(|chunk| device.open(&case.layout, case.frame(chunk)));
     let bytes = |spans: &[veil_device::Span]| {
@@ -189,13 +193,13 @@ fn measure(
     };
     let mut banks = Banks {
         case,
-        banks: [a?, b?],
+        both: [a?, b?],
         input: bytes(&case.input),
         output: bytes(&case.output),
     };
     let pinned = banks.seconds(device, false, effort.seconds)?;
     // The clock of the kernels, of one bank alone: nothing else is on the GPU.
-    device.kernel_seconds();
+    read(clock);
     let mut rounds = 0;
     let start = Instant::now();
     while rounds == 0 || start.elapsed().as_secs_f64() < effort.seconds {
@@ -203,9 +207,9 @@ fn measure(
         banks.end(device, 0, false)?;
         rounds += 1;
     }
-    let kernels = device.kernel_seconds() / f64::from(rounds);
+    let kernels = read(clock) / f64::from(rounds);
     let whole = banks.seconds(device, true, effort.seconds)?;
-    for bank in banks.banks {
+    for bank in banks.both {
         device.close(bank);
     }
     let units = case.units;
@@ -234,73 +238,4 @@ fn measure(
         kernel_bound,
         pinned_bound,
     })
-}
-
-impl Limits {
-    /// A table of them.
-    pub fn table(&self) -> String {
-        let mut text = String::new();
-        for (name, unit, rate) in self.rows() {
-            let _ = writeln!(text, "{name:<32} {:>10} {unit}", short(rate));
-        }
-        text
-    }
-
-    /// A line of JSON for each.
-    pub fn json(&self, device: &str) -> String {
-        let mut text = String::new();
-        for (name, unit, rate) in self.rows() {
-            let _ = writeln!(
-                text,
-                r#"{{"bench":"gpu","device":"{device}","limit":"{name}","unit":"{unit}","per_s":{rate:.6e}}}"#
-            );
-        }
-        text
-    }
-}
-
-impl Figure {
-    /// Names of the columns of [`Figure::row`].
-    pub const HEADER: &str = "what                 unit               kernel/s   of bound   pinned/s   of bound   end to end/s   the kernel waits for";
-
-    /// A row of a table.
-    pub fn row(&self) -> String {
-        let [kernel, pinned, whole] = self.rates;
-        format!(
-            "{:<20} {:<16} {:>10} {:>9.0}% {:>10} {:>9.0}% {:>14}   {}",
-            self.name,
-            self.unit,
-            short(kernel),
-            100.0 * kernel / self.kernel_bound.0,
-            short(pinned),
-            100.0 * pinned / self.pinned_bound.0,
-            short(whole),
-            self.kernel_bound.1,
-        )
-    }
-
-    /// A line of JSON.
-    pub fn json(&self, device: &str) -> String {
-        let [kernel, pinned, whole] = self.rates;
-        format!(
-            r#"{{"bench":"gpu","device":"{device}","what":"{}","unit":"{}","kernel_per_s":{kernel:.6e},"pinned_per_s":{pinned:.6e},"end_to_end_per_s":{whole:.6e},"kernel_bound_per_s":{:.6e},"kernel_bound_by":"{}","pinned_bound_per_s":{:.6e},"pinned_bound_by":"{}"}}"#,
-            self.name,
-            self.unit,
-            self.kernel_bound.0,
-            self.kernel_bound.1,
-            self.pinned_bound.0,
-            self.pinned_bound.1,
-        )
-    }
-}
-
-/// Three digits and a unit.
-fn short(x: f64) -> String {
-    match x {
-        x if x >= 1e12 => format!("{:.2} T", x / 1e12),
-        x if x >= 1e9 => format!("{:.2} G", x / 1e9),
-        x if x >= 1e6 => format!("{:.2} M", x / 1e6),
-        x if x >= 1e3 => format!("{:.2} k", x / 1e3),
-        x => format!("{x:.2}"),
-    }
 }

@@ -16,7 +16,7 @@ mod queue;
 mod transfers;
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use veil_device::{
     Bank, Command, Completion, Device, Fault, Frame, KeyId, Layout, Needs, Outcome, Program,
@@ -95,6 +95,9 @@ impl Room {
     }
 }
 
+/// Seconds that kernels took, of those who share it.
+pub type Seconds = Arc<Mutex<f64>>;
+
 /// A device of kernels.
 pub struct Cuda {
     backend: Box<dyn Backend>,
@@ -113,7 +116,7 @@ pub struct Cuda {
     /// Whether a completion was the last that happened.
     gave: bool,
     /// Seconds that kernels of batches took, if somebody wants to know.
-    clock: Option<f64>,
+    clock: Option<Seconds>,
     /// What went wrong while nobody asked.
     broken: Option<Fault>,
 }
@@ -148,9 +151,11 @@ impl Cuda {
         self.backend.launches()
     }
 
-    /// From now on looks at the clock: seconds of kernels of all batches that have ended since this was asked last.
-    pub fn kernel_seconds(&mut self) -> f64 {
-        self.clock.replace(0.0).unwrap_or(0.0)
+    /// Looks at the clock of the GPU from now on, and adds to it how long kernels of batches that end have taken. Several devices may have one.
+    #[must_use]
+    pub fn timed(mut self, seconds: &Seconds) -> Self {
+        self.clock = Some(Arc::clone(seconds));
+        self
     }
 
     /// What went wrong while nobody asked.
@@ -358,8 +363,8 @@ impl Cuda {
             let took = self.backend.elapsed(&from, &to).map_err(card);
             self.backend.unmark(from);
             self.backend.unmark(to);
-            if let Some(clock) = &mut self.clock {
-                *clock += took?.as_secs_f64();
+            if let Some(clock) = &self.clock {
+                *clock.lock().unwrap_or_else(PoisonError::into_inner) += took?.as_secs_f64();
             }
         }
         let outcome = match stopped.map_err(card)?.checked_sub(1) {

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use miette::{IntoDiagnostic, Result};
 use plotters::prelude::*;
+use veil_device::{Cpu, Device};
+use veil_device_cuda::Seconds;
 use veil_engine::{Recorder, RoundEvent, Settings, TraceId};
 use veil_program::{Adversary, Security, Sharing, Statistical, Word};
 use veil_protocol::{Options, Plan, Task};
@@ -15,7 +17,7 @@ use veil_session::{PartyId, Peer};
 use super::chart::{self, Drawn, Line};
 use super::measure::{Carrier, data, over_tls};
 use super::workload::Name;
-use super::{BenchArgs, print_json};
+use super::{BenchArgs, gpu, print_json};
 
 /// Published: s, and seconds of the whole run on two desktops with a GTX 670 each and a gigabit link.
 const PAPER: [(u8, f64); 5] = [(9, 0.300), (19, 0.539), (29, 0.83), (59, 1.833), (79, 2.7)];
@@ -44,8 +46,12 @@ struct Row {
     statistical: u8,
     circuits: u64,
     link: &'static str,
+    device: String,
     /// From the end of the set-up to the result.
     online_ms: f64,
+    /// What kernels of both parties took on a GPU, by its clock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kernel_ms: Option<f64>,
     set_up_ms: f64,
     /// Bytes that the garbler and the evaluator send.
     sent: [u64; 2],
@@ -126,10 +132,20 @@ fn measure(args: &BenchArgs, statistical: Statistical) -> Result<Row> {
     let mut runs = Vec::new();
     for _ in 0..args.repeat.max(1) {
         let phases = Arc::new(Phases::default());
-        let settings = Settings {
+        let clock = Seconds::default();
+        let mut settings = Settings {
             trace: Some(phases.clone()),
             ..Settings::default()
         };
+        if args.device.is_some() {
+            // It is there, or says why it is not, before anything runs.
+            drop(gpu::device(args)?);
+            let (args, clock) = (args.clone(), Arc::clone(&clock));
+            settings.device = Arc::new(move || match gpu::device(&args) {
+                Ok(device) => Box::new(device.timed(&clock)),
+                Err(_) => Box::new(Cpu::detect()),
+            });
+        }
         let reports = over_tls(&plan, &settings, &data, args.net)?;
         let ms = |of: fn(&veil_engine::Report) -> Duration| {
             let longest = reports.values().map(of).max().unwrap_or_default();
@@ -148,6 +164,16 @@ fn measure(args: &BenchArgs, statistical: Statistical) -> Result<Row> {
             statistical: statistical.bits(),
             circuits: 2 * u64::from(veil_protocol::cut::half(statistical)),
             link: Carrier::Tls.name(),
+            device: args
+                .device
+                .clone()
+                .unwrap_or_else(|| Cpu::detect().name().to_owned()),
+            kernel_ms: (args.device.is_some()).then(|| {
+                *clock
+                    .lock()
+                    .unwrap_or_else(std::sync::PoisonError::into_inner)
+                    * 1e3
+            }),
             online_ms: ms(|r| r.results.saturating_sub(r.set_up)),
             set_up_ms: ms(|r| r.set_up),
             sent,
@@ -189,6 +215,14 @@ fn print(rows: &[Row]) {
             published,
             ratio
         );
+    }
+    for row in rows {
+        if let Some(ms) = row.kernel_ms {
+            println!(
+                "{:>3}: kernels of both parties on {}: {ms:.2} ms",
+                row.statistical, row.device
+            );
+        }
     }
     for (party, name) in ["garbler", "evaluator"].into_iter().enumerate() {
         println!("\n{name}: computing + waiting");

@@ -5,6 +5,7 @@ mod cut;
 mod figure;
 mod fpga;
 mod garble;
+mod gpu;
 mod links;
 mod measure;
 mod ot;
@@ -25,7 +26,7 @@ use workload::Name;
 pub(crate) use workload::{Nowhere, Pattern};
 
 /// Measures a protocol on this machine.
-#[derive(clap::Args, Debug)]
+#[derive(clap::Args, Debug, Clone)]
 #[command(after_help = "Examples:
   veil bench and                       ANDs in process and over TLS on loopback
   veil bench aes --cores 1..2          AES blocks per second against cores
@@ -40,6 +41,8 @@ pub(crate) use workload::{Nowhere, Pattern};
   veil bench fpga-garble --circuits netlists --svg fpga.svg
                                        clock cycles of garbling cores, simulated, for a paper's netlists
   veil bench fpga-share --svg fpga.svg cores of replicated sharing, simulated, beside two papers (three plots: fpga-*.svg)
+  veil bench gpu                       what a GPU can do, then each primitive alone, with copies, and end to end
+  veil bench cut --device cuda         both parties on a GPU, and how long its kernels take
   veil bench ot --svg ot.svg           random oblivious transfers between two parties
   veil bench mul64 --net wan --json    over a link of 40 ms and 1 Gb/s, as JSON lines
 
@@ -60,6 +63,9 @@ pub(crate) struct BenchArgs {
     /// A cheat of cut-and-choose gets away with probability 2^-S [default: 40].
     #[arg(long, value_name = "S")]
     statistical: Option<Statistical>,
+    /// The device that is measured, of gpu and cut: cuda or cuda-sim [default: cuda; of cut the fastest CPU device].
+    #[arg(long, value_name = "DEVICE")]
+    device: Option<String>,
     /// Rows computed together (default: as in docs/benchmarks.md).
     #[arg(long)]
     batch: Option<u64>,
@@ -99,6 +105,7 @@ pub(crate) struct BenchArgs {
 enum What {
     Job(Name),
     Ot,
+    Gpu,
     FpgaGarble,
     FpgaShare,
 }
@@ -107,7 +114,7 @@ impl clap::ValueEnum for What {
     fn value_variants<'a>() -> &'a [Self] {
         static ALL: LazyLock<Vec<What>> = LazyLock::new(|| {
             let jobs = Name::value_variants().iter().map(|name| What::Job(*name));
-            jobs.chain([What::Ot, What::FpgaGarble, What::FpgaShare])
+            jobs.chain([What::Ot, What::Gpu, What::FpgaGarble, What::FpgaShare])
                 .collect()
         });
         &ALL
@@ -120,6 +127,10 @@ impl clap::ValueEnum for What {
                 let help =
                     "Random oblivious transfers between two parties, for trees of every size";
                 Some(clap::builder::PossibleValue::new("ot").help(help))
+            }
+            What::Gpu => {
+                let help = "What a GPU can do at most, and what devices do by it";
+                Some(clap::builder::PossibleValue::new("gpu").help(help))
             }
             What::FpgaGarble => {
                 let help = "Clock cycles of garbling cores for the netlists of a paper";
@@ -181,6 +192,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<()> {
             ));
         }
         What::Ot => return ot::run(args),
+        What::Gpu => return gpu::run(args),
         What::FpgaGarble => return fpga::run(args),
         What::FpgaShare => return share::run(args),
         What::Job(Name::Rep4Mul) => return figure::run(args),
