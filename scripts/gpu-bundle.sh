@@ -5,8 +5,8 @@ source "$(dirname "$0")/lib.sh"
 
 # All of it, unpacked.
 readonly MOST=$((60 * 1000 * 1000))
-# Of the toolkit that kernels are compiled by (scripts/cuda.sh).
-readonly SANITIZER=nvidia-cuda-sanitizer-api==13.0.85
+# The first release whose package has all parts of it: those before lack what starts a program under it.
+readonly SANITIZER=nvidia-cuda-sanitizer-api==13.5.25
 bundle=$target/gpu-bundle
 
 with_gpus
@@ -14,7 +14,7 @@ with_gpus
 rm -rf "$bundle" "$bundle.tar.gz"
 mkdir -p "$bundle/bin"
 
-run cargo build --release --locked --package veil-device-cuda --all-features --bin veil-gpu-bench
+run cargo build --release --locked --package veil-cli --bin veil
 say "cargo test --release --package veil-device-cuda --no-run"
 built=$(cargo test --release --locked --package veil-device-cuda --all-features --no-run --tests --message-format json)
 # The path of each test's executable, by its name.
@@ -27,32 +27,33 @@ for line in sys.stdin:
         print(said["target"]["name"], said["executable"])'
 }
 while read -r name path; do
-  strip -o "$bundle/bin/$name" "$path"
+  # That one is about what veil-gpu-bench does.
+  [[ $name == bench ]] || strip -o "$bundle/bin/$name" "$path"
 done < <(executables <<<"$built")
-strip -o "$bundle/bin/veil-gpu-bench" "$target/release/veil-gpu-bench"
+strip -o "$bundle/bin/veil" "$target/release/veil"
 
-# The sanitizer of the same release, if it can be had: else one that is in PATH there is taken.
+# The sanitizer, if it can be had: else one that is in PATH there is taken.
 wheel=$target/cuda/sanitizer
 if [[ -e $wheel/complete && $(<"$wheel/complete") == "$SANITIZER" ]] || {
   rm -rf "$wheel"
   "$target/cuda/tools/bin/pip" install --quiet --disable-pip-version-check --retries 1 --timeout 20 --no-deps --target "$wheel" "$SANITIZER" &&
     echo "$SANITIZER" >"$wheel/complete"
 }; then
-  mkdir "$bundle/sanitizer"
-  cp -r "$wheel/nvidia/cu13/bin" "$wheel/nvidia/cu13/lib" "$bundle/sanitizer"
-  cp "$wheel"/*.dist-info/licenses/License.txt "$bundle/sanitizer"
-  # It comes twice.
-  ln -sf ../bin/libsanitizer-collection.so "$bundle/sanitizer/lib/libsanitizer-collection.so"
-  chmod +x "$bundle/sanitizer/bin/compute-sanitizer"
+  cp -r "$wheel/nvidia/cu13/compute-sanitizer" "$bundle/sanitizer"
+  # For programs of 32 bits, and for whoever writes tools.
+  rm -rf "$bundle"/sanitizer/{x86,docs,include}
+  chmod +x "$bundle"/sanitizer/{compute-sanitizer,TreeLauncher*}
+  find "$wheel" -iname 'license*' -type f -exec cp {} "$bundle/sanitizer/LICENSE.txt" \;
 else
   say "left out: $SANITIZER cannot be had from PyPI; one that is in PATH will be taken"
 fi
 
 # What is needed of the system: the newest symbols of its library that any program here asks for.
-glibc=$(objdump -T "$bundle"/bin/* | grep -oE 'GLIBC_[0-9.]+' | sort -Vu | tail -n 1)
+newest() { objdump -T "$bundle"/bin/* | grep -oE "$1_[0-9.]+" | sort -Vu | tail -n 1; }
+glibc=$(newest GLIBC) libstdcxx=$(newest GLIBCXX)
 needed=$(objdump -p "$bundle"/bin/* | awk '$1 == "NEEDED" { print $2 }' | sort -u | paste -sd ' ')
 cp scripts/gpu-bundle/run.sh "$bundle"
-sed "s/@GLIBC@/${glibc#GLIBC_}/; s/@NEEDED@/$needed/; s/@COMMIT@/$(git rev-parse --short HEAD 2>/dev/null || echo unknown)/" scripts/gpu-bundle/README.md >"$bundle/README.md"
+sed "s/@GLIBC@/${glibc#GLIBC_}/; s/@NEEDED@/$needed/; s/@GLIBCXX@/$libstdcxx/; s/@COMMIT@/$(git rev-parse --short HEAD 2>/dev/null || echo unknown)/" scripts/gpu-bundle/README.md >"$bundle/README.md"
 
 bytes=$(du --bytes --summarize "$bundle" | cut -f 1)
 say "$bundle: $((bytes / 1000000)) MB, needs glibc ${glibc#GLIBC_} ($needed)"

@@ -49,18 +49,19 @@ if [[ $emulator ]]; then
   done
   export VEIL_GPU_CASES=5
   step suite "$bin/gpu"
-  step rates "$bin/veil-gpu-bench" --emulator --json "$out/rates.jsonl"
+  # The smallest parameter alone: the emulator is no GPU.
+  device=cuda-sim which=(--statistical 9)
 else
-  "$bin/veil-gpu-bench" --look >"$out/look.txt" 2>&1
-  status=$?
-  if ((status == 3)); then
-    say "there is no GPU that this can run on: $(<"$out/look.txt")"
+  device=cuda which=()
+  look=$("$bin/veil" device list | grep -E '^ *cuda ')
+  if [[ $look != *present* ]]; then
+    say "there is no GPU that this can run on:$look"
     say "what can be done without one: $0 --emulator"
     exit 3
   fi
   # One test after the other: all of them have the same GPU.
   VEIL_GPU_REQUIRED=1 VEIL_GPU_CASES=100 step suite "$bin/gpu" --test-threads 1
-  sanitizer=$here/sanitizer/bin/compute-sanitizer
+  sanitizer=$here/sanitizer/compute-sanitizer
   [[ -x $sanitizer ]] || sanitizer=$(command -v compute-sanitizer)
   if [[ $sanitizer ]]; then
     for tool in memcheck racecheck; do
@@ -69,9 +70,12 @@ else
   else
     say "left out: compute-sanitizer is neither in this bundle nor in PATH"
   fi
-  step rates "$bin/veil-gpu-bench" --json "$out/rates.jsonl"
 fi
-[[ -e $out/rates.txt ]] && cat "$out/rates.txt"
+step rates "$bin/veil" bench gpu --device "$device"
+step rates-json "$bin/veil" bench gpu --device "$device" --json
+grep '^{' "$out/rates-json.txt" >"$out/rates.jsonl"
+step cut "$bin/veil" bench cut --device "$device" "${which[@]}" --repeat 3
+cat "$out/rates.txt" "$out/cut.txt"
 if ((${#failed[@]})); then
   say "wrong: ${failed[*]}; all of it is in $out"
   exit 1

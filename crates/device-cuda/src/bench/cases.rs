@@ -171,14 +171,14 @@ fn and(device: &mut Cuda, effort: Effort) -> Result<Case, Error> {
     shares(device, effort, ("rep3 AND", "ANDs"), form, takes)
 }
 
-/// Products among four parties: four masks of eight bytes; six components; three messages, three components.
+/// Products among four parties: four masks of sixteen bytes; six components; three messages, three components.
 fn rep4(device: &mut Cuda, effort: Effort) -> Result<Case, Error> {
-    let form = (Form::fourfold(Ring::Z64, false, false), 3, effort.items);
-    let takes = [2.0, 12.0 * 8.0];
+    let form = (Form::fourfold(Ring::Z128, false, false), 3, effort.items);
+    let takes = [4.0, 12.0 * 16.0];
     shares(
         device,
         effort,
-        ("rep4 product, 64", "products"),
+        ("rep4 product, 128", "products"),
         form,
         takes,
     )
@@ -271,6 +271,7 @@ fn transfers(device: &mut Cuda, effort: Effort) -> Result<Case, Error> {
     })
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "it is a case among others")]
 /// A digest of a long source: pieces of 1024 bytes, and of their digests, to the end.
 #[expect(
     clippy::unnecessary_wraps,
