@@ -10,4 +10,3 @@
 #include "device/transfers.cu"
 #include "ot/ot.cu"
 #include "probes/rates.cu"
-#include "sha256/sha256.cu"

@@ -1,4 +1,4 @@
-// Schedules of keys, and the pseudorandom function over a range of counters.
+// Schedules of keys.
 #include "aes.h"
 
 // Round keys of `count` keys: [word][key], 44 words each. A thread has a key. 32 KB of shared memory, static.
@@ -21,17 +21,5 @@ KERNEL void LAUNCH_BOUNDS(1024, 1) aes_schedule(const uint4 *__restrict__ keys, 
       b ^= a, c ^= b, d ^= c;
       constant = (constant << 1) ^ ((constant >> 7) * 0x11b);
     }
-  }
-}
-
-// Blocks of `count` counters from `first` on. A thread has a block in each step of the grid. 128 KB of shared memory, dynamic.
-KERNEL void LAUNCH_BOUNDS(768, 1)
-    prf_stream(const u32 *__restrict__ schedule, uint4 *__restrict__ out, u64 count, u64 first, u32 head, u32 tail) {
-  SHARED_DYNAMIC(u32, table, AES_TABLE_WORDS);
-  aes_fill(table);
-  BLOCK_BARRIER();
-  const u32 lane4 = (threadIdx.x & 31) * 4;
-  for (u64 k = u64(blockIdx.x) * blockDim.x + threadIdx.x; k < count; k += u64(gridDim.x) * blockDim.x) {
-    store128(out + k, prf_block(table, lane4, schedule, first + k, head, tail));
   }
 }

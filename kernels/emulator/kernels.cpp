@@ -30,8 +30,6 @@ extern "C" int veil_emulate(const char *name, const emulator::Launch *launch, vo
 #define ENTRY(kernel) \
   if (strcmp(name, #kernel) == 0) error = run(*launch, kernel, arguments, count);
   ENTRY(aes_schedule)
-  ENTRY(prf_stream)
-  ENTRY(sha256_compress)
   ENTRY(ot_expand)
   ENTRY(ot_correct)
   ENTRY(ot_apply)

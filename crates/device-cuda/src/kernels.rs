@@ -121,35 +121,6 @@ pub static AES_SCHEDULE: Kernel = Kernel {
     ],
 };
 
-/// The pseudorandom function: a schedule, blocks, how many, first counter, first and last four bytes of the input.
-pub static PRF_STREAM: Kernel = Kernel {
-    name: "prf_stream",
-    block: 768,
-    shared: AES_TABLES,
-    cooperative: false,
-    parameters: &[
-        Memory(|_| Some(SCHEDULE_BYTES)),
-        Memory(|call| call.times(2, 16)),
-        U64,
-        U64,
-        U32,
-        U32,
-    ],
-};
-
-/// SHA-256: states, blocks, how many.
-pub static SHA256_COMPRESS: Kernel = Kernel {
-    name: "sha256_compress",
-    block: 256,
-    shared: 0,
-    cooperative: false,
-    parameters: &[
-        Memory(|call| call.times(2, 32)),
-        Memory(|call| call.times(2, 64)),
-        U32,
-    ],
-};
-
 /// How many trees stand for so many bits each.
 fn trees(bits: u64) -> Option<u64> {
     matches!(bits, 1 | 2 | 4 | 8).then(|| 128 / bits)

@@ -2,19 +2,14 @@
 
 mod common;
 
-use aes::Aes128;
-use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use common::{bytes, given};
-use sha2::Digest;
 use veil_device_cuda::backend::{
     Arg, Backend, Buffer, Driver, Emulator, Error, Launch, Order, Reordered,
 };
 use veil_device_cuda::kernels::{
-    AES_SCHEDULE, Kernel, PRF_STREAM, PROBE_DIVERGING, PROBE_GROWING, PROBE_NEIGHBOURS, PROBE_SUM,
-    PROBE_SUM_APART, SCHEDULE_BYTES, SHA256_COMPRESS,
+    AES_SCHEDULE, Kernel, PROBE_DIVERGING, PROBE_GROWING, PROBE_NEIGHBOURS, PROBE_SUM,
+    PROBE_SUM_APART, SCHEDULE_BYTES,
 };
-use veil_prss::{Prf, Use};
-use veil_session::Secret;
 
 const ORDERS: [Order; 4] = [
     Order::Forward,
@@ -64,104 +59,6 @@ fn round_keys_are_those_of_the_standard() {
             assert!(
                 (0..44).all(|word| all[word * keys.len() + k] == own[word]),
                 "{order:?}: {k}"
-            );
-        }
-    }
-}
-
-#[test]
-fn the_stream_is_that_of_prss_and_of_aes() {
-    let edges = [
-        (Use::AND3, 0, 0, 0),
-        (Use(0xffff), 0xfffe, 0xffff_fff0, 0x8000_0001),
-        (Use(0x0102), 0x0304, u64::MAX - 20, 0x0506_0708),
-        (Use::OT_LEAF, 7, 0x0123_4567_89ab_cdef, u32::MAX),
-    ];
-    for order in ORDERS {
-        let on = &mut Emulator::new(order);
-        let schedule = schedules(on, &[key(9)]);
-        let prf = Prf::new(&Secret::new(key(9)));
-        let cipher = Aes128::new(&key(9).into());
-        for (tag, lane, first, chunk) in edges {
-            for count in [1, 21] {
-                let out = on.allocate(16 * count).unwrap();
-                let head = Prf::input(tag, lane, 0, chunk);
-                let word = |at: usize| u32::from_le_bytes(head[at..at + 4].try_into().unwrap());
-                let args = [
-                    Arg::all(&schedule),
-                    Arg::all(&out),
-                    Arg::U64(count),
-                    Arg::U64(first),
-                    Arg::U32(word(0)),
-                    Arg::U32(word(12)),
-                ];
-                let launch = Launch { grid: 2, block: 32 };
-                on.launch(&PRF_STREAM, launch, &args).unwrap();
-                let got = bytes(on, &out);
-                let mut want = vec![0; got.len()];
-                // The scalar one adds without a check; no more than what fits is asked for.
-                prf.stream(tag, lane, first, chunk, &mut want);
-                assert!(got == want, "{order:?} {tag:?}");
-                let mut block = Prf::input(tag, lane, first + (count - 1), chunk).into();
-                cipher.encrypt_block(&mut block);
-                assert_eq!(got[got.len() - 16..], block[..]);
-            }
-        }
-    }
-}
-
-/// Messages of 64 bytes: two blocks each, of which the second is what is added.
-const COUNT: usize = 70;
-
-#[test]
-fn digests_are_those_of_sha256() {
-    let initial: [u32; 8] = [
-        0x6a09_e667,
-        0xbb67_ae85,
-        0x3c6e_f372,
-        0xa54f_f53a,
-        0x510e_527f,
-        0x9b05_688c,
-        0x1f83_d9ab,
-        0x5be0_cd19,
-    ];
-    let message = |row: usize| -> Vec<u8> { (0..64).map(|k| (row * 71 + k * 3) as u8).collect() };
-    let mut end = vec![0x80];
-    end.resize(56, 0);
-    end.extend_from_slice(&512u64.to_be_bytes());
-    for order in ORDERS {
-        let on = &mut Emulator::new(order);
-        let turned = |block: &dyn Fn(usize) -> Vec<u8>| -> Vec<u8> {
-            let at = |word: usize, row: usize| block(row)[4 * word..][..4].to_vec();
-            (0..16)
-                .flat_map(|word| {
-                    (0..COUNT)
-                        .flat_map(move |row| at(word, row))
-                        .collect::<Vec<_>>()
-                })
-                .collect()
-        };
-        let states: Vec<u8> = initial
-            .iter()
-            .flat_map(|word| [*word; COUNT])
-            .flat_map(u32::to_le_bytes)
-            .collect();
-        let states = given(on, &states);
-        for blocks in [turned(&message), turned(&|_| end.clone())] {
-            let blocks = given(on, &blocks);
-            let args = [Arg::all(&states), Arg::all(&blocks), Arg::U32(COUNT as u32)];
-            on.launch(&SHA256_COMPRESS, Launch { grid: 1, block: 64 }, &args)
-                .unwrap();
-        }
-        let states = words(on, &states);
-        for row in 0..COUNT {
-            let digest: Vec<u8> = (0..8)
-                .flat_map(|word| states[word * COUNT + row].to_be_bytes())
-                .collect();
-            assert_eq!(
-                digest,
-                sha2::Sha256::digest(message(row)).to_vec(),
-                "{order:?}: {row}"
             );
         }
     }

@@ -271,12 +271,8 @@ fn transfers(device: &mut Cuda, effort: Effort) -> Result<Case, Error> {
     })
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "it is a case among others")]
 /// A digest of a long source: pieces of 1024 bytes, and of their digests, to the end.
-#[expect(
-    clippy::unnecessary_wraps,
-    reason = "it is one of several that make cases"
-)]
+#[expect(clippy::unnecessary_wraps, reason = "it is a case among others")]
 fn digest(device: &mut Cuda, effort: Effort) -> Result<Case, Error> {
     device.bind(veil_session::SessionId([1; 32]));
     let mut layout = bank(effort);
