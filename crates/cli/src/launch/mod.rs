@@ -88,6 +88,9 @@ pub(crate) struct Took {
     pub(crate) role: String,
     /// From the first message to the last.
     pub(crate) seconds: f64,
+    /// Of these, from the end of the set-up until the last result was given, or the last rows were done.
+    #[serde(default)]
+    pub(crate) online_seconds: f64,
     /// Messages sent.
     pub(crate) messages_sent: u64,
     /// Bytes sent, with headers, before encryption.
@@ -126,6 +129,7 @@ impl Took {
             name: veil_engine::name_of(plan, peer).to_owned(),
             role: prepare::role(peer).to_owned(),
             seconds: report.elapsed.as_secs_f64(),
+            online_seconds: report.results.saturating_sub(report.set_up).as_secs_f64(),
             messages_sent: report.meters.messages_sent,
             bytes_sent: report.meters.bytes_sent,
             bytes_received: report.meters.payload_received,
