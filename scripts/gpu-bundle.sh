@@ -14,9 +14,9 @@ with_gpus
 rm -rf "$bundle" "$bundle.tar.gz"
 mkdir -p "$bundle/bin"
 
-run cargo build --release --locked --package veil-cli --bin veil
-say "cargo test --release --package veil-device-cuda --no-run"
-built=$(cargo test --release --locked --package veil-device-cuda --all-features --no-run --tests --message-format json)
+run cargo build --release --locked --package veil-testkit --example on_gpu
+say "cargo test --release --package veil-device-cuda --test gpu --no-run"
+built=$(cargo test --release --locked --package veil-device-cuda --all-features --no-run --test gpu --message-format json)
 # The path of each test's executable, by its name.
 executables() {
   python3 -c '
@@ -30,7 +30,7 @@ while read -r name path; do
   # That one is about what veil-gpu-bench does.
   [[ $name == bench ]] || strip -o "$bundle/bin/$name" "$path"
 done < <(executables <<<"$built")
-strip -o "$bundle/bin/veil" "$target/release/veil"
+strip -o "$bundle/bin/on_gpu" "$target/release/examples/on_gpu"
 
 # The sanitizer, if it can be had: else one that is in PATH there is taken.
 wheel=$target/cuda/sanitizer

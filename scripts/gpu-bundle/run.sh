@@ -44,18 +44,15 @@ step() {
 if [[ $emulator ]]; then
   say "without a GPU: kernels are emulated, and rates mean nothing"
   export VEIL_GPU_EMULATOR=1
-  for name in conformance device emulator kernels; do
-    step "emulated-$name" "$bin/$name"
-  done
   export VEIL_GPU_CASES=5
   step suite "$bin/gpu"
-  # The smallest parameter alone: the emulator is no GPU.
-  device=cuda-sim which=(--statistical 9)
+  on=(--emulator)
 else
-  device=cuda which=()
-  look=$("$bin/veil" device list | grep -E '^ *cuda ')
-  if [[ $look != *present* ]]; then
-    say "there is no GPU that this can run on:$look"
+  on=()
+  look=$("$bin/on_gpu" --look 2>&1)
+  status=$?
+  if ((status == 3)); then
+    say "there is no GPU that this can run on: $look"
     say "what can be done without one: $0 --emulator"
     exit 3
   fi
@@ -71,11 +68,8 @@ else
     say "left out: compute-sanitizer is neither in this bundle nor in PATH"
   fi
 fi
-step rates "$bin/veil" bench gpu --device "$device"
-step rates-json "$bin/veil" bench gpu --device "$device" --json
-grep '^{' "$out/rates-json.txt" >"$out/rates.jsonl"
-step cut "$bin/veil" bench cut --device "$device" "${which[@]}" --repeat 3
-cat "$out/rates.txt" "$out/cut.txt"
+step protocols "$bin/on_gpu" "${on[@]}" --json "$out/rates.jsonl"
+cat "$out/protocols.txt"
 if ((${#failed[@]})); then
   say "wrong: ${failed[*]}; all of it is in $out"
   exit 1

@@ -7,6 +7,7 @@
 mod cases;
 mod limits;
 
+use std::fmt::Write;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
@@ -238,4 +239,73 @@ fn measure(
         kernel_bound,
         pinned_bound,
     })
+}
+
+impl Limits {
+    /// A table of them.
+    pub fn table(&self) -> String {
+        let mut text = String::new();
+        for (name, unit, rate) in self.rows() {
+            let _ = writeln!(text, "{name:<32} {:>10} {unit}", short(rate));
+        }
+        text
+    }
+
+    /// A line of JSON for each.
+    pub fn json(&self, device: &str) -> String {
+        let mut text = String::new();
+        for (name, unit, rate) in self.rows() {
+            let _ = writeln!(
+                text,
+                r#"{{"bench":"gpu-limit","device":"{device}","what":"{name}","unit":"{unit}","per_s":{rate:.6e}}}"#
+            );
+        }
+        text
+    }
+}
+
+impl Figure {
+    /// Names of the columns of [`Figure::row`].
+    pub const HEADER: &str = "what                 unit               kernel/s   of bound   pinned/s   of bound   end to end/s   the kernel waits for";
+
+    /// A row of a table.
+    pub fn row(&self) -> String {
+        let [kernel, pinned, whole] = self.rates;
+        format!(
+            "{:<20} {:<16} {:>10} {:>9.0}% {:>10} {:>9.0}% {:>14}   {}",
+            self.name,
+            self.unit,
+            short(kernel),
+            100.0 * kernel / self.kernel_bound.0,
+            short(pinned),
+            100.0 * pinned / self.pinned_bound.0,
+            short(whole),
+            self.kernel_bound.1,
+        )
+    }
+
+    /// A line of JSON.
+    pub fn json(&self, device: &str) -> String {
+        let [kernel, pinned, whole] = self.rates;
+        format!(
+            r#"{{"bench":"gpu","device":"{device}","what":"{}","unit":"{}","kernel_per_s":{kernel:.6e},"pinned_per_s":{pinned:.6e},"end_to_end_per_s":{whole:.6e},"kernel_bound_per_s":{:.6e},"kernel_bound_by":"{}","pinned_bound_per_s":{:.6e},"pinned_bound_by":"{}"}}"#,
+            self.name,
+            self.unit,
+            self.kernel_bound.0,
+            self.kernel_bound.1,
+            self.pinned_bound.0,
+            self.pinned_bound.1,
+        )
+    }
+}
+
+/// Three digits and a unit.
+fn short(x: f64) -> String {
+    match x {
+        x if x >= 1e12 => format!("{:.2} T", x / 1e12),
+        x if x >= 1e9 => format!("{:.2} G", x / 1e9),
+        x if x >= 1e6 => format!("{:.2} M", x / 1e6),
+        x if x >= 1e3 => format!("{:.2} k", x / 1e3),
+        x => format!("{x:.2}"),
+    }
 }
