@@ -138,7 +138,7 @@ impl Receipt {
                 .map(participant)
                 .collect(),
             protocol: protocol.name().to_owned(),
-            guarantee: protocol.guarantee().to_owned(),
+            guarantee: protocol.guarantee().into_owned(),
             security: Some(Guarantee::of(plan.job.security)),
             ring: plan.ring.name().to_owned(),
             rows: plan.job.rows(),

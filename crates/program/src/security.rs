@@ -306,6 +306,9 @@ pub struct Guarantee {
     pub delivery: String,
     /// How many parties computed.
     pub parties: usize,
+    /// A cheat that cut-and-choose misses has probability 2 to the minus this, in each row.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub statistical: Option<u8>,
     /// The party of the job that was out when the others finished it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub without: Option<String>,
@@ -319,6 +322,8 @@ impl Guarantee {
             adversary: security.adversary.word().to_owned(),
             delivery: security.delivery.word().to_owned(),
             parties: security.sharing.parties(),
+            statistical: (security.adversary == Adversary::CutAndChoose)
+                .then(|| security.statistical.bits()),
             without: None,
         }
     }
@@ -341,9 +346,13 @@ impl fmt::Display for Guarantee {
             adversary,
             delivery,
             parties,
+            statistical,
             without,
         } = self;
         write!(f, "{protocol}, {adversary}, {delivery}, {parties} parties")?;
+        if let Some(bits) = statistical {
+            write!(f, ", error of 2^-{bits}")?;
+        }
         match without {
             Some(out) => write!(f, ", without `{out}`"),
             None => Ok(()),
@@ -645,5 +654,8 @@ mod tests {
         let three = Guarantee::finished(Security::among(3), "b".into());
         let want = "rep3, semi-honest, guaranteed, 3 parties, without `b`";
         assert_eq!(said(&three), want);
+        let two = Security::of(Sharing::Yao).against(Adversary::CutAndChoose);
+        let want = "yao, malicious-cutchoose, abort, 2 parties, error of 2^-40";
+        assert_eq!(said(&Guarantee::of(two)), want);
     }
 }

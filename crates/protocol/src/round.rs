@@ -1,5 +1,6 @@
 //! The round, and what protocols make of it.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 pub use veil_device::{Check, Round, Transfer};
@@ -184,7 +185,7 @@ pub trait Protocol: Send + Sync {
     fn name(&self) -> &'static str;
 
     /// The guarantee in one line, for `explain` and results.
-    fn guarantee(&self) -> &'static str;
+    fn guarantee(&self) -> Cow<'static, str>;
 
     /// The participant.
     fn me(&self) -> Peer;

@@ -1,5 +1,6 @@
 //! A build that is bad on purpose: checks come after the messages that depend on what they check.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use veil_device::{Command, KeyId, Layout, Place, Program, Region, Span};
@@ -108,8 +109,8 @@ impl Protocol for Late {
         self.inner.name()
     }
 
-    fn guarantee(&self) -> &'static str {
-        "none: it checks too late"
+    fn guarantee(&self) -> Cow<'static, str> {
+        "none: it checks too late".into()
     }
 
     fn me(&self) -> Peer {

@@ -2,6 +2,7 @@
 
 mod text;
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -53,7 +54,7 @@ struct Explanation {
     job: String,
     plan: String,
     protocol: &'static str,
-    guarantee: &'static str,
+    guarantee: Cow<'static, str>,
     /// Of the runs without one of the parties, if there may be some.
     #[serde(skip_serializing_if = "Option::is_none")]
     finished_by: Option<Finishing>,
@@ -81,7 +82,7 @@ struct Explanation {
 #[derive(Serialize, Debug)]
 struct Finishing {
     protocol: &'static str,
-    guarantee: &'static str,
+    guarantee: Cow<'static, str>,
 }
 
 /// One participant's part.

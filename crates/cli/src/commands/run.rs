@@ -1,5 +1,6 @@
 //! `veil run`: all roles of a job on this machine.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -100,7 +101,7 @@ pub(crate) struct Finished {
 struct Printed<'a> {
     job: &'a str,
     protocol: &'static str,
-    guarantee: &'static str,
+    guarantee: Cow<'static, str>,
     plan: String,
     #[serde(flatten)]
     ordered: Option<&'a Ordered>,

@@ -18,6 +18,7 @@ mod evaluator;
 mod garbler;
 mod regions;
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -306,8 +307,9 @@ impl Protocol for CutAndChoose {
         "yao"
     }
 
-    fn guarantee(&self) -> &'static str {
-        "malicious, with abort: private and right against either party, but for a small statistical error, by cut-and-choose"
+    fn guarantee(&self) -> Cow<'static, str> {
+        let bits = self.plan.job.security.statistical.bits();
+        format!("malicious, with abort: private and right against either party, but for an error of 2^-{bits} in each row, by cut-and-choose").into()
     }
 
     fn me(&self) -> Peer {

@@ -13,6 +13,7 @@ mod scheme;
 mod sharing;
 mod work;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use veil_device::{Command, Draw, KeyId, Layout, Op, Program, Span};
@@ -134,8 +135,8 @@ impl Protocol for Replicated {
         self.scheme.name
     }
 
-    fn guarantee(&self) -> &'static str {
-        self.scheme.guarantee
+    fn guarantee(&self) -> Cow<'static, str> {
+        self.scheme.guarantee.into()
     }
 
     fn me(&self) -> Peer {

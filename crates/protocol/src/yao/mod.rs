@@ -27,6 +27,7 @@ pub(crate) use inputs::list;
 pub(crate) use layers::{Group, cycles_together, grouped};
 pub(crate) use transfers::Ends;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use veil_device::{Command, KeyId, Layout, Op, Program, Span};
@@ -139,8 +140,8 @@ impl Protocol for Yao {
         "yao"
     }
 
-    fn guarantee(&self) -> &'static str {
-        "semi-honest: private against either party that follows the protocol; transfers of inputs are checked"
+    fn guarantee(&self) -> Cow<'static, str> {
+        "semi-honest: private against either party that follows the protocol; transfers of inputs are checked".into()
     }
 
     fn me(&self) -> Peer {

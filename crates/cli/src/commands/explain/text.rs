@@ -11,7 +11,7 @@ impl Explanation {
         let mut facts = vec![
             ("job", format!("{} ({})", self.job, file.display())),
             ("protocol", self.protocol.to_owned()),
-            ("guarantee", self.guarantee.to_owned()),
+            ("guarantee", self.guarantee.to_string()),
             ("security", self.security.to_string()),
         ];
         if let Some(by) = &self.finished_by {
