@@ -166,6 +166,15 @@ impl From<PartError> for Failure {
     }
 }
 
+impl From<veil_node::FiledError> for Failure {
+    fn from(error: veil_node::FiledError) -> Self {
+        match error {
+            veil_node::FiledError::Job(error) => error.into(),
+            error => Failure::new(Code::Input, error.to_string()),
+        }
+    }
+}
+
 impl From<JobError> for Failure {
     fn from(error: JobError) -> Self {
         let failure = Self::new(Code::Input, error.to_string());

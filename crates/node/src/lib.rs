@@ -56,7 +56,9 @@ mod stores;
 mod strings;
 mod time;
 
-pub use approvals::{Approval, Binding, Decision, Filed, Filing, How, Request, plan_of, roles_of};
+pub use approvals::{
+    Approval, Binding, Decision, Filed, FiledError, Filing, How, Request, plan_of, roles_of,
+};
 pub use file::FileError;
 pub use home::{Changed, Home, HomeError, Lock};
 pub use invitation::{Answer, Introduction, Invitation, Join, Token};

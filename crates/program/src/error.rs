@@ -51,6 +51,22 @@ impl JobError {
     }
 }
 
+impl JobError {
+    /// What whoever sent the job may read of it: the place in the text that they sent, and what is wrong there, which has nothing but that
+    /// text and the files that came with it in it. Of what this machine has it says a constant sentence.
+    pub fn for_sender(&self) -> String {
+        let place = (self.place.as_ref()).map(|place| format!(":{}:{}", place.line, place.column));
+        let place = place.unwrap_or_default();
+        let problem = match &*self.problem {
+            JobProblem::Read(_) | JobProblem::Data(_) | JobProblem::RowsDiffer { .. } => {
+                "it cannot be used here; the operator finds the reason in the log lines".to_owned()
+            }
+            problem => problem.to_string(),
+        };
+        format!("the job file{place}: {problem}")
+    }
+}
+
 impl fmt::Display for JobError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.file.display())?;
@@ -357,6 +373,33 @@ pub enum JobProblem {
         "the number of rows is not known here: write `rows = …` under [circuit], or give a data file of an input that has a value per row"
     )]
     RowsUnknown,
+    /// The number of rows is nowhere in a job whose data are not looked into.
+    #[error(
+        "a proposed job declares `rows = …` under [circuit]: nobody who plans it counts the rows of data files"
+    )]
+    RowsUndeclared,
+    /// A path in a job that somebody else sends.
+    #[error(
+        "`{field}` leads out of the folder of the job: whoever reads a data file says itself where it is, with `--data`; write a plain \
+         name, or leave it out"
+    )]
+    LeadsOut {
+        /// The field.
+        field: &'static str,
+    },
+    /// A circuit file that is not beside the job file.
+    #[error(
+        "`file` under [circuit] is no plain name: a circuit is sent along, so move it beside the job file"
+    )]
+    NotPlain,
+    /// A circuit file that is nowhere.
+    #[error(
+        "the circuit file `{0}` was not sent along with the job; propose both with `veil submit`"
+    )]
+    NotSent(String),
+    /// A file that came with a job.
+    #[error("the file `{0}` was sent along, and the job does not name it; leave it out")]
+    NotNamed(String),
     /// The files of this machine do not agree with each other or with the job.
     #[error("rows do not align: {one} has {one_rows} rows, {other} has {other_rows}")]
     RowsDiffer {

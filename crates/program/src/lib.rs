@@ -62,7 +62,7 @@ pub use dataset::{DatasetRef, Keep};
 pub use error::{JobError, JobProblem, Place};
 pub use gates::{FileSink, FileSource, Gates};
 pub use job::{Audience, Block, Holder, Lowered, StoredPort};
-pub use load::{DataFile, Files, Job, Kind};
+pub use load::{DataFile, Files, Job, Kind, Sent};
 pub use number::{NumberError, Scaled, parse_scaled};
 pub use output::Output;
 pub use reshare::{OldShares, Resharing, SharesDiffer, Zeros};

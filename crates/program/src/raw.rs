@@ -106,7 +106,7 @@ pub(crate) struct RawBlock {
     pub(crate) holds: BTreeMap<Spanned<String>, Vec<Spanned<String>>>,
     /// Data files by owner.
     #[serde(default)]
-    pub(crate) files: BTreeMap<Spanned<String>, PathBuf>,
+    pub(crate) files: BTreeMap<Spanned<String>, Spanned<PathBuf>>,
     pub(crate) delimiter: Option<Spanned<RawDelimiter>>,
     pub(crate) align: Option<Spanned<RawAlign>>,
 }
@@ -271,7 +271,7 @@ pub(crate) struct RawInput {
     pub(crate) per: Option<RawPer>,
     pub(crate) combine: Option<RawCombine>,
     pub(crate) format: Spanned<RawFormat>,
-    pub(crate) file: Option<PathBuf>,
+    pub(crate) file: Option<Spanned<PathBuf>>,
     pub(crate) pad: Option<RawPad>,
     pub(crate) column: Option<String>,
     pub(crate) start: Option<Spanned<String>>,

@@ -4,7 +4,7 @@ use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use veil_node::{Decision, Filed, Filing, Home, How};
-use veil_program::{AlignKey, Job};
+use veil_program::AlignKey;
 
 use crate::consent::{Planned, absolute, base, bindings};
 use crate::failure::{Code, Failure};
@@ -134,14 +134,9 @@ fn load(home: &Home, args: &JobArgs) -> Result<(Planned, Option<Filed>), Failure
         return Err(Failure::new(Code::Input, message)
             .help("give more digits of the plan hash, or the path of the job file"));
     };
-    let mut files = filed.files();
-    files.extend(
-        args.data
-            .iter()
-            .map(|r| ((r.owner.clone(), r.what.clone()), r.file.clone())),
-    );
-    let text = filed.job()?;
-    let job = Job::parse(&text, &filed.path(), files)?;
+    let data = args.data.iter();
+    let data = data.map(|r| ((r.owner.clone(), r.what.clone()), r.file.clone()));
+    let (text, job) = filed.read(data.collect())?;
     let mut said = job.clone();
     let problem = said
         .choose(args.security.words())

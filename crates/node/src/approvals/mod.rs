@@ -8,7 +8,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use veil_program::{AlignKey, AlignKeyError, Files};
+use veil_program::{AlignKey, AlignKeyError, Files, Job, JobError, Sent};
 use veil_protocol::Plan;
 use veil_session::{Peer, PlanHash};
 
@@ -93,6 +93,18 @@ pub struct Filed {
     base: Option<PathBuf>,
 }
 
+/// A filed job cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FiledError {
+    /// A file of it cannot be read.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// It is no job.
+    #[error(transparent)]
+    Job(#[from] JobError),
+}
+
 /// That somebody approved a job.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -175,6 +187,30 @@ impl Filed {
     pub fn files(&self) -> Files {
         let binding = |b: &Binding| ((b.owner.clone(), b.what.clone()), b.file.clone());
         self.data.iter().map(binding).collect()
+    }
+
+    /// The text of the job and what it says, from what is filed of it alone: with the circuit that was sent along with it, and data where
+    /// this participant's own people said that they are, in the approval or, before that, in `more`.
+    pub fn read(&self, more: Files) -> Result<(String, Job), FiledError> {
+        let text = self.job()?;
+        let mut given = self.files();
+        given.extend(more);
+        let job = match &self.base {
+            Some(_) => Job::parse(&text, &self.path(), given)?,
+            None => Job::kept(&text, &self.beside(&text)?, given)?,
+        };
+        Ok((text, job))
+    }
+
+    /// The files that are filed with the text of the job.
+    fn beside(&self, text: &str) -> Result<Sent, FileError> {
+        let mut files = Sent::new();
+        if let Some(name) = Job::circuit_file(text).filter(|name| is_simple(name)) {
+            let path = self.folder.join(&name);
+            let read = fs::read(&path).map_err(FileError::io("read", &path))?;
+            files.insert(name, read);
+        }
+        Ok(files)
     }
 
     /// The key under which this participant compares the order of rows, if the approval says where it is.

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Component, Path};
 
 use serde::{Deserialize, Serialize};
+use veil_program::Sent;
 
 use crate::file::FileError;
 
@@ -79,15 +80,13 @@ impl Proposal {
         })
     }
 
-    /// Writes it into a folder, from which the job can be loaded: the path of the job file.
-    pub(crate) fn unpack(&self, folder: &Path) -> Result<PathBuf, ProposalError> {
-        for (name, text) in &self.files {
-            let path = folder.join(beside(name)?);
-            fs::write(&path, text).map_err(FileError::io("write", &path))?;
-        }
-        let job = folder.join("job.toml");
-        fs::write(&job, &self.job).map_err(FileError::io("write", &job))?;
-        Ok(job)
+    /// The files that came with the job, if each can be filed beside it.
+    pub(crate) fn sent(&self) -> Result<Sent, ProposalError> {
+        let file = |(name, text): (&String, &String)| {
+            let name = beside(name)?.to_owned();
+            Ok((name, text.clone().into_bytes()))
+        };
+        self.files.iter().map(file).collect()
     }
 }
 
@@ -136,14 +135,12 @@ mod tests {
         let read = Proposal::read(&at("there/x.toml"), 3).unwrap();
         let files = BTreeMap::from([("adder.txt".to_owned(), "1 2".to_owned())]);
         assert_eq!(read.files, files);
-        let here = at("here");
-        fs::create_dir(&here).unwrap();
-        assert_eq!(read.unpack(&here).unwrap(), here.join("job.toml"));
-        assert_eq!(fs::read_to_string(here.join("adder.txt")).unwrap(), "1 2");
+        let sent = Sent::from([("adder.txt".to_owned(), b"1 2".to_vec())]);
+        assert_eq!(read.sent().unwrap(), sent);
         for path in ["../evil", "/etc/evil", "a/../../evil", "", "nul\0", ".."] {
             let mut bad = read.clone();
             bad.files = BTreeMap::from([(path.to_owned(), "evil".to_owned())]);
-            let error = bad.unpack(&here).unwrap_err();
+            let error = bad.sent().unwrap_err();
             assert!(matches!(error, ProposalError::Path(_)), "{path}: {error}");
         }
         fs::write(at("there/y.toml"), text.replace("adder", "../there/adder")).unwrap();

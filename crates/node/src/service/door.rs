@@ -198,16 +198,8 @@ impl Desk {
             "this party cannot keep the job: its operator finds the reason in its log lines"
                 .to_owned()
         };
-        let staged = tempfile::tempdir().map_err(|error| here(&error))?;
-        let file = proposal
-            .unpack(staged.path())
-            .map_err(|error| error.to_string())?;
-        let read = Job::load(&file, Files::new());
-        let job = read.map_err(|error| {
-            // Whoever proposed it knows the file by another path.
-            let path = file.display().to_string();
-            error.to_string().replace(&path, "the job file")
-        })?;
+        let sent = proposal.sent().map_err(|error| error.to_string())?;
+        let job = Job::sent(&proposal.job, &sent).map_err(|error| error.for_sender())?;
         let prepared = self.plan(job, proposal.lanes)?;
         let plan = &prepared.plan;
         if !participant::has_part(plan, asked_by) {
@@ -231,10 +223,7 @@ impl Desk {
             });
             return Err(why);
         }
-        let files = proposal.files.iter();
-        let files: Vec<_> = files
-            .map(|(name, text)| (name.clone(), text.clone().into_bytes()))
-            .collect();
+        let files: Vec<_> = sent.into_iter().collect();
         let stages = prepared.stages.hashes();
         let filing = Filing {
             plan: hash,
@@ -325,9 +314,10 @@ impl Desk {
     pub(super) fn filed(&self, plan: PlanHash) -> Result<(Prepared, Filed), String> {
         let filed = self.home.filed(plan).map_err(|error| error.to_string())?;
         let filed = filed.ok_or("no such job is filed in this home")?;
-        let text = filed.job().map_err(|error| error.to_string())?;
-        let job = Job::parse(&text, &filed.path(), filed.files());
-        let prepared = self.plan(job.map_err(|error| error.to_string())?, filed.lanes)?;
+        let (_, job) = filed
+            .read(Files::new())
+            .map_err(|error| error.to_string())?;
+        let prepared = self.plan(job, filed.lanes)?;
         if prepared.plan.hash != plan {
             return Err("its circuit or this program is another than when it was filed: propose or approve it again".into());
         }

@@ -1,6 +1,7 @@
 //! From the text of a circuit job to a circuit with its files.
 
 use std::{
+    borrow::Cow,
     fs::File,
     io::{ErrorKind, Read},
     ops::Range,
@@ -21,6 +22,7 @@ use super::{
 use crate::{
     Roles,
     error::{Fault, JobProblem},
+    load::Beside,
     raw::{RawCircuit, RawCombine, RawFormat, RawInput, RawJob, RawPad, RawPer},
     roles::unknown,
 };
@@ -42,10 +44,10 @@ impl Gates {
         raw: &RawJob,
         section: &Spanned<RawCircuit>,
         roles: &Roles,
-        base: &Path,
+        beside: Beside<'_>,
         path: impl Fn(&Input) -> Option<PathBuf>,
     ) -> Result<(Self, Circuit), Fault> {
-        let circuit = load(section.get_ref(), section.span(), base)?;
+        let circuit = load(section.get_ref(), section.span(), beside)?;
         let (supply, inputs) = inputs(raw, &circuit, section.span(), roles)?;
         let (chosen, mut outputs) = outputs(raw, &circuit, &inputs, roles)?;
         let names = distinct(outputs.iter().map(|output| output.name.clone()));
@@ -81,7 +83,7 @@ impl Gates {
             .map(|((port, reduce), name)| (port, name, reduce))
             .collect();
         let circuit = rewire(circuit, &supply, &chosen).map_err(bad)?;
-        let rows = rows(section.get_ref(), section.span(), &inputs, path)?;
+        let rows = rows(section.get_ref(), section.span(), beside, &inputs, path)?;
         circuit.validate().map_err(bad)?;
         let gates = Self {
             ring: circuit.ring,
@@ -118,7 +120,7 @@ impl Gates {
     }
 }
 
-fn load(raw: &RawCircuit, span: Range<usize>, base: &Path) -> Result<Circuit, Fault> {
+fn load(raw: &RawCircuit, span: Range<usize>, beside: Beside<'_>) -> Result<Circuit, Fault> {
     let bad = |span: Range<usize>, name: &str, reason: String| {
         Fault::new(
             span,
@@ -138,20 +140,21 @@ fn load(raw: &RawCircuit, span: Range<usize>, base: &Path) -> Result<Circuit, Fa
             .map_err(|error| bad(name.span(), name.get_ref(), error.to_string()))?,
         (None, Some(file)) => {
             let shown = file.get_ref().display().to_string();
-            let path = base.join(file.get_ref());
-            let read = File::open(&path).and_then(|file| {
-                let mut text = Vec::new();
-                file.take(LONGEST_CIRCUIT + 1).read_to_end(&mut text)?;
-                if text.len() as u64 > LONGEST_CIRCUIT {
-                    Err(ErrorKind::FileTooLarge.into())
-                } else {
-                    Ok(text)
-                }
-            });
-            let text = read.map_err(|error| bad(file.span(), &shown, error.to_string()))?;
+            let text = match beside {
+                Beside::Folder(base) => read(&base.join(file.get_ref()))
+                    .map(Cow::Owned)
+                    .map_err(|error| bad(file.span(), &shown, error.to_string()))?,
+                Beside::Sent(files) => match files.get(&shown) {
+                    Some(text) => Cow::Borrowed(text.as_slice()),
+                    None => return Err(Fault::new(file.span(), JobProblem::NotSent(shown))),
+                },
+            };
             let error = |error: bristol::ParseError| bad(file.span(), &shown, error.to_string());
             let limits = Limits::default();
-            let netlist = path.extension().is_some_and(|extension| extension == "scd");
+            let netlist = file
+                .get_ref()
+                .extension()
+                .is_some_and(|extension| extension == "scd");
             let read = match &raw.cycles {
                 _ if !netlist => bristol::read(&text, &limits),
                 Some(cycles) => scd::read(&text, *cycles.get_ref(), Reduce::EveryCycle, &limits),
@@ -187,6 +190,17 @@ fn load(raw: &RawCircuit, span: Range<usize>, base: &Path) -> Result<Circuit, Fa
         }
     }
     Ok(circuit)
+}
+
+/// A circuit file of this machine.
+fn read(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    let limit = LONGEST_CIRCUIT + 1;
+    File::open(path)?.take(limit).read_to_end(&mut text)?;
+    if text.len() as u64 > LONGEST_CIRCUIT {
+        return Err(ErrorKind::FileTooLarge.into());
+    }
+    Ok(text)
 }
 
 /// How each port of the circuit is supplied, and the inputs in the order of the new ports.
@@ -271,7 +285,7 @@ fn inputs(
                 per: shared,
                 holder: roles.owner_at(&raw.owner)?,
                 format: input_format(raw, shape, shared)?,
-                file: raw.file.clone(),
+                file: raw.file.as_ref().map(|file| file.get_ref().clone()),
             });
         }
         if combine == Some(RawCombine::Xor) && circuit.ring != Ring::Bits {
@@ -461,11 +475,14 @@ pub(super) fn narrow(port: &str, shape: Shape, span: &Range<usize>) -> Result<()
 fn rows(
     raw: &RawCircuit,
     span: Range<usize>,
+    beside: Beside<'_>,
     inputs: &[Input],
     path: impl Fn(&Input) -> Option<PathBuf>,
 ) -> Result<u64, Fault> {
     let (rows, span) = if let Some(rows) = &raw.rows {
         (*rows.get_ref(), rows.span())
+    } else if matches!(beside, Beside::Sent(_)) {
+        return Err(Fault::new(span, JobProblem::RowsUndeclared));
     } else {
         let mut found: Option<(String, u64)> = None;
         for input in inputs.iter().filter(|input| input.per != Per::Job) {

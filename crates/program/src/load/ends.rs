@@ -20,7 +20,7 @@ impl Job {
         let file = |holder, what: &str, named: Option<&Path>| {
             let owner = self.roles.holder_name(holder);
             let given = self.given.get(&(owner.clone(), what.to_owned())).cloned();
-            let path = given.or_else(|| named.map(|path| self.base.join(path)));
+            let path = given.or_else(|| Some(self.base.as_deref()?.join(named?)));
             DataFile {
                 holder,
                 owner,
@@ -49,6 +49,11 @@ impl Job {
                 .collect(),
             Kind::Reshare(_) => Vec::new(),
         }
+    }
+
+    /// Where the file of an input is on this machine.
+    fn locate(&self, input: &Input) -> Option<PathBuf> {
+        locate(&self.roles, self.base.as_deref(), &self.given, input)
     }
 
     /// Everyone who supplies values from files.
@@ -95,11 +100,9 @@ impl Job {
             Kind::Stats(stats) => Ok(Box::new(self.tables(stats, holder, watch)?)),
             Kind::Circuit(gates) => {
                 let path = |input: &Input| {
-                    locate(&self.roles, &self.base, &self.given, input).ok_or_else(|| {
-                        DataError::NoFile {
-                            owner: self.roles.holder_name(holder),
-                            what: format!("input `{}`", input.port),
-                        }
+                    self.locate(input).ok_or_else(|| DataError::NoFile {
+                        owner: self.roles.holder_name(holder),
+                        what: format!("input `{}`", input.port),
                     })
                 };
                 Ok(Box::new(FileSource::open(gates, holder, path)?))
@@ -191,8 +194,7 @@ impl Job {
             Kind::Circuit(gates) => {
                 let length = |port: &str| {
                     let input = gates.inputs.iter().find(|input| input.port == port);
-                    let path =
-                        input.and_then(|input| locate(&self.roles, &self.base, &self.given, input));
+                    let path = input.and_then(|input| self.locate(input));
                     let what = format!(
                         "input `{port}`, whose length an output takes (or set `bytes` there),"
                     );

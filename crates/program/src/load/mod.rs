@@ -1,5 +1,6 @@
 //! A job file, checked and lowered; its owners' data and its recipients' results.
 
+mod beside;
 mod ends;
 mod words;
 
@@ -10,6 +11,9 @@ use std::{
     path::{Path, PathBuf},
     sync::Arc,
 };
+
+pub(crate) use beside::Beside;
+pub use beside::Sent;
 
 use crate::{
     AlignKey, Block, DataError, Gates, Holder, JobError, JobProblem, Lowered, Place, Resharing,
@@ -23,6 +27,9 @@ use crate::{
 
 /// Bytes of a job file: ten thousand lines.
 const LONGEST_JOB: u64 = 1 << 20;
+
+/// What the text of a job is called that is in no file of whoever reads of it.
+const SENT: &str = "the job file";
 
 /// Files of this machine that replace those named in a job, or add to them: by owner and by what they hold, the name
 /// of a block or of an input port.
@@ -56,7 +63,8 @@ pub enum Kind {
 /// A job: read, checked, and lowered to what planner and engine need.
 #[derive(Clone, Debug)]
 pub struct Job {
-    base: PathBuf,
+    /// The folder that paths in the job are relative to; nothing where none of them is followed.
+    base: Option<PathBuf>,
     roles: Roles,
     kind: Kind,
     lowered: Arc<Lowered>,
@@ -84,6 +92,46 @@ impl Job {
 
     /// Reads the text of a job file that is, or could be, at `file`.
     pub fn parse(text: &str, file: &Path, given: Files) -> Result<Self, JobError> {
+        let folder = file.parent().unwrap_or(Path::new(""));
+        Self::read(text, file, Beside::Folder(folder), false, given)
+    }
+
+    /// Reads a job that somebody else sends, with the files that came with it, and touches no file of this machine: its circuit is among
+    /// those files, its rows are declared, no path in it leads out of its folder, and none is followed.
+    ///
+    /// # Errors
+    /// As for a job file; whoever sent it may read [`JobError::for_sender`].
+    pub fn sent(text: &str, files: &Sent) -> Result<Self, JobError> {
+        Self::read(
+            text,
+            Path::new(SENT),
+            Beside::Sent(files),
+            true,
+            Files::new(),
+        )
+    }
+
+    /// Reads a job that was taken in before, as [`Job::sent`] does, with the files that were kept with it. Its data are where `given` says,
+    /// and nowhere else, whatever the job says of them.
+    ///
+    /// # Errors
+    /// As for a job file.
+    pub fn kept(text: &str, files: &Sent, given: Files) -> Result<Self, JobError> {
+        Self::read(text, Path::new(SENT), Beside::Sent(files), false, given)
+    }
+
+    /// The circuit file that the text of a job names, if it does: what has to be sent or kept with it.
+    pub fn circuit_file(text: &str) -> Option<String> {
+        beside::circuit_file(text)
+    }
+
+    fn read(
+        text: &str,
+        file: &Path,
+        beside: Beside<'_>,
+        strict: bool,
+        given: Files,
+    ) -> Result<Self, JobError> {
         let bytes = text.len() as u64;
         if bytes > LONGEST_JOB {
             let problem = JobProblem::TooLong {
@@ -92,21 +140,26 @@ impl Job {
             };
             return Err(JobError::new(file, None, problem));
         }
-        let base = file.parent().unwrap_or(Path::new("")).to_owned();
+        let checked = |raw: RawJob| {
+            if let (true, Beside::Sent(files)) = (strict, beside) {
+                beside::check(&raw, files)?;
+            }
+            Self::check(&raw, beside, given)
+        };
         raw::read(text)
-            .and_then(|raw| Self::check(&raw, base, given))
+            .and_then(checked)
             .map_err(|Fault { span, problem }| {
                 JobError::new(file, Some(Place::of(text, span)), problem)
             })
     }
 
-    fn check(raw: &RawJob, base: PathBuf, given: Files) -> Result<Self, Fault> {
+    fn check(raw: &RawJob, beside: Beside<'_>, given: Files) -> Result<Self, Fault> {
         check_name("job", &raw.name)?;
         let roles = Roles::parse(raw)?;
         let mut job = match raw.kind.get_ref().as_str() {
-            "stats" => Self::stats(raw, roles, base, given)?,
-            "circuit" => Self::circuit(raw, roles, base, given)?,
-            "reshare" => Self::reshare(raw, roles, base, given)?,
+            "stats" => Self::stats(raw, roles, beside, given)?,
+            "circuit" => Self::circuit(raw, roles, beside, given)?,
+            "reshare" => Self::reshare(raw, roles, beside, given)?,
             other => {
                 return Err(Fault::new(
                     raw.kind.span(),
@@ -144,7 +197,7 @@ impl Job {
         Ok(job)
     }
 
-    fn stats(raw: &RawJob, roles: Roles, base: PathBuf, given: Files) -> Result<Self, Fault> {
+    fn stats(raw: &RawJob, roles: Roles, beside: Beside<'_>, given: Files) -> Result<Self, Fault> {
         let missing = [
             ("[[column]]", raw.column.is_empty()),
             ("[[block]]", raw.block.is_empty()),
@@ -183,7 +236,7 @@ impl Job {
         whole.totals = lowered.totals;
         let opening = Some(lowered.opening);
         Ok(Self {
-            base,
+            base: beside.folder(),
             roles,
             kind: Kind::Stats(stats),
             lowered: Arc::new(whole),
@@ -196,7 +249,12 @@ impl Job {
         })
     }
 
-    fn circuit(raw: &RawJob, roles: Roles, base: PathBuf, given: Files) -> Result<Self, Fault> {
+    fn circuit(
+        raw: &RawJob,
+        roles: Roles,
+        beside: Beside<'_>,
+        given: Files,
+    ) -> Result<Self, Fault> {
         let missing = [
             ("[circuit]", raw.circuit.is_none()),
             ("[[input]]", raw.input.is_empty()),
@@ -209,8 +267,9 @@ impl Job {
             &missing,
         )?;
         let section = raw.circuit.as_ref().expect("checked: the section is there");
-        let path = |input: &Input| locate(&roles, &base, &given, input);
-        let (gates, circuit) = Gates::parse(raw, section, &roles, &base, path)?;
+        let base = beside.folder();
+        let path = |input: &Input| locate(&roles, base.as_deref(), &given, input);
+        let (gates, circuit) = Gates::parse(raw, section, &roles, beside, path)?;
         let holders = gates.inputs.iter().map(|input| input.holder).collect();
         let blocks = vec![Block {
             name: "rows".into(),
@@ -235,7 +294,7 @@ impl Job {
         let opened = gates.outputs.iter().map(sentence).collect();
         let whole = roles.lowered(raw, circuit, blocks, audiences, opened);
         Ok(Self {
-            base,
+            base: beside.folder(),
             roles,
             kind: Kind::Circuit(gates),
             lowered: Arc::new(whole),
@@ -248,7 +307,12 @@ impl Job {
         })
     }
 
-    fn reshare(raw: &RawJob, roles: Roles, base: PathBuf, given: Files) -> Result<Self, Fault> {
+    fn reshare(
+        raw: &RawJob,
+        roles: Roles,
+        beside: Beside<'_>,
+        given: Files,
+    ) -> Result<Self, Fault> {
         sections(
             raw,
             "reshare",
@@ -259,7 +323,7 @@ impl Job {
         let resharing = Resharing::parse(raw, section, &roles)?;
         let lowered = resharing.lowered(raw.name.get_ref(), &roles);
         Ok(Self {
-            base,
+            base: beside.folder(),
             roles,
             kind: Kind::Reshare(resharing),
             lowered: Arc::new(lowered),
@@ -324,11 +388,11 @@ impl Roles {
 }
 
 /// Where the file of an input is on this machine.
-fn locate(roles: &Roles, base: &Path, given: &Files, input: &Input) -> Option<PathBuf> {
+fn locate(roles: &Roles, base: Option<&Path>, given: &Files, input: &Input) -> Option<PathBuf> {
     let given = given
         .get(&(roles.holder_name(input.holder), input.port.clone()))
         .cloned();
-    given.or_else(|| input.file.as_ref().map(|file| base.join(file)))
+    given.or_else(|| Some(base?.join(input.file.as_ref()?)))
 }
 
 /// A job has the sections `own` of its kind, and no others.

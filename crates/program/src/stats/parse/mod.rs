@@ -153,7 +153,7 @@ impl Stats {
                     },
                 ));
             }
-            files.push((holder, file.clone()));
+            files.push((holder, file.get_ref().clone()));
         }
         let delimiters = match &raw.delimiter {
             None => Vec::new(),
