@@ -348,6 +348,12 @@ pub enum JobProblem {
         /// Why.
         reason: String,
     },
+    /// The name of a result that is that of something else beside it.
+    #[error(
+        "`{0}` is no name of a result: a receipt is called `receipt.json`, and files that are not complete begin with a dot; choose another \
+         name"
+    )]
+    ReservedFile(String),
     /// Two choices where there must be one.
     #[error("write either `{one}` or `{other}`, not {}", if *both { "both" } else { "neither" })]
     OneOf {

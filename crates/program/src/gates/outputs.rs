@@ -1,6 +1,9 @@
 //! From the text of a circuit job to what is opened and where it goes.
 
-use std::{collections::HashSet, path::Component};
+use std::{
+    collections::HashSet,
+    path::{Component, Path},
+};
 
 use veil_circuit::{Circuit, OutputPort, Reduce};
 
@@ -14,6 +17,9 @@ use crate::{
     raw::{RawFormat, RawJob, RawOf, RawOutput},
     roles::unknown,
 };
+
+/// What lies beside every result, and says what it is of.
+const RECEIPT: &str = "receipt.json";
 
 /// A port of the circuit that is opened, and of which cycles.
 type Chosen = (usize, Reduce);
@@ -52,6 +58,10 @@ pub(super) fn outputs(
                 },
             ));
         }
+        if let Some(name) = reserved(&file) {
+            let problem = JobProblem::ReservedFile(name);
+            return Err(Fault::new(raw.file.span(), problem));
+        }
         if !taken.insert((to, file.clone())) {
             let problem = JobProblem::Duplicate {
                 what: "output file",
@@ -82,6 +92,21 @@ pub(super) fn outputs(
         });
     }
     Ok((chosen, all))
+}
+
+/// The name of a file or folder that is no result's: that of the receipt, however a file system compares it, and hidden ones, which are of
+/// files that are not complete.
+fn reserved(file: &Path) -> Option<String> {
+    let mut parts = file.components();
+    let names = parts
+        .by_ref()
+        .map(|part| part.as_os_str().to_string_lossy());
+    let mut names = names.peekable();
+    let first = names
+        .peek()
+        .filter(|name| name.eq_ignore_ascii_case(RECEIPT));
+    let receipt = first.map(ToString::to_string);
+    receipt.or_else(|| names.find(|name| name.starts_with('.')).map(Into::into))
 }
 
 fn output_format(raw: &RawOutput, shape: Shape, inputs: &[Input]) -> Result<OutputFormat, Fault> {

@@ -40,6 +40,21 @@ fn mistakes_in_a_circuit_job() {
             "job.toml:9:8: cannot use circuit `adder`: `adder` needs a width",
         ),
         (
+            "file = \"sum\"",
+            "file = \"Receipt.JSON\"",
+            "job.toml:27:8: `Receipt.JSON` is no name of a result: a receipt is called `receipt.json`",
+        ),
+        (
+            "file = \"sum\"",
+            "file = \"receipt.json/sum\"",
+            "job.toml:27:8: `receipt.json` is no name of a result",
+        ),
+        (
+            "file = \"sum\"",
+            "file = \"sums/.veil-x\"",
+            "job.toml:27:8: `.veil-x` is no name of a result",
+        ),
+        (
             "make = \"adder:12\"",
             "file = \"none.txt\"",
             "job.toml:9:8: cannot use circuit `none.txt`: No such file",
