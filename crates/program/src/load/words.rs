@@ -8,7 +8,9 @@ use veil_math::Ring;
 
 use crate::{
     Adversary, Audience, Delivery, Job, JobProblem, Roles, Schedule, Security, Sharing,
-    Statistical, Tables, Word, Words, error::Fault, raw::RawJob,
+    Statistical, Tables, Word, Words,
+    error::Fault,
+    raw::{self, RawJob},
 };
 
 /// The words of a file.
@@ -133,7 +135,32 @@ impl Job {
     pub fn written(&self, text: &str) -> String {
         // Whatever is before the first section may stand at the top.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        self.chosen.lines() + text
+        self.chosen.lines() + &self.with_rows(text)
+    }
+
+    /// The text with its number of rows, if that was found in data files of this machine: whoever reads it elsewhere does not count them.
+    fn with_rows(&self, text: &str) -> String {
+        let counted = |raw: &RawJob| raw.circuit.as_ref()?.get_ref().rows.as_ref().map(|_| ());
+        let Ok(raw) = raw::read(text) else {
+            return text.to_owned();
+        };
+        let Some(circuit) = raw.circuit.as_ref().filter(|_| counted(&raw).is_none()) else {
+            return text.to_owned();
+        };
+        let circuit = circuit.get_ref();
+        let file = circuit.file.as_ref().map(Spanned::span);
+        let Some(end) = file.or(circuit.make.as_ref().map(Spanned::span)) else {
+            return text.to_owned();
+        };
+        // The section is a table in one line, or has a header, or its fields are written out at the top.
+        let rows = self.lowered.rows();
+        let ways = [", rows", "\nrows", "\ncircuit.rows"];
+        let ways =
+            ways.map(|way| format!("{}{way} = {rows}{}", &text[..end.end], &text[end.end..]));
+        let says = |text: &String| raw::read(text).is_ok_and(|raw| counted(&raw).is_some());
+        ways.into_iter()
+            .find(says)
+            .unwrap_or_else(|| text.to_owned())
     }
 }
 
