@@ -128,7 +128,7 @@ fn cut(job: &Lowered, rows: u64) -> Lowered {
     for block in &mut short.blocks {
         let part = u128::from(block.rows) * u128::from(rows) / u128::from(all);
         block.rows = u64::try_from(part).unwrap_or(block.rows).max(1);
-        block.aligned = None;
+        block.order = veil_program::Order::Unsaid;
         block.stored = None;
         for holder in &mut block.holders {
             if *holder == Holder::Stored {

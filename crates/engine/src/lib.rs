@@ -14,7 +14,7 @@
 //! #     outputs: vec![OutputPort { name: "z".into(), wires: vec![Wire(2)], reduce: Reduce::None }], clock: Default::default() };
 //! # let job = Lowered { name: "product".into(), schema: String::new(), owners: vec!["ann".into(), "bob".into()], parties: ["a", "b", "c"].map(String::from).into(),
 //! #     recipients: vec!["eve".into()], security: veil_program::Security::among(3), circuit, totals: None,
-//! #     blocks: vec![Block { name: "all".into(), rows: 3, holders: vec![Holder::Owner(0), Holder::Owner(1)], stored: None, aligned: None }],
+//! #     blocks: vec![Block { name: "all".into(), rows: 3, holders: vec![Holder::Owner(0), Holder::Owner(1)], stored: None, order: veil_program::Order::Unsaid }],
 //! #     audiences: vec![Audience::Recipient(0)], opened: vec!["z".into()] };
 //! struct Column(Vec<u64>);
 //! impl Source for Column {

@@ -76,7 +76,7 @@ fn a_recipient_of_sums_hears_nothing_for_longer_than_a_run_may_stall() {
             rows: ROWS,
             holders: vec![Holder::Owner(0)],
             stored: None,
-            aligned: None,
+            order: veil_program::Order::Unsaid,
         }],
         audiences: vec![Audience::Recipient(0)],
         opened: vec!["the sum of squares".into()],

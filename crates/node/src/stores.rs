@@ -83,7 +83,7 @@ mod tests {
                 rows: 2,
                 holders: vec![Holder::Owner(0)],
                 stored: None,
-                aligned: None,
+                order: veil_program::Order::Unsaid,
             }],
             audiences: vec![Audience::Stored],
             opened: vec!["pay".into()],

@@ -42,9 +42,35 @@ pub struct Block {
     /// What the ports of [`Holder::Stored`] are loaded from: the name of the dataset, as all parties know it. Nothing in
     /// a block that loads nothing.
     pub stored: Option<String>,
-    /// Rows per compared digest, if the holders of this block compare the order of a key column before anything that
-    /// depends on an input is sent.
-    pub aligned: Option<u32>,
+    /// Why its rows are rows of the same people, if several holders supply them.
+    pub order: Order,
+}
+
+/// Why the rows of several holders of a block belong together, in the order that they have.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Order {
+    /// Nothing is said: one holder supplies all that a row has, or it comes from the parties' stores.
+    #[default]
+    Unsaid,
+    /// The holders have agreed on it, and nobody compares it.
+    Agreed,
+    /// The holders compare it by a key column, before anything that depends on an input is sent.
+    Compared {
+        /// Rows per compared digest.
+        every: u32,
+        /// Whether several rows may have the same key.
+        duplicates: bool,
+    },
+}
+
+impl Order {
+    /// Rows per compared digest, if the order is compared.
+    pub const fn every(self) -> Option<u32> {
+        match self {
+            Order::Compared { every, .. } => Some(every),
+            Order::Unsaid | Order::Agreed => None,
+        }
+    }
 }
 
 /// A job as planner and engine see it. All of it is public, and all of it is under the plan hash.

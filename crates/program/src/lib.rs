@@ -61,7 +61,7 @@ pub use data::{CellFault, CellProblem, DataError, ShareSink, ShareSource, Sink, 
 pub use dataset::{DatasetRef, Keep};
 pub use error::{JobError, JobProblem, Place};
 pub use gates::{FileSink, FileSource, Gates};
-pub use job::{Audience, Block, Holder, Lowered, StoredPort};
+pub use job::{Audience, Block, Holder, Lowered, Order, StoredPort};
 pub use load::{DataFile, Files, Job, Kind, Sent};
 pub use number::{NumberError, Scaled, parse_scaled};
 pub use output::Output;

@@ -80,7 +80,7 @@ impl Lowered {
             rows: block.rows,
             holders: vec![Holder::Stored; block.holders.len()],
             stored: Some(format!("{}: input", self.name)),
-            aligned: None,
+            order: crate::Order::Unsaid,
         };
         Lowered {
             name: format!("{}: compute", self.name),
@@ -120,7 +120,7 @@ mod tests {
             rows: 5,
             holders: holders.to_vec(),
             stored: None,
-            aligned: Some(2),
+            order: crate::Order::Agreed,
         };
         Lowered {
             name: "pay".into(),
@@ -164,7 +164,12 @@ mod tests {
         assert_eq!(compute.loads(), input.keeps());
         assert_eq!(compute.circuit, job().circuit);
         assert_eq!(compute.audiences, job().audiences);
-        assert!(compute.blocks.iter().all(|block| block.aligned.is_none()));
+        assert!(
+            compute
+                .blocks
+                .iter()
+                .all(|block| block.order == crate::Order::Unsaid)
+        );
         assert_ne!(compute.name, input.name);
     }
 

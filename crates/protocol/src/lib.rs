@@ -27,7 +27,7 @@
 //!     security: veil_program::Security::among(3),
 //!     totals: None,
 //!     circuit,
-//!     blocks: vec![Block { name: "all".into(), rows: 1000, holders: vec![Holder::Owner(0), Holder::Owner(1)], stored: None, aligned: None }],
+//!     blocks: vec![Block { name: "all".into(), rows: 1000, holders: vec![Holder::Owner(0), Holder::Owner(1)], stored: None, order: veil_program::Order::Unsaid }],
 //!     audiences: vec![Audience::Recipient(0)],
 //!     opened: vec!["z of every row".into()],
 //! };

@@ -56,7 +56,7 @@ fn plan() -> Plan {
             rows: 5,
             holders: vec![Holder::Owner(0), Holder::Party(party), Holder::Owner(0)],
             stored: None,
-            aligned: None,
+            order: veil_program::Order::Unsaid,
         }],
         audiences: vec![
             Audience::Parties,

@@ -111,7 +111,7 @@ fn job(ring: Ring, width: u32, gates: Vec<Gate>, outputs: Vec<Wire>, reduce: Red
             rows: 1000,
             holders: vec![Holder::Owner(0)],
             stored: None,
-            aligned: None,
+            order: veil_program::Order::Unsaid,
         }],
         audiences: vec![Audience::Parties],
         opened: vec!["z".into()],

@@ -55,7 +55,7 @@ pub fn job(circuit: Circuit, blocks: &[(u64, &[Holder])], audiences: &[Audience]
         rows: *rows,
         holders: holders.to_vec(),
         stored: None,
-        aligned: None,
+        order: veil_program::Order::Unsaid,
     };
     Lowered {
         name: "sample".into(),

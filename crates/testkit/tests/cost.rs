@@ -232,7 +232,10 @@ fn every_audience_costs_what_is_declared() {
 fn comparing_the_order_of_rows_costs_what_is_declared() {
     let mut job = everything(Ring::Z64, &[23, 9]);
     for block in &mut job.blocks {
-        block.aligned = Some(4);
+        block.order = veil_program::Order::Compared {
+            every: 4,
+            duplicates: true,
+        };
     }
     let chains = || vec![vec![[1; 32]; 6], vec![[2; 32]; 3]];
     let world = World::in_chunks(job, 8, 1);

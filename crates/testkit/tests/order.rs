@@ -241,7 +241,10 @@ fn a_holder_without_digests_does_not_start() {
 fn a_block_of_one_holder_compares_nothing() {
     let (ann, stored) = (Holder::Owner(0), [Holder::Stored]);
     let mut alone = sum(&[ann, ann]);
-    alone.blocks[0].aligned = Some(1);
+    alone.blocks[0].order = veil_program::Order::Compared {
+        every: 1,
+        duplicates: true,
+    };
     let world = World::in_chunks(alone, 8, 1);
     assert!(world.plan().orders.is_empty());
     world.run().assert_right();

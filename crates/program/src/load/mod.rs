@@ -227,7 +227,10 @@ impl Job {
                     .chain(opening.extremes.iter().flat_map(|one| one.holders.clone()))
                     .collect(),
                 stored: block.stored.clone(),
-                aligned: block.align.as_ref().map(|align| align.every),
+                order: (block.align.as_ref()).map_or(crate::Order::Unsaid, |align| {
+                    let (every, duplicates) = (align.every, true);
+                    crate::Order::Compared { every, duplicates }
+                }),
             })
             .collect();
         let circuit = lowered.circuit;
@@ -276,7 +279,7 @@ impl Job {
             rows: gates.rows,
             holders,
             stored: None,
-            aligned: None,
+            order: crate::Order::Unsaid,
         }];
         let audiences = gates.outputs.iter().map(|output| output.to).collect();
         let ring = circuit.ring.bits();

@@ -59,7 +59,7 @@ impl Resharing {
             rows: *rows,
             holders: holders.clone(),
             stored: None,
-            aligned: None,
+            order: crate::Order::Unsaid,
         };
         let kept = |(name, _): &(String, u32)| format!("`{name}` of every row, as `{}`", self.name);
         let compared = |(name, _): &(String, u32)| {

@@ -39,7 +39,9 @@ pub(super) fn of(job: &Lowered) -> Result<Vec<OrderPlan>, PlanError> {
     let mut orders = Vec::new();
     let parties = super::parties(job);
     for (index, block) in job.blocks.iter().enumerate() {
-        let Some(every) = block.aligned else { continue };
+        let Some(every) = block.order.every() else {
+            continue;
+        };
         if every == 0 || index > usize::from(u16::MAX) {
             return Err(PlanError::Job(
                 "the order of a block is compared every so many rows, at least 1, in one of the first 65536 blocks",

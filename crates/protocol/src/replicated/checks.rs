@@ -312,7 +312,7 @@ mod tests {
                 rows: 1000,
                 holders: vec![Holder::Owner(0)],
                 stored: None,
-                aligned: None,
+                order: veil_program::Order::Unsaid,
             }],
             audiences: vec![Audience::Parties],
             opened: vec!["z".into()],

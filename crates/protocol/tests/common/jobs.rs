@@ -142,7 +142,7 @@ fn lowered(circuit: Circuit, blocks: &[(u64, Vec<u16>)], audiences: &[u16]) -> L
             rows: *rows,
             holders: holders.collect(),
             stored: None,
-            aligned: None,
+            order: veil_program::Order::Unsaid,
         }
     };
     Lowered {

@@ -166,7 +166,7 @@ pub fn plan(circuit: Circuit, security: Security, holder: Holder, chunk_rows: u3
             rows: 1,
             holders: vec![holder],
             stored: None,
-            aligned: None,
+            order: veil_program::Order::Unsaid,
         }],
         audiences: vec![Audience::Parties],
         opened: vec!["z".into()],

@@ -120,7 +120,7 @@ fn and_job((ring, security): (Ring, Security), holders: [Holder; 2], audience: A
             rows: ROWS.into(),
             holders: holders.into(),
             stored: None,
-            aligned: None,
+            order: veil_program::Order::Unsaid,
         }],
         audiences: vec![audience],
         opened: vec!["z".into()],

@@ -56,7 +56,10 @@ pub(crate) fn sum(holders: &[Holder]) -> Lowered {
         &[(10, holders), (7, holders)],
         &[Audience::Recipient(0)],
     );
-    job.blocks[1].aligned = Some(EVERY);
+    job.blocks[1].order = veil_program::Order::Compared {
+        every: EVERY,
+        duplicates: true,
+    };
     job
 }
 

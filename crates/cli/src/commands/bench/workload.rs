@@ -135,7 +135,7 @@ impl Name {
                     })
                     .collect(),
                 stored: None,
-                aligned: None,
+                order: veil_program::Order::Unsaid,
             }],
             audiences: vec![Audience::Party(PartyId::THREE[1]); outputs],
             opened: vec!["the results of a benchmark".into(); outputs],
