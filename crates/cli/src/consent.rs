@@ -28,6 +28,7 @@ pub(crate) struct Planned {
     pub(crate) stages: Stages,
     /// The order of its gates, if it garbles.
     ordered: Option<Ordered>,
+    job: Job,
 }
 
 impl Planned {
@@ -54,6 +55,7 @@ impl Planned {
             text,
             stages,
             ordered,
+            job: job.clone(),
         })
     }
 
@@ -97,7 +99,13 @@ impl Planned {
 
     /// What `veil explain` says of it.
     pub(crate) fn explained(&self, file: &Path) -> String {
-        explain::text(&self.plan, &self.stages, file, self.ordered.clone())
+        explain::text(
+            &self.job,
+            &self.plan,
+            &self.stages,
+            file,
+            self.ordered.clone(),
+        )
     }
 }
 

@@ -27,9 +27,9 @@ column = [{ name = "pay", type = "decimal", scale = 2, min = 0, max = "9999.99",
           { name = "years", type = "integer", min = 0, max = 50 },
           { name = "group", type = "category", values = ["a", "b"] }]
 block = [{ name = "mill", rows = 4, holds = { mill = ["pay", "years"], office = ["group"] },
-           files = { mill = "mill.csv", office = "office-mill.csv" } },
+           order = "agreed", files = { mill = "mill.csv", office = "office-mill.csv" } },
          { name = "port", rows = 2, holds = { port = ["pay", "years"], office = ["group"] },
-           files = { port = "port.csv", office = "office-port.csv" } }]
+           order = "agreed", files = { port = "port.csv", office = "office-port.csv" } }]
 analysis = [{ name = "pay by group", kind = "mean", of = "pay", by = "group", to = "press" },
             { name = "pay and years", kind = "regression", of = "pay", on = ["years"], to = "press" },
             { name = "how many", kind = "sum", of = "years", to = "parties" }]

@@ -279,7 +279,7 @@ recipients = ["eve"]
 column = [{{ name = "pay", type = "integer", min = 0, max = 99999 }},
           {{ name = "years", type = "integer", min = 0, max = 50 }}]
 block = [{{ name = "all", rows = {rows}, holds = {{ ann = ["pay"], bob = ["years"] }},
-           files = {{ ann = "ann.csv", bob = "bob.csv" }} }}]
+           order = "agreed", files = {{ ann = "ann.csv", bob = "bob.csv" }} }}]
 analysis = [{{ name = "pay and years", kind = "regression", of = "pay", on = ["years"], to = "eve" }}]
 "#
         ),

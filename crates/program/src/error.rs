@@ -187,6 +187,18 @@ pub enum JobProblem {
         /// Who holds it.
         holders: String,
     },
+    /// Nothing says why the rows of several owners are rows of the same people.
+    #[error(
+        "block `{block}` has columns of {owners}, whose rows are paired in the order of their files: write `align = {{ column = \"…\", \
+         every = 65536 }}`, so that they compare the order of a key column, or `order = \"agreed\"`, if they have agreed on it beforehand \
+         and nobody shall compare it"
+    )]
+    Unordered {
+        /// The block.
+        block: String,
+        /// Who holds its columns.
+        owners: String,
+    },
     /// A field is missing for what is asked.
     #[error("{what} needs `{field}`; add it")]
     NoField {

@@ -86,8 +86,8 @@ pub struct Lowered {
     pub recipients: Vec<String>,
     /// The protocol, and what it holds against.
     pub security: Security,
-    /// What the values stand for, as all participants must read them: scales, ranges, categories, what a missing value
-    /// means. Empty where the circuit says it all.
+    /// What the values stand for, as all participants must read them: of statistics scales, ranges, categories, what a missing value
+    /// means; of a circuit the columns or files that feed its ports. Empty where the circuit says it all.
     pub schema: String,
     /// What is computed in every row, or summed over the rows.
     pub circuit: Circuit,

@@ -34,7 +34,7 @@
 //!
 //! **What it does not.** It does not judge whether what is opened says too much: a group of one person has that
 //! person's pay as its sum. It cannot see whether the rows of two owners really are the same people in the same order,
-//! only whether they are equally many.
+//! only whether they are equally many, and, where a job says `align`, whether a key column is the same.
 
 mod clear;
 mod data;
@@ -46,6 +46,7 @@ mod job;
 mod load;
 mod number;
 mod output;
+mod pairing;
 mod publish;
 mod raw;
 mod reshare;
@@ -65,6 +66,7 @@ pub use job::{Audience, Block, Holder, Lowered, Order, StoredPort};
 pub use load::{DataFile, Files, Job, Kind, Sent};
 pub use number::{NumberError, Scaled, parse_scaled};
 pub use output::Output;
+pub use pairing::Paired;
 pub use reshare::{OldShares, Resharing, SharesDiffer, Zeros};
 pub use roles::Roles;
 pub use schedule::{Rows, Schedule};

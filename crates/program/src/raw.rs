@@ -109,6 +109,7 @@ pub(crate) struct RawBlock {
     pub(crate) files: BTreeMap<Spanned<String>, Spanned<PathBuf>>,
     pub(crate) delimiter: Option<Spanned<RawDelimiter>>,
     pub(crate) align: Option<Spanned<RawAlign>>,
+    pub(crate) order: Option<Spanned<String>>,
 }
 
 /// All columns, kept as shares at the parties.
@@ -168,6 +169,7 @@ pub(crate) enum RawDelimiter {
 pub(crate) struct RawAlign {
     pub(crate) column: Spanned<String>,
     pub(crate) every: Spanned<u32>,
+    pub(crate) duplicates: Option<Spanned<String>>,
 }
 
 #[derive(Deserialize, Clone, Copy, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use veil_engine::{Memory, Settings};
 use veil_link::LinkKind;
 use veil_link::shape::Profile;
 use veil_node::stages::{Stage, Stages};
-use veil_program::{Audience, Block, Guarantee, Holder};
+use veil_program::{Audience, Block, Guarantee, Holder, Job, Kind, Paired};
 use veil_protocol::{Cost, Plan, Protocol, Task};
 use veil_session::{Frame, PartyId, Peer};
 
@@ -74,6 +74,12 @@ struct Explanation {
     participants: Vec<Participant>,
     estimates: Vec<Estimate>,
     inputs: Vec<Supplied>,
+    /// Of a circuit job: what each input is read from.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    read: Vec<Read>,
+    /// Why the rows of several owners are rows of the same people.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    paired: Vec<Paired>,
     opened: Vec<Opened>,
     kept: Vec<Kept>,
 }
@@ -114,6 +120,16 @@ struct Supplied {
     values: u64,
 }
 
+/// What an input of a circuit is read from.
+#[derive(Serialize, Debug)]
+struct Read {
+    owner: String,
+    port: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    column: Option<String>,
+    what: String,
+}
+
 /// What the parties keep.
 #[derive(Serialize, Debug)]
 struct Kept {
@@ -133,7 +149,7 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<(), Failure> {
     let job = args.job.load()?;
     let planned = ordered::plan(job, args.job.lanes, &args.devices, None)?;
     let Planned { job, plan, ordered } = planned;
-    let explanation = explain(&plan, &Stages::new(&job, &plan)?, args.net, ordered);
+    let explanation = explain(&job, &plan, &Stages::new(&job, &plan)?, args.net, ordered);
     if args.json {
         output::print_json(&explanation)
     } else {
@@ -143,15 +159,17 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<(), Failure> {
 
 /// What `veil explain` prints of a plan whose job is in `file`.
 pub(crate) fn text(
+    job: &Job,
     plan: &Arc<Plan>,
     stages: &Stages,
     file: &Path,
     ordered: Option<Ordered>,
 ) -> String {
-    explain(plan, stages, None, ordered).text(file)
+    explain(job, plan, stages, None, ordered).text(file)
 }
 
 fn explain(
+    described: &Job,
     plan: &Arc<Plan>,
     stages: &Stages,
     net: Option<Profile>,
@@ -207,6 +225,8 @@ fn explain(
         participants,
         estimates: estimates(plan, &traffic, net),
         inputs: supplied(plan),
+        read: read(described),
+        paired: described.paired(),
         opened: opened(plan),
         kept: kept(plan),
     }
@@ -373,6 +393,21 @@ fn supplied(plan: &Plan) -> Vec<Supplied> {
         }
     }
     all
+}
+
+fn read(job: &Job) -> Vec<Read> {
+    let Kind::Circuit(gates) = job.kind() else {
+        return Vec::new();
+    };
+    let inputs = gates.inputs.iter();
+    inputs
+        .map(|input| Read {
+            owner: job.roles().holder_name(input.holder),
+            port: input.port.clone(),
+            column: input.column().map(str::to_owned),
+            what: input.read(),
+        })
+        .collect()
 }
 
 fn opened(plan: &Plan) -> Vec<Opened> {

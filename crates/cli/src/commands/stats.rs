@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
-use veil_program::Kind;
+use veil_program::{Kind, Paired};
 
 use crate::commands::run::{Finished, LocalArgs, execute};
 use crate::failure::{Code, Failure};
@@ -51,6 +51,9 @@ pub(crate) fn run(args: &StatsArgs, verbose: bool) -> Result<(), Failure> {
             output::print(
                 "checked: the clear computation over everybody's data gives the same numbers\n",
             )?;
+            for paired in finished.job.paired() {
+                output::print(&checked_order(&paired))?;
+            }
         }
         if let Some(views) = &views {
             output::print(&show(&finished, views))?;
@@ -62,6 +65,14 @@ pub(crate) fn run(args: &StatsArgs, verbose: bool) -> Result<(), Failure> {
             .help("please report this as a bug, with the job and `veil doctor`"));
     }
     Ok(())
+}
+
+/// What a comparison with the clear computation says of the order of rows: nothing by itself, since that pairs them in the same way.
+fn checked_order(paired: &Paired) -> String {
+    match &paired.column {
+        None => format!("not checked: {paired}; the clear computation pairs them alike\n"),
+        Some(_) => format!("checked: {paired}\n"),
+    }
 }
 
 /// Whether every recipient got what the clear computation gives.

@@ -32,6 +32,17 @@ pub enum CellFault {
     /// Nothing there, in the key column whose order is compared.
     #[error("is empty; every row needs a key where the order of rows is compared")]
     NoKey,
+    /// The key of another row, in the key column whose order is compared.
+    #[error(
+        "is the key of row {row}{} as well; a key names one row: correct it, or write `duplicates = \"allowed\"` into `align`",
+        line.map_or_else(String::new, |line| format!(" (line {line})"))
+    )]
+    SameKey {
+        /// The first row that has it.
+        row: u64,
+        /// Its line.
+        line: Option<u64>,
+    },
     /// A word for a missing value.
     #[error("is not a value; leave the cell empty where a value is missing")]
     Placeholder,

@@ -4,6 +4,7 @@ mod format;
 mod lower;
 mod outputs;
 mod parse;
+mod read;
 mod sink;
 mod source;
 
@@ -42,6 +43,15 @@ pub enum InputFormat {
     Counter(u128),
 }
 
+/// How several inputs make the value of one port of the original circuit.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Combine {
+    /// Bit by bit.
+    Xor,
+    /// As integers.
+    Sum,
+}
+
 /// An input port and the file that feeds it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Input {
@@ -57,6 +67,8 @@ pub struct Input {
     pub holder: Holder,
     /// How they are written.
     pub format: InputFormat,
+    /// What they make together with those of other inputs of the port, if there are any.
+    pub combine: Option<Combine>,
     /// Where, if the job says so.
     pub file: Option<PathBuf>,
 }

@@ -13,7 +13,7 @@ use veil_circuit::{Circuit, CircuitError, InputPort, Limits, Per, Reduce, bristo
 use veil_math::Ring;
 
 use super::{
-    Gates, Input, InputFormat, Length, OutputFormat, Pad,
+    Combine, Gates, Input, InputFormat, Length, OutputFormat, Pad,
     lower::{Supply, counter_mode, distinct, rewire},
     outputs::outputs,
     record_bytes,
@@ -285,6 +285,10 @@ fn inputs(
                 per: shared,
                 holder: roles.owner_at(&raw.owner)?,
                 format: input_format(raw, shape, shared)?,
+                combine: combine.map(|combine| match combine {
+                    RawCombine::Xor => Combine::Xor,
+                    RawCombine::Sum => Combine::Sum,
+                }),
                 file: raw.file.as_ref().map(|file| file.get_ref().clone()),
             });
         }

@@ -227,10 +227,7 @@ impl Job {
                     .chain(opening.extremes.iter().flat_map(|one| one.holders.clone()))
                     .collect(),
                 stored: block.stored.clone(),
-                order: (block.align.as_ref()).map_or(crate::Order::Unsaid, |align| {
-                    let (every, duplicates) = (align.every, true);
-                    crate::Order::Compared { every, duplicates }
-                }),
+                order: block.pairing.order(),
             })
             .collect();
         let circuit = lowered.circuit;
@@ -279,7 +276,7 @@ impl Job {
             rows: gates.rows,
             holders,
             stored: None,
-            order: crate::Order::Unsaid,
+            order: gates.order(),
         }];
         let audiences = gates.outputs.iter().map(|output| output.to).collect();
         let ring = circuit.ring.bits();
@@ -295,7 +292,11 @@ impl Job {
             )
         };
         let opened = gates.outputs.iter().map(sentence).collect();
-        let whole = roles.lowered(raw, circuit, blocks, audiences, opened);
+        let schema = gates.schema(|input| roles.holder_name(input.holder));
+        let whole = Lowered {
+            schema,
+            ..roles.lowered(raw, circuit, blocks, audiences, opened)
+        };
         Ok(Self {
             base: beside.folder(),
             roles,

@@ -398,6 +398,7 @@ mod tests {
             }],
         };
         StatsResult {
+            paired: Vec::new(),
             job: "study".into(),
             recipient: "press".into(),
             rows: 3,

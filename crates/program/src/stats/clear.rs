@@ -16,7 +16,7 @@ use super::{
     moments::{Moments, Variable},
 };
 use crate::{
-    DataError, Holder, Roles,
+    DataError, Holder, Paired, Roles,
     number::Scaled,
     table::{Cells, Chunk, LEAST_PART, Table},
 };
@@ -60,6 +60,7 @@ impl Stats {
             rows: self.rows(),
             analyses,
             opened: Vec::new(),
+            paired: Paired::of(self),
             security: None,
         })
     }

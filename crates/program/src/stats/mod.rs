@@ -30,7 +30,7 @@ pub use sink::StatsSink;
 pub use source::StatsSource;
 pub(crate) use source::{Reading, table};
 
-use crate::{Holder, date, number::Scaled};
+use crate::{Holder, Order, date, number::Scaled};
 pub(crate) use lower::Opening;
 
 /// What to do with an empty cell.
@@ -207,6 +207,40 @@ pub struct Alignment {
     pub column: String,
     /// Rows per compared digest.
     pub every: u32,
+    /// Whether several rows of an owner may have the same key.
+    pub duplicates: bool,
+}
+
+/// Why the rows of a block's owners are rows of the same people.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Pairing {
+    /// Nothing is said: one owner holds all columns, or they are stored.
+    Unsaid,
+    /// The owners have agreed on the order beforehand, and nobody compares it.
+    Agreed,
+    /// The owners compare the order of a key column.
+    Compared(Alignment),
+}
+
+impl Pairing {
+    /// The key column whose order is compared, if one is.
+    pub const fn compared(&self) -> Option<&Alignment> {
+        match self {
+            Pairing::Compared(align) => Some(align),
+            Pairing::Unsaid | Pairing::Agreed => None,
+        }
+    }
+
+    /// The same, as all participants must know it.
+    pub(crate) fn order(&self) -> Order {
+        match *self {
+            Pairing::Unsaid => Order::Unsaid,
+            Pairing::Agreed => Order::Agreed,
+            Pairing::Compared(Alignment {
+                every, duplicates, ..
+            }) => Order::Compared { every, duplicates },
+        }
+    }
 }
 
 /// Rows of the same people, machines or days, whose columns may lie with several owners, in the same order.
@@ -222,8 +256,8 @@ pub struct StatsBlock {
     pub files: Vec<(Holder, PathBuf)>,
     /// Between the cells of the owners' CSV files, where it is not a comma.
     pub delimiters: Vec<(Holder, u8)>,
-    /// The key column whose order the owners compare, if they do.
-    pub align: Option<Alignment>,
+    /// Why its rows are rows of the same people, if they lie with several owners.
+    pub pairing: Pairing,
     /// The dataset that all columns are loaded from, instead of holders that supply them.
     pub stored: Option<String>,
 }

@@ -22,6 +22,12 @@ impl fmt::Display for StatsResult {
             ]
         });
         write!(f, "{}", align(&lines.collect::<Vec<_>>(), 0, &[1]))?;
+        if !self.paired.is_empty() {
+            writeln!(f)?;
+        }
+        for paired in &self.paired {
+            writeln!(f, "{paired}")?;
+        }
         match &self.security {
             Some(security) => writeln!(f, "\nsecurity: {security}"),
             None => Ok(()),
@@ -267,6 +273,7 @@ mod tests {
             ],
         };
         StatsResult {
+            paired: Vec::new(),
             job: "study".into(),
             recipient: "press".into(),
             rows: 12,

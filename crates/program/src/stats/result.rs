@@ -2,7 +2,7 @@
 
 use serde::{Serialize, Serializer};
 
-use crate::{Guarantee, date, number::Scaled};
+use crate::{Guarantee, Paired, date, number::Scaled};
 
 /// What one recipient learns.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -17,6 +17,9 @@ pub struct StatsResult {
     pub analyses: Vec<AnalysisResult>,
     /// Every number that was opened to this recipient: all that it learns.
     pub opened: Vec<Opened>,
+    /// Why the rows of several owners are rows of the same people, for each block that has several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub paired: Vec<Paired>,
     /// What the run was worth; nothing, if it was computed in the clear.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub security: Option<Guarantee>,

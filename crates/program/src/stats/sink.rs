@@ -10,7 +10,7 @@ use veil_session::Peer;
 
 use super::{Opened, Opening, Stats, StatsResult, alone, chart, derive::derive, lower::Meaning};
 use crate::{
-    DataError, Guarantee, Roles, Security, Sink, Slice,
+    DataError, Guarantee, Paired, Roles, Security, Sink, Slice,
     publish::{Staged, publish},
 };
 
@@ -130,6 +130,7 @@ impl StatsSink {
             rows: stats.rows(),
             analyses,
             opened: list,
+            paired: Paired::of(stats),
             security: Some(self.security.clone()),
         }
     }

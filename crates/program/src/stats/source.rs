@@ -108,7 +108,7 @@ fn order<'a>(
     holder: Holder,
     reading: Reading<'a>,
 ) -> Result<Option<Order<'a>>, DataError> {
-    let Some(align) = &block.align else {
+    let Some(align) = block.pairing.compared() else {
         return Ok(None);
     };
     if held(block, opening, holder).is_empty() {
@@ -122,6 +122,7 @@ fn order<'a>(
     Ok(Some(Order {
         column: &align.column,
         every: align.every,
+        duplicates: align.duplicates,
         key,
     }))
 }

@@ -195,13 +195,13 @@ impl CsvRows {
                 cells.push_missing();
             }
         }
-        if let (Some(index), Some(chain)) = (shared.key, &mut notes.chain) {
+        if let Some(index) = shared.key.filter(|_| notes.key.wanted()) {
             let text = fields.get(bytes, index);
             if text.is_empty() {
                 let name = shared.spec.key.as_deref().unwrap_or_default();
                 notes.problems.cell(place, name, text, CellFault::NoKey);
             }
-            chain.push(text);
+            notes.key.push(place, text);
         }
     }
 }

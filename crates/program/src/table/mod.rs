@@ -11,6 +11,7 @@ mod csv;
 mod fuzz;
 mod input;
 mod ipc;
+mod keys;
 mod order;
 mod parquet;
 mod problems;
@@ -31,8 +32,15 @@ pub use order::{AlignKey, AlignKeyError};
 pub(crate) use text::THOUSANDS;
 
 use self::{
-    cache::Cache, csv::CsvFile, input::Input, ipc::ArrowFile, order::Chain, parquet::ParquetFile,
-    problems::Problems, text::Reader,
+    cache::Cache,
+    csv::CsvFile,
+    input::Input,
+    ipc::ArrowFile,
+    keys::Keys,
+    order::Chain,
+    parquet::ParquetFile,
+    problems::{Place, Problems},
+    text::Reader,
 };
 use crate::{data::DataError, stats::Column};
 
@@ -65,6 +73,8 @@ pub(crate) struct Order<'a> {
     pub(crate) column: &'a str,
     /// Rows per compared digest.
     pub(crate) every: u32,
+    /// Whether several rows may have the same key.
+    pub(crate) duplicates: bool,
     /// Known to the owners of the block alone.
     pub(crate) key: &'a AlignKey,
 }
@@ -153,12 +163,38 @@ struct Mark {
 #[derive(Debug, Default)]
 struct Notes {
     problems: Problems,
-    /// The digests of the key column, in a first reading.
-    chain: Option<Chain>,
+    /// What the key column is read for, in a first reading.
+    key: KeyNotes,
     /// Rows are only counted.
     quiet: bool,
     /// Lines without a record.
     blank_lines: u64,
+}
+
+/// What the key column is read for.
+#[derive(Debug, Default)]
+struct KeyNotes {
+    /// Its digests.
+    chain: Option<Chain>,
+    /// Whether a key is there twice.
+    keys: Option<Keys>,
+}
+
+impl KeyNotes {
+    /// Whether it is read at all.
+    fn wanted(&self) -> bool {
+        self.chain.is_some() || self.keys.is_some()
+    }
+
+    /// The cell of the next row.
+    fn push(&mut self, place: Place, cell: &[u8]) {
+        if let Some(chain) = &mut self.chain {
+            chain.push(cell);
+        }
+        if let Some(keys) = &mut self.keys {
+            keys.push(place, cell);
+        }
+    }
 }
 
 /// A checked table.
@@ -222,7 +258,12 @@ impl Table {
             found: 0,
         };
         let mut notes = Notes {
-            chain: (wanted.order.as_ref()).map(|order| Chain::new(order, wanted.block)),
+            key: KeyNotes {
+                chain: (wanted.order.as_ref()).map(|order| Chain::new(order, wanted.block)),
+                keys: (wanted.order.as_ref())
+                    .filter(|order| !order.duplicates)
+                    .map(|_| Keys::new(wanted.rows)),
+            },
             ..Notes::default()
         };
         let mut rows = format.rows()?;
@@ -246,6 +287,9 @@ impl Table {
                 note: lines,
             });
         }
+        if let Some(keys) = notes.key.keys {
+            distinct(&spec, &*format, part, keys)?;
+        }
         let report = TableReport {
             block: wanted.block.to_owned(),
             file: file.to_owned(),
@@ -263,7 +307,7 @@ impl Table {
             part,
             cache: Cache::new(first.index.len()),
             index: first.index,
-            digests: notes.chain.map(Chain::finish).unwrap_or_default(),
+            digests: notes.key.chain.map(Chain::finish).unwrap_or_default(),
             readers: Mutex::new(vec![rows]),
             report,
         })
@@ -331,6 +375,38 @@ impl Table {
             None => self.format.rows(),
         }
     }
+}
+
+/// Refuses a key column that names a row twice, after the first reading of it.
+fn distinct(
+    spec: &Spec,
+    format: &dyn Format,
+    part: usize,
+    mut keys: Keys,
+) -> Result<(), DataError> {
+    let mut chunk = spec.chunk();
+    while keys.again() {
+        let mut notes = Notes {
+            key: KeyNotes {
+                chain: None,
+                keys: Some(keys),
+            },
+            ..Notes::default()
+        };
+        let mut rows = format.rows()?;
+        loop {
+            chunk.clear();
+            if rows.read(part, &mut chunk, &mut notes)? == 0 {
+                break;
+            }
+        }
+        let Some(read) = notes.key.keys else {
+            return Ok(());
+        };
+        keys = read;
+    }
+    let column = spec.key.as_deref().unwrap_or_default();
+    keys.problems(column).none(&spec.file)
 }
 
 /// The first reading.

@@ -238,6 +238,7 @@ mod tests {
         let order = Order {
             column: "id",
             every,
+            duplicates: true,
             key: &AlignKey::new([key; 32]),
         };
         let mut chain = Chain::new(&order, block);

@@ -33,7 +33,7 @@ values = ["u", "v"]
 name = "all"
 rows = 3
 holds = { a = ["x"], b = ["g"] }
-
+order = "agreed"
 [[analysis]]
 name = "mean of x"
 kind = "mean"
@@ -54,6 +54,43 @@ fn refusal(job: &str, from: &str, to: &str) -> String {
 fn the_unchanged_jobs_are_fine() {
     Case::new(&[("job.toml", STATS)]).load().unwrap();
     Case::new(&[("job.toml", CIRCUIT)]).load().unwrap();
+}
+
+/// Rows that are not the same people give wrong numbers that look right: a block of several owners says why they are.
+#[test]
+fn blocks_of_several_owners_say_why_their_rows_belong_together() {
+    let agreed = "order = \"agreed\"\n";
+    let align = |more: &str| format!("align = {{ column = \"id\", every = 16{more} }}\n");
+    let job = |word: &str| STATS.replace(agreed, word);
+    for word in [agreed, &align(""), &align(", duplicates = \"allowed\"")] {
+        Case::new(&[("job.toml", &job(word))]).load().unwrap();
+    }
+    assert_eq!(
+        refusal(STATS, agreed, ""),
+        "job.toml:20:1: block `all` has columns of `a` and `b`, whose rows are paired in the order of their files: write `align = { column \
+         = \"…\", every = 65536 }`, so that they compare the order of a key column, or `order = \"agreed\"`, if they have agreed on it \
+         beforehand and nobody shall compare it"
+    );
+    assert_eq!(
+        refusal(STATS, agreed, &(align("") + agreed)),
+        "job.toml:25:9: write either `align` or `order`, not both"
+    );
+    assert_eq!(
+        refusal(STATS, agreed, "order = \"as agreed\"\n"),
+        "job.toml:24:9: `order` is \"as agreed\": write \"agreed\", or `align` in its place"
+    );
+    assert_eq!(
+        refusal(
+            STATS,
+            "{ a = [\"x\"], b = [\"g\"] }",
+            "{ a = [\"x\", \"g\"] }"
+        ),
+        "job.toml:24:9: block `all`, whose columns one owner holds, has no use for `order`; remove it"
+    );
+    assert_eq!(
+        refusal(STATS, agreed, &align(", duplicates = \"yes\"")),
+        "job.toml:24:51: `duplicates` is \"yes\": write \"allowed\", if several rows of an owner may have the same key, or leave it out"
+    );
 }
 
 #[test]
@@ -397,7 +434,10 @@ fn what_cannot_be_divided_or_found_is_refused() {
         "job.toml:27:12: mean-only `mean of x`, of dates, has no use for `decimals`; remove it"
     );
     let stored = STATS
-        .replace("holds = { a = [\"x\"], b = [\"g\"] }", "stored = \"pay\"")
+        .replace(
+            "holds = { a = [\"x\"], b = [\"g\"] }\norder = \"agreed\"",
+            "stored = \"pay\"",
+        )
         .replace(
             "kind = \"mean\"\nof = \"x\"\nby = \"g\"",
             "kind = \"min\"\nof = \"x\"",

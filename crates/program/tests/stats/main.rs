@@ -38,11 +38,13 @@ fn job(rows: [usize; 2], missing: &str, bound: i64, analyses: &str) -> String {
         name = "first"
         rows = {}
         holds = {{ a = ["x", "y"], b = ["g", "h"] }}
+        order = "agreed"
         files = {{ a = "a1.csv", b = "b1.csv" }}
         [[block]]
         name = "second"
         rows = {}
         holds = {{ a = ["y", "x"], c = ["h", "g"] }}
+        order = "agreed"
         files = {{ a = "a2.csv", c = "c2.csv" }}
         {analyses}
         "#,

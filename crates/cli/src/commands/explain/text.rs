@@ -106,6 +106,16 @@ impl Explanation {
             ]
         });
         text += &columns(&rows.collect::<Vec<_>>());
+        for read in &self.read {
+            let _ = writeln!(
+                text,
+                "  read: `{}` of {}: {}",
+                read.port, read.owner, read.what
+            );
+        }
+        for paired in &self.paired {
+            let _ = writeln!(text, "  order: {}", paired.before());
+        }
         let numbers: u64 = self.opened.iter().map(|o| o.values).sum();
         let _ = match numbers {
             0 => writeln!(text, "\nopened: nothing"),

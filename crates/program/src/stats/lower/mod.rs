@@ -223,7 +223,7 @@ mod tests {
             holders,
             files: Vec::new(),
             delimiters: Vec::new(),
-            align: None,
+            pairing: crate::stats::Pairing::Unsaid,
             stored: None,
         }];
         Stats {

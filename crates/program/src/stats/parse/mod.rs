@@ -9,7 +9,7 @@ use toml::Spanned;
 
 use column::column;
 
-use super::{Alignment, Column, Keeping, Stats, StatsBlock};
+use super::{Alignment, Column, Keeping, Pairing, Stats, StatsBlock};
 use crate::{
     Holder, Roles,
     error::{Fault, JobProblem},
@@ -159,18 +159,21 @@ impl Stats {
             None => Vec::new(),
             Some(given) => delimiters(given, &name, &holders, roles)?,
         };
-        let align = raw
-            .align
-            .as_ref()
-            .map(|given| align(given.get_ref()))
-            .transpose()?;
+        let mut owners: Vec<&str> = Vec::new();
+        for (owner, columns) in &raw.holds {
+            let name = owner.get_ref().as_str();
+            if !columns.is_empty() && !owners.contains(&name) {
+                owners.push(name);
+            }
+        }
+        let pairing = pairing(raw, span, &owners)?;
         Ok(StatsBlock {
             name,
             rows,
             holders,
             files,
             delimiters,
-            align,
+            pairing,
             stored: None,
         })
     }
@@ -185,6 +188,7 @@ impl Stats {
             ("files", raw.files.keys().next().map(Spanned::span)),
             ("delimiter", raw.delimiter.as_ref().map(Spanned::span)),
             ("align", raw.align.as_ref().map(Spanned::span)),
+            ("order", raw.order.as_ref().map(Spanned::span)),
         ];
         for (field, span) in useless {
             if let Some(span) = span {
@@ -198,7 +202,7 @@ impl Stats {
             holders: vec![Holder::Stored; self.columns.len()],
             files: Vec::new(),
             delimiters: Vec::new(),
-            align: None,
+            pairing: Pairing::Unsaid,
             stored: Some(dataset.get_ref().clone()),
         })
     }
@@ -250,6 +254,44 @@ fn delimiters(
     }
 }
 
+/// Why the rows of a block are rows of the same people, which has to be said where several owners hold its columns.
+fn pairing(raw: &RawBlock, span: Range<usize>, owners: &[&str]) -> Result<Pairing, Fault> {
+    let block = raw.name.get_ref();
+    match (&raw.align, &raw.order) {
+        (Some(_), Some(order)) => {
+            let problem = JobProblem::OneOf {
+                one: "align",
+                other: "order",
+                both: true,
+            };
+            Err(Fault::new(order.span(), problem))
+        }
+        (Some(given), None) => align(given.get_ref()).map(Pairing::Compared),
+        (None, Some(order)) if order.get_ref() != "agreed" => {
+            let problem = JobProblem::Word {
+                field: "order",
+                value: order.get_ref().clone(),
+                reason: "write \"agreed\", or `align` in its place".into(),
+            };
+            Err(Fault::new(order.span(), problem))
+        }
+        (None, Some(order)) if owners.len() < 2 => {
+            let what = format!("block `{block}`, whose columns one owner holds,");
+            let field = "order";
+            Err(Fault::new(order.span(), JobProblem::NoUse { what, field }))
+        }
+        (None, Some(_)) => Ok(Pairing::Agreed),
+        (None, None) if owners.len() < 2 => Ok(Pairing::Unsaid),
+        (None, None) => {
+            let problem = JobProblem::Unordered {
+                block: block.clone(),
+                owners: format!("`{}`", owners.join("` and `")),
+            };
+            Err(Fault::new(span, problem))
+        }
+    }
+}
+
 fn align(raw: &RawAlign) -> Result<Alignment, Fault> {
     check_name("column", &raw.column)?;
     let every = *raw.every.get_ref();
@@ -268,7 +310,26 @@ fn align(raw: &RawAlign) -> Result<Alignment, Fault> {
     Ok(Alignment {
         column: raw.column.get_ref().clone(),
         every,
+        duplicates: match &raw.duplicates {
+            None => false,
+            Some(word) => allowed(word)?,
+        },
     })
+}
+
+/// The word of several rows with one key.
+fn allowed(word: &Spanned<String>) -> Result<bool, Fault> {
+    if word.get_ref() == "allowed" {
+        return Ok(true);
+    }
+    let problem = JobProblem::Word {
+        field: "duplicates",
+        value: word.get_ref().clone(),
+        reason:
+            "write \"allowed\", if several rows of an owner may have the same key, or leave it out"
+                .into(),
+    };
+    Err(Fault::new(word.span(), problem))
 }
 
 fn limit(

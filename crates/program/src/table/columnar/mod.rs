@@ -150,7 +150,7 @@ impl ColumnarRows {
                     .cell(place(offset), &reader.name, text, fault);
             });
         }
-        let Some((index, chain)) = self.places.key.zip(notes.chain.as_mut()) else {
+        let Some(index) = self.places.key.filter(|_| notes.key.wanted()) else {
             return;
         };
         let array = batch.column(index).as_ref();
@@ -162,7 +162,7 @@ impl ColumnarRows {
                     .problems
                     .cell(place(offset), name, b"", CellFault::NoKey);
             }
-            chain.push(text.as_bytes());
+            notes.key.push(place(offset), text.as_bytes());
         }
     }
 }
