@@ -153,7 +153,7 @@ fn parties_compute_by_kernels() {
         if !present(&folder, device) {
             continue;
         }
-        let cut = "--adversary malicious-cutchoose --statistical 9";
+        let cut = "--adversary malicious-cutchoose";
         for options in [
             format!("--device {device}"),
             format!("--device garbler={device} --processes"),

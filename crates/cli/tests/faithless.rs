@@ -205,7 +205,6 @@ parties = ["a", "b"]
 recipients = ["b"]
 protocol = "yao"
 adversary = "malicious-cutchoose"
-statistical = "9"
 circuit = { make = "adder:9" }
 input = [{ port = "x", owner = "a", format = "hex", file = "x.hex" },
          { port = "y", owner = "b", format = "hex", file = "y.hex" }]

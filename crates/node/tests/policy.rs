@@ -25,6 +25,7 @@ struct Written {
     parties: Option<Names>,
     keep: Option<bool>,
     adversary: Option<&'static str>,
+    statistical: Option<u8>,
     delivery: Option<&'static str>,
 }
 
@@ -54,7 +55,7 @@ impl Written {
     fn limits_nothing(mut self) -> Self {
         self.limits = [None; 5];
         (self.parties, self.keep) = (None, None);
-        (self.adversary, self.delivery) = (None, None);
+        (self.adversary, self.statistical, self.delivery) = (None, None, None);
         self
     }
 
@@ -86,6 +87,11 @@ impl Written {
             self.adversary
                 .iter()
                 .map(|a| format!("adversary = \"{a}\"\n")),
+        );
+        text.extend(
+            self.statistical
+                .iter()
+                .map(|bits| format!("statistical = {bits}\n")),
         );
         text.extend(
             self.delivery
@@ -127,11 +133,12 @@ prop_compose! {
         limits in [of(limit()), of(limit()), of(limit()), of(limit()), of(limit())],
         parties in of(names(&PARTIES, 3..5)),
         keep in of(any::<bool>()),
-        adversary in of(select(&["semi-honest", "malicious"][..])),
+        adversary in of(select(&["semi-honest", "malicious", "malicious-cutchoose"][..])),
+        statistical in of(select(&[40u8, 59, 119][..])),
         delivery in of(select(&["abort", "guaranteed"][..])),
     ) -> Written {
         let lists = [asked_by, roles, jobs, operations, circuits, columns, datasets, to];
-        let written = Written { effect, lists, limits, parties, keep, adversary, delivery };
+        let written = Written { effect, lists, limits, parties, keep, adversary, statistical, delivery };
         if effect == "refuse" { written.limits_nothing() } else { written }
     }
 }
@@ -143,6 +150,7 @@ prop_compose! {
         operations in names(&["sum", "circuit", "mean", "unknown", "", "SUM"], 0..3),
         circuits in names(&NAMES, 0..3),
         columns in names(&NAMES, 0..3),
+        unnamed in names(&["x", "y"], 0..2),
         datasets in names(&NAMES, 0..2),
         to in names(&NAMES, 0..3),
         keeps in any::<bool>(),
@@ -150,13 +158,15 @@ prop_compose! {
         rows in number(),
         smallest_block in number(),
         groups in number(),
-        adversary in select(&["", "semi-honest", "malicious", "malicious-ish", "none"][..]),
+        adversary in select(&["", "semi-honest", "malicious", "malicious-cutchoose", "malicious-ish", "none"][..]),
+        statistical in of(select(&[9u8, 39, 40, 59, 119][..])),
+        opens_rows in any::<bool>(),
         delivery in select(&["", "abort", "guaranteed", "none"][..]),
     ) -> Facts {
         Facts {
-            job: job.into(), operations, circuits, columns, datasets, keeps, to, parties, rows, smallest_block, groups,
+            job: job.into(), operations, circuits, columns, unnamed, inputs: Vec::new(), datasets, keeps, to, parties, opens_rows, rows, smallest_block, groups,
             min_count: groups,
-            protocol: "rep3".into(), adversary: adversary.into(), delivery: delivery.into(),
+            protocol: "rep3".into(), adversary: adversary.into(), statistical, delivery: delivery.into(),
         }
     }
 }
@@ -201,12 +211,18 @@ fn fits(rule: &Written, facts: &Facts, around: &Around) -> bool {
         list.contains(name) || LISTS[field] == "jobs" && list.iter().any(star)
     };
     let listed = (0..8).filter_map(|field| Some((field, rule.lists[field].as_ref()?)));
+    // What has no name may be any column, and may be none that is listed.
+    let nameless = |field: usize| LISTS[field] == "columns" && !facts.unnamed.is_empty();
     if rule.effect == "refuse" {
-        return { listed }
-            .all(|(field, list)| does[field].iter().any(|name| has(field, list, name)));
+        return { listed }.all(|(field, list)| {
+            nameless(field) || does[field].iter().any(|name| has(field, list, name))
+        });
     }
     let within = { listed }.all(|(field, list)| {
         let mut names = does[field].iter();
+        if nameless(field) {
+            return false;
+        }
         // Its name or its hash: one of them is enough.
         if LISTS[field] == "circuits" {
             does[field].is_empty() || names.any(|name| has(field, list, name))
@@ -216,7 +232,7 @@ fn fits(rule: &Written, facts: &Facts, around: &Around) -> bool {
     });
     let [min_rows, per_group, max_rows, per_day, per_job] = rule.limits;
     let strength = |word: &str| {
-        let words = ["semi-honest", "malicious", "abort", "guaranteed"];
+        let words = ["abort", "guaranteed"];
         words.iter().position(|w| *w == word)
     };
     let limits = min_rows.is_none_or(|least| facts.smallest_block >= least)
@@ -231,8 +247,18 @@ fn fits(rule: &Written, facts: &Facts, around: &Around) -> bool {
             .as_ref()
             .is_none_or(|set| *set == facts.parties)
         && rule.adversary.is_none_or(|least| {
-            strength(&facts.adversary).is_some_and(|s| Some(s) >= strength(least))
+            matches!(
+                (least, facts.adversary.as_str()),
+                (
+                    "semi-honest",
+                    "semi-honest" | "malicious" | "malicious-cutchoose"
+                ) | ("malicious", "malicious" | "malicious-cutchoose")
+                    | ("malicious-cutchoose", "malicious-cutchoose")
+            )
         })
+        && (rule.adversary.is_none() && rule.statistical.is_none()
+            || facts.adversary != "malicious-cutchoose"
+            || facts.statistical >= rule.statistical.or(Some(40)))
         && rule.delivery.is_none_or(|least| {
             strength(&facts.delivery).is_some_and(|s| Some(s) >= strength(least))
         });

@@ -83,10 +83,15 @@ pub(crate) fn run(command: &PolicyCommand) -> Result<(), Failure> {
         ("operations", names(&facts.operations)),
         ("circuits", names(&facts.circuits)),
         ("columns", names(&facts.columns)),
+        ("without a name", names(&facts.unnamed)),
         ("data sets", names(&facts.datasets)),
         (
             "keeps shares",
             if facts.keeps { "yes" } else { "no" }.to_owned(),
+        ),
+        (
+            "opens rows",
+            if facts.opens_rows { "yes" } else { "no" }.to_owned(),
         ),
         ("opened to", names(&facts.to)),
         ("parties", names(&facts.parties)),
@@ -99,7 +104,16 @@ pub(crate) fn run(command: &PolicyCommand) -> Result<(), Failure> {
                 output::count(facts.groups, "group")
             ),
         ),
-        ("adversary", facts.adversary.clone()),
+        (
+            "adversary",
+            match facts.statistical {
+                None => facts.adversary.clone(),
+                Some(bits) => format!(
+                    "{}: a cheat gets away with probability 2^-{bits} in each row",
+                    facts.adversary
+                ),
+            },
+        ),
         ("delivery", facts.delivery.clone()),
         ("decision", decision.to_string()),
     ];

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde::Serialize;
+use veil_program::stats::{Missing, Stats};
 use veil_program::{Adversary, Audience, Holder, Job, Kind, Word};
 use veil_protocol::{Plan, Protocol};
 use veil_session::Peer;
@@ -18,8 +19,12 @@ pub struct Facts {
     pub operations: BTreeSet<String>,
     /// The circuit of a circuit job: its name if `veil` makes it, and `sha256:` with the hash of the circuit that runs.
     pub circuits: BTreeSet<String>,
-    /// Columns that are computed on, grouped by, or given to other parties.
+    /// Columns that are computed on, grouped by, kept, or given to other parties; of a circuit those that are read from CSV files.
     pub columns: BTreeSet<String>,
+    /// Inputs of a circuit that are read from something else than a column of a CSV file, so that nobody can say which columns they are.
+    pub unnamed: BTreeSet<String>,
+    /// Every input: whose, which column or port, how it is read, and what becomes of it.
+    pub inputs: Vec<InputFact>,
     /// Stored data sets that it computes on, or gives to other parties.
     pub datasets: BTreeSet<String>,
     /// Whether the parties keep shares of something.
@@ -28,6 +33,8 @@ pub struct Facts {
     pub to: BTreeSet<String>,
     /// Names of the computing parties.
     pub parties: BTreeSet<String>,
+    /// Whether something is opened in every row, and not only sums over rows.
+    pub opens_rows: bool,
     /// Rows of all blocks.
     pub rows: u64,
     /// Rows of the smallest block.
@@ -38,10 +45,28 @@ pub struct Facts {
     pub min_count: u64,
     /// The protocol.
     pub protocol: String,
-    /// The weakest adversary against which a run of it may have to hold, `semi-honest` or `malicious`.
+    /// The weakest adversary against which a run of it may have to hold, `semi-honest`, `malicious` or `malicious-cutchoose`.
     pub adversary: String,
+    /// Of a job against a malicious party: a cheat gets away with probability 2 to the minus this, where the protocol has such a
+    /// parameter.
+    pub statistical: Option<u8>,
     /// What becomes of the result if somebody cheats or is lost, `abort` or `guaranteed`.
     pub delivery: String,
+}
+
+/// An input of a job.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+pub struct InputFact {
+    /// Who supplies it; nothing if it is loaded from the parties' stores.
+    pub owner: Option<String>,
+    /// The block whose rows it has, of statistics and data sets.
+    pub block: Option<String>,
+    /// The column that it is read from, where it is one.
+    pub column: Option<String>,
+    /// The port that it feeds, of a circuit or a data set.
+    pub port: Option<String>,
+    /// How it is read, and what becomes of it.
+    pub read: String,
 }
 
 impl Facts {
@@ -53,6 +78,8 @@ impl Facts {
             operations: BTreeSet::new(),
             circuits: BTreeSet::new(),
             columns: BTreeSet::new(),
+            unnamed: BTreeSet::new(),
+            inputs: Vec::new(),
             datasets: (lowered.blocks.iter())
                 .filter(|block| block.holders.contains(&Holder::Stored))
                 .map(|block| block.stored.clone().unwrap_or_default())
@@ -62,6 +89,7 @@ impl Facts {
                 .flat_map(|audience| readers(plan, *audience))
                 .collect(),
             parties: lowered.parties.iter().cloned().collect(),
+            opens_rows: plan.opens_rows(),
             rows: lowered.rows(),
             smallest_block: (lowered.blocks.iter())
                 .map(|block| block.rows)
@@ -71,6 +99,8 @@ impl Facts {
             min_count: 0,
             protocol: protocol.name().to_owned(),
             adversary: lowered.security.adversary.word().to_owned(),
+            statistical: (lowered.security.adversary == Adversary::CutAndChoose)
+                .then(|| lowered.security.statistical.bits()),
             delivery: lowered.security.delivery.word().to_owned(),
         };
         match job.kind() {
@@ -91,8 +121,23 @@ impl Facts {
                     let names = used.map(|column| stats.columns[column].name.clone());
                     facts.columns.extend(names);
                 }
+                facts.read_by(job, stats);
             }
             Kind::Circuit(gates) => {
+                for input in &gates.inputs {
+                    if let Some(column) = input.column() {
+                        facts.columns.insert(column.to_owned());
+                    } else if input.reads_file() {
+                        facts.unnamed.insert(input.port.clone());
+                    }
+                    facts.inputs.push(InputFact {
+                        owner: owner(job, input.holder),
+                        block: None,
+                        column: input.column().map(str::to_owned),
+                        port: Some(input.port.clone()),
+                        read: input.read(),
+                    });
+                }
                 facts.operations.insert("circuit".to_owned());
                 facts.circuits.extend(gates.make.clone());
                 let hash = hex(&lowered.circuit.canonical_hash());
@@ -103,6 +148,17 @@ impl Facts {
                 facts.datasets.insert(resharing.dataset.clone());
                 let columns = resharing.ports.iter().map(|(name, _)| name.clone());
                 facts.columns.extend(columns);
+                for (block, (port, _)) in (resharing.blocks.iter())
+                    .flat_map(|block| resharing.ports.iter().map(move |port| (block, port)))
+                {
+                    facts.inputs.push(InputFact {
+                        owner: None,
+                        block: Some(block.0.clone()),
+                        column: None,
+                        port: Some(port.clone()),
+                        read: format!("shares of `{}`, shared again", resharing.dataset),
+                    });
+                }
             }
             // A kind that this release does not know is judged by nothing but a person.
             _ => {
@@ -112,14 +168,50 @@ impl Facts {
         facts
     }
 
+    /// The columns of a statistics job that are read, used by an analysis or not: what drops rows counts in all of them, and what is kept
+    /// is there for later jobs.
+    fn read_by(&mut self, job: &Job, stats: &Stats) {
+        for (place, column) in stats.columns.iter().enumerate() {
+            if stats.keep.is_some() || column.missing == Missing::DropRow {
+                self.columns.insert(column.name.clone());
+            }
+            if !self.columns.contains(&column.name) {
+                continue;
+            }
+            for block in &stats.blocks {
+                self.inputs.push(InputFact {
+                    owner: owner(job, block.holders[place]),
+                    block: Some(block.name.clone()),
+                    column: Some(column.name.clone()),
+                    port: None,
+                    read: match &block.stored {
+                        None => column.type_name().to_owned(),
+                        Some(dataset) => {
+                            format!("{}, kept as shares in `{dataset}`", column.type_name())
+                        }
+                    },
+                });
+            }
+        }
+    }
+
     /// The same of a job that may be finished by runs which hold against this adversary only.
     #[must_use]
     pub fn against(self, weakest: Adversary) -> Self {
+        let statistical = self
+            .statistical
+            .filter(|_| weakest == Adversary::CutAndChoose);
         Facts {
             adversary: weakest.word().to_owned(),
+            statistical,
             ..self
         }
     }
+}
+
+/// Who supplies an input, if anybody does in the run.
+fn owner(job: &Job, holder: Holder) -> Option<String> {
+    (holder != Holder::Stored).then(|| job.roles().holder_name(holder))
 }
 
 fn readers(plan: &Plan, audience: Audience) -> Vec<String> {

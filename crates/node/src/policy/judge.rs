@@ -68,6 +68,9 @@ pub(super) type Listed<'a> = (
     BTreeSet<&'a str>,
 );
 
+/// What the list of columns is of.
+pub(super) const USES_COLUMN: &str = "uses the column";
+
 /// The lists of a rule, what they are of, and what the job has of it.
 pub(super) fn lists<'a>(rule: &'a Rule, asked: &Asked<'a>) -> [Listed<'a>; 8] {
     fn all(set: &BTreeSet<String>) -> BTreeSet<&str> {
@@ -92,11 +95,7 @@ pub(super) fn lists<'a>(rule: &'a Rule, asked: &Asked<'a>) -> [Listed<'a>; 8] {
         ),
         ("computes", rule.operations.as_ref(), all(&facts.operations)),
         ("runs", rule.circuits.as_ref(), all(&facts.circuits)),
-        (
-            "uses the column",
-            rule.columns.as_ref(),
-            all(&facts.columns),
-        ),
+        (USES_COLUMN, rule.columns.as_ref(), all(&facts.columns)),
         (
             "uses the stored data set",
             rule.datasets.as_ref(),
@@ -120,9 +119,17 @@ fn refused(rule: &Rule, asked: &Asked<'_>) -> Result<Vec<String>, String> {
     let mut does = Vec::new();
     for (what, list, names) in lists(rule, asked) {
         let Some(list) = list else { continue };
-        match names.iter().find(|name| listed(what, list, name)) {
-            Some(name) => does.push(format!("it {what} `{name}`")),
-            None => return Err("it refuses other jobs".to_owned()),
+        let touched = names.iter().find(|name| listed(what, list, name));
+        // What cannot be named may be what is refused.
+        let unnamed = (asked.facts.unnamed.first()).filter(|_| what == USES_COLUMN);
+        match (touched, unnamed) {
+            (Some(name), _) => does.push(format!("it {what} `{name}`")),
+            (None, Some(input)) => {
+                does.push(format!(
+                    "it reads input `{input}`, whose columns cannot be named"
+                ));
+            }
+            (None, None) => return Err("it refuses other jobs".to_owned()),
         }
     }
     if does.is_empty() {
@@ -144,16 +151,20 @@ mod tests {
             operations: set(&["mean", "count"]),
             circuits: BTreeSet::new(),
             columns: set(&["pay", "sex"]),
+            unnamed: BTreeSet::new(),
+            inputs: Vec::new(),
             datasets: BTreeSet::new(),
             keeps: false,
             to: set(&["press"]),
             parties: set(&["a", "b", "c"]),
+            opens_rows: false,
             rows: 100,
             smallest_block: 30,
             min_count: 5,
             groups: 4,
             protocol: "rep3".into(),
             adversary: "semi-honest".into(),
+            statistical: None,
             delivery: "abort".into(),
         }
     }
@@ -276,6 +287,90 @@ mod tests {
             Some(("person".into(), Effect::Ask))
         );
         assert_eq!(judge("", &facts()).decided, None);
+    }
+
+    #[test]
+    fn what_has_no_name_is_in_no_list_of_columns_and_refused_by_each() {
+        let mut facts = facts();
+        assert!(facts.unnamed.insert("x".into()));
+        let judged = judge(PAY, &facts);
+        assert_eq!(judged.decided, None);
+        assert_eq!(
+            judged.reasons,
+            [
+                "rule `pay`: the job reads input `x`, whose columns cannot be named, and the rule lists `columns`"
+            ]
+        );
+        let refuse = |more: &str| {
+            format!("[[rule]]\nname = \"no\"\ndecision = \"refuse\"\ncolumns = [\"home\"]\n{more}")
+        };
+        let judged = judge(&refuse(""), &facts);
+        assert_eq!(judged.decided, Some(("no".into(), Effect::Refuse)));
+        assert_eq!(
+            judged.reasons,
+            ["it reads input `x`, whose columns cannot be named"]
+        );
+        let judged = judge(&refuse("to = [\"eve\"]\n"), &facts);
+        assert_eq!(judged.decided, None, "all that it lists must be touched");
+        // A rule before it that says nothing of columns.
+        let allow = "[[rule]]\nname = \"yes\"\ndecision = \"allow\"\nto = [\"press\"]\n";
+        let judged = judge(&format!("{allow}{}", refuse("")), &facts);
+        assert_eq!(judged.decided, Some(("yes".into(), Effect::Allow)));
+    }
+
+    /// `malicious` is wanted, and cut-and-choose is as good as its parameter.
+    #[test]
+    fn adversaries_have_an_order_and_a_parameter() {
+        let adversaries = [
+            ("semi-honest", None),
+            ("malicious", None),
+            ("malicious-cutchoose", Some(9)),
+            ("malicious-cutchoose", Some(39)),
+            ("malicious-cutchoose", Some(40)),
+            ("malicious-cutchoose", Some(59)),
+            ("", None),
+            ("malicious-cutchoose", None),
+        ];
+        let allowed = |rule: &str| {
+            let rule = format!("[[rule]]\nname = \"m\"\ndecision = \"allow\"\n{rule}\n");
+            adversaries.map(|(adversary, statistical)| {
+                let adversary = adversary.to_owned();
+                let facts = Facts {
+                    adversary,
+                    statistical,
+                    ..facts()
+                };
+                judge(&rule, &facts).decided.is_some()
+            })
+        };
+        let none = allowed("statistical = 40");
+        assert_eq!(none, [true, true, false, false, true, true, true, false]);
+        let semi_honest = allowed("adversary = \"semi-honest\"");
+        assert_eq!(
+            semi_honest,
+            [true, true, false, false, true, true, false, false]
+        );
+        let malicious = allowed("adversary = \"malicious\"");
+        assert_eq!(
+            malicious,
+            [false, true, false, false, true, true, false, false]
+        );
+        let more = allowed("adversary = \"malicious\"\nstatistical = 59");
+        assert_eq!(more, [false, true, false, false, false, true, false, false]);
+        let cut = allowed("adversary = \"malicious-cutchoose\"");
+        assert_eq!(cut, [false, false, false, false, true, true, false, false]);
+        let weak = Facts {
+            adversary: "malicious-cutchoose".into(),
+            statistical: Some(9),
+            ..facts()
+        };
+        let rule = "[[rule]]\nname = \"m\"\ndecision = \"allow\"\nadversary = \"malicious\"\n";
+        assert_eq!(
+            judge(rule, &weak).reasons,
+            [
+                "rule `m`: a cheat gets away with probability 2^-9 in each row, and the rule wants 2^-40 at most"
+            ]
+        );
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! `policy.toml`: what may run without asking a person again, and what may not run at all.
 //!
 //! Rules are tried in order, and the first that fits a job decides. A rule that allows fits if *everything* the job does is
-//! within it; a rule that refuses fits if the job does *anything* that it lists. If none fits, a person decides.
+//! within it; a rule that refuses fits if the job does *anything* that it lists. If none fits, a person decides. What a rule cannot see counts
+//! against the job: a rule that lists columns allows no job that reads something else than columns with names, and refuses it if it refuses.
 
 mod facts;
 mod judge;
@@ -12,7 +13,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-pub use facts::Facts;
+pub use facts::{Facts, InputFact};
 pub use judge::{Asked, Judgement};
 pub use read::fuzz_policy;
 
@@ -53,7 +54,7 @@ pub struct Rule {
     pub operations: Option<BTreeSet<String>>,
     /// Circuits: the name of one that `veil` makes, or `sha256:` and the hash.
     pub circuits: Option<BTreeSet<String>>,
-    /// Columns that are computed on or grouped by.
+    /// Columns that are read.
     pub columns: Option<BTreeSet<String>>,
     /// Stored data sets.
     pub datasets: Option<BTreeSet<String>>,
@@ -77,6 +78,8 @@ pub struct Rule {
     pub per_job: Option<u64>,
     /// The adversary against which the protocol holds, at least.
     pub adversary: Option<String>,
+    /// A cheat gets away with probability 2 to the minus this at most, where the protocol has such a parameter.
+    pub statistical: Option<u64>,
     /// What is promised of the result, at least.
     pub delivery: Option<String>,
 }
@@ -84,7 +87,7 @@ pub struct Rule {
 /// What rules call the participant whose policy it is. Nobody else may be called so.
 pub(crate) const ME: &str = "me";
 
-/// The words of a choice, the weakest first.
+/// The words of a choice.
 fn words<W: veil_program::Word>() -> Vec<&'static str> {
     W::ALL.iter().map(|choice| choice.word()).collect()
 }

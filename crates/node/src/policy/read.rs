@@ -1,13 +1,13 @@
 //! Reading a policy.
 
 use std::collections::BTreeSet;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::path::Path;
 
 use serde::Deserialize;
 use toml::Spanned;
 
-use veil_program::{Adversary, Delivery, Word};
+use veil_program::{Adversary, Delivery, Statistical, Word};
 
 use super::{Effect, OPERATIONS, Policy, Rule, words};
 use crate::file::{self, FileError};
@@ -15,6 +15,9 @@ use crate::names::Role;
 
 /// The version of the file that this release reads.
 const VERSION: i64 = 1;
+
+/// What a rule may want of the statistical parameter: from what any job has to what a job can have.
+const STATISTICAL: RangeInclusive<u64> = Statistical::LEAST.bits() as u64..=119;
 
 type List = Option<Spanned<Vec<Spanned<String>>>>;
 
@@ -49,6 +52,7 @@ struct RawRule {
     per_day: Option<Spanned<u64>>,
     per_job: Option<Spanned<u64>>,
     adversary: Option<Spanned<String>>,
+    statistical: Option<Spanned<u64>>,
     delivery: Option<Spanned<String>>,
 }
 
@@ -128,6 +132,18 @@ fn rule_of(raw: RawRule, before: &[Rule]) -> Result<Rule, Wrong> {
     }
     check_word::<Adversary>(raw.adversary.as_ref())?;
     check_word::<Delivery>(raw.delivery.as_ref())?;
+    if let Some(bits) = &raw.statistical
+        && !STATISTICAL.contains(bits.get_ref())
+    {
+        let what = format!(
+            "`statistical` is {}: a cheat may get away with probability 2^-{} at most, whatever a rule says, and 2^-{} is the least that \
+             a job can ask for",
+            bits.get_ref(),
+            STATISTICAL.start(),
+            STATISTICAL.end(),
+        );
+        return Err(Wrong(bits.span(), what));
+    }
     let parties = raw
         .parties
         .map(|sets| -> Result<Vec<BTreeSet<String>>, Wrong> {
@@ -162,6 +178,7 @@ fn rule_of(raw: RawRule, before: &[Rule]) -> Result<Rule, Wrong> {
         per_day: raw.per_day.map(Spanned::into_inner),
         per_job: raw.per_job.map(Spanned::into_inner),
         adversary: raw.adversary.map(Spanned::into_inner),
+        statistical: raw.statistical.map(Spanned::into_inner),
         delivery: raw.delivery.map(Spanned::into_inner),
     })
 }
@@ -190,6 +207,7 @@ fn limits_refuse_nothing(raw: &RawRule) -> Result<(), Wrong> {
         ("per_day", number(&raw.per_day)),
         ("per_job", number(&raw.per_job)),
         ("adversary", raw.adversary.as_ref().map(Spanned::span)),
+        ("statistical", number(&raw.statistical)),
         ("delivery", raw.delivery.as_ref().map(Spanned::span)),
     ];
     for (field, span) in limits {
@@ -249,6 +267,18 @@ mod tests {
             (
                 format!("{allow}adversary = \"evil\""),
                 "policy.toml:5:13: `evil` is no adversary; there are semi-honest, malicious",
+            ),
+            (
+                format!("{allow}statistical = 39"),
+                "policy.toml:5:15: `statistical` is 39: a cheat may get away with probability 2^-40 at most",
+            ),
+            (
+                format!("{allow}statistical = 120"),
+                "policy.toml:5:15: `statistical` is 120: a cheat may",
+            ),
+            (
+                "name = \"a\"\ndecision = \"refuse\"\nstatistical = 40".into(),
+                "policy.toml:5:15: a rule that refuses has no `statistical`",
             ),
             (
                 format!("{allow}delivery = \"soon\""),

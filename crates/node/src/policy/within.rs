@@ -1,8 +1,8 @@
 //! Whether all that a job does is within a rule.
 
-use veil_program::{Adversary, Delivery, Word};
+use veil_program::{Adversary, Delivery, Statistical, Word};
 
-use super::judge::{Asked, listed, lists};
+use super::judge::{Asked, USES_COLUMN, listed, lists};
 use super::{Effect, Facts, OPERATIONS, Rule, words};
 
 /// Whether all that the job does is within the rule; if not, the first thing that is not.
@@ -19,6 +19,13 @@ pub(super) fn within(rule: &Rule, asked: &Asked<'_>) -> Result<(), String> {
         }
         if let Some(name) = outside.filter(|_| !either) {
             return Err(format!("the job {what} `{name}`"));
+        }
+        if what == USES_COLUMN
+            && let Some(input) = asked.facts.unnamed.first()
+        {
+            return Err(format!(
+                "the job reads input `{input}`, whose columns cannot be named, and the rule lists `columns`"
+            ));
         }
     }
     if rule.effect == Effect::Allow {
@@ -68,8 +75,48 @@ fn protection(rule: &Rule, facts: &Facts) -> Result<(), String> {
         let names: Vec<&str> = facts.parties.iter().map(String::as_str).collect();
         return Err(format!("the parties are {}", names.join(", ")));
     }
-    at_least::<Adversary>("protocol", &facts.adversary, rule.adversary.as_deref())?;
+    holds_against(rule, facts)?;
     at_least::<Delivery>("output", &facts.delivery, rule.delivery.as_deref())
+}
+
+/// Against whom a protocol holds that holds against `has`, as far as rules go. Of the adversaries that do what they like, the one of
+/// cut-and-choose stands for a protocol whose error is chosen: whoever wants one that holds against a malicious party has what they want
+/// if the error is small enough.
+const fn covers(has: Adversary, wants: Adversary) -> bool {
+    match wants {
+        Adversary::SemiHonest => true,
+        Adversary::Malicious => matches!(has, Adversary::Malicious | Adversary::CutAndChoose),
+        Adversary::CutAndChoose => matches!(has, Adversary::CutAndChoose),
+    }
+}
+
+/// The protocol holds against the adversary that the rule wants, with an error as small as it wants.
+fn holds_against(rule: &Rule, facts: &Facts) -> Result<(), String> {
+    if rule.adversary.is_none() && rule.statistical.is_none() {
+        return Ok(());
+    }
+    let has = Adversary::parse(&facts.adversary).ok();
+    if let Some(word) = &rule.adversary {
+        let wants = Adversary::parse(word).ok();
+        let covered = has
+            .zip(wants)
+            .is_some_and(|(has, wants)| covers(has, wants));
+        if !covered {
+            let has = &facts.adversary;
+            return Err(format!("the protocol is {has}, and the rule wants {word}"));
+        }
+    }
+    let least = (rule.statistical).unwrap_or(Statistical::LEAST.bits().into());
+    match facts.statistical {
+        _ if has != Some(Adversary::CutAndChoose) => Ok(()),
+        Some(bits) if u64::from(bits) >= least => Ok(()),
+        Some(bits) => Err(format!(
+            "a cheat gets away with probability 2^-{bits} in each row, and the rule wants 2^-{least} at most"
+        )),
+        None => Err(format!(
+            "the probability of a cheat that gets away is unknown, and the rule wants 2^-{least} at most"
+        )),
+    }
 }
 
 /// Rows and groups are as many as the rule wants, and no more.
@@ -129,7 +176,7 @@ fn runs(rule: &Rule, asked: &Asked<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether what a job has is as strong as what a rule wants.
+/// Whether what a job has is as strong as what a rule wants, of words of which the weakest comes first.
 fn at_least<W: Word>(what: &str, has: &str, wants: Option<&str>) -> Result<(), String> {
     let strength = |name: &str| words::<W>().iter().position(|known| *known == name);
     match wants {

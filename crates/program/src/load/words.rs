@@ -98,6 +98,18 @@ impl Job {
     /// compute nothing: what is for one party alone is lost with it. What is opened has to be the same in every run, and three parties have
     /// to be secure against one that lies.
     pub(super) fn secure(&mut self, security: Security) -> Result<(), JobProblem> {
+        let bits = security.statistical.bits();
+        if security.adversary == Adversary::CutAndChoose && bits < Statistical::LEAST.bits() {
+            let least = Statistical::LEAST.word();
+            let reason = format!(
+                "a cheat would get away with probability 2^-{bits}; write \"{least}\" or more, less is for `veil bench cut` alone"
+            );
+            return Err(JobProblem::Word {
+                field: Statistical::FIELD,
+                value: security.statistical.word().to_owned(),
+                reason,
+            });
+        }
         if security.delivery == Delivery::Guaranteed {
             let reason = |audience: &Audience| match audience {
                 Audience::Stored => Some(
@@ -200,6 +212,44 @@ mod tests {
         let said = parse("schedule = \"layers\"\n");
         assert!(!said.leaves_schedule());
         assert!(said.ordered(list).is_err());
+    }
+
+    /// A guarantee that holds but once in 512 times is none.
+    #[test]
+    fn less_than_40_bits_are_for_benches() {
+        let text = |more: &str| {
+            format!(
+                "version = 1\nkind = \"circuit\"\nname = \"x\"\nowners = [\"p\", \"q\"]\nparties = [\"p\", \"q\"]\n{more}\
+                circuit = {{ make = \"adder:4\", rows = 1 }}\n\
+                input = [{{ port = \"x\", owner = \"p\", format = \"hex\" }}, {{ port = \"y\", owner = \"q\", format = \"hex\" }}]\n\
+                output = [{{ port = \"out\", to = \"q\", format = \"hex\", file = \"f\" }}]\n"
+            )
+        };
+        let parse = |more: &str| Job::parse(&text(more), "job.toml".as_ref(), Files::new());
+        let cut = "adversary = \"malicious-cutchoose\"\n";
+        for statistical in Statistical::ALL {
+            let (bits, word) = (statistical.bits(), statistical.word());
+            let said = parse(&format!("{cut}statistical = \"{word}\"\n"));
+            let mut chosen = parse(cut).unwrap();
+            let chose = chosen.choose(Words {
+                statistical: Some(*statistical),
+                ..Words::default()
+            });
+            if bits >= 40 {
+                said.unwrap();
+                chose.unwrap();
+                continue;
+            }
+            let want = format!(
+                "`statistical` is \"{word}\": a cheat would get away with probability 2^-{bits}; write \"40\" or more, less is for \
+                 `veil bench cut` alone"
+            );
+            assert_eq!(
+                said.unwrap_err().to_string(),
+                format!("job.toml:7:15: {want}")
+            );
+            assert_eq!(chose.unwrap_err().to_string(), want);
+        }
     }
 
     /// A job that opens something else in every run is not repeated.
