@@ -57,7 +57,8 @@ mod strings;
 mod time;
 
 pub use approvals::{
-    Approval, Binding, Decision, Filed, FiledError, Filing, How, Request, plan_of, roles_of,
+    Approval, Binding, Decision, Filed, FiledError, Filing, How, Request, Term, filed_as, plan_of,
+    roles_of,
 };
 pub use file::FileError;
 pub use home::{Changed, Home, HomeError, Lock};
@@ -72,7 +73,7 @@ pub use receipt::Receipt;
 pub use renewal::RotationError;
 pub use roll::{Checkpoint, Missing, Roll, TOGETHER};
 pub use rotation::{Statement, StatementError};
-pub use settings::{Limits, LogFormat, LogSettings, Settings, SettingsError, Timeouts};
+pub use settings::{Limits, LogFormat, LogSettings, OwnData, Settings, SettingsError, Timeouts};
 pub use strings::StringError;
 pub use time::Time;
 

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use veil_node::log::Event;
 use veil_node::policy::Facts;
 use veil_node::{
-    Binding, Decision, Filing, Home, How, Receipt, Request, Role, Settings, plan_of, receipt,
+    Binding, Decision, Filing, Home, How, Receipt, Request, Role, Settings, Term, plan_of, receipt,
     roles_of,
 };
 use veil_program::{Files, Job};
@@ -82,7 +82,6 @@ impl World {
             name: "pay",
             lanes: 1,
             job: JOB,
-            base: Some(Path::new("/data/pay")),
             explained: "opened: sum of pay, to: press\n",
             data: &[],
             align_key: None,
@@ -179,12 +178,14 @@ fn what_nobody_approved_waits() {
 fn what_was_approved_runs_until_that_is_taken_back() {
     let world = World::new();
     let filing = world.filing();
-    let filed = world.home.approve(&filing, How::Answered).unwrap();
+    let filed = world
+        .home
+        .approve(&filing, How::Answered, Term::default())
+        .unwrap();
     assert!(matches!(world.decide(), Decision::Approved { ref how, .. } if how == "answered"));
     assert!(world.start().allows());
     assert_eq!(filed.job().unwrap(), JOB);
     assert_eq!(filed.explained().unwrap(), filing.explained);
-    assert_eq!(filed.path(), Path::new("/data/pay/job.toml"));
     let mut other = world.request(&world.facts, None);
     other.plan.0[31] ^= 1;
     assert!(
@@ -207,7 +208,10 @@ fn an_approval_is_good_for_the_stages_and_not_for_other_data() {
     let stages = [PlanHash([1; 32]), PlanHash([2; 32])];
     let mut filing = world.filing();
     filing.stages = &stages;
-    world.home.approve(&filing, How::Yes).unwrap();
+    world
+        .home
+        .approve(&filing, How::Yes, Term::default())
+        .unwrap();
     for plan in stages {
         let mut request = world.request(&world.facts, None);
         request.plan = plan;
@@ -224,11 +228,16 @@ fn an_approval_is_good_for_the_stages_and_not_for_other_data() {
         owner: "mill".into(),
         what: "mill".into(),
         file: "/data/other.csv".into(),
+        bytes: None,
+        sha256: None,
     }];
     filing.data = &data;
     assert!(world.home.file_job(&filing).unwrap().approved.is_none());
     assert!(!world.decide().allows());
-    let approved = world.home.approve(&filing, How::Yes).unwrap();
+    let approved = world
+        .home
+        .approve(&filing, How::Yes, Term::default())
+        .unwrap();
     assert_eq!(approved.files().len(), 1);
     assert_eq!(world.home.all_filed().unwrap(), [approved]);
 }
@@ -236,7 +245,10 @@ fn an_approval_is_good_for_the_stages_and_not_for_other_data() {
 #[test]
 fn an_approval_that_was_moved_or_damaged_approves_nothing() {
     let world = World::new();
-    let filed = world.home.approve(&world.filing(), How::Yes).unwrap();
+    let filed = world
+        .home
+        .approve(&world.filing(), How::Yes, Term::default())
+        .unwrap();
     let other = world.home.job_folder(PlanHash([7; 32]));
     fs::rename(&filed.folder, &other).unwrap();
     let mut request = world.request(&world.facts, None);
@@ -272,7 +284,7 @@ fn names_of_files_stay_in_their_folder() {
     }
     let files = [("adder.txt".to_owned(), b"x".to_vec())];
     let mut filing = world.filing();
-    (filing.files, filing.base) = (&files, None);
+    filing.files = &files;
     let filed = world.home.file_job(&filing).unwrap();
     assert_eq!(
         fs::read(filed.path().with_file_name("adder.txt")).unwrap(),
@@ -280,10 +292,39 @@ fn names_of_files_stay_in_their_folder() {
     );
 }
 
+/// S1: what is filed of a plan is what somebody looks at, whoever proposes it again and however.
+#[test]
+fn what_is_filed_of_a_plan_is_not_replaced_by_a_member() {
+    let world = World::new();
+    let files = |text: &str| [("adder.txt".to_owned(), text.into())];
+    let (first, second) = (files("one"), files("two"));
+    let mut filing = world.filing();
+    (filing.files, filing.asked_by) = (&first, Some("press"));
+    let filed = world.home.file_job(&filing).unwrap();
+    let said = || {
+        let read = |name: &str| fs::read_to_string(filed.folder.join(name)).unwrap();
+        ["job.toml", "adder.txt", "explained.txt"].map(read)
+    };
+    let before = said();
+    (filing.files, filing.asked_by) = (&second, Some("ministry"));
+    (filing.job, filing.explained) = ("name = \"other\"", "nothing is opened");
+    let again = world.home.file_job(&filing).unwrap();
+    assert_eq!(said(), before);
+    assert_eq!(again.asked_by.as_deref(), Some("ministry"));
+    // This participant's own people put their own text in its place: they have read it.
+    (filing.job, filing.asked_by) = (JOB, None);
+    let approved = world.home.approve(&filing, How::Answered, Term::default());
+    assert_eq!(approved.unwrap().explained().unwrap(), "nothing is opened");
+    assert_eq!(said()[1], "two");
+}
+
 #[test]
 fn a_rule_that_refuses_stands_above_an_approval() {
     let world = World::new();
-    world.home.approve(&world.filing(), How::Yes).unwrap();
+    world
+        .home
+        .approve(&world.filing(), How::Yes, Term::default())
+        .unwrap();
     world.policy("[[rule]]\nname = \"no press\"\ndecision = \"refuse\"\nto = [\"press\"]\n");
     assert_eq!(
         world.start().to_string(),
@@ -322,7 +363,10 @@ fn a_rule_allows_as_often_as_it_says_and_the_log_counts() {
         "waits for approval: rule `daily`: 2 runs in the last 24 hours are all that it allows; `veil approve` shows the job and asks"
     );
     // A person may still say yes, and that is not counted against the rule.
-    world.home.approve(&world.filing(), How::Answered).unwrap();
+    world
+        .home
+        .approve(&world.filing(), How::Answered, Term::default())
+        .unwrap();
     assert!(matches!(world.start(), Decision::Approved { .. }));
     let text = fs::read_to_string(world.home.log().path()).unwrap();
     assert_eq!(text.matches("\"rule\":\"daily\"").count(), 2);

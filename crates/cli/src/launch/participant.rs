@@ -208,7 +208,11 @@ fn one_stage<'a>(
     for me in participant::roles(at.plan, &home.settings().name)? {
         let neighbours = at.stages.neighbours(at.stage, me, &members)?;
         let supplies = prepare::supplies(at.plan, me);
-        let source = supplies.then(|| prepare::source(job, me)).transpose()?;
+        let (mut source, mut read) = (None, Vec::new());
+        if let Some(holder) = prepare::holder(job, me).filter(|_| supplies) {
+            let (brings, of) = home.reading(job, || job.source(holder))?;
+            (source, read) = (Some(Arc::from(brings)), of);
+        }
         let shares = shelf.ends(at.stage)?;
         let mut sink = None;
         if prepare::receives(at.plan, me) {
@@ -218,7 +222,8 @@ fn one_stage<'a>(
         ready.push(Role {
             me,
             neighbours,
-            source: source.flatten().or_else(|| shares.source.clone()),
+            source: source.or_else(|| shares.source.clone()),
+            read,
             sink,
             shares,
         });

@@ -172,7 +172,7 @@ impl Home {
             });
         }
         let approval = self.filed(request.plan)?.and_then(|filed| filed.approved);
-        if let Some(Approval { at, how }) = approval {
+        if let Some(Approval { at, how, .. }) = approval {
             return Ok(Decision::Approved { at, how });
         }
         Ok(match judged.decided {

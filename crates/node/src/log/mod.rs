@@ -19,7 +19,7 @@ use crate::file::{self, FileError};
 use crate::home::{Home, HomeError, Lock, hex};
 
 pub use entry::Entry;
-pub use event::Event;
+pub use event::{Bound, Event};
 pub use verify::{Head, HeadError, LogFault, Verified, verify};
 
 use entry::{LONGEST, NOTHING};

@@ -14,6 +14,7 @@ use super::door::{Consent, Prepared};
 use super::ended::Failed;
 use super::meet::meet;
 use super::roll::{self, Watch};
+use crate::approvals::Binding;
 use crate::jobs::State;
 use crate::log::Event;
 use crate::receipt::{self, Receipt};
@@ -123,7 +124,8 @@ pub(super) fn attempt(
     let members = desk.home.members();
     (stages.neighbours(stage, me, &members)).map_err(|e| before_it(&e))?;
     let folder = desk.home.job_folder(job).join("results");
-    let (data, sink) = ends(prepared, at, &folder).map_err(|failed| (false, failed))?;
+    let Ends { data, sink, read } =
+        ends(desk, prepared, at, &folder).map_err(|failed| (false, failed))?;
     if let Some(awaits) = stages.awaits(stage) {
         tracing::info!("waiting for the participants; {awaits}");
         let why = match before {
@@ -147,6 +149,9 @@ pub(super) fn attempt(
     if !decision.allows() {
         return Err(before_it(&decision));
     }
+    desk.home
+        .note_read(&prepared.plan, &read)
+        .map_err(|e| before_it(&e))?;
     desk.jobs.set(job, State::Running, None);
     let started = Time::now();
     tracing::info!("running");
@@ -207,20 +212,28 @@ fn published(desk: &Desk, plan: &Plan, receipt: Receipt, report: &Report, folder
 }
 
 /// What this party brings, takes, loads and keeps, if anything.
-fn ends(
-    prepared: &Prepared,
-    at: &Place<'_>,
-    folder: &Path,
-) -> Result<(Data, Option<Arc<Output>>), Failed> {
+struct Ends {
+    data: Data,
+    sink: Option<Arc<Output>>,
+    /// Its data files, as they were read.
+    read: Vec<Binding>,
+}
+
+/// Makes them ready.
+fn ends(desk: &Desk, prepared: &Prepared, at: &Place<'_>, folder: &Path) -> Result<Ends, Failed> {
     let data = |error: DataError| Failed::Data(Arc::new(error));
     let (job, plan, me) = (&prepared.job, prepared.stages.plan(at.stage), at.me);
     let holders = plan.job.blocks.iter().flat_map(|block| &block.holders);
     let holder = holders.copied().find(|holder| holder.peer() == Some(me));
     let shares = at.shelf.ends(at.stage);
     let shares = shares.map_err(|error| Failed::Here(error.to_string()))?;
-    let source: Option<Arc<dyn Source>> = match (shares.source, holder) {
-        (None, Some(holder)) => Some(Arc::from(job.source(holder).map_err(data)?)),
-        (source, _) => source,
+    let (source, read): (Option<Arc<dyn Source>>, _) = match (shares.source, holder) {
+        (None, Some(holder)) => {
+            let read = desk.home.reading(job, || job.source(holder));
+            let (source, read) = read.map_err(data)?;
+            (Some(Arc::from(source)), read)
+        }
+        (source, _) => (source, Vec::new()),
     };
     let receives = plan
         .job
@@ -251,5 +264,5 @@ fn ends(
         stored: shares.stored,
         keeps: shares.keeps,
     };
-    Ok((data, sink))
+    Ok(Ends { data, sink, read })
 }

@@ -231,7 +231,6 @@ impl Desk {
             name: &plan.job.name,
             lanes: proposal.lanes,
             job: &proposal.job,
-            base: None,
             explained: &opened(plan),
             data: &[],
             align_key: None,
@@ -314,9 +313,9 @@ impl Desk {
     pub(super) fn filed(&self, plan: PlanHash) -> Result<(Prepared, Filed), String> {
         let filed = self.home.filed(plan).map_err(|error| error.to_string())?;
         let filed = filed.ok_or("no such job is filed in this home")?;
-        let (_, job) = filed
-            .read(Files::new())
-            .map_err(|error| error.to_string())?;
+        let read = filed.read(Files::new());
+        let (_, mut job) = read.map_err(|error| error.to_string())?;
+        self.home.bind(&mut job);
         let prepared = self.plan(job, filed.lanes)?;
         if prepared.plan.hash != plan {
             return Err("its circuit or this program is another than when it was filed: propose or approve it again".into());

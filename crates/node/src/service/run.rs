@@ -52,6 +52,14 @@ pub(super) fn make_ready(desk: &Arc<Desk>, plan: PlanHash) -> Option<JoinHandle<
             return None;
         }
     }
+    if let Some(options) = desk.home.unbound(&prepared.job) {
+        let here = format!(
+            "its own data are not bound: `veil approve {} {options}` says where they are",
+            &Event::plan(plan)[..16]
+        );
+        hold(desk, plan, here);
+        return None;
+    }
     match filed.align_key() {
         Ok(Some(key)) => prepared.job.set_align_key(key),
         Ok(None) => {}
@@ -105,6 +113,19 @@ pub(super) fn make_ready(desk: &Arc<Desk>, plan: PlanHash) -> Option<JoinHandle<
             );
             None
         }
+    }
+}
+
+/// A job waits for something that this participant's people have to do, and that nobody else reads of. Said once: it is looked at all the time.
+fn hold(desk: &Desk, plan: PlanHash, here: String) {
+    let known = desk.jobs.with(plan, |entry| {
+        entry.status.state == State::Pending && entry.here.as_ref() == Some(&here)
+    });
+    if known != Some(true) {
+        tracing::warn!(%plan, "the job waits: `veil jobs` at this home says for what");
+        desk.jobs
+            .set(plan, State::Pending, Some(OWN_FILES.to_owned()));
+        desk.jobs.with(plan, |entry| entry.here = Some(here));
     }
 }
 

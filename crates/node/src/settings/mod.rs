@@ -3,6 +3,7 @@
 mod text;
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -28,6 +29,30 @@ pub struct Settings {
     pub timeouts: Timeouts,
     /// What it writes to standard error.
     pub log: LogSettings,
+    /// Where its own data are, for jobs that ask for them.
+    pub data: Vec<OwnData>,
+}
+
+/// Where data of this participant are, whoever's job asks for them: what approvals say of one job, said of many.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OwnData {
+    /// The block or the input port that asks for them.
+    pub what: String,
+    /// The file: an absolute path.
+    pub file: PathBuf,
+    /// Names of jobs that may ask, as rules of the policy write them; empty, if all may.
+    pub jobs: Vec<String>,
+}
+
+impl OwnData {
+    /// Whether it is what a job of this name asks for.
+    pub(crate) fn is_of(&self, job: &str, what: &str) -> bool {
+        let named = |pattern: &String| match pattern.strip_suffix('*') {
+            Some(beginning) => job.starts_with(beginning),
+            None => job == pattern,
+        };
+        self.what == what && (self.jobs.is_empty() || self.jobs.iter().any(named))
+    }
 }
 
 /// How much a participant takes on.
@@ -152,6 +177,7 @@ impl Settings {
             limits: Limits::default(),
             timeouts: Timeouts::default(),
             log: LogSettings::default(),
+            data: Vec::new(),
         })
     }
 

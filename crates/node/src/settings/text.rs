@@ -2,13 +2,13 @@
 
 use std::fmt::Write;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::{LEVELS, Limits, LogFormat, LogSettings, Settings, SettingsError, Timeouts};
+use super::{LEVELS, Limits, LogFormat, LogSettings, OwnData, Settings, SettingsError, Timeouts};
 use crate::file::{self, FileError};
 use crate::names::Role;
 
@@ -64,6 +64,18 @@ impl Settings {
             );
             return Err(wrong(level.span(), what));
         }
+        let own = |own: &Spanned<RawOwnData>| {
+            let RawOwnData { what, file, jobs } = own.get_ref();
+            if !file.is_absolute() {
+                let what = "`file` is no absolute path: a service runs in any folder";
+                return Err(wrong(own.span(), what.to_owned()));
+            }
+            Ok(OwnData {
+                what: what.clone(),
+                file: file.clone(),
+                jobs: jobs.clone(),
+            })
+        };
         let settings = Settings {
             name: raw.name.get_ref().clone(),
             role: raw.role,
@@ -85,6 +97,7 @@ impl Settings {
                 format: raw.log.format.unwrap_or(LogFormat::Auto),
                 level: level.map_or_else(|| "info".to_owned(), |level| level.get_ref().clone()),
             },
+            data: raw.data.iter().map(own).collect::<Result<_, _>>()?,
         };
         settings.check().map_err(|error| {
             let span = match &error {
@@ -165,6 +178,18 @@ impl Settings {
             &format!("level = {}", text(&self.log.level)),
             "error, warn, info, debug or trace",
         );
+        for own in &self.data {
+            line("", "");
+            line("[[data]]", "of this participant, for jobs that ask for it");
+            line(
+                &format!("what = {}", text(&own.what)),
+                "block or input port",
+            );
+            let file = own.file.to_string_lossy();
+            line(&format!("file = {}", text(&file)), "");
+            let jobs: Vec<_> = own.jobs.iter().map(|job| text(job)).collect();
+            line(&format!("jobs = [{}]", jobs.join(", ")), "empty: all jobs");
+        }
         out
     }
 }
@@ -185,6 +210,17 @@ struct Raw {
     timeouts: RawTimeouts,
     #[serde(default)]
     log: RawLog,
+    #[serde(default)]
+    data: Vec<Spanned<RawOwnData>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawOwnData {
+    what: String,
+    file: PathBuf,
+    #[serde(default)]
+    jobs: Vec<String>,
 }
 
 #[derive(Deserialize, Default)]
@@ -230,6 +266,11 @@ mod tests {
         settings.limits.jobs = 9;
         settings.timeouts.stall = Duration::from_secs(5);
         settings.log.format = LogFormat::Json;
+        settings.data = vec![OwnData {
+            what: "north".to_owned(),
+            file: "/data/pay \"2025\".csv".into(),
+            jobs: vec!["pay*".to_owned()],
+        }];
         assert_eq!(parse(&settings.to_toml()).unwrap(), settings);
     }
 
@@ -259,6 +300,10 @@ mod tests {
             ),
             ("[log]\nlevel = \"loud\"", "`loud` is no level"),
             ("[limit]\njobs = 1", "unknown field `limit`"),
+            (
+                "[[data]]\nwhat = \"north\"\nfile = \"pay.csv\"",
+                "`file` is no absolute path",
+            ),
         ] {
             let error = with(more);
             assert!(error.contains(want), "{error}");

@@ -11,7 +11,7 @@ use veil_link::tls::SetupError;
 use veil_node::log::Event;
 use veil_node::participant::{Neighbours, Part};
 use veil_node::stages::{Disagreement, Ends, Stage};
-use veil_node::{Receipt, Time, receipt};
+use veil_node::{Binding, Receipt, Time, receipt};
 use veil_program::{Output, Source};
 use veil_session::Peer;
 
@@ -24,6 +24,8 @@ pub(super) struct Role {
     pub(super) me: Peer,
     pub(super) neighbours: Neighbours,
     pub(super) source: Option<Arc<dyn Source>>,
+    /// The data files behind it, as they were read.
+    pub(super) read: Vec<Binding>,
     pub(super) sink: Option<Arc<Output>>,
     pub(super) shares: Ends,
 }
@@ -175,6 +177,8 @@ fn one(
             *began = true;
         }
     }
+    let noted = engagement.home.note_read(engagement.plan, &role.read);
+    noted.map_err(Failure::from)?;
     (engagement.say)(&format!("connected as {}", prepare::role(role.me)));
     let settings = Settings {
         timeout: engagement.timeout,
