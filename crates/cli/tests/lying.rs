@@ -128,9 +128,8 @@ impl Liar {
             timeout: Some(Duration::from_secs(site.timeout)),
             ..service::Options::default()
         };
-        let device = Arc::new(move || -> Box<dyn veil_device::Device> {
-            Box::new(Lying::new(Box::new(Cpu::detect()), lies))
-        });
+        let device: veil_engine::DeviceFactory =
+            Arc::new(move || Ok(Box::new(Lying::new(Box::new(Cpu::detect()), lies))));
         let service = service::Service::start(home, options, device).unwrap();
         let stop = Arc::new(AtomicBool::new(false));
         let asked = Arc::clone(&stop);

@@ -77,7 +77,7 @@ pub use worker::{Step, Worker};
 use std::sync::Arc;
 use std::time::Duration;
 
-use veil_device::{Cpu, Device};
+use veil_device::{Cpu, Device, Fault};
 use veil_program::{ShareSink, ShareSource, Sink, Source};
 use veil_protocol::Plan;
 use veil_session::Peer;
@@ -95,8 +95,8 @@ pub struct Data {
     pub keeps: Option<Arc<dyn ShareSink>>,
 }
 
-/// Makes the device of a lane.
-pub type DeviceFactory = Arc<dyn Fn() -> Box<dyn Device> + Send + Sync>;
+/// Makes the device of a lane, or says why there is none: then the run ends, and no other device takes its place.
+pub type DeviceFactory = Arc<dyn Fn() -> Result<Box<dyn Device>, Fault> + Send + Sync>;
 
 /// Choices of one participant that the others need not know.
 #[derive(Clone)]
@@ -118,7 +118,7 @@ impl Default for Settings {
         Settings {
             timeout: Duration::from_secs(30),
             window: 2,
-            device: Arc::new(|| Box::new(Cpu::detect())),
+            device: Arc::new(|| Ok(Box::new(Cpu::detect()))),
             trace: None,
             kept: None,
         }

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::process::{Resource, getrlimit};
 use serde::Serialize;
-use veil_device::{Cpu, Device};
+use veil_device::{Cpu, Device, Isa};
 use veil_link::tls::{Identity, Meeting, Port, Reception, SetupError, Terms, meet};
 use veil_link::{LinkKind, Provider};
 use veil_node::Home;
@@ -153,15 +153,8 @@ fn version() -> Finding {
 
 fn processor() -> Finding {
     let name = Cpu::detect().name();
-    let missing = |needs: &[(&str, bool)]| -> String {
-        needs
-            .iter()
-            .filter(|(_, there)| !there)
-            .map(|(name, _)| *name)
-            .collect::<Vec<_>>()
-            .join(", ")
-    };
-    match (missing(&devices::avx512()), missing(&devices::avx2())) {
+    let missing = |isa| devices::lacking(isa).join(", ");
+    match (missing(Isa::Avx512), missing(Isa::Avx2)) {
         (lacks, _) if lacks.is_empty() => Finding::ok("processor", name),
         (lacks, slow) if slow.is_empty() => Finding::but(
             "processor",

@@ -95,18 +95,11 @@ impl Worker {
         plan: Arc<Plan>,
         protocol: Arc<dyn Protocol>,
         lane: u16,
-        link: Box<dyn Link>,
+        mut link: Box<dyn Link>,
         shared: Arc<Shared>,
         (data, binding, settings, random): (Data, Binding, &Settings, Random<'_>),
     ) -> Result<Self, Abort> {
-        let mut device = (settings.device)();
-        let programs = protocol.programs().iter().zip(plan.banks_of_programs());
-        for (index, (program, of)) in programs.enumerate() {
-            let id = device.load(program, protocol.layout(of))?;
-            if id.0 as usize != index {
-                return Err(Fault::Unknown("a fresh device").into());
-            }
-        }
+        let device = loaded(&plan, &*protocol, settings).inspect_err(|_| link.abort())?;
         let spans = protocol.spans();
         let ports = [&spans.inputs, &spans.cycle_inputs, &spans.job_inputs];
         if data.source.is_none() && !ports.iter().all(|ports| ports.is_empty()) {
@@ -435,4 +428,21 @@ impl Worker {
             stepped: self.stepped,
         })
     }
+}
+
+/// A fresh device with the programs of the protocol.
+fn loaded(
+    plan: &Plan,
+    protocol: &dyn Protocol,
+    settings: &Settings,
+) -> Result<Box<dyn Device>, Fault> {
+    let mut device = (settings.device)()?;
+    let programs = protocol.programs().iter().zip(plan.banks_of_programs());
+    for (index, (program, of)) in programs.enumerate() {
+        let id = device.load(program, protocol.layout(of))?;
+        if id.0 as usize != index {
+            return Err(Fault::Unknown("a fresh device"));
+        }
+    }
+    Ok(device)
 }

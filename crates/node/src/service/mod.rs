@@ -19,6 +19,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use veil_device::Fault;
 use veil_engine::{DeviceFactory, Kept, Settings as Engine};
 use veil_link::tls::{Fingerprint, Identity, IdentityError, Port, Reception, SetupError, Turned};
 use veil_link::{LinkKind, shape};
@@ -77,6 +78,9 @@ pub enum ServiceError {
     /// Its port cannot be had.
     #[error(transparent)]
     Setup(#[from] SetupError),
+    /// What it computes on does not start.
+    #[error(transparent)]
+    Device(#[from] Fault),
     /// Its certificate cannot be renewed.
     #[error(transparent)]
     Identity(#[from] IdentityError),
@@ -165,7 +169,7 @@ impl Service {
         let listen = options.listen.or(settings.listen);
         let listen = listen.ok_or_else(|| ServiceError::NoListen(home.path().join("veil.toml")))?;
         let admin = options.admin.or(settings.admin);
-        let metrics = Arc::new(Metrics::new(device().name().to_owned()));
+        let metrics = Arc::new(Metrics::new(device()?.name().to_owned()));
         let (events, news) = sync_channel(256);
         let desk = Arc::new(Desk {
             jobs: Jobs::new(settings.limits, Arc::clone(&metrics)),
