@@ -66,7 +66,7 @@ mod worker;
 
 pub use abort::{Abort, Wait};
 pub use bounds::bounds;
-pub use kept::{Kept, Limits};
+pub use kept::{Kept, Limits, Marks};
 pub use memory::Memory;
 pub use setup::{Binding, handshake_cost};
 pub use status::{Phase, Progress, Report, TraceId, TransfersFrom};

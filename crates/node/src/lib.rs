@@ -37,6 +37,7 @@ mod invitation;
 pub mod jobs;
 pub mod log;
 pub mod logs;
+mod marks;
 mod members;
 mod metrics;
 mod names;
@@ -72,7 +73,7 @@ pub use receipt::Receipt;
 pub use renewal::RotationError;
 pub use roll::{Checkpoint, Missing, Roll, TOGETHER};
 pub use rotation::{Statement, StatementError};
-pub use settings::{Limits, LogFormat, LogSettings, Settings, SettingsError, Timeouts};
+pub use settings::{Limits, LogFormat, LogSettings, Settings, SettingsError, Timeouts, Transfers};
 pub use strings::StringError;
 pub use time::Time;
 

@@ -65,6 +65,7 @@ pub(crate) struct Metrics {
     busy_ratio: Family<DeviceLabel, Gauge<f64, AtomicU64>>,
     checks: Counter,
     transfers: Family<FromLabel, Counter>,
+    copies: Counter,
     turned: Family<OutcomeLabel, Counter>,
     last: Mutex<Turned>,
     device: String,
@@ -125,6 +126,12 @@ impl Metrics {
             "Runs that ended well, by where their oblivious transfers came from",
             transfers.clone(),
         );
+        let copies = Counter::default();
+        registry.register(
+            "mpc_memory_copies",
+            "Kept transfers that were dropped because the memory was restored or copied",
+            copies.clone(),
+        );
         let turned = Family::default();
         registry.register(
             "mpc_refused_connections",
@@ -145,6 +152,7 @@ impl Metrics {
             busy_ratio,
             checks,
             transfers,
+            copies,
             turned,
             last: Mutex::default(),
             device,
@@ -155,6 +163,11 @@ impl Metrics {
     pub(crate) fn set_jobs(&self, state: &'static str, count: usize) {
         let label = StateLabel { state };
         self.jobs.get_or_create(&label).set(count as i64);
+    }
+
+    /// The memory was found to be a copy.
+    pub(crate) fn copied(&self) {
+        self.copies.inc();
     }
 
     /// A run ended well.

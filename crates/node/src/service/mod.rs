@@ -30,6 +30,7 @@ use crate::control;
 use crate::home::{Home, HomeError};
 use crate::jobs::{Jobs, State};
 use crate::log::Event;
+use crate::marks::MarkFile;
 use crate::members::Members;
 use crate::metrics::Metrics;
 use crate::names::Role;
@@ -43,6 +44,9 @@ const MEETING: usize = 64;
 
 /// How long jobs that were told to stop have for that: an abort is on its way in no time, and a thread looks every 50 ms.
 const LAST: Duration = Duration::from_secs(5);
+
+/// The file of the home that says which memory has last used transfers of it.
+const MARKS: &str = "ot.marks";
 
 /// Certificates carry a date that nobody checks; fresh ones keep monitoring quiet.
 const RENEW: Duration = Duration::from_secs(24 * 3600);
@@ -122,7 +126,8 @@ struct Desk {
     metrics: Arc<Metrics>,
     rolls: roll::Rolls,
     device: DeviceFactory,
-    kept: Arc<Kept>,
+    /// Transfers for the next runs; nothing where they are not to be kept.
+    kept: Option<Arc<Kept>>,
     port: OnceLock<Arc<Port>>,
     events: SyncSender<News>,
     stopping: AtomicBool,
@@ -170,6 +175,7 @@ impl Service {
         let listen = listen.ok_or_else(|| ServiceError::NoListen(home.path().join("veil.toml")))?;
         let admin = options.admin.or(settings.admin);
         let metrics = Arc::new(Metrics::new(device()?.name().to_owned()));
+        let kept = kept(&home, &metrics);
         let (events, news) = sync_channel(256);
         let desk = Arc::new(Desk {
             jobs: Jobs::new(settings.limits, Arc::clone(&metrics)),
@@ -178,7 +184,7 @@ impl Service {
             metrics,
             rolls: roll::Rolls::default(),
             device,
-            kept: Arc::default(),
+            kept,
             port: OnceLock::new(),
             events,
             stopping: AtomicBool::new(false),
@@ -302,7 +308,9 @@ impl Service {
                 Err(error) => tracing::error!(%error, "the certificate cannot be renewed"),
             }
         }
-        desk.kept.sweep();
+        if let Some(kept) = &desk.kept {
+            kept.sweep();
+        }
         // First: a job that is met meanwhile is then found by the other.
         desk.jobs.meet_anew(&desk.home);
         let members = desk.home.members();
@@ -328,7 +336,9 @@ impl Service {
             }
         }
         let unknown = |key: &[u8; 32]| gone(&Fingerprint::from_bytes(*key));
-        self.desk.kept.forget(unknown);
+        if let Some(kept) = &self.desk.kept {
+            kept.forget(unknown);
+        }
         let why = "a participant's key was revoked or replaced while the job was under way";
         let stopped = self
             .desk
@@ -404,6 +414,22 @@ fn reception(desk: &Arc<Desk>) -> Reception {
     }))
 }
 
+/// Where transfers are kept, if they are to be: not without a file that says what was used.
+fn kept(home: &Home, metrics: &Arc<Metrics>) -> Option<Arc<Kept>> {
+    if !home.settings().transfers.keep {
+        return None;
+    }
+    let path = home.path().join(MARKS);
+    match MarkFile::open(&path, Arc::clone(metrics)) {
+        Ok(marks) => Some(Arc::new(Kept::default().marked(marks))),
+        Err(error) => {
+            let path = path.display();
+            tracing::warn!(%error, %path, "no transfers are kept: what is used cannot be written down");
+            None
+        }
+    }
+}
+
 impl Desk {
     fn port(&self) -> &Arc<Port> {
         self.port.get().expect("set before anything uses it")
@@ -422,7 +448,7 @@ impl Desk {
             timeout: self.options.timeout.unwrap_or(stall),
             device: Arc::clone(&self.device),
             trace: Some(Arc::clone(&self.metrics) as Arc<dyn veil_engine::Recorder>),
-            kept: Some(Arc::clone(&self.kept)),
+            kept: self.kept.clone(),
             ..Engine::default()
         }
     }

@@ -26,8 +26,17 @@ pub struct Settings {
     pub limits: Limits,
     /// How long it waits.
     pub timeouts: Timeouts,
+    /// What it keeps between runs.
+    pub transfers: Transfers,
     /// What it writes to standard error.
     pub log: LogSettings,
+}
+
+/// What a party keeps of oblivious transfers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Transfers {
+    /// Whether they are kept in memory, so that the next run with the same party begins without curves.
+    pub keep: bool,
 }
 
 /// How much a participant takes on.
@@ -130,6 +139,12 @@ impl Default for Timeouts {
     }
 }
 
+impl Default for Transfers {
+    fn default() -> Self {
+        Transfers { keep: true }
+    }
+}
+
 impl Default for LogSettings {
     fn default() -> Self {
         LogSettings {
@@ -151,6 +166,7 @@ impl Settings {
             admin: None,
             limits: Limits::default(),
             timeouts: Timeouts::default(),
+            transfers: Transfers::default(),
             log: LogSettings::default(),
         })
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::{LEVELS, Limits, LogFormat, LogSettings, Settings, SettingsError, Timeouts};
+use super::{LEVELS, Limits, LogFormat, LogSettings, Settings, SettingsError, Timeouts, Transfers};
 use crate::file::{self, FileError};
 use crate::names::Role;
 
@@ -80,6 +80,9 @@ impl Settings {
                 meet: seconds(&raw.timeouts.meet, timeouts.meet)?,
                 stall: seconds(&raw.timeouts.stall, timeouts.stall)?,
                 grace: seconds(&raw.timeouts.grace, timeouts.grace)?,
+            },
+            transfers: Transfers {
+                keep: (raw.transfers.keep).unwrap_or(Transfers::default().keep),
             },
             log: LogSettings {
                 format: raw.log.format.unwrap_or(LogFormat::Auto),
@@ -156,6 +159,12 @@ impl Settings {
             "for running jobs, when asked to stop",
         );
         line("", "");
+        line("[transfers]", "");
+        line(
+            &format!("keep = {}", self.transfers.keep),
+            "in memory, for the next run of two parties",
+        );
+        line("", "");
         line("[log]", "");
         line(
             &format!("format = {}", text(self.log.format.name())),
@@ -184,6 +193,8 @@ struct Raw {
     #[serde(default)]
     timeouts: RawTimeouts,
     #[serde(default)]
+    transfers: RawTransfers,
+    #[serde(default)]
     log: RawLog,
 }
 
@@ -202,6 +213,12 @@ struct RawTimeouts {
     meet: Option<Spanned<u64>>,
     stall: Option<Spanned<u64>>,
     grace: Option<Spanned<u64>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+struct RawTransfers {
+    keep: Option<bool>,
 }
 
 #[derive(Deserialize, Default)]
@@ -229,6 +246,7 @@ mod tests {
         settings.admin = Some("127.0.0.1:9464".parse().unwrap());
         settings.limits.jobs = 9;
         settings.timeouts.stall = Duration::from_secs(5);
+        settings.transfers.keep = false;
         settings.log.format = LogFormat::Json;
         assert_eq!(parse(&settings.to_toml()).unwrap(), settings);
     }
