@@ -75,7 +75,7 @@ pub use words::last_words_cost;
 pub use worker::{Step, Worker};
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use veil_device::{Cpu, Device};
 use veil_program::{ShareSink, ShareSource, Sink, Source};
@@ -103,6 +103,9 @@ pub type DeviceFactory = Arc<dyn Fn() -> Box<dyn Device> + Send + Sync>;
 pub struct Settings {
     /// Without any progress for this long, the run is given up with a stall report.
     pub timeout: Duration,
+    /// Until when the others have to turn up, where they may still be meeting when this participant begins: until each of them has said its
+    /// first word, the time-out above does not run.
+    pub meeting: Option<Instant>,
     /// Chunks in flight per lane: while the messages of one travel, the next is computed.
     pub window: usize,
     /// The device of each lane.
@@ -117,6 +120,7 @@ impl Default for Settings {
     fn default() -> Self {
         Settings {
             timeout: Duration::from_secs(30),
+            meeting: None,
             window: 2,
             device: Arc::new(|| Box::new(Cpu::detect())),
             trace: None,
