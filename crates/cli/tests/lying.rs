@@ -9,6 +9,7 @@
 
 mod common;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
@@ -271,6 +272,7 @@ fn says_done(plan: &str) -> veil_link::tls::Handler {
             sent: 0,
             received: 0,
             waits_for: Vec::new(),
+            held: BTreeMap::new(),
             kept: Some(true),
             trace: None,
         };

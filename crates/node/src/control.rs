@@ -13,6 +13,7 @@ use veil_link::tls::{self, ControlError, Identity};
 
 use crate::invitation::Join;
 use crate::jobs::Status;
+use crate::meeting::HeldFor;
 use crate::members::Member;
 use crate::names::Role;
 use crate::roll::Missing;
@@ -56,6 +57,13 @@ pub enum Request {
     GoOn {
         /// All digits of its plan hash.
         plan: String,
+    },
+    /// I shall take part in this job, and something holds me up.
+    Held {
+        /// All digits of its plan hash.
+        plan: String,
+        /// What it is.
+        why: HeldFor,
     },
 }
 
@@ -171,7 +179,7 @@ pub(crate) fn is_quick(request: &[u8]) -> bool {
     }
     let asked = Some(request).filter(|request| request.len() <= LONGEST_QUICK);
     let asked = asked.and_then(|request| serde_json::from_slice::<Asked<'_>>(request).ok());
-    asked.is_some_and(|asked| matches!(asked.ask, "hello" | "roll" | "schedule"))
+    asked.is_some_and(|asked| matches!(asked.ask, "hello" | "roll" | "schedule" | "held"))
 }
 
 /// Reads a request or a reply. Whatever the bytes are, nothing panics.
@@ -325,6 +333,10 @@ mod tests {
             },
             Request::GoOn {
                 plan: "0".repeat(64),
+            },
+            Request::Held {
+                plan: "0".repeat(64),
+                why: HeldFor::Data,
             },
             Request::Roll {
                 plan: "0".repeat(64),

@@ -1,6 +1,6 @@
 //! The jobs of a service: where each of them is.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -9,9 +9,10 @@ use serde::{Deserialize, Serialize};
 use veil_engine::{Phase, Progress, name_of};
 use veil_link::tls::Fingerprint;
 use veil_protocol::Plan;
-use veil_session::PlanHash;
+use veil_session::{Peer, PlanHash};
 
 use crate::home::{Home, hex};
+use crate::meeting::HeldFor;
 use crate::metrics::Metrics;
 use crate::settings::Limits;
 use crate::time::Time;
@@ -94,6 +95,9 @@ pub struct Status {
     /// Whom it waits for, by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waits_for: Vec<String>,
+    /// Whom of its participants something holds up that they are about to put right.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub held: BTreeMap<String, HeldFor>,
     /// Whether this party has kept the inputs of a durable job; nothing of another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<bool>,
@@ -102,9 +106,49 @@ pub struct Status {
     pub trace: Option<String>,
 }
 
+impl Status {
+    /// A job of which nothing is known yet.
+    pub(crate) fn new(plan: &Plan) -> Self {
+        Status {
+            plan: hex(&plan.hash.0),
+            job: plan.job.name.clone(),
+            state: State::Pending,
+            since: Time::now(),
+            why: None,
+            phase: None,
+            rows: 0,
+            of: plan.job.rows(),
+            sent: 0,
+            received: 0,
+            waits_for: Vec::new(),
+            held: BTreeMap::new(),
+            kept: None,
+            trace: None,
+        }
+    }
+
+    /// These are missing where it is met, in a run of `plan`.
+    pub(crate) fn misses(&mut self, plan: &Plan, peers: &[Peer]) {
+        self.waits_for = in_order(plan, peers.iter().copied());
+    }
+
+    /// How far a run of `plan` is.
+    pub(crate) fn goes(&mut self, plan: &Plan, progress: &Progress) {
+        self.phase =
+            Some(progress.phase.name().to_owned()).filter(|_| progress.phase != Phase::Done);
+        self.rows = progress.rows;
+        self.sent = progress.sent;
+        self.received = progress.received;
+        self.trace = progress.trace.map(|trace| trace.to_string());
+        self.waits_for = in_order(plan, progress.waits.iter().map(|wait| wait.peer));
+    }
+}
+
 /// A job that this service knows.
 pub(crate) struct Entry {
     pub(crate) status: Status,
+    /// What its participants said that holds them up, and when.
+    held: BTreeMap<String, (HeldFor, Instant)>,
     /// Names of its participants: who may ask about it.
     pub(crate) participants: Vec<String>,
     /// Names of its parties.
@@ -132,6 +176,24 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
+    /// How it is now.
+    fn status(&self) -> Status {
+        let held = self.held.iter();
+        let held = held.filter(|(_, (_, since))| since.elapsed() < HELD);
+        Status {
+            held: held.map(|(name, (why, _))| (name.clone(), *why)).collect(),
+            ..self.status.clone()
+        }
+    }
+
+    /// Notes what holds a participant up, for as long as it is not done.
+    fn hold(&mut self, name: &str, why: HeldFor) {
+        let over = matches!(self.status.state, State::Done | State::Refused);
+        if !over && self.participants.iter().any(|known| known == name) {
+            self.held.insert(name.to_owned(), (why, Instant::now()));
+        }
+    }
+
     /// Nobody has stopped it any more.
     pub(crate) fn clear_stop(&mut self) {
         (self.stopped_for, self.rekeyed) = (None, false);
@@ -159,6 +221,9 @@ pub(crate) struct Jobs {
     limits: Limits,
     metrics: Arc<Metrics>,
 }
+
+/// Whoever says that something holds it up, and does not come, says it again or is not heard of any more.
+const HELD: Duration = Duration::from_secs(3600);
 
 /// For so long after its end a job is not made ready again because somebody calls.
 const PAUSE: Duration = Duration::from_secs(2);
@@ -223,21 +288,8 @@ impl Jobs {
     pub(crate) fn note(&self, plan: &Plan, stages: Vec<PlanHash>, asked_by: Option<String>) {
         let mut entries = self.lock();
         let entry = entries.entry(plan.hash).or_insert_with(|| Entry {
-            status: Status {
-                plan: hex(&plan.hash.0),
-                job: plan.job.name.clone(),
-                state: State::Pending,
-                since: Time::now(),
-                why: None,
-                phase: None,
-                rows: 0,
-                of: plan.job.rows(),
-                sent: 0,
-                received: 0,
-                waits_for: Vec::new(),
-                kept: None,
-                trace: None,
-            },
+            status: Status::new(plan),
+            held: BTreeMap::new(),
             participants: names(plan),
             parties: plan.job.parties.clone(),
             stages,
@@ -272,7 +324,7 @@ impl Jobs {
     pub(crate) fn status(&self, plan: PlanHash, of: &str) -> Option<Status> {
         let status = self.with(plan, |entry| {
             let has_part = entry.participants.iter().any(|name| name == of);
-            has_part.then(|| entry.status.clone())
+            has_part.then(|| entry.status())
         });
         status.flatten()
     }
@@ -307,6 +359,9 @@ impl Jobs {
                 entry.status.phase = None;
                 entry.status.waits_for.clear();
             }
+            if matches!(state, State::Running | State::Done | State::Refused) {
+                entry.held.clear();
+            }
             if !state.active() {
                 entry.keys.clear();
                 entry.ended = Some(Instant::now());
@@ -323,20 +378,26 @@ impl Jobs {
     /// Notes how far a run of `job` is, whose stage is planned as `plan`.
     pub(crate) fn progress(&self, job: PlanHash, plan: &Plan, progress: &Progress) {
         if let Some(entry) = self.lock().get_mut(&job) {
-            let status = &mut entry.status;
-            status.phase =
-                Some(progress.phase.name().to_owned()).filter(|_| progress.phase != Phase::Done);
-            status.rows = progress.rows;
-            status.sent = progress.sent;
-            status.received = progress.received;
-            status.trace = progress.trace.map(|trace| trace.to_string());
-            let waits = progress.waits.iter();
-            let mut names: Vec<String> = waits
-                .map(|wait| name_of(plan, wait.peer).to_owned())
-                .collect();
-            names.sort();
-            names.dedup();
-            status.waits_for = names;
+            entry.status.goes(plan, progress);
+        }
+    }
+
+    /// Notes what holds a participant of a job up.
+    pub(crate) fn hold(&self, job: PlanHash, name: &str, why: HeldFor) {
+        if let Some(entry) = self.lock().get_mut(&job) {
+            entry.hold(name, why);
+        }
+    }
+
+    /// Notes who is missing where a run of `job` is met, whose stage is planned as `plan`.
+    pub(crate) fn missing(&self, job: PlanHash, plan: &Plan, peers: &[Peer]) {
+        if let Some(entry) = self.lock().get_mut(&job)
+            && entry.status.state == State::Meeting
+        {
+            entry.status.misses(plan, peers);
+            let missing = &entry.status.waits_for;
+            // Whoever is there is ready.
+            entry.held.retain(|name, _| missing.contains(name));
         }
     }
 
@@ -349,7 +410,7 @@ impl Jobs {
             .values()
             .filter(has_part)
             .map(|entry| {
-                let mut status = entry.status.clone();
+                let mut status = entry.status();
                 if let (None, Some(here)) = (of, &entry.here) {
                     status.why = Some(here.clone());
                 }
@@ -501,6 +562,12 @@ impl Drop for Place<'_> {
         // A job that needs less than the one that was woken may fit.
         self.0.freed.notify_all();
     }
+}
+
+/// Names of participants, each once.
+fn in_order(plan: &Plan, peers: impl Iterator<Item = Peer>) -> Vec<String> {
+    let names: BTreeSet<&str> = peers.map(|peer| name_of(plan, peer)).collect();
+    names.into_iter().map(str::to_owned).collect()
 }
 
 fn names(plan: &Plan) -> Vec<String> {

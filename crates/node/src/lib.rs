@@ -37,6 +37,7 @@ mod invitation;
 pub mod jobs;
 pub mod log;
 pub mod logs;
+pub mod meeting;
 mod members;
 mod metrics;
 mod names;

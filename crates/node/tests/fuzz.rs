@@ -11,6 +11,7 @@ use std::time::Duration;
 use veil_link::tls::Identity;
 use veil_node::control::{Hello, Proposal, Reply, Request, encode, fuzz_control};
 use veil_node::jobs::{State, Status};
+use veil_node::meeting::HeldFor;
 use veil_node::{Home, Role, Settings, Time, fuzz_members, fuzz_string, log, policy};
 use veil_testkit::{Seed, damaged};
 
@@ -98,6 +99,7 @@ fn damaged_requests_and_replies_are_read_or_refused() {
         sent: 1,
         received: 2,
         waits_for: vec!["union".into()],
+        held: BTreeMap::from([("ann".into(), HeldFor::Disk)]),
         kept: Some(true),
         trace: None,
     };
@@ -109,6 +111,10 @@ fn damaged_requests_and_replies_are_read_or_refused() {
         },
         Request::Schedule {
             plan: "0".repeat(64),
+        },
+        Request::Held {
+            plan: "0".repeat(64),
+            why: HeldFor::Data,
         },
         Request::Propose(Proposal {
             job: "name = \"x\"\n".into(),

@@ -135,7 +135,7 @@ pub(super) fn attempt(
         tracing::info!("waiting for the participants");
     }
     let (here, connections) = meet(desk, prepared, at, stop).map_err(|failed| (false, failed))?;
-    let engine = desk.engine();
+    let mut engine = desk.engine();
     let place = desk.jobs.place(job, prepared.need, engine.timeout, stop);
     let _place = place.map_err(|why| (false, Failed::Full(why)))?;
     let how = match stage {
@@ -163,6 +163,8 @@ pub(super) fn attempt(
         }
     };
 
+    // Whoever is there may still wait for others. The runs of a durable job are tried again, which finds them too.
+    engine.meeting = (stage == Stage::Whole).then_some(here.until);
     let wrap = |link| desk.metrics.count(link);
     let run = here
         .part(desk, plan, me, stop)

@@ -146,6 +146,9 @@ impl Desk {
             (Asked::GoOn { plan }, Some(member)) => Reply::Jobs {
                 jobs: self.goes_on(&plan, &member.name),
             },
+            (Asked::Held { plan, why }, Some(member)) => Reply::Jobs {
+                jobs: self.held(&plan, why, &member.name),
+            },
             // A service garbles on a processor, to which every order is as good.
             (Asked::Schedule { .. }, Some(_)) => Reply::Schedule { schedule: None },
             (Asked::Propose(proposal), Some(member)) => {
@@ -207,6 +210,7 @@ impl Desk {
                 "`{asked_by}` has no part in the job: only its participants may propose it"
             ));
         }
+        participant::all_known(plan, &self.home)?;
         let hash = plan.hash;
         let digits = Event::plan(hash);
         if self.jobs.with(hash, |entry| entry.status.state.active()) == Some(true) {

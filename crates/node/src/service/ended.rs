@@ -13,6 +13,7 @@ use super::attempt::Place;
 use super::door::Prepared;
 use super::roll::{self, Seen};
 use crate::log::Event;
+pub(super) use crate::meeting::OWN_FILES;
 use crate::participant::RunError;
 use crate::stages::Stage;
 
@@ -30,10 +31,6 @@ pub(super) enum Failed {
     /// The others ran without this party, and nothing came of it.
     Rested,
 }
-
-/// What others read of a party whose own files are in the way: neither what is in them nor where they are (rule R3).
-pub(super) const OWN_FILES: &str =
-    "this party's own files do not allow it; its operator reads why with `veil jobs` there";
 
 /// A run that was given up.
 pub(super) struct GivenUp {

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use veil_engine::name_of;
-use veil_link::tls::Identity;
+use veil_link::tls::{Around, Identity};
 use veil_protocol::Plan;
 use veil_session::Peer;
 
@@ -24,6 +24,8 @@ use crate::stages;
 pub(super) struct Here {
     pub(super) identity: Arc<Identity>,
     pub(super) neighbours: Neighbours,
+    /// Until when everybody has to be there.
+    pub(super) until: Instant,
 }
 
 impl Here {
@@ -101,6 +103,7 @@ pub(super) fn meet(
         let here = Here {
             identity,
             neighbours,
+            until,
         };
         let key = here.identity.fingerprint();
         let keys = pins.values().copied().collect();
@@ -121,7 +124,12 @@ pub(super) fn meet(
         };
         let wait = until.saturating_duration_since(Instant::now());
         let (met, seen) = watched(desk, prepared, at, &halt, || {
-            here.part(desk, plan, me, &halt).meet_at(wait, &moved)
+            let missing = |peers: &[Peer]| desk.jobs.missing(job, plan, peers);
+            let around = Around {
+                moved: &moved,
+                missing: &missing,
+            };
+            here.part(desk, plan, me, &halt).meet_at(wait, &around)
         });
         if let Some(seen) = seen {
             return Err(Failed::Seen(seen));

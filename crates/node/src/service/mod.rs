@@ -7,6 +7,7 @@
 mod attempt;
 mod door;
 mod ended;
+mod held;
 mod meet;
 mod roll;
 mod run;

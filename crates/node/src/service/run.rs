@@ -174,7 +174,9 @@ fn whole(desk: &Desk, prepared: &Prepared, asked_by: Option<&str>, stop: &Atomic
         let again = given.again.filter(|_| !stop.load(Ordering::Relaxed));
         let pause = again.and_then(|again| failures.pause(again, desk.wait()));
         let Some(pause) = pause else {
+            let why = given.why.clone();
             desk.jobs.fail(job, given.why, given.here);
+            desk.holds_up(&prepared.plan, &why);
             if again.is_some() && prepared.stages.are_guaranteed() {
                 // Parties go on by themselves for so long and no longer, whichever of them asks.
                 desk.jobs.with(job, |entry| entry.spent = true);

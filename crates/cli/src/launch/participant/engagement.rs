@@ -10,6 +10,7 @@ use veil_engine::Progress;
 use veil_link::tls::{Port, Reception, SetupError};
 use veil_link::{LinkKind, shape};
 use veil_node::log::Event;
+use veil_node::meeting::{Foreground, HeldFor, Parties};
 use veil_node::order::{self, Heard};
 use veil_node::participant::Neighbours;
 use veil_node::policy::Facts;
@@ -26,6 +27,9 @@ use crate::launch::stores;
 use crate::ordered::{self, GARBLER, Known, Ordered};
 use crate::signals::Stop;
 use crate::trace::write::TraceFile;
+
+/// How long the parties have to hear what holds this participant up.
+const TELL: Duration = Duration::from_secs(1);
 
 /// How a participant takes part.
 pub(crate) struct Engagement<'a> {
@@ -57,6 +61,8 @@ pub(crate) struct Engagement<'a> {
     pub(crate) counted: AtomicBool,
     /// Writes down the rounds, if a trace is wanted.
     pub(crate) trace: Option<&'a Arc<TraceFile>>,
+    /// What a party in the foreground says of its job to those with a part in it.
+    pub(crate) foreground: Option<Foreground>,
     pub(crate) stop: &'a Stop,
     pub(crate) progress: &'a (dyn Fn(Progress) + Sync),
     pub(crate) say: &'a (dyn Fn(&str) + Sync),
@@ -74,6 +80,14 @@ impl<'a> Engagement<'a> {
                 stores::open(root, parties, party)
             }),
             None => Ok(Shelf::of_home(self.home, job, stages)?),
+        }
+    }
+
+    /// Tells the parties what holds this participant up, before it calls them or when it had to leave; a word, and no reason.
+    pub(super) fn held(&self, why: HeldFor) {
+        // Whoever started this process sees it itself.
+        if self.again {
+            Parties::of(self.home, self.plan).tell(why, TELL);
         }
     }
 
@@ -206,10 +220,23 @@ impl<'a> Engagement<'a> {
             .help("set `listen` in veil.toml of its home, or give `--listen 0.0.0.0:7000`")
         })?;
         let mut reception = Reception::sole(known);
-        if let Known::Chosen(chosen, _) = self.known {
-            let own = chosen.job.security.schedule;
-            let other = (own != plan.job.security.schedule).then_some(own);
-            reception = reception.with_handler(order::statement(plan.hash, other));
+        let other = match self.known {
+            Known::Chosen(chosen, _) => {
+                let own = chosen.job.security.schedule;
+                Some((own != plan.job.security.schedule).then_some(own))
+            }
+            _ => None,
+        };
+        let statement = other.map(|other| order::statement(plan.hash, other));
+        let handler = match (&self.foreground, statement) {
+            (Some(foreground), statement) => {
+                let others = statement.unwrap_or_else(|| order::statement(plan.hash, None));
+                Some(foreground.handler(others))
+            }
+            (None, statement) => statement,
+        };
+        if let Some(handler) = handler {
+            reception = reception.with_handler(handler);
         }
         let port = Port::bind(&self.home.identity(), &listen, reception);
         Ok(Some(port.map_err(|error| Failure::setup(plan, &error))?))

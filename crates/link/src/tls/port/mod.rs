@@ -30,7 +30,7 @@ use super::config;
 use super::dial::timespec;
 use super::handshake::Handshake;
 use super::identity::{Fingerprint, Identity};
-use super::{Connected, Ended, SetupError, Terms};
+use super::{Connected, Ended, Misses, SetupError, Terms};
 
 /// Longest request that a member may send: a job and its circuit.
 pub const LONGEST_REQUEST: usize = 16 << 20;
@@ -249,7 +249,7 @@ impl Port {
             asked: &never,
             failed: &never,
         };
-        self.gather(terms, peers, lanes, until, &ended)
+        self.gather(terms, peers, lanes, (until, &ended), &|_| ())
     }
 
     pub(super) fn gather(
@@ -257,10 +257,10 @@ impl Port {
         terms: &Terms,
         peers: &[Peer],
         lanes: u16,
-        until: Instant,
-        ended: &Ended<'_>,
+        within: (Instant, &Ended<'_>),
+        lacks: &Misses<'_>,
     ) -> Result<Vec<Connected>, SetupError> {
-        self.desk.slots.gather(terms, peers, lanes, until, ended)
+        self.desk.slots.gather(terms, peers, lanes, within, lacks)
     }
 
     /// Ends every meeting that awaits the holder of `key`, which was revoked or replaced. Runs that have met are ended by

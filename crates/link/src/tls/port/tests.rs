@@ -409,7 +409,7 @@ fn a_seat_is_promised_once_and_again_if_nobody_takes_it() {
     };
     let key = them.fingerprint();
     thread::scope(|scope| {
-        let met = scope.spawn(|| slots.gather(&terms, &[call.from], 1, soon(), &ended));
+        let met = scope.spawn(|| slots.gather(&terms, &[call.from], 1, (soon(), &ended), &|_| ()));
         let mut seat = None;
         eventually(|| {
             seat = slots.seat(key, call).ok();
