@@ -102,6 +102,34 @@ pub struct Status {
     pub trace: Option<String>,
 }
 
+/// Why a job is where it is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Why {
+    /// What everybody with a part in the job reads: sentences of this program, and names in the job. Nothing of this machine (rule R3).
+    all: String,
+    /// What this participant's people read instead, if they read more.
+    here: Option<String>,
+}
+
+impl Why {
+    /// The same for everybody.
+    pub(crate) fn all(all: impl Into<String>) -> Self {
+        let (all, here) = (all.into(), None);
+        Why { all, here }
+    }
+
+    /// A sentence for everybody, and the whole for this participant's people.
+    pub(crate) fn apart(all: impl Into<String>, here: impl Into<String>) -> Self {
+        let (all, here) = (all.into(), Some(here.into()));
+        Why { all, here }
+    }
+
+    /// What everybody reads, and what this participant's people read instead.
+    pub(crate) fn into_parts(self) -> (String, Option<String>) {
+        (self.all, self.here)
+    }
+}
+
 /// A job that this service knows.
 pub(crate) struct Entry {
     pub(crate) status: Status,
@@ -123,8 +151,8 @@ pub(crate) struct Entry {
     pub(crate) stopped_for: Option<String>,
     /// Whether that was because of a key that changed, and for nothing else.
     rekeyed: bool,
-    /// What only this participant's people may read of why its last run failed.
-    pub(crate) here: Option<String>,
+    /// What only this participant's people may read of why it is where it is.
+    here: Option<String>,
     /// When its last run ended.
     pub(crate) ended: Option<Instant>,
     /// The parties have tried often enough: somebody else has to ask for it again.
@@ -132,6 +160,13 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
+    fn says(&mut self, why: Option<Why>) {
+        (self.status.why, self.here) = match why {
+            Some(Why { all, here }) => (Some(all), here),
+            None => (None, None),
+        };
+    }
+
     /// Nobody has stopped it any more.
     pub(crate) fn clear_stop(&mut self) {
         (self.stopped_for, self.rekeyed) = (None, false);
@@ -294,12 +329,11 @@ impl Jobs {
     }
 
     /// Moves a job to a state.
-    pub(crate) fn set(&self, plan: PlanHash, state: State, why: Option<String>) {
+    pub(crate) fn set(&self, plan: PlanHash, state: State, why: Option<Why>) {
         self.with(plan, |entry| {
             entry.status.state = state;
             entry.status.since = Time::now();
-            entry.status.why = why;
-            entry.here = None;
+            entry.says(why);
             if state != State::Meeting {
                 entry.meeting = None;
             }
@@ -314,10 +348,16 @@ impl Jobs {
         });
     }
 
-    /// Gives a job up: why, as everybody with a part in it reads it, and what only this participant's people do, if that is more.
-    pub(crate) fn fail(&self, plan: PlanHash, why: String, here: Option<String>) {
-        self.set(plan, State::Failed, Some(why));
-        self.with(plan, |entry| entry.here = here);
+    /// Leaves a job where it is, if it is there already for this reason, or moves it: what waits is looked at all the time.
+    pub(crate) fn keep(&self, plan: PlanHash, state: State, why: &Why) {
+        let same = |entry: &mut Entry| {
+            let status = &entry.status;
+            let said = (status.why.as_ref(), &entry.here);
+            status.state == state && said == (Some(&why.all), &why.here)
+        };
+        if self.with(plan, same) != Some(true) {
+            self.set(plan, state, Some(why.clone()));
+        }
     }
 
     /// Notes how far a run of `job` is, whose stage is planned as `plan`.
@@ -447,7 +487,7 @@ impl Jobs {
                 return Err(why);
             }
             if why != said {
-                self.with(job, |entry| entry.status.why = Some(why.clone()));
+                self.with(job, |entry| entry.says(Some(Why::all(&why))));
                 said = why;
             }
             let waited = self
@@ -546,7 +586,7 @@ analysis = [{ name = "wages", kind = "sum", of = "wage", to = "eve" }]
         assert_eq!(wakes(), [true, true, true, true, false]);
         jobs.set(plan.hash, State::Running, None);
         assert_eq!(wakes(), [false; 5]);
-        jobs.fail(plan.hash, "often enough".into(), None);
+        jobs.set(plan.hash, State::Failed, Some(Why::all("often enough")));
         assert_eq!(wakes(), [true, true, true, true, false]);
         jobs.with(plan.hash, |entry| entry.spent = true);
         assert_eq!(wakes(), [false, false, true, true, false]);

@@ -57,7 +57,7 @@ mod strings;
 mod time;
 
 pub use approvals::{
-    Approval, Binding, Decision, Filed, FiledError, Filing, How, Request, plan_of, roles_of,
+    Approval, Begins, Binding, Decision, Filed, FiledError, Filing, How, Request, plan_of, roles_of,
 };
 pub use file::FileError;
 pub use home::{Changed, Home, HomeError, Lock};

@@ -12,8 +12,8 @@ use tempfile::TempDir;
 use veil_node::log::Event;
 use veil_node::policy::Facts;
 use veil_node::{
-    Binding, Decision, Filing, Home, How, Receipt, Request, Role, Settings, plan_of, receipt,
-    roles_of,
+    Begins, Binding, Decision, Filing, Home, How, Receipt, Request, Role, Settings, plan_of,
+    receipt, roles_of,
 };
 use veil_program::{Files, Job};
 use veil_protocol::Replicated;
@@ -104,7 +104,7 @@ impl World {
 
     fn start(&self) -> Decision {
         self.home
-            .start(&self.request(&self.facts, Some("press")))
+            .start(&self.request(&self.facts, Some("press")), Begins::default())
             .unwrap()
     }
 
@@ -324,28 +324,66 @@ fn a_rule_allows_as_often_as_it_says_and_the_log_counts() {
     // A person may still say yes, and that is not counted against the rule.
     world.home.approve(&world.filing(), How::Answered).unwrap();
     assert!(matches!(world.start(), Decision::Approved { .. }));
-    let text = fs::read_to_string(world.home.log().path()).unwrap();
-    assert_eq!(text.matches("\"rule\":\"daily\"").count(), 2);
-    // A damaged log counts nothing, and so nothing is allowed by counting.
-    fs::write(
-        world.home.log().path(),
-        text.replace("run_started", "run started"),
-    )
+    let mut decided = Vec::new();
+    let log = world.home.log();
+    log.for_each(|entry| {
+        let by = entry.fields.get("decided").map(|decided| &decided["by"]);
+        decided.extend(by.map(|by| (by.to_string(), entry.text("rule").map(str::to_owned))));
+    })
     .unwrap();
-    assert!(
-        world
-            .home
-            .decide(&world.request(&world.facts, None))
-            .is_ok(),
-        "still entries, of another kind"
+    let daily = Some("daily".to_owned());
+    assert_eq!(
+        decided,
+        [
+            ("\"rule\"".to_owned(), daily.clone()),
+            ("\"rule\"".to_owned(), daily),
+            ("\"person\"".to_owned(), None)
+        ]
     );
-    fs::write(world.home.log().path(), "garbage\n").unwrap();
-    assert!(
-        world
-            .home
-            .decide(&world.request(&world.facts, None))
-            .is_err()
-    );
+}
+
+/// Whoever can write the file, and has no key, gives no rule back what was used up; nor does a log that ends too early.
+#[test]
+fn a_log_that_is_not_in_order_counts_nothing() {
+    let world = World::new();
+    world.policy("[[rule]]\nname = \"daily\"\ndecision = \"allow\"\nper_day = 2\n");
+    for _ in 0..2 {
+        assert!(world.start().allows());
+    }
+    let log = world.home.log().path();
+    let good = fs::read_to_string(&log).unwrap();
+    let lines: Vec<&str> = good.lines().collect();
+    let last = lines.last().unwrap();
+    // A run of another rule, or of none; one that was long ago; and the last one gone.
+    let touched = [
+        good.replace("\"rule\":\"daily\"", "\"rule\":\"other\""),
+        good.replace("run_started", "run started"),
+        good.replacen("\"time\":\"20", "\"time\":\"19", 3),
+        good.replace(&format!("{last}\n"), ""),
+        "garbage\n".to_owned(),
+    ];
+    for text in touched {
+        assert_ne!(text, good);
+        // What was read before, and what reads it for the first time.
+        fs::write(&log, &text).unwrap();
+        let fresh = Home::open(world.home.path()).unwrap();
+        for (knew, home) in [(true, &world.home), (false, &fresh)] {
+            let decision = home.decide(&world.request(&world.facts, None)).unwrap();
+            let known = "rule `daily`: 2 runs in the last 24 hours are all that it allows";
+            let broken = "rule `daily`: its runs cannot be counted: the log is not in order, and `veil log verify` says where";
+            let said = decision.to_string();
+            assert!(
+                said.contains(known) || said.contains(broken),
+                "{text}: {said}"
+            );
+            assert!(knew || said.contains(broken), "{said}");
+        }
+    }
+    // What is in order again is counted again, by whoever found it out of order too.
+    fs::write(&log, &good).unwrap();
+    assert!(!world.start().allows());
+    world.home.approve(&world.filing(), How::Answered).unwrap();
+    assert!(world.start().allows());
 }
 
 #[test]
@@ -358,7 +396,7 @@ fn two_that_start_at_once_are_counted_one_after_the_other() {
                 scope.spawn(|| {
                     let home = Home::open(world.home.path()).unwrap();
                     let request = world.request(&world.facts, None);
-                    usize::from(home.start(&request).unwrap().allows())
+                    usize::from(home.start(&request, Begins::default()).unwrap().allows())
                 })
             })
             .collect();
@@ -375,7 +413,11 @@ fn a_run_that_repeats_one_is_not_counted_again() {
     let start = |repeats| {
         let request = world.request(&world.facts, None);
         let request = Request { repeats, ..request };
-        world.home.start(&request).unwrap().allows()
+        world
+            .home
+            .start(&request, Begins::default())
+            .unwrap()
+            .allows()
     };
     assert!(start(false));
     assert_eq!(

@@ -10,7 +10,7 @@ use std::fs;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
-use veil_node::log::{Event, LogFault, verify};
+use veil_node::log::{Decided, Event, LogFault, verify};
 use veil_node::{Home, Role, Settings};
 
 /// One entry of every kind, but those that begin a log and hand its key over.
@@ -66,6 +66,7 @@ fn events() -> Vec<Event> {
             job: job.clone(),
             asked_by: None,
             rule: Some(text("pay")),
+            decided: Decided::Rule { rule: text("pay") },
         },
         Event::RunEnded {
             plan: plan.clone(),

@@ -18,7 +18,7 @@ use crate::log::Event;
 use crate::names::Role;
 use crate::time::Time;
 
-pub use decide::{Decision, Request};
+pub use decide::{Begins, Decision, Request};
 
 /// The version of the file of a filed job.
 const VERSION: i64 = 1;

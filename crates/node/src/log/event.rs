@@ -134,8 +134,10 @@ pub enum Event {
         job: String,
         /// Who asked; nobody, if this participant did.
         asked_by: Option<String>,
-        /// The rule that allowed it; none, if somebody approved it.
+        /// The rule that allowed it, if rules that count runs are to count this one.
         rule: Option<String>,
+        /// What decided that it may run.
+        decided: Decided,
     },
     /// A run ended.
     RunEnded {
@@ -161,6 +163,27 @@ pub enum Event {
         /// How many files. Their hashes are in the receipt beside them, not here: a hash of few bits tells them.
         files: u64,
     },
+}
+
+/// What decided that a run may begin.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(tag = "by", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Decided {
+    /// Somebody approved it.
+    Person {
+        /// `answered` on a terminal, or `--yes` of `veil approve`.
+        how: String,
+        /// When.
+        at: Time,
+    },
+    /// A rule of the policy.
+    Rule {
+        /// Its name.
+        rule: String,
+    },
+    /// Whoever started this process, by `--yes`: nobody looked at the job.
+    Yes,
 }
 
 /// Longest text in somebody's words that is logged.

@@ -14,7 +14,7 @@ use super::door::{Consent, Prepared};
 use super::ended::Failed;
 use super::meet::meet;
 use super::roll::{self, Watch};
-use crate::jobs::State;
+use crate::jobs::{State, Why};
 use crate::log::Event;
 use crate::receipt::{self, Receipt};
 use crate::stages::{Shelf, Stage};
@@ -98,7 +98,8 @@ fn note(desk: &Desk, job: PlanHash, at: &Place<'_>) {
 /// Waits while the others run without this party: why that ended.
 pub(super) fn rest(desk: &Desk, prepared: &Prepared, at: &Place<'_>, stop: &AtomicBool) -> Failed {
     let why = prepared.stages.awaits(at.stage);
-    desk.jobs.set(prepared.plan.hash, State::Meeting, why);
+    desk.jobs
+        .set(prepared.plan.hash, State::Meeting, why.map(Why::all));
     tracing::info!("the others run without this party");
     let watch = Watch::new(desk, prepared, at);
     watch
@@ -130,7 +131,7 @@ pub(super) fn attempt(
             Some(before) => format!("{awaits}; the attempt before ended: {before}"),
             None => awaits,
         };
-        desk.jobs.set(job, State::Meeting, Some(why));
+        desk.jobs.set(job, State::Meeting, Some(Why::all(why)));
     } else {
         tracing::info!("waiting for the participants");
     }
@@ -145,7 +146,7 @@ pub(super) fn attempt(
     };
     let decision = desk.consent(prepared, asked_by, how);
     if !decision.allows() {
-        return Err(before_it(&decision));
+        return Err((false, Failed::Kept(decision)));
     }
     desk.jobs.set(job, State::Running, None);
     let started = Time::now();

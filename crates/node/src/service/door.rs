@@ -10,9 +10,11 @@ use veil_program::{Audience, Files, Job};
 use veil_protocol::{Options, Plan, PlanError};
 use veil_session::{PartyId, Peer, PlanHash};
 
+use super::said::{held, public_reason};
 use super::{Desk, News};
-use crate::approvals::{Decision, Filed, Filing, Request, plan_of, roles_of};
+use crate::approvals::{Begins, Decision, Filed, Filing, Request, plan_of, roles_of};
 use crate::control::{self, Hello, Proposal, Reply, Request as Asked};
+use crate::home::HomeError;
 use crate::jobs::{State, Status, mib};
 use crate::log::Event;
 use crate::members::Standing;
@@ -245,7 +247,7 @@ impl Desk {
             Reply::Accepted { plan: digits }
         } else {
             self.jobs
-                .set(hash, State::Pending, Some(decision.to_string()));
+                .set(hash, State::Pending, Some(public_reason(&decision)));
             Reply::Pending { plan: digits }
         };
         // A full queue of news means that many jobs came at once; whoever waits for this one knocks.
@@ -338,43 +340,28 @@ impl Desk {
             roles: roles_of(&prepared.plan, &self.home.settings().name),
             repeats: how == Consent::StartAgain,
         };
+        let yes = self.options.yes;
+        let input = || prepared.stages.plan(Stage::Input).job.name.as_str();
+        let begins = |stage| Begins { stage, yes };
         let decided = match how {
-            Consent::Look | Consent::StartInput => self.home.decide(&request),
-            Consent::Start | Consent::StartAgain => self.home.start(&request),
+            Consent::Look => self.look_at(&request),
+            Consent::StartInput => self.home.start(&request, begins(Some(input()))),
+            Consent::Start | Consent::StartAgain => self.home.start(&request, begins(None)),
         };
-        let decided = decided.inspect(|decision| {
-            if how == Consent::StartInput && decision.allows() {
-                self.record(Event::RunStarted {
-                    plan: Event::plan(prepared.plan.hash),
-                    job: prepared.stages.plan(Stage::Input).job.name.clone(),
-                    asked_by: asked_by.map(str::to_owned),
-                    rule: None,
-                });
-            }
-        });
-        match decided {
-            Ok(Decision::Pending { .. }) if self.options.yes => {
-                if how != Consent::Look {
-                    self.record(Event::RunStarted {
-                        plan: Event::plan(prepared.plan.hash),
-                        job: prepared.plan.job.name.clone(),
-                        asked_by: asked_by.map(str::to_owned),
-                        rule: None,
-                    });
-                }
-                Decision::Approved {
-                    at: Time::now(),
-                    how: "--yes".into(),
-                }
-            }
-            Ok(decision) => decision,
-            Err(error) => {
-                tracing::error!(%error, "nobody can say whether a job may run");
-                Decision::Pending {
-                    why: vec!["this party's policy or log cannot be read".into()],
-                }
-            }
+        decided.unwrap_or_else(|error| {
+            tracing::error!(%error, "nobody can say whether a job may run");
+            held(&error)
+        })
+    }
+
+    /// Whether a job may run, and this could be logged.
+    fn look_at(&self, request: &Request<'_>) -> Result<Decision, HomeError> {
+        let decision = self.home.decide(request)?.or_yes(self.options.yes);
+        if decision.allows() {
+            let unlogged = |error| HomeError::Unlogged(Box::new(error));
+            self.home.log().writable().map_err(unlogged)?;
         }
+        Ok(decision)
     }
 }
 

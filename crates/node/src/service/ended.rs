@@ -12,6 +12,9 @@ use super::Desk;
 use super::attempt::Place;
 use super::door::Prepared;
 use super::roll::{self, Seen};
+use super::said::{OWN_FILES, public_reason};
+use crate::approvals::Decision;
+use crate::jobs::{State, Why};
 use crate::log::Event;
 use crate::participant::RunError;
 use crate::stages::Stage;
@@ -23,6 +26,8 @@ pub(super) enum Failed {
     Here(String),
     /// Its own data cannot be read, or its results not be written.
     Data(Arc<DataError>),
+    /// It may not run now.
+    Kept(Decision),
     /// Other jobs ran for too long: what it waited for.
     Full(String),
     /// What the other parties say of where they are.
@@ -31,10 +36,6 @@ pub(super) enum Failed {
     Rested,
 }
 
-/// What others read of a party whose own files are in the way: neither what is in them nor where they are (rule R3).
-pub(super) const OWN_FILES: &str =
-    "this party's own files do not allow it; its operator reads why with `veil jobs` there";
-
 /// A run that was given up.
 pub(super) struct GivenUp {
     pub(super) why: String,
@@ -42,6 +43,28 @@ pub(super) struct GivenUp {
     pub(super) here: Option<String>,
     /// Why another attempt may fare better, if it may.
     pub(super) again: Option<Again>,
+    /// Where the job is if there is none.
+    pub(super) state: State,
+}
+
+impl GivenUp {
+    /// That the job has failed.
+    fn failed(why: impl Into<String>, here: Option<String>, again: Option<Again>) -> Self {
+        GivenUp {
+            why: why.into(),
+            here,
+            again,
+            state: State::Failed,
+        }
+    }
+
+    /// Why, for those who have a part in the job.
+    pub(super) fn says(self) -> Why {
+        match self.here {
+            Some(here) => Why::apart(self.why, here),
+            None => Why::all(self.why),
+        }
+    }
 }
 
 /// Why a stage is tried again.
@@ -82,16 +105,17 @@ pub(super) fn explain(
         (_, Some(why)) => {
             let here = None;
             let again = rekeyed(desk, prepared, place);
-            return ("stopped", GivenUp { why, here, again });
+            return ("stopped", GivenUp::failed(why, here, again));
         }
         (Failed::Run(RunError::Setup(error)), None)
             if let Some(other) = stages.disagree(stage, error) =>
         {
             let again = next_turn(desk, prepared, place, failed).or(Some(Again::Disagreed));
             let (why, here) = (other.why, None);
-            return ("not met", GivenUp { why, here, again });
+            return ("not met", GivenUp::failed(why, here, again));
         }
         (Failed::Seen(seen), None) => return of_others(desk, prepared, place, *seen),
+        (Failed::Kept(decision), None) => return kept(decision),
         (Failed::Rested, None) => (
             "not met",
             "the others were to finish without this party, and nothing came of it".to_owned(),
@@ -130,7 +154,18 @@ pub(super) fn explain(
     };
     let again = next_turn(desk, prepared, place, failed);
     let again = again.or(repeats.then_some(Again::Interrupted));
-    (code, GivenUp { why, here, again })
+    (code, GivenUp::failed(why, here, again))
+}
+
+/// What comes of a job that may not run, though its participants have met: it waits, unless it is refused.
+fn kept(decision: &Decision) -> (&'static str, GivenUp) {
+    let (code, state) = match decision {
+        Decision::Refused { .. } => ("refused", State::Refused),
+        _ => ("held", State::Pending),
+    };
+    let (why, here) = public_reason(decision).into_parts();
+    let given = GivenUp::failed(why, here, None);
+    (code, GivenUp { state, ..given })
 }
 
 /// What comes of what the other parties say of where they are.
@@ -173,7 +208,7 @@ fn of_others(
         ),
     };
     let here = None;
-    (code, GivenUp { why, here, again })
+    (code, GivenUp::failed(why, here, again))
 }
 
 /// Where a job can be finished without a party that lies, and it was a party that made a run on the kept inputs fail: the next turn.

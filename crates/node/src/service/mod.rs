@@ -10,6 +10,7 @@ mod ended;
 mod meet;
 mod roll;
 mod run;
+mod said;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -12,12 +12,13 @@ use veil_session::PlanHash;
 
 use super::attempt::{Place, attempt, begin, forget, rest};
 use super::door::{Consent, Prepared};
-use super::ended::{Again, Failed, GivenUp, OWN_FILES, explain};
+use super::ended::{Again, Failed, GivenUp, explain};
 use super::roll::{Closes, Seen, enough};
+use super::said::{OWN_FILES, public_reason};
 use super::{Desk, News};
 use crate::approvals::Decision;
 use crate::control::{Reply, Request};
-use crate::jobs::{State, Status};
+use crate::jobs::{State, Status, Why};
 use crate::log::Event;
 use crate::participant::RunError;
 use crate::stages::{self, AGAIN, ANSWER, GLANCE, Stage, TURNS, ask_all};
@@ -32,23 +33,20 @@ pub(super) fn make_ready(desk: &Arc<Desk>, plan: PlanHash) -> Option<JoinHandle<
         Ok(filed) => filed,
         Err(why) => {
             tracing::error!(%plan, why, "a filed job cannot be used");
-            desk.jobs.set(plan, State::Failed, Some(why));
+            desk.jobs.set(plan, State::Failed, Some(Why::all(why)));
             return None;
         }
     };
     match desk.consent(&prepared, asked_by.as_deref(), Consent::Look) {
         decision if decision.allows() => {}
-        Decision::Refused { why, .. } => {
-            desk.jobs.set(plan, State::Refused, Some(why));
+        decision @ Decision::Refused { .. } => {
+            desk.jobs
+                .set(plan, State::Refused, Some(public_reason(&decision)));
             return None;
         }
         decision => {
-            // Said once: a pending job is looked at all the time.
-            let pending = desk.jobs.in_state(|state| state == State::Pending);
-            if !pending.contains(&plan) {
-                desk.jobs
-                    .set(plan, State::Pending, Some(decision.to_string()));
-            }
+            desk.jobs
+                .keep(plan, State::Pending, &public_reason(&decision));
             return None;
         }
     }
@@ -57,8 +55,8 @@ pub(super) fn make_ready(desk: &Arc<Desk>, plan: PlanHash) -> Option<JoinHandle<
         Ok(None) => {}
         Err(error) => {
             tracing::error!(%plan, %error, "an approved job cannot run");
-            desk.jobs
-                .fail(plan, OWN_FILES.to_owned(), Some(error.to_string()));
+            let why = Why::apart(OWN_FILES, error.to_string());
+            desk.jobs.set(plan, State::Failed, Some(why));
             return None;
         }
     }
@@ -90,7 +88,7 @@ pub(super) fn make_ready(desk: &Arc<Desk>, plan: PlanHash) -> Option<JoinHandle<
             if ran.is_err() {
                 let why =
                     "it ended by a defect of this program; please report what its log lines say";
-                running.jobs.set(plan, State::Failed, Some(why.into()));
+                running.jobs.set(plan, State::Failed, Some(Why::all(why)));
             }
             // The deciding thread looks often enough without it.
             let _ = running.events.try_send(News::Over);
@@ -101,7 +99,7 @@ pub(super) fn make_ready(desk: &Arc<Desk>, plan: PlanHash) -> Option<JoinHandle<
             desk.jobs.set(
                 plan,
                 State::Failed,
-                Some(format!("no thread can be started: {error}")),
+                Some(Why::all(format!("no thread can be started: {error}"))),
             );
             None
         }
@@ -174,7 +172,7 @@ fn whole(desk: &Desk, prepared: &Prepared, asked_by: Option<&str>, stop: &Atomic
         let again = given.again.filter(|_| !stop.load(Ordering::Relaxed));
         let pause = again.and_then(|again| failures.pause(again, desk.wait()));
         let Some(pause) = pause else {
-            desk.jobs.fail(job, given.why, given.here);
+            desk.jobs.set(job, given.state, Some(given.says()));
             if again.is_some() && prepared.stages.are_guaranteed() {
                 // Parties go on by themselves for so long and no longer, whichever of them asks.
                 desk.jobs.with(job, |entry| entry.spent = true);
@@ -186,7 +184,7 @@ fn whole(desk: &Desk, prepared: &Prepared, asked_by: Option<&str>, stop: &Atomic
         let attempt = failures.interrupted + failures.disagreed;
         tracing::info!(plan = %job, attempt, of = AGAIN, seconds, "armed again");
         let why = format!("again in {seconds} s: {}", given.why);
-        desk.jobs.set(job, State::Meeting, Some(why));
+        desk.jobs.set(job, State::Meeting, Some(Why::all(why)));
         before = Some(given.why);
         stages::nap(pause, stop);
     }

@@ -9,12 +9,11 @@ use std::time::{Duration, Instant};
 use veil_engine::Progress;
 use veil_link::tls::{Port, Reception, SetupError};
 use veil_link::{LinkKind, shape};
-use veil_node::log::Event;
 use veil_node::order::{self, Heard};
 use veil_node::participant::Neighbours;
 use veil_node::policy::Facts;
 use veil_node::stages::{self, Shelf, Stage, Stages};
-use veil_node::{Decision, Home, Request, roles_of};
+use veil_node::{Begins, Home, Request, roles_of};
 use veil_program::{Job, Schedule};
 use veil_protocol::Plan;
 use veil_session::{PartyId, Peer};
@@ -98,34 +97,27 @@ impl<'a> Engagement<'a> {
             roles: roles_of(self.plan, &self.home.settings().name),
             repeats: self.counted.load(Ordering::Relaxed),
         };
-        let counted = begins.is_some_and(|at| at.stage != Stage::Input);
-        let decision = if counted {
-            self.home.start(&request)?
-        } else {
-            self.home.decide(&request)?
-        };
-        let begun = || match begins {
-            Some(at) => self.home.log().append(Event::RunStarted {
-                plan: Event::plan(self.plan.hash),
-                job: at.plan.job.name.clone(),
-                asked_by: None,
-                rule: None,
-            }),
-            None => Ok(()),
-        };
-        match decision {
-            decision if decision.allows() => {
-                if counted {
+        let decision = match begins {
+            None => self.home.decide(&request)?.or_yes(self.yes),
+            Some(at) => {
+                let input = at.stage == Stage::Input;
+                let stage = input.then_some(at.plan.job.name.as_str());
+                let begins = Begins {
+                    stage,
+                    yes: self.yes,
+                };
+                let decision = self.home.start(&request, begins)?;
+                if decision.allows() && !input {
                     self.counted.store(true, Ordering::Relaxed);
-                } else {
-                    begun()?;
                 }
-                Ok(())
+                decision
             }
-            Decision::Pending { .. } if self.yes => Ok(begun()?),
-            decision => Err(Failure::new(Code::Input, format!("the job may not run here: {decision}"))
-                .help("`veil approve JOB` shows the job and asks; `--yes` approves this run without asking")),
+        };
+        if decision.allows() {
+            return Ok(());
         }
+        Err(Failure::new(Code::Input, format!("the job may not run here: {decision}"))
+            .help("`veil approve JOB` shows the job and asks; `--yes` approves this run without asking"))
     }
 
     /// The plan that runs, and why its gates are in the order that they are in, if they are garbled: the plan of the job, unless whoever
