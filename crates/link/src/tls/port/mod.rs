@@ -79,6 +79,9 @@ pub type Quick = Arc<dyn Fn(&[u8]) -> bool + Send + Sync>;
 /// Hears of members that come for a plan in which nobody here awaits them now. Runs in the thread of the port: it must not wait.
 pub type Knock = Arc<dyn Fn(Fingerprint, PlanHash) + Send + Sync>;
 
+/// Hears of keys that nobody knows, and of where they came from. Runs in the thread of the port: it must not wait.
+pub type Noticed = Arc<dyn Fn(&Fingerprint, SocketAddr) + Send + Sync>;
+
 /// How a port treats its callers.
 #[derive(Clone)]
 pub struct Reception {
@@ -86,6 +89,7 @@ pub struct Reception {
     handler: Option<Handler>,
     quick: Option<Quick>,
     knock: Option<Knock>,
+    noticed: Option<Noticed>,
     sole: bool,
 }
 
@@ -97,6 +101,7 @@ impl Reception {
             handler: None,
             quick: None,
             knock: None,
+            noticed: None,
             sole: false,
         }
     }
@@ -138,6 +143,13 @@ impl Reception {
         self.knock = Some(knock);
         self
     }
+
+    /// Tells `noticed` of every key that was refused since nobody knows it.
+    #[must_use]
+    pub fn with_noticed(mut self, noticed: Noticed) -> Self {
+        self.noticed = Some(noticed);
+        self
+    }
 }
 
 /// How many callers were turned away since the port was bound, and why.
@@ -165,6 +177,7 @@ struct Desk {
     short: bool,
     admit: Admit,
     knock: Option<Knock>,
+    noticed: Option<Noticed>,
     config: Mutex<Arc<ServerConfig>>,
     wake: OwnedFd,
     closed: AtomicBool,
@@ -202,6 +215,7 @@ impl Port {
             short: reception.sole,
             admit: reception.admit,
             knock: reception.knock,
+            noticed: reception.noticed,
             config: Mutex::new(config),
             wake,
             closed: AtomicBool::new(false),
@@ -312,6 +326,13 @@ impl Desk {
         match admission {
             Admission::Member if !self.short => LONGEST_REQUEST,
             _ => LONGEST_INTRODUCTION,
+        }
+    }
+
+    /// Somebody showed a key that nobody here knows.
+    fn noticed(&self, key: &Fingerprint, from: SocketAddr) {
+        if let Some(noticed) = &self.noticed {
+            noticed(key, from);
         }
     }
 
