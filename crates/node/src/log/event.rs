@@ -52,6 +52,15 @@ pub enum Event {
         /// Why, in somebody's words.
         reason: String,
     },
+    /// A member that was revoked is let in again.
+    Readmission {
+        /// Who.
+        name: String,
+        /// The key that was revoked.
+        old: String,
+        /// The one that it has now: nobody but whoever said so here vouches for it.
+        new: String,
+    },
     /// A member has a new key.
     Rotation {
         /// Who.
