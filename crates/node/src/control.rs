@@ -85,6 +85,8 @@ pub enum Reply {
         /// Why.
         why: String,
     },
+    /// The key that asks is no member's here.
+    Stranger {},
     /// Who is missing.
     Roll {
         /// What is known.
@@ -280,7 +282,17 @@ pub(crate) fn ask_slow(
         name: name(),
         error,
     })?;
-    decode(&reply).map_err(|why| CallError::Reply { name: name(), why })
+    match decode(&reply) {
+        // Somebody who is expected to join is heard before it is refused.
+        Ok(Reply::Stranger {}) => Err(CallError::Call {
+            name: name(),
+            error: ControlError::OurKey {
+                address: address.to_owned(),
+                ours: identity.fingerprint(),
+            },
+        }),
+        reply => reply.map_err(|why| CallError::Reply { name: name(), why }),
+    }
 }
 
 impl CallError {

@@ -34,10 +34,12 @@ pub enum State {
     Failed,
     /// It was refused.
     Refused,
+    /// This participant's process ended in its middle.
+    Interrupted,
 }
 
 impl State {
-    pub(crate) const ALL: [State; 7] = [
+    pub(crate) const ALL: [State; 8] = [
         State::Pending,
         State::Meeting,
         State::Queued,
@@ -45,6 +47,7 @@ impl State {
         State::Done,
         State::Failed,
         State::Refused,
+        State::Interrupted,
     ];
 
     /// A word for people, the same in every release.
@@ -57,6 +60,7 @@ impl State {
             State::Done => "done",
             State::Failed => "failed",
             State::Refused => "refused",
+            State::Interrupted => "interrupted",
         }
     }
 
@@ -200,6 +204,9 @@ const PAUSE: Duration = Duration::from_secs(2);
 
 /// Jobs that are remembered at most: the oldest that are over are forgotten, and their folders stay.
 const REMEMBERED: usize = 1000;
+
+/// What others read of a job that waits for room.
+const FULL: &str = "other jobs run at this party, and it waits for a place";
 
 /// What the running jobs take.
 #[derive(Default)]
@@ -487,7 +494,7 @@ impl Jobs {
                 return Err(why);
             }
             if why != said {
-                self.with(job, |entry| entry.says(Some(Why::all(&why))));
+                self.with(job, |entry| entry.says(Some(Why::apart(FULL, &why))));
                 said = why;
             }
             let waited = self

@@ -66,6 +66,9 @@ pub(crate) struct Metrics {
     checks: Counter,
     transfers: Family<FromLabel, Counter>,
     turned: Family<OutcomeLabel, Counter>,
+    disk: Gauge,
+    log: Gauge,
+    policy: Gauge,
     last: Mutex<Turned>,
     device: String,
 }
@@ -131,6 +134,23 @@ impl Metrics {
             "Callers that were turned away, by why",
             turned.clone(),
         );
+        let [disk, log, policy] = [(); 3].map(|()| Gauge::default());
+        registry.register_with_unit(
+            "mpc_disk_free",
+            "Room on the disk of the home",
+            Unit::Bytes,
+            disk.clone(),
+        );
+        registry.register(
+            "mpc_log_writable",
+            "1 if the log takes entries",
+            log.clone(),
+        );
+        registry.register(
+            "mpc_policy_readable",
+            "1 if there is no policy, or one that can be read",
+            policy.clone(),
+        );
         let build = vec![("version", env!("CARGO_PKG_VERSION"))];
         registry.register("veil_build", "This program", Info::new(build));
         Metrics {
@@ -146,6 +166,9 @@ impl Metrics {
             checks,
             transfers,
             turned,
+            disk,
+            log,
+            policy,
             last: Mutex::default(),
             device,
         }
@@ -155,6 +178,17 @@ impl Metrics {
     pub(crate) fn set_jobs(&self, state: &'static str, count: usize) {
         let label = StateLabel { state };
         self.jobs.get_or_create(&label).set(count as i64);
+    }
+
+    /// How much room is left.
+    pub(crate) fn set_disk(&self, free: u64) {
+        self.disk.set(i64::try_from(free).unwrap_or(i64::MAX));
+    }
+
+    /// Whether the log takes entries, and the policy can be read.
+    pub(crate) fn set_readable(&self, log: bool, policy: bool) {
+        self.log.set(log.into());
+        self.policy.set(policy.into());
     }
 
     /// A run ended well.

@@ -91,8 +91,8 @@ fn print(all: &[At]) -> Result<(), Failure> {
                 line(job),
             ]);
         }
-        let text = if at.why.is_some() {
-            "  gave no answer\n".to_owned()
+        let text = if let Some(why) = &at.why {
+            format!("  gave no answer: {why}\n")
         } else if rows.is_empty() {
             "  no jobs\n".to_owned()
         } else {
@@ -184,6 +184,17 @@ impl From<control::CallError> for Failure {
         };
         let help = match code {
             Code::Input => "",
+            Code::Check
+                if matches!(
+                    &error,
+                    control::CallError::Call {
+                        error: ControlError::OurKey { .. },
+                        ..
+                    }
+                ) =>
+            {
+                "was our key rotated, and not announced there? `veil identity show --statements` prints what `veil join` takes there; else ask for an invitation"
+            }
             _ => "`veil doctor` asks every member, and says what to do",
         };
         Failure::new(code, error.to_string()).help(help)

@@ -146,6 +146,27 @@ impl<'a> Log<'a> {
         }
     }
 
+    /// Runs that began and have no end: the plan, and the name of what ran, of each.
+    pub(crate) fn begun(self) -> Result<Vec<(String, String)>, LogFault> {
+        let mut begun: Vec<(String, String)> = Vec::new();
+        self.for_each(|entry| {
+            let (Some(plan), Some(job)) = (entry.text("plan"), entry.text("job")) else {
+                return;
+            };
+            let is_of = |run: &(String, String)| run.0 == plan;
+            match entry.kind.as_str() {
+                "run_started" => begun.push((plan.to_owned(), job.to_owned())),
+                "run_ended" => {
+                    if let Some(at) = begun.iter().rposition(is_of) {
+                        begun.remove(at);
+                    }
+                }
+                _ => {}
+            }
+        })?;
+        Ok(begun)
+    }
+
     /// Whether an entry could be added now: the log ends as it was left, and there is room for some more.
     pub fn writable(&self) -> Result<(), HomeError> {
         writable(&self.path(), &self.head_path())
@@ -161,9 +182,8 @@ fn head(path: &Path) -> Option<Head> {
     fs::read_to_string(path).ok()?.parse().ok()
 }
 
-/// Room for the next entries, and for what is written beside the log: this is for a log on a disk that is full, and not for one that
-/// shares its disk with whatever else grows.
-const ROOM: u64 = 4 * LONGEST as u64;
+/// Room for the next entries, and for as much beside the log: less is a disk that is full.
+const ROOM: u64 = 16 << 10;
 
 /// Whether an entry could be added, as far as that can be known without one.
 fn writable(path: &Path, head_path: &Path) -> Result<(), HomeError> {
@@ -172,7 +192,7 @@ fn writable(path: &Path, head_path: &Path) -> Result<(), HomeError> {
     let mut log = open(path)?;
     let (end, _) = end_of(path, &mut log, head.as_ref())?;
     let flags = FallocateFlags::KEEP_SIZE;
-    match rustix::fs::fallocate(&log, flags, end, LONGEST as u64) {
+    match rustix::fs::fallocate(&log, flags, end, ROOM) {
         // Not every file system can set room apart.
         Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {}
         Err(error) => return Err(FileError::io("write", path)(error.into()).into()),

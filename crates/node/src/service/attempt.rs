@@ -119,10 +119,10 @@ pub(super) fn attempt(
     let (job, stages) = (prepared.plan.hash, &prepared.stages);
     let (me, stage) = (at.me, at.stage);
     let plan = stages.plan(stage);
-    let before_it = |error: &dyn std::fmt::Display| (false, Failed::Here(error.to_string()));
     // Whoever is no member is known before any table is read.
     let members = desk.home.members();
-    (stages.neighbours(stage, me, &members)).map_err(|e| before_it(&e))?;
+    let known = stages.neighbours(stage, me, &members);
+    known.map_err(|error| (false, Failed::Part(error)))?;
     let folder = desk.home.job_folder(job).join("results");
     let (data, sink) = ends(prepared, at, &folder).map_err(|failed| (false, failed))?;
     if let Some(awaits) = stages.awaits(stage) {

@@ -10,7 +10,7 @@ use veil_program::{Audience, Files, Job};
 use veil_protocol::{Options, Plan, PlanError};
 use veil_session::{PartyId, Peer, PlanHash};
 
-use super::said::{held, public_reason};
+use super::said::{NO_ROOM, held, of_join, of_rotation, public_reason};
 use super::{Desk, News};
 use crate::approvals::{Begins, Decision, Filed, Filing, Request, plan_of, roles_of};
 use crate::control::{self, Hello, Proposal, Reply, Request as Asked};
@@ -96,8 +96,9 @@ impl Desk {
     fn reply(&self, caller: Caller, request: Asked) -> Reply {
         let members = self.home.members();
         let member = members.by_fingerprint(&caller.key);
-        let stranger = || Reply::Refused {
-            why: "only members may ask that: join first".into(),
+        let stranger = || {
+            self.strangers.asks(&caller.key, &members);
+            Reply::Stranger {}
         };
         match (request, member) {
             (Asked::Join(join), _) => match self.home.accept_join(&join, caller.key) {
@@ -110,7 +111,7 @@ impl Desk {
                 Err(error) => {
                     tracing::warn!(key = %caller.key, %error, "somebody could not join");
                     Reply::Refused {
-                        why: error.to_string(),
+                        why: of_join(&error),
                     }
                 }
             },
@@ -130,17 +131,23 @@ impl Desk {
                     knows_you_as: Some(member.name.clone()),
                 })
             }
-            (Asked::Rotate { statement }, Some(_)) => match self.home.accept_rotation(&statement) {
-                Ok(joined) => {
-                    tracing::info!(member = %joined.member.name, key = %joined.member.fingerprint, "a member has a new key");
-                    Reply::Welcome {
-                        name: self.home.settings().name.clone(),
+            (Asked::Rotate { statement }, Some(member)) => {
+                match self.home.accept_rotation(&statement) {
+                    Ok(joined) => {
+                        tracing::info!(member = %joined.member.name, key = %joined.member.fingerprint, "a member has a new key");
+                        Reply::Welcome {
+                            name: self.home.settings().name.clone(),
+                        }
+                    }
+                    Err(error) => {
+                        let member = &member.name;
+                        tracing::warn!(%member, %error, "a statement of a new key is not taken");
+                        Reply::Refused {
+                            why: of_rotation(&error),
+                        }
                     }
                 }
-                Err(error) => Reply::Refused {
-                    why: error.to_string(),
-                },
-            },
+            }
             (Asked::Jobs {}, Some(member)) => Reply::Jobs {
                 jobs: self.jobs.list(Some(&member.name)),
             },
@@ -152,6 +159,12 @@ impl Desk {
             (Asked::Schedule { .. }, Some(_)) => Reply::Schedule { schedule: None },
             (Asked::Propose(proposal), Some(member)) => {
                 let asked_by = member.name.clone();
+                if self.no_room().is_some() {
+                    tracing::warn!(%asked_by, "a proposal is refused: there is no room on the disk");
+                    return Reply::Refused {
+                        why: NO_ROOM.to_owned(),
+                    };
+                }
                 match self.proposed(&proposal, &asked_by) {
                     Ok(reply) => reply,
                     Err(why) => {
@@ -215,15 +228,15 @@ impl Desk {
             return Ok(Reply::Accepted { plan: digits });
         }
         let decision = self.consent(&prepared, Some(asked_by), Consent::Look);
-        if let Decision::Refused { rule, why } = decision {
+        if let Decision::Refused { rule, why } = &decision {
             self.record(Event::Refusal {
                 plan: digits,
                 job: plan.job.name.clone(),
                 asked_by: Some(asked_by.to_owned()),
-                rule: Some(rule),
+                rule: Some(rule.clone()),
                 why: why.clone(),
             });
-            return Err(why);
+            return Err(public_reason(&decision).into_parts().0);
         }
         let files: Vec<_> = sent.into_iter().collect();
         let stages = prepared.stages.hashes();

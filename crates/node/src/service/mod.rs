@@ -8,9 +8,11 @@ mod attempt;
 mod door;
 mod ended;
 mod meet;
+mod ready;
 mod roll;
 mod run;
 mod said;
+mod strangers;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -26,9 +28,10 @@ use veil_link::{LinkKind, shape};
 use veil_session::PlanHash;
 
 use crate::admin::{Admin, Pages};
+use crate::approvals::plan_of;
 use crate::control;
 use crate::home::{Home, HomeError};
-use crate::jobs::{Jobs, State};
+use crate::jobs::{Jobs, State, Why};
 use crate::log::Event;
 use crate::members::Members;
 use crate::metrics::Metrics;
@@ -118,6 +121,7 @@ struct Desk {
     jobs: Jobs,
     metrics: Arc<Metrics>,
     rolls: roll::Rolls,
+    strangers: strangers::Strangers,
     device: DeviceFactory,
     kept: Arc<Kept>,
     port: OnceLock<Arc<Port>>,
@@ -147,6 +151,8 @@ pub struct Service {
     members: Arc<Members>,
     /// Why the home could not be read again, when this thread last looked.
     unread: String,
+    /// What was in the way of jobs then.
+    unready: ready::Said,
 }
 
 impl Service {
@@ -174,6 +180,7 @@ impl Service {
             options,
             metrics,
             rolls: roll::Rolls::default(),
+            strangers: strangers::Strangers::default(),
             device,
             kept: Arc::default(),
             port: OnceLock::new(),
@@ -197,6 +204,7 @@ impl Service {
             renewed: (Instant::now(), desk.home.identity().fingerprint()),
             members: desk.home.members(),
             unread: String::new(),
+            unready: ready::Said::default(),
             desk,
         })
     }
@@ -216,6 +224,7 @@ impl Service {
         let name = self.desk.home.settings().name.clone();
         tracing::info!(%name, address = %self.address(), key = %self.desk.home.identity().fingerprint(), "serving");
         notify(notify::State::Ready);
+        self.end_what_was_killed();
         self.resume();
         let mut looked = Instant::now();
         while !stop.load(Ordering::Relaxed) {
@@ -233,6 +242,32 @@ impl Service {
             }
         }
         self.stop()
+    }
+
+    /// Ends in the log the runs that the last process left in their middle, and says so of their jobs.
+    fn end_what_was_killed(&self) {
+        let desk = &self.desk;
+        let begun = desk.home.log().begun();
+        let begun = begun.unwrap_or_else(|error| {
+            tracing::error!(%error, "nobody can say which runs were interrupted");
+            Vec::new()
+        });
+        for (digits, job) in begun {
+            tracing::warn!(plan = %digits, name = %job, "a run was in its middle when the last process of this service ended");
+            desk.record(Event::RunEnded {
+                plan: digits.clone(),
+                job,
+                trace: None,
+                cause: "killed".into(),
+                seconds: 0,
+            });
+            let own = &desk.home.settings().name;
+            let known = plan_of(&digits).and_then(|plan| desk.recall(plan, own));
+            if let Some(plan) = known {
+                let why = "this party's service ended in the middle of the run: propose the job again, or come for it";
+                desk.jobs.set(plan, State::Interrupted, Some(Why::all(why)));
+            }
+        }
     }
 
     /// Goes on with the durable jobs that the last process left.
@@ -290,6 +325,9 @@ impl Service {
                 tracing::error!(%error, "the home cannot be read again: what was read before still holds");
             }
             self.unread = unread;
+        }
+        if self.unready.is_due() {
+            self.unready.say(desk.unready());
         }
         let identity = desk.home.identity();
         if self.renewed.1 != identity.fingerprint() || self.renewed.0.elapsed() > RENEW {
@@ -381,7 +419,7 @@ fn renew(identity: &Identity, port: &Port) -> Result<(), ServiceError> {
 }
 
 fn reception(desk: &Arc<Desk>) -> Reception {
-    let [admits, answers, knocks] = [(); 3].map(|()| Arc::downgrade(desk));
+    let [admits, answers, knocks, notices] = [(); 4].map(|()| Arc::downgrade(desk));
     Reception::new(Arc::new(move |key| {
         admits
             .upgrade()
@@ -397,6 +435,11 @@ fn reception(desk: &Arc<Desk>) -> Reception {
         if let Some(desk) = knocks.upgrade() {
             // Whoever is not heard now knocks again.
             let _ = desk.events.try_send(News::Knock(key, plan));
+        }
+    }))
+    .with_noticed(Arc::new(move |key, _| {
+        if let Some(desk) = notices.upgrade() {
+            desk.strangers.notice(key, &desk.home.members());
         }
     }))
 }
@@ -434,14 +477,11 @@ impl Desk {
 
 impl Pages for Desk {
     fn ready(&self) -> Result<(), String> {
-        if self.stopping.load(Ordering::Relaxed) {
-            return Err("it is stopping".into());
+        let unready = self.unready();
+        if unready.is_empty() {
+            return Ok(());
         }
-        let log = self.home.log().path();
-        let opened = std::fs::OpenOptions::new().append(true).open(&log);
-        opened
-            .map(|_| ())
-            .map_err(|error| format!("{}: {error}", log.display()))
+        Err(ready::in_a_line(&unready))
     }
 
     fn metrics(&self) -> String {
@@ -449,6 +489,10 @@ impl Pages for Desk {
             .port
             .get()
             .map_or(Turned::default(), |port| port.turned());
-        self.metrics.text(turned)
+        let strangers = turned.strangers + self.strangers.asked();
+        self.metrics.text(Turned {
+            strangers,
+            ..turned
+        })
     }
 }

@@ -14,7 +14,7 @@ use super::attempt::{Place, attempt, begin, forget, rest};
 use super::door::{Consent, Prepared};
 use super::ended::{Again, Failed, GivenUp, explain};
 use super::roll::{Closes, Seen, enough};
-use super::said::{OWN_FILES, public_reason};
+use super::said::{NOT_HERE, OWN_FILES, public_reason};
 use super::{Desk, News};
 use crate::approvals::Decision;
 use crate::control::{Reply, Request};
@@ -33,7 +33,8 @@ pub(super) fn make_ready(desk: &Arc<Desk>, plan: PlanHash) -> Option<JoinHandle<
         Ok(filed) => filed,
         Err(why) => {
             tracing::error!(%plan, why, "a filed job cannot be used");
-            desk.jobs.set(plan, State::Failed, Some(Why::all(why)));
+            let why = Why::apart(NOT_HERE, why);
+            desk.jobs.set(plan, State::Failed, Some(why));
             return None;
         }
     };
@@ -96,11 +97,8 @@ pub(super) fn make_ready(desk: &Arc<Desk>, plan: PlanHash) -> Option<JoinHandle<
     match started {
         Ok(thread) => Some(thread),
         Err(error) => {
-            desk.jobs.set(
-                plan,
-                State::Failed,
-                Some(Why::all(format!("no thread can be started: {error}"))),
-            );
+            let why = Why::apart(NOT_HERE, format!("no thread can be started: {error}"));
+            desk.jobs.set(plan, State::Failed, Some(why));
             None
         }
     }
@@ -172,7 +170,7 @@ fn whole(desk: &Desk, prepared: &Prepared, asked_by: Option<&str>, stop: &Atomic
         let again = given.again.filter(|_| !stop.load(Ordering::Relaxed));
         let pause = again.and_then(|again| failures.pause(again, desk.wait()));
         let Some(pause) = pause else {
-            desk.jobs.set(job, given.state, Some(given.says()));
+            desk.jobs.set(job, given.state, Some(given.says_with("")));
             if again.is_some() && prepared.stages.are_guaranteed() {
                 // Parties go on by themselves for so long and no longer, whichever of them asks.
                 desk.jobs.with(job, |entry| entry.spent = true);
@@ -183,8 +181,8 @@ fn whole(desk: &Desk, prepared: &Prepared, asked_by: Option<&str>, stop: &Atomic
         let seconds = pause.as_secs();
         let attempt = failures.interrupted + failures.disagreed;
         tracing::info!(plan = %job, attempt, of = AGAIN, seconds, "armed again");
-        let why = format!("again in {seconds} s: {}", given.why);
-        desk.jobs.set(job, State::Meeting, Some(Why::all(why)));
+        let why = given.says_with(&format!("again in {seconds} s: "));
+        desk.jobs.set(job, State::Meeting, Some(why));
         before = Some(given.why);
         stages::nap(pause, stop);
     }
@@ -244,7 +242,7 @@ fn one_run(
         Ok(place) => place,
         Err(why) => {
             let (code, given) = explain(desk, prepared, None, &Failed::Here(why));
-            tracing::warn!(code, why = given.why, "given up");
+            tracing::warn!(code, why = given.logged(), "given up");
             desk.metrics.ended(code);
             return Err(given);
         }
@@ -282,7 +280,7 @@ fn one_run(
         }
         Err(failed) => {
             let (code, given) = explain(desk, prepared, Some(&place), &failed);
-            tracing::warn!(code, why = given.why, "given up");
+            tracing::warn!(code, why = given.logged(), "given up");
             desk.metrics.ended(code);
             (code, Err(given))
         }

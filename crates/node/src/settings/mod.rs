@@ -24,6 +24,8 @@ pub struct Settings {
     pub admin: Option<SocketAddr>,
     /// How much it takes on.
     pub limits: Limits,
+    /// When it takes on nothing more.
+    pub admission: Admission,
     /// How long it waits.
     pub timeouts: Timeouts,
     /// What it writes to standard error.
@@ -41,6 +43,13 @@ pub struct Limits {
     pub rows: u64,
     /// Lanes of a job.
     pub lanes: u16,
+}
+
+/// When a participant takes on nothing more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Admission {
+    /// Free bytes of the home's disk that are kept for jobs that run: with fewer, nothing new is taken.
+    pub disk_reserve: u64,
 }
 
 /// How long a participant waits.
@@ -120,6 +129,15 @@ impl Default for Limits {
     }
 }
 
+impl Default for Admission {
+    fn default() -> Self {
+        Admission {
+            // The log, receipts and reasons of thousands of jobs; shares that are kept are checked against the disk by themselves.
+            disk_reserve: 1 << 30,
+        }
+    }
+}
+
 impl Default for Timeouts {
     fn default() -> Self {
         Timeouts {
@@ -150,6 +168,7 @@ impl Settings {
             address: None,
             admin: None,
             limits: Limits::default(),
+            admission: Admission::default(),
             timeouts: Timeouts::default(),
             log: LogSettings::default(),
         })

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::{LEVELS, Limits, LogFormat, LogSettings, Settings, SettingsError, Timeouts};
+use super::{Admission, LEVELS, Limits, LogFormat, LogSettings, Settings, SettingsError, Timeouts};
 use crate::file::{self, FileError};
 use crate::names::Role;
 
@@ -52,7 +52,20 @@ impl Settings {
             Some(field) => Ok(*field.get_ref()),
             None => Ok(default),
         };
+        let bytes = |field: &Option<Spanned<String>>, default: u64| {
+            match field {
+            Some(field) => bytes_of(field.get_ref()).ok_or_else(|| {
+                let what = format!(
+                    "`{}` is no number of bytes: write one such as \"10 GiB\", in B, KiB, MiB, GiB or TiB",
+                    field.get_ref()
+                );
+                wrong(field.span(), what)
+            }),
+            None => Ok(default),
+        }
+        };
         let (limits, timeouts) = (Limits::default(), Timeouts::default());
+        let admission = Admission::default();
         let level = raw.log.level.as_ref();
         if let Some(level) = level
             && !LEVELS.contains(&level.get_ref().as_str())
@@ -75,6 +88,9 @@ impl Settings {
                 memory_mib: at_least_one(&raw.limits.memory_mib, limits.memory_mib, 1 << 30)?,
                 rows: at_least_one(&raw.limits.rows, limits.rows, i64::MAX as u64)?,
                 lanes: at_least_one(&raw.limits.lanes, limits.lanes.into(), 1024)? as u16,
+            },
+            admission: Admission {
+                disk_reserve: bytes(&raw.admission.disk_reserve, admission.disk_reserve)?,
             },
             timeouts: Timeouts {
                 meet: seconds(&raw.timeouts.meet, timeouts.meet)?,
@@ -142,6 +158,15 @@ impl Settings {
         line(&format!("rows = {}", self.limits.rows), "of a job");
         line(&format!("lanes = {}", self.limits.lanes), "of a job");
         line("", "");
+        line("[admission]", "");
+        line(
+            &format!(
+                "disk_reserve = {}",
+                text(&bytes_text(self.admission.disk_reserve))
+            ),
+            "free bytes of the disk that are kept for jobs that run",
+        );
+        line("", "");
         line("[timeouts]", "seconds");
         line(
             &format!("meet = {}", self.timeouts.meet.as_secs()),
@@ -169,6 +194,31 @@ impl Settings {
     }
 }
 
+/// Units of bytes, the largest first.
+const UNITS: [(&str, u64); 5] = [
+    ("TiB", 1 << 40),
+    ("GiB", 1 << 30),
+    ("MiB", 1 << 20),
+    ("KiB", 1 << 10),
+    ("B", 1),
+];
+
+/// A number of bytes as people write it: `10 GiB`.
+fn bytes_of(text: &str) -> Option<u64> {
+    let (number, unit) = text.split_once(' ')?;
+    let (_, scale) = UNITS.iter().find(|(name, _)| *name == unit)?;
+    let digits = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    let number: u64 = digits.then(|| number.parse().ok())??;
+    number.checked_mul(*scale)
+}
+
+/// The same number, in the largest unit of which it is a multiple.
+fn bytes_text(bytes: u64) -> String {
+    let fits = |(_, scale): &&(&str, u64)| bytes >= *scale && bytes.is_multiple_of(*scale);
+    let (unit, scale) = UNITS.iter().find(fits).unwrap_or(&UNITS[UNITS.len() - 1]);
+    format!("{} {unit}", bytes / scale)
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Raw {
@@ -182,6 +232,8 @@ struct Raw {
     #[serde(default)]
     limits: RawLimits,
     #[serde(default)]
+    admission: RawAdmission,
+    #[serde(default)]
     timeouts: RawTimeouts,
     #[serde(default)]
     log: RawLog,
@@ -194,6 +246,12 @@ struct RawLimits {
     memory_mib: Option<Spanned<u64>>,
     rows: Option<Spanned<u64>>,
     lanes: Option<Spanned<u64>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+struct RawAdmission {
+    disk_reserve: Option<Spanned<String>>,
 }
 
 #[derive(Deserialize, Default)]
@@ -228,9 +286,37 @@ mod tests {
             .reached_at("mpc.uni.example:7000");
         settings.admin = Some("127.0.0.1:9464".parse().unwrap());
         settings.limits.jobs = 9;
+        settings.admission.disk_reserve = 3 << 19;
         settings.timeouts.stall = Duration::from_secs(5);
         settings.log.format = LogFormat::Json;
         assert_eq!(parse(&settings.to_toml()).unwrap(), settings);
+    }
+
+    #[test]
+    fn bytes_are_written_with_their_unit() {
+        for (text, bytes) in [
+            ("0 B", 0),
+            ("1000 B", 1000),
+            ("1536 KiB", 3 << 19),
+            ("10 GiB", 10 << 30),
+            ("1 TiB", 1 << 40),
+        ] {
+            assert_eq!(bytes_of(text), Some(bytes));
+            assert_eq!(bytes_text(bytes), text);
+        }
+        for text in [
+            "",
+            "10",
+            "10GiB",
+            "10 GB",
+            "-1 B",
+            "+1 B",
+            "1.5 GiB",
+            "99999999 TiB",
+            " 1 B",
+        ] {
+            assert_eq!(bytes_of(text), None, "{text}");
+        }
     }
 
     #[test]
@@ -256,6 +342,10 @@ mod tests {
             (
                 "[timeouts]\nmeet = 604801",
                 "veil.toml:5:8: must be 1 to 604800 seconds",
+            ),
+            (
+                "[admission]\ndisk_reserve = \"10 GB\"",
+                "veil.toml:5:16: `10 GB` is no number of bytes",
             ),
             ("[log]\nlevel = \"loud\"", "`loud` is no level"),
             ("[limit]\njobs = 1", "unknown field `limit`"),
