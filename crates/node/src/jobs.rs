@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
@@ -11,9 +11,9 @@ use veil_link::tls::Fingerprint;
 use veil_protocol::Plan;
 use veil_session::PlanHash;
 
-use crate::home::{Home, hex};
+use crate::home::Home;
 use crate::metrics::Metrics;
-use crate::settings::Limits;
+use crate::planner::Planned;
 use crate::time::Time;
 
 /// Where a job is.
@@ -58,6 +58,11 @@ impl State {
             State::Failed => "failed",
             State::Refused => "refused",
         }
+    }
+
+    /// Whether nobody waits for it any more.
+    pub const fn is_over(self) -> bool {
+        matches!(self, State::Done | State::Failed | State::Refused)
     }
 
     /// Whether a thread is about it.
@@ -105,12 +110,10 @@ pub struct Status {
 /// A job that this service knows.
 pub(crate) struct Entry {
     pub(crate) status: Status,
-    /// Names of its participants: who may ask about it.
-    pub(crate) participants: Vec<String>,
-    /// Names of its parties.
-    parties: Vec<String>,
+    /// What is known of it: by that it is decided again, and not planned.
+    pub(crate) planned: Arc<Planned>,
     /// The plans of its stages, if it runs in two.
-    pub(crate) stages: Vec<PlanHash>,
+    stages: Vec<PlanHash>,
     /// Who asked for it, if it was not this participant.
     pub(crate) asked_by: Option<String>,
     /// The keys with which its active run was or is met.
@@ -154,9 +157,6 @@ pub(crate) struct Meeting {
 /// All jobs of a service.
 pub(crate) struct Jobs {
     entries: Mutex<BTreeMap<PlanHash, Entry>>,
-    running: Mutex<Running>,
-    freed: Condvar,
-    limits: Limits,
     metrics: Arc<Metrics>,
 }
 
@@ -166,17 +166,6 @@ const PAUSE: Duration = Duration::from_secs(2);
 /// Jobs that are remembered at most: the oldest that are over are forgotten, and their folders stay.
 const REMEMBERED: usize = 1000;
 
-/// What the running jobs take.
-#[derive(Default)]
-struct Running {
-    jobs: u16,
-    /// Bytes of working memory, at most.
-    memory: u64,
-}
-
-/// A place among the running jobs, and its bytes of working memory, until it is dropped.
-pub(crate) struct Place<'a>(&'a Jobs, u64);
-
 /// Bytes as people set limits: whole MiB, not less.
 pub(crate) const fn mib(bytes: u64) -> u64 {
     bytes.div_ceil(MIB)
@@ -185,12 +174,9 @@ pub(crate) const fn mib(bytes: u64) -> u64 {
 const MIB: u64 = 1 << 20;
 
 impl Jobs {
-    pub(crate) fn new(limits: Limits, metrics: Arc<Metrics>) -> Self {
+    pub(crate) fn new(metrics: Arc<Metrics>) -> Self {
         Jobs {
             entries: Mutex::default(),
-            running: Mutex::default(),
-            freed: Condvar::new(),
-            limits,
             metrics,
         }
     }
@@ -220,27 +206,26 @@ impl Jobs {
     }
 
     /// Notes a job, unless it is known.
-    pub(crate) fn note(&self, plan: &Plan, stages: Vec<PlanHash>, asked_by: Option<String>) {
+    pub(crate) fn note(&self, job: PlanHash, planned: &Arc<Planned>, asked_by: Option<String>) {
         let mut entries = self.lock();
-        let entry = entries.entry(plan.hash).or_insert_with(|| Entry {
+        let entry = entries.entry(job).or_insert_with(|| Entry {
             status: Status {
-                plan: hex(&plan.hash.0),
-                job: plan.job.name.clone(),
+                plan: planned.plan.clone(),
+                job: planned.name.clone(),
                 state: State::Pending,
                 since: Time::now(),
                 why: None,
                 phase: None,
                 rows: 0,
-                of: plan.job.rows(),
+                of: planned.rows,
                 sent: 0,
                 received: 0,
                 waits_for: Vec::new(),
                 kept: None,
                 trace: None,
             },
-            participants: names(plan),
-            parties: plan.job.parties.clone(),
-            stages,
+            stages: planned.stage_hashes(),
+            planned: Arc::clone(planned),
             asked_by: None,
             keys: Vec::new(),
             stop: Arc::default(),
@@ -255,11 +240,11 @@ impl Jobs {
         while entries.len() > REMEMBERED {
             let over = entries
                 .iter()
-                .filter(|(_, entry)| !entry.status.state.active());
+                .filter(|(_, entry)| entry.status.state.is_over());
             let oldest = over
                 .min_by_key(|(_, entry)| entry.status.since)
                 .map(|(plan, _)| *plan);
-            match oldest.filter(|oldest| *oldest != plan.hash) {
+            match oldest.filter(|oldest| *oldest != job) {
                 Some(oldest) => entries.remove(&oldest),
                 None => break,
             };
@@ -271,7 +256,7 @@ impl Jobs {
     /// How a job is, for one of its participants.
     pub(crate) fn status(&self, plan: PlanHash, of: &str) -> Option<Status> {
         let status = self.with(plan, |entry| {
-            let has_part = entry.participants.iter().any(|name| name == of);
+            let has_part = entry.planned.participants.iter().any(|name| name == of);
             has_part.then(|| entry.status.clone())
         });
         status.flatten()
@@ -280,8 +265,8 @@ impl Jobs {
     /// Whether a participant of this name who comes for a job makes it ready again.
     pub(crate) fn wakes(&self, plan: PlanHash, by: &str) -> bool {
         let wakes = self.with(plan, |entry| {
-            let has_part = entry.participants.iter().any(|name| name == by);
-            let goes_round = entry.spent && entry.parties.iter().any(|name| name == by);
+            let has_part = entry.planned.participants.iter().any(|name| name == by);
+            let goes_round = entry.spent && entry.planned.parties.iter().any(|name| name == by);
             has_part && !goes_round && !entry.status.state.active()
         });
         wakes == Some(true)
@@ -343,8 +328,9 @@ impl Jobs {
     /// The jobs of a member, or all with what only this participant's people may read, the last that changed first.
     pub(crate) fn list(&self, of: Option<&str>) -> Vec<Status> {
         let entries = self.lock();
-        let has_part =
-            |entry: &&Entry| of.is_none_or(|name| entry.participants.iter().any(|p| p == name));
+        let has_part = |entry: &&Entry| {
+            of.is_none_or(|name| entry.planned.participants.iter().any(|p| p == name))
+        };
         let mut list: Vec<Status> = entries
             .values()
             .filter(has_part)
@@ -430,57 +416,29 @@ impl Jobs {
         }
     }
 
-    /// Waits for a place among the running jobs and `need` bytes of working memory, at most so long. While it waits, the job says why.
-    pub(crate) fn place(
-        &self,
-        job: PlanHash,
-        need: u64,
-        wait: Duration,
-        stop: &AtomicBool,
-    ) -> Result<Place<'_>, String> {
-        let until = Instant::now() + wait;
-        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut said = String::new();
-        while let Some(why) = self.full(&running, need) {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() || stop.load(Ordering::Relaxed) {
-                return Err(why);
-            }
-            if why != said {
-                self.with(job, |entry| entry.status.why = Some(why.clone()));
-                said = why;
-            }
-            let waited = self
-                .freed
-                .wait_timeout(running, left.min(Duration::from_millis(100)));
-            running = waited.unwrap_or_else(PoisonError::into_inner).0;
-        }
-        running.jobs += 1;
-        running.memory += need;
-        Ok(Place(self, need))
+    /// Says what a job waits for, while it waits for a place.
+    pub(crate) fn waits(&self, job: PlanHash, why: &str) {
+        self.with(job, |entry| entry.status.why = Some(why.to_owned()));
     }
 
-    /// What a job that needs so much memory waits for, if it cannot run beside those that run.
-    fn full(&self, running: &Running, need: u64) -> Option<String> {
-        let Limits {
-            jobs, memory_mib, ..
-        } = self.limits;
-        if running.jobs >= jobs {
-            return Some(format!(
-                "{jobs} jobs run, the most at this party (`jobs` under [limits] in its veil.toml)"
-            ));
-        }
-        let free = memory_mib
-            .saturating_mul(MIB)
-            .saturating_sub(running.memory);
-        (need > free).then(|| {
-            format!(
-                "it needs up to {} MiB of working memory, and {} of {memory_mib} MiB are free at this party (`memory_mib` under \
-                 [limits] in its veil.toml)",
-                mib(need),
-                free / MIB
-            )
-        })
+    /// How many jobs of a member wait: for approval, for their participants, or for a place.
+    pub(crate) fn waiting_of(&self, member: &str) -> u64 {
+        let waits = |state| matches!(state, State::Pending | State::Meeting | State::Queued);
+        let entries = self.lock();
+        let of = entries
+            .values()
+            .filter(|entry| entry.asked_by.as_deref() == Some(member));
+        of.filter(|entry| waits(entry.status.state)).count() as u64
+    }
+
+    /// How many jobs are met or run, and how many of them a member asked for; of nobody, those of this participant.
+    pub(crate) fn active(&self, of: Option<&str>) -> [usize; 2] {
+        let entries = self.lock();
+        let active = entries.values().filter(|entry| entry.status.state.active());
+        let own = active
+            .clone()
+            .filter(|entry| entry.asked_by.as_deref() == of);
+        [active.count(), own.count()]
     }
 
     fn count(&self) {
@@ -492,30 +450,12 @@ impl Jobs {
     }
 }
 
-impl Drop for Place<'_> {
-    fn drop(&mut self) {
-        let mut running = (self.0.running.lock()).unwrap_or_else(PoisonError::into_inner);
-        running.jobs -= 1;
-        running.memory -= self.1;
-        drop(running);
-        // A job that needs less than the one that was woken may fit.
-        self.0.freed.notify_all();
-    }
-}
-
-fn names(plan: &Plan) -> Vec<String> {
-    let peers = veil_engine::participants(plan).into_iter();
-    peers.map(|peer| name_of(plan, peer).to_owned()).collect()
-}
-
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
-    use veil_program::{Files, Job};
-    use veil_protocol::Options;
+    use veil_program::{Files, Job, Sent};
 
     use super::*;
+    use crate::planner::{Terms, prepare};
 
     const SUM: &str = r#"version = 1
 kind = "stats"
@@ -532,16 +472,22 @@ analysis = [{ name = "wages", kind = "sum", of = "wage", to = "eve" }]
     /// Parties that have tried often enough do not wake each other for ever.
     #[test]
     fn whoever_has_had_enough_is_woken_by_no_party() {
-        let job = Job::parse(SUM, Path::new("job.toml"), Files::new()).unwrap();
-        let options = Options {
+        let job = Job::kept(SUM, &Sent::new(), Files::new()).unwrap();
+        let terms = Terms {
+            name: "a".into(),
+            rows: 1000,
             lanes: 1,
-            chunk_rows: None,
+            memory_mib: 1000,
+            window: 4,
+            link: "tls".into(),
+            kept: true,
         };
-        let plan = Plan::new(Arc::new(job.lowered().clone()), options).unwrap();
+        let prepared = prepare(job, 1, &terms).unwrap();
+        let (plan, planned) = (prepared.plan, prepared.planned);
         let metrics = Arc::new(Metrics::new("cpu".into()));
-        let jobs = Jobs::new(Limits::default(), metrics);
+        let jobs = Jobs::new(metrics);
         assert!(!jobs.wakes(plan.hash, "a"));
-        jobs.note(&plan, Vec::new(), None);
+        jobs.note(plan.hash, &planned, None);
         let wakes = || ["a", "d", "ann", "eve", "bob"].map(|by| jobs.wakes(plan.hash, by));
         assert_eq!(wakes(), [true, true, true, true, false]);
         jobs.set(plan.hash, State::Running, None);

@@ -44,6 +44,7 @@ pub mod notify;
 pub mod order;
 mod pairing;
 pub mod participant;
+pub mod planner;
 pub mod policy;
 pub mod receipt;
 mod renewal;
@@ -55,6 +56,7 @@ pub mod stages;
 mod stores;
 mod strings;
 mod time;
+mod usage;
 
 pub use approvals::{
     Approval, Binding, Decision, Filed, FiledError, Filing, How, Request, plan_of, roles_of,
@@ -72,7 +74,9 @@ pub use receipt::Receipt;
 pub use renewal::RotationError;
 pub use roll::{Checkpoint, Missing, Roll, TOGETHER};
 pub use rotation::{Statement, StatementError};
-pub use settings::{Limits, LogFormat, LogSettings, Settings, SettingsError, Timeouts};
+pub use settings::{
+    Admission, Limits, LogFormat, LogSettings, Quota, Quotas, Settings, SettingsError, Timeouts,
+};
 pub use strings::StringError;
 pub use time::Time;
 

@@ -5,6 +5,7 @@
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use prometheus_client::encoding::{EncodeLabelSet, text};
 use prometheus_client::metrics::counter::Counter;
@@ -37,6 +38,11 @@ struct FromLabel {
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+struct HowLabel {
+    how: &'static str,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
 struct PhaseLabel {
     phase: &'static str,
 }
@@ -65,6 +71,8 @@ pub(crate) struct Metrics {
     busy_ratio: Family<DeviceLabel, Gauge<f64, AtomicU64>>,
     checks: Counter,
     transfers: Family<FromLabel, Counter>,
+    planning: Histogram,
+    planners: Family<HowLabel, Counter>,
     turned: Family<OutcomeLabel, Counter>,
     last: Mutex<Turned>,
     device: String,
@@ -125,6 +133,20 @@ impl Metrics {
             "Runs that ended well, by where their oblivious transfers came from",
             transfers.clone(),
         );
+        // From a hundredth of a second to a minute and a half, the longest that planning may take.
+        let planning = Histogram::new(exponential_buckets(1e-2, 3.0, 9));
+        registry.register_with_unit(
+            "veil_planner",
+            "Time that proposals were planned",
+            Unit::Seconds,
+            planning.clone(),
+        );
+        let planners = Family::default();
+        registry.register(
+            "veil_planner_ended",
+            "Planning processes that ended, by how",
+            planners.clone(),
+        );
         let turned = Family::default();
         registry.register(
             "mpc_refused_connections",
@@ -145,6 +167,8 @@ impl Metrics {
             busy_ratio,
             checks,
             transfers,
+            planning,
+            planners,
             turned,
             last: Mutex::default(),
             device,
@@ -178,6 +202,12 @@ impl Metrics {
                 .set((busy / all).min(1.0));
         }
         self.ended("done");
+    }
+
+    /// A proposal was planned for so long, and its process ended so.
+    pub(crate) fn planned(&self, took: Duration, how: &'static str) {
+        self.planning.observe(took.as_secs_f64());
+        self.planners.get_or_create(&HowLabel { how }).inc();
     }
 
     /// A run ended, for this reason.

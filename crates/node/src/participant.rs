@@ -269,13 +269,6 @@ impl Part<'_> {
     }
 }
 
-/// Whether the job of a plan has a participant of this name.
-pub(crate) fn has_part(plan: &Plan, name: &str) -> bool {
-    participants(plan)
-        .into_iter()
-        .any(|peer| name_of(plan, peer) == name)
-}
-
 /// Says which names are behind the numbered participants of a message.
 pub fn who_is_who(plan: &Plan, message: &str) -> String {
     let names: Vec<String> = participants(plan)

@@ -2,6 +2,10 @@
 //!
 //! The program is both sides: started with `child NAME`, it confines itself and makes the attempt.
 #![allow(
+    clippy::semicolon_if_nothing_returned,
+    reason = "a table of attempts reads better in lines"
+)]
+#![allow(
     clippy::unwrap_used,
     reason = "a test that unwraps says what it expects by failing there"
 )]

@@ -82,6 +82,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
         link: args.link.kind(),
         net: args.net,
         yes: args.yes,
+        planner: None,
     };
     let service = Service::start(home, options, Arc::new(|| Box::new(Cpu::detect())))?;
     // For people and scripts that let the system choose the port.

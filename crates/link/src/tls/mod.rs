@@ -40,7 +40,7 @@ pub use error::{ControlError, SetupError};
 pub use identity::{Fingerprint, FingerprintError, Identity, IdentityError};
 pub use link::TlsLink;
 pub use port::{
-    Admission, Admit, Caller, Handler, Knock, LONGEST_REQUEST, Port, Quick, Reception, Turned,
+    Admission, Admit, Caller, Handler, Knock, LONGEST_REQUEST, Lane, Lanes, Port, Reception, Turned,
 };
 #[doc(hidden)]
 pub use preface::fuzz_preface;

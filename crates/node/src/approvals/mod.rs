@@ -12,6 +12,7 @@ use veil_program::{AlignKey, AlignKeyError, Files, Job, JobError, Sent};
 use veil_protocol::Plan;
 use veil_session::{Peer, PlanHash};
 
+use crate::control::Proposal;
 use crate::file::{self, FileError};
 use crate::home::{Home, HomeError, Lock, hex};
 use crate::log::Event;
@@ -213,6 +214,30 @@ impl Filed {
         Ok(files)
     }
 
+    /// What would propose it: its text, and the circuit that goes with it.
+    pub(crate) fn proposal(&self) -> Result<Proposal, FileError> {
+        let text = self.job()?;
+        let files = match &self.base {
+            None => self.beside(&text)?,
+            // What its own people filed from elsewhere is read where they filed it from.
+            Some(base) => match Job::circuit_file(&text) {
+                Some(name) => {
+                    let path = base.join(&name);
+                    let read = fs::read(&path).map_err(FileError::io("read", &path))?;
+                    Sent::from([(name, read)])
+                }
+                None => Sent::new(),
+            },
+        };
+        let file =
+            |(name, bytes): (String, Vec<u8>)| (name, String::from_utf8_lossy(&bytes).into_owned());
+        Ok(Proposal {
+            job: text,
+            lanes: self.lanes,
+            files: files.into_iter().map(file).collect(),
+        })
+    }
+
     /// The key under which this participant compares the order of rows, if the approval says where it is.
     pub fn align_key(&self) -> Result<Option<AlignKey>, AlignKeyError> {
         self.align_key.as_deref().map(AlignKey::read).transpose()
@@ -407,6 +432,24 @@ impl Home {
         }
         let all = self.all_filed()?;
         Ok(all.into_iter().find(|filed| filed.stages.contains(&plan)))
+    }
+
+    /// Bytes that the filed jobs of a member take, but for what was published of them.
+    pub(crate) fn filed_bytes(&self, asked_by: &str) -> Result<u64, HomeError> {
+        let mut bytes = 0;
+        for filed in self.all_filed()? {
+            if filed.asked_by.as_deref() != Some(asked_by) {
+                continue;
+            }
+            let entries = fs::read_dir(&filed.folder);
+            let entries = entries.map_err(FileError::io("list", &filed.folder))?;
+            bytes += entries
+                .filter_map(|entry| entry.ok()?.metadata().ok())
+                .filter(fs::Metadata::is_file)
+                .map(|file| file.len())
+                .sum::<u64>();
+        }
+        Ok(bytes)
     }
 
     /// All filed jobs, the oldest first. Folders that hold none are passed over.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use veil_program::{Adversary, Audience, Holder, Job, Kind, Word};
 use veil_protocol::{Plan, Protocol};
 use veil_session::Peer;
@@ -10,7 +10,7 @@ use veil_session::Peer;
 use crate::home::hex;
 
 /// What a job would do. All of it is under the plan hash.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Facts {
     /// Name of the job. Whoever writes the job chooses it.
     pub job: String,

@@ -10,12 +10,14 @@ use veil_protocol::Plan;
 use veil_session::{PartyId, Peer, PlanHash};
 
 use super::Desk;
-use super::door::{Consent, Prepared};
+use super::door::Consent;
 use super::ended::Failed;
 use super::meet::meet;
+use super::places::Claim;
 use super::roll::{self, Watch};
-use crate::jobs::State;
+use crate::jobs::{Entry, State, Status};
 use crate::log::Event;
+use crate::planner::Prepared;
 use crate::receipt::{self, Receipt};
 use crate::stages::{Shelf, Stage};
 use crate::time::Time;
@@ -136,14 +138,17 @@ pub(super) fn attempt(
     }
     let (here, connections) = meet(desk, prepared, at, stop).map_err(|failed| (false, failed))?;
     let engine = desk.engine();
-    let place = desk.jobs.place(job, prepared.need, engine.timeout, stop);
+    let claim = desk.claim(job, &prepared.planned, asked_by);
+    let waits = |why: &str| desk.jobs.waits(job, why);
+    let place = desk.places.place(&claim, engine.timeout, stop, &waits);
     let _place = place.map_err(|why| (false, Failed::Full(why)))?;
+    let charge = Charge::new(desk, &claim).map_err(|why| (false, Failed::Full(why)))?;
     let how = match stage {
         Stage::Input => Consent::StartInput,
         _ if at.turn.is_some_and(|turn| turn > 0) => Consent::StartAgain,
         Stage::Whole | Stage::Compute | Stage::Finish(_) => Consent::Start,
     };
-    let decision = desk.consent(prepared, asked_by, how);
+    let decision = desk.consent(&prepared.planned, asked_by, how);
     if !decision.allows() {
         return Err(before_it(&decision));
     }
@@ -172,6 +177,7 @@ pub(super) fn attempt(
         note(desk, job, at);
     }
     let report = run.map_err(|abort| (true, Failed::Run(abort.into())))?;
+    charge.earned();
     if sink.is_some() {
         let keys = |peer: Peer| match here.neighbours.pins.get(&peer) {
             Some(pin) => Some(*pin),
@@ -183,6 +189,55 @@ pub(super) fn attempt(
         published(desk, &prepared.plan, receipt, &report, &folder);
     }
     Ok(report)
+}
+
+/// What a run is charged to whoever asked for it: its work, when it begins, and its bytes, when it is over. What was not done is given back.
+struct Charge<'a> {
+    desk: &'a Desk,
+    claim: &'a Claim,
+    done: bool,
+}
+
+impl<'a> Charge<'a> {
+    fn new(desk: &'a Desk, claim: &'a Claim) -> Result<Self, String> {
+        if let Some(member) = &claim.member {
+            desk.usage.starts(member, &claim.quota, claim.work)?;
+        }
+        let done = false;
+        Ok(Charge { desk, claim, done })
+    }
+
+    /// All of it was done.
+    fn earned(mut self) {
+        self.done = true;
+    }
+}
+
+impl Drop for Charge<'_> {
+    fn drop(&mut self) {
+        let Some(member) = &self.claim.member else {
+            return;
+        };
+        let went = |entry: &mut Entry| {
+            let Status {
+                rows,
+                of,
+                sent,
+                received,
+                ..
+            } = &entry.status;
+            (sent.saturating_add(*received), *rows, (*of).max(1))
+        };
+        let (bytes, rows, of) = self
+            .desk
+            .jobs
+            .with(self.claim.job, went)
+            .unwrap_or((0, 0, 1));
+        let left =
+            u128::from(self.claim.work) * u128::from(of.saturating_sub(rows)) / u128::from(of);
+        let undone = if self.done { 0 } else { left as u64 };
+        self.desk.usage.ended(member, bytes, undone);
+    }
 }
 
 /// Puts the receipt beside a result, and says in the log that it is there.

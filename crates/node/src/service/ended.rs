@@ -10,10 +10,10 @@ use veil_session::Peer;
 
 use super::Desk;
 use super::attempt::Place;
-use super::door::Prepared;
 use super::roll::{self, Seen};
 use crate::log::Event;
 use crate::participant::RunError;
+use crate::planner::Prepared;
 use crate::stages::Stage;
 
 /// Why a run did not come to its end.

@@ -12,12 +12,12 @@ use veil_session::Peer;
 
 use super::Desk;
 use super::attempt::Place;
-use super::door::Prepared;
 use super::ended::Failed;
 use super::roll::{Seen, Watch};
 use crate::home::Home;
 use crate::jobs::{Meeting, State};
 use crate::participant::{Connections, Neighbours, Part};
+use crate::planner::Prepared;
 use crate::stages;
 
 /// By which keys a run is met.

@@ -8,24 +8,29 @@ mod attempt;
 mod door;
 mod ended;
 mod meet;
+mod places;
 mod roll;
 mod run;
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use veil_engine::{DeviceFactory, Kept, Settings as Engine};
-use veil_link::tls::{Fingerprint, Identity, IdentityError, Port, Reception, SetupError, Turned};
+use veil_link::tls::{
+    Fingerprint, Identity, IdentityError, Lane, Port, Reception, SetupError, Turned,
+};
 use veil_link::{LinkKind, shape};
+use veil_sandbox::Limits;
 use veil_session::PlanHash;
 
 use crate::admin::{Admin, Pages};
-use crate::control;
+use crate::file::FileError;
 use crate::home::{Home, HomeError};
 use crate::jobs::{Jobs, State};
 use crate::log::Event;
@@ -33,12 +38,12 @@ use crate::members::Members;
 use crate::metrics::Metrics;
 use crate::names::Role;
 use crate::notify::{self, notify};
+use crate::planner::{Asked, Planner};
+use crate::settings::Admission;
+use crate::usage::Usage;
 
 /// How often files of the home are looked at.
 const LOOK: Duration = Duration::from_millis(500);
-
-/// Jobs that may wait for their participants at once.
-const MEETING: usize = 64;
 
 /// How long jobs that were told to stop have for that: an abort is on its way in no time, and a thread looks every 50 ms.
 const LAST: Duration = Duration::from_secs(5);
@@ -65,6 +70,9 @@ pub struct Options {
     pub net: Option<shape::Profile>,
     /// Approves every job of a member without asking anybody.
     pub yes: bool,
+    /// The program that plans proposals, started as `PROGRAM inner plan`, where it calls [`inner`](crate::planner::inner); this one, if
+    /// nothing is said.
+    pub planner: Option<PathBuf>,
 }
 
 /// A service cannot be started.
@@ -74,6 +82,9 @@ pub enum ServiceError {
     /// Its home cannot be used.
     #[error(transparent)]
     Home(#[from] HomeError),
+    /// One of its files cannot be used.
+    #[error(transparent)]
+    File(#[from] FileError),
     /// Its port cannot be had.
     #[error(transparent)]
     Setup(#[from] SetupError),
@@ -115,6 +126,11 @@ struct Desk {
     home: Home,
     options: Options,
     jobs: Jobs,
+    places: places::Places,
+    planner: Planner,
+    usage: Usage,
+    /// What was not said of each member's proposals.
+    unsaid: Mutex<BTreeMap<String, door::Unsaid>>,
     metrics: Arc<Metrics>,
     rolls: roll::Rolls,
     device: DeviceFactory,
@@ -168,7 +184,11 @@ impl Service {
         let metrics = Arc::new(Metrics::new(device().name().to_owned()));
         let (events, news) = sync_channel(256);
         let desk = Arc::new(Desk {
-            jobs: Jobs::new(settings.limits, Arc::clone(&metrics)),
+            jobs: Jobs::new(Arc::clone(&metrics)),
+            places: places::Places::new(settings.limits),
+            planner: planner(&settings.admission, options.planner.as_deref()),
+            usage: Usage::open(home.path())?,
+            unsaid: Mutex::default(),
             home,
             options,
             metrics,
@@ -253,7 +273,7 @@ impl Service {
     /// Makes a job ready, if it may run.
     fn consider(&mut self, plan: PlanHash) {
         let active = self.desk.jobs.in_state(State::active);
-        if active.contains(&plan) || active.len() >= MEETING {
+        if active.contains(&plan) {
             return;
         }
         let desk = Arc::clone(&self.desk);
@@ -375,12 +395,34 @@ impl Service {
     }
 }
 
+/// The planner of a service. How its processes are confined is said: without, nobody's proposals are taken.
+fn planner(admission: &Admission, program: Option<&Path>) -> Planner {
+    let limits = Limits {
+        memory: admission.planning_mib << 20,
+        cpu: Duration::from_secs(admission.planning_seconds),
+        wall: Duration::from_secs(admission.planning_seconds * 3 / 2),
+        ..Limits::default()
+    };
+    let asked = Asked {
+        require: admission.sandbox,
+        limits,
+    };
+    // The program that runs, also when another one has taken its place on the disk.
+    let program = program.unwrap_or(Path::new("/proc/self/exe"));
+    let planner = Planner::new(program.into(), asked, admission.planners as usize);
+    match planner.confinement() {
+        Ok(by) => tracing::info!(by, "planning is confined"),
+        Err(why) => tracing::error!(why, "proposals of others are refused"),
+    }
+    planner
+}
+
 fn renew(identity: &Identity, port: &Port) -> Result<(), ServiceError> {
     Ok(port.renew(&identity.renewed()?)?)
 }
 
 fn reception(desk: &Arc<Desk>) -> Reception {
-    let [admits, answers, knocks] = [(); 3].map(|()| Arc::downgrade(desk));
+    let [admits, answers, lanes, knocks] = [(); 4].map(|()| Arc::downgrade(desk));
     Reception::new(Arc::new(move |key| {
         admits
             .upgrade()
@@ -391,7 +433,11 @@ fn reception(desk: &Arc<Desk>) -> Reception {
             .upgrade()
             .map_or_else(Vec::new, |desk| desk.answer(caller, request))
     }))
-    .with_quick(Arc::new(control::is_quick))
+    .with_lanes(Arc::new(move |caller, request| {
+        lanes
+            .upgrade()
+            .map_or(Lane::Usual, |desk| desk.lane(caller, request))
+    }))
     .with_knock(Arc::new(move |key, plan| {
         if let Some(desk) = knocks.upgrade() {
             // Whoever is not heard now knocks again.
@@ -436,6 +482,7 @@ impl Pages for Desk {
         if self.stopping.load(Ordering::Relaxed) {
             return Err("it is stopping".into());
         }
+        self.planner.confinement().map_err(str::to_owned)?;
         let log = self.home.log().path();
         let opened = std::fs::OpenOptions::new().append(true).open(&log);
         opened

@@ -11,15 +11,16 @@ use veil_engine::TraceId;
 use veil_session::PlanHash;
 
 use super::attempt::{Place, attempt, begin, forget, rest};
-use super::door::{Consent, Prepared};
+use super::door::{Consent, MEETINGS};
 use super::ended::{Again, Failed, GivenUp, OWN_FILES, explain};
 use super::roll::{Closes, Seen, enough};
 use super::{Desk, News};
 use crate::approvals::Decision;
 use crate::control::{Reply, Request};
-use crate::jobs::{State, Status};
+use crate::jobs::{Entry, State, Status};
 use crate::log::Event;
 use crate::participant::RunError;
+use crate::planner::{Planned, Prepared};
 use crate::stages::{self, AGAIN, ANSWER, GLANCE, Stage, TURNS, ask_all};
 
 /// Room for planning and for what an engine does in the thread of its caller; lanes have threads of their own.
@@ -27,40 +28,24 @@ const STACK: usize = 2 << 20;
 
 /// Starts a job, if it may run now.
 pub(super) fn make_ready(desk: &Arc<Desk>, plan: PlanHash) -> Option<JoinHandle<()>> {
-    let asked_by = desk.jobs.with(plan, |entry| entry.asked_by.clone())?;
-    let (mut prepared, filed) = match desk.filed(plan) {
-        Ok(filed) => filed,
-        Err(why) => {
-            tracing::error!(%plan, why, "a filed job cannot be used");
-            desk.jobs.set(plan, State::Failed, Some(why));
-            return None;
-        }
-    };
-    match desk.consent(&prepared, asked_by.as_deref(), Consent::Look) {
+    let known = |entry: &mut Entry| (entry.asked_by.clone(), Arc::clone(&entry.planned));
+    let (asked_by, planned) = desk.jobs.with(plan, known)?;
+    match desk.consent(&planned, asked_by.as_deref(), Consent::Look) {
         decision if decision.allows() => {}
         Decision::Refused { why, .. } => {
             desk.jobs.set(plan, State::Refused, Some(why));
             return None;
         }
         decision => {
-            // Said once: a pending job is looked at all the time.
-            let pending = desk.jobs.in_state(|state| state == State::Pending);
-            if !pending.contains(&plan) {
-                desk.jobs
-                    .set(plan, State::Pending, Some(decision.to_string()));
-            }
+            pending(desk, plan, decision.to_string());
             return None;
         }
     }
-    match filed.align_key() {
-        Ok(Some(key)) => prepared.job.set_align_key(key),
-        Ok(None) => {}
-        Err(error) => {
-            tracing::error!(%plan, %error, "an approved job cannot run");
-            desk.jobs
-                .fail(plan, OWN_FILES.to_owned(), Some(error.to_string()));
-            return None;
-        }
+    let [all, own] = desk.jobs.active(asked_by.as_deref());
+    if own >= desk.meetings(asked_by.as_deref()) || all >= MEETINGS {
+        let why = "it may run, and as many jobs are met here as may be: it is met when one of them is over";
+        pending(desk, plan, why.to_owned());
+        return None;
     }
     let stop = Arc::new(AtomicBool::new(false));
     desk.jobs.with(plan, |entry| {
@@ -85,7 +70,7 @@ pub(super) fn make_ready(desk: &Arc<Desk>, plan: PlanHash) -> Option<JoinHandle<
         .stack_size(STACK)
         .spawn(move || {
             let ran = catch_unwind(AssertUnwindSafe(|| {
-                whole(&running, &prepared, asked_by.as_deref(), &stop);
+                with_plan(&running, plan, (asked_by.as_deref(), &planned), &stop);
             }));
             if ran.is_err() {
                 let why =
@@ -106,6 +91,46 @@ pub(super) fn make_ready(desk: &Arc<Desk>, plan: PlanHash) -> Option<JoinHandle<
             None
         }
     }
+}
+
+/// A job may not be met yet: why. Said once, since it is looked at all the time.
+fn pending(desk: &Desk, plan: PlanHash, why: String) {
+    let same = |entry: &mut Entry| {
+        entry.status.state == State::Pending && entry.status.why.as_ref() == Some(&why)
+    };
+    if desk.jobs.with(plan, same) != Some(true) {
+        desk.jobs.set(plan, State::Pending, Some(why));
+    }
+}
+
+/// Plans a job that may run, once there is room for its plans, and runs it.
+fn with_plan(
+    desk: &Desk,
+    plan: PlanHash,
+    (asked_by, planned): (Option<&str>, &Planned),
+    stop: &AtomicBool,
+) {
+    let _held = match desk.places.hold(plan, planned.held) {
+        Ok(held) => held,
+        Err(why) => return pending(desk, plan, why),
+    };
+    let (mut prepared, filed) = match desk.filed(plan) {
+        Ok(filed) => filed,
+        Err(why) => {
+            tracing::error!(%plan, why, "a filed job cannot be used");
+            return desk.jobs.fail(plan, OWN_FILES.to_owned(), Some(why));
+        }
+    };
+    match filed.align_key() {
+        Ok(Some(key)) => prepared.job.set_align_key(key),
+        Ok(None) => {}
+        Err(error) => {
+            tracing::error!(%plan, %error, "an approved job cannot run");
+            let here = Some(error.to_string());
+            return desk.jobs.fail(plan, OWN_FILES.to_owned(), here);
+        }
+    }
+    whole(desk, &prepared, asked_by, stop);
 }
 
 /// How often the runs of a job have failed, since the inputs were kept.

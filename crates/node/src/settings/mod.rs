@@ -1,5 +1,6 @@
 //! `veil.toml`: what a participant is, where it listens, and how much it takes on.
 
+mod quota;
 mod text;
 
 use std::net::SocketAddr;
@@ -8,6 +9,8 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use crate::names::{self, NameError, Role};
+
+pub use quota::{Admission, Quota, Quotas};
 
 /// The settings of a home.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -24,6 +27,10 @@ pub struct Settings {
     pub admin: Option<SocketAddr>,
     /// How much it takes on.
     pub limits: Limits,
+    /// What it lets in.
+    pub admission: Admission,
+    /// What each member may ask of it.
+    pub quotas: Quotas,
     /// How long it waits.
     pub timeouts: Timeouts,
     /// What it writes to standard error.
@@ -150,6 +157,8 @@ impl Settings {
             address: None,
             admin: None,
             limits: Limits::default(),
+            admission: Admission::default(),
+            quotas: Quotas::default(),
             timeouts: Timeouts::default(),
             log: LogSettings::default(),
         })

@@ -91,6 +91,14 @@ impl Pending {
         matches!(self.stage, Stage::Request { .. })
     }
 
+    /// Bytes of its request that are here.
+    pub(super) const fn received(&self) -> usize {
+        match &self.stage {
+            Stage::Request { have, .. } => *have,
+            Stage::Call { .. } | Stage::Answer(_) => 0,
+        }
+    }
+
     pub(super) const fn since(&self) -> Instant {
         self.since
     }

@@ -73,8 +73,34 @@ pub struct Caller {
 /// Answers questions. Runs in a thread of the port; what takes long delays other questions, and nothing else.
 pub type Handler = Arc<dyn Fn(Caller, &[u8]) -> Vec<u8> + Send + Sync>;
 
-/// Whether a question is answered in no time: it does not wait behind others that take long. Runs in the thread of the port.
-pub type Quick = Arc<dyn Fn(&[u8]) -> bool + Send + Sync>;
+/// Where a question waits for its answer: questions of one lane never wait for those of another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Lane {
+    /// It is answered in no time.
+    Quick,
+    /// It comes from this participant's own commands.
+    Own,
+    /// Any other.
+    Usual,
+    /// It takes long: somebody proposes a job.
+    Slow,
+}
+
+impl Lane {
+    const ALL: [Lane; 4] = [Lane::Quick, Lane::Own, Lane::Usual, Lane::Slow];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Lane::Quick => "quick",
+            Lane::Own => "own",
+            Lane::Usual => "control",
+            Lane::Slow => "slow",
+        }
+    }
+}
+
+/// Says in which lane a question waits. Runs in the thread of the port.
+pub type Lanes = Arc<dyn Fn(&Caller, &[u8]) -> Lane + Send + Sync>;
 
 /// Hears of members that come for a plan in which nobody here awaits them now. Runs in the thread of the port: it must not wait.
 pub type Knock = Arc<dyn Fn(Fingerprint, PlanHash) + Send + Sync>;
@@ -84,7 +110,7 @@ pub type Knock = Arc<dyn Fn(Fingerprint, PlanHash) + Send + Sync>;
 pub struct Reception {
     admit: Admit,
     handler: Option<Handler>,
-    quick: Option<Quick>,
+    lanes: Option<Lanes>,
     knock: Option<Knock>,
     sole: bool,
 }
@@ -95,7 +121,7 @@ impl Reception {
         Reception {
             admit,
             handler: None,
-            quick: None,
+            lanes: None,
             knock: None,
             sole: false,
         }
@@ -125,10 +151,10 @@ impl Reception {
         self
     }
 
-    /// Answers questions that are `quick` in a thread of their own.
+    /// Answers questions in the lanes that `lanes` says; without it, they are all alike.
     #[must_use]
-    pub fn with_quick(mut self, quick: Quick) -> Self {
-        self.quick = Some(quick);
+    pub fn with_lanes(mut self, lanes: Lanes) -> Self {
+        self.lanes = Some(lanes);
         self
     }
 
@@ -209,7 +235,7 @@ impl Port {
         });
         let replies = match reception.handler {
             Some(handler) => {
-                Some(Replies::start(&handler, reception.quick).map_err(|e| local(&e))?)
+                Some(Replies::start(&handler, reception.lanes).map_err(|e| local(&e))?)
             }
             None => None,
         };

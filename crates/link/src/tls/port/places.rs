@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use super::LONGEST_REQUEST;
 use super::caller::Pending;
 use crate::tls::identity::Fingerprint;
 
@@ -13,6 +14,9 @@ const UNKNOWN: usize = PENDING / 2;
 
 /// Requests of one member that may be on their way in at once.
 pub(super) const REQUESTS: usize = 8;
+
+/// Bytes of one member's requests that are held until the last of them has come: two of the longest.
+const BYTES: usize = 2 * LONGEST_REQUEST;
 
 /// Whose a pending connection is.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -50,7 +54,12 @@ pub(super) fn overdrawn(pending: &[Pending]) -> Option<usize> {
     let asks = |one: &&Pending| one.asks() && one.holder().is_member();
     let many = |one: &Pending| {
         let of = pending.iter().filter(asks);
-        of.filter(|other| other.holder() == one.holder()).count() > REQUESTS
+        let (mut requests, mut bytes) = (0, 0);
+        for other in of.filter(|other| other.holder() == one.holder()) {
+            requests += 1;
+            bytes += other.received();
+        }
+        requests > REQUESTS || bytes > BYTES
     };
     let candidates = pending.iter().enumerate();
     candidates

@@ -286,7 +286,13 @@ fn who_asks_much_leaves_room_for_others() {
     };
     let reception = Reception::new(Arc::new(admit))
         .with_handler(Arc::new(handler))
-        .with_quick(Arc::new(|request| request.starts_with(b"quick")));
+        .with_lanes(Arc::new(|_, request| {
+            if request.starts_with(b"quick") {
+                Lane::Quick
+            } else {
+                Lane::Slow
+            }
+        }));
     let port = Port::bind(us, "127.0.0.1:0", reception).unwrap();
     let address = port.address().to_string();
     let ask = |who, request, until| control(who, us.fingerprint(), &address, request, until);
@@ -331,7 +337,10 @@ fn quick_questions_do_not_wait_behind_others() {
     };
     let reception = Reception::new(Arc::new(|_| Admission::Member))
         .with_handler(Arc::new(handler))
-        .with_quick(Arc::new(|request| request == b"quick"));
+        .with_lanes(Arc::new(|_, request| match request {
+            b"quick" => Lane::Quick,
+            _ => Lane::Slow,
+        }));
     let port = Port::bind(&us, "127.0.0.1:0", reception).unwrap();
     let address = port.address().to_string();
     let ask = |request, until| control(&them, us.fingerprint(), &address, request, until);
