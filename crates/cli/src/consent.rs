@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use veil_node::policy::Facts;
 use veil_node::stages::Stages;
-use veil_node::{Binding, Home, Request, roles_of};
+use veil_node::{Home, Request, roles_of};
 use veil_program::Job;
 use veil_protocol::Plan;
 use veil_session::{PartyId, Peer};
@@ -33,13 +33,14 @@ pub(crate) struct Planned {
 
 impl Planned {
     /// Reads and plans the job of a command line.
-    pub(crate) fn load(args: &JobArgs) -> Result<Self, Failure> {
+    pub(crate) fn load(args: &JobArgs) -> Result<(Job, Self), Failure> {
         let job = args.load()?;
         let text = std::fs::read_to_string(&args.job).map_err(|error| {
             let message = format!("cannot read the job {}: {error}", args.job.display());
             Failure::new(Code::Input, message)
         })?;
-        Self::of(&job, job.written(&text), args.lanes.unwrap_or(LANES))
+        let planned = Self::of(&job, job.written(&text), args.lanes.unwrap_or(LANES))?;
+        Ok((job, planned))
     }
 
     /// Plans a job.
@@ -107,23 +108,6 @@ impl Planned {
             self.ordered.clone(),
         )
     }
-}
-
-/// Replacements of data files as they are filed: with paths that hold wherever a daemon runs.
-pub(crate) fn bindings(args: &JobArgs) -> Vec<Binding> {
-    let binding = |r: &prepare::Replacement| Binding {
-        owner: r.owner.clone(),
-        what: r.what.clone(),
-        file: absolute(&r.file),
-    };
-    args.data.iter().map(binding).collect()
-}
-
-/// The folder of a job file, as a path that holds wherever a daemon runs.
-pub(crate) fn base(job: &Path) -> PathBuf {
-    let folder = job.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new("."));
-    absolute(folder)
 }
 
 /// A path that holds wherever a daemon runs.

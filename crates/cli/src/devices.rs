@@ -16,6 +16,9 @@ use veil_session::Peer;
 
 use crate::failure::{Code, Failure};
 
+/// The fastest device of the processor.
+const CPU: &str = "cpu";
+
 /// The device with simulated cores.
 const FPGA: &str = "fpga-sim";
 
@@ -33,33 +36,43 @@ pub(crate) fn make(
     assembled: &Assembled,
     clock: &Clock,
 ) -> Result<Box<dyn Device>, Failure> {
-    if name == "cpu" {
+    let names = || candidates(assembled, clock).into_iter().map(|it| it.name);
+    if name != CPU && !names().any(|known| known == name) {
+        let names: Vec<&str> = [CPU].into_iter().chain(names()).collect();
+        let help = format!("--device takes one of: {}", names.join(", "));
+        return Err(Failure::new(Code::Usage, format!("there is no device `{name}`")).help(help));
+    }
+    start(name, assembled, clock)
+        .map_err(|why| Failure::new(Code::Device, format!("{name} is not here: {why}")))
+}
+
+/// The same, or why it does not start.
+fn start(name: &str, assembled: &Assembled, clock: &Clock) -> Result<Box<dyn Device>, String> {
+    if name == CPU {
         return Ok(Box::new(Cpu::detect()));
     }
-    let mut names = vec!["cpu"];
-    for candidate in candidates(assembled, clock) {
-        names.push(candidate.name);
-        if candidate.name == name {
-            return (candidate.make)()
-                .map_err(|why| Failure::new(Code::Device, format!("{name} is not here: {why}")));
-        }
+    let mut candidates = candidates(assembled, clock).into_iter();
+    match candidates.find(|candidate| candidate.name == name) {
+        Some(candidate) => (candidate.make)(),
+        None => Err("there is no such device".into()),
     }
-    let help = format!("--device takes one of: {}", names.join(", "));
-    Err(Failure::new(Code::Usage, format!("there is no device `{name}`")).help(help))
+}
+
+/// What this processor lacks for an instruction set.
+pub(crate) fn lacking(isa: Isa) -> Vec<&'static str> {
+    let needs = isa.needs().into_iter();
+    needs
+        .filter_map(|(name, there)| (!there).then_some(name))
+        .collect()
 }
 
 /// Every device that there can be.
 pub(crate) fn candidates(assembled: &Assembled, clock: &Clock) -> Vec<Candidate> {
     let (assembled, clock) = (assembled.clone(), clock.clone());
-    let cpu = |name, what, isa, needs: &[(&'static str, bool)]| {
-        let missing = needs.iter().filter(|(_, there)| !there);
-        let missing: Vec<&str> = missing.map(|(name, _)| *name).collect();
-        let make = move || {
-            if Isa::available().contains(&isa) {
-                Ok(Box::new(Cpu::with(isa)) as Box<dyn Device>)
-            } else {
-                Err(format!("this processor lacks {}", missing.join(", ")))
-            }
+    let cpu = |name, what, isa: Isa| {
+        let make = move || match &lacking(isa)[..] {
+            [] => Ok(Box::new(Cpu::with(isa)) as Box<dyn Device>),
+            missing => Err(format!("this processor lacks {}", missing.join(", "))),
         };
         let make = Box::new(make);
         Candidate { name, what, make }
@@ -75,19 +88,16 @@ pub(crate) fn candidates(assembled: &Assembled, clock: &Clock) -> Vec<Candidate>
             "cpu-avx512",
             "512 bits at a time, AES in vectors",
             Isa::Avx512,
-            &avx512(),
         ),
         cpu(
             "cpu-avx2",
             "256 bits at a time, AES instructions",
             Isa::Avx2,
-            &avx2(),
         ),
         cpu(
             "cpu-portable",
             "64 bits at a time, any processor",
             Isa::Portable,
-            &[],
         ),
         Candidate {
             name: "cuda",
@@ -114,38 +124,6 @@ pub(crate) fn candidates(assembled: &Assembled, clock: &Clock) -> Vec<Candidate>
             }),
         },
     ]
-}
-
-/// What the fastest device needs of a processor, and whether it is there.
-#[cfg(target_arch = "x86_64")]
-pub(crate) fn avx512() -> [(&'static str, bool); 4] {
-    [
-        ("avx512f", is_x86_feature_detected!("avx512f")),
-        ("avx512bw", is_x86_feature_detected!("avx512bw")),
-        ("avx512dq", is_x86_feature_detected!("avx512dq")),
-        ("vaes", is_x86_feature_detected!("vaes")),
-    ]
-}
-
-/// What the second device needs of a processor, and whether it is there.
-#[cfg(target_arch = "x86_64")]
-pub(crate) fn avx2() -> [(&'static str, bool); 2] {
-    [
-        ("avx2", is_x86_feature_detected!("avx2")),
-        ("aes", is_x86_feature_detected!("aes")),
-    ]
-}
-
-/// What the fastest device needs of a processor, and whether it is there.
-#[cfg(not(target_arch = "x86_64"))]
-pub(crate) fn avx512() -> [(&'static str, bool); 1] {
-    [("x86-64", false)]
-}
-
-/// What the second device needs of a processor, and whether it is there.
-#[cfg(not(target_arch = "x86_64"))]
-pub(crate) fn avx2() -> [(&'static str, bool); 1] {
-    [("x86-64", false)]
 }
 
 /// On which devices the parties of a run compute.
@@ -215,7 +193,8 @@ impl DevicesArgs {
             && parties.all(|peer| self.named(plan, peer) == Some(FPGA))
     }
 
-    /// Makes the devices of a participant. Those of parties that are nodes have the node of theirs.
+    /// Makes the devices of a participant. Those of parties that are nodes have the node of theirs. A device was there when the run was
+    /// checked, and may have gone since: then there is no run, for another one was not asked for.
     pub(crate) fn factory(
         &self,
         plan: &Plan,
@@ -223,7 +202,7 @@ impl DevicesArgs {
         nodes: Option<&Carrier>,
     ) -> DeviceFactory {
         let Some(name) = self.named(plan, peer).map(str::to_owned) else {
-            return Arc::new(|| Box::new(Cpu::detect()));
+            return Arc::new(|| Ok(Box::new(Cpu::detect())));
         };
         let (assembled, clock) = (self.assembled.clone(), Clock::default());
         if name == FPGA {
@@ -232,14 +211,17 @@ impl DevicesArgs {
             clocks.insert(who, clock.clone());
         }
         let node = (peer.party().zip(nodes)).map(|(party, nodes)| nodes.node(party.index() as u8));
-        // It was there when the run was checked.
         Arc::new(move || {
-            if let (Some(node), Ok(fpga)) = (&node, Fpga::simulated()) {
-                let fpga = fpga.sharing(&assembled).counting(&clock);
-                return Box::new(fpga.joined(node.user()));
-            }
-            let made = make(&name, &assembled, &clock);
-            made.unwrap_or_else(|_| Box::new(Cpu::detect()))
+            let absent = |why: String| Fault::Absent {
+                device: name.clone(),
+                why,
+            };
+            let Some(node) = &node else {
+                return start(&name, &assembled, &clock).map_err(absent);
+            };
+            let fpga = Fpga::simulated().map_err(|why| absent(why.to_string()))?;
+            let fpga = fpga.sharing(&assembled).counting(&clock);
+            Ok(Box::new(fpga.joined(node.user())))
         })
     }
 
@@ -342,5 +324,56 @@ impl DevicesArgs {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use veil_program::{Files, Job};
+    use veil_protocol::Options;
+
+    use super::*;
+
+    const JOB: &str = r#"version = 1
+kind = "circuit"
+name = "sum"
+owners = ["ann", "bob"]
+parties = ["ann", "bob"]
+recipients = ["bob"]
+circuit = { make = "adder:2", rows = 1 }
+input = [{ port = "x", owner = "ann", format = "hex", file = "x.hex" },
+         { port = "y", owner = "bob", format = "hex", file = "y.hex" }]
+output = [{ port = "out", to = "bob", format = "hex", file = "sum.hex" }]
+"#;
+
+    #[test]
+    fn a_device_that_has_gone_is_no_other() {
+        let job = Job::parse(JOB, Path::new("job.toml"), Files::default()).unwrap();
+        let plan = Plan::new(job.shared(), Options::default()).unwrap();
+        let peer = Peer::Party(plan.parties()[0]);
+        let here = |name: &str| start(name, &Assembled::default(), &Clock::default());
+        let candidates = candidates(&Assembled::default(), &Clock::default());
+        let names = candidates.iter().map(|candidate| candidate.name);
+        let mut absent = 0;
+        for name in names.chain([CPU, "one-that-has-gone"]) {
+            let Ok(choice) = name.parse();
+            let args = DevicesArgs {
+                devices: vec![choice],
+                ..DevicesArgs::default()
+            };
+            let device = args.factory(&plan, peer, None)();
+            match (device, here(name)) {
+                (Ok(device), Ok(same)) => assert_eq!(device.name(), same.name()),
+                (Err(fault), Err(why)) => {
+                    absent += 1;
+                    let device = name.to_owned();
+                    assert_eq!(fault, Fault::Absent { device, why });
+                }
+                (device, _) => panic!("{name}: {:?}", device.map(|device| device.name())),
+            }
+        }
+        assert!(absent > 0);
     }
 }

@@ -69,6 +69,10 @@ Exit codes:
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
+    // Nothing is read, written or started before it is confined.
+    if let commands::Command::Inner(command) = &cli.command {
+        return commands::inner::run(command);
+    }
     failure::install_reporter();
     match cli.command.run(cli.verbose) {
         Ok(()) => ExitCode::SUCCESS,

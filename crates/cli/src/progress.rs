@@ -68,10 +68,16 @@ impl Snapshot {
     }
 }
 
+/// What is done after less time says nothing about the rest, unless it is a good part of all.
+const SOON: Duration = Duration::from_secs(2);
+/// A good part: one in so many.
+const PART: u64 = 20;
+
 /// Shows how far a run is.
 #[derive(Debug)]
 pub(crate) struct Meter {
-    start: Instant,
+    /// When the run began: nothing is done while its participants meet.
+    start: Mutex<Instant>,
     state: Mutex<State>,
 }
 
@@ -95,7 +101,7 @@ enum State {
 impl Meter {
     pub(crate) fn new() -> Self {
         Meter {
-            start: Instant::now(),
+            start: Mutex::new(Instant::now()),
             state: Mutex::new(State::Silent { of: None }),
         }
     }
@@ -103,24 +109,32 @@ impl Meter {
     /// Shows every participant of the plan at once.
     pub(crate) fn board(plan: &Plan) -> Self {
         Meter {
-            start: Instant::now(),
+            start: Mutex::new(Instant::now()),
             state: Mutex::new(State::Board(Board::new(plan))),
         }
     }
 
     /// Shows the progress, if it is time to.
     pub(crate) fn show(&self, progress: &Snapshot) {
-        let elapsed = self.start.elapsed();
+        let meets = progress.phase == Phase::Meeting.name();
+        let elapsed = {
+            let mut start = self.start.lock().unwrap_or_else(PoisonError::into_inner);
+            if meets {
+                *start = Instant::now();
+            }
+            start.elapsed()
+        };
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let me = progress.me;
         match &mut *state {
             State::Board(board) => board.show(progress, elapsed),
+            _ if meets => {}
             State::Silent { of } if elapsed < PATIENCE => {
                 *of = Some(of.map_or(me, |of| of.min(me)));
             }
             State::Silent { of: Some(of) } if *of != me => {}
             State::Silent { .. } if std::io::stderr().is_terminal() => {
-                *state = State::Bar(me, bar(progress));
+                *state = State::Bar(me, bar(progress, elapsed));
             }
             State::Silent { .. } => {
                 line(progress, elapsed);
@@ -129,7 +143,10 @@ impl Meter {
                     last: Instant::now(),
                 };
             }
-            State::Bar(of, bar) if *of == me => bar.set_position(progress.done().0),
+            State::Bar(of, bar) if *of == me => {
+                bar.set_position(progress.done().0);
+                bar.set_message(rest(progress, elapsed));
+            }
             State::Lines { of, last } if *of == me && last.elapsed() >= BETWEEN_LINES => {
                 *last = Instant::now();
                 line(progress, elapsed);
@@ -150,28 +167,35 @@ impl Drop for Meter {
     }
 }
 
-fn bar(progress: &Snapshot) -> ProgressBar {
+fn bar(progress: &Snapshot, elapsed: Duration) -> ProgressBar {
     let (done, of, unit) = progress.done();
-    let style = ProgressStyle::with_template(&format!(
-        "{{bar:30}} {{human_pos}} of {{human_len}} {unit}, {{per_sec}}, {{eta}} left"
-    ));
+    let template = format!("{{bar:30}} {{human_pos}} of {{human_len}} {unit}{{msg}}");
+    let style = ProgressStyle::with_template(&template);
     let bar = ProgressBar::with_draw_target(Some(of), ProgressDrawTarget::stderr());
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
     bar.set_position(done);
+    bar.set_message(rest(progress, elapsed));
     bar
 }
 
 fn line(progress: &Snapshot, elapsed: Duration) {
     let (done, of, unit) = progress.done();
-    let rate = done as f64 / elapsed.as_secs_f64();
-    let rest = match done {
-        0 => String::new(),
-        _ => format!(
-            ", {rate:.0} {unit}/s, {} left",
-            output::seconds((of - done.min(of)) as f64 / rate)
-        ),
-    };
-    eprintln!("{done} of {of} {unit}{rest}");
+    eprintln!("{done} of {of} {unit}{}", rest(progress, elapsed));
+}
+
+/// How fast it goes and how long it still takes, once enough is done to tell; and what is left to do when all rows are done.
+fn rest(progress: &Snapshot, elapsed: Duration) -> String {
+    let (done, of, unit) = progress.done();
+    if done >= of && progress.phase != Phase::Rows.name() {
+        return format!(", {}", progress.phase);
+    }
+    let tells = elapsed >= SOON || done.saturating_mul(PART) >= of;
+    if done == 0 || done >= of || !tells {
+        return String::new();
+    }
+    let rate = done as f64 / elapsed.as_secs_f64().max(1e-3);
+    let left = output::seconds((of - done) as f64 / rate);
+    format!(", {rate:.0} {unit}/s, {left} left")
 }
 
 /// A line per participant: what it is about, how fast, how many bytes, whom it waits for.
@@ -302,6 +326,25 @@ mod tests {
     use veil_session::{Channel, Frame, PartyId, StepId};
 
     use super::*;
+
+    #[test]
+    fn an_estimate_begins_when_enough_is_done() {
+        let me = Peer::Recipient(0);
+        let after = |rows, millis, phase| {
+            let progress = Progress {
+                rows,
+                phase,
+                ..Progress::new(me, 1000)
+            };
+            rest(&Snapshot::from(&progress), Duration::from_millis(millis))
+        };
+        assert_eq!(after(0, 5000, Phase::Rows), "");
+        assert_eq!(after(10, 1500, Phase::Rows), "");
+        assert_eq!(after(50, 500, Phase::Rows), ", 100 rows/s, 9.5 s left");
+        assert_eq!(after(10, 2000, Phase::Rows), ", 5 rows/s, 3 min left");
+        assert_eq!(after(1000, 4000, Phase::Rows), "");
+        assert_eq!(after(1000, 4000, Phase::Opening), ", opening");
+    }
 
     #[test]
     fn a_line_says_who_waits_for_whom() {

@@ -193,6 +193,7 @@ fn a_disk_that_is_full_is_named_and_leaves_no_half_result() {
 fn a_party_whose_disk_is_full_takes_no_jobs_and_says_so() {
     let _turn = turn();
     let (folder, _homes) = site();
+    folder.replace("c/veil.toml", "\"1 GiB\"", "\"64 KiB\"");
     let home = folder.at("small");
     fs::create_dir(&home).unwrap();
     let place = Place::small_disk(&home, 256, Some(&folder.at("c")));
@@ -212,14 +213,28 @@ fn a_party_whose_disk_is_full_takes_no_jobs_and_says_so() {
     let refused = folder.veil("submit job.toml --home eve");
     let said = text(&refused.stderr) + &text(&refused.stdout);
     assert_eq!(refused.status.code(), Some(3), "{said}");
-    assert!(said.contains("cannot keep the job"), "{said}");
-    let log = service.said();
+    // Neither how much there is nor where.
     assert!(
-        log.contains("a proposal cannot be kept") && log.contains("space"),
-        "{log}"
+        said.contains("no room: this party keeps what is left of its disk for jobs that run; its operator is told\n"),
+        "{said}"
     );
+    let page = service.page("/readyz");
+    assert!(page.starts_with("HTTP/1.1 503"), "{page}");
+    assert!(
+        page.contains("log.jsonl: no storage space")
+            && page.contains("0 MiB free, 0 MiB kept for running jobs"),
+        "{page}"
+    );
+    wait("it is in the log lines, once", || {
+        service.said().matches("kept for running jobs").count() == 1
+    });
+    assert!(service.metric("mpc_disk_free_bytes") < 65536.0);
     drop(file);
     fs::remove_file(&filler).unwrap();
+    wait("it is ready", || {
+        service.page("/readyz").starts_with("HTTP/1.1 200")
+            && service.said().contains("ready again")
+    });
     // The others accepted it, and go on when it is proposed again.
     computes(&folder);
     let (code, said) = service.stop();

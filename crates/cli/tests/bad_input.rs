@@ -85,14 +85,13 @@ fn a_value_out_of_range() {
 }
 
 #[test]
-fn rows_that_do_not_align() {
+fn rows_that_are_missing() {
     let folder = Folder::wages();
     folder.write("bob.csv", "wage\n4000\n3500\n");
     let parts = [
-        "rows do not align",
         "bob.csv has 2 rows",
         "declares 3 for block `south`",
-        "in the same order",
+        "give the whole table, or change `rows`",
     ];
     folder.fail("stats wages.toml --out results", 3, &parts);
 }

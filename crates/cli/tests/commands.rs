@@ -43,6 +43,68 @@ fn circuits_are_made_shown_converted_and_compared() {
     );
 }
 
+/// Case S10: a design of somebody else does nothing with the rights of the user who checks it, and takes nothing home.
+#[test]
+fn a_check_of_a_foreign_design_runs_nothing() {
+    if !veil_circuit::verilog::is_installed() {
+        eprintln!("SKIPPED: yosys or iverilog is not installed (apt-get install yosys iverilog)");
+        return;
+    }
+    let folder = Folder::new();
+    let left = folder.at("left");
+    let secret = folder.at("secret.hex");
+    std::fs::create_dir(folder.at("design")).unwrap();
+    folder.write("secret.hex", "1\n");
+    folder.write("design/.hidden.hex", "1\n");
+    let design = |body: &str| {
+        let body = body.replace("LEFT", left.to_str().unwrap());
+        let text = format!("module t(input a, output b);\n{body}\n  assign b = ~a;\nendmodule\n");
+        folder.write("design/t.v", text);
+    };
+    for body in [
+        "`ifndef SYNTHESIS\n  integer f; initial begin f = $fopen(\"LEFT\", \"w\"); $fdisplay(f, \"a\"); $fclose(f); end\n`endif",
+        "`ifndef SYNTHESIS\n  initial $system(\"touch LEFT\");\n`endif",
+    ] {
+        design(body);
+        let said = folder.succeed("circuit check design/t.v");
+        assert!(
+            said.starts_with("a simulation of `t` agrees with its circuit on all 2 inputs\n"),
+            "{said}"
+        );
+        assert!(!left.exists(), "{body}");
+    }
+    for (body, said) in [
+        (
+            "  integer f; initial f = $fopen(\"LEFT\", \"w\");".to_owned(),
+            "Can't resolve function name `\\$fopen'".to_owned(),
+        ),
+        (
+            "  initial $system(\"touch LEFT\");".to_owned(),
+            "Can't resolve task name `\\$system'".to_owned(),
+        ),
+        (
+            format!("`include \"{}\"", secret.display()),
+            format!(
+                "design/t.v:2: the design reads `{}`, which is not beside it",
+                secret.display()
+            ),
+        ),
+        (
+            "  reg [3:0] m [0:0]; initial $readmemh(\"../secret.hex\", m);".to_owned(),
+            "design/t.v:2: the design reads `../secret.hex`, which is not beside it".to_owned(),
+        ),
+        (
+            "  reg [3:0] m [0:0]; initial $readmemh({\"./\", \".hidden.hex\"}, m);".to_owned(),
+            "hidden.hex".to_owned(),
+        ),
+    ] {
+        design(&body);
+        folder.fail("circuit check design/t.v", 3, &[&said]);
+        folder.fail("circuit compile design/t.v --out t.txt", 3, &[&said]);
+        assert!(!left.exists() && !folder.at("t.txt").exists(), "{body}");
+    }
+}
+
 /// Verilog becomes a netlist with names and cycles, and is compared with its simulation.
 #[test]
 fn verilog_is_compiled_and_simulated() {

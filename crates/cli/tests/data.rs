@@ -138,7 +138,11 @@ fn a_key_goes_from_owner_to_owner() {
 #[test]
 fn policies_decide_which_rows_count() {
     let folder = study();
-    folder.replace("job.toml", ", align = { column = \"id\", every = 16 }", "");
+    folder.replace(
+        "job.toml",
+        ", align = { column = \"id\", every = 16 }",
+        ", order = \"agreed\"",
+    );
     let run = folder.succeed("stats job.toml --check --json --out results");
     let run: Value = serde_json::from_str(&run).unwrap();
     assert_eq!(run["checked"], true);

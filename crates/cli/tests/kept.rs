@@ -68,7 +68,7 @@ fn services_keep_transfers_for_the_next_job() {
     run(&folder, &services, 2);
     run(&folder, &services, 3);
     assert_eq!([0, 1].map(|k| from(&services[k])), [[1, 2]; 2]);
-    // Nothing of it is on a disk: who begins anew has nothing.
+    // It is in memory alone: who begins anew has nothing.
     let (code, said) = services.remove(1).stop();
     assert_eq!(code, Some(0), "{said}");
     services.push(start("b"));
@@ -76,4 +76,48 @@ fn services_keep_transfers_for_the_next_job() {
     assert_eq!([0, 1].map(|k| from(&services[k])), [[2, 2], [1, 0]]);
     run(&folder, &services, 5);
     assert_eq!([0, 1].map(|k| from(&services[k])), [[2, 3], [1, 1]]);
+}
+
+/// Case S11: what would happen if the memory of a service were set back to a snapshot: somebody has used what it keeps, and its disk knows. It
+/// begins with curves, and says why.
+#[test]
+fn a_memory_that_was_set_back_begins_with_curves() {
+    let _turn = turn();
+    let folder = Folder::blocks();
+    let parties = "parties = [\"a\", \"b\", \"c\"]";
+    folder.replace("job.toml", parties, "parties = [\"a\", \"b\"]");
+    folder.replace("job.toml", "rows = 4096", &format!("rows = {ROWS}"));
+    let _homes = homes(folder.path(), &["a", "b", "ann", "eve"]);
+    let start = |name: &str| Service::start(folder.path(), name, &["--yes"]);
+    let mut services = vec![start("a"), start("b")];
+    let marks = |name: &str| std::fs::read(folder.at(&format!("{name}/ot.marks"))).unwrap();
+    run(&folder, &services, 1);
+    let before = ["a", "b"].map(marks);
+    run(&folder, &services, 2);
+    assert_eq!([0, 1].map(|k| from(&services[k])), [[1, 1]; 2]);
+    // Each use is on the disk, at both ends.
+    let after = ["a", "b"].map(marks);
+    assert!((0..2).all(|k| before[k] != after[k]));
+    // The evaluator's memory is the one that wrote last no more.
+    std::fs::write(folder.at("b/ot.marks"), &before[1]).unwrap();
+    run(&folder, &services, 3);
+    assert_eq!([0, 1].map(|k| from(&services[k])), [[2, 1]; 2]);
+    assert_eq!(counted(&services[1], "mpc_memory_copies_total"), 1);
+    assert_eq!(counted(&services[0], "mpc_memory_copies_total"), 0);
+    run(&folder, &services, 4);
+    assert_eq!([0, 1].map(|k| from(&services[k])), [[2, 2]; 2]);
+    // The switch.
+    let (code, said) = services.remove(1).stop();
+    assert_eq!(code, Some(0), "{said}");
+    assert!(
+        said.contains("this memory was restored or copied, and kept transfers may have been used since: they are dropped"),
+        "{said}"
+    );
+    folder.replace("b/veil.toml", "keep = true", "keep = false");
+    services.push(start("b"));
+    let before = marks("b");
+    run(&folder, &services, 5);
+    run(&folder, &services, 6);
+    assert_eq!([0, 1].map(|k| from(&services[k])), [[4, 2], [2, 0]]);
+    assert_eq!(marks("b"), before);
 }

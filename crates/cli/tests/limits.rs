@@ -170,9 +170,18 @@ fn a_job_waits_for_memory_and_one_beyond_a_limit_is_refused_while_others_run() {
         let at = at(&folder, "eve", "a", &second).unwrap();
         assert_ne!(at.state, "failed", "{}", at.why);
         at.state == "queued"
-            && at.why.contains(&format!("it needs up to {need} MiB"))
-            && at.why.contains("`memory_mib` under [limits]")
     });
+    let why = |of: &str| at(&folder, of, "a", &second).unwrap().why;
+    wait("it is said", || {
+        let why = why("a");
+        why.contains(&format!("it needs up to {need} MiB"))
+            && why.contains("`memory_mib` under [admission]")
+    });
+    // Others learn nothing of the limit.
+    assert_eq!(
+        why("eve"),
+        "other jobs run at this party, and it waits for a place"
+    );
     // Beyond another limit, at one party, while these are under way.
     let refused = |job: &str, sentence: &str| {
         let output = folder.veil(&format!("submit {job} --home eve --wait 8"));
@@ -207,7 +216,7 @@ fn a_job_waits_for_memory_and_one_beyond_a_limit_is_refused_while_others_run() {
     let _service = Service::start(folder.path(), "a", &["--yes"]);
     let sentence = format!(
         "`a` refuses the job: `blocks` needs up to {need} MiB of working memory (`veil explain` shows it), and this party gives all \
-         its jobs 1 MiB: its operator sets `memory_mib` under [limits] in veil.toml"
+         its jobs 1 MiB: its operator sets `memory_mib` under [admission] in veil.toml"
     );
     refused("job.toml", &sentence);
 }

@@ -9,6 +9,7 @@
 
 mod common;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
@@ -126,11 +127,12 @@ impl Liar {
             yes: true,
             wait: Some(Duration::from_secs(PATIENCE)),
             timeout: Some(Duration::from_secs(site.timeout)),
+            // This program is a test.
+            planner: Some(assert_cmd::cargo::cargo_bin!("veil").into()),
             ..service::Options::default()
         };
-        let device = Arc::new(move || -> Box<dyn veil_device::Device> {
-            Box::new(Lying::new(Box::new(Cpu::detect()), lies))
-        });
+        let device: veil_engine::DeviceFactory =
+            Arc::new(move || Ok(Box::new(Lying::new(Box::new(Cpu::detect()), lies))));
         let service = service::Service::start(home, options, device).unwrap();
         let stop = Arc::new(AtomicBool::new(false));
         let asked = Arc::clone(&stop);
@@ -271,6 +273,7 @@ fn says_done(plan: &str) -> veil_link::tls::Handler {
             sent: 0,
             received: 0,
             waits_for: Vec::new(),
+            held: BTreeMap::new(),
             kept: Some(true),
             trace: None,
         };

@@ -275,7 +275,7 @@ fn somebody_does_not_turn_up() {
         assert_eq!(code, Some(5), "{name}: {said}");
         if name != "eve" {
             assert!(
-                said.contains("waited for owner 0") && said.contains("owner 0 is `ann`"),
+                said.contains("waiting for owner `ann`") && said.contains(" s (10 s at most)"),
                 "{name}: {said}"
             );
         }

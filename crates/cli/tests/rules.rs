@@ -216,13 +216,13 @@ fn study() -> Folder {
     let people = |row: &dyn Fn(u32) -> String, order: &[u32]| -> String {
         order
             .iter()
-            .map(|id| format!("{id},{}\n", row(*id)))
+            .map(|id| [id.to_string(), row(*id)].join(",") + "\n")
             .collect()
     };
     let all: Vec<u32> = (0..20).collect();
     let shuffled: Vec<u32> = (0..20).map(|row| row * 7 % 20).collect();
     let twice: Vec<u32> = (0..20).map(|row| if row == 19 { 3 } else { row }).collect();
-    let group = |id: u32| if id % 3 == 0 { "a" } else { "b" }.to_owned();
+    let group = |id: u32| if id.is_multiple_of(3) { "a" } else { "b" }.to_owned();
     let pay = |id: u32| (100 * id).to_string();
     folder.write("mill.csv", format!("id,pay\n{}", people(&pay, &all)));
     folder.write(

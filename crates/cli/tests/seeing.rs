@@ -209,7 +209,7 @@ fn explain_foretells_the_bytes_of_comparing_orders() {
     folder.replace(
         "aligned.toml",
         ", align = { column = \"id\", every = 16 }",
-        "",
+        ", order = \"agreed\"",
     );
     assert_eq!(rounds("aligned.toml"), 3);
 }

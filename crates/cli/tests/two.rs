@@ -371,7 +371,7 @@ fn what_a_garbler_states_is_an_order_for_all_or_none() {
         control::encode(&Reply::Schedule { schedule })
     };
     let nonsense = word(&("\u{1b}[2J".to_owned() + &"x".repeat(100_000)));
-    let late: &[&str] = &["waited for", "party 0 is `a`"];
+    let late: &[&str] = &["wait", "`a`"];
     let cases: [Stated<'_>; 5] = [
         (
             "no order",

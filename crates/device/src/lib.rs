@@ -94,6 +94,14 @@ pub enum Fault {
         /// What there is too much of.
         why: String,
     },
+    /// A device that was asked for does not start.
+    #[error("{device} did not start: {why}")]
+    Absent {
+        /// The device.
+        device: String,
+        /// What is in the way.
+        why: String,
+    },
     /// A card does not do what it was told.
     #[error("{device}: {why}")]
     Card {

@@ -56,6 +56,12 @@ pub enum Abort {
         /// For how long.
         after: Duration,
     },
+    /// Not everybody had come when the time for that was over.
+    #[error("waited for {} until the time was over", Several(.peers))]
+    Unmet {
+        /// Who has said nothing.
+        peers: Vec<Peer>,
+    },
     /// Values could not be read or written at this participant.
     #[error("{0}")]
     Data(std::sync::Arc<DataError>),
@@ -98,8 +104,32 @@ impl Abort {
         }
     }
 
-    /// Adds what another lane of the same participant was waiting for when the run was given up.
+    /// How much is known by it at this participant itself: what a link, a check or a device has shown, a silence, or the word of somebody
+    /// else, who may have been the first to notice and say so with the same constant code.
+    const fn weight(&self) -> u8 {
+        match self {
+            Abort::Told { .. } => 0,
+            Abort::Stalled { .. } | Abort::Unmet { .. } => 1,
+            Abort::Link(LinkError {
+                fault: LinkFault::Closed(_) | LinkFault::Unsent(_),
+                ..
+            }) => 2,
+            _ => 3,
+        }
+    }
+
+    /// Whether it is nothing but the word of somebody else.
+    pub(crate) const fn is_hearsay(&self) -> bool {
+        matches!(self, Abort::Told { .. })
+    }
+
+    /// Adds what another lane of the same participant knows: what weighs more counts; else what that lane was waiting for when the run was
+    /// given up.
     pub(crate) fn join(&mut self, other: Self) {
+        if other.weight() > self.weight() {
+            *self = other;
+            return;
+        }
         if let Abort::Told { waits, .. } | Abort::Stalled { waits, .. } = self
             && let Abort::Told { waits: more, .. } | Abort::Stalled { waits: more, .. } = other
         {
@@ -133,6 +163,17 @@ impl fmt::Display for List<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (k, peer) in self.0.iter().enumerate() {
             write!(f, "{}{peer}", if k == 0 { "" } else { " or " })?;
+        }
+        Ok(())
+    }
+}
+
+struct Several<'a>(&'a [Peer]);
+
+impl fmt::Display for Several<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (k, peer) in self.0.iter().enumerate() {
+            write!(f, "{}{peer}", if k == 0 { "" } else { ", " })?;
         }
         Ok(())
     }

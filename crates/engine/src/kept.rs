@@ -2,6 +2,9 @@
 //!
 //! In memory only. What is kept is taken out before the other end hears of it, and used in that run or not at all: only a run that ends well
 //! puts something back, which is new. So whatever a run that fails has told a peer is about nothing that is used again (rule R3).
+//!
+//! Memory can be copied: a virtual machine is set back to a snapshot, or a process goes on twice. Then each copy holds what another one has used.
+//! That is what [`Marks`] are for: a word on a disk, which no copy of the memory takes with it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -33,10 +36,20 @@ impl Default for Limits {
     }
 }
 
+/// Says, for longer than this memory lasts, that something of what is kept there was used.
+pub trait Marks: Send + Sync {
+    /// Writes down for good that something is used from now on. False if that cannot be written, or if somebody else has written since this
+    /// memory last did: then it is a copy of one that went on, or was set back, and nothing that it keeps may be used.
+    fn used(&self) -> bool;
+}
+
 /// Transfers that a participant keeps for its next runs, of all peers. Wiped on drop.
-#[derive(Default)]
 pub struct Kept {
     limits: Limits,
+    /// Where each use is written down before it.
+    marks: Option<Box<dyn Marks>>,
+    /// The process whose memory this is: a child that goes on with a copy has another number.
+    process: u32,
     /// States stay where they are when the list moves: nothing of them is left behind.
     states: Mutex<Vec<(With, Box<State>)>>,
     /// How often something was forgotten; it changes under the lock of the states.
@@ -121,13 +134,30 @@ impl Chain {
     }
 }
 
+impl Default for Kept {
+    fn default() -> Self {
+        Kept::within(Limits::default())
+    }
+}
+
 impl Kept {
     /// Nothing yet, and no more than `limits` allow.
     pub fn within(limits: Limits) -> Self {
         Kept {
             limits,
+            marks: None,
+            process: std::process::id(),
             states: Mutex::default(),
             forgotten: AtomicU64::new(0),
+        }
+    }
+
+    /// The same, of which nothing is used before `marks` say so.
+    #[must_use]
+    pub fn marked(self, marks: impl Marks + 'static) -> Self {
+        Kept {
+            marks: Some(Box::new(marks)),
+            ..self
         }
     }
 
@@ -148,12 +178,22 @@ impl Kept {
         self.states().retain(|(_, state)| self.holds(state.chain));
     }
 
-    /// Takes out what is kept for such a run, if anything.
+    /// Takes out what is kept for such a run, if anything. It is on a disk that it is used when this returns.
     pub(crate) fn take(&self, with: &With) -> Option<Box<State>> {
         let mut states = self.states();
         let at = states.iter().position(|(other, _)| other == with)?;
         let (_, state) = states.swap_remove(at);
-        self.holds(state.chain).then_some(state)
+        if !self.holds(state.chain) {
+            return None;
+        }
+        let alone = self.process == std::process::id();
+        if alone && self.marks.as_ref().is_none_or(|marks| marks.used()) {
+            return Some(state);
+        }
+        // What one copy knows to be used may be used by any.
+        states.clear();
+        self.forgotten.fetch_add(1, Ordering::SeqCst);
+        None
     }
 
     /// Keeps what a run has left that ended well, unless something was forgotten since `forgotten` times. Of two that end at once both ends keep the
@@ -266,6 +306,77 @@ mod tests {
         assert_eq!(kept.count(), 2);
         let held = [1, 2, 3].map(|peer| kept.take(&with(peer)).is_some());
         assert_eq!(held, [false, true, true]);
+    }
+
+    /// The word on a disk, and what a memory believes it to be.
+    struct Word {
+        disk: Arc<AtomicU64>,
+        memory: AtomicU64,
+    }
+
+    impl Marks for Word {
+        fn used(&self) -> bool {
+            let next = self.disk.fetch_add(1, Ordering::SeqCst) + 1;
+            self.memory.swap(next, Ordering::SeqCst) + 1 == next
+        }
+    }
+
+    /// Case S11: an end whose memory is set back to a snapshot again and again. Each copy holds what was kept then; only the first that uses
+    /// something gets it, and none that goes on with what another one has used.
+    #[test]
+    fn a_copy_of_the_memory_gets_nothing() {
+        let disk = Arc::new(AtomicU64::new(7));
+        let snapshot = || {
+            let kept = Kept::default().marked(Word {
+                disk: Arc::clone(&disk),
+                memory: AtomicU64::new(7),
+            });
+            for peer in 1..=3 {
+                kept.put(with(peer), Box::new(state(peer)), 0);
+            }
+            kept
+        };
+        let used = |kept: &Kept, peer| kept.take(&with(peer)).is_some();
+        let original = snapshot();
+        assert!(used(&original, 1) && used(&original, 2));
+        for _ in 0..68 {
+            let copy = snapshot();
+            // Nothing of it, used by the original or not.
+            assert!(!used(&copy, 3));
+            assert_eq!(copy.count(), 0);
+            assert!(!used(&copy, 1));
+            // It goes on with what it makes itself.
+            let fresh = Left::new(Arc::new(copy), with(1), Box::new(state(1)));
+            let copy = Arc::clone(&fresh.store);
+            fresh.keep();
+            assert!(used(&copy, 1));
+        }
+        // Now the original is the one that was overtaken.
+        assert!(!used(&original, 3));
+    }
+
+    #[test]
+    fn what_cannot_be_marked_is_not_used() {
+        struct Full;
+        impl Marks for Full {
+            fn used(&self) -> bool {
+                false
+            }
+        }
+        let kept = Kept::default().marked(Full);
+        kept.put(with(1), Box::new(state(1)), 0);
+        assert!(kept.take(&with(1)).is_none());
+        assert_eq!(kept.count(), 0);
+    }
+
+    /// A child of a process has a copy of its memory.
+    #[test]
+    fn another_process_gets_nothing() {
+        let mut kept = Kept::default();
+        kept.process = kept.process.wrapping_add(1);
+        kept.put(with(1), Box::new(state(1)), 0);
+        assert!(kept.take(&with(1)).is_none());
+        assert_eq!(kept.count(), 0);
     }
 
     /// Ends that hear of the ends of two runs in another order keep the same.

@@ -66,7 +66,7 @@ mod worker;
 
 pub use abort::{Abort, Wait};
 pub use bounds::bounds;
-pub use kept::{Kept, Limits};
+pub use kept::{Kept, Limits, Marks};
 pub use memory::Memory;
 pub use setup::{Binding, handshake_cost};
 pub use status::{Phase, Progress, Report, TraceId, TransfersFrom};
@@ -75,9 +75,9 @@ pub use words::last_words_cost;
 pub use worker::{Step, Worker};
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use veil_device::{Cpu, Device};
+use veil_device::{Cpu, Device, Fault};
 use veil_program::{ShareSink, ShareSource, Sink, Source};
 use veil_protocol::Plan;
 use veil_session::Peer;
@@ -95,14 +95,17 @@ pub struct Data {
     pub keeps: Option<Arc<dyn ShareSink>>,
 }
 
-/// Makes the device of a lane.
-pub type DeviceFactory = Arc<dyn Fn() -> Box<dyn Device> + Send + Sync>;
+/// Makes the device of a lane, or says why there is none: then the run ends, and no other device takes its place.
+pub type DeviceFactory = Arc<dyn Fn() -> Result<Box<dyn Device>, Fault> + Send + Sync>;
 
 /// Choices of one participant that the others need not know.
 #[derive(Clone)]
 pub struct Settings {
     /// Without any progress for this long, the run is given up with a stall report.
     pub timeout: Duration,
+    /// Until when the others have to turn up, where they may still be meeting when this participant begins: until each of them has said its
+    /// first word, the time-out above does not run.
+    pub meeting: Option<Instant>,
     /// Chunks in flight per lane: while the messages of one travel, the next is computed.
     pub window: usize,
     /// The device of each lane.
@@ -117,8 +120,9 @@ impl Default for Settings {
     fn default() -> Self {
         Settings {
             timeout: Duration::from_secs(30),
+            meeting: None,
             window: 2,
-            device: Arc::new(|| Box::new(Cpu::detect())),
+            device: Arc::new(|| Ok(Box::new(Cpu::detect()))),
             trace: None,
             kept: None,
         }

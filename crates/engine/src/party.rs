@@ -38,7 +38,8 @@ pub fn run(
     }
     let shared = Arc::new(Shared::new(protocol.me(), plan));
     let mut workers = Vec::new();
-    for (lane, link) in links.into_iter().enumerate() {
+    let mut links = links.into_iter().enumerate();
+    while let Some((lane, link)) = links.next() {
         let rest = (
             data.clone(),
             binding.clone(),
@@ -46,14 +47,18 @@ pub fn run(
             &mut system as Random<'_>,
         );
         let (plan, protocol) = (Arc::clone(plan), Arc::clone(protocol));
-        workers.push(Worker::new(
-            plan,
-            protocol,
-            lane as u16,
-            link,
-            Arc::clone(&shared),
-            rest,
-        )?);
+        let shared = Arc::clone(&shared);
+        match Worker::new(plan, protocol, lane as u16, link, shared, rest) {
+            Ok(worker) => workers.push(worker),
+            Err(abort) => {
+                // The others are told on all lanes, whichever of them hears of it first.
+                for worker in &mut workers {
+                    worker.stop(abort.clone());
+                }
+                links.for_each(|(_, mut link)| link.abort());
+                return Err(abort);
+            }
+        }
     }
     let (over, ended) = mpsc::channel();
     let mut outcome = Ok(());

@@ -92,13 +92,14 @@ impl LinkFault {
 }
 
 impl LinkError {
-    /// Of several faults the one to report: a closed connection is mostly the consequence of another, and so is an abort.
+    /// Of several faults the one to report: what a peer may not send, before a connection that ended without a word, before the word of a
+    /// peer that gave up. Whoever gives up says so before it closes, and is then never taken for one that is gone.
     pub(crate) fn foremost<'a>(
         errors: impl Iterator<Item = &'a LinkError>,
     ) -> Option<&'a LinkError> {
         errors.min_by_key(|error| match error.fault {
-            LinkFault::Closed(_) => 2,
-            LinkFault::Aborted => 1,
+            LinkFault::Aborted => 2,
+            LinkFault::Closed(_) | LinkFault::Unsent(_) => 1,
             _ => 0,
         })
     }

@@ -213,6 +213,7 @@ pub struct MemoryLink {
     news: bool,
     /// Closed or aborted: nothing more may be posted.
     over: bool,
+    aborted: bool,
 }
 
 /// Connects every party with everybody, and owners and recipients with the parties only. The ends are in the order of `peers`.
@@ -227,6 +228,7 @@ pub fn mesh(peers: &[Peer], bounds: Bounds) -> Vec<MemoryLink> {
             meters: Meters::default(),
             news: false,
             over: false,
+            aborted: false,
         })
         .collect();
     for (j, &second) in peers.iter().enumerate() {
@@ -262,6 +264,19 @@ impl MemoryLink {
             peer,
             at: Some(at),
             fault: LinkFault::NoSuchPeer,
+        })
+    }
+}
+
+impl MemoryLink {
+    /// Sleeps until a peer has done something, or `until`.
+    fn sleep(&self, until: Instant) -> Woken {
+        self.bell.sleep(until, || {
+            self.sides.iter().any(|side| {
+                // A side that has something that may not come in yet has nothing new to tell.
+                let filled = side.arrived.is_empty() && side.into.filled.load(Ordering::Acquire);
+                filled || side.out.drained.load(Ordering::Acquire)
+            })
         })
     }
 }
@@ -361,18 +376,11 @@ impl Link for MemoryLink {
         if self.poll()? {
             return Ok(Woken::Ready);
         }
-        let sides = &self.sides;
-        Ok(self.bell.sleep(until, || {
-            sides.iter().any(|side| {
-                // A side that has something that may not come in yet has nothing new to tell.
-                let filled = side.arrived.is_empty() && side.into.filled.load(Ordering::Acquire);
-                filled || side.out.drained.load(Ordering::Acquire)
-            })
-        }))
+        Ok(self.sleep(until))
     }
 
     fn abort(&mut self) {
-        self.over = true;
+        (self.over, self.aborted) = (true, true);
         for side in &self.sides {
             side.tell(|state| {
                 state.queue.clear();
@@ -382,7 +390,26 @@ impl Link for MemoryLink {
         }
     }
 
-    fn close(&mut self, _until: Instant) -> Result<(), LinkError> {
+    /// After an abort, waits until each peer is known to have left, as far as `until` allows.
+    fn close(&mut self, until: Instant) -> Result<(), LinkError> {
+        if self.aborted {
+            loop {
+                for side in &mut self.sides {
+                    // Nobody takes it any more.
+                    side.arrived.clear();
+                    side.drain();
+                    if side.inbox.fault().is_some() {
+                        side.into.filled.store(false, Ordering::Relaxed);
+                    }
+                    side.out.drained.store(false, Ordering::Relaxed);
+                }
+                let gone = |side: &Side| side.left || side.inbox.fault().is_some();
+                if self.sides.iter().all(gone) || Instant::now() >= until {
+                    return Ok(());
+                }
+                self.sleep(until);
+            }
+        }
         // What was posted stays in the pipes for as long as the peers want it.
         if !std::mem::replace(&mut self.over, true) {
             for side in &self.sides {

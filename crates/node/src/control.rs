@@ -13,6 +13,7 @@ use veil_link::tls::{self, ControlError, Identity};
 
 use crate::invitation::Join;
 use crate::jobs::Status;
+use crate::meeting::HeldFor;
 use crate::members::Member;
 use crate::names::Role;
 use crate::roll::Missing;
@@ -57,6 +58,13 @@ pub enum Request {
         /// All digits of its plan hash.
         plan: String,
     },
+    /// I shall take part in this job, and something holds me up.
+    Held {
+        /// All digits of its plan hash.
+        plan: String,
+        /// What it is.
+        why: HeldFor,
+    },
 }
 
 /// What is answered.
@@ -85,6 +93,8 @@ pub enum Reply {
         /// Why.
         why: String,
     },
+    /// The key that asks is no member's here.
+    Stranger {},
     /// Who is missing.
     Roll {
         /// What is known.
@@ -160,18 +170,36 @@ pub fn encode<T: Serialize>(content: &T) -> Vec<u8> {
     serde_json::to_vec(&versioned).expect("strings, numbers and maps with text keys are JSON")
 }
 
-/// Longest request that is answered in no time: statements of all parties about each other.
-const LONGEST_QUICK: usize = 16 << 10;
+/// Longest request that is read where it came in: statements of all parties about each other. Only proposals are longer.
+const LONGEST_USUAL: usize = 16 << 10;
 
-/// Whether a request is one whose answer takes no planning.
-pub(crate) fn is_quick(request: &[u8]) -> bool {
+/// How a request is treated, before it is read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    /// Its answer takes no planning, and no lock of the home.
+    Quick,
+    /// It proposes a job, or is so long that it can be nothing else.
+    Proposal,
+    /// Any other.
+    Other,
+}
+
+/// Of which kind a request is.
+pub(crate) fn kind(request: &[u8]) -> Kind {
     #[derive(Deserialize)]
     struct Asked<'a> {
         ask: &'a str,
     }
-    let asked = Some(request).filter(|request| request.len() <= LONGEST_QUICK);
-    let asked = asked.and_then(|request| serde_json::from_slice::<Asked<'_>>(request).ok());
-    asked.is_some_and(|asked| matches!(asked.ask, "hello" | "roll" | "schedule"))
+    if request.len() > LONGEST_USUAL {
+        return Kind::Proposal;
+    }
+    match serde_json::from_slice::<Asked<'_>>(request) {
+        Ok(Asked {
+            ask: "hello" | "roll" | "schedule" | "held",
+        }) => Kind::Quick,
+        Ok(Asked { ask: "propose" }) => Kind::Proposal,
+        _ => Kind::Other,
+    }
 }
 
 /// Reads a request or a reply. Whatever the bytes are, nothing panics.
@@ -280,7 +308,17 @@ pub(crate) fn ask_slow(
         name: name(),
         error,
     })?;
-    decode(&reply).map_err(|why| CallError::Reply { name: name(), why })
+    match decode(&reply) {
+        // Somebody who is expected to join is heard before it is refused.
+        Ok(Reply::Stranger {}) => Err(CallError::Call {
+            name: name(),
+            error: ControlError::OurKey {
+                address: address.to_owned(),
+                ours: identity.fingerprint(),
+            },
+        }),
+        reply => reply.map_err(|why| CallError::Reply { name: name(), why }),
+    }
 }
 
 impl CallError {
@@ -326,6 +364,10 @@ mod tests {
             Request::GoOn {
                 plan: "0".repeat(64),
             },
+            Request::Held {
+                plan: "0".repeat(64),
+                why: HeldFor::Data,
+            },
             Request::Roll {
                 plan: "0".repeat(64),
                 said: Vec::new(),
@@ -348,13 +390,14 @@ mod tests {
             plan: "0".repeat(64),
             said,
         };
-        assert!(is_quick(&encode(&Request::Hello {})));
-        assert!(is_quick(&encode(&roll(Vec::new()))));
-        assert!(!is_quick(&encode(&Request::Propose(proposal()))));
-        assert!(!is_quick(b"{\"ask\":\"roll\""));
+        assert_eq!(kind(&encode(&Request::Hello {})), Kind::Quick);
+        assert_eq!(kind(&encode(&roll(Vec::new()))), Kind::Quick);
+        assert_eq!(kind(&encode(&Request::Propose(proposal()))), Kind::Proposal);
+        assert_eq!(kind(&encode(&Request::Jobs {})), Kind::Other);
+        assert_eq!(kind(b"{\"ask\":\"roll\""), Kind::Other);
         let mut long = encode(&Request::Hello {});
-        long.resize(LONGEST_QUICK + 1, b' ');
-        assert!(!is_quick(&long));
+        long.resize(LONGEST_USUAL + 1, b' ');
+        assert_eq!(kind(&long), Kind::Proposal);
     }
 
     #[test]

@@ -279,6 +279,13 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     Ok(())
 }
 
+/// Bytes that are free for this user on the disk of a folder.
+pub(crate) fn free_bytes(folder: &Path) -> Result<u64, FileError> {
+    let disk = rustix::fs::statvfs(folder)
+        .map_err(|error| FileError::io("measure the disk of", folder)(error.into()))?;
+    Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
+}
+
 /// A name is safe once its folder is on the disk too; not every file system can say so.
 pub(crate) fn sync_folder(folder: &Path) {
     if let Ok(folder) = File::open(folder) {

@@ -4,7 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ use veil_session::PlanHash;
 use zeroize::Zeroizing;
 
 use crate::file::{self, FileError, Stamp};
-use crate::log::{Event, Log};
+use crate::log::{Event, Ledger, Log, LogFault, Run};
 use crate::members::{Member, Members, Revoked};
 use crate::names::{NameError, Role};
 use crate::settings::{Settings, SettingsError};
@@ -31,6 +31,8 @@ pub struct Home {
     path: PathBuf,
     settings: Settings,
     now: RwLock<Now>,
+    /// What the log was found to hold.
+    ledger: Mutex<Ledger>,
 }
 
 /// What may change while a process runs.
@@ -86,6 +88,12 @@ pub enum HomeError {
     /// The log does not end as it should.
     #[error("{}: the log does not end as it was left, and nothing is added to it: `veil log verify` says where; move it and `log.head` to a safe place, and a new log begins with the next entry", .0.display())]
     LogDamaged(PathBuf),
+    /// The log is not in order.
+    #[error("{}: {_1}", .0.display())]
+    LogFault(PathBuf, Box<LogFault>),
+    /// What must be logged before it happens cannot be logged.
+    #[error("the log cannot be written, and nothing runs that is not in it: {0}")]
+    Unlogged(Box<HomeError>),
     /// The system gives no random numbers.
     #[error("the system gives no random numbers: {0}")]
     Random(String),
@@ -167,6 +175,7 @@ impl Home {
             path: path.to_owned(),
             settings,
             now: RwLock::new(now),
+            ledger: Mutex::default(),
         })
     }
 
@@ -206,6 +215,35 @@ impl Home {
     /// The log.
     pub const fn log(&self) -> Log<'_> {
         Log::of(self)
+    }
+
+    /// Runs that rules allowed and count, the oldest first, from a log whose entries were all checked. Whoever has the right to write
+    /// gives it.
+    pub(crate) fn counted(&self, lock: Option<&Lock>) -> Result<Vec<Run>, HomeError> {
+        self.reload_if_changed()?;
+        let read = match self.read_ledger() {
+            Err(LogFault::OtherKey { .. }) => {
+                // A change of keys may have been interrupted between the log and the key.
+                let own = lock.is_none().then(|| self.lock()).transpose()?;
+                if let Some(lock) = lock.or(own.as_ref()) {
+                    self.finish_rotation(lock)?;
+                }
+                self.read_ledger()
+            }
+            read => read,
+        };
+        read.map_err(|fault| HomeError::LogFault(self.log().path(), Box::new(fault)))
+    }
+
+    fn read_ledger(&self) -> Result<Vec<Run>, LogFault> {
+        // A thread that panics while it holds the lock leaves entries that were checked.
+        let mut ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
+        ledger.read(self.log())?;
+        let ours = self.identity().fingerprint();
+        match ledger.key() {
+            Some(found) if found != ours => Err(LogFault::OtherKey { found, ours }),
+            _ => Ok(ledger.runs().to_vec()),
+        }
     }
 
     /// The folder of stored shares.

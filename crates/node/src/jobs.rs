@@ -1,19 +1,20 @@
 //! The jobs of a service: where each of them is.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use veil_engine::{Phase, Progress, name_of};
 use veil_link::tls::Fingerprint;
 use veil_protocol::Plan;
-use veil_session::PlanHash;
+use veil_session::{Peer, PlanHash};
 
-use crate::home::{Home, hex};
+use crate::home::Home;
+use crate::meeting::HeldFor;
 use crate::metrics::Metrics;
-use crate::settings::Limits;
+use crate::planner::Planned;
 use crate::time::Time;
 
 /// Where a job is.
@@ -34,10 +35,12 @@ pub enum State {
     Failed,
     /// It was refused.
     Refused,
+    /// This participant's process ended in its middle.
+    Interrupted,
 }
 
 impl State {
-    pub(crate) const ALL: [State; 7] = [
+    pub(crate) const ALL: [State; 8] = [
         State::Pending,
         State::Meeting,
         State::Queued,
@@ -45,6 +48,7 @@ impl State {
         State::Done,
         State::Failed,
         State::Refused,
+        State::Interrupted,
     ];
 
     /// A word for people, the same in every release.
@@ -57,7 +61,13 @@ impl State {
             State::Done => "done",
             State::Failed => "failed",
             State::Refused => "refused",
+            State::Interrupted => "interrupted",
         }
+    }
+
+    /// Whether nobody waits for it any more.
+    pub const fn is_over(self) -> bool {
+        matches!(self, State::Done | State::Failed | State::Refused)
     }
 
     /// Whether a thread is about it.
@@ -94,6 +104,9 @@ pub struct Status {
     /// Whom it waits for, by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waits_for: Vec<String>,
+    /// Whom of its participants something holds up that they are about to put right.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub held: BTreeMap<String, HeldFor>,
     /// Whether this party has kept the inputs of a durable job; nothing of another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<bool>,
@@ -102,15 +115,81 @@ pub struct Status {
     pub trace: Option<String>,
 }
 
+impl Status {
+    /// A job of which nothing is known yet.
+    pub(crate) fn new(plan: String, job: String, rows: u64) -> Self {
+        Status {
+            plan,
+            job,
+            state: State::Pending,
+            since: Time::now(),
+            why: None,
+            phase: None,
+            rows: 0,
+            of: rows,
+            sent: 0,
+            received: 0,
+            waits_for: Vec::new(),
+            held: BTreeMap::new(),
+            kept: None,
+            trace: None,
+        }
+    }
+
+    /// These are missing where it is met, in a run of `plan`.
+    pub(crate) fn misses(&mut self, plan: &Plan, peers: &[Peer]) {
+        self.waits_for = in_order(plan, peers.iter().copied());
+    }
+
+    /// How far a run of `plan` is.
+    pub(crate) fn goes(&mut self, plan: &Plan, progress: &Progress) {
+        self.phase =
+            Some(progress.phase.name().to_owned()).filter(|_| progress.phase != Phase::Done);
+        self.rows = progress.rows;
+        self.sent = progress.sent;
+        self.received = progress.received;
+        self.trace = progress.trace.map(|trace| trace.to_string());
+        self.waits_for = in_order(plan, progress.waits.iter().map(|wait| wait.peer));
+    }
+}
+
+/// Why a job is where it is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Why {
+    /// What everybody with a part in the job reads: sentences of this program, and names in the job. Nothing of this machine (rule R3).
+    all: String,
+    /// What this participant's people read instead, if they read more.
+    here: Option<String>,
+}
+
+impl Why {
+    /// The same for everybody.
+    pub(crate) fn all(all: impl Into<String>) -> Self {
+        let (all, here) = (all.into(), None);
+        Why { all, here }
+    }
+
+    /// A sentence for everybody, and the whole for this participant's people.
+    pub(crate) fn apart(all: impl Into<String>, here: impl Into<String>) -> Self {
+        let (all, here) = (all.into(), Some(here.into()));
+        Why { all, here }
+    }
+
+    /// What everybody reads, and what this participant's people read instead.
+    pub(crate) fn into_parts(self) -> (String, Option<String>) {
+        (self.all, self.here)
+    }
+}
+
 /// A job that this service knows.
 pub(crate) struct Entry {
     pub(crate) status: Status,
-    /// Names of its participants: who may ask about it.
-    pub(crate) participants: Vec<String>,
-    /// Names of its parties.
-    parties: Vec<String>,
+    /// What its participants said that holds them up, and when.
+    held: BTreeMap<String, (HeldFor, Instant)>,
+    /// What is known of it: by that it is decided again, and not planned.
+    pub(crate) planned: Arc<Planned>,
     /// The plans of its stages, if it runs in two.
-    pub(crate) stages: Vec<PlanHash>,
+    stages: Vec<PlanHash>,
     /// Who asked for it, if it was not this participant.
     pub(crate) asked_by: Option<String>,
     /// The keys with which its active run was or is met.
@@ -123,8 +202,8 @@ pub(crate) struct Entry {
     pub(crate) stopped_for: Option<String>,
     /// Whether that was because of a key that changed, and for nothing else.
     rekeyed: bool,
-    /// What only this participant's people may read of why its last run failed.
-    pub(crate) here: Option<String>,
+    /// What only this participant's people may read of why it is where it is.
+    here: Option<String>,
     /// When its last run ended.
     pub(crate) ended: Option<Instant>,
     /// The parties have tried often enough: somebody else has to ask for it again.
@@ -132,6 +211,31 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
+    /// How it is now.
+    fn status(&self) -> Status {
+        let held = self.held.iter();
+        let held = held.filter(|(_, (_, since))| since.elapsed() < HELD);
+        Status {
+            held: held.map(|(name, (why, _))| (name.clone(), *why)).collect(),
+            ..self.status.clone()
+        }
+    }
+
+    /// Notes what holds a participant up, for as long as it is not done.
+    fn hold(&mut self, name: &str, why: HeldFor) {
+        let over = matches!(self.status.state, State::Done | State::Refused);
+        if !over && self.planned.participants.iter().any(|known| known == name) {
+            self.held.insert(name.to_owned(), (why, Instant::now()));
+        }
+    }
+
+    fn says(&mut self, why: Option<Why>) {
+        (self.status.why, self.here) = match why {
+            Some(Why { all, here }) => (Some(all), here),
+            None => (None, None),
+        };
+    }
+
     /// Nobody has stopped it any more.
     pub(crate) fn clear_stop(&mut self) {
         (self.stopped_for, self.rekeyed) = (None, false);
@@ -154,11 +258,11 @@ pub(crate) struct Meeting {
 /// All jobs of a service.
 pub(crate) struct Jobs {
     entries: Mutex<BTreeMap<PlanHash, Entry>>,
-    running: Mutex<Running>,
-    freed: Condvar,
-    limits: Limits,
     metrics: Arc<Metrics>,
 }
+
+/// Whoever says that something holds it up, and does not come, says it again or is not heard of any more.
+const HELD: Duration = Duration::from_secs(3600);
 
 /// For so long after its end a job is not made ready again because somebody calls.
 const PAUSE: Duration = Duration::from_secs(2);
@@ -166,16 +270,8 @@ const PAUSE: Duration = Duration::from_secs(2);
 /// Jobs that are remembered at most: the oldest that are over are forgotten, and their folders stay.
 const REMEMBERED: usize = 1000;
 
-/// What the running jobs take.
-#[derive(Default)]
-struct Running {
-    jobs: u16,
-    /// Bytes of working memory, at most.
-    memory: u64,
-}
-
-/// A place among the running jobs, and its bytes of working memory, until it is dropped.
-pub(crate) struct Place<'a>(&'a Jobs, u64);
+/// What others read of a job that waits for room.
+const FULL: &str = "other jobs run at this party, and it waits for a place";
 
 /// Bytes as people set limits: whole MiB, not less.
 pub(crate) const fn mib(bytes: u64) -> u64 {
@@ -185,12 +281,9 @@ pub(crate) const fn mib(bytes: u64) -> u64 {
 const MIB: u64 = 1 << 20;
 
 impl Jobs {
-    pub(crate) fn new(limits: Limits, metrics: Arc<Metrics>) -> Self {
+    pub(crate) fn new(metrics: Arc<Metrics>) -> Self {
         Jobs {
             entries: Mutex::default(),
-            running: Mutex::default(),
-            freed: Condvar::new(),
-            limits,
             metrics,
         }
     }
@@ -220,27 +313,13 @@ impl Jobs {
     }
 
     /// Notes a job, unless it is known.
-    pub(crate) fn note(&self, plan: &Plan, stages: Vec<PlanHash>, asked_by: Option<String>) {
+    pub(crate) fn note(&self, job: PlanHash, planned: &Arc<Planned>, asked_by: Option<String>) {
         let mut entries = self.lock();
-        let entry = entries.entry(plan.hash).or_insert_with(|| Entry {
-            status: Status {
-                plan: hex(&plan.hash.0),
-                job: plan.job.name.clone(),
-                state: State::Pending,
-                since: Time::now(),
-                why: None,
-                phase: None,
-                rows: 0,
-                of: plan.job.rows(),
-                sent: 0,
-                received: 0,
-                waits_for: Vec::new(),
-                kept: None,
-                trace: None,
-            },
-            participants: names(plan),
-            parties: plan.job.parties.clone(),
-            stages,
+        let entry = entries.entry(job).or_insert_with(|| Entry {
+            status: Status::new(planned.plan.clone(), planned.name.clone(), planned.rows),
+            held: BTreeMap::new(),
+            stages: planned.stage_hashes(),
+            planned: Arc::clone(planned),
             asked_by: None,
             keys: Vec::new(),
             stop: Arc::default(),
@@ -255,11 +334,11 @@ impl Jobs {
         while entries.len() > REMEMBERED {
             let over = entries
                 .iter()
-                .filter(|(_, entry)| !entry.status.state.active());
+                .filter(|(_, entry)| entry.status.state.is_over());
             let oldest = over
                 .min_by_key(|(_, entry)| entry.status.since)
                 .map(|(plan, _)| *plan);
-            match oldest.filter(|oldest| *oldest != plan.hash) {
+            match oldest.filter(|oldest| *oldest != job) {
                 Some(oldest) => entries.remove(&oldest),
                 None => break,
             };
@@ -271,8 +350,8 @@ impl Jobs {
     /// How a job is, for one of its participants.
     pub(crate) fn status(&self, plan: PlanHash, of: &str) -> Option<Status> {
         let status = self.with(plan, |entry| {
-            let has_part = entry.participants.iter().any(|name| name == of);
-            has_part.then(|| entry.status.clone())
+            let has_part = entry.planned.participants.iter().any(|name| name == of);
+            has_part.then(|| entry.status())
         });
         status.flatten()
     }
@@ -280,8 +359,8 @@ impl Jobs {
     /// Whether a participant of this name who comes for a job makes it ready again.
     pub(crate) fn wakes(&self, plan: PlanHash, by: &str) -> bool {
         let wakes = self.with(plan, |entry| {
-            let has_part = entry.participants.iter().any(|name| name == by);
-            let goes_round = entry.spent && entry.parties.iter().any(|name| name == by);
+            let has_part = entry.planned.participants.iter().any(|name| name == by);
+            let goes_round = entry.spent && entry.planned.parties.iter().any(|name| name == by);
             has_part && !goes_round && !entry.status.state.active()
         });
         wakes == Some(true)
@@ -294,18 +373,20 @@ impl Jobs {
     }
 
     /// Moves a job to a state.
-    pub(crate) fn set(&self, plan: PlanHash, state: State, why: Option<String>) {
+    pub(crate) fn set(&self, plan: PlanHash, state: State, why: Option<Why>) {
         self.with(plan, |entry| {
             entry.status.state = state;
             entry.status.since = Time::now();
-            entry.status.why = why;
-            entry.here = None;
+            entry.says(why);
             if state != State::Meeting {
                 entry.meeting = None;
             }
             if state != State::Running {
                 entry.status.phase = None;
                 entry.status.waits_for.clear();
+            }
+            if matches!(state, State::Running | State::Done | State::Refused) {
+                entry.held.clear();
             }
             if !state.active() {
                 entry.keys.clear();
@@ -314,42 +395,55 @@ impl Jobs {
         });
     }
 
-    /// Gives a job up: why, as everybody with a part in it reads it, and what only this participant's people do, if that is more.
-    pub(crate) fn fail(&self, plan: PlanHash, why: String, here: Option<String>) {
-        self.set(plan, State::Failed, Some(why));
-        self.with(plan, |entry| entry.here = here);
+    /// Leaves a job where it is, if it is there already for this reason, or moves it: what waits is looked at all the time.
+    pub(crate) fn keep(&self, plan: PlanHash, state: State, why: &Why) {
+        let same = |entry: &mut Entry| {
+            let status = &entry.status;
+            let said = (status.why.as_ref(), &entry.here);
+            status.state == state && said == (Some(&why.all), &why.here)
+        };
+        if self.with(plan, same) != Some(true) {
+            self.set(plan, state, Some(why.clone()));
+        }
     }
 
     /// Notes how far a run of `job` is, whose stage is planned as `plan`.
     pub(crate) fn progress(&self, job: PlanHash, plan: &Plan, progress: &Progress) {
         if let Some(entry) = self.lock().get_mut(&job) {
-            let status = &mut entry.status;
-            status.phase =
-                Some(progress.phase.name().to_owned()).filter(|_| progress.phase != Phase::Done);
-            status.rows = progress.rows;
-            status.sent = progress.sent;
-            status.received = progress.received;
-            status.trace = progress.trace.map(|trace| trace.to_string());
-            let waits = progress.waits.iter();
-            let mut names: Vec<String> = waits
-                .map(|wait| name_of(plan, wait.peer).to_owned())
-                .collect();
-            names.sort();
-            names.dedup();
-            status.waits_for = names;
+            entry.status.goes(plan, progress);
+        }
+    }
+
+    /// Notes what holds a participant of a job up.
+    pub(crate) fn hold(&self, job: PlanHash, name: &str, why: HeldFor) {
+        if let Some(entry) = self.lock().get_mut(&job) {
+            entry.hold(name, why);
+        }
+    }
+
+    /// Notes who is missing where a run of `job` is met, whose stage is planned as `plan`.
+    pub(crate) fn missing(&self, job: PlanHash, plan: &Plan, peers: &[Peer]) {
+        if let Some(entry) = self.lock().get_mut(&job)
+            && entry.status.state == State::Meeting
+        {
+            entry.status.misses(plan, peers);
+            let missing = &entry.status.waits_for;
+            // Whoever is there is ready.
+            entry.held.retain(|name, _| missing.contains(name));
         }
     }
 
     /// The jobs of a member, or all with what only this participant's people may read, the last that changed first.
     pub(crate) fn list(&self, of: Option<&str>) -> Vec<Status> {
         let entries = self.lock();
-        let has_part =
-            |entry: &&Entry| of.is_none_or(|name| entry.participants.iter().any(|p| p == name));
+        let has_part = |entry: &&Entry| {
+            of.is_none_or(|name| entry.planned.participants.iter().any(|p| p == name))
+        };
         let mut list: Vec<Status> = entries
             .values()
             .filter(has_part)
             .map(|entry| {
-                let mut status = entry.status.clone();
+                let mut status = entry.status();
                 if let (None, Some(here)) = (of, &entry.here) {
                     status.why = Some(here.clone());
                 }
@@ -430,57 +524,29 @@ impl Jobs {
         }
     }
 
-    /// Waits for a place among the running jobs and `need` bytes of working memory, at most so long. While it waits, the job says why.
-    pub(crate) fn place(
-        &self,
-        job: PlanHash,
-        need: u64,
-        wait: Duration,
-        stop: &AtomicBool,
-    ) -> Result<Place<'_>, String> {
-        let until = Instant::now() + wait;
-        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut said = String::new();
-        while let Some(why) = self.full(&running, need) {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() || stop.load(Ordering::Relaxed) {
-                return Err(why);
-            }
-            if why != said {
-                self.with(job, |entry| entry.status.why = Some(why.clone()));
-                said = why;
-            }
-            let waited = self
-                .freed
-                .wait_timeout(running, left.min(Duration::from_millis(100)));
-            running = waited.unwrap_or_else(PoisonError::into_inner).0;
-        }
-        running.jobs += 1;
-        running.memory += need;
-        Ok(Place(self, need))
+    /// Says what a job waits for, while it waits for a place.
+    pub(crate) fn waits(&self, job: PlanHash, why: &str) {
+        self.with(job, |entry| entry.says(Some(Why::apart(FULL, why))));
     }
 
-    /// What a job that needs so much memory waits for, if it cannot run beside those that run.
-    fn full(&self, running: &Running, need: u64) -> Option<String> {
-        let Limits {
-            jobs, memory_mib, ..
-        } = self.limits;
-        if running.jobs >= jobs {
-            return Some(format!(
-                "{jobs} jobs run, the most at this party (`jobs` under [limits] in its veil.toml)"
-            ));
-        }
-        let free = memory_mib
-            .saturating_mul(MIB)
-            .saturating_sub(running.memory);
-        (need > free).then(|| {
-            format!(
-                "it needs up to {} MiB of working memory, and {} of {memory_mib} MiB are free at this party (`memory_mib` under \
-                 [limits] in its veil.toml)",
-                mib(need),
-                free / MIB
-            )
-        })
+    /// How many jobs of a member wait: for approval, for their participants, or for a place.
+    pub(crate) fn waiting_of(&self, member: &str) -> u64 {
+        let waits = |state| matches!(state, State::Pending | State::Meeting | State::Queued);
+        let entries = self.lock();
+        let of = entries
+            .values()
+            .filter(|entry| entry.asked_by.as_deref() == Some(member));
+        of.filter(|entry| waits(entry.status.state)).count() as u64
+    }
+
+    /// How many jobs are met or run, and how many of them a member asked for; of nobody, those of this participant.
+    pub(crate) fn active(&self, of: Option<&str>) -> [usize; 2] {
+        let entries = self.lock();
+        let active = entries.values().filter(|entry| entry.status.state.active());
+        let own = active
+            .clone()
+            .filter(|entry| entry.asked_by.as_deref() == of);
+        [active.count(), own.count()]
     }
 
     fn count(&self) {
@@ -492,30 +558,18 @@ impl Jobs {
     }
 }
 
-impl Drop for Place<'_> {
-    fn drop(&mut self) {
-        let mut running = (self.0.running.lock()).unwrap_or_else(PoisonError::into_inner);
-        running.jobs -= 1;
-        running.memory -= self.1;
-        drop(running);
-        // A job that needs less than the one that was woken may fit.
-        self.0.freed.notify_all();
-    }
-}
-
-fn names(plan: &Plan) -> Vec<String> {
-    let peers = veil_engine::participants(plan).into_iter();
-    peers.map(|peer| name_of(plan, peer).to_owned()).collect()
+/// Names of participants, each once.
+fn in_order(plan: &Plan, peers: impl Iterator<Item = Peer>) -> Vec<String> {
+    let names: BTreeSet<&str> = peers.map(|peer| name_of(plan, peer)).collect();
+    names.into_iter().map(str::to_owned).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
-    use veil_program::{Files, Job};
-    use veil_protocol::Options;
+    use veil_program::{Files, Job, Sent};
 
     use super::*;
+    use crate::planner::{Terms, prepare};
 
     const SUM: &str = r#"version = 1
 kind = "stats"
@@ -532,21 +586,27 @@ analysis = [{ name = "wages", kind = "sum", of = "wage", to = "eve" }]
     /// Parties that have tried often enough do not wake each other for ever.
     #[test]
     fn whoever_has_had_enough_is_woken_by_no_party() {
-        let job = Job::parse(SUM, Path::new("job.toml"), Files::new()).unwrap();
-        let options = Options {
+        let job = Job::kept(SUM, &Sent::new(), Files::new()).unwrap();
+        let terms = Terms {
+            name: "a".into(),
+            rows: 1000,
             lanes: 1,
-            chunk_rows: None,
+            memory_mib: 1000,
+            window: 4,
+            link: "tls".into(),
+            kept: true,
         };
-        let plan = Plan::new(Arc::new(job.lowered().clone()), options).unwrap();
+        let prepared = prepare(job, 1, &terms).unwrap();
+        let (plan, planned) = (prepared.plan, prepared.planned);
         let metrics = Arc::new(Metrics::new("cpu".into()));
-        let jobs = Jobs::new(Limits::default(), metrics);
+        let jobs = Jobs::new(metrics);
         assert!(!jobs.wakes(plan.hash, "a"));
-        jobs.note(&plan, Vec::new(), None);
+        jobs.note(plan.hash, &planned, None);
         let wakes = || ["a", "d", "ann", "eve", "bob"].map(|by| jobs.wakes(plan.hash, by));
         assert_eq!(wakes(), [true, true, true, true, false]);
         jobs.set(plan.hash, State::Running, None);
         assert_eq!(wakes(), [false; 5]);
-        jobs.fail(plan.hash, "often enough".into(), None);
+        jobs.set(plan.hash, State::Failed, Some(Why::all("often enough")));
         assert_eq!(wakes(), [true, true, true, true, false]);
         jobs.with(plan.hash, |entry| entry.spent = true);
         assert_eq!(wakes(), [false, false, true, true, false]);

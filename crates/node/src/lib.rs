@@ -37,6 +37,8 @@ mod invitation;
 pub mod jobs;
 pub mod log;
 pub mod logs;
+mod marks;
+pub mod meeting;
 mod members;
 mod metrics;
 mod names;
@@ -44,6 +46,7 @@ pub mod notify;
 pub mod order;
 mod pairing;
 pub mod participant;
+pub mod planner;
 pub mod policy;
 pub mod receipt;
 mod renewal;
@@ -55,9 +58,11 @@ pub mod stages;
 mod stores;
 mod strings;
 mod time;
+mod usage;
 
 pub use approvals::{
-    Approval, Binding, Decision, Filed, FiledError, Filing, How, Request, plan_of, roles_of,
+    Approval, Begins, Binding, Decision, Filed, FiledError, Filing, How, Request, Term, filed_as,
+    plan_of, roles_of,
 };
 pub use file::FileError;
 pub use home::{Changed, Home, HomeError, Lock};
@@ -72,7 +77,10 @@ pub use receipt::Receipt;
 pub use renewal::RotationError;
 pub use roll::{Checkpoint, Missing, Roll, TOGETHER};
 pub use rotation::{Statement, StatementError};
-pub use settings::{Limits, LogFormat, LogSettings, Settings, SettingsError, Timeouts};
+pub use settings::{
+    Admission, Limits, LogFormat, LogSettings, OwnData, Quota, Quotas, Settings, SettingsError,
+    Timeouts, Transfers,
+};
 pub use strings::StringError;
 pub use time::Time;
 

@@ -5,6 +5,7 @@
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use prometheus_client::encoding::{EncodeLabelSet, text};
 use prometheus_client::metrics::counter::Counter;
@@ -37,6 +38,11 @@ struct FromLabel {
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+struct HowLabel {
+    how: &'static str,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
 struct PhaseLabel {
     phase: &'static str,
 }
@@ -65,7 +71,13 @@ pub(crate) struct Metrics {
     busy_ratio: Family<DeviceLabel, Gauge<f64, AtomicU64>>,
     checks: Counter,
     transfers: Family<FromLabel, Counter>,
+    planning: Histogram,
+    planners: Family<HowLabel, Counter>,
+    copies: Counter,
     turned: Family<OutcomeLabel, Counter>,
+    disk: Gauge,
+    log: Gauge,
+    policy: Gauge,
     last: Mutex<Turned>,
     device: String,
 }
@@ -125,11 +137,48 @@ impl Metrics {
             "Runs that ended well, by where their oblivious transfers came from",
             transfers.clone(),
         );
+        // From a hundredth of a second to a minute and a half, the longest that planning may take.
+        let planning = Histogram::new(exponential_buckets(1e-2, 3.0, 9));
+        registry.register_with_unit(
+            "veil_planner",
+            "Time that proposals were planned",
+            Unit::Seconds,
+            planning.clone(),
+        );
+        let planners = Family::default();
+        registry.register(
+            "veil_planner_ended",
+            "Planning processes that ended, by how",
+            planners.clone(),
+        );
+        let copies = Counter::default();
+        registry.register(
+            "mpc_memory_copies",
+            "Kept transfers that were dropped because the memory was restored or copied",
+            copies.clone(),
+        );
         let turned = Family::default();
         registry.register(
             "mpc_refused_connections",
             "Callers that were turned away, by why",
             turned.clone(),
+        );
+        let [disk, log, policy] = [(); 3].map(|()| Gauge::default());
+        registry.register_with_unit(
+            "mpc_disk_free",
+            "Room on the disk of the home",
+            Unit::Bytes,
+            disk.clone(),
+        );
+        registry.register(
+            "mpc_log_writable",
+            "1 if the log takes entries",
+            log.clone(),
+        );
+        registry.register(
+            "mpc_policy_readable",
+            "1 if there is no policy, or one that can be read",
+            policy.clone(),
         );
         let build = vec![("version", env!("CARGO_PKG_VERSION"))];
         registry.register("veil_build", "This program", Info::new(build));
@@ -145,7 +194,13 @@ impl Metrics {
             busy_ratio,
             checks,
             transfers,
+            planning,
+            planners,
+            copies,
             turned,
+            disk,
+            log,
+            policy,
             last: Mutex::default(),
             device,
         }
@@ -155,6 +210,22 @@ impl Metrics {
     pub(crate) fn set_jobs(&self, state: &'static str, count: usize) {
         let label = StateLabel { state };
         self.jobs.get_or_create(&label).set(count as i64);
+    }
+
+    /// The memory was found to be a copy.
+    pub(crate) fn copied(&self) {
+        self.copies.inc();
+    }
+
+    /// How much room is left.
+    pub(crate) fn set_disk(&self, free: u64) {
+        self.disk.set(i64::try_from(free).unwrap_or(i64::MAX));
+    }
+
+    /// Whether the log takes entries, and the policy can be read.
+    pub(crate) fn set_readable(&self, log: bool, policy: bool) {
+        self.log.set(log.into());
+        self.policy.set(policy.into());
     }
 
     /// A run ended well.
@@ -178,6 +249,12 @@ impl Metrics {
                 .set((busy / all).min(1.0));
         }
         self.ended("done");
+    }
+
+    /// A proposal was planned for so long, and its process ended so.
+    pub(crate) fn planned(&self, took: Duration, how: &'static str) {
+        self.planning.observe(took.as_secs_f64());
+        self.planners.get_or_create(&HowLabel { how }).inc();
     }
 
     /// A run ended, for this reason.

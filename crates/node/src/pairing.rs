@@ -116,7 +116,7 @@ pub enum JoinError {
         known: String,
     },
     /// The key is not let in any more.
-    #[error("the key of `{name}` was {} here and is not let in again: it needs a new one (`veil init` in a new folder), and a new invitation", if *revoked { "revoked" } else { "replaced" })]
+    #[error("the key of `{name}` was {} here and is not let in again: it needs a new one (`veil identity rotate` there), and then {}", if *revoked { "revoked" } else { "replaced" }, readmission(name, *revoked))]
     Dead {
         /// Whose.
         name: String,
@@ -137,6 +137,17 @@ pub enum JoinError {
     /// A bad name.
     #[error(transparent)]
     BadName(#[from] names::NameError),
+}
+
+/// How somebody comes in again whose key is not let in any more.
+fn readmission(name: &str, revoked: bool) -> String {
+    if revoked {
+        format!(
+            "`veil members readmit {name} --key KEY` here, with the key that `veil identity show` prints there, or a new invitation"
+        )
+    } else {
+        "`veil join` here, with the statement that it prints".to_owned()
+    }
 }
 
 /// What joining came to.
@@ -318,6 +329,57 @@ impl Home {
         }
         // No connection proves the key; a link will, each time.
         self.accept_join(&answer.to_join(), answer.joiner.fingerprint)
+    }
+
+    /// Lets a revoked member in again, under its name and with another key than before: `key`, as somebody has it from its holder. The
+    /// keys that it had stay out.
+    pub fn readmit(&self, name: &str, key: Fingerprint) -> Result<Member, JoinError> {
+        let lock = self.lock()?;
+        self.reload_if_changed()?;
+        let members = self.members();
+        if members.by_name(name).is_some() {
+            return Err(JoinError::Member(name.to_owned()));
+        }
+        let Some(before) = members.any(name) else {
+            let revoked = members.all().iter().filter(|member| !member.is_active());
+            return Err(HomeError::NoMember {
+                name: name.to_owned(),
+                known: revoked.map(|member| member.name.clone()).collect(),
+            }
+            .into());
+        };
+        if key == self.identity().fingerprint() {
+            return Err(JoinError::Ourselves(name.to_owned()));
+        }
+        match members.standing(&key) {
+            Standing::Stranger => {}
+            Standing::Active(known) => {
+                return Err(JoinError::Key {
+                    name: name.to_owned(),
+                    known: known.name.clone(),
+                });
+            }
+            Standing::Former(known) | Standing::Revoked(known) => {
+                return Err(JoinError::Dead {
+                    name: known.name.clone(),
+                    revoked: true,
+                });
+            }
+        }
+        let who = Introduction {
+            name: before.name.clone(),
+            role: before.role,
+            address: before.address.clone(),
+            fingerprint: key,
+        };
+        // The log first: whoever is not in it is not let in.
+        let event = Event::Readmission {
+            name: name.to_owned(),
+            old: before.fingerprint.to_string(),
+            new: key.to_string(),
+        };
+        self.log().append_under(&lock, event)?;
+        Ok(self.change_members(&lock, |members| admit(members, &who))?)
     }
 
     /// Makes somebody a member.

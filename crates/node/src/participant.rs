@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 
 use veil_engine::{Abort, Binding, Data, Progress, Report, Settings, name_of, participants, party};
 use veil_link::tls::{
-    self, Connected, Fingerprint, Identity, Meeting, OtherStage, Port, SetupError, Terms,
+    self, Around, Connected, Fingerprint, Identity, Meeting, OtherStage, Port, SetupError, Terms,
 };
 use veil_link::{Link, LinkKind, shape};
 use veil_protocol::Plan;
 use veil_session::{PartyId, Peer};
 
+use crate::home::Home;
 use crate::members::Members;
 use crate::names::Role;
 
@@ -72,7 +73,20 @@ pub enum RunError {
     Setup(#[from] SetupError),
     /// The run was given up.
     #[error(transparent)]
-    Abort(#[from] Abort),
+    Abort(Abort),
+}
+
+impl From<Abort> for RunError {
+    /// Who came too late for the others was not met, wherever that shows.
+    fn from(abort: Abort) -> Self {
+        match abort {
+            Abort::Unmet { peers } => RunError::Setup(SetupError::TimedOut {
+                peers,
+                hint: String::new(),
+            }),
+            abort => RunError::Abort(abort),
+        }
+    }
 }
 
 /// As whom the participant of this name takes part: once, or as owner and as recipient.
@@ -189,15 +203,15 @@ pub type Connections = Vec<Vec<Connected>>;
 impl Part<'_> {
     /// Connects with everybody, who have so long to turn up. Nothing is at stake yet.
     pub fn meet(&self, wait: Duration) -> Result<Connections, SetupError> {
-        self.meet_at(wait, &|_| None)
+        let around = Around {
+            moved: &|_| None,
+            missing: &|_| (),
+        };
+        self.meet_at(wait, &around)
     }
 
-    /// The same, with peers that may move to other addresses meanwhile.
-    pub fn meet_at(
-        &self,
-        wait: Duration,
-        moved: &tls::Moved<'_>,
-    ) -> Result<Connections, SetupError> {
+    /// The same, with peers that may move to other addresses meanwhile, and somebody who hears which of them are missing.
+    pub fn meet_at(&self, wait: Duration, around: &Around<'_>) -> Result<Connections, SetupError> {
         let terms = Terms {
             me: self.me,
             plan: self.plan.hash,
@@ -211,7 +225,14 @@ impl Part<'_> {
             lanes: self.plan.lanes,
             until: Instant::now() + wait,
         };
-        tls::meet_at(self.identity, &terms, self.port, &meeting, self.stop, moved)
+        tls::meet_at(
+            self.identity,
+            &terms,
+            self.port,
+            &meeting,
+            self.stop,
+            around,
+        )
     }
 
     /// Runs the plan over the connections.
@@ -269,11 +290,17 @@ impl Part<'_> {
     }
 }
 
-/// Whether the job of a plan has a participant of this name.
-pub(crate) fn has_part(plan: &Plan, name: &str) -> bool {
-    participants(plan)
-        .into_iter()
-        .any(|peer| name_of(plan, peer) == name)
+/// Whether every one of the participants of a job is a member of this party's home; else who is not, for whoever proposes the job and has
+/// named it there.
+pub(crate) fn all_known(names: &[String], home: &Home) -> Result<(), String> {
+    let (members, own) = (home.members(), &home.settings().name);
+    let mut names = names.iter();
+    let stranger = names.find(|name| *name != own && members.by_name(name).is_none());
+    stranger.map_or(Ok(()), |name| {
+        Err(format!(
+            "`{name}`, which takes part in the job, is no member of this party"
+        ))
+    })
 }
 
 /// Says which names are behind the numbered participants of a message.

@@ -12,8 +12,8 @@ use tempfile::TempDir;
 use veil_node::log::Event;
 use veil_node::policy::Facts;
 use veil_node::{
-    Binding, Decision, Filing, Home, How, Receipt, Request, Role, Settings, plan_of, receipt,
-    roles_of,
+    Begins, Binding, Decision, Filing, Home, How, Receipt, Request, Role, Settings, Term, plan_of,
+    receipt, roles_of,
 };
 use veil_program::{Files, Job};
 use veil_protocol::Replicated;
@@ -82,7 +82,6 @@ impl World {
             name: "pay",
             lanes: 1,
             job: JOB,
-            base: Some(Path::new("/data/pay")),
             explained: "opened: sum of pay, to: press\n",
             data: &[],
             align_key: None,
@@ -104,7 +103,7 @@ impl World {
 
     fn start(&self) -> Decision {
         self.home
-            .start(&self.request(&self.facts, Some("press")))
+            .start(&self.request(&self.facts, Some("press")), Begins::default())
             .unwrap()
     }
 
@@ -179,12 +178,14 @@ fn what_nobody_approved_waits() {
 fn what_was_approved_runs_until_that_is_taken_back() {
     let world = World::new();
     let filing = world.filing();
-    let filed = world.home.approve(&filing, How::Answered).unwrap();
+    let filed = world
+        .home
+        .approve(&filing, How::Answered, Term::default())
+        .unwrap();
     assert!(matches!(world.decide(), Decision::Approved { ref how, .. } if how == "answered"));
     assert!(world.start().allows());
     assert_eq!(filed.job().unwrap(), JOB);
     assert_eq!(filed.explained().unwrap(), filing.explained);
-    assert_eq!(filed.path(), Path::new("/data/pay/job.toml"));
     let mut other = world.request(&world.facts, None);
     other.plan.0[31] ^= 1;
     assert!(
@@ -207,7 +208,10 @@ fn an_approval_is_good_for_the_stages_and_not_for_other_data() {
     let stages = [PlanHash([1; 32]), PlanHash([2; 32])];
     let mut filing = world.filing();
     filing.stages = &stages;
-    world.home.approve(&filing, How::Yes).unwrap();
+    world
+        .home
+        .approve(&filing, How::Yes, Term::default())
+        .unwrap();
     for plan in stages {
         let mut request = world.request(&world.facts, None);
         request.plan = plan;
@@ -224,11 +228,16 @@ fn an_approval_is_good_for_the_stages_and_not_for_other_data() {
         owner: "mill".into(),
         what: "mill".into(),
         file: "/data/other.csv".into(),
+        bytes: None,
+        sha256: None,
     }];
     filing.data = &data;
     assert!(world.home.file_job(&filing).unwrap().approved.is_none());
     assert!(!world.decide().allows());
-    let approved = world.home.approve(&filing, How::Yes).unwrap();
+    let approved = world
+        .home
+        .approve(&filing, How::Yes, Term::default())
+        .unwrap();
     assert_eq!(approved.files().len(), 1);
     assert_eq!(world.home.all_filed().unwrap(), [approved]);
 }
@@ -236,7 +245,10 @@ fn an_approval_is_good_for_the_stages_and_not_for_other_data() {
 #[test]
 fn an_approval_that_was_moved_or_damaged_approves_nothing() {
     let world = World::new();
-    let filed = world.home.approve(&world.filing(), How::Yes).unwrap();
+    let filed = world
+        .home
+        .approve(&world.filing(), How::Yes, Term::default())
+        .unwrap();
     let other = world.home.job_folder(PlanHash([7; 32]));
     fs::rename(&filed.folder, &other).unwrap();
     let mut request = world.request(&world.facts, None);
@@ -272,7 +284,7 @@ fn names_of_files_stay_in_their_folder() {
     }
     let files = [("adder.txt".to_owned(), b"x".to_vec())];
     let mut filing = world.filing();
-    (filing.files, filing.base) = (&files, None);
+    filing.files = &files;
     let filed = world.home.file_job(&filing).unwrap();
     assert_eq!(
         fs::read(filed.path().with_file_name("adder.txt")).unwrap(),
@@ -280,10 +292,39 @@ fn names_of_files_stay_in_their_folder() {
     );
 }
 
+/// S1: what is filed of a plan is what somebody looks at, whoever proposes it again and however.
+#[test]
+fn what_is_filed_of_a_plan_is_not_replaced_by_a_member() {
+    let world = World::new();
+    let files = |text: &str| [("adder.txt".to_owned(), text.into())];
+    let (first, second) = (files("one"), files("two"));
+    let mut filing = world.filing();
+    (filing.files, filing.asked_by) = (&first, Some("press"));
+    let filed = world.home.file_job(&filing).unwrap();
+    let said = || {
+        let read = |name: &str| fs::read_to_string(filed.folder.join(name)).unwrap();
+        ["job.toml", "adder.txt", "explained.txt"].map(read)
+    };
+    let before = said();
+    (filing.files, filing.asked_by) = (&second, Some("ministry"));
+    (filing.job, filing.explained) = ("name = \"other\"", "nothing is opened");
+    let again = world.home.file_job(&filing).unwrap();
+    assert_eq!(said(), before);
+    assert_eq!(again.asked_by.as_deref(), Some("ministry"));
+    // This participant's own people put their own text in its place: they have read it.
+    (filing.job, filing.asked_by) = (JOB, None);
+    let approved = world.home.approve(&filing, How::Answered, Term::default());
+    assert_eq!(approved.unwrap().explained().unwrap(), "nothing is opened");
+    assert_eq!(said()[1], "two");
+}
+
 #[test]
 fn a_rule_that_refuses_stands_above_an_approval() {
     let world = World::new();
-    world.home.approve(&world.filing(), How::Yes).unwrap();
+    world
+        .home
+        .approve(&world.filing(), How::Yes, Term::default())
+        .unwrap();
     world.policy("[[rule]]\nname = \"no press\"\ndecision = \"refuse\"\nto = [\"press\"]\n");
     assert_eq!(
         world.start().to_string(),
@@ -322,30 +363,74 @@ fn a_rule_allows_as_often_as_it_says_and_the_log_counts() {
         "waits for approval: rule `daily`: 2 runs in the last 24 hours are all that it allows; `veil approve` shows the job and asks"
     );
     // A person may still say yes, and that is not counted against the rule.
-    world.home.approve(&world.filing(), How::Answered).unwrap();
+    world
+        .home
+        .approve(&world.filing(), How::Answered, Term::default())
+        .unwrap();
     assert!(matches!(world.start(), Decision::Approved { .. }));
-    let text = fs::read_to_string(world.home.log().path()).unwrap();
-    assert_eq!(text.matches("\"rule\":\"daily\"").count(), 2);
-    // A damaged log counts nothing, and so nothing is allowed by counting.
-    fs::write(
-        world.home.log().path(),
-        text.replace("run_started", "run started"),
-    )
+    let mut decided = Vec::new();
+    let log = world.home.log();
+    log.for_each(|entry| {
+        let by = entry.fields.get("decided").map(|decided| &decided["by"]);
+        decided.extend(by.map(|by| (by.to_string(), entry.text("rule").map(str::to_owned))));
+    })
     .unwrap();
-    assert!(
-        world
-            .home
-            .decide(&world.request(&world.facts, None))
-            .is_ok(),
-        "still entries, of another kind"
+    let daily = Some("daily".to_owned());
+    assert_eq!(
+        decided,
+        [
+            ("\"rule\"".to_owned(), daily.clone()),
+            ("\"rule\"".to_owned(), daily),
+            ("\"person\"".to_owned(), None)
+        ]
     );
-    fs::write(world.home.log().path(), "garbage\n").unwrap();
-    assert!(
-        world
-            .home
-            .decide(&world.request(&world.facts, None))
-            .is_err()
-    );
+}
+
+/// Whoever can write the file, and has no key, gives no rule back what was used up; nor does a log that ends too early.
+#[test]
+fn a_log_that_is_not_in_order_counts_nothing() {
+    let world = World::new();
+    world.policy("[[rule]]\nname = \"daily\"\ndecision = \"allow\"\nper_day = 2\n");
+    for _ in 0..2 {
+        assert!(world.start().allows());
+    }
+    let log = world.home.log().path();
+    let good = fs::read_to_string(&log).unwrap();
+    let lines: Vec<&str> = good.lines().collect();
+    let last = lines.last().unwrap();
+    // A run of another rule, or of none; one that was long ago; and the last one gone.
+    let touched = [
+        good.replace("\"rule\":\"daily\"", "\"rule\":\"other\""),
+        good.replace("run_started", "run started"),
+        good.replacen("\"time\":\"20", "\"time\":\"19", 3),
+        good.replace(&format!("{last}\n"), ""),
+        "garbage\n".to_owned(),
+    ];
+    for text in touched {
+        assert_ne!(text, good);
+        // What was read before, and what reads it for the first time.
+        fs::write(&log, &text).unwrap();
+        let fresh = Home::open(world.home.path()).unwrap();
+        for (knew, home) in [(true, &world.home), (false, &fresh)] {
+            let decision = home.decide(&world.request(&world.facts, None)).unwrap();
+            let known = "rule `daily`: 2 runs in the last 24 hours are all that it allows";
+            let broken = "rule `daily`: its runs cannot be counted: the log is not in order, and `veil log verify` says where";
+            let said = decision.to_string();
+            assert!(
+                said.contains(known) || said.contains(broken),
+                "{text}: {said}"
+            );
+            assert!(knew || said.contains(broken), "{said}");
+        }
+    }
+    // What is in order again is counted again, by whoever found it out of order too.
+    fs::write(&log, &good).unwrap();
+    assert!(!world.start().allows());
+    world
+        .home
+        .approve(&world.filing(), How::Answered, Term::default())
+        .unwrap();
+    assert!(world.start().allows());
 }
 
 #[test]
@@ -358,7 +443,7 @@ fn two_that_start_at_once_are_counted_one_after_the_other() {
                 scope.spawn(|| {
                     let home = Home::open(world.home.path()).unwrap();
                     let request = world.request(&world.facts, None);
-                    usize::from(home.start(&request).unwrap().allows())
+                    usize::from(home.start(&request, Begins::default()).unwrap().allows())
                 })
             })
             .collect();
@@ -375,7 +460,11 @@ fn a_run_that_repeats_one_is_not_counted_again() {
     let start = |repeats| {
         let request = world.request(&world.facts, None);
         let request = Request { repeats, ..request };
-        world.home.start(&request).unwrap().allows()
+        world
+            .home
+            .start(&request, Begins::default())
+            .unwrap()
+            .allows()
     };
     assert!(start(false));
     assert_eq!(

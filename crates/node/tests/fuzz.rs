@@ -11,6 +11,8 @@ use std::time::Duration;
 use veil_link::tls::Identity;
 use veil_node::control::{Hello, Proposal, Reply, Request, encode, fuzz_control};
 use veil_node::jobs::{State, Status};
+use veil_node::meeting::HeldFor;
+use veil_node::planner::fuzz_proposal;
 use veil_node::{Home, Role, Settings, Time, fuzz_members, fuzz_string, log, policy};
 use veil_testkit::{Seed, damaged};
 
@@ -98,6 +100,7 @@ fn damaged_requests_and_replies_are_read_or_refused() {
         sent: 1,
         received: 2,
         waits_for: vec!["union".into()],
+        held: BTreeMap::from([("ann".into(), HeldFor::Disk)]),
         kept: Some(true),
         trace: None,
     };
@@ -109,6 +112,10 @@ fn damaged_requests_and_replies_are_read_or_refused() {
         },
         Request::Schedule {
             plan: "0".repeat(64),
+        },
+        Request::Held {
+            plan: "0".repeat(64),
+            why: HeldFor::Data,
         },
         Request::Propose(Proposal {
             job: "name = \"x\"\n".into(),
@@ -151,5 +158,41 @@ fn damaged_requests_and_replies_are_read_or_refused() {
     assert!(
         read > 500 && refused > 5000,
         "{read} read, {refused} refused"
+    );
+}
+
+/// A proposal as a planning process reads it, and what damage makes of it.
+#[test]
+fn damaged_proposals_are_planned_or_refused() {
+    let job = r#"version = 1
+kind = "circuit"
+name = "products"
+owners = ["ann"]
+parties = ["a", "b", "c"]
+recipients = ["eve"]
+circuit = { file = "c.txt", rows = 4 }
+input = [{ port = "in0", owner = "ann", format = "hex", file = "in.hex" }]
+output = [{ port = "out0", to = "eve", format = "hex", file = "out.hex" }]
+"#;
+    let circuit = "2 4\n1 2\n1 1\n\n2 1 0 1 2 AND\n2 1 2 0 3 AND\n";
+    let good = encode(&Request::Propose(Proposal {
+        job: job.to_owned(),
+        lanes: 1,
+        files: BTreeMap::from([("c.txt".to_owned(), circuit.to_owned())]),
+    }));
+    assert!(fuzz_proposal(&good));
+    let mut numbers = Seed(11).numbers("proposal");
+    let (mut planned, mut refused) = (0u32, 0u32);
+    for _ in 0..5000 {
+        let bad = damaged(&good, &mut numbers);
+        *(if fuzz_proposal(&bad) {
+            &mut planned
+        } else {
+            &mut refused
+        }) += 1;
+    }
+    assert!(
+        planned > 10 && refused > 1000,
+        "{planned} planned, {refused} refused"
     );
 }

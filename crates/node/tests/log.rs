@@ -9,7 +9,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use tempfile::TempDir;
-use veil_node::log::{Event, Head, verify};
+use veil_node::log::{Decided, Event, Head, verify};
 use veil_node::{Home, Role, Settings};
 
 fn made() -> (TempDir, Home) {
@@ -25,6 +25,7 @@ fn started(job: &str) -> Event {
         job: job.into(),
         asked_by: Some("Gemeinde \"Köln\"\n".into()),
         rule: None,
+        decided: Decided::Yes,
     }
 }
 

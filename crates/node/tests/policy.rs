@@ -291,7 +291,7 @@ proptest! {
             facts: &facts,
             by: around.by,
             roles: &around.roles,
-            runs: &|_| around.runs,
+            runs: &|_| Some(around.runs),
         });
         let first = rules.iter().position(|rule| fits(rule, &facts, &around));
         let expected = first.map(|index| {

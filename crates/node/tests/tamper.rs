@@ -10,8 +10,18 @@ use std::fs;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
-use veil_node::log::{Event, LogFault, verify};
+use veil_node::log::{Bound, Decided, Event, LogFault, verify};
 use veil_node::{Home, Role, Settings};
+
+fn bound() -> Bound {
+    Bound {
+        owner: "union".into(),
+        what: "north".into(),
+        file: "/data/pay \"2025\".csv".into(),
+        bytes: Some(1234),
+        sha256: Some("cd".repeat(32)),
+    }
+}
 
 /// One entry of every kind, but those that begin a log and hand its key over.
 fn events() -> Vec<Event> {
@@ -49,6 +59,15 @@ fn events() -> Vec<Event> {
             plan: plan.clone(),
             job: job.clone(),
             how: "answered",
+            runs: Some(1),
+            until: None,
+            data: vec![bound()],
+        },
+        Event::DataRead {
+            plan: plan.clone(),
+            job: job.clone(),
+            read: bound(),
+            approved_sha256: Some("ab".repeat(32)),
         },
         Event::Withdrawal {
             plan: plan.clone(),
@@ -66,6 +85,7 @@ fn events() -> Vec<Event> {
             job: job.clone(),
             asked_by: None,
             rule: Some(text("pay")),
+            decided: Decided::Rule { rule: text("pay") },
         },
         Event::RunEnded {
             plan: plan.clone(),
@@ -139,7 +159,9 @@ fn changed(value: &Value) -> Vec<Value> {
             }
             let reversed: Vec<Value> = list.iter().rev().cloned().collect();
             let more = [list.clone(), vec!["x".into()]].concat();
-            others.extend([reversed.into(), more.into()]);
+            others.push(more.into());
+            // One of one entry is the same either way round.
+            others.extend((reversed != *list).then(|| reversed.into()));
             others
         }
         Value::Object(map) => {

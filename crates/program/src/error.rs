@@ -215,6 +215,21 @@ pub enum JobProblem {
         /// The field.
         field: &'static str,
     },
+    /// Groups by more columns than two.
+    #[error(
+        "{what} is by {found} columns, and groups are made by one or by two; leave some out, or let an owner make one column of several"
+    )]
+    Groups {
+        /// What is by them.
+        what: String,
+        /// How many.
+        found: usize,
+    },
+    /// Two parties of a statistics job.
+    #[error(
+        "a statistics job computes on integers, and two parties compute on bits alone; name three parties, or four"
+    )]
+    TwoParties,
     /// A word of former versions.
     #[error("`{field} = \"{was}\"` is now called `{field} = \"{now}\"`; it means the same")]
     Renamed {
@@ -465,13 +480,94 @@ impl Fault {
 
     pub(crate) fn of(error: &toml::de::Error) -> Self {
         let span = error.span().unwrap_or(0..0);
-        Self::new(span, JobProblem::Syntax(error.message().to_owned()))
+        Self::new(span, JobProblem::Syntax(plain(error.message())))
     }
+}
+
+/// What the reader of TOML says, in words of a job instead of those of a program.
+fn plain(message: &str) -> String {
+    if message.ends_with("untagged enum RawNames") {
+        return "this must be a name in quotes, or several in brackets, such as [\"a\", \"b\"]"
+            .into();
+    }
+    if message.ends_with("untagged enum RawDelimiter") {
+        return "this must be a mark in quotes, or one for each owner, such as { mill = \";\" }"
+            .into();
+    }
+    if message.starts_with("invalid boolean") {
+        return "text stands in quotes; without them there are numbers, `true` and `false`".into();
+    }
+    let number = |wanted: &str| wanted.strip_prefix(['u', 'i'])?.parse::<u32>().ok();
+    let both = |kind| message.strip_prefix(kind)?.split_once(", expected ");
+    if let Some((found, wanted)) = both("invalid value: ")
+        && let (Some(value), Some(bits)) = (found.strip_prefix("integer "), number(wanted))
+    {
+        let most = u64::MAX >> (64 - bits.clamp(1, 63));
+        return format!("{value} is no number that belongs here: write one from 0 to {most}");
+    }
+    let Some((found, wanted)) = both("invalid type: ") else {
+        return message.to_owned();
+    };
+    let wanted = match wanted {
+        "a string" | "a path" | "path string" => "text in quotes",
+        "a boolean" => "`true` or `false`, without quotes,",
+        "a sequence" => "a list in brackets",
+        "a number" => "a number",
+        "a map" => "a table, such as { mill = \"pay.csv\" },",
+        wanted if number(wanted).is_some() => "a whole number, without quotes,",
+        wanted if wanted.starts_with("struct ") => "a section with fields",
+        _ => return message.to_owned(),
+    };
+    let (kind, value) = found.split_once([' ', '`']).unwrap_or((found, ""));
+    let kind = match kind {
+        "string" => "text in quotes",
+        "integer" => "a whole number",
+        "floating" => "a number with a point",
+        "boolean" => "a word without quotes",
+        "sequence" => "a list",
+        "map" => "a table, or a date without quotes",
+        _ => return message.to_owned(),
+    };
+    let value = value.trim_start_matches("point ").trim_matches('`');
+    let value = match value {
+        "" => String::new(),
+        value => format!(" ({value})"),
+    };
+    format!("{wanted} belongs here, and this is {kind}{value}")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_reader_of_files_speaks_plainly() {
+        for (said, plainly) in [
+            (
+                "invalid type: string \"3\", expected u64",
+                "a whole number, without quotes, belongs here, and this is text in quotes (\"3\")",
+            ),
+            (
+                "invalid type: sequence, expected a string",
+                "text in quotes belongs here, and this is a list",
+            ),
+            (
+                "invalid type: floating point `1.5`, expected u8",
+                "a whole number, without quotes, belongs here, and this is a number with a point (1.5)",
+            ),
+            (
+                "invalid value: integer `-1`, expected u8",
+                "`-1` is no number that belongs here: write one from 0 to 255",
+            ),
+            ("missing field `to`", "missing field `to`"),
+            (
+                "invalid type: unit, expected something",
+                "invalid type: unit, expected something",
+            ),
+        ] {
+            assert_eq!(plain(said), plainly);
+        }
+    }
 
     #[test]
     fn places_count_lines_and_characters_from_one() {

@@ -1,8 +1,11 @@
 //! The job file as it is written, before anything is checked.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{collections::BTreeMap, fmt, path::PathBuf};
 
-use serde::Deserialize;
+use serde::{
+    Deserialize, Deserializer,
+    de::{Error, IgnoredAny, MapAccess, Unexpected, Visitor},
+};
 use toml::Spanned;
 
 use crate::error::{Fault, JobProblem};
@@ -49,12 +52,63 @@ pub(crate) struct RawJob {
 }
 
 /// A number that may be written as a string, so that decimals stay exact.
-#[derive(Deserialize)]
-#[serde(untagged)]
 pub(crate) enum RawNumber {
     Integer(i64),
     Float(f64),
     Text(String),
+    /// A date without quotes, which is a value of its own in TOML.
+    Date,
+}
+
+impl<'de> Deserialize<'de> for RawNumber {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(AnyNumber)
+    }
+}
+
+struct AnyNumber;
+
+impl<'de> Visitor<'de> for AnyNumber {
+    type Value = RawNumber;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a number")
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<RawNumber, E> {
+        Ok(RawNumber::Integer(value))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<RawNumber, E> {
+        Ok(i64::try_from(value).map_or(RawNumber::Float(value as f64), RawNumber::Integer))
+    }
+
+    fn visit_i128<E>(self, value: i128) -> Result<RawNumber, E> {
+        Ok(i64::try_from(value).map_or(RawNumber::Float(value as f64), RawNumber::Integer))
+    }
+
+    fn visit_u128<E>(self, value: u128) -> Result<RawNumber, E> {
+        Ok(i64::try_from(value).map_or(RawNumber::Float(value as f64), RawNumber::Integer))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<RawNumber, E> {
+        Ok(RawNumber::Float(value))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<RawNumber, E> {
+        Ok(RawNumber::Text(value.to_owned()))
+    }
+
+    /// The reader's way to say that something is a date.
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RawNumber, A::Error> {
+        match map.next_key::<String>()? {
+            Some(key) if key.starts_with("$__toml_private") => {
+                map.next_value::<IgnoredAny>()?;
+                Ok(RawNumber::Date)
+            }
+            _ => Err(A::Error::invalid_type(Unexpected::Map, &self)),
+        }
+    }
 }
 
 #[derive(Deserialize, Clone, Copy, PartialEq, Eq)]
@@ -213,7 +267,7 @@ pub(crate) struct RawAnalysis {
     pub(crate) by: Option<Spanned<RawNames>>,
     pub(crate) min_count: Option<Spanned<u64>>,
     pub(crate) decimals: Option<Spanned<u8>>,
-    pub(crate) to: Spanned<String>,
+    pub(crate) to: Spanned<RawNames>,
 }
 
 #[derive(Deserialize)]

@@ -425,6 +425,10 @@ impl Words {
             );
             return Err(wrong(security.adversary, reason));
         }
+        if security.adversary == Adversary::Malicious && sharing == Sharing::Yao {
+            let reason = "garbled circuits hold against such a party by cut-and-choose; write \"malicious-cutchoose\", or name three parties";
+            return Err(wrong(security.adversary, reason.to_owned()));
+        }
         if security.delivery == Delivery::Guaranteed {
             let reason = match security {
                 Security {
@@ -542,8 +546,12 @@ mod tests {
                         let fits = protocol.is_none_or(|p| p.parties() == parties);
                         let guaranteed = delivery != Some(Delivery::Guaranteed)
                             || parties == 4 && adversary != Some(Adversary::SemiHonest);
-                        let cuts = adversary == Some(Adversary::CutAndChoose);
-                        let cut = !cuts || parties == 2;
+                        let garbles = parties == 2;
+                        let cut = match adversary {
+                            Some(Adversary::CutAndChoose) => garbles,
+                            Some(Adversary::Malicious) => !garbles,
+                            Some(Adversary::SemiHonest) | None => true,
+                        };
                         let meant = words.among(parties);
                         let good = fits && guaranteed && cut;
                         assert_eq!(meant.is_ok(), good, "{words:?} {parties}");

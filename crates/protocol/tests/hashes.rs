@@ -66,9 +66,10 @@ struct Seen(HashMap<PlanHash, String>);
 impl Seen {
     fn add(&mut self, what: String, job: Lowered) {
         let hash = hash(job).unwrap_or_else(|error| panic!("{what}: {error}"));
-        if let Some(other) = self.0.insert(hash, what.clone()) {
+        if let Some(other) = self.0.get(&hash) {
             panic!("one plan: {other}, and {what}");
         }
+        self.0.insert(hash, what);
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use veil_device::{Device, Reference};
+use veil_device::{Device, Fault, Reference};
 use veil_engine::local::{Conditions, rehearse};
 use veil_engine::{Abort, Binding, Data, Kept, Report, Settings, bounds, participants, party};
 use veil_link::memory::{self, MemoryLink};
@@ -24,6 +24,9 @@ use crate::{Kinds, Seed, Seen, Shares, Values};
 /// Decides about every message that any participant posts.
 type Cheat = Arc<dyn Fn(&Message) -> Fate + Send + Sync>;
 
+/// Makes the device of a participant.
+type Devices = dyn Fn(Peer) -> Result<Box<dyn Device>, Fault> + Send + Sync;
+
 /// A job and the conditions under which it runs. Without any choice: everybody is honest, devices are [`Reference`] with its ledger, links
 /// are as fast as memory, and everything random follows from a new [`Seed`].
 #[derive(Clone)]
@@ -33,7 +36,7 @@ pub struct World {
     values: Option<Values>,
     timeout: Duration,
     window: usize,
-    devices: Arc<dyn Fn(Peer) -> Box<dyn Device> + Send + Sync>,
+    devices: Arc<Devices>,
     cheat: Option<Cheat>,
     fall: Option<(Peer, Fall, u64)>,
     profile: Option<Profile>,
@@ -72,7 +75,7 @@ impl World {
             values: None,
             timeout: Duration::from_secs(20),
             window: 2,
-            devices: Arc::new(|_| Box::new(Reference::default())),
+            devices: Arc::new(|_| Ok(Box::new(Reference::default()))),
             cheat: None,
             fall: None,
             profile: None,
@@ -144,6 +147,15 @@ impl World {
     pub fn devices(
         self,
         devices: impl Fn(Peer) -> Box<dyn Device> + Send + Sync + 'static,
+    ) -> Self {
+        self.devices_or_faults(move |peer| Ok(devices(peer)))
+    }
+
+    /// The devices of each participant, or why one does not start.
+    #[must_use]
+    pub fn devices_or_faults(
+        self,
+        devices: impl Fn(Peer) -> Result<Box<dyn Device>, Fault> + Send + Sync + 'static,
     ) -> Self {
         World {
             devices: Arc::new(devices),

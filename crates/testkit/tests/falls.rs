@@ -82,6 +82,20 @@ fn assert_ended(outcome: &Outcome, fallen: Peer, after: u64) {
     );
 }
 
+/// Whoever has a connection with one that was killed names it, and nobody who noticed a moment before and said so.
+#[track_caller]
+fn assert_named_by_all(outcome: &Outcome, fallen: Peer, after: u64) {
+    let seed = outcome.seed;
+    let linked = |who: &Peer| fallen.party().is_some() || who.party().is_some();
+    for (who, abort) in &outcome.aborts {
+        let names = matches!(abort, Abort::Link(error) if error.peer == fallen);
+        assert!(
+            names || *who == fallen || !linked(who),
+            "{seed}: {fallen} fell after {after} messages: {who} says {abort:?}"
+        );
+    }
+}
+
 #[test]
 fn whoever_is_killed_is_named_in_one_process() {
     for world in [world(1), world(2), two()] {
@@ -101,11 +115,9 @@ fn whoever_is_killed_is_named_in_one_process() {
 fn whoever_is_killed_is_named_by_each() {
     for world in [world(1), world(2), four(), two(), cut_and_chosen()] {
         at_every_message(&world, |world, who, after| {
-            assert_ended(
-                &world.clone().fall(who, Fall::Killed, after).run_apart(),
-                who,
-                after,
-            );
+            let outcome = world.clone().fall(who, Fall::Killed, after).run_apart();
+            assert_ended(&outcome, who, after);
+            assert_named_by_all(&outcome, who, after);
         });
     }
 }

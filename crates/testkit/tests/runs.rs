@@ -1,8 +1,10 @@
 //! Whole runs on the engine: right results for every shape of job, on every device, however lanes and chunks are cut.
 
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
-use veil_device::{Cpu, Device, Isa, Reference};
+use veil_device::{Cpu, Device, Fault, Isa, Reference};
+use veil_engine::Abort;
 use veil_link::shape::Profile;
 use veil_link::tap::Fate;
 use veil_math::Ring;
@@ -114,6 +116,45 @@ fn all_devices_put_the_same_bytes_on_the_links() {
             "{}: {ring:?}",
             outcome.seed
         );
+    }
+}
+
+/// No other device takes the place of one that does not start: the run ends there, and the others hear of it.
+#[test]
+fn a_device_that_does_not_start_ends_the_run() {
+    for (broken, lanes) in [(party(0), 1), (party(2), 2)] {
+        let fault = Fault::Absent {
+            device: "gpu".into(),
+            why: "it fell off the bus".into(),
+        };
+        let planted = fault.clone();
+        let world = World::in_chunks(everything(Ring::Z64, &[130]), 100, lanes);
+        let made = AtomicU16::new(1);
+        let world = world.devices_or_faults(move |who| {
+            // The device of the last lane.
+            if who == Peer::Party(broken) && made.fetch_add(1, Ordering::Relaxed) == lanes {
+                Err(planted.clone())
+            } else {
+                Ok(Box::new(Reference::default()))
+            }
+        });
+        let outcome = world.run_apart();
+        for (peer, abort) in &outcome.aborts {
+            if *peer == Peer::Party(broken) {
+                assert!(
+                    matches!(abort, Abort::Device(found) if *found == fault),
+                    "{abort}"
+                );
+                assert_eq!(
+                    abort.to_string(),
+                    "the device failed: gpu did not start: it fell off the bus"
+                );
+            } else {
+                // By the one, or by another that was.
+                assert!(matches!(abort, Abort::Told { .. }), "{peer}: {abort}");
+            }
+        }
+        assert_eq!(outcome.aborts.len(), outcome.seen.len());
     }
 }
 

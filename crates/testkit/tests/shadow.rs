@@ -35,11 +35,13 @@ fn shadowed(job: Lowered, wrong: Option<(Peer, u32)>) -> (Result<Compared, Diver
     let shadow = Shadow::new(&plan, protocol, sources).expect("everybody has values");
     let settings = |peer: Peer| Settings {
         timeout: Duration::from_secs(5),
-        device: Arc::new(move || match wrong {
-            Some((who, program)) if who == peer => {
-                Box::new(OneBitWrong::new(Box::new(Cpu::detect()), program)) as Box<dyn Device>
-            }
-            _ => Box::new(Cpu::detect()),
+        device: Arc::new(move || {
+            Ok(match wrong {
+                Some((who, program)) if who == peer => {
+                    Box::new(OneBitWrong::new(Box::new(Cpu::detect()), program)) as Box<dyn Device>
+                }
+                _ => Box::new(Cpu::detect()),
+            })
         }),
         ..Settings::default()
     };

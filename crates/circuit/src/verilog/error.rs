@@ -68,11 +68,16 @@ pub enum VerilogError {
     /// A file for the simulator.
     #[error("cannot write the simulator's files: {0}")]
     Files(std::io::Error),
-    /// A file that the design reads is not there.
+    /// The design reads a file that did not come with it.
     #[error(
-        "the simulation runs in a folder of its own and cannot read a file of the design: {0}; a file is looked for where this command runs, and beside the Verilog"
+        "{place}the design reads `{name}`, which is not beside it: a design may read files in its own folder or below, none of which is hidden; put there what it needs"
     )]
-    NoData(String),
+    Elsewhere {
+        /// File and line, where they are known.
+        place: String,
+        /// The file.
+        name: String,
+    },
     /// The simulation stopped, or said something else than results.
     #[error("the simulation of `{top}` ended early or printed something itself: {found}")]
     Simulation {

@@ -1,12 +1,14 @@
 //! Circuits from Verilog, by the programs Yosys and Icarus Verilog, which have to be installed.
 //!
-//! [`compile`] has Yosys read the files, and makes a circuit of what it says ([`crate::yosys`]). [`simulate()`] has Icarus Verilog run the same
-//! files, which is a second opinion on what they mean: [`compare()`] tells where the two differ.
+//! [`compile`] has Yosys read the files, and makes a circuit of what it says ([`crate::yosys`]). [`simulate()`] has Icarus Verilog run the
+//! modules as Yosys has read them, before anything is chosen or optimised: [`compare()`] tells where the two differ.
 //!
-//! Each program is ended if it takes longer than [`Source::time`], or prints without end. A simulation runs what the design says, so it
-//! runs in a folder of its own, which goes with it; this hinders no design that means harm.
+//! A design may be somebody else's, and mean harm. Nobody runs its text: what is simulated is a netlist that Yosys has written, in which there
+//! are no system tasks, and nothing of the design is executed when Yosys reads it (`-nodpi`). It reads no file but those delivered with it.
+//! Each program is ended if it takes longer than [`Source::time`], or prints without end.
 
 mod compare;
+mod confine;
 mod error;
 mod simulate;
 mod tools;
@@ -23,8 +25,14 @@ use tools::Tool;
 
 /// What Yosys does before [`yosys::read`]: no more than to make cells on words of processes, hierarchy and memories. Its `proc` would make
 /// memories of tables.
-const PASSES: &str = "proc_clean; proc_rmdead; proc_prune; proc_init; proc_arst; proc_mux; proc_dlatch; proc_dff; proc_memwr; proc_clean; \
-     opt_expr -keepdc; flatten; memory -nomap; memory_map; opt_muxtree; dffunmap; opt_clean";
+const PASSES: &str =
+    "opt_expr -keepdc; flatten; memory -nomap; memory_map; opt_muxtree; dffunmap; opt_clean";
+
+/// The first part, of a simulation, too.
+const PROCESSES: &str = "proc_clean; proc_rmdead; proc_prune; proc_init; proc_arst; proc_mux; proc_dlatch; proc_dff; proc_memwr; proc_clean";
+
+/// What makes a netlist for a simulator: without assertions and what prints, and without attributes and strings of the design.
+const NETLIST: &str = "opt_expr -keepdc; flatten; delete t:$print t:$check t:$assert t:$assume t:$live t:$fair t:$cover; write_verilog -noattr -nostr";
 
 /// How long a program may run unless something else is said: a design of millions of gates takes minutes.
 pub const TIME: Duration = Duration::from_secs(600);
@@ -59,8 +67,7 @@ impl Source {
                 Err(VerilogError::BadName(top.to_owned()))
             };
         }
-        let arguments = yosys_arguments(files, "proc; write_json");
-        let tops = yosys::tops(&Tool::Yosys.run(&arguments, time, None)?)?;
+        let tops = yosys::tops(&run_yosys(files, "proc; write_json", time)?)?;
         match &tops[..] {
             [top] if is_name(top) => Ok(source(top)),
             [top] => Err(VerilogError::BadName(top.clone())),
@@ -72,9 +79,11 @@ impl Source {
 
 /// Makes a circuit of Verilog. What [`Options::top`] says does not matter.
 pub fn compile(source: &Source, options: &Options<'_>) -> Result<Synthesis, VerilogError> {
-    let passes = format!("hierarchy -top {}; {PASSES}; write_json", source.top);
-    let arguments = yosys_arguments(&source.files, &passes);
-    let json = Tool::Yosys.run(&arguments, source.time, None)?;
+    let passes = format!(
+        "hierarchy -top {}; {PROCESSES}; {PASSES}; write_json",
+        source.top
+    );
+    let json = run_yosys(&source.files, &passes, source.time)?;
     let options = Options {
         top: Some(&source.top),
         ..*options
@@ -98,10 +107,32 @@ fn is_name(name: &str) -> bool {
         && letters.all(|other| other.is_ascii_alphanumeric() || other == '_' || other == '$')
 }
 
-fn yosys_arguments(files: &[PathBuf], passes: &str) -> Vec<std::ffi::OsString> {
-    let mut arguments: Vec<std::ffi::OsString> = ["-q", "-f", "verilog -sv", "-p", passes]
-        .map(Into::into)
-        .into();
+/// The modules of a design as Yosys has read them, in one, in Verilog that computes and does nothing else.
+fn netlist(source: &Source) -> Result<String, VerilogError> {
+    let passes = format!("hierarchy -top {}; {PROCESSES}; {NETLIST}", source.top);
+    let text = run_yosys(&source.files, &passes, source.time)?;
+    let text = String::from_utf8_lossy(&text).into_owned();
+    match confine::netlist(&text) {
+        Ok(()) => Ok(text),
+        Err(found) => {
+            let top = source.top.clone();
+            Err(VerilogError::Simulation { top, found })
+        }
+    }
+}
+
+/// What Yosys prints when it has read files and done these passes.
+fn run_yosys(files: &[PathBuf], passes: &str, time: Duration) -> Result<Vec<u8>, VerilogError> {
+    confine::named(files)?;
+    let scratch = tempfile::tempdir().map_err(VerilogError::Files)?;
+    let dependencies = scratch.path().join("read");
+    // Without -nodpi a design may call functions of any library while it is read.
+    let options = ["-q", "-f", "verilog -sv -nodpi", "-p", passes, "-E"];
+    let mut arguments: Vec<std::ffi::OsString> = options.map(Into::into).into();
+    arguments.push(dependencies.clone().into());
     arguments.extend(files.iter().map(|file| tools::as_pattern(file)));
-    arguments
+    let printed = Tool::Yosys.run(&arguments, time, None)?;
+    let read = std::fs::read(&dependencies).map_err(VerilogError::Files)?;
+    confine::read(files, &String::from_utf8_lossy(&read))?;
+    Ok(printed)
 }

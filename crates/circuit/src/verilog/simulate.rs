@@ -13,7 +13,7 @@ use crate::{Circuit, Per, Reduce};
 /// A bit that a simulation puts out; none if it is undefined.
 type Simulated = Option<bool>;
 
-/// Runs a design on rows of values: `rows[row][port]` are the bits of an input port of the circuit that was made of it, of all cycles if
+/// Runs a design, as Yosys has read it, on rows of values: `rows[row][port]` are the bits of an input port of the circuit that was made of it, of all cycles if
 /// the port has a value in each. Returns the same of output ports; a bit that is undefined is none.
 ///
 /// Each row has an instance of its own if the design has cycles, for it begins anew; otherwise one instance takes all rows.
@@ -29,47 +29,25 @@ pub fn simulate(
     }
     let folder = tempfile::tempdir().map_err(VerilogError::Files)?;
     let path = |name: &str| folder.path().join(name);
-    let [bench, values, program, place] = ["bench.v", "values", "program", "place"].map(path);
-    let here = std::env::current_dir().map_err(VerilogError::Files)?;
-    let text = test_bench(source, made, &shape, &values, &here);
+    let [bench, design, values, program, place] =
+        ["bench.v", "design.v", "values", "program", "place"].map(path);
+    let text = test_bench(source, made, &shape, &values);
+    let netlist = super::netlist(source)?;
     std::fs::write(&bench, text)
+        .and_then(|()| std::fs::write(&design, netlist))
         .and_then(|()| std::fs::write(&values, vectors(circuit, &shape, rows)))
         .and_then(|()| std::fs::create_dir(&place))
         .map_err(VerilogError::Files)?;
-    // Assertions hold of the values that a design is meant for, and these are any.
-    let mut arguments: Vec<OsString> = ["-g2012", "-gno-assertions", "-s", BENCH, "-o"]
-        .map(Into::into)
-        .into();
-    arguments.extend([program.clone().into(), bench.into()]);
-    arguments.extend(source.files.iter().map(|file| tools::as_operand(file)));
+    let mut arguments: Vec<OsString> = ["-g2012", "-s", BENCH, "-o"].map(Into::into).into();
+    arguments.extend([program.clone().into(), bench.into(), design.into()]);
     Tool::Icarus.run(&arguments, source.time, None)?;
     let arguments = ["-n".into(), program.into()];
     let printed = Tool::Vvp.run(&arguments, source.time, Some(&place))?;
     let printed = String::from_utf8_lossy(&printed);
-    let missing = |line: &&str| line.contains("$readmem") && line.contains("Unable to open");
-    if let Some(line) = printed.lines().find(missing) {
-        return Err(VerilogError::NoData(line.trim().into()));
-    }
     results(circuit, &shape, rows.len(), &printed).map_err(|found| VerilogError::Simulation {
         top: source.top.clone(),
         found,
     })
-}
-
-/// Where files that a design reads are looked for, after the folder of the simulation: where this process runs, and beside the sources.
-fn search_path(source: &Source, here: &Path) -> String {
-    let beside = source.files.iter().filter_map(|file| file.parent());
-    let mut folders = vec![here.to_owned()];
-    for folder in beside.map(|folder| here.join(folder)) {
-        if !folders.contains(&folder) {
-            folders.push(folder);
-        }
-    }
-    let folders: Vec<_> = folders
-        .iter()
-        .map(|f| tools::quoted(f.as_os_str()))
-        .collect();
-    folders.join(":")
 }
 
 /// The name of the module around the design: one that no design has.
@@ -107,13 +85,7 @@ impl Shape {
 }
 
 /// A module that gives each instance its values and prints what comes out, step by step.
-fn test_bench(
-    source: &Source,
-    made: &Synthesis,
-    shape: &Shape,
-    values: &Path,
-    here: &Path,
-) -> String {
+fn test_bench(source: &Source, made: &Synthesis, shape: &Shape, values: &Path) -> String {
     let circuit = &made.circuit;
     let mut ports = Vec::new();
     let mut at = 0;
@@ -150,11 +122,6 @@ fn test_bench(
   reg clock = 0, reset = 0, show = 0;
   integer step = 0;
   reg [{top}:0] values [0:{last}];
-  // Variables have their first values before any process begins.
-  function integer look(input integer nothing);
-    begin $readmempath(\"{folders}\"); look = nothing; end
-  endfunction
-  integer looks = look(0);
   genvar i;
   generate for (i = 0; i < {instances}; i = i + 1) begin : row
     wire [{top}:0] in = values[step * {instances} + i];
@@ -177,7 +144,6 @@ fn test_bench(
 endmodule
 ",
         last = instances * steps - 1,
-        folders = search_path(source, here),
         values = tools::quoted(values.as_os_str()),
         design = source.top,
         ports = ports.join(", "),

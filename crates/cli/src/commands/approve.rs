@@ -3,10 +3,10 @@
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use veil_node::{Decision, Filed, Filing, Home, How};
-use veil_program::AlignKey;
+use veil_node::{Binding, Decision, Filed, Filing, Home, How, Term, filed_as};
+use veil_program::{AlignKey, Job};
 
-use crate::consent::{Planned, absolute, base, bindings};
+use crate::consent::{Planned, absolute};
 use crate::failure::{Code, Failure};
 use crate::home::{HomeArgs, note};
 use crate::output;
@@ -39,7 +39,7 @@ pub(crate) struct ApproveArgs {
 
 pub(crate) fn run(args: &ApproveArgs) -> Result<(), Failure> {
     let home = args.home.open()?;
-    let (planned, filed) = load(&home, &args.job)?;
+    let (job, planned, filed) = load(&home, &args.job)?;
     if args.revoke {
         return revoke(&home, &planned);
     }
@@ -48,6 +48,7 @@ pub(crate) fn run(args: &ApproveArgs) -> Result<(), Failure> {
     if let Some(file) = &align_key {
         AlignKey::read(file)?;
     }
+    let data = bindings(&home, &job, &args.job, filed.as_ref())?;
     let asked_by = filed.as_ref().and_then(|filed| filed.asked_by.as_deref());
     let request = planned.request(&home, asked_by)?;
     let shown = filed
@@ -74,35 +75,28 @@ pub(crate) fn run(args: &ApproveArgs) -> Result<(), Failure> {
     if let Some(member) = asked_by {
         note(&format!("`{member}` asks for it"));
     }
+    for bound in &data {
+        note(&bound.to_string());
+    }
     let how = if args.yes { How::Yes } else { ask(&home)? };
-    let mut data = filed
-        .as_ref()
-        .map_or_else(Vec::new, |filed| filed.data.clone());
-    let given = bindings(&args.job);
-    data.retain(|old| {
-        !given
-            .iter()
-            .any(|new| (&new.owner, &new.what) == (&old.owner, &old.what))
-    });
-    data.extend(given);
-    let own = base(&args.job.job);
-    let base = filed
-        .as_ref()
-        .map_or(Some(own), |filed| filed.path().parent().map(Path::to_owned));
+    // What a member sent stays as it was filed.
+    let files = match &filed {
+        Some(_) => Vec::new(),
+        None => circuit(&args.job.job, &planned.text)?,
+    };
     let filing = Filing {
         plan: planned.plan.hash,
         stages: &planned.stages.hashes(),
         name: &planned.plan.job.name,
         lanes: planned.plan.lanes,
         job: &planned.text,
-        base: base.as_deref(),
         explained: &explained,
         data: &data,
         align_key: align_key.as_deref(),
-        files: &[],
+        files: &files,
         asked_by,
     };
-    let approved = home.approve(&filing, how)?;
+    let approved = home.approve(&filing, how, Term::default())?;
     note(&format!(
         "approved: {}; `--revoke` takes it back",
         approved.folder.display()
@@ -116,11 +110,68 @@ pub(crate) fn run(args: &ApproveArgs) -> Result<(), Failure> {
     Ok(())
 }
 
+/// What this participant reads for a job: the files of the command line, and then those that its own job file names, that were bound
+/// before, or that its settings bind for jobs like this. What another's job says of files is not followed.
+fn bindings(
+    home: &Home,
+    job: &Job,
+    args: &JobArgs,
+    filed: Option<&Filed>,
+) -> Result<Vec<Binding>, Failure> {
+    let mut job = job.clone();
+    home.bind(&mut job);
+    if let (Some(options), Some(filed)) = (home.unbound(&job), filed) {
+        let digits = &veil_node::log::Event::plan(filed.plan)[..16];
+        let message = format!(
+            "the job asks for data of `{}`, and nobody has said where they are",
+            home.settings().name
+        );
+        return Err(Failure::new(Code::Input, message).help(format!(
+            "`veil approve {digits} {options}` says it; what the job says of files is not followed"
+        )));
+    }
+    let given = |owner: &str, what: &str| {
+        let mut given = args.data.iter();
+        given.any(|given| given.owner == owner && given.what == what)
+    };
+    let mut bound = Vec::new();
+    for data in home.asked(&job) {
+        let Some(path) = data.path else { continue };
+        match Binding::of(&data.owner, &data.what, &path) {
+            Ok(binding) => bound.push(binding),
+            // What is not there yet is bound by another approval, or given to `veil party`.
+            Err(error) if filed.is_none() && !given(&data.owner, &data.what) => {
+                note(&format!("not bound: {error}"));
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(bound)
+}
+
+/// The circuit that a job file names, if it does: it is filed with the text.
+fn circuit(job: &Path, text: &str) -> Result<Vec<(String, Vec<u8>)>, Failure> {
+    let Some(path) = Job::circuit_file(text) else {
+        return Ok(Vec::new());
+    };
+    let from = job.parent().unwrap_or(Path::new("")).join(&path);
+    let Some(name) = filed_as(&path) else {
+        let message = format!("a circuit cannot be filed as `{path}`: the home uses this name");
+        return Err(Failure::new(Code::Input, message).help("rename the file, and correct the job"));
+    };
+    let read = std::fs::read(&from).map_err(|error| {
+        let message = format!("cannot read the circuit {}: {error}", from.display());
+        Failure::new(Code::Input, message)
+    })?;
+    Ok(vec![(name.to_owned(), read)])
+}
+
 /// The job of the command line: a file, or the beginning of the plan hash of a filed one.
-fn load(home: &Home, args: &JobArgs) -> Result<(Planned, Option<Filed>), Failure> {
+fn load(home: &Home, args: &JobArgs) -> Result<(Job, Planned, Option<Filed>), Failure> {
     let digits = args.job.to_str().filter(|text| is_beginning(text));
     let Some(digits) = digits.filter(|_| !args.job.exists()) else {
-        return Ok((Planned::load(args)?, None));
+        let (job, planned) = Planned::load(args)?;
+        return Ok((job, planned, None));
     };
     let all = home.all_filed()?;
     let digits = digits.to_ascii_lowercase();
@@ -159,7 +210,7 @@ fn load(home: &Home, args: &JobArgs) -> Result<(Planned, Option<Filed>), Failure
         return Err(Failure::new(Code::Check, message)
             .help("ask for the job again, and compare what is different"));
     }
-    Ok((planned, Some(filed.clone())))
+    Ok((job, planned, Some(filed.clone())))
 }
 
 /// Whether text may be the beginning of a plan hash: eight digits or more, as messages show them.

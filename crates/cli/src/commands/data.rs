@@ -187,7 +187,7 @@ fn table(stats: &Stats, report: &TableReport) -> String {
         output::seconds(seconds),
         report.bytes as f64 / 1e6 / seconds.max(1e-9),
     );
-    let head = ["column", "type", "values", "missing", ""].map(str::to_owned);
+    let head = ["column", "type", "declared", "missing", ""].map(str::to_owned);
     let mut lines = vec![head.to_vec()];
     for &(index, missing) in &report.columns {
         let column = &stats.columns[index];

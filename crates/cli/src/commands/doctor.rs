@@ -10,14 +10,14 @@ use std::net::TcpListener;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::thread;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use rustix::process::{Resource, getrlimit};
 use serde::Serialize;
-use veil_device::{Cpu, Device};
+use veil_device::{Cpu, Device, Isa};
 use veil_link::tls::{Identity, Meeting, Port, Reception, SetupError, Terms, meet};
 use veil_link::{LinkKind, Provider};
-use veil_node::Home;
+use veil_node::{Home, Time};
 use veil_session::{PartyId, Peer, PlanHash};
 
 use crate::devices;
@@ -153,15 +153,8 @@ fn version() -> Finding {
 
 fn processor() -> Finding {
     let name = Cpu::detect().name();
-    let missing = |needs: &[(&str, bool)]| -> String {
-        needs
-            .iter()
-            .filter(|(_, there)| !there)
-            .map(|(name, _)| *name)
-            .collect::<Vec<_>>()
-            .join(", ")
-    };
-    match (missing(&devices::avx512()), missing(&devices::avx2())) {
+    let missing = |isa| devices::lacking(isa).join(", ");
+    match (missing(Isa::Avx512), missing(Isa::Avx2)) {
         (lacks, _) if lacks.is_empty() => Finding::ok("processor", name),
         (lacks, slow) if slow.is_empty() => Finding::but(
             "processor",
@@ -230,22 +223,20 @@ fn kernel() -> Finding {
 
 fn clock() -> Finding {
     // The release of this program is later than this day.
-    const JANUARY_2025: u64 = 1_735_689_600;
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |time| time.as_secs());
+    const JANUARY_2025: i64 = 1_735_689_600;
+    let now = Time::now();
     let source =
         fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource")
             .unwrap_or_default();
     let found = format!(
-        "{now} s since 1970, source {}",
+        "{now}, source {}",
         if source.is_empty() {
             "unknown"
         } else {
             source.trim()
         }
     );
-    if now >= JANUARY_2025 {
+    if now.seconds() >= JANUARY_2025 {
         Finding::ok("clock", found)
     } else {
         Finding::but(

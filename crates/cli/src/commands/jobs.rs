@@ -1,22 +1,28 @@
 //! `veil jobs`: what parties run, wait for, and have done.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use veil_node::control::{self, Reply, Request};
-use veil_node::jobs::Status;
+use veil_node::jobs::{State, Status};
 use veil_node::{Home, Member, Role, Time};
 
 use crate::failure::{Code, Failure};
 use crate::home::note;
 use crate::output::{self, columns};
+use crate::signals::Stop;
 
 /// Says how the jobs are in which this participant has a part.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   veil jobs                    at a party: all jobs of its service; elsewhere: ours, at every party
-  veil jobs --at union --json")]
+  veil jobs --watch            a line for each change, until no job is under way
+  veil jobs --at union --json
+
+A job that waits for participants names those who have not come.")]
 pub(crate) struct JobsArgs {
     /// The home of this participant [default: $VEIL_HOME, else ~/.veil]
     #[arg(long, value_name = "DIR")]
@@ -27,6 +33,9 @@ pub(crate) struct JobsArgs {
     /// How many seconds a party has to answer.
     #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=3600))]
     wait: u64,
+    /// Show every change until no job waits or runs.
+    #[arg(long, conflicts_with = "json")]
+    watch: bool,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
@@ -44,6 +53,9 @@ struct At {
 
 pub(crate) fn run(args: &JobsArgs) -> Result<(), Failure> {
     let home = Home::open(&Home::locate(args.home.as_deref()))?;
+    if args.watch {
+        return watch(&home, args);
+    }
     let mut all = Vec::new();
     // A party that is down is no reason to say nothing about the others.
     let mut failure = None;
@@ -71,6 +83,48 @@ pub(crate) fn run(args: &JobsArgs) -> Result<(), Failure> {
     failure.map_or(Ok(()), Err)
 }
 
+/// Between two looks.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// Shows a line for each job, and whenever it is new, until none is under way. A party that is down is shown so, and asked again.
+fn watch(home: &Home, args: &JobsArgs) -> Result<(), Failure> {
+    let stop = Stop::install()?;
+    let parties = whom(home, args.at.as_deref())?;
+    let mut shown: BTreeMap<(String, String), String> = BTreeMap::new();
+    while !stop.asked() {
+        let mut under_way = false;
+        for party in &parties {
+            let until = Instant::now() + Duration::from_secs(args.wait);
+            let said = match asked(home, party, until) {
+                Ok(jobs) => {
+                    let goes = |job: &Status| job.state == State::Pending || job.state.active();
+                    under_way |= jobs.iter().any(goes);
+                    let text = |job: &Status| {
+                        let plan = &job.plan[..16.min(job.plan.len())];
+                        (
+                            job.plan.clone(),
+                            format!("{plan}  {}  {}", job.job, line(job)),
+                        )
+                    };
+                    jobs.iter().map(text).collect()
+                }
+                Err(error) => vec![(String::new(), error.to_string())],
+            };
+            for (plan, line) in said {
+                let known = shown.insert((party.name.clone(), plan), line.clone());
+                if known.as_ref() != Some(&line) {
+                    output::print(&format!("{}: {line}\n", party.name))?;
+                }
+            }
+        }
+        if !under_way {
+            break;
+        }
+        thread::sleep(LOOK);
+    }
+    Ok(())
+}
+
 /// What one party says.
 fn asked(home: &Home, party: &Member, until: Instant) -> Result<Vec<Status>, Failure> {
     let reply = control::ask(&home.identity(), party, &Request::Jobs {}, until)?;
@@ -91,8 +145,8 @@ fn print(all: &[At]) -> Result<(), Failure> {
                 line(job),
             ]);
         }
-        let text = if at.why.is_some() {
-            "  gave no answer\n".to_owned()
+        let text = if let Some(why) = &at.why {
+            format!("  gave no answer: {why}\n")
         } else if rows.is_empty() {
             "  no jobs\n".to_owned()
         } else {
@@ -163,8 +217,15 @@ pub(crate) fn line(status: &Status) -> String {
         let [sent, received] = [status.sent, status.received].map(output::bytes);
         parts.push(format!("sent {sent}, received {received}"));
     }
-    if !status.waits_for.is_empty() {
-        parts.push(format!("waits for {}", status.waits_for.join(", ")));
+    let ready = |name: &&String| !status.held.contains_key(*name);
+    let waits: Vec<&str> = (status.waits_for.iter().filter(ready))
+        .map(String::as_str)
+        .collect();
+    if !waits.is_empty() {
+        parts.push(format!("waits for {}", waits.join(", ")));
+    }
+    for (name, why) in &status.held {
+        parts.push(format!("waits for {name}: {}", why.sentence()));
     }
     let why = status.why.as_ref().map(|why| format!(": {why}"));
     let run = status.trace.as_ref().map(|trace| format!(" (run {trace})"));
@@ -184,6 +245,17 @@ impl From<control::CallError> for Failure {
         };
         let help = match code {
             Code::Input => "",
+            Code::Check
+                if matches!(
+                    &error,
+                    control::CallError::Call {
+                        error: ControlError::OurKey { .. },
+                        ..
+                    }
+                ) =>
+            {
+                "was our key rotated, and not announced there? `veil identity show --statements` prints what `veil join` takes there; else ask for an invitation"
+            }
             _ => "`veil doctor` asks every member, and says what to do",
         };
         Failure::new(code, error.to_string()).help(help)

@@ -3,7 +3,8 @@
 use std::io::Read;
 use std::time::Duration;
 
-use veil_node::control::{Reply, Request, ask_if_there};
+use veil_link::tls::ControlError;
+use veil_node::control::{CallError, Reply, Request, ask_if_there};
 use veil_node::{Answer, Home, Invitation, Joined, Sent, Statement};
 
 use crate::failure::{Code, Failure};
@@ -77,6 +78,14 @@ fn invited(home: &Home, invitation: &Invitation) -> Result<(), Failure> {
             Ok(_) => note(&format!(
                 "`{}` gave an answer of another kind",
                 inviter.name
+            )),
+            Err(CallError::Call {
+                error: ControlError::OurKey { ours, .. },
+                name,
+            }) => note(&format!(
+                "`{name}` does not accept our key {ours}, or runs no service: if it was revoked there, it refuses the string as well: \
+                 `veil identity rotate` makes another one, and `veil members readmit {} --key KEY` there lets it in",
+                home.settings().name
             )),
             Err(error) => note(&format!("could not say so directly: {error}")),
         }

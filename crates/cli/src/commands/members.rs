@@ -1,13 +1,14 @@
 //! `veil members`: whom this participant knows.
 
 use serde::Serialize;
+use veil_link::tls::Fingerprint;
 use veil_node::Member;
 
 use crate::failure::Failure;
 use crate::home::{HomeArgs, note};
 use crate::output;
 
-/// Lists members, or revokes one.
+/// Lists members, revokes one, or lets one in again.
 #[derive(clap::Args, Debug)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -15,8 +16,9 @@ use crate::output;
   veil members
   veil members --json
   veil members revoke mill --reason \"laptop stolen\"
+  veil members readmit mill --key vw1:…    after `veil identity rotate` there, which prints the key
 
-A revoked member is refused at once, by a running daemon too. Its name can be invited again, with another key."
+A revoked member is refused at once, by a running daemon too. Its name can be let in or invited again, with another key."
 )]
 pub(crate) struct MembersArgs {
     #[command(subcommand)]
@@ -37,6 +39,16 @@ enum MembersCommand {
         /// Why, for the log.
         #[arg(long, default_value = "", hide_default_value = true)]
         reason: String,
+        #[command(flatten)]
+        home: HomeArgs,
+    },
+    /// Let a revoked member in again, with another key
+    Readmit {
+        /// Its name.
+        name: String,
+        /// The key that it has now: `veil identity show` prints it there.
+        #[arg(long, value_name = "KEY")]
+        key: Fingerprint,
         #[command(flatten)]
         home: HomeArgs,
     },
@@ -85,6 +97,14 @@ pub(crate) fn run(args: &MembersArgs) -> Result<(), Failure> {
             let member = home.open()?.revoke(name, reason)?;
             note(&format!(
                 "`{}` is revoked: its key {} is refused from now on",
+                member.name, member.fingerprint
+            ));
+            Ok(())
+        }
+        Some(MembersCommand::Readmit { name, key, home }) => {
+            let member = home.open()?.readmit(name, *key)?;
+            note(&format!(
+                "`{}` is let in again, with the key {}; those that it had before are refused",
                 member.name, member.fingerprint
             ));
             Ok(())

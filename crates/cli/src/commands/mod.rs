@@ -10,6 +10,7 @@ mod doctor;
 pub(crate) mod explain;
 mod identity;
 mod init;
+pub(crate) mod inner;
 mod invite;
 mod jobs;
 mod join;
@@ -82,6 +83,9 @@ pub(crate) enum Command {
     Bench(bench::BenchArgs),
     /// Print the completions of a shell
     Completions(completions::CompletionsArgs),
+    /// What a service starts for what others wrote
+    #[command(subcommand, hide = true)]
+    Inner(inner::InnerCommand),
 }
 
 impl Command {
@@ -111,6 +115,10 @@ impl Command {
             Command::Trace(args) => trace::run(&args),
             Command::Bench(args) => Ok(bench::run(&args)?),
             Command::Completions(args) => completions::run(&args),
+            Command::Inner(command) => {
+                inner::run(&command);
+                Ok(())
+            }
         }
     }
 }

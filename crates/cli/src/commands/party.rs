@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use veil_engine::{Phase, Progress};
 use veil_link::shape;
 use veil_node::Home;
+use veil_node::meeting::Foreground;
 use veil_node::stages::{Stage, Stages};
 
 use crate::devices::DevicesArgs;
@@ -137,6 +138,8 @@ fn take_part(
         again: !args.child,
         yes: args.yes,
         counted: AtomicBool::new(false),
+        // Owners of a durable job take parties in the foreground for silent ones.
+        foreground: (!job.is_durable()).then(|| Foreground::new(&plan)),
         stop,
         progress,
         say,

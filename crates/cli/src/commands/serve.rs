@@ -82,8 +82,9 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
         link: args.link.kind(),
         net: args.net,
         yes: args.yes,
+        planner: None,
     };
-    let service = Service::start(home, options, Arc::new(|| Box::new(Cpu::detect())))?;
+    let service = Service::start(home, options, Arc::new(|| Ok(Box::new(Cpu::detect()))))?;
     // For people and scripts that let the system choose the port.
     eprintln!("listening on {}", service.address());
     if let Some(admin) = service.admin() {
@@ -104,6 +105,7 @@ impl From<ServiceError> for Failure {
     fn from(error: ServiceError) -> Self {
         let code = match &error {
             ServiceError::Setup(_) | ServiceError::Admin { .. } => Code::Link,
+            ServiceError::Device(_) => Code::Device,
             _ => Code::Input,
         };
         Failure::new(code, error.to_string())

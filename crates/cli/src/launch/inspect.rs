@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use veil_device::Device;
 use veil_device::record::{Recording, Tape};
 use veil_engine::shadow::Shadow;
 use veil_engine::{DeviceFactory, Recorder};
@@ -220,18 +221,18 @@ impl Record {
                 .create_new(true)
                 .mode(0o600)
                 .open(path);
-            let inner = make();
+            let inner = make()?;
             match file {
                 Ok(file) => {
                     let tape = Tape::to(Box::new(BufWriter::with_capacity(1 << 20, file)));
                     let mut tapes = tapes.lock().unwrap_or_else(PoisonError::into_inner);
                     tapes.push(tape.clone());
-                    Box::new(Recording::new(inner, tape))
+                    Ok(Box::new(Recording::new(inner, tape)) as Box<dyn Device>)
                 }
                 Err(error) => {
                     let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);
                     failed.get_or_insert(error);
-                    inner
+                    Ok(inner)
                 }
             }
         })

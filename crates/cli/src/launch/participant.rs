@@ -1,6 +1,7 @@
 //! One participant of a deployment in the foreground: its stages, one after the other.
 
 mod engagement;
+mod lobby;
 mod owner;
 mod roles;
 
@@ -13,11 +14,13 @@ use std::time::{Duration, Instant};
 use veil_link::tls::{Identity, Port};
 use veil_node::Time;
 use veil_node::log::Event;
+use veil_node::meeting::HeldFor;
 use veil_node::participant;
 use veil_node::stages::{self, Shelf, Stage, Stages};
 use veil_protocol::Plan;
 
 pub(crate) use engagement::Engagement;
+use lobby::Lobby;
 use owner::Owner;
 use roles::{Role, Stopped};
 
@@ -79,7 +82,8 @@ pub(crate) fn run(engagement: &Engagement<'_>) -> Result<Outcome, Failure> {
             say(&format!("the inputs that are kept cannot be used: {error}"));
         }
     }
-    engagement.consent(&stages, None)?;
+    let consents = engagement.consent(&stages, None);
+    consents.inspect_err(|_| engagement.held(HeldFor::Approval))?;
     let (port, agreed) = (OnceCell::new(), OnceCell::new());
     let mut outcome = Outcome::default();
     let until = Instant::now() + engagement.wait;
@@ -208,22 +212,32 @@ fn one_stage<'a>(
     for me in participant::roles(at.plan, &home.settings().name)? {
         let neighbours = at.stages.neighbours(at.stage, me, &members)?;
         let supplies = prepare::supplies(at.plan, me);
-        let source = supplies.then(|| prepare::source(job, me)).transpose()?;
+        let (mut source, mut read) = (None, Vec::new());
+        if let Some(holder) = prepare::holder(job, me).filter(|_| supplies) {
+            let brings = home.reading(job, || job.source(holder));
+            let (brings, of) = brings.inspect_err(|_| engagement.held(HeldFor::Data))?;
+            (source, read) = (Some(Arc::from(brings)), of);
+        }
         let shares = shelf.ends(at.stage)?;
         let mut sink = None;
         if prepare::receives(at.plan, me) {
-            folders.make(out)?;
-            sink = Some(prepare::sink(job, me, out, at.stages.finished(at.stage))?);
+            let made = folders.make(out).and_then(|()| {
+                let finished = at.stages.finished(at.stage);
+                prepare::sink(job, me, out, finished)
+            });
+            sink = Some(made.inspect_err(|_| engagement.held(HeldFor::Disk))?);
         }
         ready.push(Role {
             me,
             neighbours,
-            source: source.flatten().or_else(|| shares.source.clone()),
+            source: source.or_else(|| shares.source.clone()),
+            read,
             sink,
             shares,
         });
     }
     (at.plan, at.port) = reach()?;
+    let lobby = Lobby::new(engagement, at.plan);
     let start = Instant::now();
     let started = Time::now();
     let began = Mutex::new(false);
@@ -231,7 +245,7 @@ fn one_stage<'a>(
     let owner = (at.stage == Stage::Input && !is_party).then(|| Owner::new(engagement, at));
     let has_begun = || *began.lock().unwrap_or_else(PoisonError::into_inner);
     let ran = loop {
-        let all = |halt: &AtomicBool| roles::all(engagement, at, &ready, &began, halt);
+        let all = |halt: &AtomicBool| roles::all(engagement, at, &ready, &lobby, &began, halt);
         let ran = match &owner {
             Some(owner) => owner.unless_over(&has_begun, all),
             None => Some(all(engagement.stop.flag())),

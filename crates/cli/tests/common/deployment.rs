@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use veil_node::control::{self, Reply, Request};
-use veil_node::{Filing, Home, How, Member, Time, plan_of};
+use veil_node::{Filing, Home, How, Member, Term, Time, plan_of};
 
 use super::Folder;
 
@@ -255,14 +255,17 @@ pub(crate) fn approve(home: &Home, plan: &str) {
         name: &filed.name,
         lanes: filed.lanes,
         job: &filed.job().unwrap(),
-        base: None,
         explained: &filed.explained().unwrap(),
         data: &[],
         align_key: None,
         files: &[],
         asked_by: filed.asked_by.as_deref(),
     };
-    home.approve(&filing, How::Yes).unwrap();
+    let term = Term {
+        runs: Some(1000),
+        until: None,
+    };
+    home.approve(&filing, How::Yes, term).unwrap();
 }
 
 /// Somebody who takes part in the foreground.

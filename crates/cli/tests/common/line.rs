@@ -26,7 +26,7 @@ const SETTLED: u32 = 3;
 const AT_REST: u32 = 15;
 
 /// A run's phases in their order.
-const PHASES: [&str; 4] = ["handshake", "set-up", "rows", "opening"];
+const PHASES: [&str; 5] = ["meeting", "handshake", "set-up", "rows", "opening"];
 
 /// The line. Nothing is kept back at first.
 pub(crate) struct Line {

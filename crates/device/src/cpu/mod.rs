@@ -35,6 +35,14 @@ use crate::layout::{Layout, Place, Region, Span};
 use crate::program::{Needs, Program};
 use crate::{Bank, Device, Fault};
 
+/// Features of a processor, and whether this one has them.
+#[cfg(target_arch = "x86_64")]
+macro_rules! needs {
+    ($($feature:tt),*) => {
+        vec![$(($feature, is_x86_feature_detected!($feature))),*]
+    };
+}
+
 /// The instruction set that a [`Cpu`] uses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Isa {
@@ -47,27 +55,38 @@ pub enum Isa {
 }
 
 impl Isa {
+    /// All of them, fastest first.
+    pub const ALL: [Isa; 3] = [Isa::Avx512, Isa::Avx2, Isa::Portable];
+
     /// Those that this machine has, fastest first.
     pub fn available() -> Vec<Isa> {
-        let mut list = Vec::new();
-        #[cfg(target_arch = "x86_64")]
-        {
-            if is_x86_feature_detected!("avx512f")
-                && is_x86_feature_detected!("avx512bw")
-                && is_x86_feature_detected!("avx512dq")
-                && is_x86_feature_detected!("avx512ifma")
-                && is_x86_feature_detected!("avx512vbmi2")
-                && is_x86_feature_detected!("vaes")
-                && is_x86_feature_detected!("vpclmulqdq")
-            {
-                list.push(Isa::Avx512);
-            }
-            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("aes") {
-                list.push(Isa::Avx2);
-            }
+        let there = |isa: &Isa| isa.needs().iter().all(|(_, there)| *there);
+        Isa::ALL.into_iter().filter(there).collect()
+    }
+
+    /// What a processor needs for it, by the names of the compiler, and whether this one has it. Every feature that a kernel of the
+    /// instruction set is compiled for is here.
+    pub fn needs(self) -> Vec<(&'static str, bool)> {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => needs!(
+                "avx512f",
+                "avx512bw",
+                "avx512dq",
+                "avx512ifma",
+                "avx512vbmi2",
+                "vaes",
+                "vpclmulqdq",
+                "pclmulqdq",
+                "bmi2",
+                "adx"
+            ),
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => needs!("avx2", "aes"),
+            #[cfg(not(target_arch = "x86_64"))]
+            Isa::Avx512 | Isa::Avx2 => vec![("x86-64", false)],
+            Isa::Portable => Vec::new(),
         }
-        list.push(Isa::Portable);
-        list
     }
 }
 

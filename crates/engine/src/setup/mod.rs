@@ -222,6 +222,11 @@ impl Handshake {
         Ok(None)
     }
 
+    /// Whether everybody has said a first word: whoever has is done with its own meeting.
+    pub(crate) const fn is_met(&self) -> bool {
+        !matches!(self.stage, Stage::Hello)
+    }
+
     pub(crate) fn waits(&self) -> Vec<Wait> {
         self.exchange.waits()
     }

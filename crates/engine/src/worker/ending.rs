@@ -3,11 +3,19 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use veil_link::LinkError;
+use veil_link::{LinkError, LinkFault};
 
 use super::{Stage, Step, Worker};
 use crate::abort::Abort;
+use crate::run::Stepped;
 use crate::words::LastWords;
+
+/// How long the news that this side gave up has to leave this machine.
+const LEAVE: Duration = Duration::from_millis(200);
+
+/// Peers that notice the same at the same time tell each other before each has seen it: a connection that ends so long after a peer's word
+/// is its reason.
+const EVIDENCE: Duration = Duration::from_secs(2);
 
 impl Worker {
     /// A link's failure as the reason to give up, with what this lane was waiting for if a peer gave up first.
@@ -30,19 +38,45 @@ impl Worker {
         // The first reason is the one to report: what follows at other lanes is its consequence.
         let mut first = self.shared.failed.get_or_init(|| abort.clone()).clone();
         first.join(abort);
-        self.give_up();
+        let heard = first.is_hearsay() && self.shared.misaligned.get().is_none();
+        self.leave(if heard { self.evidence() } else { LEAVE });
+        if heard && let Some(shown) = self.shown() {
+            first = shown;
+        }
         first
     }
 
+    /// For how long whoever was told that the run is over looks for what its own links show of the reason.
+    fn evidence(&self) -> Duration {
+        EVIDENCE.min(self.timeout / 4)
+    }
+
+    /// What a link itself shows of the reason: a peer that is gone without a word, or has sent what it may not.
+    fn shown(&mut self) -> Option<Abort> {
+        let error = self.link.poll().err()?;
+        let shows = error.peer != self.protocol.me() && error.fault != LinkFault::Aborted;
+        shows.then(|| Abort::Link(error))
+    }
+
     pub(super) fn give_up(&mut self) {
+        self.leave(LEAVE);
+    }
+
+    /// Tells the others, wipes, and closes. Ends as soon as each of the others is known to have left, too.
+    fn leave(&mut self, within: Duration) {
         self.link.abort();
         self.device.wipe();
         self.shared.wipe();
         self.sums.iter_mut().for_each(zeroize::Zeroize::zeroize);
         self.active.clear();
         self.stage = Stage::Done;
-        // The news has to leave this machine. Whoever does not take it soon finds the connection closed.
-        let _ = self.link.close(Instant::now() + Duration::from_millis(200));
+        // The news has to leave this machine. Whoever does not take it soon finds the connection closed. Peers that the same thread steps
+        // do nothing meanwhile.
+        let within = match self.stepped {
+            Stepped::Alone => within,
+            Stepped::InTurn => Duration::ZERO,
+        };
+        let _ = self.link.close(Instant::now() + within);
     }
 
     /// Everything is computed and given away. Where others have to hear that it is written, it is written here.

@@ -65,6 +65,8 @@ pub struct Worker {
     binding: Binding,
     window: usize,
     timeout: Duration,
+    /// Until when the others have to turn up, while not all of them have.
+    meeting: Option<Instant>,
     stage: Stage,
     next_chunk: u32,
     /// The bank of the first chunk, opened while there was nothing else to do.
@@ -95,18 +97,11 @@ impl Worker {
         plan: Arc<Plan>,
         protocol: Arc<dyn Protocol>,
         lane: u16,
-        link: Box<dyn Link>,
+        mut link: Box<dyn Link>,
         shared: Arc<Shared>,
         (data, binding, settings, random): (Data, Binding, &Settings, Random<'_>),
     ) -> Result<Self, Abort> {
-        let mut device = (settings.device)();
-        let programs = protocol.programs().iter().zip(plan.banks_of_programs());
-        for (index, (program, of)) in programs.enumerate() {
-            let id = device.load(program, protocol.layout(of))?;
-            if id.0 as usize != index {
-                return Err(Fault::Unknown("a fresh device").into());
-            }
-        }
+        let device = loaded(&plan, &*protocol, settings).inspect_err(|_| link.abort())?;
         let spans = protocol.spans();
         let ports = [&spans.inputs, &spans.cycle_inputs, &spans.job_inputs];
         if data.source.is_none() && !ports.iter().all(|ports| ports.is_empty()) {
@@ -130,6 +125,10 @@ impl Worker {
             )?)),
             _ => Stage::Keys,
         };
+        let meeting = settings.meeting.filter(|_| lane == 0);
+        if meeting.is_some() {
+            shared.status.enter(Phase::Meeting);
+        }
         Ok(Worker {
             plan,
             protocol,
@@ -141,6 +140,7 @@ impl Worker {
             binding,
             window: settings.window.clamp(1, LARGEST_WINDOW),
             timeout: settings.timeout,
+            meeting,
             stage,
             next_chunk: u32::from(lane),
             first: None,
@@ -185,7 +185,7 @@ impl Worker {
                 let quiet = self.quiet.look(Instant::now());
                 if quiet > NOTED_AFTER && !self.noted {
                     self.noted = true;
-                    let waits = self.waits();
+                    let waits = self.in_the_way();
                     let since = self.quiet.since();
                     self.shared.status.note(self.lane, since, waits);
                 }
@@ -219,6 +219,7 @@ impl Worker {
         }
         if self.lane == 0 {
             self.shared.status.enter(match self.stage {
+                Stage::Handshake(_) if self.meeting.is_some() => Phase::Meeting,
                 Stage::Handshake(_) | Stage::Keys => Phase::Handshake,
                 Stage::SetUp(..) => Phase::SetUp,
                 Stage::Chunks => Phase::Rows,
@@ -252,6 +253,11 @@ impl Worker {
     }
 
     fn stall(&self, after: Duration) -> Option<Abort> {
+        if let Some(until) = self.meeting {
+            let mut peers: Vec<Peer> = self.in_the_way().iter().map(|wait| wait.peer).collect();
+            peers.dedup();
+            return (Instant::now() >= until).then_some(Abort::Unmet { peers });
+        }
         // A lane that waits for a sibling is not stalled: the sibling is, if it is, and says whom it waits for. One that closes knows
         // by itself until when.
         if let Stage::Keys | Stage::Lanes | Stage::Closing(_) = self.stage {
@@ -290,6 +296,16 @@ impl Worker {
         }
     }
 
+    /// What this lane waits for, without those who wait themselves: until all parties have met, nobody else begins.
+    fn in_the_way(&self) -> Vec<Wait> {
+        let mut waits = self.waits();
+        let is_party = |wait: &Wait| wait.peer.party().is_some();
+        if self.meeting.is_some() && waits.iter().any(is_party) {
+            waits.retain(is_party);
+        }
+        waits
+    }
+
     fn try_step(&mut self) -> Result<Step, Abort> {
         let mut moved = match self.link.poll() {
             Ok(moved) => moved,
@@ -310,11 +326,16 @@ impl Worker {
                 );
                 match step? {
                     None => {
+                        // Now that everybody is there, the time-out runs.
+                        let met = handshake.is_met() && self.meeting.take().is_some();
                         self.stage = Stage::Handshake(handshake);
-                        self.open_first()?;
-                        false
+                        if self.meeting.is_none() {
+                            self.open_first()?;
+                        }
+                        met
                     }
                     Some(mut keys) => {
+                        self.meeting = None;
                         if let Some(made) = keys.transfers.take() {
                             self.shared.hold(*made);
                         }
@@ -435,4 +456,21 @@ impl Worker {
             stepped: self.stepped,
         })
     }
+}
+
+/// A fresh device with the programs of the protocol.
+fn loaded(
+    plan: &Plan,
+    protocol: &dyn Protocol,
+    settings: &Settings,
+) -> Result<Box<dyn Device>, Fault> {
+    let mut device = (settings.device)()?;
+    let programs = protocol.programs().iter().zip(plan.banks_of_programs());
+    for (index, (program, of)) in programs.enumerate() {
+        let id = device.load(program, protocol.layout(of))?;
+        if id.0 as usize != index {
+            return Err(Fault::Unknown("a fresh device"));
+        }
+    }
+    Ok(device)
 }

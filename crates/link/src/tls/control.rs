@@ -77,7 +77,7 @@ pub fn control_slow(
                 let until = until.max(Instant::now() + reply);
                 handshake.tls.set_buffer_limit(None);
                 let answer = dial::ask(&mut handshake, &call, until, &NEVER).map_err(failed)?;
-                if judge(&answer, address, &too_long)? {
+                if judge(&answer, (address, identity), &too_long)? {
                     let mut length = [0; 4];
                     dial::hear(&mut handshake, &mut length, until, &NEVER).map_err(failed)?;
                     let length = u32::from_le_bytes(length) as usize;
@@ -117,7 +117,7 @@ pub fn control_slow(
 /// Whether a reply follows; if not, the call may be made again.
 fn judge(
     answer: &[u8; ANSWER],
-    address: &str,
+    (address, identity): (&str, &Identity),
     too_long: &dyn Fn() -> ControlError,
 ) -> Result<bool, ControlError> {
     let version = |theirs| {
@@ -143,6 +143,10 @@ fn judge(
         Some(Refusal::Busy) => Ok(false),
         Some(Refusal::Version) => version(answer.version),
         Some(Refusal::TooLong) => Err(too_long()),
+        Some(Refusal::Unknown) => Err(ControlError::OurKey {
+            address: address.to_owned(),
+            ours: identity.fingerprint(),
+        }),
         Some(Refusal::Kind) => refused("it serves a single job, not `veil serve`"),
         Some(_) => refused("it turned us down"),
     }

@@ -205,6 +205,10 @@ impl<'a> Dial<'a> {
             }),
             Some(Refusal::NotYet) => later(&not_yet(self.terms.plan)),
             Some(Refusal::Busy) => later("it is up, and has too many callers"),
+            Some(Refusal::Unknown) => never(SetupError::OurKey {
+                peer,
+                ours: self.identity.fingerprint(),
+            }),
             Some(Refusal::Stranger) => {
                 refused("it does not await us in this job: compare the jobs")
             }

@@ -180,7 +180,7 @@ pub enum ControlError {
     },
     /// The other side does not know this side's key.
     #[error(
-        "{address} does not accept our key {ours}: we are no member there, or were revoked; ask for an invitation"
+        "{address} does not accept our key {ours}: we are no member there, were revoked, or have a new key that it was not told; ask for an invitation, or let it take the statement of the new key"
     )]
     OurKey {
         /// Where.

@@ -20,11 +20,11 @@ mod sign;
 mod socket;
 mod wire;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -40,7 +40,8 @@ pub use error::{ControlError, SetupError};
 pub use identity::{Fingerprint, FingerprintError, Identity, IdentityError};
 pub use link::TlsLink;
 pub use port::{
-    Admission, Admit, Caller, Handler, Knock, LONGEST_REQUEST, Port, Quick, Reception, Turned,
+    Admission, Admit, Caller, Handler, Knock, LONGEST_REQUEST, Lane, Lanes, Noticed, Port,
+    Reception, Turned,
 };
 #[doc(hidden)]
 pub use preface::fuzz_preface;
@@ -161,20 +162,36 @@ pub fn meet(
     meeting: &Meeting<'_>,
     stop: &AtomicBool,
 ) -> Result<Vec<Vec<Connected>>, SetupError> {
-    meet_at(identity, terms, port, meeting, stop, &|_| None)
+    let around = Around {
+        moved: &|_| None,
+        missing: &|_| (),
+    };
+    meet_at(identity, terms, port, meeting, stop, &around)
 }
 
 /// Says where a peer is dialled now, if it is elsewhere than the meeting says.
 pub type Moved<'a> = dyn Fn(Peer) -> Option<String> + Sync + 'a;
 
-/// [`meet`], asking `moved` before every attempt: a peer that is not there yet is found where it has moved to.
+/// Hears who is missing.
+pub type Misses<'a> = dyn Fn(&[Peer]) + Sync + 'a;
+
+/// What a meeting asks and says while it goes on.
+#[derive(Clone, Copy)]
+pub struct Around<'a> {
+    /// Asked before every attempt: a peer that is not there yet is found where it has moved to.
+    pub moved: &'a Moved<'a>,
+    /// Told who is missing, at first and whenever that changes.
+    pub missing: &'a Misses<'a>,
+}
+
+/// [`meet`], with whoever wants to know how it goes.
 pub fn meet_at(
     identity: &Identity,
     terms: &Terms,
     port: Option<&Port>,
     meeting: &Meeting<'_>,
     stop: &AtomicBool,
-    moved: &Moved<'_>,
+    around: &Around<'_>,
 ) -> Result<Vec<Vec<Connected>>, SetupError> {
     let Meeting {
         dial,
@@ -197,29 +214,33 @@ pub fn meet_at(
         }
         result
     };
-    let there = There::new(dial.len() + usize::from(!from.is_empty()));
+    let all = dial.iter().map(|(peer, _)| *peer).chain(from.to_owned());
+    let there = There::new(all.collect(), around.missing);
     let mut results = Vec::new();
     thread::scope(|scope| {
-        let dialled: Vec<_> = dial
-            .iter()
-            .map(|(peer, address)| {
-                let (ended, noted, there) = (&ended, &noted, &there);
-                scope.spawn(move || {
-                    noted(
-                        dial::Dial::new(identity, terms, *peer, address, moved).and_then(|dial| {
-                            let connect = |lane| dial.connect(lane, until, ended);
-                            let connected = (0..lanes).map(connect).collect::<Result<_, _>>()?;
-                            there.hold(connected, connect, until, ended)
-                        }),
-                    )
+        let dialled: Vec<_> =
+            dial.iter()
+                .map(|(peer, address)| {
+                    let (ended, noted, there) = (&ended, &noted, &there);
+                    scope.spawn(move || {
+                        noted(
+                            dial::Dial::new(identity, terms, *peer, address, around.moved)
+                                .and_then(|dial| {
+                                    let connect = |lane| dial.connect(lane, until, ended);
+                                    let connected =
+                                        (0..lanes).map(connect).collect::<Result<_, _>>()?;
+                                    there.hold(*peer, connected, connect, until, ended)
+                                }),
+                        )
+                    })
                 })
-            })
-            .collect();
+                .collect();
         results.push(match port {
             Some(port) if !from.is_empty() => {
-                let gathered = noted(port.gather(terms, from, lanes, until, &ended));
+                let lacks = |missing: &[Peer]| there.lacks(from, missing);
+                let gathered = noted(port.gather(terms, from, lanes, (until, &ended), &lacks));
                 if gathered.is_ok() {
-                    there.come();
+                    there.lacks(from, &[]);
                 }
                 gathered
             }
@@ -253,46 +274,62 @@ pub fn meet_at(
     Ok(sorted)
 }
 
-/// How many parts of a meeting, peers that are dialled and those that are awaited together, are complete.
-struct There {
-    missing: Mutex<usize>,
+/// Who of a meeting is missing.
+struct There<'a> {
+    missing: Mutex<BTreeSet<Peer>>,
     changed: Condvar,
+    says: &'a Misses<'a>,
 }
 
-impl There {
-    fn new(parts: usize) -> Self {
+impl<'a> There<'a> {
+    fn new(missing: BTreeSet<Peer>, says: &'a Misses<'a>) -> Self {
+        says(&missing.iter().copied().collect::<Vec<_>>());
         There {
-            missing: Mutex::new(parts),
+            missing: Mutex::new(missing),
             changed: Condvar::new(),
+            says,
         }
     }
 
-    fn come(&self) {
-        *self.missing.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
-        self.changed.notify_all();
+    fn lock(&self) -> MutexGuard<'_, BTreeSet<Peer>> {
+        self.missing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Of `those`, these are missing.
+    fn lacks(&self, those: &[Peer], missing: &[Peer]) {
+        let mut known = self.lock();
+        let others = known.iter().filter(|peer| !those.contains(peer));
+        let now: BTreeSet<Peer> = others.chain(missing).copied().collect();
+        if *known != now {
+            *known = now;
+            // While it is locked, so that what is said last is what is so.
+            (self.says)(&known.iter().copied().collect::<Vec<_>>());
+            self.changed.notify_all();
+        }
     }
 
     /// Keeps the connections with a peer until everybody is there. Those that end meanwhile, since the peer was started
     /// again perhaps, are made anew.
     fn hold(
         &self,
+        peer: Peer,
         mut connected: Vec<Connected>,
         connect: impl Fn(u16) -> Result<Connected, SetupError>,
         until: Instant,
         ended: &Ended<'_>,
     ) -> Result<Vec<Connected>, SetupError> {
-        self.come();
-        let mut missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
+        self.lacks(&[peer], &[]);
+        let mut missing = self.lock();
         // Whoever is late is reported by the part that lacks it.
-        while *missing > 0 && Instant::now() < until && !ended.now() {
+        while !missing.is_empty() && Instant::now() < until && !ended.now() {
             if connected.iter().any(|c| hung_up(&c.socket)) {
-                *missing += 1;
                 drop(missing);
+                self.lacks(&[peer], &[peer]);
                 for one in connected.iter_mut().filter(|c| hung_up(&c.socket)) {
                     *one = connect(one.lane)?;
                 }
-                self.come();
-                missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
+                self.lacks(&[peer], &[]);
+                missing = self.lock();
                 continue;
             }
             let waited = self.changed.wait_timeout(missing, GLANCE);

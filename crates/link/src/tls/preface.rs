@@ -71,10 +71,12 @@ pub(super) enum Refusal {
     Kind,
     /// Another link.
     Link,
+    /// The key that was shown is nobody's here.
+    Unknown,
 }
 
 /// Refusals in the order of their codes, from 1.
-const REFUSALS: [Refusal; 11] = [
+const REFUSALS: [Refusal; 12] = [
     Refusal::Version,
     Refusal::Plan,
     Refusal::Stranger,
@@ -86,6 +88,7 @@ const REFUSALS: [Refusal; 11] = [
     Refusal::TooLong,
     Refusal::Kind,
     Refusal::Link,
+    Refusal::Unknown,
 ];
 
 /// What the listener says.

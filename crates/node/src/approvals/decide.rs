@@ -8,7 +8,7 @@ use veil_session::PlanHash;
 
 use super::Approval;
 use crate::home::{Home, HomeError, Lock, hex};
-use crate::log::Event;
+use crate::log::{Decided, Event, Run};
 use crate::policy::{Asked, Effect, Facts, Policy};
 use crate::time::Time;
 
@@ -27,6 +27,15 @@ pub struct Request<'a> {
     pub repeats: bool,
 }
 
+/// What begins.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Begins<'a> {
+    /// The name of the stage, if it opens nothing: rules that count runs count the one that does.
+    pub stage: Option<&'a str>,
+    /// Whether it runs without approval: `--yes`.
+    pub yes: bool,
+}
+
 /// Whether a job may run here.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
@@ -43,10 +52,19 @@ pub enum Decision {
         /// The rule.
         rule: String,
     },
+    /// It may: whoever started this process said `--yes`, and nobody was asked.
+    Unasked,
     /// Not yet: somebody has to approve it.
     Pending {
         /// Why no rule allows it.
         why: Vec<String>,
+    },
+    /// Not yet: what it takes to decide cannot be read, or what is decided cannot be logged.
+    Held {
+        /// What anybody with a part in the job may read of it.
+        all: &'static str,
+        /// What exactly is in the way.
+        here: String,
     },
     /// It may not.
     Refused {
@@ -60,7 +78,19 @@ pub enum Decision {
 impl Decision {
     /// Whether the job may run.
     pub const fn allows(&self) -> bool {
-        matches!(self, Decision::Approved { .. } | Decision::Policy { .. })
+        matches!(
+            self,
+            Decision::Approved { .. } | Decision::Policy { .. } | Decision::Unasked
+        )
+    }
+
+    /// The same, where what waits for a person may run without one.
+    #[must_use]
+    pub fn or_yes(self, yes: bool) -> Self {
+        match self {
+            Decision::Pending { .. } if yes => Decision::Unasked,
+            decision => decision,
+        }
     }
 }
 
@@ -69,6 +99,7 @@ impl std::fmt::Display for Decision {
         match self {
             Decision::Approved { at, how } => write!(f, "approved at {at} ({how})"),
             Decision::Policy { rule } => write!(f, "allowed by rule `{rule}` of the policy"),
+            Decision::Unasked => f.write_str("allowed by `--yes`: nobody was asked"),
             Decision::Pending { why } if why.is_empty() => f.write_str(
                 "waits for approval: there is no policy; `veil approve` shows the job and asks",
             ),
@@ -79,6 +110,7 @@ impl std::fmt::Display for Decision {
                     why.join("; ")
                 )
             }
+            Decision::Held { here, .. } => write!(f, "waits: {here}"),
             Decision::Refused { rule, why } => {
                 write!(f, "refused by rule `{rule}` of the policy: {why}")
             }
@@ -96,32 +128,38 @@ impl Home {
     /// Decides whether a job may run, and changes nothing.
     pub fn decide(&self, request: &Request<'_>) -> Result<Decision, HomeError> {
         let policy = self.policy()?.unwrap_or_default();
-        self.decide_by(&policy, request)
+        self.decide_by(&policy, request, None)
     }
 
-    /// Decides, and if the job may run, logs that a run begins: together, so that two runs cannot both be the last one
-    /// that a rule allows. A refusal is logged too. Call it once for every run, when its participants have met.
-    pub fn start(&self, request: &Request<'_>) -> Result<Decision, HomeError> {
-        let lock = self.lock()?;
+    /// Decides, and if the job may run, logs that a run begins and what decided it: together, so that two runs cannot both be the last
+    /// one that a rule allows, and none begins that is not in the log. A refusal is logged too. Call it once for every run of every
+    /// stage, when its participants have met.
+    pub fn start(&self, request: &Request<'_>, begins: Begins<'_>) -> Result<Decision, HomeError> {
+        let unlogged = |error| HomeError::Unlogged(Box::new(error));
+        let lock = self.lock().map_err(unlogged)?;
         let loaded = Policy::load(&self.path().join("policy.toml"))?;
-        self.note_policy(&lock, loaded.as_ref())?;
+        self.note_policy(&lock, loaded.as_ref()).map_err(unlogged)?;
         let policy = loaded.map(|(policy, _)| policy).unwrap_or_default();
-        let decision = self.decide_by(&policy, request)?;
+        let decision = self.decide_by(&policy, request, Some(&lock))?;
+        let decision = decision.or_yes(begins.yes);
         let (plan, job) = (hex(&request.plan.0), request.facts.job.clone());
         let asked_by = request.asked_by.map(str::to_owned);
+        let started = |decided, rule: Option<&String>| Event::RunStarted {
+            plan: plan.clone(),
+            job: begins.stage.map_or_else(|| job.clone(), str::to_owned),
+            asked_by: asked_by.clone(),
+            rule: rule
+                .filter(|_| begins.stage.is_none() && !request.repeats)
+                .cloned(),
+            decided,
+        };
         let event = match &decision {
-            Decision::Approved { .. } => Event::RunStarted {
-                plan,
-                job,
-                asked_by,
-                rule: None,
-            },
-            Decision::Policy { rule } => Event::RunStarted {
-                plan,
-                job,
-                asked_by,
-                rule: (!request.repeats).then(|| rule.clone()),
-            },
+            Decision::Approved { at, how } => {
+                let (at, how) = (*at, how.clone());
+                started(Decided::Person { how, at }, None)
+            }
+            Decision::Policy { rule } => started(Decided::Rule { rule: rule.clone() }, Some(rule)),
+            Decision::Unasked => started(Decided::Yes, None),
             Decision::Refused { rule, why } => Event::Refusal {
                 plan,
                 job,
@@ -129,29 +167,38 @@ impl Home {
                 rule: Some(rule.clone()),
                 why: why.clone(),
             },
-            Decision::Pending { .. } => return Ok(decision),
+            Decision::Pending { .. } | Decision::Held { .. } => return Ok(decision),
         };
-        self.log().append_under(&lock, event)?;
+        self.log().append_under(&lock, event).map_err(unlogged)?;
         Ok(decision)
     }
 
-    fn decide_by(&self, policy: &Policy, request: &Request<'_>) -> Result<Decision, HomeError> {
+    fn decide_by(
+        &self,
+        policy: &Policy,
+        request: &Request<'_>,
+        lock: Option<&Lock>,
+    ) -> Result<Decision, HomeError> {
+        let same_job = |run: &Run| *run.job == *request.facts.job;
         let mut runs = if policy.counts_runs() {
-            self.runs(&request.facts.job)?
+            // Rules that count decide nothing by a log that is not in order; a person still may.
+            self.counted(lock).map_err(|error| {
+                tracing::error!(%error, "runs cannot be counted");
+            })
         } else {
-            Vec::new()
+            Ok(Vec::new())
         };
-        if request.repeats
-            && let Some(last) = runs.iter().rposition(|run| run.same_job)
+        if let (true, Ok(runs)) = (request.repeats, &mut runs)
+            && let Some(last) = runs.iter().rposition(same_job)
         {
             runs.remove(last);
         }
         let day_ago = Time::now().seconds() - DAY.as_secs() as i64;
         let count = |rule: &str| {
-            let mine = runs.iter().filter(|run| run.rule == rule);
+            let mine = runs.as_ref().ok()?.iter().filter(|run| *run.rule == *rule);
             let today = mine.clone().filter(|run| run.time.seconds() > day_ago);
-            let ever = mine.filter(|run| run.same_job);
-            (today.count() as u64, ever.count() as u64)
+            let ever = mine.filter(|run| same_job(run));
+            Some((today.count() as u64, ever.count() as u64))
         };
         let judged = policy.judge(&Asked {
             facts: request.facts,
@@ -172,7 +219,7 @@ impl Home {
             });
         }
         let approval = self.filed(request.plan)?.and_then(|filed| filed.approved);
-        if let Some(Approval { at, how }) = approval {
+        if let Some(Approval { at, how, .. }) = approval {
             return Ok(Decision::Approved { at, how });
         }
         Ok(match judged.decided {
@@ -184,23 +231,6 @@ impl Home {
                 why: judged.reasons,
             },
         })
-    }
-
-    /// Runs that rules allowed, from the log.
-    fn runs(&self, job: &str) -> Result<Vec<Run>, HomeError> {
-        let mut runs = Vec::new();
-        self.log()
-            .for_each(|entry| {
-                if let (true, Some(rule)) = (entry.kind == "run_started", entry.text("rule")) {
-                    runs.push(Run {
-                        rule: rule.to_owned(),
-                        same_job: entry.text("job") == Some(job),
-                        time: entry.time,
-                    });
-                }
-            })
-            .map_err(|_| HomeError::LogDamaged(self.log().path()))?;
-        Ok(runs)
     }
 
     /// Logs that the policy is another one than when it was last used.
@@ -228,13 +258,6 @@ impl Home {
         self.log()
             .append_under(lock, Event::PolicyChanged { sha256, rules })
     }
-}
-
-/// A run that a rule allowed.
-struct Run {
-    rule: String,
-    same_job: bool,
-    time: Time,
 }
 
 /// A day, as rules count it.

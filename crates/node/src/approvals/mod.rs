@@ -1,5 +1,6 @@
 //! Consent: the jobs that are filed in a home, which of them somebody approved, and whether one may run.
 
+mod bound;
 mod decide;
 
 use std::collections::BTreeSet;
@@ -12,13 +13,14 @@ use veil_program::{AlignKey, AlignKeyError, Files, Job, JobError, Sent};
 use veil_protocol::Plan;
 use veil_session::{Peer, PlanHash};
 
+use crate::control::Proposal;
 use crate::file::{self, FileError};
 use crate::home::{Home, HomeError, Lock, hex};
-use crate::log::Event;
+use crate::log::{Bound, Event};
 use crate::names::Role;
 use crate::time::Time;
 
-pub use decide::{Decision, Request};
+pub use decide::{Begins, Decision, Request};
 
 /// The version of the file of a filed job.
 const VERSION: i64 = 1;
@@ -41,21 +43,19 @@ pub struct Filing<'a> {
     pub lanes: u16,
     /// The text of the job file.
     pub job: &'a str,
-    /// The folder that paths in it are relative to; its own one in the home, if that is `None`.
-    pub base: Option<&'a Path>,
     /// What `veil explain` says of it.
     pub explained: &'a str,
-    /// Data files that are elsewhere than the job says.
+    /// Where this participant's data are: what its own people say, whatever the job says.
     pub data: &'a [Binding],
     /// The file of the key under which this participant compares the order of rows with other owners.
     pub align_key: Option<&'a Path>,
-    /// Files beside the job file that it names: simple names, and what is in them.
+    /// The circuit that the job names, if it names one: the simple name of its file, and what is in it.
     pub files: &'a [(String, Vec<u8>)],
     /// The member who asks for it; nobody, if this participant does.
     pub asked_by: Option<&'a str>,
 }
 
-/// A data file that is elsewhere than the job says.
+/// A data file of this participant, as its own people bind it to a block or an input port.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Binding {
@@ -63,8 +63,14 @@ pub struct Binding {
     pub owner: String,
     /// The block or the input port.
     pub what: String,
-    /// Where it is.
+    /// Where it is: a path without links.
     pub file: PathBuf,
+    /// How long it was then, in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+    /// SHA-256 of what was in it then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
 }
 
 /// A job that is filed in a home.
@@ -82,7 +88,7 @@ pub struct Filed {
     pub asked_by: Option<String>,
     /// Since when it is filed.
     pub since: Time,
-    /// Data files that are elsewhere than the job says.
+    /// Where this participant's data are, as its own people said.
     pub data: Vec<Binding>,
     /// The file of the key under which this participant compares the order of rows with other owners.
     pub align_key: Option<PathBuf>,
@@ -90,7 +96,8 @@ pub struct Filed {
     pub approved: Option<Approval>,
     /// Its folder in the home.
     pub folder: PathBuf,
-    base: Option<PathBuf>,
+    /// Whether a former release filed it, beside whose copy of the text its other files are not.
+    former: bool,
 }
 
 /// A filed job cannot be used.
@@ -103,6 +110,14 @@ pub enum FiledError {
     /// It is no job.
     #[error(transparent)]
     Job(#[from] JobError),
+    /// A former release filed it.
+    #[error(
+        "the job `{name}` was filed by a former release, which left its files where they were: approve it again with `veil approve JOB`"
+    )]
+    Former {
+        /// Its name.
+        name: String,
+    },
 }
 
 /// That somebody approved a job.
@@ -113,6 +128,53 @@ pub struct Approval {
     pub at: Time,
     /// `answered` on a terminal, or `--yes`.
     pub how: String,
+    /// For how many runs; where no end is said either, for one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runs: Option<u64>,
+    /// Until when.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Time>,
+}
+
+impl Approval {
+    /// For how long it is good.
+    pub const fn term(&self) -> Term {
+        Term {
+            runs: self.runs,
+            until: self.until,
+        }
+    }
+}
+
+/// For how many runs an approval is given, and until when: any number, and for ever, if neither is said. It is written down with the
+/// approval; a service does not count by it yet.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Term {
+    /// Runs.
+    pub runs: Option<u64>,
+    /// The last moment at which one may begin.
+    pub until: Option<Time>,
+}
+
+impl Term {
+    /// How many runs it allows; nothing if that is any number.
+    pub const fn most(self) -> Option<u64> {
+        self.runs
+    }
+}
+
+impl std::fmt::Display for Term {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.most() {
+            None => f.write_str("any number of runs")?,
+            Some(1) => f.write_str("one run")?,
+            Some(runs) => write!(f, "{runs} runs")?,
+        }
+        match self.until {
+            Some(until) => write!(f, " until {until}"),
+            None => Ok(()),
+        }
+    }
 }
 
 /// How somebody approves.
@@ -143,6 +205,7 @@ struct Raw {
     lanes: u16,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     stages: Vec<String>,
+    /// The folder of the job file, to which paths in it were relative, as former releases wrote it.
     #[serde(skip_serializing_if = "Option::is_none")]
     base: Option<PathBuf>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -178,12 +241,12 @@ impl Filed {
         file::read(&self.folder.join(EXPLAINED))
     }
 
-    /// Where the job file is, or was: paths in it are relative to its folder.
+    /// Where the text of the job is.
     pub fn path(&self) -> PathBuf {
-        self.base.as_ref().unwrap_or(&self.folder).join(JOB)
+        self.folder.join(JOB)
     }
 
-    /// Data files that are elsewhere than the job says, as jobs take them.
+    /// Where this participant's data are, as jobs take it.
     pub fn files(&self) -> Files {
         let binding = |b: &Binding| ((b.owner.clone(), b.what.clone()), b.file.clone());
         self.data.iter().map(binding).collect()
@@ -192,25 +255,41 @@ impl Filed {
     /// The text of the job and what it says, from what is filed of it alone: with the circuit that was sent along with it, and data where
     /// this participant's own people said that they are, in the approval or, before that, in `more`.
     pub fn read(&self, more: Files) -> Result<(String, Job), FiledError> {
+        if self.former {
+            let name = self.name.clone();
+            return Err(FiledError::Former { name });
+        }
         let text = self.job()?;
         let mut given = self.files();
         given.extend(more);
-        let job = match &self.base {
-            Some(_) => Job::parse(&text, &self.path(), given)?,
-            None => Job::kept(&text, &self.beside(&text)?, given)?,
-        };
+        let job = Job::kept(&text, &self.beside(&text)?, given)?;
         Ok((text, job))
     }
 
     /// The files that are filed with the text of the job.
     fn beside(&self, text: &str) -> Result<Sent, FileError> {
         let mut files = Sent::new();
-        if let Some(name) = Job::circuit_file(text).filter(|name| is_simple(name)) {
-            let path = self.folder.join(&name);
-            let read = fs::read(&path).map_err(FileError::io("read", &path))?;
-            files.insert(name, read);
+        if let Some(path) = Job::circuit_file(text)
+            && let Some(name) = filed_as(&path)
+        {
+            let from = self.folder.join(name);
+            let read = fs::read(&from).map_err(FileError::io("read", &from))?;
+            files.insert(path, read);
         }
         Ok(files)
+    }
+
+    /// What would propose it: its text, and the circuit that goes with it.
+    pub(crate) fn proposal(&self) -> Result<Proposal, FileError> {
+        let text = self.job()?;
+        let files = self.beside(&text)?;
+        let file =
+            |(name, bytes): (String, Vec<u8>)| (name, String::from_utf8_lossy(&bytes).into_owned());
+        Ok(Proposal {
+            job: text,
+            lanes: self.lanes,
+            files: files.into_iter().map(file).collect(),
+        })
     }
 
     /// The key under which this participant compares the order of rows, if the approval says where it is.
@@ -254,7 +333,7 @@ impl Filed {
             align_key: raw.align_key,
             approved: raw.approved,
             folder,
-            base: raw.base,
+            former: raw.base.is_some(),
         }))
     }
 
@@ -265,7 +344,7 @@ impl Filed {
             job: self.name.clone(),
             lanes: self.lanes,
             stages: self.stages.iter().map(|stage| hex(&stage.0)).collect(),
-            base: self.base.clone(),
+            base: None,
             align_key: self.align_key.clone(),
             asked_by: self.asked_by.clone(),
             since: self.since,
@@ -301,8 +380,8 @@ pub fn plan_of(digits: &str) -> Option<PlanHash> {
 }
 
 impl Home {
-    /// Files a job, so that it can be looked at and approved. One that is filed already keeps its approval only if
-    /// nothing of it changes.
+    /// Files a job, so that it can be looked at and approved. What is filed of a plan stands whoever asks for it again: only this
+    /// participant's own people replace its text, which says the same, by theirs.
     pub fn file_job(&self, filing: &Filing<'_>) -> Result<Filed, HomeError> {
         let lock = self.lock()?;
         self.file_under(&lock, filing)
@@ -328,23 +407,27 @@ impl Home {
             align_key: filing.align_key.map(Path::to_owned),
             approved: None,
             folder: folder.clone(),
-            base: filing.base.map(Path::to_owned),
+            former: false,
         };
-        if let Some(before) = before {
-            // Asking again, by whomever, takes nothing away: the plan is the same, and it is what was approved.
-            let same_data = (&before.data, &before.base, &before.align_key)
-                == (&filed.data, &filed.base, &filed.align_key);
-            if before.approved.is_some() && filing.asked_by.is_some() {
+        if let Some(mut before) = before.filter(|before| !before.former) {
+            // Asking again, by whomever, takes nothing away, and changes nothing of what somebody may be looking at.
+            if filing.asked_by.is_some() {
+                if before.approved.is_none() && before.asked_by != filed.asked_by {
+                    before.asked_by = filed.asked_by;
+                    before.save()?;
+                }
                 return Ok(before);
             }
+            let same_data = (&before.data, &before.align_key) == (&filed.data, &filed.align_key);
             filed.since = before.since;
             filed.approved = before.approved.filter(|_| same_data);
         }
         for (name, bytes) in filing.files {
             if !is_simple(name) {
                 let path = folder.join(name);
-                let source =
-                    std::io::Error::other("the name of a file beside a job has no folders in it");
+                let source = std::io::Error::other(
+                    "a file beside a job has no folders in its name, and none that the home uses",
+                );
                 return Err(FileError::Io {
                     doing: "write",
                     path,
@@ -362,7 +445,7 @@ impl Home {
 
     /// Files a job and approves it. A rule of the policy that refuses it stands above any approval, and is named by the
     /// error.
-    pub fn approve(&self, filing: &Filing<'_>, how: How) -> Result<Filed, HomeError> {
+    pub fn approve(&self, filing: &Filing<'_>, how: How, term: Term) -> Result<Filed, HomeError> {
         let lock = self.lock()?;
         let mut filed = self.file_under(&lock, filing)?;
         filed.data = filing.data.to_vec();
@@ -370,12 +453,17 @@ impl Home {
         filed.approved = Some(Approval {
             at: Time::now(),
             how: how.name().to_owned(),
+            runs: term.most(),
+            until: term.until,
         });
         // The log first: an approval that is not logged is none.
         let event = Event::Approval {
             plan: hex(&filed.plan.0),
             job: filed.name.clone(),
             how: how.name(),
+            runs: term.most(),
+            until: term.until,
+            data: filed.data.iter().map(Bound::from).collect(),
         };
         self.log().append_under(&lock, event)?;
         filed.save()?;
@@ -409,6 +497,24 @@ impl Home {
         Ok(all.into_iter().find(|filed| filed.stages.contains(&plan)))
     }
 
+    /// Bytes that the filed jobs of a member take, but for what was published of them.
+    pub(crate) fn filed_bytes(&self, asked_by: &str) -> Result<u64, HomeError> {
+        let mut bytes = 0;
+        for filed in self.all_filed()? {
+            if filed.asked_by.as_deref() != Some(asked_by) {
+                continue;
+            }
+            let entries = fs::read_dir(&filed.folder);
+            let entries = entries.map_err(FileError::io("list", &filed.folder))?;
+            bytes += entries
+                .filter_map(|entry| entry.ok()?.metadata().ok())
+                .filter(fs::Metadata::is_file)
+                .map(|file| file.len())
+                .sum::<u64>();
+        }
+        Ok(bytes)
+    }
+
     /// All filed jobs, the oldest first. Folders that hold none are passed over.
     pub fn all_filed(&self) -> Result<Vec<Filed>, HomeError> {
         let jobs = self.path().join("jobs");
@@ -427,6 +533,12 @@ impl Home {
 
 /// Whether a name is that of a file in the same folder, and none of ours.
 fn is_simple(name: &str) -> bool {
-    let ours = [ENTRY, JOB, EXPLAINED].contains(&name) || name.starts_with('.');
-    !name.is_empty() && !ours && !name.contains(['/', '\0'])
+    let ours = [ENTRY, JOB, EXPLAINED, "results", "kept.json"].contains(&name);
+    !name.is_empty() && !ours && !name.starts_with('.') && !name.contains(['/', '\0'])
+}
+
+/// Under which name the circuit of a job is filed that has it at this path: the last part of it.
+pub fn filed_as(path: &str) -> Option<&str> {
+    let name = Path::new(path).file_name()?.to_str()?;
+    Some(name).filter(|name| is_simple(name))
 }

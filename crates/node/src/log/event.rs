@@ -3,11 +3,13 @@
 use serde::Serialize;
 use veil_session::PlanHash;
 
+use crate::approvals::Binding;
 use crate::names::Role;
 use crate::time::Time;
 
-/// Something that happened at this participant. Its fields are public: names, numbers of rows and files, keys'
-/// fingerprints, plan hashes. There is no place here for values, shares, tokens, keys, or hashes of any of them.
+/// Something that happened at this participant. Its fields are public to its own people: names, numbers of rows and files, keys'
+/// fingerprints, plan hashes, and of its own data files where they are, how long, and their digests. There is no place here for values,
+/// shares, tokens, keys, or hashes of any of them.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(tag = "kind", content = "fields", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -51,6 +53,15 @@ pub enum Event {
         fingerprint: String,
         /// Why, in somebody's words.
         reason: String,
+    },
+    /// A member that was revoked is let in again.
+    Readmission {
+        /// Who.
+        name: String,
+        /// The key that was revoked.
+        old: String,
+        /// The one that it has now: nobody but whoever said so here vouches for it.
+        new: String,
     },
     /// A member has a new key.
     Rotation {
@@ -105,6 +116,24 @@ pub enum Event {
         job: String,
         /// `answered` on a terminal, or `--yes`.
         how: &'static str,
+        /// For how many runs; nothing if only time ends it.
+        runs: Option<u64>,
+        /// The last moment at which one may begin, if there is one.
+        until: Option<Time>,
+        /// This participant's data files, as they were bound to the job.
+        data: Vec<Bound>,
+    },
+    /// A data file of this participant was read for a run that begins.
+    DataRead {
+        /// The plan.
+        plan: String,
+        /// The job's name.
+        job: String,
+        /// Which file, and what was read of it.
+        #[serde(flatten)]
+        read: Bound,
+        /// SHA-256 of what was in it at the approval, if that was something else.
+        approved_sha256: Option<String>,
     },
     /// An approval was taken back.
     Withdrawal {
@@ -134,8 +163,10 @@ pub enum Event {
         job: String,
         /// Who asked; nobody, if this participant did.
         asked_by: Option<String>,
-        /// The rule that allowed it; none, if somebody approved it.
+        /// The rule that allowed it, if rules that count runs are to count this one.
         rule: Option<String>,
+        /// What decided that it may run.
+        decided: Decided,
     },
     /// A run ended.
     RunEnded {
@@ -161,6 +192,54 @@ pub enum Event {
         /// How many files. Their hashes are in the receipt beside them, not here: a hash of few bits tells them.
         files: u64,
     },
+}
+
+/// A data file of this participant: the log stays in its home.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Bound {
+    /// Whose data.
+    pub owner: String,
+    /// The block or the input port.
+    pub what: String,
+    /// Where it is: a path without links.
+    pub file: String,
+    /// How long it is, in bytes.
+    pub bytes: Option<u64>,
+    /// SHA-256 of what is in it.
+    pub sha256: Option<String>,
+}
+
+impl From<&Binding> for Bound {
+    fn from(binding: &Binding) -> Self {
+        Bound {
+            owner: binding.owner.clone(),
+            what: binding.what.clone(),
+            file: binding.file.display().to_string(),
+            bytes: binding.bytes,
+            sha256: binding.sha256.clone(),
+        }
+    }
+}
+
+/// What decided that a run may begin.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(tag = "by", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Decided {
+    /// Somebody approved it.
+    Person {
+        /// `answered` on a terminal, or `--yes` of `veil approve`.
+        how: String,
+        /// When.
+        at: Time,
+    },
+    /// A rule of the policy.
+    Rule {
+        /// Its name.
+        rule: String,
+    },
+    /// Whoever started this process, by `--yes`: nobody looked at the job.
+    Yes,
 }
 
 /// Longest text in somebody's words that is logged.

@@ -6,6 +6,7 @@
 
 mod entry;
 mod event;
+mod ledger;
 mod verify;
 
 use std::fs::{self, File, OpenOptions};
@@ -13,13 +14,17 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::FallocateFlags;
+use rustix::io::Errno;
 use veil_link::tls::{Fingerprint, Identity};
 
 use crate::file::{self, FileError};
 use crate::home::{Home, HomeError, Lock, hex};
 
+pub(crate) use ledger::{Ledger, Run};
+
 pub use entry::Entry;
-pub use event::Event;
+pub use event::{Bound, Decided, Event};
 pub use verify::{Head, HeadError, LogFault, Verified, verify};
 
 use entry::{LONGEST, NOTHING};
@@ -130,7 +135,7 @@ impl<'a> Log<'a> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             Err(error) => return Err(error.into()),
         };
-        let ended = for_each_line(log, |line, bytes| {
+        let ended = for_each_line(log, 1, |line, bytes| {
             take(Entry::parse(bytes).ok_or(LogFault::Entry { line })?);
             Ok(())
         });
@@ -139,6 +144,32 @@ impl<'a> Log<'a> {
             Err(LogFault::Torn { .. }) => Ok(()),
             ended => ended,
         }
+    }
+
+    /// Runs that began and have no end: the plan, and the name of what ran, of each.
+    pub(crate) fn begun(self) -> Result<Vec<(String, String)>, LogFault> {
+        let mut begun: Vec<(String, String)> = Vec::new();
+        self.for_each(|entry| {
+            let (Some(plan), Some(job)) = (entry.text("plan"), entry.text("job")) else {
+                return;
+            };
+            let is_of = |run: &(String, String)| run.0 == plan;
+            match entry.kind.as_str() {
+                "run_started" => begun.push((plan.to_owned(), job.to_owned())),
+                "run_ended" => {
+                    if let Some(at) = begun.iter().rposition(is_of) {
+                        begun.remove(at);
+                    }
+                }
+                _ => {}
+            }
+        })?;
+        Ok(begun)
+    }
+
+    /// Whether an entry could be added now: the log ends as it was left, and there is room for some more.
+    pub fn writable(&self) -> Result<(), HomeError> {
+        writable(&self.path(), &self.head_path())
     }
 
     fn head_path(self) -> PathBuf {
@@ -151,25 +182,63 @@ fn head(path: &Path) -> Option<Head> {
     fs::read_to_string(path).ok()?.parse().ok()
 }
 
+/// Room for the next entries, and for as much beside the log: less is a disk that is full.
+const ROOM: u64 = 16 << 10;
+
+/// Whether an entry could be added, as far as that can be known without one.
+fn writable(path: &Path, head_path: &Path) -> Result<(), HomeError> {
+    // The head first: another thread may add an entry meanwhile.
+    let head = head(head_path);
+    let mut log = open(path)?;
+    let (end, _) = end_of(path, &mut log, head.as_ref())?;
+    let flags = FallocateFlags::KEEP_SIZE;
+    match rustix::fs::fallocate(&log, flags, end, ROOM) {
+        // Not every file system can set room apart.
+        Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {}
+        Err(error) => return Err(FileError::io("write", path)(error.into()).into()),
+    }
+    let folder = file::folder_of(path);
+    let free = file::free_bytes(folder)?;
+    if free < ROOM {
+        let full = io::Error::from(io::ErrorKind::StorageFull);
+        return Err(FileError::io("write", path)(full).into());
+    }
+    Ok(())
+}
+
+/// Opens the log to add to it.
+fn open(path: &Path) -> Result<File, HomeError> {
+    let log = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(path);
+    Ok(log.map_err(FileError::io("open", path))?)
+}
+
+/// Where the next entry goes, and what it follows.
+fn end_of(
+    path: &Path,
+    log: &mut File,
+    head: Option<&Head>,
+) -> Result<(u64, (u64, [u8; 32])), HomeError> {
+    end(log, head).map_err(|problem| match problem {
+        End::Io(error) => HomeError::from(FileError::io("read", path)(error)),
+        End::Damaged => HomeError::LogDamaged(path.to_owned()),
+    })
+}
+
 /// Writes the entry that `make` makes after the last one.
 fn append(
     path: &Path,
     head_path: &Path,
     make: impl FnOnce((u64, [u8; 32])) -> Result<Entry, HomeError>,
 ) -> Result<(), HomeError> {
-    let mut log = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .open(path)
-        .map_err(FileError::io("open", path))?;
+    let mut log = open(path)?;
     let head = head(head_path);
-    let (end, after) = end(&mut log, head.as_ref()).map_err(|problem| match problem {
-        End::Io(error) => HomeError::from(FileError::io("read", path)(error)),
-        End::Damaged => HomeError::LogDamaged(path.to_owned()),
-    })?;
+    let (end, after) = end_of(path, &mut log, head.as_ref())?;
     let entry = make(after)?;
     let line = entry.line() + "\n";
     let written = log

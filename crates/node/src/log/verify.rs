@@ -161,9 +161,35 @@ pub enum LogFault {
 
 /// Checks a log from its first byte to its last, in memory for one line. `known` are heads that it once had.
 pub fn verify(log: impl Read, known: &[Head]) -> Result<Verified, LogFault> {
-    let mut state: Option<Verified> = None;
-    let mut key: Vec<u8> = Vec::new();
-    for_each_line(log, |line, bytes| {
+    let mut checker = Checker::default();
+    for_each_line(log, 1, |_, bytes| checker.take(bytes, known).map(drop))?;
+    let verified = checker.verified.ok_or(LogFault::Empty)?;
+    match known.iter().find(|head| head.seq > verified.entries) {
+        Some(head) => Err(LogFault::Cut {
+            found: verified.entries,
+            known: head.seq,
+        }),
+        None => Ok(verified),
+    }
+}
+
+/// Checks entry after entry. What it was given so far is in order.
+#[derive(Clone, Default, Debug)]
+pub(super) struct Checker {
+    pub(super) verified: Option<Verified>,
+    /// The public key that signs the next entry.
+    key: Vec<u8>,
+}
+
+impl Checker {
+    /// The number of the line that comes next, from 1.
+    pub(super) fn next(&self) -> u64 {
+        self.verified.as_ref().map_or(0, |so_far| so_far.entries) + 1
+    }
+
+    /// Checks the next line. If it is not in order, nothing has changed.
+    pub(super) fn take(&mut self, bytes: &[u8], known: &[Head]) -> Result<Entry, LogFault> {
+        let line = self.next();
         let entry = Entry::parse(bytes).ok_or(LogFault::Entry { line })?;
         if line == 1 && entry.kind != "init" {
             return Err(LogFault::Beginning);
@@ -179,19 +205,21 @@ pub fn verify(log: impl Read, known: &[Head]) -> Result<Verified, LogFault> {
         if entry.digest() != entry.hash {
             return Err(LogFault::Content { line });
         }
-        let before = state.as_ref().map_or(NOTHING, |state| state.head.hash);
-        if entry.prev != before {
+        let before = self.verified.as_ref();
+        if entry.prev != before.map_or(NOTHING, |so_far| so_far.head.hash) {
             return Err(LogFault::Chain { line });
         }
         let announced = || {
             let bytes = data_encoding::HEXLOWER.decode(entry.text("key")?.as_bytes());
             bytes.ok()
         };
-        if line == 1 {
-            key = announced().ok_or(LogFault::NewKey { line })?;
+        let first = if line == 1 { announced() } else { None };
+        let signs = first.as_ref().unwrap_or(&self.key);
+        if line == 1 && first.is_none() {
+            return Err(LogFault::NewKey { line });
         }
-        if !entry.signed_by(&key) {
-            let key = Fingerprint::of_key(&key);
+        if !entry.signed_by(signs) {
+            let key = Fingerprint::of_key(signs);
             return Err(LogFault::Signature { line, key });
         }
         let expected = match entry.kind.as_str() {
@@ -199,6 +227,7 @@ pub fn verify(log: impl Read, known: &[Head]) -> Result<Verified, LogFault> {
             "key_rotated" => Some("new"),
             _ => None,
         };
+        let mut key = signs.clone();
         if let Some(field) = expected {
             key = announced().ok_or(LogFault::NewKey { line })?;
             if entry.text(field) != Some(Fingerprint::of_key(&key).to_string().as_str()) {
@@ -216,37 +245,31 @@ pub fn verify(log: impl Read, known: &[Head]) -> Result<Verified, LogFault> {
             return Err(LogFault::Replaced { line });
         }
         let last_key = Fingerprint::of_key(&key);
-        let (name, first_key) = match state.take() {
-            Some(state) => (state.name, state.first_key),
+        let (name, first_key) = match self.verified.take() {
+            Some(so_far) => (so_far.name, so_far.first_key),
             None => (entry.text("name").unwrap_or_default().to_owned(), last_key),
         };
-        state = Some(Verified {
+        self.key = key;
+        self.verified = Some(Verified {
             name,
             first_key,
             last_key,
             entries: line,
             head,
         });
-        Ok(())
-    })?;
-    let verified = state.ok_or(LogFault::Empty)?;
-    match known.iter().find(|head| head.seq > verified.entries) {
-        Some(head) => Err(LogFault::Cut {
-            found: verified.entries,
-            known: head.seq,
-        }),
-        None => Ok(verified),
+        Ok(entry)
     }
 }
 
-/// Hands out line after line without its end. One that is longer than any entry is no entry.
+/// Hands out line after line without its end, and counts them from `first` on. One that is longer than any entry is no entry.
 pub(super) fn for_each_line(
     log: impl Read,
+    first: u64,
     mut take: impl FnMut(u64, &[u8]) -> Result<(), LogFault>,
 ) -> Result<(), LogFault> {
     let mut log = BufReader::new(log);
     let mut bytes = Vec::new();
-    for line in 1.. {
+    for line in first.. {
         bytes.clear();
         (&mut log)
             .take(LONGEST as u64 + 1)

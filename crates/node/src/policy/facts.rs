@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use veil_program::stats::{Missing, Stats};
 use veil_program::{Adversary, Audience, Holder, Job, Kind, Word};
 use veil_protocol::{Plan, Protocol};
@@ -11,7 +11,7 @@ use veil_session::Peer;
 use crate::home::hex;
 
 /// What a job would do. All of it is under the plan hash.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Facts {
     /// Name of the job. Whoever writes the job chooses it.
     pub job: String,
@@ -55,7 +55,7 @@ pub struct Facts {
 }
 
 /// An input of a job.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct InputFact {
     /// Who supplies it; nothing if it is loaded from the parties' stores.
     pub owner: Option<String>,

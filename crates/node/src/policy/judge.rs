@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::within::within;
+use super::within::{UNCOUNTED, within};
 use super::{Effect, Facts, ME, Policy, Rule};
 
 /// Who asks for what, and what happened before.
@@ -15,8 +15,8 @@ pub struct Asked<'a> {
     pub by: Option<&'a str>,
     /// As what this participant takes part.
     pub roles: &'a BTreeSet<String>,
-    /// Runs so far: by rule, in the last 24 hours, and by rule of jobs of this name, ever.
-    pub runs: &'a dyn Fn(&str) -> (u64, u64),
+    /// Runs so far: by rule, in the last 24 hours, and by rule of jobs of this name, ever. Nothing, if nobody can say.
+    pub runs: &'a dyn Fn(&str) -> Option<(u64, u64)>,
 }
 
 /// What a policy says of a job.
@@ -28,22 +28,31 @@ pub struct Judgement {
     pub reasons: Vec<String>,
 }
 
+impl Rule {
+    /// Whether it counts runs.
+    pub(super) const fn counts_runs(&self) -> bool {
+        self.per_day.is_some() || self.per_job.is_some()
+    }
+}
+
 impl Policy {
     /// Whether a rule counts runs.
     pub(crate) fn counts_runs(&self) -> bool {
-        let counts = |rule: &Rule| rule.per_day.is_some() || rule.per_job.is_some();
-        self.rules.iter().any(counts)
+        self.rules.iter().any(Rule::counts_runs)
     }
 
     /// Finds the rule that decides.
     pub fn judge(&self, asked: &Asked<'_>) -> Judgement {
         let mut reasons = Vec::new();
+        // A rule before that may have been the one to decide.
+        let mut open = false;
         for rule in &self.rules {
             let fits = match rule.effect {
                 Effect::Refuse => refused(rule, asked),
                 Effect::Allow | Effect::Ask => within(rule, asked).map(|()| Vec::new()),
             };
             match fits {
+                Ok(_) if open && rule.effect != Effect::Refuse => break,
                 Ok(why) => {
                     reasons.extend(why);
                     return Judgement {
@@ -51,7 +60,10 @@ impl Policy {
                         reasons,
                     };
                 }
-                Err(why) => reasons.push(format!("rule `{}`: {why}", rule.name)),
+                Err(why) => {
+                    open |= why == UNCOUNTED;
+                    reasons.push(format!("rule `{}`: {why}", rule.name));
+                }
             }
         }
         Judgement {
@@ -176,7 +188,11 @@ mod tests {
             facts,
             by: Some("press"),
             roles: &BTreeSet::from(["owner".to_owned()]),
-            runs: &|rule| if rule == "often" { (3, 7) } else { (0, 0) },
+            runs: &|rule| match rule {
+                "often" => Some((3, 7)),
+                "damaged" => None,
+                _ => Some((0, 0)),
+            },
         })
     }
 
@@ -392,6 +408,29 @@ mod tests {
             judged.reasons,
             ["rule `often`: 7 runs of `pay 2025` are all that it allows"]
         );
+    }
+
+    /// A rule that counts what nobody can count decides nothing, and none after it allows what it might have asked or refused.
+    #[test]
+    fn what_cannot_be_counted_allows_nothing() {
+        let rule = |name: &str, decision: &str, limit: &str| {
+            format!("[[rule]]\nname = \"{name}\"\ndecision = \"{decision}\"\n{limit}\n")
+        };
+        let damaged = rule("damaged", "allow", "per_day = 9");
+        let judged = judge(&(damaged.clone() + &rule("all", "allow", "")), &facts());
+        assert_eq!(judged.decided, None);
+        assert_eq!(
+            judged.reasons,
+            [
+                "rule `damaged`: its runs cannot be counted: the log is not in order, and `veil log verify` says where"
+            ]
+        );
+        let judged = judge(&(damaged.clone() + &rule("none", "refuse", "")), &facts());
+        assert_eq!(judged.decided, Some(("none".into(), Effect::Refuse)));
+        // One that does not fit anyway leaves the others as they are.
+        let other = rule("damaged", "allow", "per_day = 9\njobs = [\"age\"]");
+        let judged = judge(&(other + &rule("all", "allow", "")), &facts());
+        assert_eq!(judged.decided, Some(("all".into(), Effect::Allow)));
     }
 
     #[test]

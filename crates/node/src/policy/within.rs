@@ -159,10 +159,14 @@ fn limits(rule: &Rule, facts: &Facts) -> Result<(), String> {
     Ok(())
 }
 
+/// Why a rule that counts runs says nothing.
+pub(super) const UNCOUNTED: &str =
+    "its runs cannot be counted: the log is not in order, and `veil log verify` says where";
+
 /// There were fewer runs than the rule allows.
 fn runs(rule: &Rule, asked: &Asked<'_>) -> Result<(), String> {
-    if rule.per_day.is_some() || rule.per_job.is_some() {
-        let (today, ever) = (asked.runs)(&rule.name);
+    if rule.counts_runs() {
+        let (today, ever) = (asked.runs)(&rule.name).ok_or(UNCOUNTED)?;
         if rule.per_day.is_some_and(|most| today >= most) {
             return Err(format!(
                 "{today} runs in the last 24 hours are all that it allows"

@@ -10,12 +10,16 @@ use veil_protocol::Plan;
 use veil_session::{PartyId, Peer, PlanHash};
 
 use super::Desk;
-use super::door::{Consent, Prepared};
+use super::door::Consent;
 use super::ended::Failed;
 use super::meet::meet;
+use super::places::Claim;
 use super::roll::{self, Watch};
-use crate::jobs::State;
+use super::said::held;
+use crate::approvals::Binding;
+use crate::jobs::{Entry, State, Status, Why};
 use crate::log::Event;
+use crate::planner::Prepared;
 use crate::receipt::{self, Receipt};
 use crate::stages::{Shelf, Stage};
 use crate::time::Time;
@@ -98,7 +102,8 @@ fn note(desk: &Desk, job: PlanHash, at: &Place<'_>) {
 /// Waits while the others run without this party: why that ended.
 pub(super) fn rest(desk: &Desk, prepared: &Prepared, at: &Place<'_>, stop: &AtomicBool) -> Failed {
     let why = prepared.stages.awaits(at.stage);
-    desk.jobs.set(prepared.plan.hash, State::Meeting, why);
+    desk.jobs
+        .set(prepared.plan.hash, State::Meeting, why.map(Why::all));
     tracing::info!("the others run without this party");
     let watch = Watch::new(desk, prepared, at);
     watch
@@ -118,35 +123,42 @@ pub(super) fn attempt(
     let (job, stages) = (prepared.plan.hash, &prepared.stages);
     let (me, stage) = (at.me, at.stage);
     let plan = stages.plan(stage);
-    let before_it = |error: &dyn std::fmt::Display| (false, Failed::Here(error.to_string()));
     // Whoever is no member is known before any table is read.
     let members = desk.home.members();
-    (stages.neighbours(stage, me, &members)).map_err(|e| before_it(&e))?;
+    let known = stages.neighbours(stage, me, &members);
+    known.map_err(|error| (false, Failed::Part(error)))?;
     let folder = desk.home.job_folder(job).join("results");
-    let (data, sink) = ends(prepared, at, &folder).map_err(|failed| (false, failed))?;
+    let Ends { data, sink, read } =
+        ends(desk, prepared, at, &folder).map_err(|failed| (false, failed))?;
     if let Some(awaits) = stages.awaits(stage) {
         tracing::info!("waiting for the participants; {awaits}");
         let why = match before {
             Some(before) => format!("{awaits}; the attempt before ended: {before}"),
             None => awaits,
         };
-        desk.jobs.set(job, State::Meeting, Some(why));
+        desk.jobs.set(job, State::Meeting, Some(Why::all(why)));
     } else {
         tracing::info!("waiting for the participants");
     }
     let (here, connections) = meet(desk, prepared, at, stop).map_err(|failed| (false, failed))?;
-    let engine = desk.engine();
-    let place = desk.jobs.place(job, prepared.need, engine.timeout, stop);
+    let mut engine = desk.engine();
+    let claim = desk.claim(job, &prepared.planned, asked_by);
+    let waits = |why: &str| desk.jobs.waits(job, why);
+    let place = desk.places.place(&claim, engine.timeout, stop, &waits);
     let _place = place.map_err(|why| (false, Failed::Full(why)))?;
+    let charge = Charge::new(desk, &claim).map_err(|why| (false, Failed::Full(why)))?;
     let how = match stage {
         Stage::Input => Consent::StartInput,
         _ if at.turn.is_some_and(|turn| turn > 0) => Consent::StartAgain,
         Stage::Whole | Stage::Compute | Stage::Finish(_) => Consent::Start,
     };
-    let decision = desk.consent(prepared, asked_by, how);
+    let decision = desk.consent(&prepared.planned, asked_by, how);
     if !decision.allows() {
-        return Err(before_it(&decision));
+        return Err((false, Failed::Kept(decision)));
     }
+    desk.home
+        .note_read(&prepared.plan, &read)
+        .map_err(|error| (false, Failed::Kept(held(&error))))?;
     desk.jobs.set(job, State::Running, None);
     let started = Time::now();
     tracing::info!("running");
@@ -163,6 +175,8 @@ pub(super) fn attempt(
         }
     };
 
+    // Whoever is there may still wait for others. The runs of a durable job are tried again, which finds them too.
+    engine.meeting = (stage == Stage::Whole).then_some(here.until);
     let wrap = |link| desk.metrics.count(link);
     let run = here
         .part(desk, plan, me, stop)
@@ -172,6 +186,7 @@ pub(super) fn attempt(
         note(desk, job, at);
     }
     let report = run.map_err(|abort| (true, Failed::Run(abort.into())))?;
+    charge.earned();
     if sink.is_some() {
         let keys = |peer: Peer| match here.neighbours.pins.get(&peer) {
             Some(pin) => Some(*pin),
@@ -183,6 +198,55 @@ pub(super) fn attempt(
         published(desk, &prepared.plan, receipt, &report, &folder);
     }
     Ok(report)
+}
+
+/// What a run is charged to whoever asked for it: its work, when it begins, and its bytes, when it is over. What was not done is given back.
+struct Charge<'a> {
+    desk: &'a Desk,
+    claim: &'a Claim,
+    done: bool,
+}
+
+impl<'a> Charge<'a> {
+    fn new(desk: &'a Desk, claim: &'a Claim) -> Result<Self, String> {
+        if let Some(member) = &claim.member {
+            desk.usage.starts(member, &claim.quota, claim.work)?;
+        }
+        let done = false;
+        Ok(Charge { desk, claim, done })
+    }
+
+    /// All of it was done.
+    fn earned(mut self) {
+        self.done = true;
+    }
+}
+
+impl Drop for Charge<'_> {
+    fn drop(&mut self) {
+        let Some(member) = &self.claim.member else {
+            return;
+        };
+        let went = |entry: &mut Entry| {
+            let Status {
+                rows,
+                of,
+                sent,
+                received,
+                ..
+            } = &entry.status;
+            (sent.saturating_add(*received), *rows, (*of).max(1))
+        };
+        let (bytes, rows, of) = self
+            .desk
+            .jobs
+            .with(self.claim.job, went)
+            .unwrap_or((0, 0, 1));
+        let left =
+            u128::from(self.claim.work) * u128::from(of.saturating_sub(rows)) / u128::from(of);
+        let undone = if self.done { 0 } else { left as u64 };
+        self.desk.usage.ended(member, bytes, undone);
+    }
 }
 
 /// Puts the receipt beside a result, and says in the log that it is there.
@@ -207,20 +271,28 @@ fn published(desk: &Desk, plan: &Plan, receipt: Receipt, report: &Report, folder
 }
 
 /// What this party brings, takes, loads and keeps, if anything.
-fn ends(
-    prepared: &Prepared,
-    at: &Place<'_>,
-    folder: &Path,
-) -> Result<(Data, Option<Arc<Output>>), Failed> {
+struct Ends {
+    data: Data,
+    sink: Option<Arc<Output>>,
+    /// Its data files, as they were read.
+    read: Vec<Binding>,
+}
+
+/// Makes them ready.
+fn ends(desk: &Desk, prepared: &Prepared, at: &Place<'_>, folder: &Path) -> Result<Ends, Failed> {
     let data = |error: DataError| Failed::Data(Arc::new(error));
     let (job, plan, me) = (&prepared.job, prepared.stages.plan(at.stage), at.me);
     let holders = plan.job.blocks.iter().flat_map(|block| &block.holders);
     let holder = holders.copied().find(|holder| holder.peer() == Some(me));
     let shares = at.shelf.ends(at.stage);
     let shares = shares.map_err(|error| Failed::Here(error.to_string()))?;
-    let source: Option<Arc<dyn Source>> = match (shares.source, holder) {
-        (None, Some(holder)) => Some(Arc::from(job.source(holder).map_err(data)?)),
-        (source, _) => source,
+    let (source, read): (Option<Arc<dyn Source>>, _) = match (shares.source, holder) {
+        (None, Some(holder)) => {
+            let read = desk.home.reading(job, || job.source(holder));
+            let (source, read) = read.map_err(data)?;
+            (Some(Arc::from(source)), read)
+        }
+        (source, _) => (source, Vec::new()),
     };
     let receives = plan
         .job
@@ -251,5 +323,5 @@ fn ends(
         stored: shares.stored,
         keeps: shares.keeps,
     };
-    Ok((data, sink))
+    Ok(Ends { data, sink, read })
 }

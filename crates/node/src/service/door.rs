@@ -1,71 +1,40 @@
 //! Who is let in, and what is answered to questions.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
 
-use veil_engine::Memory;
-use veil_link::LinkKind;
-use veil_link::tls::{Admission, Caller, Fingerprint};
-use veil_program::{Audience, Files, Job};
-use veil_protocol::{Options, Plan, PlanError};
-use veil_session::{PartyId, Peer, PlanHash};
+use veil_link::tls::{Admission, Caller, Fingerprint, Lane};
+use veil_program::Files;
+use veil_session::PlanHash;
 
+use super::places::Claim;
+use super::said::{NO_ROOM, held, of_join, of_rotation, public_reason};
 use super::{Desk, News};
-use crate::approvals::{Decision, Filed, Filing, Request, plan_of, roles_of};
-use crate::control::{self, Hello, Proposal, Reply, Request as Asked};
-use crate::jobs::{State, Status, mib};
+use crate::approvals::{Begins, Decision, Filed, Filing, Request, plan_of};
+use crate::control::{self, Hello, Kind, Reply, Request as Asked};
+use crate::home::HomeError;
+use crate::jobs::{Entry, State, Status};
 use crate::log::Event;
 use crate::members::Standing;
 use crate::participant;
-use crate::policy::Facts;
+use crate::planner::{Planned, Prepared, Refusal, Terms, prepare};
 use crate::roll::Missing;
-use crate::stages::{At, Stage, Stages};
+use crate::settings::Quota;
+use crate::stages::At;
 use crate::time::Time;
 
-/// A job that is planned and could run.
-pub(super) struct Prepared {
-    pub(super) job: Job,
-    pub(super) plan: Arc<Plan>,
-    pub(super) stages: Stages,
-    /// Bytes of working memory that a run takes here, at most.
-    pub(super) need: u64,
-    facts: Facts,
-}
+/// The most that meetings take: threads, and places at the port. Each member has its part of them.
+pub(super) const MEETINGS: usize = 256;
 
-impl Prepared {
-    fn new(
-        job: Job,
-        plan: Plan,
-        me: PartyId,
-        (window, link): (usize, LinkKind),
-    ) -> Result<Self, PlanError> {
-        let plan = Arc::new(plan);
-        let stages = Stages::new(&job, &plan)?;
-        let protocol =
-            |plan: &Arc<Plan>| veil_protocol::protocol(Arc::clone(plan), Peer::Party(me));
-        let facts = Facts::of(&job, &plan, &*protocol(&plan)).against(stages.adversary());
-        // Who finishes is one of three parties, whichever is left out: none of the plans takes more at another of them.
-        let need = |stage| {
-            let plan = stages.plan(stage);
-            let left = plan.parties().iter().copied();
-            let of = |me| veil_protocol::protocol(Arc::clone(plan), Peer::Party(me));
-            match stage {
-                Stage::Finish(_) => left
-                    .map(|me| Memory::new(plan, &*of(me), window, link).total())
-                    .max()
-                    .unwrap_or_default(),
-                _ => Memory::new(plan, &*protocol(plan), window, link).total(),
-            }
-        };
-        let need = stages.all().into_iter().map(need).max();
-        Ok(Prepared {
-            need: need.unwrap_or_default(),
-            job,
-            plan,
-            stages,
-            facts,
-        })
-    }
+/// Between two lines that say the same of one member's proposals.
+const QUIET: Duration = Duration::from_secs(60);
+
+/// Refusals of a member's proposals that were not said in a line of their own.
+#[derive(Default)]
+pub(super) struct Unsaid {
+    since: Option<Instant>,
+    count: u64,
 }
 
 impl Desk {
@@ -80,22 +49,69 @@ impl Desk {
         }
     }
 
+    /// Where a question waits: a proposal takes long, and this participant's own commands wait for nobody.
+    pub(super) fn lane(&self, caller: &Caller, request: &[u8]) -> Lane {
+        if caller.key == self.home.identity().fingerprint() {
+            return Lane::Own;
+        }
+        match control::kind(request) {
+            Kind::Quick => Lane::Quick,
+            Kind::Proposal => Lane::Slow,
+            Kind::Other => Lane::Usual,
+        }
+    }
+
     /// Answers a question.
     pub(super) fn answer(&self, caller: Caller, request: &[u8]) -> Vec<u8> {
-        let reply = match control::decode(request) {
-            Ok(request) => self.reply(caller, request),
-            Err(error) => Reply::Refused {
-                why: format!("the request was not understood: {error}"),
-            },
+        let reply = if control::kind(request) == Kind::Proposal {
+            self.propose(caller, request)
+        } else {
+            match control::decode(request) {
+                Ok(request) => self.reply(caller, request),
+                Err(error) => Reply::Refused {
+                    why: format!("the request was not understood: {error}"),
+                },
+            }
         };
         control::encode(&reply)
+    }
+
+    /// Answers a proposal, which is read by a process of its own.
+    fn propose(&self, caller: Caller, request: &[u8]) -> Reply {
+        let members = self.home.members();
+        let Some(member) = members.by_fingerprint(&caller.key) else {
+            return Reply::Refused {
+                why: "only members may ask that: join first".into(),
+            };
+        };
+        let asked_by = member.name.clone();
+        match self.proposed(request, &asked_by) {
+            Ok(reply) => reply,
+            Err(why) => {
+                self.say_refused(&asked_by, &why);
+                Reply::Refused { why }
+            }
+        }
+    }
+
+    /// Says that a proposal was refused: once in a while for each member, with how many there were.
+    fn say_refused(&self, asked_by: &str, why: &str) {
+        let mut unsaid = self.unsaid.lock().unwrap_or_else(PoisonError::into_inner);
+        let of = unsaid.entry(asked_by.to_owned()).or_default();
+        of.count += 1;
+        if of.since.is_none_or(|since| since.elapsed() >= QUIET) {
+            let refused = std::mem::take(&mut of.count);
+            of.since = Some(Instant::now());
+            tracing::info!(%asked_by, %why, refused, "a proposal is refused");
+        }
     }
 
     fn reply(&self, caller: Caller, request: Asked) -> Reply {
         let members = self.home.members();
         let member = members.by_fingerprint(&caller.key);
-        let stranger = || Reply::Refused {
-            why: "only members may ask that: join first".into(),
+        let stranger = || {
+            self.strangers.asks(&caller.key, &members);
+            Reply::Stranger {}
         };
         match (request, member) {
             (Asked::Join(join), _) => match self.home.accept_join(&join, caller.key) {
@@ -108,7 +124,7 @@ impl Desk {
                 Err(error) => {
                     tracing::warn!(key = %caller.key, %error, "somebody could not join");
                     Reply::Refused {
-                        why: error.to_string(),
+                        why: of_join(&error),
                     }
                 }
             },
@@ -117,7 +133,8 @@ impl Desk {
                     jobs: self.jobs.list(None),
                 }
             }
-            (_, None) => stranger(),
+            // What is proposed is read elsewhere.
+            (Asked::Propose(_), _) | (_, None) => stranger(),
             (Asked::Hello {}, Some(member)) => {
                 let settings = self.home.settings();
                 Reply::Hello(Hello {
@@ -128,17 +145,23 @@ impl Desk {
                     knows_you_as: Some(member.name.clone()),
                 })
             }
-            (Asked::Rotate { statement }, Some(_)) => match self.home.accept_rotation(&statement) {
-                Ok(joined) => {
-                    tracing::info!(member = %joined.member.name, key = %joined.member.fingerprint, "a member has a new key");
-                    Reply::Welcome {
-                        name: self.home.settings().name.clone(),
+            (Asked::Rotate { statement }, Some(member)) => {
+                match self.home.accept_rotation(&statement) {
+                    Ok(joined) => {
+                        tracing::info!(member = %joined.member.name, key = %joined.member.fingerprint, "a member has a new key");
+                        Reply::Welcome {
+                            name: self.home.settings().name.clone(),
+                        }
+                    }
+                    Err(error) => {
+                        let member = &member.name;
+                        tracing::warn!(%member, %error, "a statement of a new key is not taken");
+                        Reply::Refused {
+                            why: of_rotation(&error),
+                        }
                     }
                 }
-                Err(error) => Reply::Refused {
-                    why: error.to_string(),
-                },
-            },
+            }
             (Asked::Jobs {}, Some(member)) => Reply::Jobs {
                 jobs: self.jobs.list(Some(&member.name)),
             },
@@ -146,18 +169,11 @@ impl Desk {
             (Asked::GoOn { plan }, Some(member)) => Reply::Jobs {
                 jobs: self.goes_on(&plan, &member.name),
             },
+            (Asked::Held { plan, why }, Some(member)) => Reply::Jobs {
+                jobs: self.held(&plan, why, &member.name),
+            },
             // A service garbles on a processor, to which every order is as good.
             (Asked::Schedule { .. }, Some(_)) => Reply::Schedule { schedule: None },
-            (Asked::Propose(proposal), Some(member)) => {
-                let asked_by = member.name.clone();
-                match self.proposed(&proposal, &asked_by) {
-                    Ok(reply) => reply,
-                    Err(why) => {
-                        tracing::info!(%asked_by, %why, "a proposal is refused");
-                        Reply::Refused { why }
-                    }
-                }
-            }
         }
     }
 
@@ -188,64 +204,69 @@ impl Desk {
         Reply::Roll { said, at }
     }
 
-    /// Plans a proposed job, asks consent, and keeps it unless it is refused.
-    fn proposed(&self, proposal: &Proposal, asked_by: &str) -> Result<Reply, String> {
+    /// Has a proposed job planned, asks consent, and keeps it unless it is refused.
+    fn proposed(&self, request: &[u8], asked_by: &str) -> Result<Reply, String> {
         if self.stopping.load(Ordering::Relaxed) {
             return Err("the service is stopping: propose it again later".into());
         }
-        let here = |error: &dyn std::fmt::Display| {
-            tracing::error!(%error, "a proposal cannot be kept");
-            "this party cannot keep the job: its operator finds the reason in its log lines"
-                .to_owned()
-        };
-        let sent = proposal.sent().map_err(|error| error.to_string())?;
-        let job = Job::sent(&proposal.job, &sent).map_err(|error| error.for_sender())?;
-        let prepared = self.plan(job, proposal.lanes)?;
-        let plan = &prepared.plan;
-        if !participant::has_part(plan, asked_by) {
+        if self.no_room().is_some() {
+            tracing::warn!(%asked_by, "a proposal is refused: there is no room on the disk");
+            return Err(NO_ROOM.to_owned());
+        }
+        let quota = self.home.settings().quotas.of(asked_by);
+        let worked = self.planner.plan(&self.terms(false), request, || {
+            self.usage.may_propose(asked_by, &quota)
+        });
+        if let Some(took) = worked.took {
+            self.usage.proposed(asked_by, took);
+            let how = worked.found.as_ref().map_or_else(Refusal::how, |_| "ok");
+            self.metrics.planned(took, how);
+        }
+        let planned = worked.found.map_err(|refusal| {
+            if let Refusal::Crashed(why) | Refusal::Unconfined(why) = &refusal {
+                tracing::error!(%asked_by, %why, "a proposal cannot be planned");
+            }
+            refusal.for_sender()
+        })?;
+        if !planned.participants.iter().any(|name| name == asked_by) {
             return Err(format!(
                 "`{asked_by}` has no part in the job: only its participants may propose it"
             ));
         }
-        let hash = plan.hash;
-        let digits = Event::plan(hash);
+        participant::all_known(&planned.participants, &self.home)?;
+        let hash = planned.hash().ok_or("the plan has no hash")?;
+        let digits = planned.plan.clone();
         if self.jobs.with(hash, |entry| entry.status.state.active()) == Some(true) {
             return Ok(Reply::Accepted { plan: digits });
         }
-        let decision = self.consent(&prepared, Some(asked_by), Consent::Look);
-        if let Decision::Refused { rule, why } = decision {
-            self.record(Event::Refusal {
-                plan: digits,
-                job: plan.job.name.clone(),
-                asked_by: Some(asked_by.to_owned()),
-                rule: Some(rule),
-                why: why.clone(),
-            });
-            return Err(why);
+        let pending = self
+            .jobs
+            .with(hash, |entry| entry.status.state == State::Pending);
+        if pending != Some(true) && self.jobs.waiting_of(asked_by) >= quota.waiting_jobs {
+            return Err(format!(
+                "quota: {} jobs of `{asked_by}` wait here, and no more may; again when one of them has begun or was refused",
+                quota.waiting_jobs
+            ));
         }
-        let files: Vec<_> = sent.into_iter().collect();
-        let stages = prepared.stages.hashes();
-        let filing = Filing {
-            plan: hash,
-            stages: &stages,
-            name: &plan.job.name,
-            lanes: proposal.lanes,
-            job: &proposal.job,
-            base: None,
-            explained: &opened(plan),
-            data: &[],
-            align_key: None,
-            files: &files,
-            asked_by: Some(asked_by),
-        };
-        self.home.file_job(&filing).map_err(|error| here(&error))?;
-        self.jobs.note(plan, stages, Some(asked_by.to_owned()));
-        tracing::info!(plan = %hash, job = %plan.job.name, %asked_by, "a job was proposed");
+        let decision = self.consent(&planned, Some(asked_by), Consent::Look);
+        if let Decision::Refused { .. } = &decision {
+            // What was refused before was said before: nobody fills the log by asking again.
+            let before = |entry: &mut Entry| entry.status.state == State::Refused;
+            if worked.took.is_some() && self.jobs.with(hash, before) != Some(true) {
+                self.note_refusal(&planned, Some(asked_by), &decision);
+            }
+            return Err(public_reason(&decision).into_parts().0);
+        }
+        self.file(hash, &planned, request, (asked_by, quota.filed))?;
+        self.jobs.note(hash, &planned, Some(asked_by.to_owned()));
+        if pending != Some(true) {
+            tracing::info!(plan = %hash, job = %planned.name, %asked_by, "a job was proposed");
+        }
         let reply = if decision.allows() {
             Reply::Accepted { plan: digits }
         } else {
             self.jobs
-                .set(hash, State::Pending, Some(decision.to_string()));
+                .set(hash, State::Pending, Some(public_reason(&decision)));
             Reply::Pending { plan: digits }
         };
         // A full queue of news means that many jobs came at once; whoever waits for this one knocks.
@@ -253,45 +274,127 @@ impl Desk {
         Ok(reply)
     }
 
-    /// Plans a job, within the limits of the home.
-    fn plan(&self, job: Job, lanes: u16) -> Result<Prepared, String> {
-        let limits = self.home.settings().limits;
-        if lanes == 0 || lanes > limits.lanes {
-            return Err(format!(
-                "the job has {lanes} lanes, and this party takes 1 to {}",
-                limits.lanes
-            ));
+    /// Writes down that a rule refuses a job.
+    pub(super) fn note_refusal(
+        &self,
+        planned: &Planned,
+        asked_by: Option<&str>,
+        decision: &Decision,
+    ) {
+        if let Decision::Refused { rule, why } = decision {
+            self.record(Event::Refusal {
+                plan: planned.plan.clone(),
+                job: planned.name.clone(),
+                asked_by: asked_by.map(str::to_owned),
+                rule: Some(rule.clone()),
+                why: why.clone(),
+            });
         }
-        let lowered = job.lowered();
-        if lowered.rows() > limits.rows {
-            return Err(format!(
-                "the job has {} rows, and this party takes at most {}",
-                lowered.rows(),
-                limits.rows
-            ));
-        }
-        let options = Options {
-            lanes,
-            chunk_rows: None,
+    }
+
+    /// Files a job that a member proposed, unless it is filed: what is filed stays as it is.
+    fn file(
+        &self,
+        plan: PlanHash,
+        planned: &Planned,
+        request: &[u8],
+        (asked_by, room): (&str, u64),
+    ) -> Result<(), String> {
+        let here = |error: &dyn std::fmt::Display| {
+            tracing::error!(%error, "a proposal cannot be kept");
+            "this party cannot keep the job: its operator finds the reason in its log lines"
+                .to_owned()
         };
-        let plan = Plan::new(Arc::new(lowered.clone()), options);
-        let unplanned = |error: PlanError| format!("the job cannot be planned: {error}");
-        let plan = plan.map_err(unplanned)?;
-        let name = &self.home.settings().name;
-        let mine = participant::roles(&plan, name).map_err(|error| error.to_string())?;
-        let me = mine.iter().find_map(|peer| peer.party());
-        let me = me.ok_or_else(|| format!("`{name}` is no computing party of the job"))?;
-        let prepared = Prepared::new(job, plan, me, (self.engine().window, self.options.link))
-            .map_err(unplanned)?;
-        let need = mib(prepared.need);
-        if need > limits.memory_mib {
+        if self
+            .home
+            .filed(plan)
+            .map_err(|error| here(&error))?
+            .is_some()
+        {
+            return Ok(());
+        }
+        let taken = self
+            .home
+            .filed_bytes(asked_by)
+            .map_err(|error| here(&error))?;
+        if taken.saturating_add(request.len() as u64) > room {
             return Err(format!(
-                "`{}` needs up to {need} MiB of working memory (`veil explain` shows it), and this party gives all its jobs {} MiB: its \
-                 operator sets `memory_mib` under [limits] in veil.toml",
-                prepared.plan.job.name, limits.memory_mib
+                "quota: the jobs of `{asked_by}` that are filed here take {taken} bytes of {room}; the operator removes what is over"
             ));
         }
-        Ok(prepared)
+        // It was read, and planned, within limits.
+        let Ok(Asked::Propose(proposal)) = control::decode(request) else {
+            return Err("the request was not understood".into());
+        };
+        let files = proposal.sent().map_err(|error| error.to_string())?;
+        let files: Vec<_> = files.into_iter().collect();
+        let filing = Filing {
+            plan,
+            stages: &planned.stage_hashes(),
+            name: &planned.name,
+            lanes: proposal.lanes,
+            job: &proposal.job,
+            explained: &planned.opened,
+            data: &[],
+            align_key: None,
+            files: &files,
+            asked_by: Some(asked_by),
+        };
+        self.home.file_job(&filing).map_err(|error| here(&error))?;
+        Ok(())
+    }
+
+    /// Under which terms this party plans jobs.
+    fn terms(&self, kept: bool) -> Terms {
+        let settings = self.home.settings();
+        Terms {
+            name: settings.name.clone(),
+            rows: settings.limits.rows,
+            lanes: settings.limits.lanes,
+            memory_mib: settings.limits.memory_mib,
+            window: self.engine().window,
+            link: self.options.link.to_string(),
+            kept,
+        }
+    }
+
+    /// What is missing of this party's own data for a job: the options that say where it is.
+    pub(super) fn unbound(&self, plan: PlanHash, planned: &Planned) -> Option<String> {
+        if planned.asks.is_empty() {
+            return None;
+        }
+        let filed = self.home.filed(plan).ok().flatten();
+        let bound = filed.map(|filed| filed.data).unwrap_or_default();
+        self.home.missing(&planned.name, &planned.asks, &bound)
+    }
+
+    /// In how many shares is divided what everybody has a part of: one for each member, and one for this party.
+    pub(super) fn shares(&self) -> u64 {
+        self.home.members().iter().count() as u64 + 1
+    }
+
+    /// How many jobs of a member may be met at once, so that all others find places.
+    pub(super) fn meetings(&self, asked_by: Option<&str>) -> usize {
+        let part = (MEETINGS / self.shares() as usize).max(1);
+        match asked_by {
+            Some(member) => {
+                let waiting = self.home.settings().quotas.of(member).waiting_jobs;
+                part.min(usize::try_from(waiting).unwrap_or(part))
+            }
+            None => part,
+        }
+    }
+
+    /// What a job wants of the places to run.
+    pub(super) fn claim(&self, job: PlanHash, planned: &Planned, asked_by: Option<&str>) -> Claim {
+        let quotas = &self.home.settings().quotas;
+        Claim {
+            job,
+            member: asked_by.map(str::to_owned),
+            quota: asked_by.map_or_else(Quota::default, |member| quotas.of(member)),
+            need: planned.need,
+            work: planned.work,
+        }
     }
 
     /// The job of a plan, or of the plan of a stage, for somebody whom it names; one that is filed and that this process has not seen yet
@@ -303,21 +406,39 @@ impl Desk {
         let job = self.home.filed(plan).ok()??;
         let job = Some(job).filter(|job| job.names(by))?.plan;
         if self.jobs.find(job).is_none() {
-            let (prepared, filed) = self.filed(job).ok()?;
-            let stages = prepared.stages.hashes();
-            self.jobs.note(&prepared.plan, stages, filed.asked_by);
+            let filed = self.home.filed(job).ok()??;
+            let planned = self.planned(&filed)?;
+            self.jobs.note(job, &planned, filed.asked_by);
         }
         Some(job)
     }
 
-    /// Reads and plans a filed job.
+    /// What is known of a filed job that this process has not seen, from a process of its own: most of what is filed was written by others.
+    fn planned(&self, filed: &Filed) -> Option<Arc<Planned>> {
+        let proposal = filed.proposal().inspect_err(|error| {
+            tracing::error!(plan = %filed.plan, %error, "a filed job cannot be read");
+        });
+        let request = control::encode(&Asked::Propose(proposal.ok()?));
+        let found = self
+            .planner
+            .plan(&self.terms(true), &request, || Ok(()))
+            .found;
+        let found = found.inspect_err(|refusal| {
+            tracing::warn!(plan = %filed.plan, ?refusal, "a filed job cannot be planned");
+        });
+        found
+            .ok()
+            .filter(|planned| planned.hash() == Some(filed.plan))
+    }
+
+    /// Reads and plans a filed job that may run, in this process.
     pub(super) fn filed(&self, plan: PlanHash) -> Result<(Prepared, Filed), String> {
         let filed = self.home.filed(plan).map_err(|error| error.to_string())?;
         let filed = filed.ok_or("no such job is filed in this home")?;
-        let (_, job) = filed
-            .read(Files::new())
-            .map_err(|error| error.to_string())?;
-        let prepared = self.plan(job, filed.lanes)?;
+        let read = filed.read(Files::new());
+        let (_, mut job) = read.map_err(|error| error.to_string())?;
+        self.home.bind(&mut job);
+        let prepared = prepare(job, filed.lanes, &self.terms(true))?;
         if prepared.plan.hash != plan {
             return Err("its circuit or this program is another than when it was filed: propose or approve it again".into());
         }
@@ -327,54 +448,43 @@ impl Desk {
     /// Whether a job may run.
     pub(super) fn consent(
         &self,
-        prepared: &Prepared,
+        planned: &Planned,
         asked_by: Option<&str>,
         how: Consent,
     ) -> Decision {
+        let Some(plan) = planned.hash() else {
+            return Decision::Pending { why: Vec::new() };
+        };
         let request = Request {
-            plan: prepared.plan.hash,
-            facts: &prepared.facts,
+            plan,
+            facts: &planned.facts,
             asked_by,
-            roles: roles_of(&prepared.plan, &self.home.settings().name),
+            roles: planned.roles.clone(),
             repeats: how == Consent::StartAgain,
         };
+        let yes = self.options.yes;
+        let begins = |stage| Begins { stage, yes };
         let decided = match how {
-            Consent::Look | Consent::StartInput => self.home.decide(&request),
-            Consent::Start | Consent::StartAgain => self.home.start(&request),
+            Consent::Look => self.look_at(&request),
+            Consent::StartInput => self
+                .home
+                .start(&request, begins(Some(planned.input.as_str()))),
+            Consent::Start | Consent::StartAgain => self.home.start(&request, begins(None)),
         };
-        let decided = decided.inspect(|decision| {
-            if how == Consent::StartInput && decision.allows() {
-                self.record(Event::RunStarted {
-                    plan: Event::plan(prepared.plan.hash),
-                    job: prepared.stages.plan(Stage::Input).job.name.clone(),
-                    asked_by: asked_by.map(str::to_owned),
-                    rule: None,
-                });
-            }
-        });
-        match decided {
-            Ok(Decision::Pending { .. }) if self.options.yes => {
-                if how != Consent::Look {
-                    self.record(Event::RunStarted {
-                        plan: Event::plan(prepared.plan.hash),
-                        job: prepared.plan.job.name.clone(),
-                        asked_by: asked_by.map(str::to_owned),
-                        rule: None,
-                    });
-                }
-                Decision::Approved {
-                    at: Time::now(),
-                    how: "--yes".into(),
-                }
-            }
-            Ok(decision) => decision,
-            Err(error) => {
-                tracing::error!(%error, "nobody can say whether a job may run");
-                Decision::Pending {
-                    why: vec!["this party's policy or log cannot be read".into()],
-                }
-            }
+        decided.unwrap_or_else(|error| {
+            tracing::error!(%error, "nobody can say whether a job may run");
+            held(&error)
+        })
+    }
+
+    /// Whether a job may run, and this could be logged.
+    fn look_at(&self, request: &Request<'_>) -> Result<Decision, HomeError> {
+        let decision = self.home.decide(request)?.or_yes(self.options.yes);
+        if decision.allows() {
+            let unlogged = |error| HomeError::Unlogged(Box::new(error));
+            self.home.log().writable().map_err(unlogged)?;
         }
+        Ok(decision)
     }
 }
 
@@ -389,17 +499,4 @@ pub(super) enum Consent {
     StartAgain,
     /// The same for the input stage of a durable job, which opens nothing: rules that count runs count the other stage.
     StartInput,
-}
-
-/// What is opened to whom, a line each: what people who approve look at first.
-fn opened(plan: &Plan) -> String {
-    let to = |audience: &Audience| match audience {
-        Audience::Stored => "nobody: the parties keep shares".to_owned(),
-        Audience::Parties => plan.job.parties.join(", "),
-        Audience::Party(party) => plan.job.parties[party.index()].clone(),
-        Audience::Recipient(index) => plan.job.recipients[usize::from(*index)].clone(),
-    };
-    let lines = plan.job.opened.iter().zip(&plan.job.audiences);
-    let lines = lines.map(|(what, audience)| format!("opened: {what}, to: {}\n", to(audience)));
-    lines.collect::<Vec<_>>().concat()
 }

@@ -5,15 +5,17 @@ use std::sync::Arc;
 use veil_engine::Abort;
 use veil_link::tls::SetupError;
 use veil_program::DataError;
-use veil_protocol::Plan;
 use veil_session::Peer;
 
 use super::Desk;
 use super::attempt::Place;
-use super::door::Prepared;
 use super::roll::{self, Seen};
+use super::said::{FULL, NOT_HERE, OWN_FILES, of_run, public_reason, with_names};
+use crate::approvals::Decision;
+use crate::jobs::{State, Why};
 use crate::log::Event;
-use crate::participant::RunError;
+use crate::participant::{PartError, RunError};
+use crate::planner::Prepared;
 use crate::stages::Stage;
 
 /// Why a run did not come to its end.
@@ -21,8 +23,12 @@ pub(super) enum Failed {
     Run(RunError),
     /// This participant cannot take part.
     Here(String),
+    /// Somebody of the job is not known here.
+    Part(PartError),
     /// Its own data cannot be read, or its results not be written.
     Data(Arc<DataError>),
+    /// It may not run now.
+    Kept(Decision),
     /// Other jobs ran for too long: what it waited for.
     Full(String),
     /// What the other parties say of where they are.
@@ -31,10 +37,6 @@ pub(super) enum Failed {
     Rested,
 }
 
-/// What others read of a party whose own files are in the way: neither what is in them nor where they are (rule R3).
-pub(super) const OWN_FILES: &str =
-    "this party's own files do not allow it; its operator reads why with `veil jobs` there";
-
 /// A run that was given up.
 pub(super) struct GivenUp {
     pub(super) why: String,
@@ -42,6 +44,38 @@ pub(super) struct GivenUp {
     pub(super) here: Option<String>,
     /// Why another attempt may fare better, if it may.
     pub(super) again: Option<Again>,
+    /// Where the job is if there is none.
+    pub(super) state: State,
+    /// Whether what only they may read quotes data, and is for no log.
+    quotes: bool,
+}
+
+impl GivenUp {
+    /// That the job has failed.
+    fn failed(why: impl Into<String>, here: Option<String>, again: Option<Again>) -> Self {
+        GivenUp {
+            why: why.into(),
+            here,
+            again,
+            state: State::Failed,
+            quotes: false,
+        }
+    }
+
+    /// Why, after some words, for those who have a part in the job.
+    pub(super) fn says_with(&self, before: &str) -> Why {
+        let all = format!("{before}{}", self.why);
+        match &self.here {
+            Some(here) => Why::apart(all, format!("{before}{here}")),
+            None => Why::all(all),
+        }
+    }
+
+    /// Why, for log lines.
+    pub(super) fn logged(&self) -> &str {
+        let here = self.here.as_ref().filter(|_| !self.quotes);
+        here.unwrap_or(&self.why)
+    }
 }
 
 /// Why a stage is tried again.
@@ -82,16 +116,17 @@ pub(super) fn explain(
         (_, Some(why)) => {
             let here = None;
             let again = rekeyed(desk, prepared, place);
-            return ("stopped", GivenUp { why, here, again });
+            return ("stopped", GivenUp::failed(why, here, again));
         }
         (Failed::Run(RunError::Setup(error)), None)
             if let Some(other) = stages.disagree(stage, error) =>
         {
             let again = next_turn(desk, prepared, place, failed).or(Some(Again::Disagreed));
             let (why, here) = (other.why, None);
-            return ("not met", GivenUp { why, here, again });
+            return ("not met", GivenUp::failed(why, here, again));
         }
         (Failed::Seen(seen), None) => return of_others(desk, prepared, place, *seen),
+        (Failed::Kept(decision), None) => return kept(decision),
         (Failed::Rested, None) => (
             "not met",
             "the others were to finish without this party, and nothing came of it".to_owned(),
@@ -113,14 +148,18 @@ pub(super) fn explain(
                 "the owners of a block have its rows in different orders; they were told where";
             ("input", why.to_owned(), Some(abort.to_string()))
         }
-        (Failed::Run(error), None) => (cause(error), who_is_who(stages.plan(stage), error), None),
-        (Failed::Here(why), None) => ("input", why.clone(), None),
+        (Failed::Run(error), None) => {
+            let plan = stages.plan(stage);
+            let here = with_names(plan, error.to_string());
+            (cause(error), of_run(plan, error), Some(here))
+        }
+        (Failed::Here(why), None) => ("input", NOT_HERE.to_owned(), Some(why.clone())),
+        (Failed::Part(error), None) => ("input", error.to_string(), None),
         (Failed::Data(error), None) => ("input", error.to_string(), None),
-        (Failed::Full(why), None) => (
-            "busy",
-            format!("other jobs ran all the time, and {why}; ask again later"),
-            None,
-        ),
+        (Failed::Full(why), None) => {
+            let here = format!("other jobs ran all the time, and {why}; ask again later");
+            ("busy", FULL.to_owned(), Some(here))
+        }
     };
     let repeats = match failed {
         Failed::Run(RunError::Abort(abort)) => stages.may_repeat(stage, abort),
@@ -130,7 +169,24 @@ pub(super) fn explain(
     };
     let again = next_turn(desk, prepared, place, failed);
     let again = again.or(repeats.then_some(Again::Interrupted));
-    (code, GivenUp { why, here, again })
+    let given = GivenUp::failed(why, here, again);
+    let quotes = match failed {
+        Failed::Data(error) | Failed::Run(RunError::Abort(Abort::Data(error))) => error.quotes(),
+        Failed::Run(RunError::Abort(Abort::Misaligned { .. })) => true,
+        _ => false,
+    };
+    (code, GivenUp { quotes, ..given })
+}
+
+/// What comes of a job that may not run, though its participants have met: it waits, unless it is refused.
+fn kept(decision: &Decision) -> (&'static str, GivenUp) {
+    let (code, state) = match decision {
+        Decision::Refused { .. } => ("refused", State::Refused),
+        _ => ("held", State::Pending),
+    };
+    let (why, here) = public_reason(decision).into_parts();
+    let given = GivenUp::failed(why, here, None);
+    (code, GivenUp { state, ..given })
 }
 
 /// What comes of what the other parties say of where they are.
@@ -173,7 +229,7 @@ fn of_others(
         ),
     };
     let here = None;
-    (code, GivenUp { why, here, again })
+    (code, GivenUp::failed(why, here, again))
 }
 
 /// Where a job can be finished without a party that lies, and it was a party that made a run on the kept inputs fail: the next turn.
@@ -246,16 +302,5 @@ fn cause(error: &RunError) -> &'static str {
         RunError::Abort(Abort::Told { .. }) => "told",
         RunError::Abort(Abort::Link(_) | Abort::Stalled { .. }) => "link",
         RunError::Abort(_) => "other",
-    }
-}
-
-/// The error, with the names of those whom it numbers.
-fn who_is_who(plan: &Plan, error: &RunError) -> String {
-    let message = error.to_string();
-    let names = crate::participant::who_is_who(plan, &message);
-    if names.is_empty() {
-        message
-    } else {
-        format!("{message} ({names})")
     }
 }

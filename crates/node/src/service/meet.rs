@@ -6,24 +6,26 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use veil_engine::name_of;
-use veil_link::tls::Identity;
+use veil_link::tls::{Around, Identity};
 use veil_protocol::Plan;
 use veil_session::Peer;
 
 use super::Desk;
 use super::attempt::Place;
-use super::door::Prepared;
 use super::ended::Failed;
 use super::roll::{Seen, Watch};
 use crate::home::Home;
 use crate::jobs::{Meeting, State};
 use crate::participant::{Connections, Neighbours, Part};
+use crate::planner::Prepared;
 use crate::stages;
 
 /// By which keys a run is met.
 pub(super) struct Here {
     pub(super) identity: Arc<Identity>,
     pub(super) neighbours: Neighbours,
+    /// Until when everybody has to be there.
+    pub(super) until: Instant,
 }
 
 impl Here {
@@ -95,12 +97,13 @@ pub(super) fn meet(
     loop {
         let stages = prepared.stages.clone();
         let find = move |home: &Home| stages.neighbours(stage, me, &home.members());
-        let neighbours = find(&desk.home).map_err(|error| Failed::Here(error.to_string()))?;
+        let neighbours = find(&desk.home).map_err(Failed::Part)?;
         let identity = desk.home.identity();
         let (pins, others) = (neighbours.pins.clone(), neighbours.others.clone());
         let here = Here {
             identity,
             neighbours,
+            until,
         };
         let key = here.identity.fingerprint();
         let keys = pins.values().copied().collect();
@@ -121,7 +124,12 @@ pub(super) fn meet(
         };
         let wait = until.saturating_duration_since(Instant::now());
         let (met, seen) = watched(desk, prepared, at, &halt, || {
-            here.part(desk, plan, me, &halt).meet_at(wait, &moved)
+            let missing = |peers: &[Peer]| desk.jobs.missing(job, plan, peers);
+            let around = Around {
+                moved: &moved,
+                missing: &missing,
+            };
+            here.part(desk, plan, me, &halt).meet_at(wait, &around)
         });
         if let Some(seen) = seen {
             return Err(Failed::Seen(seen));

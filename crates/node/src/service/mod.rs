@@ -7,41 +7,59 @@
 mod attempt;
 mod door;
 mod ended;
+mod held;
 mod meet;
+mod places;
+mod ready;
 mod roll;
 mod run;
+mod said;
+mod strangers;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use veil_device::Fault;
 use veil_engine::{DeviceFactory, Kept, Settings as Engine};
-use veil_link::tls::{Fingerprint, Identity, IdentityError, Port, Reception, SetupError, Turned};
+use veil_link::tls::{
+    Fingerprint, Identity, IdentityError, Lane, Port, Reception, SetupError, Turned,
+};
 use veil_link::{LinkKind, shape};
+use veil_sandbox::Limits;
 use veil_session::PlanHash;
 
 use crate::admin::{Admin, Pages};
-use crate::control;
+use crate::approvals::plan_of;
+use crate::file::FileError;
 use crate::home::{Home, HomeError};
-use crate::jobs::{Jobs, State};
+use crate::jobs::{Jobs, State, Why};
 use crate::log::Event;
+use crate::marks::MarkFile;
 use crate::members::Members;
 use crate::metrics::Metrics;
 use crate::names::Role;
 use crate::notify::{self, notify};
+use crate::planner::{Asked, Planner};
+use crate::settings::Admission;
+use crate::usage::Usage;
 
 /// How often files of the home are looked at.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// Jobs that may wait for their participants at once.
-const MEETING: usize = 64;
+/// Filed jobs that are looked for at once.
+const RECALLS: usize = 4;
 
 /// How long jobs that were told to stop have for that: an abort is on its way in no time, and a thread looks every 50 ms.
 const LAST: Duration = Duration::from_secs(5);
+
+/// The file of the home that says which memory has last used transfers of it.
+const MARKS: &str = "ot.marks";
 
 /// Certificates carry a date that nobody checks; fresh ones keep monitoring quiet.
 const RENEW: Duration = Duration::from_secs(24 * 3600);
@@ -65,6 +83,9 @@ pub struct Options {
     pub net: Option<shape::Profile>,
     /// Approves every job of a member without asking anybody.
     pub yes: bool,
+    /// The program that plans proposals, started as `PROGRAM inner plan`, where it calls [`inner`](crate::planner::inner); this one, if
+    /// nothing is said.
+    pub planner: Option<PathBuf>,
 }
 
 /// A service cannot be started.
@@ -74,9 +95,15 @@ pub enum ServiceError {
     /// Its home cannot be used.
     #[error(transparent)]
     Home(#[from] HomeError),
+    /// One of its files cannot be used.
+    #[error(transparent)]
+    File(#[from] FileError),
     /// Its port cannot be had.
     #[error(transparent)]
     Setup(#[from] SetupError),
+    /// What it computes on does not start.
+    #[error(transparent)]
+    Device(#[from] Fault),
     /// Its certificate cannot be renewed.
     #[error(transparent)]
     Identity(#[from] IdentityError),
@@ -115,10 +142,19 @@ struct Desk {
     home: Home,
     options: Options,
     jobs: Jobs,
+    places: places::Places,
+    planner: Planner,
+    usage: Usage,
+    /// What was not said of each member's proposals.
+    unsaid: Mutex<BTreeMap<String, door::Unsaid>>,
+    /// Plans that are looked for among the filed jobs.
+    recalling: Mutex<BTreeSet<PlanHash>>,
     metrics: Arc<Metrics>,
     rolls: roll::Rolls,
+    strangers: strangers::Strangers,
     device: DeviceFactory,
-    kept: Arc<Kept>,
+    /// Transfers for the next runs; nothing where they are not to be kept.
+    kept: Option<Arc<Kept>>,
     port: OnceLock<Arc<Port>>,
     events: SyncSender<News>,
     stopping: AtomicBool,
@@ -146,6 +182,8 @@ pub struct Service {
     members: Arc<Members>,
     /// Why the home could not be read again, when this thread last looked.
     unread: String,
+    /// What was in the way of jobs then.
+    unready: ready::Said,
 }
 
 impl Service {
@@ -165,16 +203,23 @@ impl Service {
         let listen = options.listen.or(settings.listen);
         let listen = listen.ok_or_else(|| ServiceError::NoListen(home.path().join("veil.toml")))?;
         let admin = options.admin.or(settings.admin);
-        let metrics = Arc::new(Metrics::new(device().name().to_owned()));
+        let metrics = Arc::new(Metrics::new(device()?.name().to_owned()));
+        let kept = kept(&home, &metrics);
         let (events, news) = sync_channel(256);
         let desk = Arc::new(Desk {
-            jobs: Jobs::new(settings.limits, Arc::clone(&metrics)),
+            jobs: Jobs::new(Arc::clone(&metrics)),
+            places: places::Places::new(settings.limits),
+            planner: planner(&settings.admission, options.planner.as_deref()),
+            usage: Usage::open(home.path())?,
+            unsaid: Mutex::default(),
+            recalling: Mutex::default(),
             home,
             options,
             metrics,
             rolls: roll::Rolls::default(),
+            strangers: strangers::Strangers::default(),
             device,
-            kept: Arc::default(),
+            kept,
             port: OnceLock::new(),
             events,
             stopping: AtomicBool::new(false),
@@ -196,6 +241,7 @@ impl Service {
             renewed: (Instant::now(), desk.home.identity().fingerprint()),
             members: desk.home.members(),
             unread: String::new(),
+            unready: ready::Said::default(),
             desk,
         })
     }
@@ -215,6 +261,7 @@ impl Service {
         let name = self.desk.home.settings().name.clone();
         tracing::info!(%name, address = %self.address(), key = %self.desk.home.identity().fingerprint(), "serving");
         notify(notify::State::Ready);
+        self.end_what_was_killed();
         self.resume();
         let mut looked = Instant::now();
         while !stop.load(Ordering::Relaxed) {
@@ -232,6 +279,32 @@ impl Service {
             }
         }
         self.stop()
+    }
+
+    /// Ends in the log the runs that the last process left in their middle, and says so of their jobs.
+    fn end_what_was_killed(&self) {
+        let desk = &self.desk;
+        let begun = desk.home.log().begun();
+        let begun = begun.unwrap_or_else(|error| {
+            tracing::error!(%error, "nobody can say which runs were interrupted");
+            Vec::new()
+        });
+        for (digits, job) in begun {
+            tracing::warn!(plan = %digits, name = %job, "a run was in its middle when the last process of this service ended");
+            desk.record(Event::RunEnded {
+                plan: digits.clone(),
+                job,
+                trace: None,
+                cause: "killed".into(),
+                seconds: 0,
+            });
+            let own = &desk.home.settings().name;
+            let known = plan_of(&digits).and_then(|plan| desk.recall(plan, own));
+            if let Some(plan) = known {
+                let why = "this party's service ended in the middle of the run: propose the job again, or come for it";
+                desk.jobs.set(plan, State::Interrupted, Some(Why::all(why)));
+            }
+        }
     }
 
     /// Goes on with the durable jobs that the last process left.
@@ -253,7 +326,7 @@ impl Service {
     /// Makes a job ready, if it may run.
     fn consider(&mut self, plan: PlanHash) {
         let active = self.desk.jobs.in_state(State::active);
-        if active.contains(&plan) || active.len() >= MEETING {
+        if active.contains(&plan) {
             return;
         }
         let desk = Arc::clone(&self.desk);
@@ -268,12 +341,52 @@ impl Service {
         let Some(member) = members.by_fingerprint(&key) else {
             return;
         };
+        if self.desk.jobs.find(plan).is_none() {
+            self.recall_beside(key, plan, &member.name);
+            return;
+        }
         let Some(plan) = self.desk.recall(plan, &member.name) else {
             return;
         };
         let jobs = &self.desk.jobs;
         if jobs.wakes(plan, &member.name) && !jobs.ended_lately(plan) {
             self.consider(plan);
+        }
+    }
+
+    /// Looks for a job among those that are filed, and plans it, in a thread of its own: that may take as long as planning may. Whoever came
+    /// for it is heard again then.
+    fn recall_beside(&mut self, key: Fingerprint, plan: PlanHash, by: &str) {
+        let desk = Arc::clone(&self.desk);
+        let recalling = || {
+            let recalling = &desk.recalling;
+            recalling.lock().unwrap_or_else(PoisonError::into_inner)
+        };
+        if recalling().len() >= RECALLS || !recalling().insert(plan) {
+            return;
+        }
+        let (beside, by) = (Arc::clone(&desk), by.to_owned());
+        let thread = thread::Builder::new()
+            .name(format!("recall {plan}"))
+            .spawn(move || {
+                let found = beside.recall(plan, &by).is_some();
+                let mut recalling = beside
+                    .recalling
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner);
+                recalling.remove(&plan);
+                drop(recalling);
+                if found {
+                    // Whoever is not heard now knocks again.
+                    let _ = beside.events.try_send(News::Knock(key, plan));
+                }
+            });
+        match thread {
+            Ok(thread) => self.threads.push(thread),
+            Err(error) => {
+                recalling().remove(&plan);
+                tracing::error!(%error, "no thread can be started");
+            }
         }
     }
 
@@ -290,6 +403,9 @@ impl Service {
             }
             self.unread = unread;
         }
+        if self.unready.is_due() {
+            self.unready.say(desk.unready());
+        }
         let identity = desk.home.identity();
         if self.renewed.1 != identity.fingerprint() || self.renewed.0.elapsed() > RENEW {
             self.renewed = (Instant::now(), identity.fingerprint());
@@ -298,7 +414,9 @@ impl Service {
                 Err(error) => tracing::error!(%error, "the certificate cannot be renewed"),
             }
         }
-        desk.kept.sweep();
+        if let Some(kept) = &desk.kept {
+            kept.sweep();
+        }
         // First: a job that is met meanwhile is then found by the other.
         desk.jobs.meet_anew(&desk.home);
         let members = desk.home.members();
@@ -324,7 +442,9 @@ impl Service {
             }
         }
         let unknown = |key: &[u8; 32]| gone(&Fingerprint::from_bytes(*key));
-        self.desk.kept.forget(unknown);
+        if let Some(kept) = &self.desk.kept {
+            kept.forget(unknown);
+        }
         let why = "a participant's key was revoked or replaced while the job was under way";
         let stopped = self
             .desk
@@ -375,12 +495,34 @@ impl Service {
     }
 }
 
+/// The planner of a service. How its processes are confined is said: without, nobody's proposals are taken.
+fn planner(admission: &Admission, program: Option<&Path>) -> Planner {
+    let limits = Limits {
+        memory: admission.planning_mib << 20,
+        cpu: Duration::from_secs(admission.planning_seconds),
+        wall: Duration::from_secs(admission.planning_seconds * 3 / 2),
+        ..Limits::default()
+    };
+    let asked = Asked {
+        require: admission.sandbox,
+        limits,
+    };
+    // The program that runs, also when another one has taken its place on the disk.
+    let program = program.unwrap_or(Path::new("/proc/self/exe"));
+    let planner = Planner::new(program.into(), asked, admission.planners as usize);
+    match planner.confinement() {
+        Ok(by) => tracing::info!(by, "planning is confined"),
+        Err(why) => tracing::error!(why, "proposals of others are refused"),
+    }
+    planner
+}
+
 fn renew(identity: &Identity, port: &Port) -> Result<(), ServiceError> {
     Ok(port.renew(&identity.renewed()?)?)
 }
 
 fn reception(desk: &Arc<Desk>) -> Reception {
-    let [admits, answers, knocks] = [(); 3].map(|()| Arc::downgrade(desk));
+    let [admits, answers, lanes, knocks, notices] = [(); 5].map(|()| Arc::downgrade(desk));
     Reception::new(Arc::new(move |key| {
         admits
             .upgrade()
@@ -391,13 +533,38 @@ fn reception(desk: &Arc<Desk>) -> Reception {
             .upgrade()
             .map_or_else(Vec::new, |desk| desk.answer(caller, request))
     }))
-    .with_quick(Arc::new(control::is_quick))
+    .with_lanes(Arc::new(move |caller, request| {
+        lanes
+            .upgrade()
+            .map_or(Lane::Usual, |desk| desk.lane(caller, request))
+    }))
     .with_knock(Arc::new(move |key, plan| {
         if let Some(desk) = knocks.upgrade() {
             // Whoever is not heard now knocks again.
             let _ = desk.events.try_send(News::Knock(key, plan));
         }
     }))
+    .with_noticed(Arc::new(move |key, _| {
+        if let Some(desk) = notices.upgrade() {
+            desk.strangers.notice(key, &desk.home.members());
+        }
+    }))
+}
+
+/// Where transfers are kept, if they are to be: not without a file that says what was used.
+fn kept(home: &Home, metrics: &Arc<Metrics>) -> Option<Arc<Kept>> {
+    if !home.settings().transfers.keep {
+        return None;
+    }
+    let path = home.path().join(MARKS);
+    match MarkFile::open(&path, Arc::clone(metrics)) {
+        Ok(marks) => Some(Arc::new(Kept::default().marked(marks))),
+        Err(error) => {
+            let path = path.display();
+            tracing::warn!(%error, %path, "no transfers are kept: what is used cannot be written down");
+            None
+        }
+    }
 }
 
 impl Desk {
@@ -418,7 +585,7 @@ impl Desk {
             timeout: self.options.timeout.unwrap_or(stall),
             device: Arc::clone(&self.device),
             trace: Some(Arc::clone(&self.metrics) as Arc<dyn veil_engine::Recorder>),
-            kept: Some(Arc::clone(&self.kept)),
+            kept: self.kept.clone(),
             ..Engine::default()
         }
     }
@@ -433,14 +600,11 @@ impl Desk {
 
 impl Pages for Desk {
     fn ready(&self) -> Result<(), String> {
-        if self.stopping.load(Ordering::Relaxed) {
-            return Err("it is stopping".into());
+        let unready = self.unready();
+        if unready.is_empty() {
+            return Ok(());
         }
-        let log = self.home.log().path();
-        let opened = std::fs::OpenOptions::new().append(true).open(&log);
-        opened
-            .map(|_| ())
-            .map_err(|error| format!("{}: {error}", log.display()))
+        Err(ready::in_a_line(&unready))
     }
 
     fn metrics(&self) -> String {
@@ -448,6 +612,10 @@ impl Pages for Desk {
             .port
             .get()
             .map_or(Turned::default(), |port| port.turned());
-        self.metrics.text(turned)
+        let strangers = turned.strangers + self.strangers.asked();
+        self.metrics.text(Turned {
+            strangers,
+            ..turned
+        })
     }
 }

@@ -9,9 +9,9 @@ use veil_session::{PartyId, PlanHash};
 
 use super::Desk;
 use super::attempt::Place;
-use super::door::Prepared;
 use crate::control::{Reply, Request};
 use crate::log::Event;
+use crate::planner::Prepared;
 use crate::roll::{Missing, TOGETHER};
 use crate::stages::{self, ANSWER, At, ENOUGH, Kept, Note, Stage, TURNS, agreed, ask_all};
 

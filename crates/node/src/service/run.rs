@@ -11,56 +11,61 @@ use veil_engine::TraceId;
 use veil_session::PlanHash;
 
 use super::attempt::{Place, attempt, begin, forget, rest};
-use super::door::{Consent, Prepared};
-use super::ended::{Again, Failed, GivenUp, OWN_FILES, explain};
+use super::door::{Consent, MEETINGS};
+use super::ended::{Again, Failed, GivenUp, explain};
 use super::roll::{Closes, Seen, enough};
+use super::said::{FULL, NOT_HERE, OWN_FILES, public_reason};
 use super::{Desk, News};
 use crate::approvals::Decision;
 use crate::control::{Reply, Request};
-use crate::jobs::{State, Status};
+use crate::jobs::{Entry, State, Status, Why};
 use crate::log::Event;
 use crate::participant::RunError;
+use crate::planner::{Planned, Prepared};
 use crate::stages::{self, AGAIN, ANSWER, GLANCE, Stage, TURNS, ask_all};
 
 /// Room for planning and for what an engine does in the thread of its caller; lanes have threads of their own.
 const STACK: usize = 2 << 20;
 
+/// Of a job that may run, and has no place to be met.
+const MANY: &str = "it may run, and as many jobs are met at this party as may be: it is met when one of them is over";
+
 /// Starts a job, if it may run now.
 pub(super) fn make_ready(desk: &Arc<Desk>, plan: PlanHash) -> Option<JoinHandle<()>> {
-    let asked_by = desk.jobs.with(plan, |entry| entry.asked_by.clone())?;
-    let (mut prepared, filed) = match desk.filed(plan) {
-        Ok(filed) => filed,
-        Err(why) => {
-            tracing::error!(%plan, why, "a filed job cannot be used");
-            desk.jobs.set(plan, State::Failed, Some(why));
-            return None;
-        }
-    };
-    match desk.consent(&prepared, asked_by.as_deref(), Consent::Look) {
+    let known = |entry: &mut Entry| (entry.asked_by.clone(), Arc::clone(&entry.planned));
+    let (asked_by, planned) = desk.jobs.with(plan, known)?;
+    match desk.consent(&planned, asked_by.as_deref(), Consent::Look) {
         decision if decision.allows() => {}
-        Decision::Refused { why, .. } => {
-            desk.jobs.set(plan, State::Refused, Some(why));
+        decision @ Decision::Refused { .. } => {
+            desk.note_refusal(&planned, asked_by.as_deref(), &decision);
+            desk.jobs
+                .set(plan, State::Refused, Some(public_reason(&decision)));
             return None;
         }
         decision => {
-            // Said once: a pending job is looked at all the time.
-            let pending = desk.jobs.in_state(|state| state == State::Pending);
-            if !pending.contains(&plan) {
-                desk.jobs
-                    .set(plan, State::Pending, Some(decision.to_string()));
-            }
+            desk.jobs
+                .keep(plan, State::Pending, &public_reason(&decision));
             return None;
         }
     }
-    match filed.align_key() {
-        Ok(Some(key)) => prepared.job.set_align_key(key),
-        Ok(None) => {}
-        Err(error) => {
-            tracing::error!(%plan, %error, "an approved job cannot run");
-            desk.jobs
-                .fail(plan, OWN_FILES.to_owned(), Some(error.to_string()));
-            return None;
-        }
+    if let Some(options) = desk.unbound(plan, &planned) {
+        let here = format!(
+            "its own data are not bound: `veil approve {} {options}` says where they are",
+            &Event::plan(plan)[..16]
+        );
+        let why = Why::apart(OWN_FILES, here);
+        desk.jobs.keep(plan, State::Pending, &why);
+        return None;
+    }
+    let [all, own] = desk.jobs.active(asked_by.as_deref());
+    if own >= desk.meetings(asked_by.as_deref()) || all >= MEETINGS {
+        desk.jobs.keep(plan, State::Pending, &Why::all(MANY));
+        return None;
+    }
+    let claim = desk.claim(plan, &planned, asked_by.as_deref());
+    if let Err(why) = desk.places.may_hold(&claim, planned.held, desk.shares()) {
+        desk.jobs.keep(plan, State::Pending, &Why::apart(FULL, why));
+        return None;
     }
     let stop = Arc::new(AtomicBool::new(false));
     desk.jobs.with(plan, |entry| {
@@ -85,12 +90,12 @@ pub(super) fn make_ready(desk: &Arc<Desk>, plan: PlanHash) -> Option<JoinHandle<
         .stack_size(STACK)
         .spawn(move || {
             let ran = catch_unwind(AssertUnwindSafe(|| {
-                whole(&running, &prepared, asked_by.as_deref(), &stop);
+                with_plan(&running, plan, (asked_by.as_deref(), &planned), &stop);
             }));
             if ran.is_err() {
                 let why =
                     "it ended by a defect of this program; please report what its log lines say";
-                running.jobs.set(plan, State::Failed, Some(why.into()));
+                running.jobs.set(plan, State::Failed, Some(Why::all(why)));
             }
             // The deciding thread looks often enough without it.
             let _ = running.events.try_send(News::Over);
@@ -98,14 +103,43 @@ pub(super) fn make_ready(desk: &Arc<Desk>, plan: PlanHash) -> Option<JoinHandle<
     match started {
         Ok(thread) => Some(thread),
         Err(error) => {
-            desk.jobs.set(
-                plan,
-                State::Failed,
-                Some(format!("no thread can be started: {error}")),
-            );
+            let why = Why::apart(NOT_HERE, format!("no thread can be started: {error}"));
+            desk.jobs.set(plan, State::Failed, Some(why));
             None
         }
     }
+}
+
+/// Plans a job that may run, once there is room for its plans, and runs it.
+fn with_plan(
+    desk: &Desk,
+    plan: PlanHash,
+    (asked_by, planned): (Option<&str>, &Planned),
+    stop: &AtomicBool,
+) {
+    let claim = desk.claim(plan, planned, asked_by);
+    let _held = match desk.places.hold(&claim, planned.held, desk.shares()) {
+        Ok(held) => held,
+        Err(why) => return desk.jobs.keep(plan, State::Pending, &Why::apart(FULL, why)),
+    };
+    let (mut prepared, filed) = match desk.filed(plan) {
+        Ok(filed) => filed,
+        Err(why) => {
+            tracing::error!(%plan, why, "a filed job cannot be used");
+            let why = Why::apart(NOT_HERE, why);
+            return desk.jobs.set(plan, State::Failed, Some(why));
+        }
+    };
+    match filed.align_key() {
+        Ok(Some(key)) => prepared.job.set_align_key(key),
+        Ok(None) => {}
+        Err(error) => {
+            tracing::error!(%plan, %error, "an approved job cannot run");
+            let why = Why::apart(OWN_FILES, error.to_string());
+            return desk.jobs.set(plan, State::Failed, Some(why));
+        }
+    }
+    whole(desk, &prepared, asked_by, stop);
 }
 
 /// How often the runs of a job have failed, since the inputs were kept.
@@ -174,7 +208,9 @@ fn whole(desk: &Desk, prepared: &Prepared, asked_by: Option<&str>, stop: &Atomic
         let again = given.again.filter(|_| !stop.load(Ordering::Relaxed));
         let pause = again.and_then(|again| failures.pause(again, desk.wait()));
         let Some(pause) = pause else {
-            desk.jobs.fail(job, given.why, given.here);
+            let why = given.says_with("");
+            desk.holds_up(&prepared.plan, &given.why);
+            desk.jobs.set(job, given.state, Some(why));
             if again.is_some() && prepared.stages.are_guaranteed() {
                 // Parties go on by themselves for so long and no longer, whichever of them asks.
                 desk.jobs.with(job, |entry| entry.spent = true);
@@ -185,7 +221,7 @@ fn whole(desk: &Desk, prepared: &Prepared, asked_by: Option<&str>, stop: &Atomic
         let seconds = pause.as_secs();
         let attempt = failures.interrupted + failures.disagreed;
         tracing::info!(plan = %job, attempt, of = AGAIN, seconds, "armed again");
-        let why = format!("again in {seconds} s: {}", given.why);
+        let why = given.says_with(&format!("again in {seconds} s: "));
         desk.jobs.set(job, State::Meeting, Some(why));
         before = Some(given.why);
         stages::nap(pause, stop);
@@ -246,7 +282,7 @@ fn one_run(
         Ok(place) => place,
         Err(why) => {
             let (code, given) = explain(desk, prepared, None, &Failed::Here(why));
-            tracing::warn!(code, why = given.why, "given up");
+            tracing::warn!(code, why = given.logged(), "given up");
             desk.metrics.ended(code);
             return Err(given);
         }
@@ -284,7 +320,7 @@ fn one_run(
         }
         Err(failed) => {
             let (code, given) = explain(desk, prepared, Some(&place), &failed);
-            tracing::warn!(code, why = given.why, "given up");
+            tracing::warn!(code, why = given.logged(), "given up");
             desk.metrics.ended(code);
             (code, Err(given))
         }

@@ -1,13 +1,17 @@
 //! `veil.toml`: what a participant is, where it listens, and how much it takes on.
 
+mod quota;
 mod text;
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::Deserialize;
 
 use crate::names::{self, NameError, Role};
+
+pub use quota::{Admission, Quota, Quotas};
 
 /// The settings of a home.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -24,10 +28,47 @@ pub struct Settings {
     pub admin: Option<SocketAddr>,
     /// How much it takes on.
     pub limits: Limits,
+    /// What it lets in.
+    pub admission: Admission,
+    /// What each member may ask of it.
+    pub quotas: Quotas,
     /// How long it waits.
     pub timeouts: Timeouts,
+    /// What it keeps between runs.
+    pub transfers: Transfers,
     /// What it writes to standard error.
     pub log: LogSettings,
+    /// Where its own data are, for jobs that ask for them.
+    pub data: Vec<OwnData>,
+}
+
+/// Where data of this participant are, whoever's job asks for them: what approvals say of one job, said of many.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OwnData {
+    /// The block or the input port that asks for them.
+    pub what: String,
+    /// The file: an absolute path.
+    pub file: PathBuf,
+    /// Names of jobs that may ask, as rules of the policy write them; empty, if all may.
+    pub jobs: Vec<String>,
+}
+
+impl OwnData {
+    /// Whether it is what a job of this name asks for.
+    pub(crate) fn is_of(&self, job: &str, what: &str) -> bool {
+        let named = |pattern: &String| match pattern.strip_suffix('*') {
+            Some(beginning) => job.starts_with(beginning),
+            None => job == pattern,
+        };
+        self.what == what && (self.jobs.is_empty() || self.jobs.iter().any(named))
+    }
+}
+
+/// What a party keeps of oblivious transfers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Transfers {
+    /// Whether they are kept in memory, so that the next run with the same party begins without curves.
+    pub keep: bool,
 }
 
 /// How much a participant takes on.
@@ -130,6 +171,12 @@ impl Default for Timeouts {
     }
 }
 
+impl Default for Transfers {
+    fn default() -> Self {
+        Transfers { keep: true }
+    }
+}
+
 impl Default for LogSettings {
     fn default() -> Self {
         LogSettings {
@@ -150,8 +197,12 @@ impl Settings {
             address: None,
             admin: None,
             limits: Limits::default(),
+            admission: Admission::default(),
+            quotas: Quotas::default(),
             timeouts: Timeouts::default(),
+            transfers: Transfers::default(),
             log: LogSettings::default(),
+            data: Vec::new(),
         })
     }
 

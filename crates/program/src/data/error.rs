@@ -187,9 +187,10 @@ pub enum DataError {
     },
     /// Another number of rows than the job says.
     #[error(
-        "rows do not align: {} has {found} rows, but the job declares {declared} for {what}; \
-         the rows of all owners must be the same ones in the same order{note}",
-        file.display()
+        "{}{} has {found} rows, but the job declares {declared} for {what}; {}{note}",
+        if *alone { "" } else { "rows do not align: " },
+        file.display(),
+        if *alone { "give the whole table, or change `rows`" } else { "the rows of all owners must be the same ones in the same order" }
     )]
     Rows {
         /// The file.
@@ -200,6 +201,8 @@ pub enum DataError {
         found: u64,
         /// Rows declared.
         declared: u64,
+        /// Whether no other owner has columns of these rows.
+        alone: bool,
         /// What may be the reason, after a semicolon; empty if nothing is known.
         note: String,
     },

@@ -116,6 +116,7 @@ impl Values {
             what,
             found,
             declared: rows,
+            alone: false,
             note: String::new(),
         })
     }

@@ -14,6 +14,7 @@ use std::{
 
 pub(crate) use beside::Beside;
 pub use beside::Sent;
+use veil_session::PartyId;
 
 use crate::{
     AlignKey, Block, DataError, Gates, Holder, JobError, JobProblem, Lowered, Place, Resharing,
@@ -212,6 +213,9 @@ impl Job {
             &["[[column]]", "[[block]]", "[[analysis]]", "[keep]"],
             &missing,
         )?;
+        if roles.parties.len() == PartyId::TWO.len() {
+            return Err(Fault::new(raw.parties.span(), JobProblem::TwoParties));
+        }
         let stats = Stats::parse(raw, &roles)?;
         let lowered = stats.lower().map_err(|(analysis, problem)| {
             let analysis = raw.analysis.get(analysis).map(toml::Spanned::span);

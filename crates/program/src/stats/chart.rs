@@ -6,7 +6,7 @@ use plotters::{
     style::text_anchor::{HPos, Pos, VPos},
 };
 
-use super::{AnalysisResult, Figure, StatsResult, report::short};
+use super::{AnalysisResult, Estimate, Figure, StatsResult, report::short, result::day_of};
 use crate::DataError;
 
 // Sizes in pixels: a page of a report is about 960 wide.
@@ -55,6 +55,18 @@ struct Panel {
     subtitle: String,
     bars: Vec<Bar>,
     more: usize,
+    kind: Kind,
+}
+
+/// What the values of a panel are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Amounts: bars from zero.
+    Amounts,
+    /// Correlations: the same, on an axis from -1 to 1, since one bar alone would fill any other.
+    Correlations,
+    /// Days: points, for a day is no amount of anything.
+    Days,
 }
 
 impl Panel {
@@ -95,8 +107,15 @@ fn paint<'a>(area: &Area<'a>, panels: &[Panel], result: &StatsResult, height: i3
     } else {
         ""
     };
+    // An extreme is what somebody's row says.
+    let extremes = (result.analyses.iter()).any(|it| ["min", "max"].contains(&it.statistic));
+    let but = if extremes {
+        ", but for the smallest and largest values above"
+    } else {
+        ""
+    };
     let foot = format!(
-        "{} · {} rows, none of which left its owner in the clear{whiskers}",
+        "{} · {} rows, none of which left its owner in the clear{but}{whiskers}",
         result.job, result.rows
     );
     write(
@@ -120,6 +139,10 @@ fn panel(analysis: &AnalysisResult) -> Panel {
     };
     let mut bars = Vec::new();
     let mut unit = None;
+    let mut kind = match analysis.statistic {
+        "correlation" => Kind::Correlations,
+        _ => Kind::Amounts,
+    };
     let mut hue = Vec::new();
     for group in &analysis.groups {
         let last = group.values.last().cloned().unwrap_or_default();
@@ -144,6 +167,9 @@ fn panel(analysis: &AnalysisResult) -> Panel {
                 .collect()
         };
         for figure in figures {
+            if let Estimate::Date(_) = figure.estimate {
+                kind = Kind::Days;
+            }
             let mut label = group.values.clone();
             if regression {
                 label.push(figure.name.clone());
@@ -185,6 +211,7 @@ fn panel(analysis: &AnalysisResult) -> Panel {
         subtitle: format!("{what}{by}{unit}"),
         bars,
         more,
+        kind,
     }
 }
 
@@ -217,10 +244,18 @@ fn paint_panel<'a>(area: &Area<'a>, panel: &Panel, top: i32) -> Drawn<'a> {
         let spread = bar.error.unwrap_or(0.0) * NORMAL_95;
         bar.value.map(|value| (value - spread, value + spread))
     });
-    let (low, high) = ends.fold((0.0f64, 0.0f64), |(low, high), (from, to)| {
-        (low.min(from), high.max(to))
-    });
-    let axis = Axis::new(low, high);
+    let wider = |(low, high): (f64, f64), (from, to): (f64, f64)| (low.min(from), high.max(to));
+    let days = panel.kind == Kind::Days;
+    let (low, high) = match panel.kind {
+        Kind::Amounts => ends.fold((0.0, 0.0), wider),
+        Kind::Correlations => ends.fold((-1.0, 1.0), wider),
+        Kind::Days => ends.reduce(wider).unwrap_or((0.0, 0.0)),
+    };
+    let axis = if days {
+        Axis::new(low.floor(), high.ceil()).of_days()
+    } else {
+        Axis::new(low, high)
+    };
     let (first, last) = (
         top + TITLE - 4,
         top + TITLE + PITCH * panel.bars.len() as i32,
@@ -230,7 +265,7 @@ fn paint_panel<'a>(area: &Area<'a>, panel: &Panel, top: i32) -> Drawn<'a> {
         area.draw(&PathElement::new([(x, first), (x, last)], GRID))?;
         write(
             area,
-            &axis.label(tick),
+            &if days { day_of(tick) } else { axis.label(tick) },
             (x, last + 12),
             13,
             PALE,
@@ -238,7 +273,7 @@ fn paint_panel<'a>(area: &Area<'a>, panel: &Panel, top: i32) -> Drawn<'a> {
             false,
         )?;
     }
-    let zero = axis.at(0.0);
+    let zero = axis.at(if days { axis.low } else { 0.0 });
     for (index, bar) in panel.bars.iter().enumerate() {
         let middle = top + TITLE + PITCH * index as i32 + PITCH / 2;
         let label_end = MARGIN + LABELS - 12;
@@ -268,7 +303,11 @@ fn paint_panel<'a>(area: &Area<'a>, panel: &Panel, top: i32) -> Drawn<'a> {
             (zero.min(end), middle - BAR / 2),
             (zero.max(end), middle + BAR / 2),
         ];
-        area.draw(&Rectangle::new(corners, bar.colour.filled()))?;
+        if days {
+            area.draw(&Circle::new((end, middle), BAR / 3, bar.colour.filled()))?;
+        } else {
+            area.draw(&Rectangle::new(corners, bar.colour.filled()))?;
+        }
         let mut right = zero.max(end);
         if let Some(error) = bar.error {
             let (from, to) = (
@@ -321,6 +360,18 @@ impl Axis {
         Self {
             low: (low / step).floor() * step,
             high: ((low + span) / step).ceil() * step,
+            step,
+        }
+    }
+
+    /// The same with whole days between ticks, at most four of them: a date is wide.
+    fn of_days(self) -> Self {
+        let step = ((self.high - self.low) / 4.0).ceil().max(1.0);
+        let low = self.low.floor();
+        let ticks = ((self.high - low) / step).ceil();
+        Axis {
+            low,
+            high: low + ticks * step,
             step,
         }
     }
@@ -434,6 +485,53 @@ mod tests {
             assert!(svg.contains(text), "{text} is missing from\n{svg}");
         }
         assert!(svg.trim_end().ends_with("</svg>"));
+    }
+
+    #[test]
+    fn a_day_is_no_amount() {
+        let mut result = result(&[
+            ("a", Estimate::Date(7305.5), None),
+            ("b", Estimate::Date(7400.0), None),
+            ("c", Estimate::Undefined("no rows"), None),
+        ]);
+        result.analyses[0].statistic = "mean-only";
+        let svg = draw(&result).unwrap();
+        // Days on the axis, and points: the only rectangle is the page.
+        assert!(svg.contains("1990-01-01"), "{svg}");
+        assert_eq!(svg.matches("<circle").count(), 2, "{svg}");
+        assert_eq!(svg.matches("<rect").count(), 1, "{svg}");
+        assert!(!svg.contains("7305") && !svg.contains("7400"), "{svg}");
+        for day in [0.0, -719_468.0, 1e5] {
+            result.analyses[0].groups.truncate(1);
+            result.analyses[0].groups[0].figures[0].estimate = Estimate::Date(day);
+            assert!(draw(&result).unwrap().contains("</svg>"));
+        }
+    }
+
+    #[test]
+    fn a_correlation_has_an_axis_of_its_own() {
+        let mut result = result(&[("a", Estimate::Rounded(0.5), None)]);
+        result.analyses[0].statistic = "correlation";
+        result.analyses[0].groups[0].figures[0].name = "correlation".into();
+        let svg = draw(&result).unwrap();
+        for text in ["-1\n", "1\n", "0.500000"] {
+            assert!(svg.contains(text), "{text} is missing from\n{svg}");
+        }
+    }
+
+    /// What is the value of one row does not stay with its owner.
+    #[test]
+    fn the_footer_says_what_left() {
+        let foot = |statistic| {
+            let mut result = result(&[("a", Estimate::Rounded(0.5), None)]);
+            result.analyses[0].statistic = statistic;
+            draw(&result).unwrap()
+        };
+        let but = "3 rows, none of which left its owner in the clear, but for the smallest and largest values above";
+        for extreme in ["min", "max"] {
+            assert!(foot(extreme).contains(but));
+        }
+        assert!(!foot("variance").contains("but for"));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{AnalysisResult, Estimate, Figure, StatsResult, result::day_of};
+use super::{AnalysisResult, Estimate, Figure, StatsResult, derive::SUPPRESSED, result::day_of};
 
 impl fmt::Display for StatsResult {
     /// Tables for a terminal, then every opened number, and what the run was worth.
@@ -43,14 +43,16 @@ impl StatsResult {
         tables.join("\n")
     }
 
-    /// One line for each number of each group: `analysis, statistic, by, group, figure, value, standard_error, unit,
-    /// note`.
+    /// One line for each number of each group: `analysis, statistic, by_1, group_1, by_2, group_2, figure, value, standard_error,
+    /// unit, note`. A column that makes groups has two cells, its name and the group's value of it; they are empty where there is none.
     pub fn to_csv(&self) -> String {
         let mut text = line(&[
             "analysis",
             "statistic",
-            "by",
-            "group",
+            "by_1",
+            "group_1",
+            "by_2",
+            "group_2",
             "figure",
             "value",
             "standard_error",
@@ -70,11 +72,15 @@ impl StatsResult {
                         .standard_error
                         .map(|error| error.to_string())
                         .unwrap_or_default();
+                    let by = |at: usize| analysis.by.get(at).map_or("", String::as_str);
+                    let of = |at: usize| group.values.get(at).map_or("", String::as_str);
                     text += &line(&[
                         &analysis.name,
                         analysis.statistic,
-                        &analysis.by.join(" / "),
-                        &group.values.join(" / "),
+                        by(0),
+                        of(0),
+                        by(1),
+                        of(1),
                         &figure.name,
                         &value,
                         &error,
@@ -122,7 +128,7 @@ fn table(analysis: &AnalysisResult, rows: u64) -> String {
             for figure in &group.figures {
                 let mut row = group.values.clone();
                 row.push(title_of(figure));
-                row.extend([show(&figure.estimate), error(figure), ratio(figure)]);
+                row.extend([cell(&figure.estimate), error(figure), ratio(figure)]);
                 lines.push(row);
             }
         }
@@ -142,7 +148,7 @@ fn table(analysis: &AnalysisResult, rows: u64) -> String {
         for group in &analysis.groups {
             let mut row = group.values.clone();
             for figure in &group.figures {
-                row.push(show(&figure.estimate));
+                row.push(cell(&figure.estimate));
                 if analysis.statistic == "variance" && figure.name == "mean" {
                     row.push(error(figure));
                 }
@@ -158,13 +164,31 @@ fn table(analysis: &AnalysisResult, rows: u64) -> String {
         (Some(used), Some(_)) => format!("{used} of {rows} rows are in what is shown\n"),
         (None, _) => format!("how many of {rows} rows are used is not opened\n"),
     };
+    let mut figures = analysis.groups.iter().flat_map(|group| &group.figures);
+    let small = figures.any(|figure| figure.estimate == Estimate::Undefined(SUPPRESSED));
+    let small = if small {
+        format!("{SMALL}: {SUPPRESSED}\n")
+    } else {
+        String::new()
+    };
     let labels = analysis.by.len() + usize::from(analysis.statistic == "regression");
     lines.insert(0, header);
     format!(
-        "{title}\n{}\n{}{used}",
+        "{title}\n{}\n{}{small}{used}",
         "─".repeat(title.chars().count()),
         align(&lines, 1, &(0..labels).collect::<Vec<_>>())
     )
+}
+
+/// What stands in a table in the place of a number of a small group; the reason stands below.
+const SMALL: &str = "–";
+
+/// A number in a table.
+fn cell(estimate: &Estimate) -> String {
+    match estimate {
+        Estimate::Undefined(SUPPRESSED) => SMALL.into(),
+        other => show(other),
+    }
 }
 
 fn title_of(figure: &Figure) -> String {
@@ -328,11 +352,42 @@ security: rep3, semi-honest, abort, 3 parties
         assert_eq!(
             &rows[1],
             [
-                "pay", "variance", "kind", "a, \"b\"", "mean", "1234.5", "0.25", "EUR", ""
+                "pay", "variance", "kind", "a, \"b\"", "", "", "mean", "1234.5", "0.25", "EUR", ""
             ]
             .as_slice()
         );
-        assert_eq!(&rows[3][8], "no rows");
+        assert_eq!(&rows[3][10], "no rows");
+        let mut result = result();
+        result.analyses[0].by.push("sex".into());
+        result.analyses[0].groups[0].values.push("f / m".into());
+        let text = result.to_csv();
+        let names = "analysis,statistic,by_1,group_1,by_2,group_2,figure,value,";
+        assert!(text.starts_with(names), "{text}");
+        let line = "pay,variance,kind,\"a, \"\"b\"\"\",sex,f / m,count,12,";
+        assert!(text.contains(line), "{text}");
+    }
+
+    /// The reason is said once, and not in every cell.
+    #[test]
+    fn small_groups_do_not_make_a_table_wide() {
+        let mut result = result();
+        for figure in &mut result.analyses[0].groups[1].figures {
+            figure.estimate = Estimate::Undefined(SUPPRESSED);
+        }
+        let want = "\
+pay: variance of pay
+────────────────────
+kind    count  mean [EUR]  standard error
+──────  ─────  ──────────  ──────────────
+a, \"b\"     12     1234.50        0.250000
+c           –           –
+–: fewer rows than `min_count`
+";
+        assert_eq!(result.tables(), want);
+        assert!(
+            result.to_csv().contains(",,fewer rows than `min_count`")
+                || result.to_csv().contains(",fewer rows than `min_count`")
+        );
     }
 
     #[test]

@@ -89,6 +89,7 @@ pub(crate) fn table(
         held: &held,
         block: &block.name,
         rows: block.rows,
+        alone: block.holders.iter().all(|other| *other == holder),
         delimiter: block.delimiter(holder),
         order: order(block, opening, holder, reading)?,
     };

@@ -48,6 +48,7 @@ pub fn fuzz_table(name: &str, bytes: &[u8]) -> bool {
         held: &[0, 1, 2, 3],
         block: "all",
         rows: 3,
+        alone: false,
         delimiter: b',',
         order: None,
     };

@@ -61,6 +61,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) block: &'a str,
     /// Rows that the job declares.
     pub(crate) rows: u64,
+    /// Whether all columns of the block are one owner's.
+    pub(crate) alone: bool,
     /// Between the cells of a CSV file.
     pub(crate) delimiter: u8,
     /// The key column whose order the owners compare.
@@ -284,6 +286,7 @@ impl Table {
                 what: format!("block `{}`", wanted.block),
                 found: first.found,
                 declared: wanted.rows,
+                alone: wanted.alone,
                 note: lines,
             });
         }

@@ -225,7 +225,7 @@ fn columns_that_lack_or_are_there_twice_are_named() {
     write_arrow(&case.path("a.arrow"), &batch(&sample(2)), 1, false);
     let said = read(&case).map(drop).unwrap_err();
     assert!(
-        said.starts_with("rows do not align: a.arrow has 2 rows, but the job declares 3"),
+        said.starts_with("a.arrow has 2 rows, but the job declares 3"),
         "{said}"
     );
 }

@@ -151,7 +151,7 @@ fn mistakes_in_a_statistics_job() {
         (
             "by = \"g\"",
             "by = \"g\"\nmin_count = 1",
-            "job.toml:30:13: `min_count` is `1`: it is 2 rows to 1099511627776; without it, all groups are shown",
+            "job.toml:30:13: `min_count` is `1`: every group that is there has a row; write 2 or more, or leave it out, and all groups are shown",
         ),
         (
             "by = \"g\"",
@@ -212,7 +212,7 @@ fn mistakes_in_a_statistics_job() {
         (
             "max = \"99.50\"",
             "max = 4000000000000000000",
-            "numbers have at most 62 bits",
+            "it is too large; a bound is at most 46116860184273879.04",
         ),
         (
             "max = \"99.50\"\n",
@@ -445,6 +445,99 @@ fn what_cannot_be_divided_or_found_is_refused() {
     let found = Case::new(&[("job.toml", &stored)]).load().unwrap_err();
     assert!(
         found.contains("in block `all`, they are shares of `pay`, which no owner sees"),
+        "{found}"
+    );
+}
+
+/// What people wrote who knew only the pages, and what they need to hear.
+#[test]
+fn mistakes_are_told_in_words_of_a_job() {
+    let largest =
+        "it is too large; a bound is at most 46116860184273879.04, or -46116860184273879.04";
+    for (from, to, message) in [
+        (
+            "by = \"g\"",
+            "by = [\"g\", \"g\", \"g\"]",
+            "mean `mean of x` is by 3 columns, and groups are made by one or by two; leave some out, or let an owner make one column of several",
+        ),
+        (
+            "by = \"g\"",
+            "by = \"g\"\nmin_count = 0",
+            "`min_count` is `0`: every group that is there has a row; write 2 or more, or leave it out, and all groups are shown",
+        ),
+        (
+            "by = \"g\"",
+            "by = \"g\"\nmin_count = 2000000000000",
+            "`min_count` is `2000000000000`: no job has more than 1099511627776 rows",
+        ),
+        (
+            "to = \"press\"",
+            "to = [\"press\", \"p\"]",
+            "`to` is \"press, p\": an analysis is for one recipient, or for \"parties\"; write it once for each, under names of their own",
+        ),
+        (
+            "to = \"press\"",
+            "to = 3",
+            "this must be a name in quotes, or several in brackets, such as [\"a\", \"b\"]",
+        ),
+        (
+            "rows = 3",
+            "rows = \"3\"",
+            "a whole number, without quotes, belongs here, and this is text in quotes (\"3\")",
+        ),
+        (
+            "name = \"study\"",
+            "name = 7",
+            "text in quotes belongs here, and this is a whole number (7)",
+        ),
+        (
+            "name = \"study\"",
+            "name = t",
+            "text stands in quotes; without them there are numbers, `true` and `false`",
+        ),
+        (
+            "parties = [\"p\", \"q\", \"r\"]",
+            "parties = [\"p\", \"q\"]",
+            "a statistics job computes on integers, and two parties compute on bits alone; name three parties, or four",
+        ),
+        ("max = \"99.50\"", "max = 9223372036854775807", largest),
+        (
+            "max = \"99.50\"",
+            "max = 9223372036854775808",
+            "`max` is `9.2e18`: it is too large",
+        ),
+        (
+            "max = \"99.50\"",
+            "max = \"170141183460469231731687303715884105728\"",
+            largest,
+        ),
+        (
+            "min = 0\n",
+            "min = 1920-01-01\n",
+            "`min` is `a date`: this column has numbers; write one, or `type = \"date\"` and the date in quotes, such as \"2025-03-14\"",
+        ),
+        (
+            "type = \"decimal\"\nscale = 2\nmin = 0\nmax = \"99.50\"",
+            "type = \"date\"\nmin = 1920-01-01\nmax = \"1999-12-31\"",
+            "`min` is \"a date\": it must be a date in quotes, such as \"2025-03-14\"",
+        ),
+        (
+            "name = \"study\"",
+            "name = \"study\"\nadversary = \"malicious-cutchoose\"",
+            "circuits are cut and chosen by yao",
+        ),
+    ] {
+        let found = refusal(STATS, from, to);
+        assert!(found.contains(message), "{to}: {found}");
+    }
+    let one = STATS.replace("to = \"press\"", "to = [\"press\"]");
+    Case::new(&[("job.toml", &one)]).load().unwrap();
+    let two = CIRCUIT.replace(", \"r\"]", "]\nadversary = \"malicious\"");
+    let found = Case::new(&[("job.toml", &two)]).load().unwrap_err();
+    assert!(
+        found.contains(
+            "garbled circuits hold against such a party by cut-and-choose; write \"malicious-cutchoose\", or name three parties"
+        ),
         "{found}"
     );
 }

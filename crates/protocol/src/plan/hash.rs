@@ -34,7 +34,9 @@ impl Encoder {
     /// Its length, then what `each` writes of every element.
     fn list<T>(&mut self, list: &[T], mut each: impl FnMut(&mut Self, &T)) {
         self.int(list.len() as u64);
-        list.iter().for_each(|element| each(self, element));
+        for element in list {
+            each(self, element);
+        }
     }
 
     fn texts(&mut self, list: &[String]) {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use miette::{IntoDiagnostic, Result};
 use plotters::prelude::*;
-use veil_device::{Cpu, Device};
+use veil_device::{Cpu, Device, Fault};
 use veil_device_cuda::Seconds;
 use veil_engine::{Recorder, RoundEvent, Settings, TraceId};
 use veil_program::{Adversary, Security, Sharing, Statistical, Word};
@@ -142,8 +142,11 @@ fn measure(args: &BenchArgs, statistical: Statistical) -> Result<Row> {
             drop(gpu::device(args)?);
             let (args, clock) = (args.clone(), Arc::clone(&clock));
             settings.device = Arc::new(move || match gpu::device(&args) {
-                Ok(device) => Box::new(device.timed(&clock)),
-                Err(_) => Box::new(Cpu::detect()),
+                Ok(device) => Ok(Box::new(device.timed(&clock))),
+                Err(absent) => Err(Fault::Absent {
+                    device: args.device.clone().unwrap_or_default(),
+                    why: absent.to_string(),
+                }),
             });
         }
         let reports = over_tls(&plan, &settings, &data, args.net)?;

@@ -37,7 +37,9 @@ pub(super) fn look(path: &Path) -> Vec<Finding> {
         Finding::ok("home", who),
         Finding::ok("key", home.identity().fingerprint().to_string()),
         log(&home),
-        disk(path),
+        disk(&home),
+        planning(&home),
+        policy(&home),
     ];
     if settings.role == Role::Party {
         findings.push(own_port(&home));
@@ -52,18 +54,29 @@ pub(super) fn look(path: &Path) -> Vec<Finding> {
 }
 
 fn log(home: &Home) -> Finding {
-    match home.log().verify(&[]) {
-        Ok(_) => Finding::ok("log", "the chain holds"),
-        Err(fault) => {
-            let advice = "compare with a copy; `veil log verify` says more, and `veil serve` does not touch what is there";
-            Finding::but("log", State::Missing, fault.to_string(), advice)
+    let advice = "compare with a copy; `veil log verify` says more, and `veil serve` does not touch what is there";
+    if let Err(fault) = home.log().verify(&[]) {
+        return Finding::but("log", State::Missing, fault.to_string(), advice);
+    }
+    match home.log().writable() {
+        Ok(()) => Finding::ok("log", "the chain holds, and it takes entries"),
+        Err(error) => {
+            let advice = "nothing runs that cannot be logged: make room, and see who owns the file";
+            Finding::but("log", State::Missing, error.to_string(), advice)
         }
     }
 }
 
-fn disk(path: &Path) -> Finding {
-    let free = statvfs(path).map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize));
+fn disk(home: &Home) -> Finding {
+    let free = statvfs(home.path()).map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize));
+    let reserve = home.settings().admission.disk_reserve;
     match free {
+        Ok(free) if free < reserve && home.settings().role == Role::Party => {
+            let [free, reserve] = [free, reserve].map(output::bytes);
+            let found = format!("{free} free, {reserve} kept for running jobs: no job is taken");
+            let advice = "free some room, move the home, or set `disk_reserve` under [admission] in veil.toml";
+            Finding::but("disk", State::Missing, found, advice)
+        }
         Ok(free) if free >= ENOUGH => Finding::ok("disk", format!("{} free", output::bytes(free))),
         Ok(free) => {
             let found = format!("{} free", output::bytes(free));
@@ -72,6 +85,33 @@ fn disk(path: &Path) -> Finding {
             Finding::but("disk", State::Note, found, advice)
         }
         Err(error) => Finding::but("disk", State::Note, error.to_string(), ""),
+    }
+}
+
+/// How the planning of what others propose is confined.
+fn planning(home: &Home) -> Finding {
+    if home.settings().role != Role::Party {
+        return Finding::ok("planning", "nobody proposes anything here");
+    }
+    let require = home.settings().admission.sandbox;
+    match veil_node::planner::confinement("/proc/self/exe".as_ref(), require) {
+        Ok(by) => Finding::ok("planning", format!("confined by {by}")),
+        Err(why) => {
+            let advice = "proposals of others are refused until then";
+            Finding::but("planning", State::Missing, why, advice)
+        }
+    }
+}
+
+/// Whether the policy can be read: one that cannot allows nothing.
+fn policy(home: &Home) -> Finding {
+    match home.policy() {
+        Ok(None) => Finding::ok("policy", "none: people approve every job"),
+        Ok(Some(policy)) => Finding::ok("policy", format!("{} rules", policy.rules.len())),
+        Err(error) => {
+            let advice = "no job runs until it can be read; `veil policy check JOB` tries it";
+            Finding::but("policy", State::Missing, error.to_string(), advice)
+        }
     }
 }
 
@@ -138,7 +178,7 @@ fn of(home: &Home, member: &Member) -> Finding {
                     "if it rotated its key, take its statement with `veil join`; if not, somebody is in between"
                 }
                 ControlError::OurKey { .. } => {
-                    "ask for an invitation there, or send it the statement of your rotated key (`veil identity show --statements`)"
+                    "was our key rotated, and not announced there? `veil identity show --statements` prints what `veil join` takes there; else ask for an invitation"
                 }
                 _ => "",
             };

@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 use veil_engine::Progress;
 use veil_link::tls::{Port, Reception, SetupError};
 use veil_link::{LinkKind, shape};
-use veil_node::log::Event;
+use veil_node::meeting::{Foreground, HeldFor, Parties};
 use veil_node::order::{self, Heard};
 use veil_node::participant::Neighbours;
 use veil_node::policy::Facts;
 use veil_node::stages::{self, Shelf, Stage, Stages};
-use veil_node::{Decision, Home, Request, roles_of};
+use veil_node::{Begins, Home, Request, roles_of};
 use veil_program::{Job, Schedule};
 use veil_protocol::Plan;
 use veil_session::{PartyId, Peer};
@@ -26,6 +26,9 @@ use crate::launch::stores;
 use crate::ordered::{self, GARBLER, Known, Ordered};
 use crate::signals::Stop;
 use crate::trace::write::TraceFile;
+
+/// How long the parties have to hear what holds this participant up.
+const TELL: Duration = Duration::from_secs(1);
 
 /// How a participant takes part.
 pub(crate) struct Engagement<'a> {
@@ -57,6 +60,8 @@ pub(crate) struct Engagement<'a> {
     pub(crate) counted: AtomicBool,
     /// Writes down the rounds, if a trace is wanted.
     pub(crate) trace: Option<&'a Arc<TraceFile>>,
+    /// What a party in the foreground says of its job to those with a part in it.
+    pub(crate) foreground: Option<Foreground>,
     pub(crate) stop: &'a Stop,
     pub(crate) progress: &'a (dyn Fn(Progress) + Sync),
     pub(crate) say: &'a (dyn Fn(&str) + Sync),
@@ -74,6 +79,14 @@ impl<'a> Engagement<'a> {
                 stores::open(root, parties, party)
             }),
             None => Ok(Shelf::of_home(self.home, job, stages)?),
+        }
+    }
+
+    /// Tells the parties what holds this participant up, before it calls them or when it had to leave; a word, and no reason.
+    pub(super) fn held(&self, why: HeldFor) {
+        // Whoever started this process sees it itself.
+        if self.again {
+            Parties::of(self.home, self.plan).tell(why, TELL);
         }
     }
 
@@ -98,34 +111,27 @@ impl<'a> Engagement<'a> {
             roles: roles_of(self.plan, &self.home.settings().name),
             repeats: self.counted.load(Ordering::Relaxed),
         };
-        let counted = begins.is_some_and(|at| at.stage != Stage::Input);
-        let decision = if counted {
-            self.home.start(&request)?
-        } else {
-            self.home.decide(&request)?
-        };
-        let begun = || match begins {
-            Some(at) => self.home.log().append(Event::RunStarted {
-                plan: Event::plan(self.plan.hash),
-                job: at.plan.job.name.clone(),
-                asked_by: None,
-                rule: None,
-            }),
-            None => Ok(()),
-        };
-        match decision {
-            decision if decision.allows() => {
-                if counted {
+        let decision = match begins {
+            None => self.home.decide(&request)?.or_yes(self.yes),
+            Some(at) => {
+                let input = at.stage == Stage::Input;
+                let stage = input.then_some(at.plan.job.name.as_str());
+                let begins = Begins {
+                    stage,
+                    yes: self.yes,
+                };
+                let decision = self.home.start(&request, begins)?;
+                if decision.allows() && !input {
                     self.counted.store(true, Ordering::Relaxed);
-                } else {
-                    begun()?;
                 }
-                Ok(())
+                decision
             }
-            Decision::Pending { .. } if self.yes => Ok(begun()?),
-            decision => Err(Failure::new(Code::Input, format!("the job may not run here: {decision}"))
-                .help("`veil approve JOB` shows the job and asks; `--yes` approves this run without asking")),
+        };
+        if decision.allows() {
+            return Ok(());
         }
+        Err(Failure::new(Code::Input, format!("the job may not run here: {decision}"))
+            .help("`veil approve JOB` shows the job and asks; `--yes` approves this run without asking"))
     }
 
     /// The plan that runs, and why its gates are in the order that they are in, if they are garbled: the plan of the job, unless whoever
@@ -206,10 +212,23 @@ impl<'a> Engagement<'a> {
             .help("set `listen` in veil.toml of its home, or give `--listen 0.0.0.0:7000`")
         })?;
         let mut reception = Reception::sole(known);
-        if let Known::Chosen(chosen, _) = self.known {
-            let own = chosen.job.security.schedule;
-            let other = (own != plan.job.security.schedule).then_some(own);
-            reception = reception.with_handler(order::statement(plan.hash, other));
+        let other = match self.known {
+            Known::Chosen(chosen, _) => {
+                let own = chosen.job.security.schedule;
+                Some((own != plan.job.security.schedule).then_some(own))
+            }
+            _ => None,
+        };
+        let statement = other.map(|other| order::statement(plan.hash, other));
+        let handler = match (&self.foreground, statement) {
+            (Some(foreground), statement) => {
+                let others = statement.unwrap_or_else(|| order::statement(plan.hash, None));
+                Some(foreground.handler(others))
+            }
+            (None, statement) => statement,
+        };
+        if let Some(handler) = handler {
+            reception = reception.with_handler(handler);
         }
         let port = Port::bind(&self.home.identity(), &listen, reception);
         Ok(Some(port.map_err(|error| Failure::setup(plan, &error))?))

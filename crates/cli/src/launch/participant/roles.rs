@@ -3,18 +3,20 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
-use std::time::Duration;
+use std::thread::{self, ScopedJoinHandle};
+use std::time::{Duration, Instant};
 
-use veil_engine::{Data, Recorder, Report, Settings};
-use veil_link::tls::SetupError;
+use veil_engine::{Abort, Data, Recorder, Report, Settings};
+use veil_link::tls::{Around, SetupError};
 use veil_node::log::Event;
-use veil_node::participant::{Neighbours, Part};
+use veil_node::meeting::HeldFor;
+use veil_node::participant::{Neighbours, Part, RunError};
 use veil_node::stages::{Disagreement, Ends, Stage};
-use veil_node::{Receipt, Time, receipt};
+use veil_node::{Binding, Receipt, Time, receipt};
 use veil_program::{Output, Source};
 use veil_session::Peer;
 
+use super::lobby::Lobby;
 use super::{At, Engagement};
 use crate::failure::{Code, Failure};
 use crate::prepare;
@@ -24,6 +26,8 @@ pub(super) struct Role {
     pub(super) me: Peer,
     pub(super) neighbours: Neighbours,
     pub(super) source: Option<Arc<dyn Source>>,
+    /// The data files behind it, as they were read.
+    pub(super) read: Vec<Binding>,
     pub(super) sink: Option<Arc<Output>>,
     pub(super) shares: Ends,
 }
@@ -50,9 +54,11 @@ pub(super) fn all(
     engagement: &Engagement<'_>,
     at: At<'_>,
     roles: &[Role],
+    lobby: &Lobby<'_>,
     began: &Mutex<bool>,
     halt: &AtomicBool,
 ) -> Result<Vec<Report>, Stopped> {
+    let over = AtomicBool::new(false);
     let first = Mutex::new(None);
     let run = |role| {
         let fail = |stopped| {
@@ -66,17 +72,18 @@ pub(super) fn all(
                 engagement.stop.flag().store(true, Ordering::Relaxed);
             }
         };
-        one(engagement, at, role, began, halt).map_err(fail).ok()
+        one(engagement, at, role, lobby, began, halt)
+            .map_err(fail)
+            .ok()
     };
     let reports: Vec<Option<Report>> = thread::scope(|scope| {
+        scope.spawn(|| lobby.watch(&over));
         let threads: Vec<_> = roles.iter().map(|role| scope.spawn(|| run(role))).collect();
-        threads
+        let ended: Vec<_> = threads.into_iter().map(ScopedJoinHandle::join).collect();
+        over.store(true, Ordering::Relaxed);
+        ended
             .into_iter()
-            .map(|thread| {
-                thread
-                    .join()
-                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            })
+            .map(|ended| ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
             .collect()
     });
     match first.into_inner().unwrap_or_else(PoisonError::into_inner) {
@@ -132,6 +139,7 @@ fn one(
     engagement: &Engagement<'_>,
     at: At<'_>,
     role: &Role,
+    lobby: &Lobby<'_>,
     began: &Mutex<bool>,
     halt: &AtomicBool,
 ) -> Result<Report, Stopped> {
@@ -147,14 +155,14 @@ fn one(
         stop: stop.flag(),
     };
     let meeting = Part { stop: halt, ..part };
-    let connections = meeting.meet(engagement.wait).map_err(|error| {
+    let unmet = |error: SetupError| {
         if stop.asked() {
             return Stopped::Failed(Failure::stopped());
         }
         match at.stages.disagree(at.stage, &error) {
             Some(other) => Stopped::Disagree(other),
             None if at.stages.goes_on(at.stage) && !error.is_ours() => {
-                Stopped::Unmet(Failure::setup(plan, &error))
+                Stopped::Unmet(lobby.failure(&error))
             }
             // Parties that have kept the inputs await no owner.
             None if matches!(
@@ -162,11 +170,18 @@ fn one(
                 SetupError::TimedOut { .. } | SetupError::Stopped { .. }
             ) && matches!((at.stage, role.me), (Stage::Input, Peer::Owner(_))) =>
             {
-                Stopped::Unmet(Failure::setup(plan, &error))
+                Stopped::Unmet(lobby.failure(&error))
             }
-            None => Stopped::Failed(Failure::setup(plan, &error)),
+            None => Stopped::Failed(lobby.failure(&error)),
         }
-    })?;
+    };
+    let until = Instant::now() + engagement.wait;
+    let around = Around {
+        moved: &|_| None,
+        missing: &|peers| lobby.misses(role.me, peers),
+    };
+    let connections = meeting.meet_at(engagement.wait, &around).map_err(unmet)?;
+    lobby.misses(role.me, &[]);
     {
         // Once for all roles: it is one run.
         let mut began = began.lock().unwrap_or_else(PoisonError::into_inner);
@@ -175,9 +190,13 @@ fn one(
             *began = true;
         }
     }
+    let noted = engagement.home.note_read(engagement.plan, &role.read);
+    noted.map_err(Failure::from)?;
     (engagement.say)(&format!("connected as {}", prepare::role(role.me)));
     let settings = Settings {
         timeout: engagement.timeout,
+        // Those who are there may still wait for others. Parties of a durable job find out in the next attempt.
+        meeting: (role.me.party().is_none() || at.stage == Stage::Whole).then_some(until),
         device: engagement.devices.factory(plan, role.me, None),
         // What is written down is the stage that computes.
         trace: engagement
@@ -191,15 +210,20 @@ fn one(
         keeps: role.shares.keeps.clone(),
         ..prepare::data(role.source.clone(), role.sink.as_ref())
     };
-    let ran = part.run(
-        connections,
-        &settings,
-        data,
-        &|link| link,
-        engagement.progress,
-    );
+    let ran = part.run(connections, &settings, data, &|link| link, &|progress| {
+        (engagement.progress)(lobby.goes(progress));
+    });
     ran.map_err(|abort| {
+        let abort = match RunError::from(abort) {
+            RunError::Setup(error) => return unmet(error),
+            RunError::Abort(abort) => abort,
+            error => return Stopped::Failed(Failure::new(Code::Other, error.to_string())),
+        };
+        if matches!(&abort, Abort::Data(error) if error.is_own()) {
+            engagement.held(HeldFor::Data);
+        }
         let failure = Failure::abort(plan, role.me, &abort);
+        let failure = lobby.meanwhile(role.me, failure);
         if stop.asked() {
             Stopped::Failed(Failure::stopped())
         } else if engagement.again && at.stages.may_repeat(at.stage, &abort) {

@@ -74,7 +74,7 @@ impl Pending {
         Pending {
             handshake,
             from,
-            holder: Holder::Unknown(from.ip()),
+            holder: Holder::unknown(from.ip()),
             since,
             expires: since + PATIENCE,
             stage,
@@ -89,6 +89,14 @@ impl Pending {
     /// Whether its request is on its way in.
     pub(super) const fn asks(&self) -> bool {
         matches!(self.stage, Stage::Request { .. })
+    }
+
+    /// Bytes of its request that are here.
+    pub(super) const fn received(&self) -> usize {
+        match &self.stage {
+            Stage::Request { have, .. } => *have,
+            Stage::Call { .. } | Stage::Answer(_) => 0,
+        }
     }
 
     pub(super) const fn since(&self) -> Instant {
@@ -113,7 +121,10 @@ impl Pending {
             }
             Ok(outcome) => outcome,
             Err(Fail::Tls(error)) => stranger(match UnknownKey::within(&error) {
-                Some(key) => format!("nobody here knows its key {key}"),
+                Some(key) => {
+                    desk.noticed(&key, self.from);
+                    unknown(&key)
+                }
                 None => error.to_string(),
             }),
             Err(Fail::Broken(why)) => stranger(why),
@@ -191,15 +202,27 @@ impl Pending {
             admission: (desk.admit)(&key),
         });
         let Some(caller) = caller.filter(|caller| caller.admission != Admission::Stranger) else {
+            if let Some(key) = key {
+                desk.noticed(&key, self.from);
+            }
             let why = "nobody here knows its key any more".into();
-            return self.refuse(Refusal::Stranger, nothing, Away::Stranger, why);
+            return self.refuse(Refusal::Unknown, nothing, Away::Stranger, why);
+        };
+        let mut is_unknown = || {
+            desk.noticed(&caller.key, self.from);
+            self.refuse(
+                Refusal::Unknown,
+                nothing,
+                Away::Stranger,
+                unknown(&caller.key),
+            )
         };
         match Call::decode(bytes) {
             Ok(Call::Lane(call)) if caller.admission == Admission::Member => {
                 self.lane(desk, caller.key, call)
             }
             // Who is no member learns nothing about jobs.
-            Ok(Call::Lane(_)) => self.refuse(Refusal::NotYet, nothing, Away::Later, String::new()),
+            Ok(Call::Lane(_)) => is_unknown(),
             Ok(Call::Control { .. }) if !answers => {
                 let why = "it asked something, and this port serves a single job".into();
                 self.refuse(Refusal::Kind, nothing, Away::Refused, why)
@@ -207,6 +230,9 @@ impl Pending {
             Ok(Call::Control { length }) => {
                 let length = length as usize;
                 if length > desk.longest_request(caller.admission) {
+                    if caller.admission == Admission::Joiner {
+                        return is_unknown();
+                    }
                     let why = format!("it asked something in {length} bytes");
                     return self.refuse(Refusal::TooLong, nothing, Away::Refused, why);
                 }
@@ -281,6 +307,10 @@ impl Pending {
         self.stage = Stage::Answer(Some(Verdict::Away(away, why)));
         Ok(())
     }
+}
+
+fn unknown(key: &Fingerprint) -> String {
+    format!("nobody here knows its key {key}")
 }
 
 /// The key that the other side proved to hold.

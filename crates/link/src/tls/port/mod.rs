@@ -30,7 +30,7 @@ use super::config;
 use super::dial::timespec;
 use super::handshake::Handshake;
 use super::identity::{Fingerprint, Identity};
-use super::{Connected, Ended, SetupError, Terms};
+use super::{Connected, Ended, Misses, SetupError, Terms};
 
 /// Longest request that a member may send: a job and its circuit.
 pub const LONGEST_REQUEST: usize = 16 << 20;
@@ -73,19 +73,49 @@ pub struct Caller {
 /// Answers questions. Runs in a thread of the port; what takes long delays other questions, and nothing else.
 pub type Handler = Arc<dyn Fn(Caller, &[u8]) -> Vec<u8> + Send + Sync>;
 
-/// Whether a question is answered in no time: it does not wait behind others that take long. Runs in the thread of the port.
-pub type Quick = Arc<dyn Fn(&[u8]) -> bool + Send + Sync>;
+/// Where a question waits for its answer: questions of one lane never wait for those of another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Lane {
+    /// It is answered in no time.
+    Quick,
+    /// It comes from this participant's own commands.
+    Own,
+    /// Any other.
+    Usual,
+    /// It takes long: somebody proposes a job.
+    Slow,
+}
+
+impl Lane {
+    const ALL: [Lane; 4] = [Lane::Quick, Lane::Own, Lane::Usual, Lane::Slow];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Lane::Quick => "quick",
+            Lane::Own => "own",
+            Lane::Usual => "control",
+            Lane::Slow => "slow",
+        }
+    }
+}
+
+/// Says in which lane a question waits. Runs in the thread of the port.
+pub type Lanes = Arc<dyn Fn(&Caller, &[u8]) -> Lane + Send + Sync>;
 
 /// Hears of members that come for a plan in which nobody here awaits them now. Runs in the thread of the port: it must not wait.
 pub type Knock = Arc<dyn Fn(Fingerprint, PlanHash) + Send + Sync>;
+
+/// Hears of keys that nobody knows, and of where they came from. Runs in the thread of the port: it must not wait.
+pub type Noticed = Arc<dyn Fn(&Fingerprint, SocketAddr) + Send + Sync>;
 
 /// How a port treats its callers.
 #[derive(Clone)]
 pub struct Reception {
     admit: Admit,
     handler: Option<Handler>,
-    quick: Option<Quick>,
+    lanes: Option<Lanes>,
     knock: Option<Knock>,
+    noticed: Option<Noticed>,
     sole: bool,
 }
 
@@ -95,8 +125,9 @@ impl Reception {
         Reception {
             admit,
             handler: None,
-            quick: None,
+            lanes: None,
             knock: None,
+            noticed: None,
             sole: false,
         }
     }
@@ -125,10 +156,10 @@ impl Reception {
         self
     }
 
-    /// Answers questions that are `quick` in a thread of their own.
+    /// Answers questions in the lanes that `lanes` says; without it, they are all alike.
     #[must_use]
-    pub fn with_quick(mut self, quick: Quick) -> Self {
-        self.quick = Some(quick);
+    pub fn with_lanes(mut self, lanes: Lanes) -> Self {
+        self.lanes = Some(lanes);
         self
     }
 
@@ -136,6 +167,13 @@ impl Reception {
     #[must_use]
     pub fn with_knock(mut self, knock: Knock) -> Self {
         self.knock = Some(knock);
+        self
+    }
+
+    /// Tells `noticed` of every key that was refused since nobody knows it.
+    #[must_use]
+    pub fn with_noticed(mut self, noticed: Noticed) -> Self {
+        self.noticed = Some(noticed);
         self
     }
 }
@@ -165,6 +203,7 @@ struct Desk {
     short: bool,
     admit: Admit,
     knock: Option<Knock>,
+    noticed: Option<Noticed>,
     config: Mutex<Arc<ServerConfig>>,
     wake: OwnedFd,
     closed: AtomicBool,
@@ -202,6 +241,7 @@ impl Port {
             short: reception.sole,
             admit: reception.admit,
             knock: reception.knock,
+            noticed: reception.noticed,
             config: Mutex::new(config),
             wake,
             closed: AtomicBool::new(false),
@@ -209,7 +249,7 @@ impl Port {
         });
         let replies = match reception.handler {
             Some(handler) => {
-                Some(Replies::start(&handler, reception.quick).map_err(|e| local(&e))?)
+                Some(Replies::start(&handler, reception.lanes).map_err(|e| local(&e))?)
             }
             None => None,
         };
@@ -249,7 +289,7 @@ impl Port {
             asked: &never,
             failed: &never,
         };
-        self.gather(terms, peers, lanes, until, &ended)
+        self.gather(terms, peers, lanes, (until, &ended), &|_| ())
     }
 
     pub(super) fn gather(
@@ -257,10 +297,10 @@ impl Port {
         terms: &Terms,
         peers: &[Peer],
         lanes: u16,
-        until: Instant,
-        ended: &Ended<'_>,
+        within: (Instant, &Ended<'_>),
+        lacks: &Misses<'_>,
     ) -> Result<Vec<Connected>, SetupError> {
-        self.desk.slots.gather(terms, peers, lanes, until, ended)
+        self.desk.slots.gather(terms, peers, lanes, within, lacks)
     }
 
     /// Ends every meeting that awaits the holder of `key`, which was revoked or replaced. Runs that have met are ended by
@@ -293,7 +333,9 @@ impl Drop for Port {
         self.desk.closed.store(true, Ordering::Relaxed);
         // The counter of an eventfd is full only if nobody reads it, and then it wakes all the same.
         let _ = rustix::io::write(&self.desk.wake, &1u64.to_ne_bytes());
-        if let Some(thread) = self.thread.take() {
+        // The last who holds a port may be a callback in its own thread, which ends by itself.
+        let own = |thread: &JoinHandle<()>| thread.thread().id() == thread::current().id();
+        if let Some(thread) = self.thread.take().filter(|thread| !own(thread)) {
             // A panic in the thread was printed there, and the port is gone either way.
             let _ = thread.join();
         }
@@ -312,6 +354,13 @@ impl Desk {
         match admission {
             Admission::Member if !self.short => LONGEST_REQUEST,
             _ => LONGEST_INTRODUCTION,
+        }
+    }
+
+    /// Somebody showed a key that nobody here knows.
+    fn noticed(&self, key: &Fingerprint, from: SocketAddr) {
+        if let Some(noticed) = &self.noticed {
+            noticed(key, from);
         }
     }
 

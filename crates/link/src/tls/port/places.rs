@@ -1,7 +1,8 @@
 //! Who keeps its place among the pending connections: no caller, member or not, can hold them all.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
+use super::LONGEST_REQUEST;
 use super::caller::Pending;
 use crate::tls::identity::Fingerprint;
 
@@ -14,22 +15,50 @@ const UNKNOWN: usize = PENDING / 2;
 /// Requests of one member that may be on their way in at once.
 pub(super) const REQUESTS: usize = 8;
 
+/// Bytes of one member's requests that are held until the last of them has come: two of the longest.
+const BYTES: usize = 2 * LONGEST_REQUEST;
+
 /// Whose a pending connection is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Holder {
     /// It showed the key of a member.
     Member(Fingerprint),
-    /// It showed none, or that of somebody who is no member: keys are free, addresses less so.
-    Unknown(IpAddr),
+    /// It showed none, or that of somebody who is no member: keys are free, places in a network less so.
+    Unknown(Place),
+}
+
+/// Where somebody calls from: an address of IPv4, whichever way it is written, or the first 64 bits of one of IPv6. Whoever has one
+/// address of IPv6 has all that begin so.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Place {
+    Address(Ipv4Addr),
+    Prefix([u16; 4]),
+}
+
+impl Place {
+    pub(super) fn of(address: IpAddr) -> Self {
+        match address.to_canonical() {
+            IpAddr::V4(address) => Place::Address(address),
+            IpAddr::V6(address) => {
+                let [a, b, c, d, ..] = address.segments();
+                Place::Prefix([a, b, c, d])
+            }
+        }
+    }
 }
 
 impl Holder {
+    /// Of somebody who has shown no key yet.
+    pub(super) fn unknown(address: IpAddr) -> Self {
+        Holder::Unknown(Place::of(address))
+    }
+
     const fn is_member(self) -> bool {
         matches!(self, Holder::Member(_))
     }
 }
 
-/// Whose place a newcomer gets, when all are taken: the oldest of the address with most connections that show no member's key;
+/// Whose place a newcomer gets, when all are taken: the oldest of the place with most connections that show no member's key;
 /// if such connections have less than their part, the oldest of the member with most. So whoever opens many connections only
 /// loses its own.
 pub(super) fn crowded(pending: &[Pending]) -> Option<usize> {
@@ -50,7 +79,12 @@ pub(super) fn overdrawn(pending: &[Pending]) -> Option<usize> {
     let asks = |one: &&Pending| one.asks() && one.holder().is_member();
     let many = |one: &Pending| {
         let of = pending.iter().filter(asks);
-        of.filter(|other| other.holder() == one.holder()).count() > REQUESTS
+        let (mut requests, mut bytes) = (0, 0);
+        for other in of.filter(|other| other.holder() == one.holder()) {
+            requests += 1;
+            bytes += other.received();
+        }
+        requests > REQUESTS || bytes > BYTES
     };
     let candidates = pending.iter().enumerate();
     candidates

@@ -9,20 +9,22 @@ use std::time::{Duration, Instant};
 use rustls::Connection;
 use veil_session::PlanHash;
 
-use super::{Admission, Caller, Handler, LONGEST_REPLY, Quick, lock};
+use super::{Admission, Caller, Handler, LONGEST_REPLY, Lane, Lanes, lock};
 use crate::tls::handshake::Handshake;
 use crate::tls::identity::Fingerprint;
 use crate::tls::preface::Answer;
 use crate::tls::socket::Quiet;
 
-/// Questions that are answered at once: reading a job and planning it is the longest that one takes.
-const THREADS: usize = 2;
-
-/// Questions that may wait for a thread; who comes later is told to come again.
-const WAITING: usize = 8;
-
-/// Threads for quick questions, and how many of these may wait.
-const QUICK: [usize; 2] = [2, 32];
+/// Threads for the questions of each lane, and how many of these may wait; who comes later is told to come again. What is slow is so
+/// whatever it is asked for: more of it at once makes each slower.
+const fn places(lane: Lane) -> [usize; 2] {
+    match lane {
+        Lane::Quick => [2, 32],
+        Lane::Own => [1, 8],
+        Lane::Usual => [2, 16],
+        Lane::Slow => [2, 8],
+    }
+}
 
 /// One caller's questions may take this part of the places, one in so many.
 const SHARES: usize = 4;
@@ -156,35 +158,39 @@ impl Drop for InHand<'_> {
 
 /// Answers questions. The threads end with it, once they have answered.
 pub(super) struct Replies {
-    all: Queue,
-    quick: Option<(Queue, Quick)>,
+    /// In the order of [`Lane::ALL`]; the first alone where questions are all alike.
+    queues: Vec<Queue>,
+    lanes: Option<Lanes>,
 }
 
 impl Replies {
-    pub(super) fn start(handler: &Handler, quick: Option<Quick>) -> io::Result<Self> {
-        let quick =
-            quick.map(|quick| Ok::<_, io::Error>((Queue::start(handler, "quick", QUICK)?, quick)));
+    pub(super) fn start(handler: &Handler, lanes: Option<Lanes>) -> io::Result<Self> {
+        let all: &[Lane] = if lanes.is_some() {
+            &Lane::ALL
+        } else {
+            &[Lane::Usual]
+        };
+        let start = |lane: &Lane| Queue::start(handler, lane.name(), places(*lane));
         Ok(Replies {
-            all: Queue::start(handler, "control", [THREADS, WAITING])?,
-            quick: quick.transpose()?,
+            queues: all.iter().map(start).collect::<Result<_, _>>()?,
+            lanes,
         })
     }
 
-    fn queue(&self, request: &[u8]) -> &Queue {
-        match &self.quick {
-            Some((queue, quick)) if quick(request) => queue,
-            _ => &self.all,
-        }
+    fn queue(&self, caller: &Caller, request: &[u8]) -> &Queue {
+        let lane = self.lanes.as_ref().map(|lanes| lanes(caller, request));
+        let at = lane.and_then(|lane| Lane::ALL.iter().position(|other| *other == lane));
+        &self.queues[at.unwrap_or(0)]
     }
 
     /// Whether this question would find no place.
     pub(super) fn full(&self, caller: &Caller, request: &[u8]) -> bool {
-        self.queue(request).full(caller)
+        self.queue(caller, request).full(caller)
     }
 
     /// Answers `request`, some time.
     pub(super) fn ask(&self, handshake: Handshake, caller: Caller, request: Vec<u8>) {
-        self.queue(&request).ask(Question {
+        self.queue(&caller, &request).ask(Question {
             handshake,
             caller,
             request,

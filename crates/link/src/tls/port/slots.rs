@@ -12,7 +12,7 @@ use crate::tls::handshake::Handshake;
 use crate::tls::identity::Fingerprint;
 use crate::tls::preface::{LaneCall, Refusal, VERSION};
 use crate::tls::socket::hung_up;
-use crate::tls::{Connected, Ended, GLANCE, SetupError, Terms};
+use crate::tls::{Connected, Ended, GLANCE, Misses, SetupError, Terms};
 
 /// All jobs that await somebody.
 pub(super) struct Slots {
@@ -198,8 +198,8 @@ impl Slots {
         terms: &Terms,
         peers: &[Peer],
         lanes: u16,
-        until: Instant,
-        ended: &Ended<'_>,
+        (until, ended): (Instant, &Ended<'_>),
+        lacks: &Misses<'_>,
     ) -> Result<Vec<Connected>, SetupError> {
         for &peer in peers {
             terms.pin(peer)?;
@@ -227,7 +227,7 @@ impl Slots {
         if !early.is_empty() {
             lock(&slot.state).hint = early;
         }
-        let met = slot.wait(until, ended);
+        let met = slot.wait(until, ended, lacks);
         lock(&self.by_plan).remove(&terms.plan);
         // Whoever came after the end of the wait is dropped with the slot, and calls again.
         met
@@ -295,7 +295,12 @@ impl Slot {
         Ok(seat)
     }
 
-    fn wait(&self, until: Instant, ended: &Ended<'_>) -> Result<Vec<Connected>, SetupError> {
+    fn wait(
+        &self,
+        until: Instant,
+        ended: &Ended<'_>,
+        says: &Misses<'_>,
+    ) -> Result<Vec<Connected>, SetupError> {
         let mut state = lock(&self.state);
         loop {
             if let Some(error) = state.failed.take() {
@@ -311,6 +316,16 @@ impl Slot {
             if missing.is_empty() {
                 return Ok(std::mem::take(&mut state.connected));
             }
+            let gone = |c: &&Connected| !missing.contains(&c.peer) && hung_up(&c.socket);
+            let gone: Vec<Peer> = state
+                .connected
+                .iter()
+                .filter(gone)
+                .map(|c| c.peer)
+                .collect();
+            let mut away = missing.clone();
+            away.extend(gone);
+            says(&away);
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() || ended.now() {
                 return Err(ended.missing(missing, std::mem::take(&mut state.hint)));

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use super::places::REQUESTS;
+use super::places::{Place, REQUESTS};
 use super::*;
 use crate::LinkKind;
 use crate::tls::dial::{Missed, ask, reach};
@@ -136,7 +136,7 @@ fn lengths_are_limited_before_anything_is_read() {
     assert_eq!(announce(&member, u32::MAX as usize), Some(Refusal::TooLong));
     assert_eq!(
         announce(&joiner, LONGEST_INTRODUCTION + 1),
-        Some(Refusal::TooLong)
+        Some(Refusal::Unknown)
     );
     let address = port.address().to_string();
     for (who, length) in [
@@ -170,12 +170,28 @@ fn a_port_for_one_job_takes_short_questions_only() {
 #[test]
 fn a_joiner_learns_nothing_about_jobs() {
     let [us, joiner] = [(); 2].map(|()| Identity::generate().unwrap());
-    let port = echo(&us, &[], &[joiner.fingerprint()]);
+    let noticed = Arc::new(Mutex::new(Vec::new()));
+    let admit: Admit = Arc::new(|_| Admission::Joiner);
+    let heard = Arc::clone(&noticed);
+    let reception = Reception::new(admit)
+        .with_handler(Arc::new(|_, request| request.to_vec()))
+        .with_noticed(Arc::new(move |key, _| heard.lock().unwrap().push(*key)));
+    let port = Port::bind(&us, "127.0.0.1:0", reception).unwrap();
     let mut call = [0; CALL];
     call[..5].copy_from_slice(b"VEIL\x03");
     assert_eq!(
         refusal(&say(&joiner, (&us, &port), &call).unwrap()),
-        Some(Refusal::NotYet)
+        Some(Refusal::Unknown)
+    );
+    // And is counted as what it is.
+    eventually(|| port.turned().strangers == 1);
+    assert_eq!(*noticed.lock().unwrap(), [joiner.fingerprint()]);
+    let ours = joiner.fingerprint();
+    let address = port.address().to_string();
+    let long = vec![0; LONGEST_INTRODUCTION + 1];
+    assert_eq!(
+        control(&joiner, us.fingerprint(), &address, &long, soon()),
+        Err(ControlError::OurKey { address, ours })
     );
 }
 
@@ -203,6 +219,44 @@ fn who_says_nothing_gives_way_to_who_comes_next() {
         start.elapsed()
     );
     eventually(|| port.turned().strangers >= 2 * PENDING as u64);
+}
+
+/// A stranger with a network of IPv6 to itself is one stranger, and loses its own places alone.
+#[test]
+fn addresses_of_one_network_share_their_places() {
+    let of = |address: &str| Place::of(address.parse().unwrap());
+    assert_eq!(
+        of("2001:db8:1:2::1"),
+        of("2001:db8:1:2:ffff:ffff:ffff:ffff")
+    );
+    assert_ne!(of("2001:db8:1:2::1"), of("2001:db8:1:3::1"));
+    assert_eq!(of("::ffff:192.0.2.1"), of("192.0.2.1"));
+    assert_ne!(of("::ffff:192.0.2.1"), of("192.0.2.2"));
+    let us = Identity::generate().unwrap();
+    let admit: Admit = Arc::new(|_| Admission::Stranger);
+    let config = server_config(&us, &admit).unwrap();
+    let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut held = Vec::new();
+    let mut comes = |from: &str| {
+        held.push(TcpStream::connect(socket.local_addr().unwrap()).unwrap());
+        let (socket, _) = socket.accept().unwrap();
+        let tls = ServerConnection::new(Arc::clone(&config)).unwrap();
+        let handshake = Handshake::new(socket, tls.into()).unwrap();
+        Pending::new(
+            handshake,
+            std::net::SocketAddr::new(from.parse().unwrap(), 7000),
+        )
+    };
+    // The oldest is somebody else's, who has two.
+    let mut pending: Vec<Pending> = ["2001:db8::1", "2001:db8::1"].map(&mut comes).into();
+    for host in 0..PENDING - 2 {
+        pending.push(comes(&format!("2001:db8:bad:bad::{host:x}")));
+    }
+    while pending.len() > 4 {
+        let victim = crowded(&pending).unwrap();
+        assert_eq!(victim, 2, "the oldest of the network that has most");
+        pending.remove(victim);
+    }
 }
 
 /// Shows the key of `identity`, says `bytes`, and then nothing more.
@@ -286,7 +340,13 @@ fn who_asks_much_leaves_room_for_others() {
     };
     let reception = Reception::new(Arc::new(admit))
         .with_handler(Arc::new(handler))
-        .with_quick(Arc::new(|request| request.starts_with(b"quick")));
+        .with_lanes(Arc::new(|_, request| {
+            if request.starts_with(b"quick") {
+                Lane::Quick
+            } else {
+                Lane::Slow
+            }
+        }));
     let port = Port::bind(us, "127.0.0.1:0", reception).unwrap();
     let address = port.address().to_string();
     let ask = |who, request, until| control(who, us.fingerprint(), &address, request, until);
@@ -331,7 +391,10 @@ fn quick_questions_do_not_wait_behind_others() {
     };
     let reception = Reception::new(Arc::new(|_| Admission::Member))
         .with_handler(Arc::new(handler))
-        .with_quick(Arc::new(|request| request == b"quick"));
+        .with_lanes(Arc::new(|_, request| match request {
+            b"quick" => Lane::Quick,
+            _ => Lane::Slow,
+        }));
     let port = Port::bind(&us, "127.0.0.1:0", reception).unwrap();
     let address = port.address().to_string();
     let ask = |request, until| control(&them, us.fingerprint(), &address, request, until);
@@ -409,7 +472,7 @@ fn a_seat_is_promised_once_and_again_if_nobody_takes_it() {
     };
     let key = them.fingerprint();
     thread::scope(|scope| {
-        let met = scope.spawn(|| slots.gather(&terms, &[call.from], 1, soon(), &ended));
+        let met = scope.spawn(|| slots.gather(&terms, &[call.from], 1, (soon(), &ended), &|_| ()));
         let mut seat = None;
         eventually(|| {
             seat = slots.seat(key, call).ok();

@@ -6,7 +6,7 @@ use toml::Spanned;
 
 use super::limit;
 use crate::{
-    Roles,
+    Audience, Roles,
     error::{Fault, JobProblem},
     number::MOST_DIGITS,
     raw::{RawAnalysis, RawNames, RawStatistic},
@@ -154,11 +154,11 @@ impl Stats {
             ));
         }
         if by.len() > 2 {
-            let (what, field) = (who(statistic.name()), "by of more than two columns");
-            return Err(Fault::new(
-                by[2].1.clone(),
-                JobProblem::NoUse { what, field },
-            ));
+            let problem = JobProblem::Groups {
+                what: who(statistic.name()),
+                found: by.len(),
+            };
+            return Err(Fault::new(by[2].1.clone(), problem));
         }
         if let Some(column) = by
             .iter()
@@ -187,9 +187,12 @@ impl Stats {
             let problem = JobProblem::Number {
                 field: "min_count",
                 value: least.get_ref().to_string(),
-                reason: format!(
-                    "it is 2 rows to {MOST_MIN_COUNT}; without it, all groups are shown"
-                ),
+                reason: if *least.get_ref() < 2 {
+                    "every group that is there has a row; write 2 or more, or leave it out, and all groups are shown"
+                        .into()
+                } else {
+                    format!("no job has more than {MOST_MIN_COUNT} rows")
+                },
             };
             return Err(Fault::new(least.span(), problem));
         }
@@ -214,7 +217,7 @@ impl Stats {
             statistic,
             by,
             min_count: min_count.map(|least| *least.get_ref()),
-            to: roles.audience_at(&raw.to)?,
+            to: recipient(&raw.to, roles)?,
         };
         if let Statistic::Extreme(..) = analysis.statistic {
             self.together(&analysis, roles)
@@ -279,5 +282,21 @@ impl Stats {
             });
         }
         Ok(())
+    }
+}
+
+/// For whom an analysis is.
+fn recipient(to: &Spanned<RawNames>, roles: &Roles) -> Result<Audience, Fault> {
+    match to.get_ref().as_slice() {
+        [name] => roles.audience_at(&Spanned::new(to.span(), name.clone())),
+        several => {
+            let problem = JobProblem::Word {
+                field: "to",
+                value: several.join(", "),
+                reason: "an analysis is for one recipient, or for \"parties\"; write it once for each, under names of their own"
+                    .into(),
+            };
+            Err(Fault::new(to.span(), problem))
+        }
     }
 }

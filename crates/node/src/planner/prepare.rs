@@ -1,0 +1,149 @@
+//! From a job to what can run, within the limits of a party.
+
+use std::sync::Arc;
+
+use veil_engine::Memory;
+use veil_link::LinkKind;
+use veil_program::{Audience, Job};
+use veil_protocol::{Options, Plan, PlanError};
+use veil_session::{PartyId, Peer};
+
+use super::{Planned, Terms};
+use crate::approvals::roles_of;
+use crate::jobs::mib;
+use crate::log::Event;
+use crate::participant;
+use crate::policy::Facts;
+use crate::stages::{Stage, Stages};
+
+/// A job that is planned and could run.
+pub(crate) struct Prepared {
+    pub(crate) job: Job,
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) stages: Stages,
+    /// What is known of it.
+    pub(crate) planned: Arc<Planned>,
+}
+
+/// Plans a job, within the limits of a party. Why it cannot be has nothing in it but the job and the party's limits.
+pub(crate) fn prepare(job: Job, lanes: u16, terms: &Terms) -> Result<Prepared, String> {
+    if lanes == 0 || lanes > terms.lanes {
+        return Err(format!(
+            "the job has {lanes} lanes, and this party takes 1 to {}",
+            terms.lanes
+        ));
+    }
+    let rows = job.lowered().rows();
+    if rows > terms.rows {
+        return Err(format!(
+            "the job has {rows} rows, and this party takes at most {}",
+            terms.rows
+        ));
+    }
+    let options = Options {
+        lanes,
+        chunk_rows: None,
+    };
+    let unplanned = |error: PlanError| format!("the job cannot be planned: {error}");
+    let plan = Plan::new(job.shared(), options).map_err(unplanned)?;
+    let mine = participant::roles(&plan, &terms.name).map_err(|error| error.to_string())?;
+    let me = mine.iter().find_map(|peer| peer.party());
+    let me = me.ok_or_else(|| format!("`{}` is no computing party of the job", terms.name))?;
+    let link = terms.link.parse().unwrap_or_default();
+    let prepared = Prepared::new(job, plan, me, (terms, link)).map_err(unplanned)?;
+    let need = mib(prepared.planned.need);
+    if need > terms.memory_mib {
+        return Err(format!(
+            "`{}` needs up to {need} MiB of working memory (`veil explain` shows it), and this party gives all its jobs {} MiB: its \
+             operator sets `memory_mib` under [admission] in veil.toml",
+            prepared.plan.job.name, terms.memory_mib
+        ));
+    }
+    Ok(prepared)
+}
+
+impl Prepared {
+    fn new(
+        job: Job,
+        plan: Plan,
+        me: PartyId,
+        (terms, link): (&Terms, LinkKind),
+    ) -> Result<Self, PlanError> {
+        let plan = Arc::new(plan);
+        let stages = Stages::new(&job, &plan)?;
+        let protocol =
+            |plan: &Arc<Plan>| veil_protocol::protocol(Arc::clone(plan), Peer::Party(me));
+        let facts = Facts::of(&job, &plan, &*protocol(&plan)).against(stages.adversary());
+        // Who finishes is one of three parties, whichever is left out: none of the plans takes more at another of them.
+        let need = |stage| {
+            let plan = stages.plan(stage);
+            let left = plan.parties().iter().copied();
+            let memory = |me| {
+                let protocol = veil_protocol::protocol(Arc::clone(plan), Peer::Party(me));
+                Memory::new(plan, &*protocol, terms.window, link)
+            };
+            match stage {
+                Stage::Finish(_) => left.map(memory).max_by_key(Memory::total),
+                _ => Some(memory(me)),
+            }
+        };
+        let needs: Vec<Memory> = stages.all().into_iter().filter_map(need).collect();
+        let most = |of: fn(&Memory) -> u64| needs.iter().map(of).max().unwrap_or_default();
+        let asks = job.data().into_iter();
+        let asks = asks.filter(|data| data.owner == terms.name);
+        let planned = Planned {
+            asks: asks.map(|data| data.what).collect(),
+            plan: Event::plan(plan.hash),
+            stages: stages.hashes().into_iter().map(Event::plan).collect(),
+            name: plan.job.name.clone(),
+            input: stages.plan(Stage::Input).job.name.clone(),
+            rows: plan.job.rows(),
+            participants: names(&plan),
+            parties: plan.job.parties.clone(),
+            roles: roles_of(&plan, &terms.name),
+            facts,
+            opened: opened(&plan),
+            need: most(Memory::total),
+            held: most(|memory| memory.plan),
+            work: work(&plan),
+        };
+        Ok(Prepared {
+            job,
+            plan,
+            stages,
+            planned: Arc::new(planned),
+        })
+    }
+}
+
+fn names(plan: &Plan) -> Vec<String> {
+    let peers = veil_engine::participants(plan).into_iter();
+    peers
+        .map(|peer| veil_engine::name_of(plan, peer).to_owned())
+        .collect()
+}
+
+/// Products of all rows, weighed by the bits of their ring; at least one for every row.
+fn work(plan: &Plan) -> u64 {
+    let width = u64::from(plan.job.circuit.ring.bits());
+    // Of a circuit of bits, these are all.
+    let bits = if width == 1 { 0 } else { plan.bit_products() };
+    let products = plan.products().saturating_mul(width);
+    products
+        .saturating_add(bits)
+        .max(1)
+        .saturating_mul(plan.job.rows())
+}
+
+/// What is opened to whom, a line each: what people who approve look at first.
+fn opened(plan: &Plan) -> String {
+    let to = |audience: &Audience| match audience {
+        Audience::Stored => "nobody: the parties keep shares".to_owned(),
+        Audience::Parties => plan.job.parties.join(", "),
+        Audience::Party(party) => plan.job.parties[party.index()].clone(),
+        Audience::Recipient(index) => plan.job.recipients[usize::from(*index)].clone(),
+    };
+    let lines = plan.job.opened.iter().zip(&plan.job.audiences);
+    let lines = lines.map(|(what, audience)| format!("opened: {what}, to: {}\n", to(audience)));
+    lines.collect::<Vec<_>>().concat()
+}

@@ -1,0 +1,400 @@
+//! Who among the members has which part of what a party takes on: places to wait, working memory, and places to run.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use veil_session::PlanHash;
+
+use crate::jobs::mib;
+use crate::settings::{Limits, Quota};
+
+const MIB: u64 = 1 << 20;
+
+/// Plans of jobs that are met and do not run yet have room beside those that run: one part in so many of the working memory.
+const WAITING: u64 = 4;
+
+/// One place to run is kept for jobs of less work than this, where there are several: some ten seconds of a processor.
+const SMALL: u64 = 1_000_000_000;
+
+/// How often whoever waits looks whether it is still wanted.
+const GLANCE: Duration = Duration::from_millis(100);
+
+/// What a job wants of the places.
+#[derive(Clone, Debug)]
+pub(crate) struct Claim {
+    /// Which job.
+    pub(crate) job: PlanHash,
+    /// Who asked for it; nobody, if this participant did.
+    pub(crate) member: Option<String>,
+    /// What that member may ask for.
+    pub(crate) quota: Quota,
+    /// Bytes of working memory of a run, at most.
+    pub(crate) need: u64,
+    /// Its size.
+    pub(crate) work: u64,
+}
+
+/// The places of a service.
+pub(crate) struct Places {
+    limits: Limits,
+    taken: Mutex<Taken>,
+    freed: Condvar,
+}
+
+#[derive(Default)]
+struct Taken {
+    /// Jobs that run, and the bytes that each may take.
+    running: BTreeMap<PlanHash, Running>,
+    /// Plans of jobs that are met or wait for a place: whose, and how many bytes.
+    plans: BTreeMap<PlanHash, (Option<String>, u64)>,
+    /// Those that wait for a place, in the order in which they came.
+    waiting: Vec<Waiting>,
+    /// The share of the machine that each member's jobs have had, in work divided by weight: whoever had least is next.
+    had: BTreeMap<Option<String>, u64>,
+    /// The share that was had by the job that started last: members who were away begin there, and not at zero.
+    now: u64,
+    tickets: u64,
+}
+
+struct Running {
+    member: Option<String>,
+    bytes: u64,
+    small: bool,
+}
+
+struct Waiting {
+    ticket: u64,
+    /// Its place in the order: what its member will have had when it is over.
+    tag: u64,
+    claim: Claim,
+}
+
+/// A place among the running jobs, until it is dropped.
+pub(crate) struct Place<'a>(&'a Places, PlanHash);
+
+/// The bytes of the plans of a job that is met, until they are dropped.
+pub(crate) struct Held<'a>(&'a Places, PlanHash);
+
+impl Claim {
+    const fn is_small(&self) -> bool {
+        self.work < SMALL
+    }
+}
+
+impl Places {
+    pub(crate) fn new(limits: Limits) -> Self {
+        Places {
+            limits,
+            taken: Mutex::default(),
+            freed: Condvar::new(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Taken> {
+        // Every change leaves it whole.
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Room for the plans of a job that is to be met; why there is none.
+    pub(crate) fn hold(&self, claim: &Claim, held: u64, shares: u64) -> Result<Held<'_>, String> {
+        let mut taken = self.lock();
+        self.has_room(&taken, claim, held, shares)?;
+        let plans = (claim.member.clone(), held);
+        taken.plans.insert(claim.job, plans);
+        Ok(Held(self, claim.job))
+    }
+
+    /// Whether there is such room now.
+    pub(crate) fn may_hold(&self, claim: &Claim, held: u64, shares: u64) -> Result<(), String> {
+        self.has_room(&self.lock(), claim, held, shares)
+    }
+
+    /// Half of the room is for whoever comes first, and the other half for all in equal shares, of which there are so many; a job that is
+    /// too large for both is met when no other one waits.
+    fn has_room(&self, taken: &Taken, claim: &Claim, held: u64, shares: u64) -> Result<(), String> {
+        let half = self.limits.memory_mib.saturating_mul(MIB) / WAITING / 2;
+        let waiting = taken.plans.iter();
+        let waiting = waiting.filter(|(job, _)| !taken.running.contains_key(*job));
+        let (mut all, mut own) = (0_u64, 0_u64);
+        for (member, bytes) in waiting.map(|(_, plans)| plans) {
+            all = all.saturating_add(*bytes);
+            if *member == claim.member {
+                own = own.saturating_add(*bytes);
+            }
+        }
+        let fits = |used: u64, room: u64| used.saturating_add(held) <= room;
+        if all == 0 || fits(all, half) || fits(own, half / shares.max(1)) {
+            return Ok(());
+        }
+        Err(format!(
+            "its plan takes up to {} MiB, and those of jobs that wait for their participants take {} of {} MiB (a part of `memory_mib` under \
+             [admission] in veil.toml)",
+            mib(held),
+            mib(all),
+            2 * half / MIB
+        ))
+    }
+
+    /// Bytes that nobody has.
+    fn free(&self, taken: &Taken) -> u64 {
+        let running: u64 = taken.running.values().map(|one| one.bytes).sum();
+        (self.limits.memory_mib.saturating_mul(MIB)).saturating_sub(running)
+    }
+
+    /// Waits for a place among the running jobs and working memory, at most so long, and `say`s what it waits for.
+    pub(crate) fn place(
+        &self,
+        claim: &Claim,
+        wait: Duration,
+        stop: &AtomicBool,
+        say: &dyn Fn(&str),
+    ) -> Result<Place<'_>, String> {
+        let until = Instant::now() + wait;
+        let mut taken = self.lock();
+        let ticket = taken.join(claim);
+        let mut said = String::new();
+        while let Some(why) = self.full(&taken, ticket, claim) {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() || stop.load(Ordering::Relaxed) {
+                taken.leave(ticket);
+                drop(taken);
+                self.freed.notify_all();
+                return Err(why);
+            }
+            if why != said {
+                say(&why);
+                said = why;
+            }
+            let waited = self.freed.wait_timeout(taken, left.min(GLANCE));
+            taken = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        taken.start(ticket);
+        drop(taken);
+        // Whoever is next now may fit as well.
+        self.freed.notify_all();
+        Ok(Place(self, claim.job))
+    }
+
+    /// What a job waits for, if it cannot run beside those that run.
+    fn full(&self, taken: &Taken, ticket: u64, claim: &Claim) -> Option<String> {
+        let Limits {
+            jobs, memory_mib, ..
+        } = self.limits;
+        let running = taken.running.len();
+        if running >= usize::from(jobs) {
+            return Some(format!(
+                "{jobs} jobs run, the most at this party (`jobs` under [limits] in its veil.toml)"
+            ));
+        }
+        let of_member = |one: &&Running| one.member.is_some() && one.member == claim.member;
+        let own = taken.running.values().filter(of_member).count() as u64;
+        if claim.member.is_some() && own >= claim.quota.running_jobs {
+            return Some(format!("quota: {own} jobs of the same member run"));
+        }
+        let large = taken.running.values().filter(|one| !one.small).count();
+        if jobs > 1 && !claim.is_small() && large + 1 >= usize::from(jobs) {
+            return Some("the last place is kept for small jobs".to_owned());
+        }
+        let free = self.free(taken);
+        if claim.need > free {
+            return Some(format!(
+                "it needs up to {} MiB of working memory, and {} of {memory_mib} MiB are free at this party (`memory_mib` under \
+                 [admission] in its veil.toml)",
+                mib(claim.need),
+                free / MIB
+            ));
+        }
+        let mine = taken.waiting.iter().find(|one| one.ticket == ticket)?;
+        // Another job goes first if it could start now.
+        let before = |one: &&Waiting| (one.tag, one.ticket) < (mine.tag, mine.ticket);
+        let mut others = taken.waiting.iter().filter(before);
+        let goes = |one: &Waiting| {
+            let own = taken.running.values();
+            let own = own.filter(|other| other.member == one.claim.member).count() as u64;
+            (one.claim.member.is_none() || own < one.claim.quota.running_jobs)
+                && (jobs == 1 || one.claim.is_small() || large + 1 < usize::from(jobs))
+        };
+        others
+            .any(goes)
+            .then(|| "jobs of others go first, whose turn it is".to_owned())
+    }
+}
+
+impl Taken {
+    /// Puts a job where it belongs in the order.
+    fn join(&mut self, claim: &Claim) -> u64 {
+        self.tickets += 1;
+        let had = self.had.get(&claim.member).copied().unwrap_or(0);
+        let queued = self.waiting.iter();
+        let queued = queued.filter(|one| one.claim.member == claim.member);
+        let last = queued.map(|one| one.tag).max().unwrap_or(had);
+        let share = claim.work / claim.quota.weight.max(1);
+        self.waiting.push(Waiting {
+            ticket: self.tickets,
+            tag: last.max(self.now).saturating_add(share.max(1)),
+            claim: claim.clone(),
+        });
+        self.tickets
+    }
+
+    fn leave(&mut self, ticket: u64) -> Option<Waiting> {
+        let at = self.waiting.iter().position(|one| one.ticket == ticket)?;
+        Some(self.waiting.remove(at))
+    }
+
+    fn start(&mut self, ticket: u64) {
+        let Some(Waiting { tag, claim, .. }) = self.leave(ticket) else {
+            return;
+        };
+        let share = claim.work / claim.quota.weight.max(1);
+        self.now = self.now.max(tag.saturating_sub(share.max(1)));
+        self.had.insert(claim.member.clone(), tag);
+        let now = self.now;
+        // Who had less than everybody has now is as good as new.
+        self.had.retain(|_, had| *had > now);
+        self.running.insert(
+            claim.job,
+            Running {
+                small: claim.is_small(),
+                bytes: claim.need,
+                member: claim.member,
+            },
+        );
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.0.lock().running.remove(&self.1);
+        // A job that needs less than the one that was woken may fit.
+        self.0.freed.notify_all();
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.0.lock().plans.remove(&self.1);
+        self.0.freed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    fn limits(jobs: u16) -> Limits {
+        Limits {
+            jobs,
+            memory_mib: 100,
+            ..Limits::default()
+        }
+    }
+
+    fn claim(number: u8, member: &str, work: u64) -> Claim {
+        Claim {
+            job: PlanHash([number; 32]),
+            member: (!member.is_empty()).then(|| member.to_owned()),
+            quota: Quota::default(),
+            need: MIB,
+            work,
+        }
+    }
+
+    /// In which order jobs that wait behind another one start, where one runs at a time.
+    fn order(claims: &[Claim]) -> Vec<u8> {
+        let places = Places::new(limits(1));
+        let never = AtomicBool::new(false);
+        let long = Duration::from_secs(60);
+        let started = Mutex::new(Vec::new());
+        let first = places
+            .place(&claim(255, "", 1), long, &never, &|_| ())
+            .unwrap();
+        thread::scope(|scope| {
+            for (before, one) in claims.iter().enumerate() {
+                let (places, started, never) = (&places, &started, &never);
+                scope.spawn(move || {
+                    let _place = places.place(one, long, never, &|_| ()).unwrap();
+                    started.lock().unwrap().push(one.job.0[0]);
+                });
+                while places.lock().waiting.len() <= before {
+                    thread::yield_now();
+                }
+            }
+            drop(first);
+        });
+        started.into_inner().unwrap()
+    }
+
+    #[test]
+    fn members_take_turns_by_the_work_that_they_ask_for() {
+        let many: Vec<Claim> = (1..=4).map(|number| claim(number, "ann", 100)).collect();
+        let late = [claim(9, "bob", 100)];
+        assert_eq!(order(&[&many[..], &late].concat()), [1, 9, 2, 3, 4]);
+        let small = [claim(9, "bob", 10)];
+        assert_eq!(order(&[&many[..], &small].concat()), [9, 1, 2, 3, 4]);
+        let mut heavy = claim(9, "bob", 300);
+        assert_eq!(
+            order(&[&many[..], &[heavy.clone()]].concat()),
+            [1, 2, 3, 9, 4]
+        );
+        heavy.quota.weight = 3;
+        assert_eq!(order(&[&many[..], &[heavy]].concat()), [1, 9, 2, 3, 4]);
+    }
+
+    #[test]
+    fn no_member_has_all_places() {
+        let places = Places::new(limits(4));
+        let never = AtomicBool::new(false);
+        let at_once = |claim: &Claim| places.place(claim, Duration::ZERO, &never, &|_| ());
+        let _two = [1, 2].map(|number| at_once(&claim(number, "ann", 1)).unwrap());
+        let why = at_once(&claim(3, "ann", 1)).err().unwrap();
+        assert_eq!(why, "quota: 2 jobs of the same member run");
+        let _other = at_once(&claim(4, "bob", 1)).unwrap();
+    }
+
+    #[test]
+    fn the_last_place_is_for_small_jobs() {
+        let places = Places::new(limits(2));
+        let never = AtomicBool::new(false);
+        let at_once = |claim: &Claim| places.place(claim, Duration::ZERO, &never, &|_| ());
+        let _large = at_once(&claim(1, "ann", SMALL)).unwrap();
+        let why = at_once(&claim(2, "bob", SMALL)).err().unwrap();
+        assert_eq!(why, "the last place is kept for small jobs");
+        let _small = at_once(&claim(3, "bob", SMALL - 1)).unwrap();
+    }
+
+    #[test]
+    fn plans_that_wait_have_room_of_their_own_and_each_member_its_share() {
+        // 25 MiB: 12 for whoever comes first, and as much in four shares.
+        let places = Places::new(limits(4));
+        let never = AtomicBool::new(false);
+        let hold = |claim: &Claim, mib| places.hold(claim, mib * MIB, 4);
+        let first = hold(&claim(1, "ann", 1), 12).unwrap();
+        let why = hold(&claim(2, "ann", 1), 2).err().unwrap();
+        assert_eq!(
+            why,
+            "its plan takes up to 2 MiB, and those of jobs that wait for their participants take 12 of 25 MiB (a part of `memory_mib` under \
+             [admission] in veil.toml)"
+        );
+        let _bobs = hold(&claim(3, "bob", 1), 3).unwrap();
+        assert!(hold(&claim(4, "bob", 1), 1).is_err());
+        // Those that run have all of the memory.
+        let mut own = claim(1, "ann", 1);
+        own.need = 100 * MIB;
+        let place = places.place(&own, Duration::ZERO, &never, &|_| ()).unwrap();
+        let _second = hold(&claim(2, "ann", 1), 2).unwrap();
+        let why = places
+            .place(&claim(5, "bob", 1), Duration::ZERO, &never, &|_| ())
+            .err()
+            .unwrap();
+        assert!(why.contains("0 of 100 MiB are free"), "{why}");
+        drop((first, place));
+        // However large it is, one may wait.
+        let empty = Places::new(limits(4));
+        let _large = empty.hold(&claim(1, "ann", 1), 90 * MIB, 4).unwrap();
+    }
+}

@@ -1,0 +1,63 @@
+//! Processes that may do nothing but compute: what others write is read and planned in one of them.
+//!
+//! **What it is for.** Whoever proposes a job writes text that a planner must understand. A planner may have defects, and text may be
+//! made to take all memory or never to end. So that work is done by a child process: [`enter`] takes everything from it but its own memory,
+//! its standard streams and a few seconds, before it reads the first byte; [`run`] starts it, and says what ended it.
+//!
+//! **Who may use it.** A service, for what others send; any program that reads what it does not trust.
+//!
+//! ```no_run
+//! use std::io::{Read, Write};
+//! use veil_sandbox::{Limits, Require, enter, run};
+//!
+//! // In the child, before anything is read:
+//! enter(&Limits::default(), Require::Landlock)?;
+//! let mut text = Vec::new();
+//! std::io::stdin().read_to_end(&mut text)?;
+//! std::io::stdout().write_all(&(text.len() as u64).to_le_bytes())?;
+//!
+//! // In the service:
+//! let reply = run("/proc/self/exe".as_ref(), &["count"], b"what somebody sent", &Limits::default());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! **What it promises.** A confined process opens no file, makes no socket, starts no process and no thread, makes no memory executable, signals
+//! nobody but itself, and reads and writes no other descriptor than its standard streams, whatever code runs in it. It ends when its time or
+//! its memory is used up, and with the thread that started it.
+//!
+//! **What it does not.** The kernel is trusted, and the processor's side channels are open. What the process answers is not made right by
+//! where it ran: a caller checks its form, and does not depend on more than a planner's word.
+
+mod enter;
+mod filter;
+mod run;
+
+use std::time::Duration;
+
+pub use enter::{Confinement, EnterError, Require, enter};
+pub use run::{Ended, Limit, run};
+
+/// What a confined process may take.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Bytes of address space.
+    pub memory: u64,
+    /// Time of the processor, in whole seconds, at least 1.
+    pub cpu: Duration,
+    /// Time on the clock, from its start to its last byte.
+    pub wall: Duration,
+    /// Bytes of its reply.
+    pub reply: u64,
+}
+
+impl Default for Limits {
+    /// 2 GiB, 60 s, 90 s, 16 MiB: planning a circuit of a million gates takes a fifth of it.
+    fn default() -> Self {
+        Limits {
+            memory: 2 << 30,
+            cpu: Duration::from_secs(60),
+            wall: Duration::from_secs(90),
+            reply: 16 << 20,
+        }
+    }
+}
