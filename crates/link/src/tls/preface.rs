@@ -272,7 +272,9 @@ mod tests {
         assert_eq!(Call::decode(&bytes), Ok(CONTROL_EXAMPLE));
         for code in 0..=255_u8 {
             // Where a link is said, there is no plan.
-            let link = code.checked_sub(1).map(usize::from) == Some(REFUSALS.len() - 1);
+            let refusal = code.checked_sub(1).map(usize::from);
+            let refusal = refusal.and_then(|at| REFUSALS.get(at));
+            let link = refusal == Some(&Refusal::Link);
             let plan = PlanHash([if link { 0 } else { 9 }; 32]);
             let mut bytes = Answer::new(None, plan).encode();
             bytes[5] = code;
