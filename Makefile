@@ -2,7 +2,7 @@
 
 export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
 .DEFAULT_GOAL := help
-.PHONY: help release gpu-bundle demo test test-rtl test-cuda cuda check bench synth deps tools
+.PHONY: help release gpu-bundle demo test test-rtl test-soak test-cuda cuda check bench synth deps tools
 
 help: ## What there is to make
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -15,6 +15,9 @@ test: tools ## Every check and every test (half an hour on two cores)
 
 test-rtl: tools ## Lint, proofs and long benches of the hardware (an hour or two)
 	@scripts/test-rtl.sh
+
+test-soak: tools ## Two hostile members against a party while jobs run (ten minutes)
+	@scripts/soak.sh
 
 release: deps ## The program, one for all machines: with code for GPUs inside
 	@scripts/release.sh

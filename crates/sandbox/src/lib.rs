@@ -23,7 +23,7 @@
 //!
 //! **What it promises.** A confined process opens no file, makes no socket, starts no process and no thread, makes no memory executable, signals
 //! nobody but itself, and reads and writes no other descriptor than its standard streams, whatever code runs in it. It ends when its time or
-//! its memory is used up, and with the thread that started it.
+//! its memory is used up, and with the thread that started it. Others have the processor first.
 //!
 //! **What it does not.** The kernel is trusted, and the processor's side channels are open. What the process answers is not made right by
 //! where it ran: a caller checks its form, and does not depend on more than a planner's word.

@@ -16,13 +16,14 @@ use crate::tls::preface::Answer;
 use crate::tls::socket::Quiet;
 
 /// Threads for the questions of each lane, and how many of these may wait; who comes later is told to come again. What is slow is so
-/// whatever it is asked for: more of it at once makes each slower.
+/// whatever it is asked for.
 const fn places(lane: Lane) -> [usize; 2] {
     match lane {
         Lane::Quick => [2, 32],
         Lane::Own => [1, 8],
         Lane::Usual => [2, 16],
-        Lane::Slow => [2, 8],
+        // Most of them wait for something else than a processor; who asks for what is known already does not wait for them.
+        Lane::Slow => [8, 16],
     }
 }
 

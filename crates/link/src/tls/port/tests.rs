@@ -353,7 +353,7 @@ fn who_asks_much_leaves_room_for_others() {
     let ask = |who, request, until| control(who, us.fingerprint(), &address, request, until);
     // One is answered, and a quarter of the places of that queue wait.
     for (slow, fast, places) in [
-        (&b"slow"[..], &b"fast"[..], 1 + 8 / 4),
+        (&b"slow"[..], &b"fast"[..], 1 + 16 / 4),
         (b"quick slow", b"quick fast", 1 + 32 / 4),
     ] {
         for asking in [&[bad][..], &joiners.iter().collect::<Vec<_>>()] {
@@ -400,7 +400,7 @@ fn quick_questions_do_not_wait_behind_others() {
     let address = port.address().to_string();
     let ask = |request, until| control(&them, us.fingerprint(), &address, request, until);
     thread::scope(|scope| {
-        // One is answered, two wait, and the others find no place.
+        // One is answered, four wait, and the others find no place.
         let slow: Vec<_> = (0..11)
             .map(|_| scope.spawn(|| ask(b"slow", soon())))
             .collect();

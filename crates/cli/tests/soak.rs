@@ -1,0 +1,172 @@
+//! Two hostile members at full rate against a party, while an honest member's jobs run: minutes, and in the long set (`make test-soak`).
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that unwraps says what it expects by failing there"
+)]
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use common::Folder;
+use common::deployment::{Service, end, states, submit, take_part, turn, wait};
+use common::homes::homes;
+use veil_link::tls;
+use veil_node::control::{self, Proposal, Request};
+use veil_node::{Home, Member};
+use veil_testkit::{Seed, damaged};
+
+const NAMES: [&str; 7] = ["a", "b", "c", "ann", "eve", "mal", "moe"];
+
+/// What the hostile propose: a job in which they have a part, over a circuit of theirs.
+const JOB: &str = r#"version = 1
+kind = "circuit"
+name = "NAME"
+owners = ["WHO"]
+parties = ["a", "b", "c"]
+recipients = ["eve"]
+circuit = { file = "c.txt", rows = 4 }
+input = [{ port = "in0", owner = "WHO", format = "hex" }]
+output = [{ port = "out0", to = "eve", format = "hex", file = "out.hex" }]
+"#;
+
+/// What is allowed without asking a person.
+const POLICY: &str = r#"version = 1
+[[rule]]
+name = "blocks"
+decision = "allow"
+asked_by = ["eve"]
+circuits = ["aes128"]
+"#;
+
+/// Requests of each hostile member, which it sends again and again: it has them ready, so that its own processor time is not ours.
+const REQUESTS: u64 = 70;
+
+/// Seconds of the soak, unless VEIL_SOAK_SECONDS says otherwise.
+const SECONDS: u64 = 600;
+
+/// A request that nobody would send in good faith.
+fn attack(who: &str, round: u64) -> Vec<u8> {
+    let gates = match round % 5 {
+        0 => 2,
+        1 => 200_000,
+        2 => 400_000,
+        _ => 50,
+    };
+    let mut circuit = format!("{gates} {}\n1 2\n1 1\n\n2 1 0 1 2 AND\n", gates + 2);
+    for gate in 1..gates {
+        circuit += &format!("2 1 {} 0 {} AND\n", gate + 1, gate + 2);
+    }
+    let job = JOB
+        .replace("WHO", who)
+        .replace("NAME", &format!("{who} {round}"));
+    let proposal = control::encode(&Request::Propose(Proposal {
+        job,
+        lanes: 1,
+        files: BTreeMap::from([("c.txt".to_owned(), circuit)]),
+    }));
+    let mut numbers = Seed(round).numbers("soak");
+    match round % 7 {
+        3 => damaged(&proposal, &mut numbers),
+        4 => vec![b'['; 1 << 20],
+        5 => control::encode(&Request::Jobs {}),
+        6 => control::encode(&Request::GoOn {
+            plan: "0".repeat(64),
+        }),
+        _ => proposal,
+    }
+}
+
+fn party(home: &Home) -> Member {
+    home.members().by_name("a").unwrap().clone()
+}
+
+/// Submits the job and takes part, until it is done: how long it took to be accepted, and in all.
+fn honest(folder: &Folder, job: &str) -> [Duration; 2] {
+    let began = Instant::now();
+    let (plan, said) = submit(folder, job);
+    let accepted = began.elapsed();
+    assert_eq!(said, ["accepted"; 3]);
+    for part in ["ann", "eve"].map(|name| take_part(folder, job, name)) {
+        let (code, said) = end(part);
+        assert_eq!(code, Some(0), "{said}");
+    }
+    let all = began.elapsed();
+    wait("done", || states(folder, &plan) == ["done"; 3]);
+    [accepted, all]
+}
+
+#[test]
+#[ignore = "minutes: make test-soak"]
+fn hostile_members_hurt_nobody() {
+    let _turn = turn();
+    let seconds = std::env::var("VEIL_SOAK_SECONDS").ok();
+    let seconds = seconds.map_or(SECONDS, |text| text.parse().unwrap());
+    let folder = Folder::blocks();
+    let homes = homes(folder.path(), &NAMES);
+    let services: Vec<Service> = NAMES[..3]
+        .iter()
+        .map(|name| {
+            // What the hostile propose waits for somebody to approve it.
+            folder.write(&format!("{name}/policy.toml"), POLICY);
+            Service::start(folder.path(), name, &[])
+        })
+        .collect();
+    let mut alone: Vec<Duration> = (0..5).map(|_| honest(&folder, "job.toml")[1]).collect();
+    alone.sort();
+    let alone = alone[2];
+    let (over, asked) = (AtomicBool::new(false), AtomicU64::new(0));
+    let mut took = Vec::new();
+    thread::scope(|scope| {
+        for (index, home) in homes[5..].iter().enumerate() {
+            let (over, asked) = (&over, &asked);
+            scope.spawn(move || {
+                let (who, party) = (&home.settings().name, party(home));
+                let address = party.address.clone().unwrap();
+                let first = index as u64 * REQUESTS;
+                let requests = (first..first + REQUESTS).map(|round| attack(who, round));
+                let requests: Vec<Vec<u8>> = requests.collect();
+                for request in requests.iter().cycle() {
+                    if over.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    let until = Instant::now() + Duration::from_secs(30);
+                    let identity = home.identity();
+                    // Whatever comes back, or nothing.
+                    let _ = tls::control(&identity, party.fingerprint, &address, request, until);
+                    asked.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+        let until = Instant::now() + Duration::from_secs(seconds);
+        while Instant::now() < until {
+            took.push(honest(&folder, "job.toml"));
+        }
+        over.store(true, Ordering::Relaxed);
+    });
+    let accepted = took.iter().map(|[accepted, _]| *accepted).max().unwrap();
+    let mut all: Vec<Duration> = took.iter().map(|[_, all]| *all).collect();
+    all.sort();
+    let median = all[all.len() / 2];
+    let asked = asked.load(Ordering::Relaxed);
+    let memory = services[0].kilobytes("VmHWM:") >> 10;
+    println!(
+        "{asked} requests of two members; {} jobs beside them: accepted within {accepted:?}, {median:?} each, {alone:?} alone; {memory} MiB",
+        all.len()
+    );
+    assert!(accepted < Duration::from_secs(2), "{accepted:?}");
+    assert!(
+        median.as_secs_f64() <= 1.5 * alone.as_secs_f64(),
+        "{median:?} beside, {alone:?} alone"
+    );
+    // The limit of all jobs, and the program.
+    assert!(memory < 4096, "{memory} MiB");
+    for (service, home) in services.into_iter().zip(&homes) {
+        let (_, said) = service.stop();
+        assert!(!said.contains("panicked"), "{said}");
+        home.log().verify(&[]).unwrap();
+    }
+}
