@@ -173,6 +173,10 @@ fn a_run_that_was_killed_is_ended_in_the_log_and_called_interrupted() {
     parts.into_iter().for_each(kill);
     assert_eq!(begun(&homes[2]).len(), 1);
     services.push(Service::start(folder.path(), "c", &["--yes"]));
+    // It plans the job once more before it knows it.
+    wait("it is known again", || {
+        at(&folder, "c", "c", &plan).is_some()
+    });
     let at = at(&folder, "c", "c", &plan).unwrap();
     assert_eq!(
         (at.state.as_str(), at.why.as_str()),
