@@ -7,6 +7,7 @@
 mod common;
 
 use std::collections::BTreeMap;
+use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -58,7 +59,7 @@ fn attack(who: &str, round: u64) -> Vec<u8> {
     };
     let mut circuit = format!("{gates} {}\n1 2\n1 1\n\n2 1 0 1 2 AND\n", gates + 2);
     for gate in 1..gates {
-        circuit += &format!("2 1 {} 0 {} AND\n", gate + 1, gate + 2);
+        let _ = writeln!(circuit, "2 1 {} 0 {} AND", gate + 1, gate + 2);
     }
     let job = JOB
         .replace("WHO", who)
