@@ -318,16 +318,15 @@ fn members_do_not_fill_the_lane_of_the_operator() {
         );
     });
     // What a job waits for is known without planning it again.
-    let (plan, _) = {
-        let proposal = proposal("known", chain(2));
-        match site.ask("ann", &Request::Propose(proposal)) {
-            Reply::Pending { plan } => (plan, ()),
-            other => panic!("{other:?}"),
-        }
+    let known = Request::Propose(proposal("known", chain(2)));
+    let reply = site.ask("ann", &known);
+    let Reply::Pending { plan } = reply else {
+        panic!("{reply:?}");
     };
     let planned = site.service().metric("veil_planner_seconds_count");
     thread::sleep(Duration::from_millis(1500));
-    assert_eq!(site.service().metric("veil_planner_seconds_count"), planned);
+    let more = site.service().metric("veil_planner_seconds_count") - planned;
+    assert!(more < 0.5, "{more} more");
     assert_eq!(
         at(&site.folder, "ann", "a", &plan).unwrap().state,
         "pending"
