@@ -2,7 +2,7 @@
 //!
 //! A proposal is text that somebody else wrote. The service looks at its length and at who sent it, and gives it to a child process, which
 //! confines itself before it reads it ([`veil_sandbox`]), reads, checks and plans it, and answers with what the service decides by:
-//! [`Planned`]. The child is believed as a planner always was; what it cannot do is harm anything but the one proposal. What is approved is
+//! `Planned`. The child is believed as a planner always was; what it cannot do is harm anything but the one proposal. What is approved is
 //! planned again in the service, which must find the same plan hash.
 
 mod errand;
