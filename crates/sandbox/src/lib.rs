@@ -1,8 +1,8 @@
 //! Processes that may do nothing but compute: what others write is read and planned in one of them.
 //!
 //! **What it is for.** Whoever proposes a job writes text that a planner must understand. A planner may have defects, and text may be
-//! made to take all memory or never to end. So that work is done by a child process: [`enter`] takes everything from it but its own memory,
-//! its standard streams and a few seconds, before it reads the first byte; [`run`] starts it, and says what ended it.
+//! made to take all memory or never to end. So that work is done by a child process: [`enter()`] takes everything from it but its own memory,
+//! its standard streams and a few seconds, before it reads the first byte; [`run()`] starts it, and says what ended it.
 //!
 //! **Who may use it.** A service, for what others send; any program that reads what it does not trust.
 //!

@@ -68,7 +68,7 @@ pub enum Ended {
     Io(#[from] io::Error),
 }
 
-/// Starts `program` with `args`, which calls [`enter`](crate::enter) before it reads `input` from its standard input, and returns what it
+/// Starts `program` with `args`, which calls [`enter`](crate::enter()) before it reads `input` from its standard input, and returns what it
 /// writes to its standard output. It has no environment and no folder.
 ///
 /// # Errors
