@@ -47,7 +47,7 @@ pub trait Source: Send + Sync {
         Ok(())
     }
 
-    /// The chained digests of the key column of block `block`: one for every [`Block::aligned`](crate::Block::aligned)
+    /// The chained digests of the key column of block `block`: one for every [`Block::order`](crate::Block::order)
     /// rows, the last one for what is left. Keyed with a key that only the holders of the block have, so that a digest
     /// says nothing to anybody else. Nothing for a block whose order is not compared.
     fn order(&self, block: u32) -> &[[u8; 32]] {
