@@ -15,6 +15,10 @@ use veil_testkit::{Fall, Outcome, World};
 /// Long enough for an honest participant on a busy machine, short enough to be waited for a few hundred times.
 const TIMEOUT: Duration = Duration::from_secs(1);
 
+/// Whoever is killed is noticed by its connections and not by a silence. A participant that another one has told first looks for evidence for
+/// a quarter of the time-out, which must be long on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(20);
+
 /// A participant may notice only after two time-outs: its first lane waits for the others. The rest is for a machine with other work.
 const END: Duration = Duration::from_secs(60);
 
@@ -114,6 +118,7 @@ fn whoever_is_killed_is_named_in_one_process() {
 #[test]
 fn whoever_is_killed_is_named_by_each() {
     for world in [world(1), world(2), four(), two(), cut_and_chosen()] {
+        let world = world.timeout(PATIENCE);
         at_every_message(&world, |world, who, after| {
             let outcome = world.clone().fall(who, Fall::Killed, after).run_apart();
             assert_ended(&outcome, who, after);

@@ -38,12 +38,16 @@ impl Worker {
         // The first reason is the one to report: what follows at other lanes is its consequence.
         let mut first = self.shared.failed.get_or_init(|| abort.clone()).clone();
         first.join(abort);
-        let heard = first.is_hearsay() && self.shared.misaligned.get().is_none();
+        self.end_with(first)
+    }
+
+    /// Ends the lane for a reason; one that is only a peer's word gives way to what this lane's own links show. Each lane looks: a peer
+    /// that is gone may have finished its part of another lane.
+    fn end_with(&mut self, reason: Abort) -> Abort {
+        let heard = reason.is_hearsay() && self.shared.misaligned.get().is_none();
         self.leave(if heard { self.evidence() } else { LEAVE });
-        if heard && let Some(shown) = self.shown() {
-            first = shown;
-        }
-        first
+        let shown = heard.then(|| self.shown()).flatten();
+        shown.unwrap_or(reason)
     }
 
     /// For how long whoever was told that the run is over looks for what its own links show of the reason.
@@ -58,8 +62,10 @@ impl Worker {
         shows.then(|| Abort::Link(error))
     }
 
-    pub(super) fn give_up(&mut self) {
-        self.leave(LEAVE);
+    /// Ends the lane because another one of this participant has failed for this reason.
+    pub(super) fn give_up(&mut self, failed: Abort) -> Abort {
+        let failed = failed.seen_with(self.waits());
+        self.end_with(failed)
     }
 
     /// Tells the others, wipes, and closes. Ends as soon as each of the others is known to have left, too.

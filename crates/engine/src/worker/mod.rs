@@ -174,9 +174,8 @@ impl Worker {
             return Ok(Step::Done);
         }
         if let Some(failed) = self.shared.failed.get() {
-            let failed = failed.clone().seen_with(self.waits());
-            self.give_up();
-            return Err(failed);
+            let failed = failed.clone();
+            return Err(self.give_up(failed));
         }
         let began = self.idle.then(Instant::now);
         match self.try_step() {
