@@ -84,8 +84,9 @@ impl Line {
     }
 
     /// Waits until a run that was not reached before has come to this phase, and a waits there for c. In the phases before it, what a waits
-    /// for is passed on, step by step: each when a has taken the one before and moves no more. A run that was given up meanwhile, since
-    /// the machine stood still, does not count: the next one is held as this one was.
+    /// for is passed on, step by step: each when a has taken the one before and moves no more. On a busy machine c puts the messages of two
+    /// phases into one record: then a waits in the phase after this one. A run that was given up meanwhile, since the machine stood still,
+    /// does not count: the next one is held as this one was.
     pub(crate) fn reach(&mut self, phase: &str, look: impl Fn() -> At) {
         let order = |name: &str| PHASES.iter().position(|phase| *phase == name);
         let wanted = order(phase).unwrap();
@@ -108,7 +109,7 @@ impl Line {
             seen
         };
         let seen = wait_for(phase, stepped, |seen| {
-            self.stands(seen) && seen.phase == phase
+            self.stands(seen) && order(&seen.phase) >= Some(wanted)
         });
         self.traces.insert(seen.trace);
     }
