@@ -1,12 +1,16 @@
 //! The service's side of planning: a few processes at a time, and what they found out before.
+//!
+//! Most proposals are planned in a few milliseconds. So a process with small limits begins each of them at once, and only what exceeds these
+//! waits for one of the few processes with large limits, in the order in which it came. A member who proposes large jobs waits for other
+//! large jobs; small jobs wait for none of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use sha2::{Digest, Sha256};
-use veil_sandbox::{Ended, Limit, run};
+use veil_sandbox::{Ended, Limit, Limits, run};
 
 use super::errand::{Answer, errand};
 use super::inner::{Asked, confinement, unconfined};
@@ -17,6 +21,16 @@ const REMEMBERED: usize = 256;
 
 /// Longer answers are not remembered: all together take 16 MiB.
 const LONGEST: usize = 64 << 10;
+
+/// Processor time of the first process.
+const SMALL: Duration = Duration::from_secs(1);
+
+/// Memory of the first process.
+const SMALL_MEMORY: u64 = 256 << 20;
+
+/// Proposals that run in a process with large limits or wait for one, each in a thread of the port. Whatever members send, the other threads
+/// are left for small ones.
+const LARGE: usize = 5;
 
 /// Why a proposal was not planned.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -74,10 +88,19 @@ pub(crate) struct Planner {
     program: OsString,
     asked: Asked,
     confinement: Result<String, String>,
-    /// Processes that may be started now.
-    free: Mutex<usize>,
+    large: Mutex<Large>,
     freed: Condvar,
     found: Mutex<Remembered>,
+}
+
+/// Processes with large limits.
+struct Large {
+    most: usize,
+    running: usize,
+    /// Proposals that wait for one, by number, the first in front.
+    waiting: VecDeque<u64>,
+    /// The number of the next proposal.
+    next: u64,
 }
 
 /// What was found out, and when it was last asked for.
@@ -102,7 +125,12 @@ impl Planner {
             confinement: confinement(&program, asked.require),
             program,
             asked,
-            free: Mutex::new(processes.max(1)),
+            large: Mutex::new(Large {
+                most: processes.clamp(1, LARGE),
+                running: 0,
+                waiting: VecDeque::new(),
+                next: 0,
+            }),
             freed: Condvar::new(),
             found: Mutex::default(),
         }
@@ -135,28 +163,65 @@ impl Planner {
         if let Err(why) = may() {
             return remembered(Err(Refusal::Quota(why)));
         }
-        // What was taken in before waits for nobody's proposals.
-        let process = if terms.kept { None } else { self.process() };
-        if process.is_none() && !terms.kept {
-            return remembered(Err(Refusal::Busy));
-        }
-        let began = Instant::now();
-        let words = self.asked.words();
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let ran = run(&self.program, &words, &errand, &self.asked.limits);
+        let (ran, took) = self.run(&errand, terms.kept);
         let (found, length) = match ran {
-            Ok(bytes) => (answered(&bytes), bytes.len()),
-            Err(ended) => (Err(self.refusal(&ended)), 0),
+            Some(Ok(bytes)) => (answered(&bytes), bytes.len()),
+            Some(Err(ended)) => (Err(self.refusal(&ended)), 0),
+            None => (Err(Refusal::Busy), 0),
         };
-        drop(process);
-        // A crash may be of this machine, and not of the proposal.
-        if length <= LONGEST && !matches!(found, Err(Refusal::Crashed(_) | Refusal::Unconfined(_)))
-        {
+        // A crash, or the clock, may be of this machine, and not of the proposal.
+        let of_machine = matches!(
+            found,
+            Err(Refusal::Crashed(_)
+                | Refusal::Unconfined(_)
+                | Refusal::Busy
+                | Refusal::Limit(Limit::Wall, _))
+        );
+        if length <= LONGEST && !of_machine {
             self.remember(digest, found.clone());
         }
         Worked {
             found,
-            took: Some(began.elapsed()),
+            took: Some(took),
+        }
+    }
+
+    /// Runs one process for an errand, or a second with larger limits: what came of it, nothing if those were busy for too long, and how long
+    /// the processes ran. A job that was taken in before waits for nobody's proposals.
+    fn run(&self, errand: &[u8], kept: bool) -> (Option<Result<Vec<u8>, Ended>>, Duration) {
+        let Asked { require, limits } = self.asked;
+        let run = |limits| {
+            let asked = Asked { require, limits };
+            let words = asked.words();
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            let began = Instant::now();
+            let ran = run(&self.program, &words, errand, &limits);
+            (ran, began.elapsed())
+        };
+        if kept {
+            let (ran, took) = run(limits);
+            return (Some(ran), took);
+        }
+        let small = Limits {
+            memory: limits.memory.min(SMALL_MEMORY),
+            cpu: limits.cpu.min(SMALL),
+            ..limits
+        };
+        let (ran, took) = run(small);
+        let more = |limit| match limit {
+            Limit::Memory => small.memory < limits.memory,
+            Limit::Cpu => small.cpu < limits.cpu,
+            Limit::Wall | Limit::Reply | Limit::Call => false,
+        };
+        match ran {
+            Err(Ended::Limit(limit)) if more(limit) => {
+                let Some(_process) = self.process() else {
+                    return (None, took);
+                };
+                let (ran, again) = run(limits);
+                (Some(ran), took + again)
+            }
+            ran => (Some(ran), took),
         }
     }
 
@@ -181,20 +246,35 @@ impl Planner {
         Refusal::Limit(limit, what)
     }
 
-    /// The right to start a process, once one is free; nothing if that takes too long.
+    /// The right to start a process with large limits, once one is free; nothing if that takes too long, or too many wait.
     fn process(&self) -> Option<Process<'_>> {
         let until = Instant::now() + self.asked.limits.wall;
-        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        while *free == 0 {
+        let mut large = self.lock();
+        if large.running + large.waiting.len() >= LARGE {
+            return None;
+        }
+        let number = large.next;
+        large.next += 1;
+        large.waiting.push_back(number);
+        while large.running >= large.most || large.waiting.front() != Some(&number) {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
+                large.waiting.retain(|other| *other != number);
+                self.freed.notify_all();
                 return None;
             }
-            let waited = self.freed.wait_timeout(free, left);
-            free = waited.unwrap_or_else(PoisonError::into_inner).0;
+            let waited = self.freed.wait_timeout(large, left);
+            large = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
-        *free -= 1;
+        large.waiting.pop_front();
+        large.running += 1;
+        self.freed.notify_all();
         Some(Process(self))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Large> {
+        // Every change leaves it whole.
+        self.large.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn remembered(&self, digest: &[u8; 32]) -> Option<Found> {
@@ -220,13 +300,13 @@ impl Planner {
     }
 }
 
-/// A process that may be started.
+/// A process with large limits that may be started.
 struct Process<'a>(&'a Planner);
 
 impl Drop for Process<'_> {
     fn drop(&mut self) {
-        *self.0.free.lock().unwrap_or_else(PoisonError::into_inner) += 1;
-        self.0.freed.notify_one();
+        self.0.lock().running -= 1;
+        self.0.freed.notify_all();
     }
 }
 
@@ -243,7 +323,7 @@ fn answered(bytes: &[u8]) -> Found {
 mod tests {
     use std::os::unix::fs::PermissionsExt;
 
-    use veil_sandbox::{Limits, Require};
+    use veil_sandbox::Require;
 
     use super::*;
 
@@ -309,6 +389,65 @@ mod tests {
                 .found
                 .unwrap_err();
             assert_eq!(found.how(), want, "{script}: {found:?}");
+        }
+    }
+
+    /// A planner whose large processes sleep, and whose small ones end at their limit unless the proposal is `small`.
+    fn sleepy(folder: &std::path::Path, seconds: &str) -> Planner {
+        let refused = r#"{"version":1,"answer":"refused","why":"no"}"#;
+        planner(
+            folder,
+            &format!(
+                "case \"$(/usr/bin/tr -d '\\000')\" in *small*) printf '%s' '{refused}'; exit;; esac\n\
+                 case \"$*\" in *--cpu=1\\ *|*--cpu=1) kill -XCPU $$;; esac\n/usr/bin/sleep {seconds}; printf '%s' '{refused}'"
+            ),
+        )
+    }
+
+    #[test]
+    fn small_proposals_wait_for_no_large_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let planner = sleepy(folder.path(), "1.5");
+        let plan = |text: &str| planner.plan(&terms(), text.as_bytes(), || Ok(())).found;
+        std::thread::scope(|scope| {
+            let plan = &plan;
+            let large = (0..LARGE).map(|n| scope.spawn(move || plan(&format!("large {n}"))));
+            let large: Vec<_> = large.collect();
+            let held = || {
+                let large = planner.lock();
+                large.running + large.waiting.len()
+            };
+            while held() < LARGE {
+                std::thread::yield_now();
+            }
+            let began = Instant::now();
+            for n in 0..3 {
+                let found = plan(&format!("small {n}"));
+                assert_eq!(found.unwrap_err(), Refusal::Job("no".into()));
+            }
+            assert!(began.elapsed() < Duration::from_secs(1), "{began:?}");
+            // More large ones are not even kept waiting.
+            assert_eq!(plan("one more").unwrap_err(), Refusal::Busy);
+            let found = large
+                .into_iter()
+                .map(|large| large.join().unwrap().unwrap_err());
+            let mut how: Vec<&str> = found.map(|refusal| refusal.how()).collect();
+            how.sort_unstable();
+            // One process, which takes 1.5 of the 2 s that the others wait.
+            assert_eq!(how, ["busy", "busy", "busy", "ok", "ok"]);
+        });
+        // What the clock or the others were to blame for is tried again.
+        assert_eq!(plan("one more").unwrap_err(), Refusal::Job("no".into()));
+    }
+
+    #[test]
+    fn what_took_too_long_on_the_clock_is_tried_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let planner = sleepy(folder.path(), "100");
+        for _ in 0..2 {
+            let worked = planner.plan(&terms(), b"large", || Ok(()));
+            assert_eq!(worked.found.unwrap_err().how(), "time");
+            assert!(worked.took.is_some());
         }
     }
 
