@@ -8,10 +8,13 @@ mod common;
 
 use std::fs;
 use std::path::Path;
+use std::process::Stdio;
 use std::time::Instant;
 
 use common::Folder;
-use common::deployment::{Service, approve, at, end, submit, take_part, turn, wait};
+use common::deployment::{
+    PATIENT, Place, Service, approve, at, end, states, submit, succeed, take_part, turn, wait,
+};
 use common::homes::{NAMES, homes};
 use veil_node::control::{self, Proposal, Reply, Request};
 use veil_node::{Home, Member};
@@ -214,6 +217,83 @@ fn what_runs_unasked_reads_what_the_settings_bind() {
     folder.write("job.toml", job(""));
     assert_eq!(submit(&folder, "job.toml").0, plan);
     assert_eq!(loot(&folder), "this is what the operator binds.");
+    drop(services);
+}
+
+/// Case S8: an approval is for one run unless its giver says how many, at parties, owners and recipients alike, whoever asks again.
+#[test]
+fn what_was_approved_once_runs_once() {
+    let _turn = turn();
+    let folder = Folder::blocks();
+    homes(folder.path(), &NAMES);
+    let start = |name: &&str| Service::start(folder.path(), name, &[]);
+    let services: Vec<Service> = NAMES[..3].iter().map(start).collect();
+    let (plan, said) = submit(&folder, "job.toml");
+    assert_eq!(said, ["pending"; 3]);
+    let digits = &plan[..16];
+    let approve = |more: &str| {
+        for (what, name) in [
+            (digits, "a"),
+            (digits, "b"),
+            (digits, "c"),
+            ("job.toml", "ann"),
+            ("job.toml", "eve"),
+        ] {
+            let approved = folder.veil(&format!("approve {what} --home {name} --yes {more}"));
+            let said = common::text(&approved.stderr);
+            assert!(approved.status.success(), "{said}");
+            let term = if more.is_empty() { "one run" } else { "2 runs" };
+            assert!(
+                said.contains(&format!("approved for {term}: ")),
+                "{name}: {said}"
+            );
+        }
+    };
+    let run = || {
+        let part = |name: &str| {
+            Place::HERE
+                .veil(folder.path())
+                .args(["party", "job.toml", "--home", name, "--out", "out"])
+                .args(PATIENT)
+                .stdout(Stdio::null())
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap()
+        };
+        for child in ["ann", "eve"].map(part) {
+            succeed(child);
+        }
+        wait("done", || states(&folder, &plan) == ["done"; 3]);
+        fs::remove_dir_all(folder.at("out")).unwrap();
+    };
+    let used = |by: &str| {
+        let (again, said) = submit(&folder, "job.toml");
+        assert_eq!((&again, said), (&plan, vec!["pending".to_owned(); 3]));
+        assert_eq!(
+            at(&folder, "eve", "a", &plan).unwrap().why,
+            "it waits for approval at this party"
+        );
+        let own = at(&folder, "a", "a", &plan).unwrap().why;
+        assert!(
+            own.starts_with("waits for approval: the approval of 20"),
+            "{own}"
+        );
+        assert!(own.contains(&format!(" was for {by} used; ")), "{own}");
+        for name in ["ann", "eve"] {
+            let why = format!(" was for {by} used");
+            let party = format!("party job.toml --home {name} --out out");
+            folder.fail(&party, 3, &["the job may not run here", &why]);
+        }
+    };
+    approve("");
+    run();
+    used("one run, and is");
+    approve("--runs 2");
+    run();
+    let (_, said) = submit(&folder, "job.toml");
+    assert_eq!(said, ["accepted"; 3]);
+    run();
+    used("2 runs, and are");
     drop(services);
 }
 

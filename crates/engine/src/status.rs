@@ -4,7 +4,7 @@
 //! been waiting for a while, so that a run that moves takes no lock.
 
 use std::fmt;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -119,6 +119,8 @@ pub struct Progress {
     pub waiting: Duration,
     /// The name of the run, once the session has its id.
     pub trace: Option<TraceId>,
+    /// Whether anybody may have received an opened value: without another message of this participant, the others could open one.
+    pub may_have_opened: bool,
 }
 
 impl Progress {
@@ -136,6 +138,7 @@ impl Progress {
             waits: Vec::new(),
             waiting: Duration::ZERO,
             trace: None,
+            may_have_opened: false,
         }
     }
 }
@@ -238,6 +241,9 @@ pub(crate) struct Status {
     started: Instant,
     phase: AtomicU8,
     trace: OnceLock<TraceId>,
+    may_have_opened: AtomicBool,
+    /// Lanes that have begun the last of their chunks, or have none.
+    in_last_chunk: AtomicU16,
     lanes: Box<[LaneStatus]>,
 }
 
@@ -251,6 +257,8 @@ impl Status {
             started: Instant::now(),
             phase: AtomicU8::new(Phase::Handshake as u8),
             trace: OnceLock::new(),
+            may_have_opened: AtomicBool::new(false),
+            in_last_chunk: AtomicU16::new(0),
             lanes: (0..lanes).map(|_| LaneStatus::new()).collect(),
         }
     }
@@ -261,6 +269,19 @@ impl Status {
 
     pub(crate) fn enter(&self, phase: Phase) {
         self.phase.store(phase as u8, Ordering::Relaxed);
+    }
+
+    /// A message is about to be sent after which the others may open a value of a row.
+    pub(crate) fn opens_rows(&self) {
+        self.may_have_opened.store(true, Ordering::Relaxed);
+    }
+
+    /// A lane begins its last chunk, or has none: when all lanes do, what the others need for the sums may be sent.
+    pub(crate) fn begins_last_chunk(&self) {
+        let before = self.in_last_chunk.fetch_add(1, Ordering::Relaxed);
+        if usize::from(before) + 1 >= self.lanes.len() {
+            self.may_have_opened.store(true, Ordering::Relaxed);
+        }
     }
 
     pub(crate) fn name(&self, session: SessionId) -> TraceId {
@@ -297,6 +318,7 @@ impl Status {
             sent: sum(|l| &l.sent),
             received: sum(|l| &l.received),
             trace: self.trace.get().copied(),
+            may_have_opened: self.may_have_opened.load(Ordering::Relaxed),
             ..Progress::new(self.me, self.of)
         };
         // It waits if none of its lanes moves, since the last of them stopped.
@@ -386,6 +408,18 @@ mod tests {
         assert_eq!(status.progress(7).waits, [wait(1)]);
         status.enter(Phase::Done);
         assert_eq!(status.progress(7).waiting, Duration::ZERO);
+    }
+
+    #[test]
+    fn sums_may_be_open_when_all_lanes_are_in_their_last_chunks() {
+        let status = Status::new(ME, 2, (100, 1));
+        status.begins_last_chunk();
+        assert!(!status.progress(0).may_have_opened);
+        status.begins_last_chunk();
+        assert!(status.progress(0).may_have_opened);
+        let status = Status::new(ME, 2, (100, 1));
+        status.opens_rows();
+        assert!(status.progress(0).may_have_opened);
     }
 
     #[test]

@@ -16,7 +16,7 @@ use veil_session::PlanHash;
 use zeroize::Zeroizing;
 
 use crate::file::{self, FileError, Stamp};
-use crate::log::{Event, Ledger, Log, LogFault, Run};
+use crate::log::{Event, Ledger, Log, LogFault, Run, Uses};
 use crate::members::{Member, Members, Revoked};
 use crate::names::{NameError, Role};
 use crate::settings::{Settings, SettingsError};
@@ -220,29 +220,39 @@ impl Home {
     /// Runs that rules allowed and count, the oldest first, from a log whose entries were all checked. Whoever has the right to write
     /// gives it.
     pub(crate) fn counted(&self, lock: Option<&Lock>) -> Result<Vec<Run>, HomeError> {
+        self.checked(lock, |ledger| ledger.runs().to_vec())
+    }
+
+    /// What the approval of a plan was used for, from the same log.
+    pub(crate) fn uses(&self, lock: Option<&Lock>, plan: PlanHash) -> Result<Uses, HomeError> {
+        let plan = hex(&plan.0);
+        self.checked(lock, |ledger| ledger.uses(&plan))
+    }
+
+    fn checked<T>(&self, lock: Option<&Lock>, look: impl Fn(&Ledger) -> T) -> Result<T, HomeError> {
         self.reload_if_changed()?;
-        let read = match self.read_ledger() {
+        let read = match self.read_ledger(&look) {
             Err(LogFault::OtherKey { .. }) => {
                 // A change of keys may have been interrupted between the log and the key.
                 let own = lock.is_none().then(|| self.lock()).transpose()?;
                 if let Some(lock) = lock.or(own.as_ref()) {
                     self.finish_rotation(lock)?;
                 }
-                self.read_ledger()
+                self.read_ledger(&look)
             }
             read => read,
         };
         read.map_err(|fault| HomeError::LogFault(self.log().path(), Box::new(fault)))
     }
 
-    fn read_ledger(&self) -> Result<Vec<Run>, LogFault> {
+    fn read_ledger<T>(&self, look: impl Fn(&Ledger) -> T) -> Result<T, LogFault> {
         // A thread that panics while it holds the lock leaves entries that were checked.
         let mut ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
         ledger.read(self.log())?;
         let ours = self.identity().fingerprint();
         match ledger.key() {
             Some(found) if found != ours => Err(LogFault::OtherKey { found, ours }),
-            _ => Ok(ledger.runs().to_vec()),
+            _ => Ok(look(&ledger)),
         }
     }
 

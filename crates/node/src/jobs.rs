@@ -204,6 +204,8 @@ pub(crate) struct Entry {
     rekeyed: bool,
     /// What only this participant's people may read of why it is where it is.
     here: Option<String>,
+    /// Whether something may have been opened in its last run.
+    pub(crate) opened: bool,
     /// When its last run ended.
     pub(crate) ended: Option<Instant>,
     /// The parties have tried often enough: somebody else has to ask for it again.
@@ -327,6 +329,7 @@ impl Jobs {
             stopped_for: None,
             rekeyed: false,
             here: None,
+            opened: false,
             ended: None,
             spent: false,
         });
@@ -410,6 +413,7 @@ impl Jobs {
     /// Notes how far a run of `job` is, whose stage is planned as `plan`.
     pub(crate) fn progress(&self, job: PlanHash, plan: &Plan, progress: &Progress) {
         if let Some(entry) = self.lock().get_mut(&job) {
+            entry.opened |= progress.may_have_opened;
             entry.status.goes(plan, progress);
         }
     }

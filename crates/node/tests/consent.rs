@@ -11,9 +11,10 @@ use std::sync::Arc;
 use tempfile::TempDir;
 use veil_node::log::Event;
 use veil_node::policy::Facts;
+use veil_node::stages::Stage;
 use veil_node::{
-    Begins, Binding, Decision, Filing, Home, How, Receipt, Request, Role, Settings, Term, plan_of,
-    receipt, roles_of,
+    Begins, Binding, Decision, Filing, Home, How, Receipt, Request, Role, Settings, Term, Time,
+    plan_of, receipt, roles_of,
 };
 use veil_program::{Files, Job};
 use veil_protocol::Replicated;
@@ -175,7 +176,7 @@ fn what_nobody_approved_waits() {
 }
 
 #[test]
-fn what_was_approved_runs_until_that_is_taken_back() {
+fn what_was_approved_runs_unless_that_is_taken_back() {
     let world = World::new();
     let filing = world.filing();
     let filed = world
@@ -200,6 +201,177 @@ fn what_was_approved_runs_until_that_is_taken_back() {
         world.kinds(),
         ["init", "approval", "run_started", "withdrawal"]
     );
+}
+
+/// What ends a run, as participants log it.
+fn ended(world: &World, stage: &str, opened: bool, cause: &str) {
+    let ended = Event::RunEnded {
+        plan: Event::plan(world.plan.hash),
+        job: "pay".into(),
+        trace: None,
+        stage: stage.into(),
+        opened,
+        cause: cause.into(),
+        seconds: 1,
+    };
+    world.home.log().append(ended).unwrap();
+}
+
+/// S8: what was approved once runs once, whoever asks for it again.
+#[test]
+fn an_approval_is_good_for_one_run() {
+    let world = World::new();
+    let approve = |term| {
+        world
+            .home
+            .approve(&world.filing(), How::Answered, term)
+            .unwrap()
+    };
+    let approved = approve(Term::default()).approved.unwrap();
+    assert!(world.start().allows());
+    let used = format!(
+        "waits for approval: the approval of {} was for one run, and is used; `veil approve` shows the job and asks",
+        approved.at
+    );
+    // While it runs, when it is over, and for whoever opens the home anew.
+    assert_eq!(world.start().to_string(), used);
+    ended(&world, "run", true, "done");
+    assert_eq!(world.start().to_string(), used);
+    let fresh = Home::open(world.home.path()).unwrap();
+    let request = world.request(&world.facts, None);
+    assert_eq!(fresh.decide(&request).unwrap().to_string(), used);
+    // Approved again, it runs again: once.
+    approve(Term::default());
+    assert!(world.start().allows());
+    assert!(!world.start().allows());
+    // A run that ended before anything was opened is none.
+    approve(Term::default());
+    for _ in 0..3 {
+        assert!(world.start().allows());
+        ended(&world, "run", false, "link");
+    }
+    assert!(world.start().allows());
+    ended(&world, "run", true, "link");
+    assert!(!world.start().allows());
+    // One whose end nobody knows is one.
+    approve(Term::default());
+    assert!(world.start().allows());
+    ended(&world, "run", true, "killed");
+    assert!(!world.start().allows());
+}
+
+#[test]
+fn an_approval_is_good_for_as_long_as_its_giver_says() {
+    let world = World::new();
+    let approve = |runs, until| {
+        let term = Term { runs, until };
+        let filed = world.home.approve(&world.filing(), How::Answered, term);
+        filed.unwrap().approved.unwrap()
+    };
+    approve(Some(3), None);
+    for left in [true, true, true, false] {
+        assert_eq!(world.start().allows(), left);
+        ended(&world, "run", true, "done");
+    }
+    let day = std::time::Duration::from_secs(24 * 3600);
+    let tomorrow = Time::now().after(day);
+    approve(None, Some(tomorrow));
+    for _ in 0..5 {
+        assert!(world.start().allows());
+    }
+    approve(Some(1), Some(tomorrow));
+    assert!(world.start().allows());
+    assert!(!world.start().allows());
+    let yesterday = Time::from_seconds(Time::now().seconds() - 24 * 3600).unwrap();
+    let approved = approve(Some(3), Some(yesterday));
+    let over = format!(
+        "waits for approval: the approval of {} was for 3 runs until {yesterday}, and that is over; `veil approve` shows the job and asks",
+        approved.at
+    );
+    assert_eq!(world.start().to_string(), over);
+}
+
+/// Runs on the same kept inputs are one run of a durable job; to bring other inputs is another, unless nothing was opened of these.
+#[test]
+fn a_durable_job_uses_its_approval_once() {
+    let world = World::new();
+    let start = |at| {
+        let mut request = world.request(&world.facts, None);
+        request.roles = ["party".to_owned()].into();
+        let stage = (at == Stage::Input).then_some("pay: inputs");
+        let begins = Begins {
+            stage,
+            at,
+            ..Begins::default()
+        };
+        world.home.start(&request, begins).unwrap().allows()
+    };
+    let [input, compute] = [Stage::Input, Stage::Compute];
+    let approve = || {
+        let filing = world.filing();
+        let approved = world.home.approve(&filing, How::Answered, Term::default());
+        approved.unwrap();
+    };
+    approve();
+    assert!(start(input));
+    ended(&world, "input stage", false, "done");
+    for _ in 0..3 {
+        assert!(start(compute));
+        ended(&world, "compute stage", false, "link");
+    }
+    // Somebody has lost its inputs before anything was opened.
+    assert!(start(input));
+    ended(&world, "input stage", false, "done");
+    assert!(start(compute));
+    ended(&world, "compute stage", true, "link");
+    // On these inputs it goes on; on others it does not begin again.
+    assert!(!start(input));
+    assert!(start(compute));
+    ended(&world, "compute stage", true, "done");
+    assert!(!start(compute));
+    assert!(!start(input));
+    approve();
+    assert!(start(input));
+}
+
+/// Whoever can write the file, and has no key, makes no approval good again.
+#[test]
+fn an_approval_is_good_for_nothing_by_a_log_that_is_not_in_order() {
+    let world = World::new();
+    world
+        .home
+        .approve(&world.filing(), How::Answered, Term::default())
+        .unwrap();
+    assert!(world.start().allows());
+    let log = world.home.log().path();
+    let good = fs::read_to_string(&log).unwrap();
+    let last = good.lines().last().unwrap();
+    let touched = [
+        good.replace("run_started", "run started"),
+        good.replace("\"by\":\"person\"", "\"by\":\"yes\""),
+        good.replace(&format!("{last}\n"), ""),
+        "garbage\n".to_owned(),
+        String::new(),
+    ];
+    for text in touched {
+        assert_ne!(text, good);
+        fs::write(&log, &text).unwrap();
+        let fresh = Home::open(world.home.path()).unwrap();
+        for home in [&world.home, &fresh] {
+            match home.decide(&world.request(&world.facts, None)) {
+                // What was read before, and is not whole any more.
+                Ok(decision) => assert!(!decision.allows(), "{text}: {decision}"),
+                Err(error) => {
+                    let said = error.to_string();
+                    assert!(said.contains("log.jsonl"), "{text}: {said}");
+                }
+            }
+        }
+        let unread = fresh.decide(&world.request(&world.facts, None));
+        assert!(unread.is_err(), "{text}: {unread:?}");
+    }
+    fs::write(&log, &good).unwrap();
+    assert!(!world.start().allows());
 }
 
 #[test]

@@ -26,6 +26,7 @@ fn started(job: &str) -> Event {
         asked_by: Some("Gemeinde \"Köln\"\n".into()),
         rule: None,
         decided: Decided::Yes,
+        stage: "run".into(),
     }
 }
 

@@ -2,10 +2,12 @@
 
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use veil_node::{Binding, Decision, Filed, Filing, Home, How, Term, filed_as};
+use veil_node::{Binding, Decision, Filed, Filing, Home, How, Term, Time, filed_as};
 use veil_program::{AlignKey, Job};
 
+use crate::commands::invite::span;
 use crate::consent::{Planned, absolute};
 use crate::failure::{Code, Failure};
 use crate::home::{HomeArgs, note};
@@ -20,13 +22,23 @@ use crate::prepare::JobArgs;
   veil approve job.toml --data mill:north=/data/pay.csv --align-key /data/align.key
   veil approve 3f0c91aa                  a job that a member proposed, by the beginning of its plan hash
   veil approve job.toml --yes            without being asked, for scripts
+  veil approve job.toml --runs 12 --until 2027-12-31
   veil approve job.toml --revoke         takes the approval back
 
 The plan hash covers everything that is computed and opened, to whom, on how many rows and lanes. A job that differs in
-any of it needs an approval of its own. What was shown is kept in the home, in jobs/PLAN/explained.txt.")]
+any of it needs an approval of its own, and an approval is good for one run unless --runs, --until or --for says otherwise. What was shown is kept in the home, in jobs/PLAN/explained.txt.")]
 pub(crate) struct ApproveArgs {
     #[command(flatten)]
     job: JobArgs,
+    /// For how many runs the approval is good: one, if nothing is said of an end either.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    runs: Option<u64>,
+    /// The last day on which a run may begin, such as 2027-12-31, or the last moment, in UTC.
+    #[arg(long, value_name = "DATE", value_parser = moment)]
+    until: Option<Time>,
+    /// For how long runs may begin, instead of a date: days, hours or minutes, such as 7d, 12h, 30m.
+    #[arg(long = "for", value_name = "SPAN", value_parser = span, conflicts_with = "until")]
+    span: Option<Duration>,
     /// Approve without being asked.
     #[arg(long)]
     yes: bool,
@@ -78,6 +90,8 @@ pub(crate) fn run(args: &ApproveArgs) -> Result<(), Failure> {
     for bound in &data {
         note(&bound.to_string());
     }
+    let term = args.term();
+    note(&format!("an approval now is good for {term}"));
     let how = if args.yes { How::Yes } else { ask(&home)? };
     // What a member sent stays as it was filed.
     let files = match &filed {
@@ -96,9 +110,9 @@ pub(crate) fn run(args: &ApproveArgs) -> Result<(), Failure> {
         files: &files,
         asked_by,
     };
-    let approved = home.approve(&filing, how, Term::default())?;
+    let approved = home.approve(&filing, how, term)?;
     note(&format!(
-        "approved: {}; `--revoke` takes it back",
+        "approved for {term}: {}; `--revoke` takes it back",
         approved.folder.display()
     ));
     if align_key.is_none() && planned.compares_order(&home) {
@@ -108,6 +122,27 @@ pub(crate) fn run(args: &ApproveArgs) -> Result<(), Failure> {
         );
     }
     Ok(())
+}
+
+impl ApproveArgs {
+    /// For how long the approval is good.
+    fn term(&self) -> Term {
+        Term {
+            runs: self.runs,
+            until: self.until.or_else(|| Some(Time::now().after(self.span?))),
+        }
+    }
+}
+
+/// A moment, or the end of a day.
+fn moment(text: &str) -> Result<Time, String> {
+    let day = || format!("{text}T23:59:59Z").parse();
+    let moment: Time = (text.parse().or_else(|_| day()))
+        .map_err(|_| format!("`{text}` is no day: write 2027-12-31, or 2027-12-31T12:00:00Z"))?;
+    if moment < Time::now() {
+        return Err(format!("{moment} is over"));
+    }
+    Ok(moment)
 }
 
 /// What this participant reads for a job: the files of the command line, and then those that its own job file names, that were bound

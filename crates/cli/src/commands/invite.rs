@@ -40,7 +40,7 @@ pub(crate) fn run(args: &InviteArgs) -> Result<(), Failure> {
 }
 
 /// A span of time: a number and a unit.
-fn span(text: &str) -> Result<Duration, String> {
+pub(super) fn span(text: &str) -> Result<Duration, String> {
     let wrong = || format!("`{text}` is no span of time: write 7d, 12h or 30m");
     let unit = text.chars().last().ok_or_else(wrong)?;
     let seconds: u64 = match unit {

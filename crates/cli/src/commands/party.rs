@@ -138,6 +138,7 @@ fn take_part(
         again: !args.child,
         yes: args.yes,
         counted: AtomicBool::new(false),
+        opened: AtomicBool::new(false),
         // Owners of a durable job take parties in the foreground for silent ones.
         foreground: (!job.is_durable()).then(|| Foreground::new(&plan)),
         stop,

@@ -6,7 +6,7 @@ mod owner;
 mod roles;
 
 use std::cell::OnceCell;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -241,6 +241,7 @@ fn one_stage<'a>(
     let start = Instant::now();
     let started = Time::now();
     let began = Mutex::new(false);
+    engagement.opened.store(false, Ordering::Relaxed);
     let is_party = ready.iter().any(|role| role.me.party().is_some());
     let owner = (at.stage == Stage::Input && !is_party).then(|| Owner::new(engagement, at));
     let has_begun = || *began.lock().unwrap_or_else(PoisonError::into_inner);
@@ -297,6 +298,8 @@ fn one_stage<'a>(
         home.log().append(Event::RunEnded {
             plan: Event::plan(engagement.plan.hash),
             job: at.plan.job.name.clone(),
+            stage: at.stage.name().to_owned(),
+            opened: engagement.opened.load(Ordering::Relaxed),
             trace: trace.map(|report| report.trace.to_string()),
             cause: ran
                 .as_ref()

@@ -98,8 +98,15 @@ impl Worker {
             };
             self.next_chunk += u32::from(self.plan.lanes);
             let run = self.start(chunk)?;
+            if self.plan.opens_rows() {
+                self.shared.status.opens_rows();
+            }
             self.active.push_back(run);
             moved = true;
+        }
+        if self.plan.chunk(self.next_chunk).is_none() && !self.in_last_chunk {
+            self.in_last_chunk = true;
+            self.shared.status.begins_last_chunk();
         }
         let mut active = std::mem::take(&mut self.active);
         let mut result = Ok(());

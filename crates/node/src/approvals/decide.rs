@@ -9,7 +9,9 @@ use veil_session::PlanHash;
 use super::Approval;
 use crate::home::{Home, HomeError, Lock, hex};
 use crate::log::{Decided, Event, Run};
+use crate::names::Role;
 use crate::policy::{Asked, Effect, Facts, Policy};
+use crate::stages::Stage;
 use crate::time::Time;
 
 /// Who asks for what.
@@ -23,17 +25,27 @@ pub struct Request<'a> {
     pub asked_by: Option<&'a str>,
     /// As what this participant takes part: [`roles_of`](crate::roles_of).
     pub roles: BTreeSet<String>,
-    /// Whether it is another run on the same kept inputs, of which one was counted: rules that count runs count them once.
+    /// Whether it is another run on the same kept inputs, of which one was counted: rules that count runs count them once, and approvals are
+    /// used once.
     pub repeats: bool,
+}
+
+impl Request<'_> {
+    /// Whether this participant computes nothing and receives nothing: its part of a durable job is over when the parties have its data.
+    pub fn brings_only(&self) -> bool {
+        self.roles.iter().all(|role| role == Role::Owner.name())
+    }
 }
 
 /// What begins.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Begins<'a> {
-    /// The name of the stage, if it opens nothing: rules that count runs count the one that does.
+    /// The name of the stage, if it is another one than that of the job.
     pub stage: Option<&'a str>,
     /// Whether it runs without approval: `--yes`.
     pub yes: bool,
+    /// Which stage it is. Rules that count runs count the one that opens something, and at whoever only brings data the one that takes them.
+    pub at: Stage,
 }
 
 /// Whether a job may run here.
@@ -128,7 +140,7 @@ impl Home {
     /// Decides whether a job may run, and changes nothing.
     pub fn decide(&self, request: &Request<'_>) -> Result<Decision, HomeError> {
         let policy = self.policy()?.unwrap_or_default();
-        self.decide_by(&policy, request, None)
+        self.decide_by(&policy, request, None, None)
     }
 
     /// Decides, and if the job may run, logs that a run begins and what decided it: together, so that two runs cannot both be the last
@@ -140,18 +152,19 @@ impl Home {
         let loaded = Policy::load(&self.path().join("policy.toml"))?;
         self.note_policy(&lock, loaded.as_ref()).map_err(unlogged)?;
         let policy = loaded.map(|(policy, _)| policy).unwrap_or_default();
-        let decision = self.decide_by(&policy, request, Some(&lock))?;
+        let begins_at = Some(begins.at);
+        let decision = self.decide_by(&policy, request, begins_at, Some(&lock))?;
         let decision = decision.or_yes(begins.yes);
         let (plan, job) = (hex(&request.plan.0), request.facts.job.clone());
         let asked_by = request.asked_by.map(str::to_owned);
+        let counts = begins.at != Stage::Input || request.brings_only();
         let started = |decided, rule: Option<&String>| Event::RunStarted {
             plan: plan.clone(),
             job: begins.stage.map_or_else(|| job.clone(), str::to_owned),
             asked_by: asked_by.clone(),
-            rule: rule
-                .filter(|_| begins.stage.is_none() && !request.repeats)
-                .cloned(),
+            rule: rule.filter(|_| counts && !request.repeats).cloned(),
             decided,
+            stage: begins.at.name().to_owned(),
         };
         let event = match &decision {
             Decision::Approved { at, how } => {
@@ -177,6 +190,7 @@ impl Home {
         &self,
         policy: &Policy,
         request: &Request<'_>,
+        at: Option<Stage>,
         lock: Option<&Lock>,
     ) -> Result<Decision, HomeError> {
         let same_job = |run: &Run| *run.job == *request.facts.job;
@@ -218,19 +232,56 @@ impl Home {
                 }),
             });
         }
-        let approval = self.filed(request.plan)?.and_then(|filed| filed.approved);
-        if let Some(Approval { at, how, .. }) = approval {
+        let filed = self.filed(request.plan)?;
+        let approved = filed.and_then(|filed| Some((filed.plan, filed.approved?)));
+        let used = match &approved {
+            None => Ok(None),
+            Some((plan, approval)) => self.used(lock, *plan, approval, (request, at)),
+        };
+        if let (Some((_, Approval { at, how, .. })), Ok(None)) = (&approved, &used) {
+            let (at, how) = (*at, how.clone());
             return Ok(Decision::Approved { at, how });
         }
-        Ok(match judged.decided {
-            Some((rule, Effect::Allow)) => Decision::Policy { rule },
-            Some((rule, _)) => Decision::Pending {
-                why: vec![format!("rule `{rule}` asks a person")],
-            },
-            None => Decision::Pending {
-                why: judged.reasons,
-            },
-        })
+        let why = match judged.decided {
+            Some((rule, Effect::Allow)) => return Ok(Decision::Policy { rule }),
+            Some((rule, _)) => vec![format!("rule `{rule}` asks a person")],
+            None => judged.reasons,
+        };
+        let why = used?.into_iter().chain(why).collect();
+        Ok(Decision::Pending { why })
+    }
+
+    /// Why an approval is not good any more, if it is not: `at` is what begins, or nothing where it is asked whether anything may. A run that
+    /// was allowed goes on, on the inputs that it kept, also when its approval has ended meanwhile. An approval is good for nothing by a log
+    /// that is not in order.
+    fn used(
+        &self,
+        lock: Option<&Lock>,
+        plan: PlanHash,
+        approval: &Approval,
+        (request, at): (&Request<'_>, Option<Stage>),
+    ) -> Result<Option<String>, HomeError> {
+        // Inputs that are brought again make another run of those who compute on them.
+        let other_inputs = matches!(at, Some(Stage::Whole | Stage::Input));
+        if request.repeats && (!other_inputs || request.brings_only()) {
+            return Ok(None);
+        }
+        let uses = self.uses(lock, plan)?;
+        if uses.goes_on() && !other_inputs {
+            return Ok(None);
+        }
+        let (given, term) = (approval.at, approval.term());
+        if term.until.is_some_and(|until| until < Time::now()) {
+            return Ok(Some(format!(
+                "the approval of {given} was for {term}, and that is over"
+            )));
+        }
+        let runs = uses.runs(request.brings_only());
+        let used = term.most().filter(|most| runs >= *most);
+        Ok(used.map(|most| {
+            let are = if most == 1 { "is" } else { "are" };
+            format!("the approval of {given} was for {term}, and {are} used")
+        }))
     }
 
     /// Logs that the policy is another one than when it was last used.

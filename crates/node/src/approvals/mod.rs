@@ -128,7 +128,7 @@ pub struct Approval {
     pub at: Time,
     /// `answered` on a terminal, or `--yes`.
     pub how: String,
-    /// For how many runs; where no end is said either, for one.
+    /// For how many runs; for one, if no end is said either.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runs: Option<u64>,
     /// Until when.
@@ -146,11 +146,10 @@ impl Approval {
     }
 }
 
-/// For how many runs an approval is given, and until when: any number, and for ever, if neither is said. It is written down with the
-/// approval; a service does not count by it yet.
+/// For how many runs an approval is given, and until when a run may begin: for one run, if neither is said.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Term {
-    /// Runs.
+    /// Runs; as many as fit into the time, if that alone is said.
     pub runs: Option<u64>,
     /// The last moment at which one may begin.
     pub until: Option<Time>,
@@ -159,7 +158,13 @@ pub struct Term {
 impl Term {
     /// How many runs it allows; nothing if that is any number.
     pub const fn most(self) -> Option<u64> {
-        self.runs
+        match self {
+            Term {
+                runs: None,
+                until: None,
+            } => Some(1),
+            Term { runs, .. } => runs,
+        }
     }
 }
 

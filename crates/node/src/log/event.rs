@@ -167,6 +167,8 @@ pub enum Event {
         rule: Option<String>,
         /// What decided that it may run.
         decided: Decided,
+        /// The stage of the job: `run`, if it has one alone.
+        stage: String,
     },
     /// A run ended.
     RunEnded {
@@ -176,6 +178,10 @@ pub enum Event {
         job: String,
         /// The run's trace id, if it got as far as having one.
         trace: Option<String>,
+        /// The stage of the job.
+        stage: String,
+        /// Whether something may have been opened: a run that ended before uses no approval.
+        opened: bool,
         /// `done`, or the code of the cause.
         cause: String,
         /// How long it took.

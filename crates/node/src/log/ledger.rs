@@ -1,6 +1,6 @@
 //! What the entries of a log come to, each of them checked once: what was read before is remembered, and what follows is checked from there.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use veil_link::tls::Fingerprint;
 
 use super::verify::{Checker, for_each_line};
-use super::{Entry, Head, Log, LogFault, head};
+use super::{Entry, Head, Log, LogFault, Uses, head};
 use crate::time::Time;
 
 /// A run that a rule allowed, and that rules count.
@@ -30,6 +30,8 @@ pub(crate) struct Ledger {
     offset: u64,
     last: Vec<u8>,
     runs: Vec<Run>,
+    /// What approvals that hold were used for, by plan.
+    uses: BTreeMap<String, Uses>,
     /// Names, each of them once.
     names: BTreeSet<Arc<str>>,
 }
@@ -111,7 +113,27 @@ impl Ledger {
         Ok(there == self.last)
     }
 
+    /// What the approval of a plan was used for since it was given.
+    pub(crate) fn uses(&self, plan: &str) -> Uses {
+        self.uses.get(plan).copied().unwrap_or_default()
+    }
+
     fn count(&mut self, entry: &Entry) {
+        if let Some(plan) = entry.text("plan") {
+            match entry.kind.as_str() {
+                "approval" => {
+                    self.uses.insert(plan.to_owned(), Uses::default());
+                }
+                "withdrawal" => {
+                    self.uses.remove(plan);
+                }
+                _ => {
+                    if let Some(uses) = self.uses.get_mut(plan) {
+                        uses.take(entry);
+                    }
+                }
+            }
+        }
         if entry.kind != "run_started" {
             return;
         }

@@ -7,6 +7,7 @@
 mod entry;
 mod event;
 mod ledger;
+mod uses;
 mod verify;
 
 use std::fs::{self, File, OpenOptions};
@@ -22,6 +23,7 @@ use crate::file::{self, FileError};
 use crate::home::{Home, HomeError, Lock, hex};
 
 pub(crate) use ledger::{Ledger, Run};
+pub(crate) use uses::Uses;
 
 pub use entry::Entry;
 pub use event::{Bound, Decided, Event};
@@ -146,16 +148,17 @@ impl<'a> Log<'a> {
         }
     }
 
-    /// Runs that began and have no end: the plan, and the name of what ran, of each.
-    pub(crate) fn begun(self) -> Result<Vec<(String, String)>, LogFault> {
-        let mut begun: Vec<(String, String)> = Vec::new();
+    /// Runs that began and have no end: the plan, the name of what ran, and the stage, of each.
+    pub(crate) fn begun(self) -> Result<Vec<[String; 3]>, LogFault> {
+        let mut begun: Vec<[String; 3]> = Vec::new();
         self.for_each(|entry| {
             let (Some(plan), Some(job)) = (entry.text("plan"), entry.text("job")) else {
                 return;
             };
-            let is_of = |run: &(String, String)| run.0 == plan;
+            let stage = entry.text("stage").unwrap_or_default();
+            let is_of = |run: &[String; 3]| run[0] == plan;
             match entry.kind.as_str() {
-                "run_started" => begun.push((plan.to_owned(), job.to_owned())),
+                "run_started" => begun.push([plan, job, stage].map(str::to_owned)),
                 "run_ended" => {
                     if let Some(at) = begun.iter().rposition(is_of) {
                         begun.remove(at);

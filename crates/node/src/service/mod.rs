@@ -289,12 +289,14 @@ impl Service {
             tracing::error!(%error, "nobody can say which runs were interrupted");
             Vec::new()
         });
-        for (digits, job) in begun {
+        for [digits, job, stage] in begun {
             tracing::warn!(plan = %digits, name = %job, "a run was in its middle when the last process of this service ended");
             desk.record(Event::RunEnded {
                 plan: digits.clone(),
                 job,
                 trace: None,
+                stage,
+                opened: true,
                 cause: "killed".into(),
                 seconds: 0,
             });

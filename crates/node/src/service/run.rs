@@ -288,6 +288,7 @@ fn one_run(
         }
     };
     let stage = place.stage;
+    desk.jobs.with(job, |entry| entry.opened = false);
     let kept = |kept| desk.jobs.with(job, |entry| entry.status.kept = Some(kept));
     if stages.are_two() {
         span.record("stage", stage.name());
@@ -331,6 +332,8 @@ fn one_run(
         desk.record(Event::RunEnded {
             plan: Event::plan(job),
             job: stages.plan(stage).job.name.clone(),
+            stage: stage.name().to_owned(),
+            opened: desk.jobs.with(job, |entry| entry.opened).unwrap_or(true),
             trace: trace.or(known.flatten()),
             cause: code.to_owned(),
             seconds: start.elapsed().as_secs(),

@@ -59,9 +59,10 @@ pub const fn interrupted(abort: &Abort) -> bool {
 }
 
 /// Which run of a job.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub enum Stage {
     /// All of a job that is not durable.
+    #[default]
     Whole,
     /// The owners' values come to the parties' stores; nothing is opened.
     Input,

@@ -58,6 +58,8 @@ pub(crate) struct Engagement<'a> {
     pub(crate) yes: bool,
     /// Whether a run was counted by the rules of the policy: what follows repeats it.
     pub(crate) counted: AtomicBool,
+    /// Whether something may have been opened in the run that is under way.
+    pub(crate) opened: AtomicBool,
     /// Writes down the rounds, if a trace is wanted.
     pub(crate) trace: Option<&'a Arc<TraceFile>>,
     /// What a party in the foreground says of its job to those with a part in it.
@@ -99,8 +101,8 @@ impl<'a> Engagement<'a> {
         Ok(())
     }
 
-    /// Asks whether the job may run; when all participants of a stage are there, that the run begins is logged. Rules that count runs
-    /// count the stage that computes.
+    /// Asks whether the job may run; when all participants of a stage are there, that the run begins is logged. What this command runs is one
+    /// run to rules that count: the stage that computes, or at an owner the one that takes its data, however often it is repeated.
     pub(super) fn consent(&self, stages: &Stages, begins: Option<At<'_>>) -> Result<(), Failure> {
         let protocol = veil_protocol::protocol(Arc::clone(self.plan), Peer::Party(PartyId::TWO[0]));
         let facts = Facts::of(self.job, self.plan, &*protocol).against(stages.adversary());
@@ -119,9 +121,10 @@ impl<'a> Engagement<'a> {
                 let begins = Begins {
                     stage,
                     yes: self.yes,
+                    at: at.stage,
                 };
                 let decision = self.home.start(&request, begins)?;
-                if decision.allows() && !input {
+                if decision.allows() && (!input || request.brings_only()) {
                     self.counted.store(true, Ordering::Relaxed);
                 }
                 decision

@@ -211,6 +211,9 @@ fn one(
         ..prepare::data(role.source.clone(), role.sink.as_ref())
     };
     let ran = part.run(connections, &settings, data, &|link| link, &|progress| {
+        if progress.may_have_opened {
+            engagement.opened.store(true, Ordering::Relaxed);
+        }
         (engagement.progress)(lobby.goes(progress));
     });
     ran.map_err(|abort| {
