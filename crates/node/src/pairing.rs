@@ -212,13 +212,13 @@ impl Home {
             expires,
             sha256: hex(&token.digest()),
         });
-        self.write_invitations(&lock, open)?;
         let event = Event::Invitation {
             name: name.to_owned(),
             role,
             expires,
         };
         self.log().append_under(&lock, event)?;
+        self.write_invitations(&lock, open)?;
         Ok(Invitation {
             inviter: self.introduction(),
             invitee: name.to_owned(),
@@ -422,14 +422,14 @@ impl Home {
                 pinned: known.fingerprint,
             });
         }
-        let member = self.change_members(lock, |members| admit(members, who))?;
         let event = Event::Member {
-            name: member.name.clone(),
-            role: member.role,
-            fingerprint: member.fingerprint.to_string(),
+            name: who.name.clone(),
+            role: who.role,
+            fingerprint: who.fingerprint.to_string(),
             how,
         };
         self.log().append_under(lock, event)?;
+        let member = self.change_members(lock, |members| admit(members, who))?;
         Ok(Joined {
             member,
             again: false,

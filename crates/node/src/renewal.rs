@@ -199,6 +199,12 @@ impl Home {
                 known,
             });
         }
+        let event = Event::Rotation {
+            name: name(),
+            old: old.to_string(),
+            new: new.to_string(),
+        };
+        self.log().append_under(&lock, event)?;
         let member = self.change_members(&lock, |members| {
             let member = members.any_mut(&statement.name)?;
             member.former.push(Former {
@@ -210,12 +216,6 @@ impl Home {
             member.rotations = statement.counter;
             Some(member.clone())
         })?;
-        let event = Event::Rotation {
-            name: name(),
-            old: old.to_string(),
-            new: new.to_string(),
-        };
-        self.log().append_under(&lock, event)?;
         // The file is read again under the lock, and nobody else writes meanwhile.
         member.map_or(
             Err(RotationError::Unknown { name: name(), old }),

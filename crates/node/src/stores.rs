@@ -1,7 +1,9 @@
 //! A party's stored shares, as the jobs that it runs use them.
 
-use veil_session::PartyId;
-use veil_store::{Member, Store, StoreKey};
+use std::collections::BTreeSet;
+
+use veil_session::{PartyId, PlanHash};
+use veil_store::{Member, Store, StoreError, StoreKey};
 
 use crate::{Home, HomeError};
 
@@ -39,6 +41,33 @@ impl Home {
                 .map(member)
                 .collect::<Result<_, _>>()?,
         })
+    }
+}
+
+/// Datasets cannot be counted.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum StoredError {
+    #[error(transparent)]
+    Home(#[from] HomeError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Home {
+    /// Bytes of the datasets that jobs of a member keep here, complete or not.
+    pub(crate) fn stored_bytes(&self, asked_by: &str) -> Result<u64, StoredError> {
+        let all = self.all_filed()?.into_iter();
+        let own = all.filter(|filed| filed.asked_by.as_deref() == Some(asked_by));
+        let plans: BTreeSet<PlanHash> = own
+            .flat_map(|filed| filed.stages.into_iter().chain([filed.plan]))
+            .collect();
+        let key = StoreKey::derive(self.store_secret()?.as_slice());
+        let datasets = veil_store::datasets(&self.shares(), &key)?.into_iter();
+        let bytes = datasets.filter_map(|dataset| {
+            let of = dataset.head?.description.plan;
+            plans.contains(&of).then_some(dataset.bytes)
+        });
+        Ok(bytes.fold(0, u64::saturating_add))
     }
 }
 

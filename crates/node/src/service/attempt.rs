@@ -140,17 +140,22 @@ pub(super) fn attempt(
     } else {
         tracing::info!("waiting for the participants");
     }
+    if let (Some(member), Some(_)) = (asked_by, &data.keeps) {
+        // What this run keeps has its place on the disk already.
+        let may = desk.may_store(member);
+        may.map_err(|why| (false, Failed::Quota(why)))?;
+    }
     let (here, connections) = meet(desk, prepared, at, stop).map_err(|failed| (false, failed))?;
     let mut engine = desk.engine();
     let claim = desk.claim(job, &prepared.planned, asked_by);
     let waits = |why: &str| desk.jobs.waits(job, why);
     let place = desk.places.place(&claim, engine.timeout, stop, &waits);
     let _place = place.map_err(|why| (false, Failed::Full(why)))?;
-    let charge = Charge::new(desk, &claim).map_err(|why| (false, Failed::Full(why)))?;
+    let charge = Charge::new(desk, &claim).map_err(|why| (false, Failed::Quota(why)))?;
     let how = match stage {
         Stage::Input => Consent::StartInput,
-        _ if at.turn.is_some_and(|turn| turn > 0) => Consent::StartAgain,
-        Stage::Whole | Stage::Compute | Stage::Finish(_) => Consent::Start,
+        _ if at.turn.is_some_and(|turn| turn > 0) => Consent::StartAgain(stage),
+        Stage::Whole | Stage::Compute | Stage::Finish(_) => Consent::Start(stage),
     };
     let decision = desk.consent(&prepared.planned, asked_by, how);
     if !decision.allows() {

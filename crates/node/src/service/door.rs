@@ -9,7 +9,7 @@ use veil_program::Files;
 use veil_session::PlanHash;
 
 use super::places::Claim;
-use super::said::{NO_ROOM, held, of_join, of_rotation, public_reason};
+use super::said::{NO_ROOM, NOT_HERE, held, of_join, of_rotation, public_reason};
 use super::{Desk, News};
 use crate::approvals::{Begins, Decision, Filed, Filing, Request, plan_of};
 use crate::control::{self, Hello, Kind, Reply, Request as Asked};
@@ -21,7 +21,7 @@ use crate::participant;
 use crate::planner::{Planned, Prepared, Refusal, Terms, prepare};
 use crate::roll::Missing;
 use crate::settings::Quota;
-use crate::stages::At;
+use crate::stages::{At, Stage};
 use crate::time::Time;
 
 /// The most that meetings take: threads, and places at the port. Each member has its part of them.
@@ -248,6 +248,9 @@ impl Desk {
                 quota.waiting_jobs
             ));
         }
+        if planned.facts.keeps {
+            self.may_store(asked_by)?;
+        }
         let decision = self.consent(&planned, Some(asked_by), Consent::Look);
         if let Decision::Refused { .. } = &decision {
             // What was refused before was said before: nobody fills the log by asking again.
@@ -342,6 +345,22 @@ impl Desk {
         };
         self.home.file_job(&filing).map_err(|error| here(&error))?;
         Ok(())
+    }
+
+    /// Whether the datasets that a member's jobs keep here are within its quota.
+    pub(super) fn may_store(&self, asked_by: &str) -> Result<(), String> {
+        let room = self.home.settings().quotas.of(asked_by).stored;
+        let taken = self.home.stored_bytes(asked_by).map_err(|error| {
+            tracing::error!(%error, "nobody can say what datasets take");
+            NOT_HERE.to_owned()
+        })?;
+        if taken <= room {
+            return Ok(());
+        }
+        Err(format!(
+            "quota: datasets of jobs of `{asked_by}` take {taken} bytes here, of {room}; the operator removes what is over with `veil shares \
+             remove`"
+        ))
     }
 
     /// Under which terms this party plans jobs.
@@ -460,16 +479,19 @@ impl Desk {
             facts: &planned.facts,
             asked_by,
             roles: planned.roles.clone(),
-            repeats: how == Consent::StartAgain,
+            repeats: matches!(how, Consent::StartAgain(_)),
         };
         let yes = self.options.yes;
-        let begins = |stage| Begins { stage, yes };
+        let begins = |stage, at| Begins { stage, yes, at };
         let decided = match how {
             Consent::Look => self.look_at(&request),
-            Consent::StartInput => self
-                .home
-                .start(&request, begins(Some(planned.input.as_str()))),
-            Consent::Start | Consent::StartAgain => self.home.start(&request, begins(None)),
+            Consent::StartInput => {
+                let begins = begins(Some(planned.input.as_str()), Stage::Input);
+                self.home.start(&request, begins)
+            }
+            Consent::Start(at) | Consent::StartAgain(at) => {
+                self.home.start(&request, begins(None, at))
+            }
         };
         decided.unwrap_or_else(|error| {
             tracing::error!(%error, "nobody can say whether a job may run");
@@ -494,9 +516,9 @@ pub(super) enum Consent {
     /// Whether the job may run; nothing changes.
     Look,
     /// The same, and that a run begins is logged with the answer.
-    Start,
+    Start(Stage),
     /// The same for a later run on the inputs that are kept: rules that count runs count the first.
-    StartAgain,
+    StartAgain(Stage),
     /// The same for the input stage of a durable job, which opens nothing: rules that count runs count the other stage.
     StartInput,
 }

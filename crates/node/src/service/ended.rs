@@ -10,7 +10,7 @@ use veil_session::Peer;
 use super::Desk;
 use super::attempt::Place;
 use super::roll::{self, Seen};
-use super::said::{FULL, NOT_HERE, OWN_FILES, of_run, public_reason, with_names};
+use super::said::{FULL, NOT_HERE, OWN_FILES, QUOTA, of_run, public_reason, with_names};
 use crate::approvals::Decision;
 use crate::jobs::{State, Why};
 use crate::log::Event;
@@ -31,6 +31,8 @@ pub(super) enum Failed {
     Kept(Decision),
     /// Other jobs ran for too long: what it waited for.
     Full(String),
+    /// Whoever asked for it has used up a quota.
+    Quota(String),
     /// What the other parties say of where they are.
     Seen(Seen),
     /// The others ran without this party, and nothing came of it.
@@ -160,6 +162,7 @@ pub(super) fn explain(
             let here = format!("other jobs ran all the time, and {why}; ask again later");
             ("busy", FULL.to_owned(), Some(here))
         }
+        (Failed::Quota(why), None) => ("quota", QUOTA.to_owned(), Some(why.clone())),
     };
     let repeats = match failed {
         Failed::Run(RunError::Abort(abort)) => stages.may_repeat(stage, abort),

@@ -12,7 +12,8 @@ use crate::settings::{Limits, Quota};
 
 const MIB: u64 = 1 << 20;
 
-/// Plans of jobs that are met and do not run yet have room beside those that run: one part in so many of the working memory.
+/// Plans of jobs that are met and do not run yet may take one part in so many of the working memory: the rest is always there for jobs that
+/// run.
 const WAITING: u64 = 4;
 
 /// One place to run is kept for jobs of less work than this, where there are several: some ten seconds of a processor.
@@ -112,19 +113,21 @@ impl Places {
     }
 
     /// Half of the room is for whoever comes first, and the other half for all in equal shares, of which there are so many; a job that is
-    /// too large for both is met when no other one waits.
+    /// too large for both is met when no other one waits. What runs and what waits are within the working memory together.
     fn has_room(&self, taken: &Taken, claim: &Claim, held: u64, shares: u64) -> Result<(), String> {
-        let half = self.limits.memory_mib.saturating_mul(MIB) / WAITING / 2;
-        let waiting = taken.plans.iter();
-        let waiting = waiting.filter(|(job, _)| !taken.running.contains_key(*job));
-        let (mut all, mut own) = (0_u64, 0_u64);
-        for (member, bytes) in waiting.map(|(_, plans)| plans) {
-            all = all.saturating_add(*bytes);
-            if *member == claim.member {
-                own = own.saturating_add(*bytes);
-            }
-        }
+        let half = self.memory() / WAITING / 2;
+        let all = taken.waiting_plans(|_, _| true);
+        let own = taken.waiting_plans(|_, member| *member == claim.member);
         let fits = |used: u64, room: u64| used.saturating_add(held) <= room;
+        if !fits(taken.running_bytes().saturating_add(all), self.memory()) {
+            return Err(format!(
+                "its plan takes up to {} MiB, and jobs that run or wait for their participants take {} of {} MiB (`memory_mib` under \
+                 [admission] in veil.toml)",
+                mib(held),
+                mib(taken.running_bytes().saturating_add(all)),
+                self.limits.memory_mib
+            ));
+        }
         if all == 0 || fits(all, half) || fits(own, half / shares.max(1)) {
             return Ok(());
         }
@@ -137,10 +140,16 @@ impl Places {
         ))
     }
 
-    /// Bytes that nobody has.
-    fn free(&self, taken: &Taken) -> u64 {
-        let running: u64 = taken.running.values().map(|one| one.bytes).sum();
-        (self.limits.memory_mib.saturating_mul(MIB)).saturating_sub(running)
+    /// Working memory of all jobs, in bytes.
+    fn memory(&self) -> u64 {
+        self.limits.memory_mib.saturating_mul(MIB)
+    }
+
+    /// Bytes that neither jobs that run have nor plans of other jobs that wait.
+    fn free(&self, taken: &Taken, claim: &Claim) -> u64 {
+        let others = taken.waiting_plans(|job, _| *job != claim.job);
+        let used = taken.running_bytes().saturating_add(others);
+        self.memory().saturating_sub(used)
     }
 
     /// Waits for a place among the running jobs and working memory, at most so long, and `say`s what it waits for.
@@ -197,7 +206,7 @@ impl Places {
         if jobs > 1 && !claim.is_small() && large + 1 >= usize::from(jobs) {
             return Some("the last place is kept for small jobs".to_owned());
         }
-        let free = self.free(taken);
+        let free = self.free(taken, claim);
         if claim.need > free {
             return Some(format!(
                 "it needs up to {} MiB of working memory, and {} of {memory_mib} MiB are free at this party (`memory_mib` under \
@@ -223,6 +232,21 @@ impl Places {
 }
 
 impl Taken {
+    /// Bytes of jobs that run.
+    fn running_bytes(&self) -> u64 {
+        let bytes = self.running.values().map(|one| one.bytes);
+        bytes.fold(0, u64::saturating_add)
+    }
+
+    /// Bytes of the plans of jobs that do not run, of those that are asked for.
+    fn waiting_plans(&self, of: impl Fn(&PlanHash, &Option<String>) -> bool) -> u64 {
+        let waiting = self
+            .plans
+            .iter()
+            .filter(|&(job, (member, _))| !self.running.contains_key(job) && of(job, member));
+        waiting.fold(0, |all, (_, (_, bytes))| all.saturating_add(*bytes))
+    }
+
     /// Puts a job where it belongs in the order.
     fn join(&mut self, claim: &Claim) -> u64 {
         self.tickets += 1;
@@ -368,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn plans_that_wait_have_room_of_their_own_and_each_member_its_share() {
+    fn plans_that_wait_have_a_part_of_the_memory_and_each_member_its_share() {
         // 25 MiB: 12 for whoever comes first, and as much in four shares.
         let places = Places::new(limits(4));
         let never = AtomicBool::new(false);
@@ -382,17 +406,28 @@ mod tests {
         );
         let _bobs = hold(&claim(3, "bob", 1), 3).unwrap();
         assert!(hold(&claim(4, "bob", 1), 1).is_err());
-        // Those that run have all of the memory.
-        let mut own = claim(1, "ann", 1);
-        own.need = 100 * MIB;
-        let place = places.place(&own, Duration::ZERO, &never, &|_| ()).unwrap();
+        // What runs and what waits are within the memory together.
+        let place = |number, member, need| {
+            let mut own = claim(number, member, 1);
+            own.need = need * MIB;
+            places.place(&own, Duration::ZERO, &never, &|_| ())
+        };
+        let why = place(1, "ann", 98).err().unwrap();
+        assert!(
+            why.contains("it needs up to 98 MiB of working memory, and 97 of 100 MiB are free"),
+            "{why}"
+        );
+        let first_runs = place(1, "ann", 95).unwrap();
         let _second = hold(&claim(2, "ann", 1), 2).unwrap();
-        let why = places
-            .place(&claim(5, "bob", 1), Duration::ZERO, &never, &|_| ())
-            .err()
-            .unwrap();
+        let why = hold(&claim(6, "ann", 1), 1).err().unwrap();
+        assert_eq!(
+            why,
+            "its plan takes up to 1 MiB, and jobs that run or wait for their participants take 100 of 100 MiB (`memory_mib` under \
+             [admission] in veil.toml)"
+        );
+        let why = place(5, "bob", 1).err().unwrap();
         assert!(why.contains("0 of 100 MiB are free"), "{why}");
-        drop((first, place));
+        drop((first, first_runs));
         // However large it is, one may wait.
         let empty = Places::new(limits(4));
         let _large = empty.hold(&claim(1, "ann", 1), 90 * MIB, 4).unwrap();

@@ -21,6 +21,8 @@ pub struct Quota {
     pub bytes_per_day: u64,
     /// Bytes of its filed jobs: their text and circuits.
     pub filed: u64,
+    /// Bytes of the datasets that its jobs keep.
+    pub stored: u64,
     /// Its part of what there is, where several wait: twice as much with 2.
     pub weight: u64,
 }
@@ -35,6 +37,7 @@ impl Default for Quota {
             work_per_day: 2_000_000_000_000,
             bytes_per_day: 2 << 40,
             filed: 1 << 30,
+            stored: 200 << 30,
             weight: 1,
         }
     }

@@ -243,6 +243,10 @@ impl Settings {
                 "its proposals on the disk",
             );
             line(
+                &format!("stored = {}", text(&bytes_text(quota.stored))),
+                "datasets that its jobs keep",
+            );
+            line(
                 &format!("weight = {}", quota.weight),
                 "its part, where several wait",
             );
@@ -362,6 +366,7 @@ struct RawQuota {
     work_per_day: Option<Spanned<String>>,
     bytes_per_day: Option<Spanned<String>>,
     filed: Option<Spanned<String>>,
+    stored: Option<Spanned<String>>,
     weight: Option<Spanned<u64>>,
     #[serde(default)]
     member: BTreeMap<String, RawQuota>,
@@ -483,6 +488,7 @@ impl RawQuota {
                 wrong,
             )?,
             filed: in_words(self.filed.as_ref(), usual.filed, BYTES, wrong)?,
+            stored: in_words(self.stored.as_ref(), usual.stored, BYTES, wrong)?,
             weight: within(self.weight.as_ref(), usual.weight, 1000, wrong)?,
         })
     }
@@ -528,6 +534,7 @@ mod tests {
         settings.limits.jobs = 9;
         settings.admission.sandbox = Require::Filter;
         settings.quotas.each.filed = 5 << 20;
+        settings.quotas.each.stored = 7 << 30;
         let own = Quota {
             weight: 3,
             ..settings.quotas.each
