@@ -29,6 +29,8 @@ packages() {
   # The hardware is linted and simulated by Verilator, and proved by Yosys and Z3.
   [[ ${1:-} != tools || $(id -u) != 0 ]] || has verilator || ! has apt-get || missing+=(verilator)
   [[ ${1:-} != tools || $(id -u) != 0 ]] || has z3 || ! has apt-get || missing+=(z3)
+  # Tests look at the files that a service opens, and take Landlock from it, by strace: they are skipped without.
+  [[ ${1:-} != tools || $(id -u) != 0 ]] || has strace || ! has apt-get || missing+=(strace)
   # Links over libfabric are built where its headers are; their tests are skipped without.
   [[ ${1:-} != tools || $(id -u) != 0 ]] || [[ -e /usr/include/rdma/fabric.h ]] || ! has apt-get || missing+=(libfabric-dev)
   echo "${missing[@]}"

@@ -9,12 +9,15 @@ mod common;
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::io::{Read, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::deployment::{Service, at, turn};
+use common::deployment::{PATIENT, Place, Service, at, states, submit, take_part, turn, wait};
 use common::homes::{NAMES, homes};
+use common::traced::Trace;
 use common::{Folder, text};
 use veil_link::tls;
 use veil_node::control::{self, Proposal, Reply, Request};
@@ -41,6 +44,21 @@ fn chain(products: usize) -> String {
     circuit
 }
 
+/// As many layers of products as each of them has.
+fn layers(width: usize) -> String {
+    let gates = width * width;
+    let wires = gates + 2 * width;
+    let mut circuit = format!("{gates} {wires}\n1 {}\n1 {width}\n\n", 2 * width);
+    for gate in 0..gates {
+        // Outputs of the layer below, and of the first layer both inputs.
+        let below = gate / width * width + width;
+        let one = if gate < width { gate } else { gate + width };
+        let other = below + (gate + 1) % width;
+        let _ = writeln!(circuit, "2 1 {one} {other} {} AND", gate + 2 * width);
+    }
+    circuit
+}
+
 fn proposal(name: &str, circuit: String) -> Proposal {
     Proposal {
         job: JOB.replace("NAME", name),
@@ -58,22 +76,34 @@ struct Site {
 
 impl Site {
     fn new(settings: &[(&str, &str)]) -> Self {
+        let mut site = Self::without(settings);
+        site.start(&Place::HERE);
+        site
+    }
+
+    /// Before its service is started.
+    fn without(settings: &[(&str, &str)]) -> Self {
         let folder = Folder::blocks();
         let homes = homes(folder.path(), &NAMES);
         for (from, to) in settings {
             folder.replace("a/veil.toml", from, to);
         }
-        let service = Some(Service::start(folder.path(), "a", &[]));
         Site {
             folder,
             homes,
-            service,
+            service: None,
         }
+    }
+
+    fn start(&mut self, place: &Place) {
+        let options = [&["--admin", "127.0.0.1:0"], &PATIENT[..]].concat();
+        let service = Service::start_at(place, self.folder.path(), "a", &options);
+        self.service = Some(service);
     }
 
     fn restart(&mut self) {
         drop(self.service.take());
-        self.service = Some(Service::start(self.folder.path(), "a", &[]));
+        self.start(&Place::HERE);
     }
 
     fn home(&self, name: &str) -> (&Home, Member) {
@@ -348,4 +378,350 @@ fn the_operator_is_told_how_planning_is_confined() {
             .said()
             .contains("\"by\":\"landlock and seccomp\"")
     );
+}
+
+/// The same where the kernel has no Landlock: nobody's proposals are taken, unless the operator said that the filter is enough.
+#[test]
+fn a_party_that_cannot_confine_planning_takes_no_proposals() {
+    let _turn = turn();
+    let mut site = Site::without(&[]);
+    let without = Place::through(&[
+        "strace",
+        "-D",
+        "-f",
+        "-qq",
+        "-o",
+        "/dev/null",
+        "-e",
+        "trace=landlock_create_ruleset",
+        "-e",
+        "inject=landlock_create_ruleset:error=ENOSYS",
+    ]);
+    if !without.works("a_party_that_cannot_confine_planning_takes_no_proposals") {
+        return;
+    }
+    site.start(&without);
+    let why = site.refused("eve", proposal("one", chain(2)));
+    assert_eq!(
+        why,
+        "this party takes no proposals: its machine cannot confine planning"
+    );
+    let page = site.service().page("/readyz");
+    assert!(page.starts_with("HTTP/1.1 503"), "{page}");
+    let says = "this kernel cannot confine planning: this kernel has no Landlock, which Linux 5.13 or later has; Linux 5.13 or later can, or \
+                set `sandbox = \"seccomp\"` under [admission] in veil.toml";
+    assert!(page.contains(says), "{page}");
+    assert!(
+        site.service()
+            .said()
+            .contains("proposals of others are refused")
+    );
+    let doctor = without
+        .veil(site.folder.path())
+        .args(["doctor", "--home", "a"])
+        .output();
+    let looked = text(&doctor.unwrap().stdout);
+    assert!(looked.contains("cannot confine planning"), "{looked}");
+    // The operator's word, and the mode is said.
+    site.folder.replace(
+        "a/veil.toml",
+        "sandbox = \"require\"",
+        "sandbox = \"seccomp\"",
+    );
+    drop(site.service.take());
+    site.start(&without);
+    site.taken("eve", proposal("one", chain(2)));
+    assert!(site.service().said().contains("\"by\":\"seccomp\""));
+    assert!(site.service().page("/readyz").starts_with("HTTP/1.1 200"));
+}
+
+/// S3: whatever members propose, no file is opened but those of the home and of the program.
+#[test]
+fn no_file_outside_the_home_is_opened_for_a_proposal() {
+    let _turn = turn();
+    let mut site = Site::without(&[("proposals_per_hour = 60", "proposals_per_hour = 1000")]);
+    let trace = Trace::new(site.folder.at("trace"));
+    if !trace.works("no_file_outside_the_home_is_opened_for_a_proposal") {
+        return;
+    }
+    site.start(&trace.place());
+    let key = site.folder.at("eve/identity.key").display().to_string();
+    for (index, path) in [
+        "/etc/passwd",
+        "/etc/shadow",
+        "/proc/self/environ",
+        "../eve/identity.key",
+        "a/store.key",
+        &key,
+        "key.hex",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let name = format!("{index}");
+        let mut circuit = proposal(&name, chain(2));
+        circuit.job = circuit.job.replace("c.txt", path);
+        site.refused("eve", circuit);
+        let mut data = proposal(&name, chain(2));
+        let format = "format = \"hex\" }]\noutput";
+        let file = format!("format = \"hex\", file = \"{path}\" }}]\noutput");
+        assert!(data.job.contains(format));
+        data.job = data.job.replace(format, &file);
+        // A plain name is taken, and opened nowhere.
+        let reply = site.ask("eve", &Request::Propose(data));
+        assert!(
+            matches!(reply, Reply::Refused { .. } | Reply::Pending { .. }),
+            "{reply:?}"
+        );
+        site.taken("ann", proposal(&format!("good {index}"), chain(2)));
+    }
+    site.service.take().unwrap().stop();
+    let (opened, outside) = trace.opened(site.folder.path(), "a");
+    assert!(opened > 50, "{opened} calls were traced");
+    assert_eq!(outside, BTreeMap::new());
+}
+
+/// Passes on what callers send: the first bytes at once, and then one in a second; what comes back, at once. Its address.
+fn drip(to: SocketAddr, at_once: usize) -> SocketAddr {
+    let port = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = port.local_addr().unwrap();
+    let forth = move |mut caller: TcpStream, mut callee: TcpStream| -> std::io::Result<()> {
+        let mut byte = [0];
+        for index in 0.. {
+            caller.read_exact(&mut byte)?;
+            callee.write_all(&byte)?;
+            if index >= at_once {
+                thread::sleep(Duration::from_secs(1));
+            }
+        }
+        Ok(())
+    };
+    thread::spawn(move || {
+        for caller in port.incoming().map_while(Result::ok) {
+            let callee = TcpStream::connect(to).unwrap();
+            let (mut back_to, mut back_from) =
+                (caller.try_clone().unwrap(), callee.try_clone().unwrap());
+            // Whatever ends one direction ends the other.
+            thread::spawn(move || {
+                let _ = std::io::copy(&mut back_from, &mut back_to);
+                let _ = back_to.shutdown(std::net::Shutdown::Both);
+            });
+            thread::spawn(move || forth(caller, callee));
+        }
+    });
+    address
+}
+
+/// S3: handshakes and requests of a byte a second hold up nobody else, and end.
+#[test]
+fn a_byte_a_second_holds_up_nobody() {
+    let _turn = turn();
+    let site = Site::new(&[]);
+    let alone = site.greeting("ann", 100);
+    let (_, party) = site.home("eve");
+    let direct: SocketAddr = party.address.as_ref().unwrap().parse().unwrap();
+    // A handshake has ten seconds in all. A request has a minute: this one is given up by its sender before.
+    let slow = [(drip(direct, 0), 60), (drip(direct, 4096), 12)];
+    let request = control::encode(&Request::Propose(proposal("slow", chain(2000))));
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let callers: Vec<_> = (0..24)
+            .map(|index| {
+                let (address, seconds) = slow[index % 2];
+                let (site, party, request) = (&site, &party, &request);
+                scope.spawn(move || {
+                    let who = ["eve", "b", "c"][index % 3];
+                    let began = Instant::now();
+                    let until = began + Duration::from_secs(seconds);
+                    let (identity, address) = (site.home(who).0.identity(), address.to_string());
+                    let reply =
+                        tls::control(&identity, party.fingerprint, &address, request, until);
+                    assert!(reply.is_err(), "a request of some kilobytes came in");
+                    began.elapsed()
+                })
+            })
+            .collect();
+        let greeted = scope.spawn(|| {
+            let mut worst = Duration::ZERO;
+            while !over.load(Ordering::Relaxed) {
+                worst = worst.max(site.greeting("ann", 100));
+            }
+            worst
+        });
+        for caller in callers {
+            let took = caller.join().unwrap();
+            assert!(took < Duration::from_secs(30), "{took:?}");
+        }
+        over.store(true, Ordering::Relaxed);
+        let beside = greeted.join().unwrap();
+        println!("p99 of a greeting: {alone:?} alone, {beside:?} beside slow callers");
+        assert!(
+            beside < Duration::from_millis(50).max(10 * alone),
+            "{beside:?}"
+        );
+    });
+}
+
+/// S3, S7: three members who propose at the same time all that planning may take do not hold up small proposals of a fourth.
+#[test]
+fn members_who_collude_hold_up_no_small_proposal() {
+    let _turn = turn();
+    let site = Site::new(&[
+        ("proposals_per_hour = 60", "proposals_per_hour = 1000"),
+        (
+            "planning_seconds_per_hour = 300",
+            "planning_seconds_per_hour = 100000",
+        ),
+        ("waiting_jobs = 16", "waiting_jobs = 1000"),
+    ]);
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for who in ["b", "c", "eve"] {
+            let (site, over) = (&site, &over);
+            scope.spawn(move || {
+                for index in 0..100 {
+                    if over.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    let heavy = proposal(&format!("{who} {index}"), chain(500_000 + index));
+                    let (home, party) = site.home(who);
+                    let until = Instant::now() + Duration::from_secs(60);
+                    // It may be refused, or told to come again.
+                    let _ = control::ask(&home.identity(), &party, &Request::Propose(heavy), until);
+                }
+            });
+        }
+        thread::sleep(Duration::from_secs(2));
+        let mut worst = Duration::ZERO;
+        for index in 0..20 {
+            let began = Instant::now();
+            site.taken("ann", proposal(&format!("small {index}"), chain(50)));
+            worst = worst.max(began.elapsed());
+        }
+        over.store(true, Ordering::Relaxed);
+        println!("a small proposal beside three large ones takes {worst:?} at most");
+        assert!(worst < Duration::from_secs(2), "{worst:?}");
+    });
+}
+
+/// Ticks of a hundredth of a second in fields of a `stat` file, counted from 1 as proc(5) does.
+fn ticks(stat: &str, fields: [usize; 2]) -> u64 {
+    let stat = std::fs::read_to_string(stat).unwrap();
+    // The second field is a name in brackets.
+    let rest = stat.rsplit_once(") ").unwrap().1;
+    let number = |field: usize| rest.split(' ').nth(field - 3).unwrap().parse::<u64>();
+    fields.into_iter().map(|field| number(field).unwrap()).sum()
+}
+
+/// Where the process of [`plans_unconfined`] finds its request.
+const REQUEST: &str = "VEIL_TEST_REQUEST";
+
+/// What the test after this one starts: the same work in a process that nothing confines.
+#[test]
+#[ignore = "started by confinement_costs_little"]
+fn plans_unconfined() {
+    if let Some(request) = std::env::var_os(REQUEST) {
+        veil_node::planner::fuzz_proposal(&std::fs::read(request).unwrap());
+    }
+}
+
+/// Planning in a confined process costs at most 1.3 times as much of a processor as in one that is not confined.
+#[test]
+fn confinement_costs_little() {
+    const TIMES: usize = 10;
+    let _turn = turn();
+    let folder = Folder::new();
+    let request = control::encode(&Request::Propose(proposal("65 k", layers(256))));
+    folder.write("request", &request);
+    let terms = br#"{"name":"a","rows":1048576,"lanes":4,"memory_mib":256,"window":4,"link":"tls","kept":false}"#;
+    let errand = [&(terms.len() as u32).to_le_bytes()[..], terms, &request].concat();
+    let program = assert_cmd::cargo::cargo_bin!("veil");
+    let words = ["inner", "plan", "--memory-mib=2048", "--cpu=60"];
+    let (mut here, mut unconfined, mut confined) = (0, 0, 0);
+    for _ in 0..TIMES {
+        let before = ticks("/proc/thread-self/stat", [14, 15]);
+        assert!(veil_node::planner::fuzz_proposal(&request));
+        here += ticks("/proc/thread-self/stat", [14, 15]) - before;
+        // Of children that ended and were waited for.
+        let of_children = || ticks("/proc/self/stat", [16, 17]);
+        let before = of_children();
+        let plans = std::process::Command::new(std::env::current_exe().unwrap())
+            .args([
+                "--exact",
+                "plans_unconfined",
+                "--ignored",
+                "--test-threads=1",
+            ])
+            .env(REQUEST, folder.at("request"))
+            .output();
+        let plans = text(&plans.unwrap().stdout);
+        assert!(plans.contains("1 passed"), "{plans}");
+        let between = of_children();
+        let limits = veil_sandbox::Limits::default();
+        let reply = veil_sandbox::run(program.as_ref(), &words, &errand, &limits).unwrap();
+        (unconfined, confined) = (
+            unconfined + between - before,
+            confined + of_children() - between,
+        );
+        let reply = text(&reply);
+        assert!(reply.contains("\"answer\":\"planned\""), "{reply}");
+    }
+    println!(
+        "planning 65536 ANDs {TIMES} times: {here}0 ms in this process, {unconfined}0 ms in processes of their own, {confined}0 ms confined"
+    );
+    assert!(
+        confined * 10 <= unconfined * 13,
+        "{unconfined}0 ms unconfined, {confined}0 ms confined"
+    );
+}
+
+/// S7: what a member has filed and what its jobs keep are counted.
+#[test]
+fn what_members_leave_on_the_disk_is_counted() {
+    let _turn = turn();
+    let mut site = Site::new(&[("filed = \"1 GiB\"", "filed = \"8 KiB\"")]);
+    site.taken("eve", proposal("one", chain(100)));
+    let why = site.refused("eve", proposal("two", chain(400)));
+    assert!(
+        why.starts_with("quota: the jobs of `eve` that are filed here take ")
+            && why.ends_with(" bytes of 8192; the operator removes what is over"),
+        "{why}"
+    );
+    site.taken("ann", proposal("two", chain(100)));
+    drop(site.service.take());
+
+    // A dataset has its place on the disk before the job is met.
+    site.folder
+        .replace("a/veil.toml", "stored = \"200 GiB\"", "stored = \"100 B\"");
+    let keep = "version = 1\nkind = \"stats\"\nname = \"keep\"\nowners = [\"ann\"]\nparties = [\"a\", \"b\", \"c\"]\nrecipients = [\"eve\"]\n\
+                column = [{ name = \"wage\", type = \"integer\", min = 0, max = 20000 }]\n\
+                block = [{ name = \"all\", rows = 2, holds = { ann = [\"wage\"] }, files = { ann = \"ann.csv\" } }]\n\
+                analysis = [{ name = \"mean wage\", kind = \"mean\", of = \"wage\", to = \"eve\" }]\nkeep = { as = \"wages\" }\n";
+    site.folder.write("keep.toml", keep);
+    site.folder.write("ann.csv", "wage\n3100\n2900\n");
+    let start = |name: &&str| Service::start(site.folder.path(), name, &["--yes"]);
+    let _services: Vec<Service> = NAMES[..3].iter().map(start).collect();
+    let (plan, said) = submit(&site.folder, "keep.toml");
+    assert_eq!(said, ["accepted"; 3]);
+    let parts = ["ann", "eve"].map(|name| take_part(&site.folder, "keep.toml", name));
+    wait("it is given up", || {
+        states(&site.folder, &plan)[0] == "failed"
+    });
+    let why = |of: &str| at(&site.folder, of, "a", &plan).unwrap().why;
+    assert_eq!(
+        why("eve"),
+        "a quota of the member who asked for it is used up at this party: ask again later"
+    );
+    let own = why("a");
+    assert!(
+        own.starts_with("quota: datasets of jobs of `eve` take ")
+            && own.ends_with(
+                " bytes here, of 100; the operator removes what is over with `veil shares remove`"
+            ),
+        "{own}"
+    );
+    assert!(!site.folder.at("a/shares/wages/manifest").exists());
+    for part in parts {
+        common::deployment::kill(part);
+    }
 }

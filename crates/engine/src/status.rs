@@ -191,6 +191,8 @@ pub(crate) struct LaneStatus {
     /// Since when it waits, in nanoseconds after the start.
     since: AtomicU64,
     waits: Mutex<Vec<Wait>>,
+    /// Whether no chunk is left for it to begin.
+    in_last_chunk: AtomicBool,
 }
 
 impl LaneStatus {
@@ -203,6 +205,7 @@ impl LaneStatus {
             passed: AtomicU64::new(0),
             since: AtomicU64::new(NOT),
             waits: Mutex::new(Vec::new()),
+            in_last_chunk: AtomicBool::new(false),
         }
     }
 
@@ -276,11 +279,15 @@ impl Status {
         self.may_have_opened.store(true, Ordering::Relaxed);
     }
 
-    /// A lane begins its last chunk, or has none: when all lanes do, what the others need for the sums may be sent.
-    pub(crate) fn begins_last_chunk(&self) {
-        let before = self.in_last_chunk.fetch_add(1, Ordering::Relaxed);
-        if usize::from(before) + 1 >= self.lanes.len() {
-            self.may_have_opened.store(true, Ordering::Relaxed);
+    /// No chunk is left for this lane to begin. When that is so of all lanes, what the others need for the sums may be sent.
+    pub(crate) fn in_last_chunk(&self, lane: u16) {
+        let known = &self.lane(lane).in_last_chunk;
+        if !known.load(Ordering::Relaxed) {
+            known.store(true, Ordering::Relaxed);
+            let before = self.in_last_chunk.fetch_add(1, Ordering::Relaxed);
+            if usize::from(before) + 1 >= self.lanes.len() {
+                self.may_have_opened.store(true, Ordering::Relaxed);
+            }
         }
     }
 
@@ -413,9 +420,10 @@ mod tests {
     #[test]
     fn sums_may_be_open_when_all_lanes_are_in_their_last_chunks() {
         let status = Status::new(ME, 2, (100, 1));
-        status.begins_last_chunk();
+        status.in_last_chunk(1);
+        status.in_last_chunk(1);
         assert!(!status.progress(0).may_have_opened);
-        status.begins_last_chunk();
+        status.in_last_chunk(0);
         assert!(status.progress(0).may_have_opened);
         let status = Status::new(ME, 2, (100, 1));
         status.opens_rows();

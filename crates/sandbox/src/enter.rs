@@ -5,15 +5,12 @@ use landlock::{
     RulesetStatus, Scope,
 };
 use rustix::process::{
-    DumpableBehavior, Resource, Rlimit, Signal, set_dumpable_behavior,
+    DumpableBehavior, Resource, Rlimit, Signal, getpriority_process, set_dumpable_behavior,
     set_parent_process_death_signal, setpriority_process, setrlimit,
 };
 use rustix::thread::set_no_new_privs;
 
 use crate::{Limits, filter};
-
-/// Whatever else runs on the machine has about ten times as much of a processor, where both want one.
-const NICE: i32 = 10;
 
 /// How a process is confined, beside its limits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -79,7 +76,10 @@ pub fn enter(limits: &Limits, require: Require) -> Result<Confinement, EnterErro
     // No core that somebody could read, and nobody traces it.
     set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(refused("no dumps"))?;
     set_no_new_privs(true).map_err(refused("no new privileges"))?;
-    setpriority_process(None, NICE).map_err(refused("a low priority"))?;
+    // A service that is nice itself has no right to start a process that is less so.
+    let own = getpriority_process(None).map_err(refused("its priority"))?;
+    let nice = limits.nice.clamp(0, 19).max(own);
+    setpriority_process(None, nice).map_err(refused("a low priority"))?;
     let seconds = limits.cpu.as_secs().max(1);
     for (resource, current, maximum) in [
         (Resource::As, limits.memory, limits.memory),

@@ -259,6 +259,7 @@ fn limits() -> Limits {
         cpu: Duration::from_secs(1),
         wall: Duration::from_secs(20),
         reply: 64 << 10,
+        nice: 10,
     }
 }
 

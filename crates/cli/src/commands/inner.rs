@@ -21,6 +21,9 @@ pub(crate) struct PlanArgs {
     /// Time of the processor, in seconds.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=86400))]
     cpu: u64,
+    /// How far behind others it stands where both want a processor.
+    #[arg(long, default_value_t = Limits::default().nice, value_parser = clap::value_parser!(i32).range(0..=19))]
+    nice: i32,
     /// Be content where the kernel has no Landlock.
     #[arg(long)]
     without_landlock: bool,
@@ -37,6 +40,7 @@ pub(crate) fn run(command: &InnerCommand) -> ExitCode {
         limits: Limits {
             memory: args.memory_mib << 20,
             cpu: Duration::from_secs(args.cpu),
+            nice: args.nice,
             ..Limits::default()
         },
     };

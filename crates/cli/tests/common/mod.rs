@@ -11,6 +11,7 @@ pub(crate) mod homes;
 pub(crate) mod line;
 pub(crate) mod network;
 pub(crate) mod relay;
+pub(crate) mod traced;
 
 use std::path::{Path, PathBuf};
 use std::process::Output;

@@ -69,8 +69,6 @@ pub struct Worker {
     meeting: Option<Instant>,
     stage: Stage,
     next_chunk: u32,
-    /// Whether no chunk is left to begin.
-    in_last_chunk: bool,
     /// The bank of the first chunk, opened while there was nothing else to do.
     first: Option<(Frame, Bank)>,
     active: VecDeque<Run>,
@@ -145,7 +143,6 @@ impl Worker {
             meeting,
             stage,
             next_chunk: u32::from(lane),
-            in_last_chunk: false,
             first: None,
             active: VecDeque::new(),
             sums: Vec::new(),

@@ -104,9 +104,8 @@ impl Worker {
             self.active.push_back(run);
             moved = true;
         }
-        if self.plan.chunk(self.next_chunk).is_none() && !self.in_last_chunk {
-            self.in_last_chunk = true;
-            self.shared.status.begins_last_chunk();
+        if self.plan.chunk(self.next_chunk).is_none() {
+            self.shared.status.in_last_chunk(self.lane);
         }
         let mut active = std::mem::take(&mut self.active);
         let mut result = Ok(());

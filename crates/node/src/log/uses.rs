@@ -24,22 +24,30 @@ impl At {
     }
 }
 
+/// Where the last of several runs on the same kept inputs is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Last {
+    /// Its end is not in the log.
+    UnderWay,
+    /// It failed.
+    Failed,
+    Done,
+}
+
 /// Runs on the same kept inputs: they are one run of the job, however often it is interrupted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Kept {
     /// Whether the approval allowed it.
     counted: bool,
-    /// Whether one of them began whose end is not in the log.
-    under_way: bool,
     /// Whether something may have been opened.
     opened: bool,
-    done: bool,
+    last: Last,
 }
 
 impl Kept {
     /// Whether it counts, although nothing can have been opened.
-    const fn is_void(self) -> bool {
-        self.counted && !self.under_way && !self.opened && !self.done
+    fn is_void(self) -> bool {
+        self.counted && self.last == Last::Failed && !self.opened
     }
 }
 
@@ -71,7 +79,8 @@ impl Uses {
 
     /// Whether a run that was counted can go on, on the inputs that it kept.
     pub(crate) fn goes_on(self) -> bool {
-        self.kept.is_some_and(|kept| kept.counted && !kept.done)
+        self.kept
+            .is_some_and(|kept| kept.counted && kept.last != Last::Done)
     }
 
     /// Takes an entry about the plan.
@@ -106,18 +115,17 @@ impl Uses {
                 }
             }
             At::Kept => match &mut self.kept {
-                Some(kept) if !kept.done => {
+                Some(kept) if kept.last != Last::Done => {
                     // One that did not end may have come to any place.
-                    kept.opened |= kept.under_way;
-                    kept.under_way = true;
+                    kept.opened |= kept.last == Last::UnderWay;
+                    kept.last = Last::UnderWay;
                 }
                 kept => {
                     self.computed += u64::from(person);
                     *kept = Some(Kept {
                         counted: person,
-                        under_way: true,
                         opened: false,
-                        done: false,
+                        last: Last::UnderWay,
                     });
                 }
             },
@@ -138,9 +146,8 @@ impl Uses {
             }
             At::Kept => {
                 if let Some(kept) = &mut self.kept {
-                    kept.under_way = false;
                     kept.opened |= opened;
-                    kept.done |= done;
+                    kept.last = if done { Last::Done } else { Last::Failed };
                 }
             }
         }

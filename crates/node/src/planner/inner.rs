@@ -33,6 +33,7 @@ impl Asked {
             "plan".to_owned(),
             format!("--memory-mib={}", self.limits.memory >> 20),
             format!("--cpu={}", self.limits.cpu.as_secs()),
+            format!("--nice={}", self.limits.nice),
         ];
         if self.require == Require::Filter {
             words.push("--without-landlock".to_owned());

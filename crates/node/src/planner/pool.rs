@@ -28,6 +28,10 @@ const SMALL: Duration = Duration::from_secs(1);
 /// Memory of the first process.
 const SMALL_MEMORY: u64 = 256 << 20;
 
+/// Its priority: jobs have the processor first, and it has it before large processes, which are behind all else.
+const SMALL_NICE: i32 = 5;
+const LARGE_NICE: i32 = 19;
+
 /// Proposals that run in a process with large limits or wait for one, each in a thread of the port. Whatever members send, the other threads
 /// are left for small ones.
 const LARGE: usize = 5;
@@ -205,6 +209,11 @@ impl Planner {
         let small = Limits {
             memory: limits.memory.min(SMALL_MEMORY),
             cpu: limits.cpu.min(SMALL),
+            nice: SMALL_NICE,
+            ..limits
+        };
+        let large = Limits {
+            nice: LARGE_NICE,
             ..limits
         };
         let (ran, took) = run(small);
@@ -218,7 +227,7 @@ impl Planner {
                 let Some(_process) = self.process() else {
                     return (None, took);
                 };
-                let (ran, again) = run(limits);
+                let (ran, again) = run(large);
                 (Some(ran), took + again)
             }
             ran => (Some(ran), took),

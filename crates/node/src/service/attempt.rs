@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use veil_engine::{Data, Progress, Report};
 use veil_program::{DataError, Output, Sink, Source};
@@ -149,7 +150,8 @@ pub(super) fn attempt(
     let mut engine = desk.engine();
     let claim = desk.claim(job, &prepared.planned, asked_by);
     let waits = |why: &str| desk.jobs.waits(job, why);
-    let place = desk.places.place(&claim, engine.timeout, stop, &waits);
+    let patience = patience(job, engine.timeout);
+    let place = desk.places.place(&claim, patience, stop, &waits);
     let _place = place.map_err(|why| (false, Failed::Full(why)))?;
     let charge = Charge::new(desk, &claim).map_err(|why| (false, Failed::Quota(why)))?;
     let how = match stage {
@@ -203,6 +205,14 @@ pub(super) fn attempt(
         published(desk, &prepared.plan, receipt, &report, &folder);
     }
     Ok(report)
+}
+
+/// For how long a job that has met waits for a place: the stall time-out, and up to as much again, by its plan hash. Two parties that have
+/// given their last places to different jobs wait for each other. Both know both hashes: one of the jobs gives up first, at either of them,
+/// and the other runs.
+fn patience(job: PlanHash, stall: Duration) -> Duration {
+    let part = u16::from_le_bytes([job.0[0], job.0[1]]);
+    stall + stall * u32::from(part) / u32::from(u16::MAX)
 }
 
 /// What a run is charged to whoever asked for it: its work, when it begins, and its bytes, when it is over. What was not done is given back.
@@ -329,4 +339,23 @@ fn ends(desk: &Desk, prepared: &Prepared, at: &Place<'_>, folder: &Path) -> Resu
         keeps: shares.keeps,
     };
     Ok(Ends { data, sink, read })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jobs_wait_for_a_place_for_different_times() {
+        let stall = Duration::from_secs(30);
+        let of = |first, second| {
+            let mut hash = [7; 32];
+            (hash[0], hash[1]) = (first, second);
+            patience(PlanHash(hash), stall)
+        };
+        assert_eq!(of(0, 0), stall);
+        assert_eq!(of(255, 255), 2 * stall);
+        // Time for the news of one that gave up.
+        assert!(of(0, 129) > of(0, 128) + Duration::from_millis(100));
+    }
 }
