@@ -151,11 +151,9 @@ fn a_job_waits_for_memory_and_one_beyond_a_limit_is_refused_while_others_run() {
     let set = |name: &str, from: &str, to: &str| {
         folder.replace(&format!("{name}/veil.toml"), from, to);
     };
-    set(
-        "a",
-        "memory_mib = 4096",
-        &format!("memory_mib = {}", need + need / 2),
-    );
+    // Room for one that runs and the plan of another, but not for two that run.
+    let room = 2 * need - 2;
+    set("a", "memory_mib = 4096", &format!("memory_mib = {room}"));
     set("b", "rows = 1000000000", "rows = 5000");
     let mut line = Line::stand(&folder, &homes[0]);
     let services = services(&folder);
@@ -208,11 +206,7 @@ fn a_job_waits_for_memory_and_one_beyond_a_limit_is_refused_while_others_run() {
     drop(services);
 
     // Alone it is too much: refused at once.
-    set(
-        "a",
-        &format!("memory_mib = {}", need + need / 2),
-        "memory_mib = 1",
-    );
+    set("a", &format!("memory_mib = {room}"), "memory_mib = 1");
     let _service = Service::start(folder.path(), "a", &["--yes"]);
     let sentence = format!(
         "`a` refuses the job: `blocks` needs up to {need} MiB of working memory (`veil explain` shows it), and this party gives all \

@@ -94,7 +94,8 @@ fn a_service_brings_an_aligned_block_and_says_at_home_what_is_wrong_with_it() {
     }
     wait("done", || states(&folder, &plan) == ["done"; 3]);
 
-    // Another order: where it differs is for those who hold the block.
+    // Another order: where it differs is for those who hold the block. The approval is for one run, and one that opens nothing uses none.
+    folder.succeed(&with_key("align.key"));
     folder.write("a.csv", pay(&["10,4711", "9,31"]));
     let [ann, eve] = ["ann", "eve"].map(|name| take_part(&folder, "job.toml", name));
     let (code, said) = end(ann);

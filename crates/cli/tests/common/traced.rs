@@ -39,7 +39,11 @@ impl Trace {
     pub(crate) fn place(&self) -> Place {
         let file = self.0.display().to_string();
         let calls = "trace=open,openat,openat2,creat,truncate,rename,renameat,renameat2,unlink,unlinkat,link,linkat,symlink,symlinkat";
+        // Where cargo has the loader look for libraries, an installed program does not.
         Place::through(&[
+            "env",
+            "-u",
+            "LD_LIBRARY_PATH",
             "strace",
             "-D",
             "-f",

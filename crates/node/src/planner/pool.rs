@@ -348,6 +348,14 @@ mod tests {
         }
     }
 
+    /// One test at a time: a program that is being written cannot be started, and a process that another thread starts has it open for a
+    /// moment.
+    static TURN: Mutex<()> = Mutex::new(());
+
+    fn turn() -> MutexGuard<'static, ()> {
+        TURN.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// A planner that is a script: it says that it is confined when it is asked that, and does `script` with a proposal.
     fn planner(folder: &std::path::Path, script: &str) -> Planner {
         let program = folder.join("planner");
@@ -371,6 +379,7 @@ mod tests {
 
     #[test]
     fn whatever_a_planner_answers_harms_one_proposal() {
+        let _turn = turn();
         let folder = tempfile::tempdir().unwrap();
         for (script, want) in [
             ("exit 0", "crash"),
@@ -415,6 +424,7 @@ mod tests {
 
     #[test]
     fn small_proposals_wait_for_no_large_one() {
+        let _turn = turn();
         let folder = tempfile::tempdir().unwrap();
         let planner = sleepy(folder.path(), "1.5");
         let plan = |text: &str| planner.plan(&terms(), text.as_bytes(), || Ok(())).found;
@@ -451,6 +461,7 @@ mod tests {
 
     #[test]
     fn what_took_too_long_on_the_clock_is_tried_again() {
+        let _turn = turn();
         let folder = tempfile::tempdir().unwrap();
         let planner = sleepy(folder.path(), "100");
         for _ in 0..2 {
@@ -462,6 +473,7 @@ mod tests {
 
     #[test]
     fn what_was_found_out_is_not_planned_again() {
+        let _turn = turn();
         let folder = tempfile::tempdir().unwrap();
         let count = folder.path().join("count");
         let script = format!(

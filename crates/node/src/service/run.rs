@@ -14,7 +14,7 @@ use super::attempt::{Place, attempt, begin, forget, rest};
 use super::door::{Consent, MEETINGS};
 use super::ended::{Again, Failed, GivenUp, explain};
 use super::roll::{Closes, Seen, enough};
-use super::said::{FULL, NOT_HERE, OWN_FILES, public_reason};
+use super::said::{NO_MEMORY, NOT_HERE, OWN_FILES, public_reason};
 use super::{Desk, News};
 use crate::approvals::Decision;
 use crate::control::{Reply, Request};
@@ -64,7 +64,8 @@ pub(super) fn make_ready(desk: &Arc<Desk>, plan: PlanHash) -> Option<JoinHandle<
     }
     let claim = desk.claim(plan, &planned, asked_by.as_deref());
     if let Err(why) = desk.places.may_hold(&claim, planned.held, desk.shares()) {
-        desk.jobs.keep(plan, State::Pending, &Why::apart(FULL, why));
+        desk.jobs
+            .keep(plan, State::Pending, &Why::apart(NO_MEMORY, why));
         return None;
     }
     let stop = Arc::new(AtomicBool::new(false));
@@ -120,7 +121,11 @@ fn with_plan(
     let claim = desk.claim(plan, planned, asked_by);
     let _held = match desk.places.hold(&claim, planned.held, desk.shares()) {
         Ok(held) => held,
-        Err(why) => return desk.jobs.keep(plan, State::Pending, &Why::apart(FULL, why)),
+        Err(why) => {
+            return desk
+                .jobs
+                .keep(plan, State::Pending, &Why::apart(NO_MEMORY, why));
+        }
     };
     let (mut prepared, filed) = match desk.filed(plan) {
         Ok(filed) => filed,

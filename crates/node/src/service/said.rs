@@ -28,6 +28,10 @@ pub(super) const NOT_HERE: &str =
 /// Of one whose other jobs ran all the time.
 pub(super) const FULL: &str = "other jobs ran all the time at this party: ask again later";
 
+/// Of one whose memory others have: the job is met when there is some for it.
+pub(super) const NO_MEMORY: &str =
+    "jobs that run or wait at this party leave no memory for it yet: it is met when there is some";
+
 /// Of one at which whoever asked for the job has used up a quota. Which one, the party's own people read, and whoever proposes the next job.
 pub(super) const QUOTA: &str =
     "a quota of the member who asked for it is used up at this party: ask again later";
