@@ -119,7 +119,8 @@ pub struct Progress {
     pub waiting: Duration,
     /// The name of the run, once the session has its id.
     pub trace: Option<TraceId>,
-    /// Whether anybody may have received an opened value: without another message of this participant, the others could open one.
+    /// Whether anybody may have received an opened value: without another message of this participant, the others could open one. At a
+    /// recipient that sends none: whether it may have received one itself.
     pub may_have_opened: bool,
 }
 
@@ -274,8 +275,8 @@ impl Status {
         self.phase.store(phase as u8, Ordering::Relaxed);
     }
 
-    /// A message is about to be sent after which the others may open a value of a row.
-    pub(crate) fn opens_rows(&self) {
+    /// A message is about to be sent after which the others may open a value, or a part of one has come.
+    pub(crate) fn opens(&self) {
         self.may_have_opened.store(true, Ordering::Relaxed);
     }
 
@@ -426,7 +427,7 @@ mod tests {
         status.in_last_chunk(0);
         assert!(status.progress(0).may_have_opened);
         let status = Status::new(ME, 2, (100, 1));
-        status.opens_rows();
+        status.opens();
         assert!(status.progress(0).may_have_opened);
     }
 

@@ -407,6 +407,7 @@ impl Worker {
                     true
                 }
                 advance => {
+                    self.note_received(&run);
                     self.stage = Stage::Totals(run);
                     advance != Advance::Waiting
                 }

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use veil_program::{Holder, Slice};
 use veil_protocol::{BankOf, Chunk, Stored, Task};
-use veil_session::Frame;
+use veil_session::{Frame, Peer};
 
 use super::{Stage, Worker};
 use crate::abort::Abort;
@@ -98,13 +98,13 @@ impl Worker {
             };
             self.next_chunk += u32::from(self.plan.lanes);
             let run = self.start(chunk)?;
-            if self.plan.opens_rows() {
-                self.shared.status.opens_rows();
+            if self.plan.opens_rows() && self.sends() {
+                self.shared.status.opens();
             }
             self.active.push_back(run);
             moved = true;
         }
-        if self.plan.chunk(self.next_chunk).is_none() {
+        if self.plan.chunk(self.next_chunk).is_none() && self.sends() {
             self.shared.status.in_last_chunk(self.lane);
         }
         let mut active = std::mem::take(&mut self.active);
@@ -228,7 +228,9 @@ impl Worker {
     fn chunk(&mut self, run: &mut Run) -> Result<(bool, bool), Abort> {
         let mut moved = false;
         loop {
-            match self.advance(run)? {
+            let advance = self.advance(run)?;
+            self.note_received(run);
+            match advance {
                 Advance::Waiting => return Ok((true, moved)),
                 Advance::Moved => return Ok((true, true)),
                 Advance::TaskDone(Task::Layers) => {
@@ -312,11 +314,24 @@ impl Worker {
             .collect()
     }
 
+    /// Whether others need messages of this participant for an opening. What a recipient outside receives, it opens without an answer.
+    fn sends(&self) -> bool {
+        !matches!(self.protocol.me(), Peer::Recipient(_))
+    }
+
+    /// Notes that a part of an opening has come to a recipient.
+    pub(super) fn note_received(&self, run: &Run) {
+        if !self.sends() && run.is_under_way() {
+            self.shared.status.opens();
+        }
+    }
+
     pub(super) fn put(
         &self,
         run: &Run,
         of: impl Fn(&veil_protocol::Spans) -> &Vec<(usize, veil_device::Span)>,
     ) -> Result<(), Abort> {
+        self.shared.status.opens();
         for (port, span) in of(self.protocol.spans()) {
             let sink = self
                 .data
