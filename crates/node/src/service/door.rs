@@ -30,6 +30,9 @@ pub(super) const MEETINGS: usize = 256;
 /// Between two lines that say the same of one member's proposals.
 const QUIET: Duration = Duration::from_secs(60);
 
+/// A refused proposal is answered so much later: what takes some megabytes to send and is refused at once would else be sent all the time.
+const SLOWED: Duration = Duration::from_millis(500);
+
 /// Refusals of a member's proposals that were not said in a line of their own.
 #[derive(Default)]
 pub(super) struct Unsaid {
@@ -89,6 +92,8 @@ impl Desk {
             Ok(reply) => reply,
             Err(why) => {
                 self.say_refused(&asked_by, &why);
+                // In its own thread of those that answer proposals: a member has one at a time.
+                std::thread::sleep(SLOWED);
                 Reply::Refused { why }
             }
         }
