@@ -4,7 +4,7 @@
 //! been waiting for a while, so that a run that moves takes no lock.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -246,8 +246,6 @@ pub(crate) struct Status {
     phase: AtomicU8,
     trace: OnceLock<TraceId>,
     may_have_opened: AtomicBool,
-    /// Lanes that have begun the last of their chunks, or have none.
-    in_last_chunk: AtomicU16,
     lanes: Box<[LaneStatus]>,
 }
 
@@ -262,7 +260,6 @@ impl Status {
             phase: AtomicU8::new(Phase::Handshake as u8),
             trace: OnceLock::new(),
             may_have_opened: AtomicBool::new(false),
-            in_last_chunk: AtomicU16::new(0),
             lanes: (0..lanes).map(|_| LaneStatus::new()).collect(),
         }
     }
@@ -282,14 +279,7 @@ impl Status {
 
     /// No chunk is left for this lane to begin. When that is so of all lanes, what the others need for the sums may be sent.
     pub(crate) fn in_last_chunk(&self, lane: u16) {
-        let known = &self.lane(lane).in_last_chunk;
-        if !known.load(Ordering::Relaxed) {
-            known.store(true, Ordering::Relaxed);
-            let before = self.in_last_chunk.fetch_add(1, Ordering::Relaxed);
-            if usize::from(before) + 1 >= self.lanes.len() {
-                self.may_have_opened.store(true, Ordering::Relaxed);
-            }
-        }
+        self.lane(lane).in_last_chunk.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn name(&self, session: SessionId) -> TraceId {
@@ -326,7 +316,8 @@ impl Status {
             sent: sum(|l| &l.sent),
             received: sum(|l| &l.received),
             trace: self.trace.get().copied(),
-            may_have_opened: self.may_have_opened.load(Ordering::Relaxed),
+            may_have_opened: self.may_have_opened.load(Ordering::Relaxed)
+                || (self.lanes.iter()).all(|lane| lane.in_last_chunk.load(Ordering::Relaxed)),
             ..Progress::new(self.me, self.of)
         };
         // It waits if none of its lanes moves, since the last of them stopped.
