@@ -15,6 +15,7 @@ use veil_link::tls::{Fingerprint, Identity, IdentityError};
 use veil_session::PlanHash;
 use zeroize::Zeroizing;
 
+use crate::approvals::Index;
 use crate::file::{self, FileError, Stamp};
 use crate::log::{Event, Ledger, Log, LogFault, Run, Uses};
 use crate::members::{Member, Members, Revoked};
@@ -33,6 +34,8 @@ pub struct Home {
     now: RwLock<Now>,
     /// What the log was found to hold.
     ledger: Mutex<Ledger>,
+    /// What is filed in it, as it was read.
+    index: Mutex<Index>,
 }
 
 /// What may change while a process runs.
@@ -176,6 +179,7 @@ impl Home {
             settings,
             now: RwLock::new(now),
             ledger: Mutex::default(),
+            index: Mutex::default(),
         })
     }
 
@@ -254,6 +258,10 @@ impl Home {
             Some(found) if found != ours => Err(LogFault::OtherKey { found, ours }),
             _ => Ok(look(&ledger)),
         }
+    }
+
+    pub(crate) const fn index(&self) -> &Mutex<Index> {
+        &self.index
     }
 
     /// The folder of stored shares.

@@ -56,11 +56,7 @@ pub(crate) enum StoredError {
 impl Home {
     /// Bytes of the datasets that jobs of a member keep here, complete or not.
     pub(crate) fn stored_bytes(&self, asked_by: &str) -> Result<u64, StoredError> {
-        let all = self.all_filed()?.into_iter();
-        let own = all.filter(|filed| filed.asked_by.as_deref() == Some(asked_by));
-        let plans: BTreeSet<PlanHash> = own
-            .flat_map(|filed| filed.stages.into_iter().chain([filed.plan]))
-            .collect();
+        let plans: BTreeSet<PlanHash> = self.plans_asked_by(asked_by)?.into_iter().collect();
         let key = StoreKey::derive(self.store_secret()?.as_slice());
         let datasets = veil_store::datasets(&self.shares(), &key)?.into_iter();
         let bytes = datasets.filter_map(|dataset| {

@@ -2,6 +2,7 @@
 
 mod bound;
 mod decide;
+mod index;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -21,6 +22,7 @@ use crate::names::Role;
 use crate::time::Time;
 
 pub use decide::{Begins, Decision, Request};
+pub(crate) use index::Index;
 
 /// The version of the file of a filed job.
 const VERSION: i64 = 1;
@@ -491,48 +493,6 @@ impl Home {
         };
         self.log().append_under(&lock, event)?;
         Ok(true)
-    }
-
-    /// The filed job with this plan, or with a stage of this plan.
-    pub fn filed(&self, plan: PlanHash) -> Result<Option<Filed>, HomeError> {
-        if let Some(filed) = Filed::load(self.job_folder(plan))? {
-            return Ok(Some(filed));
-        }
-        let all = self.all_filed()?;
-        Ok(all.into_iter().find(|filed| filed.stages.contains(&plan)))
-    }
-
-    /// Bytes that the filed jobs of a member take, but for what was published of them.
-    pub(crate) fn filed_bytes(&self, asked_by: &str) -> Result<u64, HomeError> {
-        let mut bytes = 0;
-        for filed in self.all_filed()? {
-            if filed.asked_by.as_deref() != Some(asked_by) {
-                continue;
-            }
-            let entries = fs::read_dir(&filed.folder);
-            let entries = entries.map_err(FileError::io("list", &filed.folder))?;
-            bytes += entries
-                .filter_map(|entry| entry.ok()?.metadata().ok())
-                .filter(fs::Metadata::is_file)
-                .map(|file| file.len())
-                .sum::<u64>();
-        }
-        Ok(bytes)
-    }
-
-    /// All filed jobs, the oldest first. Folders that hold none are passed over.
-    pub fn all_filed(&self) -> Result<Vec<Filed>, HomeError> {
-        let jobs = self.path().join("jobs");
-        let entries = fs::read_dir(&jobs).map_err(FileError::io("list", &jobs))?;
-        let mut all = Vec::new();
-        for entry in entries {
-            let entry = entry.map_err(FileError::io("list", &jobs))?;
-            if entry.file_name().to_str().and_then(plan_of).is_some() {
-                all.extend(Filed::load(entry.path())?);
-            }
-        }
-        all.sort_by_key(|filed| (filed.since, filed.plan.0));
-        Ok(all)
     }
 }
 
