@@ -21,7 +21,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// A request of the longest kind takes so long on a slow line.
 const PATIENCE_FOR_REQUESTS: Duration = Duration::from_secs(60);
 
-/// Memory for a request grows as it comes in: a length alone costs nothing.
+/// Memory for a request grows as it comes in: a length alone costs nothing. So much of one is read before the other callers are served: a fast
+/// sender of megabytes does not hold the port.
 const STEP: usize = 64 << 10;
 
 /// A connection before it belongs to anybody.
@@ -56,6 +57,8 @@ enum Verdict {
 /// What became of a pending connection.
 pub(super) enum Outcome {
     Waiting,
+    /// More of its request may be here already.
+    More,
     /// It is a lane of this job.
     Lane(Promise),
     /// It asked something.
@@ -116,7 +119,7 @@ impl Pending {
             self.meet(desk);
         }
         match outcome {
-            Ok(Outcome::Waiting) if Instant::now() >= self.expires => {
+            Ok(Outcome::Waiting | Outcome::More) if Instant::now() >= self.expires => {
                 stranger("it did not finish its handshake".into())
             }
             Ok(outcome) => outcome,
@@ -167,7 +170,9 @@ impl Pending {
                         if self.handshake.hear(body, have)? == Progress::Waiting {
                             return Ok(Outcome::Waiting);
                         }
-                        continue;
+                        if *have < *length {
+                            return Ok(Outcome::More);
+                        }
                     }
                     if replies.is_some_and(|replies| replies.full(caller, body)) {
                         let plan = PlanHash([0; 32]);

@@ -394,10 +394,11 @@ fn serve(desk: &Desk, socket: &TcpListener, replies: Option<&Replies>) {
     let mut pending: Vec<Pending> = Vec::new();
     while !desk.closed.load(Ordering::Relaxed) {
         let short = !take_in(desk, socket, &mut pending);
-        let mut index = 0;
+        let (mut index, mut more) = (0, false);
         while index < pending.len() {
             match pending[index].step(desk, replies) {
-                Outcome::Waiting => {
+                outcome @ (Outcome::Waiting | Outcome::More) => {
+                    more |= matches!(outcome, Outcome::More);
                     index += 1;
                     continue;
                 }
@@ -426,7 +427,9 @@ fn serve(desk: &Desk, socket: &TcpListener, replies: Option<&Replies>) {
             cut_off(desk, &mut pending, victim);
         }
         // Polling only fails for want of memory, which the next round may have.
-        let _ = sleep(desk, socket, &pending, short);
+        if !more {
+            let _ = sleep(desk, socket, &pending, short);
+        }
     }
 }
 
