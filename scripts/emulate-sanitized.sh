@@ -22,13 +22,13 @@ trap 'rm "$log" "$known"' EXIT
 # How threads of Rust's library hand things on is not seen, as they are not made by the host's compiler. Its functions are in no thread of a grid.
 echo 'race:_RN' >"$known"
 export TSAN_OPTIONS=halt_on_error=1:exitcode=66:suppressions=$known ASAN_OPTIONS=detect_leaks=0
-if tests thread --test emulator -- a_missing_barrier >"$log" 2>&1 || ! grep -q 'ThreadSanitizer: data race' "$log" || ! grep -q probe_neighbours "$log"; then
+if tests thread --test tests emulator::a_missing_barrier -- >"$log" 2>&1 || ! grep -q 'ThreadSanitizer: data race' "$log" || ! grep -q probe_neighbours "$log"; then
   cat "$log"
   say "a barrier was left out, and nobody noticed"
   exit 1
 fi
 say "a barrier that was left out is found"
 for sanitizer in thread address; do
-  tests "$sanitizer" --test emulator --test kernels --test device --test few -- --test-threads 1 "${FIBERS[@]}"
+  tests "$sanitizer" --test tests -- --test-threads 1 emulator:: kernels:: device:: few:: "${FIBERS[@]}"
 done
 say "no thread reads what another one writes beside it, and none leaves its memory"

@@ -1,8 +1,6 @@
 //! The batch evaluator against the evaluator of one row, and that against arithmetic.
 
-mod common;
-
-use common::{circuits, rings, sequential, unrolled};
+use crate::common::{circuits, rings, sequential, unrolled};
 use proptest::prelude::*;
 use veil_circuit::{Circuit, Gate, InputPort, OutputPort, Per, Reduce, Wire, make};
 use veil_math::Ring;

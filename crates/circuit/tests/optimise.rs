@@ -1,8 +1,6 @@
 //! Optimised circuits compute what they computed before, with no more products and rounds.
 
-mod common;
-
-use common::{circuits, rings, sequential};
+use crate::common::{circuits, rings, sequential};
 use proptest::prelude::*;
 use veil_circuit::{
     Builder, Circuit, Gate, Initial, Per, Wire, balance, catalogue, make, optimise, schedule,

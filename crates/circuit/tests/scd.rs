@@ -2,12 +2,9 @@
 //!
 //! `VEIL_NETLISTS=folder cargo test --test scd` checks all files of a folder (not of its folders) that are called `NAME_bits_cycles.scd`.
 
-#[path = "common/numbers.rs"]
-mod numbers;
-
 use std::path::Path;
 
-use numbers::Xorshift;
+use crate::common::numbers::Xorshift;
 use veil_circuit::{Circuit, Limits, Per, Reduce, make, scd, simplify};
 
 /// A bit of two numbers and the carry, in any number of cycles.

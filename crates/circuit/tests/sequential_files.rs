@@ -1,8 +1,6 @@
 //! Files of sequential circuits: written, read again, and refused, where and with which words.
 
-mod common;
-
-use common::sequential;
+use crate::common::sequential;
 use proptest::prelude::*;
 use veil_circuit::bristol::{self, Flavour, WriteError};
 use veil_circuit::{Circuit, Gate, Initial, Limits, Per, Reduce, Wire};

@@ -1,9 +1,6 @@
 //! Damaged Bristol files: the body of the fuzz target on mutations of good files, from a fixed seed.
 
-#[path = "common/numbers.rs"]
-mod numbers;
-
-use numbers::Xorshift;
+use crate::common::numbers::Xorshift;
 use veil_circuit::bristol::{Flavour, fuzz, write};
 use veil_circuit::{Builder, Initial, Per, make};
 use veil_math::Ring;

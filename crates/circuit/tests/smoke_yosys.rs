@@ -1,9 +1,6 @@
 //! Damaged files of Yosys: the body of the fuzz target on mutations of good files, from a fixed seed.
 
-#[path = "common/numbers.rs"]
-mod numbers;
-
-use numbers::Xorshift;
+use crate::common::numbers::Xorshift;
 use veil_circuit::yosys::{Options, fuzz, read};
 
 /// Cells with two operands, and what they are to be called.

@@ -5,8 +5,6 @@
     reason = "a test that unwraps says what it expects by failing there"
 )]
 
-mod common;
-
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -14,12 +12,12 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use common::deployment::{
+use crate::common::deployment::{
     PATIENT, Place, Service, at, end, expected, states, submit, take_part, take_part_at, turn, wait,
 };
-use common::homes::{NAMES, homes};
-use common::relay::{Fault, Relay};
-use common::{Folder, text};
+use crate::common::homes::{NAMES, homes};
+use crate::common::relay::{Fault, Relay};
+use crate::common::{Folder, text};
 use veil_node::Home;
 
 /// A folder with the job of many rounds, and a home for everybody.

@@ -1,8 +1,6 @@
 //! Bad input gets a clear error with file, line or row, and what to do; nothing is left behind.
 
-mod common;
-
-use common::{Folder, WAGES, text};
+use crate::common::{Folder, WAGES, text};
 
 #[test]
 fn a_missing_table() {

@@ -1,8 +1,6 @@
 //! Benches run and say what ran; how fast is not asserted.
 
-mod common;
-
-use common::{Folder, text};
+use crate::common::{Folder, text};
 
 #[test]
 fn figures_of_four_parties_are_of_both_adversaries() {

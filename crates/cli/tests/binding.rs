@@ -4,18 +4,17 @@
     reason = "a test that unwraps says what it expects by failing there"
 )]
 
-mod common;
-
+use crate::common;
 use std::fs;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Instant;
 
-use common::Folder;
-use common::deployment::{
+use crate::common::Folder;
+use crate::common::deployment::{
     PATIENT, Place, Service, approve, at, end, states, submit, succeed, take_part, turn, wait,
 };
-use common::homes::{NAMES, homes};
+use crate::common::homes::{NAMES, homes};
 use veil_node::control::{self, Proposal, Reply, Request};
 use veil_node::{Home, Member};
 

@@ -1,8 +1,7 @@
 //! The small commands.
 
-mod common;
-
-use common::Folder;
+use crate::common;
+use crate::common::Folder;
 
 #[test]
 fn circuits_are_made_shown_converted_and_compared() {

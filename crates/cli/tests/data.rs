@@ -5,9 +5,7 @@
     reason = "a test that unwraps says what it expects by failing there"
 )]
 
-mod common;
-
-use common::Folder;
+use crate::common::Folder;
 use serde_json::Value;
 
 const JOB: &str = r#"version = 1

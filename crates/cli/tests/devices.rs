@@ -4,9 +4,7 @@
     reason = "a test that unwraps says what it expects by failing there"
 )]
 
-mod common;
-
-use common::Folder;
+use crate::common::Folder;
 
 const JOB: &str = r#"version = 1
 kind = "circuit"

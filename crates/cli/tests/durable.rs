@@ -2,10 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod common;
-
-use common::deployment::PATIENCE;
-use common::{Folder, text};
+use crate::common::deployment::PATIENCE;
+use crate::common::{Folder, text};
 
 /// The mean of five wages, as the front page's job opens it.
 const MEAN: &str = "3200";

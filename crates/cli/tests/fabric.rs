@@ -4,14 +4,13 @@
     reason = "a test that unwraps says what it expects by failing there"
 )]
 
-mod common;
-
+use crate::common;
 use std::fs;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use common::Folder;
+use crate::common::Folder;
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Two parties that garble.

@@ -5,12 +5,10 @@
     reason = "a test that unwraps says what it expects by failing there"
 )]
 
-mod common;
-
 use std::thread;
 
-use common::deployment::turn;
-use common::faithless::{Round, Site};
+use crate::common::deployment::turn;
+use crate::common::faithless::{Round, Site};
 use veil_testkit::Kind;
 
 /// In each round the second of two parties stands still, since the first one keeps it there. All at once: nothing moves for most of the

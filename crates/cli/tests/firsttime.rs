@@ -5,16 +5,15 @@
     reason = "a test that unwraps says what it expects by failing there"
 )]
 
-mod common;
-
+use crate::common;
 use std::fmt::Write;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::deployment::PATIENCE;
-use common::homes::free;
-use common::{Folder, text};
+use crate::common::deployment::PATIENCE;
+use crate::common::homes::free;
+use crate::common::{Folder, text};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use sha2::{Digest, Sha256};

@@ -2,11 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod common;
-
 use std::path::{Path, PathBuf};
 
-use common::{Folder, text};
+use crate::common::{Folder, text};
 
 const JOB: &str = r#"version = 1
 kind = "stats"

@@ -7,16 +7,14 @@
     reason = "a test that unwraps says what it expects by failing there"
 )]
 
-mod common;
-
 use std::thread;
 
-use common::deployment::{
+use crate::common::deployment::{
     At, Place, Service, at, expected, submit, succeed, take_part_at, wait, wait_for,
 };
-use common::homes::homes;
-use common::line::Line;
-use common::{Folder, text};
+use crate::common::homes::homes;
+use crate::common::line::Line;
+use crate::common::{Folder, text};
 use rustix::process::{Pid, Signal, kill_process};
 use veil_node::{Home, receipt};
 

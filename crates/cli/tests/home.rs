@@ -4,12 +4,11 @@
     reason = "a helper that fails is a test that fails"
 )]
 
-mod common;
-
+use crate::common;
 use std::fs;
 use std::process::Command;
 
-use common::{Folder, text};
+use crate::common::{Folder, text};
 
 /// Runs `veil`, which must succeed, and gives what it said on standard error.
 fn said(folder: &Folder, arguments: &str) -> String {

@@ -5,8 +5,7 @@
     reason = "a test that unwraps says what it expects by failing there"
 )]
 
-mod common;
-
+use crate::common;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::io::{Read, Write as _};
@@ -15,10 +14,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::deployment::{PATIENT, Place, Service, at, states, submit, take_part, turn, wait};
-use common::homes::{NAMES, homes};
-use common::traced::Trace;
-use common::{Folder, text};
+use crate::common::deployment::{
+    PATIENT, Place, Service, at, states, submit, take_part, turn, wait,
+};
+use crate::common::homes::{NAMES, homes};
+use crate::common::traced::Trace;
+use crate::common::{Folder, text};
 use veil_link::tls;
 use veil_node::control::{self, Proposal, Reply, Request};
 use veil_node::{Home, Member};

@@ -4,12 +4,11 @@
     reason = "a test that unwraps says what it expects by failing there"
 )]
 
-mod common;
-
+use crate::common;
+use crate::common::Folder;
+use crate::common::deployment::{PATIENCE, wait};
 use aes::Aes128;
 use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
-use common::Folder;
-use common::deployment::{PATIENCE, wait};
 use serde_json::Value;
 
 /// A table of two owners side by side, and one below.

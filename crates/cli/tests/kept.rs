@@ -5,11 +5,9 @@
     reason = "a test that unwraps says what it expects by failing there"
 )]
 
-mod common;
-
-use common::Folder;
-use common::deployment::{Service, expected, submit, succeed, take_part, turn, wait};
-use common::homes::homes;
+use crate::common::Folder;
+use crate::common::deployment::{Service, expected, submit, succeed, take_part, turn, wait};
+use crate::common::homes::homes;
 
 /// Rows of a job.
 const ROWS: usize = 40;

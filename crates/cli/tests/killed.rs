@@ -5,17 +5,15 @@
     reason = "a test that unwraps says what it expects by failing there"
 )]
 
-mod common;
-
 use std::collections::BTreeSet;
 
-use common::Folder;
-use common::deployment::{
+use crate::common::Folder;
+use crate::common::deployment::{
     At, Place, Service, at, end, expected, kill, states, submit, succeed, take_part, take_part_at,
     wait, wait_for,
 };
-use common::homes::{NAMES, homes};
-use common::line::Line;
+use crate::common::homes::{NAMES, homes};
+use crate::common::line::Line;
 use veil_node::Home;
 
 #[test]

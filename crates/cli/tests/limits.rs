@@ -5,12 +5,13 @@
     reason = "a test that unwraps says what it expects by failing there"
 )]
 
-mod common;
-
-use common::Folder;
-use common::deployment::{Service, at, end, expected, states, submit, take_part, turn, wait};
-use common::homes::{NAMES, homes};
-use common::line::Line;
+use crate::common;
+use crate::common::Folder;
+use crate::common::deployment::{
+    Service, at, end, expected, states, submit, take_part, turn, wait,
+};
+use crate::common::homes::{NAMES, homes};
+use crate::common::line::Line;
 
 /// The declared memory is at most so many times what an honest run takes: it counts what peers are allowed to send ahead, and they
 /// seldom do.

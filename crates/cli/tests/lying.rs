@@ -7,19 +7,17 @@
     reason = "a test that unwraps says what it expects by failing there"
 )]
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use common::Folder;
-use common::deployment::{
+use crate::common::Folder;
+use crate::common::deployment::{
     PATIENCE, Place, Service, at, expected, submit, succeed, take_part_at, turn, wait,
 };
-use common::homes::homes;
+use crate::common::homes::homes;
 use veil_device::{Cpu, Op};
 use veil_link::tls::{Admission, Port, Reception};
 use veil_node::control::{self, Reply, Request};

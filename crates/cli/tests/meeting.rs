@@ -5,17 +5,16 @@
     reason = "a test that unwraps says what it expects by failing there"
 )]
 
-mod common;
-
+use crate::common;
 use std::process::{Child, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use common::Folder;
-use common::deployment::{
+use crate::common::Folder;
+use crate::common::deployment::{
     PATIENCE, Place, Service, at, end, states, submit, take_part_at, turn, wait, wait_for,
 };
-use common::homes::{NAMES, homes};
+use crate::common::homes::{NAMES, homes};
 use rustix::process::{Pid, Signal, kill_process};
 use veil_node::Home;
 

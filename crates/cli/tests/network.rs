@@ -5,18 +5,19 @@
     reason = "a test that unwraps says what it expects by failing there"
 )]
 
-mod common;
-
+use crate::common;
 use std::net::SocketAddr;
 use std::process::Child;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::Folder;
-use common::deployment::{self, At, Service, end, expected, submit_at, take_part_at, turn, wait};
-use common::homes::{NAMES, homes_at};
-use common::line::Line;
-use common::network::Network;
+use crate::common::Folder;
+use crate::common::deployment::{
+    self, At, Service, end, expected, submit_at, take_part_at, turn, wait,
+};
+use crate::common::homes::{NAMES, homes_at};
+use crate::common::line::Line;
+use crate::common::network::Network;
 use veil_node::Home;
 
 /// A deployment in a network, and somebody on the line from c to a. What is declared first goes first.

@@ -4,11 +4,9 @@
     reason = "a test that unwraps says what it expects by failing there"
 )]
 
-mod common;
-
 use std::fs;
 
-use common::Folder;
+use crate::common::Folder;
 
 /// A job of as many parties as it names, on a Bristol circuit.
 fn job(parties: &[&str]) -> String {

@@ -5,14 +5,14 @@
     reason = "a test that unwraps says what it expects by failing there"
 )]
 
-mod common;
-
 use std::fs;
 
-use common::deployment::{Service, at, kill, states, submit, succeed, take_part, turn, wait};
-use common::homes::{NAMES, homes};
-use common::line::Line;
-use common::{Folder, text};
+use crate::common::deployment::{
+    Service, at, kill, states, submit, succeed, take_part, turn, wait,
+};
+use crate::common::homes::{NAMES, homes};
+use crate::common::line::Line;
+use crate::common::{Folder, text};
 use veil_node::{Home, Role};
 
 /// What others read of a party whose log cannot be written.

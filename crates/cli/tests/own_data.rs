@@ -4,14 +4,13 @@
     reason = "a test that unwraps says what it expects by failing there"
 )]
 
-mod common;
-
+use crate::common;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use common::Folder;
-use common::deployment::{Service, approve, at, end, states, submit, take_part, turn, wait};
-use common::homes::{NAMES, homes};
+use crate::common::Folder;
+use crate::common::deployment::{Service, approve, at, end, states, submit, take_part, turn, wait};
+use crate::common::homes::{NAMES, homes};
 
 const JOB: &str = r#"version = 1
 kind = "stats"

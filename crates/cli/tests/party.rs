@@ -5,16 +5,14 @@
     reason = "a test that unwraps says what it expects by failing there"
 )]
 
-mod common;
-
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::Folder;
-use common::deployment::{PATIENCE, turn};
-use common::homes::{NAMES, homes};
+use crate::common::Folder;
+use crate::common::deployment::{PATIENCE, turn};
+use crate::common::homes::{NAMES, homes};
 use rustix::process::{Pid, Signal, kill_process};
 use veil_link::tls::Identity;
 use veil_node::{Home, Role, Settings};

@@ -2,13 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod common;
-
+use crate::common;
 use std::path::Path;
 
-use common::deployment::{Service, end, take_part, turn, wait};
-use common::homes::homes;
-use common::{Folder, text};
+use crate::common::deployment::{Service, end, take_part, turn, wait};
+use crate::common::homes::homes;
+use crate::common::{Folder, text};
 use veil_program::{Resharing, ShareSource, Slice};
 use veil_session::PartyId;
 use veil_store::{Expected, Reader, Store, StoreKey, Writer};

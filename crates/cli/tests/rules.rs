@@ -5,14 +5,12 @@
     reason = "a helper that fails is a test that fails"
 )]
 
-mod common;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use serde_json::Value;
 
-use common::{Folder, text};
+use crate::common::{Folder, text};
 
 /// A circuit job of three parties: `INPUTS` and `OUTPUT` are replaced.
 const SUMS: &str = r#"version = 1

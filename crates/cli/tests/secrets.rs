@@ -4,14 +4,12 @@
     reason = "a test that unwraps says what it expects by failing there"
 )]
 
-mod common;
-
 use std::collections::BTreeSet;
 use std::fs;
 
-use common::Folder;
-use common::deployment::{Place, Service, end, states, submit, take_part_at, turn, wait};
-use common::homes::{NAMES, homes};
+use crate::common::Folder;
+use crate::common::deployment::{Place, Service, end, states, submit, take_part_at, turn, wait};
+use crate::common::homes::{NAMES, homes};
 use data_encoding::{BASE64, HEXLOWER};
 use sha2::{Digest, Sha256};
 

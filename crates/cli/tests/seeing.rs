@@ -4,12 +4,10 @@
     reason = "a test that unwraps says what it expects by failing there"
 )]
 
-mod common;
-
 use std::os::unix::fs::PermissionsExt;
 
-use common::homes::NAMES;
-use common::{Folder, text};
+use crate::common::homes::NAMES;
+use crate::common::{Folder, text};
 use serde_json::Value;
 
 fn json(text: &str) -> Value {

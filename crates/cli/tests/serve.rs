@@ -5,20 +5,19 @@
     reason = "a test that unwraps says what it expects by failing there"
 )]
 
-mod common;
-
+use crate::common;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::Folder;
-use common::deployment::{
+use crate::common::Folder;
+use crate::common::deployment::{
     PATIENCE, Place, Service, approve, at, end, expected, states, submit, take_part, take_part_at,
     turn, wait,
 };
-use common::homes::{NAMES, homes};
-use common::line::Line;
+use crate::common::homes::{NAMES, homes};
+use crate::common::line::Line;
 use rustix::process::{Pid, Signal, kill_process};
 use veil_link::tls::{ControlError, Identity, control};
 use veil_node::Home;

@@ -2,9 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod common;
-
-use common::Folder;
+use crate::common;
+use crate::common::Folder;
 use veil_node::{Home, Role, Settings};
 use veil_program::Slice;
 use veil_session::{PartyId, PlanHash};

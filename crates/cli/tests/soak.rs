@@ -4,18 +4,18 @@
     reason = "a test that unwraps says what it expects by failing there"
 )]
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::Folder;
-use common::deployment::{PATIENT, Place, Service, end, states, submit, take_part, turn, wait};
-use common::homes::homes;
-use common::traced::Trace;
+use crate::common::Folder;
+use crate::common::deployment::{
+    PATIENT, Place, Service, end, states, submit, take_part, turn, wait,
+};
+use crate::common::homes::homes;
+use crate::common::traced::Trace;
 use veil_link::tls;
 use veil_node::control::{self, Proposal, Request};
 use veil_node::{Home, Member};
@@ -214,6 +214,9 @@ fn hostile_members_hurt_nobody() {
         drop(honest_ones);
         greeted.join().unwrap()
     });
+    // Whether they take longer the more jobs are filed.
+    let fifths: Vec<_> = greeted.chunks(greeted.len().div_ceil(5)).collect();
+    let fifths: Vec<_> = fifths.iter().map(|took| at(took.to_vec(), 99)).collect();
     let greeted = at(greeted, 99);
     let accepted = took.iter().map(|[accepted, _]| *accepted).max().unwrap();
     let jobs = took.len();
@@ -222,7 +225,7 @@ fn hostile_members_hurt_nobody() {
     let memory = services[0].kilobytes("VmHWM:") >> 10;
     println!(
         "{asked} requests of two members; {jobs} jobs beside them: accepted within {accepted:?}, {median:?} each, {alone:?} alone; greeted \
-         within {greeted:?} (p99), {greeted_alone:?} beside the same jobs alone; {memory} MiB"
+         within {greeted:?} (p99; {fifths:?} by fifths of the time), {greeted_alone:?} beside the same jobs alone; {memory} MiB"
     );
     assert!(accepted < Duration::from_secs(2), "{accepted:?}");
     assert!(

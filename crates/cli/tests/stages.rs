@@ -4,11 +4,10 @@
     reason = "a test that unwraps says what it expects by failing there"
 )]
 
-mod common;
-
-use common::Folder;
-use common::deployment::{Place, Service, expected, kill, succeed, take_part, turn, wait};
-use common::homes::{NAMES, homes};
+use crate::common;
+use crate::common::Folder;
+use crate::common::deployment::{Place, Service, expected, kill, succeed, take_part, turn, wait};
+use crate::common::homes::{NAMES, homes};
 
 /// The parties.
 const PARTIES: [&str; 3] = ["a", "b", "c"];

@@ -4,14 +4,12 @@
     reason = "a test that unwraps says what it expects by failing there"
 )]
 
-mod common;
-
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-use common::Folder;
-use common::deployment::{Place, end, take_part_at};
-use common::homes::{NAMES, homes};
+use crate::common::Folder;
+use crate::common::deployment::{Place, end, take_part_at};
+use crate::common::homes::{NAMES, homes};
 use serde_json::Value;
 
 fn json(text: &str) -> Value {

@@ -5,18 +5,16 @@
     reason = "a test that unwraps says what it expects by failing there"
 )]
 
-mod common;
-
 use std::process::Stdio;
 use std::sync::Arc;
 
-use common::Folder;
-use common::deployment::{
+use crate::common::Folder;
+use crate::common::deployment::{
     At, PATIENT, Place, Service, at, end, expected, submit, succeed, take_part, take_part_at, turn,
     wait,
 };
-use common::faithless::{Round, Site};
-use common::homes::homes;
+use crate::common::faithless::{Round, Site};
+use crate::common::homes::homes;
 use veil_link::tls::{Caller, Port, Reception};
 use veil_node::Home;
 use veil_node::control::{self, Reply};

@@ -1,8 +1,6 @@
 //! Kernels on the emulator against other people's code, in three orders of threads; and faults that the emulator finds.
 
-mod common;
-
-use common::{bytes, given};
+use crate::common::{bytes, given};
 use veil_device_cuda::backend::{
     Arg, Backend, Buffer, Driver, Emulator, Error, Launch, Order, Reordered,
 };

@@ -1,9 +1,7 @@
 //! Kernels of transfers on the emulator, in three orders of threads, against what the documentation of `veil_device` defines, by its hash, its
 //! pseudorandom function and its fold. Sizes are no multiples of a warp or a block.
 
-mod common;
-
-use common::{bytes, given};
+use crate::common::{bytes, given};
 use veil_device::garble::hash;
 use veil_device::ot::{Trees, column_bytes, fold};
 use veil_device_cuda::backend::{Arg, Backend, Buffer, Emulator, Launch, Order};

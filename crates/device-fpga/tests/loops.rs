@@ -1,10 +1,8 @@
 //! Sequential circuits on the core: what it garbles is evaluated by an evaluator of this file, and compared with the clear computation.
 
-mod common;
-
 use std::path::Path;
 
-use common::{PUBLISHED, product};
+use crate::common::{PUBLISHED, product};
 use veil_circuit::{
     Circuit, Clock, Gate, InputPort, Limits, OutputPort, Per, Reduce, Wire, make, scd,
 };

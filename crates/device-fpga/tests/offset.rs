@@ -5,13 +5,11 @@
 //! T_G = AES(m) ⊕ AES(m ⊕ Δ) for m = A ⊕ t: what the hash adds to its results differs by Δ, and q Δ takes that away. Whoever has m finds
 //! Δ = m ⊕ AES⁻¹(T_G ⊕ AES(m)). Tables are those of every device, of the card and of the core that takes gates in the order of a netlist.
 
-mod common;
-
 use std::sync::Arc;
 
+use crate::common::{hash, sigma};
 use aes::Aes128;
 use aes::cipher::{BlockCipherDecrypt, BlockCipherEncrypt, KeyInit};
-use common::{hash, sigma};
 use veil_circuit::{Limits, scd};
 use veil_device::{
     Command, Cpu, Device, Draw, Frame, Garbling, Instr, Item, KeyId, Layout, Op, Place, Program,

@@ -1,12 +1,10 @@
 //! The core that takes gates in the order of the netlist: it takes as many cycles as the rule says, and what it garbles is evaluated by an
 //! evaluator of the tests and compared with the clear computation.
 
-mod common;
-
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use common::{PUBLISHED, product};
+use crate::common::{PUBLISHED, product};
 use veil_circuit::scd::{self, Kind, Netlist, Operand};
 use veil_circuit::{Circuit, Limits, Per, Reduce};
 use veil_device_fpga::Stalls;

@@ -4,9 +4,8 @@
     reason = "a helper that fails is a test that fails"
 )]
 
-mod common;
-
-use common::{World, party, soon};
+use crate::common;
+use crate::common::{World, party, soon};
 use veil_link::tls::SetupError;
 use veil_link::{LinkKind, Provider};
 

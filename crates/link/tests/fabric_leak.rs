@@ -10,7 +10,7 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use common::{BOUNDS, World, at, party, soon, take};
+use crate::common::{BOUNDS, World, at, party, soon, take};
 use veil_link::{Link, LinkKind, Provider};
 
 const FOLDER: &str = "/dev/shm";

@@ -4,14 +4,12 @@
     reason = "a helper that fails is a test that fails"
 )]
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{World, party, soon};
+use crate::common::{World, party, soon};
 use veil_link::LinkKind;
 use veil_link::tls::{Identity, Meeting, Port, Reception, SetupError, Terms, dial, meet};
 use veil_session::{Peer, PlanHash};

@@ -5,15 +5,13 @@
     reason = "a helper that fails is a test that fails"
 )]
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{party, soon};
+use crate::common::{party, soon};
 use veil_link::LinkKind;
 use veil_link::tls::{
     Admission, Connected, Fingerprint, Identity, Meeting, OtherStage, Port, Reception, SetupError,

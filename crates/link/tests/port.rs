@@ -4,15 +4,13 @@
     reason = "a helper that fails is a test that fails"
 )]
 
-mod common;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{party, soon};
+use crate::common::{party, soon};
 use veil_link::LinkKind;
 use veil_link::tls::{
     Admission, Connected, ControlError, Fingerprint, Identity, Meeting, Port, Reception,

@@ -5,15 +5,13 @@
     reason = "a helper that fails is a test that fails"
 )]
 
-mod common;
-
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{Act, BOUNDS, World, at, party, session, soon, take};
+use crate::common::{Act, BOUNDS, World, at, party, session, soon, take};
 use veil_link::tls::{SetupError, TlsLink, dial};
 use veil_link::{Link, LinkError, LinkFault, LinkKind, Woken};
 

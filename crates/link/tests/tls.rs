@@ -4,12 +4,11 @@
     reason = "a helper that fails is a test that fails"
 )]
 
-mod common;
-
+use crate::common;
 use std::net::TcpStream;
 use std::thread;
 
-use common::{BOUNDS, World, at, party, take};
+use crate::common::{BOUNDS, World, at, party, take};
 use veil_link::tls::{self, TlsLink};
 use veil_link::{Link, LinkKind};
 

@@ -2,9 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod common;
-
-use common::Case;
+use crate::common::Case;
 use veil_program::{Slice, Source};
 
 const JOB: &str = r#"

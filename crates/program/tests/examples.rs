@@ -2,15 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod common;
-
 use std::path::Path;
 
+use crate::common::Case;
 use aes::{
     Aes128,
     cipher::{BlockCipherEncrypt, KeyInit},
 };
-use common::Case;
 use veil_math::Ring;
 use veil_program::stats::StatsResult;
 use veil_session::Peer;

@@ -2,15 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod common;
-
 use std::fs;
 
+use crate::common::Case;
 use aes::{
     Aes128,
     cipher::{BlockCipherEncrypt, KeyInit},
 };
-use common::Case;
 use veil_program::{Slice, Source};
 use veil_session::Peer;
 

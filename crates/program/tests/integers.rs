@@ -2,11 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod common;
-
 use std::{fmt::Write as _, fs};
 
-use common::Case;
+use crate::common::Case;
 use veil_circuit::{Flavour, bristol, make};
 use veil_session::Peer;
 

@@ -10,7 +10,7 @@ use std::{
     io::{BufWriter, Write},
 };
 
-use common::Case;
+use crate::common::Case;
 use veil_program::{Slice, Source};
 use veil_testkit::peak_memory;
 

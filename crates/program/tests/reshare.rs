@@ -2,9 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod common;
-
-use common::{Case, RESHARE};
+use crate::common::{Case, RESHARE};
 use veil_circuit::Per;
 use veil_math::Ring;
 use veil_program::{Audience, Files, Holder, Job, Kind, Resharing};

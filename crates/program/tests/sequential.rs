@@ -2,11 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod common;
-
 use std::fs;
 
-use common::Case;
+use crate::common::Case;
 use veil_circuit::Per;
 use veil_program::{Holder, Slice};
 use veil_session::Peer;

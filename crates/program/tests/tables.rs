@@ -2,9 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod common;
-
-use common::{Case, RESHARE};
+use crate::common::{Case, RESHARE};
 use veil_program::{Slice, Source};
 use veil_testkit::Seed;
 

@@ -1,10 +1,8 @@
 //! What is changed on its way is noticed before it is used: every message that a check covers, of a job that has one of each kind.
 
-mod common;
-
 use std::sync::Arc;
 
-use common::{Keys, Kind, Message, Mismatch, Net};
+use crate::common::{Keys, Kind, Message, Mismatch, Net};
 use veil_circuit::{Circuit, Gate, InputPort, OutputPort, Per, Reduce, Wire};
 use veil_math::Ring;
 use veil_program::{Audience, Block, Holder, Lowered};

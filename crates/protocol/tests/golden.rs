@@ -1,13 +1,11 @@
 //! The golden vectors of products, zero sharings and linear gates: `vectors/rep3_*.json`, written by the Python model, reproduced by
 //! the planner's own rounds on every device of this machine.
 
-mod common;
-
-use common::vectors::{
+use crate::common::vectors::{
     PARTY_0, bytes, circuit, deal, draw, elements, frame, joined, json, keys, list, moved, number,
     open, opened, plan, results,
 };
-use common::{Kind, Message, Net};
+use crate::common::{Kind, Message, Net};
 use serde_json::Value;
 use veil_circuit::{Gate, Reduce, Wire};
 use veil_device::Span;

@@ -1,15 +1,13 @@
 //! The golden vectors of four-party products, their codes and openings: `vectors/rep4_*.json`, written by the Python model, reproduced by
 //! every device.
 
-mod common;
-
 use std::sync::Arc;
 
-use common::vectors::{
+use crate::common::vectors::{
     FourKeys, PARTY_0, bytes, circuit, frame, joined, json, list, moved, number, open, opened,
     plan, results, shares,
 };
-use common::{Kind, Message, Net};
+use crate::common::{Kind, Message, Net};
 use serde_json::Value;
 use veil_circuit::{Gate, Reduce, Wire};
 use veil_device::{Command, Op};

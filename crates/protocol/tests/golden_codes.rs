@@ -1,12 +1,10 @@
 //! The golden vectors of the check of products of integers by their codes: `vectors/codes.json`, written by the Python model, reproduced by
 //! the planner's own rounds on every device of this machine.
 
-mod common;
-
-use common::vectors::{
+use crate::common::vectors::{
     PARTY_0, bytes, circuit, frame, json, keys, list, number, plan, results, shares,
 };
-use common::{Kind, Net};
+use crate::common::{Kind, Net};
 use veil_circuit::{Gate, Reduce, Wire};
 use veil_math::Ring;
 use veil_program::{Adversary, Security};

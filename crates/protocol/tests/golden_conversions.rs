@@ -1,15 +1,13 @@
 //! The golden vectors of conversions between integers and bits: `vectors/conversions*.json`, written by the Python model, reproduced by
 //! every device.
 
-mod common;
-
 use std::sync::Arc;
 
-use common::vectors::json;
-use common::vectors::{
+use crate::common::vectors::json;
+use crate::common::vectors::{
     FourKeys, PARTY_0, bytes, circuit, frame, keys, list, number, plan, results, ring, shares,
 };
-use common::{Keyring, Kind, Net};
+use crate::common::{Keyring, Kind, Net};
 use veil_circuit::{Gate, Reduce, Wire};
 use veil_program::Security;
 use veil_protocol::Task;

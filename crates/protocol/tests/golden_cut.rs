@@ -1,11 +1,9 @@
 //! The golden vectors of cut-and-choose: `vectors/cut.json`, written by the Python model, reproduced by every device of this machine, step by step.
 
-mod common;
-
 use std::sync::Arc;
 
-use common::vectors::{bytes, json, list, number};
-use common::{Kind, SESSION};
+use crate::common::vectors::{bytes, json, list, number};
+use crate::common::{Kind, SESSION};
 use serde_json::Value;
 use veil_device::cut::{By, Cut, DIGEST, MARKS};
 use veil_device::{

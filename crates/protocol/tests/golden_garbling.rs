@@ -1,12 +1,10 @@
 //! The golden vectors of garbled circuits: `vectors/garbling.json`, written by the Python model, reproduced by every device of this
 //! machine: tables and zero-labels by the garbler, active labels and values by the evaluator.
 
-mod common;
-
 use std::sync::Arc;
 
-use common::vectors::{bytes, json, list, number};
-use common::{Kind, SESSION};
+use crate::common::vectors::{bytes, json, list, number};
+use crate::common::{Kind, SESSION};
 use serde_json::Value;
 use veil_device::garble::hash;
 use veil_device::{

@@ -1,13 +1,11 @@
 //! The golden vectors of inputs and random values: `vectors/share.json`, written by the Python model, reproduced by the rounds of
 //! parties and owners on every device of this machine.
 
-mod common;
-
-use common::vectors::{
+use crate::common::vectors::{
     PARTY_0, bytes, circuit, drawn, frame, joined, json, keys, list, moved, number, plan, ring,
     shares,
 };
-use common::{Kind, Message, Net};
+use crate::common::{Kind, Message, Net};
 use serde_json::Value;
 use veil_circuit::{Reduce, Wire};
 use veil_program::{Holder, Security};

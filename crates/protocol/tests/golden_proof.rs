@@ -1,12 +1,12 @@
 //! The golden vectors of proofs that products of bits are right: `vectors/dzkp.json`, written by the Python model, reproduced by the
 //! planner's own rounds on every device of this machine, for provers that are honest and for one that sent a wrong bit.
 
-mod common;
-
 use std::sync::Arc;
 
-use common::vectors::{PARTY_0, bytes, circuit, deal, frame, json, keys, list, number, plan};
-use common::{Kind, Mismatch, Net};
+use crate::common::vectors::{
+    PARTY_0, bytes, circuit, deal, frame, json, keys, list, number, plan,
+};
+use crate::common::{Kind, Mismatch, Net};
 use serde_json::Value;
 use veil_circuit::{Gate, Reduce, Wire};
 use veil_math::Ring;

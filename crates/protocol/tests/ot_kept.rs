@@ -1,10 +1,7 @@
 //! Sessions that begin with transfers that were kept from the one before, between honest ends and with ends that cheat (cases D1 to D3).
 
-#[path = "common/transfers.rs"]
-mod transfers;
-
+use crate::common::transfers::{Drawn, agree, drawn, ends, never, start};
 use sha2::{Digest, Sha256};
-use transfers::{Drawn, agree, drawn, ends, never, start};
 use veil_device::Trees;
 use veil_device::ot::fold;
 use veil_protocol::ot::base::TRANSFERS;
@@ -327,7 +324,7 @@ fn claims_are_of_one_key_session_and_end() {
         claim(&ends, me, &one),
         claim(&ends, you, &one),
         claim(&ends, me, &other),
-        claim(&transfers::ends(2), me, &one),
+        claim(&crate::common::transfers::ends(2), me, &one),
         claim(&ends.turned(), me, &one),
     ];
     let set: std::collections::BTreeSet<_> = all.into_iter().collect();

@@ -1,10 +1,7 @@
 //! Set-ups of oblivious transfer between honest ends, and with ends that cheat (cases D1 and D3).
 
-#[path = "common/transfers.rs"]
-mod transfers;
-
+use crate::common::transfers::{agree, drawn, ends, start};
 use sha2::{Digest, Sha256};
-use transfers::{agree, drawn, ends, start};
 use veil_device::Trees;
 use veil_protocol::ot::base::{BaseReceiver, BaseSender, RECEIVER_MESSAGE, TRANSFERS};
 use veil_protocol::ot::trees::{choices, grow, puncture};

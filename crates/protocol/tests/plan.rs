@@ -1,11 +1,9 @@
 //! Plans, run: random jobs on every device give what the circuit gives in the clear, at the declared cost, and draw nothing twice.
 
-mod common;
-
 use std::sync::Arc;
 
-use common::jobs::{Sample, expected, samples};
-use common::{Keys, Kind, Net};
+use crate::common::jobs::{Sample, expected, samples};
+use crate::common::{Keys, Kind, Net};
 use proptest::prelude::*;
 use veil_circuit::{Circuit, Gate, InputPort, OutputPort, Per, Reduce, Wire};
 use veil_math::Ring;

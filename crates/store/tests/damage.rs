@@ -2,11 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod common;
-
 use std::fs::{self, File, OpenOptions};
 
-use common::{NAME, among_four, description, expected, key, packed, parties, small, write};
+use crate::common::{NAME, among_four, description, expected, key, packed, parties, small, write};
 use veil_math::Ring;
 use veil_program::Slice;
 use veil_store::{

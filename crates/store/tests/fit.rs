@@ -2,9 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod common;
-
-use common::{among_four, description, expected, key, parties, write};
+use crate::common::{among_four, description, expected, key, parties, write};
 use veil_math::Ring;
 use veil_session::{PartyId, PlanHash};
 use veil_store::{Description, Expected, Member, Reader};

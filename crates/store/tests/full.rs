@@ -2,15 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod common;
-
 use std::env;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
 use std::process::Command;
 
-use common::{description, expected, key, packed, parties, parts, write};
+use crate::common::{description, expected, key, packed, parties, parts, write};
 use rustix::fs::{FallocateFlags, fallocate};
 use veil_math::Ring;
 use veil_store::{Description, Reader, State, StoreError, Writer, datasets, sweep, verify};

@@ -9,7 +9,7 @@ use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use common::{description, expected, key, packed, parties, parts};
+use crate::common::{description, expected, key, packed, parties, parts};
 use veil_math::Ring;
 use veil_program::Slice;
 use veil_store::{Reader, Writer};

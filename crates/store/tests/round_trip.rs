@@ -1,10 +1,8 @@
 //! What is kept is loaded, whatever the slices, the lanes and the ring; and a second implementation reads the same from the file.
 
-mod common;
-
 use std::thread;
 
-use common::{
+use crate::common::{
     among_four, components, description, expected, key, packed, parties, parts, slices, write,
 };
 use proptest::prelude::*;

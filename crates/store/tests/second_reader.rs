@@ -1,17 +1,15 @@
 //! A second implementation of the format: Arrow's own reader, HKDF, and AES-256-GCM written out from NIST SP 800-38D.
 
-mod common;
-
 use std::fs::File;
 use std::path::Path;
 use std::process::Command;
 
+use crate::common::{among_four, components, description, packed, write};
 use aes::Aes256;
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{UInt32Type, UInt64Type};
 use arrow_ipc::reader::FileReader;
-use common::{among_four, components, description, packed, write};
 use hkdf::Hkdf;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};

@@ -1,12 +1,10 @@
 //! What a writer leaves behind, whatever becomes of it: whole datasets, or what is refused, listed and swept.
 
-mod common;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use common::{NAME, description, expected, key, packed, parties, parts, small, write};
+use crate::common::{NAME, description, expected, key, packed, parties, parts, small, write};
 use veil_math::Ring;
 use veil_program::Slice;
 use veil_store::{Reader, State, StoreError, Writer, dataset, datasets, remove, sweep, verify};

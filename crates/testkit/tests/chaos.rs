@@ -1,11 +1,9 @@
 //! A participant that does anything at all to its messages: nobody panics or hangs, and nobody is given a wrong value.
 
-mod common;
-
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use common::side_by_side;
+use crate::common::side_by_side;
 use veil_engine::participants;
 use veil_link::tap::Fate;
 use veil_math::Ring;

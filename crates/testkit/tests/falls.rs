@@ -1,11 +1,9 @@
 //! Attack case G1: a participant that is killed or stands still, at any of its messages: everybody else ends within the time-out with an
 //! error that says so, or has everything and has it right.
 
-mod common;
-
 use std::time::Duration;
 
-use common::{is_consequence, side_by_side};
+use crate::common::{is_consequence, side_by_side};
 use veil_engine::{Abort, participants};
 use veil_math::Ring;
 use veil_session::Peer;

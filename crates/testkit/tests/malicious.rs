@@ -1,12 +1,10 @@
 //! Three parties of whom one may be malicious compute what the circuit says in the clear, and notice every wrong bit before anything is
 //! opened.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use common::{assert_found, found_about, found_of_challenge, found_of_product};
+use crate::common::{assert_found, found_about, found_of_challenge, found_of_product};
 use veil_circuit::{Builder, Per};
 use veil_device::Cpu;
 use veil_engine::Abort;

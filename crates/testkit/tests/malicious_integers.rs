@@ -1,12 +1,10 @@
 //! Three parties of whom one may be malicious compute on integers what the circuit says in the clear, and notice every wrong message before
 //! anything is opened.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-use common::{
+use crate::common::{
     NOT_THE_SAME, NOT_ZERO, assert_found, found_by_codes, found_of_product, made, of_circuit,
 };
 use veil_circuit::{Builder, Circuit, Per};

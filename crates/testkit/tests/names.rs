@@ -1,12 +1,10 @@
 //! Messages that come under a wrong name, at a wrong length, twice or not at all: for every message of the protocol (attack case A6).
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use common::{
+use crate::common::{
     AT_ONCE, Found, SAME, assert_found, assert_parties_gave_up, is_consequence, ordered,
     second_stage, side_by_side,
 };

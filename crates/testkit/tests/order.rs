@@ -1,10 +1,8 @@
 //! Holders of a block compare the order of a key column before anything that depends on an input is sent.
 
-mod common;
-
 use std::collections::BTreeSet;
 
-use common::{AT_ONCE, SAME, is_misaligned, ordered, sum};
+use crate::common::{AT_ONCE, SAME, is_misaligned, ordered, sum};
 use veil_engine::{Abort, participants};
 use veil_link::tap::Fate;
 use veil_program::Holder;

@@ -1,11 +1,9 @@
 //! What two parties said in one session does not count in another, of the same job between the same two (attack case A6; D1 for base
 //! transfers): whoever has recorded a garbler, or an evaluator, gets nothing out of the other one with it.
 
-mod common;
-
 use std::collections::HashMap;
 
-use common::{Found, assert_found};
+use crate::common::{Found, assert_found};
 use veil_engine::participants;
 use veil_link::tap::Fate;
 use veil_math::Ring;

@@ -1,11 +1,9 @@
 //! An owner that sends other rows than the job declares, under the plan that it does: more, fewer, in blocks of other lengths, in
 //! another order (attack case A9).
 
-mod common;
-
 use std::time::Duration;
 
-use common::{AT_ONCE, Found, assert_found, assert_parties_gave_up, is_consequence};
+use crate::common::{AT_ONCE, Found, assert_found, assert_parties_gave_up, is_consequence};
 use veil_engine::Abort;
 use veil_link::tap::Fate;
 use veil_link::{LinkError, LinkFault};

@@ -1,8 +1,6 @@
 //! Three parties of whom one may be malicious compute what the circuit says in the clear, as long as all are honest.
 
-mod common;
-
-use common::{made, of_circuit, second_stage};
+use crate::common::{made, of_circuit, second_stage};
 use veil_circuit::{catalogue, make};
 use veil_device::Cpu;
 use veil_math::Ring;

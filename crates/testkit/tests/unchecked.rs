@@ -1,8 +1,6 @@
 //! What semi-honest security does not find, and how far it goes (attack case A1).
 
-mod common;
-
-use common::{Found, assert_found};
+use crate::common::{Found, assert_found};
 use veil_circuit::{Builder, Per};
 use veil_link::tap::Fate;
 use veil_math::Ring;

@@ -1,5 +1,7 @@
 //! Random circuits.
 
+pub(crate) mod numbers;
+
 use proptest::prelude::*;
 use veil_circuit::{
     Circuit, Clock, Gate, Initial, InputPort, OutputPort, Per, Reduce, Register, Wire,

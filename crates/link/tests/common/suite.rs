@@ -12,7 +12,7 @@ use super::{Act, BOUNDS, World, at, party, session, soon, take};
 #[allow(unused_macros, reason = "each test binary uses its part")]
 macro_rules! suite {
     ($run:expr) => {
-        common::suite::suite!($run;
+        crate::common::suite::suite!($run;
             a_mesh_carries_messages_of_all_sizes_between_all_lanes
             a_lost_peer_is_noticed_at_once
             a_peer_that_is_lost_while_we_send_is_no_signal_and_no_hang
@@ -27,7 +27,7 @@ macro_rules! suite {
     ($run:expr; $($name:ident)+) => {
         $(#[test]
         fn $name() {
-            $run(common::suite::$name);
+            $run(crate::common::suite::$name);
         })+
     };
 }

@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use serde::Deserialize;
 
-use crate::{JOB, Row, case, compare, read};
+use crate::columnar::{JOB, Row, case, compare, read};
 
 /// What the model says of its files.
 #[derive(Deserialize)]

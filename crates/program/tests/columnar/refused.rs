@@ -11,7 +11,7 @@ use arrow_schema::{DataType, Field, Schema};
 use veil_program::Slice;
 use veil_testkit::Seed;
 
-use crate::{Row, batch, case, csv, read, sample, write_arrow, write_parquet};
+use crate::columnar::{Row, batch, case, csv, read, sample, write_arrow, write_parquet};
 
 fn column(array: impl Array + 'static) -> ArrayRef {
     Arc::new(array)

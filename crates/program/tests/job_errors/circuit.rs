@@ -1,6 +1,6 @@
 //! Circuit jobs.
 
-use crate::refusal;
+use crate::job_errors::refusal;
 
 pub(crate) const CIRCUIT: &str = r#"version = 1
 kind = "circuit"

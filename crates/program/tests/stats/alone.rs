@@ -11,7 +11,7 @@ use veil_program::{
 use veil_session::Peer;
 
 use crate::common::Case;
-use crate::{HEAD, figures, value};
+use crate::stats::{HEAD, figures, value};
 
 /// `x` in units of its scale, and `g`.
 type Row = (Option<i64>, Option<u8>);

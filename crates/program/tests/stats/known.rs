@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use veil_math::Ring;
 
 use crate::common::Case;
-use crate::{HEAD, close, figures, job, value};
+use crate::stats::{HEAD, close, figures, job, value};
 
 /// Longley, "An appraisal of least squares programs for the electronic computer from the point of view of the user",
 /// JASA 62, 1967: so ill-conditioned that programs in single precision get no digit right. Certified values: NIST

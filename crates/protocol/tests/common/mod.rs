@@ -8,6 +8,7 @@
 
 pub mod job;
 pub mod jobs;
+pub mod transfers;
 pub mod vectors;
 
 use std::collections::HashMap;

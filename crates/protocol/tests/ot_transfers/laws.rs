@@ -4,7 +4,9 @@ use veil_device::{Span, Trees};
 use veil_protocol::ot::transfer::{Chosen, Correlated, keys};
 
 use crate::common::Kind;
-use crate::pair::{OFFSET, Pair, RECEIVER, SENDER, SHAPE, START, Shape, block, choices};
+use crate::ot_transfers::pair::{
+    OFFSET, Pair, RECEIVER, SENDER, SHAPE, START, Shape, block, choices,
+};
 
 #[test]
 fn labels_differ_by_the_offset_where_the_choice_is_one() {

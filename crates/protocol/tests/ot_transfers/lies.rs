@@ -5,7 +5,7 @@ use std::cell::Cell;
 use veil_device::{Device, Op, Ot, Trees};
 
 use crate::common::Kind;
-use crate::pair::{AT, Pair, RECEIVER, SHAPE, Shape, caught, choices, drawn, flip};
+use crate::ot_transfers::pair::{AT, Pair, RECEIVER, SHAPE, Shape, caught, choices, drawn, flip};
 
 /// Cases D2 and D3: a receiver that sends other corrections in c trees passes if it has guessed all their bits of the offset, here
 /// that they are zero: with probability 2^-kc. If it passes it has learnt these bits, and the labels are as if they were.

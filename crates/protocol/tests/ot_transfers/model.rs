@@ -7,7 +7,7 @@ use veil_protocol::ot::transfer::keys;
 
 use crate::common::vectors::json;
 use crate::common::{self, Kind};
-use crate::pair::{AT, OFFSET, PRIVATE, Pair, RECEIVER, START, Shape};
+use crate::ot_transfers::pair::{AT, OFFSET, PRIVATE, Pair, RECEIVER, START, Shape};
 
 /// The golden vectors: `vectors/ot.json`.
 #[test]

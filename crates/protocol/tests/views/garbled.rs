@@ -10,8 +10,8 @@ use veil_protocol::yao::{EVALUATOR, GARBLER};
 use veil_protocol::{Task, Transfers};
 use veil_session::{PartyId, Peer, Secret};
 
-use super::common::job::pack;
 use super::{Kind, Net, Plan, ROWS, RUNS, Seeded, alike, and_job, bits};
+use crate::common::job::pack;
 
 /// Slots hold labels; of a plan like this one those of `x`, of `y` and of the product.
 const SLOTS: u16 = 0;
@@ -145,7 +145,7 @@ fn seen(
             if together && party == 1 {
                 columns.push((&labels[0][0], Item::Labels, 0));
             }
-            let to_me = |m: &&super::common::Message| m.to == me;
+            let to_me = |m: &&crate::common::Message| m.to == me;
             for m in net.log[..before].iter().filter(to_me) {
                 seen.received.extend_from_slice(&m.bytes);
                 let bit = Item::Rows(Ring::Bits);

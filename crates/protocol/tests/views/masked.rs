@@ -50,7 +50,7 @@ struct Got {
 /// The elements of an opened component: bits of words are in messages of their own columns.
 fn values(ring: Ring, opens: Opens, bytes: &[u8]) -> Vec<u128> {
     match opens {
-        Opens::Truncation => common::vectors::elements(ring, bytes),
+        Opens::Truncation => crate::common::vectors::elements(ring, bytes),
         Opens::Word => {
             let mut all = vec![0u128; ROWS as usize];
             for (j, column) in bytes.chunks(ROWS as usize / 8).enumerate() {
@@ -103,7 +103,7 @@ fn got(
                 });
                 let columns = shares.map(|span| node.peek(span));
                 columns
-                    .map(|c| common::vectors::elements(ring, &c))
+                    .map(|c| crate::common::vectors::elements(ring, &c))
                     .collect()
             })
             .collect();

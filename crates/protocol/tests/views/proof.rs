@@ -12,9 +12,9 @@ use veil_protocol::{Options, Plan, Task};
 use veil_prss::{Prf, Use};
 use veil_session::{PartyId, Peer, Secret};
 
-use super::common::job::pack;
-use super::common::{Keyring, Kind, Message, Net};
 use super::{Scheme, Seeded, alike, and_plan, bits, net};
+use crate::common::job::pack;
+use crate::common::{Keyring, Kind, Message, Net};
 
 static SCHEME: Scheme = Scheme {
     parties: &PartyId::THREE,

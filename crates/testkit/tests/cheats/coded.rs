@@ -4,8 +4,8 @@ use veil_math::Ring;
 use veil_testkit::sample::{against_malicious, everything, peer};
 use veil_testkit::{Kind, flipped};
 
-use super::common::{NOT_THE_SAME, NOT_ZERO, found_by_codes};
 use super::{Case, ROWS, in_eights};
+use crate::common::{NOT_THE_SAME, NOT_ZERO, found_by_codes};
 
 pub(crate) fn cases() -> Vec<Case> {
     let case = |name, chunk, kind, from, by: u8| {

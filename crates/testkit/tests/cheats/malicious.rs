@@ -6,8 +6,8 @@ use veil_session::Peer;
 use veil_testkit::sample::{against_malicious, everything, peer};
 use veil_testkit::{Kind, flipped};
 
-use super::common::{found_about, found_of_challenge, found_of_product};
 use super::{Case, Found, ROWS, check, in_eights};
+use crate::common::{found_about, found_of_challenge, found_of_product};
 
 /// The prime of proofs.
 const P: u64 = (1 << 61) - 1;

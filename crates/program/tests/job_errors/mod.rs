@@ -3,12 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod circuit;
-#[path = "../common/mod.rs"]
-mod common;
 
 use circuit::CIRCUIT;
 
-use common::Case;
+use crate::common::Case;
 
 const STATS: &str = r#"version = 1
 kind = "stats"

@@ -2,13 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-#[path = "../common/mod.rs"]
-mod common;
 mod others;
 mod refused;
 
 use std::{fmt::Write, fs::File, path::Path, sync::Arc};
 
+use crate::common::Case;
 use arrow_array::{
     ArrayRef, Date32Array, Decimal128Array, DictionaryArray, Int32Array, RecordBatch, StringArray,
     UInt8Array, types::Int8Type,
@@ -17,7 +16,6 @@ use arrow_ipc::{
     CompressionType,
     writer::{FileWriter, IpcWriteOptions},
 };
-use common::Case;
 use parquet::{
     arrow::ArrowWriter,
     basic::{Compression, ZstdLevel},

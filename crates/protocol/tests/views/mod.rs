@@ -1,7 +1,5 @@
 //! What one party sees does not depend on what it must not learn: exhaustively for one product, and by statistics over the real rounds.
 
-#[path = "../common/mod.rs"]
-mod common;
 mod exhaustive;
 mod garbled;
 mod masked;
@@ -9,8 +7,8 @@ mod proof;
 
 use std::sync::Arc;
 
-use common::job::pack;
-use common::{Keyring, Kind, Net, Node};
+use crate::common::job::pack;
+use crate::common::{Keyring, Kind, Net, Node};
 use veil_circuit::{Circuit, Gate, InputPort, OutputPort, Per, Reduce, Wire};
 use veil_device::{Command, Cross, Form, Op, Span};
 use veil_math::Ring;

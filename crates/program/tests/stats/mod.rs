@@ -3,11 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod alone;
-#[path = "../common/mod.rs"]
-mod common;
 mod known;
 
-use common::Case;
+use crate::common::Case;
 use proptest::prelude::*;
 use veil_program::{
     Sink, Slice,

@@ -2,8 +2,6 @@
 //! opened that depends on it (attack cases A3, A4, A7, G4, G5). Last words come after all openings: G7.
 
 mod coded;
-#[path = "../common/mod.rs"]
-mod common;
 mod cut;
 mod four;
 mod garbled;
@@ -18,7 +16,7 @@ mod words;
 
 use std::collections::BTreeSet;
 
-use common::{Found, assert_found};
+use crate::common::{Found, assert_found};
 use veil_link::tap::Fate;
 use veil_program::Lowered;
 use veil_session::Peer;

@@ -1,8 +1,6 @@
 //! Transfers between two parties on every device: honest ones against the model and against their law, and lies of the receiver (cases
 //! D2 and D3).
 
-#[path = "../common/mod.rs"]
-mod common;
 mod laws;
 mod lies;
 mod model;

@@ -1,0 +1,16 @@
+//! Tests of jobs and tables: one program for all of them, which links once.
+
+mod broken_csv;
+mod columnar;
+mod common;
+mod examples;
+mod files;
+mod integers;
+mod job_errors;
+mod keep;
+mod reshare;
+mod sent;
+mod sequential;
+mod stats;
+mod tables;
+mod words;

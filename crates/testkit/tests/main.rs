@@ -1,0 +1,36 @@
+//! Tests of whole runs in one process, honest and not: one program for all of them, which links once.
+
+mod chaos;
+mod cheats;
+mod common;
+mod conversions;
+mod cost;
+mod cut;
+mod cut_and_choose;
+mod digests;
+mod falls;
+mod four;
+mod kept;
+mod late;
+mod ledger;
+mod malicious;
+mod malicious_integers;
+mod masked;
+mod names;
+mod order;
+mod printed;
+mod public;
+mod record;
+mod replayed;
+mod reshare;
+mod rows;
+mod runs;
+mod schedules;
+mod sequential;
+mod shadow;
+mod stored;
+mod taint;
+mod three;
+mod totals;
+mod unchecked;
+mod yao;
