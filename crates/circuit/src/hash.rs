@@ -3,7 +3,7 @@
 use sha2::{Digest, Sha256};
 use veil_math::Ring;
 
-use crate::{Circuit, Gate, Initial, Per, Reduce};
+use crate::{Circuit, Clock, Gate, Initial, InputPort, OutputPort, Per, Reduce, Register};
 
 // Changes whenever the encoding does, so that two versions never agree on a hash by accident.
 const DOMAIN: &[u8] = b"veilworks circuit 1\0";
@@ -20,47 +20,61 @@ impl Circuit {
     /// (u8: 0 none, 1 sum, 2 every cycle). If the circuit is sequential, the number of its cycles (u64) follows, and the list of its
     /// registers: `next` (u32), a tag (u8: 0 and 1 these constants, 2 a wire) and that wire (u32).
     pub fn canonical_hash(&self) -> [u8; 32] {
+        // Every field of everything, so that one that is added does not compile until it is hashed.
+        let Circuit {
+            ring,
+            inputs,
+            gates,
+            outputs,
+            clock,
+        } = self;
         let mut hash = Sink(Sha256::new(), Vec::with_capacity(BUFFER + 64));
         hash.bytes(DOMAIN);
-        hash.bytes(&[match self.ring {
+        hash.bytes(&[match ring {
             Ring::Bits => 1,
             Ring::Z64 => 64,
             Ring::Z128 => 128,
         }]);
-        hash.length(self.inputs.len());
-        for port in &self.inputs {
-            hash.text(&port.name);
-            hash.bytes(&port.width.to_le_bytes());
-            hash.bytes(&[match port.per {
+        hash.length(inputs.len());
+        for InputPort { name, width, per } in inputs {
+            hash.text(name);
+            hash.bytes(&width.to_le_bytes());
+            hash.bytes(&[match per {
                 Per::Row => 0,
                 Per::Job => 1,
                 Per::Cycle => 2,
             }]);
         }
-        hash.length(self.gates.len());
-        for gate in &self.gates {
+        hash.length(gates.len());
+        for gate in gates {
             hash.gate(gate);
         }
-        hash.length(self.outputs.len());
-        for port in &self.outputs {
-            hash.text(&port.name);
-            hash.length(port.wires.len());
-            for wire in &port.wires {
+        hash.length(outputs.len());
+        for OutputPort {
+            name,
+            wires,
+            reduce,
+        } in outputs
+        {
+            hash.text(name);
+            hash.length(wires.len());
+            for wire in wires {
                 hash.bytes(&wire.0.to_le_bytes());
             }
-            hash.bytes(&[match port.reduce {
+            hash.bytes(&[match reduce {
                 Reduce::None => 0,
                 Reduce::Sum => 1,
                 Reduce::EveryCycle => 2,
             }]);
         }
         if self.is_sequential() {
-            hash.bytes(&self.clock.cycles.to_le_bytes());
-            hash.length(self.clock.registers.len());
-            for register in &self.clock.registers {
-                hash.bytes(&register.next.0.to_le_bytes());
-                match register.initial {
-                    Initial::Constant(bit) => hash.bytes(&[bit.into()]),
+            let Clock { cycles, registers } = clock;
+            hash.bytes(&cycles.to_le_bytes());
+            hash.length(registers.len());
+            for Register { next, initial } in registers {
+                hash.bytes(&next.0.to_le_bytes());
+                match initial {
+                    Initial::Constant(bit) => hash.bytes(&[(*bit).into()]),
                     Initial::Wire(wire) => {
                         hash.bytes(&[2]);
                         hash.bytes(&wire.0.to_le_bytes());
@@ -133,7 +147,7 @@ impl Sink {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Clock, InputPort, OutputPort, Register, Wire};
+    use crate::Wire;
 
     fn sample() -> Circuit {
         Circuit {

@@ -1,4 +1,8 @@
 //! Tests of circuits, their files and their transformations: one program for all of them, which links once.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that unwraps says what it expects by failing there"
+)]
 
 mod bristol;
 mod bristol_errors;

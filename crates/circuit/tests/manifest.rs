@@ -2,13 +2,13 @@
 
 #[path = "../examples/manifest.rs"]
 #[allow(dead_code, reason = "its main is not called here")]
-mod manifest;
+mod example;
 
 #[test]
 fn generated_circuits_are_those_of_the_manifest() {
     let known = include_str!("../../../circuits/manifest.json");
     assert!(
-        manifest::manifest() == known,
+        example::manifest() == known,
         "a generated circuit changed, and with it the plan hash of every job that uses it; if that is meant, run \
          `cargo run -p veil-circuit --example manifest > circuits/manifest.json`"
     );

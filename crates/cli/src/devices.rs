@@ -10,7 +10,7 @@ use veil_device_cuda::backend::{Emulator, Order};
 use veil_device_fpga::node::{Carrier, PLACES};
 use veil_device_fpga::{Assembled, Clock, Fpga};
 use veil_engine::{DeviceFactory, Settings};
-use veil_program::{Rows, Tables};
+use veil_job::{Rows, Tables};
 use veil_protocol::Plan;
 use veil_session::Peer;
 

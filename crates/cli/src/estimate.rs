@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use veil_engine::Data;
+use veil_job::{Audience, Holder, JobSpec};
 use veil_link::shape::Profile;
-use veil_program::{Audience, Holder, Lowered};
 use veil_protocol::{Options, Plan};
 use veil_session::{PartyId, Peer};
 
@@ -121,14 +121,14 @@ fn run(plan: &Plan, rows: u64) -> Option<f64> {
 }
 
 /// The job with so many rows in all, each block with its part of them; what is stored comes from the first party instead.
-fn cut(job: &Lowered, rows: u64) -> Lowered {
+fn cut(job: &JobSpec, rows: u64) -> JobSpec {
     let mut short = job.clone();
     let all = job.rows().max(1);
     let first = PartyId::THREE[0];
     for block in &mut short.blocks {
         let part = u128::from(block.rows) * u128::from(rows) / u128::from(all);
         block.rows = u64::try_from(part).unwrap_or(block.rows).max(1);
-        block.order = veil_program::Order::Unsaid;
+        block.order = veil_job::Order::Unsaid;
         block.stored = None;
         for holder in &mut block.holders {
             if *holder == Holder::Stored {

@@ -4,9 +4,10 @@ use std::fmt;
 
 use miette::{Diagnostic, LabeledSpan, MietteHandlerOpts, NamedSource, SourceCode};
 use veil_engine::{Abort, local};
+use veil_job::DataError;
 use veil_link::tls::{IdentityError, SetupError};
 use veil_node::participant::{PartError, who_is_who};
-use veil_program::{AlignKeyError, DataError, JobError};
+use veil_program::{AlignKeyError, JobError};
 use veil_protocol::{Plan, PlanError};
 use veil_session::Peer;
 use veil_store::StoreError;

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use veil_program::{Job, Schedule, Sharing, Word};
+use veil_job::{ProtocolKind, Schedule, Word};
+use veil_program::Job;
 use veil_protocol::Plan;
 use veil_session::{PartyId, Peer};
 
@@ -30,7 +31,7 @@ impl Ordered {
 
     /// That of a job as it is written; nothing if it does not garble.
     pub(crate) fn written(job: &Job, plan: &Plan) -> Option<Self> {
-        let garbles = job.lowered().security.sharing == Sharing::Yao;
+        let garbles = job.lowered().security.protocol == ProtocolKind::Yao;
         garbles.then(|| Ordered::new(plan, why(job)))
     }
 

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::thread;
 
 use veil_engine::Data;
-use veil_node::Home;
-use veil_program::{
-    Adversary, AlignKey, Delivery, Files, Guarantee, Holder, Job, JobError, Kind, Lowered, Output,
-    Schedule, Sharing, Sink, Source, Statistical, Tables, Words,
+use veil_job::{
+    Adversary, Delivery, Guarantee, Holder, JobSpec, ProtocolKind, Schedule, Sink, Source,
+    Statistical, Tables,
 };
+use veil_node::Home;
+use veil_program::{AlignKey, Files, Job, JobError, Kind, Output, Words};
 use veil_protocol::{Options, Plan};
 use veil_session::Peer;
 
@@ -42,7 +43,7 @@ pub(crate) struct JobArgs {
 pub(crate) struct SecurityArgs {
     /// The protocol: rep3, rep4 or yao [default: by the number of parties]
     #[arg(long, value_name = "NAME")]
-    pub(crate) protocol: Option<Sharing>,
+    pub(crate) protocol: Option<ProtocolKind>,
     /// Against one party that is semi-honest or malicious; yao: malicious-cutchoose [default: rep3 and yao semi-honest, rep4 malicious]
     #[arg(long, value_name = "WHICH")]
     pub(crate) adversary: Option<Adversary>,
@@ -145,7 +146,7 @@ pub(crate) fn plan(job: &Job, lanes: Option<u16>) -> Result<Arc<Plan>, Failure> 
 
 /// Plans a stage of a job, or all of it.
 pub(crate) fn plan_of(
-    lowered: impl Into<Arc<Lowered>>,
+    lowered: impl Into<Arc<JobSpec>>,
     lanes: Option<u16>,
 ) -> Result<Arc<Plan>, Failure> {
     let cores = || {

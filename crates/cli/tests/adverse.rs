@@ -1,9 +1,5 @@
 //! Deployments on bad days: bytes that change on the way, keys that are not whose they should be, disks that are full, clocks
 //! that are wrong, tables that are not as declared, and logs that somebody touched.
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that unwraps says what it expects by failing there"
-)]
 
 use std::fs;
 use std::io::{Read, Write};

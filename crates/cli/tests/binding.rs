@@ -1,8 +1,4 @@
 //! What a party reads is what its own people bind, whatever the job of somebody else says.
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that unwraps says what it expects by failing there"
-)]
 
 use crate::common;
 use std::fs;

@@ -1,10 +1,5 @@
 //! `veil data`: tables are checked before anything is sent, and owners compare the order of rows under a key.
 
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that unwraps says what it expects by failing there"
-)]
-
 use crate::common::Folder;
 use serde_json::Value;
 

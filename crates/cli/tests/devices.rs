@@ -1,8 +1,4 @@
 //! `--device`: which device a party computes on, and what is refused before a run.
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that unwraps says what it expects by failing there"
-)]
 
 use crate::common::Folder;
 

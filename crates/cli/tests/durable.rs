@@ -1,7 +1,5 @@
 //! Jobs whose parties keep shares: durable ones, those that keep columns, those that load them.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
 use crate::common::deployment::PATIENCE;
 use crate::common::{Folder, text};
 

@@ -1,8 +1,4 @@
 //! Jobs whose processes write into each other's memory, by libfabric, where it is.
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that unwraps says what it expects by failing there"
-)]
 
 use crate::common;
 use std::fs;

@@ -1,9 +1,5 @@
 //! Parties over TLS of whom one is killed, stands still, or lies, at each kind of round: what everybody else says, with which code, whom
 //! it blames, and how soon. Four of them, three that prove their products, and two that cut and choose.
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that unwraps says what it expects by failing there"
-)]
 
 use std::thread;
 

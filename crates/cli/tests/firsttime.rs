@@ -1,9 +1,5 @@
 //! The whole way of somebody who has read `docs/deployment.md` and `docs/membership.md`: six empty folders, the commands
 //! that are printed there, and results that are compared with the cleartext.
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that unwraps says what it expects by failing there"
-)]
 
 use crate::common;
 use std::fmt::Write;

@@ -1,7 +1,5 @@
 //! A job of four parties, in one process and in processes over TLS.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
 use std::path::{Path, PathBuf};
 
 use crate::common::{Folder, text};

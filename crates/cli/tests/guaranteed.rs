@@ -2,10 +2,6 @@
 //! right result without it.
 //!
 //! Deployments stand still for most of their time here, until a party is missed: they do not wait for each other.
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that unwraps says what it expects by failing there"
-)]
 
 use std::thread;
 

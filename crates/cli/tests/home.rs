@@ -1,8 +1,4 @@
 //! Homes on the command line: from `veil init` to an approved job, and every mistake on the way.
-#![allow(
-    clippy::unwrap_used,
-    reason = "a helper that fails is a test that fails"
-)]
 
 use crate::common;
 use std::fs;

@@ -1,9 +1,5 @@
 //! Attack cases S3 and S7: members that propose what takes memory, time and places, played by their own requests; beside them, others are
 //! answered. One party is enough: nothing runs here.
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that unwraps says what it expects by failing there"
-)]
 
 use crate::common;
 use std::collections::BTreeMap;
@@ -649,7 +645,7 @@ fn confinement_costs_little() {
         let plans = std::process::Command::new(std::env::current_exe().unwrap())
             .args([
                 "--exact",
-                "plans_unconfined",
+                "hostile::plans_unconfined",
                 "--ignored",
                 "--test-threads=1",
             ])

@@ -1,8 +1,4 @@
 //! Jobs from end to end: in threads, in processes over TLS, and what `explain` says of them.
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that unwraps says what it expects by failing there"
-)]
 
 use crate::common;
 use crate::common::Folder;

@@ -1,9 +1,5 @@
 //! Two services on loopback that garble one job after another: every one after the first begins with the oblivious transfers that the one
 //! before has left, until one of the services begins anew.
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that unwraps says what it expects by failing there"
-)]
 
 use crate::common::Folder;
 use crate::common::deployment::{Service, expected, submit, succeed, take_part, turn, wait};

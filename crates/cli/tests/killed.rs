@@ -1,9 +1,5 @@
 //! Participants are killed while a job runs, and started again: the others say who is gone. A job that is not durable runs when it is
 //! asked for again; a durable one goes on by itself. Every run has a session of its own.
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that unwraps says what it expects by failing there"
-)]
 
 use std::collections::BTreeSet;
 

@@ -1,9 +1,5 @@
 //! What a service takes on: the memory that a job may need, declared and measured, and jobs that are beyond a limit or wait for
 //! one.
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that unwraps says what it expects by failing there"
-)]
 
 use crate::common;
 use crate::common::Folder;

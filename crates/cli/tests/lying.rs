@@ -2,10 +2,6 @@
 //! the right result.
 //!
 //! It runs within the test, on a device that computes something wrong: all else that it does is what a service does.
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that unwraps says what it expects by failing there"
-)]
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,9 +1,5 @@
 //! Participants of an ordinary job come in any order and minutes apart: whoever has not come is named everywhere, and no time-out of a run
 //! begins before all are there. Whoever dies, or is held up by its own data, is the one that is named.
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that unwraps says what it expects by failing there"
-)]
 
 use crate::common;
 use std::process::{Child, Stdio};

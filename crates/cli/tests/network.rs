@@ -1,9 +1,5 @@
 //! A deployment over networks: an address for everybody, nothing open but three ports, lines that are cut, joined again and
 //! narrow.
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that unwraps says what it expects by failing there"
-)]
 
 use crate::common;
 use std::net::SocketAddr;

@@ -1,8 +1,4 @@
 //! `--link fpga-sim`: parties whose messages cross a network of nodes in simulation, and whose products are made there.
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that unwraps says what it expects by failing there"
-)]
 
 use std::fs;
 

@@ -1,9 +1,5 @@
 //! What a party's operator is told, what others are told, and what does not happen unless it is logged: three services on loopback, an
 //! owner and a recipient.
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that unwraps says what it expects by failing there"
-)]
 
 use std::fs;
 

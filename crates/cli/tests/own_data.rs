@@ -1,8 +1,4 @@
 //! A party that owns data and runs as a service: what its people gave with the approval, and who reads what when it does not do.
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that unwraps says what it expects by failing there"
-)]
 
 use crate::common;
 use std::fs;

@@ -1,9 +1,5 @@
 //! A deployment on loopback: three parties, an owner and a recipient, each a process of its own; and what everybody says
 //! when one of them is absent, killed, stopped, or not who it should be.
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that unwraps says what it expects by failing there"
-)]
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};

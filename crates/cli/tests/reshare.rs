@@ -1,14 +1,13 @@
 //! Shares that parties keep go to other parties, who compute on them.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
 use crate::common;
 use std::path::Path;
 
 use crate::common::deployment::{Service, end, take_part, turn, wait};
 use crate::common::homes::homes;
 use crate::common::{Folder, text};
-use veil_program::{Resharing, ShareSource, Slice};
+use veil_job::{ShareSource, Slice};
+use veil_program::Resharing;
 use veil_session::PartyId;
 use veil_store::{Expected, Reader, Store, StoreKey, Writer};
 

@@ -1,9 +1,5 @@
 //! What rules and explanations say of a job is what it does: whose columns a circuit reads, how strong its protocol is, to whom it opens, and
 //! why rows of several owners belong together.
-#![allow(
-    clippy::unwrap_used,
-    reason = "a helper that fails is a test that fails"
-)]
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -1,8 +1,4 @@
 //! What services and participants write down of a run: one trace id, and nothing that is secret or made from it.
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that unwraps says what it expects by failing there"
-)]
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,8 +1,4 @@
 //! What can be seen of a run: records and their replay, shadows, the board, and what `explain` foretells.
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that unwraps says what it expects by failing there"
-)]
 
 use std::os::unix::fs::PermissionsExt;
 

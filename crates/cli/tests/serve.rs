@@ -1,9 +1,5 @@
 //! Three services on loopback, an owner and a recipient: consent, several jobs at once, keys that are revoked, orderly ends,
 //! and what can be seen of all that from outside.
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that unwraps says what it expects by failing there"
-)]
 
 use crate::common;
 use std::io::{BufRead, BufReader};

@@ -1,11 +1,9 @@
 //! What `veil shares` says of a party's store.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
 use crate::common;
 use crate::common::Folder;
+use veil_job::Slice;
 use veil_node::{Home, Role, Settings};
-use veil_program::Slice;
 use veil_session::{PartyId, PlanHash};
 use veil_store::{Description, Member, Port, Rows, StoreKey, Writer};
 

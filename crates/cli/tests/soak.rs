@@ -1,8 +1,4 @@
 //! Two hostile members at full rate against a party, while an honest member's jobs run: minutes, and in the long set (`make test-soak`).
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that unwraps says what it expects by failing there"
-)]
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

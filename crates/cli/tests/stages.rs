@@ -1,8 +1,4 @@
 //! Durable jobs, kept and loaded columns in a deployment: three services on loopback, an owner and a recipient.
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that unwraps says what it expects by failing there"
-)]
 
 use crate::common;
 use crate::common::Folder;

@@ -1,8 +1,4 @@
 //! Traces and their pictures: of one process, of several, of several machines, and broken ones.
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that unwraps says what it expects by failing there"
-)]
 
 use std::collections::BTreeSet;
 use std::time::Instant;

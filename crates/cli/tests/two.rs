@@ -1,9 +1,5 @@
 //! Two parties over TLS that garble: one is killed, stands still, lies, or has another job. What everybody else says, with which code, and
 //! whom it blames.
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that unwraps says what it expects by failing there"
-)]
 
 use std::process::Stdio;
 use std::sync::Arc;

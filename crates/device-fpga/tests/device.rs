@@ -7,8 +7,8 @@ use veil_circuit::{Builder, Initial, Per, make};
 use veil_device::{Cpu, Device, conformance};
 use veil_device_fpga::share::Cores;
 use veil_device_fpga::{Absent, Assembled, Fpga, Garbler, Stalls};
+use veil_job::{Audience, Holder, JobSpec, Rows, Schedule};
 use veil_math::Ring;
-use veil_program::{Audience, Holder, Lowered, Rows, Schedule};
 use veil_session::Peer;
 use veil_testkit::sample::{between_two, everything, job, party};
 use veil_testkit::{Seed, World, clocked};
@@ -56,7 +56,7 @@ fn what_one_device_has_assembled_another_one_takes() {
 }
 
 /// Runs a job with a card at the garbler.
-fn right(job: &Lowered, chunk_rows: u32) {
+fn right(job: &JobSpec, chunk_rows: u32) {
     if card(Stalls::default()).is_none() {
         return;
     }
@@ -78,7 +78,7 @@ fn cycles_on_a_card_have_the_messages_of_a_processor() {
     if card(Stalls::default()).is_none() {
         return;
     }
-    let run = |job: &Lowered, seed: Seed, on_card: bool| {
+    let run = |job: &JobSpec, seed: Seed, on_card: bool| {
         let world = World::in_chunks(job.clone(), 4, 1).seed(seed);
         let world = world.devices(move |peer| -> Box<dyn Device> {
             if on_card && peer == Peer::Party(party(0)) {

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use veil_device::{Cpu, Device};
 use veil_device_fpga::share::Cores;
 use veil_device_fpga::{Absent, Clock, Fpga, Garbler, Stalls};
+use veil_job::{Adversary, Audience, JobSpec};
 use veil_link::tap::Fate;
 use veil_math::Ring;
-use veil_program::{Adversary, Audience, Lowered};
 use veil_session::Peer;
 use veil_testkit::sample::{against, against_malicious, among_four, dot, everything, peer, word};
 use veil_testkit::{Kind, Message, Outcome, Seed, World};
@@ -32,7 +32,7 @@ fn card(stalls: Stalls, clock: &Clock) -> Box<dyn Device> {
 }
 
 /// Runs a job, with cards at some of its parties; says what came of it, and how many cycles cores ran.
-fn run(job: &Lowered, seed: u64, on_card: fn(Peer) -> bool, rate: u8) -> (Outcome, u64) {
+fn run(job: &JobSpec, seed: u64, on_card: fn(Peer) -> bool, rate: u8) -> (Outcome, u64) {
     let clock = Clock::default();
     let cores = clock.clone();
     let world = World::in_chunks(job.clone(), 8, 1).seed(Seed(seed));
@@ -51,7 +51,7 @@ const NOBODY: fn(Peer) -> bool = |_| false;
 const PARTIES: fn(Peer) -> bool = |peer| peer.party().is_some();
 
 /// The same messages, and right results, with cards at some parties as with none.
-fn alike(name: &str, job: &Lowered) {
+fn alike(name: &str, job: &JobSpec) {
     if !there() {
         return;
     }

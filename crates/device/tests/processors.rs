@@ -1,8 +1,4 @@
 //! Which processors a kernel runs on.
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that unwraps says what it expects by failing there"
-)]
 
 use std::collections::BTreeSet;
 use std::path::Path;

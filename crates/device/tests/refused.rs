@@ -1,8 +1,4 @@
 //! What fits no bank is refused by every device before it touches the bank's memory.
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that unwraps says what it expects by failing there"
-)]
 
 use std::sync::Arc;
 

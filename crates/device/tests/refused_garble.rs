@@ -1,8 +1,4 @@
 //! Commands about labels that fit no bank, repeat a tweak or lack a key are refused by every device, with what is wrong.
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that unwraps says what it expects by failing there"
-)]
 
 use std::sync::Arc;
 

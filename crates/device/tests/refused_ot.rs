@@ -1,8 +1,4 @@
 //! Steps of transfers that fit no bank, or lack a key, are refused by every device.
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that unwraps says what it expects by failing there"
-)]
 
 use veil_device::ot::{COLUMNS, blocks, column_bytes};
 use veil_device::{

@@ -4,8 +4,8 @@ use std::fmt;
 use std::time::Duration;
 
 use veil_device::Fault;
+use veil_job::DataError;
 use veil_link::{LinkError, LinkFault};
-use veil_program::DataError;
 use veil_session::{Channel, Peer};
 
 /// Somebody waits for a message.

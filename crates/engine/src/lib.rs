@@ -8,14 +8,14 @@
 //! use std::sync::Arc;
 //! use veil_engine::{local, Data, Settings};
 //! # use veil_circuit::{Circuit, Gate, InputPort, OutputPort, Per, Reduce, Wire};
-//! # use veil_program::{Audience, Block, DataError, Holder, Lowered, Sink, Slice, Source};
+//! # use veil_job::{Audience, Block, DataError, Holder, JobSpec, Sink, Slice, Source};
 //! # let port = |name: &str| InputPort { name: name.into(), width: 1, per: Per::Row };
 //! # let circuit = Circuit { ring: veil_math::Ring::Z64, inputs: vec![port("x"), port("y")], gates: vec![Gate::Mul(Wire(0), Wire(1))],
 //! #     outputs: vec![OutputPort { name: "z".into(), wires: vec![Wire(2)], reduce: Reduce::None }], clock: Default::default() };
-//! # let job = Lowered { name: "product".into(), schema: String::new(), owners: vec!["ann".into(), "bob".into()], parties: ["a", "b", "c"].map(String::from).into(),
-//! #     recipients: vec!["eve".into()], security: veil_program::Security::among(3), circuit, totals: None,
-//! #     blocks: vec![Block { name: "all".into(), rows: 3, holders: vec![Holder::Owner(0), Holder::Owner(1)], stored: None, order: veil_program::Order::Unsaid }],
-//! #     audiences: vec![Audience::Recipient(0)], opened: vec!["z".into()] };
+//! # let job = JobSpec { name: "product".into(), schema: String::new(), owners: vec!["ann".into(), "bob".into()], parties: ["a", "b", "c"].map(String::from).into(),
+//! #     recipients: vec!["eve".into()], security: veil_job::Security::among(3), circuit, totals: None,
+//! #     blocks: vec![Block { name: "all".into(), rows: 3, holders: vec![Holder::Owner(0), Holder::Owner(1)], stored: None, order: veil_job::Order::Unsaid }],
+//! #     audiences: vec![Audience::Recipient(0)], opened: vec!["z".into()], inputs: Vec::new(), datasets: Vec::new(), keep: None };
 //! struct Column(Vec<u64>);
 //! impl Source for Column {
 //!     fn fill(&self, _port: usize, slice: Slice, into: &mut [u8]) -> Result<(), DataError> {
@@ -78,7 +78,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use veil_device::{Cpu, Device, Fault};
-use veil_program::{ShareSink, ShareSource, Sink, Source};
+use veil_job::{ShareSink, ShareSource, Sink, Source};
 use veil_protocol::Plan;
 use veil_session::Peer;
 

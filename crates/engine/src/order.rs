@@ -12,7 +12,7 @@
 use std::sync::OnceLock;
 
 use sha2::{Digest, Sha256};
-use veil_program::Source;
+use veil_job::Source;
 use veil_protocol::{Cost, OrderPlan, Plan};
 use veil_session::{Channel, Peer, SessionId, StepId};
 

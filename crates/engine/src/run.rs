@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use veil_device::{Bank, Device, Outcome, Tag};
+use veil_job::Slice;
 use veil_link::{Link, Meters};
-use veil_program::Slice;
 use veil_protocol::{BankOf, Chunk, Cleared, Flow, Protocol, Round, Task, Transfer};
 use veil_session::{Channel, Frame, StepId};
 

@@ -7,8 +7,8 @@
 //! Once a participant has heard all that it waits for, connections that end take nothing from it any more. Who never says its word
 //! ends the run at the others, by the time-out, and they keep what they have.
 
+use veil_job::{Audience, Holder};
 use veil_link::{Link, LinkError};
-use veil_program::{Audience, Holder};
 use veil_protocol::{Cost, Plan, Protocol};
 use veil_session::{Channel, Peer, StepId};
 

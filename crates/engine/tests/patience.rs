@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 
 use veil_circuit::{Circuit, Gate, InputPort, OutputPort, Per, Reduce, Wire};
 use veil_engine::{Abort, Binding, Data, Settings, bounds, participants, party};
+use veil_job::{Audience, Block, DataError, Holder, JobSpec, Sink, Slice, Source};
 use veil_link::memory;
 use veil_math::Ring;
-use veil_program::{Audience, Block, DataError, Holder, Lowered, Sink, Slice, Source};
 use veil_protocol::Replicated;
 use veil_protocol::{Options, Plan, Protocol};
 use veil_session::{PartyId, Peer};
@@ -66,13 +66,13 @@ fn plan() -> Arc<Plan> {
         }],
         clock: veil_circuit::Clock::default(),
     };
-    let job = Lowered {
+    let job = JobSpec {
         name: "slow".into(),
         schema: String::new(),
         owners: vec!["ann".into()],
         parties: ["a", "b", "c"].map(String::from).into(),
         recipients: vec!["eve".into()],
-        security: veil_program::Security::among(3),
+        security: veil_job::Security::among(3),
         totals: None,
         circuit,
         blocks: vec![Block {
@@ -80,10 +80,13 @@ fn plan() -> Arc<Plan> {
             rows: ROWS,
             holders: vec![Holder::Owner(0)],
             stored: None,
-            order: veil_program::Order::Unsaid,
+            order: veil_job::Order::Unsaid,
         }],
         audiences: vec![Audience::Recipient(0)],
         opened: vec!["the sum of squares".into()],
+        inputs: Vec::new(),
+        datasets: Vec::new(),
+        keep: None,
     };
     let options = Options {
         lanes: 1,

@@ -1,8 +1,4 @@
 //! Links over libfabric keep to what links over TLS do, where the library is.
-#![allow(
-    clippy::unwrap_used,
-    reason = "a helper that fails is a test that fails"
-)]
 
 use crate::common;
 use crate::common::{World, party, soon};

@@ -1,8 +1,4 @@
 //! Meeting over TLS when something is wrong: who is told what, on both sides.
-#![allow(
-    clippy::unwrap_used,
-    reason = "a helper that fails is a test that fails"
-)]
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;

@@ -1,8 +1,4 @@
 //! The link in memory: order, limits, endings.
-#![allow(
-    clippy::unwrap_used,
-    reason = "a helper that fails is a test that fails"
-)]
 
 use std::thread;
 use std::time::{Duration, Instant};

@@ -1,9 +1,5 @@
 //! A durable job has two stages, and participants may disagree about which of them they are at: who is told what, and who can make
 //! others believe it.
-#![allow(
-    clippy::unwrap_used,
-    reason = "a helper that fails is a test that fails"
-)]
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,8 +1,4 @@
 //! One port, several jobs: who gets where, and who disturbs nobody.
-#![allow(
-    clippy::unwrap_used,
-    reason = "a helper that fails is a test that fails"
-)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};

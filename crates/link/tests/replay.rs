@@ -1,9 +1,5 @@
 //! Bytes of TLS connections that come again, in another order, not at all or in part, and messages that come again inside one (attack
 //! case A6).
-#![allow(
-    clippy::unwrap_used,
-    reason = "a helper that fails is a test that fails"
-)]
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};

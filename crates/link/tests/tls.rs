@@ -1,8 +1,4 @@
 //! Links over TLS on loopback: meeting, moving bytes, endings.
-#![allow(
-    clippy::unwrap_used,
-    reason = "a helper that fails is a test that fails"
-)]
 
 use crate::common;
 use std::net::TcpStream;

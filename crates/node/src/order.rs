@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use veil_job::{Schedule, Word};
 use veil_link::tls::{ControlError, Handler, Identity};
-use veil_program::{Schedule, Word};
 use veil_session::PlanHash;
 
 use crate::control::{self, CallError, Reply, Request};

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use veil_job::{Audience, Guarantee};
 use veil_link::tls::Fingerprint;
-use veil_program::{Audience, Guarantee};
 use veil_protocol::{Plan, Protocol};
 use veil_session::Peer;
 

@@ -70,14 +70,14 @@ impl Home {
 #[cfg(test)]
 mod tests {
     use veil_circuit::{Circuit, InputPort, OutputPort, Per, Reduce, Wire};
+    use veil_job::{Audience, Block, Holder, JobSpec, ShareSink, ShareSource, Slice};
     use veil_math::Ring;
-    use veil_program::{Audience, Block, Holder, Lowered, ShareSink, ShareSource, Slice};
     use veil_session::PlanHash;
 
     use super::*;
     use crate::{Role, Settings};
 
-    fn job() -> Lowered {
+    fn job() -> JobSpec {
         let input = InputPort {
             name: "pay".into(),
             width: 1,
@@ -88,13 +88,13 @@ mod tests {
             wires: vec![Wire(0)],
             reduce: Reduce::None,
         };
-        Lowered {
+        JobSpec {
             name: "pay".into(),
             schema: String::new(),
             owners: vec!["mill".into()],
             parties: ["ann", "bob", "eve"].map(String::from).into(),
             recipients: Vec::new(),
-            security: veil_program::Security::among(3),
+            security: veil_job::Security::among(3),
             totals: None,
             circuit: Circuit {
                 ring: Ring::Z64,
@@ -108,10 +108,13 @@ mod tests {
                 rows: 2,
                 holders: vec![Holder::Owner(0)],
                 stored: None,
-                order: veil_program::Order::Unsaid,
+                order: veil_job::Order::Unsaid,
             }],
             audiences: vec![Audience::Stored],
             opened: vec!["pay".into()],
+            inputs: Vec::new(),
+            datasets: Vec::new(),
+            keep: None,
         }
     }
 

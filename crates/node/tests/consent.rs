@@ -1,8 +1,4 @@
 //! Consent: what was not approved is not decided to run, and what is decided is logged.
-#![allow(
-    clippy::unwrap_used,
-    reason = "a helper that fails is a test that fails"
-)]
 
 use std::fs;
 use std::path::Path;

@@ -1,8 +1,4 @@
 //! Damaged files of a home and damaged requests, from a fixed seed: nothing panics, and nothing damaged passes for whole.
-#![allow(
-    clippy::unwrap_used,
-    reason = "a helper that fails is a test that fails"
-)]
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,8 +1,4 @@
 //! Homes: made whole, private, read again when they change, and refused with what to do when something is wrong.
-#![allow(
-    clippy::unwrap_used,
-    reason = "a helper that fails is a test that fails"
-)]
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;

@@ -1,8 +1,4 @@
 //! The log: whatever is done to it without the key is found, with its line, and a second implementation agrees.
-#![allow(
-    clippy::unwrap_used,
-    reason = "a helper that fails is a test that fails"
-)]
 
 use std::fs;
 use std::process::Command;

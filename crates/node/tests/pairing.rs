@@ -1,8 +1,4 @@
 //! Invitations and new keys between homes: what works, and every way in which it must not.
-#![allow(
-    clippy::unwrap_used,
-    reason = "a helper that fails is a test that fails"
-)]
 
 use std::fs;
 use std::time::Duration;

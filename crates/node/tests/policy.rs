@@ -1,8 +1,4 @@
 //! Policies against whatever facts a job may have: never a panic, and never a yes to something that the text of a rule does not cover.
-#![allow(
-    clippy::unwrap_used,
-    reason = "a helper that fails is a test that fails"
-)]
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -1,8 +1,4 @@
 //! Whatever is changed in a log of every kind of entry, field by field and line by line, by somebody without the key, is found where it is.
-#![allow(
-    clippy::unwrap_used,
-    reason = "a helper that fails is a test that fails"
-)]
 
 use std::collections::BTreeSet;
 use std::fs;

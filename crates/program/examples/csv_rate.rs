@@ -17,7 +17,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use veil_program::{Files, Holder, Job, Slice};
+use veil_job::{Holder, Slice};
+use veil_program::{Files, Job};
 
 const JOB: &str = r#"
 version = 1
@@ -158,7 +159,7 @@ fn measure(rows: u64, folder: &std::path::Path) -> Result<(), Box<dyn Error>> {
                     black_box(&into);
                 }
             }
-            Ok::<(), veil_program::DataError>(())
+            Ok::<(), veil_job::DataError>(())
         });
         filled?;
 

@@ -1,42 +1,11 @@
 //! Shares at rest, as a job names them: what it loads, and what it keeps.
 
-use crate::{Job, Kind, Resharing, stats::Stats};
+use veil_job::{DatasetRef, InputSpec};
 
-/// A dataset that a block of a job is loaded from.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct DatasetRef {
-    /// The dataset's name.
-    pub name: String,
-    /// Index of the block.
-    pub block: u32,
-    /// Input ports of the job, and the ports of the dataset that they load.
-    pub ports: Vec<(usize, usize)>,
-    /// What the columns of the dataset must be. It says nothing about the ring: shares over 128 bits can be loaded into a
-    /// job over 64 bits by truncation, not the other way round.
-    pub schema: String,
-    /// Rows that the dataset must have, those of all its blocks together.
-    pub rows: u64,
-}
-
-/// The dataset that a job keeps.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Keep {
-    /// The dataset's name.
-    pub name: String,
-    /// The output port of the job behind each port of the dataset.
-    pub ports: Vec<usize>,
-    /// What the columns are.
-    pub schema: String,
-}
+use crate::stats::{Opening, Stats};
+use crate::{Job, Kind, Resharing};
 
 impl Job {
-    fn stats_of(&self) -> Option<&Stats> {
-        match self.kind() {
-            Kind::Stats(stats) => Some(stats),
-            Kind::Circuit(_) | Kind::Reshare(_) => None,
-        }
-    }
-
     /// What a job that shares a dataset again is about.
     pub fn resharing(&self) -> Option<&Resharing> {
         match self.kind() {
@@ -47,41 +16,47 @@ impl Job {
 
     /// Whether its parties need a place for shares.
     pub fn needs_stores(&self) -> bool {
-        self.is_durable() || self.keeps().is_some() || !self.datasets().is_empty()
+        let spec = self.lowered();
+        self.is_durable() || spec.keep.is_some() || !spec.datasets.is_empty()
+    }
+}
+
+impl Stats {
+    /// How each column of each block is read.
+    pub(crate) fn inputs(&self) -> Vec<InputSpec> {
+        let blocks = self.blocks.iter();
+        let each = blocks.flat_map(|block| {
+            let columns = self.columns.iter().zip(&block.holders);
+            columns.map(|(column, holder)| InputSpec {
+                holder: *holder,
+                block: Some(block.name.clone()),
+                column: Some(column.name.clone()),
+                port: None,
+                format: match &block.stored {
+                    None => column.type_name().to_owned(),
+                    Some(dataset) => {
+                        format!("{}, kept as shares in `{dataset}`", column.type_name())
+                    }
+                },
+            })
+        });
+        each.collect()
     }
 
-    /// The datasets that the job loads, block by block.
-    pub fn datasets(&self) -> Vec<DatasetRef> {
-        let Some(stats) = self.stats_of() else {
-            return Vec::new();
-        };
-        let ports: Vec<(usize, usize)> = self.columns_of_ports().enumerate().collect();
-        let blocks = stats.blocks.iter().enumerate();
+    /// The datasets that blocks are loaded from.
+    pub(crate) fn datasets(&self, opening: &Opening) -> Vec<DatasetRef> {
+        let ports: Vec<(usize, usize)> = opening.columns.iter().copied().enumerate().collect();
+        let blocks = self.blocks.iter().enumerate();
         blocks
             .filter_map(|(index, block)| {
                 Some(DatasetRef {
                     name: block.stored.clone()?,
                     block: index as u32,
                     ports: ports.clone(),
-                    schema: stats.schema(),
+                    schema: self.schema(),
                     rows: block.rows,
                 })
             })
             .collect()
-    }
-
-    /// The dataset that the job keeps, if it keeps one.
-    pub fn keeps(&self) -> Option<Keep> {
-        let (name, schema) = match self.kind() {
-            Kind::Stats(stats) => (stats.keep.as_ref()?.name.clone(), stats.schema()),
-            Kind::Reshare(resharing) => (resharing.name.clone(), resharing.schema.clone()),
-            Kind::Circuit(_) => return None,
-        };
-        let ports = self.lowered().keeps();
-        Some(Keep {
-            name,
-            ports: ports.into_iter().map(|port| port.port).collect(),
-            schema,
-        })
     }
 }

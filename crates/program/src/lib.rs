@@ -1,8 +1,8 @@
 //! Jobs: what is computed, on whose data, for whom.
 //!
 //! **What it is for.** A job file (TOML) names owners, three or four computing parties and recipients, and asks for statistics
-//! over tables, for a circuit on files, or that kept shares go to other parties. [`Job`] checks it and lowers it to one [`Lowered`] circuit with a holder for
-//! each input and an audience for each output; [`Source`] and [`Sink`] are the two ends where values come in and go
+//! over tables, for a circuit on files, or that kept shares go to other parties. [`Job`] checks it and lowers it to a [`JobSpec`](veil_job::JobSpec): one circuit with a holder for
+//! each input and an audience for each output; [`Source`](veil_job::Source) and [`Sink`](veil_job::Sink) are the two ends where values come in and go
 //! out. No protocol, no network.
 //!
 //! **Who may use it.** Engine and commands; owners that want to check their files; tests that want the clear answer.
@@ -30,19 +30,16 @@
 //!
 //! **What it promises.** Files never cause a panic, an overflow or an allocation that their own size does not justify.
 //! A number that is opened is exact, or the job is refused. All values of an owner are checked before the first is
-//! handed out. What is opened is exactly [`Lowered::opened`], and results appear complete or not at all.
+//! handed out. What is opened is exactly [`JobSpec::opened`](veil_job::JobSpec::opened), and results appear complete or not at all.
 //!
 //! **What it does not.** It does not judge whether what is opened says too much: a group of one person has that
 //! person's pay as its sum. It cannot see whether the rows of two owners really are the same people in the same order,
 //! only whether they are equally many, and, where a job says `align`, whether a key column is the same.
 
-mod clear;
-mod data;
 mod dataset;
 mod date;
 mod error;
 mod gates;
-mod job;
 mod load;
 mod number;
 mod output;
@@ -51,27 +48,17 @@ mod publish;
 mod raw;
 mod reshare;
 mod roles;
-mod schedule;
-mod security;
-mod stages;
 pub mod stats;
 mod table;
+mod words;
 
-pub use clear::{ClearError, evaluate};
-pub use data::{CellFault, CellProblem, DataError, ShareSink, ShareSource, Sink, Slice, Source};
-pub use dataset::{DatasetRef, Keep};
 pub use error::{JobError, JobProblem, Place};
 pub use gates::{FileSink, FileSource, Gates};
-pub use job::{Audience, Block, Holder, Lowered, Order, StoredPort};
 pub use load::{DataFile, Files, Job, Kind, Sent};
 pub use number::{NumberError, Scaled, parse_scaled};
 pub use output::Output;
 pub use pairing::Paired;
 pub use reshare::{OldShares, Resharing, SharesDiffer, Zeros};
 pub use roles::Roles;
-pub use schedule::{Rows, Schedule};
-pub use security::{
-    Adversary, Delivery, Guarantee, Security, Sharing, Statistical, Tables, UnknownWord, Word,
-    Words,
-};
-pub use table::{AlignKey, AlignKeyError, TableReport, Watch};
+pub use table::{AlignKey, AlignKeyError, CellFault, CellProblem, InputError, TableReport, Watch};
+pub use words::Words;

@@ -1,9 +1,10 @@
 //! A recipient's end of any job.
 
 use crate::{
-    DataError, FileSink, Guarantee, Sink, Slice, Zeros,
+    FileSink, Zeros,
     stats::{StatsResult, StatsSink},
 };
+use veil_job::{DataError, Guarantee, Sink, Slice};
 
 /// A recipient's end of a job.
 #[derive(Debug)]

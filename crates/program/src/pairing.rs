@@ -5,9 +5,10 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::{
-    Job, Kind, Order,
+    Job, Kind,
     stats::{Pairing, Stats},
 };
+use veil_job::Order;
 
 /// Why the rows of several owners are rows of the same people, in one block of a job.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]

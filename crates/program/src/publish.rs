@@ -8,7 +8,7 @@ use std::{
 
 use tempfile::NamedTempFile;
 
-use crate::DataError;
+use veil_job::DataError;
 
 /// A file that is written under another name in the same folder, and gets its own when everything is complete. Until
 /// then dropping it removes it.

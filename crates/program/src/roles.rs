@@ -6,10 +6,10 @@ use toml::Spanned;
 use veil_session::{PartyId, Peer};
 
 use crate::{
-    Audience, Holder,
     error::{Fault, JobProblem},
     raw::RawJob,
 };
+use veil_job::{Audience, Holder};
 
 /// The word for all parties, as an audience.
 const ALL_PARTIES: &str = "parties";
@@ -158,29 +158,6 @@ impl Roles {
                 .cloned()
                 .unwrap_or_default(),
             Audience::Stored => STORES.into(),
-        }
-    }
-}
-
-impl Audience {
-    /// Whether `peer` reads what is opened to this audience.
-    pub fn includes(self, peer: Peer) -> bool {
-        match self {
-            Audience::Parties => peer.party().is_some(),
-            Audience::Party(party) => peer == Peer::Party(party),
-            Audience::Recipient(recipient) => peer == Peer::Recipient(recipient),
-            Audience::Stored => false,
-        }
-    }
-}
-
-impl Holder {
-    /// The end of a link behind this holder; nobody for what is stored.
-    pub const fn peer(self) -> Option<Peer> {
-        match self {
-            Holder::Party(party) => Some(Peer::Party(party)),
-            Holder::Owner(owner) => Some(Peer::Owner(owner)),
-            Holder::Stored => None,
         }
     }
 }

@@ -1,9 +1,7 @@
 //! CSV files as they come: forms that are read, and broken ones, each with the sentence that a person needs.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use crate::common::Case;
-use veil_program::{Slice, Source};
+use veil_job::{Slice, Source};
 
 const JOB: &str = r#"
 version = 1

@@ -1,7 +1,5 @@
 //! The jobs in `examples/` do what they say.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::path::Path;
 
 use crate::common::Case;

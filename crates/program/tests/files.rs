@@ -1,7 +1,5 @@
 //! Circuit jobs: formats in and out, padding, split keys, several recipients, broken files.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::fs;
 
 use crate::common::Case;
@@ -9,7 +7,7 @@ use aes::{
     Aes128,
     cipher::{BlockCipherEncrypt, KeyInit},
 };
-use veil_program::{Slice, Source};
+use veil_job::{Slice, Source};
 use veil_session::Peer;
 
 const HEAD: &str = r#"
@@ -399,7 +397,7 @@ fn a_full_disk_is_an_error_and_leaves_nothing() {
     }
     let source = fs::OpenOptions::new().write(true).open(folder).unwrap();
     let error = std::io::Write::write_all(&mut &source, b"x").unwrap_err();
-    let shown = veil_program::DataError::Io {
+    let shown = veil_job::DataError::Io {
         doing: "write",
         file: "result".into(),
         source: error,

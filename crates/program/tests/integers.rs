@@ -1,7 +1,5 @@
 //! Circuit jobs over integers: from files and from the catalogue, with integers in every format.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::{fmt::Write as _, fs};
 
 use crate::common::Case;

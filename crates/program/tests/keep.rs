@@ -1,7 +1,8 @@
 //! Statistics jobs that keep shares, and jobs that load them.
 
+use veil_job::{Audience, Holder};
 use veil_math::Ring;
-use veil_program::{Audience, Files, Holder, Job};
+use veil_program::{Files, Job};
 
 const COLUMNS: &str = r#"
 column = [{ name = "region", type = "category", values = ["north", "south"] },
@@ -51,12 +52,12 @@ fn a_job_that_keeps_has_an_output_for_every_column() {
         .map(|port| port.name)
         .collect();
     assert_eq!(names, ["region", "pay", "age"]);
-    let keep = job.keeps().expect("it keeps");
-    assert_eq!(
-        (keep.name.as_str(), keep.ports),
-        ("pay 2025", vec![2, 3, 4])
-    );
-    assert!(job.datasets().is_empty());
+    let ports: Vec<usize> = (lowered.keeps().into_iter())
+        .map(|port| port.port)
+        .collect();
+    assert_eq!(ports, [2, 3, 4]);
+    assert_eq!(lowered.keep.as_ref().expect("it keeps").name, "pay 2025");
+    assert!(lowered.datasets.is_empty());
     assert_eq!(lowered.circuit.ring, Ring::Z64);
 }
 
@@ -71,10 +72,13 @@ fn a_job_may_only_keep() {
 fn what_is_kept_can_be_loaded_by_a_job_with_the_same_columns() {
     let kept = keeping("as = \"pay 2025\"", MEAN).expect("a job");
     let job = loading(r#"{ name = "2025", rows = 100, stored = "pay 2025" }"#).expect("a job");
-    let datasets = job.datasets();
+    let datasets = &job.lowered().datasets;
     assert_eq!(datasets.len(), 1);
     let dataset = &datasets[0];
-    assert_eq!(dataset.schema, kept.keeps().expect("it keeps").schema);
+    assert_eq!(
+        dataset.schema,
+        kept.lowered().keep.as_ref().expect("it keeps").schema
+    );
     assert_eq!(
         (dataset.name.as_str(), dataset.block, dataset.rows),
         ("pay 2025", 0, 100)
@@ -84,7 +88,7 @@ fn what_is_kept_can_be_loaded_by_a_job_with_the_same_columns() {
     assert_eq!(job.lowered().blocks[0].holders, [Holder::Stored]);
     assert_eq!(job.lowered().blocks[0].stored.as_deref(), Some("pay 2025"));
     assert!(job.data().is_empty() && job.holders().is_empty());
-    assert!(job.keeps().is_none());
+    assert!(job.lowered().keep.is_none());
 }
 
 #[test]

@@ -1,4 +1,8 @@
 //! Tests of jobs and tables: one program for all of them, which links once.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that unwraps says what it expects by failing there"
+)]
 
 mod broken_csv;
 mod columnar;

@@ -11,7 +11,7 @@ use std::{
 };
 
 use crate::common::Case;
-use veil_program::{Slice, Source};
+use veil_job::{Slice, Source};
 use veil_testkit::peak_memory;
 
 const ROWS: u64 = 3_000_000;

@@ -1,7 +1,5 @@
 //! Jobs that somebody else sends: nothing of this machine is opened, and a refusal says nothing of it.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::process::Command;
 
 use veil_program::{Files, Job, JobProblem, Sent};

@@ -1,12 +1,10 @@
 //! Circuit jobs with registers and cycles: values of all cycles in every format, and the mistakes that there are.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::fs;
 
 use crate::common::Case;
 use veil_circuit::Per;
-use veil_program::{Holder, Slice};
+use veil_job::{Holder, Slice};
 use veil_session::Peer;
 
 /// A bit of two numbers in every cycle, and the carry.

@@ -1,9 +1,7 @@
 //! Tables of owners: every mistake is found before anything is shared, and named by file, line, row and column.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use crate::common::{Case, RESHARE};
-use veil_program::{Slice, Source};
+use veil_job::{Slice, Source};
 use veil_testkit::Seed;
 
 const JOB: &str = r#"

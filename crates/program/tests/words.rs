@@ -1,8 +1,7 @@
 //! What a job says of its security, in its file and beside it.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-use veil_program::{Adversary, Delivery, Files, Job, Sharing, Words};
+use veil_job::{Adversary, Delivery, ProtocolKind};
+use veil_program::{Files, Job, Words};
 
 /// What is chosen beside a job stands in the text that is sent and filed: whoever reads only this has the same job.
 #[test]
@@ -15,7 +14,7 @@ fn a_job_with_words_beside_it_is_written_with_them() {
     let mut job = read(text);
     assert_eq!(job.written(text), text);
     let words = Words {
-        protocol: Some(Sharing::Rep4),
+        protocol: Some(ProtocolKind::Rep4),
         adversary: Some(Adversary::Malicious),
         delivery: Some(Delivery::Guaranteed),
         ..Words::default()

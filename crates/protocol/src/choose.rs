@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use veil_device::Garbling;
-use veil_program::{Adversary, Delivery, Security, Sharing, Tables};
+use veil_job::{Adversary, Delivery, ProtocolKind, Security, Tables};
 use veil_session::Peer;
 
 use crate::cut::CutAndChoose;
@@ -28,7 +28,7 @@ impl Choice {
     /// What a job of these words asks for; nothing if it is not built.
     pub(crate) fn of(security: Security) -> Option<Self> {
         let Security {
-            sharing,
+            protocol,
             adversary,
             delivery,
             tables,
@@ -37,24 +37,26 @@ impl Choice {
             // It says how often, not what.
             statistical: _,
         } = security;
-        Some(match (sharing, adversary, delivery) {
-            (Sharing::Rep3, Adversary::SemiHonest, Delivery::Abort) => {
+        Some(match (protocol, adversary, delivery) {
+            (ProtocolKind::Rep3, Adversary::SemiHonest, Delivery::Abort) => {
                 Choice::Shared(&rep3::SCHEME)
             }
-            (Sharing::Rep3, Adversary::Malicious, Delivery::Abort) => {
+            (ProtocolKind::Rep3, Adversary::Malicious, Delivery::Abort) => {
                 Choice::Shared(&rep3::MALICIOUS)
             }
-            (Sharing::Rep4, Adversary::Malicious, Delivery::Abort) => Choice::Shared(&rep4::SCHEME),
-            (Sharing::Rep4, Adversary::Malicious, Delivery::Guaranteed) => {
+            (ProtocolKind::Rep4, Adversary::Malicious, Delivery::Abort) => {
+                Choice::Shared(&rep4::SCHEME)
+            }
+            (ProtocolKind::Rep4, Adversary::Malicious, Delivery::Guaranteed) => {
                 Choice::Shared(&rep4::GUARANTEED)
             }
-            (Sharing::Rep4, Adversary::SemiHonest, Delivery::Abort) => {
+            (ProtocolKind::Rep4, Adversary::SemiHonest, Delivery::Abort) => {
                 Choice::Shared(&rep4::SEMI_HONEST)
             }
-            (Sharing::Yao, Adversary::SemiHonest, Delivery::Abort) => {
+            (ProtocolKind::Yao, Adversary::SemiHonest, Delivery::Abort) => {
                 Choice::Garbled(garbling(tables))
             }
-            (Sharing::Yao, Adversary::CutAndChoose, Delivery::Abort) => Choice::Cut,
+            (ProtocolKind::Yao, Adversary::CutAndChoose, Delivery::Abort) => Choice::Cut,
             _ => return None,
         })
     }

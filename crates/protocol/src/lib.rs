@@ -8,7 +8,7 @@
 //! use std::sync::Arc;
 //! use veil_circuit::{Circuit, Gate, InputPort, OutputPort, Per, Reduce, Wire};
 //! use veil_math::Ring;
-//! use veil_program::{Audience, Block, Holder, Lowered};
+//! use veil_job::{Audience, Block, Holder, JobSpec};
 //! use veil_protocol::{Plan, Options};
 //! let port = |name: &str| InputPort { name: name.into(), width: 1, per: Per::Row };
 //! let circuit = Circuit {
@@ -18,19 +18,19 @@
 //!     outputs: vec![OutputPort { name: "z".into(), wires: vec![Wire(2)], reduce: Reduce::None }],
 //!     clock: veil_circuit::Clock::default(),
 //! };
-//! let job = Lowered {
+//! let job = JobSpec {
 //!     name: "and".into(),
 //!     schema: String::new(),
 //!     owners: vec!["ann".into(), "bob".into()],
 //!     parties: ["p0", "p1", "p2"].map(String::from).into(),
 //!     recipients: vec!["eve".into()],
-//!     security: veil_program::Security::among(3),
+//!     security: veil_job::Security::among(3),
 //!     totals: None,
 //!     circuit,
-//!     blocks: vec![Block { name: "all".into(), rows: 1000, holders: vec![Holder::Owner(0), Holder::Owner(1)], stored: None, order: veil_program::Order::Unsaid }],
+//!     blocks: vec![Block { name: "all".into(), rows: 1000, holders: vec![Holder::Owner(0), Holder::Owner(1)], stored: None, order: veil_job::Order::Unsaid }],
 //!     audiences: vec![Audience::Recipient(0)],
 //!     opened: vec!["z of every row".into()],
-//! };
+//!, inputs: Vec::new(), datasets: Vec::new(), keep: None };
 //! let plan = Plan::new(Arc::new(job), Options::default()).unwrap();
 //! assert_eq!(plan.layers.len(), 2); // one round of products, and what is linear after it
 //! ```

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::common::{Keys, Kind, Message, Mismatch, Net};
 use veil_circuit::{Circuit, Gate, InputPort, OutputPort, Per, Reduce, Wire};
+use veil_job::{Audience, Block, Holder, JobSpec};
 use veil_math::Ring;
-use veil_program::{Audience, Block, Holder, Lowered};
 use veil_protocol::{Options, Plan, Task};
 use veil_session::{PartyId, Peer};
 
@@ -39,13 +39,13 @@ fn plan() -> Plan {
         clock: veil_circuit::Clock::default(),
     };
     let party = PartyId::THREE[1];
-    let job = Lowered {
+    let job = JobSpec {
         name: "checked".into(),
         schema: String::new(),
         owners: vec!["ann".into()],
         parties: ["p0", "p1", "p2"].map(String::from).into(),
         recipients: vec!["eve".into()],
-        security: veil_program::Security::among(3),
+        security: veil_job::Security::among(3),
         totals: None,
         opened: circuit.outputs.iter().map(|o| o.name.clone()).collect(),
         circuit,
@@ -54,7 +54,7 @@ fn plan() -> Plan {
             rows: 5,
             holders: vec![Holder::Owner(0), Holder::Party(party), Holder::Owner(0)],
             stored: None,
-            order: veil_program::Order::Unsaid,
+            order: veil_job::Order::Unsaid,
         }],
         audiences: vec![
             Audience::Parties,
@@ -63,6 +63,9 @@ fn plan() -> Plan {
             Audience::Parties,
             Audience::Recipient(0),
         ],
+        inputs: Vec::new(),
+        datasets: Vec::new(),
+        keep: None,
     };
     Plan::new(
         Arc::new(job),

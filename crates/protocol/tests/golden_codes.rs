@@ -6,8 +6,8 @@ use crate::common::vectors::{
 };
 use crate::common::{Kind, Net};
 use veil_circuit::{Gate, Reduce, Wire};
+use veil_job::{Adversary, Security};
 use veil_math::Ring;
-use veil_program::{Adversary, Security};
 use veil_protocol::Task;
 use veil_session::{PartyId, Peer};
 

@@ -9,7 +9,7 @@ use crate::common::vectors::{
 };
 use crate::common::{Keyring, Kind, Net};
 use veil_circuit::{Gate, Reduce, Wire};
-use veil_program::Security;
+use veil_job::Security;
 use veil_protocol::Task;
 use veil_session::{PartyId, Peer};
 

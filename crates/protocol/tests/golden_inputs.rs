@@ -8,7 +8,7 @@ use crate::common::vectors::{
 use crate::common::{Kind, Message, Net};
 use serde_json::Value;
 use veil_circuit::{Reduce, Wire};
-use veil_program::{Holder, Security};
+use veil_job::{Holder, Security};
 use veil_protocol::Task;
 use veil_protocol::rep3::{OWN, PREVIOUS};
 use veil_prss::Use;

@@ -10,7 +10,7 @@ use crate::common::vectors::{
 use crate::common::{Keyring, Kind, Net};
 use serde_json::Value;
 use veil_circuit::{Gate, Reduce, Wire};
-use veil_program::Security;
+use veil_job::Security;
 use veil_protocol::{Task, is_masked};
 use veil_session::{PartyId, Peer};
 

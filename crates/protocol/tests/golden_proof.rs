@@ -9,8 +9,8 @@ use crate::common::vectors::{
 use crate::common::{Kind, Mismatch, Net};
 use serde_json::Value;
 use veil_circuit::{Gate, Reduce, Wire};
+use veil_job::{Adversary, Security};
 use veil_math::Ring;
-use veil_program::{Adversary, Security};
 use veil_protocol::{Options, Plan, Task};
 use veil_session::{PartyId, Peer};
 

@@ -4,15 +4,15 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use veil_circuit::{Circuit, Clock, Gate, InputPort, OutputPort, Per, Reduce, Wire};
-use veil_math::Ring;
-use veil_program::{
-    Adversary, Audience, Block, Delivery, Holder, Lowered, Order, Rows, Schedule, Security, Tables,
+use veil_job::{
+    Adversary, Audience, Block, Delivery, Holder, JobSpec, Order, Rows, Schedule, Security, Tables,
 };
+use veil_math::Ring;
 use veil_protocol::{Options, Plan, PlanError};
 use veil_session::{PartyId, PlanHash};
 
 /// The product of two bits, one of each holder.
-fn job(parties: usize, holders: [Holder; 2], audience: Audience) -> Lowered {
+fn job(parties: usize, holders: [Holder; 2], audience: Audience) -> JobSpec {
     let port = |name: &str| InputPort {
         name: name.into(),
         width: 1,
@@ -30,7 +30,7 @@ fn job(parties: usize, holders: [Holder; 2], audience: Audience) -> Lowered {
         clock: Clock::default(),
     };
     let stored = holders.contains(&Holder::Stored);
-    Lowered {
+    JobSpec {
         name: "job".into(),
         schema: String::new(),
         owners: ["ann", "bob"].map(String::from).into(),
@@ -48,10 +48,13 @@ fn job(parties: usize, holders: [Holder; 2], audience: Audience) -> Lowered {
         }],
         audiences: vec![audience],
         opened: vec!["z".into()],
+        inputs: Vec::new(),
+        datasets: Vec::new(),
+        keep: None,
     }
 }
 
-fn hash(job: Lowered) -> Result<PlanHash, PlanError> {
+fn hash(job: JobSpec) -> Result<PlanHash, PlanError> {
     let options = Options {
         lanes: 1,
         chunk_rows: Some(64),
@@ -64,7 +67,7 @@ fn hash(job: Lowered) -> Result<PlanHash, PlanError> {
 struct Seen(HashMap<PlanHash, String>);
 
 impl Seen {
-    fn add(&mut self, what: String, job: Lowered) {
+    fn add(&mut self, what: String, job: JobSpec) {
         let hash = hash(job).unwrap_or_else(|error| panic!("{what}: {error}"));
         if let Some(other) = self.0.get(&hash) {
             panic!("one plan: {other}, and {what}");
@@ -196,7 +199,7 @@ fn orders_and_securities_are_under_the_hash() {
 /// Where a list or a text ends is under the hash, so that what follows cannot be taken for its end.
 #[test]
 fn lists_do_not_run_into_each_other() {
-    type Change = fn(&mut Lowered);
+    type Change = fn(&mut JobSpec);
     let changes: [(&str, Change); 11] = [
         ("nothing", |_| ()),
         ("an owner more", |j| j.owners.push("eve".into())),

@@ -1,7 +1,12 @@
 //! Tests of protocols without a network: one program for all of them, which links once.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that unwraps says what it expects by failing there"
+)]
 
 mod checks;
 mod common;
+mod contract;
 mod golden;
 mod golden4;
 mod golden_codes;

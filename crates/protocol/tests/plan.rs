@@ -6,8 +6,8 @@ use crate::common::jobs::{Sample, expected, samples};
 use crate::common::{Keys, Kind, Net};
 use proptest::prelude::*;
 use veil_circuit::{Circuit, Gate, InputPort, OutputPort, Per, Reduce, Wire};
+use veil_job::{Adversary, Audience, Block, Delivery, Holder, JobSpec, Security};
 use veil_math::Ring;
-use veil_program::{Adversary, Audience, Block, Delivery, Holder, Lowered, Security};
 use veil_protocol::{Cost, Options, Plan, PlanError, Protocol, Replicated, Task};
 use veil_session::{PartyId, Peer};
 
@@ -79,7 +79,7 @@ proptest! {
 }
 
 /// A job on one port of `width` wires, opened to all.
-fn job(ring: Ring, width: u32, gates: Vec<Gate>, outputs: Vec<Wire>, reduce: Reduce) -> Lowered {
+fn job(ring: Ring, width: u32, gates: Vec<Gate>, outputs: Vec<Wire>, reduce: Reduce) -> JobSpec {
     let circuit = Circuit {
         ring,
         inputs: vec![InputPort {
@@ -95,13 +95,13 @@ fn job(ring: Ring, width: u32, gates: Vec<Gate>, outputs: Vec<Wire>, reduce: Red
         }],
         clock: veil_circuit::Clock::default(),
     };
-    Lowered {
+    JobSpec {
         name: "job".into(),
         schema: String::new(),
         owners: vec!["ann".into()],
         parties: ["p0", "p1", "p2"].map(String::from).into(),
         recipients: vec!["eve".into()],
-        security: veil_program::Security::among(3),
+        security: veil_job::Security::among(3),
         totals: None,
         circuit,
         blocks: vec![Block {
@@ -109,14 +109,17 @@ fn job(ring: Ring, width: u32, gates: Vec<Gate>, outputs: Vec<Wire>, reduce: Red
             rows: 1000,
             holders: vec![Holder::Owner(0)],
             stored: None,
-            order: veil_program::Order::Unsaid,
+            order: veil_job::Order::Unsaid,
         }],
         audiences: vec![Audience::Parties],
         opened: vec!["z".into()],
+        inputs: Vec::new(),
+        datasets: Vec::new(),
+        keep: None,
     }
 }
 
-fn plan(job: Lowered) -> Plan {
+fn plan(job: JobSpec) -> Plan {
     Plan::new(
         Arc::new(job),
         Options {
@@ -272,10 +275,10 @@ fn a_sum_of_products_costs_one_element_per_chunk() {
 }
 
 /// Changes one thing of a job.
-type Change = fn(&mut Lowered);
+type Change = fn(&mut JobSpec);
 
 /// A job with every kind of thing in it that can change.
-fn rich() -> Lowered {
+fn rich() -> JobSpec {
     let mut job = job(
         Ring::Z64,
         2,
@@ -293,7 +296,7 @@ fn equal_plans_have_equal_hashes_and_others_do_not() {
         lanes: 2,
         chunk_rows: Some(64),
     };
-    let hash = |job: Lowered, options| {
+    let hash = |job: JobSpec, options| {
         Plan::new(Arc::new(job), options)
             .expect("a job that can be planned")
             .hash
@@ -397,7 +400,7 @@ fn jobs_that_cannot_be_planned_are_refused() {
         lanes: 1,
         chunk_rows: Some(64),
     };
-    let refusal = |change: fn(&mut Lowered), options| {
+    let refusal = |change: fn(&mut JobSpec), options| {
         let mut job = rich();
         change(&mut job);
         Plan::new(Arc::new(job), options)
@@ -457,7 +460,7 @@ fn jobs_that_cannot_be_planned_are_refused() {
     };
     assert_eq!(guaranteed(Gate::Constant(1)), Ok(()));
     assert_eq!(guaranteed(Gate::Random(0)), Err(PlanError::Random));
-    let whole = |_: &mut Lowered| {};
+    let whole = |_: &mut JobSpec| {};
     let empty = refusal(
         whole,
         Options {

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
+use veil_job::Slice;
 use veil_math::Ring;
-use veil_program::Slice;
 use veil_session::{PartyId, PlanHash};
 use veil_store::{Description, Expected, Member, Port, Reader, Rows, StoreKey, Writer};
 

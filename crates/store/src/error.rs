@@ -3,8 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use veil_job::{DataError, Slice};
 use veil_math::Ring;
-use veil_program::{DataError, Slice};
 use veil_session::PartyId;
 
 use crate::KeyId;
@@ -361,7 +361,7 @@ impl From<StoreError> for DataError {
                 first,
                 rows,
             },
-            other => DataError::Stored(Box::new(other)),
+            other => DataError::own(other),
         }
     }
 }

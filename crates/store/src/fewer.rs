@@ -6,8 +6,8 @@
 
 use std::sync::Arc;
 
+use veil_job::{DataError, ShareSource, Slice};
 use veil_math::Ring;
-use veil_program::{DataError, ShareSource, Slice};
 use veil_session::PartyId;
 use zeroize::Zeroizing;
 

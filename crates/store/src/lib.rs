@@ -7,7 +7,7 @@
 //! **Who may use it.** Whoever runs a party. The engine knows only the traits `ShareSink` and `ShareSource` of `veil_program`.
 //!
 //! ```
-//! use veil_program::Slice;
+//! use veil_job::Slice;
 //! use veil_session::{PartyId, PlanHash};
 //! use veil_store::{Description, Expected, Member, Port, Reader, Rows, StoreKey, Writer};
 //!
@@ -79,5 +79,5 @@ pub use fuzz::fuzz_dataset;
 pub use key::{KeyId, StoreKey};
 pub use list::{Dataset, State, dataset, datasets, remove, sweep, verify};
 pub use reader::{Expected, Reader};
-pub use store::{Keeps, Loads, Part, Store};
+pub use store::{Keeps, Loads, Part, Store, Whole};
 pub use writer::Writer;

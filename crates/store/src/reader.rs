@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use sha2::{Digest, Sha256};
+use veil_job::{DataError, ShareSource, Slice};
 use veil_math::Ring;
-use veil_program::{DataError, ShareSource, Slice};
 use veil_session::{PartyId, PlanHash};
 use zeroize::Zeroizing;
 

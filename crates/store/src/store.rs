@@ -4,10 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use veil_circuit::Per;
+use veil_job::{DataError, JobSpec, ShareSink, ShareSource, Slice, StoredPort};
 use veil_math::Ring;
-use veil_program::{
-    DataError, Job, Lowered, OldShares, Resharing, ShareSink, ShareSource, Slice, StoredPort,
-};
 use veil_session::{PartyId, PlanHash};
 
 use crate::error::Unfit;
@@ -27,16 +25,33 @@ pub struct Store {
     pub parties: Vec<Member>,
 }
 
+/// A dataset with all that it must be.
+#[derive(Clone, Copy, Debug)]
+pub struct Whole<'a> {
+    /// The dataset's name.
+    pub dataset: &'a str,
+    /// The plan whose run has made it.
+    pub made_by: PlanHash,
+    /// Ring of its shares.
+    pub ring: Ring,
+    /// Names and widths of its ports. Each has a value in every row.
+    pub ports: &'a [(String, u32)],
+    /// Names and rows of its blocks.
+    pub blocks: &'a [(String, u64)],
+    /// What its columns mean.
+    pub schema: &'a str,
+}
+
 impl Store {
     /// What the blocks of `job` load from datasets of earlier jobs; nothing if none does.
-    pub fn loads(&self, job: &Job) -> Result<Option<Loads>, StoreError> {
-        let mut blocks: Vec<Option<Part>> = job.lowered().blocks.iter().map(|_| None).collect();
-        for wanted in job.datasets() {
+    pub fn loads(&self, job: &JobSpec) -> Result<Option<Loads>, StoreError> {
+        let mut blocks: Vec<Option<Part>> = job.blocks.iter().map(|_| None).collect();
+        for wanted in &job.datasets {
             let (schema, rows) = (Some(&wanted.schema[..]), Some(wanted.rows));
-            let reader = self.open(job.lowered().circuit.ring, &wanted.name, None, schema, rows)?;
-            let mut ports = vec![None; job.lowered().circuit.inputs.len()];
-            for (input, kept) in wanted.ports {
-                ports[input] = Some(kept);
+            let reader = self.open(job.circuit.ring, &wanted.name, None, schema, rows)?;
+            let mut ports = vec![None; job.circuit.inputs.len()];
+            for (input, kept) in &wanted.ports {
+                ports[*input] = Some(*kept);
             }
             blocks[wanted.block as usize] = Some(Part {
                 reader,
@@ -51,19 +66,19 @@ impl Store {
     /// Where what `job` keeps goes, in a run of `plan` in chunks of `chunk_rows`; nothing if it keeps nothing.
     pub fn kept(
         &self,
-        job: &Job,
+        job: &JobSpec,
         plan: PlanHash,
         chunk_rows: u32,
     ) -> Result<Option<Keeps>, StoreError> {
-        let keep = job.keeps();
-        keep.map(|keep| self.keeps(job.lowered(), plan, chunk_rows, &keep.name, &keep.schema))
+        let keep = job.keep.as_ref();
+        keep.map(|keep| self.keeps(job, plan, chunk_rows, &keep.name, &keep.schema))
             .transpose()
     }
 
     /// Makes the dataset `name` of what `job`, planned as `plan` in chunks of `chunk_rows`, keeps.
     pub fn keeps(
         &self,
-        job: &Lowered,
+        job: &JobSpec,
         plan: PlanHash,
         chunk_rows: u32,
         name: &str,
@@ -111,7 +126,7 @@ impl Store {
     }
 
     /// What the compute stage of a durable job loads: dataset `name`, which plan `input` has made, block by block.
-    pub fn resume(&self, job: &Lowered, name: &str, input: PlanHash) -> Result<Loads, StoreError> {
+    pub fn resume(&self, job: &JobSpec, name: &str, input: PlanHash) -> Result<Loads, StoreError> {
         let rows = Some(job.rows());
         let reader = self.open(job.circuit.ring, name, Some(input), None, rows)?;
         let blocks = job.blocks.iter().map(|block| block.rows);
@@ -124,7 +139,7 @@ impl Store {
     /// If that is this party.
     pub fn resume_without(
         &self,
-        job: &Lowered,
+        job: &JobSpec,
         name: &str,
         input: PlanHash,
         dropped: PartyId,
@@ -134,9 +149,9 @@ impl Store {
         Ok(Arc::new(Fewer::new(ring, four, self.party, dropped)))
     }
 
-    /// What this party, which has the dataset that `of` shares again, supplies.
-    pub fn supplies(&self, of: &Resharing) -> Result<OldShares, StoreError> {
-        let reader = self.open(of.ring, &of.dataset, None, None, None)?;
+    /// A dataset as a whole, if it is this one: what its party supplies where it is shared again.
+    pub fn whole(&self, of: &Whole<'_>) -> Result<Loads, StoreError> {
+        let reader = self.open(of.ring, of.dataset, None, None, None)?;
         let own = &reader.head().description;
         let theirs = own.ports.iter().filter(|port| !port.once);
         let same = theirs
@@ -151,7 +166,7 @@ impl Store {
         } else if own.schema != of.schema || !same || own.ports.len() != of.ports.len() {
             Unfit::Schema {
                 theirs: own.schema.clone(),
-                ours: of.schema.clone(),
+                ours: of.schema.to_owned(),
             }
         } else if own.rows() != rows {
             Unfit::Rows {
@@ -160,11 +175,10 @@ impl Store {
             }
         } else {
             let blocks = of.blocks.iter().map(|block| block.1);
-            let loads = Loads::whole(&reader, of.ports.len(), blocks);
-            return Ok(OldShares::new(of, self.party, Arc::new(loads)));
+            return Ok(Loads::whole(&reader, of.ports.len(), blocks));
         };
         Err(StoreError::Unfit {
-            name: of.dataset.clone(),
+            name: of.dataset.to_owned(),
             why,
         })
     }
@@ -178,8 +192,8 @@ fn port(port: &StoredPort) -> Port {
     }
 }
 
-fn blocks(job: &Lowered) -> Vec<Rows> {
-    let block = |block: &veil_program::Block| Rows {
+fn blocks(job: &JobSpec) -> Vec<Rows> {
+    let block = |block: &veil_job::Block| Rows {
         name: block.name.clone(),
         rows: block.rows,
     };

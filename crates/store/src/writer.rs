@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use aws_lc_rs::rand;
 use rustix::fs::{FallocateFlags, FlockOperation, fallocate, flock, fstatvfs};
 use rustix::io::Errno;
-use veil_program::{DataError, ShareSink, Slice};
+use veil_job::{DataError, ShareSink, Slice};
 use zeroize::Zeroizing;
 
 use crate::describe::{Description, Head};

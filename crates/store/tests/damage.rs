@@ -1,12 +1,10 @@
 //! Datasets that were changed, cut or mixed: each is refused, with what to do.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
 use std::fs::{self, File, OpenOptions};
 
 use crate::common::{NAME, among_four, description, expected, key, packed, parties, small, write};
+use veil_job::Slice;
 use veil_math::Ring;
-use veil_program::Slice;
 use veil_store::{
     Damage, Description, Reader, State, StoreError, StoreKey, dataset, fuzz_dataset, verify,
 };

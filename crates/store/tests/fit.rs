@@ -1,7 +1,5 @@
 //! A dataset knows whose it is and what is in it, and refuses a job that it does not fit, with both sides named.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
 use crate::common::{among_four, description, expected, key, parties, write};
 use veil_math::Ring;
 use veil_session::{PartyId, PlanHash};

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use crate::common::{description, expected, key, packed, parties, parts};
+use veil_job::Slice;
 use veil_math::Ring;
-use veil_program::Slice;
 use veil_store::{Reader, Writer};
 use veil_testkit::peak_memory;
 

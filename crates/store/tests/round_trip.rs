@@ -6,8 +6,8 @@ use crate::common::{
     among_four, components, description, expected, key, packed, parties, parts, slices, write,
 };
 use proptest::prelude::*;
+use veil_job::Slice;
 use veil_math::Ring;
-use veil_program::Slice;
 use veil_store::{Reader, Writer};
 
 #[test]

@@ -13,8 +13,8 @@ use arrow_ipc::reader::FileReader;
 use hkdf::Hkdf;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use veil_job::Slice;
 use veil_math::Ring;
-use veil_program::Slice;
 
 /// Multiplication in GF(2^128), SP 800-38D, algorithm 1.
 fn multiply(x: u128, mut v: u128) -> u128 {

@@ -5,8 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use crate::common::{NAME, description, expected, key, packed, parties, parts, small, write};
+use veil_job::Slice;
 use veil_math::Ring;
-use veil_program::Slice;
 use veil_store::{Reader, State, StoreError, Writer, dataset, datasets, remove, sweep, verify};
 
 #[test]

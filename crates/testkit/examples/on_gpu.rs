@@ -15,8 +15,8 @@ use veil_device::{Cpu, Device};
 use veil_device_cuda::backend::{Absent, Emulator, Order};
 use veil_device_cuda::bench::{Effort, Figure, figures, limits};
 use veil_device_cuda::{Cuda, Seconds};
+use veil_job::{JobSpec, Statistical, Word};
 use veil_math::Ring;
-use veil_program::{Lowered, Statistical, Word};
 use veil_testkit::sample::{against_malicious, among_four, between_two, cut, everything, peer};
 use veil_testkit::{Seed, World};
 
@@ -69,7 +69,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
 fn messages(make: Make) -> Result<(), Box<dyn Error>> {
     let bits = || everything(Ring::Bits, &[130, 70]);
     let words = || everything(Ring::Z64, &[130, 70]);
-    let jobs: [(&str, u32, Lowered); 8] = [
+    let jobs: [(&str, u32, JobSpec); 8] = [
         ("rep3", 64, bits()),
         ("rep3, integers", 64, words()),
         ("rep3, malicious", 64, against_malicious(bits())),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use veil_device::Item;
 use veil_engine::participants;
-use veil_program::Adversary;
+use veil_job::Adversary;
 use veil_protocol::cut::{CutMessage, cut_message};
 use veil_protocol::rep3::{self, CheckMessage, ProofMessage};
 use veil_protocol::yao;

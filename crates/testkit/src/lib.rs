@@ -6,7 +6,7 @@
 //! ```
 //! use veil_link::tap::Fate;
 //! use veil_math::Ring;
-//! use veil_program::Audience;
+//! use veil_job::Audience;
 //! use veil_testkit::{Kind, World, sample};
 //! let job = sample::product(Ring::Z64, 100, Audience::Recipient(0));
 //! World::new(job.clone()).run().assert_right();

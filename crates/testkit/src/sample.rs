@@ -2,8 +2,8 @@
 
 use veil_circuit::generate::{Integer, is_less};
 use veil_circuit::{Builder, Circuit, Per, Reduce, make};
+use veil_job::{Adversary, Audience, Block, Holder, JobSpec, Statistical, Word};
 use veil_math::Ring;
-use veil_program::{Adversary, Audience, Block, Holder, Lowered, Statistical, Word};
 use veil_session::{PartyId, Peer};
 
 /// Party `index`, from 0.
@@ -24,7 +24,7 @@ pub fn peer(index: u8) -> Peer {
 
 /// A job of `circuit`: of each block the number of rows and the holders of the input ports; of each output port the audience. Owners
 /// and recipients are as many as these name.
-pub fn job(circuit: Circuit, blocks: &[(u64, &[Holder])], audiences: &[Audience]) -> Lowered {
+pub fn job(circuit: Circuit, blocks: &[(u64, &[Holder])], audiences: &[Audience]) -> JobSpec {
     let owner = |h: &Holder| {
         if let Holder::Owner(o) = h {
             Some(*o)
@@ -55,15 +55,15 @@ pub fn job(circuit: Circuit, blocks: &[(u64, &[Holder])], audiences: &[Audience]
         rows: *rows,
         holders: holders.to_vec(),
         stored: None,
-        order: veil_program::Order::Unsaid,
+        order: veil_job::Order::Unsaid,
     };
-    Lowered {
+    JobSpec {
         name: "sample".into(),
         schema: String::new(),
         owners: (0..owners).map(|o| format!("owner {o}")).collect(),
         parties: [0, 1, 2].map(|p| format!("party {p}")).into(),
         recipients: (0..recipients).map(|r| format!("recipient {r}")).collect(),
-        security: veil_program::Security::among(3),
+        security: veil_job::Security::among(3),
         totals: None,
         blocks: blocks.iter().enumerate().map(block).collect(),
         opened: circuit
@@ -73,13 +73,16 @@ pub fn job(circuit: Circuit, blocks: &[(u64, &[Holder])], audiences: &[Audience]
             .collect(),
         audiences: audiences.to_vec(),
         circuit,
+        inputs: Vec::new(),
+        datasets: Vec::new(),
+        keep: None,
     }
 }
 
 /// The same job, whose parties need not follow the protocol.
 #[must_use]
-pub fn against_malicious(job: Lowered) -> Lowered {
-    Lowered {
+pub fn against_malicious(job: JobSpec) -> JobSpec {
+    JobSpec {
         security: job.security.against(Adversary::Malicious),
         ..job
     }
@@ -87,20 +90,20 @@ pub fn against_malicious(job: Lowered) -> Lowered {
 
 /// The same job among four parties.
 #[must_use]
-pub fn among_four(job: Lowered) -> Lowered {
-    Lowered {
+pub fn among_four(job: JobSpec) -> JobSpec {
+    JobSpec {
         parties: (0..4).map(|p| format!("party {p}")).collect(),
-        security: veil_program::Security::among(4),
+        security: veil_job::Security::among(4),
         ..job
     }
 }
 
 /// The same job between two parties, of bits: what party 2 has is party 1's.
 #[must_use]
-pub fn between_two(job: Lowered) -> Lowered {
-    let mut job = Lowered {
+pub fn between_two(job: JobSpec) -> JobSpec {
+    let mut job = JobSpec {
         parties: (0..2).map(|p| format!("party {p}")).collect(),
-        security: veil_program::Security::among(2),
+        security: veil_job::Security::among(2),
         ..job
     };
     for holder in job.blocks.iter_mut().flat_map(|block| &mut block.holders) {
@@ -116,7 +119,7 @@ pub fn between_two(job: Lowered) -> Lowered {
 ///
 /// # Panics
 /// If the catalogue has no such circuit.
-pub fn cut(name: &str, rows: u64) -> Lowered {
+pub fn cut(name: &str, rows: u64) -> JobSpec {
     let circuit = make(name).expect("the catalogue has it");
     let holders: Vec<Holder> = (0..circuit.inputs.len())
         .map(|k| Holder::Party(PartyId::TWO[k % 2]))
@@ -130,8 +133,8 @@ pub fn cut(name: &str, rows: u64) -> Lowered {
 
 /// The same job against another adversary.
 #[must_use]
-pub fn against(job: Lowered, adversary: Adversary) -> Lowered {
-    Lowered {
+pub fn against(job: JobSpec, adversary: Adversary) -> JobSpec {
+    JobSpec {
         security: job.security.against(adversary),
         ..job
     }
@@ -141,7 +144,7 @@ pub fn against(job: Lowered, adversary: Adversary) -> Lowered {
 ///
 /// # Panics
 /// Never: the circuit is valid.
-pub fn product(ring: Ring, rows: u64, audience: Audience) -> Lowered {
+pub fn product(ring: Ring, rows: u64, audience: Audience) -> JobSpec {
     let mut b = Builder::new(ring);
     let (x, y) = (b.input("x", 1, Per::Row), b.input("y", 1, Per::Row));
     let z = b.mul(x[0], y[0]);
@@ -158,7 +161,7 @@ pub fn product(ring: Ring, rows: u64, audience: Audience) -> Lowered {
 ///
 /// # Panics
 /// If `ring` is bits, which cannot be summed.
-pub fn dot(ring: Ring, rows: u64, audience: Audience) -> Lowered {
+pub fn dot(ring: Ring, rows: u64, audience: Audience) -> JobSpec {
     let mut b = Builder::new(ring);
     let (x, y) = (b.input("x", 1, Per::Row), b.input("y", 1, Per::Row));
     let z = b.mul(x[0], y[0]);
@@ -176,7 +179,7 @@ pub fn dot(ring: Ring, rows: u64, audience: Audience) -> Lowered {
 ///
 /// # Panics
 /// If the catalogue has no such circuit.
-pub fn word(rows: u64, audience: Audience) -> Lowered {
+pub fn word(rows: u64, audience: Audience) -> JobSpec {
     let circuit = make("int-word:5").expect("the catalogue has it");
     job(circuit, &[(rows, &[Holder::Owner(0)])], &[audience])
 }
@@ -186,7 +189,7 @@ pub fn word(rows: u64, audience: Audience) -> Lowered {
 ///
 /// # Panics
 /// If there is no block.
-pub fn everything(ring: Ring, blocks: &[u64]) -> Lowered {
+pub fn everything(ring: Ring, blocks: &[u64]) -> JobSpec {
     let mut b = Builder::new(ring);
     let (x, y, p) = (
         b.input("x", 2, Per::Row),
@@ -245,7 +248,7 @@ pub fn everything(ring: Ring, blocks: &[u64]) -> Lowered {
 ///
 /// # Panics
 /// If `job` sums nothing.
-pub fn guarded(job: Lowered, bound: u128) -> Lowered {
+pub fn guarded(job: JobSpec, bound: u128) -> JobSpec {
     let ring = job.circuit.ring;
     let sums = job.circuit.outputs.iter();
     let sums = sums.filter(|o| o.reduce == Reduce::Sum);
@@ -265,5 +268,5 @@ pub fn guarded(job: Lowered, bound: u128) -> Lowered {
         b.output(format!("opened {k}"), &wires);
     }
     let totals = Some(b.finish().expect("a valid circuit"));
-    Lowered { totals, ..job }
+    JobSpec { totals, ..job }
 }

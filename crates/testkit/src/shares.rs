@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use veil_job::{DataError, ShareSink, ShareSource, Slice};
 use veil_math::Ring;
-use veil_program::{DataError, ShareSink, ShareSource, Slice};
 
 use crate::values::{element, pack};
 

@@ -4,8 +4,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use veil_circuit::{Per, Reduce};
+use veil_job::{DataError, JobSpec, Sink, Slice, Source};
 use veil_math::Ring;
-use veil_program::{DataError, Lowered, Sink, Slice, Source};
 
 use crate::Seed;
 
@@ -22,7 +22,7 @@ pub type Rows = Vec<Vec<u128>>;
 
 impl Values {
     /// `value(block, row, port, wire)`, reduced to the ring, everywhere.
-    pub fn new(job: &Lowered, mut value: impl FnMut(usize, usize, usize, usize) -> u128) -> Self {
+    pub fn new(job: &JobSpec, mut value: impl FnMut(usize, usize, usize, usize) -> u128) -> Self {
         let circuit = &job.circuit;
         let ring = circuit.ring;
         let mut row = |b: usize, r: usize| {
@@ -54,7 +54,7 @@ impl Values {
     }
 
     /// Random values.
-    pub fn random(job: &Lowered, seed: Seed) -> Self {
+    pub fn random(job: &JobSpec, seed: Seed) -> Self {
         let mut numbers = seed.numbers("values");
         Values::new(job, |_, _, _, _| numbers.next_u128())
     }
@@ -63,7 +63,7 @@ impl Values {
     ///
     /// # Panics
     /// If the values do not fit the job's circuit.
-    pub fn expected(&self, job: &Lowered) -> Vec<Rows> {
+    pub fn expected(&self, job: &JobSpec) -> Vec<Rows> {
         let circuit = &job.circuit;
         let mut results: Vec<Rows> = vec![Vec::new(); circuit.outputs.len()];
         for row in self.blocks.iter().flatten() {

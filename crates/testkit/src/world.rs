@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 use veil_device::{Device, Fault, Reference};
 use veil_engine::local::{Conditions, rehearse};
 use veil_engine::{Abort, Binding, Data, Kept, Report, Settings, bounds, participants, party};
+use veil_job::{DataError, JobSpec, Slice, Source};
 use veil_link::memory::{self, MemoryLink};
 use veil_link::shape::{Profile, Shaped};
 use veil_link::tap::{Fate, Tapped};
 use veil_link::{Bounds, Link};
-use veil_program::{DataError, Lowered, Slice, Source};
 use veil_protocol::Replicated;
 use veil_protocol::{Options, Plan, Protocol};
 use veil_session::Peer;
@@ -50,7 +50,7 @@ impl World {
     ///
     /// # Panics
     /// If there is no plan for it.
-    pub fn new(job: Lowered) -> Self {
+    pub fn new(job: JobSpec) -> Self {
         Self::planned(job, Options::default())
     }
 
@@ -58,7 +58,7 @@ impl World {
     ///
     /// # Panics
     /// If there is no plan for it.
-    pub fn in_chunks(job: Lowered, chunk_rows: u32, lanes: u16) -> Self {
+    pub fn in_chunks(job: JobSpec, chunk_rows: u32, lanes: u16) -> Self {
         Self::planned(
             job,
             Options {
@@ -68,7 +68,7 @@ impl World {
         )
     }
 
-    fn planned(job: Lowered, options: Options) -> Self {
+    fn planned(job: JobSpec, options: Options) -> Self {
         World {
             plan: Arc::new(Plan::new(Arc::new(job), options).expect("the test's job has a plan")),
             seed: Seed::any(),

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use crate::common::side_by_side;
 use veil_engine::participants;
+use veil_job::JobSpec;
 use veil_link::tap::Fate;
 use veil_math::Ring;
-use veil_program::Lowered;
 use veil_session::{Channel, Frame, Peer, StepId};
 use veil_testkit::sample::{among_four, between_two, everything};
 use veil_testkit::{Kind, Message, Numbers, Seed, World};
@@ -122,7 +122,7 @@ fn any_fate(m: &Message, seed: Seed, peers: &[Peer], unchecked: &[Kind]) -> Fate
 }
 
 /// Everybody cheats in its turn, under so many seeds; nothing that is `unchecked` is changed.
-fn everybody_cheats(job: Lowered, seeds: u64, unchecked: &[Kind]) {
+fn everybody_cheats(job: JobSpec, seeds: u64, unchecked: &[Kind]) {
     let seed = Seed::any();
     let world = World::in_chunks(job, 8, 2).timeout(Duration::from_secs(1));
     let peers = participants(world.plan());

@@ -4,9 +4,9 @@ use veil_circuit::generate::Integer;
 use veil_circuit::{Builder, Circuit, Per, Wire, catalogue, generate, make};
 use veil_device::Cpu;
 use veil_engine::Abort;
+use veil_job::{Audience, Holder, JobSpec};
 use veil_link::tap::Fate;
 use veil_math::Ring;
-use veil_program::{Audience, Holder, Lowered};
 use veil_session::Peer;
 use veil_testkit::sample::{among_four, job, party};
 use veil_testkit::{Kind, Message, Outcome, Seed, Values, World, flipped};
@@ -35,7 +35,7 @@ fn values(ring: Ring, bits: u32, signed: bool, seed: Seed) -> Vec<u128> {
 }
 
 /// A job of `circuit`, whose inputs are of an owner and a party, for everybody, with every pair of `values` in its rows.
-fn pairs(circuit: Circuit, values: &[u128]) -> (Lowered, Vec<[u128; 2]>) {
+fn pairs(circuit: Circuit, values: &[u128]) -> (JobSpec, Vec<[u128; 2]>) {
     let rows: Vec<[u128; 2]> = match circuit.inputs.len() {
         1 => values.iter().map(|x| [*x, 0]).collect(),
         _ => (values.iter())
@@ -53,7 +53,7 @@ fn pairs(circuit: Circuit, values: &[u128]) -> (Lowered, Vec<[u128; 2]>) {
     (job, rows)
 }
 
-fn run(job: &Lowered, rows: &[[u128; 2]], chunk_rows: u32) -> Outcome {
+fn run(job: &JobSpec, rows: &[[u128; 2]], chunk_rows: u32) -> Outcome {
     let values = Values::new(job, |_, row, port, _| rows[row][port]);
     World::in_chunks(job.clone(), chunk_rows, 1)
         .values(values)

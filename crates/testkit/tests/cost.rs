@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use veil_engine::participants;
+use veil_job::{Audience, Holder, JobSpec};
 use veil_math::Ring;
-use veil_program::{Audience, Holder, Lowered};
 use veil_protocol::Replicated;
 use veil_protocol::{Cost, Plan, Protocol, Task};
 use veil_session::{Frame, Peer};
@@ -135,7 +135,7 @@ fn of_last_words(plan: &Plan, me: Peer) -> Cost {
     }
 }
 
-fn check(job: Lowered, chunk_rows: u32, lanes: u16) {
+fn check(job: JobSpec, chunk_rows: u32, lanes: u16) {
     measure(&World::in_chunks(job, chunk_rows, lanes));
 }
 
@@ -232,7 +232,7 @@ fn every_audience_costs_what_is_declared() {
 fn comparing_the_order_of_rows_costs_what_is_declared() {
     let mut job = everything(Ring::Z64, &[23, 9]);
     for block in &mut job.blocks {
-        block.order = veil_program::Order::Compared {
+        block.order = veil_job::Order::Compared {
             every: 4,
             duplicates: true,
         };
@@ -280,7 +280,7 @@ fn shares_at_rest_cost_what_is_declared() {
 }
 
 /// A job of one circuit of the catalogue, on `rows` rows, with the parties' values and for a recipient.
-fn made(name: &str, rows: u64) -> Lowered {
+fn made(name: &str, rows: u64) -> JobSpec {
     let circuit = veil_circuit::make(name).expect("the catalogue has it");
     let holders = [Holder::Party(party(0)), Holder::Party(party(1))];
     let ports = circuit.inputs.len();
@@ -309,7 +309,7 @@ fn openings_of_masked_values_cost_what_is_declared() {
 }
 
 /// Among three parties, and among four; with a result that is what the circuit says, or not.
-fn costs_as_declared(job: Lowered, exact: bool) {
+fn costs_as_declared(job: JobSpec, exact: bool) {
     let three = World::in_chunks(job.clone(), 16, 2);
     if exact {
         measure(&three);

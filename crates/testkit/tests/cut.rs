@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use veil_circuit::{Per, make};
 use veil_device::{Cpu, Device, Isa, Reference};
+use veil_job::{Adversary, Audience, Holder, JobSpec, Statistical, Tables, Word};
 use veil_math::Ring;
-use veil_program::{Adversary, Audience, Holder, Lowered, Statistical, Tables, Word};
 use veil_protocol::{Options, Plan, PlanError};
 use veil_session::{PartyId, Peer};
 use veil_testkit::World;
@@ -15,19 +15,19 @@ const GARBLER: Holder = Holder::Party(PartyId::TWO[0]);
 const EVALUATOR: Holder = Holder::Party(PartyId::TWO[1]);
 
 /// A job against a party that cheats, which gets away with it with probability 2^-s.
-fn cut(job: Lowered, s: &str) -> Lowered {
+fn cut(job: JobSpec, s: &str) -> JobSpec {
     let mut job = between_two(job);
     job.security = job.security.against(Adversary::CutAndChoose);
     job.security.statistical = Statistical::parse(s).expect("there is such a parameter");
     job
 }
 
-fn adder(rows: u64, holders: [Holder; 2]) -> Lowered {
+fn adder(rows: u64, holders: [Holder; 2]) -> JobSpec {
     let circuit = make("adder:9").expect("the catalogue has it");
     job(circuit, &[(rows, &holders)], &[Audience::Party(party(1))])
 }
 
-fn world(job: Lowered) -> World {
+fn world(job: JobSpec) -> World {
     World::in_chunks(job, 1, 1)
 }
 
@@ -68,7 +68,7 @@ fn every_statistical_parameter() {
 
 #[test]
 fn what_it_does_not_compute_is_refused() {
-    let refused = |job: Lowered| match Plan::new(Arc::new(job), Options::default()) {
+    let refused = |job: JobSpec| match Plan::new(Arc::new(job), Options::default()) {
         Err(PlanError::Fit(_, what)) => what,
         other => panic!("{other:?}"),
     };

@@ -10,8 +10,8 @@ use veil_device::{
     Region, Span, Tag,
 };
 use veil_engine::Abort;
+use veil_job::{Statistical, Word};
 use veil_math::Ring;
-use veil_program::{Statistical, Word};
 use veil_testkit::sample::{cut, peer};
 use veil_testkit::{Outcome, Seed, Values, World};
 

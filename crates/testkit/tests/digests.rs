@@ -9,8 +9,8 @@ use std::fmt::Write as _;
 use veil_device::{Cpu, Device, Isa};
 use veil_device_cuda::Cuda;
 use veil_device_cuda::backend::{Emulator, Order};
+use veil_job::{Adversary, Audience, Holder, JobSpec, Rows, Schedule};
 use veil_math::Ring;
-use veil_program::{Adversary, Audience, Holder, Lowered, Rows, Schedule};
 use veil_testkit::sample::{
     against_malicious, among_four, between_two, cut, dot, everything, job, product,
 };
@@ -18,7 +18,7 @@ use veil_testkit::{Outcome, Seed, World, clocked};
 
 const RECORDED: &str = include_str!("digests.txt");
 
-fn jobs() -> [(&'static str, Lowered); 12] {
+fn jobs() -> [(&'static str, JobSpec); 12] {
     let garbled = between_two(everything(Ring::Bits, &[13, 9]));
     let mut listed = garbled.clone();
     listed.security.schedule = Schedule::List(Rows::Two);
@@ -66,7 +66,7 @@ fn jobs() -> [(&'static str, Lowered); 12] {
 }
 
 /// Cycles of few gates, whose tables go together.
-fn cycles() -> Lowered {
+fn cycles() -> JobSpec {
     let mut circuit = clocked(Seed(2));
     circuit.clock.cycles = 300;
     let holders = [0, 1, 1, 0].map(Holder::Owner);
@@ -74,14 +74,14 @@ fn cycles() -> Lowered {
     job(circuit, &[(5, &holders)], &audiences)
 }
 
-fn world(job: &Lowered, seed: u64) -> World {
+fn world(job: &JobSpec, seed: u64) -> World {
     // Of cut-and-choose a chunk is one row.
     let one = job.security.adversary == Adversary::CutAndChoose;
     let (rows, lanes) = if one { (1, 1) } else { (16, 2) };
     World::in_chunks(job.clone(), rows, lanes).seed(Seed(seed))
 }
 
-fn run(job: &Lowered, seed: u64) -> Outcome {
+fn run(job: &JobSpec, seed: u64) -> Outcome {
     world(job, seed).run()
 }
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use veil_engine::participants;
+use veil_job::{Adversary, Audience};
 use veil_math::Ring;
-use veil_program::{Adversary, Audience};
 use veil_protocol::{BankOf, Protocol, Replicated, Task};
 use veil_testkit::World;
 use veil_testkit::sample::{against, among_four, dot, everything, peer, product};

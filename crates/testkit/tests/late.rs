@@ -5,10 +5,6 @@
 //! of the product z from then on. In the next product, z w, the pair of R and B owes C a joint message: one of them sends it, the other
 //! vouches. R's is off by 2^(k-1) times a component of w that C lacks, which is 0 or 2^(k-1): its lowest bit. C holds the key of whoever
 //! vouches, so it tries both values.
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that unwraps says what it expects by failing there"
-)]
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -19,9 +15,9 @@ use veil_device::{
     ProgramId, Region, Span, Tag,
 };
 use veil_engine::Abort;
+use veil_job::{Audience, Holder, JobSpec};
 use veil_link::tap::Fate;
 use veil_math::Ring;
-use veil_program::{Audience, Holder, Lowered};
 use veil_protocol::{Protocol, Replicated, Task};
 use veil_prss::Use;
 use veil_session::Peer;
@@ -89,7 +85,7 @@ const ATTACKS: [Attack; 4] = [
 ];
 
 /// x y w per row; the secret is w.
-fn chain(ring: Ring) -> Lowered {
+fn chain(ring: Ring) -> JobSpec {
     let mut b = Builder::new(ring);
     let [x, y, w] = ["x", "y", "w"].map(|name| b.input(name, 1, Per::Row)[0]);
     let z = b.mul(x, y);

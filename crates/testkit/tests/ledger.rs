@@ -5,8 +5,8 @@ use std::sync::Arc;
 use veil_circuit::{Builder, Initial, Per, generate};
 use veil_device::{Bank, Command, Device, Fault, Layout, Op, Ot, Reference, Tag};
 use veil_engine::Abort;
+use veil_job::{Audience, Holder, JobSpec, Tables};
 use veil_math::Ring;
-use veil_program::{Audience, Holder, Lowered, Tables};
 use veil_prss::Use;
 use veil_session::Frame;
 use veil_testkit::World;
@@ -89,11 +89,11 @@ impl Device for Defective {
 }
 
 /// The reuse that a device reports, party 1's or everybody's, among three parties or four.
-fn rings(defect: Defect, among: fn(Lowered) -> Lowered) -> veil_prss::Reuse {
+fn rings(defect: Defect, among: fn(JobSpec) -> JobSpec) -> veil_prss::Reuse {
     rings_in(among(everything(Ring::Z64, &[20])), defect)
 }
 
-fn rings_in(job: Lowered, defect: Defect) -> veil_prss::Reuse {
+fn rings_in(job: JobSpec, defect: Defect) -> veil_prss::Reuse {
     let checked = job.parties.len() != 3;
     let devices = move |who| -> Box<dyn Device> {
         let inner = Reference::default();
@@ -115,7 +115,7 @@ fn rings_in(job: Lowered, defect: Defect) -> veil_prss::Reuse {
     reuse.unwrap_or_else(|| panic!("{}: {:?}", outcome.seed, outcome.aborts))
 }
 
-fn three(job: Lowered) -> Lowered {
+fn three(job: JobSpec) -> JobSpec {
     job
 }
 
@@ -195,7 +195,7 @@ fn inputs_of_two_parties_that_share_counters_ring() {
 }
 
 /// A register that begins as an input of the row, and takes its product with one of the cycle.
-fn clocked(holders: [Holder; 2]) -> Lowered {
+fn clocked(holders: [Holder; 2]) -> JobSpec {
     let mut b = Builder::new(Ring::Bits);
     b.cycles(3);
     let start = b.input("start", 1, Per::Row)[0];

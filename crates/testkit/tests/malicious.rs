@@ -8,9 +8,9 @@ use crate::common::{assert_found, found_about, found_of_challenge, found_of_prod
 use veil_circuit::{Builder, Per};
 use veil_device::Cpu;
 use veil_engine::Abort;
+use veil_job::{Adversary, Audience, Holder};
 use veil_link::tap::Fate;
 use veil_math::Ring;
-use veil_program::{Adversary, Audience, Holder};
 use veil_protocol::{Options, Plan, PlanError, Protocol, Replicated, Task};
 use veil_session::Peer;
 use veil_testkit::sample::{against_malicious, everything, job, party, peer, product};

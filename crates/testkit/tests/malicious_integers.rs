@@ -9,9 +9,9 @@ use crate::common::{
 };
 use veil_circuit::{Builder, Circuit, Per};
 use veil_device::Cpu;
+use veil_job::{Audience, Slice};
 use veil_link::tap::Fate;
 use veil_math::Ring;
-use veil_program::{Audience, Slice};
 use veil_session::{PartyId, Peer};
 use veil_testkit::sample::{against_malicious, dot, everything, guarded, peer};
 use veil_testkit::{Adding, Kind, Message, Outcome, Seed, Values, World};

@@ -4,9 +4,9 @@ use veil_circuit::generate::{self, Integer};
 use veil_circuit::{Builder, Circuit, Per, Wire, make};
 use veil_device::Cpu;
 use veil_engine::Abort;
+use veil_job::{Adversary, Audience, Holder, JobSpec};
 use veil_link::tap::Fate;
 use veil_math::Ring;
-use veil_program::{Adversary, Audience, Holder, Lowered};
 use veil_session::Peer;
 use veil_testkit::sample::{against_malicious, among_four, dot, job, party};
 use veil_testkit::{Kind, Message, Outcome, Seed, Values, World, flipped};
@@ -37,7 +37,7 @@ fn values(ring: Ring, of: Integer, random: usize, seed: Seed) -> Vec<u128> {
 }
 
 /// The job among three parties, and among four that take each other to follow the protocol, or not.
-fn among_each(circuit: Circuit, rows: usize) -> [Lowered; 3] {
+fn among_each(circuit: Circuit, rows: usize) -> [JobSpec; 3] {
     let holders = [Holder::Owner(0), Holder::Party(party(1))];
     let ports = circuit.inputs.len();
     let audiences = vec![Audience::Recipient(0); circuit.outputs.len()];
@@ -48,7 +48,7 @@ fn among_each(circuit: Circuit, rows: usize) -> [Lowered; 3] {
     [three, four, unchecked]
 }
 
-fn run(job: &Lowered, rows: &[u128], chunk_rows: u32) -> Outcome {
+fn run(job: &JobSpec, rows: &[u128], chunk_rows: u32) -> Outcome {
     let values = Values::new(job, |_, row, _, wire| rows[row].rotate_left(wire as u32));
     World::in_chunks(job.clone(), chunk_rows, 1)
         .values(values)

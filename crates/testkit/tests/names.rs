@@ -9,10 +9,10 @@ use crate::common::{
     second_stage, side_by_side,
 };
 use veil_engine::{Abort, bounds};
+use veil_job::{Audience, Holder};
 use veil_link::tap::Fate;
 use veil_link::{LinkError, LinkFault};
 use veil_math::Ring;
-use veil_program::{Audience, Holder};
 use veil_protocol::protocol;
 use veil_session::{Channel, Peer};
 use veil_testkit::sample::{

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use crate::common::{AT_ONCE, SAME, is_misaligned, ordered, sum};
 use veil_engine::{Abort, participants};
+use veil_job::Holder;
 use veil_link::tap::Fate;
-use veil_program::Holder;
 use veil_session::Peer;
 use veil_testkit::sample::{party, peer};
 use veil_testkit::{Kind, Message, Outcome, World};
@@ -239,7 +239,7 @@ fn a_holder_without_digests_does_not_start() {
 fn a_block_of_one_holder_compares_nothing() {
     let (ann, stored) = (Holder::Owner(0), [Holder::Stored]);
     let mut alone = sum(&[ann, ann]);
-    alone.blocks[0].order = veil_program::Order::Compared {
+    alone.blocks[0].order = veil_job::Order::Compared {
         every: 1,
         duplicates: true,
     };

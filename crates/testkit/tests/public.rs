@@ -11,7 +11,7 @@ use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
 use sha2::{Digest, Sha256, Sha512};
 use veil_circuit::{Circuit, Limits, bristol};
 use veil_device::Cpu;
-use veil_program::{Audience, Holder, Lowered};
+use veil_job::{Audience, Holder, JobSpec};
 use veil_testkit::sample::{against_malicious, among_four, between_two, job, party};
 use veil_testkit::{Numbers, Seed, World};
 
@@ -386,7 +386,7 @@ fn named(name: &str) -> Option<&'static [Function]> {
     Some(known.2)
 }
 
-type Protocol = (&'static str, fn(Lowered) -> Lowered);
+type Protocol = (&'static str, fn(JobSpec) -> JobSpec);
 
 const PROTOCOLS: [Protocol; 4] = [
     ("yao", between_two),

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use veil_device::record::{Damage, Recording, ReplayError, Tape, fuzz_record, replay};
 use veil_device::{Cpu, Device, Reference};
+use veil_job::{Audience, Holder, JobSpec};
 use veil_math::Ring;
-use veil_program::{Audience, Holder, Lowered};
 use veil_session::Peer;
 use veil_testkit::sample::{
     against_malicious, between_two, dot, everything, job, party, peer, product,
@@ -83,7 +83,7 @@ fn cycles_replay_on_the_other_device() {
 }
 
 /// Cycles of few gates.
-fn cycles() -> Lowered {
+fn cycles() -> JobSpec {
     let mut circuit = clocked(Seed(2));
     circuit.clock.cycles = 40;
     let holders = [0, 1, 1, 0].map(|k| Holder::Party(party(k)));

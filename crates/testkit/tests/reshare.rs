@@ -1,14 +1,13 @@
 //! A dataset goes from one set of parties to another.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use veil_engine::local::Failure;
 use veil_engine::{Data, Report, Settings, local};
+use veil_job::{Audience, JobSpec};
 use veil_math::Ring;
-use veil_program::{Audience, Lowered, OldShares, Resharing, Roles};
+use veil_program::{OldShares, Resharing, Roles};
 use veil_protocol::{Options, Plan};
 use veil_session::{PartyId, Peer, PlanHash};
 use veil_testkit::sample::{among_four, everything};
@@ -48,7 +47,7 @@ fn resharing(ring: Ring, parties: usize) -> Resharing {
     }
 }
 
-fn lowered(of: &Resharing, new: &[&str]) -> Lowered {
+fn lowered(of: &Resharing, new: &[&str]) -> JobSpec {
     let roles = Roles {
         owners: of.old.clone(),
         parties: new.iter().map(|name| String::from(*name)).collect(),

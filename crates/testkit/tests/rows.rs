@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use crate::common::{AT_ONCE, Found, assert_found, assert_parties_gave_up, is_consequence};
 use veil_engine::Abort;
+use veil_job::Audience;
 use veil_link::tap::Fate;
 use veil_link::{LinkError, LinkFault};
 use veil_math::Ring;
-use veil_program::Audience;
 use veil_session::{Channel, Peer};
 use veil_testkit::sample::{everything, peer, product};
 use veil_testkit::{Kind, Message, Outcome, World};

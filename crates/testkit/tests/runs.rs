@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use veil_device::{Cpu, Device, Fault, Isa, Reference};
 use veil_engine::Abort;
+use veil_job::Audience;
 use veil_link::shape::Profile;
 use veil_link::tap::Fate;
 use veil_math::Ring;
-use veil_program::Audience;
 use veil_session::Peer;
 use veil_testkit::sample::{dot, everything, party, peer, product};
 use veil_testkit::{Kind, Seed, Values, World};

@@ -6,19 +6,19 @@ use std::sync::Arc;
 use veil_circuit::schedule::{Machine, NO_NUMBER, Node, Read, schedule_numbered};
 use veil_circuit::{Circuit, make};
 use veil_device::{Dst, Instr, Program, Src};
+use veil_job::{Audience, Holder, JobSpec, Rows, Schedule, Word};
 use veil_math::Ring;
-use veil_program::{Audience, Holder, Lowered, Rows, Schedule, Word};
 use veil_protocol::{Options, Plan};
 use veil_testkit::sample::{between_two, everything, job, party};
 use veil_testkit::{Seed, clocked};
 
-fn plan(job: &Lowered, schedule: Schedule) -> Plan {
+fn plan(job: &JobSpec, schedule: Schedule) -> Plan {
     let mut job = between_two(job.clone());
     job.security.schedule = schedule;
     Plan::new(Arc::new(job), Options::default()).expect("a job of bits")
 }
 
-fn of(circuit: Circuit) -> Lowered {
+fn of(circuit: Circuit) -> JobSpec {
     let holders: Vec<Holder> = (0..circuit.inputs.len() as u8)
         .map(|k| Holder::Party(party(k % 2)))
         .collect();
@@ -26,11 +26,11 @@ fn of(circuit: Circuit) -> Lowered {
     job(circuit, &[(3, &holders)], &audiences)
 }
 
-fn circuits() -> Vec<Lowered> {
+fn circuits() -> Vec<JobSpec> {
     let seed = Seed::any();
     println!("{seed}");
     let mut numbers = seed.numbers("circuits");
-    let mut jobs: Vec<Lowered> = (0..20)
+    let mut jobs: Vec<JobSpec> = (0..20)
         .map(|_| of(clocked(Seed(numbers.next_u128() as u64))))
         .collect();
     jobs.push(of(make("aes128").expect("the catalogue has it")));

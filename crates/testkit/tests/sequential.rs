@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use veil_circuit::{Builder, Circuit, Initial, Limits, Per, Reduce, scd};
 use veil_engine::{Data, Settings, local, participants};
+use veil_job::{Adversary, Audience, Holder, JobSpec, Rows, Schedule, Tables};
 use veil_math::Ring;
-use veil_program::{Adversary, Audience, Holder, Lowered, Rows, Schedule, Tables};
 use veil_protocol::{BankOf, Options, Plan, PlanError, Task, protocol};
 use veil_session::{Frame, Peer};
 use veil_testkit::sample::{against, against_malicious, among_four, between_two, job, party, peer};
 use veil_testkit::{Seed, Seen, Values, World, clocked};
 
-type Protocol = (&'static str, fn(Lowered) -> Lowered);
+type Protocol = (&'static str, fn(JobSpec) -> JobSpec);
 
 /// Every protocol on bits.
 const PROTOCOLS: [Protocol; 9] = [
@@ -39,14 +39,14 @@ const PROTOCOLS: [Protocol; 9] = [
 ];
 
 /// A job between two, whose gates are in the order of hardware.
-fn listed(job: Lowered, rows: Rows) -> Lowered {
+fn listed(job: JobSpec, rows: Rows) -> JobSpec {
     let mut job = between_two(job);
     job.security.schedule = Schedule::List(rows);
     job
 }
 
 /// A job of a circuit of [`clocked`]: blocks whose inputs come from parties and from outside, outputs for all and for one.
-fn job_of(circuit: Circuit) -> Lowered {
+fn job_of(circuit: Circuit) -> JobSpec {
     let outside = [0, 1, 1, 0].map(Holder::Owner);
     let mixed = [
         Holder::Party(party(1)),
@@ -148,7 +148,7 @@ fn what_registers_take_from_each_other_arrives_a_cycle_later() {
     }
 }
 
-fn one_block(circuit: Circuit, rows: u64) -> Lowered {
+fn one_block(circuit: Circuit, rows: u64) -> JobSpec {
     let holders = [Holder::Party(party(0)), Holder::Party(party(1))];
     job(circuit, &[(rows, &holders)], &[Audience::Parties])
 }
@@ -236,7 +236,7 @@ fn a_hundred_thousand_cycles_run() {
         source: Some(values.clone()),
         sink: who
             .party()
-            .map(|p| seen[p.index()].clone() as Arc<dyn veil_program::Sink>),
+            .map(|p| seen[p.index()].clone() as Arc<dyn veil_job::Sink>),
         ..Data::default()
     };
     local::run(&Arc::new(plan), &Settings::default(), data, &|_| ()).expect("an honest run");
@@ -352,7 +352,7 @@ fn two_parties_wait_for_inputs_of_cycles_once_in_each_direction_per_window() {
 fn what_cannot_be_is_refused() {
     let circuit = shift_register(5, 9, Per::Cycle);
     let mut guaranteed = among_four(one_block(circuit.clone(), 4));
-    guaranteed.security.delivery = veil_program::Delivery::Guaranteed;
+    guaranteed.security.delivery = veil_job::Delivery::Guaranteed;
     let refused = Plan::new(Arc::new(guaranteed), Options::default());
     assert!(matches!(refused, Err(PlanError::Job(why)) if why.contains("guaranteed")));
     let mut stored = one_block(circuit.clone(), 4);

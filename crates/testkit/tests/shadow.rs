@@ -9,8 +9,8 @@ use veil_device::{Cpu, Device};
 use veil_engine::local::{self, Conditions};
 use veil_engine::shadow::{Compared, Diverged, Divergence, NoShadow, Shadow};
 use veil_engine::{Data, Settings, participants};
+use veil_job::{Audience, Holder, JobSpec, Sink, Source};
 use veil_math::Ring;
-use veil_program::{Audience, Holder, Lowered, Sink, Source};
 use veil_protocol::Replicated;
 use veil_protocol::{Options, Plan};
 use veil_session::Peer;
@@ -20,7 +20,7 @@ use veil_testkit::{OneBitWrong, Seed, Seen, Values};
 const RINGS: [Ring; 3] = [Ring::Bits, Ring::Z64, Ring::Z128];
 
 /// Runs `job` in its shadow; the device of `wrong.0` computes program `wrong.1` wrong.
-fn shadowed(job: Lowered, wrong: Option<(Peer, u32)>) -> (Result<Compared, Divergence>, bool) {
+fn shadowed(job: JobSpec, wrong: Option<(Peer, u32)>) -> (Result<Compared, Divergence>, bool) {
     let options = Options {
         chunk_rows: Some(16),
         lanes: 2,
@@ -59,7 +59,7 @@ fn shadowed(job: Lowered, wrong: Option<(Peer, u32)>) -> (Result<Compared, Diver
 }
 
 /// x y, then (x y) x, then ((x y) x) y: three layers of one product.
-fn chain(ring: Ring) -> Lowered {
+fn chain(ring: Ring) -> JobSpec {
     let port = |name: &str| InputPort {
         name: name.into(),
         width: 1,

@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use veil_circuit::{Builder, Circuit, Per};
 use veil_engine::Abort;
+use veil_job::{Audience, Holder, JobSpec};
 use veil_link::tap::Fate;
 use veil_math::Ring;
-use veil_program::{Audience, Holder, Lowered};
 use veil_session::Peer;
 use veil_testkit::sample::{among_four, dot, everything, job, party, peer};
 use veil_testkit::{Kind, Outcome, Seed, Shares, Values, World};
 
 /// Both stages of a job, one after the other, in chunks of other lengths and on other lanes.
 fn in_stages(
-    job: &Lowered,
+    job: &JobSpec,
     values: &Values,
     seed: Seed,
     chunks: [(u32, u16); 2],
@@ -54,7 +54,7 @@ fn the_stages_of_a_job_are_the_job() {
     }
 }
 
-fn same_in_stages(job: &Lowered, seed: Seed, chunks: [(u32, u16); 2]) {
+fn same_in_stages(job: &JobSpec, seed: Seed, chunks: [(u32, u16); 2]) {
     let values = Values::random(job, seed);
     let direct = World::new(job.clone()).values(values.clone()).run();
     direct.assert_right();
@@ -79,7 +79,7 @@ fn the_input_stage_opens_nothing_and_the_compute_stage_asks_nobody() {
     }
 }
 
-fn opens_nothing_and_asks_nobody(job: &Lowered) {
+fn opens_nothing_and_asks_nobody(job: &JobSpec) {
     let values = Values::random(job, Seed(1));
     let (input, compute) = in_stages(job, &values, Seed(1), [(8, 1), (8, 1)]);
     assert!(input.seen.values().all(|seen| seen.slices().is_empty()));
@@ -112,7 +112,7 @@ fn keeping(ring: Ring) -> Circuit {
     b.finish().expect("a valid circuit")
 }
 
-fn keeps(ring: Ring, blocks: &[u64]) -> Lowered {
+fn keeps(ring: Ring, blocks: &[u64]) -> JobSpec {
     let holders = [Holder::Owner(0), Holder::Party(party(1)), Holder::Owner(1)];
     let blocks: Vec<(u64, &[Holder])> = blocks.iter().map(|rows| (*rows, &holders[..])).collect();
     let mut audiences = vec![
@@ -158,7 +158,7 @@ fn blocks_are_loaded_beside_blocks_that_owners_supply() {
     }
 }
 
-fn blocks_are_loaded(ring: Ring, among: fn(Lowered) -> Lowered) {
+fn blocks_are_loaded(ring: Ring, among: fn(JobSpec) -> JobSpec) {
     let first = among(dot(ring, 20, Audience::Stored));
     let (input, _) = first.stages();
     let values = Values::random(&input, Seed(3));
@@ -367,7 +367,7 @@ fn a_run_that_fails_keeps_nothing() {
     }
 }
 
-fn fails_and_keeps_nothing(job: Lowered) {
+fn fails_and_keeps_nothing(job: JobSpec) {
     // The very last message of the run: an agreement, in the frame of totals.
     let world = World::in_chunks(job, 8, 1);
     let last = world.plan().totals_frame().chunk;

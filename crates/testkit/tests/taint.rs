@@ -1,9 +1,9 @@
 //! Attack case G2: no unmasked copy of an input reaches a link, and what is on the links looks the same for any input.
 
 use veil_circuit::{Builder, Per};
+use veil_job::{Audience, Holder, JobSpec};
 use veil_link::tap::Fate;
 use veil_math::Ring;
-use veil_program::{Audience, Holder, Lowered};
 use veil_session::Peer;
 use veil_testkit::sample::{among_four, between_two, cut, everything, job, party, peer};
 use veil_testkit::{Kind, Message, Outcome, Seed, Values, World, flipped, pack};
@@ -46,7 +46,7 @@ fn tainted(outcome: &Outcome) -> Vec<&Message> {
 }
 
 /// A job whose every input is a mark that is not found by chance: at least 64 random bits.
-fn marked(ring: Ring) -> Lowered {
+fn marked(ring: Ring) -> JobSpec {
     let rows = if ring == Ring::Bits {
         [256, 128]
     } else {
@@ -56,7 +56,7 @@ fn marked(ring: Ring) -> Lowered {
 }
 
 /// The job among three parties and among four.
-fn among_each(job: Lowered) -> [Lowered; 2] {
+fn among_each(job: JobSpec) -> [JobSpec; 2] {
     [job.clone(), among_four(job)]
 }
 
@@ -160,7 +160,7 @@ fn no_message_of_cut_and_choose_contains_an_input() {
 const ROWS: u64 = 4000;
 
 /// x y x + x, opened to all parties; x and y of two owners.
-fn twice() -> Lowered {
+fn twice() -> JobSpec {
     let mut b = Builder::new(Ring::Z64);
     let (x, y) = (b.input("x", 1, Per::Row), b.input("y", 1, Per::Row));
     let m = b.mul(x[0], y[0]);
@@ -225,7 +225,7 @@ fn uneven_words(outcome: &Outcome) -> Vec<String> {
     uneven(outcome, 8 * ROWS, 6)
 }
 
-fn constant(job: Lowered, x: u128, y: u128) -> World {
+fn constant(job: JobSpec, x: u128, y: u128) -> World {
     let values = Values::new(&job, |_, _, port, _| [x, y][port]);
     World::in_chunks(job, ROWS as u32, 1)
         .seed(Seed(7))

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use veil_circuit::generate::{Integer, max};
 use veil_circuit::{Builder, Per};
 use veil_engine::{Abort, bounds, participants};
+use veil_job::{Adversary, Audience, JobSpec};
 use veil_link::tap::Fate;
 use veil_math::Ring;
-use veil_program::{Adversary, Audience, Lowered};
 use veil_protocol::{BankOf, Options, Plan, PlanError, Protocol, Replicated, Task};
 use veil_session::Peer;
 use veil_testkit::sample::{
@@ -15,7 +15,7 @@ use veil_testkit::sample::{
 };
 use veil_testkit::{Kind, Message, Seed, Values, World, flipped};
 
-fn among(job: &Lowered) -> [Lowered; 3] {
+fn among(job: &JobSpec) -> [JobSpec; 3] {
     let four = among_four(job.clone());
     let semi = against(four.clone(), Adversary::SemiHonest);
     [job.clone(), four, semi]
@@ -56,7 +56,7 @@ fn a_bound_decides_what_is_seen() {
 
 /// Of every port one element: its first sum times k, of owner 0, plus what is larger of the two of q, of party 2; both are values that all
 /// rows share.
-fn shared(job: Lowered) -> Lowered {
+fn shared(job: JobSpec) -> JobSpec {
     let ring = job.circuit.ring;
     let sums = job.circuit.outputs.iter();
     let sums = sums.filter(|o| o.reduce == veil_circuit::Reduce::Sum);
@@ -73,7 +73,7 @@ fn shared(job: Lowered) -> Lowered {
         first += width;
     }
     let totals = Some(b.finish().expect("a valid circuit"));
-    Lowered { totals, ..job }
+    JobSpec { totals, ..job }
 }
 
 /// Totals read what all rows share, and open less than was summed.

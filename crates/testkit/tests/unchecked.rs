@@ -2,9 +2,9 @@
 
 use crate::common::{Found, assert_found};
 use veil_circuit::{Builder, Per};
+use veil_job::{Adversary, Audience, Holder, JobSpec};
 use veil_link::tap::Fate;
 use veil_math::Ring;
-use veil_program::{Adversary, Audience, Holder, Lowered};
 use veil_session::Peer;
 use veil_testkit::sample::{
     against, among_four, between_two, dot, everything, job, party, peer, product,
@@ -184,7 +184,7 @@ fn what_one_party_made_is_not_compared_before_it_is_used() {
 }
 
 /// Σ k k x with k of party 1, one for the job.
-fn scaled() -> Lowered {
+fn scaled() -> JobSpec {
     let mut b = Builder::new(Ring::Z64);
     let (x, k) = (b.input("x", 1, Per::Row), b.input("k", 1, Per::Job));
     let squared = b.mul(k[0], k[0]);

@@ -6,9 +6,9 @@ use std::time::Duration;
 use veil_circuit::{Builder, Per, Wire, make};
 use veil_device::{Cpu, Device, Reference};
 use veil_engine::participants;
+use veil_job::{Audience, Holder, JobSpec, Rows, Schedule, Tables};
 use veil_link::shape::Profile;
 use veil_math::Ring;
-use veil_program::{Audience, Holder, Lowered, Rows, Schedule, Tables};
 use veil_protocol::{Cost, Options, Plan, protocol};
 use veil_protocol::{PlanError, Task};
 use veil_session::Peer;
@@ -17,14 +17,14 @@ use veil_testkit::{Outcome, Seed, Values, World, clocked, tasks};
 
 const SCHEMES: [Tables; 2] = [Tables::HalfGates, Tables::ThreeHalves];
 
-fn with(job: Lowered, tables: Tables) -> Lowered {
+fn with(job: JobSpec, tables: Tables) -> JobSpec {
     let mut job = between_two(job);
     job.security.tables = tables;
     job
 }
 
 /// Runs it on the reference device, on the CPU's, and with one of them at each end, in one process and apart.
-fn right(job: &Lowered, chunk_rows: u32, lanes: u16) {
+fn right(job: &JobSpec, chunk_rows: u32, lanes: u16) {
     let world = World::in_chunks(job.clone(), chunk_rows, lanes);
     world.run().assert_right();
     world.run_apart().assert_right();
@@ -331,7 +331,7 @@ fn costs(world: &World, outcome: &Outcome) {
 
 #[test]
 fn what_is_not_of_bits_has_no_plan() {
-    let plan = |job: Lowered| Plan::new(Arc::new(job), Options::default()).map(|_| ());
+    let plan = |job: JobSpec| Plan::new(Arc::new(job), Options::default()).map(|_| ());
     let integers = between_two(product(Ring::Z64, 3, Audience::Parties));
     let security = integers.security;
     assert_eq!(plan(integers), Err(PlanError::BitsOnly(security)));

@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
+use veil_job::{DataError, Holder};
 use veil_program::stats::{Column, Missing, Stats};
-use veil_program::{AlignKey, DataError, Holder, Job, Kind, TableReport};
+use veil_program::{AlignKey, Job, Kind, TableReport};
 
 use crate::failure::{Code, Failure};
 use crate::output;

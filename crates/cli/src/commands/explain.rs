@@ -9,10 +9,11 @@ use std::sync::Arc;
 use serde::Serialize;
 use veil_circuit::{Per, Reduce};
 use veil_engine::{Memory, Settings};
+use veil_job::{Audience, Block, Guarantee, Holder};
 use veil_link::LinkKind;
 use veil_link::shape::Profile;
 use veil_node::stages::{Stage, Stages};
-use veil_program::{Audience, Block, Guarantee, Holder, Job, Kind, Paired};
+use veil_program::{Job, Kind, Paired};
 use veil_protocol::{Cost, Plan, Protocol, Task};
 use veil_session::{Frame, PartyId, Peer};
 

@@ -250,7 +250,7 @@ impl Finished {
                 }
             }
         }
-        if let Some(keep) = self.job.keeps() {
+        if let Some(keep) = &self.job.lowered().keep {
             let parties = self.plan.job.parties.join(", ");
             let _ = writeln!(text, "kept as `{}` by {parties}", keep.name);
         }

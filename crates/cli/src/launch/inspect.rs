@@ -12,7 +12,7 @@ use veil_device::Device;
 use veil_device::record::{Recording, Tape};
 use veil_engine::shadow::Shadow;
 use veil_engine::{DeviceFactory, Recorder};
-use veil_program::Source;
+use veil_job::Source;
 use veil_protocol::Plan;
 use veil_session::{PartyId, Peer};
 

@@ -12,9 +12,10 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
+use veil_job::Delivery;
 use veil_node::stages::{Shelf, Stage, Stages};
 use veil_node::{Home, Role, Settings};
-use veil_program::{Delivery, Job};
+use veil_program::Job;
 use veil_protocol::Plan;
 use veil_session::Peer;
 

@@ -8,7 +8,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use veil_engine::Data;
-use veil_program::{Holder, Job, Lowered, ShareSink, ShareSource, Source};
+use veil_job::{Holder, JobSpec, ShareSink, ShareSource, Source};
+use veil_program::Job;
 use veil_protocol::Plan;
 use veil_session::{PartyId, Peer};
 use veil_store::{Member, Store, StoreError, StoreKey};
@@ -67,7 +68,10 @@ pub(crate) fn supplies(root: &Path, job: &Job) -> Result<BTreeMap<Peer, Arc<dyn 
         return Ok(all);
     };
     for (party, name) in each(&of.old) {
-        let source: Arc<dyn Source> = Arc::new(open(root, &of.old, party)?.supplies(of)?);
+        let source: Arc<dyn Source> = Arc::new(veil_node::stages::supplies(
+            &open(root, &of.old, party)?,
+            of,
+        )?);
         let holder = job.roles().holder(name);
         all.extend(holder.and_then(Holder::peer).map(|peer| (peer, source)));
     }
@@ -93,7 +97,7 @@ impl Stores {
     /// What the job loads from datasets of earlier jobs.
     pub(crate) fn loads(&self, job: &Job) -> Result<Loaded, Failure> {
         self.each(|store| {
-            let loads = store.loads(job)?;
+            let loads = store.loads(job.lowered())?;
             Ok(loads.map(|loads| Arc::new(loads) as Arc<dyn ShareSource>))
         })
     }
@@ -101,7 +105,7 @@ impl Stores {
     /// Where what the job keeps goes, in a run of `plan`.
     pub(crate) fn keeps(&self, job: &Job, plan: &Plan) -> Result<Kept, Failure> {
         self.each(|store| {
-            let keeps = store.kept(job, plan.hash, plan.chunk_rows)?;
+            let keeps = store.kept(job.lowered(), plan.hash, plan.chunk_rows)?;
             Ok(keeps.map(|keeps| Arc::new(keeps) as Arc<dyn ShareSink>))
         })
     }
@@ -118,7 +122,7 @@ impl Stores {
     /// What the input stage `input` has kept for `compute`; nothing unless all parties have it, from this very plan.
     pub(crate) fn resume(
         &self,
-        compute: &Lowered,
+        compute: &JobSpec,
         input: &Plan,
     ) -> Result<Option<Loaded>, Failure> {
         let mut complete = true;

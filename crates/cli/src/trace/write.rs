@@ -50,7 +50,7 @@ impl TraceFile {
             job: plan.job.name.clone(),
             plan: output::hex(&plan.hash.0),
             trace: String::new(),
-            protocol: veil_program::Word::word(plan.job.security.sharing).into(),
+            protocol: veil_job::Word::word(plan.job.security.protocol).into(),
             version: env!("CARGO_PKG_VERSION").into(),
             rows: plan.job.rows(),
             chunk_rows: plan.chunk_rows,

@@ -1,9 +1,5 @@
 //! Services of three parties, and owners and recipients that take part: on loopback, or each in a network of its own.
 #![allow(dead_code, reason = "each test binary uses its part")]
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that unwraps says what it expects by failing there"
-)]
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read, Write};

@@ -1,10 +1,6 @@
 //! A deployment of processes over TLS of which one party runs within the test, so that the others can be brought to any round: it withholds a
 //! message from the party that is to fall there, or changes one.
 #![allow(dead_code, reason = "each test binary uses its part")]
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that unwraps says what it expects by failing there"
-)]
 
 use std::process::Child;
 use std::sync::Arc;

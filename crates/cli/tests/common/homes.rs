@@ -1,9 +1,5 @@
 //! Homes that know each other, for tests of deployments.
 #![allow(dead_code, reason = "each test binary uses its part")]
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that unwraps says what it expects by failing there"
-)]
 
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;

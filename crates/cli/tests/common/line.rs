@@ -1,10 +1,6 @@
 //! The line from party c to party a, on which a test keeps back what c sends: so a run stands still in each phase for as long as the test
 //! wants, on a slow machine too.
 #![allow(dead_code, reason = "each test binary uses its part")]
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that unwraps says what it expects by failing there"
-)]
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};

@@ -1,9 +1,5 @@
 //! A folder with a job, and the command in it.
 #![allow(dead_code, reason = "each test binary uses its part")]
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that unwraps says what it expects by failing there"
-)]
 
 pub(crate) mod deployment;
 pub(crate) mod faithless;

@@ -3,10 +3,6 @@
 //!
 //! Linux, root and `ip` are needed. Where they are missing, a test says so and does not go on.
 #![allow(dead_code, reason = "each test binary uses its part")]
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that unwraps says what it expects by failing there"
-)]
 
 use std::fs::File;
 use std::net::{SocketAddr, TcpListener};

@@ -1,9 +1,5 @@
 //! Somebody on the line between two participants: passes bytes on, keeps them, and does something to them when told to.
 #![allow(dead_code, reason = "each test binary uses its part")]
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that unwraps says what it expects by failing there"
-)]
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};

@@ -1,9 +1,5 @@
 //! Which files a service opens, by strace.
 #![allow(dead_code, reason = "each test binary uses its part")]
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that unwraps says what it expects by failing there"
-)]
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use veil_device::{
     Command, Cpu, Device, Draw, Form, Instr, Item, KeyId, Layout, Op, Place, Program, Region, Src,
 };
+use veil_job::{Adversary, JobSpec};
 use veil_math::Ring;
-use veil_program::{Adversary, Lowered};
 use veil_protocol::{Options, Plan, Task as Phase};
 use veil_prss::Use;
 use veil_session::{Frame, Peer, Secret};
@@ -63,7 +63,7 @@ fn tasks(known: &Known, batch: &[Command], counts: &mut [usize; 3], checked: boo
     }
 }
 
-fn counted(job: Lowered, checked: bool) -> [usize; 3] {
+fn counted(job: JobSpec, checked: bool) -> [usize; 3] {
     let plan = Plan::new(Arc::new(job), Options::default()).expect("it has a plan");
     let plan = Arc::new(plan);
     let mut counts = [0; 3];

@@ -8,8 +8,8 @@ use veil_device::{Bank, Device, Fault, Op, Round, Tag};
 use veil_device_fpga::node::{Carrier, Fault as NetworkFault, Port as _, Shape};
 use veil_device_fpga::share::Cores;
 use veil_device_fpga::{Fpga, Garbler, Stalls};
+use veil_job::{Adversary, Audience, JobSpec};
 use veil_math::Ring;
-use veil_program::{Adversary, Audience, Lowered};
 use veil_session::Peer;
 use veil_testkit::sample::{against, among_four, dot, everything, peer, word};
 use veil_testkit::{Outcome, Seed, World};
@@ -67,7 +67,7 @@ fn nodes(parties: u8, stalls: Stalls, headless: bool) -> Option<Carrier> {
 }
 
 /// Runs a job at nodes.
-fn run(job: &Lowered, way: Way) -> Option<(Outcome, Carrier)> {
+fn run(job: &JobSpec, way: Way) -> Option<(Outcome, Carrier)> {
     let stalls = Stalls {
         seed: way.seed,
         rate: way.rate,
@@ -132,7 +132,7 @@ impl Device for Other {
 }
 
 /// Right results, and products that crossed the network; afterwards nothing is left in the memories.
-fn right(name: &str, job: &Lowered, way: Way) {
+fn right(name: &str, job: &JobSpec, way: Way) {
     let Some((outcome, carrier)) = run(job, way) else {
         return;
     };
@@ -301,7 +301,7 @@ fn nodes_find_other_messages_without_hosts() {
     found(&among_four(everything(Ring::Bits, ROWS)), way);
 }
 
-fn found(job: &Lowered, way: Way) {
+fn found(job: &JobSpec, way: Way) {
     for cheat in 0..4 {
         let way = Way {
             cheat: Some(cheat),

@@ -13,8 +13,8 @@ use std::sync::{Arc, OnceLock};
 
 use sha2::{Digest, Sha256};
 use veil_device::KeyId;
+use veil_job::Source;
 use veil_link::Link;
-use veil_program::Source;
 use veil_protocol::{Cost, Plan, Protocol, Seed, seed_digest};
 use veil_session::{KeySchedule, Label, Peer, Secret, SessionId};
 use x25519_dalek::{PublicKey, StaticSecret};
@@ -308,7 +308,7 @@ pub(crate) fn list_digest(
             .job
             .blocks
             .iter()
-            .filter(|b| b.holders.contains(&veil_program::Holder::Owner(owner)))
+            .filter(|b| b.holders.contains(&veil_job::Holder::Owner(owner)))
             .map(|b| b.rows)
             .sum();
         hash.update(rows.to_le_bytes());

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use veil_job::{DataError, Sink, Slice};
 use veil_link::{Link, LinkError, LinkFault};
-use veil_program::{DataError, Sink, Slice};
 use veil_session::{Channel, Peer};
 
 use super::Shadow;

@@ -17,8 +17,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use veil_circuit::Per;
+use veil_job::{DataError, Sink, Slice, Source};
 use veil_link::Link;
-use veil_program::{DataError, Sink, Slice, Source};
 use veil_protocol::{Chunk, Gives, LayerPlan, Meaning, Plan, Protocol};
 use veil_session::{Channel, Peer};
 

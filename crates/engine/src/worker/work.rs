@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use veil_program::{Holder, Slice};
+use veil_job::{Holder, Slice};
 use veil_protocol::{BankOf, Chunk, Stored, Task};
 use veil_session::{Frame, Peer};
 

@@ -6,7 +6,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
-use veil_program::{DataError, DataFile, Job};
+use veil_job::DataError;
+use veil_program::{DataFile, Job};
 use veil_protocol::Plan;
 
 use super::Binding;

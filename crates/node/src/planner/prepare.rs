@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use veil_engine::Memory;
+use veil_job::Audience;
 use veil_link::LinkKind;
-use veil_program::{Audience, Job};
+use veil_program::Job;
 use veil_protocol::{Options, Plan, PlanError};
 use veil_session::{PartyId, Peer};
 

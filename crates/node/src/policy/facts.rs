@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
+use veil_job::{Adversary, Audience, Holder, InputSpec, Word};
 use veil_program::stats::{Missing, Stats};
-use veil_program::{Adversary, Audience, Holder, Job, Kind, Word};
+use veil_program::{Job, Kind};
 use veil_protocol::{Plan, Protocol};
 use veil_session::Peer;
 
@@ -121,7 +122,7 @@ impl Facts {
                     let names = used.map(|column| stats.columns[column].name.clone());
                     facts.columns.extend(names);
                 }
-                facts.read_by(job, stats);
+                facts.read_by(stats);
             }
             Kind::Circuit(gates) => {
                 for input in &gates.inputs {
@@ -130,13 +131,6 @@ impl Facts {
                     } else if input.reads_file() {
                         facts.unnamed.insert(input.port.clone());
                     }
-                    facts.inputs.push(InputFact {
-                        owner: owner(job, input.holder),
-                        block: None,
-                        column: input.column().map(str::to_owned),
-                        port: Some(input.port.clone()),
-                        read: input.read(),
-                    });
                 }
                 facts.operations.insert("circuit".to_owned());
                 facts.circuits.extend(gates.make.clone());
@@ -148,49 +142,35 @@ impl Facts {
                 facts.datasets.insert(resharing.dataset.clone());
                 let columns = resharing.ports.iter().map(|(name, _)| name.clone());
                 facts.columns.extend(columns);
-                for (block, (port, _)) in (resharing.blocks.iter())
-                    .flat_map(|block| resharing.ports.iter().map(move |port| (block, port)))
-                {
-                    facts.inputs.push(InputFact {
-                        owner: None,
-                        block: Some(block.0.clone()),
-                        column: None,
-                        port: Some(port.clone()),
-                        read: format!("shares of `{}`, shared again", resharing.dataset),
-                    });
-                }
             }
             // A kind that this release does not know is judged by nothing but a person.
             _ => {
                 facts.operations.insert("unknown".to_owned());
             }
         }
+        // A column of a statistics job that no analysis uses is not read.
+        let read = |input: &&InputSpec| match (&input.block, &input.column) {
+            (Some(_), Some(column)) => facts.columns.contains(column),
+            _ => true,
+        };
+        facts.inputs = (lowered.inputs.iter().filter(read))
+            .map(|input| InputFact {
+                owner: owner(job, input.holder),
+                block: input.block.clone(),
+                column: input.column.clone(),
+                port: input.port.clone(),
+                read: input.format.clone(),
+            })
+            .collect();
         facts
     }
 
     /// The columns of a statistics job that are read, used by an analysis or not: what drops rows counts in all of them, and what is kept
     /// is there for later jobs.
-    fn read_by(&mut self, job: &Job, stats: &Stats) {
-        for (place, column) in stats.columns.iter().enumerate() {
+    fn read_by(&mut self, stats: &Stats) {
+        for column in &stats.columns {
             if stats.keep.is_some() || column.missing == Missing::DropRow {
                 self.columns.insert(column.name.clone());
-            }
-            if !self.columns.contains(&column.name) {
-                continue;
-            }
-            for block in &stats.blocks {
-                self.inputs.push(InputFact {
-                    owner: owner(job, block.holders[place]),
-                    block: Some(block.name.clone()),
-                    column: Some(column.name.clone()),
-                    port: None,
-                    read: match &block.stored {
-                        None => column.type_name().to_owned(),
-                        Some(dataset) => {
-                            format!("{}, kept as shares in `{dataset}`", column.type_name())
-                        }
-                    },
-                });
             }
         }
     }

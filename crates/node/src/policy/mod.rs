@@ -88,7 +88,7 @@ pub struct Rule {
 pub(crate) const ME: &str = "me";
 
 /// The words of a choice.
-fn words<W: veil_program::Word>() -> Vec<&'static str> {
+fn words<W: veil_job::Word>() -> Vec<&'static str> {
     W::ALL.iter().map(|choice| choice.word()).collect()
 }
 

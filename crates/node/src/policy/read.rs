@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::Deserialize;
 use toml::Spanned;
 
-use veil_program::{Adversary, Delivery, Statistical, Word};
+use veil_job::{Adversary, Delivery, Statistical, Word};
 
 use super::{Effect, OPERATIONS, Policy, Rule, words};
 use crate::file::{self, FileError};

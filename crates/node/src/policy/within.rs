@@ -1,6 +1,6 @@
 //! Whether all that a job does is within a rule.
 
-use veil_program::{Adversary, Delivery, Statistical, Word};
+use veil_job::{Adversary, Delivery, Statistical, Word};
 
 use super::judge::{Asked, USES_COLUMN, listed, lists};
 use super::{Effect, Facts, OPERATIONS, Rule, words};

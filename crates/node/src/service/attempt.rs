@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use veil_engine::{Data, Progress, Report};
-use veil_program::{DataError, Output, Sink, Source};
+use veil_job::{DataError, Sink, Source};
+use veil_program::Output;
 use veil_protocol::Plan;
 use veil_session::{PartyId, Peer, PlanHash};
 

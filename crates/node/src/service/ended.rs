@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use veil_engine::Abort;
+use veil_job::DataError;
 use veil_link::tls::SetupError;
-use veil_program::DataError;
 use veil_session::Peer;
 
 use super::Desk;

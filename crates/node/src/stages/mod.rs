@@ -11,8 +11,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use veil_engine::{Abort, name_of};
+use veil_job::{Adversary, Delivery, Guarantee, JobSpec};
 use veil_link::tls::{Fingerprint, SetupError};
-use veil_program::{Adversary, Delivery, Guarantee, Job, Lowered};
+use veil_program::Job;
 use veil_protocol::{Options, Plan, PlanError};
 use veil_session::{PartyId, Peer, PlanHash};
 
@@ -20,7 +21,7 @@ use crate::participant::{Neighbours, PartError};
 use crate::{Home, Members};
 
 pub use inputs::{Inputs, Said, inputs};
-pub use shelf::{Ends, Shelf, inputs_name};
+pub use shelf::{Ends, Shelf, inputs_name, supplies};
 pub(crate) use shelf::{Kept, Note};
 pub(crate) use turns::{ANSWER, ENOUGH, agreed, ask_all};
 pub use turns::{At, TURNS, now};
@@ -104,7 +105,7 @@ pub struct Disagreement {
 impl Stages {
     /// Plans the stages of `job`, which is planned as `plan`, for the same lanes.
     pub fn new(job: &Job, plan: &Arc<Plan>) -> Result<Self, PlanError> {
-        let make = |stage: Lowered| {
+        let make = |stage: JobSpec| {
             let options = Options {
                 lanes: plan.lanes,
                 chunk_rows: None,
@@ -123,7 +124,7 @@ impl Stages {
         let finish = |out: &PartyId| {
             let stage = job.lowered().without(*out);
             let security = stage.security.against(Adversary::Malicious);
-            make(Lowered { security, ..stage })
+            make(JobSpec { security, ..stage })
         };
         let without = out.map(finish);
         Ok(Stages {

@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use veil_program::{Job, ShareSink, ShareSource, Source};
+use veil_job::{ShareSink, ShareSource, Source};
+use veil_program::{Job, OldShares, Resharing};
 use veil_session::{PartyId, PlanHash};
-use veil_store::{Store, StoreError, StoreKey};
+use veil_store::{Store, StoreError, StoreKey, Whole};
 
 use super::{Stage, Stages, TURNS};
 use crate::file::{self, FileError};
@@ -209,7 +210,7 @@ impl<'a> Shelf<'a> {
     /// What comes from the store in a stage, and what is kept. What is kept is made here: an attempt that is given up removes it again.
     pub fn ends(&self, stage: Stage) -> Result<Ends, StoreError> {
         let old = self.old.as_ref().zip(self.job.resharing());
-        let source = old.map(|(store, of)| store.supplies(of)).transpose()?;
+        let source = old.map(|(store, of)| supplies(store, of)).transpose()?;
         let source = source.map(|source| Arc::new(source) as Arc<dyn Source>);
         let Some(store) = &self.store else {
             return Ok(Ends {
@@ -225,7 +226,7 @@ impl<'a> Shelf<'a> {
                 Some(store.resume_without(&plan.job, &self.inputs(), input, out)?)
             }
             Stage::Whole | Stage::Input => {
-                let loads = store.loads(self.job)?;
+                let loads = store.loads(self.job.lowered())?;
                 loads.map(|loads| Arc::new(loads) as Arc<dyn ShareSource>)
             }
         };
@@ -236,7 +237,9 @@ impl<'a> Shelf<'a> {
                 Some(store.keeps(&plan.job, plan.hash, rows, &name, "")?)
             }
             Stage::Finish(_) => None,
-            Stage::Whole | Stage::Compute => store.kept(self.job, plan.hash, plan.chunk_rows)?,
+            Stage::Whole | Stage::Compute => {
+                store.kept(self.job.lowered(), plan.hash, plan.chunk_rows)?
+            }
         };
         Ok(Ends {
             source,
@@ -261,6 +264,23 @@ impl<'a> Shelf<'a> {
             Err(error) => Err(error),
         }
     }
+}
+
+/// What a party that has the dataset which `of` shares again supplies, from its store.
+///
+/// # Errors
+///
+/// [`StoreError`] if the store has no such dataset, or another one.
+pub fn supplies(store: &Store, of: &Resharing) -> Result<OldShares, StoreError> {
+    let loads = store.whole(&Whole {
+        dataset: &of.dataset,
+        made_by: of.made_by,
+        ring: of.ring,
+        ports: &of.ports,
+        blocks: &of.blocks,
+        schema: &of.schema,
+    })?;
+    Ok(OldShares::new(of, store.party, Arc::new(loads)))
 }
 
 impl Home {

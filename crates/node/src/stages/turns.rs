@@ -160,7 +160,8 @@ mod tests {
     use std::path::Path;
     use std::sync::Arc;
 
-    use veil_program::{Adversary, Files, Job};
+    use veil_job::Adversary;
+    use veil_program::{Files, Job};
     use veil_protocol::{Options, Plan};
 
     use super::*;

@@ -9,10 +9,9 @@ use std::{
 use veil_math::Ring;
 
 use super::record_bytes;
-use crate::{
-    DataError,
-    data::{CellFault, CellProblem},
-};
+use crate::InputError;
+use crate::{CellFault, CellProblem};
+use veil_job::DataError;
 
 /// Reads a file of hexadecimal lines into records; `most` rows are kept and more are an error of the caller's to find.
 pub(super) fn read_hex(file: &Path, width: u32, most: u64) -> Result<(Vec<u8>, u64), DataError> {
@@ -22,10 +21,12 @@ pub(super) fn read_hex(file: &Path, width: u32, most: u64) -> Result<(Vec<u8>, u
     // Room for a prefix, blanks and the end of the line.
     let longest = 2 * record as u64 + 64;
     let (mut records, mut rows, mut line, mut number) = (Vec::new(), 0u64, Vec::new(), 0u64);
-    let bad = |line, reason| DataError::Line {
-        file: file.to_owned(),
-        line,
-        reason,
+    let bad = |line, reason| {
+        DataError::from(InputError::Line {
+            file: file.to_owned(),
+            line,
+            reason,
+        })
     };
     let mut blank = None;
     loop {
@@ -169,14 +170,14 @@ pub(super) fn read_csv(
     let mut cells = csv::ByteRecord::new();
     let explain = |error: csv::Error| {
         let line = error.position().map_or(0, csv::Position::line);
-        DataError::Line {
+        InputError::Line {
             file: file.to_owned(),
             line,
             reason: error.to_string(),
         }
     };
     if !reader.read_byte_record(&mut cells).map_err(explain)? {
-        return Err(DataError::NoHeader(file.to_owned()));
+        return Err(InputError::NoHeader(file.to_owned()).into());
     }
     let names: Vec<String> = (cells.iter())
         .map(|name| {
@@ -188,7 +189,7 @@ pub(super) fn read_csv(
     let place = names
         .iter()
         .position(|name| name == column)
-        .ok_or_else(|| DataError::NoColumn {
+        .ok_or_else(|| InputError::NoColumn {
             file: file.to_owned(),
             column: column.to_owned(),
             found: names.clone(),
@@ -200,7 +201,7 @@ pub(super) fn read_csv(
             continue;
         }
         let text = std::str::from_utf8(&cells[place]).unwrap_or("\u{fffd}");
-        let value = integer(text, width).map_err(|fault| DataError::Cells {
+        let value = integer(text, width).map_err(|fault| InputError::Cells {
             file: file.to_owned(),
             problems: vec![CellProblem {
                 line: cells.position().map(csv::Position::line),

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use veil_circuit::Per;
 use veil_math::Ring;
 
-use crate::{Audience, Holder};
+use veil_job::{Audience, Holder};
 
 pub use sink::FileSink;
 pub use source::FileSource;

@@ -493,7 +493,7 @@ fn rows(
             let Some(path) = path(input).filter(|path| path.is_file()) else {
                 continue;
             };
-            let data = |error: crate::DataError| {
+            let data = |error: veil_job::DataError| {
                 Fault::new(span.clone(), JobProblem::Data(error.to_string()))
             };
             let Some(rows) = count_rows(input, &path).map_err(data)? else {

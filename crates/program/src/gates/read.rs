@@ -1,32 +1,9 @@
 //! What a circuit job reads, as all participants must know it: whose values, from which column or file, in which form, for which port.
 
-use std::fmt::Write as _;
-
 use veil_circuit::Per;
 
 use super::{Combine, Gates, Input, InputFormat, Pad};
-use crate::Order;
-
-impl Gates {
-    /// What the inputs of the job are: under the plan hash, since the circuit says nothing of how its values are read.
-    pub(crate) fn schema(&self, name_of: impl Fn(&Input) -> String) -> String {
-        let mut text = String::new();
-        for input in &self.inputs {
-            if !text.is_empty() {
-                text += "; ";
-            }
-            // Writing to a string does not fail.
-            let _ = write!(
-                text,
-                "{:?} of {:?}: {}",
-                input.port,
-                name_of(input),
-                input.read()
-            );
-        }
-        text
-    }
-}
+use veil_job::{InputSpec, Order};
 
 impl Gates {
     /// Why its rows are rows of the same people: if several owners bring files with a value in every row, they have agreed on it.
@@ -78,5 +55,16 @@ impl Input {
             Some(Combine::Sum) => ", combined by sum",
         };
         format!("{format}, {} bits {each}{combine}", self.width)
+    }
+
+    /// What all participants agree to of it.
+    pub(crate) fn spec(&self) -> InputSpec {
+        InputSpec {
+            holder: self.holder,
+            block: None,
+            column: self.column().map(str::to_owned),
+            port: Some(self.port.clone()),
+            format: self.read(),
+        }
     }
 }

@@ -17,10 +17,8 @@ use super::{
     format::{column_bytes, elements_to_rows, write_hex},
     record_bytes,
 };
-use crate::{
-    DataError, Sink, Slice,
-    publish::{Staged, publish},
-};
+use crate::publish::{Staged, publish};
+use veil_job::{DataError, Sink, Slice};
 
 /// Takes the outputs of one recipient.
 #[derive(Debug)]

@@ -16,7 +16,8 @@ use super::{
     format::{column_bytes, count_hex, elements_from_rows, fits, read_csv, read_hex},
     record_bytes,
 };
-use crate::{DataError, Holder, Slice, Source};
+use crate::InputError;
+use veil_job::{DataError, Holder, Slice, Source};
 
 /// The values of one owner: text is read and checked at once, binary files are read where they are needed.
 #[derive(Debug)]
@@ -53,7 +54,7 @@ impl FileSource {
         holder: Holder,
         file: impl Fn(&Input) -> Result<PathBuf, DataError>,
     ) -> Result<Self, DataError> {
-        let port = |input: &Input| {
+        let port = |input: &Input| -> Result<Option<Port>, DataError> {
             if input.holder != holder {
                 return Ok(None);
             }
@@ -111,14 +112,15 @@ impl Values {
             return Ok(values);
         }
         let what = format!("input `{}`", input.port);
-        Err(DataError::Rows {
+        Err(InputError::Rows {
             file: path.to_owned(),
             what,
             found,
             declared: rows,
             alone: false,
             note: String::new(),
-        })
+        }
+        .into())
     }
 
     /// Copies records `first..` into `into`.
@@ -158,7 +160,9 @@ impl Values {
                 let (data, rest) = into.split_at_mut(here);
                 file.read_exact_at(data, start)
                     .map_err(|error| match error.kind() {
-                        std::io::ErrorKind::UnexpectedEof => DataError::Changed(path.clone()),
+                        std::io::ErrorKind::UnexpectedEof => {
+                            InputError::Changed(path.clone()).into()
+                        }
                         _ => DataError::io("read", path)(error),
                     })?;
                 // Only the last record can lack something, and never more than itself.
@@ -177,11 +181,12 @@ impl Values {
 fn binary_rows(path: &Path, bytes: u64, width: u32, pad: Pad) -> Result<u64, DataError> {
     let record = record_bytes(width) as u64;
     match pad {
-        Pad::None if !bytes.is_multiple_of(record) => Err(DataError::PartialRecord {
+        Pad::None if !bytes.is_multiple_of(record) => Err(InputError::PartialRecord {
             file: path.to_owned(),
             bytes,
             record,
-        }),
+        }
+        .into()),
         Pad::None | Pad::Zero => Ok(bytes.div_ceil(record)),
         Pad::Pkcs7 => Ok(bytes / record + 1),
     }
@@ -206,11 +211,12 @@ fn check_unused_bits(file: &File, path: &Path, width: u32) -> Result<(), DataErr
                 let reason = format!(
                     "(record {number} of {record} bytes) has bits beyond the {width} of the port; they must be 0"
                 );
-                return Err(DataError::Line {
+                return Err(InputError::Line {
                     file: path.to_owned(),
                     line: number,
                     reason,
-                });
+                }
+                .into());
             }
             Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => break,
             Err(error) => return Err(DataError::io("read", path)(error)),

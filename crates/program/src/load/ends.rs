@@ -8,11 +8,13 @@ use std::{
 use veil_session::Peer;
 
 use super::{DataFile, Files, Job, Kind, locate};
+use crate::InputError;
 use crate::{
-    AlignKey, DataError, FileSink, FileSource, Holder, Output, Source, TableReport, Watch,
+    AlignKey, FileSink, FileSource, Output, TableReport, Watch,
     gates::{Input, InputFormat},
     stats::{Opening, Reading, Stats, StatsResult, StatsSink, StatsSource, table},
 };
+use veil_job::{DataError, Holder, Source};
 
 impl Job {
     /// Every data file of the job, and where it is on this machine.
@@ -100,22 +102,16 @@ impl Job {
             Kind::Stats(stats) => Ok(Box::new(self.tables(stats, holder, watch)?)),
             Kind::Circuit(gates) => {
                 let path = |input: &Input| {
-                    self.locate(input).ok_or_else(|| DataError::NoFile {
+                    let missing = || InputError::NoFile {
                         owner: self.roles.holder_name(holder),
                         what: format!("input `{}`", input.port),
-                    })
+                    };
+                    Ok(self.locate(input).ok_or_else(missing)?)
                 };
                 Ok(Box::new(FileSource::open(gates, holder, path)?))
             }
-            Kind::Reshare(_) => Err(DataError::FromStore(self.roles.holder_name(holder))),
+            Kind::Reshare(_) => Err(InputError::FromStore(self.roles.holder_name(holder)).into()),
         }
-    }
-
-    /// The column of the job behind each input port of a statistics job.
-    pub(crate) fn columns_of_ports(&self) -> impl Iterator<Item = usize> + '_ {
-        self.opening
-            .iter()
-            .flat_map(|opening| opening.columns.iter().copied())
     }
 
     fn opening(&self) -> &Opening {
@@ -151,10 +147,11 @@ impl Job {
         let path = (self.data().into_iter())
             .find(|data| data.holder == holder && data.what == *what)
             .and_then(|data| data.path);
-        path.ok_or_else(|| DataError::NoFile {
+        let missing = || InputError::NoFile {
             owner: self.roles.holder_name(holder),
             what: format!("block `{what}`"),
-        })
+        };
+        Ok(path.ok_or_else(missing)?)
     }
 
     /// Checks all data of one holder, and goes on where a file is wrong: what is known of each good table, and every
@@ -201,7 +198,7 @@ impl Job {
                     let owner = input
                         .map(|input| self.roles.holder_name(input.holder))
                         .unwrap_or_default();
-                    let path = path.ok_or(DataError::NoFile { owner, what })?;
+                    let path = path.ok_or(InputError::NoFile { owner, what })?;
                     Ok(fs::metadata(&path)
                         .map_err(DataError::io("open", &path))?
                         .len())

@@ -16,15 +16,16 @@ pub(crate) use beside::Beside;
 pub use beside::Sent;
 use veil_session::PartyId;
 
+use crate::InputError;
 use crate::{
-    AlignKey, Block, DataError, Gates, Holder, JobError, JobProblem, Lowered, Place, Resharing,
-    Roles, Words,
+    AlignKey, Gates, JobError, JobProblem, Place, Resharing, Roles, Words,
     error::Fault,
     gates::Input,
     raw::{self, RawJob},
     roles::check_name,
     stats::{Opening, Stats},
 };
+use veil_job::{Block, Holder, JobSpec, Keep};
 
 /// Bytes of a job file: ten thousand lines.
 const LONGEST_JOB: u64 = 1 << 20;
@@ -68,7 +69,7 @@ pub struct Job {
     base: Option<PathBuf>,
     roles: Roles,
     kind: Kind,
-    lowered: Arc<Lowered>,
+    lowered: Arc<JobSpec>,
     opening: Option<Opening>,
     durable: bool,
     given: Files,
@@ -184,7 +185,7 @@ impl Job {
                     .filter(|data| data.owner == *owner)
                     .map(|data| data.what.clone())
                     .collect();
-                let error = DataError::NoSuchData {
+                let error = InputError::NoSuchData {
                     owner: owner.clone(),
                     what: what.clone(),
                     known,
@@ -238,6 +239,13 @@ impl Job {
         let mut whole = roles.lowered(raw, circuit, blocks, lowered.audiences, lowered.opened);
         whole.schema = stats.schema();
         whole.totals = lowered.totals;
+        whole.inputs = stats.inputs();
+        whole.datasets = stats.datasets(&lowered.opening);
+        let schema = || whole.schema.clone();
+        whole.keep = stats.keep.as_ref().map(|keep| Keep {
+            name: keep.name.clone(),
+            schema: schema(),
+        });
         let opening = Some(lowered.opening);
         Ok(Self {
             base: beside.folder(),
@@ -296,9 +304,8 @@ impl Job {
             )
         };
         let opened = gates.outputs.iter().map(sentence).collect();
-        let schema = gates.schema(|input| roles.holder_name(input.holder));
-        let whole = Lowered {
-            schema,
+        let whole = JobSpec {
+            inputs: gates.inputs.iter().map(Input::spec).collect(),
             ..roles.lowered(raw, circuit, blocks, audiences, opened)
         };
         Ok(Self {
@@ -354,18 +361,18 @@ impl Job {
         &self.kind
     }
 
-    /// Whether the job runs as two plans ([`Lowered::stages`]), so that an interrupted one goes on without its owners.
+    /// Whether the job runs as two plans ([`JobSpec::stages`]), so that an interrupted one goes on without its owners.
     pub const fn is_durable(&self) -> bool {
         self.durable
     }
 
     /// What planner and engine need.
-    pub fn lowered(&self) -> &Lowered {
+    pub fn lowered(&self) -> &JobSpec {
         &self.lowered
     }
 
     /// The same, for a plan: a circuit may take as much memory as everything else.
-    pub fn shared(&self) -> Arc<Lowered> {
+    pub fn shared(&self) -> Arc<JobSpec> {
         Arc::clone(&self.lowered)
     }
 }
@@ -376,21 +383,24 @@ impl Roles {
         raw: &RawJob,
         circuit: veil_circuit::Circuit,
         blocks: Vec<Block>,
-        audiences: Vec<crate::Audience>,
+        audiences: Vec<veil_job::Audience>,
         opened: Vec<String>,
-    ) -> Lowered {
-        Lowered {
+    ) -> JobSpec {
+        JobSpec {
             name: raw.name.get_ref().clone(),
             schema: String::new(),
             owners: self.outside_owners(),
             parties: self.parties.clone(),
             recipients: self.outside_recipients(),
-            security: crate::Security::among(self.parties.len()),
+            security: veil_job::Security::among(self.parties.len()),
             circuit,
             totals: None,
             blocks,
             audiences,
             opened,
+            inputs: Vec::new(),
+            datasets: Vec::new(),
+            keep: None,
         }
     }
 }

@@ -7,10 +7,12 @@ use veil_circuit::Gate;
 use veil_math::Ring;
 
 use crate::{
-    Adversary, Audience, Delivery, Job, JobProblem, Roles, Schedule, Security, Sharing,
-    Statistical, Tables, Word, Words,
+    Job, JobProblem, Roles, Words,
     error::Fault,
     raw::{self, RawJob},
+};
+use veil_job::{
+    Adversary, Audience, Delivery, ProtocolKind, Schedule, Security, Statistical, Tables, Word,
 };
 
 /// The words of a file.
@@ -78,7 +80,7 @@ impl Job {
     /// Whether the job garbles, and neither its file nor what was chosen beside it says in which order: who garbles may say so.
     pub fn leaves_schedule(&self) -> bool {
         let said = self.words().iter().any(|words| words.schedule.is_some());
-        self.lowered.security.sharing == Sharing::Yao && !said
+        self.lowered.security.protocol == ProtocolKind::Yao && !said
     }
 
     /// The same job with gates in this order, chosen beside what else was.
@@ -193,7 +195,7 @@ mod tests {
             )
         };
         let parse = |more| Job::parse(&text(more), "job.toml".as_ref(), Files::new()).unwrap();
-        let list = Schedule::List(crate::Rows::Two);
+        let list = Schedule::List(veil_job::Rows::Two);
         let mut job = parse("");
         assert!(job.leaves_schedule());
         let tables = Words {

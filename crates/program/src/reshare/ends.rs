@@ -6,7 +6,7 @@ use veil_math::Ring;
 use veil_session::PartyId;
 
 use super::{Copies, Resharing};
-use crate::{DataError, ShareSource, Sink, Slice, Source};
+use veil_job::{DataError, ShareSource, Sink, Slice, Source};
 
 /// What an old party supplies: the components that it has of all ports, from its store.
 pub struct OldShares {
@@ -116,7 +116,7 @@ impl Sink for Zeros {
         let copy = copies.others().nth((wire / u64::from(*width)) as usize);
         let copy = copy.ok_or_else(|| DataError::out_of_reach(port, slice))?;
         let holders = [copy.first(), copy].map(|copy| copies.holder(copy));
-        Err(DataError::SharesDiffer(Box::new(SharesDiffer {
+        Err(DataError::Differ(Box::new(SharesDiffer {
             dataset: self.dataset.clone(),
             column: name.clone(),
             block: block_name.clone(),

@@ -17,8 +17,9 @@ use veil_circuit::{Circuit, Gate, InputPort, OutputPort, Per, Reduce, Wire};
 use veil_math::Ring;
 use veil_session::PlanHash;
 
-use crate::{Audience, Block, Holder, Lowered, Roles, Security};
+use crate::Roles;
 use copies::Copies;
+use veil_job::{Audience, Block, Holder, InputSpec, JobSpec, Keep, Security};
 
 pub use ends::{OldShares, SharesDiffer, Zeros};
 
@@ -47,7 +48,7 @@ impl Resharing {
     /// The job `name` of the new parties. Output port `k` is kept, and is port `k` of the new dataset.
     ///
     /// Old party `i` supplies [`OldShares`]; every new party needs a [`Zeros`] for the differences that it sees.
-    pub fn lowered(&self, name: &str, roles: &Roles) -> Lowered {
+    pub fn lowered(&self, name: &str, roles: &Roles) -> JobSpec {
         let copies = self.copies();
         let holder = |copy| {
             let name = &self.old[copies.holder(copy).index()];
@@ -59,7 +60,7 @@ impl Resharing {
             rows: *rows,
             holders: holders.clone(),
             stored: None,
-            order: crate::Order::Unsaid,
+            order: veil_job::Order::Unsaid,
         };
         let kept = |(name, _): &(String, u32)| format!("`{name}` of every row, as `{}`", self.name);
         let compared = |(name, _): &(String, u32)| {
@@ -69,7 +70,7 @@ impl Resharing {
             )
         };
         let count = self.ports.len();
-        Lowered {
+        JobSpec {
             name: name.to_owned(),
             schema: self.declare(),
             owners: roles.outside_owners(),
@@ -87,6 +88,12 @@ impl Resharing {
             opened: (self.ports.iter().map(kept))
                 .chain(self.ports.iter().map(compared))
                 .collect(),
+            inputs: self.inputs(),
+            datasets: Vec::new(),
+            keep: Some(Keep {
+                name: self.name.clone(),
+                schema: self.schema.clone(),
+            }),
         }
     }
 
@@ -94,6 +101,20 @@ impl Resharing {
     fn declare(&self) -> String {
         let (dataset, plan, schema) = (&self.dataset, text::hex(&self.made_by), &self.schema);
         format!("dataset {dataset:?} made by plan {plan}: {schema}")
+    }
+
+    fn inputs(&self) -> Vec<InputSpec> {
+        let blocks = self.blocks.iter();
+        let inputs = blocks.flat_map(|(block, _)| {
+            self.ports.iter().map(|(port, _)| InputSpec {
+                holder: Holder::Stored,
+                block: Some(block.clone()),
+                column: None,
+                port: Some(port.clone()),
+                format: format!("shares of `{}`, shared again", self.dataset),
+            })
+        });
+        inputs.collect()
     }
 
     fn copies(&self) -> Copies {

@@ -1,7 +1,7 @@
 //! Questions: what is computed of which rows, and who gets the answer.
 
 use super::Column;
-use crate::Audience;
+use veil_job::Audience;
 
 /// An end of a range of values.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -7,7 +7,7 @@ use plotters::{
 };
 
 use super::{AnalysisResult, Estimate, Figure, StatsResult, report::short, result::day_of};
-use crate::DataError;
+use veil_job::DataError;
 
 // Sizes in pixels: a page of a report is about 960 wide.
 const WIDTH: i32 = 960;
@@ -84,7 +84,7 @@ pub(super) fn draw(result: &StatsResult) -> Result<String, DataError> {
         let area =
             SVGBackend::with_string(&mut text, (WIDTH as u32, height as u32)).into_drawing_area();
         paint(&area, &panels, result, height)
-            .map_err(|error| DataError::Chart(error.to_string()))?;
+            .map_err(|error| DataError::own(format!("cannot draw the chart: {error}")))?;
     }
     Ok(text)
 }

@@ -16,10 +16,11 @@ use super::{
     moments::{Moments, Variable},
 };
 use crate::{
-    DataError, Holder, Paired, Roles,
+    Paired, Roles,
     number::Scaled,
     table::{Cells, Chunk, LEAST_PART, Table},
 };
+use veil_job::{DataError, Holder};
 
 impl Stats {
     /// The result that `peer` should get, without the list of opened numbers. `sources` are those of all holders.

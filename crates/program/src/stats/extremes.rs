@@ -4,10 +4,8 @@
 //! column's declared range. So the largest of these numbers is what is asked, of smallest values as well.
 
 use super::{Analysis, Column, End, Stats};
-use crate::{
-    DataError, Holder,
-    table::{Cells, Chunk, Table},
-};
+use crate::table::{Cells, Chunk, Table};
+use veil_job::{DataError, Holder};
 
 /// Letters of a column's name that a port's name repeats.
 const LONGEST: usize = 40;

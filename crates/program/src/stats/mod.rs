@@ -30,8 +30,9 @@ pub use sink::StatsSink;
 pub use source::StatsSource;
 pub(crate) use source::{Reading, table};
 
-use crate::{Holder, Order, date, number::Scaled};
+use crate::{date, number::Scaled};
 pub(crate) use lower::Opening;
+use veil_job::{Holder, Order};
 
 /// What to do with an empty cell.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -270,10 +270,10 @@ fn align(rows: &[Vec<String>], head: usize, left: &[usize]) -> String {
 mod tests {
     use super::*;
     use crate::{
-        Guarantee, Security,
         number::Scaled,
         stats::{Group, Opened},
     };
+    use veil_job::{Guarantee, Security};
 
     fn result() -> StatsResult {
         let figure = |name: &str, estimate, standard_error| Figure {

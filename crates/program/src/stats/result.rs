@@ -2,7 +2,8 @@
 
 use serde::{Serialize, Serializer};
 
-use crate::{Guarantee, Paired, date, number::Scaled};
+use crate::{Paired, date, number::Scaled};
+use veil_job::Guarantee;
 
 /// What one recipient learns.
 #[derive(Clone, PartialEq, Debug, Serialize)]

@@ -10,9 +10,10 @@ use veil_session::Peer;
 
 use super::{Opened, Opening, Stats, StatsResult, alone, chart, derive::derive, lower::Meaning};
 use crate::{
-    DataError, Guarantee, Paired, Roles, Security, Sink, Slice,
+    Paired, Roles,
     publish::{Staged, publish},
 };
+use veil_job::{DataError, Guarantee, Security, Sink, Slice};
 
 /// Takes the opened sums of one recipient. Once finished, the folder has `result.txt`, `result.csv`, `result.json` and
 /// `result.svg`, and [`StatsSink::result`] has the answer.

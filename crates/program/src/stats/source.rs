@@ -5,10 +5,12 @@ use std::path::PathBuf;
 use veil_math::Ring;
 
 use super::{Opening, Stats, StatsBlock, extremes};
+use crate::InputError;
 use crate::{
-    DataError, Holder, Slice, Source, TableReport, Watch,
+    TableReport, Watch,
     table::{AlignKey, Cells, Order, Table, Wanted},
 };
+use veil_job::{DataError, Holder, Slice, Source};
 
 /// The values of one owner: its files were checked against the job, and are read again where values are needed.
 #[derive(Debug)]
@@ -115,7 +117,7 @@ fn order<'a>(
     if held(block, opening, holder).is_empty() {
         return Ok(None);
     }
-    let key = reading.align.ok_or_else(|| DataError::NoAlignKey {
+    let key = reading.align.ok_or_else(|| InputError::NoAlignKey {
         owner: reading.owner.to_owned(),
         block: block.name.clone(),
         column: align.column.clone(),

@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::cells::Chunk;
-use crate::DataError;
+use veil_job::DataError;
 
 /// Parts that a lane has in use: four of 4096 rows make the longest slice; twice that, as lanes are not in step.
 const PER_LANE: usize = 8;

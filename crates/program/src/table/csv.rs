@@ -11,7 +11,8 @@ use super::{
     problems::{Place, shorten},
     split::{Fields, Split},
 };
-use crate::data::{CellFault, DataError};
+use crate::InputError;
+use crate::table::{CellFault, DataError};
 
 /// Longest record. A quote that is never closed would otherwise read the whole file as one cell.
 const LONGEST_RECORD: usize = 1 << 20;
@@ -53,7 +54,7 @@ impl CsvFile {
         let (next, lines) = window.record(&mut fields, spec.delimiter, &spec.file, 1)?;
         let line = &window.bytes[window.at..next];
         if line.iter().all(u8::is_ascii_whitespace) {
-            return Err(DataError::NoHeader(spec.file.clone()));
+            return Err(InputError::NoHeader(spec.file.clone()).into());
         }
         let header = Header::new(&fields, &window.bytes, line, spec)?;
         let places = (spec.readers.iter())
@@ -291,7 +292,7 @@ impl Window {
                 Split::Open => {
                     let reason = "a quote that is opened in this record is never closed; close it, or double it \
                                   if it belongs to the text";
-                    return Err(DataError::line(file, line, reason));
+                    return Err(line_at(file, line, reason));
                 }
             }
         }
@@ -302,7 +303,7 @@ fn too_long(file: &Path, line: u64) -> DataError {
     let reason = format!(
         "the record that begins here is longer than {LONGEST_RECORD} bytes; look for a quote that is never closed"
     );
-    DataError::line(file, line, reason)
+    line_at(file, line, reason)
 }
 
 /// Refuses what is not text in UTF-8, by its first bytes.
@@ -330,10 +331,11 @@ fn encoding(file: &Path, head: &[u8]) -> Result<(), DataError> {
         _ => None,
     };
     match looks {
-        Some(looks) => Err(DataError::Encoding {
+        Some(looks) => Err(InputError::Encoding {
             file: file.to_owned(),
             looks,
-        }),
+        }
+        .into()),
         None => Ok(()),
     }
 }
@@ -356,7 +358,7 @@ impl<'a> Header<'a> {
         if memchr(b'\r', line).is_some_and(|at| line.get(at + 1).is_some_and(|&next| next != b'\n'))
         {
             let reason = "lines end with a carriage return alone, as on old computers; save the file with line feeds";
-            return Err(DataError::line(file, 1, reason));
+            return Err(line_at(file, 1, reason));
         }
         if let [b'S' | b's', b'e', b'p', b'=', mark, ..] = *line {
             let reason = format!(
@@ -365,7 +367,7 @@ impl<'a> Header<'a> {
                 char::from(mark),
                 spec.block
             );
-            return Err(DataError::line(file, 1, reason));
+            return Err(line_at(file, 1, reason));
         }
         let name = |index: usize| {
             let cell = fields.get(bytes, index);
@@ -375,7 +377,7 @@ impl<'a> Header<'a> {
                     index + 1,
                     shorten(cell)
                 );
-                DataError::line(file, 1, reason)
+                line_at(file, 1, reason)
             })
         };
         let names = (0..fields.len()).map(name).collect::<Result<_, _>>()?;
@@ -388,24 +390,26 @@ impl<'a> Header<'a> {
         let file = self.spec.file.clone();
         match (found.next(), found.next()) {
             (Some((place, _)), None) => Ok(place),
-            (Some(_), Some(_)) => Err(DataError::ColumnTwice {
+            (Some(_), Some(_)) => Err(InputError::ColumnTwice {
                 file,
                 column: column.to_owned(),
-            }),
-            (None, _) => Err(self
-                .other_delimiter()
-                .unwrap_or_else(|| DataError::NoColumn {
+            }
+            .into()),
+            (None, _) => {
+                let none = || InputError::NoColumn {
                     file,
                     column: column.to_owned(),
                     found: (self.names.iter())
                         .map(|name| shorten(name.as_bytes()))
                         .collect(),
-                })),
+                };
+                Err(self.other_delimiter().unwrap_or_else(none).into())
+            }
         }
     }
 
     /// The delimiter with which the header names everything that is wanted.
-    fn other_delimiter(&self) -> Option<DataError> {
+    fn other_delimiter(&self) -> Option<InputError> {
         let names: Vec<&str> = (self.spec.readers.iter())
             .map(|reader| reader.name.as_str())
             .chain(self.spec.key.as_deref())
@@ -421,7 +425,7 @@ impl<'a> Header<'a> {
         let (_, written) = DELIMITERS
             .into_iter()
             .find(|&(delimiter, _)| delimiter != self.spec.delimiter && fits(delimiter))?;
-        Some(DataError::Delimiter {
+        Some(InputError::Delimiter {
             file: self.spec.file.clone(),
             found: written,
             block: self.spec.block.clone(),
@@ -429,17 +433,14 @@ impl<'a> Header<'a> {
     }
 }
 
-impl DataError {
-    fn line(file: &Path, line: u64, reason: impl Into<String>) -> Self {
-        Self::Line {
-            file: file.to_owned(),
-            line,
-            reason: reason.into(),
-        }
-    }
+/// A line of a file at fault.
+fn line_at(file: &Path, line: u64, reason: impl Into<String>) -> DataError {
+    let reason = reason.into();
+    let file = file.to_owned();
+    InputError::Line { file, line, reason }.into()
+}
 
-    /// Whether the file is at fault, and not the machine: on a second reading that means it has changed.
-    pub(super) fn is_of_file(&self) -> bool {
-        !matches!(self, Self::Io { source, .. } if source.kind() != io::ErrorKind::UnexpectedEof)
-    }
+/// Whether the file is at fault, and not the machine: on a second reading that means it has changed.
+pub(super) fn is_of_file(error: &DataError) -> bool {
+    !matches!(error, DataError::Io { source, .. } if source.kind() != io::ErrorKind::UnexpectedEof)
 }

@@ -1,20 +1,9 @@
 //! The bytes of a table, from any place in it.
 
-use std::{
-    fs::File,
-    io::{self, BufReader, Read},
-    os::unix::fs::FileExt,
-    path::Path,
-    sync::Arc,
-};
+use std::{fs::File, io, os::unix::fs::FileExt, path::Path, sync::Arc};
 
-use bytes::Bytes;
-use parquet::{
-    errors::ParquetError,
-    file::reader::{ChunkReader, Length},
-};
-
-use crate::DataError;
+use crate::InputError;
+use veil_job::DataError;
 
 /// An open file, or bytes in memory where tests and fuzzers come from. Many readers at once.
 #[derive(Clone, Debug)]
@@ -35,7 +24,7 @@ impl Input {
         // Asked before it is opened: opening a pipe waits for its other end.
         let kind = std::fs::metadata(path).map_err(DataError::io("open", path))?;
         if !kind.is_file() {
-            return Err(DataError::NotAFile(path.to_owned()));
+            return Err(InputError::NotAFile(path.to_owned()).into());
         }
         let file = File::open(path).map_err(DataError::io("open", path))?;
         let len = file.metadata().map_err(DataError::io("read", path))?.len();
@@ -81,60 +70,5 @@ impl Input {
                 Ok(count)
             }
         }
-    }
-
-    /// A reader with a place of its own.
-    pub(crate) fn reader(&self, at: u64) -> InputReader {
-        InputReader {
-            input: self.clone(),
-            at,
-        }
-    }
-}
-
-/// Reads an [`Input`] from its own place: readers do not move each other, unlike clones of a [`File`].
-#[derive(Clone, Debug)]
-pub(crate) struct InputReader {
-    input: Input,
-    at: u64,
-}
-
-impl Read for InputReader {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let count = self.input.read_at(into, self.at)?;
-        self.at += count as u64;
-        Ok(count)
-    }
-}
-
-impl Length for Input {
-    fn len(&self) -> u64 {
-        self.len
-    }
-}
-
-impl ChunkReader for Input {
-    type T = BufReader<InputReader>;
-
-    fn get_read(&self, start: u64) -> parquet::errors::Result<Self::T> {
-        Ok(BufReader::new(self.reader(start)))
-    }
-
-    fn get_bytes(&self, start: u64, length: usize) -> parquet::errors::Result<Bytes> {
-        // The length comes from the file: what it does not have is not allocated.
-        if start
-            .checked_add(length as u64)
-            .is_none_or(|end| end > self.len)
-        {
-            return Err(ParquetError::EOF(
-                "a page lies beyond the end of the file".into(),
-            ));
-        }
-        let mut bytes = vec![0; length];
-        let got = self.read_at(&mut bytes, start)?;
-        if got < length {
-            return Err(ParquetError::EOF("the file became shorter".into()));
-        }
-        Ok(bytes.into())
     }
 }

@@ -16,7 +16,8 @@ use super::{
     columnar::{Batches, ColumnarRows, Places, guarded},
     input::Input,
 };
-use crate::data::DataError;
+use crate::InputError;
+use veil_job::DataError;
 
 const MAGIC: &[u8; 6] = b"ARROW1";
 /// Bytes of a record batch, as stored and as unpacked: a batch is in memory as a whole.
@@ -75,7 +76,7 @@ impl ArrowFile {
         // Missing columns are said before what else is wrong.
         let places = places.transpose()?;
         let shared = shared?;
-        let places = places.ok_or_else(|| DataError::Damaged {
+        let places = places.ok_or_else(|| InputError::Damaged {
             file: spec.file.clone(),
             reason: "it has no schema".into(),
         })?;
@@ -227,12 +228,13 @@ fn magic(spec: &Spec, input: &Input) -> Result<(), DataError> {
             "write it as Arrow, or give it the ending of what it is",
         ),
     };
-    Err(DataError::Magic {
+    Err(InputError::Magic {
         file: spec.file.clone(),
         looks,
         wanted: "an Arrow file",
         advice,
-    })
+    }
+    .into())
 }
 
 /// The header of a block, without its body.

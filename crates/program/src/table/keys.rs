@@ -10,7 +10,7 @@ use std::{
 };
 
 use super::problems::{Place, Problems, shorten};
-use crate::data::CellFault;
+use crate::table::CellFault;
 
 /// Cells whose bits are kept at once: 64 MiB.
 const AT_ONCE: u64 = 1 << 23;

@@ -5,14 +5,19 @@
 //! between the two readings is noticed.
 
 mod cache;
+mod cell;
 mod cells;
+#[cfg(feature = "columnar")]
 mod columnar;
 mod csv;
+mod error;
 mod fuzz;
 mod input;
+#[cfg(feature = "columnar")]
 mod ipc;
 mod keys;
 mod order;
+#[cfg(feature = "columnar")]
 mod parquet;
 mod problems;
 mod split;
@@ -25,7 +30,9 @@ use std::{
     time::{Duration, Instant},
 };
 
+pub use cell::{CellFault, CellProblem};
 pub(crate) use cells::{Cells, Chunk};
+pub use error::InputError;
 #[doc(hidden)]
 pub use fuzz::fuzz_table;
 pub use order::{AlignKey, AlignKeyError};
@@ -35,14 +42,13 @@ use self::{
     cache::Cache,
     csv::CsvFile,
     input::Input,
-    ipc::ArrowFile,
     keys::Keys,
     order::Chain,
-    parquet::ParquetFile,
     problems::{Place, Problems},
     text::Reader,
 };
-use crate::{data::DataError, stats::Column};
+use crate::stats::Column;
+use veil_job::DataError;
 
 /// Rows of a part of a table, if it is narrow: enough that a place in the file for each costs nothing.
 const MOST_PART: usize = 4096;
@@ -281,14 +287,15 @@ impl Table {
                     "; {lines} empty lines were not counted as rows: write \"\" there if a single cell is empty"
                 ),
             };
-            return Err(DataError::Rows {
+            return Err(InputError::Rows {
                 file: file.to_owned(),
                 what: format!("block `{}`", wanted.block),
                 found: first.found,
                 declared: wanted.rows,
                 alone: wanted.alone,
                 note: lines,
-            });
+            }
+            .into());
         }
         if let Some(keys) = notes.key.keys {
             distinct(&spec, &*format, part, keys)?;
@@ -345,7 +352,7 @@ impl Table {
 
     /// Parses a part again.
     fn parse(&self, index: usize, into: Option<Chunk>) -> Result<Chunk, DataError> {
-        let changed = || DataError::Changed(self.spec.file.clone());
+        let changed = || DataError::from(InputError::Changed(self.spec.file.clone()));
         let entry = *self.index.get(index).ok_or_else(changed)?;
         let mut rows = self.reader(entry.mark)?;
         let first = index as u64 * self.part as u64;
@@ -356,7 +363,7 @@ impl Table {
         let result = (rows.seek(entry.mark)).and_then(|()| rows.read(most, &mut chunk, &mut notes));
         let good = match result {
             Ok(got) => got == most && notes.problems.count() == 0 && chunk.digest() == entry.digest,
-            Err(error) if error.is_of_file() => false,
+            Err(error) if csv::is_of_file(&error) => false,
             Err(error) => return Err(error),
         };
         if !good {
@@ -475,9 +482,15 @@ fn open(spec: &Arc<Spec>, input: Input) -> Result<Box<dyn Format>, DataError> {
         .extension()
         .and_then(|extension| extension.to_str());
     Ok(match extension.map(str::to_ascii_lowercase).as_deref() {
-        Some("parquet") => Box::new(ParquetFile::open(spec, input)?),
-        Some("arrow" | "feather" | "ipc") => Box::new(ArrowFile::open(spec, input)?),
+        #[cfg(feature = "columnar")]
+        Some("parquet") => Box::new(parquet::ParquetFile::open(spec, input)?),
+        #[cfg(feature = "columnar")]
+        Some("arrow" | "feather" | "ipc") => Box::new(ipc::ArrowFile::open(spec, input)?),
+        #[cfg(not(feature = "columnar"))]
+        Some("parquet" | "arrow" | "feather" | "ipc") => {
+            return Err(InputError::CsvOnly(spec.file.clone()).into());
+        }
         None | Some("csv" | "txt" | "tsv" | "tab" | "dat") => Box::new(CsvFile::open(spec, input)?),
-        Some(_) => return Err(DataError::Format(spec.file.clone())),
+        Some(_) => return Err(InputError::Format(spec.file.clone()).into()),
     })
 }

@@ -1,8 +1,13 @@
 //! Parquet files.
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    io::{self, BufReader, Read},
+    sync::Arc,
+};
 
 use arrow_array::RecordBatch;
+use bytes::Bytes;
 use parquet::arrow::{
     ProjectionMask,
     arrow_reader::{
@@ -10,13 +15,16 @@ use parquet::arrow::{
         ParquetRecordBatchReaderBuilder,
     },
 };
+use parquet::errors::ParquetError;
+use parquet::file::reader::{ChunkReader, Length};
 
 use super::{
     Format, Rows, Spec,
     columnar::{Batches, ColumnarRows, Places, guarded},
     input::Input,
 };
-use crate::data::DataError;
+use crate::InputError;
+use veil_job::DataError;
 
 /// Rows that are decoded at a time, whatever the row groups of the file: a page of each column and these are in memory.
 const BATCH: usize = 4096;
@@ -45,12 +53,13 @@ impl ParquetFile {
                     "write it as Parquet, or give it the ending of what it is",
                 ),
             };
-            return Err(DataError::Magic {
+            return Err(InputError::Magic {
                 file: spec.file.clone(),
                 looks,
                 wanted: "Parquet",
                 advice,
-            });
+            }
+            .into());
         }
         let options = ArrowReaderOptions::new();
         let metadata = guarded(&spec.file, || ArrowReaderMetadata::load(&input, options))?;
@@ -147,5 +156,55 @@ impl Batches for ParquetBatches {
                 .build()
         })?);
         Ok(0)
+    }
+}
+
+/// Reads an [`Input`] from its own place: readers do not move each other, unlike clones of a [`File`].
+#[derive(Clone, Debug)]
+pub(crate) struct InputReader {
+    input: Input,
+    at: u64,
+}
+
+impl Read for InputReader {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let count = self.input.read_at(into, self.at)?;
+        self.at += count as u64;
+        Ok(count)
+    }
+}
+
+impl Length for Input {
+    fn len(&self) -> u64 {
+        self.length()
+    }
+}
+
+impl ChunkReader for Input {
+    type T = BufReader<InputReader>;
+
+    fn get_read(&self, start: u64) -> parquet::errors::Result<Self::T> {
+        Ok(BufReader::new(InputReader {
+            input: self.clone(),
+            at: start,
+        }))
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> parquet::errors::Result<Bytes> {
+        // The length comes from the file: what it does not have is not allocated.
+        if start
+            .checked_add(length as u64)
+            .is_none_or(|end| end > self.length())
+        {
+            return Err(ParquetError::EOF(
+                "a page lies beyond the end of the file".into(),
+            ));
+        }
+        let mut bytes = vec![0; length];
+        let got = self.read_at(&mut bytes, start)?;
+        if got < length {
+            return Err(ParquetError::EOF("the file became shorter".into()));
+        }
+        Ok(bytes.into())
     }
 }

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use crate::data::{CellFault, CellProblem, DataError};
+use crate::InputError;
+use crate::table::{CellFault, CellProblem, DataError};
 
 /// Cells reported in one error: enough to see a pattern.
 const SHOWN: usize = 20;
@@ -65,11 +66,12 @@ impl Problems {
             return Ok(());
         }
         let more = self.all - self.shown.len() as u64;
-        Err(DataError::Cells {
+        Err(InputError::Cells {
             file: file.to_owned(),
             problems: self.shown,
             more,
-        })
+        }
+        .into())
     }
 }
 

@@ -1,7 +1,5 @@
 //! Parquet and Arrow files against the values that were written, and against the same table as CSV.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 mod others;
 mod refused;
 
@@ -22,7 +20,7 @@ use parquet::{
     file::properties::{EnabledStatistics, WriterProperties},
 };
 use proptest::prelude::*;
-use veil_program::{Slice, Source};
+use veil_job::{Slice, Source};
 
 const JOB: &str = r#"
 version = 1

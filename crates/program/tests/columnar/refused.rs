@@ -8,7 +8,7 @@ use arrow_array::{
 };
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{DataType, Field, Schema};
-use veil_program::Slice;
+use veil_job::Slice;
 use veil_testkit::Seed;
 
 use crate::columnar::{Row, batch, case, csv, read, sample, write_arrow, write_parquet};

@@ -3,7 +3,8 @@
 
 use std::{collections::BTreeMap, fs, path::PathBuf};
 
-use veil_program::{Holder, Job, Output, Sink, Source, evaluate, stats::StatsResult};
+use veil_job::{Holder, Sink, Source, evaluate};
+use veil_program::{Job, Output, stats::StatsResult};
 use veil_session::Peer;
 
 /// Everyone who supplies values, and the values.

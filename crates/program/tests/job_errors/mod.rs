@@ -1,7 +1,5 @@
 //! Every mistake in a job file gets its place and says what to do.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 mod circuit;
 
 use circuit::CIRCUIT;

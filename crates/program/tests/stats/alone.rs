@@ -3,9 +3,10 @@
 use std::fmt::Write as _;
 
 use proptest::prelude::*;
+use veil_job::{DataError, Holder, Sink, Slice, Source, evaluate};
 use veil_math::Ring;
 use veil_program::{
-    DataError, Holder, Scaled, Sink, Slice, Source, evaluate,
+    Scaled,
     stats::{Estimate, StatsResult},
 };
 use veil_session::Peer;

@@ -1,16 +1,12 @@
 //! Statistics through the circuit equal those by counting and adding, and those of textbooks.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 mod alone;
 mod known;
 
 use crate::common::Case;
 use proptest::prelude::*;
-use veil_program::{
-    Sink, Slice,
-    stats::{Estimate, Figure, StatsResult},
-};
+use veil_job::{Sink, Slice};
+use veil_program::stats::{Estimate, Figure, StatsResult};
 use veil_session::Peer;
 
 const HEAD: &str = r#"

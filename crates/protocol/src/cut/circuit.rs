@@ -2,7 +2,7 @@
 
 use veil_device::cut::By;
 use veil_device::{Command, Cut, Garbling, Op, ProgramId, Span};
-use veil_program::Holder;
+use veil_job::Holder;
 
 use super::regions::{self, SLOTS, Shape, Work, holder, input, part, span};
 use super::{ENCODING, label};

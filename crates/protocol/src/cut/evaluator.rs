@@ -1,8 +1,8 @@
 //! The evaluator's rounds, with all checks.
 
 use veil_device::{Command, Cut, Op, Span};
+use veil_job::Holder;
 use veil_math::Ring;
-use veil_program::Holder;
 use veil_prss::Use;
 use veil_session::Peer;
 

@@ -1,7 +1,7 @@
 //! The garbler's rounds.
 
 use veil_device::{Command, Cut, Span};
-use veil_program::Holder;
+use veil_job::Holder;
 use veil_prss::Use;
 use veil_session::Peer;
 

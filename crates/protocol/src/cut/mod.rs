@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 use veil_circuit::{Circuit, Per};
 use veil_device::{Check, Command, Cut, Draw, KeyId, Layout, Op, Program, Span};
-use veil_program::{Audience, Holder, Schedule, Statistical, Tables};
+use veil_job::{Audience, Holder, Schedule, Statistical, Tables};
 use veil_prss::Use;
 use veil_session::{Frame, Peer};
 
@@ -275,7 +275,7 @@ pub(crate) fn of_one_row(circuit: &Circuit) -> Circuit {
 }
 
 /// What the protocol does not compute, if the job asks for it.
-pub(crate) fn unfit(job: &veil_program::Lowered) -> Option<&'static str> {
+pub(crate) fn unfit(job: &veil_job::JobSpec) -> Option<&'static str> {
     let circuit = &job.circuit;
     let by_parties = |holders: &[Holder]| {
         let first = &job.blocks[0].holders[..];

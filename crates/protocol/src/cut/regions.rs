@@ -2,8 +2,8 @@
 
 use veil_device::cut::{DIGEST, MARKS};
 use veil_device::{Item, Layout, Place, Region, Span};
+use veil_job::Holder;
 use veil_math::Ring;
-use veil_program::Holder;
 use veil_session::Peer;
 
 use super::bounds;

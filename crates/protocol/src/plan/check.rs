@@ -1,15 +1,15 @@
 //! What a job has to be for there to be a plan.
 
 use veil_circuit::{Circuit, OutputPort, Per, Reduce};
+use veil_job::{Audience, Block, Delivery, Holder, JobSpec};
 use veil_math::Ring;
-use veil_program::{Audience, Block, Delivery, Holder, Lowered};
 use veil_session::PartyId;
 
 use super::PlanError;
 use crate::choose::Choice;
 
 /// Whether there can be a plan of `job`: its lists fit each other, its names are its own, and a protocol computes it.
-pub(super) fn job(job: &Lowered) -> Result<(), PlanError> {
+pub(super) fn job(job: &JobSpec) -> Result<(), PlanError> {
     let circuit = &job.circuit;
     circuit
         .validate()
@@ -28,7 +28,7 @@ pub(super) fn job(job: &Lowered) -> Result<(), PlanError> {
 }
 
 /// There are rows, and as many holders, audiences and descriptions as ports.
-fn lists(job: &Lowered) -> Result<(), PlanError> {
+fn lists(job: &JobSpec) -> Result<(), PlanError> {
     let circuit = &job.circuit;
     if job.blocks.is_empty() || job.blocks.iter().any(|b| b.rows == 0) {
         return Err(PlanError::Job("every block needs at least one row"));
@@ -51,11 +51,11 @@ fn lists(job: &Lowered) -> Result<(), PlanError> {
 }
 
 /// There is a protocol of so many parties, against such a party, over such a ring.
-fn protocol(job: &Lowered) -> Result<(), PlanError> {
+fn protocol(job: &JobSpec) -> Result<(), PlanError> {
     if !(PartyId::TWO.len()..=PartyId::FOUR.len()).contains(&job.parties.len()) {
         return Err(PlanError::Job("two parties compute, or three, or four"));
     }
-    if job.security.sharing.parties() != job.parties.len() {
+    if job.security.protocol.parties() != job.parties.len() {
         return Err(PlanError::Job(
             "the protocol is of as many parties as the job names",
         ));
@@ -89,7 +89,7 @@ fn protocol(job: &Lowered) -> Result<(), PlanError> {
 }
 
 /// What a port is fits what it is of, in every block.
-fn ports(job: &Lowered) -> Result<(), PlanError> {
+fn ports(job: &JobSpec) -> Result<(), PlanError> {
     let circuit = &job.circuit;
     let names_dataset = |b: &Block| b.stored.is_some() == b.holders.contains(&Holder::Stored);
     if !job.blocks.iter().all(names_dataset) {
@@ -112,7 +112,7 @@ fn ports(job: &Lowered) -> Result<(), PlanError> {
 }
 
 /// Whoever hands something in or reads something is a participant of the job.
-fn participants(job: &Lowered) -> Result<(), PlanError> {
+fn participants(job: &JobSpec) -> Result<(), PlanError> {
     let has = |party: &PartyId| party.index() < job.parties.len();
     let reads = |a: &Audience| !matches!(a, Audience::Party(p) if !has(p));
     if !job.audiences.iter().all(reads) {
@@ -135,7 +135,7 @@ fn participants(job: &Lowered) -> Result<(), PlanError> {
 }
 
 /// What has a value in every cycle is neither loaded nor kept, and a run is not continued with fewer parties.
-fn cycles(job: &Lowered) -> Result<(), PlanError> {
+fn cycles(job: &JobSpec) -> Result<(), PlanError> {
     if job.security.delivery == Delivery::Guaranteed {
         return Err(PlanError::Job(
             "a circuit with cycles is not computed with `delivery = \"guaranteed\"`",

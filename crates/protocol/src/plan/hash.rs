@@ -1,34 +1,31 @@
-//! SHA-256 over an encoding that no two plans have in common: integers are little-endian, a string and a list come after their length, a
-//! variant after its number, and what not all jobs have after its name.
+//! SHA-256 over an encoding that no two plans have in common: the canonical encoding of the job, then the plan's own numbers. A string and a
+//! list come after their length, and what not all plans have comes after its name.
 
 use sha2::{Digest, Sha256};
 use veil_device::{Instr, Program, Src};
-use veil_program::{
-    Adversary, Audience, Block, Delivery, Holder, Lowered, Order, Schedule, Security, Sharing,
-    Tables,
-};
+use veil_job::Schedule;
+use veil_job::canonical::Canonical;
 use veil_session::PlanHash;
 
 use super::{Conversion, LayerPlan, Plan};
 use crate::choose::Choice;
 
 /// Changes whenever frames, counters or rounds change their meaning: peers of different releases refuse each other.
-const VERSION: &str = "veilworks plan 3";
+const VERSION: &str = "veilworks plan 4";
 
 struct Encoder(Sha256);
 
 impl Encoder {
     fn int(&mut self, value: impl Into<u64>) {
-        self.0.update(value.into().to_le_bytes());
+        value.into().encode(&mut self.0);
     }
 
     fn bytes(&mut self, bytes: &[u8]) {
-        self.int(bytes.len() as u64);
-        self.0.update(bytes);
+        bytes.encode(&mut self.0);
     }
 
     fn text(&mut self, text: &str) {
-        self.bytes(text.as_bytes());
+        text.encode(&mut self.0);
     }
 
     /// Its length, then what `each` writes of every element.
@@ -39,136 +36,11 @@ impl Encoder {
         }
     }
 
-    fn texts(&mut self, list: &[String]) {
-        self.list(list, |e, text| e.text(text));
-    }
-
     /// What need not be there.
     fn maybe<T>(&mut self, value: Option<T>, each: impl FnOnce(&mut Self, T)) {
         self.int(value.is_some());
         if let Some(value) = value {
             each(self, value);
-        }
-    }
-
-    /// Every field of a job: one that is added is a compile error here.
-    fn job(&mut self, job: &Lowered) {
-        let Lowered {
-            name,
-            owners,
-            parties,
-            recipients,
-            security,
-            schema,
-            circuit,
-            totals,
-            blocks,
-            audiences,
-            opened,
-        } = job;
-        self.text("job");
-        self.text(name);
-        self.texts(owners);
-        self.texts(parties);
-        self.texts(recipients);
-        self.security(*security);
-        self.text(schema);
-        self.bytes(&circuit.canonical_hash());
-        self.maybe(totals.as_ref(), |e, totals| {
-            e.bytes(&totals.canonical_hash());
-        });
-        self.list(blocks, Self::block);
-        self.list(audiences, |e, audience| e.audience(*audience));
-        self.texts(opened);
-    }
-
-    fn security(&mut self, security: Security) {
-        let Security {
-            sharing,
-            adversary,
-            delivery,
-            tables,
-            schedule,
-            statistical,
-        } = security;
-        self.int(match sharing {
-            Sharing::Rep3 => 0u8,
-            Sharing::Rep4 => 1,
-            Sharing::Yao => 2,
-        });
-        self.int(match adversary {
-            Adversary::SemiHonest => 0u8,
-            Adversary::Malicious => 1,
-            Adversary::CutAndChoose => 2,
-        });
-        self.int(match delivery {
-            Delivery::Abort => 0u8,
-            Delivery::Guaranteed => 1,
-        });
-        self.int(match tables {
-            Tables::HalfGates => 0u8,
-            Tables::ThreeHalves => 1,
-        });
-        match schedule {
-            Schedule::Layers => self.int(0u8),
-            Schedule::List(rows) => {
-                self.int(1u8);
-                self.int(rows.count());
-            }
-        }
-        self.int(statistical.bits());
-    }
-
-    fn block(&mut self, block: &Block) {
-        let Block {
-            name,
-            rows,
-            holders,
-            stored,
-            order,
-        } = block;
-        self.text(name);
-        self.int(*rows);
-        self.list(holders, |e, holder| e.holder(*holder));
-        self.maybe(stored.as_ref(), |e, dataset| e.text(dataset));
-        match order {
-            Order::Unsaid => self.int(0u8),
-            Order::Agreed => self.int(1u8),
-            // Two judges compare.
-            Order::Compared { every, duplicates } => {
-                self.int(2u8);
-                self.int(*every);
-                self.int(*duplicates);
-            }
-        }
-    }
-
-    fn holder(&mut self, holder: Holder) {
-        match holder {
-            Holder::Party(party) => {
-                self.int(0u8);
-                self.int(party.index() as u64);
-            }
-            Holder::Owner(owner) => {
-                self.int(1u8);
-                self.int(owner);
-            }
-            Holder::Stored => self.int(2u8),
-        }
-    }
-
-    fn audience(&mut self, audience: Audience) {
-        match audience {
-            Audience::Parties => self.int(0u8),
-            Audience::Party(party) => {
-                self.int(1u8);
-                self.int(party.index() as u64);
-            }
-            Audience::Recipient(recipient) => {
-                self.int(2u8);
-                self.int(recipient);
-            }
-            Audience::Stored => self.int(3u8),
         }
     }
 
@@ -212,7 +84,7 @@ fn proves(plan: &Plan) -> bool {
 pub(super) fn of(plan: &Plan) -> PlanHash {
     let mut e = Encoder(Sha256::new());
     e.text(VERSION);
-    e.job(&plan.job);
+    plan.job.encode(&mut e.0);
     // The schedule follows from the circuit and these; its shape is hashed too, so that two planners that differ are found out.
     e.text("schedule");
     e.int(plan.lanes);

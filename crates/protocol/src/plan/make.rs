@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use veil_circuit::{Circuit, Per, Reduce, Wire};
 use veil_device::Program;
+use veil_job::{Audience, JobSpec};
 use veil_math::Ring;
-use veil_program::{Audience, Lowered};
 use veil_session::PlanHash;
 
 use super::authenticate::authenticated;
@@ -29,7 +29,7 @@ const MOST_PROVED_CYCLES: u64 = 1 << 29;
 
 impl Plan {
     /// Plans `job`.
-    pub fn new(job: Arc<Lowered>, options: Options) -> Result<Plan, PlanError> {
+    pub fn new(job: Arc<JobSpec>, options: Options) -> Result<Plan, PlanError> {
         check::job(&job)?;
         let orders = order::of(&job)?;
         let step = Step::of(&job.circuit);
@@ -225,10 +225,10 @@ impl Plan {
 }
 
 /// The order of products that a job asks for, where it is not that of layers.
-fn list(job: &Lowered, step: Option<&Step>) -> Option<List> {
+fn list(job: &JobSpec, step: Option<&Step>) -> Option<List> {
     match job.security.schedule {
-        veil_program::Schedule::Layers => None,
-        veil_program::Schedule::List(rows) => Some(List {
+        veil_job::Schedule::Layers => None,
+        veil_job::Schedule::List(rows) => Some(List {
             rows: rows.count(),
             cycles: job.circuit.clock.cycles,
             registers: step.map_or(0..0, Step::registers),

@@ -20,8 +20,8 @@ use std::sync::Arc;
 
 use veil_circuit::schedule::ScheduleError;
 use veil_device::Program;
+use veil_job::{Audience, JobSpec, Schedule, Security, Word};
 use veil_math::Ring;
-use veil_program::{Audience, Lowered, Schedule, Security, Word};
 use veil_session::{PartyId, PlanHash};
 
 pub use cycles::CyclesPlan;
@@ -158,7 +158,7 @@ pub enum PlanError {
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The job.
-    pub job: Arc<Lowered>,
+    pub job: Arc<JobSpec>,
     /// Ring of all values.
     pub ring: Ring,
     /// Ring that integers are computed in: a larger one where values have codes.
@@ -320,7 +320,7 @@ impl Plan {
 }
 
 /// The computing parties of a job.
-fn parties(job: &Lowered) -> &'static [PartyId] {
+fn parties(job: &JobSpec) -> &'static [PartyId] {
     match job.parties.len() {
         2 => &PartyId::TWO,
         4 => &PartyId::FOUR,

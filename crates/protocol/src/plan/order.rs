@@ -1,7 +1,7 @@
 //! Blocks whose holders compare the order of a key column before anything that depends on an input is sent.
 
 use veil_circuit::Per;
-use veil_program::{Block, Holder, Lowered};
+use veil_job::{Block, Holder, JobSpec};
 use veil_session::{PartyId, Peer};
 
 use super::PlanError;
@@ -35,7 +35,7 @@ impl OrderPlan {
     }
 }
 
-pub(super) fn of(job: &Lowered) -> Result<Vec<OrderPlan>, PlanError> {
+pub(super) fn of(job: &JobSpec) -> Result<Vec<OrderPlan>, PlanError> {
     let mut orders = Vec::new();
     let parties = super::parties(job);
     for (index, block) in job.blocks.iter().enumerate() {
@@ -75,7 +75,7 @@ pub(super) fn of(job: &Lowered) -> Result<Vec<OrderPlan>, PlanError> {
 }
 
 /// Who supplies values per row of `block`, each once.
-fn holders(job: &Lowered, block: &Block) -> Vec<Peer> {
+fn holders(job: &JobSpec, block: &Block) -> Vec<Peer> {
     let ports = job.circuit.inputs.iter().zip(&block.holders);
     let mut holders: Vec<Peer> = ports
         .filter(|(port, _)| port.per == Per::Row)

@@ -1,7 +1,7 @@
 //! Rows of a plan: how long its chunks are, and which chunk of which block each row is in.
 
+use veil_job::JobSpec;
 use veil_math::Ring;
-use veil_program::Lowered;
 use veil_session::Frame;
 
 use super::{PROVED_GATES, Plan, PlanError};
@@ -153,7 +153,7 @@ pub(super) fn check_garbled(slots: u32, kept: u64, chunk_rows: u32) -> Result<()
 }
 
 /// Chunks of so many rows that a job has.
-pub(super) fn chunks(job: &Lowered, chunk_rows: u32) -> Result<u64, PlanError> {
+pub(super) fn chunks(job: &JobSpec, chunk_rows: u32) -> Result<u64, PlanError> {
     let most = |rows: u64| rows.div_ceil(u64::from(chunk_rows.max(1)));
     let chunks: u64 = job
         .blocks

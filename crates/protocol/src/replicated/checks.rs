@@ -279,7 +279,7 @@ mod tests {
     use std::sync::Arc;
 
     use veil_circuit::{Builder, Per};
-    use veil_program::{Adversary, Audience, Block, Holder, Lowered, Security};
+    use veil_job::{Adversary, Audience, Block, Holder, JobSpec, Security};
     use veil_session::Peer;
 
     use super::*;
@@ -293,12 +293,12 @@ mod tests {
     }
 
     /// A chain of so many products, one in each layer.
-    fn chain(ring: Ring, layers: usize) -> Arc<Lowered> {
+    fn chain(ring: Ring, layers: usize) -> Arc<JobSpec> {
         let mut b = Builder::new(ring);
         let inputs = b.input("v", 2, Per::Row);
         let product = (0..layers).fold(inputs[0], |product, _| b.mul(product, inputs[1]));
         b.output("z", &[product]);
-        Arc::new(Lowered {
+        Arc::new(JobSpec {
             name: "chain".into(),
             schema: String::new(),
             owners: vec!["ann".into()],
@@ -312,10 +312,13 @@ mod tests {
                 rows: 1000,
                 holders: vec![Holder::Owner(0)],
                 stored: None,
-                order: veil_program::Order::Unsaid,
+                order: veil_job::Order::Unsaid,
             }],
             audiences: vec![Audience::Parties],
             opened: vec!["z".into()],
+            inputs: Vec::new(),
+            datasets: Vec::new(),
+            keep: None,
         })
     }
 

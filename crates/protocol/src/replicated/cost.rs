@@ -1,8 +1,8 @@
 //! What tasks cost, by formula: see "Cost" in the protocols' documentation.
 
 use veil_circuit::Per;
+use veil_job::{Audience, Holder};
 use veil_math::Ring;
-use veil_program::{Audience, Holder};
 use veil_session::{PartyId, Peer};
 
 use super::{Frame, Scheme};

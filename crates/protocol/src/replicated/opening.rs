@@ -2,7 +2,7 @@
 //! other holder, and is used only if they match (rules R1 and R2, attack case A3).
 
 use veil_device::{Command, Op, Span};
-use veil_program::Audience;
+use veil_job::Audience;
 use veil_session::{PartyId, Peer};
 
 use super::digests::Digests;

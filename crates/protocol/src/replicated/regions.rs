@@ -3,8 +3,8 @@
 use veil_circuit::Per;
 use veil_device::proof::{COUNTS, TRACE_PARTS};
 use veil_device::{Item, Layout, Place, Region, Side, Span};
+use veil_job::{Audience, Holder};
 use veil_math::Ring;
-use veil_program::{Audience, Holder};
 use veil_session::Peer;
 
 use super::digests::Digests;

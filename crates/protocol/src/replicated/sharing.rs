@@ -9,7 +9,7 @@
 
 use veil_circuit::Per;
 use veil_device::{Command, Op, Span};
-use veil_program::Holder;
+use veil_job::Holder;
 use veil_session::{PartyId, Peer};
 
 use super::digests::Digests;

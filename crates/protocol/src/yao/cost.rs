@@ -1,8 +1,8 @@
 //! What tasks cost, by formula: see "Cost" in the protocol's documentation.
 
 use veil_device::Garbling;
+use veil_job::Holder;
 use veil_math::Ring;
-use veil_program::Holder;
 use veil_session::{Frame, Peer};
 
 use super::inputs::Inputs;

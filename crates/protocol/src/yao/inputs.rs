@@ -7,7 +7,7 @@
 
 use veil_circuit::Per;
 use veil_device::{Command, Draw, Op, Span, ot};
-use veil_program::Holder;
+use veil_job::Holder;
 use veil_prss::Use;
 use veil_session::{PartyId, Peer};
 

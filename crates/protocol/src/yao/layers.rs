@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use veil_device::{Command, Draw, Garbling, Op, ProgramId, Span};
-use veil_program::Schedule;
+use veil_job::Schedule;
 use veil_prss::Use;
 use veil_session::{PartyId, Peer};
 

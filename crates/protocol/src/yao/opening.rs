@@ -3,7 +3,7 @@
 
 use veil_circuit::Reduce;
 use veil_device::{Command, Op};
-use veil_program::Audience;
+use veil_job::Audience;
 use veil_session::{PartyId, Peer};
 
 use super::regions;

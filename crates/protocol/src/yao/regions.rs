@@ -2,8 +2,8 @@
 
 use veil_circuit::Per;
 use veil_device::{Item, Layout, Place, Region, Span};
+use veil_job::Holder;
 use veil_math::Ring;
-use veil_program::Holder;
 use veil_session::{PartyId, Peer};
 
 use super::EVALUATOR;

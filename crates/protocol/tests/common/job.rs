@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use veil_circuit::Per;
+use veil_job::Holder;
 use veil_math::Ring;
-use veil_program::Holder;
 use veil_protocol::{Plan, Task, seed_digest};
 use veil_session::{Peer, Secret};
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use veil_circuit::{Circuit, Gate, InputPort, OutputPort, Per, Reduce, Wire};
+use veil_job::{Audience, Block, Holder, JobSpec};
 use veil_math::Ring;
-use veil_program::{Audience, Block, Holder, Lowered};
 use veil_protocol::Options;
 use veil_session::{PartyId, Peer};
 
@@ -15,7 +15,7 @@ use super::job::{Results, Values};
 #[derive(Clone, Debug)]
 pub struct Sample {
     /// The job.
-    pub job: Arc<Lowered>,
+    pub job: Arc<JobSpec>,
     /// How it is planned.
     pub options: Options,
     /// Its clear values.
@@ -130,7 +130,7 @@ pub fn samples(size: usize) -> impl Strategy<Value = Sample> {
     })
 }
 
-fn lowered(circuit: Circuit, blocks: &[(u64, Vec<u16>)], audiences: &[u16]) -> Lowered {
+fn lowered(circuit: Circuit, blocks: &[(u64, Vec<u16>)], audiences: &[u16]) -> JobSpec {
     let first = &blocks[0].1;
     let block = |(k, (rows, holders)): (usize, &(u64, Vec<u16>))| {
         // A value per job has one holder.
@@ -142,16 +142,16 @@ fn lowered(circuit: Circuit, blocks: &[(u64, Vec<u16>)], audiences: &[u16]) -> L
             rows: *rows,
             holders: holders.collect(),
             stored: None,
-            order: veil_program::Order::Unsaid,
+            order: veil_job::Order::Unsaid,
         }
     };
-    Lowered {
+    JobSpec {
         name: "sample".into(),
         schema: String::new(),
         owners: vec!["ann".into(), "bob".into()],
         parties: ["p0", "p1", "p2"].map(String::from).into(),
         recipients: vec!["eve".into(), "fay".into()],
-        security: veil_program::Security::among(3),
+        security: veil_job::Security::among(3),
         totals: None,
         blocks: blocks.iter().enumerate().map(block).collect(),
         audiences: audiences.iter().map(|a| audience(*a)).collect(),
@@ -161,10 +161,13 @@ fn lowered(circuit: Circuit, blocks: &[(u64, Vec<u16>)], audiences: &[u16]) -> L
             .map(|o| format!("{} of the sample", o.name))
             .collect(),
         circuit,
+        inputs: Vec::new(),
+        datasets: Vec::new(),
+        keep: None,
     }
 }
 
-fn values(job: &Lowered, elements: &[u128]) -> Values {
+fn values(job: &JobSpec, elements: &[u128]) -> Values {
     let ring = job.circuit.ring;
     let wires = job.circuit.input_wires() as usize;
     let row = |own: &[u128], first: &[u128]| {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde_json::Value;
 use veil_circuit::{Circuit, Gate, InputPort, OutputPort, Per, Reduce, Wire};
 use veil_device::{Command, Draw, KeyId, Op, Span};
+use veil_job::{Audience, Block, Holder, JobSpec, Security};
 use veil_math::Ring;
-use veil_program::{Audience, Block, Holder, Lowered, Security};
 use veil_protocol::rep3::{KEY_OWN, KEY_PREVIOUS, OWN, PREVIOUS};
 use veil_protocol::{Options, Plan, Task};
 use veil_prss::Use;
@@ -150,11 +150,11 @@ pub fn plan(circuit: Circuit, security: Security, holder: Holder, chunk_rows: u3
     } else {
         vec![]
     };
-    let job = Lowered {
+    let job = JobSpec {
         name: "golden".into(),
         schema: String::new(),
         owners,
-        parties: (0..security.sharing.parties())
+        parties: (0..security.protocol.parties())
             .map(|p| format!("p{p}"))
             .collect(),
         recipients: vec![],
@@ -166,10 +166,13 @@ pub fn plan(circuit: Circuit, security: Security, holder: Holder, chunk_rows: u3
             rows: 1,
             holders: vec![holder],
             stored: None,
-            order: veil_program::Order::Unsaid,
+            order: veil_job::Order::Unsaid,
         }],
         audiences: vec![Audience::Parties],
         opened: vec!["z".into()],
+        inputs: Vec::new(),
+        datasets: Vec::new(),
+        keep: None,
     };
     Plan::new(
         Arc::new(job),

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use veil_device::{Garbling, Item, KeyId, Span};
+use veil_job::{Audience, Holder, Security, Tables};
 use veil_math::Ring;
-use veil_program::{Audience, Holder, Security, Tables};
 use veil_protocol::yao::{EVALUATOR, GARBLER};
 use veil_protocol::{Task, Transfers};
 use veil_session::{PartyId, Peer, Secret};

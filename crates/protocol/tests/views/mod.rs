@@ -11,8 +11,8 @@ use crate::common::job::pack;
 use crate::common::{Keyring, Kind, Net, Node};
 use veil_circuit::{Circuit, Gate, InputPort, OutputPort, Per, Reduce, Wire};
 use veil_device::{Command, Cross, Form, Op, Span};
+use veil_job::{Adversary, Audience, Block, Holder, JobSpec, Security};
 use veil_math::Ring;
-use veil_program::{Adversary, Audience, Block, Holder, Lowered, Security};
 use veil_protocol::{Options, Plan, Task};
 use veil_prss::{Prf, Use};
 use veil_session::{PartyId, Peer, Secret};
@@ -87,7 +87,7 @@ fn and_plan(scheme: &Scheme, ring: Ring) -> Plan {
 
 /// x y of every row.
 fn and_job((ring, security): (Ring, Security), holders: [Holder; 2], audience: Audience) -> Plan {
-    let parties = security.sharing.parties();
+    let parties = security.protocol.parties();
     let port = |name: &str| InputPort {
         name: name.into(),
         width: 1,
@@ -104,7 +104,7 @@ fn and_job((ring, security): (Ring, Security), holders: [Holder; 2], audience: A
         }],
         clock: veil_circuit::Clock::default(),
     };
-    let job = Lowered {
+    let job = JobSpec {
         name: "view".into(),
         schema: String::new(),
         owners: vec!["ann".into()],
@@ -118,10 +118,13 @@ fn and_job((ring, security): (Ring, Security), holders: [Holder; 2], audience: A
             rows: ROWS.into(),
             holders: holders.into(),
             stored: None,
-            order: veil_program::Order::Unsaid,
+            order: veil_job::Order::Unsaid,
         }],
         audiences: vec![audience],
         opened: vec!["z".into()],
+        inputs: Vec::new(),
+        datasets: Vec::new(),
+        keep: None,
     };
     Plan::new(
         Arc::new(job),

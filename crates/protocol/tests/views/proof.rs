@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use veil_device::{Command, Span};
+use veil_job::Adversary;
 use veil_math::{P61, Ring};
-use veil_program::Adversary;
 use veil_protocol::rep3::{ProofMessage, proof_message};
 use veil_protocol::{Options, Plan, Task};
 use veil_prss::{Prf, Use};

@@ -1,12 +1,11 @@
 //! Datasets of made-up shares, and what they hold in the plainest form.
 
 #![allow(dead_code, reason = "each test uses a part")]
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::path::Path;
 
+use veil_job::Slice;
 use veil_math::Ring;
-use veil_program::Slice;
 use veil_session::{PartyId, PlanHash};
 use veil_store::{Description, Expected, Member, Port, Rows, StoreKey, Writer};
 

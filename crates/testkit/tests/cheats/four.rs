@@ -1,7 +1,7 @@
 //! Cheats among four parties: attack cases B1 to B6 and B8, and A3, A4 and A7 among them. Whoever gets something from one party is told by another whether it is right.
 
+use veil_job::{Audience, JobSpec};
 use veil_math::Ring;
-use veil_program::{Audience, Lowered};
 use veil_session::Peer;
 use veil_testkit::sample::{among_four, dot, everything, peer, product};
 use veil_testkit::{Kind, flipped};
@@ -176,7 +176,7 @@ pub(crate) fn cases() -> Vec<Case> {
         ),
     ]);
     // Party i lacks u_i, gets it from the one before, and its digest from the one after; a recipient from one holder and two others.
-    let opened = |job: Lowered, chunk, kind, from, to, found| Case {
+    let opened = |job: JobSpec, chunk, kind, from, to, found| Case {
         world: in_eights(among_four(job)),
         ..case("A3: an opening", chunk, kind, from, to, found)
     };
@@ -186,7 +186,7 @@ pub(crate) fn cases() -> Vec<Case> {
             Kind::Opened,
             Kind::OpenedDigest,
             2,
-            product as fn(Ring, u64, Audience) -> Lowered,
+            product as fn(Ring, u64, Audience) -> JobSpec,
         ),
         (Kind::Total, Kind::TotalDigest, 4, dot),
     ] {

@@ -1,6 +1,6 @@
 //! Cheats in openings of masked values in the middle of a computation: attack case A3, in the round of a layer.
 
-use veil_program::Audience;
+use veil_job::Audience;
 use veil_session::Peer;
 use veil_testkit::sample::{among_four, peer, word};
 use veil_testkit::{Kind, flipped};

@@ -17,8 +17,8 @@ mod words;
 use std::collections::BTreeSet;
 
 use crate::common::{Found, assert_found};
+use veil_job::JobSpec;
 use veil_link::tap::Fate;
-use veil_program::Lowered;
 use veil_session::Peer;
 use veil_testkit::{Kind, Message, Outcome, World};
 
@@ -56,7 +56,7 @@ impl Case {
     }
 }
 
-fn in_eights(job: Lowered) -> World {
+fn in_eights(job: JobSpec) -> World {
     World::in_chunks(job, 8, 1)
 }
 

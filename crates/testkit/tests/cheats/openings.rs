@@ -1,7 +1,7 @@
 //! Cheats in openings and in the agreement before them: attack case A3, for each kind of audience.
 
+use veil_job::Audience;
 use veil_math::Ring;
-use veil_program::Audience;
 use veil_testkit::sample::{dot, party, peer, product};
 use veil_testkit::{Kind, flipped};
 

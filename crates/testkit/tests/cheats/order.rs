@@ -1,7 +1,7 @@
 //! Cheats in the comparison of the order of rows: attack case G5 and its like. Owners 0 and 1 hold the block, parties 0 and 1 are
 //! the judges.
 
-use veil_program::Holder;
+use veil_job::Holder;
 use veil_session::Peer;
 use veil_testkit::sample::peer;
 use veil_testkit::{Kind, flipped};

@@ -1,7 +1,7 @@
 //! Cheats over what the parties load from their stores: attack case G4.
 
+use veil_job::JobSpec;
 use veil_math::Ring;
-use veil_program::Lowered;
 use veil_testkit::sample::{among_four, everything, peer};
 use veil_testkit::{Kind, Seed, flipped};
 
@@ -17,7 +17,7 @@ pub(crate) fn cases() -> Vec<Case> {
     cases
 }
 
-fn of(job: &Lowered, pairs: &[(u8, u8)]) -> Vec<Case> {
+fn of(job: &JobSpec, pairs: &[(u8, u8)]) -> Vec<Case> {
     let world = second_stage(job, Seed(10));
     let (per_job, rows) = (
         "G4: a wrong digest of loaded values per job",

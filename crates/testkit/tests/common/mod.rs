@@ -6,19 +6,19 @@ use std::time::Duration;
 
 use veil_circuit::{Builder, Circuit, Per, make};
 use veil_engine::Abort;
+use veil_job::{Audience, Holder, JobSpec};
 use veil_math::Ring;
-use veil_program::{Audience, Holder, Lowered};
 use veil_session::{Channel, PartyId, Peer};
 use veil_testkit::sample::{against_malicious, job, party};
 use veil_testkit::{Kind, Outcome, Seed, Values, World};
 
 /// `rows` rows of a circuit of the catalogue, against one party that may be malicious.
-pub(crate) fn made(name: &str, rows: u64) -> Lowered {
+pub(crate) fn made(name: &str, rows: u64) -> JobSpec {
     of_circuit(make(name).expect("the catalogue has it"), rows)
 }
 
 /// `rows` rows of a circuit, whose ports an owner and a party supply in turn.
-pub(crate) fn of_circuit(circuit: Circuit, rows: u64) -> Lowered {
+pub(crate) fn of_circuit(circuit: Circuit, rows: u64) -> JobSpec {
     let holders = [Holder::Owner(0), Holder::Party(party(1))];
     let holders: Vec<Holder> = (0..circuit.inputs.len()).map(|k| holders[k % 2]).collect();
     let audiences = vec![Audience::Recipient(0); circuit.outputs.len()];
@@ -26,7 +26,7 @@ pub(crate) fn of_circuit(circuit: Circuit, rows: u64) -> Lowered {
 }
 
 /// The second stage of `job`, with the shares that its first stage kept.
-pub(crate) fn second_stage(job: &Lowered, seed: Seed) -> World {
+pub(crate) fn second_stage(job: &JobSpec, seed: Seed) -> World {
     let (input, compute) = job.stages();
     let values = Values::random(&input, seed);
     let kept = World::in_chunks(input, 8, 1)
@@ -43,7 +43,7 @@ pub(crate) fn second_stage(job: &Lowered, seed: Seed) -> World {
 pub(crate) const EVERY: u32 = 4;
 
 /// Σ of one column each of the holders, in blocks of 10 and 7 rows, of which the order of the second is compared.
-pub(crate) fn sum(holders: &[Holder]) -> Lowered {
+pub(crate) fn sum(holders: &[Holder]) -> JobSpec {
     let mut b = Builder::new(Ring::Z64);
     let wires: Vec<_> = (0..holders.len())
         .map(|k| b.input(format!("x{k}"), 1, Per::Row)[0])
@@ -56,7 +56,7 @@ pub(crate) fn sum(holders: &[Holder]) -> Lowered {
         &[(10, holders), (7, holders)],
         &[Audience::Recipient(0)],
     );
-    job.blocks[1].order = veil_program::Order::Compared {
+    job.blocks[1].order = veil_job::Order::Compared {
         every: EVERY,
         duplicates: true,
     };

@@ -10,7 +10,7 @@ use plotters::prelude::*;
 use veil_device::{Cpu, Device, Fault};
 use veil_device_cuda::Seconds;
 use veil_engine::{Recorder, RoundEvent, Settings, TraceId};
-use veil_program::{Adversary, Security, Sharing, Statistical, Word};
+use veil_job::{Adversary, ProtocolKind, Security, Statistical, Word};
 use veil_protocol::{Options, Plan, Task};
 use veil_session::{PartyId, Peer};
 
@@ -121,7 +121,7 @@ pub(super) fn run(args: &BenchArgs) -> Result<()> {
 fn measure(args: &BenchArgs, statistical: Statistical) -> Result<Row> {
     let security = Security {
         statistical,
-        ..Security::of(Sharing::Yao).against(Adversary::CutAndChoose)
+        ..Security::of(ProtocolKind::Yao).against(Adversary::CutAndChoose)
     };
     let workload = Name::Cut.workload(1, security);
     let options = Options {

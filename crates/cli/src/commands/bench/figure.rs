@@ -5,7 +5,7 @@
 
 use miette::{Result, miette};
 use plotters::prelude::*;
-use veil_program::{Adversary, Security, Sharing, Word};
+use veil_job::{Adversary, ProtocolKind, Security, Word};
 
 use super::chart::{self, BAR, BOUND, Drawn, Line};
 use super::measure::{Carrier, Row, measure};
@@ -51,7 +51,7 @@ static PUBLISHED: [Published; 2] = [
 
 /// Measures, prints the table, and draws.
 pub(super) fn run(args: &BenchArgs) -> Result<()> {
-    if args.protocol == Some(Sharing::Rep3) {
+    if args.protocol == Some(ProtocolKind::Rep3) {
         return Err(miette!(
             help = "`veil bench mul128` measures any protocol",
             "rep4-mul is of four parties"
@@ -70,7 +70,7 @@ pub(super) fn run(args: &BenchArgs) -> Result<()> {
                 continue;
             }
             for batch in batches(args.batch) {
-                let security = Security::of(Sharing::Rep4).against(published.adversary);
+                let security = Security::of(ProtocolKind::Rep4).against(published.adversary);
                 let workload = Name::Rep4Mul.workload(batch / u64::from(WIDTH), security);
                 let row = measure(&workload, args.setup(carrier, args.cores.0))?;
                 if args.json {

@@ -10,7 +10,7 @@ use veil_device::{
     Bank, Command, Cpu, Device, Draw, Frame, Garbling, HashRate, Item, KeyId, Layout, Op, Outcome,
     Place, Region, Span, Tag,
 };
-use veil_program::{Security, Sharing, Tables, Word};
+use veil_job::{ProtocolKind, Security, Tables, Word};
 use veil_protocol::{Options, Plan};
 use veil_prss::Use;
 use veil_session::Secret;
@@ -64,7 +64,7 @@ struct Limits {
 
 /// Measures, prints the table, and draws.
 pub(super) fn run(args: &BenchArgs) -> Result<()> {
-    if args.protocol.is_some_and(|of| of != Sharing::Yao) {
+    if args.protocol.is_some_and(|of| of != ProtocolKind::Yao) {
         return Err(miette!(
             help = "leave --protocol out",
             "garbling is of two parties: yao"
@@ -218,7 +218,7 @@ impl Case {
 fn measure(tables: Tables, rows: u32, limits: Limits) -> Result<Row> {
     let security = Security {
         tables,
-        ..Security::of(Sharing::Yao)
+        ..Security::of(ProtocolKind::Yao)
     };
     let workload = Name::Garble.workload(rows.into(), security);
     let options = Options {

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use miette::Result;
 use plotters::prelude::*;
+use veil_job::{ProtocolKind, Security, Tables, Word};
 use veil_link::shape::Profile;
-use veil_program::{Security, Sharing, Tables, Word};
 
 use super::chart::{self, Drawn, Line};
 use super::measure::{Carrier, Row, Setup, measure};
@@ -58,7 +58,7 @@ pub(super) fn run(args: &BenchArgs, path: &std::path::Path) -> Result<()> {
 fn on_link(args: &BenchArgs, tables: Tables, gbit_per_s: f64) -> Result<Row> {
     let security = Security {
         tables,
-        ..Security::of(Sharing::Yao)
+        ..Security::of(ProtocolKind::Yao)
     };
     // Blocks of half-gates that the link takes in that time.
     let block = 5120.0 * 32.0 * 8.0;

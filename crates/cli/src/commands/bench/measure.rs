@@ -11,9 +11,9 @@ use veil_device::{Cpu, Device};
 use veil_engine::{
     Binding, Data, Report, Settings, TransfersFrom, bounds, local, participants, party,
 };
+use veil_job::Word;
 use veil_link::tls::{Identity, Meeting, Port, Reception, Terms, TlsLink, meet};
 use veil_link::{Link, shape};
-use veil_program::Word;
 use veil_protocol::{Options, Plan};
 use veil_session::Peer;
 

@@ -17,8 +17,9 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use miette::{IntoDiagnostic, Result, miette};
+use veil_job::{Adversary, ProtocolKind, Statistical, Tables};
 use veil_link::shape;
-use veil_program::{Adversary, Sharing, Statistical, Tables, Words};
+use veil_program::Words;
 
 pub(crate) use measure::over_tls;
 use measure::{Carrier, Row, Setup, measure};
@@ -53,7 +54,7 @@ pub(crate) struct BenchArgs {
     name: What,
     /// The protocol to measure: rep3, rep4 or yao [default: rep3; of rep4-mul rep4, of yao yao].
     #[arg(long, value_name = "NAME")]
-    protocol: Option<Sharing>,
+    protocol: Option<ProtocolKind>,
     /// Against one party that is semi-honest or malicious [default: rep3 semi-honest, rep4 malicious; rep4-mul both].
     #[arg(long, value_name = "WHICH")]
     adversary: Option<Adversary>,
@@ -202,8 +203,8 @@ pub(crate) fn run(args: &BenchArgs) -> Result<()> {
     };
     let batch = args.batch.unwrap_or_else(|| name.batch()).max(1);
     let usual = match name {
-        Name::Yao => Sharing::Yao,
-        _ => Sharing::Rep3,
+        Name::Yao => ProtocolKind::Yao,
+        _ => ProtocolKind::Rep3,
     };
     let sharing = args.protocol.unwrap_or(usual);
     let words = Words {

@@ -10,9 +10,9 @@ use miette::{IntoDiagnostic, Result, miette};
 use veil_circuit::generate::{Aim, aes128_encrypt, aes128_expand_key};
 use veil_circuit::{Builder, Circuit, Flavour, Initial, Per, bristol};
 use veil_engine::{Memory, Settings};
+use veil_job::Word;
 use veil_link::LinkKind;
 use veil_math::Ring;
-use veil_program::Word;
 use veil_session::Peer;
 
 use super::{BenchArgs, short};

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use veil_circuit::{Builder, Circuit, Gate, InputPort, OutputPort, Per, Reduce, Wire, generate};
-use veil_math::Ring;
-use veil_program::{
-    Audience, Block, DataError, Holder, Lowered, Security, Sharing, Sink, Slice, Source,
+use veil_job::{
+    Audience, Block, DataError, Holder, JobSpec, ProtocolKind, Security, Sink, Slice, Source,
 };
+use veil_math::Ring;
 use veil_protocol::{Options, Plan};
 use veil_session::PartyId;
 
@@ -44,18 +44,18 @@ pub(crate) enum Name {
 
 /// Streams of AES blocks of a product, a bit of a block each, over all parties: of three each makes two streams of masks; of four, three make that
 /// of each of the six joint messages; of two, one hashes the four labels of a gate, and the other two of them, a block each.
-fn streams(sharing: Sharing) -> f64 {
+fn streams(sharing: ProtocolKind) -> f64 {
     match sharing {
-        Sharing::Rep3 => 3.0 * 2.0,
-        Sharing::Rep4 => 6.0 * 3.0,
-        Sharing::Yao => (4.0 + 2.0) * 128.0,
+        ProtocolKind::Rep3 => 3.0 * 2.0,
+        ProtocolKind::Rep4 => 6.0 * 3.0,
+        ProtocolKind::Yao => (4.0 + 2.0) * 128.0,
     }
 }
 
 /// A job to measure.
 pub(crate) struct Workload {
     pub(crate) name: &'static str,
-    pub(crate) job: Arc<Lowered>,
+    pub(crate) job: Arc<JobSpec>,
     /// Operations per row.
     pub(crate) ops: u64,
     /// AES blocks of masks per operation, over all parties.
@@ -111,11 +111,11 @@ impl Name {
             Name::Word => ("word", word(), 64, 0.0),
         };
         let (inputs, outputs) = (circuit.inputs.len(), circuit.outputs.len());
-        let job = Lowered {
+        let job = JobSpec {
             name: format!("bench {name}"),
             schema: String::new(),
             owners: vec![],
-            parties: (0..security.sharing.parties())
+            parties: (0..security.protocol.parties())
                 .map(|p| format!("party {p}"))
                 .collect(),
             recipients: vec![],
@@ -135,16 +135,19 @@ impl Name {
                     })
                     .collect(),
                 stored: None,
-                order: veil_program::Order::Unsaid,
+                order: veil_job::Order::Unsaid,
             }],
             audiences: vec![Audience::Party(PartyId::THREE[1]); outputs],
             opened: vec!["the results of a benchmark".into(); outputs],
+            inputs: Vec::new(),
+            datasets: Vec::new(),
+            keep: None,
         };
         let job = Arc::new(job);
         Workload {
             name,
             ops,
-            blocks_per_op: streams(security.sharing) * (bits + conversions(&job) / ops as f64)
+            blocks_per_op: streams(security.protocol) * (bits + conversions(&job) / ops as f64)
                 / 128.0,
             job,
         }
@@ -190,7 +193,7 @@ fn word() -> Circuit {
 }
 
 /// Bits of products per row that a job with conversions takes.
-fn conversions(job: &Arc<Lowered>) -> f64 {
+fn conversions(job: &Arc<JobSpec>) -> f64 {
     match Plan::new(Arc::clone(job), Options::default()) {
         Ok(plan) if plan.is_mixed() => (plan.bit_products() + 64 * plan.products()) as f64,
         _ => 0.0,

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use veil_engine::Progress;
+use veil_job::Schedule;
 use veil_link::tls::{Port, Reception, SetupError};
 use veil_link::{LinkKind, shape};
 use veil_node::meeting::{Foreground, HeldFor, Parties};
@@ -15,7 +16,7 @@ use veil_node::participant::Neighbours;
 use veil_node::policy::Facts;
 use veil_node::stages::{self, Shelf, Stage, Stages};
 use veil_node::{Begins, Home, Request, roles_of};
-use veil_program::{Job, Schedule};
+use veil_program::Job;
 use veil_protocol::Plan;
 use veil_session::{PartyId, Peer};
 

@@ -7,13 +7,14 @@ use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
 use veil_engine::{Abort, Data, Recorder, Report, Settings};
+use veil_job::Source;
 use veil_link::tls::{Around, SetupError};
 use veil_node::log::Event;
 use veil_node::meeting::HeldFor;
 use veil_node::participant::{Neighbours, Part, RunError};
 use veil_node::stages::{Disagreement, Ends, Stage};
 use veil_node::{Binding, Receipt, Time, receipt};
-use veil_program::{Output, Source};
+use veil_program::Output;
 use veil_session::Peer;
 
 use super::lobby::Lobby;

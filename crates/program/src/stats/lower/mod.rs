@@ -24,7 +24,8 @@ use super::{
     monomial::Monomial,
     products,
 };
-use crate::{Audience, error::JobProblem};
+use crate::error::JobProblem;
+use veil_job::Audience;
 
 /// A statistics job as a circuit.
 pub(crate) struct LoweredStats {
@@ -216,7 +217,7 @@ mod tests {
             min_count: None,
             to: Audience::Recipient(0),
         };
-        let holders = vec![crate::Holder::Owner(0); columns.len()];
+        let holders = vec![veil_job::Holder::Owner(0); columns.len()];
         let blocks = vec![StatsBlock {
             name: "all".into(),
             rows,

@@ -4,10 +4,10 @@ use veil_math::Ring;
 
 use super::{Guard, division::Division};
 use crate::{
-    Audience,
     number::Scaled,
     stats::{Column, End, monomial::Monomial},
 };
+use veil_job::Audience;
 
 /// An opened port.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]

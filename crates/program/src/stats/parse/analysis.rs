@@ -6,12 +6,13 @@ use toml::Spanned;
 
 use super::limit;
 use crate::{
-    Audience, Roles,
+    Roles,
     error::{Fault, JobProblem},
     number::MOST_DIGITS,
     raw::{RawAnalysis, RawNames, RawStatistic},
     stats::{Analysis, End, Statistic, Stats},
 };
+use veil_job::Audience;
 
 /// No job has more rows.
 const MOST_MIN_COUNT: u64 = 1 << 40;

@@ -11,11 +11,12 @@ use column::column;
 
 use super::{Alignment, Column, Keeping, Pairing, Stats, StatsBlock};
 use crate::{
-    Holder, Roles,
+    Roles,
     error::{Fault, JobProblem},
     raw::{RawAlign, RawBlock, RawDelimiter, RawJob},
     roles::{check_name, distinct, unknown},
 };
+use veil_job::Holder;
 
 /// Columns of a job; each costs shared bytes per row.
 const MOST_COLUMNS: u64 = 256;
@@ -212,9 +213,9 @@ impl Stats {
 fn delimiters(
     raw: &Spanned<RawDelimiter>,
     block: &str,
-    holders: &[crate::Holder],
+    holders: &[veil_job::Holder],
     roles: &Roles,
-) -> Result<Vec<(crate::Holder, u8)>, Fault> {
+) -> Result<Vec<(veil_job::Holder, u8)>, Fault> {
     let one = |text: &str| match text.as_bytes() {
         &[mark]
             if !mark.is_ascii_alphanumeric()

@@ -13,7 +13,8 @@ use super::{
     problems::Place,
     text::{Kind, Reader},
 };
-use crate::data::{CellFault, DataError};
+use crate::InputError;
+use crate::table::{CellFault, DataError};
 use values::{fill, key};
 
 /// Record batches in the order of their rows.
@@ -52,28 +53,30 @@ pub(super) struct Places {
 impl Places {
     /// Finds the wanted columns and checks their types.
     pub(super) fn find(spec: &Spec, schema: &Schema) -> Result<Self, DataError> {
-        let find = |name: &str| {
+        let find = |name: &str| -> Result<_, DataError> {
             let named = |(_, field): &(usize, &Arc<arrow_schema::Field>)| field.name() == name;
             let mut found = schema.fields().iter().enumerate().filter(named);
             match (found.next(), found.next()) {
                 (Some((index, field)), None) => Ok((index, field.data_type().clone())),
-                (Some(_), Some(_)) => Err(DataError::ColumnTwice {
+                (Some(_), Some(_)) => Err(InputError::ColumnTwice {
                     file: spec.file.clone(),
                     column: name.to_owned(),
-                }),
-                (None, _) => Err(DataError::NoColumn {
+                }
+                .into()),
+                (None, _) => Err(InputError::NoColumn {
                     file: spec.file.clone(),
                     column: name.to_owned(),
                     found: (schema.fields().iter())
                         .map(|field| super::problems::shorten(field.name().as_bytes()))
                         .collect(),
-                }),
+                }
+                .into()),
             }
         };
         let mut wanted = Vec::new();
         for reader in &spec.readers {
             let (index, data_type) = find(&reader.name)?;
-            accepts(reader, &data_type).map_err(|advice| DataError::ColumnType {
+            accepts(reader, &data_type).map_err(|advice| InputError::ColumnType {
                 file: spec.file.clone(),
                 column: reader.name.clone(),
                 found: data_type.to_string(),
@@ -86,13 +89,14 @@ impl Places {
         if let Some((_, data_type)) = &key
             && !(is_text(data_type) || is_integer(data_type) || *data_type == DataType::Date32)
         {
-            return Err(DataError::ColumnType {
+            return Err(InputError::ColumnType {
                 file: spec.file.clone(),
                 column: spec.key.clone().unwrap_or_default(),
                 found: data_type.to_string(),
                 declared: "a key whose order is compared".into(),
                 advice: "store it as text, integers or days".into(),
-            });
+            }
+            .into());
         }
         let mut projection: Vec<usize> = wanted.clone();
         projection.extend(key.iter().map(|key| key.0));
@@ -232,9 +236,11 @@ pub(super) fn guarded<T, E: fmt::Display>(
     file: &Path,
     read: impl FnOnce() -> Result<T, E>,
 ) -> Result<T, DataError> {
-    let damaged = |reason: String| DataError::Damaged {
-        file: file.to_owned(),
-        reason,
+    let damaged = |reason: String| {
+        DataError::from(InputError::Damaged {
+            file: file.to_owned(),
+            reason,
+        })
     };
     match panic::catch_unwind(AssertUnwindSafe(read)) {
         Ok(result) => result.map_err(|error| damaged(error.to_string())),

@@ -13,8 +13,7 @@ use arrow_array::{
 use arrow_schema::{DataType, TimeUnit};
 
 use crate::{
-    data::CellFault,
-    date,
+    CellFault, date,
     number::NumberError,
     table::{
         cells::Cells,

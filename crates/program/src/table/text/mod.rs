@@ -11,8 +11,7 @@ use number::{Normal, plain, readings};
 
 use super::cells::Cells;
 use crate::{
-    data::CellFault,
-    date,
+    CellFault, date,
     number::{NumberError, Scaled, parse_scaled},
     stats::{Column, ColumnKind, Marks, Missing},
 };

@@ -1,7 +1,7 @@
 //! Numbers as people write them: with marks before the fraction and between groups of digits.
 
 use crate::{
-    data::CellFault,
+    CellFault,
     number::{LARGEST, NumberError},
     stats::Marks,
 };

@@ -4,7 +4,7 @@ use veil_circuit::{EvaluateError, Per, Reduce};
 use veil_math::Ring;
 use veil_session::Peer;
 
-use crate::{DataError, Holder, Lowered, Sink, Slice, Source};
+use crate::{DataError, Holder, JobSpec, Sink, Slice, Source};
 
 /// Rows evaluated at once: enough to fill words, little memory.
 const CHUNK: u64 = 4096;
@@ -30,7 +30,7 @@ pub enum ClearError {
 /// Evaluates the circuit of a job on the values of all holders, and hands every output to those who may read it. What
 /// parties compute must be the same, byte for byte.
 pub fn evaluate(
-    job: &Lowered,
+    job: &JobSpec,
     sources: &[(Holder, &dyn Source)],
     sinks: &[(Peer, &dyn Sink)],
 ) -> Result<(), ClearError> {

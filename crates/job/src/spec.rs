@@ -1,16 +1,18 @@
-//! What a job means to planner and engine.
+//! A job as planner and engine see it.
 
 use veil_circuit::{Circuit, Per, Reduce};
-use veil_session::PartyId;
+use veil_session::{PartyId, Peer};
 
-use crate::Security;
+use crate::{
+    Adversary, Delivery, ProtocolKind, Rows, Schedule, Security, Statistical, Tables, canonical,
+};
 
 /// Who supplies the values of an input port.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Holder {
     /// A computing party.
     Party(PartyId),
-    /// An outside owner, numbered as in [`Lowered::owners`].
+    /// An outside owner, numbered as in [`JobSpec::owners`].
     Owner(u16),
     /// Nobody in this run: every party loads its shares from its store ([`ShareSource`](crate::ShareSource)).
     Stored,
@@ -23,10 +25,33 @@ pub enum Audience {
     Parties,
     /// One computing party.
     Party(PartyId),
-    /// An outside recipient, numbered as in [`Lowered::recipients`].
+    /// An outside recipient, numbered as in [`JobSpec::recipients`].
     Recipient(u16),
     /// Nobody: it is not opened, and every party keeps its shares ([`ShareSink`](crate::ShareSink)).
     Stored,
+}
+
+impl Audience {
+    /// Whether `peer` reads what is opened to this audience.
+    pub fn includes(self, peer: Peer) -> bool {
+        match self {
+            Audience::Parties => peer.party().is_some(),
+            Audience::Party(party) => peer == Peer::Party(party),
+            Audience::Recipient(recipient) => peer == Peer::Recipient(recipient),
+            Audience::Stored => false,
+        }
+    }
+}
+
+impl Holder {
+    /// The end of a link behind this holder; nobody for what is stored.
+    pub const fn peer(self) -> Option<Peer> {
+        match self {
+            Holder::Party(party) => Some(Peer::Party(party)),
+            Holder::Owner(owner) => Some(Peer::Owner(owner)),
+            Holder::Stored => None,
+        }
+    }
 }
 
 /// Rows that have the same holders. Blocks are stacked: the rows of one follow those of the other.
@@ -75,7 +100,7 @@ impl Order {
 
 /// A job as planner and engine see it. All of it is public, and all of it is under the plan hash.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Lowered {
+pub struct JobSpec {
     /// Name of the job.
     pub name: String,
     /// Outside owners: those that are not computing parties.
@@ -102,6 +127,78 @@ pub struct Lowered {
     pub audiences: Vec<Audience>,
     /// One plain sentence for each output port: what is opened.
     pub opened: Vec<String>,
+    /// How each participant reads the values that it supplies: all inputs of all blocks.
+    pub inputs: Vec<InputSpec>,
+    /// The datasets at rest that blocks are loaded from.
+    pub datasets: Vec<DatasetRef>,
+    /// The dataset that the parties keep.
+    pub keep: Option<Keep>,
+}
+
+/// An input of a job: who supplies it, from what, and how it is read.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct InputSpec {
+    /// Who supplies it.
+    pub holder: Holder,
+    /// Name of the block whose rows it has; nothing for an input that all blocks have.
+    pub block: Option<String>,
+    /// Name of the column that the holder reads it from, where it is one.
+    pub column: Option<String>,
+    /// Name of the port that it feeds, of a circuit or a dataset.
+    pub port: Option<String>,
+    /// How it is read: the type of the column, or the format of the file.
+    pub format: String,
+}
+
+/// A dataset at rest that a block is loaded from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DatasetRef {
+    /// The dataset's name.
+    pub name: String,
+    /// Index of the block.
+    pub block: u32,
+    /// Input ports of the job, and the ports of the dataset that they load.
+    pub ports: Vec<(usize, usize)>,
+    /// What the columns of the dataset must be. It says nothing about the ring: shares over 128 bits can be loaded into a
+    /// job over 64 bits by truncation, not the other way round.
+    pub schema: String,
+    /// Rows that the dataset must have, those of all its blocks together.
+    pub rows: u64,
+}
+
+/// The dataset that the parties of a job keep: a port for each output port whose audience is [`Audience::Stored`], in their order.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Keep {
+    /// The dataset's name.
+    pub name: String,
+    /// What the columns are.
+    pub schema: String,
+}
+
+canonical! {
+    struct JobSpec {
+        name, owners, parties, recipients, security, schema, circuit, totals, blocks, audiences, opened, inputs, datasets, keep,
+    }
+    struct Block { name, rows, holders, stored, order }
+    struct InputSpec { holder, block, column, port, format }
+    struct DatasetRef { name, block, ports, schema, rows }
+    struct Keep { name, schema }
+    struct Security { protocol, adversary, delivery, tables, schedule, statistical }
+    enum Holder { 0 = Party(party), 1 = Owner(owner), 2 = Stored }
+    enum Audience { 0 = Parties, 1 = Party(party), 2 = Recipient(recipient), 3 = Stored }
+    enum Order { 0 = Unsaid, 1 = Agreed, 2 = Compared { every, duplicates } }
+    enum ProtocolKind { 0 = Rep3, 1 = Rep4, 2 = Yao }
+    enum Adversary { 0 = SemiHonest, 1 = Malicious, 2 = CutAndChoose }
+    enum Delivery { 0 = Abort, 1 = Guaranteed }
+    enum Tables { 0 = HalfGates, 1 = ThreeHalves }
+    enum Schedule { 0 = Layers, 1 = List(rows) }
+    enum Rows { 1 = One, 2 = Two, 4 = Four, 8 = Eight, 16 = Sixteen }
+}
+
+impl canonical::Canonical for Statistical {
+    fn encode(&self, into: &mut dyn canonical::Encoder) {
+        canonical::fields("Statistical", None, &[&self.bits()], into);
+    }
 }
 
 /// A port whose shares are at rest between runs.
@@ -117,7 +214,7 @@ pub struct StoredPort {
     pub per: Per,
 }
 
-impl Lowered {
+impl JobSpec {
     /// Rows of all blocks together.
     pub fn rows(&self) -> u64 {
         self.blocks.iter().map(|block| block.rows).sum()

@@ -1,42 +1,15 @@
-//! Why values cannot be read or written.
+//! Why an owner's tables and files cannot be used.
 
-use std::{
-    io,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
-use super::{CellProblem, Slice};
-use crate::SharesDiffer;
+use veil_job::DataError;
 
-/// Why values cannot be read or written. Such an error stays where the values are: it may quote them.
+use super::CellProblem;
+
+/// Why an owner's tables and files cannot be used. Such an error stays where the values are: it may quote them.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum DataError {
-    /// The caller asked for what is not there.
-    #[error(
-        "port {port} has no rows {first} to {} of block {block} here, or in another shape; this is a mistake of the program",
-        first.saturating_add(*rows)
-    )]
-    OutOfReach {
-        /// Index of the port.
-        port: usize,
-        /// Index of the block.
-        block: u32,
-        /// First row asked for.
-        first: u64,
-        /// Rows asked for.
-        rows: u64,
-    },
-    /// A file that cannot be opened, read or written.
-    #[error("cannot {doing} {}: {source}{}", file.display(), advice(source, doing))]
-    Io {
-        /// What was tried.
-        doing: &'static str,
-        /// The file.
-        file: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
+pub enum InputError {
     /// Nothing says where the data are.
     #[error("no file is given for {what} of `{owner}`; name it in the job, or on the command line")]
     NoFile {
@@ -75,6 +48,12 @@ pub enum DataError {
         .0.display()
     )]
     Format(PathBuf),
+    /// A columnar file, in a build that reads none.
+    #[error(
+        "{}: this build reads CSV files alone; write the table as CSV, or build with the feature `columnar`",
+        .0.display()
+    )]
+    CsvOnly(PathBuf),
     /// Not what the name of the file says.
     #[error("{}: this is {looks}, and not {wanted}; {advice}", file.display())]
     Magic {
@@ -226,54 +205,11 @@ pub enum DataError {
     /// Shares that are in a store, and no file.
     #[error("`{0}` supplies shares from its store to this job, and no file")]
     FromStore(String),
-    /// Two old holders of a share supply different ones.
-    #[error(transparent)]
-    SharesDiffer(Box<SharesDiffer>),
-    /// Not everything came.
-    #[error("the result is incomplete: {got} of {want} values came; nothing was published")]
-    Incomplete {
-        /// Values that came.
-        got: u64,
-        /// Values that should have come.
-        want: u64,
-    },
-    /// A party's store of shares.
-    #[error(transparent)]
-    Stored(Box<dyn std::error::Error + Send + Sync>),
-    /// The chart could not be drawn.
-    #[error("cannot draw the chart: {0}")]
-    Chart(String),
 }
 
-impl DataError {
-    /// Port `port` has no such rows here, or another shape than the caller believes.
-    pub fn out_of_reach(port: usize, slice: Slice) -> Self {
-        DataError::OutOfReach {
-            port,
-            block: slice.block,
-            first: slice.first,
-            rows: slice.rows.into(),
-        }
-    }
-
-    pub(crate) fn io(doing: &'static str, file: &Path) -> impl FnOnce(io::Error) -> Self {
-        move |source| Self::Io {
-            doing,
-            file: file.to_owned(),
-            source,
-        }
-    }
-
-    /// Whether it is about files of this participant, of which others learn nothing.
-    pub fn is_own(&self) -> bool {
-        !matches!(
-            self,
-            Self::OutOfReach { .. } | Self::SharesDiffer { .. } | Self::Incomplete { .. }
-        )
-    }
-
+impl InputError {
     /// Whether the message may quote what is in a file: such a one goes to the owner of the file, and into no log.
-    pub fn quotes(&self) -> bool {
+    fn quotes(&self) -> bool {
         matches!(
             self,
             Self::Cells { .. }
@@ -282,6 +218,15 @@ impl DataError {
                 | Self::ColumnTwice { .. }
                 | Self::Damaged { .. }
         )
+    }
+}
+
+impl From<InputError> for DataError {
+    fn from(error: InputError) -> Self {
+        DataError::Own {
+            quotes: error.quotes(),
+            error: Box::new(error),
+        }
     }
 }
 
@@ -309,19 +254,5 @@ pub(super) fn list(names: &[String]) -> String {
             names.len()
         ),
         _ => format!("`{}`", names.join("`, `")),
-    }
-}
-
-fn advice(error: &io::Error, doing: &str) -> &'static str {
-    match error.kind() {
-        io::ErrorKind::NotFound if doing == "open" => {
-            "; check the path in the job, it is relative to the job file"
-        }
-        io::ErrorKind::NotFound => "; create the folder first",
-        io::ErrorKind::PermissionDenied => "; check the permissions of file and folder",
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "; free some space and run again, nothing was published"
-        }
-        _ => "",
     }
 }

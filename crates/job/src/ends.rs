@@ -1,12 +1,9 @@
 //! Where values come from and where they go: the two ends that the engine meets.
 
-mod cell;
-mod error;
-
+use std::error::Error;
+use std::io;
 use std::ops::Range;
-
-pub use cell::{CellFault, CellProblem};
-pub use error::DataError;
+use std::path::{Path, PathBuf};
 
 /// Consecutive rows of one block.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -99,4 +96,108 @@ pub trait ShareSink: Send + Sync {
     /// All parties have said that all their checks have passed: what was kept is complete, and becomes visible. Before
     /// that, nothing is.
     fn finish(&self) -> Result<(), DataError>;
+}
+
+/// Why values cannot be supplied or taken.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DataError {
+    /// The caller asked for what is not there.
+    #[error(
+        "port {port} has no rows {first} to {} of block {block} here, or in another shape; this is a mistake of the program",
+        first.saturating_add(*rows)
+    )]
+    OutOfReach {
+        /// Index of the port.
+        port: usize,
+        /// Index of the block.
+        block: u32,
+        /// First row asked for.
+        first: u64,
+        /// Rows asked for.
+        rows: u64,
+    },
+    /// A file that cannot be opened, read or written.
+    #[error("cannot {doing} {}: {source}{}", file.display(), advice(source, doing))]
+    Io {
+        /// What was tried.
+        doing: &'static str,
+        /// The file.
+        file: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// Not everything came.
+    #[error("the result is incomplete: {got} of {want} values came; nothing was published")]
+    Incomplete {
+        /// Values that came.
+        got: u64,
+        /// Values that should have come.
+        want: u64,
+    },
+    /// This participant's own data or its store: others learn nothing of it.
+    #[error("{error}")]
+    Own {
+        /// What is wrong.
+        error: Box<dyn Error + Send + Sync>,
+        /// Whether the message may quote what is in a file.
+        quotes: bool,
+    },
+    /// Two participants supply different values of what they have in common: all participants may read it.
+    #[error(transparent)]
+    Differ(Box<dyn Error + Send + Sync>),
+}
+
+impl DataError {
+    /// Port `port` has no such rows here, or another shape than the caller believes.
+    pub fn out_of_reach(port: usize, slice: Slice) -> Self {
+        DataError::OutOfReach {
+            port,
+            block: slice.block,
+            first: slice.first,
+            rows: slice.rows.into(),
+        }
+    }
+
+    /// The system refused to do something with a file: what, and with which.
+    pub fn io(doing: &'static str, file: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Io {
+            doing,
+            file: file.to_owned(),
+            source,
+        }
+    }
+
+    /// Something of this participant's own that no message quotes.
+    pub fn own(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        let error = error.into();
+        DataError::Own {
+            error,
+            quotes: false,
+        }
+    }
+
+    /// Whether the error is about files of this participant, of which others learn nothing.
+    pub const fn is_own(&self) -> bool {
+        matches!(self, Self::Io { .. } | Self::Own { .. })
+    }
+
+    /// Whether the message may quote what is in a file: such a message goes to the owner of the file, and into no log.
+    pub const fn quotes(&self) -> bool {
+        matches!(self, Self::Own { quotes: true, .. })
+    }
+}
+
+fn advice(error: &io::Error, doing: &str) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::NotFound if doing == "open" => {
+            "; check the path in the job, it is relative to the job file"
+        }
+        io::ErrorKind::NotFound => "; create the folder first",
+        io::ErrorKind::PermissionDenied => "; check the permissions of file and folder",
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "; free some space and run again, nothing was published"
+        }
+        _ => "",
+    }
 }

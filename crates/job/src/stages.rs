@@ -4,34 +4,34 @@ use veil_circuit::{Circuit, OutputPort, Per, Reduce, Wire};
 
 use veil_session::PartyId;
 
-use crate::{Audience, Block, Holder, Lowered, Security, Sharing};
+use crate::{Audience, Block, Holder, JobSpec, ProtocolKind, Security};
 
-impl Lowered {
+impl JobSpec {
     /// The two plans of a durable run.
     ///
     /// The first, *input*, has the same owners, parties, input ports and blocks. It computes nothing and opens nothing: its
     /// output port `k` is its input port `k`, kept as shares. The second, *compute*, is this job with every input loaded
     /// from what the first has kept under the same number; it has no owners, so it can run again without asking them.
     /// Each is a run of its own, with a session and keys of its own.
-    pub fn stages(&self) -> (Lowered, Lowered) {
+    pub fn stages(&self) -> (JobSpec, JobSpec) {
         (self.input_stage(), self.compute_stage())
     }
 
-    /// The last plan of a durable run among four parties of whom `dropped` is out: what [`Lowered::stages`] computes, among the other
+    /// The last plan of a durable run among four parties of whom `dropped` is out: what [`JobSpec::stages`] computes, among the other
     /// three, who have the components that it lacks. Their shares of the inputs are those of the four, added up to three components.
     ///
     /// # Panics
     /// If there is no such party.
     #[must_use]
-    pub fn without(&self, dropped: PartyId) -> Lowered {
+    pub fn without(&self, dropped: PartyId) -> JobSpec {
         let mut compute = self.compute_stage();
         let name = compute.parties.remove(dropped.index());
         compute.name = format!("{}: compute without {name}", self.name);
-        compute.security = Security::of(Sharing::Rep3);
+        compute.security = Security::of(ProtocolKind::Rep3);
         compute
     }
 
-    fn input_stage(&self) -> Lowered {
+    fn input_stage(&self) -> JobSpec {
         let mut first = 0;
         let outputs: Vec<OutputPort> = (self.circuit.inputs.iter())
             .map(|input| {
@@ -53,7 +53,7 @@ impl Lowered {
                 Per::Job => format!("`{}`, kept until the job is computed", input.name),
             })
             .collect();
-        Lowered {
+        JobSpec {
             name: format!("{}: input", self.name),
             schema: self.schema.clone(),
             owners: self.owners.clone(),
@@ -71,10 +71,13 @@ impl Lowered {
             blocks: self.blocks.clone(),
             audiences: vec![Audience::Stored; self.circuit.inputs.len()],
             opened: kept,
+            inputs: self.inputs.clone(),
+            datasets: self.datasets.clone(),
+            keep: None,
         }
     }
 
-    fn compute_stage(&self) -> Lowered {
+    fn compute_stage(&self) -> JobSpec {
         let stored = |block: &Block| Block {
             name: block.name.clone(),
             rows: block.rows,
@@ -82,10 +85,12 @@ impl Lowered {
             stored: Some(format!("{}: input", self.name)),
             order: crate::Order::Unsaid,
         };
-        Lowered {
+        JobSpec {
             name: format!("{}: compute", self.name),
             owners: Vec::new(),
             blocks: self.blocks.iter().map(stored).collect(),
+            inputs: Vec::new(),
+            datasets: Vec::new(),
             ..self.clone()
         }
     }
@@ -98,7 +103,7 @@ mod tests {
 
     use super::*;
 
-    fn job() -> Lowered {
+    fn job() -> JobSpec {
         let port = |name: &str, per| InputPort {
             name: name.into(),
             width: 2,
@@ -122,7 +127,7 @@ mod tests {
             stored: None,
             order: crate::Order::Agreed,
         };
-        Lowered {
+        JobSpec {
             name: "pay".into(),
             schema: String::new(),
             owners: vec!["mill".into()],
@@ -137,6 +142,9 @@ mod tests {
             ],
             audiences: vec![Audience::Recipient(0)],
             opened: vec!["z".into()],
+            inputs: Vec::new(),
+            datasets: Vec::new(),
+            keep: None,
         }
     }
 
@@ -175,7 +183,7 @@ mod tests {
 
     #[test]
     fn three_parties_finish_what_four_have_kept() {
-        let four = Lowered {
+        let four = JobSpec {
             parties: ["a", "b", "c", "d"].map(String::from).into(),
             security: crate::Security::among(4),
             ..job()

@@ -1,0 +1,389 @@
+//! Which protocol a job runs, against whom it holds, and what a cheat or a lost party can do to its end.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Schedule;
+
+/// The protocols: how values are shared, and among how many.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum ProtocolKind {
+    /// Replicated protocol among three parties.
+    Rep3,
+    /// Replicated protocol among four parties.
+    Rep4,
+    /// Garbled circuits between two parties: the first garbles, the second evaluates.
+    Yao,
+}
+
+/// What one corrupt party may do without getting anywhere. The weakest comes first.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Adversary {
+    /// It follows the protocol, and looks at all that it sees.
+    SemiHonest,
+    /// It does whatever it likes.
+    Malicious,
+    /// It does whatever it likes, and a garbled circuit is checked by garbling many of which half are opened.
+    CutAndChoose,
+}
+
+/// What a corrupt or a lost party can do to the end of a run. The weakest comes first.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Delivery {
+    /// It can make the job stop, without a result.
+    Abort,
+    /// Nothing: the others finish the job.
+    Guaranteed,
+}
+
+/// How the gates of a garbled circuit are garbled.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Tables {
+    /// By half-gates: 32 bytes per AND.
+    HalfGates,
+    /// By three halves: 24.6 bytes per AND, and half as much work again. For slow links.
+    ThreeHalves,
+}
+
+/// The statistical parameter s of cut-and-choose: whoever cheats gets away with it with probability 2^-s. More circuits take more time.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Statistical(u8);
+
+impl Statistical {
+    /// What is customary.
+    pub const USUAL: Statistical = Statistical(40);
+    /// What a job has at least. Benches measure less, to stand beside published figures.
+    pub const LEAST: Statistical = Statistical(40);
+
+    /// s.
+    pub const fn bits(self) -> u8 {
+        self.0
+    }
+}
+
+/// A choice that is written as one word.
+pub trait Word: Copy + PartialEq + 'static {
+    /// The field of a job file.
+    const FIELD: &'static str;
+    /// The option of a command.
+    const OPTION: &'static str;
+    /// All that can be chosen.
+    const ALL: &'static [Self];
+
+    /// The word.
+    fn word(self) -> &'static str;
+
+    /// The choice behind a word; else what may be written.
+    fn parse(text: &str) -> Result<Self, UnknownWord> {
+        let found = Self::ALL.iter().find(|choice| choice.word() == text);
+        found.copied().ok_or_else(|| UnknownWord {
+            known: Self::ALL.iter().map(|choice| choice.word()).collect(),
+        })
+    }
+}
+
+/// A word that is no choice.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("write \"{}\"", known.join("\" or \""))]
+pub struct UnknownWord {
+    /// The words that are.
+    pub known: Vec<&'static str>,
+}
+
+impl Word for ProtocolKind {
+    const FIELD: &'static str = "protocol";
+    const OPTION: &'static str = "--protocol";
+    const ALL: &'static [Self] = &[ProtocolKind::Rep3, ProtocolKind::Rep4, ProtocolKind::Yao];
+
+    fn word(self) -> &'static str {
+        match self {
+            ProtocolKind::Rep3 => "rep3",
+            ProtocolKind::Rep4 => "rep4",
+            ProtocolKind::Yao => "yao",
+        }
+    }
+}
+
+impl Word for Adversary {
+    const FIELD: &'static str = "adversary";
+    const OPTION: &'static str = "--adversary";
+    const ALL: &'static [Self] = &[
+        Adversary::SemiHonest,
+        Adversary::Malicious,
+        Adversary::CutAndChoose,
+    ];
+
+    fn word(self) -> &'static str {
+        match self {
+            Adversary::SemiHonest => "semi-honest",
+            Adversary::Malicious => "malicious",
+            Adversary::CutAndChoose => "malicious-cutchoose",
+        }
+    }
+}
+
+/// The values there are: those of the published measurements (Frederiksen, Nielsen 2013), and the customary ones.
+macro_rules! statistical {
+    ($($bits:literal)*) => {
+        impl Word for Statistical {
+            const FIELD: &'static str = "statistical";
+            const OPTION: &'static str = "--statistical";
+            const ALL: &'static [Self] = &[$(Statistical($bits)),*];
+
+            fn word(self) -> &'static str {
+                match self.0 {
+                    $($bits => stringify!($bits),)*
+                    _ => unreachable!("there are no others"),
+                }
+            }
+        }
+    };
+}
+statistical!(9 19 29 39 40 49 59 64 69 79 80 89 99 109 119);
+
+impl Word for Delivery {
+    // `output` is a section of circuit jobs.
+    const FIELD: &'static str = "delivery";
+    const OPTION: &'static str = "--output";
+    const ALL: &'static [Self] = &[Delivery::Abort, Delivery::Guaranteed];
+
+    fn word(self) -> &'static str {
+        match self {
+            Delivery::Abort => "abort",
+            Delivery::Guaranteed => "guaranteed",
+        }
+    }
+}
+
+impl Word for Tables {
+    const FIELD: &'static str = "tables";
+    const OPTION: &'static str = "--tables";
+    const ALL: &'static [Self] = &[Tables::HalfGates, Tables::ThreeHalves];
+
+    fn word(self) -> &'static str {
+        match self {
+            Tables::HalfGates => "half-gates",
+            Tables::ThreeHalves => "three-halves",
+        }
+    }
+}
+
+impl FromStr for ProtocolKind {
+    type Err = UnknownWord;
+
+    fn from_str(text: &str) -> Result<Self, UnknownWord> {
+        Self::parse(text)
+    }
+}
+
+impl FromStr for Adversary {
+    type Err = UnknownWord;
+
+    fn from_str(text: &str) -> Result<Self, UnknownWord> {
+        Self::parse(text)
+    }
+}
+
+impl FromStr for Statistical {
+    type Err = UnknownWord;
+
+    fn from_str(text: &str) -> Result<Self, UnknownWord> {
+        Self::parse(text)
+    }
+}
+
+impl FromStr for Tables {
+    type Err = UnknownWord;
+
+    fn from_str(text: &str) -> Result<Self, UnknownWord> {
+        Self::parse(text)
+    }
+}
+
+impl FromStr for Delivery {
+    type Err = UnknownWord;
+
+    fn from_str(text: &str) -> Result<Self, UnknownWord> {
+        Self::parse(text)
+    }
+}
+
+impl ProtocolKind {
+    /// How many parties compute.
+    pub const fn parties(self) -> usize {
+        match self {
+            ProtocolKind::Rep3 => 3,
+            ProtocolKind::Rep4 => 4,
+            ProtocolKind::Yao => 2,
+        }
+    }
+
+    /// The protocol of so many parties.
+    pub const fn among(parties: usize) -> Self {
+        match parties {
+            2 => ProtocolKind::Yao,
+            4 => ProtocolKind::Rep4,
+            _ => ProtocolKind::Rep3,
+        }
+    }
+}
+
+/// All that a job says of its security. Public, and under the plan hash.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Security {
+    /// How values are shared.
+    pub protocol: ProtocolKind,
+    /// Against whom.
+    pub adversary: Adversary,
+    /// What becomes of the result if somebody cheats or is lost.
+    pub delivery: Delivery,
+    /// How gates are garbled, where they are.
+    pub tables: Tables,
+    /// In which order they are, where they are.
+    pub schedule: Schedule,
+    /// How likely a cheat of cut-and-choose gets away, where there is one.
+    pub statistical: Statistical,
+}
+
+impl Security {
+    /// What a job of so many parties has if it says nothing.
+    pub const fn among(parties: usize) -> Self {
+        Self::of(ProtocolKind::among(parties))
+    }
+
+    /// What a job of a protocol has if it says nothing else.
+    pub const fn of(protocol: ProtocolKind) -> Self {
+        let adversary = match protocol {
+            ProtocolKind::Rep3 | ProtocolKind::Yao => Adversary::SemiHonest,
+            ProtocolKind::Rep4 => Adversary::Malicious,
+        };
+        Security {
+            protocol,
+            adversary,
+            delivery: Delivery::Abort,
+            tables: Tables::HalfGates,
+            schedule: Schedule::Layers,
+            statistical: Statistical::USUAL,
+        }
+    }
+
+    /// The same against another adversary.
+    #[must_use]
+    pub const fn against(self, adversary: Adversary) -> Self {
+        Security { adversary, ..self }
+    }
+}
+
+/// As in "rep4, malicious, abort".
+impl fmt::Display for Security {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (adversary, delivery) = (self.adversary.word(), self.delivery.word());
+        write!(f, "{}, {adversary}, {delivery}", self.protocol.word())?;
+        match self.tables {
+            Tables::HalfGates => Ok(()),
+            Tables::ThreeHalves => write!(f, ", {}", self.tables.word()),
+        }?;
+        match self.schedule {
+            Schedule::Layers => Ok(()),
+            Schedule::List(_) => write!(f, ", {}", self.schedule.word()),
+        }?;
+        match self.adversary {
+            Adversary::CutAndChoose => write!(f, ", 2^-{}", self.statistical.bits()),
+            Adversary::SemiHonest | Adversary::Malicious => Ok(()),
+        }
+    }
+}
+
+/// What a run was worth. Results, receipts and `veil explain` say it in the same words.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Guarantee {
+    /// How values were shared.
+    pub protocol: String,
+    /// Against whom.
+    pub adversary: String,
+    /// What could become of the result if somebody cheated or was lost.
+    pub delivery: String,
+    /// How many parties computed.
+    pub parties: usize,
+    /// A cheat that cut-and-choose misses has probability 2 to the minus this, in each row.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub statistical: Option<u8>,
+    /// The party of the job that was out when the others finished it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub without: Option<String>,
+}
+
+impl Guarantee {
+    /// Of a run with all parties.
+    pub fn of(security: Security) -> Self {
+        Guarantee {
+            protocol: security.protocol.word().to_owned(),
+            adversary: security.adversary.word().to_owned(),
+            delivery: security.delivery.word().to_owned(),
+            parties: security.protocol.parties(),
+            statistical: (security.adversary == Adversary::CutAndChoose)
+                .then(|| security.statistical.bits()),
+            without: None,
+        }
+    }
+
+    /// Of a run in which the other parties finished a job without `out`: what the run has is its own, and the result was guaranteed.
+    pub fn finished(run: Security, out: String) -> Self {
+        Guarantee {
+            delivery: Delivery::Guaranteed.word().to_owned(),
+            without: Some(out),
+            ..Self::of(run)
+        }
+    }
+}
+
+/// As in "rep4, malicious, abort, 4 parties".
+impl fmt::Display for Guarantee {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Guarantee {
+            protocol,
+            adversary,
+            delivery,
+            parties,
+            statistical,
+            without,
+        } = self;
+        write!(f, "{protocol}, {adversary}, {delivery}, {parties} parties")?;
+        if let Some(bits) = statistical {
+            write!(f, ", error of 2^-{bits}")?;
+        }
+        match without {
+            Some(out) => write!(f, ", without `{out}`"),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_guarantee_is_of_the_run_and_names_who_is_out() {
+        let four = Security {
+            delivery: Delivery::Guaranteed,
+            ..Security::among(4)
+        };
+        let said = |guarantee: &Guarantee| {
+            let text = serde_json::to_string(guarantee).unwrap();
+            let read: Guarantee = serde_json::from_str(&text).unwrap();
+            assert_eq!(read, *guarantee);
+            guarantee.to_string()
+        };
+        let all = Guarantee::of(four);
+        assert_eq!(said(&all), "rep4, malicious, guaranteed, 4 parties");
+        let three = Guarantee::finished(Security::among(3), "b".into());
+        let want = "rep3, semi-honest, guaranteed, 3 parties, without `b`";
+        assert_eq!(said(&three), want);
+        let two = Security::of(ProtocolKind::Yao).against(Adversary::CutAndChoose);
+        let want = "yao, malicious-cutchoose, abort, 2 parties, error of 2^-40";
+        assert_eq!(said(&Guarantee::of(two)), want);
+    }
+}
