@@ -180,6 +180,11 @@ impl Command {
 
     /// Refuses what cannot be done in a bank of `layout` with `rows` rows. `program` is what the command's program needs, if it has one: whatever a device
     /// does after this stays within the regions that the command names.
+    ///
+    /// # Errors
+    /// [`Fault::Shape`] if a span is outside its region, or spans, draws or their number do not fit the operation;
+    /// [`Fault::Unknown`] if the operation runs a program and `program` is none; [`Fault::Program`] if the program was loaded for
+    /// banks of another layout.
     pub fn check(
         &self,
         index: usize,

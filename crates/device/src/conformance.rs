@@ -87,6 +87,10 @@ impl Part {
 }
 
 /// Runs `cases` random cases from `seed` that are about one thing: for a device that does not do all of them.
+///
+/// # Errors
+/// [`Difference`] for the first case whose bytes differ from the reference ([`Difference::Bytes`]) or in which the device refuses
+/// a command that the reference executes ([`Difference::Fault`]). The device is not wiped then.
 pub fn check_part(
     device: &mut dyn Device,
     part: Part,
@@ -111,6 +115,9 @@ pub fn check_part(
 }
 
 /// Runs `cases` random cases from `seed`.
+///
+/// # Errors
+/// [`Difference`] as of [`check_part`].
 pub fn check(device: &mut dyn Device, seed: u64, cases: u32) -> Result<(), Difference> {
     let mut rng = SplitMix(seed);
     for case in 0..cases {

@@ -137,18 +137,31 @@ pub trait Device: Send {
     fn bind(&mut self, session: SessionId);
 
     /// Loads a key. It is wiped with [`Device::wipe`] or on drop.
+    ///
+    /// # Errors
+    /// [`Fault::Card`] or [`Fault::NoRoom`] if a card does not take it. Devices of the host have none.
     fn load_key(&mut self, id: KeyId, key: &Secret) -> Result<(), Fault>;
 
     /// Loads a program that will run on banks of `layout` that are opened after this; may compile it.
+    ///
+    /// # Errors
+    /// [`Fault::Program`] if the program breaks a rule for this layout (see [`Needs::of`]), [`Fault::NoRoom`] if a card has no
+    /// room for it, [`Fault::Card`] if it does not take it.
     fn load(&mut self, program: &Arc<Program>, layout: &Layout) -> Result<ProgramId, Fault>;
 
     /// Opens a bank for one chunk, all zero.
+    ///
+    /// # Errors
+    /// [`Fault::TooLarge`] if the device has no room for the bank, [`Fault::Card`] if a card fails.
     fn open(&mut self, layout: &Layout, frame: Frame) -> Result<Bank, Fault>;
 
     /// Scrubs and frees a bank.
     fn close(&mut self, bank: Bank);
 
     /// Writes packed bytes into a mapped span.
+    ///
+    /// # Errors
+    /// [`Fault`] as of [`Device::map`]; [`Fault::Shape`] if `bytes` do not fill the span.
     fn write(&mut self, bank: Bank, to: Span, bytes: &[u8]) -> Result<(), Fault> {
         let into = self.map(bank, to)?;
         if into.len() != bytes.len() {
@@ -162,12 +175,26 @@ pub trait Device: Send {
     }
 
     /// The packed bytes of a mapped span, to be filled by a transfer.
+    ///
+    /// # Errors
+    /// [`Fault::Unknown`] if the bank is not open, [`Fault::NotReachable`] if the span is outside its region or the region is not
+    /// mapped.
     fn map(&mut self, bank: Bank, to: Span) -> Result<&mut [u8], Fault>;
 
     /// The packed bytes of a mapped or public span.
+    ///
+    /// # Errors
+    /// [`Fault::Unknown`] if the bank is not open, [`Fault::NotReachable`] if the span is outside its region or the region is
+    /// resident.
     fn view(&self, bank: Bank, from: Span) -> Result<&[u8], Fault>;
 
     /// Queues a batch. Returns at once; one completion per batch.
+    ///
+    /// # Errors
+    /// [`Fault::Unknown`] if bank, program or key are not there; [`Fault::Shape`] and [`Fault::Program`] with the first command
+    /// that does not fit the bank (see [`Command::check`]); [`Fault::Unsupported`] for one that the device has nothing for;
+    /// [`Fault::Reuse`] where a ledger knows a draw. Commands before it may have run. A check that fails is none of these, but
+    /// the [`Outcome`] of the completion.
     fn submit(&mut self, bank: Bank, batch: &[Command], tag: Tag) -> Result<(), Fault>;
 
     /// Does the first of these rounds as wholes, as many as it says: what they compute, their messages to the devices of the peers and from
@@ -176,6 +203,9 @@ pub trait Device: Send {
     /// the round then, and moves its messages.
     ///
     /// Rounds are public, and devices that are joined decide about them alike: either all whose messages meet in a round do it, or none.
+    ///
+    /// # Errors
+    /// [`Fault`] as of [`Device::submit`]; [`Fault::Card`] if a card that moves the messages fails.
     fn exchange(&mut self, bank: Bank, rounds: &[Arc<Round>], tag: Tag) -> Result<usize, Fault> {
         let _ = (bank, rounds, tag);
         Ok(0)

@@ -115,6 +115,9 @@ impl Program {
 
     /// The first rule that the program breaks, if any: operands exist, temps are written once and before they are read, and unless values
     /// are `labels` no result of a product is touched by a later instruction. `slots`, `uniforms` and `sums` are the sizes of the regions.
+    ///
+    /// # Errors
+    /// The rule that is broken, in words.
     pub fn check(
         &self,
         slots: u32,
@@ -233,6 +236,11 @@ pub struct Needs {
 
 impl Needs {
     /// Checks a program against the regions it names.
+    ///
+    /// # Errors
+    /// [`Fault::Program`] if a region of the program does not exist in `layout`, is not of the program's ring or of the others'
+    /// components, or an instruction breaks a rule of [`Program::check`]; for labels also if a product has several pairs or two
+    /// products have one number.
     pub fn of(program: &Program, layout: &Layout) -> Result<Self, Fault> {
         let region = |index: u16, item: Item| {
             let region = layout.regions.get(index as usize);

@@ -56,6 +56,10 @@ impl std::fmt::Display for Failure {
 impl std::error::Error for Failure {}
 
 /// Runs the job; `progress` is called for each participant, parties first, about ten times a second.
+///
+/// # Errors
+/// [`Failure`] with an [`Abort`] for each participant that gave up: a check, a link, a device, a source or a sink failed, a
+/// participant's data are missing, or nothing moved for [`Settings::timeout`].
 pub fn run(
     plan: &Arc<Plan>,
     settings: &Settings,
@@ -66,6 +70,9 @@ pub fn run(
 }
 
 /// As [`run`], with every link wrapped by `wrap(participant, lane, link)`: shaped, metered, or tapped by a test.
+///
+/// # Errors
+/// [`Failure`] as of [`run`].
 pub fn run_on(
     plan: &Arc<Plan>,
     settings: &Settings,
@@ -81,6 +88,9 @@ pub fn run_on(
 }
 
 /// As [`run_on`], with other choices for each participant: another device, or one that records.
+///
+/// # Errors
+/// [`Failure`] as of [`run`].
 pub fn run_with(
     plan: &Arc<Plan>,
     data: impl Fn(Peer) -> Data,
@@ -104,6 +114,9 @@ pub struct Conditions<'a> {
 /// bytes on the links every time. Whoever knows this randomness reads all inputs.
 ///
 /// It exists in one process only. What meets others over a network, [`party::run`](crate::party::run), has no such way in.
+///
+/// # Errors
+/// [`Failure`] as of [`run`].
 pub fn rehearse(
     plan: &Arc<Plan>,
     data: impl Fn(Peer) -> Data,

@@ -108,6 +108,9 @@ impl LinkKind {
     }
 
     /// Whether this build, on this machine, has it. If not, why, and what to do.
+    ///
+    /// # Errors
+    /// The reason and the remedy, in words, if links over the provider need libfabric and this build or this machine has none.
     pub fn check(&self) -> Result<(), String> {
         match self {
             LinkKind::Tls => Ok(()),
@@ -116,6 +119,9 @@ impl LinkKind {
     }
 
     /// Makes the link of `connections`, all of the same lane, that was agreed when they were made.
+    ///
+    /// # Errors
+    /// [`LinkFault::Local`] if this build or this machine has no links of this kind. A link over TLS always opens.
     pub fn open(
         self,
         connections: Vec<Connected>,

@@ -87,18 +87,38 @@ pub trait Link: Send {
     fn bind(&mut self, session: SessionId);
 
     /// Sends `bytes` as the message `at`. `Ok(false)`: no room now, nothing was taken, try again after [`Link::wait`].
+    ///
+    /// # Errors
+    /// [`LinkFault::NoSuchPeer`] without a link to `to`; [`LinkFault::Misuse`] after [`Link::abort`] or [`Link::close`], or for a
+    /// message beyond [`Bounds::longest`]; the fault that this connection already has ([`LinkFault::Aborted`],
+    /// [`LinkFault::Closed`] and so on), also if the peer has left.
     fn post(&mut self, to: Peer, at: Channel, bytes: &[u8]) -> Result<bool, LinkError>;
 
     /// Announces that `from` will send `bytes` bytes as `at`. May be called rounds ahead.
+    ///
+    /// # Errors
+    /// [`LinkFault::NoSuchPeer`] without a link to `from`; [`LinkFault::Misuse`] if the message was announced before;
+    /// [`LinkFault::Length`] if it is here already, at another length.
     fn expect(&mut self, from: Peer, at: Channel, bytes: u64) -> Result<(), LinkError>;
 
     /// Takes the expected message `at` into `into`, whose length is that announced. `Ok(false)`: not here yet.
+    ///
+    /// # Errors
+    /// [`LinkFault::NoSuchPeer`] without a link to `from`; [`LinkFault::Misuse`] if the message was not announced, or at another
+    /// length than `into` has; the connection's fault, or [`LinkFault::Closed`] if the peer has left, where the message is not
+    /// here and will not come.
     fn land(&mut self, from: Peer, at: Channel, into: &mut [u8]) -> Result<bool, LinkError>;
 
     /// Moves bytes without blocking: sends what waits, takes what came. `true` if anything moved.
+    ///
+    /// # Errors
+    /// The foremost fault of all connections, an abort before others, with its peer and, where it is known, the message.
     fn poll(&mut self) -> Result<bool, LinkError>;
 
     /// Blocks until something may have changed or `until` has passed.
+    ///
+    /// # Errors
+    /// [`LinkError`] as of [`Link::poll`]; [`LinkFault::Closed`] if the system cannot wait for this link's sockets.
     fn wait(&mut self, until: Instant) -> Result<Woken, LinkError>;
 
     /// Tells every peer, ahead of everything that waits to be sent, that this side gave up. One constant code: peers learn nothing
@@ -112,6 +132,10 @@ pub trait Link: Send {
     }
 
     /// Sends what is left and closes in order: peers that still need our bytes get them, until `until`.
+    ///
+    /// # Errors
+    /// [`LinkFault::Unsent`] if a peer has not taken all bytes until `until`, [`LinkFault::Unexpected`] if a message of a peer
+    /// was never announced, else the connections' foremost fault. After an abort it has no error of a peer.
     fn close(&mut self, until: Instant) -> Result<(), LinkError>;
 
     /// What was moved so far.

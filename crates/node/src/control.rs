@@ -203,6 +203,9 @@ pub(crate) fn kind(request: &[u8]) -> Kind {
 }
 
 /// Reads a request or a reply. Whatever the bytes are, nothing panics.
+///
+/// # Errors
+/// [`Unreadable::Version`] if the bytes are of another version, [`Unreadable::Garbled`] if they are not JSON of a `T`.
 pub fn decode<T: for<'de> Deserialize<'de>>(bytes: &[u8]) -> Result<T, Unreadable> {
     let garbled = |error: serde_json::Error| Unreadable::Garbled(error.to_string());
     let Version { version } = serde_json::from_slice(bytes).map_err(garbled)?;
@@ -262,6 +265,10 @@ pub enum CallError {
 }
 
 /// Asks a member something. It has until `until` to be there and to answer.
+///
+/// # Errors
+/// [`CallError::NoAddress`] if the member has none, [`CallError::Call`] if the call fails or the member does not know our key,
+/// [`CallError::Reply`] if its reply cannot be read.
 pub fn ask(
     identity: &Identity,
     member: &Member,
@@ -275,6 +282,9 @@ pub fn ask(
 const SLOW: Duration = Duration::from_secs(30);
 
 /// Asks a member something that may be away: it has so much time to be there, and more to answer if it is.
+///
+/// # Errors
+/// [`CallError`] as of [`ask`].
 pub fn ask_if_there(
     identity: &Identity,
     member: &Member,

@@ -30,6 +30,9 @@ pub enum LogsError {
 }
 
 /// Writes log lines to standard error from here on.
+///
+/// # Errors
+/// [`LogsError::Level`] if `level` is no filter, [`LogsError::Twice`] if this process has a logger already.
 pub fn install(format: LogFormat, level: &str) -> Result<(), LogsError> {
     let filter = EnvFilter::try_new(level).map_err(|source| LogsError::Level {
         level: level.to_owned(),

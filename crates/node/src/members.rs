@@ -142,6 +142,10 @@ impl Members {
     }
 
     /// Reads the text of a members file that is, or could be, at `path`.
+    ///
+    /// # Errors
+    /// [`FileError::Syntax`] at the place in the text that is not understood: a bad name, fingerprint or address, a name or a key
+    /// that is there twice; [`FileError::Version`] if another release wrote it.
     pub fn parse(path: &Path, text: &str) -> Result<Self, FileError> {
         let raw: Raw = file::parse(path, text, VERSION)?;
         let mut members = Members::default();

@@ -71,6 +71,10 @@ pub enum Heard {
 
 /// Asks the garbler in which order it garbles the job whose plan is `plan` as it is written. It has until `until` to be there, unless
 /// `stop` comes first.
+///
+/// # Errors
+/// [`NoOrder`] if the garbler states an order that this release does not know. A garbler that cannot be asked is no error, but
+/// [`Heard::Missing`].
 pub fn ask(
     identity: &Identity,
     garbler: &Member,

@@ -191,6 +191,10 @@ impl Home {
     }
 
     /// Invites a participant, for so long. A second invitation for the same name replaces the first.
+    ///
+    /// # Errors
+    /// [`JoinError::BadName`] and [`JoinError::Ourselves`] for a name that nobody can be invited by, [`JoinError::Member`] if a
+    /// member has it, [`JoinError::Home`] if the home cannot be locked, written or logged to, or gives no randomness.
     pub fn invite(&self, name: &str, role: Role, span: Duration) -> Result<Invitation, JoinError> {
         names::check(name)?;
         if name == self.settings().name {
@@ -230,6 +234,11 @@ impl Home {
 
     /// Takes up an invitation: pins the inviter. The answer makes this participant known there, as a message
     /// ([`Answer::to_join`]) where the inviter can be dialled, else as a string.
+    ///
+    /// # Errors
+    /// [`JoinError::NotForUs`], [`JoinError::OtherRole`] and [`JoinError::Expired`] if the invitation is for another name or
+    /// role, or too old; [`JoinError::Ourselves`], [`JoinError::Key`], [`JoinError::Name`] and [`JoinError::Dead`] if the
+    /// inviter's name or key is ours, or known otherwise; [`JoinError::Home`] if the home cannot be locked, written or logged to.
     pub fn join(&self, invitation: &Invitation) -> Result<(Joined, Answer), JoinError> {
         let me = self.introduction();
         if invitation.invitee != me.name {
@@ -261,6 +270,11 @@ impl Home {
     }
 
     /// Takes in an invited participant that says so over a connection which proves the key `proved`.
+    ///
+    /// # Errors
+    /// [`JoinError::Fingerprint`], [`JoinError::BadName`] and [`JoinError::Address`] if the message is malformed,
+    /// [`JoinError::OtherKey`] if it names another key than `proved`, [`JoinError::NoInvitation`], [`JoinError::OtherName`],
+    /// [`JoinError::OtherRole`] and [`JoinError::Expired`] if no invitation is for it, else as of [`Home::join`].
     pub fn accept_join(&self, join: &Join, proved: Fingerprint) -> Result<Joined, JoinError> {
         let said: Fingerprint = join.fingerprint.parse()?;
         if said != proved {
@@ -320,6 +334,9 @@ impl Home {
     }
 
     /// Takes in an invited participant by its answer, which came as a string.
+    ///
+    /// # Errors
+    /// [`JoinError::NotOurs`] if the answer is to another participant, else as of [`Home::accept_join`].
     pub fn accept_answer(&self, answer: &Answer) -> Result<Joined, JoinError> {
         if answer.inviter != self.settings().name {
             return Err(JoinError::NotOurs {
@@ -333,6 +350,11 @@ impl Home {
 
     /// Lets a revoked member in again, under its name and with another key than before: `key`, as somebody has it from its holder. The
     /// keys that it had stay out.
+    ///
+    /// # Errors
+    /// [`JoinError::Member`] if the member is active, [`HomeError::NoMember`] if there is none, [`JoinError::Ourselves`],
+    /// [`JoinError::Key`] and [`JoinError::Dead`] if the key is ours or was ever a member's, [`JoinError::Home`] if the home
+    /// cannot be locked, written or logged to.
     pub fn readmit(&self, name: &str, key: Fingerprint) -> Result<Member, JoinError> {
         let lock = self.lock()?;
         self.reload_if_changed()?;

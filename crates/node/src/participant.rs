@@ -90,6 +90,9 @@ impl From<Abort> for RunError {
 }
 
 /// As whom the participant of this name takes part: once, or as owner and as recipient.
+///
+/// # Errors
+/// [`PartError::NoPart`], with all names of the job, if this one is none of them.
 pub fn roles(plan: &Plan, name: &str) -> Result<Vec<Peer>, PartError> {
     let all = participants(plan);
     let mine: Vec<Peer> = all
@@ -126,6 +129,9 @@ pub struct Neighbours {
 
 impl Neighbours {
     /// Whom `me` meets, by the members of its home: every party dials those of lower number, everybody else dials all three.
+    ///
+    /// # Errors
+    /// [`PartError::NoMember`] if a peer's name is not a member's, [`PartError::NoAddress`] if a party that is dialled has none.
     pub fn find(plan: &Plan, me: Peer, members: &Members) -> Result<Self, PartError> {
         let mut neighbours = Neighbours {
             pins: BTreeMap::new(),
@@ -202,6 +208,9 @@ pub type Connections = Vec<Vec<Connected>>;
 
 impl Part<'_> {
     /// Connects with everybody, who have so long to turn up. Nothing is at stake yet.
+    ///
+    /// # Errors
+    /// [`SetupError`] as of [`tls::meet`].
     pub fn meet(&self, wait: Duration) -> Result<Connections, SetupError> {
         let around = Around {
             moved: &|_| None,
@@ -211,6 +220,9 @@ impl Part<'_> {
     }
 
     /// The same, with peers that may move to other addresses meanwhile, and somebody who hears which of them are missing.
+    ///
+    /// # Errors
+    /// [`SetupError`] as of [`tls::meet`].
     pub fn meet_at(&self, wait: Duration, around: &Around<'_>) -> Result<Connections, SetupError> {
         let terms = Terms {
             me: self.me,
@@ -236,6 +248,9 @@ impl Part<'_> {
     }
 
     /// Runs the plan over the connections.
+    ///
+    /// # Errors
+    /// [`Abort::Link`] if a link cannot be opened, else as of [`party::run`].
     pub fn run(
         &self,
         connections: Connections,

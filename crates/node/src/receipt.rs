@@ -168,6 +168,9 @@ impl Receipt {
 
     /// Writes the receipt beside `files` of the finished result in `folder`: complete, or not at all. A result without one
     /// is of a run that was cut off at its very end.
+    ///
+    /// # Errors
+    /// [`ReceiptError::File`] if a file of the result cannot be read or the receipt not be written.
     pub fn write(
         mut self,
         folder: &Path,
@@ -191,6 +194,10 @@ impl Receipt {
     }
 
     /// Reads the receipt in `folder`, and compares the files there with it.
+    ///
+    /// # Errors
+    /// [`ReceiptError::File`] if receipt or result cannot be read, [`ReceiptError::Foreign`] if the receipt is none,
+    /// [`ReceiptError::Changed`] with the first file that has another length or digest.
     pub fn check(folder: &Path) -> Result<Self, ReceiptError> {
         let path = folder.join(NAME);
         let text = file::read(&path)?;

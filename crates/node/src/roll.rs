@@ -52,6 +52,9 @@ pub struct Missing {
 
 impl Missing {
     /// The statement of the holder of `identity` about the holder of the key `missing`.
+    ///
+    /// # Errors
+    /// [`IdentityError`] if the identity cannot sign.
     pub fn make(
         identity: &Identity,
         of: &Checkpoint,

@@ -89,6 +89,9 @@ impl Statement {
     }
 
     /// Checks both signatures.
+    ///
+    /// # Errors
+    /// [`StatementError::OldKey`] or [`StatementError::NewKey`] if the signature of that key is wrong.
     pub fn check(&self) -> Result<(), StatementError> {
         let signed = self.signed();
         if !verify(&self.old, OLD, signed.as_bytes(), &self.by_old) {

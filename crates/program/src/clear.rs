@@ -29,6 +29,10 @@ pub enum ClearError {
 
 /// Evaluates the circuit of a job on the values of all holders, and hands every output to those who may read it. What
 /// parties compute must be the same, byte for byte.
+///
+/// # Errors
+/// [`ClearError::NoSource`] if `sources` lacks the holder of a port, [`ClearError::Data`] if a source or a sink fails,
+/// [`ClearError::Evaluate`] if the circuit does not fit its inputs.
 pub fn evaluate(
     job: &Lowered,
     sources: &[(Holder, &dyn Source)],

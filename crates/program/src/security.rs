@@ -77,6 +77,9 @@ pub trait Word: Copy + PartialEq + 'static {
     fn word(self) -> &'static str;
 
     /// The choice behind a word; else what may be written.
+    ///
+    /// # Errors
+    /// [`UnknownWord`], with the words that there are.
     fn parse(text: &str) -> Result<Self, UnknownWord> {
         let found = Self::ALL.iter().find(|choice| choice.word() == text);
         found.copied().ok_or_else(|| UnknownWord {
@@ -455,6 +458,9 @@ impl Words {
     }
 
     /// These words, with those of `options` where they say nothing. Where both say something it must be the same.
+    ///
+    /// # Errors
+    /// [`JobProblem::Chosen`] for the first word in which the two differ.
     pub fn and(self, options: Self) -> Result<Self, JobProblem> {
         Ok(Words {
             protocol: both(self.protocol, options.protocol)?,

@@ -41,6 +41,9 @@ pub fn from_components(u: [u128; PARTIES]) -> [Share; PARTIES] {
 }
 
 /// The value behind four shares, if every component is the same at its three holders.
+///
+/// # Errors
+/// [`Inconsistent`] with the first component whose three holders differ.
 pub fn join(ring: Ring, shares: [Share; PARTIES]) -> Result<u128, Inconsistent> {
     let mut sum = 0;
     for c in 0..PARTIES {

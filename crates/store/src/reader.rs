@@ -58,6 +58,12 @@ pub struct Reader {
 
 impl Reader {
     /// Opens the dataset `name` in the folder `root` for a job.
+    ///
+    /// # Errors
+    /// [`StoreError::Name`] and [`StoreError::NotThere`] if there is no such dataset, [`StoreError::Busy`] and
+    /// [`StoreError::Incomplete`] if it is not complete, [`StoreError::Format`], [`StoreError::OtherKey`] and
+    /// [`StoreError::Damaged`] if header, manifest and footer are not what was written under `key`, [`StoreError::Unfit`] if they
+    /// are not what is `expected`, [`StoreError::Io`] if the system refuses.
     pub fn open(
         root: &Path,
         name: &str,
@@ -210,6 +216,10 @@ impl Reader {
 
     /// Reads the shares of one port's one component in the rows of `slice`, packed as `[wire][Ring::bytes(rows)]` in the ring that
     /// was asked for; bits beyond the last row are 0.
+    ///
+    /// # Errors
+    /// [`StoreError::OutOfReach`] if the dataset has no such port, component or rows, or `into` has another length;
+    /// [`StoreError::Damaged`] if a chunk does not decrypt; [`StoreError::Io`] if it cannot be read.
     pub fn load(
         &self,
         port: usize,
@@ -239,6 +249,9 @@ impl Reader {
     }
 
     /// As [`Reader::load`], with rows counted over all blocks.
+    ///
+    /// # Errors
+    /// [`StoreError`] as of [`Reader::load`].
     pub fn load_rows(
         &self,
         port: usize,

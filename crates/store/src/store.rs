@@ -29,6 +29,9 @@ pub struct Store {
 
 impl Store {
     /// What the blocks of `job` load from datasets of earlier jobs; nothing if none does.
+    ///
+    /// # Errors
+    /// [`StoreError`] as of [`Reader::open`], for the first dataset that cannot be loaded.
     pub fn loads(&self, job: &Job) -> Result<Option<Loads>, StoreError> {
         let mut blocks: Vec<Option<Part>> = job.lowered().blocks.iter().map(|_| None).collect();
         for wanted in job.datasets() {
@@ -49,6 +52,9 @@ impl Store {
     }
 
     /// Where what `job` keeps goes, in a run of `plan` in chunks of `chunk_rows`; nothing if it keeps nothing.
+    ///
+    /// # Errors
+    /// [`StoreError`] as of [`Writer::create`].
     pub fn kept(
         &self,
         job: &Job,
@@ -61,6 +67,9 @@ impl Store {
     }
 
     /// Makes the dataset `name` of what `job`, planned as `plan` in chunks of `chunk_rows`, keeps.
+    ///
+    /// # Errors
+    /// [`StoreError`] as of [`Writer::create`].
     pub fn keeps(
         &self,
         job: &Lowered,
@@ -111,6 +120,9 @@ impl Store {
     }
 
     /// What the compute stage of a durable job loads: dataset `name`, which plan `input` has made, block by block.
+    ///
+    /// # Errors
+    /// [`StoreError`] as of [`Reader::open`].
     pub fn resume(&self, job: &Lowered, name: &str, input: PlanHash) -> Result<Loads, StoreError> {
         let rows = Some(job.rows());
         let reader = self.open(job.circuit.ring, name, Some(input), None, rows)?;
@@ -122,6 +134,9 @@ impl Store {
     ///
     /// # Panics
     /// If that is this party.
+    ///
+    /// # Errors
+    /// [`StoreError`] as of [`Store::resume`].
     pub fn resume_without(
         &self,
         job: &Lowered,
@@ -135,6 +150,10 @@ impl Store {
     }
 
     /// What this party, which has the dataset that `of` shares again, supplies.
+    ///
+    /// # Errors
+    /// [`StoreError`] as of [`Reader::open`]; [`StoreError::Unfit`] if the dataset was made by another plan than the job says, or
+    /// with other columns or rows.
     pub fn supplies(&self, of: &Resharing) -> Result<OldShares, StoreError> {
         let reader = self.open(of.ring, &of.dataset, None, None, None)?;
         let own = &reader.head().description;

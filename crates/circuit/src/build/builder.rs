@@ -380,11 +380,21 @@ impl Builder {
     ///
     /// # Panics
     /// If a register was not told what it takes next.
+    ///
+    /// # Errors
+    /// [`CircuitError`] as of [`Circuit::validate`], for the default [`Limits`]: no outputs, a port without wires or with a bad
+    /// or second name, a circuit too large.
     pub fn finish(self) -> Result<Circuit, CircuitError> {
         self.finish_within(&Limits::default())
     }
 
     /// [`Builder::finish`] with limits of the caller's choice.
+    ///
+    /// # Errors
+    /// [`CircuitError`] as of [`Circuit::validate_within`].
+    ///
+    /// # Panics
+    /// If a register was not told what it takes next.
     pub fn finish_within(self, limits: &Limits) -> Result<Circuit, CircuitError> {
         let needed = self.needed();
         // Numbers: inputs in the order of their ports, then the needed registers, then the needed gates.

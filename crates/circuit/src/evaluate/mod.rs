@@ -56,6 +56,13 @@ impl Circuit {
     /// sum of this one row. The circuit must be valid.
     ///
     /// Of a circuit with random gates it is one of the results that there can be: that of zeros in the place of all random values.
+    ///
+    /// # Errors
+    /// [`EvaluateError::Ports`] if there is not one input for each port, [`EvaluateError::Size`] if one has another number of
+    /// elements than its port, [`EvaluateError::OutsideRing`] if an element is not one of the ring.
+    ///
+    /// # Panics
+    /// If the circuit is not valid, as of [`Circuit::validate`].
     pub fn evaluate(&self, inputs: &[Vec<u128>]) -> Result<Vec<Vec<u128>>, EvaluateError> {
         check_ports(self, inputs.len())?;
         for (port, input) in self.inputs.iter().zip(inputs) {
@@ -141,6 +148,13 @@ impl Circuit {
     /// 0 in bit 0, or little-endian elements. A port with a value per job has one row, one with a value in every cycle is
     /// `[cycle][wire][ring.bytes(rows)]`. Outputs have the same shape; one that is summed over the rows has one row. Padding bits of a last byte are ignored in inputs and zero in outputs.
     /// The circuit must be valid; of one with random gates see [`Circuit::evaluate`].
+    ///
+    /// # Errors
+    /// [`EvaluateError::Ports`] if there is not one input for each port, [`EvaluateError::Size`] if one has another number of
+    /// bytes than its port has in `rows` rows.
+    ///
+    /// # Panics
+    /// If the circuit is not valid, as of [`Circuit::validate`].
     pub fn evaluate_batch(
         &self,
         rows: u64,

@@ -81,6 +81,9 @@ impl Kind {
 
 /// Reads a netlist as it stands: a gate of the file is one gate, whatever it negates. What [`read`](fn@super::read) refuses, for other reasons than the
 /// cycles and outputs that it is told, this refuses too.
+///
+/// # Errors
+/// [`ParseError`] as of [`read`](fn@super::read) for one cycle and outputs of the last cycle.
 pub fn netlist(text: &[u8], limits: &Limits) -> Result<Netlist, ParseError> {
     // What is checked of a circuit holds for any number of cycles.
     read(text, 1, Reduce::None, limits)?;

@@ -62,6 +62,10 @@ pub enum Violation {
 impl Schedule {
     /// Whether this is a schedule of `nodes` on `machine`: whatever netlist cycles there are, each value is there when it is read, a row
     /// starts one node at a time, and no table waits for one that leaves after it.
+    ///
+    /// # Errors
+    /// [`Violation`] for the first of these rules that the schedule breaks, in the order of the variants [`Violation::Length`],
+    /// [`Violation::Interval`], [`Violation::Early`], [`Violation::Row`], [`Violation::Number`], [`Violation::Lines`].
     pub fn check(&self, nodes: &[Node], machine: &Machine) -> Result<(), Violation> {
         let lists = [
             ("starts", &self.starts),

@@ -31,6 +31,10 @@ pub enum Comparison {
 
 /// Evaluates a circuit and simulates the Verilog on rows of values (see [`simulate()`]). `made` is what was made of the Verilog; `circuit` is
 /// its circuit, or another one with ports of the same widths.
+///
+/// # Errors
+/// [`VerilogError`] as of [`simulate()`]; [`VerilogError::Simulation`] if `rows` do not fit the ports of `circuit`. A difference
+/// is no error, but [`Comparison::Differ`].
 pub fn compare(
     source: &Source,
     made: &Synthesis,

@@ -50,6 +50,13 @@ pub struct Source {
 
 impl Source {
     /// The files, with the module that is an instance of no other as top unless another is chosen.
+    ///
+    /// # Errors
+    /// [`VerilogError::BadName`] if the top module's name is no plain identifier. Where Yosys has to find the top module:
+    /// [`VerilogError::NoTop`] and [`VerilogError::SeveralTops`] if it is not one, [`VerilogError::Elsewhere`] if the design
+    /// reads a file outside the folders of `files`, [`VerilogError::Yosys`] if Yosys' output cannot be read, and
+    /// [`VerilogError::Missing`], [`VerilogError::Run`], [`VerilogError::TooLong`], [`VerilogError::TooMuch`],
+    /// [`VerilogError::Refused`] and [`VerilogError::Files`] if Yosys does not run to its end.
     pub fn new(
         files: &[PathBuf],
         top: Option<&str>,
@@ -78,6 +85,11 @@ impl Source {
 }
 
 /// Makes a circuit of Verilog. What [`Options::top`] says does not matter.
+///
+/// # Errors
+/// [`VerilogError::Yosys`] if the design is none that becomes a circuit (see [`yosys::read`]); [`VerilogError::Elsewhere`] if it
+/// reads a file outside the folders of its sources; [`VerilogError::Missing`], [`VerilogError::Run`], [`VerilogError::TooLong`],
+/// [`VerilogError::TooMuch`], [`VerilogError::Refused`] and [`VerilogError::Files`] if Yosys does not run to its end.
 pub fn compile(source: &Source, options: &Options<'_>) -> Result<Synthesis, VerilogError> {
     let passes = format!(
         "hierarchy -top {}; {PROCESSES}; {PASSES}; write_json",

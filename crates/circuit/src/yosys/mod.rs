@@ -97,6 +97,13 @@ pub struct Synthesis {
 /// assert_eq!(circuit.evaluate(&[vec![1], vec![1]])?, [[1]]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// # Errors
+/// [`YosysError`] at the line of the Verilog, where Yosys knows it: [`YosysErrorKind::Json`] if the text is not Yosys' format,
+/// [`YosysErrorKind::NoTop`] and [`YosysErrorKind::SeveralTops`] if no module or several can be the top,
+/// [`YosysErrorKind::NoCycles`] if there are registers and nothing says how many cycles, another [`YosysErrorKind`] for a cell,
+/// clock, reset, port or net that has no meaning in a circuit, [`YosysErrorKind::TooLarge`] and [`YosysErrorKind::Circuit`] if
+/// the circuit exceeds the limits or breaks a rule.
 pub fn read(text: &[u8], options: &Options<'_>) -> Result<Synthesis, YosysError> {
     let design: Design = serde_json::from_slice(text)
         .map_err(|error| without_place(YosysErrorKind::Json(error.to_string())))?;
@@ -227,6 +234,9 @@ fn words(
 }
 
 /// The modules of a design that are instances of no other, in the order of the file.
+///
+/// # Errors
+/// [`YosysErrorKind::Json`] if the text is not Yosys' format.
 pub fn tops(text: &[u8]) -> Result<Vec<String>, YosysError> {
     let design: Design = serde_json::from_slice(text)
         .map_err(|error| without_place(YosysErrorKind::Json(error.to_string())))?;

@@ -23,6 +23,10 @@ pub struct Gates<'a> {
 
 impl Cpu {
     /// Checks command `index` of a batch, a [`Op::Garble`] whose program has products, and says what whoever does it has to know.
+    ///
+    /// # Errors
+    /// [`Fault`] as of [`Command::check`]; [`Fault::Unknown`] if bank or key is not loaded, or the command is no [`Op::Garble`]
+    /// with a program and a draw.
     pub fn gates_beside(
         &mut self,
         bank: Bank,
@@ -55,6 +59,10 @@ impl Cpu {
 impl Cpu {
     /// Checks command `index` of a batch, an [`Op::Repeat`], and its commands in the first and in the last repetition, around which no other
     /// goes. Says how many rows the bank has.
+    ///
+    /// # Errors
+    /// [`Fault`] as of [`Command::check`], for the command itself and for its body in the first and the last repetition;
+    /// [`Fault::Unknown`] if the bank is not open or the command is no [`Op::Repeat`].
     pub fn repeats_beside(
         &self,
         bank: Bank,
@@ -81,6 +89,9 @@ impl Cpu {
 
 impl Cpu {
     /// Clears what was repeated and does not live, when somebody else has done it.
+    ///
+    /// # Errors
+    /// [`Fault::Unknown`] if the bank is not open.
     pub fn clear_beside(&mut self, bank: Bank, repeat: &Repeat) -> Result<(), Fault> {
         let memory = (self.banks.get_mut(bank.0 as usize)).and_then(Option::take);
         let mut memory = memory.ok_or(Fault::Unknown("the bank"))?;
@@ -133,6 +144,9 @@ pub struct Shares<'a> {
 impl Cpu {
     /// Checks commands of a batch, the first of which is number `first`, and lends their bank. They run programs over shares, scatter
     /// products, or make and compare codes; whoever does them writes what the reference does, and stays within what they name.
+    ///
+    /// # Errors
+    /// [`Fault`] as of [`Command::check`]; [`Fault::Unknown`] if the bank is not open or a command is of another kind.
     pub fn shares_beside(
         &mut self,
         bank: Bank,

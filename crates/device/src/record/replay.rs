@@ -109,6 +109,11 @@ pub enum ReplayError {
 }
 
 /// Drives `device`, which must be fresh, with a record alone, and compares every byte and every outcome that the recorded one gave.
+///
+/// # Errors
+/// [`ReplayError::Damaged`] if the record cannot be read or a step is none that a recorder writes; [`ReplayError::Differs`] at
+/// the first byte that differs; [`ReplayError::Outcome`] if a batch ends otherwise than recorded, or not within a minute;
+/// [`ReplayError::Fault`] if the device refuses a call. The device is wiped in every case.
 pub fn replay(record: impl Read, device: &mut dyn Device) -> Result<Replayed, ReplayError> {
     replay_within(record, device, MOST_BYTES)
 }

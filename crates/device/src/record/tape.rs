@@ -71,6 +71,9 @@ impl Tape {
     }
 
     /// Writes the end, and says what is wrong if the record is not complete. What was recorded into memory is returned.
+    ///
+    /// # Errors
+    /// The first error of the writer, after which nothing was recorded, or that of the last flush. A record in memory has none.
     pub fn finish(&self) -> io::Result<Vec<u8>> {
         let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         inner.frame(&[]);

@@ -70,6 +70,11 @@ struct Going {
 
 impl Shadow {
     /// A shadow of a run of `plan` with these values. `protocol` is any party's.
+    ///
+    /// # Errors
+    /// [`NoShadow`] if the plan has values that no clear value stands for: conversions, random gates or a circuit on totals
+    /// ([`NoShadow::Mixed`]), cycles ([`NoShadow::Sequential`]), MACs ([`NoShadow::Coded`]), or stored shares
+    /// ([`NoShadow::Stored`]); [`NoShadow::Missing`] if `sources` lacks a holder of a block.
     pub fn new(
         plan: &Arc<Plan>,
         protocol: Arc<dyn Protocol>,
@@ -137,6 +142,9 @@ impl Shadow {
     }
 
     /// What was compared, or where it differed.
+    ///
+    /// # Errors
+    /// [`Divergence`] for the first value that differed.
     pub fn verdict(&self) -> Result<Compared, Divergence> {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         match &state.verdict {

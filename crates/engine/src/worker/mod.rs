@@ -169,6 +169,10 @@ impl Worker {
     }
 
     /// Goes on as far as it can without waiting. After an error the lane is wiped, its peers are told, and it stays finished.
+    ///
+    /// # Errors
+    /// [`Abort`] for which the lane, or another lane of the participant before it, gave up: a failed check, link, device, source
+    /// or sink, a peer that gave up, or nothing that moved for [`Settings::timeout`](crate::Settings::timeout).
     pub fn step(&mut self) -> Result<Step, Abort> {
         if let Stage::Done = self.stage {
             return Ok(Step::Done);
@@ -231,6 +235,9 @@ impl Worker {
     }
 
     /// Blocks until something may have changed, for at most `longest`.
+    ///
+    /// # Errors
+    /// [`Abort`] if the link failed and the run cannot go on without it.
     pub fn wait(&mut self, longest: Duration) -> Result<Woken, Abort> {
         // Other lanes do not wake the link: look at them often while they are what is waited for.
         let longest = match self.stage {

@@ -47,12 +47,18 @@ pub const SLOT: usize = 64 * 1024;
 pub const EVERY: usize = 4;
 
 /// Whether this build, on this machine, has links over `provider`. If not, why, and what to do.
+///
+/// # Errors
+/// The reason and the remedy, in words: libfabric does not load, or offers nothing over this provider here.
 #[cfg(libfabric)]
 pub fn available(provider: Provider) -> Result<(), String> {
     sys::available(&provider)
 }
 
 /// Whether this build, on this machine, has links over `provider`. If not, why, and what to do.
+///
+/// # Errors
+/// The remedy, in words: this build has no links over libfabric.
 #[cfg(not(libfabric))]
 pub fn available(provider: Provider) -> Result<(), String> {
     let how = if cfg!(feature = "fabric") {

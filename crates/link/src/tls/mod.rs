@@ -155,6 +155,11 @@ pub struct Meeting<'a> {
 ///
 /// Who dials whom is up to the caller, the same for all: parties dial parties of lower index, owners and recipients dial all
 /// parties. The first failure ends the meeting, and so does `stop`; whoever is missing when the time is over is named.
+///
+/// # Errors
+/// The weightiest [`SetupError`] of all peers: one that no waiting mends, as of [`dial()`] and [`Port::accept`], before
+/// [`SetupError::Stopped`] and [`SetupError::TimedOut`], which name every peer that is missing. [`SetupError::Local`] if peers
+/// are awaited and `port` is none.
 pub fn meet(
     identity: &Identity,
     terms: &Terms,
@@ -185,6 +190,9 @@ pub struct Around<'a> {
 }
 
 /// [`meet`], with whoever wants to know how it goes.
+///
+/// # Errors
+/// [`SetupError`] as of [`meet`].
 pub fn meet_at(
     identity: &Identity,
     terms: &Terms,

@@ -132,12 +132,19 @@ impl std::fmt::Display for Decision {
 
 impl Home {
     /// The policy; nothing, if there is none.
+    ///
+    /// # Errors
+    /// [`HomeError::File`] if `policy.toml` is there and cannot be read or understood.
     pub fn policy(&self) -> Result<Option<Policy>, HomeError> {
         let loaded = Policy::load(&self.path().join("policy.toml"))?;
         Ok(loaded.map(|(policy, _)| policy))
     }
 
     /// Decides whether a job may run, and changes nothing.
+    ///
+    /// # Errors
+    /// [`HomeError::File`] if the policy, what is filed of the job, or a file that a decision needs cannot be read;
+    /// [`HomeError::LogFault`] if the runs of an approval cannot be counted.
     pub fn decide(&self, request: &Request<'_>) -> Result<Decision, HomeError> {
         let policy = self.policy()?.unwrap_or_default();
         self.decide_by(&policy, request, None, None)
@@ -146,6 +153,10 @@ impl Home {
     /// Decides, and if the job may run, logs that a run begins and what decided it: together, so that two runs cannot both be the last
     /// one that a rule allows, and none begins that is not in the log. A refusal is logged too. Call it once for every run of every
     /// stage, when its participants have met.
+    ///
+    /// # Errors
+    /// [`HomeError`] as of [`Home::decide`]; [`HomeError::Unlogged`] if the home cannot be locked or the decision not be logged:
+    /// then nothing may run.
     pub fn start(&self, request: &Request<'_>, begins: Begins<'_>) -> Result<Decision, HomeError> {
         let unlogged = |error| HomeError::Unlogged(Box::new(error));
         let lock = self.lock().map_err(unlogged)?;

@@ -228,6 +228,9 @@ struct Raw {
 
 impl Filed {
     /// The text of the job file.
+    ///
+    /// # Errors
+    /// [`FileError`] if the file cannot be read.
     pub fn job(&self) -> Result<String, FileError> {
         file::read(&self.folder.join(JOB))
     }
@@ -244,6 +247,9 @@ impl Filed {
     }
 
     /// What was shown to whoever approved it.
+    ///
+    /// # Errors
+    /// [`FileError`] if the file cannot be read.
     pub fn explained(&self) -> Result<String, FileError> {
         file::read(&self.folder.join(EXPLAINED))
     }
@@ -261,6 +267,10 @@ impl Filed {
 
     /// The text of the job and what it says, from what is filed of it alone: with the circuit that was sent along with it, and data where
     /// this participant's own people said that they are, in the approval or, before that, in `more`.
+    ///
+    /// # Errors
+    /// [`FiledError::Former`] if a former release filed the job, [`FiledError::File`] if one of its files cannot be read,
+    /// [`FiledError::Job`] if the text is no job.
     pub fn read(&self, more: Files) -> Result<(String, Job), FiledError> {
         if self.former {
             let name = self.name.clone();
@@ -300,6 +310,9 @@ impl Filed {
     }
 
     /// The key under which this participant compares the order of rows, if the approval says where it is.
+    ///
+    /// # Errors
+    /// [`AlignKeyError`] as of [`AlignKey::read`].
     pub fn align_key(&self) -> Result<Option<AlignKey>, AlignKeyError> {
         self.align_key.as_deref().map(AlignKey::read).transpose()
     }
@@ -389,6 +402,10 @@ pub fn plan_of(digits: &str) -> Option<PlanHash> {
 impl Home {
     /// Files a job, so that it can be looked at and approved. What is filed of a plan stands whoever asks for it again: only this
     /// participant's own people replace its text, which says the same, by theirs.
+    ///
+    /// # Errors
+    /// [`HomeError::Busy`] if another process holds the home's lock; [`HomeError::File`] if a file cannot be written, or one of
+    /// `filing` has a name that is none for a file beside a job.
     pub fn file_job(&self, filing: &Filing<'_>) -> Result<Filed, HomeError> {
         let lock = self.lock()?;
         self.file_under(&lock, filing)
@@ -450,8 +467,11 @@ impl Home {
         Ok(filed)
     }
 
-    /// Files a job and approves it. A rule of the policy that refuses it stands above any approval, and is named by the
-    /// error.
+    /// Files a job and approves it. A rule of the policy that refuses the job stands above any approval: [`Home::decide`] names it.
+    ///
+    /// # Errors
+    /// [`HomeError`] as of [`Home::file_job`], and as of [`Log::append`](crate::log::Log::append) if the approval cannot be
+    /// logged: then it does not count.
     pub fn approve(&self, filing: &Filing<'_>, how: How, term: Term) -> Result<Filed, HomeError> {
         let lock = self.lock()?;
         let mut filed = self.file_under(&lock, filing)?;
@@ -478,6 +498,11 @@ impl Home {
     }
 
     /// Takes an approval back. Whether there was one.
+    ///
+    /// # Errors
+    /// [`HomeError::Busy`] if another process holds the home's lock, [`HomeError::File`] if what is filed cannot be read or
+    /// written, else as of [`Log::append`](crate::log::Log::append). What is filed says no longer that it is approved even if
+    /// that cannot be logged.
     pub fn withdraw(&self, plan: PlanHash) -> Result<bool, HomeError> {
         let lock = self.lock()?;
         let Some(mut filed) = Filed::load(self.job_folder(plan))? else {

@@ -63,6 +63,10 @@ struct NamedCircuit {
 
 impl Proposal {
     /// Reads a job file, and what it needs.
+    ///
+    /// # Errors
+    /// [`ProposalError::File`] if the job file or its circuit cannot be read, [`ProposalError::Path`] if the circuit is not
+    /// beside the job file, [`ProposalError::TooLong`] if one of them is too long to send.
     pub fn read(job: &Path, lanes: u16) -> Result<Self, ProposalError> {
         let text = read(job)?;
         let mut files = BTreeMap::new();

@@ -160,6 +160,10 @@ pub enum LogFault {
 }
 
 /// Checks a log from its first byte to its last, in memory for one line. `known` are heads that it once had.
+///
+/// # Errors
+/// [`LogFault`] with the first line that breaks a rule; [`LogFault::Empty`] if there is none; [`LogFault::Cut`] and
+/// [`LogFault::Replaced`] if the log lacks an entry of `known` or has another in its place.
 pub fn verify(log: impl Read, known: &[Head]) -> Result<Verified, LogFault> {
     let mut checker = Checker::default();
     for_each_line(log, 1, |_, bytes| checker.take(bytes, known).map(drop))?;

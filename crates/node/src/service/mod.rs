@@ -188,6 +188,11 @@ pub struct Service {
 
 impl Service {
     /// Binds the port of a party's home. Jobs are taken when [`Service::run`] is called.
+    ///
+    /// # Errors
+    /// [`ServiceError::NoParty`] if the home is an owner's or a recipient's, [`ServiceError::NoListen`] if neither options nor
+    /// settings say where to listen, [`ServiceError::Device`] if the device does not start, [`ServiceError::File`] if what was
+    /// used so far cannot be read, [`ServiceError::Setup`] and [`ServiceError::Admin`] if a port cannot be bound.
     pub fn start(
         home: Home,
         options: Options,

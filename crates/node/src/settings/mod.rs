@@ -188,6 +188,9 @@ impl Default for LogSettings {
 
 impl Settings {
     /// Settings of a participant that listens nowhere yet.
+    ///
+    /// # Errors
+    /// [`SettingsError::Name`] for a bad name.
     pub fn new(name: &str, role: Role) -> Result<Self, SettingsError> {
         names::check(name)?;
         Ok(Settings {
@@ -221,6 +224,10 @@ impl Settings {
     }
 
     /// Whether the fields fit each other.
+    ///
+    /// # Errors
+    /// [`SettingsError::Name`] and [`SettingsError::Address`] for a bad name or address, [`SettingsError::OnlyParties`] if an
+    /// owner or recipient listens or has an address.
     pub fn check(&self) -> Result<(), SettingsError> {
         names::check(&self.name)?;
         if let Some(address) = &self.address {

@@ -103,6 +103,9 @@ pub struct Disagreement {
 
 impl Stages {
     /// Plans the stages of `job`, which is planned as `plan`, for the same lanes.
+    ///
+    /// # Errors
+    /// [`PlanError`] as of [`Plan::new`], for any stage.
     pub fn new(job: &Job, plan: &Arc<Plan>) -> Result<Self, PlanError> {
         let make = |stage: Lowered| {
             let options = Options {
@@ -234,6 +237,9 @@ impl Stages {
 
     /// Whom `me` meets at a stage, by the members of its home. Where output is guaranteed, a party that comes for another stage ends no
     /// meeting: the parties ask each other where they are, and believe none of them alone.
+    ///
+    /// # Errors
+    /// [`PartError`] as of [`Neighbours::find`].
     pub fn neighbours(
         &self,
         stage: Stage,

@@ -99,6 +99,9 @@ impl Note {
 
 impl<'a> Shelf<'a> {
     /// Of the participant of a home.
+    ///
+    /// # Errors
+    /// [`HomeError`] as of [`Home::store`].
     pub fn of_home(home: &Home, job: &'a Job, stages: &'a Stages) -> Result<Self, HomeError> {
         let name = &home.settings().name;
         let shelf = Self::new(job, stages, name, |parties, party| {
@@ -134,6 +137,9 @@ impl<'a> Shelf<'a> {
     }
 
     /// Of the participant `name`, whose store for what is shared among some parties, and as which of them, `open` opens.
+    ///
+    /// # Errors
+    /// The error of `open`, unchanged.
     pub fn new<E>(
         job: &'a Job,
         stages: &'a Stages,
@@ -166,6 +172,10 @@ impl<'a> Shelf<'a> {
 
     /// At which stage this party is: at the second one if it has kept the inputs of the first. What it has kept and cannot use is told
     /// by the second value; the first stage replaces it.
+    ///
+    /// # Errors
+    /// [`StoreError`] if kept inputs cannot be looked at and it is not known that they are useless: another process writes them,
+    /// or the system refuses.
     pub fn stage(&self) -> Result<(Stage, Option<StoreError>), StoreError> {
         let Some(store) = self.store.as_ref().filter(|_| self.stages.are_two()) else {
             return Ok((Stage::Whole, None));
@@ -207,6 +217,10 @@ impl<'a> Shelf<'a> {
     }
 
     /// What comes from the store in a stage, and what is kept. What is kept is made here: an attempt that is given up removes it again.
+    ///
+    /// # Errors
+    /// [`StoreError`] as of [`Store::loads`], [`Store::resume`] and [`Store::supplies`] for what is loaded, and as of
+    /// [`Store::keeps`] for what is kept.
     pub fn ends(&self, stage: Stage) -> Result<Ends, StoreError> {
         let old = self.old.as_ref().zip(self.job.resharing());
         let source = old.map(|(store, of)| store.supplies(of)).transpose()?;
@@ -246,6 +260,9 @@ impl<'a> Shelf<'a> {
     }
 
     /// Removes the inputs that were kept between the stages.
+    ///
+    /// # Errors
+    /// [`StoreError`] as of [`veil_store::remove`]. Inputs that are not there are no error.
     pub fn forget(&self) -> Result<(), StoreError> {
         let Some(store) = &self.store else {
             return Ok(());
@@ -265,6 +282,9 @@ impl<'a> Shelf<'a> {
 
 impl Home {
     /// The durable jobs that were interrupted here: their inputs are kept, all or some. The oldest first.
+    ///
+    /// # Errors
+    /// [`HomeError::File`] if the store's secret or what is filed cannot be read.
     pub fn interrupted(&self) -> Result<Vec<PlanHash>, HomeError> {
         let key = StoreKey::derive(self.store_secret()?.as_slice());
         let there = |name: &str| veil_store::dataset(&self.shares(), name, &key).is_ok();

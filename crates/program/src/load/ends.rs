@@ -86,11 +86,19 @@ impl Job {
     }
 
     /// Reads and checks all data of one holder.
+    ///
+    /// # Errors
+    /// [`DataError::NoFile`] if neither the job nor the given files say where a file of the holder is; [`DataError::FromStore`]
+    /// for a job that shares a dataset again; another [`DataError`] with file, line and column if the data do not fit what the
+    /// job declares.
     pub fn source(&self, holder: Holder) -> Result<Box<dyn Source>, DataError> {
         self.source_watched(holder, &|_, _| {})
     }
 
     /// [`Job::source`], telling how far each file is read.
+    ///
+    /// # Errors
+    /// [`DataError`] as of [`Job::source`].
     pub fn source_watched(
         &self,
         holder: Holder,
@@ -183,6 +191,10 @@ impl Job {
     }
 
     /// The end of `peer`, whose results appear in `folder` when everything is complete.
+    ///
+    /// # Errors
+    /// [`DataError::Io`] if `folder` or a file in it cannot be written, or the file whose length an output takes cannot be looked
+    /// at; [`DataError::NoFile`] if it is not known where that file is.
     pub fn sink(&self, peer: Peer, folder: &Path) -> Result<Output, DataError> {
         match &self.kind {
             Kind::Stats(stats) => {
@@ -217,6 +229,9 @@ impl Job {
     /// The statistics that `peer` should get, from all owners' files on this machine, by counting and adding in the
     /// clear: what a result is compared with where that is allowed. Nothing for a circuit job, nor where shares are
     /// loaded, of which nobody has the values.
+    ///
+    /// # Errors
+    /// [`DataError`] as of [`Job::source`], for any holder.
     pub fn clear_statistics(&self, peer: Peer) -> Result<Option<StatsResult>, DataError> {
         let Kind::Stats(stats) = &self.kind else {
             return Ok(None);

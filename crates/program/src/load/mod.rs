@@ -80,6 +80,9 @@ pub struct Job {
 
 impl Job {
     /// Reads a job file. Paths in it are relative to its folder; those in `given` replace them.
+    ///
+    /// # Errors
+    /// [`JobProblem::Read`] if the file cannot be read; another [`JobError`] as of [`Job::parse`].
     pub fn load(file: &Path, given: Files) -> Result<Self, JobError> {
         let unread = |error| JobError::new(file, None, JobProblem::Read(error));
         let handle = File::open(file).map_err(unread)?;
@@ -92,6 +95,12 @@ impl Job {
     }
 
     /// Reads the text of a job file that is, or could be, at `file`.
+    ///
+    /// # Errors
+    /// [`JobError`] at the place in the text where the job is not understood, contradicts itself or asks for what no protocol
+    /// does; without a place if the text is longer than 1 MiB ([`JobProblem::TooLong`]). [`JobProblem::Circuit`] if the circuit
+    /// cannot be read or made; [`JobProblem::Data`], [`JobProblem::RowsDiffer`] and [`JobProblem::RowsUnknown`] if the number of
+    /// rows has to come from data files and does not.
     pub fn parse(text: &str, file: &Path, given: Files) -> Result<Self, JobError> {
         let folder = file.parent().unwrap_or(Path::new(""));
         Self::read(text, file, Beside::Folder(folder), false, given)

@@ -70,6 +70,9 @@ impl AlignKey {
     }
 
     /// Reads the text form.
+    ///
+    /// # Errors
+    /// [`AlignKeyError::Text`] if this is not the text of a key, [`AlignKeyError::Check`] if its check digits do not fit.
     pub fn parse(text: &str) -> Result<Self, AlignKeyError> {
         let text = text
             .trim()
@@ -98,6 +101,10 @@ impl AlignKey {
     }
 
     /// Reads a key file that nobody else can read.
+    ///
+    /// # Errors
+    /// [`AlignKeyError::Io`] if the file cannot be read, [`AlignKeyError::Readable`] if its group or others may read it; else as
+    /// of [`AlignKey::parse`].
     pub fn read(file: &Path) -> Result<Self, AlignKeyError> {
         let io = |source| AlignKeyError::Io {
             doing: "read",
@@ -114,6 +121,9 @@ impl AlignKey {
     }
 
     /// Writes a key file that nobody else can read. An existing file stays as it is, and is an error.
+    ///
+    /// # Errors
+    /// [`AlignKeyError::Io`] if the file exists or cannot be written.
     pub fn write(&self, file: &Path) -> Result<(), AlignKeyError> {
         let io = |source| AlignKeyError::Io {
             doing: "write",

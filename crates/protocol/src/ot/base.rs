@@ -58,6 +58,10 @@ impl BaseSender {
     }
 
     /// Both keys of each transfer, from the receiver's message ([`RECEIVER_MESSAGE`]).
+    ///
+    /// # Errors
+    /// [`Cheat::Length`] and [`Cheat::Stranger`] if this is no receiver's message of these ends and this session,
+    /// [`Cheat::Twice`] if two points are the same, [`Cheat::Point`] if one does not decode or is the identity.
     pub fn finish(self, message: &[u8]) -> Result<Vec<[Secret; 2]>, Cheat> {
         let body = open(&self.ends, For::BaseReceiver, RECEIVER_MESSAGE, message)?;
         let encoded: &[[u8; 32]] = body.as_chunks().0;
@@ -127,6 +131,10 @@ impl BaseReceiver {
     }
 
     /// The chosen key of each transfer, from the sender's message ([`SENDER_MESSAGE`]).
+    ///
+    /// # Errors
+    /// [`Cheat::Length`] and [`Cheat::Stranger`] if this is no sender's message of these ends and this session, [`Cheat::Point`]
+    /// if the point does not decode, [`Cheat::Twice`] if it is one of the receiver's own.
     pub fn finish(self, message: &[u8]) -> Result<Vec<Secret>, Cheat> {
         let body = open(&self.ends, For::BaseSender, SENDER_MESSAGE, message)?;
         let encoded: [u8; 32] = body.try_into().map_err(|_| Cheat::Length)?;

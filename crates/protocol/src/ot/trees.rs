@@ -97,6 +97,10 @@ pub fn choices(trees: Trees, offset: &Secret) -> Zeroizing<[u8; TRANSFERS]> {
 
 /// All leaves but those that belong to the offset, from the receiver's message and the chosen key of each base transfer. Leaf y of a tree is
 /// the receiver's leaf y XOR the tree's bits of the offset; there is no leaf 0.
+///
+/// # Errors
+/// [`Cheat::Length`] and [`Cheat::Stranger`] if this is no message with trees of these ends and this session, [`Cheat::Trees`] if
+/// the leaves do not hash to the receiver's digest.
 pub fn puncture(
     ends: &Ends,
     trees: Trees,

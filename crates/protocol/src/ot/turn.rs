@@ -90,6 +90,10 @@ pub fn choose(
 ///
 /// # Panics
 /// If there are not 128 keys.
+///
+/// # Errors
+/// [`Cheat::Length`] and [`Cheat::Stranger`] if this is no such message of these ends and this session, [`Cheat::Turned`] if the
+/// folds do not fit: the corrections are of several choices.
 pub fn offer(
     ends: &Ends,
     choices: &[u8; TRANSFERS],

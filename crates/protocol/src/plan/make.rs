@@ -29,6 +29,13 @@ const MOST_PROVED_CYCLES: u64 = 1 << 29;
 
 impl Plan {
     /// Plans `job`.
+    ///
+    /// # Errors
+    /// [`PlanError::Circuit`] and [`PlanError::Job`] if circuit or job break a rule; [`PlanError::NoProtocol`],
+    /// [`PlanError::TooWide`], [`PlanError::BitsOnly`], [`PlanError::NoShares`], [`PlanError::Fit`] and [`PlanError::Random`] if
+    /// no protocol computes this job as its security asks; [`PlanError::NoOrder`] if its gates cannot be scheduled;
+    /// [`PlanError::TooManyRows`], [`PlanError::TooManyLabels`], [`PlanError::TooManyDigests`], [`PlanError::TooManyKept`] and
+    /// [`PlanError::TooManyDraws`] if it exceeds a bound.
     pub fn new(job: Arc<Lowered>, options: Options) -> Result<Plan, PlanError> {
         check::job(&job)?;
         let orders = order::of(&job)?;

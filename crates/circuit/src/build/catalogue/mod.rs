@@ -92,6 +92,11 @@ pub fn catalogue() -> &'static [CatalogueEntry] {
 /// assert!(veil_circuit::make("adder:0").is_err());
 /// # Ok::<(), veil_circuit::MakeError>(())
 /// ```
+///
+/// # Errors
+/// [`MakeError::Unknown`] if no entry has the name; [`MakeError::WidthMissing`], [`MakeError::BadWidth`] and
+/// [`MakeError::BadShape`] if the entry takes a width or a shape and the specification has none that is in range;
+/// [`MakeError::NoWidth`] if it has one and the entry takes none.
 pub fn make(specification: &str) -> Result<Circuit, MakeError> {
     let (name, width) = match specification.split_once(':') {
         Some((name, width)) => (name, Some(width)),

@@ -220,6 +220,10 @@ enum Away {
 
 impl Port {
     /// Listens on `address`, such as `0.0.0.0:7000`; port 0 lets the system choose.
+    ///
+    /// # Errors
+    /// [`SetupError::Listen`] if the address cannot be bound, [`SetupError::Local`] if this machine has no certificate, event or
+    /// thread for the port.
     pub fn bind(
         identity: &Identity,
         address: &str,
@@ -277,6 +281,11 @@ impl Port {
     /// Accepts `lanes` connections from each of `peers`. Strangers are turned away and change nothing; a peer of the job that
     /// proved its key and calls wrongly (another name or version, a lane twice) ends the wait at once, with an error on both
     /// sides.
+    ///
+    /// # Errors
+    /// [`SetupError::NoPin`] if `terms` lack the key of a peer; [`SetupError::Twice`] if the plan already waits on this port;
+    /// [`SetupError::TimedOut`] with the missing peers; [`SetupError::Version`], [`SetupError::Plan`], [`SetupError::Link`] and
+    /// [`SetupError::Refused`] if a peer calls with other terms; [`SetupError::Dropped`] if a peer's key was revoked meanwhile.
     pub fn accept(
         &self,
         terms: &Terms,
@@ -310,6 +319,9 @@ impl Port {
     }
 
     /// Shows `identity` to callers from here on: a new certificate, or a new key.
+    ///
+    /// # Errors
+    /// [`SetupError::Local`] if TLS refuses the certificate. The port keeps the former one then.
     pub fn renew(&self, identity: &Identity) -> Result<(), SetupError> {
         let config = server_config(identity, &self.desk.admit)
             .map_err(|e| SetupError::Local(e.to_string()))?;
