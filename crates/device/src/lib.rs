@@ -1,8 +1,17 @@
 //! Devices: command queues that do a party's local work on whole layers of whole batches.
 //!
-//! A device knows rings, forms and bytes, and no protocol. The scalar [`Reference`] *defines* what each operation means, keeps
-//! the ledger of draws, and is slow; [`Cpu`] gives the same bytes with SIMD. [`conformance`] is the suite that every device must
-//! pass, and `veil device check` runs it.
+//! A [`Device`] holds a party's shares or labels in banks and executes [`Command`]s on them: products, linear gates, masks, hashes, MACs,
+//! garbling, OT extension, proofs. It knows rings, bilinear forms and bytes, and no protocol. The scalar [`Reference`] *defines* what each
+//! operation means, keeps the ledger of PRF draws, and is slow; [`Cpu`] gives the same bytes with SIMD.
+//!
+//! ```text
+//! host    load_key, load   open                      write, map   submit       poll          view
+//!               ▼            ▼                             ▼         ▼            ▲            ▲
+//! device  keys, programs   bank of a chunk: regions ── Mapped ── commands ── completion ── Mapped, Public
+//!                          that are Resident stay on the device     in order     one a batch
+//! ```
+//!
+//! # Getting started
 //!
 //! ```
 //! use veil_device::{Cpu, Device, Frame, Item, Layout, Place, Region};
@@ -16,8 +25,18 @@
 //! device.close(bank);
 //! ```
 //!
-//! Promises: commands of a bank take effect in order, banks are independent, a closed bank is scrubbed, no branch and no
-//! memory index of the CPU device depends on a value. Does not promise secrecy against whoever controls the machine.
+//! [`conformance`] is the suite that every device must pass, and `veil device check` runs it. [`record`] records the calls of a device and
+//! replays them on another one.
+//!
+//! # Promises
+//!
+//! - Commands of a bank take effect in order, and banks are independent.
+//! - A closed bank is scrubbed.
+//! - No branch and no memory index of the CPU device depends on a value.
+//!
+//! # Limits
+//!
+//! - A device keeps no secret from the operator of its machine.
 
 mod command;
 pub mod conformance;

@@ -1,8 +1,16 @@
-//! Links: messages between peers. Bytes, never shares; nothing here blocks except [`Link::wait`] and [`Link::close`].
+//! Links: messages between peers, by name. Bytes, never shares; nothing here blocks except [`Link::wait`] and [`Link::close`].
 //!
-//! Made for the engine that runs a plan, and for whoever connects its participants: in one process ([`memory`]) or over
-//! TCP and TLS 1.3 ([`tls`]), if need be slowed down to another network ([`shape`]) or, in tests, cheating ([`tap`]).
-//! Protocols do not use it: they are sans-I/O.
+//! A [`Link`] is one participant's end of its connections to all its peers, for one lane. A message has a name, a
+//! [`Channel`](veil_session::Channel): the receiver announces it with its length, and the link lands it once, whole, whatever arrives before
+//! it. The engine that runs a plan uses links, and so does the code that connects its participants; protocols are sans-I/O and do not.
+//!
+//! ```text
+//! sender     post(to, name, bytes) ─► frames, within the peer's credit ─┐
+//!                                                                       │  memory │ tls │ fabric
+//! receiver   expect(from, name, length) … land(from, name, into) ◄──────┘
+//! ```
+//!
+//! # Getting started
 //!
 //! ```
 //! # fn main() -> Result<(), veil_link::LinkError> {
@@ -22,12 +30,21 @@
 //! # }
 //! ```
 //!
-//! It promises: a message lands once, whole, under the name and at the length that both sides announced, from the peer that
-//! TLS authenticated, or there is an error that names peer and message. Whatever bytes a peer sends, this side neither
-//! panics nor holds more for it than [`Bounds`] says. One side's abort reaches all its peers ahead of what waits.
+//! [`memory`] connects the participants of one process, [`tls`] those of a network by TCP and TLS 1.3, [`fabric`] by libfabric. [`shape`]
+//! slows a link down to another network; [`tap`] lets a test cheat on it.
 //!
-//! It does not promise: that a peer sends anything, or sends the truth; that a lost connection comes back; that who watches
-//! the network learns nothing from the lengths and times of messages (they follow from the plan, which is public).
+//! # Promises
+//!
+//! - A message lands once, whole, under the name and at the length that both sides announced, from the peer that TLS authenticated, or there
+//!   is an error that names peer and message.
+//! - Whatever bytes a peer sends, this side neither panics nor holds more for it than [`Bounds`] says.
+//! - One side's abort reaches all its peers ahead of the messages that wait.
+//!
+//! # Limits
+//!
+//! - A peer may send nothing, or lies.
+//! - A lost connection does not come back.
+//! - An observer of the network learns the lengths and times of messages; they follow from the plan, which is public.
 
 mod bounds;
 mod error;
