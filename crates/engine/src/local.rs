@@ -26,6 +26,12 @@ pub struct Failure(pub BTreeMap<Peer, Abort>);
 
 impl Failure {
     /// The reason that explains the others: not one that a participant was told of.
+    ///
+    /// # Panics
+    /// If there is no reason in it, which no run returns.
+    ///
+    /// # Panics
+    /// If there is no reason in it, which no run returns.
     pub fn first(&self) -> (Peer, &Abort) {
         let own = self.0.iter().find(|(_, a)| {
             !matches!(

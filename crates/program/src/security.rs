@@ -383,7 +383,10 @@ pub struct Words {
 }
 
 impl Words {
-    /// What they mean among so many parties. An error is a [`JobProblem::Word`].
+    /// What they mean among so many parties.
+    ///
+    /// # Errors
+    /// [`JobProblem::Word`] with the first word that does not fit the number of parties or the other words.
     pub fn among(self, parties: usize) -> Result<Security, JobProblem> {
         let sharing = self.protocol.unwrap_or(Sharing::among(parties));
         let usual = Security::of(sharing);

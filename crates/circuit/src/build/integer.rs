@@ -217,6 +217,12 @@ fn absolute(b: &mut Builder, x: &[Wire]) -> Vec<Wire> {
 }
 
 /// ⌊x / y⌋ of unsigned words of one width; all ones if y is zero.
+///
+/// # Panics
+/// If the words have different widths.
+///
+/// # Panics
+/// If the words have different widths.
 pub fn divide_bits(b: &mut Builder, x: &[Wire], y: &[Wire]) -> Vec<Wire> {
     assert_eq!(x.len(), y.len(), "words of one width");
     quotient_bits(b, x, y, x.len())
