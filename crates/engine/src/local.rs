@@ -116,8 +116,8 @@ pub struct Conditions<'a> {
     pub wrap: &'a dyn Fn(Peer, u16, memory::MemoryLink) -> Box<dyn Link>,
 }
 
-/// A run whose nonces, key shares and seeds are what `randomness(participant, bytes)` writes: **for tests alone**, which see the same
-/// bytes on the links every time. Whoever knows this randomness reads all inputs.
+/// A run whose nonces, key shares and seeds are what `randomness(participant, bytes)` writes: **for tests alone**, which see the same bytes
+/// on the links every time. A holder of this randomness reads all inputs.
 ///
 /// It exists in one process only. What meets others over a network, [`party::run`](crate::party::run), has no such way in.
 ///

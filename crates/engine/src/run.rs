@@ -109,7 +109,7 @@ pub(crate) struct Run {
     tag: Tag,
     /// The latest cycle, from 0.
     cycles: u64,
-    /// Rounds of the task that are over, where somebody records.
+    /// Rounds of the task that are over, if a recorder is set.
     index: u32,
     stamps: Option<Box<Stamps>>,
 }

@@ -47,7 +47,7 @@ pub(crate) struct Shared {
     finished: AtomicBool,
     /// Where transfers came from, if there are any.
     transfers: OnceLock<TransfersFrom>,
-    /// What is kept of them if the run ends well.
+    /// The transfers to keep if the run ends well.
     left: Mutex<Option<Left>>,
 }
 

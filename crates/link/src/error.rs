@@ -60,7 +60,7 @@ pub enum LinkFault {
     /// What came is not what the peer sent: it does not decrypt, or was not sent now, or not there.
     #[error("what came under its name is not what it sent: {0}")]
     Cipher(String),
-    /// What was sent had not been taken when the time for closing was over.
+    /// The peer had not taken so many bytes when the time for closing was over.
     #[error("has not taken {0} bytes that were sent to it: it is stalled or the network is")]
     Unsent(u64),
     /// This side's end cannot be opened.
@@ -72,7 +72,7 @@ pub enum LinkFault {
 }
 
 impl LinkFault {
-    /// The other end is gone, gave up, or takes nothing any more: whoever needs nothing more of it need not care.
+    /// The other end is gone, gave up, or takes nothing any more: a side that needs nothing more of it may go on.
     pub const fn is_end(&self) -> bool {
         matches!(
             self,

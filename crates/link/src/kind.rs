@@ -99,7 +99,8 @@ impl fmt::Display for LinkKind {
 const TLS: u64 = 1 << 20;
 
 impl LinkKind {
-    /// Bytes of a connection's own buffers, beside those of what it carries. What a provider of libfabric takes for itself is unknown.
+    /// Bytes of a connection's own buffers, without the messages in them. The memory that a provider of libfabric takes for itself is
+    /// unknown.
     pub const fn buffers(self) -> u64 {
         match self {
             LinkKind::Tls => TLS,

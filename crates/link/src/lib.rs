@@ -30,8 +30,8 @@
 //! # }
 //! ```
 //!
-//! [`memory`] connects the participants of one process, [`tls`] those of a network by TCP and TLS 1.3, [`fabric`] by libfabric. [`shape`]
-//! slows a link down to another network; [`tap`] lets a test cheat on it.
+//! [`memory`] connects the participants of one process, [`tls`] connects them over a network by TCP and TLS 1.3, [`fabric`] by libfabric.
+//! [`shape`] slows a link down to another network; [`tap`] lets a test cheat on it.
 //!
 //! # Promises
 //!
@@ -78,7 +78,7 @@ pub enum Woken {
     TimedOut,
 }
 
-/// Bytes of our header before each message: what [`Meters::bytes_sent`] counts beside the payload.
+/// Bytes of the header before each message: [`Meters::bytes_sent`] counts them and the payload.
 pub const HEADER_BYTES: u64 = frame::HEADER as u64;
 
 /// Bytes and messages that a link moved.

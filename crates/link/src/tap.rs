@@ -22,9 +22,9 @@ pub enum Fate {
     Replace(Vec<u8>),
     /// It is sent twice.
     Twice,
-    /// It is sent later; what is posted meanwhile goes before it.
+    /// It is sent later; messages posted meanwhile go before it.
     Delay(Duration),
-    /// Any other messages are sent instead, to anybody, under any name.
+    /// Any other messages are sent instead, to any peer, under any name.
     Instead(Vec<(Peer, Channel, Vec<u8>)>),
 }
 

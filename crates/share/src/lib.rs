@@ -29,7 +29,7 @@
 pub mod rep3;
 pub mod rep4;
 
-/// Copies of a component differ: whoever sent them contradicts themselves.
+/// Two holders of a component sent different copies of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Inconsistent {
     /// Which component.

@@ -22,7 +22,7 @@ const SCHEMES: [(usize, &str); 2] = [(3, "rep3"), (4, "rep4")];
 /// Names longer than this make no file name: a byte takes up to three, and a file name has 255.
 const LONGEST_NAME: usize = 80;
 
-/// What is kept, by whom, for whom.
+/// The contents of a dataset: ports and blocks, the party that keeps them, the parties that share them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Description {
     /// Name of the dataset.
@@ -121,10 +121,10 @@ pub struct Rows {
     pub rows: u64,
 }
 
-/// A description, and what is decided when the dataset is made.
+/// The header of a dataset: its description, and the choices made when it was created.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Head {
-    /// What it is. `chunk_rows` are those of the file.
+    /// The description; its `chunk_rows` is that of the file.
     pub description: Description,
     /// When it was made, RFC 3339, UTC.
     pub created: String,

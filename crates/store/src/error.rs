@@ -16,7 +16,7 @@ pub enum StoreError {
     /// The system refused.
     #[error("cannot {doing} {}: {source}{}", path.display(), advice(source))]
     Io {
-        /// What was tried.
+        /// The operation that was refused.
         doing: &'static str,
         /// File or folder.
         path: PathBuf,
@@ -93,7 +93,7 @@ pub enum StoreError {
         /// The key at hand.
         ours: KeyId,
     },
-    /// Not what was written.
+    /// The dataset was changed after it was written.
     #[error(
         "{}: {what}; it was damaged or changed after it was written: restore it from a copy, \
          or remove the dataset and run the job that makes it again",

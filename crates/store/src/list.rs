@@ -75,7 +75,7 @@ pub fn dataset(root: &Path, name: &str, key: &StoreKey) -> Result<Dataset, Store
     })
 }
 
-/// Decrypts all of a dataset, and fails with what is damaged first.
+/// Decrypts all of a dataset, and fails at the first damaged chunk.
 ///
 /// # Errors
 /// [`StoreError`] as of [`Reader::open`], and [`StoreError::Damaged`] with the first chunk that does not decrypt.

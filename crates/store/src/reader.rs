@@ -20,7 +20,7 @@ use crate::layout::{Chunk, Column, Layout};
 use crate::manifest::{self, Manifest};
 use crate::rows::{self, Window};
 
-/// What a job wants of a dataset. What is `None` is not compared.
+/// The properties that a job expects of a dataset. A property of `None` is not compared.
 #[derive(Clone, Copy, Debug)]
 pub struct Expected<'a> {
     /// Who loads.
@@ -60,10 +60,9 @@ impl Reader {
     /// Opens the dataset `name` in the folder `root` for a job.
     ///
     /// # Errors
-    /// [`StoreError::Name`] and [`StoreError::NotThere`] if there is no such dataset, [`StoreError::Busy`] and
-    /// [`StoreError::Incomplete`] if it is not complete, [`StoreError::Format`], [`StoreError::OtherKey`] and
-    /// [`StoreError::Damaged`] if header, manifest and footer are not what was written under `key`, [`StoreError::Unfit`] if they
-    /// are not what is `expected`, [`StoreError::Io`] if the system refuses.
+    /// [`StoreError::Name`] and [`StoreError::NotThere`] if there is no such dataset, [`StoreError::Busy`] and [`StoreError::Incomplete`]
+    /// if it is not complete, [`StoreError::Format`], [`StoreError::OtherKey`] and [`StoreError::Damaged`] if header, manifest and footer
+    /// were not written so under `key`, [`StoreError::Unfit`] if they differ from `expected`, [`StoreError::Io`] if the system refuses.
     pub fn open(
         root: &Path,
         name: &str,

@@ -23,7 +23,7 @@ pub struct Store {
     pub key: StoreKey,
     /// Which of them it is.
     pub party: PartyId,
-    /// Among whom, in the order of the scheme: the parties of a job, or those of a dataset that it shares again.
+    /// The parties that share the values, in the order of the scheme: of the job, or of a dataset that the job shares again.
     pub parties: Vec<Member>,
 }
 

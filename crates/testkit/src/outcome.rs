@@ -47,7 +47,8 @@ pub struct Outcome {
     pub seen: BTreeMap<Peer, Arc<Seen>>,
     /// What each party keeps.
     pub kept: Vec<Arc<Shares>>,
-    /// Every message that was sent, after cheating. Of a participant that fell also those that it could not send any more.
+    /// Every message that was sent, after cheating. For a participant with a crash fault it includes the messages that it could no longer
+    /// send.
     pub transcript: Vec<Message>,
 }
 
@@ -75,7 +76,7 @@ impl Outcome {
         self.seen[&peer].rows(self.plan.ring, port)
     }
 
-    /// Everybody is done and has the right results.
+    /// Every participant is done and has the right results.
     ///
     /// # Panics
     /// If not.

@@ -39,8 +39,8 @@ impl Device for OneBitWrong {
     veil_device::forward!(self, self.inner, bind load_key load open close write map view poll wipe);
 }
 
-/// Another device, but for the first bit of what it makes by one kind of command, in every run: whoever has it lies to others wherever
-/// that goes to them.
+/// A device that flips the first bit of the result of one kind of command, in every run: a party with it sends wrong messages wherever that
+/// result is sent.
 pub struct Lying {
     inner: Box<dyn Device>,
     lies: fn(&Op) -> bool,
@@ -81,7 +81,7 @@ pub struct Adding {
     sums: bool,
     /// Which element of the message.
     element: usize,
-    /// What is added.
+    /// The added error.
     error: u128,
 }
 

@@ -11,11 +11,11 @@ pub struct ParseError {
     pub line: u64,
     /// Byte in the line, from 1.
     pub column: u64,
-    /// What is wrong there.
+    /// The defect.
     pub kind: ParseErrorKind,
 }
 
-/// What is wrong with a file.
+/// A defect of a file.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParseErrorKind {
@@ -30,7 +30,7 @@ pub enum ParseErrorKind {
     /// The line ends too early.
     #[error("the line ends where {expected} should follow")]
     LineEnds {
-        /// What is missing.
+        /// The missing field.
         expected: &'static str,
     },
     /// The file ends too early.
@@ -38,7 +38,7 @@ pub enum ParseErrorKind {
         "the file ends where {expected} should follow; it was cut off, or its header counts too many"
     )]
     FileEnds {
-        /// What is missing.
+        /// The missing line.
         expected: String,
     },
     /// A line goes on after its last field.

@@ -30,7 +30,7 @@ pub enum WriteError {
     /// A name that would not be read again as it is.
     #[error("port name {0:?} begins or ends with a blank; rename the port")]
     Name(String),
-    /// What is summed over the rows has no place in a file.
+    /// An output summed over the rows has no place in a file.
     #[error("output `{0}` is summed over the rows, which files cannot say")]
     Summed(String),
     /// The old format has one or two inputs.

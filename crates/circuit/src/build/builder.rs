@@ -376,7 +376,7 @@ impl Builder {
         self.add(no, chosen)
     }
 
-    /// The circuit: inputs first, then registers, then gates in the order they were made, without those that no output needs.
+    /// The circuit: inputs first, then registers, then gates in the order they were made, without gates that no output needs.
     ///
     /// # Panics
     /// If a register was not told what it takes next.

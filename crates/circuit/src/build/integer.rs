@@ -10,7 +10,7 @@ use crate::{Builder, Wire};
 /// A value outside of them has a result that means nothing. Fewer bits cost less: every bit that is read takes products.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Integer {
-    /// Bits, one to those of the ring.
+    /// Bits, from one to the ring's.
     pub bits: u32,
     /// Whether the highest bit is a sign.
     pub signed: bool,

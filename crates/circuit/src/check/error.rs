@@ -1,4 +1,4 @@
-//! What is wrong with a circuit.
+//! Defects of a circuit.
 
 use veil_math::Ring;
 

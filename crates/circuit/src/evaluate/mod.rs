@@ -29,7 +29,7 @@ pub enum EvaluateError {
         port: String,
         /// What the port needs.
         need: u64,
-        /// What was given.
+        /// The given size.
         given: u64,
         /// `elements` or `bytes`.
         unit: &'static str,
@@ -49,8 +49,8 @@ pub enum EvaluateError {
 }
 
 impl Circuit {
-    /// Evaluates one row: `inputs[port][wire]` to `outputs[port][wire]`, one ring element each. What has a value in every cycle of a
-    /// sequential circuit is `[port][cycle][wire]`.
+    /// Evaluates one row: `inputs[port][wire]` to `outputs[port][wire]`, one ring element each. A port of a sequential circuit with a value
+    /// in every cycle is `[port][cycle][wire]`.
     ///
     /// This is the definition that everything else is tested against. An output that is summed over the rows is the
     /// sum of this one row. The circuit must be valid.

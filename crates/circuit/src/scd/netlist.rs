@@ -12,9 +12,9 @@ pub struct Netlist {
     pub initial: u32,
     /// Inputs with a value in each cycle.
     pub cyclic: u32,
-    /// Gates, each after those that it reads: in the order of the file, if that is such an order.
+    /// Gates, each after the gates that it reads: in the order of the file, if that is such an order.
     pub gates: Vec<Gate>,
-    /// What is put out in every cycle, in the order of the file.
+    /// Outputs of every cycle, in the order of the file.
     pub outputs: Vec<Operand>,
     /// Of each flip-flop the value that it takes after every cycle, and that of the first one.
     pub registers: Vec<(Operand, Operand)>,

@@ -43,7 +43,7 @@ pub enum Violation {
         /// The second of the two.
         node: u32,
     },
-    /// Numbers are not those of products, each once and in its row.
+    /// The numbers do not number the products, each once and in its row.
     #[error("node {node} has the number {number}")]
     Number {
         /// The node.

@@ -88,7 +88,7 @@ struct Search<'a> {
     fixed: Option<Vec<Option<u32>>>,
     /// No interval is smaller.
     least: u32,
-    /// Heights at that interval, and those of a netlist cycle alone.
+    /// Heights at that interval, and heights of a netlist cycle alone.
     heights: Vec<i64>,
     alone: Vec<i64>,
     /// No span is smaller.

@@ -81,7 +81,7 @@ pub struct Machine {
     pub drain: u32,
     /// Netlist cycles that overlap at most.
     pub stages: u32,
-    /// The smallest interval, whatever the nodes: one result leaves in a cycle, so it is the number of those of a netlist cycle.
+    /// The smallest interval, whatever the nodes: one result leaves in a cycle, so it is the number of results of a netlist cycle.
     pub least: u32,
 }
 
@@ -137,7 +137,7 @@ pub struct Schedule {
     pub starts: Vec<u32>,
     /// The row that it starts in.
     pub rows: Vec<u32>,
-    /// Number of a product in its netlist cycle: its table leaves after those of smaller numbers. [`NO_NUMBER`] if it is none.
+    /// Number of a product in its netlist cycle: its table leaves after the tables of smaller numbers. [`NO_NUMBER`] if it is none.
     pub numbers: Vec<u32>,
 }
 

@@ -29,8 +29,8 @@ pub enum Comparison {
     },
 }
 
-/// Evaluates a circuit and simulates the Verilog on rows of values (see [`simulate()`]). `made` is what was made of the Verilog; `circuit` is
-/// its circuit, or another one with ports of the same widths.
+/// Evaluates a circuit and simulates the Verilog on rows of values (see [`simulate()`]). `made` is the synthesis of the Verilog; `circuit`
+/// is its circuit, or another one with ports of the same widths.
 ///
 /// # Errors
 /// [`VerilogError`] as of [`simulate()`]; [`VerilogError::Simulation`] if `rows` do not fit the ports of `circuit`. A difference

@@ -3,9 +3,9 @@
 //! [`compile`] has Yosys read the files, and makes a circuit of what it says ([`crate::yosys`]). [`simulate()`] has Icarus Verilog run the
 //! modules as Yosys has read them, before anything is chosen or optimised: [`compare()`] tells where the two differ.
 //!
-//! A design may be somebody else's, and mean harm. Nobody runs its text: what is simulated is a netlist that Yosys has written, in which there
-//! are no system tasks, and nothing of the design is executed when Yosys reads it (`-nodpi`). It reads no file but those delivered with it.
-//! Each program is ended if it takes longer than [`Source::time`], or prints without end.
+//! A design may be foreign, and malicious. Its text is never run: the simulator runs a netlist that Yosys has written, in which there are
+//! no system tasks, and nothing of the design is executed when Yosys reads it (`-nodpi`). The design reads no file but the files delivered
+//! with it. Each program is ended if it takes longer than [`Source::time`], or prints without end.
 
 mod compare;
 mod confine;

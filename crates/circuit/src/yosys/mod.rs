@@ -49,7 +49,7 @@ pub use error::{YosysError, YosysErrorKind};
 pub struct Options<'a> {
     /// The module to take; if there is none, the one that Yosys marked, or that is an instance of no other.
     pub top: Option<&'a str>,
-    /// What is kept small.
+    /// Whether size or depth is kept small.
     pub aim: Aim,
     /// How many cycles a clocked design runs; if this does not say it, attribute `cycles` of the module does.
     pub cycles: Option<u64>,
@@ -337,7 +337,7 @@ fn check_cells(netlist: &Netlist<'_>) -> Result<(), YosysError> {
     Ok(())
 }
 
-/// The body of the fuzz target: reads `text`, and checks what was read. Returns whether it was a circuit.
+/// The body of the fuzz target: reads `text`, and checks the circuit. Returns whether it was a circuit.
 ///
 /// # Panics
 /// If a promise of this module is broken.

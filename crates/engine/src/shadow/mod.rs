@@ -5,8 +5,8 @@
 //! ends. This lays open every intermediate value; it is for generated data and for data of one's own, and there is no way to it for
 //! a run over a network.
 //!
-//! What is compared: products per row and sums of products of every layer, and every opened value. An input that is shared wrongly
-//! shows at the first of them that reads it.
+//! The twin compares products per row and sums of products of every layer, and every opened value. An input that is shared wrongly shows at
+//! the first of them that reads it.
 
 mod ends;
 mod report;
@@ -141,7 +141,7 @@ impl Shadow {
         })
     }
 
-    /// What was compared, or where it differed.
+    /// The counts of compared values, or the first difference.
     ///
     /// # Errors
     /// [`Divergence`] for the first value that differed.

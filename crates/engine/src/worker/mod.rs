@@ -84,7 +84,7 @@ pub struct Worker {
     idle: bool,
     /// The others were told that this lane waits.
     noted: bool,
-    /// The last words are said and heard: whoever leaves now takes nothing from this participant.
+    /// The last words are said and heard: a peer that leaves now takes nothing from this participant.
     settled: bool,
     waited: Duration,
     busy: Duration,

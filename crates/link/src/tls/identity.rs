@@ -112,7 +112,7 @@ pub enum IdentityError {
     NoKey {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The defect.
         why: String,
     },
     /// The system's source of randomness or the provider of cryptography failed.
