@@ -74,7 +74,7 @@ pub struct Region {
     pub count: u32,
 }
 
-/// All regions of a bank. Made once per plan: the same for every chunk, and another one for what is computed on one row.
+/// All regions of a bank. Made once per plan: the same for every chunk, and another one for computation on one row.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Layout {
     /// Rows of a full chunk; the last chunk of a block may have fewer. Counters advance by this number of rows.

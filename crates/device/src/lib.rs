@@ -118,7 +118,7 @@ pub enum Fault {
     Absent {
         /// The device.
         device: String,
-        /// What is in the way.
+        /// The obstacle, and what to do about it.
         why: String,
     },
     /// A card does not do what it was told.

@@ -83,8 +83,8 @@ impl Instr {
 
 /// A program over the slots of a bank.
 ///
-/// The result of a product of shares is complete only after `Scatter`: no later instruction of the same program touches its slot. That of
-/// a product of labels is complete at once, and later instructions read it and reuse its slot as they do those of others.
+/// The result of a product of shares is complete only after `Scatter`: no later instruction of the same program touches its slot. The
+/// result of a product of labels is complete at once, and later instructions read it and reuse its slot like any other.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Program {
     /// The ring of all its values.

@@ -23,7 +23,7 @@ pub struct Check {
     pub command: usize,
     /// Who may have sent what does not match. More than one where two contradict each other.
     pub suspects: Vec<Peer>,
-    /// What was compared, for the log of this participant; peers never learn it.
+    /// The compared values, in words, for the log of this participant; peers never learn it.
     pub what: &'static str,
 }
 
@@ -41,9 +41,9 @@ pub struct Round {
     pub feeds: bool,
     /// Commands before the transfers.
     pub local: Vec<Command>,
-    /// What is sent.
+    /// Messages to peers.
     pub sends: Vec<Transfer>,
-    /// What is received.
+    /// Messages from peers.
     pub recvs: Vec<Transfer>,
     /// Commands after the transfers.
     pub finish: Vec<Command>,

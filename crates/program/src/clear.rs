@@ -22,13 +22,13 @@ pub enum ClearError {
     /// The circuit does not fit its inputs.
     #[error(transparent)]
     Evaluate(#[from] EvaluateError),
-    /// Nobody supplies a port.
+    /// No source supplies a port.
     #[error("no source is given for input `{0}`; give the sources of all holders")]
     NoSource(String),
 }
 
-/// Evaluates the circuit of a job on the values of all holders, and hands every output to those who may read it. What
-/// parties compute must be the same, byte for byte.
+/// Evaluates the circuit of a job on the values of all holders, and hands every output to its audience. The parties must compute the same,
+/// byte for byte.
 ///
 /// # Errors
 /// [`ClearError::NoSource`] if `sources` lacks the holder of a port, [`ClearError::Data`] if a source or a sink fails,

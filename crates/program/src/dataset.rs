@@ -14,7 +14,7 @@ pub struct DatasetRef {
     /// What the columns of the dataset must be. It says nothing about the ring: shares over 128 bits can be loaded into a
     /// job over 64 bits by truncation, not the other way round.
     pub schema: String,
-    /// Rows that the dataset must have, those of all its blocks together.
+    /// Rows that the dataset must have, in all its blocks together.
     pub rows: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What is said of the order of rows: before a job runs, and of its result.
+//! Sentences about the order of rows: before a job runs, and in its result.
 
 use std::fmt;
 

@@ -96,7 +96,7 @@ impl Roles {
         })
     }
 
-    /// Who may read what is opened to `name`: a recipient, a party, or `parties`.
+    /// The audience of values opened to `name`: a recipient, a party, or `parties`.
     pub fn audience(&self, name: &str) -> Option<Audience> {
         if name == ALL_PARTIES {
             return Some(Audience::Parties);
@@ -163,7 +163,7 @@ impl Roles {
 }
 
 impl Audience {
-    /// Whether `peer` reads what is opened to this audience.
+    /// Whether `peer` reads values opened to this audience.
     pub fn includes(self, peer: Peer) -> bool {
         match self {
             Audience::Parties => peer.party().is_some(),
@@ -175,7 +175,7 @@ impl Audience {
 }
 
 impl Holder {
-    /// The end of a link behind this holder; nobody for what is stored.
+    /// The end of a link behind this holder; nothing for stored shares.
     pub const fn peer(self) -> Option<Peer> {
         match self {
             Holder::Party(party) => Some(Peer::Party(party)),

@@ -48,14 +48,14 @@ pub enum Tables {
     ThreeHalves,
 }
 
-/// The statistical parameter s of cut-and-choose: whoever cheats gets away with it with probability 2^-s. More circuits take more time.
+/// The statistical parameter s of cut-and-choose: a cheating garbler is not found with probability 2^-s. More circuits take more time.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Statistical(u8);
 
 impl Statistical {
-    /// What is customary.
+    /// The customary value.
     pub const USUAL: Statistical = Statistical(40);
-    /// What a job has at least. Benches measure less, to stand beside published figures.
+    /// The least value of a job. Benches measure less, to compare with published figures.
     pub const LEAST: Statistical = Statistical(40);
 
     /// s.
@@ -241,7 +241,7 @@ pub struct Security {
     pub sharing: Sharing,
     /// Against whom.
     pub adversary: Adversary,
-    /// What becomes of the result if somebody cheats or is lost.
+    /// What becomes of the result if a party cheats or is lost.
     pub delivery: Delivery,
     /// How gates are garbled, where they are.
     pub tables: Tables,
@@ -307,7 +307,7 @@ pub struct Guarantee {
     pub protocol: String,
     /// Against whom.
     pub adversary: String,
-    /// What could become of the result if somebody cheated or was lost.
+    /// What could become of the result if a party cheated or was lost.
     pub delivery: String,
     /// How many parties computed.
     pub parties: usize,
@@ -460,7 +460,7 @@ impl Words {
         Ok(security)
     }
 
-    /// These words, with those of `options` where they say nothing. Where both say something it must be the same.
+    /// These words, with the words of `options` where they say nothing. Where both say something it must be the same.
     ///
     /// # Errors
     /// [`JobProblem::Chosen`] for the first word in which the two differ.
@@ -475,7 +475,7 @@ impl Words {
         })
     }
 
-    /// Those of these words that `others` do not say.
+    /// These words, without the fields that `others` set.
     #[must_use]
     pub fn beyond(self, others: Self) -> Self {
         Words {
@@ -488,7 +488,7 @@ impl Words {
         }
     }
 
-    /// What is said: field of a job, option of a command, word.
+    /// The words that are set: field of a job, option of a command, word.
     pub fn said(self) -> impl Iterator<Item = [&'static str; 3]> {
         fn of<W: Word>(word: Option<W>) -> Option<[&'static str; 3]> {
             word.map(|word| [W::FIELD, W::OPTION, word.word()])

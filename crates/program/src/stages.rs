@@ -17,8 +17,9 @@ impl Lowered {
         (self.input_stage(), self.compute_stage())
     }
 
-    /// The last plan of a durable run among four parties of whom `dropped` is out: what [`Lowered::stages`] computes, among the other
-    /// three, who have the components that it lacks. Their shares of the inputs are those of the four, added up to three components.
+    /// The last plan of a durable run among four parties of whom `dropped` is out: the compute stage of [`Lowered::stages`], among the
+    /// other three, who have the components that it lacks. Their shares of the inputs are their shares among four, added up to three
+    /// components.
     ///
     /// # Panics
     /// If there is no such party.

@@ -21,7 +21,7 @@ pub enum Task {
     },
     /// Compute: all cycles of a sequential circuit, whose inputs are shared on the way.
     Layers,
-    /// Compute what is derived from the sums over all rows, in the place of the sums.
+    /// Compute the circuit on totals from the sums over all rows, in the place of the sums.
     Totals,
     /// Tell each other that everything so far was checked. Ends with [`Cleared`].
     Agree,
@@ -108,7 +108,7 @@ impl Flow {
         round
     }
 
-    /// The rounds that come next, those of the present cycle.
+    /// The rounds that come next in the present cycle.
     pub fn rest(&self) -> &[Arc<Round>] {
         self.rounds.get(self.next..).unwrap_or_default()
     }
@@ -118,7 +118,7 @@ impl Flow {
         (self.clears && self.next > self.rounds.len()).then_some(Cleared(()))
     }
 
-    /// All rounds, to sum their costs; of a sequential circuit those of the present cycle.
+    /// All rounds, to sum their costs; of a sequential circuit the rounds of the present cycle.
     pub fn rounds(&self) -> &[Arc<Round>] {
         &self.rounds
     }
@@ -162,7 +162,7 @@ impl std::ops::Mul<u64> for Cost {
 pub enum Meaning {
     /// Products of a layer, one element per row.
     Products {
-        /// The layer: those of the set-up follow those of the rows.
+        /// The layer: layers of the set-up follow layers of the rows.
         layer: usize,
     },
     /// Sums of products of a layer.
@@ -252,10 +252,10 @@ pub struct Transfers {
     pub leaves: veil_device::KeyId,
 }
 
-/// A key that one participant chooses and sends to the parties that hold what is drawn from it.
+/// A key that one participant chooses and sends to the parties that hold the values drawn from it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Seed {
-    /// Which of those that it chooses.
+    /// Which of the keys that it chooses.
     pub index: u8,
     /// Number of the key at this participant.
     pub key: veil_device::KeyId,

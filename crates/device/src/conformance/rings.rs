@@ -84,7 +84,7 @@ struct Case {
     received_sums: Vec<Vec<u8>>,
     /// Components on which constants act.
     constants: u8,
-    /// Component that gets what is received, and whether it is added.
+    /// Component that gets the received values, and whether they are added.
     scatter: (u8, bool),
     /// Counter of the first draws.
     first: u64,

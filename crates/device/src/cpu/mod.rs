@@ -58,7 +58,7 @@ impl Isa {
     /// All of them, fastest first.
     pub const ALL: [Isa; 3] = [Isa::Avx512, Isa::Avx2, Isa::Portable];
 
-    /// Those that this machine has, fastest first.
+    /// The instruction sets that this machine has, fastest first.
     pub fn available() -> Vec<Isa> {
         let there = |isa: &Isa| isa.needs().iter().all(|(_, there)| *there);
         Isa::ALL.into_iter().filter(there).collect()

@@ -46,8 +46,8 @@ pub enum Garbling {
     /// Three half labels and five bits per AND, 197 bits (Rosulek, Roy 2021: Three Halves Make a Whole?). With i = 3 g, h and η the low
     /// half and bit 64 of the hash, X_L and X_R the high and the low half of a label:
     ///
-    /// - The garbler names labels by colour: A_0, A_1 = A_0 ⊕ Δ, B_0, B_1, and X_c = A_0 ⊕ B_0 ⊕ c Δ; a = 1 ⊕ p and b = 1 ⊕ q are
-    ///   the colours at which the AND is 1; ρ, ρ' are two dice bits, uniform for each gate and known to nobody else.
+    /// - The garbler names labels by colour: A_0, A_1 = A_0 ⊕ Δ, B_0, B_1, and X_c = A_0 ⊕ B_0 ⊕ c Δ; a = 1 ⊕ p and b = 1 ⊕ q are the
+    ///   colours at which the AND is 1; ρ, ρ' are two dice bits, uniform for each gate and known to the garbler alone.
     /// - The control bits (r, r') of colours j, k are (ρ, ρ'), (ρ ⊕ a ⊕ b, ρ' ⊕ a), (ρ ⊕ b, ρ' ⊕ a ⊕ b), (ρ ⊕ a, ρ' ⊕ b) for
     ///   (j, k) = 00, 01, 10, 11.
     /// - M_jk(A, B) is the label of halves r (A_L ⊕ A_R ⊕ B_L) ⊕ r' (A_L ⊕ B_R) ⊕ (1 ⊕ j) B_L and

@@ -93,7 +93,7 @@ pub enum ReplayError {
         step: u64,
         /// Name of the batch.
         tag: u64,
-        /// What was recorded.
+        /// The recorded outcome.
         want: Outcome,
         /// What happened now; nothing if the batch did not end in a minute.
         got: Option<Outcome>,
@@ -177,7 +177,7 @@ struct Open {
     bytes: u64,
     frame: Frame,
     batches: u64,
-    /// What was written, by which batch and command.
+    /// Spans that were written, by which batch and command.
     written: Vec<(Span, u64, usize, &'static str)>,
 }
 

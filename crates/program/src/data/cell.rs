@@ -16,11 +16,11 @@ pub struct CellProblem {
     pub column: Option<String>,
     /// What the cell says, shortened.
     pub value: String,
-    /// What is wrong with it.
+    /// The defect.
     pub fault: CellFault,
 }
 
-/// What is wrong with a cell.
+/// A defect of a cell.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CellFault {

@@ -12,7 +12,7 @@ use crate::SharesDiffer;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DataError {
-    /// The caller asked for what is not there.
+    /// The caller asked for values that do not exist.
     #[error(
         "port {port} has no rows {first} to {} of block {block} here, or in another shape; this is a mistake of the program",
         first.saturating_add(*rows)
@@ -30,7 +30,7 @@ pub enum DataError {
     /// A file that cannot be opened, read or written.
     #[error("cannot {doing} {}: {source}{}", file.display(), advice(source, doing))]
     Io {
-        /// What was tried.
+        /// The operation that was refused.
         doing: &'static str,
         /// The file.
         file: PathBuf,
@@ -68,7 +68,7 @@ pub enum DataError {
         .0.display()
     )]
     NotAFile(PathBuf),
-    /// A file whose name does not say what is in it.
+    /// A file whose name does not tell its format.
     #[error(
         "{}: tables are CSV (.csv, .txt, .tsv), Parquet (.parquet) or Arrow IPC files (.arrow, .feather), and are read \
          as their name says; rename the file",
@@ -172,7 +172,7 @@ pub enum DataError {
         file: PathBuf,
         /// Line, from 1.
         line: u64,
-        /// What is wrong and what to do.
+        /// The defect, and what to do about it.
         reason: String,
     },
     /// Cells that cannot be used.
@@ -272,7 +272,7 @@ impl DataError {
         )
     }
 
-    /// Whether the message may quote what is in a file: such a one goes to the owner of the file, and into no log.
+    /// Whether the message may quote the contents of a file: such a message goes to the owner of the file, and into no log.
     pub fn quotes(&self) -> bool {
         matches!(
             self,

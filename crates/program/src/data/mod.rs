@@ -100,7 +100,7 @@ pub trait ShareSource: Send + Sync {
     ) -> Result<(), DataError>;
 }
 
-/// Takes a party's shares of what is kept. Many lanes call it at once.
+/// Takes a party's shares of stored outputs. Many lanes call it at once.
 pub trait ShareSink: Send + Sync {
     /// Takes component `component` of output port `port` in the rows of `slice`, as [`ShareSource::load`] gives it back:
     /// bits beyond the last row are zero.

@@ -67,7 +67,7 @@ pub struct Input {
     pub holder: Holder,
     /// How they are written.
     pub format: InputFormat,
-    /// What they make together with those of other inputs of the port, if there are any.
+    /// How they combine with other inputs of the port, if there are any.
     pub combine: Option<Combine>,
     /// Where, if the job says so.
     pub file: Option<PathBuf>,

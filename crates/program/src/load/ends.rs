@@ -73,7 +73,7 @@ impl Job {
         holders
     }
 
-    /// Says where data files are that are not named yet, by those who gave others when the job was read.
+    /// Adds paths of data files that have none yet; the caller that gave the first paths when the job was read gives these.
     pub fn add_files(&mut self, more: Files) {
         for (what, file) in more {
             self.given.entry(what).or_insert(file);
@@ -165,8 +165,8 @@ impl Job {
         })
     }
 
-    /// Checks all data of one holder, and goes on where a file is wrong: what is known of each good table, and every
-    /// problem. The files of a circuit job are only checked.
+    /// Checks all data of one holder, and goes on where a file is wrong: the report of each good table, and every problem. The files of a
+    /// circuit job are only checked.
     pub fn check_data(
         &self,
         holder: Holder,
@@ -226,9 +226,8 @@ impl Job {
         }
     }
 
-    /// The statistics that `peer` should get, from all owners' files on this machine, by counting and adding in the
-    /// clear: what a result is compared with where that is allowed. Nothing for a circuit job, nor where shares are
-    /// loaded, of which nobody has the values.
+    /// The statistics that `peer` should get, from all owners' files on this machine, by counting and adding in the clear: the figures that
+    /// a result is compared with where that is allowed. Nothing for a circuit job, nor where shares are loaded, whose values no owner has.
     ///
     /// # Errors
     /// [`DataError`] as of [`Job::source`], for any holder.

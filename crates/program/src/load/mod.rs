@@ -73,7 +73,7 @@ pub struct Job {
     durable: bool,
     given: Files,
     align: Option<AlignKey>,
-    /// What the file says of its security, and what was chosen beside it.
+    /// The file's words about its security, and the words of the command line.
     said: Words,
     chosen: Words,
 }
@@ -106,11 +106,11 @@ impl Job {
         Self::read(text, file, Beside::Folder(folder), false, given)
     }
 
-    /// Reads a job that somebody else sends, with the files that came with it, and touches no file of this machine: its circuit is among
-    /// those files, its rows are declared, no path in it leads out of its folder, and none is followed.
+    /// Reads a foreign job, with the files that came with it, and touches no file of this machine: its circuit is among those files, its
+    /// rows are declared, no path in it leads out of its folder, and none is followed.
     ///
     /// # Errors
-    /// As for a job file; whoever sent it may read [`JobError::for_sender`].
+    /// [`JobError`] as of [`Job::parse`], and for a path that leads out of the job; the sender may read [`JobError::for_sender`].
     pub fn sent(text: &str, files: &Sent) -> Result<Self, JobError> {
         Self::read(
             text,
@@ -130,7 +130,7 @@ impl Job {
         Self::read(text, Path::new(SENT), Beside::Sent(files), false, given)
     }
 
-    /// The circuit file that the text of a job names, if it does: what has to be sent or kept with it.
+    /// The circuit file that the text of a job names, if it does: it has to be sent or kept with the job.
     pub fn circuit_file(text: &str) -> Option<String> {
         beside::circuit_file(text)
     }
@@ -358,7 +358,7 @@ impl Job {
         &self.roles
     }
 
-    /// What is asked.
+    /// The kind of the job: statistics, a circuit, or resharing.
     pub fn kind(&self) -> &Kind {
         &self.kind
     }

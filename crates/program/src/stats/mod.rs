@@ -1,4 +1,4 @@
-//! Statistics over tables of several owners: what is asked, and on which columns.
+//! Statistics over tables of several owners: analyses, and their columns.
 
 mod alone;
 mod analysis;
@@ -216,7 +216,7 @@ pub struct Alignment {
 pub enum Pairing {
     /// Nothing is said: one owner holds all columns, or they are stored.
     Unsaid,
-    /// The owners have agreed on the order beforehand, and nobody compares it.
+    /// The owners have agreed on the order beforehand, and it is not compared.
     Agreed,
     /// The owners compare the order of a key column.
     Compared(Alignment),
@@ -263,7 +263,7 @@ pub struct StatsBlock {
 }
 
 impl StatsBlock {
-    /// What is between the cells of a CSV file of `holder`.
+    /// The delimiter of cells in a CSV file of `holder`.
     pub fn delimiter(&self, holder: Holder) -> u8 {
         let given = self.delimiters.iter().find(|given| given.0 == holder);
         given.map_or(b',', |given| given.1)

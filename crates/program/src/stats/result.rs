@@ -40,7 +40,7 @@ pub struct Opened {
 pub struct AnalysisResult {
     /// Name in the job.
     pub name: String,
-    /// What was computed: `mean`, `regression` …
+    /// The statistic: `mean`, `regression` …
     pub statistic: &'static str,
     /// What it is about, in words.
     pub about: String,

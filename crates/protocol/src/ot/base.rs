@@ -5,8 +5,7 @@
 //! r_c = bG − H(i, 1−c, r_{1−c}). The keys are k_j = K(i, j, A, r_0, r_1, a (r_j + H(i, 1−j, r_{1−j}))), of which the receiver knows
 //! k_c = K(…, b A). Both messages are sent at once. H and K have the session and both ends in them.
 //!
-//! Whoever lies may choose what its own keys are, not more: what they are used for here masks keys that nobody else chose
-//! ([`trees`](super::trees)).
+//! A Byzantine end may choose its own keys, not more: here they mask keys that it did not choose ([`trees`](super::trees)).
 
 use std::num::NonZero;
 use std::sync::{LazyLock, Mutex, PoisonError};

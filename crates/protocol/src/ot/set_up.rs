@@ -244,7 +244,7 @@ impl SenderTrees {
         Ok((self.offset, leaves))
     }
 
-    /// As [`SenderTrees::finish`], of a message that [`turn::MESSAGE`] bytes follow, and what is kept for the next session.
+    /// As [`SenderTrees::finish`], of a message that [`turn::MESSAGE`] bytes follow, and the transfers to keep for the next session.
     ///
     /// # Errors
     /// [`Cheat::Length`] if the message is too short, else [`Cheat`] as of [`trees::puncture`] and [`turn::offer`].

@@ -86,7 +86,7 @@ pub fn grow(
     (message, leaves)
 }
 
-/// The choices of the base transfers for an offset: the complement of its bits, those of a tree from the most significant one on.
+/// The choices of the base transfers for an offset: the complement of its bits, for each tree from the most significant bit on.
 pub fn choices(trees: Trees, offset: &Secret) -> Zeroizing<[u8; TRANSFERS]> {
     let mut choices = Zeroizing::new([0; TRANSFERS]);
     for (transfer, choice) in choices.iter_mut().enumerate() {
@@ -95,8 +95,8 @@ pub fn choices(trees: Trees, offset: &Secret) -> Zeroizing<[u8; TRANSFERS]> {
     choices
 }
 
-/// All leaves but those that belong to the offset, from the receiver's message and the chosen key of each base transfer. Leaf y of a tree is
-/// the receiver's leaf y XOR the tree's bits of the offset; there is no leaf 0.
+/// All leaves except the one of each tree that belongs to the offset, from the receiver's message and the chosen key of each base transfer.
+/// Leaf y of a tree is the receiver's leaf y XOR the tree's bits of the offset; there is no leaf 0.
 ///
 /// # Errors
 /// [`Cheat::Length`] and [`Cheat::Stranger`] if this is no message with trees of these ends and this session, [`Cheat::Trees`] if

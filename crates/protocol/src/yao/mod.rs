@@ -70,7 +70,7 @@ mod place {
 pub struct Yao {
     plan: Arc<Plan>,
     me: Peer,
-    /// Of the banks of chunks, and of those of one row.
+    /// Layouts of the banks of chunks, and of the banks of one row.
     layouts: [Layout; 2],
     spans: Spans,
     messages: layers::Messages,
