@@ -1,4 +1,4 @@
-//! What participants ask each other beside jobs: one request, one reply, as JSON over an authenticated connection.
+//! Requests between participants outside of runs: one request, one reply, as JSON over an authenticated connection.
 //!
 //! The key that a request comes from is known from TLS; a request says nothing about who sends it. A request of another version,
 //! or with a field that is not known, is refused and changes nothing.
@@ -24,7 +24,7 @@ use crate::time::Time;
 /// Version of the requests and replies.
 pub const VERSION: u32 = 1;
 
-/// What is asked.
+/// A request.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Request {
@@ -45,7 +45,7 @@ pub enum Request {
     Roll {
         /// All digits of its plan hash.
         plan: String,
-        /// What is known where this is asked.
+        /// The statements that the caller knows.
         said: Vec<Missing>,
     },
     /// In which order do you garble this job, which says none?
@@ -67,7 +67,7 @@ pub enum Request {
     },
 }
 
-/// What is answered.
+/// A reply.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "reply", rename_all = "snake_case")]
 pub enum Reply {
@@ -83,7 +83,7 @@ pub enum Reply {
         /// The plan, as the party computed it.
         plan: String,
     },
-    /// Somebody has to approve it first.
+    /// A person has to approve it first.
     Pending {
         /// The plan, as the party computed it.
         plan: String,
@@ -97,9 +97,9 @@ pub enum Reply {
     Stranger {},
     /// Who is missing.
     Roll {
-        /// What is known.
+        /// The statements that the answering party knows.
         said: Vec<Missing>,
-        /// Where whoever answers is.
+        /// The stage of the answering party.
         at: At,
     },
     /// In this order.
@@ -109,7 +109,7 @@ pub enum Reply {
     },
     /// The jobs.
     Jobs {
-        /// Those in which whoever asks has a part.
+        /// The jobs in which the caller has a part.
         jobs: Vec<Status>,
     },
 }
@@ -126,7 +126,7 @@ pub struct Hello {
     pub version: String,
     /// Its clock, in seconds since 1970.
     pub time: i64,
-    /// The name under which it knows whoever asks.
+    /// The name under which it knows the caller.
     pub knows_you_as: Option<String>,
 }
 
@@ -220,7 +220,7 @@ pub fn decode<T: for<'de> Deserialize<'de>>(bytes: &[u8]) -> Result<T, Unreadabl
 ///
 /// # Panics
 ///
-/// If what was read is not read again from what is written of it.
+/// If decoded content does not survive encoding and decoding again.
 #[doc(hidden)]
 pub fn fuzz_control(bytes: &[u8]) -> bool {
     fn read<T: Serialize + for<'de> Deserialize<'de> + PartialEq>(bytes: &[u8]) -> bool {
@@ -259,7 +259,7 @@ pub enum CallError {
     Reply {
         /// Who.
         name: String,
-        /// What is wrong with it.
+        /// The defect.
         why: Unreadable,
     },
 }

@@ -18,7 +18,7 @@ pub enum FileError {
     /// The system refuses.
     #[error("cannot {doing} {}: {source}{}", path.display(), advice(source))]
     Io {
-        /// What was tried.
+        /// The operation that was refused.
         doing: &'static str,
         /// The file.
         path: PathBuf,
@@ -37,7 +37,7 @@ pub enum FileError {
         /// The mode it should have.
         want: u32,
     },
-    /// Somebody else's.
+    /// The file belongs to another user.
     #[error("{} belongs to user {owner}, and this is user {me}: run as that user, or `chown -R {me}` the home", path.display())]
     Owner {
         /// The file or folder.
@@ -66,7 +66,7 @@ pub enum FileError {
         line: usize,
         /// Column in characters, from 1.
         column: usize,
-        /// What is wrong.
+        /// The defect.
         what: String,
         /// Bytes of the file, for tools that mark them.
         span: Range<usize>,
@@ -78,7 +78,7 @@ pub enum FileError {
         path: PathBuf,
         /// What it says.
         found: i64,
-        /// What is known.
+        /// The version that this release knows.
         known: i64,
     },
 }

@@ -34,7 +34,7 @@ pub struct Home {
     now: RwLock<Now>,
     /// What the log was found to hold.
     ledger: Mutex<Ledger>,
-    /// What is filed in it, as it was read.
+    /// Filed jobs, as they were read.
     index: Mutex<Index>,
 }
 
@@ -46,16 +46,16 @@ struct Now {
     stamps: [Stamp; 2],
 }
 
-/// What was read again.
+/// Files that were read again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Changed {
     /// The key: connections must be made and taken with the new one.
     pub identity: bool,
-    /// The members: somebody may have been revoked.
+    /// The members: one may have been revoked.
     pub members: bool,
 }
 
-/// A home cannot be used, or does not allow what is asked.
+/// A home cannot be used, or refuses the request.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HomeError {
@@ -314,7 +314,7 @@ impl Home {
     /// Reads again what other processes changed since it was last read.
     ///
     /// # Errors
-    /// [`HomeError::Identity`] and [`HomeError::File`] if key or members cannot be read; what was read before stands then.
+    /// [`HomeError::Identity`] and [`HomeError::File`] if key or members cannot be read; the former ones stand then.
     pub fn reload_if_changed(&self) -> Result<Changed, HomeError> {
         let stamps = stamps(&self.path);
         let before = self.read().stamps;

@@ -64,7 +64,7 @@ impl<'de> Deserialize<'de> for Token {
     }
 }
 
-/// Who somebody is, in its own words.
+/// A participant's own introduction: name, role, address, key.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Introduction {
     /// Its name.

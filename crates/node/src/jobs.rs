@@ -21,7 +21,7 @@ use crate::time::Time;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// Somebody has to approve it.
+    /// A person has to approve it.
     Pending,
     /// It waits for its participants.
     Meeting,
@@ -65,7 +65,7 @@ impl State {
         }
     }
 
-    /// Whether nobody waits for it any more.
+    /// Whether no participant waits for it any more.
     pub const fn is_over(self) -> bool {
         matches!(self, State::Done | State::Failed | State::Refused)
     }
@@ -76,7 +76,7 @@ impl State {
     }
 }
 
-/// How a job is, for those who have a part in it.
+/// The status of a job, for its participants.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Status {
     /// All digits of its plan hash.
@@ -156,7 +156,7 @@ impl Status {
 /// Why a job is where it is.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Why {
-    /// What everybody with a part in the job reads: sentences of this program, and names in the job. Nothing of this machine (rule R3).
+    /// The text that all participants of the job read: sentences of this program, and names in the job. Nothing of this machine (rule R3).
     all: String,
     /// What this participant's people read instead, if they read more.
     here: Option<String>,

@@ -125,7 +125,7 @@ impl std::str::FromStr for Sent {
     }
 }
 
-/// For fuzzing: takes `bytes` for a string that somebody sent. Returns whether it was understood.
+/// For fuzzing: takes `bytes` for a string of another participant. Returns whether it was understood.
 #[doc(hidden)]
 pub fn fuzz_string(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).is_ok_and(|text| text.parse::<Sent>().is_ok())

@@ -19,9 +19,9 @@ pub enum LogsError {
         "`{level}` is no log level: use error, warn, info, debug or trace, or `veil_node=debug`; {source}"
     )]
     Level {
-        /// What was asked for.
+        /// The level that was asked for.
         level: String,
-        /// What is wrong with it.
+        /// The defect.
         source: ParseError,
     },
     /// Another part of this process has set up lines already.

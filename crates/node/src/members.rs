@@ -52,7 +52,7 @@ pub struct Former {
 pub struct Revoked {
     /// When.
     pub at: Time,
-    /// Why, in somebody's words.
+    /// The reason, in the words of the person who revoked it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
 }
@@ -99,7 +99,7 @@ impl Members {
         self.list.iter().filter(|member| member.is_active())
     }
 
-    /// All members, with those that were revoked.
+    /// All members, revoked ones included.
     pub fn all(&self) -> &[Member] {
         &self.list
     }
@@ -205,7 +205,7 @@ impl Members {
 ///
 /// # Panics
 ///
-/// If what was read is not written so that the same is read again.
+/// If parsed members do not survive writing and parsing again.
 #[doc(hidden)]
 pub fn fuzz_members(bytes: &[u8]) -> bool {
     let parse = |text: &str| Members::parse(Path::new("members.toml"), text);

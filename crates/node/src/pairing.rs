@@ -29,7 +29,7 @@ pub enum JoinError {
     /// The home cannot be used.
     #[error(transparent)]
     Home(#[from] HomeError),
-    /// For somebody else.
+    /// The invitation is for another participant.
     #[error(
         "the invitation is for `{invitee}`, and this home is `{me}`'s: ask for one of your own, or choose the right home with `--home`"
     )]
@@ -49,7 +49,7 @@ pub enum JoinError {
         /// What it is.
         is: Role,
     },
-    /// The answer is to somebody else's invitation.
+    /// The answer is to another participant's invitation.
     #[error(
         "the answer is for `{inviter}`, and this home is `{me}`'s: choose the right home with `--home`"
     )]
@@ -74,7 +74,7 @@ pub enum JoinError {
         "no open invitation fits: it was used already, was replaced by a newer one, or is not from here; ask for a new one"
     )]
     NoInvitation,
-    /// Invited as somebody else.
+    /// The invitation has another name.
     #[error("the invitation is for `{invited}`, and `{name}` used it: ask for one for `{name}`")]
     OtherName {
         /// Whom it invites.
@@ -193,8 +193,8 @@ impl Home {
     /// Invites a participant, for so long. A second invitation for the same name replaces the first.
     ///
     /// # Errors
-    /// [`JoinError::BadName`] and [`JoinError::Ourselves`] for a name that nobody can be invited by, [`JoinError::Member`] if a
-    /// member has it, [`JoinError::Home`] if the home cannot be locked, written or logged to, or gives no randomness.
+    /// [`JoinError::BadName`] and [`JoinError::Ourselves`] for a bad name or this participant's own, [`JoinError::Member`] if a member has
+    /// it, [`JoinError::Home`] if the home cannot be locked, written or logged to, or gives no randomness.
     pub fn invite(&self, name: &str, role: Role, span: Duration) -> Result<Invitation, JoinError> {
         names::check(name)?;
         if name == self.settings().name {
@@ -348,8 +348,8 @@ impl Home {
         self.accept_join(&answer.to_join(), answer.joiner.fingerprint)
     }
 
-    /// Lets a revoked member in again, under its name and with another key than before: `key`, as somebody has it from its holder. The
-    /// keys that it had stay out.
+    /// Lets a revoked member in again, under its name and with another key than before: `key`, which a person has from its holder. Its
+    /// former keys stay out.
     ///
     /// # Errors
     /// [`JoinError::Member`] if the member is active, [`HomeError::NoMember`] if there is none, [`JoinError::Ourselves`],

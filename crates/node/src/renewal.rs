@@ -1,4 +1,4 @@
-//! What a home does with statements of new keys: its own, and those of its members.
+//! Rotation of keys in a home: statements of its own new keys, and of its members'.
 
 use std::fs;
 
@@ -157,7 +157,7 @@ impl Home {
             .collect()
     }
 
-    /// Follows a member's statement of a new key. Anybody may bring it: it is signed by both keys.
+    /// Follows a member's statement of a new key. Any caller may bring it: it is signed by both keys.
     ///
     /// # Errors
     /// [`RotationError::Statement`] if a signature is wrong, [`RotationError::Unknown`], [`RotationError::Dead`] and

@@ -28,7 +28,7 @@ pub enum StringError {
     Kind {
         /// What it is.
         found: &'static str,
-        /// What is needed.
+        /// The kind that is needed.
         wanted: &'static str,
     },
     /// A character that no such string has.

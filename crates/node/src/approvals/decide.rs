@@ -21,7 +21,7 @@ pub struct Request<'a> {
     pub plan: PlanHash,
     /// What the job does.
     pub facts: &'a Facts,
-    /// The member who asks; nobody, if this participant does.
+    /// The member who asks; nothing, if this participant does.
     pub asked_by: Option<&'a str>,
     /// As what this participant takes part: [`roles_of`](crate::roles_of).
     pub roles: BTreeSet<String>,
@@ -44,7 +44,8 @@ pub struct Begins<'a> {
     pub stage: Option<&'a str>,
     /// Whether it runs without approval: `--yes`.
     pub yes: bool,
-    /// Which stage it is. Rules that count runs count the one that opens something, and at whoever only brings data the one that takes them.
+    /// Which stage it is. Rules that count runs count the stage that opens something, and at a participant that only brings data the stage
+    /// that takes them.
     pub at: Stage,
 }
 
@@ -52,7 +53,7 @@ pub struct Begins<'a> {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Decision {
-    /// It may: somebody approved it.
+    /// It may: a person approved it.
     Approved {
         /// When.
         at: Time,
@@ -64,16 +65,16 @@ pub enum Decision {
         /// The rule.
         rule: String,
     },
-    /// It may: whoever started this process said `--yes`, and nobody was asked.
+    /// It may: this process was started with `--yes`, and no person was asked.
     Unasked,
-    /// Not yet: somebody has to approve it.
+    /// Not yet: a person has to approve it.
     Pending {
         /// Why no rule allows it.
         why: Vec<String>,
     },
-    /// Not yet: what it takes to decide cannot be read, or what is decided cannot be logged.
+    /// Not yet: a file that decides cannot be read, or the decision cannot be logged.
     Held {
-        /// What anybody with a part in the job may read of it.
+        /// The sentence that any participant of the job may read.
         all: &'static str,
         /// What exactly is in the way.
         here: String,
@@ -143,8 +144,8 @@ impl Home {
     /// Decides whether a job may run, and changes nothing.
     ///
     /// # Errors
-    /// [`HomeError::File`] if the policy, what is filed of the job, or a file that a decision needs cannot be read;
-    /// [`HomeError::LogFault`] if the runs of an approval cannot be counted.
+    /// [`HomeError::File`] if the policy or the filed job cannot be read; [`HomeError::LogFault`] if the runs of an approval cannot be
+    /// counted.
     pub fn decide(&self, request: &Request<'_>) -> Result<Decision, HomeError> {
         let policy = self.policy()?.unwrap_or_default();
         self.decide_by(&policy, request, None, None)

@@ -70,7 +70,7 @@ impl Home {
     /// The filed job with this plan, or with a stage of this plan.
     ///
     /// # Errors
-    /// [`HomeError::File`] if the folder of jobs cannot be listed, or what is filed of a job cannot be read or understood.
+    /// [`HomeError::File`] if the folder of jobs cannot be listed, or a filed job cannot be read or understood.
     pub fn filed(&self, plan: PlanHash) -> Result<Option<Filed>, HomeError> {
         if let Some(filed) = Filed::load(self.job_folder(plan))? {
             return Ok(Some(filed));
@@ -84,7 +84,7 @@ impl Home {
     /// All filed jobs, the oldest first. Folders that hold none are passed over.
     ///
     /// # Errors
-    /// [`HomeError::File`] if the folder of jobs cannot be listed, or what is filed of a job cannot be read or understood.
+    /// [`HomeError::File`] if the folder of jobs cannot be listed, or a filed job cannot be read or understood.
     pub fn all_filed(&self) -> Result<Vec<Filed>, HomeError> {
         let mut all: Vec<_> =
             self.look_through(|jobs| jobs.map(|known| known.filed.clone()).collect())?;

@@ -1,4 +1,4 @@
-//! Checking a log: each entry by itself, each against the one before, and the end against what is known of it.
+//! Checking a log: each entry by itself, each against the one before, and the end against known heads.
 
 use std::io::{self, BufRead, BufReader, Read};
 

@@ -90,7 +90,7 @@ impl Planned {
 pub(super) enum Answer {
     /// It could be planned.
     Planned(Box<Planned>),
-    /// It cannot be: why, in words that whoever sent it may read.
+    /// It is refused: why, in words that the sender may read.
     Refused {
         /// Why.
         why: String,

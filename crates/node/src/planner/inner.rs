@@ -19,7 +19,7 @@ const LONGEST_ERRAND: u64 = 17 << 20;
 /// What the command line of a planning process says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Asked {
-    /// What has to confine it.
+    /// The least confinement of the child process.
     pub require: Require,
     /// What it may take.
     pub limits: Limits,

@@ -80,7 +80,7 @@ pub struct Rule {
     pub adversary: Option<String>,
     /// A cheat gets away with probability 2 to the minus this at most, where the protocol has such a parameter.
     pub statistical: Option<u64>,
-    /// What is promised of the result, at least.
+    /// The least promise about the result.
     pub delivery: Option<String>,
 }
 

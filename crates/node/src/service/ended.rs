@@ -23,7 +23,7 @@ pub(super) enum Failed {
     Run(RunError),
     /// This participant cannot take part.
     Here(String),
-    /// Somebody of the job is not known here.
+    /// A participant of the job is not known here.
     Part(PartError),
     /// Its own data cannot be read, or its results not be written.
     Data(Arc<DataError>),
@@ -31,7 +31,7 @@ pub(super) enum Failed {
     Kept(Decision),
     /// Other jobs ran for too long: what it waited for.
     Full(String),
-    /// Whoever asked for it has used up a quota.
+    /// The member that asked for it has used up a quota.
     Quota(String),
     /// What the other parties say of where they are.
     Seen(Seen),

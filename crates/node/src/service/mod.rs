@@ -81,7 +81,7 @@ pub struct Options {
     pub link: LinkKind,
     /// The network to imitate.
     pub net: Option<shape::Profile>,
-    /// Approves every job of a member without asking anybody.
+    /// Approves every job of a member without asking a person.
     pub yes: bool,
     /// The program that plans proposals, started as `PROGRAM inner plan`, where it calls [`inner`](crate::planner::inner); this one, if
     /// nothing is said.
@@ -145,7 +145,7 @@ struct Desk {
     places: places::Places,
     planner: Planner,
     usage: Usage,
-    /// What was not said of each member's proposals.
+    /// Log lines about each member's proposals that were held back.
     unsaid: Mutex<BTreeMap<String, door::Unsaid>>,
     /// Plans that are looked for among the filed jobs.
     recalling: Mutex<BTreeSet<PlanHash>>,
@@ -182,7 +182,7 @@ pub struct Service {
     members: Arc<Members>,
     /// Why the home could not be read again, when this thread last looked.
     unread: String,
-    /// What was in the way of jobs then.
+    /// The obstacles to jobs at the last look.
     unready: ready::Said,
 }
 
@@ -190,9 +190,9 @@ impl Service {
     /// Binds the port of a party's home. Jobs are taken when [`Service::run`] is called.
     ///
     /// # Errors
-    /// [`ServiceError::NoParty`] if the home is an owner's or a recipient's, [`ServiceError::NoListen`] if neither options nor
-    /// settings say where to listen, [`ServiceError::Device`] if the device does not start, [`ServiceError::File`] if what was
-    /// used so far cannot be read, [`ServiceError::Setup`] and [`ServiceError::Admin`] if a port cannot be bound.
+    /// [`ServiceError::NoParty`] if the home is an owner's or a recipient's, [`ServiceError::NoListen`] if neither options nor settings say
+    /// where to listen, [`ServiceError::Device`] if the device does not start, [`ServiceError::File`] if the record of used quotas cannot
+    /// be read, [`ServiceError::Setup`] and [`ServiceError::Admin`] if a port cannot be bound.
     pub fn start(
         home: Home,
         options: Options,

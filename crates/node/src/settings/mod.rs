@@ -42,7 +42,7 @@ pub struct Settings {
     pub data: Vec<OwnData>,
 }
 
-/// Where data of this participant are, whoever's job asks for them: what approvals say of one job, said of many.
+/// Paths of this participant's data for any member's jobs: an approval gives them for one job, settings for many.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OwnData {
     /// The block or the input port that asks for them.
@@ -145,7 +145,7 @@ pub enum SettingsError {
         "`{0}` is no address that others can dial: write a host and a port, such as mpc.example.org:7000"
     )]
     Address(String),
-    /// Somebody who only dials out.
+    /// An owner or recipient, which only dials out, listens or has an address.
     #[error("an {0} only dials out: leave `{1}` away; only a party listens")]
     OnlyParties(Role, &'static str),
 }

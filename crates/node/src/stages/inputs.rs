@@ -10,7 +10,7 @@ use crate::jobs::State;
 /// What a party says of the inputs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Said {
-    /// It does not answer; parties in the foreground answer nobody.
+    /// It does not answer; parties in the foreground answer no questions.
     Nothing,
     /// It is not at the job, or has given it up.
     Away,
@@ -51,15 +51,15 @@ impl Inputs {
         seen >= ENOUGH.min(self.seen.len())
     }
 
-    /// Whether all parties have kept them, or have had them since the owner came: nobody asks for them again.
+    /// Whether all parties have kept them, or have had them since the owner came: no party asks for them again.
     pub fn are_kept(&self) -> bool {
         let over = |said: &Said| matches!(said, Said::Kept | Said::Done);
         !self.said.is_empty() && self.said.iter().all(over) && self.is_recent()
     }
 
-    /// Whether no party says that it wants them or is not at the job, and enough of them that they have kept them, or have had them since the
-    /// owner came. Of those that do not answer, `past` are the ones that were called, each by itself, and take only who comes for a later
-    /// stage.
+    /// Whether no party says that it wants them or is not at the job, and enough of them that they have kept them, or have had them since
+    /// the owner came. Of the parties that do not answer, `past` marks the ones that were called, each by itself, and take only callers for
+    /// a later stage.
     pub fn are_wanted_by_nobody(&self, past: &[bool]) -> bool {
         let over = self
             .said

@@ -25,7 +25,7 @@ pub(crate) use shelf::{Kept, Note};
 pub(crate) use turns::{ANSWER, ENOUGH, agreed, ask_all};
 pub use turns::{At, TURNS, now};
 
-/// Attempts at a stage of a durable job, after the first. Whoever comes back after the last one asks for the job again.
+/// Attempts at a stage of a durable job, after the first. A participant that comes back after the last one asks for the job again.
 pub const AGAIN: u32 = 8;
 
 /// The pause before the second attempt; each next one is twice as long.
@@ -152,7 +152,8 @@ impl Stages {
         stages.map(|plan| plan.hash).collect()
     }
 
-    /// Whether the parties may go on at another stage than this one, by themselves: whoever cannot meet one of them asks where they are.
+    /// Whether the parties may go on at another stage than this one, by themselves: a participant that cannot meet one of them asks at
+    /// which stage they are.
     pub fn goes_on(&self, stage: Stage) -> bool {
         self.are_guaranteed() && matches!(stage, Stage::Compute | Stage::Finish(_))
     }

@@ -33,9 +33,9 @@ pub fn inputs_name(job: &str, input: PlanHash) -> String {
 pub struct Ends {
     /// What it supplies, of a dataset that goes to other parties.
     pub source: Option<Arc<dyn Source>>,
-    /// What is loaded.
+    /// The shares that are loaded.
     pub stored: Option<Arc<dyn ShareSource>>,
-    /// Where what is kept goes.
+    /// The sink of kept shares.
     pub keeps: Option<Arc<dyn ShareSink>>,
 }
 
@@ -43,11 +43,11 @@ pub struct Ends {
 pub struct Shelf<'a> {
     /// As a party of the job; nothing of others, nor where the job neither loads nor keeps shares.
     store: Option<Store>,
-    /// As one of those who have the dataset that the job gives to other parties.
+    /// The store of a party that has the dataset which the job gives to other parties.
     old: Option<Store>,
     job: &'a Job,
     stages: &'a Stages,
-    /// Where the note about what is kept is, if the output is guaranteed, and what it says.
+    /// The path of the note about kept inputs, if the output is guaranteed.
     note: Option<PathBuf>,
     kept: Option<Kept>,
 }
@@ -136,7 +136,7 @@ impl<'a> Shelf<'a> {
         })
     }
 
-    /// Of the participant `name`, whose store for what is shared among some parties, and as which of them, `open` opens.
+    /// The stages of the participant `name`; `open` opens its store for shares among some parties, as one of them.
     ///
     /// # Errors
     /// The error of `open`, unchanged.
@@ -216,11 +216,11 @@ impl<'a> Shelf<'a> {
         Ok(Arc::new(store.resume(compute, &self.inputs(), input)?))
     }
 
-    /// What comes from the store in a stage, and what is kept. What is kept is made here: an attempt that is given up removes it again.
+    /// The source and sink of shares in a stage. The dataset of kept shares is made here: an attempt that is given up removes it again.
     ///
     /// # Errors
-    /// [`StoreError`] as of [`Store::loads`], [`Store::resume`] and [`Store::supplies`] for what is loaded, and as of
-    /// [`Store::keeps`] for what is kept.
+    /// [`StoreError`] as of [`Store::loads`], [`Store::resume`] and [`Store::supplies`] for loaded shares, and as of [`Store::keeps`] for
+    /// kept ones.
     pub fn ends(&self, stage: Stage) -> Result<Ends, StoreError> {
         let old = self.old.as_ref().zip(self.job.resharing());
         let source = old.map(|(store, of)| store.supplies(of)).transpose()?;
@@ -284,7 +284,7 @@ impl Home {
     /// The durable jobs that were interrupted here: their inputs are kept, all or some. The oldest first.
     ///
     /// # Errors
-    /// [`HomeError::File`] if the store's secret or what is filed cannot be read.
+    /// [`HomeError::File`] if the store's secret or a filed job cannot be read.
     pub fn interrupted(&self) -> Result<Vec<PlanHash>, HomeError> {
         let key = StoreKey::derive(self.store_secret()?.as_slice());
         let there = |name: &str| veil_store::dataset(&self.shares(), name, &key).is_ok();
