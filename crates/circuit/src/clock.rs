@@ -10,13 +10,13 @@ use crate::{Circuit, Gate, InputPort, OutputPort, Per, Reduce, Wire};
 /// A flip-flop. Its own wire, which gates read, follows the wires of the input ports: see [`Circuit::register_wire`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Register {
-    /// What it is in the first cycle.
+    /// The value in the first cycle.
     pub initial: Initial,
     /// The wire whose value of a cycle it has in the next one: D. Any wire of the circuit.
     pub next: Wire,
 }
 
-/// What a register is in the first cycle.
+/// The value of a register in the first cycle.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Initial {
     /// A public bit.
@@ -25,7 +25,7 @@ pub enum Initial {
     Wire(Wire),
 }
 
-/// What makes a circuit sequential. The default is a circuit that is not: one cycle, and no registers.
+/// Registers and the number of cycles, which make a circuit sequential. The default is a circuit that is not: one cycle, and no registers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Clock {
     /// Registers, whose wires come after the wires of the input ports.

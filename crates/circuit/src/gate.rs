@@ -81,7 +81,7 @@ pub struct InputPort {
     pub per: Per,
 }
 
-/// What happens to an output over the rows of the batch, and over the cycles of a sequential circuit.
+/// The reduction of an output over the rows of the batch, and over the cycles of a sequential circuit.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Reduce {
     /// A value per row: that of the last cycle.

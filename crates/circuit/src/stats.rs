@@ -6,7 +6,7 @@ use veil_math::Ring;
 
 use crate::{Circuit, Gate, Per, Wire};
 
-/// Counts of a circuit. What costs is `muls` (bytes) and `depth` (rounds).
+/// Counts of a circuit. `muls` costs bytes and `depth` costs rounds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stats {
     /// The ring of the circuit.

@@ -37,7 +37,7 @@ pub struct Draw {
     pub first: u64,
 }
 
-/// What a command does.
+/// The operation of a command.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Op {
@@ -61,8 +61,8 @@ pub enum Op {
     /// dst 0 = Σ ± src; bit k of `minus` set: source k is subtracted. No source: zero. The destination may be source 0 itself, if
     /// that is not subtracted; it overlaps no other.
     ///
-    /// Of bits, what lies beyond the last row becomes zero: rows that do not exist are computed along, on values that all rows
-    /// share, and must never be opened. Labels are combined as bits are, to their XOR.
+    /// Bits beyond the last row become zero: rows that do not exist are computed along, on values that all rows share, and must never be
+    /// opened. Labels are combined as bits are, to their XOR.
     Combine {
         /// Ring.
         ring: Ring,
@@ -80,8 +80,8 @@ pub enum Op {
     /// another holder hashed the same bytes. The hash's key is block ([`Use::MAC_KEY`], 0, 0, 0) of the draw's key. Each source's bytes are
     /// padded with zeros to whole blocks; then follows LE64 of their number, padded too.
     Mac,
-    /// Bits of an item of integers: item k of dst 0 is bit `first + k` of every row of src 0, which is one item of rows, or of what all
-    /// rows share. What lies beyond the last row becomes zero.
+    /// Bits of an item of integers: item k of dst 0 is bit `first + k` of every row of src 0, which is one item of rows, or of a value that
+    /// all rows share. Bits beyond the last row become zero.
     Split {
         /// Bit that item 0 is.
         first: u32,
@@ -134,7 +134,7 @@ pub enum Op {
         offset: KeyId,
     },
     /// dst 0 = the colour, bit 0, of each label of src 0: rows of bits of [`Item::Labels`], bits that all rows share of [`Item::Label`].
-    /// What lies beyond the last row becomes zero.
+    /// Bits beyond the last row become zero.
     Colour,
     /// Does the commands of a body, written out as often as they are repeated. It has neither spans nor draws of its own.
     Repeat(Arc<Repeat>),

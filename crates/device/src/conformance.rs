@@ -33,7 +33,7 @@ pub enum Difference {
         rows: u32,
         /// Rows of a full chunk.
         chunk_rows: u32,
-        /// What differs.
+        /// The value that differs.
         what: &'static str,
     },
     /// The device refused what the reference did.
@@ -54,7 +54,7 @@ const ROWS: [u32; 18] = [
 /// After so many cases comes one about proofs, one about integers, one about labels, one about transfers, one about cut-and-choose, and one about repetitions.
 const PROOFS: u32 = 4;
 
-/// What cases are about.
+/// The subject of cases.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Part {
     /// Programs over shares, and what surrounds them.

@@ -13,7 +13,7 @@ pub enum Place {
     Public,
 }
 
-/// What an item of a region is.
+/// The type of an item of a region.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Item {
     /// A wire of the batch: one element per row.

@@ -90,7 +90,7 @@ pub enum Fault {
     Shape {
         /// Index in the batch.
         command: usize,
-        /// What does not fit.
+        /// The rule that is broken, in words.
         what: &'static str,
     },
     /// The host asked for a region that is not its business.
@@ -110,7 +110,7 @@ pub enum Fault {
     NoRoom {
         /// The device.
         device: &'static str,
-        /// What there is too much of.
+        /// The resource that is exceeded.
         why: String,
     },
     /// A device that was asked for does not start.
@@ -126,7 +126,7 @@ pub enum Fault {
     Card {
         /// The device.
         device: &'static str,
-        /// What it does instead.
+        /// Its behaviour, in words.
         why: String,
     },
     /// A command that the device has nothing for.
@@ -134,7 +134,7 @@ pub enum Fault {
     Unsupported {
         /// The device.
         device: &'static str,
-        /// What it does not do.
+        /// The unsupported operation.
         what: &'static str,
     },
     /// A tuple of the PRF would be used twice (rule R4).

@@ -216,7 +216,7 @@ fn writes(program: &Program) -> Vec<u32> {
     slots
 }
 
-/// What a program that was checked needs of a bank.
+/// Requirements of a checked program on a bank.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Needs {
     pub(crate) ring: Ring,

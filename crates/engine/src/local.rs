@@ -119,7 +119,7 @@ pub struct Conditions<'a> {
 /// A run whose nonces, key shares and seeds are what `randomness(participant, bytes)` writes: **for tests alone**, which see the same bytes
 /// on the links every time. A holder of this randomness reads all inputs.
 ///
-/// It exists in one process only. What meets others over a network, [`party::run`](crate::party::run), has no such way in.
+/// It exists in one process only. [`party::run`](crate::party::run), which meets others over a network, has no such way in.
 ///
 /// # Errors
 /// [`Failure`] as of [`run`].

@@ -84,7 +84,7 @@ pub(crate) enum Advance {
     Moved,
     /// Everything waits for a peer or the device.
     Waiting,
-    /// The round that comes needs inputs of this cycle and of those after it that are shared with them: the lane puts them into the bank.
+    /// The round that comes needs inputs of this cycle and of later cycles that are shared with them: the lane puts them into the bank.
     Feeds(u64),
     /// A task is over: the lane may reach into the bank before the next one.
     TaskDone(Task),

@@ -1,4 +1,4 @@
-//! What the lanes of one participant share. Touched at the start, at the end and at a failure; never per chunk but for a counter.
+//! State shared by the lanes of one participant. Touched at the start, at the end and at a failure; never per chunk but for a counter.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};

@@ -1,4 +1,4 @@
-//! What a run says of itself while it goes on, and when it is over.
+//! Progress of a run while it goes on, and its report when it is over.
 //!
 //! Lanes write a few relaxed counters; a display reads them ten times a second. A list of waits is only made when a lane has been waiting
 //! for a while, so that a run that moves takes no lock.
@@ -42,7 +42,7 @@ impl fmt::Debug for TraceId {
     }
 }
 
-/// What a participant is about. Chunks overtake each other: the phase is that of the first lane.
+/// The phase of a participant. Chunks overtake each other: the phase is that of the first lane.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub enum Phase {
     /// Connections are being made. The engine starts after that; the caller that makes the connections sets this phase.
@@ -107,7 +107,7 @@ pub struct Progress {
     pub cycles: u64,
     /// Cycles that are over, of all rows.
     pub passed: u64,
-    /// What it is about.
+    /// The phase.
     pub phase: Phase,
     /// Payload bytes posted.
     pub sent: u64,
@@ -144,7 +144,7 @@ impl Progress {
     }
 }
 
-/// What a run took at one participant.
+/// Times and amounts of a run at one participant.
 #[derive(Clone, Copy, Debug)]
 pub struct Report {
     /// From the first message to the last.

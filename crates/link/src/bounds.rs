@@ -1,8 +1,8 @@
-//! What a peer may make us hold.
+//! Bounds on the memory that a peer may make this side hold.
 
 use crate::LinkKind;
 
-/// Limits of a link, from the plan: what lies outside them is an error of the peer.
+/// Limits of a link, from the plan: a message outside them is an error of the peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bounds {
     /// The longest payload of any message, in bytes.

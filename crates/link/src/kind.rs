@@ -1,4 +1,4 @@
-//! What carries the bytes of a job, by name: all its participants name the same.
+//! Kinds of links that carry the bytes of a job, by name: all its participants name the same.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use crate::{Bounds, Link, LinkError};
 #[cfg(not(libfabric))]
 use {crate::LinkFault, veil_session::Peer};
 
-/// What carries the bytes between participants who met over TLS.
+/// The kind of link that carries the bytes between participants which met over TLS.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum LinkKind {
     /// The TLS connections by which they met.

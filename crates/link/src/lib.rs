@@ -42,7 +42,7 @@
 //!
 //! # Limits
 //!
-//! - A peer may send nothing, or lies.
+//! - A peer may send nothing, or send wrong values.
 //! - A lost connection does not come back.
 //! - An observer of the network learns the lengths and times of messages; they follow from the plan, which is public.
 
@@ -69,7 +69,7 @@ pub use fuzz::fuzz_frame;
 pub use kind::{LinkKind, NoLink, Provider};
 use veil_session::{Channel, Peer, SessionId};
 
-/// What ended a [`Link::wait`].
+/// The event that ended a [`Link::wait`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Woken {
     /// Something may have arrived, or there is room to send again.
@@ -171,7 +171,7 @@ impl Meters {
         self.bytes_sent += (payload + frame::HEADER) as u64;
     }
 
-    /// What these say was received, and `sent` was sent: of a link that hands messages on later than they were posted.
+    /// These meters for received messages, and `sent` for sent ones: of a link that hands messages on later than they were posted.
     #[must_use]
     pub fn with_sent(self, sent: Meters) -> Meters {
         Meters {

@@ -11,7 +11,7 @@ use veil_session::{Channel, Peer};
 
 use crate::{Link, LinkError, Woken};
 
-/// What becomes of a posted message.
+/// The fate of a posted message.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Fate {
     /// It is sent as it is.

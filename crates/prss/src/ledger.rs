@@ -9,7 +9,7 @@ use crate::Use;
 pub struct Reuse {
     /// Number of the key at this party.
     pub key: u16,
-    /// What the draw was for.
+    /// The use of the draw.
     pub tag: Use,
     /// Lane of the draw.
     pub lane: u16,

@@ -52,7 +52,7 @@ pub enum EnterError {
     Refused {
         /// Which.
         step: &'static str,
-        /// What it said.
+        /// The kernel's error.
         why: String,
     },
 }

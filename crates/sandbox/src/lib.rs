@@ -48,7 +48,7 @@ use std::time::Duration;
 pub use enter::{Confinement, EnterError, Require, enter};
 pub use run::{Ended, Limit, run};
 
-/// What a confined process may take.
+/// Limits of a confined process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// Bytes of address space.

@@ -52,7 +52,7 @@ impl fmt::Debug for PairSecret {
     }
 }
 
-/// What a key is for.
+/// The purpose of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Label<'a> {
     /// Protocol, such as `rep3`.

@@ -7,7 +7,7 @@ use veil_math::Ring;
 
 use crate::Inconsistent;
 
-/// What one party holds of one value.
+/// One party's share of a value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Share {
     /// `u_i`.

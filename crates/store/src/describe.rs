@@ -1,4 +1,4 @@
-//! What a dataset says of itself, in clear, in the metadata of its Arrow file.
+//! The description of a dataset, in clear, in the metadata of its Arrow file.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -35,11 +35,11 @@ pub struct Description {
     pub party: PartyId,
     /// Among whom the values are shared, in the order of the scheme.
     pub parties: Vec<Member>,
-    /// What each row, or the dataset, has values of.
+    /// The ports that each row, or the dataset, has values of.
     pub ports: Vec<Port>,
     /// The rows: at least one block.
     pub blocks: Vec<Rows>,
-    /// What the columns mean, in the words of the job that keeps them. Compared when a job loads them.
+    /// The meaning of the columns, in the words of the job that keeps them. Compared when a job loads them.
     pub schema: String,
     /// Rows of a slice in which the shares come: the plan's chunk.
     pub chunk_rows: u32,

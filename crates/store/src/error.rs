@@ -64,7 +64,7 @@ pub enum StoreError {
         name: String,
         /// The folder of datasets.
         folder: PathBuf,
-        /// What there is.
+        /// The datasets that there are.
         known: Vec<String>,
     },
     /// It was not written to its end.
@@ -102,7 +102,7 @@ pub enum StoreError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What shows it.
+        /// The evidence.
         what: Damage,
     },
     /// A format that this version does not know.
@@ -113,9 +113,9 @@ pub enum StoreError {
     Format {
         /// The file.
         path: PathBuf,
-        /// What it says.
+        /// The format of the file.
         found: String,
-        /// What we read.
+        /// The format of this release.
         known: &'static str,
     },
     /// It does not fit the job that wants it.
@@ -123,7 +123,7 @@ pub enum StoreError {
     Unfit {
         /// Its name.
         name: String,
-        /// What does not fit.
+        /// The property that does not fit.
         why: Unfit,
     },
     /// No room for it.
@@ -191,7 +191,7 @@ pub enum StoreError {
     Random,
 }
 
-/// What shows that a file is not as it was written.
+/// Evidence that a file is not as it was written.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Damage {

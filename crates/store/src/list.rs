@@ -1,4 +1,4 @@
-//! What datasets there are, and clearing up.
+//! Lists of datasets, and clearing up.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::reader::Reader;
 pub struct Dataset {
     /// Its name.
     pub name: String,
-    /// What it says of itself, if that can be read. Authentic only where [`Dataset::state`] is [`State::Complete`].
+    /// Its header, if that can be read. Authentic only where [`Dataset::state`] is [`State::Complete`].
     pub head: Option<Head>,
     /// Bytes on the disk, all files together.
     pub bytes: u64,

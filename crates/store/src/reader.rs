@@ -159,7 +159,7 @@ impl Reader {
         })
     }
 
-    /// What the dataset says of itself.
+    /// The header of the dataset.
     pub fn head(&self) -> &Head {
         &self.head
     }

@@ -28,7 +28,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// What the blocks of `job` load from datasets of earlier jobs; nothing if none does.
+    /// The shares that the blocks of `job` load from datasets of earlier jobs; nothing if none does.
     ///
     /// # Errors
     /// [`StoreError`] as of [`Reader::open`], for the first dataset that cannot be loaded.
@@ -119,7 +119,7 @@ impl Store {
         Reader::open(&self.root, name, &self.key, &expected).map(Arc::new)
     }
 
-    /// What the compute stage of a durable job loads: dataset `name`, which plan `input` has made, block by block.
+    /// The shares that the compute stage of a durable job loads: dataset `name`, which plan `input` has made, block by block.
     ///
     /// # Errors
     /// [`StoreError`] as of [`Reader::open`].
@@ -149,7 +149,7 @@ impl Store {
         Ok(Arc::new(Fewer::new(ring, four, self.party, dropped)))
     }
 
-    /// What this party, which has the dataset that `of` shares again, supplies.
+    /// The shares supplied by this party, which has the dataset that `of` shares again.
     ///
     /// # Errors
     /// [`StoreError`] as of [`Reader::open`]; [`StoreError::Unfit`] if the dataset was made by another plan than the job says, or
@@ -230,7 +230,7 @@ impl ShareSink for Keeps {
     }
 }
 
-/// What one block of a job is loaded from.
+/// The source of one block's shares.
 pub struct Part {
     /// The dataset.
     pub reader: Arc<Reader>,

@@ -49,7 +49,7 @@ pub struct Writer {
 impl Writer {
     /// Makes a dataset in the folder `root`, which is made if it is not there, and reserves its space on the disk.
     ///
-    /// What an interrupted run left under the name is replaced; a complete dataset never is.
+    /// An incomplete dataset of the name, left by an interrupted run, is replaced; a complete dataset never is.
     ///
     /// # Errors
     /// [`StoreError::Name`] and [`StoreError::Shape`] for a description that no dataset can have, [`StoreError::Exists`] if there

@@ -109,7 +109,7 @@ impl World {
         }
     }
 
-    /// What party `party` loads; nothing if it has no store.
+    /// The shares that party `party` loads; nothing if it has no store.
     #[must_use]
     pub fn stored_at(mut self, party: u8, stored: Option<Arc<Shares>>) -> Self {
         self.stored[usize::from(party)] = stored;

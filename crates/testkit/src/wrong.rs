@@ -71,8 +71,8 @@ impl Device for Lying {
     veil_device::forward!(self, self.inner, bind load_key load open close write map view poll wipe);
 }
 
-/// Another device of a party, which adds something to messages of products: to an element of 128 bits in the message of a layer, in one chunk.
-/// What the party does afterwards fits what it sent.
+/// Another device of a party, which adds something to messages of products: to an element of 128 bits in the message of a layer, in one
+/// chunk. The party's later messages fit the one that it sent.
 pub struct Adding {
     inner: Box<dyn Device>,
     /// The program of that layer.

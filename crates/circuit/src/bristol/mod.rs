@@ -32,7 +32,7 @@
 //! | `EQW` | `1 1 a z EQW` | a copy of either |
 //!
 //! A file of a sequential circuit has `sequential` and the number of cycles at the end of its first line, and declares its ports and
-//! registers in lines of words; gates are those of Bristol Fashion. It keeps the names of ports, which may be of one cycle too:
+//! registers in lines of words; gates are as in Bristol Fashion. It keeps the names of ports, which may be of one cycle too:
 //!
 //! ```text
 //! 4 8 sequential 32       gates, wires, cycles

@@ -19,7 +19,7 @@ pub enum WriteError {
     /// Files hold functions.
     #[error("the circuit has random gates, and files hold none; draw the values as inputs")]
     Random,
-    /// The format with integers is for those.
+    /// The format with integers takes no circuit of bits alone.
     #[error("the circuit is over bits; write Bristol Fashion")]
     NotIntegers,
     /// Registers and cycles have no place in these files.

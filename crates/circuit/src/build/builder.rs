@@ -32,7 +32,7 @@ pub struct Builder {
     ring: Ring,
     inputs: Vec<InputPort>,
     outputs: Vec<OutputPort>,
-    /// What drives each wire: a gate, or an input or a register.
+    /// The driver of each wire: a gate, or none for an input or a register.
     drivers: Vec<Option<Gate>>,
     pub(super) registers: Registers,
     /// Products on the longest path to each wire.
@@ -70,7 +70,7 @@ impl Builder {
         self.rings[wire.0 as usize]
     }
 
-    /// Wires so far, those included that no output may need.
+    /// Wires so far, including wires that no output needs.
     pub fn wires(&self) -> u64 {
         self.drivers.len() as u64
     }

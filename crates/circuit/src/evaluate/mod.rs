@@ -1,4 +1,4 @@
-//! What a circuit means: evaluation in the clear.
+//! The meaning of a circuit: evaluation in the clear.
 
 mod batch;
 
@@ -27,7 +27,7 @@ pub enum EvaluateError {
     Size {
         /// Name of the port.
         port: String,
-        /// What the port needs.
+        /// The size of the port.
         need: u64,
         /// The given size.
         given: u64,

@@ -27,11 +27,11 @@ pub struct Gate {
     pub a: Operand,
     /// The second: of a negation, the same as the first where the file names none.
     pub b: Operand,
-    /// What it computes.
+    /// The function.
     pub kind: Kind,
 }
 
-/// What a gate reads.
+/// An operand of a gate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Operand {
     /// A public bit.
@@ -40,7 +40,7 @@ pub enum Operand {
     Wire(u32),
 }
 
-/// What a gate computes.
+/// The function of a gate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// The negation of a.

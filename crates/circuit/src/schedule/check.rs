@@ -1,4 +1,4 @@
-//! What a schedule must be.
+//! The rules of a schedule.
 
 use super::number::blocked;
 use super::{Machine, NO_NUMBER, Node, Schedule};
@@ -30,7 +30,7 @@ pub enum Violation {
     Early {
         /// The reader.
         node: u32,
-        /// What it reads.
+        /// The node that it reads.
         reads: u32,
         /// How many netlist cycles ago.
         distance: u32,

@@ -6,7 +6,7 @@ use super::simulate::simulate;
 use crate::yosys::Synthesis;
 use crate::{Circuit, EvaluateError};
 
-/// What a comparison found.
+/// The result of a comparison.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Comparison {
     /// No difference.
@@ -22,9 +22,9 @@ pub enum Comparison {
         row: usize,
         /// The output.
         port: String,
-        /// What the circuit gives.
+        /// The circuit's value.
         circuit: Vec<bool>,
-        /// What the simulation gives.
+        /// The simulation's value.
         simulated: Vec<Option<bool>>,
     },
 }

@@ -1,4 +1,4 @@
-//! What a simulator makes of Verilog.
+//! Simulation of Verilog.
 
 use std::ffi::OsString;
 use std::fmt::Write;

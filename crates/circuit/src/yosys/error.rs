@@ -1,4 +1,4 @@
-//! What can be wrong with a design.
+//! Defects of a design.
 
 use crate::CircuitError;
 
@@ -38,7 +38,7 @@ pub enum YosysErrorKind {
     /// More than the limits allow.
     #[error("{found} {what} are more than the limit of {limit}; split the design")]
     TooLarge {
-        /// What there is too much of.
+        /// The counted items.
         what: &'static str,
         /// How many there are.
         found: u64,
@@ -50,7 +50,7 @@ pub enum YosysErrorKind {
         "`{signal}` keeps its value when no branch assigns it, which is a latch; assign it in every branch, or in a clocked process"
     )]
     Latch {
-        /// What it stores.
+        /// The signal that it stores.
         signal: String,
     },
     /// A clock that is no input.
@@ -138,7 +138,7 @@ pub enum YosysErrorKind {
     /// Two drivers.
     #[error("`{signal}` is driven twice; give it one driver")]
     DrivenTwice {
-        /// What they drive.
+        /// The signal.
         signal: String,
     },
     /// No driver.
@@ -168,9 +168,9 @@ pub enum YosysErrorKind {
     Attribute {
         /// Which.
         name: &'static str,
-        /// What it says.
+        /// Its value.
         found: String,
-        /// What it may say.
+        /// The values that it may have.
         expected: &'static str,
     },
     /// The design is fine, the circuit is not.

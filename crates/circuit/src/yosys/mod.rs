@@ -16,8 +16,8 @@
 //!
 //! A design with registers is a sequential circuit. It has one clock, an input that nothing else reads, and a number of cycles: attribute
 //! `(* cycles = 11 *)` of the module, or [`Options::cycles`]. Registers begin as `initial` says; or as an asynchronous reset does, which is
-//! taken to be active before the first cycle and never again, and may set them to inputs. Inputs have a value in every cycle, except those
-//! that registers begin as, and outputs one in the last cycle; attribute `per` of a port says otherwise: `"row"`, `"job"` or `"cycle"`.
+//! taken to be active before the first cycle and never again, and may set them to inputs. Inputs have a value in every cycle, except first
+//! values of registers, and outputs one in the last cycle; attribute `per` of a port says otherwise: `"row"`, `"job"` or `"cycle"`.
 
 mod cells;
 mod checks;
@@ -44,7 +44,7 @@ use crate::{Builder, Circuit, Initial, Limits, Per, Wire, optimise};
 
 pub use error::{YosysError, YosysErrorKind};
 
-/// What to make of a design.
+/// Options for the circuit of a design.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
     /// The module to take; if there is none, the one that Yosys marked, or that is an instance of no other.

@@ -315,6 +315,9 @@ impl Node {
 
     /// Says which party of four this is, and gives the workers its keys: of components 0, 1, 2, and of codes with the next party, the one
     /// opposite, the previous one. Refused while commands go on.
+    ///
+    /// # Errors
+    /// [`NodeError::Register`] if commands go on.
     pub fn four_keys(
         &mut self,
         me: u8,

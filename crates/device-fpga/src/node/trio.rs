@@ -233,6 +233,9 @@ impl Trio {
     }
 
     /// Products of `count` values from `a` on with as many from `b` on, to values from `out` on.
+    ///
+    /// # Errors
+    /// [`NodeError`] as of [`Node::finish`], of the first node that fails.
     pub fn products(
         &mut self,
         start: Start,

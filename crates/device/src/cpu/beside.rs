@@ -177,7 +177,7 @@ impl Shares<'_> {
         self.memory.frame
     }
 
-    /// Rows of a full chunk: counters advance by those.
+    /// Rows of a full chunk: counters advance by so many.
     pub fn chunk_rows(&self) -> u32 {
         self.memory.layout.chunk_rows
     }

@@ -64,8 +64,8 @@ impl Isa {
         Isa::ALL.into_iter().filter(there).collect()
     }
 
-    /// What a processor needs for it, by the names of the compiler, and whether this one has it. Every feature that a kernel of the
-    /// instruction set is compiled for is here.
+    /// Features that a processor needs for it, by the names of the compiler, and whether this one has them. Every feature that a kernel of
+    /// the instruction set is compiled for is here.
     pub fn needs(self) -> Vec<(&'static str, bool)> {
         match self {
             #[cfg(target_arch = "x86_64")]

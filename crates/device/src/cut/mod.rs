@@ -101,8 +101,8 @@ pub enum Cut {
     /// dst 0 = both labels of wires, each under its key. src: labels for 0, offsets, numbers, keys for 0, keys for 1. The keys of wire j are
     /// in row j mod R of item ⌊j / R⌋; label b of wire j is item 2 j + b, XOR AES-128 under key b of LE128 of the circuit's number.
     Mask,
-    /// dst 0 = labels out of what [`Cut::Mask`] made: of each wire the one that a bit chooses. src: both labels masked, keys of those chosen, as
-    /// there; bits that all rows share; numbers.
+    /// dst 0 = labels out of the result of [`Cut::Mask`]: of each wire the one that a bit chooses. src: both labels masked, keys of those
+    /// chosen, as there; bits that all rows share; numbers.
     Unmask,
     /// dst 0, `Bytes(8 R)`, = an order of all circuits that follows from src 0, a digest of 32 bytes ([`order`]). The first half of them
     /// is opened, the others are evaluated.
@@ -110,7 +110,7 @@ pub enum Cut {
     /// dst 0 = what the chosen circuits have of src 0, which has twice the items: row r is circuit `half · R + r` of the order src 1. Labels, or
     /// rows of bits.
     Pick {
-        /// 0: those opened, 1: those evaluated.
+        /// 0: opened circuits, 1: evaluated ones.
         half: u8,
     },
     /// Compares the rows of each item of src 0, rows of bits: if they are not all the same the batch ends with
@@ -143,7 +143,7 @@ pub fn head(session: &SessionId, label: u16, frame: Frame) -> [u8; 64] {
 /// Bytes that a mark is of.
 pub const MARKED: usize = 52;
 
-/// What a mark is of, but for the label, the last 16 bytes.
+/// The preimage of a mark, without the label, its last 16 bytes.
 pub fn marked(
     (session, frame): (&SessionId, Frame),
     label: u16,

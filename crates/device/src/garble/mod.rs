@@ -16,7 +16,7 @@
 //! S = PRF(use, lane, counter, chunk), with counter 0 for half-gates and 1 for three-halves, so that no two schemes share a start point.
 //! Product p of a command, in row r, is gate g = (first + p) · 2^16 + r, and no tweak i is used twice under one S.
 //!
-//! What follows is for one gate with zero-labels A, B at the garbler, active labels A, B at the evaluator, and p, q the colours of A, B.
+//! The following is for one gate with zero-labels A, B at the garbler, active labels A, B at the evaluator, and p, q the colours of A, B.
 
 mod check;
 mod half;
@@ -64,8 +64,8 @@ impl Garbling {
     /// All schemes.
     pub const ALL: [Garbling; 2] = [Garbling::HalfGates, Garbling::ThreeHalves];
 
-    /// What tables are made of: each message's item, and how many items of it a product has. Item `k` of product `p` is item
-    /// `p · count + k` of the message.
+    /// The layout of tables: each message's item, and how many items of it a product has. Item `k` of product `p` is item `p · count + k`
+    /// of the message.
     ///
     /// Half-gates: T_G, T_E. Three-halves: G_0, G_1, G_2; and z_0 to z_4, whose bits beyond the last row are zero.
     pub const fn tables(self) -> &'static [(Item, u32)] {

@@ -43,7 +43,7 @@ impl Side {
 }
 
 /// A step of a proof. Elements are items of 64 bits, as of `One(Z64)`; elements of a peer are read modulo the prime, written elements are
-/// below it. Spans of gates are the trace of all products (see [`Op::Product`](crate::Op::Product)) and what was received of them.
+/// below it. Spans of gates are the trace of all products (see [`Op::Product`](crate::Op::Product)) and the messages received of them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Proof {
     /// dst 0 = elements of draw 0, a block each: `from` + (128 bits modulo 2^61 - 1 - `from`).

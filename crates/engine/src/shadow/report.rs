@@ -7,7 +7,7 @@ use veil_session::Peer;
 /// Where the shares first differ from the clear values.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Divergence {
-    /// What differs.
+    /// The kind of value that differs.
     pub what: Diverged,
     /// Name of the block; nothing for values that all rows share.
     pub block: Option<String>,
@@ -15,11 +15,11 @@ pub struct Divergence {
     pub row: u64,
     /// The clear value.
     pub expected: u128,
-    /// What the shares add up to.
+    /// The sum of the shares.
     pub actual: u128,
 }
 
-/// What differs from its twin.
+/// The kind of value that differs from its twin.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Diverged {
     /// A product, one element per row.

@@ -27,7 +27,7 @@ use quiet::Quiet;
 /// Between two looks at links of which one has ended, while the last words of others are under way.
 const BEAR: Duration = Duration::from_millis(5);
 
-/// What came of a step.
+/// The result of a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
     /// Something moved: step again.
@@ -291,7 +291,7 @@ impl Worker {
         })
     }
 
-    /// What this lane waits for now.
+    /// The messages that this lane waits for now.
     pub fn waits(&self) -> Vec<Wait> {
         match &self.stage {
             Stage::Handshake(handshake) => handshake.waits(),

@@ -14,7 +14,7 @@ pub enum SetupError {
     Listen {
         /// The declared address.
         address: String,
-        /// What the system says, and what to do.
+        /// The system's error, and what to do.
         why: String,
     },
     /// A peer did not turn up.
@@ -157,7 +157,7 @@ pub enum ControlError {
     Unreachable {
         /// Where.
         address: String,
-        /// What went wrong last.
+        /// The last failure.
         why: String,
     },
     /// The wanted participant answers there, and has too many callers.

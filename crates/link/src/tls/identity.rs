@@ -98,7 +98,7 @@ pub enum IdentityError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// Others on this machine can read the key.
@@ -192,7 +192,7 @@ impl Identity {
             })
     }
 
-    /// What others pin.
+    /// The fingerprint that others pin.
     pub const fn fingerprint(&self) -> Fingerprint {
         self.fingerprint
     }

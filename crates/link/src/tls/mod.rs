@@ -48,7 +48,7 @@ pub use preface::fuzz_preface;
 pub use sign::verify;
 use socket::hung_up;
 
-/// What two participants must agree on before they talk.
+/// Terms that two participants must agree on before they talk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Terms {
     /// This participant.
@@ -57,7 +57,7 @@ pub struct Terms {
     pub plan: PlanHash,
     /// Whose key is which.
     pub pins: BTreeMap<Peer, Fingerprint>,
-    /// What carries the bytes of the job, once its participants have met.
+    /// The kind of link that carries the bytes of the job, once its participants have met.
     pub link: LinkKind,
     /// The other stages of the same job, if it has several: a peer that comes for one of them is told at which stage this side is.
     pub others: Vec<OtherStage>,
@@ -65,7 +65,7 @@ pub struct Terms {
 
 /// The stage of a job at which a participant is not.
 ///
-/// Parties that meet for different stages disagree about what is done already, and the earlier one has to be done again. The party at the
+/// Parties that meet for different stages disagree about the finished ones, and the earlier stage has to be done again. The party at the
 /// later stage is told by [`SetupError::Plan`], which ends its meeting, whether it calls or is called; the party at the earlier stage waits
 /// for it to come back. An owner that comes for another stage is told the same, and the meeting goes on without it. A recipient comes again
 /// later, or is told if the stage is over.
@@ -180,7 +180,7 @@ pub type Moved<'a> = dyn Fn(Peer) -> Option<String> + Sync + 'a;
 /// Hears who is missing.
 pub type Misses<'a> = dyn Fn(&[Peer]) + Sync + 'a;
 
-/// What a meeting asks and says while it goes on.
+/// Callbacks of a meeting while it goes on.
 #[derive(Clone, Copy)]
 pub struct Around<'a> {
     /// Asked before every attempt: a peer that is not there yet is found where it has moved to.

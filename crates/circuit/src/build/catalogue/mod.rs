@@ -18,7 +18,7 @@ pub struct CatalogueEntry {
     pub name: &'static str,
     /// Whether it takes a width: 1 to 256 bits, of integers in a ring 1 to 128.
     pub takes_width: bool,
-    /// What it computes, in a line.
+    /// The function, in a line.
     pub summary: &'static str,
     make: Make,
 }
