@@ -38,8 +38,8 @@ pub enum Abort {
     Told {
         /// The peer.
         by: Peer,
-        /// What this participant was waiting for itself: if the peer gave up because it waited too long, the one to look at is found
-        /// by following who waits for whom.
+        /// The messages that this participant was waiting for itself: if the peer gave up because it waited too long, the cause is found by
+        /// following who waits for whom.
         waits: Vec<Wait>,
     },
     /// A link failed.
@@ -70,7 +70,7 @@ pub enum Abort {
     SetUp {
         /// The other end.
         peer: Peer,
-        /// What differs.
+        /// The difference, in words.
         what: &'static str,
     },
     /// The holders of a block have its rows in different orders. Holders of the block and the party that compared learn which rows; the

@@ -1,4 +1,4 @@
-//! What a participant keeps between runs: oblivious transfers, from which the next run with the same party begins without curves.
+//! Oblivious transfers that a participant keeps between runs: the next run with the same party begins from them, without curves.
 //!
 //! In memory only. Kept transfers are taken out before the other end hears of them, and used in that run or not at all: only a run that
 //! ends well puts new ones back. So a run that fails has told its peer nothing about transfers that are used again (rule R3).

@@ -103,7 +103,7 @@ use veil_program::{ShareSink, ShareSource, Sink, Source};
 use veil_protocol::Plan;
 use veil_session::Peer;
 
-/// What one participant brings and takes.
+/// The data of one participant: sources and sinks.
 #[derive(Clone, Default)]
 pub struct Data {
     /// Its values, if it supplies any.

@@ -108,7 +108,7 @@ pub fn run_with(
     })
 }
 
-/// What differs from participant to participant.
+/// Conditions that differ from participant to participant.
 pub struct Conditions<'a> {
     /// The choices of each participant.
     pub settings: &'a dyn Fn(Peer) -> Settings,

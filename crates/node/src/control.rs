@@ -62,7 +62,7 @@ pub enum Request {
     Held {
         /// All digits of its plan hash.
         plan: String,
-        /// What it is.
+        /// The reason.
         why: HeldFor,
     },
 }
@@ -119,7 +119,7 @@ pub enum Reply {
 pub struct Hello {
     /// Its name.
     pub name: String,
-    /// What it is.
+    /// Its role.
     pub role: Role,
     /// The version of its program. Not `version` in the bytes: that is the version of the requests.
     #[serde(rename = "release")]

@@ -30,7 +30,7 @@ pub enum FileError {
     Permissions {
         /// The file or folder.
         path: PathBuf,
-        /// What others may do.
+        /// The access that others have.
         verb: &'static str,
         /// Its mode.
         mode: u32,
@@ -76,7 +76,7 @@ pub enum FileError {
     Version {
         /// The file.
         path: PathBuf,
-        /// What it says.
+        /// The version of the file.
         found: i64,
         /// The version that this release knows.
         known: i64,

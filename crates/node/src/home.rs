@@ -32,7 +32,7 @@ pub struct Home {
     path: PathBuf,
     settings: Settings,
     now: RwLock<Now>,
-    /// What the log was found to hold.
+    /// Sums over the entries of the log.
     ledger: Mutex<Ledger>,
     /// Filed jobs, as they were read.
     index: Mutex<Index>,
@@ -94,7 +94,7 @@ pub enum HomeError {
     /// The log is not in order.
     #[error("{}: {_1}", .0.display())]
     LogFault(PathBuf, Box<LogFault>),
-    /// What must be logged before it happens cannot be logged.
+    /// An event that must be logged before it happens cannot be logged.
     #[error("the log cannot be written, and nothing runs that is not in it: {0}")]
     Unlogged(Box<HomeError>),
     /// The system gives no random numbers.

@@ -90,7 +90,7 @@ pub struct Status {
     /// Why it failed, was refused or waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// What a running job is about.
+    /// The phase of a running job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<String>,
     /// Rows that are finished.
@@ -158,7 +158,7 @@ impl Status {
 pub(crate) struct Why {
     /// The text that all participants of the job read: sentences of this program, and names in the job. Nothing of this machine (rule R3).
     all: String,
-    /// What this participant's people read instead, if they read more.
+    /// The text that this participant's people read instead, if they read more.
     here: Option<String>,
 }
 
@@ -184,7 +184,7 @@ impl Why {
 /// A job that this service knows.
 pub(crate) struct Entry {
     pub(crate) status: Status,
-    /// What its participants said that holds them up, and when.
+    /// The reasons that its participants gave for being held up, and when.
     held: BTreeMap<String, (HeldFor, Instant)>,
     /// What is known of it: by that it is decided again, and not planned.
     pub(crate) planned: Arc<Planned>,
@@ -202,7 +202,7 @@ pub(crate) struct Entry {
     pub(crate) stopped_for: Option<String>,
     /// Whether that was because of a key that changed, and for nothing else.
     rekeyed: bool,
-    /// What only this participant's people may read of why it is where it is.
+    /// The reason for its state that only this participant's people may read.
     here: Option<String>,
     /// Whether something may have been opened in its last run.
     pub(crate) opened: bool,

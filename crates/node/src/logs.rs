@@ -1,4 +1,4 @@
-//! What a service says of itself while it works: lines of text for a person, JSON for machines.
+//! Log lines of a service: text for a person, JSON for machines.
 //!
 //! A line names jobs by plan hash and trace id, members by name, keys by fingerprint. No value, share, key or token, and no
 //! hash of one, is ever an argument of a log line.

@@ -39,7 +39,7 @@ pub enum HeldFor {
 }
 
 impl HeldFor {
-    /// What others read: always the same.
+    /// The sentence that others read: always the same.
     pub const fn sentence(self) -> &'static str {
         match self {
             HeldFor::Data => "its data are being corrected",
@@ -50,7 +50,7 @@ impl HeldFor {
     }
 }
 
-/// What one party says of a job.
+/// One party's answer about a job.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Said {
     /// It does not answer the question.
@@ -83,7 +83,7 @@ impl Parties {
         }
     }
 
-    /// What each of them says of the job, within so much time.
+    /// The answer of each party about the job, within so much time.
     pub fn ask(&self, within: Duration) -> Vec<(String, Said)> {
         let replies = self.all(&Request::Jobs {}, within).into_iter();
         let said = replies.map(|reply| match reply {
@@ -109,7 +109,7 @@ impl Parties {
     }
 }
 
-/// What a party in the foreground says of its only job to those with a part in it.
+/// The status of the only job of a party in the foreground, for the job's participants.
 #[derive(Clone)]
 pub struct Foreground(Arc<Mutex<Status>>);
 

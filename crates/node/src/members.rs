@@ -19,7 +19,7 @@ const VERSION: i64 = 1;
 pub struct Member {
     /// Its name, as jobs write it.
     pub name: String,
-    /// What it is.
+    /// Its role.
     pub role: Role,
     /// Its key.
     pub fingerprint: Fingerprint,
@@ -57,7 +57,7 @@ pub struct Revoked {
     pub reason: String,
 }
 
-/// What a key is to this home.
+/// The standing of a key in this home.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Standing<'a> {
     /// The key of a member.
@@ -104,7 +104,7 @@ impl Members {
         &self.list
     }
 
-    /// What a key is to this home.
+    /// The standing of a key in this home.
     pub fn standing(&self, key: &Fingerprint) -> Standing<'_> {
         if let Some(member) = self.by_fingerprint(key) {
             return Standing::Active(member);

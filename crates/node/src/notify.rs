@@ -7,7 +7,7 @@ use std::os::unix::net::UnixDatagram;
 
 use rustix::net::{SendFlags, SocketAddrUnix, sendto};
 
-/// What there is to tell.
+/// A state to report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
     /// The port is bound.

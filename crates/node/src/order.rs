@@ -26,7 +26,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// Whoever is there has so long to answer, whatever else its machine has to do.
 const ANSWER: Duration = Duration::from_secs(5);
 
-/// What a garbler states is no order.
+/// A garbler states an order that does not exist.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
     "`{name}` states that it garbles in the order {said:?}, and there is none of this name: run the same release on both sides"
@@ -34,7 +34,7 @@ const ANSWER: Duration = Duration::from_secs(5);
 pub struct NoOrder {
     /// Who.
     pub name: String,
-    /// What it says, as far as it may be shown.
+    /// Its statement, as far as it may be shown.
     pub said: String,
 }
 

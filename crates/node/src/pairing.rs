@@ -1,4 +1,4 @@
-//! What a home does with invitations.
+//! Invitations of a home.
 
 use std::path::Path;
 use std::time::Duration;
@@ -46,7 +46,7 @@ pub enum JoinError {
         name: String,
         /// As what.
         invited: Role,
-        /// What it is.
+        /// Its own role.
         is: Role,
     },
     /// The answer is to another participant's invitation.
@@ -150,7 +150,7 @@ fn readmission(name: &str, revoked: bool) -> String {
     }
 }
 
-/// What joining came to.
+/// The result of joining.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Joined {
     /// Who is a member now.

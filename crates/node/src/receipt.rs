@@ -19,7 +19,7 @@ use crate::time::Time;
 /// The name of a receipt.
 pub const NAME: &str = "receipt.json";
 
-/// What a result is the result of.
+/// The receipt of a result: its job, its participants and its run.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Receipt {
     /// The version of this format.
@@ -41,7 +41,7 @@ pub struct Receipt {
     pub participants: Vec<Participant>,
     /// The protocol.
     pub protocol: String,
-    /// What it guarantees.
+    /// The guarantee of the run.
     pub guarantee: String,
     /// The same in the words of a job. Receipts of earlier releases have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -113,7 +113,7 @@ impl Roll {
         }
     }
 
-    /// What it is about.
+    /// The checkpoint.
     pub const fn of(&self) -> &Checkpoint {
         &self.of
     }

@@ -26,7 +26,7 @@ pub enum StringError {
     /// One of ours for another purpose.
     #[error("this is {found}, and {wanted} is needed here")]
     Kind {
-        /// What it is.
+        /// Its kind.
         found: &'static str,
         /// The kind that is needed.
         wanted: &'static str,
@@ -38,7 +38,7 @@ pub enum StringError {
     Character {
         /// Which, from 1.
         position: usize,
-        /// What it is.
+        /// The character.
         character: char,
     },
     /// Too short.

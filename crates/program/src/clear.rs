@@ -1,4 +1,4 @@
-//! What a job means: all rows evaluated in the clear, without parties.
+//! The meaning of a job: all rows evaluated in the clear, without parties.
 
 use veil_circuit::{EvaluateError, Per, Reduce};
 use veil_math::Ring;

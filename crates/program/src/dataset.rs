@@ -11,8 +11,8 @@ pub struct DatasetRef {
     pub block: u32,
     /// Input ports of the job, and the ports of the dataset that they load.
     pub ports: Vec<(usize, usize)>,
-    /// What the columns of the dataset must be. It says nothing about the ring: shares over 128 bits can be loaded into a
-    /// job over 64 bits by truncation, not the other way round.
+    /// The schema that the dataset's columns must have. It does not fix the ring: shares over 128 bits can be loaded into a job over 64
+    /// bits by truncation, not the other way round.
     pub schema: String,
     /// Rows that the dataset must have, in all its blocks together.
     pub rows: u64,
@@ -25,7 +25,7 @@ pub struct Keep {
     pub name: String,
     /// The output port of the job behind each port of the dataset.
     pub ports: Vec<usize>,
-    /// What the columns are.
+    /// The schema of the columns.
     pub schema: String,
 }
 
@@ -37,7 +37,7 @@ impl Job {
         }
     }
 
-    /// What a job that shares a dataset again is about.
+    /// The resharing, if the job is one.
     pub fn resharing(&self) -> Option<&Resharing> {
         match self.kind() {
             Kind::Reshare(resharing) => Some(resharing),

@@ -1,4 +1,4 @@
-//! What can be wrong with a job file, and where.
+//! Defects of a job file, and their places.
 
 use std::{
     fmt, io,
@@ -128,7 +128,7 @@ pub enum JobProblem {
     /// Two things of one name.
     #[error("{what} `{name}` is named twice; rename or remove one")]
     Duplicate {
-        /// What kind of thing.
+        /// The kind of thing.
         what: &'static str,
         /// Its name.
         name: String,
@@ -138,7 +138,7 @@ pub enum JobProblem {
         "{what} name {name:?} is empty, longer than 64 characters, or has control characters or blanks at an end; rename it"
     )]
     BadName {
-        /// What kind of thing.
+        /// The kind of thing.
         what: &'static str,
         /// The name.
         name: String,
@@ -152,7 +152,7 @@ pub enum JobProblem {
     /// A name that the job does not define.
     #[error("{what} `{name}` is not defined; there {}", list(known))]
     Unknown {
-        /// What kind of thing.
+        /// The kind of thing.
         what: &'static str,
         /// The name.
         name: String,
@@ -162,7 +162,7 @@ pub enum JobProblem {
     /// Too many of something.
     #[error("the job has {found} {what}, and the limit is {limit}; split it into several jobs")]
     TooMany {
-        /// What there is too much of.
+        /// The counted items.
         what: &'static str,
         /// How many there are.
         found: u64,
@@ -202,7 +202,7 @@ pub enum JobProblem {
     /// A field is missing that the request needs.
     #[error("{what} needs `{field}`; add it")]
     NoField {
-        /// What needs it.
+        /// The part of the job that needs it.
         what: String,
         /// The field.
         field: &'static str,
@@ -210,7 +210,7 @@ pub enum JobProblem {
     /// A field makes no sense here.
     #[error("{what} has no use for `{field}`; remove it")]
     NoUse {
-        /// What does not need it.
+        /// The part of the job that does not take it.
         what: String,
         /// The field.
         field: &'static str,
@@ -245,7 +245,7 @@ pub enum JobProblem {
     Word {
         /// The field.
         field: &'static str,
-        /// What it says.
+        /// Its value.
         value: String,
         /// Why it will not do.
         reason: String,
@@ -258,11 +258,11 @@ pub enum JobProblem {
     Chosen {
         /// The option.
         option: &'static str,
-        /// What it says.
+        /// The word of the option.
         chosen: &'static str,
         /// The field of the job.
         field: &'static str,
-        /// What it says.
+        /// The word of the file.
         file: &'static str,
     },
     /// A number that is not what the field needs.
@@ -270,7 +270,7 @@ pub enum JobProblem {
     Number {
         /// The field.
         field: &'static str,
-        /// What it says.
+        /// Its value.
         value: String,
         /// Why it will not do.
         reason: String,
@@ -283,7 +283,7 @@ pub enum JobProblem {
     WrongType {
         /// The column.
         column: String,
-        /// What it is.
+        /// The type that it has.
         is: &'static str,
         /// Who needs something else.
         what: String,
@@ -321,7 +321,7 @@ pub enum JobProblem {
     Overflow {
         /// The analysis.
         analysis: String,
-        /// What would be opened.
+        /// The value that would be opened.
         sum: String,
         /// Bits that it can need, with sign.
         bits: u64,
@@ -398,7 +398,7 @@ pub enum JobProblem {
         port: String,
         /// How many inputs name it.
         found: usize,
-        /// What to do.
+        /// The remedy.
         hint: &'static str,
     },
     /// The number of rows is nowhere.

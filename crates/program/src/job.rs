@@ -1,4 +1,4 @@
-//! What a job means to planner and engine.
+//! A job as planner and engine see it.
 
 use veil_circuit::{Circuit, Per, Reduce};
 use veil_session::PartyId;
@@ -39,8 +39,8 @@ pub struct Block {
     /// Who supplies each of the circuit's input ports, in order. A port with one value per job has the same holder in
     /// every block.
     pub holders: Vec<Holder>,
-    /// What the ports of [`Holder::Stored`] are loaded from: the name of the dataset, as all parties know it. Nothing in
-    /// a block that loads nothing.
+    /// The dataset that the ports of [`Holder::Stored`] are loaded from, by its name, as all parties know it. Nothing in a block that loads
+    /// nothing.
     pub stored: Option<String>,
     /// Why its rows are rows of the same people, if several holders supply them.
     pub order: Order,
@@ -86,8 +86,8 @@ pub struct Lowered {
     pub recipients: Vec<String>,
     /// The protocol, and what it holds against.
     pub security: Security,
-    /// What the values stand for, as all participants must read them: of statistics scales, ranges, categories, what a missing value
-    /// means; of a circuit the columns or files that feed its ports. Empty where the circuit says it all.
+    /// The meaning of the values, as all participants must read them: of statistics scales, ranges, categories, the treatment of missing
+    /// values; of a circuit the columns or files that feed its ports. Empty where the circuit says it all.
     pub schema: String,
     /// The circuit that is computed in every row, whose outputs may be summed over the rows.
     pub circuit: Circuit,

@@ -1,4 +1,4 @@
-//! Jobs: what is computed, on whose data, for whom.
+//! Jobs: a computation, the holders of its inputs, and the audiences of its outputs.
 //!
 //! A job file (TOML) names owners, computing parties and recipients, and asks for statistics over tables, for a circuit on files, or that a
 //! stored dataset be shared again among other parties. [`Job`] checks it and lowers it to one [`Lowered`] circuit, with a holder for each

@@ -59,7 +59,7 @@ impl Paired {
         paired.collect()
     }
 
-    /// What a job that has not run will do: `block `all`: the order of rows is compared by column `id``.
+    /// The sentence for a job that has not run: `block `all`: the order of rows is compared by column `id``.
     pub fn before(&self) -> String {
         self.say("is", "are")
     }

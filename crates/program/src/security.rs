@@ -19,7 +19,7 @@ pub enum Sharing {
     Yao,
 }
 
-/// What one corrupt party may do without getting anywhere. The weakest comes first.
+/// The power of one corrupt party that the protocol withstands. The weakest comes first.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Adversary {
     /// It follows the protocol, and looks at all that it sees.
@@ -30,7 +30,7 @@ pub enum Adversary {
     CutAndChoose,
 }
 
-/// What a corrupt or a lost party can do to the end of a run. The weakest comes first.
+/// The power of a corrupt or a lost party over the end of a run. The weakest guarantee comes first.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Delivery {
     /// It can make the job stop, without a result.
@@ -241,7 +241,7 @@ pub struct Security {
     pub sharing: Sharing,
     /// Against whom.
     pub adversary: Adversary,
-    /// What becomes of the result if a party cheats or is lost.
+    /// The delivery of the result if a party cheats or is lost.
     pub delivery: Delivery,
     /// How gates are garbled, where they are.
     pub tables: Tables,
@@ -252,12 +252,12 @@ pub struct Security {
 }
 
 impl Security {
-    /// What a job of so many parties has if it says nothing.
+    /// The security of a job of so many parties that says nothing.
     pub const fn among(parties: usize) -> Self {
         Self::of(Sharing::among(parties))
     }
 
-    /// What a job of a protocol has if it says nothing else.
+    /// The security of a job of a protocol that says nothing else.
     pub const fn of(sharing: Sharing) -> Self {
         let adversary = match sharing {
             Sharing::Rep3 | Sharing::Yao => Adversary::SemiHonest,
@@ -300,14 +300,14 @@ impl fmt::Display for Security {
     }
 }
 
-/// What a run was worth. Results, receipts and `veil explain` say it in the same words.
+/// The guarantee of a run. Results, receipts and `veil explain` say it in the same words.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Guarantee {
     /// How values were shared.
     pub protocol: String,
     /// Against whom.
     pub adversary: String,
-    /// What could become of the result if a party cheated or was lost.
+    /// The delivery of the result if a party cheated or was lost.
     pub delivery: String,
     /// How many parties computed.
     pub parties: usize,
@@ -365,14 +365,14 @@ impl fmt::Display for Guarantee {
     }
 }
 
-/// What a job file or a command line says of it; what neither says follows from the number of parties.
+/// The words of a job file or a command line about security; a missing word follows from the number of parties.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Words {
     /// How values are shared.
     pub protocol: Option<Sharing>,
     /// Against whom.
     pub adversary: Option<Adversary>,
-    /// What becomes of the result.
+    /// The delivery of the result.
     pub delivery: Option<Delivery>,
     /// How gates are garbled.
     pub tables: Option<Tables>,
@@ -383,7 +383,7 @@ pub struct Words {
 }
 
 impl Words {
-    /// What they mean among so many parties.
+    /// The security that these words mean among so many parties.
     ///
     /// # Errors
     /// [`JobProblem::Word`] with the first word that does not fit the number of parties or the other words.

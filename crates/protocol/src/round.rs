@@ -9,7 +9,7 @@ use veil_session::{Frame, Peer, Secret};
 
 use crate::plan::BankOf;
 
-/// What an engine asks a protocol to do, in the order in which the security argument needs it.
+/// A task that the engine asks of a protocol, in the order in which the security argument needs it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Task {
     /// Agree on the list of accepted inputs and on owners' seeds; share the values that all rows use.
@@ -124,7 +124,7 @@ impl Flow {
     }
 }
 
-/// What a task costs one participant.
+/// The cost of a task for one participant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Cost {
     /// Rounds in which something is received, here or by a party that is waited for next: each waits for the network once.
@@ -157,7 +157,7 @@ impl std::ops::Mul<u64> for Cost {
     }
 }
 
-/// What the messages of all parties at one place of the plan are, taken together: their sum is what they are shares of.
+/// The joint meaning of the messages of all parties at one place of the plan: the value whose shares they are, which is their sum.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Meaning {
     /// Products of a layer, one element per row.

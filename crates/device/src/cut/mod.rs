@@ -101,8 +101,8 @@ pub enum Cut {
     /// dst 0 = both labels of wires, each under its key. src: labels for 0, offsets, numbers, keys for 0, keys for 1. The keys of wire j are
     /// in row j mod R of item ⌊j / R⌋; label b of wire j is item 2 j + b, XOR AES-128 under key b of LE128 of the circuit's number.
     Mask,
-    /// dst 0 = labels out of the result of [`Cut::Mask`]: of each wire the one that a bit chooses. src: both labels masked, keys of those
-    /// chosen, as there; bits that all rows share; numbers.
+    /// dst 0 = labels out of the result of [`Cut::Mask`]: of each wire the one that a bit chooses. src: both labels masked, keys of the
+    /// chosen ones, as there; bits that all rows share; numbers.
     Unmask,
     /// dst 0, `Bytes(8 R)`, = an order of all circuits that follows from src 0, a digest of 32 bytes ([`order`]). The first half of them
     /// is opened, the others are evaluated.

@@ -18,7 +18,7 @@ const MOST_BYTES: u64 = 1 << 32;
 /// How long a device may think about one batch.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What a replay came to.
+/// The totals of a replay.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Replayed {
     /// The device that the record was made with.
@@ -81,7 +81,7 @@ pub enum ReplayError {
     /// The record cannot be read.
     #[error(transparent)]
     Damaged(#[from] Damage),
-    /// Other bytes than those recorded.
+    /// Other bytes than the recorded ones.
     #[error("{0}")]
     Differs(Box<Difference>),
     /// A batch ended in another way than recorded.
@@ -95,7 +95,7 @@ pub enum ReplayError {
         tag: u64,
         /// The recorded outcome.
         want: Outcome,
-        /// What happened now; nothing if the batch did not end in a minute.
+        /// The outcome now; nothing if the batch did not end in a minute.
         got: Option<Outcome>,
     },
     /// The device refused what the recorded one did.
@@ -103,7 +103,7 @@ pub enum ReplayError {
     Fault {
         /// Step of the record.
         step: u64,
-        /// What the device says.
+        /// The device's fault.
         fault: Fault,
     },
 }

@@ -19,7 +19,7 @@ use crate::time::Time;
 pub struct Request<'a> {
     /// The plan that would run: that of the job, or of one of its stages.
     pub plan: PlanHash,
-    /// What the job does.
+    /// The public facts of the job.
     pub facts: &'a Facts,
     /// The member who asks; nothing, if this participant does.
     pub asked_by: Option<&'a str>,
@@ -37,7 +37,7 @@ impl Request<'_> {
     }
 }
 
-/// What begins.
+/// The run that begins.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Begins<'a> {
     /// The name of the stage, if it is another one than that of the job.
@@ -76,7 +76,7 @@ pub enum Decision {
     Held {
         /// The sentence that any participant of the job may read.
         all: &'static str,
-        /// What exactly is in the way.
+        /// The obstacle, in full.
         here: String,
     },
     /// It may not.

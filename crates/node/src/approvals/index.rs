@@ -1,4 +1,4 @@
-//! What the filed jobs of a home are, without reading again what did not change.
+//! The filed jobs of a home, read again only where they changed.
 //!
 //! Each proposal asks for them: whether its plan is known, and what its member has filed. A home with thousands of jobs is looked
 //! through in milliseconds, since a file is opened only if its stamp is another one than when it was read.

@@ -18,7 +18,7 @@ pub enum Event {
     Init {
         /// Name of this participant.
         name: String,
-        /// What it is.
+        /// Its role.
         role: Role,
         /// Its key's fingerprint.
         fingerprint: String,
@@ -165,7 +165,7 @@ pub enum Event {
         asked_by: Option<String>,
         /// The rule that allowed it, if rules that count runs are to count this one.
         rule: Option<String>,
-        /// What decided that it may run.
+        /// The decision by which it may run.
         decided: Decided,
         /// The stage of the job: `run`, if it has one alone.
         stage: String,
@@ -227,7 +227,7 @@ impl From<&Binding> for Bound {
     }
 }
 
-/// What decided that a run may begin.
+/// The decision by which a run may begin.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(tag = "by", rename_all = "snake_case")]
 #[non_exhaustive]

@@ -7,7 +7,7 @@ use veil_link::tls::Fingerprint;
 use super::entry::{Entry, LONGEST, NOTHING};
 use crate::home::hex;
 
-/// What a log is known to have reached.
+/// The last known entry of a log.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Head {
     /// Number of the entry.

@@ -1,4 +1,4 @@
-//! What a planning process is told, and what it answers.
+//! The request to a planning process, and its answer.
 
 use std::collections::BTreeSet;
 

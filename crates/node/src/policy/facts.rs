@@ -1,4 +1,4 @@
-//! What a policy judges: the public facts of a job.
+//! The public facts of a job, which a policy judges.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use veil_session::Peer;
 
 use crate::home::hex;
 
-/// What a job would do. All of it is under the plan hash.
+/// The public facts of a job. All of them are under the plan hash.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Facts {
     /// Name of the job. The job's author chooses it.
@@ -29,7 +29,7 @@ pub struct Facts {
     pub datasets: BTreeSet<String>,
     /// Whether the parties keep shares of something.
     pub keeps: bool,
-    /// Names of those to whom something is opened.
+    /// Names of the participants to whom something is opened.
     pub to: BTreeSet<String>,
     /// Names of the computing parties.
     pub parties: BTreeSet<String>,
@@ -50,7 +50,7 @@ pub struct Facts {
     /// Of a job against a malicious party: a cheat gets away with probability 2 to the minus this, where the protocol has such a
     /// parameter.
     pub statistical: Option<u8>,
-    /// What becomes of the result if a party cheats or is lost, `abort` or `guaranteed`.
+    /// The delivery of the result if a party cheats or is lost, `abort` or `guaranteed`.
     pub delivery: String,
 }
 

@@ -19,7 +19,7 @@ pub struct Asked<'a> {
     pub runs: &'a dyn Fn(&str) -> Option<(u64, u64)>,
 }
 
-/// What a policy says of a job.
+/// A policy's judgement of a job.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Judgement {
     /// The rule that decided, and what; nothing, if none fits.

@@ -1,4 +1,4 @@
-//! How a run of a job ended, if not well: for logs, for those with a part in the job, and for what comes next.
+//! How a run of a job ended, if not well: for logs, for the job's participants, and for the next attempt.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ pub(super) enum Failed {
     Full(String),
     /// The member that asked for it has used up a quota.
     Quota(String),
-    /// What the other parties say of where they are.
+    /// The stages that the other parties report.
     Seen(Seen),
     /// The others ran without this party, and nothing came of it.
     Rested,

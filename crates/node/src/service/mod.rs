@@ -1,8 +1,8 @@
 //! A computing party as a service: one port, many jobs, until it is asked to stop.
 //!
-//! The thread that calls [`Service::run`] decides: which job is made ready, whose key is no longer known, when it is over. The
-//! port has a thread of its own, questions are answered in two others, and every job that is made ready gets one, which meets
-//! the participants and runs the job with its own session, keys and limits. What happens to one job happens to no other.
+//! The thread that calls [`Service::run`] decides: which job is made ready, whose key is no longer known, when it is over. The port has a
+//! thread of its own, questions are answered in two others, and every job that is made ready gets one, which meets the participants and
+//! runs the job with its own session, keys and limits. Jobs do not affect each other.
 
 mod attempt;
 mod door;
@@ -77,7 +77,7 @@ pub struct Options {
     pub wait: Option<Duration>,
     /// Without any progress for so long, a run is given up.
     pub timeout: Option<Duration>,
-    /// What carries the bytes of jobs.
+    /// The kind of link that carries the bytes of jobs.
     pub link: LinkKind,
     /// The network to imitate.
     pub net: Option<shape::Profile>,
@@ -101,7 +101,7 @@ pub enum ServiceError {
     /// Its port cannot be had.
     #[error(transparent)]
     Setup(#[from] SetupError),
-    /// What it computes on does not start.
+    /// Its device does not start.
     #[error(transparent)]
     Device(#[from] Fault),
     /// Its certificate cannot be renewed.
@@ -114,7 +114,7 @@ pub enum ServiceError {
     NoParty {
         /// Its name.
         name: String,
-        /// What it is.
+        /// Its role.
         role: Role,
     },
     /// It does not know where to listen.

@@ -18,7 +18,7 @@ pub use quota::{Admission, Quota, Quotas};
 pub struct Settings {
     /// Name of this participant, as jobs write it.
     pub name: String,
-    /// What it is.
+    /// Its role.
     pub role: Role,
     /// Where it listens, `host:port` with a numeric host; only parties do.
     pub listen: Option<SocketAddr>,
@@ -28,15 +28,15 @@ pub struct Settings {
     pub admin: Option<SocketAddr>,
     /// How much it takes on.
     pub limits: Limits,
-    /// What it lets in.
+    /// Its limits on proposals.
     pub admission: Admission,
-    /// What each member may ask of it.
+    /// Limits of each member.
     pub quotas: Quotas,
     /// How long it waits.
     pub timeouts: Timeouts,
-    /// What it keeps between runs.
+    /// The oblivious transfers that it keeps between runs.
     pub transfers: Transfers,
-    /// What it writes to standard error.
+    /// Its log on standard error.
     pub log: LogSettings,
     /// Where its own data are, for jobs that ask for them.
     pub data: Vec<OwnData>,
@@ -64,7 +64,7 @@ impl OwnData {
     }
 }
 
-/// What a party keeps of oblivious transfers.
+/// Settings for oblivious transfers between runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Transfers {
     /// Whether they are kept in memory, so that the next run with the same party begins without curves.
@@ -95,7 +95,7 @@ pub struct Timeouts {
     pub grace: Duration,
 }
 
-/// What goes to standard error.
+/// Settings of the log on standard error.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LogSettings {
     /// In which form.

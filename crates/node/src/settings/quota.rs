@@ -1,4 +1,4 @@
-//! What each member may ask of a party, and what the party keeps for itself.
+//! Quotas of members at a party, and the party's own reserve.
 
 use std::collections::BTreeMap;
 
@@ -59,7 +59,7 @@ impl Quotas {
     }
 }
 
-/// What a party lets in.
+/// Admission of proposals at a party.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Admission {
     /// The least confinement for the planning of proposals.

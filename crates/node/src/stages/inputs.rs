@@ -1,4 +1,4 @@
-//! What the parties of a durable job say of its inputs, to an owner that asks whether it is needed.
+//! Answers of a durable job's parties about its inputs, to an owner that asks whether it is needed.
 
 use super::turns::{ANSWER, ENOUGH, ask_all};
 use super::{Stage, Stages};
@@ -7,7 +7,7 @@ use crate::control::{Reply, Request};
 use crate::home::hex;
 use crate::jobs::State;
 
-/// What a party says of the inputs.
+/// A party's answer about the inputs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Said {
     /// It does not answer; parties in the foreground answer no questions.
@@ -22,14 +22,14 @@ pub enum Said {
     Done,
 }
 
-/// What the parties say, to an owner that asks again and again.
+/// The parties' latest answers, to an owner that asks again and again.
 ///
-/// Of so many parties as `ENOUGH` one at least is honest, so no single one that lies makes an owner leave whose values the others still
-/// want, whether they contradict it or are silent. A party that is done may be so since a former run: it is believed to be done with what the owner came for if enough of the
-/// parties were at the job since.
+/// Of so many parties as `ENOUGH` one at least is honest, so no single corrupt party makes an owner leave whose values the others still
+/// want, whether they contradict it or are silent. A party that is done may be so since a former run: it is believed to be done with what
+/// the owner came for if enough of the parties were at the job since.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Inputs {
-    /// What each party said last.
+    /// The last answer of each party.
     said: Vec<Said>,
     /// Whether it was at the job since the owner came.
     seen: Vec<bool>,

@@ -95,7 +95,7 @@ pub struct Stages {
 
 /// The parties of a job disagree about which stage it is at.
 pub struct Disagreement {
-    /// What it is about.
+    /// The reason.
     pub why: String,
     /// At which stage the other one is.
     pub theirs: Stage,
@@ -173,7 +173,7 @@ impl Stages {
         &self.whole.job.parties[party.index()]
     }
 
-    /// What a run of a stage without one of the parties is worth, if it is one.
+    /// The guarantee of a run without one of the parties, if the stage is one.
     pub fn finished(&self, stage: Stage) -> Option<Guarantee> {
         let out = self.without(stage)?;
         Some(Guarantee::finished(self.plan(stage).job.security, out))
@@ -284,7 +284,7 @@ impl Stages {
         Some(Disagreement { why, theirs })
     }
 
-    /// What a party at this stage waits for; nothing to say of a job that runs at once.
+    /// The event that a party at this stage waits for; nothing for a job that runs at once.
     pub fn awaits(&self, stage: Stage) -> Option<String> {
         match stage {
             Stage::Whole => None,

@@ -1,4 +1,4 @@
-//! What a party loads and keeps in the stages of a job, and what it notes about that.
+//! Shares that a party loads and keeps in the stages of a job, and its note about them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,10 +28,10 @@ pub fn inputs_name(job: &str, input: PlanHash) -> String {
     job[..cut].to_owned() + &end
 }
 
-/// What a participant brings from its store to one run, and keeps of it there.
+/// A participant's sources and sinks of shares in one run.
 #[derive(Clone, Default)]
 pub struct Ends {
-    /// What it supplies, of a dataset that goes to other parties.
+    /// Its supply, of a dataset that goes to other parties.
     pub source: Option<Arc<dyn Source>>,
     /// The shares that are loaded.
     pub stored: Option<Arc<dyn ShareSource>>,
@@ -170,8 +170,8 @@ impl<'a> Shelf<'a> {
         )
     }
 
-    /// At which stage this party is: at the second one if it has kept the inputs of the first. What it has kept and cannot use is told
-    /// by the second value; the first stage replaces it.
+    /// At which stage this party is: at the second one if it has kept the inputs of the first. The second value says why kept inputs cannot
+    /// be used; the first stage replaces them.
     ///
     /// # Errors
     /// [`StoreError`] if kept inputs cannot be looked at and it is not known that they are useless: another process writes them,

@@ -14,7 +14,7 @@ pub struct CellProblem {
     pub row: u64,
     /// Column; nothing if the row is at fault as a whole.
     pub column: Option<String>,
-    /// What the cell says, shortened.
+    /// The text of the cell, shortened.
     pub value: String,
     /// The defect.
     pub fault: CellFault,

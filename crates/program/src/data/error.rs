@@ -55,7 +55,7 @@ pub enum DataError {
         owner: String,
         /// Which data.
         what: String,
-        /// What there is.
+        /// The names that there are.
         known: Vec<String>,
     },
     /// A table without a header.
@@ -80,11 +80,11 @@ pub enum DataError {
     Magic {
         /// The file.
         file: PathBuf,
-        /// What it looks like.
+        /// The format that it looks like.
         looks: &'static str,
-        /// What it should be.
+        /// The format that it should have.
         wanted: &'static str,
-        /// What to do.
+        /// The remedy.
         advice: &'static str,
     },
     /// A file in one of the binary formats that cannot be read.
@@ -92,7 +92,7 @@ pub enum DataError {
     Damaged {
         /// The file.
         file: PathBuf,
-        /// What its reader says.
+        /// The reader's error.
         reason: String,
     },
     /// A column of a type that does not fit the declared one.
@@ -106,7 +106,7 @@ pub enum DataError {
         found: String,
         /// Its type in the job.
         declared: String,
-        /// What to do.
+        /// The remedy.
         advice: String,
     },
     /// Text that is not UTF-8, or no text at all.
@@ -117,7 +117,7 @@ pub enum DataError {
     Encoding {
         /// The file.
         file: PathBuf,
-        /// What it looks like.
+        /// The encoding that it looks like.
         looks: &'static str,
     },
     /// Another delimiter than the job says.
@@ -154,7 +154,7 @@ pub enum DataError {
         file: PathBuf,
         /// The column.
         column: String,
-        /// What the header names.
+        /// The columns of the header.
         found: Vec<String>,
     },
     /// A column that the header names twice.
@@ -195,7 +195,7 @@ pub enum DataError {
     Rows {
         /// The file.
         file: PathBuf,
-        /// What it is the data of.
+        /// The block or input of the data.
         what: String,
         /// Rows found.
         found: u64,
@@ -203,7 +203,7 @@ pub enum DataError {
         declared: u64,
         /// Whether no other owner has columns of these rows.
         alone: bool,
-        /// What may be the reason, after a semicolon; empty if nothing is known.
+        /// A possible reason, after a semicolon; empty if nothing is known.
         note: String,
     },
     /// A file of records that ends within one.

@@ -82,7 +82,7 @@ pub trait Sink: Send + Sync {
 
 /// A party's stored shares. Many lanes call it at once, for any slice.
 ///
-/// What it gives is not trusted: the two holders of every component compare digests of it before anything depends on it.
+/// Its shares are not trusted: the two holders of every component compare digests of it before anything depends on it.
 pub trait ShareSource: Send + Sync {
     /// Writes component `component` of input port `port` in the rows of `slice`, packed as in [`Source::fill`].
     ///

@@ -18,7 +18,7 @@ use crate::{Audience, Holder};
 pub use sink::FileSink;
 pub use source::FileSource;
 
-/// What to do with a last record that is not complete.
+/// The treatment of a last record that is not complete.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Pad {
     /// Refuse it.

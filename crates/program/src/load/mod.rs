@@ -32,8 +32,7 @@ const LONGEST_JOB: u64 = 1 << 20;
 /// What the text of a job is called that is in no file of whoever reads of it.
 const SENT: &str = "the job file";
 
-/// Files of this machine that replace those named in a job, or add to them: by owner and by what they hold, the name
-/// of a block or of an input port.
+/// Files of this machine that replace those named in a job, or add to them: by owner and by the name of a block or of an input port.
 pub type Files = BTreeMap<(String, String), PathBuf>;
 
 /// A data file of a job.
@@ -49,7 +48,7 @@ pub struct DataFile {
     pub path: Option<PathBuf>,
 }
 
-/// What kind of job it is.
+/// The kind of a job.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Kind {
@@ -79,7 +78,7 @@ pub struct Job {
 }
 
 impl Job {
-    /// Reads a job file. Paths in it are relative to its folder; those in `given` replace them.
+    /// Reads a job file. Paths in it are relative to its folder; paths in `given` replace them.
     ///
     /// # Errors
     /// [`JobProblem::Read`] if the file cannot be read; another [`JobError`] as of [`Job::parse`].
@@ -368,7 +367,7 @@ impl Job {
         self.durable
     }
 
-    /// What planner and engine need.
+    /// The job as planner and engine need it.
     pub fn lowered(&self) -> &Lowered {
         &self.lowered
     }

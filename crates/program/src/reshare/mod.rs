@@ -37,7 +37,7 @@ pub struct Resharing {
     pub ports: Vec<(String, u32)>,
     /// Names and rows of its blocks.
     pub blocks: Vec<(String, u64)>,
-    /// What its columns mean, in the words of the job that kept them.
+    /// The meaning of its columns, in the words of the job that kept them.
     pub schema: String,
     /// The parties that have it, in their order: three or four.
     pub old: Vec<String>,

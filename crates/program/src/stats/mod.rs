@@ -33,7 +33,7 @@ pub(crate) use source::{Reading, table};
 use crate::{Holder, Order, date, number::Scaled};
 pub(crate) use lower::Opening;
 
-/// What to do with an empty cell.
+/// The treatment of an empty cell.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Missing {
     /// It is an error at the owner: every cell must have a value.
@@ -88,7 +88,7 @@ impl fmt::Display for Marks {
     }
 }
 
-/// What the cells of a column are.
+/// The type of a column's cells.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ColumnKind {
     /// Numbers in units of `10^-scale`.
@@ -124,7 +124,7 @@ pub struct Column {
     pub name: String,
     /// Numbers or categories.
     pub kind: ColumnKind,
-    /// What an empty cell means.
+    /// The treatment of an empty cell.
     pub missing: Missing,
 }
 
@@ -279,7 +279,7 @@ pub struct Stats {
     pub blocks: Vec<StatsBlock>,
     /// Questions.
     pub analyses: Vec<Analysis>,
-    /// What the parties keep of all columns.
+    /// The columns that the parties keep.
     pub keep: Option<Keeping>,
 }
 

@@ -165,7 +165,7 @@ struct Mark {
 #[derive(Debug, Default)]
 struct Notes {
     problems: Problems,
-    /// What the key column is read for, in a first reading.
+    /// The purpose of the key column, in a first reading.
     key: KeyNotes,
     /// Rows are only counted.
     quiet: bool,

@@ -143,7 +143,7 @@ impl AlignKey {
             .map_err(io)
     }
 
-    /// What owners read to each other to be sure that they have the same key.
+    /// The fingerprint that owners read to each other to be sure that they have the same key.
     pub fn fingerprint(&self) -> String {
         HEXLOWER.encode(&self.digest("veilworks alignment key fingerprint")[..16])
     }

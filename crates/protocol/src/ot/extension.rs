@@ -17,8 +17,9 @@
 //!   the hash.
 //!
 //! Either way a receiver whose corrections differ in c trees has to guess k c bits of Δ (one less if the first tree is among them, whose
-//! bit 0 is 1), and if it is caught everything ends: offset, leaves and base transfers are wiped, and a new session has others. What it
-//! has guessed and survived, it knows; so the sender's offset is worth 127 bits less those, with the probability that they were guessed.
+//! bit 0 is 1), and if it is caught everything ends: offset, leaves and base transfers are wiped, and a new session has others. A receiver
+//! that has survived a guess knows those bits; so the sender's offset is worth 127 bits less them, with the probability that they were
+//! guessed.
 
 use veil_device::ot::{COLUMNS, Ot, column_bytes};
 use veil_device::{Command, Draw, Item, KeyId, Layout, Op, Place, Region, Span, Trees};

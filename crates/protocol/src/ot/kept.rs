@@ -10,12 +10,12 @@ use super::Ends;
 use super::hash::{For, start};
 use super::turn::Choices;
 
-/// What the sender of a session keeps: both keys of each transfer. Wiped on drop.
+/// The kept transfers of a session's sender: both keys of each transfer. Wiped on drop.
 pub struct KeptSender {
     pub(super) pairs: Vec<[Secret; 2]>,
 }
 
-/// What the receiver of a session keeps: its choices, and the keys that it chose. Wiped on drop.
+/// The kept transfers of a session's receiver: its choices, and the keys that it chose. Wiped on drop.
 pub struct KeptReceiver {
     pub(super) choices: Choices,
     pub(super) keys: Vec<Secret>,

@@ -87,7 +87,7 @@ pub enum Cheat {
 }
 
 impl Cheat {
-    /// What the other end did.
+    /// The other end's deviation, in words.
     pub const fn what(self) -> &'static str {
         match self {
             Cheat::Length => "sent a message of oblivious transfer of another length than agreed",

@@ -14,7 +14,7 @@
 //!
 //! If both keep something for the next session, the receiver turns the base transfers of this one in the message with the trees.
 //!
-//! What went wrong is the peer's doing: lengths, encodings and digests are all its own.
+//! Every error is the peer's doing: lengths, encodings and digests are all its own.
 
 use veil_device::Trees;
 use veil_session::Secret;

@@ -1,4 +1,4 @@
-//! What becomes of labels T and Q = T ⊕ x Δ: random, correlated and chosen transfers.
+//! Transfers from labels T and Q = T ⊕ x Δ: random, correlated and chosen.
 //!
 //! The labels themselves are transfers whose two messages differ by Δ in all of them: what garbled circuits take as the labels of an
 //! input. [`keys`] makes random transfers of them: two keys per transfer that have nothing to do with each other, of which the

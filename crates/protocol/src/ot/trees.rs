@@ -6,9 +6,9 @@
 //! it has all nodes of the level but the one on the path.
 //!
 //! A receiver that sends wrong sums would learn from what happens next which leaf the sender lacks. So each leaf has a check value of 256
-//! bits, and the receiver sends their sum in each tree and a digest of all of them (Roy, "SoftSpokenOT", 2022, section 5): the
-//! sender finds the value of the leaf that it lacks by the sum, and compares digests. Who lies is caught unless it has guessed
-//! the bits of the path that its lie depends on.
+//! bits, and the receiver sends their sum in each tree and a digest of all of them (Roy, "SoftSpokenOT", 2022, section 5): the sender finds
+//! the value of the leaf that it lacks by the sum, and compares digests. A Byzantine receiver is caught unless it has guessed the bits of
+//! the path that its deviation depends on.
 //!
 //! The sender counts nodes by the XOR with the path: its node 0 of a level is the one that it does not know. So nothing that it reads
 //! or writes depends on the path but the contents.

@@ -21,7 +21,7 @@ const WINDOW: u64 = 256;
 /// Slots that a row's outputs of all cycles may take.
 const MOST_KEPT: u64 = 1 << 28;
 
-/// What a plan says about cycles.
+/// The cycles of a plan.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CyclesPlan {
     /// How often the layers are computed.

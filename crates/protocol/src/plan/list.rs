@@ -42,9 +42,9 @@ impl List {
 enum Value {
     /// There when a cycle begins, whichever it is.
     Given,
-    /// What a node makes in this cycle, or made so many ago.
+    /// The value that a node makes in this cycle, or made so many ago.
     Made(Read),
-    /// What a register has, so many cycles ago.
+    /// The value of a register, so many cycles ago.
     Held { register: u32, distance: u32 },
 }
 

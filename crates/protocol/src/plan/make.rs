@@ -264,7 +264,7 @@ struct Making {
     words: Ring,
     /// Counters that a product of the circuit's ring takes, and one of bits.
     strides: [u64; 2],
-    /// Programs over the circuit's ring, and those over bits in a circuit of integers.
+    /// Programs over the circuit's ring, and over bits in a circuit of integers.
     programs: [Vec<Arc<Program>>; 2],
     /// Counters that a frame takes, over all schedules.
     draws: u64,

@@ -67,13 +67,13 @@ pub enum PlanError {
          `adversary` and `delivery` out"
     )]
     NoProtocol(Security),
-    /// What the protocol does not compute on.
+    /// A ring that the protocol does not compute on.
     #[error(
         "{0} computes on bits and on integers modulo 2^64: integers modulo 2^128 need four parties (rep4), or \
          `adversary = \"semi-honest\"`"
     )]
     TooWide(Security),
-    /// What garbled circuits do not compute on.
+    /// A ring that garbled circuits do not compute on.
     #[error(
         "{0} computes on bits: integers need three parties or four; or write a circuit of bits that computes on their bits"
     )]
@@ -97,13 +97,13 @@ pub enum PlanError {
         /// Why there is none.
         error: ScheduleError,
     },
-    /// What cut-and-choose does not do.
+    /// A property of the job that cut-and-choose does not support.
     #[error("{0} computes {1} only, and the job has others")]
     Fit(Security, &'static str),
-    /// What two parties do not do with shares.
+    /// A job of two parties that keeps or loads shares.
     #[error("{0} keeps no shares and loads none: name three parties, or four")]
     NoShares(Security),
-    /// What the protocol checks by codes has none: a defect of the planner.
+    /// Products that the protocol checks by MACs have none: a defect of the planner.
     #[error("layer {layer} of the plan has products without codes: report this circuit")]
     NoCodes {
         /// The layer.

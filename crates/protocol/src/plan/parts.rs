@@ -30,7 +30,7 @@ pub struct LayerPlan {
     pub first_sum_draw: u64,
     /// Conversions between integers and bits, which come before anything else, in order.
     pub conversions: Vec<ConversionPlan>,
-    /// What it computes on bits in a circuit of integers.
+    /// The layer's computation on bits, in a circuit of integers.
     pub bits: Option<BitsPlan>,
     /// Masked openings, with the messages of products: of the circuit's ring, and of bits in addition to it.
     pub opened: [OpenedPlan; 2],
