@@ -7,16 +7,16 @@
 
 use crate::{Circuit, Gate, InputPort, OutputPort, Per, Reduce, Wire};
 
-/// A flip-flop. Its own wire, which gates read, follows those of the input ports: see [`Circuit::register_wire`].
+/// A flip-flop. Its own wire, which gates read, follows the wires of the input ports: see [`Circuit::register_wire`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Register {
-    /// What it is in the first cycle.
+    /// The value in the first cycle.
     pub initial: Initial,
     /// The wire whose value of a cycle it has in the next one: D. Any wire of the circuit.
     pub next: Wire,
 }
 
-/// What a register is in the first cycle.
+/// The value of a register in the first cycle.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Initial {
     /// A public bit.
@@ -25,10 +25,10 @@ pub enum Initial {
     Wire(Wire),
 }
 
-/// What makes a circuit sequential. The default is a circuit that is not: one cycle, and no registers.
+/// Registers and the number of cycles, which make a circuit sequential. The default is a circuit that is not: one cycle, and no registers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Clock {
-    /// Registers, whose wires come after those of the input ports.
+    /// Registers, whose wires come after the wires of the input ports.
     pub registers: Vec<Register>,
     /// How often the gates are computed: once at least.
     pub cycles: u64,
@@ -79,7 +79,7 @@ impl Circuit {
         Wire(self.input_wires() + register as u32)
     }
 
-    /// Number of wires that no gate drives: those of input ports, then those of registers.
+    /// Number of wires that no gate drives: wires of input ports, then of registers.
     pub fn sources(&self) -> u32 {
         self.input_wires() + self.clock.registers.len() as u32
     }

@@ -14,8 +14,8 @@ pub struct Wire(pub u32);
 /// [`Gate::IsZero`] and [`Gate::RandomBit`] drive bits; [`Gate::Add`], [`Gate::Sub`], [`Gate::Mul`], [`Gate::Plus`] and [`Gate::Times`] are
 /// over the ring of their operands, which agree; every other gate drives an integer.
 ///
-/// A circuit with random gates is no function: what it means is a function of its inputs and of values that are drawn afresh in every
-/// row, and that nobody knows ([`Gate::Random`], [`Gate::RandomBit`]) or everybody ([`Gate::TruncatePr`]).
+/// A circuit with random gates is no function of its inputs alone, but also of values that are drawn afresh in every row, and that no party
+/// knows ([`Gate::Random`], [`Gate::RandomBit`]) or every party ([`Gate::TruncatePr`]).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Gate {
     /// `a + b` (XOR of bits).
@@ -54,8 +54,8 @@ pub enum Gate {
         /// Bits that it has, fewer than the ring.
         bits: u32,
     },
-    /// 2x + b of an integer and a bit: an integer. The bits of a word, the highest first, each appended to what is there of those
-    /// before it, cost about as much as one of them alone.
+    /// 2x + b of an integer and a bit: an integer. The bits of a word, the highest first, each appended to the integer of the bits before
+    /// it, cost about as much as one bit alone.
     Append(Wire, Wire),
 }
 
@@ -81,7 +81,7 @@ pub struct InputPort {
     pub per: Per,
 }
 
-/// What happens to an output over the rows of the batch, and over the cycles of a sequential circuit.
+/// The reduction of an output over the rows of the batch, and over the cycles of a sequential circuit.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Reduce {
     /// A value per row: that of the last cycle.

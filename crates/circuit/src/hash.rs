@@ -11,14 +11,14 @@ const DOMAIN: &[u8] = b"veilworks circuit 1\0";
 impl Circuit {
     /// SHA-256 over a canonical encoding of all that the circuit says; part of every plan hash.
     ///
-    /// Two circuits have one hash exactly if they are equal, names and gate order included. The encoding: the domain
-    /// `veilworks circuit 1\0`, the ring's bits (u8), then input ports, gates and output ports, each list preceded by
-    /// its length (u64). Integers are little-endian. An input port is its name (length u64, bytes), width (u32) and
-    /// `per` (u8: 0 row, 1 job, 2 cycle); a gate is a tag (u8: 0 add, 1 sub, 2 mul, 3 plus, 4 times, 5 constant, 6 bit, 7 lift, 8
-    /// constant bit, 9 is zero, 10 shift right, 11 random, 12 random bit, 13 probabilistic truncation, 14 append), its operands (u32 each) and its constant, its number
-    /// or the number of bits that it says (u128; of a truncation the bits that go, plus 2^32 times those that there are); an output port is its name, wires (length u64, u32 each) and reduction
-    /// (u8: 0 none, 1 sum, 2 every cycle). If the circuit is sequential, the number of its cycles (u64) follows, and the list of its
-    /// registers: `next` (u32), a tag (u8: 0 and 1 these constants, 2 a wire) and that wire (u32).
+    /// Two circuits have one hash exactly if they are equal, names and gate order included. The encoding: the domain `veilworks circuit
+    /// 1\0`, the ring's bits (u8), then input ports, gates and output ports, each list preceded by its length (u64). Integers are
+    /// little-endian. An input port is its name (length u64, bytes), width (u32) and `per` (u8: 0 row, 1 job, 2 cycle); a gate is a tag
+    /// (u8: 0 add, 1 sub, 2 mul, 3 plus, 4 times, 5 constant, 6 bit, 7 lift, 8 constant bit, 9 is zero, 10 shift right, 11 random, 12
+    /// random bit, 13 probabilistic truncation, 14 append), its operands (u32 each) and its constant, its number or the number of bits that
+    /// it says (u128; of a truncation the bits that go, plus 2^32 times the bits of the operand); an output port is its name, wires (length
+    /// u64, u32 each) and reduction (u8: 0 none, 1 sum, 2 every cycle). If the circuit is sequential, the number of its cycles (u64)
+    /// follows, and the list of its registers: `next` (u32), a tag (u8: 0 and 1 these constants, 2 a wire) and that wire (u32).
     pub fn canonical_hash(&self) -> [u8; 32] {
         // Every field of everything, so that one that is added does not compile until it is hashed.
         let Circuit {

@@ -1,12 +1,18 @@
-//! Circuits: what is computed, before anyone knows by which protocol.
+//! Circuits: gates over one ring, before a protocol is chosen for them.
 //!
-//! **What it is for.** A [`Circuit`] is a list of gates over one ring, in topological order by construction; gate `i`
-//! drives wire `sources + i`. One with a [`Clock`] has registers, and is run for a number of cycles. This crate builds circuits ([`Builder`], [`make`]), reads and writes them ([`bristol`]),
-//! makes them of Verilog ([`verilog`], by way of [`yosys`]),
-//! improves them ([`optimise`](optimise())), and says what they mean: [`Circuit::evaluate`] in the clear is the definition that
-//! protocols are tested against.
+//! A [`Circuit`] is a list of gates over one ring, in topological order by construction; gate `i` drives wire `sources + i`. A circuit with a
+//! [`Clock`] has registers, and runs for a number of cycles. [`Circuit::evaluate`], in the clear, defines the result that every protocol is
+//! tested against. This crate knows rings and bytes, no protocol and no party: every planner, protocol, device and tool may use it.
 //!
-//! **Who may use it.** Everything that plans or runs a computation. It knows rings and bytes; no protocol, no party.
+//! ```text
+//! Builder, make ──────┐
+//! bristol, scd ───────┼─► Circuit ─► optimise ─┬─► Circuit::evaluate   the result in the clear
+//! verilog ─► yosys ───┘                        ├─► bristol             a file
+//!                                              ├─► schedule            times of gates on garbling engines
+//!                                              └─► the planner         layers of a protocol
+//! ```
+//!
+//! # Getting started
 //!
 //! ```
 //! use veil_circuit::{bristol, make, optimise, Flavour};
@@ -21,13 +27,20 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! **What it promises.** Bytes of a file never cause a panic, an overflow, or an allocation beyond the [`Limits`] and
-//! the size of the file itself; a circuit that a reader or a finished builder returns is valid ([`Circuit::validate`]).
-//! Generated circuits do not change between runs or machines, and [`Circuit::canonical_hash`] tells any two circuits
-//! apart. Bit 0 is the least significant bit, and byte `k` of a value is its wires `8k..8k + 8`.
+//! [`Builder`] and [`make`] build circuits, [`bristol`] and [`scd`] read files, [`verilog`] compiles Verilog by way of [`yosys`], and
+//! [`optimise`](optimise()) makes circuits smaller and shallower.
 //!
-//! **What it does not.** Evaluation in the clear hides nothing: its time and memory depend on the circuit only, but
-//! that is no promise about secrets. Other file formats are not here.
+//! # Promises
+//!
+//! - Bytes of a file never cause a panic, an overflow, or an allocation beyond the [`Limits`] and the size of the file itself.
+//! - A circuit that a reader or a finished builder returns is valid ([`Circuit::validate`]).
+//! - Generated circuits do not change between runs or machines, and [`Circuit::canonical_hash`] tells any two circuits apart.
+//! - Bit 0 is the least significant bit, and byte `k` of a value is its wires `8k..8k + 8`.
+//!
+//! # Limits
+//!
+//! - Evaluation in the clear hides nothing: its time and memory depend on the circuit only, but no promise about secrets follows from that.
+//! - Other file formats are not here.
 
 mod build;
 mod check;

@@ -6,7 +6,7 @@ use veil_math::Ring;
 
 use crate::{Circuit, Gate, Per, Wire};
 
-/// Counts of a circuit. What costs is `muls` (bytes) and `depth` (rounds).
+/// Counts of a circuit. `muls` costs bytes and `depth` costs rounds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stats {
     /// The ring of the circuit.
@@ -21,7 +21,7 @@ pub struct Stats {
     pub gates: u64,
     /// `Mul` gates: ANDs in a circuit of bits.
     pub muls: u64,
-    /// Those of `muls` that depend on no input of a row: they cost once for the job.
+    /// The products among `muls` that depend on no input of a row: they cost once for the job.
     pub job_muls: u64,
     /// `Add` and `Sub` gates: XORs in a circuit of bits.
     pub adds: u64,
@@ -53,7 +53,7 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// Products over all cycles. Those that depend on no input of a row are made once.
+    /// Products over all cycles. Products that depend on no input of a row are made once.
     pub fn total_muls(&self) -> u64 {
         let of_cycles = (self.muls - self.job_muls).saturating_mul(self.cycles);
         self.job_muls.saturating_add(of_cycles)
@@ -127,7 +127,7 @@ impl Circuit {
         depths
     }
 
-    /// Which wires have one value for the whole job: those that depend on no input of a row, and on nothing random.
+    /// Which wires have one value for the whole job: wires that depend on no input of a row, and on nothing random.
     pub fn wires_per_job(&self) -> Vec<bool> {
         let mut per_job = Vec::with_capacity(self.wires() as usize);
         for port in &self.inputs {

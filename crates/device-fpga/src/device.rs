@@ -93,6 +93,10 @@ enum Work {
 
 impl Fpga {
     /// A simulated card whose garbler has two rows.
+    ///
+    /// # Errors
+    /// [`Absent::NoVerilator`] and [`Absent::NotBuilt`] if the cores were not built in, [`Absent::Card`] if the garbler does not
+    /// come up.
     pub fn simulated() -> Result<Self, Absent> {
         let garbler = Garbler::simulated(2, Stalls::default())?;
         Ok(Self::with(garbler).shares(Cores::simulated(Stalls::default())?))

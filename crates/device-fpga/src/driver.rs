@@ -179,11 +179,19 @@ impl Drop for Garbler {
 
 impl Garbler {
     /// A simulated card of `rows` rows.
+    ///
+    /// # Errors
+    /// [`Absent::NoVerilator`] if no cores were built in, [`Absent::NotBuilt`] if none of `rows` rows was, [`Absent::Card`] as of
+    /// [`Garbler::open`].
     pub fn simulated(rows: u32, stalls: Stalls) -> Result<Self, Absent> {
         Ok(Self::open(Box::new(Simulated::new(rows, stalls)?))?)
     }
 
     /// Takes a card into use.
+    ///
+    /// # Errors
+    /// [`CardError::Other`] if the card is no garbler, or of another major version; [`CardError::Silent`] if it does not end its
+    /// first scrub.
     pub fn open(mut card: Box<dyn Transport>) -> Result<Self, CardError> {
         let (ident, version) = (card.read(abi::IDENT), card.read(abi::VERSION));
         if ident != abi::IDENT_VALUE || version >> 16 != abi::VERSION_VALUE >> 16 {
@@ -231,6 +239,9 @@ impl Garbler {
     }
 
     /// Writes a program.
+    ///
+    /// # Errors
+    /// [`CardError::Refused`] if the card sets its register `error`, [`CardError::Silent`] if it does not take all bundles.
     pub fn load(&mut self, image: &Image) -> Result<(), CardError> {
         let what = "a program";
         // A bundle comes as whole beats.
@@ -266,6 +277,10 @@ impl Garbler {
     ///
     /// # Panics
     /// If there are not the labels that the run takes.
+    ///
+    /// # Errors
+    /// [`CardError::Refused`] if the card sets its register `error`, [`CardError::Silent`] if it stops before the run is done,
+    /// [`CardError::Amount`] if it gave more or fewer bytes of tables or labels than the program has.
     pub fn run(
         &mut self,
         image: &Image,
@@ -332,6 +347,9 @@ impl Garbler {
     }
 
     /// Wipes all labels, tables and secrets of the card, and the memory that it shares with the host.
+    ///
+    /// # Errors
+    /// [`CardError::Silent`] if the card does not end it.
     pub fn scrub(&mut self) -> Result<(), CardError> {
         self.card.write(abi::CONTROL, abi::CONTROL_SCRUB);
         let mut done = false;

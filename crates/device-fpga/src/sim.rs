@@ -123,6 +123,9 @@ impl Simulated {
     }
 
     /// A card whose garbler has `rows` rows, just switched on.
+    ///
+    /// # Errors
+    /// [`Absent::NoVerilator`] if no cards were built in, [`Absent::NotBuilt`] if none of `rows` rows was.
     pub fn new(rows: u32, stalls: Stalls) -> Result<Self, Absent> {
         if MODELS.is_empty() {
             return Err(Absent::NoVerilator);

@@ -37,7 +37,7 @@ pub struct Draw {
     pub first: u64,
 }
 
-/// What a command does.
+/// The operation of a command.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Op {
@@ -53,7 +53,7 @@ pub enum Op {
     Scatter {
         /// Component to fill.
         part: u8,
-        /// Added to what is there, instead of written over it.
+        /// Added to the present values, instead of written over them.
         add: bool,
     },
     /// dst 0 = pseudorandom elements of draw 0.
@@ -61,8 +61,8 @@ pub enum Op {
     /// dst 0 = Σ ± src; bit k of `minus` set: source k is subtracted. No source: zero. The destination may be source 0 itself, if
     /// that is not subtracted; it overlaps no other.
     ///
-    /// Of bits, what lies beyond the last row becomes zero: rows that do not exist are computed along, on values that all rows
-    /// share, and must never be opened. Labels are combined as bits are, to their XOR.
+    /// Bits beyond the last row become zero: rows that do not exist are computed along, on values that all rows share, and must never be
+    /// opened. Labels are combined as bits are, to their XOR.
     Combine {
         /// Ring.
         ring: Ring,
@@ -73,15 +73,15 @@ pub enum Op {
     /// what the sources were drawn from, it hashes LE16 of the use and LE64 of the first counter, and draws nothing. Of a source, its bytes; if
     /// these are more than 1024, the digests of its pieces of so many bytes in their place, until they are not more ([`hash`](crate::hash)).
     Hash {
-        /// What is hashed; equal at both ends, different for each use.
+        /// The use of the digest; equal at both ends, different for each use.
         label: u16,
     },
-    /// dst 0 (16 bytes) = POLYVAL of the sources, which the host reaches, XOR draw 0: a code by which whoever has the draw's key knows that
-    /// somebody else who has it hashed the same bytes. The hash's key is block ([`Use::MAC_KEY`], 0, 0, 0) of the draw's key. Each
-    /// source's bytes are padded with zeros to whole blocks; then follows LE64 of their number, padded too.
+    /// dst 0 (16 bytes) = POLYVAL of the sources, which the host reaches, XOR draw 0: a MAC by which a holder of the draw's key knows that
+    /// another holder hashed the same bytes. The hash's key is block ([`Use::MAC_KEY`], 0, 0, 0) of the draw's key. Each source's bytes are
+    /// padded with zeros to whole blocks; then follows LE64 of their number, padded too.
     Mac,
-    /// Bits of an item of integers: item k of dst 0 is bit `first + k` of every row of src 0, which is one item of rows, or of what all
-    /// rows share. What lies beyond the last row becomes zero.
+    /// Bits of an item of integers: item k of dst 0 is bit `first + k` of every row of src 0, which is one item of rows, or of a value that
+    /// all rows share. Bits beyond the last row become zero.
     Split {
         /// Bit that item 0 is.
         first: u32,
@@ -113,8 +113,8 @@ pub enum Op {
     /// the offset Δ (so that x + 1 is x ⊕ Δ, and the constant c is c Δ), and each product is an AND, whose table goes into the messages
     /// that are the dst: [`Garbling::tables`]. A program without products needs neither messages nor draws.
     ///
-    /// draws: the start point of the hash, whose `first` is the number of product 0 within the chunk ([`garble`]); then, if the scheme
-    /// has dice, those of product 0. The program has single pairs as products.
+    /// draws: the start point of the hash, whose `first` is the number of product 0 within the chunk ([`garble`]); then, if the scheme has
+    /// dice, the dice of product 0. The program has single pairs as products.
     Garble {
         /// How tables are made.
         scheme: Garbling,
@@ -134,7 +134,7 @@ pub enum Op {
         offset: KeyId,
     },
     /// dst 0 = the colour, bit 0, of each label of src 0: rows of bits of [`Item::Labels`], bits that all rows share of [`Item::Label`].
-    /// What lies beyond the last row becomes zero.
+    /// Bits beyond the last row become zero.
     Colour,
     /// Does the commands of a body, written out as often as they are repeated. It has neither spans nor draws of its own.
     Repeat(Arc<Repeat>),
@@ -180,6 +180,11 @@ impl Command {
 
     /// Refuses what cannot be done in a bank of `layout` with `rows` rows. `program` is what the command's program needs, if it has one: whatever a device
     /// does after this stays within the regions that the command names.
+    ///
+    /// # Errors
+    /// [`Fault::Shape`] if a span is outside its region, or spans, draws or their number do not fit the operation;
+    /// [`Fault::Unknown`] if the operation runs a program and `program` is none; [`Fault::Program`] if the program was loaded for
+    /// banks of another layout.
     pub fn check(
         &self,
         index: usize,
@@ -447,7 +452,7 @@ pub enum Outcome {
     },
 }
 
-/// Name of a batch, chosen by whoever submits it.
+/// Name of a batch, chosen by the submitter.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Tag(pub u64);
 

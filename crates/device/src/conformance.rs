@@ -33,7 +33,7 @@ pub enum Difference {
         rows: u32,
         /// Rows of a full chunk.
         chunk_rows: u32,
-        /// What differs.
+        /// The value that differs.
         what: &'static str,
     },
     /// The device refused what the reference did.
@@ -54,7 +54,7 @@ const ROWS: [u32; 18] = [
 /// After so many cases comes one about proofs, one about integers, one about labels, one about transfers, one about cut-and-choose, and one about repetitions.
 const PROOFS: u32 = 4;
 
-/// What cases are about.
+/// The subject of cases.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Part {
     /// Programs over shares, and what surrounds them.
@@ -87,6 +87,10 @@ impl Part {
 }
 
 /// Runs `cases` random cases from `seed` that are about one thing: for a device that does not do all of them.
+///
+/// # Errors
+/// [`Difference`] for the first case whose bytes differ from the reference ([`Difference::Bytes`]) or in which the device refuses
+/// a command that the reference executes ([`Difference::Fault`]). The device is not wiped then.
 pub fn check_part(
     device: &mut dyn Device,
     part: Part,
@@ -111,6 +115,9 @@ pub fn check_part(
 }
 
 /// Runs `cases` random cases from `seed`.
+///
+/// # Errors
+/// [`Difference`] as of [`check_part`].
 pub fn check(device: &mut dyn Device, seed: u64, cases: u32) -> Result<(), Difference> {
     let mut rng = SplitMix(seed);
     for case in 0..cases {

@@ -149,8 +149,8 @@ impl Form {
         &REPLICATED[number(ring)]
     }
 
-    /// The product of three-of-four replicated shares, whose components 0, 1, 2 are those that the next three holders own: cross terms with the
-    /// next holder, the previous one, and the one opposite.
+    /// The product of three-of-four replicated shares, whose components 0, 1, 2 belong to the next three holders: cross terms with the next
+    /// holder, the previous one, and the one opposite.
     ///
     /// If `swapped`, the last goes to component 2 and its mask to component 0, else the other way round. With `five` draws instead of
     /// four, the last is added to component 1.

@@ -1,4 +1,4 @@
-//! The digest of `Op::Hash`: what is hashed before its sources, and sources as trees, whose pieces are hashed at once.
+//! The digest of `Op::Hash`: the head that is hashed before its sources, and sources as trees, whose pieces are hashed at once.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use veil_session::{Frame, SessionId};
 
 use crate::Draw;
 
-/// The head of what is hashed for `label` in `frame` of `session`, of what was drawn as `draws` say; the sources' bytes follow.
+/// The head of the hashed bytes for `label` in `frame` of `session`, about values drawn by `draws`; the sources' bytes follow.
 pub fn head(session: &SessionId, label: u16, frame: Frame, draws: &[Draw]) -> Vec<u8> {
     let mut head = session.0.to_vec();
     head.extend(label.to_le_bytes());

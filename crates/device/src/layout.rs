@@ -13,7 +13,7 @@ pub enum Place {
     Public,
 }
 
-/// What an item of a region is.
+/// The type of an item of a region.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Item {
     /// A wire of the batch: one element per row.
@@ -74,7 +74,7 @@ pub struct Region {
     pub count: u32,
 }
 
-/// All regions of a bank. Made once per plan: the same for every chunk, and another one for what is computed on one row.
+/// All regions of a bank. Made once per plan: the same for every chunk, and another one for computation on one row.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Layout {
     /// Rows of a full chunk; the last chunk of a block may have fewer. Counters advance by this number of rows.

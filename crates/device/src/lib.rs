@@ -1,8 +1,17 @@
 //! Devices: command queues that do a party's local work on whole layers of whole batches.
 //!
-//! A device knows rings, forms and bytes, and no protocol. The scalar [`Reference`] *defines* what each operation means, keeps
-//! the ledger of draws, and is slow; [`Cpu`] gives the same bytes with SIMD. [`conformance`] is the suite that every device must
-//! pass, and `veil device check` runs it.
+//! A [`Device`] holds a party's shares or labels in banks and executes [`Command`]s on them: products, linear gates, masks, hashes, MACs,
+//! garbling, OT extension, proofs. It knows rings, bilinear forms and bytes, and no protocol. The scalar [`Reference`] *defines* what each
+//! operation means, keeps the ledger of PRF draws, and is slow; [`Cpu`] gives the same bytes with SIMD.
+//!
+//! ```text
+//! host    load_key, load   open                      write, map   submit       poll          view
+//!               ▼            ▼                             ▼         ▼            ▲            ▲
+//! device  keys, programs   bank of a chunk: regions ── Mapped ── commands ── completion ── Mapped, Public
+//!                          that are Resident stay on the device     in order     one a batch
+//! ```
+//!
+//! # Getting started
 //!
 //! ```
 //! use veil_device::{Cpu, Device, Frame, Item, Layout, Place, Region};
@@ -16,8 +25,18 @@
 //! device.close(bank);
 //! ```
 //!
-//! Promises: commands of a bank take effect in order, banks are independent, a closed bank is scrubbed, no branch and no
-//! memory index of the CPU device depends on a value. Does not promise secrecy against whoever controls the machine.
+//! [`conformance`] is the suite that every device must pass, and `veil device check` runs it. [`record`] records the calls of a device and
+//! replays them on another one.
+//!
+//! # Promises
+//!
+//! - Commands of a bank take effect in order, and banks are independent.
+//! - A closed bank is scrubbed.
+//! - No branch and no memory index of the CPU device depends on a value.
+//!
+//! # Limits
+//!
+//! - A device keeps no secret from the operator of its machine.
 
 mod command;
 pub mod conformance;
@@ -71,7 +90,7 @@ pub enum Fault {
     Shape {
         /// Index in the batch.
         command: usize,
-        /// What does not fit.
+        /// The rule that is broken, in words.
         what: &'static str,
     },
     /// The host asked for a region that is not its business.
@@ -91,7 +110,7 @@ pub enum Fault {
     NoRoom {
         /// The device.
         device: &'static str,
-        /// What there is too much of.
+        /// The resource that is exceeded.
         why: String,
     },
     /// A device that was asked for does not start.
@@ -99,7 +118,7 @@ pub enum Fault {
     Absent {
         /// The device.
         device: String,
-        /// What is in the way.
+        /// The obstacle, and what to do about it.
         why: String,
     },
     /// A card does not do what it was told.
@@ -107,7 +126,7 @@ pub enum Fault {
     Card {
         /// The device.
         device: &'static str,
-        /// What it does instead.
+        /// Its behaviour, in words.
         why: String,
     },
     /// A command that the device has nothing for.
@@ -115,7 +134,7 @@ pub enum Fault {
     Unsupported {
         /// The device.
         device: &'static str,
-        /// What it does not do.
+        /// The unsupported operation.
         what: &'static str,
     },
     /// A tuple of the PRF would be used twice (rule R4).
@@ -137,18 +156,31 @@ pub trait Device: Send {
     fn bind(&mut self, session: SessionId);
 
     /// Loads a key. It is wiped with [`Device::wipe`] or on drop.
+    ///
+    /// # Errors
+    /// [`Fault::Card`] or [`Fault::NoRoom`] if a card does not take it. Devices of the host have none.
     fn load_key(&mut self, id: KeyId, key: &Secret) -> Result<(), Fault>;
 
     /// Loads a program that will run on banks of `layout` that are opened after this; may compile it.
+    ///
+    /// # Errors
+    /// [`Fault::Program`] if the program breaks a rule for this layout (see [`Needs::of`]), [`Fault::NoRoom`] if a card has no
+    /// room for it, [`Fault::Card`] if it does not take it.
     fn load(&mut self, program: &Arc<Program>, layout: &Layout) -> Result<ProgramId, Fault>;
 
     /// Opens a bank for one chunk, all zero.
+    ///
+    /// # Errors
+    /// [`Fault::TooLarge`] if the device has no room for the bank, [`Fault::Card`] if a card fails.
     fn open(&mut self, layout: &Layout, frame: Frame) -> Result<Bank, Fault>;
 
     /// Scrubs and frees a bank.
     fn close(&mut self, bank: Bank);
 
     /// Writes packed bytes into a mapped span.
+    ///
+    /// # Errors
+    /// [`Fault`] as of [`Device::map`]; [`Fault::Shape`] if `bytes` do not fill the span.
     fn write(&mut self, bank: Bank, to: Span, bytes: &[u8]) -> Result<(), Fault> {
         let into = self.map(bank, to)?;
         if into.len() != bytes.len() {
@@ -162,12 +194,26 @@ pub trait Device: Send {
     }
 
     /// The packed bytes of a mapped span, to be filled by a transfer.
+    ///
+    /// # Errors
+    /// [`Fault::Unknown`] if the bank is not open, [`Fault::NotReachable`] if the span is outside its region or the region is not
+    /// mapped.
     fn map(&mut self, bank: Bank, to: Span) -> Result<&mut [u8], Fault>;
 
     /// The packed bytes of a mapped or public span.
+    ///
+    /// # Errors
+    /// [`Fault::Unknown`] if the bank is not open, [`Fault::NotReachable`] if the span is outside its region or the region is
+    /// resident.
     fn view(&self, bank: Bank, from: Span) -> Result<&[u8], Fault>;
 
     /// Queues a batch. Returns at once; one completion per batch.
+    ///
+    /// # Errors
+    /// [`Fault::Unknown`] if bank, program or key are not there; [`Fault::Shape`] and [`Fault::Program`] with the first command
+    /// that does not fit the bank (see [`Command::check`]); [`Fault::Unsupported`] for one that the device has nothing for;
+    /// [`Fault::Reuse`] where a ledger knows a draw. Commands before it may have run. A check that fails is none of these, but
+    /// the [`Outcome`] of the completion.
     fn submit(&mut self, bank: Bank, batch: &[Command], tag: Tag) -> Result<(), Fault>;
 
     /// Does the first of these rounds as wholes, as many as it says: what they compute, their messages to the devices of the peers and from
@@ -176,6 +222,9 @@ pub trait Device: Send {
     /// the round then, and moves its messages.
     ///
     /// Rounds are public, and devices that are joined decide about them alike: either all whose messages meet in a round do it, or none.
+    ///
+    /// # Errors
+    /// [`Fault`] as of [`Device::submit`]; [`Fault::Card`] if a card that moves the messages fails.
     fn exchange(&mut self, bank: Bank, rounds: &[Arc<Round>], tag: Tag) -> Result<usize, Fault> {
         let _ = (bank, rounds, tag);
         Ok(0)

@@ -1,6 +1,6 @@
 //! The authentication code of `Op::Mac`: POLYVAL (RFC 8452, section 3), masked by a draw that is made once (Carter, Wegman 1981).
 //!
-//! Whoever does not know the key gives a wrong message the right code with probability at most (blocks + 1) / 2^128.
+//! A party without the key gives a wrong message the right tag with probability at most (blocks + 1) / 2^128.
 
 use polyval::Polyval;
 use polyval::universal_hash::UniversalHash;

@@ -83,8 +83,8 @@ impl Instr {
 
 /// A program over the slots of a bank.
 ///
-/// The result of a product of shares is complete only after `Scatter`: no later instruction of the same program touches its slot. That of
-/// a product of labels is complete at once, and later instructions read it and reuse its slot as they do those of others.
+/// The result of a product of shares is complete only after `Scatter`: no later instruction of the same program touches its slot. The
+/// result of a product of labels is complete at once, and later instructions read it and reuse its slot like any other.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Program {
     /// The ring of all its values.
@@ -115,6 +115,9 @@ impl Program {
 
     /// The first rule that the program breaks, if any: operands exist, temps are written once and before they are read, and unless values
     /// are `labels` no result of a product is touched by a later instruction. `slots`, `uniforms` and `sums` are the sizes of the regions.
+    ///
+    /// # Errors
+    /// The rule that is broken, in words.
     pub fn check(
         &self,
         slots: u32,
@@ -213,7 +216,7 @@ fn writes(program: &Program) -> Vec<u32> {
     slots
 }
 
-/// What a program that was checked needs of a bank.
+/// Requirements of a checked program on a bank.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Needs {
     pub(crate) ring: Ring,
@@ -233,6 +236,11 @@ pub struct Needs {
 
 impl Needs {
     /// Checks a program against the regions it names.
+    ///
+    /// # Errors
+    /// [`Fault::Program`] if a region of the program does not exist in `layout`, is not of the program's ring or of the others'
+    /// components, or an instruction breaks a rule of [`Program::check`]; for labels also if a product has several pairs or two
+    /// products have one number.
     pub fn of(program: &Program, layout: &Layout) -> Result<Self, Fault> {
         let region = |index: u16, item: Item| {
             let region = layout.regions.get(index as usize);

@@ -1,8 +1,8 @@
 //! Commands that are done several times: the cycles of a loop.
 //!
-//! A repetition is the commands of the body, one after the other, on spans and with draws that move on from each repetition to the next.
-//! A device may do it as it is written out; hardware that works on a loop as one overlaps repetitions, as long as all bytes are those of the
-//! commands written out.
+//! A repetition is the commands of the body, one after the other, on spans and with draws that move on from each repetition to the next. A
+//! device may do it as it is written out; hardware that works on a loop as one overlaps repetitions, as long as all bytes equal those of
+//! the commands written out.
 
 use veil_math::Ring;
 
@@ -29,8 +29,8 @@ pub struct Step {
 
 /// A body, and how often it is done.
 ///
-/// Labels that programs and copies of the body write, and that are not among those that are said to live, are 0 afterwards: so hardware need
-/// not hand them out.
+/// Labels that programs and copies of the body write, and that are not listed as living, are 0 afterwards: so hardware need not hand them
+/// out.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Repeat {
     /// Repetitions, from 1 to 2^12.
@@ -78,7 +78,7 @@ impl Repeat {
         (0..self.count).flat_map(body)
     }
 
-    /// Items that the body writes and that do not live, each once. `needs` are those of programs.
+    /// Items that the body writes and that do not live, each once. `needs` describe the programs.
     pub fn dead<'a>(
         &self,
         needs: impl Fn(ProgramId) -> Option<&'a Needs>,

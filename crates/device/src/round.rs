@@ -23,7 +23,7 @@ pub struct Check {
     pub command: usize,
     /// Who may have sent what does not match. More than one where two contradict each other.
     pub suspects: Vec<Peer>,
-    /// What was compared, for the log of this participant; peers never learn it.
+    /// The compared values, in words, for the log of this participant; peers never learn it.
     pub what: &'static str,
 }
 
@@ -37,13 +37,13 @@ pub struct Round {
     pub place: u32,
     /// Netlist cycle of a sequential circuit, 0 if there is none.
     pub cycle: u64,
-    /// Whether the host puts the inputs of this cycle and of those after it that are shared with them into the bank before anything else.
+    /// Whether the host puts the inputs of this cycle and of later cycles that are shared with them into the bank before anything else.
     pub feeds: bool,
     /// Commands before the transfers.
     pub local: Vec<Command>,
-    /// What is sent.
+    /// Messages to peers.
     pub sends: Vec<Transfer>,
-    /// What is received.
+    /// Messages from peers.
     pub recvs: Vec<Transfer>,
     /// Commands after the transfers.
     pub finish: Vec<Command>,

@@ -8,7 +8,7 @@ use veil_job::DataError;
 use veil_link::{LinkError, LinkFault};
 use veil_session::{Channel, Peer};
 
-/// Somebody waits for a message.
+/// A participant waits for a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Wait {
     /// From whom.
@@ -23,14 +23,14 @@ pub struct Wait {
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Abort {
-    /// A check failed: somebody among the suspects sent what contradicts another message.
+    /// A check failed: one of the suspects sent a message that contradicts another one.
     #[error("a check failed at {at}: {what}, as {} sent it, contradicts what was received elsewhere; nothing that depends on it was opened", List(.suspects))]
     Cheated {
         /// Where.
         at: Channel,
         /// Who may have done it. Of two that contradict each other both are named.
         suspects: Vec<Peer>,
-        /// What was compared.
+        /// The compared values, in words.
         what: &'static str,
     },
     /// A peer gave up and told us.
@@ -38,8 +38,8 @@ pub enum Abort {
     Told {
         /// The peer.
         by: Peer,
-        /// What this participant was waiting for itself: if the peer gave up because it waited too long, the one to look at is found
-        /// by following who waits for whom.
+        /// The messages that this participant was waiting for itself: if the peer gave up because it waited too long, the cause is found by
+        /// following who waits for whom.
         waits: Vec<Wait>,
     },
     /// A link failed.
@@ -51,12 +51,12 @@ pub enum Abort {
     /// Nothing happened for the time-out.
     #[error("nothing happened for {:.1} s: {}", after.as_secs_f64(), Waits(.waits))]
     Stalled {
-        /// What was waited for.
+        /// The messages that did not come or were not taken.
         waits: Vec<Wait>,
         /// For how long.
         after: Duration,
     },
-    /// Not everybody had come when the time for that was over.
+    /// A participant had not come when the time for meeting was over.
     #[error("waited for {} until the time was over", Several(.peers))]
     Unmet {
         /// Who has said nothing.
@@ -70,7 +70,7 @@ pub enum Abort {
     SetUp {
         /// The other end.
         peer: Peer,
-        /// What differs.
+        /// The difference, in words.
         what: &'static str,
     },
     /// The holders of a block have its rows in different orders. Holders of the block and the party that compared learn which rows; the

@@ -1,4 +1,4 @@
-//! What links of a plan may carry, from the messages of its rounds.
+//! Bounds on the links of a plan, from the messages of its rounds.
 
 use veil_link::Bounds;
 use veil_protocol::{BankOf, Plan, Protocol, Task};
@@ -6,7 +6,7 @@ use veil_session::Frame;
 
 use crate::{LARGEST_WINDOW, setup};
 
-/// What links of this plan may carry.
+/// The bounds on the links of this plan.
 pub fn bounds(plan: &Plan, protocol: &dyn Protocol) -> Bounds {
     let digests = plan.orders.iter().map(|o| 32 * u64::from(o.digests));
     let longest = longest(plan, protocol)

@@ -1,7 +1,7 @@
-//! What a participant keeps between runs: oblivious transfers, from which the next run with the same party begins without curves.
+//! Oblivious transfers that a participant keeps between runs: the next run with the same party begins from them, without curves.
 //!
-//! In memory only. What is kept is taken out before the other end hears of it, and used in that run or not at all: only a run that ends well
-//! puts something back, which is new. So whatever a run that fails has told a peer is about nothing that is used again (rule R3).
+//! In memory only. Kept transfers are taken out before the other end hears of them, and used in that run or not at all: only a run that
+//! ends well puts new ones back. So a run that fails has told its peer nothing about transfers that are used again (rule R3).
 //!
 //! Memory can be copied: a virtual machine is set back to a snapshot, or a process goes on twice. Then each copy holds what another one has used.
 //! That is what [`Marks`] are for: a word on a disk, which no copy of the memory takes with it.
@@ -36,7 +36,7 @@ impl Default for Limits {
     }
 }
 
-/// Says, for longer than this memory lasts, that something of what is kept there was used.
+/// A record, durable beyond this memory, that kept transfers were used.
 pub trait Marks: Send + Sync {
     /// Writes down for good that something is used from now on. False if that cannot be written, or if somebody else has written since this
     /// memory last did: then it is a copy of one that went on, or was set back, and nothing that it keeps may be used.
@@ -82,7 +82,7 @@ pub(crate) struct Left {
     store: Arc<Kept>,
     with: With,
     state: Box<State>,
-    /// What was forgotten when the run made it.
+    /// The count of forgotten transfers when the run began.
     forgotten: u64,
 }
 
@@ -166,14 +166,14 @@ impl Kept {
         self.states().len()
     }
 
-    /// Wipes what is kept with those whose key is such a one: the identity of the run's binding, either end's.
+    /// Wipes the transfers kept with peers whose key satisfies `key`: the identity of the run's binding, either end's.
     pub fn forget(&self, key: impl Fn(&[u8; 32]) -> bool) {
         let mut states = self.states();
         self.forgotten.fetch_add(1, Ordering::SeqCst);
         states.retain(|(with, _)| !with.identities.iter().any(&key));
     }
 
-    /// Wipes what is too old to be used.
+    /// Wipes transfers that are too old to be used.
     pub fn sweep(&self) {
         self.states().retain(|(_, state)| self.holds(state.chain));
     }

@@ -1,8 +1,23 @@
 //! The engine: runs a plan's flows on devices and links, in the order that the security argument needs.
 //!
-//! One [`Worker`] is one participant's lane: it never blocks, and is stepped by whoever owns the thread. [`local::run`] steps all participants
-//! of a job in this process; [`party::run`] runs one of them over its links. Values come from a `Source` and go to a `Sink` of
-//! `veil_program`, which publishes only when everything was verified.
+//! A [`Worker`] is one lane of one participant: it never blocks, and the owner of its thread steps it. It pulls rounds from the protocol's
+//! flows, submits their commands to a device and their messages to a link, and starts an opening only after every check in the value's cone
+//! has passed at every party. [`local::run`] steps all participants of a job in this process; [`party::run`] runs one participant over its
+//! links.
+//!
+//! ```text
+//!            Plan ─► flows of rounds                       Source        Sink
+//!                          │                                 │ fill        ▲ put, finish
+//!                          ▼                                 ▼             │
+//! Worker (a lane):  local commands ─► sends, receives ─► finishing commands, checks ─► opening
+//!                          │ submit, poll    │ post, expect, land
+//!                          ▼                 ▼
+//!                       Device             Link ◄─► the other participants
+//! ```
+//!
+//! # Getting started
+//!
+//! Values come from a `Source` and go to a `Sink` of `veil_program`, which publishes only when everything is verified.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -43,9 +58,15 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Promises: nothing is opened before every check in its cone has passed and every party has said so; a failure at one participant ends
-//! the run at all of them within the time-out, with an error that says who, where and what; keys and shares are wiped then. Does not
-//! promise fairness: who fails last may know the result.
+//! # Promises
+//!
+//! - No value is opened before every check in its cone has passed and every party has said so.
+//! - A failure at one participant ends the run at all of them within the time-out, with an error that says who, where and what.
+//! - Keys and shares are wiped then.
+//!
+//! # Limits
+//!
+//! - The engine is not fair: the participant that fails last may know the result.
 
 mod abort;
 mod bounds;
@@ -82,7 +103,7 @@ use veil_job::{ShareSink, ShareSource, Sink, Source};
 use veil_protocol::Plan;
 use veil_session::Peer;
 
-/// What one participant brings and takes.
+/// The data of one participant: sources and sinks.
 #[derive(Clone, Default)]
 pub struct Data {
     /// Its values, if it supplies any.

@@ -26,6 +26,12 @@ pub struct Failure(pub BTreeMap<Peer, Abort>);
 
 impl Failure {
     /// The reason that explains the others: not one that a participant was told of.
+    ///
+    /// # Panics
+    /// If there is no reason in it, which no run returns.
+    ///
+    /// # Panics
+    /// If there is no reason in it, which no run returns.
     pub fn first(&self) -> (Peer, &Abort) {
         let own = self.0.iter().find(|(_, a)| {
             !matches!(
@@ -56,6 +62,10 @@ impl std::fmt::Display for Failure {
 impl std::error::Error for Failure {}
 
 /// Runs the job; `progress` is called for each participant, parties first, about ten times a second.
+///
+/// # Errors
+/// [`Failure`] with an [`Abort`] for each participant that gave up: a check, a link, a device, a source or a sink failed, a
+/// participant's data are missing, or nothing moved for [`Settings::timeout`].
 pub fn run(
     plan: &Arc<Plan>,
     settings: &Settings,
@@ -66,6 +76,9 @@ pub fn run(
 }
 
 /// As [`run`], with every link wrapped by `wrap(participant, lane, link)`: shaped, metered, or tapped by a test.
+///
+/// # Errors
+/// [`Failure`] as of [`run`].
 pub fn run_on(
     plan: &Arc<Plan>,
     settings: &Settings,
@@ -81,6 +94,9 @@ pub fn run_on(
 }
 
 /// As [`run_on`], with other choices for each participant: another device, or one that records.
+///
+/// # Errors
+/// [`Failure`] as of [`run`].
 pub fn run_with(
     plan: &Arc<Plan>,
     data: impl Fn(Peer) -> Data,
@@ -92,7 +108,7 @@ pub fn run_with(
     })
 }
 
-/// What differs from participant to participant.
+/// Conditions that differ from participant to participant.
 pub struct Conditions<'a> {
     /// The choices of each participant.
     pub settings: &'a dyn Fn(Peer) -> Settings,
@@ -100,10 +116,13 @@ pub struct Conditions<'a> {
     pub wrap: &'a dyn Fn(Peer, u16, memory::MemoryLink) -> Box<dyn Link>,
 }
 
-/// A run whose nonces, key shares and seeds are what `randomness(participant, bytes)` writes: **for tests alone**, which see the same
-/// bytes on the links every time. Whoever knows this randomness reads all inputs.
+/// A run whose nonces, key shares and seeds are what `randomness(participant, bytes)` writes: **for tests alone**, which see the same bytes
+/// on the links every time. A holder of this randomness reads all inputs.
 ///
-/// It exists in one process only. What meets others over a network, [`party::run`](crate::party::run), has no such way in.
+/// It exists in one process only. [`party::run`](crate::party::run), which meets others over a network, has no such way in.
+///
+/// # Errors
+/// [`Failure`] as of [`run`].
 pub fn rehearse(
     plan: &Arc<Plan>,
     data: impl Fn(Peer) -> Data,

@@ -21,13 +21,13 @@ const RUN: u64 = 4 << 20;
 /// A vector of the device: rows of a slot are padded to whole ones.
 const VECTOR: u64 = 64;
 
-/// What a run allocates at one participant, in bytes: an upper bound, from the plan alone. Not in it are the program itself and
+/// The memory that a run allocates at one participant, in bytes: an upper bound, from the plan alone. Not in it are the program itself and
 /// the participant's own tables.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Memory {
     /// Banks of the chunks in flight, over all lanes.
     pub banks: u64,
-    /// What may wait in connections, over all lanes: what peers may send ahead, and what they do not take.
+    /// Messages that may wait in connections, over all lanes: messages that peers send ahead, and messages that they do not take.
     pub frames: u64,
     /// The circuit, the plan and its rounds, and what any run takes.
     pub plan: u64,

@@ -1,10 +1,10 @@
 //! Holders of a block compare the order of a key column, before anything that depends on an input is sent.
 //!
-//! Every holder has a chain of digests, keyed so that nobody but the holders can make one. It hashes each once more with the session and
-//! the block, so that no two runs say the same, and sends the list to two parties, the judges; each judge answers with the index of the first
+//! Every holder has a chain of digests, keyed so that the holders alone can make one. It hashes each once more with the session and the
+//! block, so that no two runs say the same, and sends the list to two parties, the judges; each judge answers with the index of the first
 //! digest that is not the same everywhere. The run goes on only if both judges say that all agree. A holder that hears of a difference from
-//! both says so and waits until the judges have heard it from all: so every one of them knows the reason before the run ends. Judges who
-//! say different things end it at once: one of them lies, or a holder told them different things.
+//! both says so and waits until the judges have heard it from all: so every holder knows the reason before the run ends. Judges with
+//! different answers end it at once: one of them is Byzantine, or a holder sent them different lists.
 //!
 //! A judge learns which parts agree and nothing else, unless it holds a column itself: then it has the key, and could try guesses of a
 //! whole key column. One judge that answers wrongly can end the run, and leave no difference unnoticed.

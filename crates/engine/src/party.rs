@@ -19,6 +19,12 @@ use crate::{Data, Settings};
 const TICK: Duration = Duration::from_millis(50);
 
 /// Runs `protocol` with one link per lane. `stop` ends the run from outside; `progress` is called about ten times a second.
+///
+/// # Errors
+/// [`Abort::Missing`] if `links` are not one per lane of the plan, this participant brings less than the job needs of it, or
+/// `stop` was set; another [`Abort`] if a check, a link, the device, a source or a sink failed, a peer gave up ([`Abort::Told`]),
+/// nothing moved for [`Settings::timeout`] ([`Abort::Stalled`]) or a peer had said nothing when the time for meeting was over
+/// ([`Abort::Unmet`]). Of several lanes' reasons the one counts that this participant knows best.
 pub fn run(
     plan: &Arc<Plan>,
     protocol: &Arc<dyn Protocol>,

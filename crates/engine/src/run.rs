@@ -84,7 +84,7 @@ pub(crate) enum Advance {
     Moved,
     /// Everything waits for a peer or the device.
     Waiting,
-    /// The round that comes needs inputs of this cycle and of those after it that are shared with them: the lane puts them into the bank.
+    /// The round that comes needs inputs of this cycle and of later cycles that are shared with them: the lane puts them into the bank.
     Feeds(u64),
     /// A task is over: the lane may reach into the bank before the next one.
     TaskDone(Task),
@@ -109,7 +109,7 @@ pub(crate) struct Run {
     tag: Tag,
     /// The latest cycle, from 0.
     cycles: u64,
-    /// Rounds of the task that are over, where somebody records.
+    /// Rounds of the task that are over, if a recorder is set.
     index: u32,
     stamps: Option<Box<Stamps>>,
 }

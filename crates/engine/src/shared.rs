@@ -1,4 +1,4 @@
-//! What the lanes of one participant share. Touched at the start, at the end and at a failure; never per chunk but for a counter.
+//! State shared by the lanes of one participant. Touched at the start, at the end and at a failure; never per chunk but for a counter.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -47,7 +47,7 @@ pub(crate) struct Shared {
     finished: AtomicBool,
     /// Where transfers came from, if there are any.
     transfers: OnceLock<TransfersFrom>,
-    /// What is kept of them if the run ends well.
+    /// The transfers to keep if the run ends well.
     left: Mutex<Option<Left>>,
 }
 

@@ -1,7 +1,7 @@
-//! What a run says of itself while it goes on, and when it is over.
+//! Progress of a run while it goes on, and its report when it is over.
 //!
-//! Lanes write a few relaxed counters; whoever shows them reads ten times a second. A list of waits is only made when a lane has
-//! been waiting for a while, so that a run that moves takes no lock.
+//! Lanes write a few relaxed counters; a display reads them ten times a second. A list of waits is only made when a lane has been waiting
+//! for a while, so that a run that moves takes no lock.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
@@ -42,10 +42,10 @@ impl fmt::Debug for TraceId {
     }
 }
 
-/// What a participant is about. Chunks overtake each other: the phase is that of the first lane.
+/// The phase of a participant. Chunks overtake each other: the phase is that of the first lane.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub enum Phase {
-    /// Connections are being made. An engine starts after that; whoever makes them says so.
+    /// Connections are being made. The engine starts after that; the caller that makes the connections sets this phase.
     #[default]
     Meeting,
     /// Nonces, key shares, seeds.
@@ -107,7 +107,7 @@ pub struct Progress {
     pub cycles: u64,
     /// Cycles that are over, of all rows.
     pub passed: u64,
-    /// What it is about.
+    /// The phase.
     pub phase: Phase,
     /// Payload bytes posted.
     pub sent: u64,
@@ -119,8 +119,8 @@ pub struct Progress {
     pub waiting: Duration,
     /// The name of the run, once the session has its id.
     pub trace: Option<TraceId>,
-    /// Whether anybody may have received an opened value: without another message of this participant, the others could open one. At a
-    /// recipient that sends none: whether it may have received one itself.
+    /// Whether any participant may have received an opened value: without another message of this participant, the others could open one.
+    /// At a recipient, which sends none: whether it may have received one itself.
     pub may_have_opened: bool,
 }
 
@@ -144,14 +144,14 @@ impl Progress {
     }
 }
 
-/// What a run took at one participant.
+/// Times and amounts of a run at one participant.
 #[derive(Clone, Copy, Debug)]
 pub struct Report {
     /// From the first message to the last.
     pub elapsed: Duration,
     /// Of that, the handshake and the inputs that all rows share.
     pub set_up: Duration,
-    /// From the first message until the last result was given, or the last rows were done: without what is wiped and closed afterwards.
+    /// From the first message until the last result was given, or the last rows were done, without the wiping and closing that follow.
     pub results: Duration,
     /// Messages and bytes, over all lanes and peers.
     pub meters: Meters,

@@ -1,4 +1,4 @@
-//! What a run tells a recorder: one event per round, times and sizes, never a value.
+//! Events for a recorder: one event per round, times and sizes, never a value.
 
 use std::time::Instant;
 
@@ -23,7 +23,7 @@ pub struct RoundEvent<'a> {
     pub me: Peer,
     /// The chunk.
     pub frame: Frame,
-    /// What the round is part of.
+    /// The task of the round.
     pub task: Task,
     /// Which of the task's rounds it is, from 0.
     pub index: u32,

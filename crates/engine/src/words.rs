@@ -1,8 +1,9 @@
-//! The last words of a run: whoever writes something for good says so to those who would have to repeat the run otherwise.
+//! The last words of a run: a participant that writes something for good tells the participants that would otherwise have to repeat the
+//! run.
 //!
-//! A run that loads shares can be repeated for as long as the parties keep them: before they let go, they hear from everybody who
-//! receives or keeps something that it is on the disk. A run that only keeps shares would be repeated by its owners: they hear it
-//! from the parties. It is one byte, always the same, and says nothing of what was written.
+//! A run that loads shares can be repeated for as long as the parties keep them: before they let go, every participant that receives or
+//! keeps something tells them that it is on the disk. A run that only keeps shares would be repeated by its owners: they hear it from the
+//! parties. It is one byte, always the same, and says nothing of the written values.
 //!
 //! Once a participant has heard all that it waits for, connections that end take nothing from it any more. Who never says its word
 //! ends the run at the others, by the time-out, and they keep what they have.
@@ -35,7 +36,7 @@ fn tells(plan: &Plan, from: Peer, to: Peer) -> bool {
     repeats && (keeps || receives)
 }
 
-/// What the last words cost the participant that runs `protocol`: a byte to each that needs them.
+/// The cost of the last words for the participant that runs `protocol`: a byte to each that needs them.
 pub fn last_words_cost(plan: &Plan, protocol: &dyn Protocol) -> Cost {
     let me = protocol.me();
     let peers = protocol.peers().into_iter();

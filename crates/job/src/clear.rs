@@ -1,4 +1,4 @@
-//! What a job means: all rows evaluated in the clear, without parties.
+//! The meaning of a job: all rows evaluated in the clear, without parties.
 
 use veil_circuit::{EvaluateError, Per, Reduce};
 use veil_math::Ring;
@@ -22,13 +22,17 @@ pub enum ClearError {
     /// The circuit does not fit its inputs.
     #[error(transparent)]
     Evaluate(#[from] EvaluateError),
-    /// Nobody supplies a port.
+    /// No source supplies a port.
     #[error("no source is given for input `{0}`; give the sources of all holders")]
     NoSource(String),
 }
 
-/// Evaluates the circuit of a job on the values of all holders, and hands every output to those who may read it. What
-/// parties compute must be the same, byte for byte.
+/// Evaluates the circuit of a job on the values of all holders, and hands every output to its audience. The parties must compute the same,
+/// byte for byte.
+///
+/// # Errors
+/// [`ClearError::NoSource`] if `sources` lacks the holder of a port, [`ClearError::Data`] if a source or a sink fails,
+/// [`ClearError::Evaluate`] if the circuit does not fit its inputs.
 pub fn evaluate(
     job: &JobSpec,
     sources: &[(Holder, &dyn Source)],

@@ -23,11 +23,18 @@ pub trait Source: Send + Sync {
     /// `into` is `[wire][Ring::bytes(rows)]`: for each wire of the port its values in all rows, little-endian elements
     /// or packed bits with the first row in bit 0. The wires of a port with a value in every cycle are those of all cycles, the first one's
     /// before the others.
+    ///
+    /// # Errors
+    /// [`DataError`] if the values cannot be read: [`DataError::OutOfReach`] for a port or rows that the source does not have,
+    /// [`DataError::Changed`] if its file is not the one that was checked.
     fn fill(&self, port: usize, slice: Slice, into: &mut [u8]) -> Result<(), DataError>;
 
     /// Writes the values that input port `port` has in these of so many cycles, as [`Source::fill`] does.
     ///
     /// This makes those of all cycles, and keeps these: a source of long values reads what it needs.
+    ///
+    /// # Errors
+    /// [`DataError`] as of [`Source::fill`].
     fn fill_cycles(
         &self,
         port: usize,
@@ -58,20 +65,29 @@ pub trait Sink: Send + Sync {
     /// Takes the values of output port `port` in the rows of `slice`, packed as in [`Source::fill`].
     ///
     /// A port that is summed over the rows comes once, as one row of block 0.
+    ///
+    /// # Errors
+    /// [`DataError`] if the values cannot be kept: [`DataError::OutOfReach`] for a port or rows that the sink does not have.
     fn put(&self, port: usize, slice: Slice, values: &[u8]) -> Result<(), DataError>;
 
     /// Everything is verified and complete: publishes it. Until then nothing is visible under its final name.
+    ///
+    /// # Errors
+    /// [`DataError::Incomplete`] if values are missing, [`DataError::Io`] if the results cannot be written.
     fn finish(&self) -> Result<(), DataError>;
 }
 
 /// A party's stored shares. Many lanes call it at once, for any slice.
 ///
-/// What it gives is not trusted: the two holders of every component compare digests of it before anything depends on it.
+/// Its shares are not trusted: the two holders of every component compare digests of it before anything depends on it.
 pub trait ShareSource: Send + Sync {
     /// Writes component `component` of input port `port` in the rows of `slice`, packed as in [`Source::fill`].
     ///
     /// Component 0 is the party's own, component 1 is the one that it has in common with the previous party. A port with
     /// one value per job is loaded as one row of block 0.
+    ///
+    /// # Errors
+    /// [`DataError::Stored`] if the store cannot be read, or holds other shares than were written.
     fn load(
         &self,
         port: usize,
@@ -81,10 +97,13 @@ pub trait ShareSource: Send + Sync {
     ) -> Result<(), DataError>;
 }
 
-/// Takes a party's shares of what is kept. Many lanes call it at once.
+/// Takes a party's shares of stored outputs. Many lanes call it at once.
 pub trait ShareSink: Send + Sync {
     /// Takes component `component` of output port `port` in the rows of `slice`, as [`ShareSource::load`] gives it back:
     /// bits beyond the last row are zero.
+    ///
+    /// # Errors
+    /// [`DataError::Stored`] if the store cannot be written, or has been given these shares before.
     fn keep(
         &self,
         port: usize,
@@ -95,6 +114,9 @@ pub trait ShareSink: Send + Sync {
 
     /// All parties have said that all their checks have passed: what was kept is complete, and becomes visible. Before
     /// that, nothing is.
+    ///
+    /// # Errors
+    /// [`DataError::Stored`] if shares are missing or the store cannot be written.
     fn finish(&self) -> Result<(), DataError>;
 }
 

@@ -18,7 +18,7 @@ pub enum ProtocolKind {
     Yao,
 }
 
-/// What one corrupt party may do without getting anywhere. The weakest comes first.
+/// The power of one corrupt party that the protocol withstands. The weakest comes first.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Adversary {
     /// It follows the protocol, and looks at all that it sees.
@@ -29,7 +29,7 @@ pub enum Adversary {
     CutAndChoose,
 }
 
-/// What a corrupt or a lost party can do to the end of a run. The weakest comes first.
+/// The power of a corrupt or a lost party over the end of a run. The weakest guarantee comes first.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Delivery {
     /// It can make the job stop, without a result.
@@ -47,14 +47,14 @@ pub enum Tables {
     ThreeHalves,
 }
 
-/// The statistical parameter s of cut-and-choose: whoever cheats gets away with it with probability 2^-s. More circuits take more time.
+/// The statistical parameter s of cut-and-choose: a cheating garbler is not found with probability 2^-s. More circuits take more time.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Statistical(u8);
 
 impl Statistical {
-    /// What is customary.
+    /// The customary value.
     pub const USUAL: Statistical = Statistical(40);
-    /// What a job has at least. Benches measure less, to stand beside published figures.
+    /// The least value of a job. Benches measure less, to compare with published figures.
     pub const LEAST: Statistical = Statistical(40);
 
     /// s.
@@ -76,6 +76,9 @@ pub trait Word: Copy + PartialEq + 'static {
     fn word(self) -> &'static str;
 
     /// The choice behind a word; else what may be written.
+    ///
+    /// # Errors
+    /// [`UnknownWord`], with the words that there are.
     fn parse(text: &str) -> Result<Self, UnknownWord> {
         let found = Self::ALL.iter().find(|choice| choice.word() == text);
         found.copied().ok_or_else(|| UnknownWord {
@@ -237,7 +240,7 @@ pub struct Security {
     pub protocol: ProtocolKind,
     /// Against whom.
     pub adversary: Adversary,
-    /// What becomes of the result if somebody cheats or is lost.
+    /// The delivery of the result if a party cheats or is lost.
     pub delivery: Delivery,
     /// How gates are garbled, where they are.
     pub tables: Tables,
@@ -248,7 +251,7 @@ pub struct Security {
 }
 
 impl Security {
-    /// What a job of so many parties has if it says nothing.
+    /// The security of a job of so many parties that says nothing.
     pub const fn among(parties: usize) -> Self {
         Self::of(ProtocolKind::among(parties))
     }
@@ -296,14 +299,14 @@ impl fmt::Display for Security {
     }
 }
 
-/// What a run was worth. Results, receipts and `veil explain` say it in the same words.
+/// The guarantee of a run. Results, receipts and `veil explain` say it in the same words.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Guarantee {
     /// How values were shared.
     pub protocol: String,
     /// Against whom.
     pub adversary: String,
-    /// What could become of the result if somebody cheated or was lost.
+    /// The delivery of the result if a party cheated or was lost.
     pub delivery: String,
     /// How many parties computed.
     pub parties: usize,

@@ -14,7 +14,7 @@ pub enum Holder {
     Party(PartyId),
     /// An outside owner, numbered as in [`JobSpec::owners`].
     Owner(u16),
-    /// Nobody in this run: every party loads its shares from its store ([`ShareSource`](crate::ShareSource)).
+    /// No participant of this run: every party loads its shares from its store ([`ShareSource`](crate::ShareSource)).
     Stored,
 }
 
@@ -27,7 +27,7 @@ pub enum Audience {
     Party(PartyId),
     /// An outside recipient, numbered as in [`JobSpec::recipients`].
     Recipient(u16),
-    /// Nobody: it is not opened, and every party keeps its shares ([`ShareSink`](crate::ShareSink)).
+    /// No participant: the output is not opened, and every party keeps its shares ([`ShareSink`](crate::ShareSink)).
     Stored,
 }
 
@@ -64,8 +64,8 @@ pub struct Block {
     /// Who supplies each of the circuit's input ports, in order. A port with one value per job has the same holder in
     /// every block.
     pub holders: Vec<Holder>,
-    /// What the ports of [`Holder::Stored`] are loaded from: the name of the dataset, as all parties know it. Nothing in
-    /// a block that loads nothing.
+    /// The dataset that the ports of [`Holder::Stored`] are loaded from, by its name, as all parties know it. Nothing in a block that loads
+    /// nothing.
     pub stored: Option<String>,
     /// Why its rows are rows of the same people, if several holders supply them.
     pub order: Order,
@@ -77,7 +77,7 @@ pub enum Order {
     /// Nothing is said: one holder supplies all that a row has, or it comes from the parties' stores.
     #[default]
     Unsaid,
-    /// The holders have agreed on it, and nobody compares it.
+    /// The holders have agreed on it, and it is not compared.
     Agreed,
     /// The holders compare it by a key column, before anything that depends on an input is sent.
     Compared {
@@ -103,29 +103,29 @@ impl Order {
 pub struct JobSpec {
     /// Name of the job.
     pub name: String,
-    /// Outside owners: those that are not computing parties.
+    /// Outside owners: owners that are not computing parties.
     pub owners: Vec<String>,
     /// The computing parties: three or four.
     pub parties: Vec<String>,
-    /// Outside recipients: those that are not computing parties.
+    /// Outside recipients: recipients that are not computing parties.
     pub recipients: Vec<String>,
     /// The protocol, and what it holds against.
     pub security: Security,
-    /// What the values stand for, as all participants must read them: of statistics scales, ranges, categories, what a missing value
-    /// means; of a circuit the columns or files that feed its ports. Empty where the circuit says it all.
+    /// The meaning of the values, as all participants must read them: of statistics scales, ranges, categories, the treatment of missing
+    /// values; of a circuit the columns or files that feed its ports. Empty where the circuit says it all.
     pub schema: String,
-    /// What is computed in every row, or summed over the rows.
+    /// The circuit that is computed in every row, whose outputs may be summed over the rows.
     pub circuit: Circuit,
-    /// What is computed once of the sums over all rows, before they are opened: over the same ring, from one input port with an element for
-    /// every wire of a summed output, in their order, to an output port in the place of each summed output, which is no wider. It may read
-    /// the circuit's input ports with a value per job too: then a port for each of them follows, in their order. Without it, sums are
-    /// opened as they are.
+    /// The circuit that is computed once on the sums over all rows, before they are opened: over the same ring, from one input port with an
+    /// element for every wire of a summed output, in their order, to an output port in the place of each summed output, which is no wider.
+    /// It may read the circuit's input ports with a value per job too: then a port for each of them follows, in their order. Without it,
+    /// sums are opened as they are.
     pub totals: Option<Circuit>,
     /// The rows: at least one block.
     pub blocks: Vec<Block>,
     /// To whom each of the circuit's output ports is opened, in order.
     pub audiences: Vec<Audience>,
-    /// One plain sentence for each output port: what is opened.
+    /// One plain sentence for each output port that names the opened value.
     pub opened: Vec<String>,
     /// How each participant reads the values that it supplies: all inputs of all blocks.
     pub inputs: Vec<InputSpec>,
@@ -204,7 +204,7 @@ impl canonical::Canonical for Statistical {
 /// A port whose shares are at rest between runs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StoredPort {
-    /// Index among the circuit's input ports (what is loaded) or output ports (what is kept).
+    /// Index among the circuit's input ports (loaded values) or output ports (kept values).
     pub port: usize,
     /// The port's name.
     pub name: String,
@@ -253,8 +253,8 @@ impl JobSpec {
             .collect()
     }
 
-    /// How often output port `port` has a value when it is kept: once if it is summed over the rows, or if its wires are
-    /// those of an input port with one value per job.
+    /// How often output port `port` has a value when it is kept: once if it is summed over the rows, or if its wires are the wires of an
+    /// input port with one value per job.
     ///
     /// # Panics
     /// If there is no such port.
@@ -266,7 +266,7 @@ impl JobSpec {
         }
     }
 
-    /// The input port with one value per job whose wires, in order, are those of output port `port`.
+    /// The input port with one value per job whose wires, in order, are the wires of output port `port`.
     ///
     /// # Panics
     /// If there is no such output port.

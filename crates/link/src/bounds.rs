@@ -1,15 +1,14 @@
-//! What a peer may make us hold.
+//! Bounds on the memory that a peer may make this side hold.
 
 use crate::LinkKind;
 
-/// Limits of a link, from the plan: what lies outside them is an error of the peer.
+/// Limits of a link, from the plan: a message outside them is an error of the peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bounds {
     /// The longest payload of any message, in bytes.
     pub longest: u64,
-    /// Bytes per peer that may arrive before they are expected, each message counting 64 bytes beside its payload; beyond it
-    /// we stop reading from that peer until something is taken. A plan that allows less than a correct peer may be ahead
-    /// stalls.
+    /// Bytes per peer that may arrive before they are expected, each message counting 64 bytes more than its payload; beyond it this side
+    /// stops reading from that peer until a message is taken. A plan that allows less than a correct peer may be ahead stalls.
     pub early: u64,
     /// Payload bytes per peer that may wait to be sent before `post` says no.
     pub credit: u64,

@@ -1,4 +1,4 @@
-//! What can go wrong on a link.
+//! Faults of a link.
 
 use veil_session::{Channel, Peer};
 
@@ -10,7 +10,7 @@ pub struct LinkError {
     pub peer: Peer,
     /// The message, where one is known.
     pub at: Option<Channel>,
-    /// What happened.
+    /// The fault.
     pub fault: LinkFault,
 }
 
@@ -57,10 +57,10 @@ pub enum LinkFault {
     /// This side has no link to that peer.
     #[error("this participant has no link to it")]
     NoSuchPeer,
-    /// What came is not what the peer sent: it does not decrypt, or was not sent now, or not there.
+    /// The bytes that came are not the peer's: they do not decrypt, or were sent at another time or in another place.
     #[error("what came under its name is not what it sent: {0}")]
     Cipher(String),
-    /// What was sent had not been taken when the time for closing was over.
+    /// The peer had not taken so many bytes when the time for closing was over.
     #[error("has not taken {0} bytes that were sent to it: it is stalled or the network is")]
     Unsent(u64),
     /// This side's end cannot be opened.
@@ -72,7 +72,7 @@ pub enum LinkFault {
 }
 
 impl LinkFault {
-    /// The other end is gone, gave up, or takes nothing any more: whoever needs nothing more of it need not care.
+    /// The other end is gone, gave up, or takes nothing any more: a side that needs nothing more of it may go on.
     pub const fn is_end(&self) -> bool {
         matches!(
             self,

@@ -1,4 +1,4 @@
-//! What stands before every message on a wire: a header of fixed length.
+//! The header of every message on a wire, of fixed length.
 //!
 //! Little-endian, 40 bytes:
 //!

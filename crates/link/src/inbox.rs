@@ -1,4 +1,4 @@
-//! What one peer may send, and what of it is here: expected names, early arrivals, and every check on them.
+//! Messages that one peer may send, and messages that are here: expected names, early arrivals, and every check on them.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

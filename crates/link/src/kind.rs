@@ -1,4 +1,4 @@
-//! What carries the bytes of a job, by name: all its participants name the same.
+//! Kinds of links that carry the bytes of a job, by name: all its participants name the same.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use crate::{Bounds, Link, LinkError};
 #[cfg(not(libfabric))]
 use {crate::LinkFault, veil_session::Peer};
 
-/// What carries the bytes between participants who met over TLS.
+/// The kind of link that carries the bytes between participants which met over TLS.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum LinkKind {
     /// The TLS connections by which they met.
@@ -99,7 +99,8 @@ impl fmt::Display for LinkKind {
 const TLS: u64 = 1 << 20;
 
 impl LinkKind {
-    /// Bytes of a connection's own buffers, beside those of what it carries. What a provider of libfabric takes for itself is unknown.
+    /// Bytes of a connection's own buffers, without the messages in them. The memory that a provider of libfabric takes for itself is
+    /// unknown.
     pub const fn buffers(self) -> u64 {
         match self {
             LinkKind::Tls => TLS,
@@ -108,6 +109,9 @@ impl LinkKind {
     }
 
     /// Whether this build, on this machine, has it. If not, why, and what to do.
+    ///
+    /// # Errors
+    /// The reason and the remedy, in words, if links over the provider need libfabric and this build or this machine has none.
     pub fn check(&self) -> Result<(), String> {
         match self {
             LinkKind::Tls => Ok(()),
@@ -116,6 +120,9 @@ impl LinkKind {
     }
 
     /// Makes the link of `connections`, all of the same lane, that was agreed when they were made.
+    ///
+    /// # Errors
+    /// [`LinkFault::Local`] if this build or this machine has no links of this kind. A link over TLS always opens.
     pub fn open(
         self,
         connections: Vec<Connected>,

@@ -1,8 +1,16 @@
-//! Links: messages between peers. Bytes, never shares; nothing here blocks except [`Link::wait`] and [`Link::close`].
+//! Links: messages between peers, by name. Bytes, never shares; nothing here blocks except [`Link::wait`] and [`Link::close`].
 //!
-//! Made for the engine that runs a plan, and for whoever connects its participants: in one process ([`memory`]) or over
-//! TCP and TLS 1.3 ([`tls`]), if need be slowed down to another network ([`shape`]) or, in tests, cheating ([`tap`]).
-//! Protocols do not use it: they are sans-I/O.
+//! A [`Link`] is one participant's end of its connections to all its peers, for one lane. A message has a name, a
+//! [`Channel`](veil_session::Channel): the receiver announces it with its length, and the link lands it once, whole, whatever arrives before
+//! it. The engine that runs a plan uses links, and so does the code that connects its participants; protocols are sans-I/O and do not.
+//!
+//! ```text
+//! sender     post(to, name, bytes) ─► frames, within the peer's credit ─┐
+//!                                                                       │  memory │ tls │ fabric
+//! receiver   expect(from, name, length) … land(from, name, into) ◄──────┘
+//! ```
+//!
+//! # Getting started
 //!
 //! ```
 //! # fn main() -> Result<(), veil_link::LinkError> {
@@ -22,12 +30,21 @@
 //! # }
 //! ```
 //!
-//! It promises: a message lands once, whole, under the name and at the length that both sides announced, from the peer that
-//! TLS authenticated, or there is an error that names peer and message. Whatever bytes a peer sends, this side neither
-//! panics nor holds more for it than [`Bounds`] says. One side's abort reaches all its peers ahead of what waits.
+//! [`memory`] connects the participants of one process, [`tls`] connects them over a network by TCP and TLS 1.3, [`fabric`] by libfabric.
+//! [`shape`] slows a link down to another network; [`tap`] lets a test cheat on it.
 //!
-//! It does not promise: that a peer sends anything, or sends the truth; that a lost connection comes back; that who watches
-//! the network learns nothing from the lengths and times of messages (they follow from the plan, which is public).
+//! # Promises
+//!
+//! - A message lands once, whole, under the name and at the length that both sides announced, from the peer that TLS authenticated, or there
+//!   is an error that names peer and message.
+//! - Whatever bytes a peer sends, this side neither panics nor holds more for it than [`Bounds`] says.
+//! - One side's abort reaches all its peers ahead of the messages that wait.
+//!
+//! # Limits
+//!
+//! - A peer may send nothing, or send wrong values.
+//! - A lost connection does not come back.
+//! - An observer of the network learns the lengths and times of messages; they follow from the plan, which is public.
 
 mod bounds;
 mod error;
@@ -52,7 +69,7 @@ pub use fuzz::fuzz_frame;
 pub use kind::{LinkKind, NoLink, Provider};
 use veil_session::{Channel, Peer, SessionId};
 
-/// What ended a [`Link::wait`].
+/// The event that ended a [`Link::wait`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Woken {
     /// Something may have arrived, or there is room to send again.
@@ -61,7 +78,7 @@ pub enum Woken {
     TimedOut,
 }
 
-/// Bytes of our header before each message: what [`Meters::bytes_sent`] counts beside the payload.
+/// Bytes of the header before each message: [`Meters::bytes_sent`] counts them and the payload.
 pub const HEADER_BYTES: u64 = frame::HEADER as u64;
 
 /// Bytes and messages that a link moved.
@@ -87,18 +104,38 @@ pub trait Link: Send {
     fn bind(&mut self, session: SessionId);
 
     /// Sends `bytes` as the message `at`. `Ok(false)`: no room now, nothing was taken, try again after [`Link::wait`].
+    ///
+    /// # Errors
+    /// [`LinkFault::NoSuchPeer`] without a link to `to`; [`LinkFault::Misuse`] after [`Link::abort`] or [`Link::close`], or for a
+    /// message beyond [`Bounds::longest`]; the fault that this connection already has ([`LinkFault::Aborted`],
+    /// [`LinkFault::Closed`] and so on), also if the peer has left.
     fn post(&mut self, to: Peer, at: Channel, bytes: &[u8]) -> Result<bool, LinkError>;
 
     /// Announces that `from` will send `bytes` bytes as `at`. May be called rounds ahead.
+    ///
+    /// # Errors
+    /// [`LinkFault::NoSuchPeer`] without a link to `from`; [`LinkFault::Misuse`] if the message was announced before;
+    /// [`LinkFault::Length`] if it is here already, at another length.
     fn expect(&mut self, from: Peer, at: Channel, bytes: u64) -> Result<(), LinkError>;
 
     /// Takes the expected message `at` into `into`, whose length is that announced. `Ok(false)`: not here yet.
+    ///
+    /// # Errors
+    /// [`LinkFault::NoSuchPeer`] without a link to `from`; [`LinkFault::Misuse`] if the message was not announced, or at another
+    /// length than `into` has; the connection's fault, or [`LinkFault::Closed`] if the peer has left, where the message is not
+    /// here and will not come.
     fn land(&mut self, from: Peer, at: Channel, into: &mut [u8]) -> Result<bool, LinkError>;
 
     /// Moves bytes without blocking: sends what waits, takes what came. `true` if anything moved.
+    ///
+    /// # Errors
+    /// The foremost fault of all connections, an abort before others, with its peer and, where it is known, the message.
     fn poll(&mut self) -> Result<bool, LinkError>;
 
     /// Blocks until something may have changed or `until` has passed.
+    ///
+    /// # Errors
+    /// [`LinkError`] as of [`Link::poll`]; [`LinkFault::Closed`] if the system cannot wait for this link's sockets.
     fn wait(&mut self, until: Instant) -> Result<Woken, LinkError>;
 
     /// Tells every peer, ahead of everything that waits to be sent, that this side gave up. One constant code: peers learn nothing
@@ -112,6 +149,10 @@ pub trait Link: Send {
     }
 
     /// Sends what is left and closes in order: peers that still need our bytes get them, until `until`.
+    ///
+    /// # Errors
+    /// [`LinkFault::Unsent`] if a peer has not taken all bytes until `until`, [`LinkFault::Unexpected`] if a message of a peer
+    /// was never announced, else the connections' foremost fault. After an abort it has no error of a peer.
     fn close(&mut self, until: Instant) -> Result<(), LinkError>;
 
     /// What was moved so far.
@@ -130,7 +171,7 @@ impl Meters {
         self.bytes_sent += (payload + frame::HEADER) as u64;
     }
 
-    /// What these say was received, and `sent` was sent: of a link that hands messages on later than they were posted.
+    /// These meters for received messages, and `sent` for sent ones: of a link that hands messages on later than they were posted.
     #[must_use]
     pub fn with_sent(self, sent: Meters) -> Meters {
         Meters {

@@ -1,7 +1,7 @@
 //! Links between participants in one process: a message is copied once into a pooled buffer and once out of it.
 //!
-//! Between two ends lies a pipe under a lock that is held for a few pushes, never for a copy. An end that waits sleeps on its
-//! bell; nobody rings it while nobody sleeps, so ends that are stepped in turn by one thread never enter the kernel.
+//! Between two ends lies a pipe under a lock that is held for a few pushes, never for a copy. An end that waits sleeps on its bell; the
+//! bell is rung only while an end sleeps, so ends that are stepped in turn by one thread never enter the kernel.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
@@ -216,7 +216,7 @@ pub struct MemoryLink {
     aborted: bool,
 }
 
-/// Connects every party with everybody, and owners and recipients with the parties only. The ends are in the order of `peers`.
+/// Connects every party with all participants, and owners and recipients with the parties only. The ends are in the order of `peers`.
 pub fn mesh(peers: &[Peer], bounds: Bounds) -> Vec<MemoryLink> {
     let bells: Vec<Arc<Bell>> = peers.iter().map(|_| Arc::default()).collect();
     let mut links: Vec<MemoryLink> = bells

@@ -1,9 +1,9 @@
 //! A slower network than the one at hand: latency and bandwidth, added the same way every time.
 //!
-//! Each message leaves [`Shaped`] when a real line would have delivered it: after those before it to the same peer have passed
-//! at the line's rate, and one way's latency later. No chance is involved: no jitter, no loss. An abort is not held up, since
-//! it is there to end things. A message moves on when its sender next uses the link, so a sender that computes for longer than
-//! the latency without a look at its link is held up by that.
+//! Each message leaves [`Shaped`] when a real line would have delivered it: after the messages before it to the same peer have passed at
+//! the line's rate, and one way's latency later. No chance is involved: no jitter, no loss. An abort is not held up, since it is there to
+//! end things. A message moves on when its sender next uses the link, so a sender that computes for longer than the latency without a look
+//! at its link is held up by that.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -16,7 +16,7 @@ use crate::frame::HEADER;
 use crate::pool::Pool;
 use crate::{Link, LinkError, LinkFault, Meters, Woken};
 
-/// What a line is like, the same in both directions and to every peer.
+/// The properties of a line, the same in both directions and to every peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Profile {
     /// Time from one end to the other: half a round trip.

@@ -11,7 +11,7 @@ use veil_session::{Channel, Peer};
 
 use crate::{Link, LinkError, Woken};
 
-/// What becomes of a posted message.
+/// The fate of a posted message.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Fate {
     /// It is sent as it is.
@@ -22,9 +22,9 @@ pub enum Fate {
     Replace(Vec<u8>),
     /// It is sent twice.
     Twice,
-    /// It is sent later; what is posted meanwhile goes before it.
+    /// It is sent later; messages posted meanwhile go before it.
     Delay(Duration),
-    /// Any other messages are sent instead, to anybody, under any name.
+    /// Any other messages are sent instead, to any peer, under any name.
     Instead(Vec<(Peer, Channel, Vec<u8>)>),
 }
 

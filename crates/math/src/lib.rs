@@ -1,7 +1,16 @@
 //! Rings, prime fields, bit matrices and word helpers; no protocol, no I/O.
 //!
-//! Everything above this crate computes on columns: one wire of a batch of `n` rows is `n` bits, or `n`
-//! little-endian ring elements, in consecutive bytes. This crate says how those bytes are read.
+//! The crates above this one compute on columns: one wire of a batch of `n` rows is `n` bits, or `n` little-endian ring elements, in
+//! consecutive bytes. [`Ring`] says how those bytes are read; [`Mersenne`] and [`P61`] are the prime fields of proofs about products;
+//! [`bits_from_rows`] and [`bits_to_rows`] transpose between the rows of a file and the columns of a device.
+//!
+//! ```text
+//! Ring::Bits   wire = ⌈n/8⌉ bytes, row 0 in bit 0 of byte 0
+//! Ring::Z64    wire = 8n bytes, little-endian
+//! Ring::Z128   wire = 16n bytes, little-endian
+//! ```
+//!
+//! # Getting started
 //!
 //! ```
 //! use veil_math::Ring;
@@ -9,6 +18,15 @@
 //! assert_eq!(Ring::Z64.bytes(10), 80);
 //! assert_eq!(Ring::Z64.reduce(u128::MAX), u64::MAX as u128);
 //! ```
+//!
+//! # Promises
+//!
+//! - Ring arithmetic neither overflows nor panics, for any operands.
+//! - Nothing branches on the value of a field element.
+//!
+//! # Limits
+//!
+//! - Ring and field operations are on single elements; devices compute whole columns.
 
 mod field;
 mod ring;

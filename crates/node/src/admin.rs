@@ -1,4 +1,4 @@
-//! Health and metrics over HTTP, for whoever looks after this machine: `/healthz`, `/readyz`, `/metrics`.
+//! Health and metrics over HTTP, for the operator of this machine: `/healthz`, `/readyz`, `/metrics`.
 
 use std::io;
 use std::net::SocketAddr;

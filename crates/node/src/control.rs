@@ -1,4 +1,4 @@
-//! What participants ask each other beside jobs: one request, one reply, as JSON over an authenticated connection.
+//! Requests between participants outside of runs: one request, one reply, as JSON over an authenticated connection.
 //!
 //! The key that a request comes from is known from TLS; a request says nothing about who sends it. A request of another version,
 //! or with a field that is not known, is refused and changes nothing.
@@ -24,7 +24,7 @@ use crate::time::Time;
 /// Version of the requests and replies.
 pub const VERSION: u32 = 1;
 
-/// What is asked.
+/// A request.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Request {
@@ -45,7 +45,7 @@ pub enum Request {
     Roll {
         /// All digits of its plan hash.
         plan: String,
-        /// What is known where this is asked.
+        /// The statements that the caller knows.
         said: Vec<Missing>,
     },
     /// In which order do you garble this job, which says none?
@@ -62,12 +62,12 @@ pub enum Request {
     Held {
         /// All digits of its plan hash.
         plan: String,
-        /// What it is.
+        /// The reason.
         why: HeldFor,
     },
 }
 
-/// What is answered.
+/// A reply.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "reply", rename_all = "snake_case")]
 pub enum Reply {
@@ -83,7 +83,7 @@ pub enum Reply {
         /// The plan, as the party computed it.
         plan: String,
     },
-    /// Somebody has to approve it first.
+    /// A person has to approve it first.
     Pending {
         /// The plan, as the party computed it.
         plan: String,
@@ -97,9 +97,9 @@ pub enum Reply {
     Stranger {},
     /// Who is missing.
     Roll {
-        /// What is known.
+        /// The statements that the answering party knows.
         said: Vec<Missing>,
-        /// Where whoever answers is.
+        /// The stage of the answering party.
         at: At,
     },
     /// In this order.
@@ -109,7 +109,7 @@ pub enum Reply {
     },
     /// The jobs.
     Jobs {
-        /// Those in which whoever asks has a part.
+        /// The jobs in which the caller has a part.
         jobs: Vec<Status>,
     },
 }
@@ -119,14 +119,14 @@ pub enum Reply {
 pub struct Hello {
     /// Its name.
     pub name: String,
-    /// What it is.
+    /// Its role.
     pub role: Role,
     /// The version of its program. Not `version` in the bytes: that is the version of the requests.
     #[serde(rename = "release")]
     pub version: String,
     /// Its clock, in seconds since 1970.
     pub time: i64,
-    /// The name under which it knows whoever asks.
+    /// The name under which it knows the caller.
     pub knows_you_as: Option<String>,
 }
 
@@ -203,6 +203,9 @@ pub(crate) fn kind(request: &[u8]) -> Kind {
 }
 
 /// Reads a request or a reply. Whatever the bytes are, nothing panics.
+///
+/// # Errors
+/// [`Unreadable::Version`] if the bytes are of another version, [`Unreadable::Garbled`] if they are not JSON of a `T`.
 pub fn decode<T: for<'de> Deserialize<'de>>(bytes: &[u8]) -> Result<T, Unreadable> {
     let garbled = |error: serde_json::Error| Unreadable::Garbled(error.to_string());
     let Version { version } = serde_json::from_slice(bytes).map_err(garbled)?;
@@ -217,7 +220,7 @@ pub fn decode<T: for<'de> Deserialize<'de>>(bytes: &[u8]) -> Result<T, Unreadabl
 ///
 /// # Panics
 ///
-/// If what was read is not read again from what is written of it.
+/// If decoded content does not survive encoding and decoding again.
 #[doc(hidden)]
 pub fn fuzz_control(bytes: &[u8]) -> bool {
     fn read<T: Serialize + for<'de> Deserialize<'de> + PartialEq>(bytes: &[u8]) -> bool {
@@ -256,12 +259,16 @@ pub enum CallError {
     Reply {
         /// Who.
         name: String,
-        /// What is wrong with it.
+        /// The defect.
         why: Unreadable,
     },
 }
 
 /// Asks a member something. It has until `until` to be there and to answer.
+///
+/// # Errors
+/// [`CallError::NoAddress`] if the member has none, [`CallError::Call`] if the call fails or the member does not know our key,
+/// [`CallError::Reply`] if its reply cannot be read.
 pub fn ask(
     identity: &Identity,
     member: &Member,
@@ -275,6 +282,9 @@ pub fn ask(
 const SLOW: Duration = Duration::from_secs(30);
 
 /// Asks a member something that may be away: it has so much time to be there, and more to answer if it is.
+///
+/// # Errors
+/// [`CallError`] as of [`ask`].
 pub fn ask_if_there(
     identity: &Identity,
     member: &Member,

@@ -18,7 +18,7 @@ pub enum FileError {
     /// The system refuses.
     #[error("cannot {doing} {}: {source}{}", path.display(), advice(source))]
     Io {
-        /// What was tried.
+        /// The operation that was refused.
         doing: &'static str,
         /// The file.
         path: PathBuf,
@@ -30,14 +30,14 @@ pub enum FileError {
     Permissions {
         /// The file or folder.
         path: PathBuf,
-        /// What others may do.
+        /// The access that others have.
         verb: &'static str,
         /// Its mode.
         mode: u32,
         /// The mode it should have.
         want: u32,
     },
-    /// Somebody else's.
+    /// The file belongs to another user.
     #[error("{} belongs to user {owner}, and this is user {me}: run as that user, or `chown -R {me}` the home", path.display())]
     Owner {
         /// The file or folder.
@@ -66,7 +66,7 @@ pub enum FileError {
         line: usize,
         /// Column in characters, from 1.
         column: usize,
-        /// What is wrong.
+        /// The defect.
         what: String,
         /// Bytes of the file, for tools that mark them.
         span: Range<usize>,
@@ -76,9 +76,9 @@ pub enum FileError {
     Version {
         /// The file.
         path: PathBuf,
-        /// What it says.
+        /// The version of the file.
         found: i64,
-        /// What is known.
+        /// The version that this release knows.
         known: i64,
     },
 }

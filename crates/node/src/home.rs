@@ -32,9 +32,9 @@ pub struct Home {
     path: PathBuf,
     settings: Settings,
     now: RwLock<Now>,
-    /// What the log was found to hold.
+    /// Sums over the entries of the log.
     ledger: Mutex<Ledger>,
-    /// What is filed in it, as it was read.
+    /// Filed jobs, as they were read.
     index: Mutex<Index>,
 }
 
@@ -46,16 +46,16 @@ struct Now {
     stamps: [Stamp; 2],
 }
 
-/// What was read again.
+/// Files that were read again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Changed {
     /// The key: connections must be made and taken with the new one.
     pub identity: bool,
-    /// The members: somebody may have been revoked.
+    /// The members: one may have been revoked.
     pub members: bool,
 }
 
-/// A home cannot be used, or does not allow what is asked.
+/// A home cannot be used, or refuses the request.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HomeError {
@@ -94,7 +94,7 @@ pub enum HomeError {
     /// The log is not in order.
     #[error("{}: {_1}", .0.display())]
     LogFault(PathBuf, Box<LogFault>),
-    /// What must be logged before it happens cannot be logged.
+    /// An event that must be logged before it happens cannot be logged.
     #[error("the log cannot be written, and nothing runs that is not in it: {0}")]
     Unlogged(Box<HomeError>),
     /// The system gives no random numbers.
@@ -117,6 +117,10 @@ pub struct Lock {
 
 impl Home {
     /// Makes a home with a new key. The folder appears complete or not at all; an existing one must be empty.
+    ///
+    /// # Errors
+    /// [`HomeError::Settings`] if they do not fit each other, [`HomeError::Exists`] if the folder is not empty,
+    /// [`HomeError::Identity`] and [`HomeError::Random`] if no key can be made, [`HomeError::File`] if a file cannot be written.
     pub fn create(path: &Path, settings: &Settings) -> Result<Self, HomeError> {
         settings.check()?;
         if fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some()) || path.is_file() {
@@ -161,6 +165,10 @@ impl Home {
     }
 
     /// Opens a home, and checks all of it.
+    ///
+    /// # Errors
+    /// [`HomeError::Missing`] if the folder holds no settings; [`HomeError::File`] if others may change it, or its settings or
+    /// members cannot be read or understood; [`HomeError::Identity`] if its key cannot be used.
     pub fn open(path: &Path) -> Result<Self, HomeError> {
         let settings = path.join(SETTINGS);
         if !settings.exists() {
@@ -281,6 +289,9 @@ impl Home {
 
     /// The secret for the keys of stored shares. It is the home's own, and stays when the identity is replaced, so
     /// that shares of before can still be read.
+    ///
+    /// # Errors
+    /// [`HomeError::File`] if the file cannot be read or is not 32 bytes long.
     pub fn store_secret(&self) -> Result<Zeroizing<[u8; 32]>, HomeError> {
         let path = self.path.join(STORE_KEY);
         let stored = Zeroizing::new(fs::read(&path).map_err(FileError::io("read", &path))?);
@@ -301,6 +312,9 @@ impl Home {
     }
 
     /// Reads again what other processes changed since it was last read.
+    ///
+    /// # Errors
+    /// [`HomeError::Identity`] and [`HomeError::File`] if key or members cannot be read; the former ones stand then.
     pub fn reload_if_changed(&self) -> Result<Changed, HomeError> {
         let stamps = stamps(&self.path);
         let before = self.read().stamps;
@@ -323,6 +337,9 @@ impl Home {
     }
 
     /// Waits for the right to write, for some seconds.
+    ///
+    /// # Errors
+    /// [`HomeError::Busy`] if another process holds it for all that time, [`HomeError::File`] if the system refuses.
     pub fn lock(&self) -> Result<Lock, HomeError> {
         let path = self.path.join("lock");
         let file = OpenOptions::new()
@@ -348,6 +365,11 @@ impl Home {
     }
 
     /// Pins a key by hand: for tools that make several homes at once and know their keys. People use invitations.
+    ///
+    /// # Errors
+    /// [`HomeError::Name`] for a bad name, [`HomeError::Busy`] if another process holds the lock, [`HomeError::File`] if the
+    /// address or a second member of this name or key makes the list unreadable, or it cannot be written; else as of
+    /// [`Log::append`](crate::log::Log::append).
     pub fn pin(
         &self,
         name: &str,
@@ -379,6 +401,11 @@ impl Home {
     }
 
     /// Revokes a member: from now on its key is refused, in running processes as soon as they look, within a second.
+    ///
+    /// # Errors
+    /// [`HomeError::NoMember`] if no active member has the name, [`HomeError::Busy`] if another process holds the lock,
+    /// [`HomeError::File`] if the members cannot be written; as of [`Log::append`](crate::log::Log::append) if it cannot be
+    /// logged, when the member is revoked already.
     pub fn revoke(&self, name: &str, reason: &str) -> Result<Member, HomeError> {
         let lock = self.lock()?;
         let revoked = Revoked {

@@ -64,12 +64,12 @@ impl<'de> Deserialize<'de> for Token {
     }
 }
 
-/// Who somebody is, in its own words.
+/// A participant's own introduction: name, role, address, key.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Introduction {
     /// Its name.
     pub name: String,
-    /// What it is.
+    /// Its role.
     pub role: Role,
     /// Where it is dialled, if it listens.
     pub address: Option<String>,
@@ -162,7 +162,7 @@ impl FromStr for Invitation {
     }
 }
 
-/// What an invited participant says to its inviter, over a connection that proves its key.
+/// The message of an invited participant to its inviter, over a connection that proves its key.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Join {
@@ -170,7 +170,7 @@ pub struct Join {
     pub token: Token,
     /// Its name.
     pub name: String,
-    /// What it is.
+    /// Its role.
     pub role: Role,
     /// Where it is dialled, if it listens.
     pub address: Option<String>,

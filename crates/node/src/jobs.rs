@@ -21,7 +21,7 @@ use crate::time::Time;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// Somebody has to approve it.
+    /// A person has to approve it.
     Pending,
     /// It waits for its participants.
     Meeting,
@@ -65,7 +65,7 @@ impl State {
         }
     }
 
-    /// Whether nobody waits for it any more.
+    /// Whether no participant waits for it any more.
     pub const fn is_over(self) -> bool {
         matches!(self, State::Done | State::Failed | State::Refused)
     }
@@ -76,7 +76,7 @@ impl State {
     }
 }
 
-/// How a job is, for those who have a part in it.
+/// The status of a job, for its participants.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Status {
     /// All digits of its plan hash.
@@ -90,7 +90,7 @@ pub struct Status {
     /// Why it failed, was refused or waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// What a running job is about.
+    /// The phase of a running job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<String>,
     /// Rows that are finished.
@@ -156,9 +156,9 @@ impl Status {
 /// Why a job is where it is.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Why {
-    /// What everybody with a part in the job reads: sentences of this program, and names in the job. Nothing of this machine (rule R3).
+    /// The text that all participants of the job read: sentences of this program, and names in the job. Nothing of this machine (rule R3).
     all: String,
-    /// What this participant's people read instead, if they read more.
+    /// The text that this participant's people read instead, if they read more.
     here: Option<String>,
 }
 
@@ -184,7 +184,7 @@ impl Why {
 /// A job that this service knows.
 pub(crate) struct Entry {
     pub(crate) status: Status,
-    /// What its participants said that holds them up, and when.
+    /// The reasons that its participants gave for being held up, and when.
     held: BTreeMap<String, (HeldFor, Instant)>,
     /// What is known of it: by that it is decided again, and not planned.
     pub(crate) planned: Arc<Planned>,
@@ -202,7 +202,7 @@ pub(crate) struct Entry {
     pub(crate) stopped_for: Option<String>,
     /// Whether that was because of a key that changed, and for nothing else.
     rekeyed: bool,
-    /// What only this participant's people may read of why it is where it is.
+    /// The reason for its state that only this participant's people may read.
     here: Option<String>,
     /// Whether something may have been opened in its last run.
     pub(crate) opened: bool,

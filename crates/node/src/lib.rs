@@ -1,10 +1,19 @@
 //! One participant's service: its home, its members, its consent, and the jobs that it runs on one port.
 //!
-//! **What it is for.** A *home* is a folder with everything that one participant owns: [`Settings`], the key, the
-//! [`Members`] it knows, its standing [`Policy`], what its people have approved, the log of all of it. This crate
-//! keeps these files, and decides from them whether a job may run.
+//! A [`Home`] is a folder with everything that one participant owns: [`Settings`], the identity key, the [`Members`] whose keys it pins, its
+//! standing [`Policy`], the jobs that its people have approved, and the signed log of all of it. This crate keeps these files, and decides
+//! from them whether a job may run. [`service`] runs a party's home: it takes requests and jobs on one port.
 //!
-//! **Who may use it.** The `veil` command, and programs that run a participant of their own.
+//! ```text
+//! member ── propose ──► service ── plan in a sandbox ──► filed in jobs/
+//!                                                           │ policy.toml, or veil approve
+//!                                                           ▼
+//!               log ◄── decision, start ◄── Home::start ── consent
+//!                                                           │
+//!                        meet by pinned keys ─► run ─► receipt, stored shares
+//! ```
+//!
+//! # Getting started
 //!
 //! ```
 //! use veil_node::{Home, Role, Settings};
@@ -21,12 +30,19 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! **What it promises.** Files appear complete or not at all, are read by nobody else, and survive several processes at
-//! once. What was not approved is not decided to run. The log shows every change to it by anybody without the key.
-//! Bytes of a file or of a member never cause a panic, or an allocation beyond a stated limit.
+//! The `veil` command uses this crate, and so may any program that runs a participant of its own.
 //!
-//! **What it does not.** It trusts the file system of its own user: who can write as that user can act as the
-//! participant. It cannot judge whether an answer says too much; a person or a policy does.
+//! # Promises
+//!
+//! - Files appear complete or not at all, are readable by their owner alone, and survive several processes at once.
+//! - No job is decided to run that was not approved by a person or a rule.
+//! - The log shows every change that was made to it without the key.
+//! - Bytes of a file or of a member never cause a panic, or an allocation beyond a stated limit.
+//!
+//! # Limits
+//!
+//! - The home trusts the file system of its own user: a process that can write as that user can act as the participant.
+//! - This crate cannot judge whether an answer says too much; a person or a policy does.
 
 mod admin;
 mod approvals;
@@ -109,7 +125,7 @@ impl std::str::FromStr for Sent {
     }
 }
 
-/// For fuzzing: takes `bytes` for a string that somebody sent. Returns whether it was understood.
+/// For fuzzing: takes `bytes` for a string of another participant. Returns whether it was understood.
 #[doc(hidden)]
 pub fn fuzz_string(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).is_ok_and(|text| text.parse::<Sent>().is_ok())

@@ -1,4 +1,4 @@
-//! What a service says of itself while it works: lines of text for a person, JSON for machines.
+//! Log lines of a service: text for a person, JSON for machines.
 //!
 //! A line names jobs by plan hash and trace id, members by name, keys by fingerprint. No value, share, key or token, and no
 //! hash of one, is ever an argument of a log line.
@@ -19,9 +19,9 @@ pub enum LogsError {
         "`{level}` is no log level: use error, warn, info, debug or trace, or `veil_node=debug`; {source}"
     )]
     Level {
-        /// What was asked for.
+        /// The level that was asked for.
         level: String,
-        /// What is wrong with it.
+        /// The defect.
         source: ParseError,
     },
     /// Another part of this process has set up lines already.
@@ -30,6 +30,9 @@ pub enum LogsError {
 }
 
 /// Writes log lines to standard error from here on.
+///
+/// # Errors
+/// [`LogsError::Level`] if `level` is no filter, [`LogsError::Twice`] if this process has a logger already.
 pub fn install(format: LogFormat, level: &str) -> Result<(), LogsError> {
     let filter = EnvFilter::try_new(level).map_err(|source| LogsError::Level {
         level: level.to_owned(),

@@ -1,4 +1,5 @@
-//! Who has not come for a job, and what holds somebody up: what a participant that waits asks the parties, and what they are told.
+//! Participants that have not come for a job, and reasons that hold one up: the questions of a waiting participant to the parties, and
+//! their answers.
 //!
 //! A participant whose own data, disk or approval hold a job up says which of the three, and no more: a word of a list, never a reason.
 
@@ -18,11 +19,11 @@ use crate::log::Event;
 use crate::members::Members;
 use crate::stages::ask_all;
 
-/// What others read of a party whose own files are in the way: neither what is in them nor where they are (rule R3).
+/// The sentence that others read about a party whose own files hold it up: neither their contents nor their paths (rule R3).
 pub const OWN_FILES: &str =
     "this party's own files do not allow it; its operator reads why with `veil jobs` there";
 
-/// What holds a participant up, as everybody with a part in the job reads it.
+/// The reason that holds a participant up, as all participants of the job read it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HeldFor {
@@ -38,7 +39,7 @@ pub enum HeldFor {
 }
 
 impl HeldFor {
-    /// What others read: always the same.
+    /// The sentence that others read: always the same.
     pub const fn sentence(self) -> &'static str {
         match self {
             HeldFor::Data => "its data are being corrected",
@@ -49,10 +50,10 @@ impl HeldFor {
     }
 }
 
-/// What one party says of a job.
+/// One party's answer about a job.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Said {
-    /// It does not answer, or not what was asked.
+    /// It does not answer the question.
     Nothing,
     /// It does not know the job.
     Unknown,
@@ -70,7 +71,7 @@ pub struct Parties {
 }
 
 impl Parties {
-    /// Those of `plan`, save the participant itself.
+    /// The parties of `plan`, without the participant itself.
     pub fn of(home: &Home, plan: &Plan) -> Self {
         let own = &home.settings().name;
         let others = plan.job.parties.iter().filter(|name| *name != own);
@@ -82,7 +83,7 @@ impl Parties {
         }
     }
 
-    /// What each of them says of the job, within so much time.
+    /// The answer of each party about the job, within so much time.
     pub fn ask(&self, within: Duration) -> Vec<(String, Said)> {
         let replies = self.all(&Request::Jobs {}, within).into_iter();
         let said = replies.map(|reply| match reply {
@@ -95,7 +96,7 @@ impl Parties {
         self.names.iter().cloned().zip(said).collect()
     }
 
-    /// Tells them what holds this participant up. Whoever does not hear it waits without knowing why.
+    /// Tells them the reason that holds this participant up. A party that does not hear it waits without knowing why.
     pub fn tell(&self, why: HeldFor, within: Duration) {
         let plan = self.plan.clone();
         self.all(&Request::Held { plan, why }, within);
@@ -108,12 +109,12 @@ impl Parties {
     }
 }
 
-/// What a party in the foreground says of its only job to those with a part in it.
+/// The status of the only job of a party in the foreground, for the job's participants.
 #[derive(Clone)]
 pub struct Foreground(Arc<Mutex<Status>>);
 
 impl Foreground {
-    /// Before anybody is there.
+    /// Before any participant is there.
     pub fn new(plan: &Plan) -> Self {
         let status = Status {
             state: State::Meeting,

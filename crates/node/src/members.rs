@@ -19,7 +19,7 @@ const VERSION: i64 = 1;
 pub struct Member {
     /// Its name, as jobs write it.
     pub name: String,
-    /// What it is.
+    /// Its role.
     pub role: Role,
     /// Its key.
     pub fingerprint: Fingerprint,
@@ -52,12 +52,12 @@ pub struct Former {
 pub struct Revoked {
     /// When.
     pub at: Time,
-    /// Why, in somebody's words.
+    /// The reason, in the words of the person who revoked it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
 }
 
-/// What a key is to this home.
+/// The standing of a key in this home.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Standing<'a> {
     /// The key of a member.
@@ -99,12 +99,12 @@ impl Members {
         self.list.iter().filter(|member| member.is_active())
     }
 
-    /// All members, with those that were revoked.
+    /// All members, revoked ones included.
     pub fn all(&self) -> &[Member] {
         &self.list
     }
 
-    /// What a key is to this home.
+    /// The standing of a key in this home.
     pub fn standing(&self, key: &Fingerprint) -> Standing<'_> {
         if let Some(member) = self.by_fingerprint(key) {
             return Standing::Active(member);
@@ -142,6 +142,10 @@ impl Members {
     }
 
     /// Reads the text of a members file that is, or could be, at `path`.
+    ///
+    /// # Errors
+    /// [`FileError::Syntax`] at the place in the text that is not understood: a bad name, fingerprint or address, a name or a key
+    /// that is there twice; [`FileError::Version`] if another release wrote it.
     pub fn parse(path: &Path, text: &str) -> Result<Self, FileError> {
         let raw: Raw = file::parse(path, text, VERSION)?;
         let mut members = Members::default();
@@ -201,7 +205,7 @@ impl Members {
 ///
 /// # Panics
 ///
-/// If what was read is not written so that the same is read again.
+/// If parsed members do not survive writing and parsing again.
 #[doc(hidden)]
 pub fn fuzz_members(bytes: &[u8]) -> bool {
     let parse = |text: &str| Members::parse(Path::new("members.toml"), text);

@@ -1,4 +1,4 @@
-//! What a service counts, in the names of Prometheus.
+//! Counters of a service, in the names of Prometheus.
 //!
 //! Labels are states, roles, directions and phases: no job, no member, and nothing that depends on a value. How long rounds and
 //! runs take is no secret: it follows from the plan, which is public, from the network and from the machine.

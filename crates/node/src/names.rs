@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// Longest name: as in job files.
 const LONGEST: usize = 64;
 
-/// What a participant is in general. In a single job an owner may also be a recipient.
+/// The general role of a participant. In a single job an owner may also be a recipient.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {

@@ -7,7 +7,7 @@ use std::os::unix::net::UnixDatagram;
 
 use rustix::net::{SendFlags, SocketAddrUnix, sendto};
 
-/// What there is to tell.
+/// A state to report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
     /// The port is bound.
@@ -16,7 +16,7 @@ pub enum State {
     Stopping,
 }
 
-/// Tells it, if anybody wants to know.
+/// Tells systemd the state, if it asked for notifications.
 pub fn notify(state: State) {
     let Some(socket) = std::env::var_os("NOTIFY_SOCKET").filter(|name| !name.is_empty()) else {
         return;

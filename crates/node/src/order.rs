@@ -1,8 +1,8 @@
 //! In which order the garbler of a job garbles, where the job does not say so: it states that, and the others ask.
 //!
-//! The order is public, and under the plan hash. A statement only says which of a few plans to make: participants who were told
-//! different things, or whom the garbler told another thing than it does, have different plans, and refuse each other when they meet.
-//! Whoever gives no answer to the question has nothing to state.
+//! The order is public, and under the plan hash. A statement only says which of a few plans to make: participants who were told different
+//! orders, or whom the garbler told another order than its own, have different plans, and refuse each other when they meet. A garbler that
+//! gives no answer has nothing to state.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,7 +26,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// Whoever is there has so long to answer, whatever else its machine has to do.
 const ANSWER: Duration = Duration::from_secs(5);
 
-/// What a garbler states is no order.
+/// A garbler states an order that does not exist.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
     "`{name}` states that it garbles in the order {said:?}, and there is none of this name: run the same release on both sides"
@@ -34,11 +34,11 @@ const ANSWER: Duration = Duration::from_secs(5);
 pub struct NoOrder {
     /// Who.
     pub name: String,
-    /// What it says, as far as it may be shown.
+    /// Its statement, as far as it may be shown.
     pub said: String,
 }
 
-/// Answers those who ask in which order the job is garbled whose plan is `plan` as it is written.
+/// Answers in which order the job is garbled whose plan is `plan` as it is written.
 pub fn statement(plan: PlanHash, schedule: Option<Schedule>) -> Handler {
     let own = hex(&plan.0);
     Arc::new(move |_, request| {
@@ -60,10 +60,10 @@ pub fn statement(plan: PlanHash, schedule: Option<Schedule>) -> Handler {
     })
 }
 
-/// What was heard of a garbler.
+/// The answer of a garbler.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Heard {
-    /// It states this order, or none: the meeting finds out if it answered anything else, and what is wrong.
+    /// It states this order, or none: the meeting finds out whether it answered truthfully.
     States(Option<Schedule>),
     /// It was not there in time, for this reason.
     Missing(String),
@@ -71,6 +71,10 @@ pub enum Heard {
 
 /// Asks the garbler in which order it garbles the job whose plan is `plan` as it is written. It has until `until` to be there, unless
 /// `stop` comes first.
+///
+/// # Errors
+/// [`NoOrder`] if the garbler states an order that this release does not know. A garbler that cannot be asked is no error, but
+/// [`Heard::Missing`].
 pub fn ask(
     identity: &Identity,
     garbler: &Member,

@@ -1,4 +1,4 @@
-//! What a home does with invitations.
+//! Invitations of a home.
 
 use std::path::Path;
 use std::time::Duration;
@@ -29,7 +29,7 @@ pub enum JoinError {
     /// The home cannot be used.
     #[error(transparent)]
     Home(#[from] HomeError),
-    /// For somebody else.
+    /// The invitation is for another participant.
     #[error(
         "the invitation is for `{invitee}`, and this home is `{me}`'s: ask for one of your own, or choose the right home with `--home`"
     )]
@@ -46,10 +46,10 @@ pub enum JoinError {
         name: String,
         /// As what.
         invited: Role,
-        /// What it is.
+        /// Its own role.
         is: Role,
     },
-    /// The answer is to somebody else's invitation.
+    /// The answer is to another participant's invitation.
     #[error(
         "the answer is for `{inviter}`, and this home is `{me}`'s: choose the right home with `--home`"
     )]
@@ -74,7 +74,7 @@ pub enum JoinError {
         "no open invitation fits: it was used already, was replaced by a newer one, or is not from here; ask for a new one"
     )]
     NoInvitation,
-    /// Invited as somebody else.
+    /// The invitation has another name.
     #[error("the invitation is for `{invited}`, and `{name}` used it: ask for one for `{name}`")]
     OtherName {
         /// Whom it invites.
@@ -150,7 +150,7 @@ fn readmission(name: &str, revoked: bool) -> String {
     }
 }
 
-/// What joining came to.
+/// The result of joining.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Joined {
     /// Who is a member now.
@@ -191,6 +191,10 @@ impl Home {
     }
 
     /// Invites a participant, for so long. A second invitation for the same name replaces the first.
+    ///
+    /// # Errors
+    /// [`JoinError::BadName`] and [`JoinError::Ourselves`] for a bad name or this participant's own, [`JoinError::Member`] if a member has
+    /// it, [`JoinError::Home`] if the home cannot be locked, written or logged to, or gives no randomness.
     pub fn invite(&self, name: &str, role: Role, span: Duration) -> Result<Invitation, JoinError> {
         names::check(name)?;
         if name == self.settings().name {
@@ -230,6 +234,11 @@ impl Home {
 
     /// Takes up an invitation: pins the inviter. The answer makes this participant known there, as a message
     /// ([`Answer::to_join`]) where the inviter can be dialled, else as a string.
+    ///
+    /// # Errors
+    /// [`JoinError::NotForUs`], [`JoinError::OtherRole`] and [`JoinError::Expired`] if the invitation is for another name or
+    /// role, or too old; [`JoinError::Ourselves`], [`JoinError::Key`], [`JoinError::Name`] and [`JoinError::Dead`] if the
+    /// inviter's name or key is ours, or known otherwise; [`JoinError::Home`] if the home cannot be locked, written or logged to.
     pub fn join(&self, invitation: &Invitation) -> Result<(Joined, Answer), JoinError> {
         let me = self.introduction();
         if invitation.invitee != me.name {
@@ -261,6 +270,11 @@ impl Home {
     }
 
     /// Takes in an invited participant that says so over a connection which proves the key `proved`.
+    ///
+    /// # Errors
+    /// [`JoinError::Fingerprint`], [`JoinError::BadName`] and [`JoinError::Address`] if the message is malformed,
+    /// [`JoinError::OtherKey`] if it names another key than `proved`, [`JoinError::NoInvitation`], [`JoinError::OtherName`],
+    /// [`JoinError::OtherRole`] and [`JoinError::Expired`] if no invitation is for it, else as of [`Home::join`].
     pub fn accept_join(&self, join: &Join, proved: Fingerprint) -> Result<Joined, JoinError> {
         let said: Fingerprint = join.fingerprint.parse()?;
         if said != proved {
@@ -320,6 +334,9 @@ impl Home {
     }
 
     /// Takes in an invited participant by its answer, which came as a string.
+    ///
+    /// # Errors
+    /// [`JoinError::NotOurs`] if the answer is to another participant, else as of [`Home::accept_join`].
     pub fn accept_answer(&self, answer: &Answer) -> Result<Joined, JoinError> {
         if answer.inviter != self.settings().name {
             return Err(JoinError::NotOurs {
@@ -331,8 +348,13 @@ impl Home {
         self.accept_join(&answer.to_join(), answer.joiner.fingerprint)
     }
 
-    /// Lets a revoked member in again, under its name and with another key than before: `key`, as somebody has it from its holder. The
-    /// keys that it had stay out.
+    /// Lets a revoked member in again, under its name and with another key than before: `key`, which a person has from its holder. Its
+    /// former keys stay out.
+    ///
+    /// # Errors
+    /// [`JoinError::Member`] if the member is active, [`HomeError::NoMember`] if there is none, [`JoinError::Ourselves`],
+    /// [`JoinError::Key`] and [`JoinError::Dead`] if the key is ours or was ever a member's, [`JoinError::Home`] if the home
+    /// cannot be locked, written or logged to.
     pub fn readmit(&self, name: &str, key: Fingerprint) -> Result<Member, JoinError> {
         let lock = self.lock()?;
         self.reload_if_changed()?;

@@ -32,7 +32,7 @@ pub enum PartError {
         /// Who has one.
         others: Vec<String>,
     },
-    /// The job names somebody whom this home does not know.
+    /// The job names a participant that is no member of this home.
     #[error(
         "{peer} of the job, `{name}`, is no member here: `veil invite {name} --role {}` makes an invitation, and `veil members` lists who is known",
         word(*peer)
@@ -90,6 +90,9 @@ impl From<Abort> for RunError {
 }
 
 /// As whom the participant of this name takes part: once, or as owner and as recipient.
+///
+/// # Errors
+/// [`PartError::NoPart`], with all names of the job, if this one is none of them.
 pub fn roles(plan: &Plan, name: &str) -> Result<Vec<Peer>, PartError> {
     let all = participants(plan);
     let mine: Vec<Peer> = all
@@ -125,7 +128,11 @@ pub struct Neighbours {
 }
 
 impl Neighbours {
-    /// Whom `me` meets, by the members of its home: every party dials those of lower number, everybody else dials all three.
+    /// The peers that `me` meets, by the members of its home: every party dials the parties of lower number, owners and recipients dial all
+    /// parties.
+    ///
+    /// # Errors
+    /// [`PartError::NoMember`] if a peer's name is not a member's, [`PartError::NoAddress`] if a party that is dialled has none.
     pub fn find(plan: &Plan, me: Peer, members: &Members) -> Result<Self, PartError> {
         let mut neighbours = Neighbours {
             pins: BTreeMap::new(),
@@ -176,10 +183,10 @@ impl Neighbours {
     }
 }
 
-/// What a run needs beside its data.
+/// A participant's part in a run, except for its data.
 #[derive(Clone, Copy)]
 pub struct Part<'a> {
-    /// What is run.
+    /// The plan.
     pub plan: &'a Arc<Plan>,
     /// As whom.
     pub me: Peer,
@@ -189,7 +196,7 @@ pub struct Part<'a> {
     pub port: Option<&'a Port>,
     /// With whom.
     pub neighbours: &'a Neighbours,
-    /// What carries the bytes once everybody has met: the same at all.
+    /// The kind of link that carries the bytes once all have met: the same at all participants.
     pub link: LinkKind,
     /// The network to imitate, if any.
     pub net: Option<shape::Profile>,
@@ -197,11 +204,14 @@ pub struct Part<'a> {
     pub stop: &'a AtomicBool,
 }
 
-/// Connections with everybody, per lane.
+/// Connections with all peers, per lane.
 pub type Connections = Vec<Vec<Connected>>;
 
 impl Part<'_> {
-    /// Connects with everybody, who have so long to turn up. Nothing is at stake yet.
+    /// Connects with all peers, which have so long to turn up. Nothing is at stake yet.
+    ///
+    /// # Errors
+    /// [`SetupError`] as of [`tls::meet`].
     pub fn meet(&self, wait: Duration) -> Result<Connections, SetupError> {
         let around = Around {
             moved: &|_| None,
@@ -210,7 +220,10 @@ impl Part<'_> {
         self.meet_at(wait, &around)
     }
 
-    /// The same, with peers that may move to other addresses meanwhile, and somebody who hears which of them are missing.
+    /// The same, with peers that may move to other addresses meanwhile, and a function that hears which of them are missing.
+    ///
+    /// # Errors
+    /// [`SetupError`] as of [`tls::meet`].
     pub fn meet_at(&self, wait: Duration, around: &Around<'_>) -> Result<Connections, SetupError> {
         let terms = Terms {
             me: self.me,
@@ -236,6 +249,9 @@ impl Part<'_> {
     }
 
     /// Runs the plan over the connections.
+    ///
+    /// # Errors
+    /// [`Abort::Link`] if a link cannot be opened, else as of [`party::run`].
     pub fn run(
         &self,
         connections: Connections,

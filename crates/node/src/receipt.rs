@@ -1,4 +1,4 @@
-//! `receipt.json`: beside each result, what it is the result of.
+//! `receipt.json`: in the folder of each result, the job, the participants and the run that made it.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -19,7 +19,7 @@ use crate::time::Time;
 /// The name of a receipt.
 pub const NAME: &str = "receipt.json";
 
-/// What a result is the result of.
+/// The receipt of a result: its job, its participants and its run.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Receipt {
     /// The version of this format.
@@ -30,18 +30,18 @@ pub struct Receipt {
     pub plan: String,
     /// The run: the same at all its participants and in their logs.
     pub trace: Option<String>,
-    /// Whether all participants were in one process or on one machine, which proves nothing about anybody else.
+    /// Whether all participants were in one process or on one machine, which proves nothing about other participants.
     pub local: bool,
     /// For whom the result is.
     pub recipient: String,
     /// The party of the job that was out when the others finished it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub without: Option<String>,
-    /// Everybody who took part.
+    /// All participants.
     pub participants: Vec<Participant>,
     /// The protocol.
     pub protocol: String,
-    /// What it guarantees.
+    /// The guarantee of the run.
     pub guarantee: String,
     /// The same in the words of a job. Receipts of earlier releases have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -50,7 +50,7 @@ pub struct Receipt {
     pub ring: String,
     /// Rows that were computed on.
     pub rows: u64,
-    /// What was opened to this recipient, one sentence each.
+    /// The values opened to this recipient, one sentence each.
     pub opened: Vec<String>,
     /// The release of this program.
     pub software: String,
@@ -166,8 +166,11 @@ impl Receipt {
         }
     }
 
-    /// Writes the receipt beside `files` of the finished result in `folder`: complete, or not at all. A result without one
-    /// is of a run that was cut off at its very end.
+    /// Writes the receipt for `files` of the finished result in `folder`: complete, or not at all. A result without one is of a run that
+    /// was cut off at its very end.
+    ///
+    /// # Errors
+    /// [`ReceiptError::File`] if a file of the result cannot be read or the receipt not be written.
     pub fn write(
         mut self,
         folder: &Path,
@@ -191,6 +194,10 @@ impl Receipt {
     }
 
     /// Reads the receipt in `folder`, and compares the files there with it.
+    ///
+    /// # Errors
+    /// [`ReceiptError::File`] if receipt or result cannot be read, [`ReceiptError::Foreign`] if the receipt is none,
+    /// [`ReceiptError::Changed`] with the first file that has another length or digest.
     pub fn check(folder: &Path) -> Result<Self, ReceiptError> {
         let path = folder.join(NAME);
         let text = file::read(&path)?;

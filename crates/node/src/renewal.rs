@@ -1,4 +1,4 @@
-//! What a home does with statements of new keys: its own, and those of its members.
+//! Rotation of keys in a home: statements of its own new keys, and of its members'.
 
 use std::fs;
 
@@ -78,6 +78,11 @@ pub enum RotationError {
 
 impl Home {
     /// Replaces this participant's key. The statement must reach every member; until it has, that member refuses us.
+    ///
+    /// # Errors
+    /// [`HomeError::Busy`] if another process holds the lock, [`HomeError::Identity`] if no key can be made or used,
+    /// [`HomeError::File`] if a file cannot be read or written, [`HomeError::LogDamaged`] if the log cannot take the entry that
+    /// names the new key. A rotation that was interrupted is finished by the next call.
     pub fn rotate(&self) -> Result<Statement, HomeError> {
         let lock = self.lock()?;
         self.reload_if_changed()?;
@@ -131,6 +136,9 @@ impl Home {
     }
 
     /// All statements of new keys that this participant made, the oldest first.
+    ///
+    /// # Errors
+    /// [`HomeError::File`] if the file cannot be read, or a line of it is no statement.
     pub fn statements(&self) -> Result<Vec<Statement>, HomeError> {
         let path = self.path().join(STATEMENTS);
         let text = match file::read(&path) {
@@ -149,7 +157,13 @@ impl Home {
             .collect()
     }
 
-    /// Follows a member's statement of a new key. Anybody may bring it: it is signed by both keys.
+    /// Follows a member's statement of a new key. Any caller may bring it: it is signed by both keys.
+    ///
+    /// # Errors
+    /// [`RotationError::Statement`] if a signature is wrong, [`RotationError::Unknown`], [`RotationError::Dead`] and
+    /// [`RotationError::Name`] if the old key is not the one that is pinned under this name, [`RotationError::Old`] if a later
+    /// statement is known, [`RotationError::NotNew`] if the new key is known, [`RotationError::Home`] if the home cannot be
+    /// locked, written or logged to.
     pub fn accept_rotation(&self, statement: &Statement) -> Result<Joined, RotationError> {
         statement.check()?;
         let lock = self.lock()?;

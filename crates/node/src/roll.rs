@@ -1,10 +1,10 @@
 //! Which of four parties is out: the word of the three others, signed.
 //!
-//! A job whose output is guaranteed goes on without a party that answers nobody. Silence proves nothing to a third, so it takes the
+//! A job whose output is guaranteed goes on without a party that no longer answers. Silence proves nothing to a third, so it takes the
 //! statements of *all* the others: one of them at most is corrupt, so two who are honest have found the party silent for as long as a run
-//! may stall. Lines between honest parties are taken to work within that time. Each signs for itself, with the key that the members pin;
-//! a statement names plan, checkpoint and time. Three statements about one party that were made at about the same time are a verdict. It is
-//! the same for whoever sees it, however much later, and is about this checkpoint for good.
+//! may stall. Lines between honest parties are taken to work within that time. Each signs for itself, with the key that the members pin; a
+//! statement names plan, checkpoint and time. Three statements about one party that were made at about the same time are a verdict. It is
+//! the same for every reader, however much later, and is about this checkpoint for good.
 
 use serde::{Deserialize, Serialize};
 use veil_link::tls::{Fingerprint, Identity, IdentityError, verify};
@@ -17,13 +17,13 @@ use crate::time::Time;
 /// What a statement is signed for.
 const CONTEXT: &str = "a party is missing from a checkpoint";
 
-/// How far apart the statements of a verdict may be, in seconds, by the clocks of those who made them.
+/// How far apart the statements of a verdict may be, in seconds, by the clocks of their signers.
 pub const TOGETHER: i64 = 600;
 
 /// Statements that are taken at once: each party about each other.
 const MOST: usize = 16;
 
-/// What was kept by one run of the first stage of a job: what statements are about.
+/// The inputs kept by one run of the first stage of a job: the subject of statements.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Checkpoint {
     /// The plan of the stage that all four parties would run on it.
@@ -40,11 +40,11 @@ pub struct Missing {
     plan: String,
     /// The run that kept the inputs.
     run: String,
-    /// The fingerprint of the key of whoever is missing.
+    /// The fingerprint of the missing party's key.
     about: String,
     /// When it was said, in seconds since 1970.
     time: i64,
-    /// The public key of whoever says so, in hexadecimal digits.
+    /// The signer's public key, in hexadecimal digits.
     key: String,
     /// Its signature, in hexadecimal digits.
     signature: String,
@@ -52,6 +52,9 @@ pub struct Missing {
 
 impl Missing {
     /// The statement of the holder of `identity` about the holder of the key `missing`.
+    ///
+    /// # Errors
+    /// [`IdentityError`] if the identity cannot sign.
     pub fn make(
         identity: &Identity,
         of: &Checkpoint,
@@ -110,7 +113,7 @@ impl Roll {
         }
     }
 
-    /// What it is about.
+    /// The checkpoint.
     pub const fn of(&self) -> &Checkpoint {
         &self.of
     }
@@ -125,14 +128,13 @@ impl Roll {
         self.keys.get(party.index()).copied()
     }
 
-    /// What is known.
+    /// All known statements.
     pub fn statements(&self) -> Vec<Missing> {
         self.said.iter().map(|(_, said)| said.clone()).collect()
     }
 
-    /// Takes what others say, as far as it is by one of the parties about another of them, and about the checkpoint. A newer statement
-    /// takes the place of an older one of the same party about the same; but what is a verdict is taken whole, as it is, and nothing
-    /// after it.
+    /// Takes statements of others, as far as they are by one of the parties about another one, and about the checkpoint. A newer statement
+    /// takes the place of an older one of the same party about the same; but a verdict is taken whole, and no statement after it.
     pub fn hear(&mut self, said: &[Missing]) {
         if self.out.is_some() {
             return;

@@ -19,8 +19,8 @@ const KEY: usize = 44;
 
 /// That a participant has a new key. It prints as `veil3-…`.
 ///
-/// The old key vouches for the new one, and the new one shows that it is held by whoever made the statement. Nothing in
-/// it is secret. Who has stolen the old key can make one too: after a theft, revoke and invite again.
+/// The old key vouches for the new one, and the new one proves that the maker of the statement holds it. Nothing in it is secret. A thief
+/// of the old key can make one too: after a theft, revoke and invite again.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Statement {
     /// Whose keys.
@@ -89,6 +89,9 @@ impl Statement {
     }
 
     /// Checks both signatures.
+    ///
+    /// # Errors
+    /// [`StatementError::OldKey`] or [`StatementError::NewKey`] if the signature of that key is wrong.
     pub fn check(&self) -> Result<(), StatementError> {
         let signed = self.signed();
         if !verify(&self.old, OLD, signed.as_bytes(), &self.by_old) {

@@ -8,10 +8,14 @@ use veil_store::{Member, Store, StoreError, StoreKey};
 use crate::{Home, HomeError};
 
 impl Home {
-    /// The store of this party for what is shared among `parties`, of which it is `party`.
+    /// The store of this party for shares among `parties`, of which it is `party`.
     ///
     /// Other parties are known by their pinned keys, former ones included: shares that were made before a member replaced its key can
     /// still be loaded. They must be members.
+    ///
+    /// # Errors
+    /// [`HomeError::NoMember`] if another party of `parties` is no member, [`HomeError::File`] if the store's secret cannot be
+    /// read.
     pub fn store(&self, parties: &[String], party: PartyId) -> Result<Store, HomeError> {
         let members = self.members();
         let member = |(index, name): (usize, &String)| {

@@ -26,9 +26,9 @@ pub enum StringError {
     /// One of ours for another purpose.
     #[error("this is {found}, and {wanted} is needed here")]
     Kind {
-        /// What it is.
+        /// Its kind.
         found: &'static str,
-        /// What is needed.
+        /// The kind that is needed.
         wanted: &'static str,
     },
     /// A character that no such string has.
@@ -38,7 +38,7 @@ pub enum StringError {
     Character {
         /// Which, from 1.
         position: usize,
-        /// What it is.
+        /// The character.
         character: char,
     },
     /// Too short.

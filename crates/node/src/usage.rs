@@ -1,4 +1,4 @@
-//! What members have used of their quotas, in the home: a restart gives nobody anything back.
+//! Usage of quotas by members, in the home: a restart resets no quota.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! What can be wrong with a job file, and where.
+//! Defects of a job file, and their places.
 
 use std::{
     fmt, io,
@@ -13,7 +13,7 @@ pub struct JobError {
     pub file: PathBuf,
     /// Where in the file; nothing if it could not be read at all.
     pub place: Option<Place>,
-    /// What is wrong.
+    /// The defect.
     pub problem: Box<JobProblem>,
 }
 
@@ -52,8 +52,8 @@ impl JobError {
 }
 
 impl JobError {
-    /// What whoever sent the job may read of it: the place in the text that they sent, and what is wrong there, which has nothing but that
-    /// text and the files that came with it in it. Of what this machine has it says a constant sentence.
+    /// The part of the error that the job's sender may read: the place in its own text and the defect there, which quotes only that text
+    /// and the files that came with it. About this machine it says a constant sentence.
     pub fn for_sender(&self) -> String {
         let place = (self.place.as_ref()).map(|place| format!(":{}:{}", place.line, place.column));
         let place = place.unwrap_or_default();
@@ -83,7 +83,7 @@ impl std::error::Error for JobError {
     }
 }
 
-/// What is wrong with a job.
+/// A defect of a job.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum JobProblem {
@@ -128,7 +128,7 @@ pub enum JobProblem {
     /// Two things of one name.
     #[error("{what} `{name}` is named twice; rename or remove one")]
     Duplicate {
-        /// What kind of thing.
+        /// The kind of thing.
         what: &'static str,
         /// Its name.
         name: String,
@@ -138,7 +138,7 @@ pub enum JobProblem {
         "{what} name {name:?} is empty, longer than 64 characters, or has control characters or blanks at an end; rename it"
     )]
     BadName {
-        /// What kind of thing.
+        /// The kind of thing.
         what: &'static str,
         /// The name.
         name: String,
@@ -152,17 +152,17 @@ pub enum JobProblem {
     /// A name that the job does not define.
     #[error("{what} `{name}` is not defined; there {}", list(known))]
     Unknown {
-        /// What kind of thing.
+        /// The kind of thing.
         what: &'static str,
         /// The name.
         name: String,
-        /// What is defined.
+        /// The names that are defined.
         known: Vec<String>,
     },
     /// Too many of something.
     #[error("the job has {found} {what}, and the limit is {limit}; split it into several jobs")]
     TooMany {
-        /// What there is too much of.
+        /// The counted items.
         what: &'static str,
         /// How many there are.
         found: u64,
@@ -175,7 +175,7 @@ pub enum JobProblem {
         /// Block or job.
         what: String,
     },
-    /// Nobody supplies a column of a block, or two owners do.
+    /// No owner supplies a column of a block, or two do.
     #[error(
         "column `{column}` of block `{block}` is held by {holders}; name exactly one owner for it in `holds`"
     )]
@@ -199,10 +199,10 @@ pub enum JobProblem {
         /// Who holds its columns.
         owners: String,
     },
-    /// A field is missing for what is asked.
+    /// A field is missing that the request needs.
     #[error("{what} needs `{field}`; add it")]
     NoField {
-        /// What needs it.
+        /// The part of the job that needs it.
         what: String,
         /// The field.
         field: &'static str,
@@ -210,7 +210,7 @@ pub enum JobProblem {
     /// A field makes no sense here.
     #[error("{what} has no use for `{field}`; remove it")]
     NoUse {
-        /// What does not need it.
+        /// The part of the job that does not take it.
         what: String,
         /// The field.
         field: &'static str,
@@ -220,7 +220,7 @@ pub enum JobProblem {
         "{what} is by {found} columns, and groups are made by one or by two; leave some out, or let an owner make one column of several"
     )]
     Groups {
-        /// What is by them.
+        /// The grouped analysis.
         what: String,
         /// How many.
         found: usize,
@@ -245,7 +245,7 @@ pub enum JobProblem {
     Word {
         /// The field.
         field: &'static str,
-        /// What it says.
+        /// Its value.
         value: String,
         /// Why it will not do.
         reason: String,
@@ -258,11 +258,11 @@ pub enum JobProblem {
     Chosen {
         /// The option.
         option: &'static str,
-        /// What it says.
+        /// The word of the option.
         chosen: &'static str,
         /// The field of the job.
         field: &'static str,
-        /// What it says.
+        /// The word of the file.
         file: &'static str,
     },
     /// A number that is not what the field needs.
@@ -270,7 +270,7 @@ pub enum JobProblem {
     Number {
         /// The field.
         field: &'static str,
-        /// What it says.
+        /// Its value.
         value: String,
         /// Why it will not do.
         reason: String,
@@ -283,11 +283,11 @@ pub enum JobProblem {
     WrongType {
         /// The column.
         column: String,
-        /// What it is.
+        /// The type that it has.
         is: &'static str,
         /// Who needs something else.
         what: String,
-        /// What is needed.
+        /// The type that is needed.
         needs: &'static str,
     },
     /// The same column twice where that has no meaning.
@@ -321,7 +321,7 @@ pub enum JobProblem {
     Overflow {
         /// The analysis.
         analysis: String,
-        /// What would be opened.
+        /// The value that would be opened.
         sum: String,
         /// Bits that it can need, with sign.
         bits: u64,
@@ -331,7 +331,7 @@ pub enum JobProblem {
         "nothing secret is asked: the number of rows is in the job; ask for something of a column"
     )]
     NothingSecret,
-    /// A dataset whose shares would be narrower than what is computed from them.
+    /// A dataset whose shares would be narrower than the values computed from them.
     #[error(
         "the analyses of this job need 128 bits, and `{0}` is to be kept with 64; write `ring = 128` in `[keep]`, or \
          leave it out"
@@ -375,7 +375,7 @@ pub enum JobProblem {
         /// Why.
         reason: String,
     },
-    /// The name of a result that is that of something else beside it.
+    /// The name of a result is the name of another file in its folder.
     #[error(
         "`{0}` is no name of a result: a receipt is called `receipt.json`, and files that are not complete begin with a dot; choose another \
          name"
@@ -398,7 +398,7 @@ pub enum JobProblem {
         port: String,
         /// How many inputs name it.
         found: usize,
-        /// What to do.
+        /// The remedy.
         hint: &'static str,
     },
     /// The number of rows is nowhere.
@@ -411,7 +411,7 @@ pub enum JobProblem {
         "a proposed job declares `rows = …` under [circuit]: nobody who plans it counts the rows of data files"
     )]
     RowsUndeclared,
-    /// A path in a job that somebody else sends.
+    /// A path in a foreign job.
     #[error(
         "`{field}` leads out of the folder of the job: whoever reads a data file says itself where it is, with `--data`; write a plain \
          name, or leave it out"
@@ -420,7 +420,7 @@ pub enum JobProblem {
         /// The field.
         field: &'static str,
     },
-    /// A circuit file that is not beside the job file.
+    /// A circuit file that is not in the folder of the job file.
     #[error(
         "`file` under [circuit] is no plain name: a circuit is sent along, so move it beside the job file"
     )]

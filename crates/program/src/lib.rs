@@ -1,11 +1,18 @@
-//! Jobs: what is computed, on whose data, for whom.
+//! Jobs: a computation, the holders of its inputs, and the audiences of its outputs.
 //!
 //! **What it is for.** A job file (TOML) names owners, three or four computing parties and recipients, and asks for statistics
 //! over tables, for a circuit on files, or that kept shares go to other parties. [`Job`] checks it and lowers it to a [`JobSpec`](veil_job::JobSpec): one circuit with a holder for
 //! each input and an audience for each output; [`Source`](veil_job::Source) and [`Sink`](veil_job::Sink) are the two ends where values come in and go
 //! out. No protocol, no network.
 //!
-//! **Who may use it.** Engine and commands; owners that want to check their files; tests that want the clear answer.
+//! ```text
+//! job.toml ─► Job ─► Lowered: circuit, blocks of rows and their holders, audiences, security ─► the planner
+//!              │
+//! tables ──────┼─► Source ─► shares …                        … opened values ─► Sink ─► results
+//!              └─► evaluate: the clear answer, for tests
+//! ```
+//!
+//! # Getting started
 //!
 //! ```
 //! use veil_program::{Files, Job};
@@ -32,9 +39,18 @@
 //! A number that is opened is exact, or the job is refused. All values of an owner are checked before the first is
 //! handed out. What is opened is exactly [`JobSpec::opened`](veil_job::JobSpec::opened), and results appear complete or not at all.
 //!
-//! **What it does not.** It does not judge whether what is opened says too much: a group of one person has that
-//! person's pay as its sum. It cannot see whether the rows of two owners really are the same people in the same order,
-//! only whether they are equally many, and, where a job says `align`, whether a key column is the same.
+//! # Promises
+//!
+//! - Files never cause a panic, an overflow or an allocation that their own size does not justify.
+//! - A number that is opened is exact, or the job is refused.
+//! - All values of an owner are checked before the first is handed out.
+//! - [`Lowered::opened`] is exactly the list of opened values, and results appear complete or not at all.
+//!
+//! # Limits
+//!
+//! - The crate does not judge whether an opened value says too much: the sum over a group of one person is that person's pay.
+//! - It cannot see whether the rows of two owners really are the same people in the same order, only whether they are equally many, and,
+//!   where a job says `align`, whether a key column is the same.
 
 mod dataset;
 mod date;

@@ -40,6 +40,11 @@ pub(crate) const LARGEST: i64 = 1 << 62;
 pub(crate) const MOST_DIGITS: u8 = 18;
 
 /// Reads `text` as an integer in units of `10^-scale`. Exact: further digits must be zeros.
+///
+/// # Errors
+/// [`NumberError`]: [`NumberError::Exponent`], [`NumberError::Comma`], [`NumberError::Thousands`] or [`NumberError::NotANumber`]
+/// for other characters than a sign, digits and a point; [`NumberError::Digits`], or [`NumberError::Fraction`] if `scale` is 0,
+/// for digits that would be lost; [`NumberError::TooLarge`] beyond 63 bits.
 pub fn parse_scaled(text: &str, scale: u8) -> Result<i64, NumberError> {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),

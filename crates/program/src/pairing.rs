@@ -1,4 +1,4 @@
-//! What is said of the order of rows: before a job runs, and of its result.
+//! Sentences about the order of rows: before a job runs, and in its result.
 
 use std::fmt;
 
@@ -60,7 +60,7 @@ impl Paired {
         paired.collect()
     }
 
-    /// What a job that has not run will do: `block `all`: the order of rows is compared by column `id``.
+    /// The sentence for a job that has not run: `block `all`: the order of rows is compared by column `id``.
     pub fn before(&self) -> String {
         self.say("is", "are")
     }

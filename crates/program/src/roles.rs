@@ -96,7 +96,7 @@ impl Roles {
         })
     }
 
-    /// Who may read what is opened to `name`: a recipient, a party, or `parties`.
+    /// The audience of values opened to `name`: a recipient, a party, or `parties`.
     pub fn audience(&self, name: &str) -> Option<Audience> {
         if name == ALL_PARTIES {
             return Some(Audience::Parties);

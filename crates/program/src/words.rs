@@ -11,7 +11,7 @@ pub struct Words {
     pub protocol: Option<ProtocolKind>,
     /// Against whom.
     pub adversary: Option<Adversary>,
-    /// What becomes of the result.
+    /// The delivery of the result.
     pub delivery: Option<Delivery>,
     /// How gates are garbled.
     pub tables: Option<Tables>,
@@ -22,7 +22,10 @@ pub struct Words {
 }
 
 impl Words {
-    /// What they mean among so many parties. An error is a [`JobProblem::Word`].
+    /// The security that these words mean among so many parties.
+    ///
+    /// # Errors
+    /// [`JobProblem::Word`] with the first word that does not fit the number of parties or the other words.
     pub fn among(self, parties: usize) -> Result<Security, JobProblem> {
         let protocol = self.protocol.unwrap_or(ProtocolKind::among(parties));
         let usual = Security::of(protocol);
@@ -96,7 +99,10 @@ impl Words {
         Ok(security)
     }
 
-    /// These words, with those of `options` where they say nothing. Where both say something it must be the same.
+    /// These words, with the words of `options` where they say nothing. Where both say something it must be the same.
+    ///
+    /// # Errors
+    /// [`JobProblem::Chosen`] for the first word in which the two differ.
     pub fn and(self, options: Self) -> Result<Self, JobProblem> {
         Ok(Words {
             protocol: both(self.protocol, options.protocol)?,
@@ -108,7 +114,7 @@ impl Words {
         })
     }
 
-    /// Those of these words that `others` do not say.
+    /// These words, without the fields that `others` set.
     #[must_use]
     pub fn beyond(self, others: Self) -> Self {
         Words {
@@ -121,7 +127,7 @@ impl Words {
         }
     }
 
-    /// What is said: field of a job, option of a command, word.
+    /// The words that are set: field of a job, option of a command, word.
     pub fn said(self) -> impl Iterator<Item = [&'static str; 3]> {
         fn of<W: Word>(word: Option<W>) -> Option<[&'static str; 3]> {
             word.map(|word| [W::FIELD, W::OPTION, word.word()])

@@ -1,8 +1,20 @@
 //! Protocols: a circuit's layers become rounds, and a round is data.
 //!
-//! A [`Plan`] says what all participants must agree on: the schedule, slots, counters, chunks, lanes. A [`Protocol`] turns each task
-//! of a plan into a [`Flow`] of [`Round`]s for one participant: commands for a device, transfers over links, commands that finish.
-//! Nothing here does I/O, draws randomness or looks at a value; `engine` moves the bytes.
+//! A [`Plan`] fixes everything that all participants must agree on: schedule, slots, PRF counters, chunks, lanes. A [`Protocol`] turns each
+//! [`Task`] of the plan into a [`Flow`] of [`Round`]s for one participant: commands for a device, transfers over links, commands that finish.
+//! This crate does no I/O, draws no randomness and looks at no value; `veil-engine` moves the bytes.
+//!
+//! ```text
+//! job ─► Plan::new ─► Plan: layers, slots, counters, chunks, lanes; its hash
+//!                       │
+//!                       ▼  protocol(plan, peer)
+//! Protocol::flow(task) ─► Flow ─► Round { local, sends, recvs, finish } ─► Round ─► …
+//!
+//! rep3, rep4   replicated sharing, three and four parties     yao   garbled circuits, two parties
+//! ot           oblivious transfer and its extension            cut   cut-and-choose
+//! ```
+//!
+//! # Getting started
 //!
 //! ```
 //! use std::sync::Arc;
@@ -35,8 +47,14 @@
 //! assert_eq!(plan.layers.len(), 2); // one round of products, and what is linear after it
 //! ```
 //!
-//! Promises: equal jobs and options give equal plans and hashes, on every machine; no two draws of a plan overlap. Does not promise
-//! that a job is worth its consent: what is opened is the job's business.
+//! # Promises
+//!
+//! - Equal jobs and options give equal plans and hashes, on every machine.
+//! - No two PRF draws of a plan overlap.
+//!
+//! # Limits
+//!
+//! - A plan does not say whether a job is worth consent: the job says what is opened.
 
 mod choose;
 pub mod cut;

@@ -9,7 +9,7 @@ use veil_session::{Frame, Peer, Secret};
 
 use crate::plan::BankOf;
 
-/// What an engine asks a protocol to do, in the order in which the security argument needs it.
+/// A task that the engine asks of a protocol, in the order in which the security argument needs it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Task {
     /// Agree on the list of accepted inputs and on owners' seeds; share the values that all rows use.
@@ -21,7 +21,7 @@ pub enum Task {
     },
     /// Compute: all cycles of a sequential circuit, whose inputs are shared on the way.
     Layers,
-    /// Compute what is derived from the sums over all rows, in the place of the sums.
+    /// Compute the circuit on totals from the sums over all rows, in the place of the sums.
     Totals,
     /// Tell each other that everything so far was checked. Ends with [`Cleared`].
     Agree,
@@ -108,7 +108,7 @@ impl Flow {
         round
     }
 
-    /// The rounds that come next, those of the present cycle.
+    /// The rounds that come next in the present cycle.
     pub fn rest(&self) -> &[Arc<Round>] {
         self.rounds.get(self.next..).unwrap_or_default()
     }
@@ -118,13 +118,13 @@ impl Flow {
         (self.clears && self.next > self.rounds.len()).then_some(Cleared(()))
     }
 
-    /// All rounds, to sum their costs; of a sequential circuit those of the present cycle.
+    /// All rounds, to sum their costs; of a sequential circuit the rounds of the present cycle.
     pub fn rounds(&self) -> &[Arc<Round>] {
         &self.rounds
     }
 }
 
-/// What a task costs one participant.
+/// The cost of a task for one participant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Cost {
     /// Rounds in which something is received, here or by a party that is waited for next: each waits for the network once.
@@ -157,12 +157,12 @@ impl std::ops::Mul<u64> for Cost {
     }
 }
 
-/// What the messages of all parties at one place of the plan are, taken together: their sum is what they are shares of.
+/// The joint meaning of the messages of all parties at one place of the plan: the value whose shares they are, which is their sum.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Meaning {
     /// Products of a layer, one element per row.
     Products {
-        /// The layer: those of the set-up follow those of the rows.
+        /// The layer: layers of the set-up follow layers of the rows.
         layer: usize,
     },
     /// Sums of products of a layer.
@@ -252,10 +252,10 @@ pub struct Transfers {
     pub leaves: veil_device::KeyId,
 }
 
-/// A key that one participant chooses and sends to the parties that hold what is drawn from it.
+/// A key that one participant chooses and sends to the parties that hold the values drawn from it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Seed {
-    /// Which of those that it chooses.
+    /// Which of the keys that it chooses.
     pub index: u8,
     /// Number of the key at this participant.
     pub key: veil_device::KeyId,

@@ -9,7 +9,7 @@ use crate::Use;
 pub struct Reuse {
     /// Number of the key at this party.
     pub key: u16,
-    /// What the draw was for.
+    /// The use of the draw.
     pub tag: Use,
     /// Lane of the draw.
     pub lane: u16,
@@ -39,6 +39,10 @@ pub struct Ledger(BTreeMap<Domain, BTreeMap<u64, u64>>);
 
 impl Ledger {
     /// Records the draw of `count` counters from `first`, unless one of them was drawn before.
+    ///
+    /// # Errors
+    /// [`Reuse`] with the first counter that was drawn before, or with `u64::MAX` if `first + count` exceeds it. Nothing is
+    /// recorded then.
     pub fn draw(
         &mut self,
         key: u16,

@@ -1,7 +1,17 @@
-//! Pseudorandom secret sharing: the function that parties with a common key draw from, the tuple that names each
-//! draw, and the ledger that forbids drawing one twice (rule R4).
+//! Pseudorandom secret sharing (PRSS): the function that parties with a common key draw from, the tuple that names each draw, and the ledger
+//! that forbids drawing one twice (rule R4).
 //!
-//! For protocols and devices. This scalar version *defines* the function; devices compute the same bytes faster.
+//! Parties that hold a common key derive equal masks from it without a message. A draw is named by the tuple of domain tag ([`Use`]), lane,
+//! counter and chunk; [`Prf`] maps a tuple to a block of 16 bytes, by AES-128. This scalar version *defines* the function, for protocols and
+//! devices; devices compute the same bytes faster.
+//!
+//! ```text
+//! party i ── κ ── party i+1        block = AES-128_κ(tag ‖ lane ‖ counter ‖ chunk), equal at both
+//!    │               │
+//!    └─ Ledger: a tuple that was drawn before is refused
+//! ```
+//!
+//! # Getting started
 //!
 //! ```
 //! use veil_prss::{Prf, Use};
@@ -12,8 +22,14 @@
 //! assert_eq!(a[16..], prf.block(Use::AND3, 0, 6, 1)[..4]); // the stream goes on with the next counter
 //! ```
 //!
-//! Promises: equal tuples give equal blocks, for everyone who holds the key. Does not promise that a tuple is drawn
-//! once: that is the planner's proof, and the [`Ledger`]'s alarm.
+//! # Promises
+//!
+//! - Equal tuples give equal blocks, for every holder of the key.
+//!
+//! # Limits
+//!
+//! - The function does not know whether a tuple was drawn before: the planner proves that no two draws overlap, and the [`Ledger`] is the
+//!   alarm.
 
 mod ledger;
 mod prf;

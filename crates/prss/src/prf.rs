@@ -7,7 +7,7 @@ use aes::Aes128;
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use veil_session::Secret;
 
-/// What a draw is for: family in the high byte, sub-use in the low one. Two uses never share a tag.
+/// The use of a draw, its domain tag: family in the high byte, sub-use in the low one. Two uses never share a tag.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Use(pub u16);
 
@@ -88,9 +88,9 @@ impl Use {
 
     /// Nodes of a tree of keys for oblivious transfer, below the node that is the key: counter is the side, lane the tree, j the level.
     pub const OT_NODE: Use = Use(0x2000);
-    /// What proves that all but one leaf of a tree are right; the leaf is the key.
+    /// The check values that all but one leaf of a tree are right; the leaf is the key.
     pub const OT_PUNCTURE: Use = Use(0x2001);
-    /// What transfers stretch the leaves of trees to.
+    /// The strings that transfers stretch the leaves of trees to.
     pub const OT_LEAF: Use = Use(0x2002);
     /// The start point of the hash that makes keys of labels.
     pub const OT_KEYS: Use = Use(0x2003);

@@ -12,10 +12,10 @@ use rustix::thread::set_no_new_privs;
 
 use crate::{Limits, filter};
 
-/// How a process is confined, beside its limits.
+/// How a process is confined, in addition to its limits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Confinement {
-    /// Landlock denies all files and ports, and a filter all system calls but those of a computation.
+    /// Landlock denies all files and ports, and a filter all system calls that a computation does not need.
     Landlock,
     /// The filter alone: the kernel has no Landlock (5.13 or later has).
     Filter,
@@ -31,7 +31,7 @@ impl Confinement {
     }
 }
 
-/// What has to confine a process.
+/// The least confinement that a caller accepts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Require {
     /// Landlock and the filter.
@@ -52,7 +52,7 @@ pub enum EnterError {
     Refused {
         /// Which.
         step: &'static str,
-        /// What it said.
+        /// The kernel's error.
         why: String,
     },
 }
@@ -64,8 +64,8 @@ fn refused(step: &'static str) -> impl FnOnce(rustix::io::Errno) -> EnterError {
     }
 }
 
-/// Takes from this process, which must have one thread, all that a computation does not need. There is no way back. Called before anything
-/// is read that somebody else wrote.
+/// Takes from this process, which must have one thread, all that a computation does not need. There is no way back. Called before the
+/// process reads anything that another participant wrote.
 ///
 /// # Errors
 ///

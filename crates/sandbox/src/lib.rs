@@ -1,10 +1,16 @@
-//! Processes that may do nothing but compute: what others write is read and planned in one of them.
+//! Sandboxed child processes: text of a stranger is parsed and planned by a process that can do nothing but compute.
 //!
-//! **What it is for.** Whoever proposes a job writes text that a planner must understand. A planner may have defects, and text may be
-//! made to take all memory or never to end. So that work is done by a child process: [`enter()`] takes everything from it but its own memory,
-//! its standard streams and a few seconds, before it reads the first byte; [`run()`] starts it, and says what ended it.
+//! A proposer of a job writes text that a planner must understand. A planner may have defects, and text may be made to take all memory or
+//! never to end. Therefore a child process plans: [`enter()`] takes everything from it but its own memory, its standard streams and a few
+//! seconds, before it reads the first byte; [`run()`] starts it, and says how it ended. A service uses this for proposals, and so may any
+//! program that reads untrusted text.
 //!
-//! **Who may use it.** A service, for what others send; any program that reads what it does not trust.
+//! ```text
+//! service   run(program, arguments, text, limits) ──stdin──► child   enter(limits) ─► read, plan ─► write
+//!              ◄─────────────── stdout, or Ended ───────────────────┘   (Landlock, seccomp, rlimits)
+//! ```
+//!
+//! # Getting started
 //!
 //! ```no_run
 //! use std::io::{Read, Write};
@@ -21,12 +27,17 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! **What it promises.** A confined process opens no file, makes no socket, starts no process and no thread, makes no memory executable, signals
-//! nobody but itself, and reads and writes no other descriptor than its standard streams, whatever code runs in it. It ends when its time or
-//! its memory is used up, and with the thread that started it. Others have the processor first.
+//! # Promises
 //!
-//! **What it does not.** The kernel is trusted, and the processor's side channels are open. What the process answers is not made right by
-//! where it ran: a caller checks its form, and does not depend on more than a planner's word.
+//! - A confined process opens no file, makes no socket, starts no process and no thread, makes no memory executable, signals no process but
+//!   itself, and reads and writes no other descriptor than its standard streams, whatever code runs in it.
+//! - It ends when its time or its memory is used up, and with the thread that started it.
+//! - Other processes have the processor first.
+//!
+//! # Limits
+//!
+//! - The kernel is trusted, and the processor's side channels are open.
+//! - An answer is not right because a sandbox gave it: a caller checks its form, and relies on it no more than on a planner's word.
 
 mod enter;
 mod filter;
@@ -37,7 +48,7 @@ use std::time::Duration;
 pub use enter::{Confinement, EnterError, Require, enter};
 pub use run::{Ended, Limit, run};
 
-/// What a confined process may take.
+/// Limits of a confined process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// Bytes of address space.

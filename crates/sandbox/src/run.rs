@@ -55,7 +55,7 @@ pub enum Ended {
     /// A limit ended it.
     #[error("it reached its limit of {}", .0.name())]
     Limit(Limit),
-    /// It ended by itself without a reply, or somebody ended it.
+    /// It ended by itself without a reply, or a signal ended it.
     #[error("it ended by {status}: {said}")]
     Crashed {
         /// How.

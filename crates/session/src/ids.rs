@@ -46,7 +46,7 @@ impl fmt::Display for PartyId {
     }
 }
 
-/// Whoever holds an end of a link. Owners and recipients are numbered as in the job.
+/// The holder of an end of a link. Owners and recipients are numbered as in the job.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Peer {
     /// A computing party.

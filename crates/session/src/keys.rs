@@ -30,7 +30,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// What two participants know and nobody else: the input of their key schedule. Wiped on drop.
+/// The secret that two participants share with no third one: the input of their key schedule. Wiped on drop.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
 pub struct PairSecret(Vec<u8>);
 
@@ -52,7 +52,7 @@ impl fmt::Debug for PairSecret {
     }
 }
 
-/// What a key is for.
+/// The purpose of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Label<'a> {
     /// Protocol, such as `rep3`.

@@ -7,7 +7,7 @@ use veil_math::Ring;
 
 use crate::Inconsistent;
 
-/// What one party holds of one value.
+/// One party's share of a value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Share {
     /// `u_i`.
@@ -32,6 +32,9 @@ pub fn from_components(u: [u128; 3]) -> [Share; 3] {
 }
 
 /// The value behind three shares, if every component is the same at both holders.
+///
+/// # Errors
+/// [`Inconsistent`] with the first component whose two holders differ.
 pub fn join(ring: Ring, shares: [Share; 3]) -> Result<u128, Inconsistent> {
     for (i, share) in shares.iter().enumerate() {
         if shares[(i + 1) % 3].previous != share.own {

@@ -10,7 +10,7 @@ use crate::Inconsistent;
 /// Parties, and components of a value.
 pub const PARTIES: usize = 4;
 
-/// What one party holds of a value: u_{i+1}, u_{i+2}, u_{i+3}, of which the last is u_{i-1}.
+/// One party's share of a value: u_{i+1}, u_{i+2}, u_{i+3}, of which the last is u_{i-1}.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Share(pub [u128; PARTIES - 1]);
 
@@ -41,6 +41,9 @@ pub fn from_components(u: [u128; PARTIES]) -> [Share; PARTIES] {
 }
 
 /// The value behind four shares, if every component is the same at its three holders.
+///
+/// # Errors
+/// [`Inconsistent`] with the first component whose three holders differ.
 pub fn join(ring: Ring, shares: [Share; PARTIES]) -> Result<u128, Inconsistent> {
     let mut sum = 0;
     for c in 0..PARTIES {

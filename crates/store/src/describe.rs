@@ -1,4 +1,4 @@
-//! What a dataset says of itself, in clear, in the metadata of its Arrow file.
+//! The description of a dataset, in clear, in the metadata of its Arrow file.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -22,7 +22,7 @@ const SCHEMES: [(usize, &str); 2] = [(3, "rep3"), (4, "rep4")];
 /// Names longer than this make no file name: a byte takes up to three, and a file name has 255.
 const LONGEST_NAME: usize = 80;
 
-/// What is kept, by whom, for whom.
+/// The contents of a dataset: ports and blocks, the party that keeps them, the parties that share them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Description {
     /// Name of the dataset.
@@ -35,11 +35,11 @@ pub struct Description {
     pub party: PartyId,
     /// Among whom the values are shared, in the order of the scheme.
     pub parties: Vec<Member>,
-    /// What each row, or the dataset, has values of.
+    /// The ports that each row, or the dataset, has values of.
     pub ports: Vec<Port>,
     /// The rows: at least one block.
     pub blocks: Vec<Rows>,
-    /// What the columns mean, in the words of the job that keeps them. Compared when a job loads them.
+    /// The meaning of the columns, in the words of the job that keeps them. Compared when a job loads them.
     pub schema: String,
     /// Rows of a slice in which the shares come: the plan's chunk.
     pub chunk_rows: u32,
@@ -121,10 +121,10 @@ pub struct Rows {
     pub rows: u64,
 }
 
-/// A description, and what is decided when the dataset is made.
+/// The header of a dataset: its description, and the choices made when it was created.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Head {
-    /// What it is. `chunk_rows` are those of the file.
+    /// The description; its `chunk_rows` is that of the file.
     pub description: Description,
     /// When it was made, RFC 3339, UTC.
     pub created: String,

@@ -16,7 +16,7 @@ pub enum StoreError {
     /// The system refused.
     #[error("cannot {doing} {}: {source}{}", path.display(), advice(source))]
     Io {
-        /// What was tried.
+        /// The operation that was refused.
         doing: &'static str,
         /// File or folder.
         path: PathBuf,
@@ -64,7 +64,7 @@ pub enum StoreError {
         name: String,
         /// The folder of datasets.
         folder: PathBuf,
-        /// What there is.
+        /// The datasets that there are.
         known: Vec<String>,
     },
     /// It was not written to its end.
@@ -93,7 +93,7 @@ pub enum StoreError {
         /// The key at hand.
         ours: KeyId,
     },
-    /// Not what was written.
+    /// The dataset was changed after it was written.
     #[error(
         "{}: {what}; it was damaged or changed after it was written: restore it from a copy, \
          or remove the dataset and run the job that makes it again",
@@ -102,7 +102,7 @@ pub enum StoreError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What shows it.
+        /// The evidence.
         what: Damage,
     },
     /// A format that this version does not know.
@@ -113,9 +113,9 @@ pub enum StoreError {
     Format {
         /// The file.
         path: PathBuf,
-        /// What it says.
+        /// The format of the file.
         found: String,
-        /// What we read.
+        /// The format of this release.
         known: &'static str,
     },
     /// It does not fit the job that wants it.
@@ -123,7 +123,7 @@ pub enum StoreError {
     Unfit {
         /// Its name.
         name: String,
-        /// What does not fit.
+        /// The property that does not fit.
         why: Unfit,
     },
     /// No room for it.
@@ -191,7 +191,7 @@ pub enum StoreError {
     Random,
 }
 
-/// What shows that a file is not as it was written.
+/// Evidence that a file is not as it was written.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Damage {

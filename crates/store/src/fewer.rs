@@ -1,8 +1,8 @@
 //! Shares of four parties as shares of three of them, when the fourth is out.
 //!
-//! A value is u_0 + u_1 + u_2 + u_3, and party i has all but u_i. Without party q, the component u_q is known to all the others, who are
-//! r_0 < r_1 < r_2. Of three parties, party j and party j + 1 have component w_j: it is u_c of the third one, c = r_{j+2}, which neither
-//! lacks. To w_0 both of its holders add u_q. So every party makes its shares of the three by itself, and nobody sends anything.
+//! A value is u_0 + u_1 + u_2 + u_3, and party i has all but u_i. Without party q, the component u_q is known to all other parties, r_0 <
+//! r_1 < r_2. Of three parties, party j and party j + 1 have component w_j: it is u_c of the third one, c = r_{j+2}, which neither lacks.
+//! To w_0 both of its holders add u_q. So every party converts its own shares, without a message.
 
 use std::sync::Arc;
 

@@ -37,7 +37,7 @@ impl StoreKey {
         key
     }
 
-    /// The name of the key, in clear beside everything that it encrypts. It tells nothing of the key.
+    /// The name of the key, in clear in every file that it encrypts. It tells nothing of the key.
     pub fn id(&self) -> KeyId {
         let mut id = [0; 8];
         self.expand(&[], b"id", &mut id);

@@ -1,10 +1,17 @@
-//! Shares at rest.
+//! Shares at rest: encrypted datasets of one party, in Arrow files.
 //!
-//! **What it is for.** A computing party keeps its shares between runs: the input shares of a durable job, so that it can be started
-//! again without asking owners, and columns that later jobs compute on. A [`Writer`] takes them from a run, a [`Reader`] gives them to
-//! one, [`datasets`] lists them.
+//! A computing party keeps its shares between runs: the input shares of a durable job, which is then started again without its owners, and
+//! columns that later jobs compute on. A [`Writer`] takes the shares from a run, a [`Reader`] gives them to one, [`datasets`] lists them. A
+//! party's service uses this crate; the engine knows only the traits `ShareSink` and `ShareSource` of `veil_program`.
 //!
-//! **Who may use it.** Whoever runs a party. The engine knows only the traits `ShareSink` and `ShareSource` of `veil_program`.
+//! ```text
+//! run ─ keep ─► Writer ─ finish ─► folder of a dataset ─► Reader ─ load ─► a later run
+//!                                  ├ shares.arrow   header │ chunks of rows │ footer
+//!                                  └ manifest       written last, with a MAC under a key of the dataset
+//! chunk:  block, first row, rows (clear) │ per port and component: AES-256-GCM ciphertext, tag
+//! ```
+//!
+//! # Getting started
 //!
 //! ```
 //! use veil_job::Slice;
@@ -36,27 +43,38 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! **A dataset** is a folder: `shares.arrow`, an Arrow IPC file that any reader of the format opens, and `manifest`. The file's metadata
-//! say in clear what it is (`veil.scheme`, `veil.ring`, `veil.party`, `veil.parties`, `veil.plan`, `veil.schema`, `veil.rows`, …); each
-//! record batch is a chunk of rows: block, first row and number of rows in clear, and per port and component one binary value, the
-//! encrypted shares of the chunk: AES-256-GCM, ciphertext then tag. All chunks have one length; the last of a block is padded with
-//! zeros before encryption. The manifest is written last.
+//! # Format
 //!
-//! **What it promises.** Without the party's key, a dataset tells what its metadata say, and nothing of the shares. With the key, a
-//! dataset that was changed in any byte, cut, or put together from others is refused: every column is bound to its place and to the
-//! whole header, the framing is compared, the manifest carries a code under a key of the dataset. No nonce is used twice: the key is
-//! derived with a salt of this dataset alone, each place of the file has its own nonce, and a place is written once. A dataset is
-//! complete or refused: files are on the disk before the manifest gets its name. Memory is a buffer of a chunk's column per lane, a bit
-//! per column of a chunk, and 24 bytes per chunk for the footer at the end. Bytes of a file never cause a panic, nor an allocation
-//! that the file's own size does not justify.
+//! A dataset is a folder: `shares.arrow`, an Arrow IPC file that any reader of the format opens, and `manifest`. The file's metadata describe
+//! it in clear (`veil.scheme`, `veil.ring`, `veil.party`, `veil.parties`, `veil.plan`, `veil.schema`, `veil.rows`, …). Each record batch is a
+//! chunk of rows: block, first row and number of rows in clear, and per port and component one binary value, the encrypted shares of the
+//! chunk: AES-256-GCM, ciphertext then tag. All chunks have one length; the last chunk of a block is padded with zeros before encryption. The
+//! manifest is written last.
 //!
-//! **What it does not.** It cannot tell that a whole dataset was put back to an older one of the same name; a job that continues its own
-//! input stage compares the plan, and the parties compare digests of what they load. It does not hide names, sizes and times. Whoever
-//! has the identity's secret reads everything. Removing a dataset does not wipe the disk.
+//! # Promises
 //!
-//! **Why a dataset may be loaded again.** Shares of a value are as old as the sharing, and are not secret from the party that has them:
-//! what must never be used twice is a mask. Every run makes a session of its own with fresh keys, so two runs on the same shares send
-//! messages that are independently masked, and a third that looks at both learns no more than from either.
+//! - Without the party's key, a dataset tells what its metadata say, and nothing of the shares.
+//! - With the key, a dataset that was changed in any byte, cut, or put together from others is refused: every column is bound to its place
+//!   and to the whole header, the framing is compared, the manifest carries a MAC under a key of the dataset.
+//! - No nonce is used twice: the key is derived with a salt of this dataset alone, each place of the file has its own nonce, and a place is
+//!   written once.
+//! - A dataset is complete or refused: files are on the disk before the manifest gets its name.
+//! - Memory is a buffer of a chunk's column per lane, a bit per column of a chunk, and 24 bytes per chunk for the footer at the end.
+//! - Bytes of a file never cause a panic, nor an allocation that the file's own size does not justify.
+//!
+//! # Limits
+//!
+//! - The crate cannot tell that a whole dataset was set back to an older one of the same name; a job that continues its own input stage
+//!   compares the plan, and the parties compare digests of the shares that they load.
+//! - Names, sizes and times are not hidden.
+//! - A holder of the identity's secret reads everything.
+//! - Removing a dataset does not wipe the disk.
+//!
+//! # Why a dataset may be loaded again
+//!
+//! Shares of a value are as old as the sharing, and are not secret from the party that holds them; a mask, however, must never be used
+//! twice. Every run makes a session of its own with fresh keys, so two runs on the same shares send messages that are independently masked,
+//! and an observer of both learns no more than from either.
 
 mod describe;
 mod error;

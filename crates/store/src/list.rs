@@ -1,4 +1,4 @@
-//! What datasets there are, and clearing up.
+//! Lists of datasets, and clearing up.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::reader::Reader;
 pub struct Dataset {
     /// Its name.
     pub name: String,
-    /// What it says of itself, if that can be read. Authentic only where [`Dataset::state`] is [`State::Complete`].
+    /// Its header, if that can be read. Authentic only where [`Dataset::state`] is [`State::Complete`].
     pub head: Option<Head>,
     /// Bytes on the disk, all files together.
     pub bytes: u64,
@@ -39,12 +39,19 @@ pub enum State {
 /// All datasets in the folder `root`, by name. A folder that is not there has none.
 ///
 /// Each is opened with `key`, which checks header, manifest and footer; [`verify`] checks the shares too.
+///
+/// # Errors
+/// [`StoreError::Io`] if the folder cannot be listed. A dataset that cannot be used is no error, but has its [`State`].
 pub fn datasets(root: &Path, key: &StoreKey) -> Result<Vec<Dataset>, StoreError> {
     let names = folder::names(root)?.into_iter();
     names.map(|name| dataset(root, &name, key)).collect()
 }
 
 /// One dataset in the folder `root`.
+///
+/// # Errors
+/// [`StoreError::Name`] if no dataset can have the name, [`StoreError::NotThere`] if none has. A dataset that cannot be used is
+/// no error, but has its [`State`].
 pub fn dataset(root: &Path, name: &str, key: &StoreKey) -> Result<Dataset, StoreError> {
     let home = Home::new(root, name)?;
     let (head, state) = match Reader::open_any(root, name, key) {
@@ -68,7 +75,10 @@ pub fn dataset(root: &Path, name: &str, key: &StoreKey) -> Result<Dataset, Store
     })
 }
 
-/// Decrypts all of a dataset, and fails with what is damaged first.
+/// Decrypts all of a dataset, and fails at the first damaged chunk.
+///
+/// # Errors
+/// [`StoreError`] as of [`Reader::open`], and [`StoreError::Damaged`] with the first chunk that does not decrypt.
 pub fn verify(root: &Path, name: &str, key: &StoreKey) -> Result<(), StoreError> {
     Reader::open_any(root, name, key)?.verify()
 }
@@ -76,6 +86,10 @@ pub fn verify(root: &Path, name: &str, key: &StoreKey) -> Result<(), StoreError>
 /// Removes a dataset, complete or not, unless a run writes it.
 ///
 /// Its bytes may stay on the disk until they are overwritten: what protects them there is the key.
+///
+/// # Errors
+/// [`StoreError::Name`] and [`StoreError::NotThere`] if there is no such dataset, [`StoreError::Busy`] if a run writes it,
+/// [`StoreError::Io`] if the system refuses.
 pub fn remove(root: &Path, name: &str) -> Result<(), StoreError> {
     let home = Home::new(root, name)?;
     if !home.folder.is_dir() {
@@ -95,6 +109,9 @@ pub fn remove(root: &Path, name: &str) -> Result<(), StoreError> {
 }
 
 /// Removes what interrupted runs left, and returns the names.
+///
+/// # Errors
+/// [`StoreError::Io`] if the folder cannot be listed or locked, or a dataset not removed.
 pub fn sweep(root: &Path) -> Result<Vec<String>, StoreError> {
     if !root.is_dir() {
         return Ok(Vec::new());

@@ -1,7 +1,7 @@
 //! The manifest: written last, it says that a dataset is complete, and what of its file is not encrypted.
 //!
-//! Two lines: one JSON object, and the HMAC-SHA-256 of that line under the dataset's key. What is encrypted carries its own tags,
-//! which are bound to the header; so the code covers everything.
+//! Two lines: one JSON object, and the HMAC-SHA-256 of that line under the dataset's key. Each ciphertext carries its own tag, which is
+//! bound to the header; so the MAC covers the whole dataset.
 
 use serde::{Deserialize, Serialize};
 

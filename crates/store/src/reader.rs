@@ -20,7 +20,7 @@ use crate::layout::{Chunk, Column, Layout};
 use crate::manifest::{self, Manifest};
 use crate::rows::{self, Window};
 
-/// What a job wants of a dataset. What is `None` is not compared.
+/// The properties that a job expects of a dataset. A property of `None` is not compared.
 #[derive(Clone, Copy, Debug)]
 pub struct Expected<'a> {
     /// Who loads.
@@ -58,6 +58,11 @@ pub struct Reader {
 
 impl Reader {
     /// Opens the dataset `name` in the folder `root` for a job.
+    ///
+    /// # Errors
+    /// [`StoreError::Name`] and [`StoreError::NotThere`] if there is no such dataset, [`StoreError::Busy`] and [`StoreError::Incomplete`]
+    /// if it is not complete, [`StoreError::Format`], [`StoreError::OtherKey`] and [`StoreError::Damaged`] if header, manifest and footer
+    /// were not written so under `key`, [`StoreError::Unfit`] if they differ from `expected`, [`StoreError::Io`] if the system refuses.
     pub fn open(
         root: &Path,
         name: &str,
@@ -154,7 +159,7 @@ impl Reader {
         })
     }
 
-    /// What the dataset says of itself.
+    /// The header of the dataset.
     pub fn head(&self) -> &Head {
         &self.head
     }
@@ -210,6 +215,10 @@ impl Reader {
 
     /// Reads the shares of one port's one component in the rows of `slice`, packed as `[wire][Ring::bytes(rows)]` in the ring that
     /// was asked for; bits beyond the last row are 0.
+    ///
+    /// # Errors
+    /// [`StoreError::OutOfReach`] if the dataset has no such port, component or rows, or `into` has another length;
+    /// [`StoreError::Damaged`] if a chunk does not decrypt; [`StoreError::Io`] if it cannot be read.
     pub fn load(
         &self,
         port: usize,
@@ -239,6 +248,9 @@ impl Reader {
     }
 
     /// As [`Reader::load`], with rows counted over all blocks.
+    ///
+    /// # Errors
+    /// [`StoreError`] as of [`Reader::load`].
     pub fn load_rows(
         &self,
         port: usize,

@@ -21,7 +21,7 @@ pub struct Store {
     pub key: StoreKey,
     /// Which of them it is.
     pub party: PartyId,
-    /// Among whom, in the order of the scheme: the parties of a job, or those of a dataset that it shares again.
+    /// The parties that share the values, in the order of the scheme: of the job, or of a dataset that the job shares again.
     pub parties: Vec<Member>,
 }
 
@@ -44,6 +44,9 @@ pub struct Whole<'a> {
 
 impl Store {
     /// What the blocks of `job` load from datasets of earlier jobs; nothing if none does.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store has no dataset of a name, if it cannot be read, or if it is not the one that the job declares.
     pub fn loads(&self, job: &JobSpec) -> Result<Option<Loads>, StoreError> {
         let mut blocks: Vec<Option<Part>> = job.blocks.iter().map(|_| None).collect();
         for wanted in &job.datasets {
@@ -64,6 +67,9 @@ impl Store {
     }
 
     /// Where what `job` keeps goes, in a run of `plan` in chunks of `chunk_rows`; nothing if it keeps nothing.
+    ///
+    /// # Errors
+    /// [`StoreError`] as of [`Writer::create`].
     pub fn kept(
         &self,
         job: &JobSpec,
@@ -76,6 +82,9 @@ impl Store {
     }
 
     /// Makes the dataset `name` of what `job`, planned as `plan` in chunks of `chunk_rows`, keeps.
+    ///
+    /// # Errors
+    /// [`StoreError`] as of [`Writer::create`].
     pub fn keeps(
         &self,
         job: &JobSpec,
@@ -126,6 +135,9 @@ impl Store {
     }
 
     /// What the compute stage of a durable job loads: dataset `name`, which plan `input` has made, block by block.
+    ///
+    /// # Errors
+    /// [`StoreError`] if there is no such dataset, if it cannot be read, or if another plan has made it.
     pub fn resume(&self, job: &JobSpec, name: &str, input: PlanHash) -> Result<Loads, StoreError> {
         let rows = Some(job.rows());
         let reader = self.open(job.circuit.ring, name, Some(input), None, rows)?;
@@ -137,6 +149,9 @@ impl Store {
     ///
     /// # Panics
     /// If that is this party.
+    ///
+    /// # Errors
+    /// [`StoreError`] as of [`Store::resume`].
     pub fn resume_without(
         &self,
         job: &JobSpec,
@@ -150,6 +165,9 @@ impl Store {
     }
 
     /// A dataset as a whole, if it is this one: what its party supplies where it is shared again.
+    ///
+    /// # Errors
+    /// [`StoreError`] if there is no such dataset, if it cannot be read, or if its plan, ports, rows or schema are others.
     pub fn whole(&self, of: &Whole<'_>) -> Result<Loads, StoreError> {
         let reader = self.open(of.ring, of.dataset, None, None, None)?;
         let own = &reader.head().description;
@@ -225,7 +243,7 @@ impl ShareSink for Keeps {
     }
 }
 
-/// What one block of a job is loaded from.
+/// The source of one block's shares.
 pub struct Part {
     /// The dataset.
     pub reader: Arc<Reader>,

@@ -49,7 +49,12 @@ pub struct Writer {
 impl Writer {
     /// Makes a dataset in the folder `root`, which is made if it is not there, and reserves its space on the disk.
     ///
-    /// What an interrupted run left under the name is replaced; a complete dataset never is.
+    /// An incomplete dataset of the name, left by an interrupted run, is replaced; a complete dataset never is.
+    ///
+    /// # Errors
+    /// [`StoreError::Name`] and [`StoreError::Shape`] for a description that no dataset can have, [`StoreError::Exists`] if there
+    /// is a complete dataset of the name, [`StoreError::Busy`] if a run writes it, [`StoreError::Full`] if the disk has no room,
+    /// [`StoreError::Random`] without randomness, [`StoreError::Io`] if the system refuses.
     pub fn create(
         root: &Path,
         key: &StoreKey,
@@ -162,6 +167,10 @@ impl Writer {
     ///
     /// A slice starts at a multiple of the description's `chunk_rows` and is as long, or ends its block; a port with one value
     /// comes as one row of block 0.
+    ///
+    /// # Errors
+    /// [`StoreError::OutOfReach`] if the dataset has no such port, component or slice, or `shares` another length;
+    /// [`StoreError::Twice`] if these rows were kept before; [`StoreError::Io`] if they cannot be written.
     pub fn keep(
         &self,
         port: usize,
@@ -265,6 +274,10 @@ impl Writer {
     }
 
     /// Everything has come and is verified: brings it to the disk, and makes the dataset complete.
+    ///
+    /// # Errors
+    /// [`StoreError::Missing`] if not all shares have come, [`StoreError::Io`] if the system refuses; the dataset is then not
+    /// complete, unless only the very last step failed, after its manifest got its name.
     pub fn finish(&self) -> Result<(), StoreError> {
         let (got, want) = (self.written.load(Ordering::Relaxed), self.layout.parts());
         if got != want {

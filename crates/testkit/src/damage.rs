@@ -1,4 +1,4 @@
-//! Bytes that somebody damaged.
+//! Damaged copies of bytes.
 
 use crate::seed::Numbers;
 

@@ -1,4 +1,4 @@
-//! What a message is for: found in the rounds of the plan, not by its number.
+//! Kinds of messages: found in the rounds of the plan, not by their number.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -47,7 +47,7 @@ kinds! {
     Points,
     /// Trees of keys of oblivious transfers.
     Trees,
-    /// What the evaluator sends of its bits for their labels.
+    /// The evaluator's corrections of its bits, for their labels.
     Correction,
     /// The same of values per job.
     JobCorrection,
@@ -55,7 +55,7 @@ kinds! {
     Table,
     /// Tables of garbled gates that compute what all rows share.
     JobTable,
-    /// What the garbler of cut-and-choose commits to.
+    /// The commitments of the garbler in cut-and-choose.
     Commitments,
     /// The key of the sum over its inputs.
     MatrixKey,
@@ -69,11 +69,11 @@ kinds! {
     GarblerCoin,
     /// The evaluator's coin.
     EvaluatorCoin,
-    /// What hid the commitment to it.
+    /// The nonce of the commitment to it.
     CoinNonce,
     /// Seeds of the circuits that are opened.
     OpenedSeeds,
-    /// What it takes to evaluate the others.
+    /// The labels for the evaluation of the other circuits.
     ShownLabels,
     /// Colours of the sums over the garbler's inputs.
     ShownColours,
@@ -99,7 +99,7 @@ kinds! {
     JobChallenge,
     /// The challenge that its prover was told, to its other verifier.
     JobEcho,
-    /// What a verifier of it found.
+    /// A verifier's findings about it.
     JobFindings,
     /// A party's part of the weighted sums of values per job and their codes.
     JobCheckSums,
@@ -131,7 +131,7 @@ kinds! {
     Challenge,
     /// The challenge that its prover was told, to its other verifier.
     Echo,
-    /// What a verifier of a proof found.
+    /// A verifier's findings about a proof.
     Findings,
     /// A component of masked values that are opened while the parties compute.
     Masked,

@@ -14,7 +14,7 @@ pub struct Late {
     inner: Replicated,
     /// Of chunks.
     layout: Layout,
-    /// Where what is compared late waits for it: the two sides of a check next to each other.
+    /// The place of the operands of a late comparison: the two sides of a check next to each other.
     kept: u16,
 }
 

@@ -1,7 +1,20 @@
 //! Tests of whole runs: all participants of a job in one process, honest or not.
 //!
-//! For the tests of any crate that stands below it; no product code may depend on it. A [`World`] runs a job on plain integers with links,
-//! devices and randomness that the test chooses; an [`Outcome`] says who got what, who gave up and why, and what was on the links.
+//! A [`World`] runs a job on plain integers with links, devices and randomness that the test chooses; an [`Outcome`] says which participant
+//! got which values, which one gave up and why, and which messages were on the links. Tests of every crate below this one use it; no product
+//! code may depend on it.
+//!
+//! ```text
+//! job, Seed ─► World ─┬─ values, devices, window, timeout      honest participants
+//!                     ├─ cheat(message → Fate)                 a Byzantine one: a tap on its links
+//!                     ├─ fall(peer, Fall, after)               a crash fault
+//!                     └─ net(Profile)                          another network
+//!                          │ run
+//!                          ▼
+//!                       Outcome: values, aborts, messages, costs
+//! ```
+//!
+//! # Getting started
 //!
 //! ```
 //! use veil_link::tap::Fate;
@@ -19,8 +32,13 @@
 //! assert!(matches!(outcome.abort(veil_session::Peer::Recipient(0)), veil_engine::Abort::Cheated { .. }));
 //! ```
 //!
-//! Promises: a [`World`] of the same job and [`Seed`] puts the same bytes on the links, on any device; every assertion prints the seed.
-//! Does not promise anything about time: it runs all participants on the cores of one machine.
+//! # Promises
+//!
+//! - A [`World`] of the same job and [`Seed`] puts the same bytes on the links, on any device; every assertion prints the seed.
+//!
+//! # Limits
+//!
+//! - Nothing is said about time: a [`World`] runs all participants on the cores of one machine.
 
 mod clocked;
 mod damage;

@@ -1,4 +1,4 @@
-//! What came of a run, and whether it may be so.
+//! The outcome of a run, and assertions about it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -23,13 +23,13 @@ pub struct Message {
     pub to: Peer,
     /// Its name.
     pub at: Channel,
-    /// What it is for. `None`: no such message is in the plan.
+    /// The kind. `None`: no such message is in the plan.
     pub kind: Option<Kind>,
     /// Its payload.
     pub bytes: Vec<u8>,
 }
 
-/// What came of a run.
+/// The outcome of a run.
 pub struct Outcome {
     /// The plan that was run.
     pub plan: Arc<Plan>,
@@ -39,15 +39,16 @@ pub struct Outcome {
     pub values: Arc<Values>,
     /// How long it took.
     pub elapsed: Duration,
-    /// What it took at each participant that is done. A run in one process tells it only if all are.
+    /// The report of each participant that is done. A run in one process tells it only if all are.
     pub reports: BTreeMap<Peer, Report>,
     /// Why participants gave up.
     pub aborts: BTreeMap<Peer, Abort>,
-    /// What each participant was given.
+    /// The opened values that each participant was given.
     pub seen: BTreeMap<Peer, Arc<Seen>>,
-    /// What each party keeps.
+    /// The shares that each party keeps.
     pub kept: Vec<Arc<Shares>>,
-    /// Every message that was sent, after cheating. Of a participant that fell also those that it could not send any more.
+    /// Every message that was sent, after cheating. For a participant with a crash fault it includes the messages that it could no longer
+    /// send.
     pub transcript: Vec<Message>,
 }
 
@@ -75,7 +76,7 @@ impl Outcome {
         self.seen[&peer].rows(self.plan.ring, port)
     }
 
-    /// Everybody is done and has the right results.
+    /// Every participant is done and has the right results.
     ///
     /// # Panics
     /// If not.
@@ -115,7 +116,7 @@ impl Outcome {
         self
     }
 
-    /// What output port `port`, which the parties keep, says.
+    /// The values of output port `port`, whose shares the parties keep.
     ///
     /// # Panics
     /// If the holders of a component have not the same.

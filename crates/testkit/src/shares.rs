@@ -12,7 +12,7 @@ use crate::values::{element, pack};
 /// Port, component, block, row.
 type Name = (usize, u8, u32, u64);
 
-/// What one party keeps: the elements of every row, so that they can be loaded in other slices than they came in.
+/// One party's kept shares: the elements of every row, so that they can be loaded in other slices than they came in.
 #[derive(Debug)]
 pub struct Shares {
     ring: Ring,
@@ -43,7 +43,7 @@ impl Shares {
         }
     }
 
-    /// What port `port` says in all rows, by the shares of all parties: the sum of the components, of which all holders must have the
+    /// The values of port `port` in all rows, from the shares of all parties: the sum of the components, of which all holders must have the
     /// same.
     ///
     /// # Panics

@@ -59,7 +59,7 @@ impl Values {
         Values::new(job, |_, _, _, _| numbers.next_u128())
     }
 
-    /// What every output port must say, by the clear evaluator of circuits.
+    /// The expected values of every output port, by the clear evaluator of circuits.
     ///
     /// # Panics
     /// If the values do not fit the job's circuit.
@@ -137,7 +137,7 @@ pub(crate) fn element(ring: Ring, column: &[u8], k: usize) -> u128 {
     u128::from_le_bytes(bytes)
 }
 
-/// What a participant was given, slice by slice.
+/// The opened values given to a participant, slice by slice.
 #[derive(Debug, Default)]
 pub struct Seen {
     puts: Mutex<Vec<(usize, Slice, Vec<u8>)>>,
@@ -158,7 +158,7 @@ impl Seen {
             .collect()
     }
 
-    /// What came for output port `port`, in the order of blocks and rows. `None`: nothing.
+    /// The values of output port `port`, in the order of blocks and rows. `None`: nothing.
     pub fn rows(&self, ring: Ring, port: usize) -> Option<Rows> {
         let puts = self.lock();
         let mut puts: Vec<_> = puts.iter().filter(|p| p.0 == port).collect();

@@ -27,7 +27,7 @@ type Cheat = Arc<dyn Fn(&Message) -> Fate + Send + Sync>;
 /// Makes the device of a participant.
 type Devices = dyn Fn(Peer) -> Result<Box<dyn Device>, Fault> + Send + Sync;
 
-/// A job and the conditions under which it runs. Without any choice: everybody is honest, devices are [`Reference`] with its ledger, links
+/// A job and the conditions under which it runs. By default every participant is honest, devices are [`Reference`] with its ledger, links
 /// are as fast as memory, and everything random follows from a new [`Seed`].
 #[derive(Clone)]
 pub struct World {
@@ -100,7 +100,7 @@ impl World {
         }
     }
 
-    /// What the parties load: a run that loads shares needs those of all.
+    /// The shares that the parties load: a run that loads shares needs a store of every party.
     #[must_use]
     pub fn stored(self, stored: Vec<Arc<Shares>>) -> Self {
         World {
@@ -109,7 +109,7 @@ impl World {
         }
     }
 
-    /// What party `party` loads; nothing if it has no store.
+    /// The shares that party `party` loads; nothing if it has no store.
     #[must_use]
     pub fn stored_at(mut self, party: u8, stored: Option<Arc<Shares>>) -> Self {
         self.stored[usize::from(party)] = stored;
@@ -190,7 +190,7 @@ impl World {
         }
     }
 
-    /// The plan that everybody runs.
+    /// The plan that all participants run.
     pub fn plan(&self) -> &Arc<Plan> {
         &self.plan
     }

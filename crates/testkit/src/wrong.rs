@@ -39,8 +39,8 @@ impl Device for OneBitWrong {
     veil_device::forward!(self, self.inner, bind load_key load open close write map view poll wipe);
 }
 
-/// Another device, but for the first bit of what it makes by one kind of command, in every run: whoever has it lies to others wherever
-/// that goes to them.
+/// A device that flips the first bit of the result of one kind of command, in every run: a party with it sends wrong messages wherever that
+/// result is sent.
 pub struct Lying {
     inner: Box<dyn Device>,
     lies: fn(&Op) -> bool,
@@ -71,8 +71,8 @@ impl Device for Lying {
     veil_device::forward!(self, self.inner, bind load_key load open close write map view poll wipe);
 }
 
-/// Another device of a party, which adds something to messages of products: to an element of 128 bits in the message of a layer, in one chunk.
-/// What the party does afterwards fits what it sent.
+/// Another device of a party, which adds something to messages of products: to an element of 128 bits in the message of a layer, in one
+/// chunk. The party's later messages fit the one that it sent.
 pub struct Adding {
     inner: Box<dyn Device>,
     /// The program of that layer.
@@ -81,7 +81,7 @@ pub struct Adding {
     sums: bool,
     /// Which element of the message.
     element: usize,
-    /// What is added.
+    /// The added error.
     error: u128,
 }
 

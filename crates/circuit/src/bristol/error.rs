@@ -1,4 +1,4 @@
-//! What can be wrong with a file.
+//! Defects of a file.
 
 use crate::CircuitError;
 
@@ -11,18 +11,18 @@ pub struct ParseError {
     pub line: u64,
     /// Byte in the line, from 1.
     pub column: u64,
-    /// What is wrong there.
+    /// The defect.
     pub kind: ParseErrorKind,
 }
 
-/// What is wrong with a file.
+/// A defect of a file.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParseErrorKind {
     /// Something else stands where a number should.
     #[error("expected {expected}, found `{found}`")]
     NotANumber {
-        /// What the number says.
+        /// The meaning of the number.
         expected: &'static str,
         /// The text found, shortened.
         found: String,
@@ -30,7 +30,7 @@ pub enum ParseErrorKind {
     /// The line ends too early.
     #[error("the line ends where {expected} should follow")]
     LineEnds {
-        /// What is missing.
+        /// The missing field.
         expected: &'static str,
     },
     /// The file ends too early.
@@ -38,7 +38,7 @@ pub enum ParseErrorKind {
         "the file ends where {expected} should follow; it was cut off, or its header counts too many"
     )]
     FileEnds {
-        /// What is missing.
+        /// The missing line.
         expected: String,
     },
     /// A line goes on after its last field.
@@ -46,7 +46,7 @@ pub enum ParseErrorKind {
     LineGoesOn {
         /// The text found, shortened.
         found: String,
-        /// What the line holds.
+        /// The contents of the line.
         after: &'static str,
     },
     /// The file goes on after its last gate.
@@ -64,7 +64,7 @@ pub enum ParseErrorKind {
         "{found} {what} are more than the limit of {limit}; split the circuit, or raise the limit at every party"
     )]
     TooLarge {
-        /// What there is too much of.
+        /// The counted items.
         what: &'static str,
         /// How many the file declares.
         found: u64,
@@ -97,7 +97,7 @@ pub enum ParseErrorKind {
     Arity {
         /// The gate.
         gate: &'static str,
-        /// What it should have.
+        /// The inputs and outputs that it should have.
         shape: &'static str,
         /// Inputs it declares.
         inputs: u64,

@@ -1,4 +1,4 @@
-//! The gates that files have, and those over integers.
+//! The gates of files, over bits and over integers.
 
 use veil_math::Ring;
 

@@ -31,8 +31,8 @@
 //! | `XOR`, `AND`, `INV`, `EQ`, `MAND` | as in Bristol Fashion | bits, of bits |
 //! | `EQW` | `1 1 a z EQW` | a copy of either |
 //!
-//! A file of a sequential circuit has `sequential` and the number of cycles at the end of its first line, and says in lines of words what its
-//! ports and registers are; gates are those of Bristol Fashion. It keeps the names of ports, which may be of one cycle too:
+//! A file of a sequential circuit has `sequential` and the number of cycles at the end of its first line, and declares its ports and
+//! registers in lines of words; gates are as in Bristol Fashion. It keeps the names of ports, which may be of one cycle too:
 //!
 //! ```text
 //! 4 8 sequential 32       gates, wires, cycles
@@ -45,7 +45,7 @@
 //! ...
 //! ```
 //!
-//! The first wires are those of inputs, then come those of registers, both in the order of their lines; outputs are the last wires.
+//! The first wires are the inputs', then come the registers', both in the order of their lines; outputs are the last wires.
 //!
 //! Formats: S. Tillich, N. Smart, "Circuits of basic functions suitable for MPC and FHE" (old), and the "Bristol
 //! Fashion" page of D. Archer, V. Arribas Abril, S. Lu, P. Maene, N. Mertens, D. Sijacic, N. Smart (new).
@@ -87,13 +87,13 @@ pub enum Flavour {
     Fashion,
     /// The older Bristol Format: one or two inputs, one output, and only `XOR`, `AND`, `INV`.
     Old,
-    /// Like Bristol Fashion, with integers beside bits.
+    /// Like Bristol Fashion, with integers as well as bits.
     Integers,
     /// Like Bristol Fashion, with registers, cycles, and names of ports.
     Sequential,
 }
 
-/// The body of the fuzz target: reads `text`, and checks what was read. Returns whether it was a circuit.
+/// The body of the fuzz target: reads `text`, and checks the circuit. Returns whether it was a circuit.
 ///
 /// # Panics
 /// If a promise of this module is broken.

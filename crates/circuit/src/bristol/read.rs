@@ -38,6 +38,12 @@ pub fn detect(text: &[u8]) -> Flavour {
 ///
 /// Copies (`EQW`) become no gates, and wires are numbered anew in the order of the gate lines; the order of the gates
 /// and of the output bits is that of the file. Sizes are checked against `limits` before anything is allocated.
+///
+/// # Errors
+/// [`ParseError`] with line and column of the first word that does not fit, and [`ParseErrorKind`] says why: a line or the file
+/// ends early or goes on, a number, gate, ring or wire does not exist, a wire is read before it is driven or driven twice, the
+/// header's counts do not fit the gates. [`ParseErrorKind::TooLarge`] if a count exceeds `limits`; [`ParseErrorKind::Circuit`],
+/// at the header's number of wires, if [`Circuit::validate_within`] refuses the circuit.
 pub fn read(text: &[u8], limits: &Limits) -> Result<Circuit, ParseError> {
     let flavour = detect(text);
     let mut lines = Lines::new(text);

@@ -19,7 +19,7 @@ pub enum WriteError {
     /// Files hold functions.
     #[error("the circuit has random gates, and files hold none; draw the values as inputs")]
     Random,
-    /// The format with integers is for those.
+    /// The format with integers takes no circuit of bits alone.
     #[error("the circuit is over bits; write Bristol Fashion")]
     NotIntegers,
     /// Registers and cycles have no place in these files.
@@ -30,7 +30,7 @@ pub enum WriteError {
     /// A name that would not be read again as it is.
     #[error("port name {0:?} begins or ends with a blank; rename the port")]
     Name(String),
-    /// What is summed over the rows has no place in a file.
+    /// An output summed over the rows has no place in a file.
     #[error("output `{0}` is summed over the rows, which files cannot say")]
     Summed(String),
     /// The old format has one or two inputs.
@@ -57,6 +57,13 @@ pub enum WriteError {
 /// Gates keep their order. Gates that compute nothing (`a + 0`, `a · 1`) are left out, and an output that is an input
 /// or another output gets a copy: `EQW`, or in the old format a double `INV`. The old format has no constants either,
 /// so there a constant is computed from wire 0.
+///
+/// # Errors
+/// [`WriteError::NotBits`] and [`WriteError::NotIntegers`] if the format is not one of the circuit's ring;
+/// [`WriteError::Circuit`] if [`Circuit::validate`] refuses the circuit. [`WriteError::Random`], [`WriteError::Sequential`] and
+/// [`WriteError::Summed`] for random gates, registers and outputs summed over the rows in a format without them;
+/// [`WriteError::Name`] for a port name with white space at an end in [`Flavour::Sequential`]; [`WriteError::OldInputs`] and
+/// [`WriteError::OldOutputs`] for ports that [`Flavour::Old`] has no room for. [`WriteError::Io`] if `to` cannot be written.
 pub fn write(
     circuit: &Circuit,
     flavour: Flavour,

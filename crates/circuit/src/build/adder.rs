@@ -3,7 +3,7 @@
 use super::compare::equal;
 use crate::{Builder, Wire};
 
-/// What a generator keeps small where it has the choice.
+/// The measure that a generator keeps small where it has the choice.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Aim {
     /// Few ANDs: bytes on the wire, and throughput.

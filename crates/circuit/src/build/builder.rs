@@ -32,7 +32,7 @@ pub struct Builder {
     ring: Ring,
     inputs: Vec<InputPort>,
     outputs: Vec<OutputPort>,
-    /// What drives each wire: a gate, or an input or a register.
+    /// The driver of each wire: a gate, or none for an input or a register.
     drivers: Vec<Option<Gate>>,
     pub(super) registers: Registers,
     /// Products on the longest path to each wire.
@@ -70,7 +70,7 @@ impl Builder {
         self.rings[wire.0 as usize]
     }
 
-    /// Wires so far, those included that no output may need.
+    /// Wires so far, including wires that no output needs.
     pub fn wires(&self) -> u64 {
         self.drivers.len() as u64
     }
@@ -376,15 +376,25 @@ impl Builder {
         self.add(no, chosen)
     }
 
-    /// The circuit: inputs first, then registers, then gates in the order they were made, without those that no output needs.
+    /// The circuit: inputs first, then registers, then gates in the order they were made, without gates that no output needs.
     ///
     /// # Panics
     /// If a register was not told what it takes next.
+    ///
+    /// # Errors
+    /// [`CircuitError`] as of [`Circuit::validate`], for the default [`Limits`]: no outputs, a port without wires or with a bad
+    /// or second name, a circuit too large.
     pub fn finish(self) -> Result<Circuit, CircuitError> {
         self.finish_within(&Limits::default())
     }
 
     /// [`Builder::finish`] with limits of the caller's choice.
+    ///
+    /// # Errors
+    /// [`CircuitError`] as of [`Circuit::validate_within`].
+    ///
+    /// # Panics
+    /// If a register was not told what it takes next.
     pub fn finish_within(self, limits: &Limits) -> Result<Circuit, CircuitError> {
         let needed = self.needed();
         // Numbers: inputs in the order of their ports, then the needed registers, then the needed gates.

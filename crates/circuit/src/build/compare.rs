@@ -6,6 +6,12 @@ use crate::{Builder, Wire};
 /// Whether `x < y`, for unsigned words of `n` bits.
 ///
 /// [`Aim::Size`]: `n` ANDs, depth `n`. [`Aim::Depth`]: a tree of fewer than `3n` ANDs, depth `1 + ⌈log2 n⌉`.
+///
+/// # Panics
+/// If the words have different widths.
+///
+/// # Panics
+/// If the words have different widths.
 pub fn less_than(b: &mut Builder, x: &[Wire], y: &[Wire], aim: Aim) -> Wire {
     assert_eq!(x.len(), y.len(), "words of one width");
     match aim {
@@ -45,6 +51,12 @@ pub fn less_than(b: &mut Builder, x: &[Wire], y: &[Wire], aim: Aim) -> Wire {
 }
 
 /// Whether `x < y`, for words in two's complement; costs as [`less_than`].
+///
+/// # Panics
+/// If the words have different widths.
+///
+/// # Panics
+/// If the words have different widths.
 pub fn less_than_signed(b: &mut Builder, x: &[Wire], y: &[Wire], aim: Aim) -> Wire {
     // Flipping the sign bits maps two's complement to unsigned and keeps the order.
     let (mut x, mut y) = (x.to_vec(), y.to_vec());
@@ -57,6 +69,12 @@ pub fn less_than_signed(b: &mut Builder, x: &[Wire], y: &[Wire], aim: Aim) -> Wi
 }
 
 /// Whether `x = y`: `n - 1` ANDs, depth `⌈log2 n⌉`.
+///
+/// # Panics
+/// If the words have different widths.
+///
+/// # Panics
+/// If the words have different widths.
 pub fn equal(b: &mut Builder, x: &[Wire], y: &[Wire]) -> Wire {
     assert_eq!(x.len(), y.len(), "words of one width");
     let mut same: Vec<Wire> = Vec::with_capacity(x.len());

@@ -10,7 +10,7 @@ use crate::{Builder, Wire};
 /// A value outside of them has a result that means nothing. Fewer bits cost less: every bit that is read takes products.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Integer {
-    /// Bits, one to those of the ring.
+    /// Bits, from one to the ring's.
     pub bits: u32,
     /// Whether the highest bit is a sign.
     pub signed: bool,
@@ -217,6 +217,12 @@ fn absolute(b: &mut Builder, x: &[Wire]) -> Vec<Wire> {
 }
 
 /// ⌊x / y⌋ of unsigned words of one width; all ones if y is zero.
+///
+/// # Panics
+/// If the words have different widths.
+///
+/// # Panics
+/// If the words have different widths.
 pub fn divide_bits(b: &mut Builder, x: &[Wire], y: &[Wire]) -> Vec<Wire> {
     assert_eq!(x.len(), y.len(), "words of one width");
     quotient_bits(b, x, y, x.len())

@@ -1,4 +1,4 @@
-//! Building circuits: a builder that folds as it goes, and generators for what is needed again and again.
+//! Building circuits: a builder that folds as it goes, and generators for common functions.
 
 mod adder;
 mod aes;

@@ -7,6 +7,12 @@ use crate::{Builder, Wire};
 ///
 /// [`Aim::Size`]: rows of partial products added one after another, `n² - n + 1` ANDs. [`Aim::Depth`]: a carry-save tree,
 /// then a parallel-prefix adder: depth `2 + 2 ⌈log2 n⌉` at most.
+///
+/// # Panics
+/// If the words have different widths.
+///
+/// # Panics
+/// If the words have different widths.
 pub fn multiply(b: &mut Builder, x: &[Wire], y: &[Wire], aim: Aim) -> Vec<Wire> {
     assert_eq!(x.len(), y.len(), "words of one width");
     let width = x.len();

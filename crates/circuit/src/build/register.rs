@@ -92,7 +92,7 @@ impl Builder {
         wire
     }
 
-    /// What a register takes at the end of each cycle.
+    /// Sets the wire whose value a register takes at the end of each cycle.
     ///
     /// # Panics
     /// If `register` is no register.

@@ -1,4 +1,4 @@
-//! What is wrong with a circuit.
+//! Defects of a circuit.
 
 use veil_math::Ring;
 
@@ -11,7 +11,7 @@ pub enum CircuitError {
         "the circuit has {found} {what}, and the limit is {limit}; split it, or raise the limit at every party"
     )]
     TooLarge {
-        /// What there is too much of.
+        /// The counted items.
         what: &'static str,
         /// How many there are.
         found: u64,
@@ -140,7 +140,7 @@ pub enum CircuitError {
     /// Nothing would be computed.
     #[error("the circuit has no cycles; it needs at least one")]
     NoCycles,
-    /// What a random gate drives would have to differ from cycle to cycle, or not.
+    /// A random gate in a sequential circuit: its value would have to differ from cycle to cycle, or not.
     #[error("gate {gate} of a sequential circuit is random; give it the values as inputs")]
     SequentialRandom {
         /// Index of the gate.

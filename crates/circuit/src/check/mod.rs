@@ -51,11 +51,18 @@ impl Circuit {
     /// the limits. Sequential circuits are of bits, draw nothing at random, and have a cycle; a register's next value exists, and
     /// its first one is a constant or one of an input with the same value in all cycles.
     /// Every other method of a circuit may panic if this one fails.
+    ///
+    /// # Errors
+    /// [`CircuitError`] for the first of these rules that the circuit breaks; [`CircuitError::TooLarge`] if it exceeds the
+    /// limits.
     pub fn validate(&self) -> Result<(), CircuitError> {
         self.validate_within(&Limits::default())
     }
 
     /// [`Circuit::validate`] with limits of the caller's choice.
+    ///
+    /// # Errors
+    /// [`CircuitError`] as of [`Circuit::validate`]; [`CircuitError::TooLarge`] if the circuit exceeds `limits`.
     pub fn validate_within(&self, limits: &Limits) -> Result<(), CircuitError> {
         // u64 sums of at most 2^64 / 2^32 ports: no overflow for anything that fits memory.
         let inputs: u64 = self.inputs.iter().map(|port| u64::from(port.width)).sum();

@@ -1,4 +1,4 @@
-//! What a circuit means: evaluation in the clear.
+//! The meaning of a circuit: evaluation in the clear.
 
 mod batch;
 
@@ -27,9 +27,9 @@ pub enum EvaluateError {
     Size {
         /// Name of the port.
         port: String,
-        /// What the port needs.
+        /// The size of the port.
         need: u64,
-        /// What was given.
+        /// The given size.
         given: u64,
         /// `elements` or `bytes`.
         unit: &'static str,
@@ -49,13 +49,20 @@ pub enum EvaluateError {
 }
 
 impl Circuit {
-    /// Evaluates one row: `inputs[port][wire]` to `outputs[port][wire]`, one ring element each. What has a value in every cycle of a
-    /// sequential circuit is `[port][cycle][wire]`.
+    /// Evaluates one row: `inputs[port][wire]` to `outputs[port][wire]`, one ring element each. A port of a sequential circuit with a value
+    /// in every cycle is `[port][cycle][wire]`.
     ///
     /// This is the definition that everything else is tested against. An output that is summed over the rows is the
     /// sum of this one row. The circuit must be valid.
     ///
     /// Of a circuit with random gates it is one of the results that there can be: that of zeros in the place of all random values.
+    ///
+    /// # Errors
+    /// [`EvaluateError::Ports`] if there is not one input for each port, [`EvaluateError::Size`] if one has another number of
+    /// elements than its port, [`EvaluateError::OutsideRing`] if an element is not one of the ring.
+    ///
+    /// # Panics
+    /// If the circuit is not valid, as of [`Circuit::validate`].
     pub fn evaluate(&self, inputs: &[Vec<u128>]) -> Result<Vec<Vec<u128>>, EvaluateError> {
         check_ports(self, inputs.len())?;
         for (port, input) in self.inputs.iter().zip(inputs) {
@@ -141,6 +148,13 @@ impl Circuit {
     /// 0 in bit 0, or little-endian elements. A port with a value per job has one row, one with a value in every cycle is
     /// `[cycle][wire][ring.bytes(rows)]`. Outputs have the same shape; one that is summed over the rows has one row. Padding bits of a last byte are ignored in inputs and zero in outputs.
     /// The circuit must be valid; of one with random gates see [`Circuit::evaluate`].
+    ///
+    /// # Errors
+    /// [`EvaluateError::Ports`] if there is not one input for each port, [`EvaluateError::Size`] if one has another number of
+    /// bytes than its port has in `rows` rows.
+    ///
+    /// # Panics
+    /// If the circuit is not valid, as of [`Circuit::validate`].
     pub fn evaluate_batch(
         &self,
         rows: u64,

@@ -13,9 +13,9 @@
 //! constants 0 and 1, and -1 is no wire. The type of a gate is its truth table, bit 2a + b the value for operands a and b; 12 is the negation
 //! of a.
 //!
-//! A file does not say how many cycles there are, nor whether outputs count in every cycle or in the last: whoever reads it does. Gates may
-//! come in any order, unless they form a cycle. Ports are called as in the header, without those of no bits, and the output `output`.
-//! A circuit that ends when a wire says so (`terminate_id`) is refused: when it ends would say what its values are.
+//! A file does not say how many cycles there are, nor whether outputs count in every cycle or in the last: the caller of [`read`](fn@read)
+//! does. Gates may come in any order, unless they form a cycle. Ports are called as in the header, without ports of no bits, and the output
+//! `output`. A circuit that ends when a wire says so (`terminate_id`) is refused: when it ends would say what its values are.
 //!
 //! Format: E. Songhori, S. Hussain, A.-R. Sadeghi, T. Schneider, F. Koushanfar, "TinyGarble: Highly Compressed and Scalable Sequential
 //! Garbled Circuits", 2015, and the programs that came with it.
@@ -40,7 +40,7 @@ use crate::{Limits, Reduce};
 pub use netlist::{Gate, Kind, Netlist, Operand, netlist};
 pub use read::read;
 
-/// The body of the fuzz target: reads `text`, and checks what was read. Returns whether it was a circuit.
+/// The body of the fuzz target: reads `text`, and checks the circuit. Returns whether it was a circuit.
 ///
 /// # Panics
 /// If a promise of this module is broken.

@@ -12,9 +12,9 @@ pub struct Netlist {
     pub initial: u32,
     /// Inputs with a value in each cycle.
     pub cyclic: u32,
-    /// Gates, each after those that it reads: in the order of the file, if that is such an order.
+    /// Gates, each after the gates that it reads: in the order of the file, if that is such an order.
     pub gates: Vec<Gate>,
-    /// What is put out in every cycle, in the order of the file.
+    /// Outputs of every cycle, in the order of the file.
     pub outputs: Vec<Operand>,
     /// Of each flip-flop the value that it takes after every cycle, and that of the first one.
     pub registers: Vec<(Operand, Operand)>,
@@ -27,11 +27,11 @@ pub struct Gate {
     pub a: Operand,
     /// The second: of a negation, the same as the first where the file names none.
     pub b: Operand,
-    /// What it computes.
+    /// The function.
     pub kind: Kind,
 }
 
-/// What a gate reads.
+/// An operand of a gate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Operand {
     /// A public bit.
@@ -40,7 +40,7 @@ pub enum Operand {
     Wire(u32),
 }
 
-/// What a gate computes.
+/// The function of a gate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// The negation of a.
@@ -81,6 +81,9 @@ impl Kind {
 
 /// Reads a netlist as it stands: a gate of the file is one gate, whatever it negates. What [`read`](fn@super::read) refuses, for other reasons than the
 /// cycles and outputs that it is told, this refuses too.
+///
+/// # Errors
+/// [`ParseError`] as of [`read`](fn@super::read) for one cycle and outputs of the last cycle.
 pub fn netlist(text: &[u8], limits: &Limits) -> Result<Netlist, ParseError> {
     // What is checked of a circuit holds for any number of cycles.
     read(text, 1, Reduce::None, limits)?;

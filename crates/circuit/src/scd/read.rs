@@ -17,6 +17,12 @@ const ONE: i64 = -3;
 ///
 /// Sizes are checked against `limits` before anything is allocated. A gate becomes a product or a sum, and negations of what it reads and
 /// drives, as its type needs.
+///
+/// # Errors
+/// [`ParseError`] with line and column: a header that no netlist has ([`ParseErrorKind::Header`]), a number, wire or gate type
+/// that does not exist, a netlist whose end depends on a wire ([`ParseErrorKind::Terminates`]), gates that read each other
+/// ([`ParseErrorKind::Cyclic`]), a file that ends early or goes on. [`ParseErrorKind::TooLarge`] if a count exceeds `limits`;
+/// [`ParseErrorKind::Circuit`] if [`Circuit::validate_within`] refuses the circuit.
 pub fn read(
     text: &[u8],
     cycles: u64,

@@ -1,4 +1,4 @@
-//! What a schedule must be.
+//! The rules of a schedule.
 
 use super::number::blocked;
 use super::{Machine, NO_NUMBER, Node, Schedule};
@@ -30,7 +30,7 @@ pub enum Violation {
     Early {
         /// The reader.
         node: u32,
-        /// What it reads.
+        /// The node that it reads.
         reads: u32,
         /// How many netlist cycles ago.
         distance: u32,
@@ -43,7 +43,7 @@ pub enum Violation {
         /// The second of the two.
         node: u32,
     },
-    /// Numbers are not those of products, each once and in its row.
+    /// The numbers do not number the products, each once and in its row.
     #[error("node {node} has the number {number}")]
     Number {
         /// The node.
@@ -62,6 +62,10 @@ pub enum Violation {
 impl Schedule {
     /// Whether this is a schedule of `nodes` on `machine`: whatever netlist cycles there are, each value is there when it is read, a row
     /// starts one node at a time, and no table waits for one that leaves after it.
+    ///
+    /// # Errors
+    /// [`Violation`] for the first of these rules that the schedule breaks, in the order of the variants [`Violation::Length`],
+    /// [`Violation::Interval`], [`Violation::Early`], [`Violation::Row`], [`Violation::Number`], [`Violation::Lines`].
     pub fn check(&self, nodes: &[Node], machine: &Machine) -> Result<(), Violation> {
         let lists = [
             ("starts", &self.starts),

@@ -11,6 +11,11 @@ const TRIES: u32 = 24;
 const TRIED: u32 = 1 << 17;
 
 /// Times, rows and numbers of `nodes`, so that `cycles` netlist cycles are done as early as was found.
+///
+/// # Errors
+/// [`ScheduleError::Machine`] if a figure of `machine` is out of range, [`ScheduleError::TooLarge`] if there are too many nodes,
+/// [`ScheduleError::NoNode`] if a node reads one that does not exist, [`ScheduleError::Ring`] if nodes read each other within a
+/// netlist cycle.
 pub fn schedule(nodes: &[Node], machine: &Machine, cycles: u64) -> Result<Schedule, ScheduleError> {
     let search = Search::new(nodes, machine, cycles, None)?;
     if let Some(best) = search.best(None)? {
@@ -25,6 +30,10 @@ pub fn schedule(nodes: &[Node], machine: &Machine, cycles: u64) -> Result<Schedu
 
 /// The same where products have their `numbers`, by node: the row of a product is then its number modulo the rows. Numbers of other
 /// nodes do not matter.
+///
+/// # Errors
+/// As of [`schedule`]; [`ScheduleError::Numbers`] if `numbers` does not number the products from 0, each once;
+/// [`ScheduleError::Order`] if a product has to wait for room behind one of a larger number that it feeds.
 pub fn schedule_numbered(
     nodes: &[Node],
     machine: &Machine,
@@ -79,7 +88,7 @@ struct Search<'a> {
     fixed: Option<Vec<Option<u32>>>,
     /// No interval is smaller.
     least: u32,
-    /// Heights at that interval, and those of a netlist cycle alone.
+    /// Heights at that interval, and heights of a netlist cycle alone.
     heights: Vec<i64>,
     alone: Vec<i64>,
     /// No span is smaller.

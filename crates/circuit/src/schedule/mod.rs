@@ -62,11 +62,11 @@ pub struct Read {
 pub struct Node {
     /// Whether it has a table and a number.
     pub product: bool,
-    /// What it waits for: `None` for inputs, constants, and a second operand that there is not.
+    /// The nodes that it waits for: `None` for inputs, constants, and a missing second operand.
     pub reads: [Option<Read>; 2],
 }
 
-/// What starts the gates. Times are in cycles.
+/// The machine that starts the gates. Times are in cycles.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Machine {
     /// Gates that start in one cycle, of either kind.
@@ -81,7 +81,7 @@ pub struct Machine {
     pub drain: u32,
     /// Netlist cycles that overlap at most.
     pub stages: u32,
-    /// The smallest interval, whatever the nodes: one result leaves in a cycle, so it is the number of those of a netlist cycle.
+    /// The smallest interval, whatever the nodes: one result leaves in a cycle, so it is the number of results of a netlist cycle.
     pub least: u32,
 }
 
@@ -137,7 +137,7 @@ pub struct Schedule {
     pub starts: Vec<u32>,
     /// The row that it starts in.
     pub rows: Vec<u32>,
-    /// Number of a product in its netlist cycle: its table leaves after those of smaller numbers. [`NO_NUMBER`] if it is none.
+    /// Number of a product in its netlist cycle: its table leaves after the tables of smaller numbers. [`NO_NUMBER`] if it is none.
     pub numbers: Vec<u32>,
 }
 
@@ -169,7 +169,7 @@ pub enum ScheduleError {
     Machine {
         /// Which.
         what: &'static str,
-        /// What it is.
+        /// The figure.
         found: u32,
         /// The smallest.
         least: u32,
@@ -191,7 +191,7 @@ pub enum ScheduleError {
     NoNode {
         /// The reader.
         node: u32,
-        /// What it reads.
+        /// The node that it reads.
         reads: u32,
         /// How many there are.
         nodes: u32,
@@ -202,7 +202,7 @@ pub enum ScheduleError {
         /// One of them.
         node: u32,
     },
-    /// The given numbers are not those from 0 to the number of products, each once.
+    /// The given numbers do not number the products from 0, each once.
     #[error(
         "product {node} has the number {number}; {products} products have the numbers below that, each once"
     )]

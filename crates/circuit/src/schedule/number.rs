@@ -1,4 +1,4 @@
-//! Rows and numbers of what has times.
+//! Rows and numbers of nodes that have times.
 
 use super::{Machine, NO_NUMBER, Node, Schedule};
 

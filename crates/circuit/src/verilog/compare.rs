@@ -6,7 +6,7 @@ use super::simulate::simulate;
 use crate::yosys::Synthesis;
 use crate::{Circuit, EvaluateError};
 
-/// What a comparison found.
+/// The result of a comparison.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Comparison {
     /// No difference.
@@ -22,15 +22,19 @@ pub enum Comparison {
         row: usize,
         /// The output.
         port: String,
-        /// What the circuit gives.
+        /// The circuit's value.
         circuit: Vec<bool>,
-        /// What the simulation gives.
+        /// The simulation's value.
         simulated: Vec<Option<bool>>,
     },
 }
 
-/// Evaluates a circuit and simulates the Verilog on rows of values (see [`simulate()`]). `made` is what was made of the Verilog; `circuit` is
-/// its circuit, or another one with ports of the same widths.
+/// Evaluates a circuit and simulates the Verilog on rows of values (see [`simulate()`]). `made` is the synthesis of the Verilog; `circuit`
+/// is its circuit, or another one with ports of the same widths.
+///
+/// # Errors
+/// [`VerilogError`] as of [`simulate()`]; [`VerilogError::Simulation`] if `rows` do not fit the ports of `circuit`. A difference
+/// is no error, but [`Comparison::Differ`].
 pub fn compare(
     source: &Source,
     made: &Synthesis,

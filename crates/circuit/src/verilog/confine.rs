@@ -1,9 +1,9 @@
 //! Which files a design may have Yosys read.
 //!
 //! Verilog names files itself: `` `include `` has Yosys read one as text, and `$readmemh` makes constants of one, which are then part of a
-//! circuit that is sent around. A design of somebody else may read what was delivered with it: files in the folder of a source or below,
-//! none of which is hidden. What it names in plain words is looked at before Yosys is called; what Yosys has read in truth, however a
-//! macro or a parameter put the name together, is looked at afterwards, and nothing comes of a design that has read something else.
+//! circuit that is sent around. A foreign design may read the files delivered with it: files in the folder of a source or below, none of
+//! which is hidden. Names in plain words are checked before Yosys is called; the files that Yosys has in fact read, however a macro or a
+//! parameter put the name together, are checked afterwards, and a design that has read another file gives no circuit.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};

@@ -21,7 +21,7 @@ pub enum VerilogError {
     Run {
         /// The program.
         program: &'static str,
-        /// What the operating system says.
+        /// The operating system's error.
         error: std::io::Error,
     },
     /// A program ran for too long.
@@ -50,7 +50,7 @@ pub enum VerilogError {
     Refused {
         /// The program.
         program: &'static str,
-        /// What it says.
+        /// Its message.
         message: String,
     },
     /// Nothing to take.
@@ -83,7 +83,7 @@ pub enum VerilogError {
     Simulation {
         /// The top module.
         top: String,
-        /// What stands where results should.
+        /// The output in the place of results.
         found: String,
     },
 }

@@ -3,9 +3,9 @@
 //! [`compile`] has Yosys read the files, and makes a circuit of what it says ([`crate::yosys`]). [`simulate()`] has Icarus Verilog run the
 //! modules as Yosys has read them, before anything is chosen or optimised: [`compare()`] tells where the two differ.
 //!
-//! A design may be somebody else's, and mean harm. Nobody runs its text: what is simulated is a netlist that Yosys has written, in which there
-//! are no system tasks, and nothing of the design is executed when Yosys reads it (`-nodpi`). It reads no file but those delivered with it.
-//! Each program is ended if it takes longer than [`Source::time`], or prints without end.
+//! A design may be foreign, and malicious. Its text is never run: the simulator runs a netlist that Yosys has written, in which there are
+//! no system tasks, and nothing of the design is executed when Yosys reads it (`-nodpi`). The design reads no file but the files delivered
+//! with it. Each program is ended if it takes longer than [`Source::time`], or prints without end.
 
 mod compare;
 mod confine;
@@ -50,6 +50,13 @@ pub struct Source {
 
 impl Source {
     /// The files, with the module that is an instance of no other as top unless another is chosen.
+    ///
+    /// # Errors
+    /// [`VerilogError::BadName`] if the top module's name is no plain identifier. Where Yosys has to find the top module:
+    /// [`VerilogError::NoTop`] and [`VerilogError::SeveralTops`] if it is not one, [`VerilogError::Elsewhere`] if the design
+    /// reads a file outside the folders of `files`, [`VerilogError::Yosys`] if Yosys' output cannot be read, and
+    /// [`VerilogError::Missing`], [`VerilogError::Run`], [`VerilogError::TooLong`], [`VerilogError::TooMuch`],
+    /// [`VerilogError::Refused`] and [`VerilogError::Files`] if Yosys does not run to its end.
     pub fn new(
         files: &[PathBuf],
         top: Option<&str>,
@@ -78,6 +85,11 @@ impl Source {
 }
 
 /// Makes a circuit of Verilog. What [`Options::top`] says does not matter.
+///
+/// # Errors
+/// [`VerilogError::Yosys`] if the design is none that becomes a circuit (see [`yosys::read`]); [`VerilogError::Elsewhere`] if it
+/// reads a file outside the folders of its sources; [`VerilogError::Missing`], [`VerilogError::Run`], [`VerilogError::TooLong`],
+/// [`VerilogError::TooMuch`], [`VerilogError::Refused`] and [`VerilogError::Files`] if Yosys does not run to its end.
 pub fn compile(source: &Source, options: &Options<'_>) -> Result<Synthesis, VerilogError> {
     let passes = format!(
         "hierarchy -top {}; {PROCESSES}; {PASSES}; write_json",

@@ -1,4 +1,4 @@
-//! What a simulator makes of Verilog.
+//! Simulation of Verilog.
 
 use std::ffi::OsString;
 use std::fmt::Write;
@@ -17,6 +17,12 @@ type Simulated = Option<bool>;
 /// the port has a value in each. Returns the same of output ports; a bit that is undefined is none.
 ///
 /// Each row has an instance of its own if the design has cycles, for it begins anew; otherwise one instance takes all rows.
+///
+/// # Errors
+/// [`VerilogError::Simulation`] if the netlist does something that the simulator is not allowed, or the simulation stops or
+/// prints something else than results; [`VerilogError::Elsewhere`] if the design reads a file outside the folders of its sources;
+/// [`VerilogError::Missing`], [`VerilogError::Run`], [`VerilogError::TooLong`], [`VerilogError::TooMuch`],
+/// [`VerilogError::Refused`] and [`VerilogError::Files`] if Yosys or the simulator does not run to its end.
 pub fn simulate(
     source: &Source,
     made: &Synthesis,

@@ -42,7 +42,7 @@ pub(super) enum Tool {
     Yosys,
     /// The compiler of Icarus Verilog.
     Icarus,
-    /// What runs its programs.
+    /// The runner of its programs.
     Vvp,
 }
 

@@ -1,4 +1,4 @@
-//! What each cell computes.
+//! The function of each cell.
 
 use super::error::{YosysError, YosysErrorKind};
 use super::json::Bit;

@@ -1,4 +1,4 @@
-//! What watches a design and is no part of it: assertions and prints.
+//! Cells that watch a design and are no part of it: assertions and prints.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! What can be wrong with a design.
+//! Defects of a design.
 
 use crate::CircuitError;
 
@@ -9,7 +9,7 @@ use crate::CircuitError;
 pub struct YosysError {
     /// File and line of the Verilog, `design.v:12`, where Yosys knows them.
     pub place: Option<String>,
-    /// What is wrong there.
+    /// The defect.
     pub kind: YosysErrorKind,
 }
 
@@ -17,7 +17,7 @@ fn source_prefix(place: Option<&String>) -> String {
     place.map_or(String::new(), |place| format!("{place}: "))
 }
 
-/// What is wrong with a design.
+/// A defect of a design.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum YosysErrorKind {
@@ -38,7 +38,7 @@ pub enum YosysErrorKind {
     /// More than the limits allow.
     #[error("{found} {what} are more than the limit of {limit}; split the design")]
     TooLarge {
-        /// What there is too much of.
+        /// The counted items.
         what: &'static str,
         /// How many there are.
         found: u64,
@@ -50,7 +50,7 @@ pub enum YosysErrorKind {
         "`{signal}` keeps its value when no branch assigns it, which is a latch; assign it in every branch, or in a clocked process"
     )]
     Latch {
-        /// What it stores.
+        /// The signal that it stores.
         signal: String,
     },
     /// A clock that is no input.
@@ -97,7 +97,7 @@ pub enum YosysErrorKind {
         /// The register.
         signal: String,
     },
-    /// A first value that nobody knows.
+    /// A register without a known first value.
     #[error(
         "register `{signal}` has no first value; give it one by `initial`, or by an asynchronous reset to a constant or an input"
     )]
@@ -116,20 +116,20 @@ pub enum YosysErrorKind {
     /// A cell that has no meaning here.
     #[error("Yosys made this a cell `{0}`, which cannot be computed here; write it in other words")]
     UnknownCell(String),
-    /// A value that nobody knows.
+    /// An undefined value.
     #[error(
         "`{signal}` can be undefined (x) and a result depends on it; give it a value in every case"
     )]
     Undefined {
-        /// What is undefined.
+        /// The undefined signal.
         signal: String,
     },
-    /// A value that nobody drives.
+    /// A value without a driver.
     #[error(
         "`{signal}` can be high impedance (z), which a circuit of gates has not; choose by a condition instead"
     )]
     HighImpedance {
-        /// What is not driven.
+        /// The signal without a driver.
         signal: String,
     },
     /// A port in both directions.
@@ -138,13 +138,13 @@ pub enum YosysErrorKind {
     /// Two drivers.
     #[error("`{signal}` is driven twice; give it one driver")]
     DrivenTwice {
-        /// What they drive.
+        /// The signal.
         signal: String,
     },
     /// No driver.
     #[error("`{signal}` is never given a value, and a result depends on it; assign it")]
     Undriven {
-        /// What is missing.
+        /// The signal without a driver.
         signal: String,
     },
     /// A value that depends on itself.
@@ -160,7 +160,7 @@ pub enum YosysErrorKind {
         cell: String,
         /// Its type.
         kind: String,
-        /// What is wrong with it.
+        /// The defect.
         what: &'static str,
     },
     /// An attribute that says something else than it can.
@@ -168,9 +168,9 @@ pub enum YosysErrorKind {
     Attribute {
         /// Which.
         name: &'static str,
-        /// What it says.
+        /// Its value.
         found: String,
-        /// What it may say.
+        /// The values that it may have.
         expected: &'static str,
     },
     /// The design is fine, the circuit is not.

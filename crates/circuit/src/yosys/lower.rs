@@ -39,7 +39,7 @@ pub(super) struct Lowering<'a> {
     /// The wire of each net that is known.
     pub(super) wires: HashMap<u32, Wire>,
     limit: u64,
-    /// The state of each part; those of a cell begin at its place in `first`.
+    /// The state of each part; the states of a cell begin at its index in `first`.
     states: Vec<State>,
     first: Vec<u32>,
 }

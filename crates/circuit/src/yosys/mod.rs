@@ -16,8 +16,8 @@
 //!
 //! A design with registers is a sequential circuit. It has one clock, an input that nothing else reads, and a number of cycles: attribute
 //! `(* cycles = 11 *)` of the module, or [`Options::cycles`]. Registers begin as `initial` says; or as an asynchronous reset does, which is
-//! taken to be active before the first cycle and never again, and may set them to inputs. Inputs have a value in every cycle, except those
-//! that registers begin as, and outputs one in the last cycle; attribute `per` of a port says otherwise: `"row"`, `"job"` or `"cycle"`.
+//! taken to be active before the first cycle and never again, and may set them to inputs. Inputs have a value in every cycle, except first
+//! values of registers, and outputs one in the last cycle; attribute `per` of a port says otherwise: `"row"`, `"job"` or `"cycle"`.
 
 mod cells;
 mod checks;
@@ -44,12 +44,12 @@ use crate::{Builder, Circuit, Initial, Limits, Per, Wire, optimise};
 
 pub use error::{YosysError, YosysErrorKind};
 
-/// What to make of a design.
+/// Options for the circuit of a design.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
     /// The module to take; if there is none, the one that Yosys marked, or that is an instance of no other.
     pub top: Option<&'a str>,
-    /// What is kept small.
+    /// Whether size or depth is kept small.
     pub aim: Aim,
     /// How many cycles a clocked design runs; if this does not say it, attribute `cycles` of the module does.
     pub cycles: Option<u64>,
@@ -97,6 +97,13 @@ pub struct Synthesis {
 /// assert_eq!(circuit.evaluate(&[vec![1], vec![1]])?, [[1]]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// # Errors
+/// [`YosysError`] at the line of the Verilog, where Yosys knows it: [`YosysErrorKind::Json`] if the text is not Yosys' format,
+/// [`YosysErrorKind::NoTop`] and [`YosysErrorKind::SeveralTops`] if no module or several can be the top,
+/// [`YosysErrorKind::NoCycles`] if there are registers and nothing says how many cycles, another [`YosysErrorKind`] for a cell,
+/// clock, reset, port or net that has no meaning in a circuit, [`YosysErrorKind::TooLarge`] and [`YosysErrorKind::Circuit`] if
+/// the circuit exceeds the limits or breaks a rule.
 pub fn read(text: &[u8], options: &Options<'_>) -> Result<Synthesis, YosysError> {
     let design: Design = serde_json::from_slice(text)
         .map_err(|error| without_place(YosysErrorKind::Json(error.to_string())))?;
@@ -227,6 +234,9 @@ fn words(
 }
 
 /// The modules of a design that are instances of no other, in the order of the file.
+///
+/// # Errors
+/// [`YosysErrorKind::Json`] if the text is not Yosys' format.
 pub fn tops(text: &[u8]) -> Result<Vec<String>, YosysError> {
     let design: Design = serde_json::from_slice(text)
         .map_err(|error| without_place(YosysErrorKind::Json(error.to_string())))?;
@@ -327,7 +337,7 @@ fn check_cells(netlist: &Netlist<'_>) -> Result<(), YosysError> {
     Ok(())
 }
 
-/// The body of the fuzz target: reads `text`, and checks what was read. Returns whether it was a circuit.
+/// The body of the fuzz target: reads `text`, and checks the circuit. Returns whether it was a circuit.
 ///
 /// # Panics
 /// If a promise of this module is broken.

@@ -86,6 +86,10 @@ fn failed(error: DriverError) -> Error {
 
 impl Driver {
     /// GPU `number` of this machine, or why there is none.
+    ///
+    /// # Errors
+    /// [`Absent::Code`] if the build had no compiler for GPUs, [`Absent::Driver`] if no driver is installed, [`Absent::Gpu`] if
+    /// there are not so many GPUs, [`Absent::Refused`] if the driver gives no context, stream or module.
     pub fn open(number: usize) -> Result<Self, Absent> {
         let code = CODE.ok_or(Absent::Code)?;
         // SAFETY: it looks for the library and loads it, which runs the driver's own start; nothing of ours is handed over.

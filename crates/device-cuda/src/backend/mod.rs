@@ -175,43 +175,77 @@ pub trait Backend: Send {
     fn threads(&self) -> u32;
 
     /// Device memory, all zero.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] if there is not so much.
     fn allocate(&mut self, bytes: u64) -> Result<Buffer, Error>;
 
     /// Wipes and frees it, after all that was queued.
     fn free(&mut self, buffer: Buffer);
 
     /// Memory of the host.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] if there is not so much.
     fn pin(&mut self, bytes: u64) -> Result<Host, Error>;
 
     /// Wipes and frees it, after all that was queued.
     fn unpin(&mut self, host: Host);
 
     /// Its bytes, after all that was queued about them.
+    ///
+    /// # Errors
+    /// [`Error::Range`] if the memory is another backend's; [`Error::Driver`] if something that was queued about it failed.
     fn host(&self, host: &Host) -> Result<&[u8], Error>;
 
     /// See [`Backend::host`].
+    ///
+    /// # Errors
+    /// As of [`Backend::host`].
     fn host_mut(&mut self, host: &Host) -> Result<&mut [u8], Error>;
 
     /// Queues a copy of `bytes` to a device.
+    ///
+    /// # Errors
+    /// [`Error::Range`] beyond the end of either memory, or if one is another backend's; [`Error::Driver`] if the driver refuses.
     fn upload(&mut self, from: (&Host, u64), to: (&Buffer, u64), bytes: u64) -> Result<(), Error>;
 
     /// Queues a copy of `bytes` from a device.
+    ///
+    /// # Errors
+    /// As of [`Backend::upload`].
     fn download(&mut self, from: (&Buffer, u64), to: (&Host, u64), bytes: u64)
     -> Result<(), Error>;
 
     /// Queues a copy of `bytes` within a device. Both lie apart.
+    ///
+    /// # Errors
+    /// As of [`Backend::upload`].
     fn copy(&mut self, from: (&Buffer, u64), to: (&Buffer, u64), bytes: u64) -> Result<(), Error>;
 
     /// Queues that these bytes are written; they are taken over at once.
+    ///
+    /// # Errors
+    /// [`Error::Range`] beyond the end of the buffer, or if it is another backend's; [`Error::Driver`] if the driver refuses.
     fn write(&mut self, to: &Buffer, at: u64, bytes: &[u8]) -> Result<(), Error>;
 
     /// Reads bytes, after all that was queued.
+    ///
+    /// # Errors
+    /// As of [`Backend::write`]; [`Error::Driver`] also if something that was queued before failed.
     fn read(&mut self, from: &Buffer, at: u64, bytes: &mut [u8]) -> Result<(), Error>;
 
     /// Queues that bytes become zero.
+    ///
+    /// # Errors
+    /// As of [`Backend::write`].
     fn clear(&mut self, buffer: &Buffer, at: u64, bytes: u64) -> Result<(), Error>;
 
     /// Queues a launch. What the arguments do not reach is refused.
+    ///
+    /// # Errors
+    /// [`Error::Launch`] if grid, block or arguments are not the kernel's, or reach beyond their buffers; [`Error::Range`] for
+    /// another backend's buffer; [`Error::Kernel`] if an emulated kernel goes wrong; [`Error::Driver`] if the driver refuses.
     fn launch(
         &mut self,
         kernel: &'static Kernel,
@@ -223,21 +257,36 @@ pub trait Backend: Send {
     fn launches(&self) -> u64;
 
     /// Ends what belongs together: who waits for it need not wait for what is queued afterwards.
+    ///
+    /// # Errors
+    /// [`Error::Driver`] if the driver refuses.
     fn seal(&mut self) -> Result<(), Error>;
 
     /// Whether something that was queued about this memory has not ended.
+    ///
+    /// # Errors
+    /// [`Error::Driver`] if something that was queued about this memory failed.
     fn busy(&self, host: &Host) -> Result<bool, Error>;
 
     /// The moment at which a stream has done all that it was told.
+    ///
+    /// # Errors
+    /// [`Error::Driver`] if the driver refuses.
     fn mark(&mut self, on: Stream) -> Result<Mark, Error>;
 
     /// The time between two of them, after both.
+    ///
+    /// # Errors
+    /// [`Error::Driver`] if the driver refuses, or something that was queued before the marks failed.
     fn elapsed(&mut self, from: &Mark, to: &Mark) -> Result<Duration, Error>;
 
     /// Forgets it.
     fn unmark(&mut self, mark: Mark);
 
     /// Waits for all that was queued.
+    ///
+    /// # Errors
+    /// [`Error::Driver`] if something that was queued failed.
     fn finish(&self) -> Result<(), Error>;
 }
 

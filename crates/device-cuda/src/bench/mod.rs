@@ -83,11 +83,18 @@ pub enum Error {
 }
 
 /// Measures what the GPU of a device can do at most.
+///
+/// # Errors
+/// [`Error::Backend`] if a buffer or a launch fails.
 pub fn limits(device: &mut Cuda, effort: Effort) -> Result<Limits, Error> {
     limits::measure(device.backend(), effort)
 }
 
 /// Measures all that there is, one after the other, and hands out each figure as soon as it is known.
+///
+/// # Errors
+/// [`Error::Device`] and [`Error::Backend`] if the device or its backend refuses something, [`Error::Ended`] if a batch does not
+/// complete or a check in it fails. Figures that were handed out stand.
 pub fn figures(
     device: Cuda,
     limits: &Limits,

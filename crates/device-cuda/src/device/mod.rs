@@ -123,6 +123,9 @@ pub struct Cuda {
 
 impl Cuda {
     /// GPU `number` of this machine, or why there is none.
+    ///
+    /// # Errors
+    /// [`Absent`] as of [`Driver::open`].
     pub fn open(number: usize) -> Result<Self, Absent> {
         Ok(Cuda::on(Box::new(Driver::open(number)?)))
     }

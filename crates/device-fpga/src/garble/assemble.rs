@@ -54,6 +54,10 @@ impl Image {
     }
 
     /// The program for a body that is repeated `repetitions` times, more or less: another number gives the same labels, later.
+    ///
+    /// # Errors
+    /// [`TooLarge::Room`] if the program needs more of something than the card has, [`TooLarge::Schedule`] if its gates cannot be
+    /// scheduled.
     pub fn of(body: &Body, capacity: &Capacity, repetitions: u64) -> Result<Self, TooLarge> {
         Assembler::new(body, capacity, repetitions)?.image()
     }

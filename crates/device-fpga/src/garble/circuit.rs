@@ -53,6 +53,9 @@ pub enum Unfit {
 impl Sequential {
     /// The circuit, renamed. Inputs of the run are the bits of ports with one value for all cycles, in the order of the ports, and so
     /// are those of each cycle.
+    ///
+    /// # Errors
+    /// [`Unfit::Integers`] if the circuit is not of bits.
     pub fn of(circuit: &Circuit) -> Result<Self, Unfit> {
         if circuit.ring != Ring::Bits {
             return Err(Unfit::Integers);

@@ -114,6 +114,12 @@ pub(super) const fn columns() -> u64 {
 
 impl Carrier {
     /// Nodes of `shape`, a party each, with keys of their packets from `random`.
+    ///
+    /// # Errors
+    /// [`Absent::NoVerilator`] if no nodes were built in. The inner [`NodeError`] is that of a node that does not come up.
+    ///
+    /// # Panics
+    /// If there are not two to four nodes.
     pub fn new(
         shape: Shape,
         random: &mut dyn FnMut(&mut [u8]),

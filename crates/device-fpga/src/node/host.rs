@@ -21,6 +21,9 @@ pub struct Host {
 
 impl Host {
     /// The host of a party, for layers of so many words of ANDs.
+    ///
+    /// # Errors
+    /// [`NodeError`] as of [`Node::open`].
     pub fn new(me: u8, words: u32) -> Result<Self, NodeError> {
         let column = |k: u64| 16 * k * u64::from(words);
         let layer = Layer {
@@ -47,6 +50,9 @@ impl Host {
     }
 
     /// A layer of its own node, from queueing it to knowing that it has ended.
+    ///
+    /// # Errors
+    /// [`NodeError`] as of [`Node::finish`].
     pub fn run(&mut self) -> Result<(), NodeError> {
         let mut tags = Vec::new();
         for command in self.commands() {
@@ -57,6 +63,9 @@ impl Host {
     }
 
     /// Arms a layer, which another host starts.
+    ///
+    /// # Errors
+    /// No error at present: arming gives no completion.
     pub fn arm(&mut self) -> Result<(), NodeError> {
         for command in self.commands() {
             self.node.arm(self.slot, &command);
@@ -66,6 +75,9 @@ impl Host {
     }
 
     /// Starts a layer that was armed at the two other nodes, with its own, until it has ended everywhere.
+    ///
+    /// # Errors
+    /// [`NodeError`] as of [`Node::finish`].
     pub fn start(&mut self) -> Result<(), NodeError> {
         let own = self.commands();
         let others = [next(self.me), next(next(self.me))];

@@ -78,6 +78,10 @@ impl Throughput {
 
 /// Multiplies `words` words at three parties of `shape`, and says what it took. A multiplication end to end is one of a single beat: see
 /// [`latency`]. Simulated time goes on at some thousand cycles in a second, of which a word takes about one.
+///
+/// # Errors
+/// [`Absent::NoVerilator`] if no nodes were built in. The inner [`NodeError`] is that of a node that does not come up, or does
+/// not run the layer to its end.
 pub fn throughput(
     shape: Shape,
     ring: Ring,
@@ -91,6 +95,9 @@ pub fn throughput(
 
 /// Cycles of one multiplication end to end: from the command until the product lies in the memories of all three parties and their hosts
 /// know it. Two messages cross the network, the share and the answer that it was written.
+///
+/// # Errors
+/// As of [`throughput`].
 pub fn latency(shape: Shape, ring: Ring) -> Result<Result<u64, NodeError>, Absent> {
     Ok(throughput(shape, ring, 1)?.map(|of| of.cycles))
 }
@@ -100,6 +107,9 @@ pub fn latency(shape: Shape, ring: Ring) -> Result<Result<u64, NodeError>, Absen
 ///
 /// # Panics
 /// If there are fewer than one or more than seven layers.
+///
+/// # Errors
+/// As of [`throughput`].
 pub fn accesses(
     shape: Shape,
     start: Start,
@@ -118,6 +128,9 @@ fn trio(shape: Shape, words: u32, values: u32) -> Result<Result<Trio, NodeError>
 
 /// Multiplies `words` words at four parties of `shape`, checked or not, as [`throughput`] does at three. The host of node 0 starts both stages
 /// at all of them.
+///
+/// # Errors
+/// As of [`throughput`].
 pub fn throughput_of_four(
     shape: Shape,
     (ring, checks): (Ring, bool),

@@ -204,6 +204,10 @@ impl Drop for Node {
 
 impl Node {
     /// Takes a unit into use: it is reset, so that it has neither keys nor windows nor commands.
+    ///
+    /// # Errors
+    /// [`NodeError::Other`] if the unit is no lookaside unit, or of another major or an older minor version;
+    /// [`NodeError::Register`] if it refuses a register; [`NodeError::Silent`] if it does not end its reset.
     pub fn open(mut port: Box<dyn Port>) -> Result<Self, NodeError> {
         let refused = |address| NodeError::Register { address };
         let mut read = |at| port.read(at).ok_or(refused(at));
@@ -247,6 +251,9 @@ impl Node {
     }
 
     /// Writes all parameters. Refused while commands go on.
+    ///
+    /// # Errors
+    /// [`NodeError::Register`] if commands go on.
     pub fn set_up(&mut self, place: &Place) -> Result<(), NodeError> {
         self.write(abi::NODE, place.node.into())?;
         self.set_timeout(place.timeout)?;
@@ -266,11 +273,17 @@ impl Node {
     }
 
     /// Says after how many cycles a node that owes an answer is gone. Refused while commands go on.
+    ///
+    /// # Errors
+    /// [`NodeError::Register`] if commands go on.
     pub fn set_timeout(&mut self, cycles: u32) -> Result<(), NodeError> {
         self.write(abi::TIMEOUT, cycles)
     }
 
     /// Gives the inline path the key of a direction, which is used for nothing else, and not again. Refused while commands go on.
+    ///
+    /// # Errors
+    /// [`NodeError::Register`] if commands go on, [`NodeError::Silent`] if the unit does not take the key.
     pub fn link_key(
         &mut self,
         other: u8,
@@ -292,6 +305,9 @@ impl Node {
     }
 
     /// Gives the sharers the keys that this party has with the next one, and with the previous one. Refused while commands go on.
+    ///
+    /// # Errors
+    /// [`NodeError::Register`] if commands go on.
     pub fn share_keys(&mut self, own: &Secret, previous: &Secret) -> Result<(), NodeError> {
         self.write_key(abi::OWN_KEY, own)?;
         self.write_key(abi::PREVIOUS_KEY, previous)
@@ -299,6 +315,9 @@ impl Node {
 
     /// Says which party of four this is, and gives the workers its keys: of components 0, 1, 2, and of codes with the next party, the one
     /// opposite, the previous one. Refused while commands go on.
+    ///
+    /// # Errors
+    /// [`NodeError::Register`] if commands go on.
     pub fn four_keys(
         &mut self,
         me: u8,
@@ -336,6 +355,9 @@ impl Node {
     }
 
     /// The next completion, if there is one.
+    ///
+    /// # Errors
+    /// [`NodeError::Completion`] if the registers do not describe it.
     pub fn poll(&mut self) -> Result<Option<Completion>, NodeError> {
         let Some(word) = self.port.completion() else {
             return Ok(None);
@@ -346,6 +368,9 @@ impl Node {
     }
 
     /// Waits for the next completion.
+    ///
+    /// # Errors
+    /// [`NodeError::Completion`] as of [`Node::poll`]; [`NodeError::Silent`], with `what` was asked, if none comes.
     pub fn next(&mut self, what: &'static str) -> Result<Completion, NodeError> {
         loop {
             if let Some(completion) = self.poll()? {
@@ -358,6 +383,9 @@ impl Node {
     }
 
     /// Waits until commands have ended, those of `tags`. The first failure of anything, whatever it is of, ends the waiting.
+    ///
+    /// # Errors
+    /// [`NodeError::Failed`] with the first failure, else [`NodeError`] as of [`Node::next`].
     pub fn finish(&mut self, what: &'static str, tags: &[u32]) -> Result<(), NodeError> {
         let mut left = tags.to_vec();
         while !left.is_empty() {
@@ -373,21 +401,33 @@ impl Node {
     }
 
     /// Whether commands go on, or a scrub.
+    ///
+    /// # Errors
+    /// [`NodeError::Register`] if the unit refuses the register.
     pub fn is_busy(&mut self) -> Result<bool, NodeError> {
         Ok(self.read(abi::STATUS)? & abi::STATUS_BUSY != 0)
     }
 
     /// Packets that were thrown away since the last reset because nobody waited for them, or they were too many.
+    ///
+    /// # Errors
+    /// [`NodeError::Register`] if the unit refuses the register.
     pub fn dropped(&mut self) -> Result<u32, NodeError> {
         self.read(abi::DROPPED)
     }
 
     /// Ends all commands, armed ones too, and wipes keys and all words that are under way. Completions that waited are dropped.
+    ///
+    /// # Errors
+    /// [`NodeError::Register`] if the unit refuses the register, [`NodeError::Silent`] if it does not end the scrub.
     pub fn scrub(&mut self) -> Result<(), NodeError> {
         self.end(abi::CONTROL_SCRUB)
     }
 
     /// Scrubs, and writes zeros over a window of the memory: after it nothing is left of what was computed there.
+    ///
+    /// # Errors
+    /// [`NodeError`] as of [`Node::scrub`]; [`NodeError::Memory`] if the window is not in the memory.
     pub fn abort(&mut self, window: Window) -> Result<(), NodeError> {
         self.scrub()?;
         let zeros = [0; 1 << 12];
@@ -402,6 +442,9 @@ impl Node {
     }
 
     /// Reads its memory.
+    ///
+    /// # Errors
+    /// [`NodeError::Memory`] if the bytes are not in it.
     pub fn load(&mut self, address: u64, bytes: &mut [u8]) -> Result<(), NodeError> {
         if self.port.load(address, bytes) {
             Ok(())
@@ -411,6 +454,9 @@ impl Node {
     }
 
     /// Writes its memory.
+    ///
+    /// # Errors
+    /// [`NodeError::Memory`] if the bytes are not in it.
     pub fn store(&mut self, address: u64, bytes: &[u8]) -> Result<(), NodeError> {
         if self.port.store(address, bytes) {
             Ok(())

@@ -39,6 +39,9 @@ impl Armed {
     }
 
     /// The host of node 0 starts it, and waits for all nodes.
+    ///
+    /// # Errors
+    /// [`NodeError`] as of [`Node::finish`].
     pub fn start(&self, node: &mut Node) -> Result<(), NodeError> {
         let mut tags: Vec<u32> = self.own.iter().map(|command| command.tag).collect();
         for (tag, slots) in (self.tag..).zip(self.slots.chunks(TOGETHER)) {

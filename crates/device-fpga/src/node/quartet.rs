@@ -60,6 +60,9 @@ pub struct Quartet {
 impl Quartet {
     /// Nodes with room for `values` values of so many words, with keys that are drawn from `seed` (which are for simulations: whoever knows
     /// the seed knows them). Nodes that do not answer for `timeout` cycles are gone.
+    ///
+    /// # Errors
+    /// [`Absent::NoVerilator`] if no nodes were built in. The inner [`NodeError`] is that of a node that does not come up.
     pub fn new(
         shape: Shape,
         (values, words): (u32, u32),
@@ -175,6 +178,9 @@ impl Quartet {
     }
 
     /// Writes a value at all nodes: the component that each party lacks, in the order of the parties.
+    ///
+    /// # Errors
+    /// [`NodeError::Memory`] if the nodes have no room for so many values.
     pub fn share(&mut self, value: u32, components: [&[u8]; 4]) -> Result<(), NodeError> {
         for me in 0..4 {
             for component in others(me) {
@@ -186,6 +192,9 @@ impl Quartet {
     }
 
     /// The component of a value that party `component` lacks, as another one has it.
+    ///
+    /// # Errors
+    /// [`NodeError::Memory`] if the nodes have no room for so many values.
     pub fn component(&mut self, me: u8, component: u8, value: u32) -> Result<Vec<u8>, NodeError> {
         let mut bytes = vec![0; 16 * self.words as usize];
         let at = self.column(part(me, component), value);
@@ -283,12 +292,18 @@ impl Quartet {
 
     /// The host of node 0 runs what was armed. Of a layer that is the first stage at all nodes; when it has ended everywhere, all messages and codes
     /// lie at their receivers, and the second begins.
+    ///
+    /// # Errors
+    /// [`NodeError`] as of [`Node::finish`].
     pub fn start(&mut self, armed: &[Armed]) -> Result<(), NodeError> {
         let node = &mut self.nodes[0];
         armed.iter().try_for_each(|stage| stage.start(node))
     }
 
     /// A layer, from its beginning to its end.
+    ///
+    /// # Errors
+    /// [`NodeError`] as of [`Node::finish`], of the first node that fails.
     pub fn products(&mut self, start: Start, of: &Products) -> Result<(), NodeError> {
         if start == Start::Headless {
             let armed = self.arm(&[*of]);
@@ -314,6 +329,9 @@ impl Quartet {
     }
 
     /// As [`super::Trio::tell`].
+    ///
+    /// # Errors
+    /// As [`super::Trio::tell`].
     pub fn tell(&mut self, me: u8) -> Result<(), NodeError> {
         self.tag += 3;
         let node = &mut self.nodes[usize::from(me)];
@@ -321,6 +339,9 @@ impl Quartet {
     }
 
     /// The same nodes with the keys of another seed, after [`Quartet::abort`]: counters of packets and draws begin again.
+    ///
+    /// # Errors
+    /// [`NodeError`] as of [`Node::set_up`] and [`Node::link_key`].
     pub fn renewed(mut self, seed: u64, timeout: u32) -> Result<Self, NodeError> {
         (self.counter, self.number, self.chunk) = (0, 0, 0);
         self.windows.timeout = timeout;
@@ -329,6 +350,9 @@ impl Quartet {
     }
 
     /// Ends everything at all nodes: nothing is left of keys, shares and messages.
+    ///
+    /// # Errors
+    /// [`NodeError`] as of [`Node::abort`], of the first node that fails; those after it are not aborted.
     pub fn abort(&mut self) -> Result<(), NodeError> {
         let window = self.window();
         let mut nodes = self.nodes.iter_mut();

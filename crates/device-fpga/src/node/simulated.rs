@@ -199,6 +199,9 @@ impl Network {
     ///
     /// # Panics
     /// If there are not two to four.
+    ///
+    /// # Errors
+    /// [`Absent::NoVerilator`] if no nodes were built in.
     pub fn new(shape: Shape) -> Result<Self, Absent> {
         assert!((2..=MOST_NODES).contains(&shape.nodes), "two to four nodes");
         let models = if shape.four { fours::models() } else { MODELS };

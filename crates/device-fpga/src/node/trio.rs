@@ -37,6 +37,9 @@ pub struct Trio {
 impl Trio {
     /// Nodes with room for `values` values of so many words, with keys that are drawn from `seed` (which are for simulations: whoever knows
     /// the seed knows them). Nodes that do not answer for `timeout` cycles are gone.
+    ///
+    /// # Errors
+    /// [`Absent::NoVerilator`] if no nodes were built in. The inner [`NodeError`] is that of a node that does not come up.
     pub fn new(
         shape: Shape,
         (values, words): (u32, u32),
@@ -132,6 +135,9 @@ impl Trio {
     }
 
     /// Writes one component of a value at all nodes: `components[i]` is that of party i, and the previous one of the party after it.
+    ///
+    /// # Errors
+    /// [`NodeError::Memory`] if the nodes have no room for so many values.
     pub fn share(&mut self, value: u32, components: [&[u8]; 3]) -> Result<(), NodeError> {
         for me in 0..3 {
             for (part, of) in [(0, me), (1, previous(me))] {
@@ -143,6 +149,9 @@ impl Trio {
     }
 
     /// Component `component` of a value at a node.
+    ///
+    /// # Errors
+    /// [`NodeError::Memory`] if the nodes have no room for so many values.
     pub fn component(&mut self, me: u8, component: u8, value: u32) -> Result<Vec<u8>, NodeError> {
         let mut bytes = vec![0; 16 * self.words as usize];
         let at = self.column(component, value);
@@ -178,6 +187,9 @@ impl Trio {
     ///
     /// # Panics
     /// If there are not the slots.
+    ///
+    /// # Errors
+    /// No error at present: arming gives no completion.
     pub fn arm(&mut self, ring: Ring, layers: &[([u32; 3], u32)]) -> Result<Vec<Armed>, NodeError> {
         let limits = self.nodes[0].limits();
         let mut slot = 0;
@@ -213,11 +225,17 @@ impl Trio {
     }
 
     /// The host of node 0 runs a layer that was armed, and waits for all nodes.
+    ///
+    /// # Errors
+    /// [`NodeError`] as of [`Node::finish`].
     pub fn start(&mut self, armed: &Armed) -> Result<(), NodeError> {
         armed.start(&mut self.nodes[0])
     }
 
     /// Products of `count` values from `a` on with as many from `b` on, to values from `out` on.
+    ///
+    /// # Errors
+    /// [`NodeError`] as of [`Node::finish`], of the first node that fails.
     pub fn products(
         &mut self,
         start: Start,
@@ -250,12 +268,18 @@ impl Trio {
     }
 
     /// The host of a node waits for what it has queued.
+    ///
+    /// # Errors
+    /// [`NodeError`] as of [`Node::finish`].
     pub fn finish(&mut self, me: u8) -> Result<(), NodeError> {
         self.nodes[usize::from(me)].finish("a layer", &self.waits)
     }
 
     /// What a host does whose node has failed: it tells the others, as far as they can be reached. Each of them has a completion then:
     /// [`super::Failure::Mismatch`] of the command that waits for this, or of a packet that does not come as it should.
+    ///
+    /// # Errors
+    /// [`NodeError`] as of [`Node::next`]. A node that cannot be reached is no error.
     pub fn tell(&mut self, me: u8) -> Result<(), NodeError> {
         self.tag += 2;
         let others = [previous(me), next(me)].into_iter();
@@ -263,6 +287,9 @@ impl Trio {
     }
 
     /// The same nodes with the keys of another seed, after [`Trio::abort`]: counters of packets and draws begin again.
+    ///
+    /// # Errors
+    /// [`NodeError`] as of [`Node::set_up`] and [`Node::link_key`].
     pub fn renewed(mut self, seed: u64, timeout: u32) -> Result<Self, NodeError> {
         self.counter = 0;
         self.windows.timeout = timeout;
@@ -271,6 +298,9 @@ impl Trio {
     }
 
     /// Ends everything at all nodes: nothing is left of keys, shares and messages.
+    ///
+    /// # Errors
+    /// [`NodeError`] as of [`Node::abort`], of the first node that fails; those after it are not aborted.
     pub fn abort(&mut self) -> Result<(), NodeError> {
         let window = self.window();
         self.nodes

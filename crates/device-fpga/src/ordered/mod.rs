@@ -158,6 +158,9 @@ impl Ordered {
     }
 
     /// A core of `rows` rows, just switched on.
+    ///
+    /// # Errors
+    /// [`Absent::NoVerilator`] if no cores were built in, [`Absent::NotBuilt`] if none of `rows` rows was.
     pub fn new(rows: u32, stalls: Stalls) -> Result<Self, Absent> {
         if MODELS.is_empty() && crate::Simulated::built().is_empty() {
             return Err(Absent::NoVerilator);
@@ -176,6 +179,9 @@ impl Ordered {
     ///
     /// # Panics
     /// If there are not the labels that the run takes, or the job is no such job.
+    ///
+    /// # Errors
+    /// [`CardError::Silent`] if the core does not end the run.
     pub fn run(&mut self, entries: &Entries, job: &Job<'_>) -> Result<Garbled, CardError> {
         self.start(entries, job, 0)
             .ok_or(CardError::Silent { what: "a run" })

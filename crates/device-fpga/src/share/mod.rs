@@ -66,6 +66,9 @@ pub(crate) enum Ended {
 
 impl Cores {
     /// Simulated cores, just switched on.
+    ///
+    /// # Errors
+    /// [`Absent::NoVerilator`] if no cores were built in.
     pub fn simulated(stalls: Stalls) -> Result<Self, Absent> {
         Ok(Cores {
             rep3: Rep3Core::new(stalls)?,

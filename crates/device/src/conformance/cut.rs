@@ -1,4 +1,4 @@
-//! Cases about cut-and-choose: every step, on circuits of random seeds and on what anybody may have sent.
+//! Cases about cut-and-choose: every step, on circuits of random seeds and on arbitrary messages.
 
 use std::sync::Arc;
 

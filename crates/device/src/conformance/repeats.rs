@@ -1,5 +1,5 @@
 //! Cases about commands that are repeated: random programs as cycles, with windows of inputs, registers and colours. Repeated commands are
-//! compared with those of the reference, and what lives of these with the commands written out.
+//! compared with the reference's, and the items that live with those of the commands written out.
 
 use std::sync::Arc;
 
@@ -59,7 +59,7 @@ struct Case {
     keys: [Secret; 3],
     first: u64,
     written: Vec<(u16, Vec<u8>)>,
-    /// What is copied before each repetition, and coloured after it.
+    /// Items that are copied before each repetition, and coloured after it.
     before: Vec<Step>,
     after: Vec<Step>,
     count: u32,

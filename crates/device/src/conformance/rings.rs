@@ -79,12 +79,12 @@ struct Case {
     /// Per component: of the slots, and of the values that all rows share.
     input: Vec<Vec<u8>>,
     ones: Vec<Vec<u8>>,
-    /// What a peer sends of products, and of sums.
+    /// A peer's messages of products, and of sums.
     received: Vec<Vec<u8>>,
     received_sums: Vec<Vec<u8>>,
     /// Components on which constants act.
     constants: u8,
-    /// Component that gets what is received, and whether it is added.
+    /// Component that gets the received values, and whether they are added.
     scatter: (u8, bool),
     /// Counter of the first draws.
     first: u64,

@@ -8,7 +8,7 @@ use crate::command::{Command, NO_PROGRAM, Op};
 use crate::layout::{Item, Place, Span};
 use crate::{Bank, Fault, Frame, Garbling, Repeat};
 
-/// A garbling command that somebody else does on a bank of this device.
+/// A garbling command that is offloaded: a card does it on a bank of this device.
 pub struct Gates<'a> {
     /// How tables are made.
     pub scheme: Garbling,
@@ -22,7 +22,11 @@ pub struct Gates<'a> {
 }
 
 impl Cpu {
-    /// Checks command `index` of a batch, a [`Op::Garble`] whose program has products, and says what whoever does it has to know.
+    /// Checks command `index` of a batch, a [`Op::Garble`] whose program has products, and gives what the card that does it has to know.
+    ///
+    /// # Errors
+    /// [`Fault`] as of [`Command::check`]; [`Fault::Unknown`] if bank or key is not loaded, or the command is no [`Op::Garble`]
+    /// with a program and a draw.
     pub fn gates_beside(
         &mut self,
         bank: Bank,
@@ -55,6 +59,10 @@ impl Cpu {
 impl Cpu {
     /// Checks command `index` of a batch, an [`Op::Repeat`], and its commands in the first and in the last repetition, around which no other
     /// goes. Says how many rows the bank has.
+    ///
+    /// # Errors
+    /// [`Fault`] as of [`Command::check`], for the command itself and for its body in the first and the last repetition;
+    /// [`Fault::Unknown`] if the bank is not open or the command is no [`Op::Repeat`].
     pub fn repeats_beside(
         &self,
         bank: Bank,
@@ -80,7 +88,10 @@ impl Cpu {
 }
 
 impl Cpu {
-    /// Clears what was repeated and does not live, when somebody else has done it.
+    /// Clears the repeated items that do not live, when a card has done the repetition.
+    ///
+    /// # Errors
+    /// [`Fault::Unknown`] if the bank is not open.
     pub fn clear_beside(&mut self, bank: Bank, repeat: &Repeat) -> Result<(), Fault> {
         let memory = (self.banks.get_mut(bank.0 as usize)).and_then(Option::take);
         let mut memory = memory.ok_or(Fault::Unknown("the bank"))?;
@@ -125,14 +136,18 @@ impl Gates<'_> {
     }
 }
 
-/// A bank with shares that somebody else computes on: a card beside this device.
+/// A bank with shares that an offloading card computes on.
 pub struct Shares<'a> {
     memory: &'a mut Memory,
 }
 
 impl Cpu {
     /// Checks commands of a batch, the first of which is number `first`, and lends their bank. They run programs over shares, scatter
-    /// products, or make and compare codes; whoever does them writes what the reference does, and stays within what they name.
+    /// products, or make and compare MACs; the card that does them writes the bytes of the reference, and stays within the spans that they
+    /// name.
+    ///
+    /// # Errors
+    /// [`Fault`] as of [`Command::check`]; [`Fault::Unknown`] if the bank is not open or a command is of another kind.
     pub fn shares_beside(
         &mut self,
         bank: Bank,
@@ -162,7 +177,7 @@ impl Shares<'_> {
         self.memory.frame
     }
 
-    /// Rows of a full chunk: counters advance by those.
+    /// Rows of a full chunk: counters advance by so many.
     pub fn chunk_rows(&self) -> u32 {
         self.memory.layout.chunk_rows
     }

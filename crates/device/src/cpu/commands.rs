@@ -1,4 +1,4 @@
-//! What the CPU device does for each command.
+//! The CPU device's implementation of each command.
 
 use subtle::ConstantTimeEq;
 use veil_math::Ring;

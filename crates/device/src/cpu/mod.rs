@@ -58,14 +58,14 @@ impl Isa {
     /// All of them, fastest first.
     pub const ALL: [Isa; 3] = [Isa::Avx512, Isa::Avx2, Isa::Portable];
 
-    /// Those that this machine has, fastest first.
+    /// The instruction sets that this machine has, fastest first.
     pub fn available() -> Vec<Isa> {
         let there = |isa: &Isa| isa.needs().iter().all(|(_, there)| *there);
         Isa::ALL.into_iter().filter(there).collect()
     }
 
-    /// What a processor needs for it, by the names of the compiler, and whether this one has it. Every feature that a kernel of the
-    /// instruction set is compiled for is here.
+    /// Features that a processor needs for it, by the names of the compiler, and whether this one has them. Every feature that a kernel of
+    /// the instruction set is compiled for is here.
     pub fn needs(self) -> Vec<(&'static str, bool)> {
         match self {
             #[cfg(target_arch = "x86_64")]

@@ -117,7 +117,7 @@ pub(crate) trait Vector: Copy {
     unsafe fn sub128(self, other: Self) -> Self;
     /// The PRF of `domain` at four blocks from each counter.
     unsafe fn prf(key: &RoundKeys, domain: Domain, ctr: [u64; GROUP]) -> [Self; GROUP];
-    /// What is encrypted for [`Vector::prf`] of any key.
+    /// The plaintext blocks for [`Vector::prf`] of any key.
     unsafe fn inputs(domain: Domain, ctr: [u64; GROUP]) -> [Self; GROUP];
     /// [`Vector::prf`], whose inputs are at hand.
     unsafe fn prf_of(

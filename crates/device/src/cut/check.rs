@@ -1,4 +1,4 @@
-//! What a step of cut-and-choose needs, so that it stays within its spans.
+//! Checks of a step of cut-and-choose, so that it stays within its spans.
 
 use veil_math::Ring;
 

@@ -1,12 +1,12 @@
 //! Cut-and-choose: many garbled circuits of one function, of which some are opened and checked and the others are evaluated.
 //!
-//! A bank has a row for each circuit. What all circuits have in common, inputs for instance, is an item that all rows share. Row r
-//! stands for a *circuit* with a number, an offset Δ of its own and a start point S of its own, each an item of [labels](crate::Item::Labels). Of 2 R circuits a
-//! bank with R rows holds a *half* at a time: what is kept of all has twice the items, first those of circuits 0 to R - 1, then those of
-//! the others.
+//! A bank has a row for each circuit. Values common to all circuits, inputs for instance, are items that all rows share. Row r stands for a
+//! *circuit* with a number, an offset Δ of its own and a start point S of its own, each an item of [labels](crate::Item::Labels). Of 2 R
+//! circuits a bank with R rows holds a *half* at a time: values kept of all have twice the items, first of circuits 0 to R - 1, then of the
+//! others.
 //!
-//! Garbling is that of half-gates ([`garble`](crate::garble)), where Δ and S are those of the row, and product p of a command has the gate number
-//! (first + p) · 2^16 in every row: S separates circuits. So a circuit is the same in whichever row and with whichever others it is garbled.
+//! Garbling is by half-gates ([`garble`](crate::garble)), with the row's Δ and S, and product p of a command has the gate number (first +
+//! p) · 2^16 in every row: S separates circuits. So a circuit is the same in whichever row and with whichever others it is garbled.
 //!
 //! # Hashes
 //!
@@ -19,8 +19,9 @@
 //!
 //! # Matrices
 //!
-//! A matrix is that of a key of 16 bytes: bit j of row i is bit j mod 128 of AES-128 under the key of LE64(i) ‖ LE64(⌊j / 128⌋), bit 0 being
-//! bit 0 of byte 0 ([`matrix_row`]). Whoever knows the key before inputs are fixed could look for two that it does not tell apart.
+//! A matrix follows from a key of 16 bytes: bit j of row i is bit j mod 128 of AES-128 under the key of LE64(i) ‖ LE64(⌊j / 128⌋), bit 0
+//! being bit 0 of byte 0 ([`matrix_row`]). A party that knows the key before inputs are fixed could look for two inputs that it does not
+//! tell apart.
 
 mod check;
 mod plain;
@@ -44,7 +45,7 @@ pub const MARKS: u32 = 4;
 pub enum By {
     /// That of the label with colour 0 first: the order tells nothing of values.
     Colour,
-    /// That of the label for 0 first: whoever knows a label learns its value.
+    /// The mark of the label for 0 first: a holder of a label learns its value.
     Value,
 }
 
@@ -64,7 +65,7 @@ pub enum Cut {
     },
     /// dst 0, two items, = the digests of the sources.
     Digest {
-        /// What is hashed: different for each use, and from those of [`Op::Hash`](crate::Op::Hash).
+        /// The use of the digest: different for each use, and from the uses of [`Op::Hash`](crate::Op::Hash).
         label: u16,
     },
     /// dst 0, four items for each of src 0, = marks of both labels of wires. src: labels for 0, offsets, numbers. Wires are numbered as the
@@ -81,7 +82,7 @@ pub enum Cut {
         /// Kind of mark.
         label: u16,
     },
-    /// dst 0, bits that all rows share, = whether more than half of all rows vote for 1: those whose label has the second of the marks of
+    /// dst 0, bits that all rows share, = whether more than half of all rows vote for 1: rows whose label has the second of the marks of
     /// its wire. src: labels, marks by value, numbers.
     Majority {
         /// Kind of mark.
@@ -94,14 +95,14 @@ pub enum Cut {
     },
     /// dst 0 = the active labels. src: labels for 0, offsets, a bit for each item.
     Active,
-    /// dst 0, rows of bits, = the bits of src 0, which all rows share, one after the other: bit j is row j mod R of item ⌊j / R⌋. What is
-    /// left of the rows becomes zero.
+    /// dst 0, rows of bits, = the bits of src 0, which all rows share, one after the other: bit j is row j mod R of item ⌊j / R⌋. The rest
+    /// of the rows becomes zero.
     Spread,
     /// dst 0 = both labels of wires, each under its key. src: labels for 0, offsets, numbers, keys for 0, keys for 1. The keys of wire j are
     /// in row j mod R of item ⌊j / R⌋; label b of wire j is item 2 j + b, XOR AES-128 under key b of LE128 of the circuit's number.
     Mask,
-    /// dst 0 = labels out of what [`Cut::Mask`] made: of each wire the one that a bit chooses. src: both labels masked, keys of those chosen, as
-    /// there; bits that all rows share; numbers.
+    /// dst 0 = labels out of the result of [`Cut::Mask`]: of each wire the one that a bit chooses. src: both labels masked, keys of the
+    /// chosen ones, as there; bits that all rows share; numbers.
     Unmask,
     /// dst 0, `Bytes(8 R)`, = an order of all circuits that follows from src 0, a digest of 32 bytes ([`order`]). The first half of them
     /// is opened, the others are evaluated.
@@ -109,7 +110,7 @@ pub enum Cut {
     /// dst 0 = what the chosen circuits have of src 0, which has twice the items: row r is circuit `half · R + r` of the order src 1. Labels, or
     /// rows of bits.
     Pick {
-        /// 0: those opened, 1: those evaluated.
+        /// 0: opened circuits, 1: evaluated ones.
         half: u8,
     },
     /// Compares the rows of each item of src 0, rows of bits: if they are not all the same the batch ends with
@@ -142,7 +143,7 @@ pub fn head(session: &SessionId, label: u16, frame: Frame) -> [u8; 64] {
 /// Bytes that a mark is of.
 pub const MARKED: usize = 52;
 
-/// What a mark is of, but for the label, the last 16 bytes.
+/// The preimage of a mark, without the label, its last 16 bytes.
 pub fn marked(
     (session, frame): (&SessionId, Frame),
     label: u16,

@@ -1,4 +1,4 @@
-//! What a command about labels needs, so that it stays within its spans and repeats no tweak.
+//! Checks of a command about labels, so that it stays within its spans and repeats no tweak.
 
 use veil_math::Ring;
 

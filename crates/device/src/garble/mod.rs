@@ -16,7 +16,7 @@
 //! S = PRF(use, lane, counter, chunk), with counter 0 for half-gates and 1 for three-halves, so that no two schemes share a start point.
 //! Product p of a command, in row r, is gate g = (first + p) · 2^16 + r, and no tweak i is used twice under one S.
 //!
-//! What follows is for one gate with zero-labels A, B at the garbler, active labels A, B at the evaluator, and p, q the colours of A, B.
+//! The following is for one gate with zero-labels A, B at the garbler, active labels A, B at the evaluator, and p, q the colours of A, B.
 
 mod check;
 mod half;
@@ -46,8 +46,8 @@ pub enum Garbling {
     /// Three half labels and five bits per AND, 197 bits (Rosulek, Roy 2021: Three Halves Make a Whole?). With i = 3 g, h and η the low
     /// half and bit 64 of the hash, X_L and X_R the high and the low half of a label:
     ///
-    /// - The garbler names labels by colour: A_0, A_1 = A_0 ⊕ Δ, B_0, B_1, and X_c = A_0 ⊕ B_0 ⊕ c Δ; a = 1 ⊕ p and b = 1 ⊕ q are
-    ///   the colours at which the AND is 1; ρ, ρ' are two dice bits, uniform for each gate and known to nobody else.
+    /// - The garbler names labels by colour: A_0, A_1 = A_0 ⊕ Δ, B_0, B_1, and X_c = A_0 ⊕ B_0 ⊕ c Δ; a = 1 ⊕ p and b = 1 ⊕ q are the
+    ///   colours at which the AND is 1; ρ, ρ' are two dice bits, uniform for each gate and known to the garbler alone.
     /// - The control bits (r, r') of colours j, k are (ρ, ρ'), (ρ ⊕ a ⊕ b, ρ' ⊕ a), (ρ ⊕ b, ρ' ⊕ a ⊕ b), (ρ ⊕ a, ρ' ⊕ b) for
     ///   (j, k) = 00, 01, 10, 11.
     /// - M_jk(A, B) is the label of halves r (A_L ⊕ A_R ⊕ B_L) ⊕ r' (A_L ⊕ B_R) ⊕ (1 ⊕ j) B_L and
@@ -64,8 +64,8 @@ impl Garbling {
     /// All schemes.
     pub const ALL: [Garbling; 2] = [Garbling::HalfGates, Garbling::ThreeHalves];
 
-    /// What tables are made of: each message's item, and how many items of it a product has. Item `k` of product `p` is item
-    /// `p · count + k` of the message.
+    /// The layout of tables: each message's item, and how many items of it a product has. Item `k` of product `p` is item `p · count + k`
+    /// of the message.
     ///
     /// Half-gates: T_G, T_E. Three-halves: G_0, G_1, G_2; and z_0 to z_4, whose bits beyond the last row are zero.
     pub const fn tables(self) -> &'static [(Item, u32)] {

@@ -1,7 +1,7 @@
-//! What the evaluator sees of one gate, counted: over all labels, offsets, dice and hashes of a small model, in which labels have a few bits
+//! The evaluator's view of one gate, counted: over all labels, offsets, dice and hashes of a small model, in which labels have a few bits
 //! and the hash is a random function. It does not depend on the values of the operands, and with the result opened on that alone.
 //!
-//! The equations are those of the devices; they are bitwise, so that labels whose other bits are zero keep them so.
+//! The equations are the devices'; they are bitwise, so that labels whose other bits are zero keep them so.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;

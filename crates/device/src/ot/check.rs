@@ -1,4 +1,4 @@
-//! What a step of transfers needs, so that it stays within its spans.
+//! Checks of a step of transfers, so that it stays within its spans.
 
 use veil_math::Ring;
 

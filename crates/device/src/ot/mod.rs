@@ -1,17 +1,17 @@
 //! Oblivious transfer by small fields: what two parties compute to stretch a few trees of keys to any number of transfers (Roy,
 //! "SoftSpokenOT: Communication-Computation Tradeoffs in OT Extension", 2022).
 //!
-//! The *receiver* has all leaves of some trees of keys. The *sender* has all but one of each, and the numbers of those that it lacks are
-//! the bits of its secret *offset* Δ. A transfer takes a bit x of the receiver; afterwards the receiver has a label T and the sender a
-//! label Q = T ⊕ x Δ (labels as those of [`garble`](crate::garble)). So Q and Q ⊕ Δ are two keys, of which the receiver has the one it
-//! chose, and the sender does not know which.
+//! The *receiver* has all leaves of some trees of keys. The *sender* has all but one of each, and the numbers of its missing leaves are the
+//! bits of its secret *offset* Δ. A transfer takes a bit x of the receiver; afterwards the receiver has a label T and the sender a label Q
+//! = T ⊕ x Δ (labels as in [`garble`](crate::garble)). So Q and Q ⊕ Δ are two keys, of which the receiver has the one it chose, and the
+//! sender does not know which.
 //!
 //! # Strings
 //!
 //! A command is about `items` items of choices in all rows of a chunk. They are taken as one *string* of bits: the packed bytes of the
-//! items, one after the other, padded with zeros to B whole blocks of 16 bytes; then one block more, of transfers that nobody
-//! uses: they hide what the check tells about the others. [`blocks`] is B + 1. A leaf s is stretched to the string
-//! L_s = PRF_s(tag, lane, first, chunk) ‖ PRF_s(…, first + 1, …) ‖ …, B + 1 blocks.
+//! items, one after the other, padded with zeros to B whole blocks of 16 bytes; then one block more, of transfers that are never used: they
+//! hide what the check tells about the others. [`blocks`] is B + 1. A leaf s is stretched to the string L_s = PRF_s(tag, lane, first,
+//! chunk) ‖ PRF_s(…, first + 1, …) ‖ …, B + 1 blocks.
 //!
 //! With n = 128/k trees of 2^k leaves, and bits of numbers from 0, of tree i:
 //!
@@ -45,7 +45,7 @@ pub(crate) use check::check;
 
 /// A step of transfers between two parties.
 ///
-/// Columns are a resident region of `Bytes`, an item for each column, and as long as [`column_bytes`] or longer: what is beyond is
+/// Columns are a resident region of `Bytes`, an item for each column, and as long as [`column_bytes`] or longer: bytes beyond it are
 /// neither read nor written.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Ot {
@@ -151,8 +151,8 @@ impl Trees {
         1 << self.bits()
     }
 
-    /// Number of a leaf among those of all trees: at most 4095. The receiver counts the leaves of a tree by their path, first step most
-    /// significant; the sender by the XOR of this with that of the leaf it lacks, which so is leaf 0 of every tree.
+    /// Number of a leaf among the leaves of all trees: at most 4095. The receiver counts the leaves of a tree by their path, first step
+    /// most significant; the sender by the XOR of this with the path of its missing leaf, which so is leaf 0 of every tree.
     pub const fn index(self, tree: u32, leaf: u32) -> u16 {
         (tree * self.leaves() + leaf) as u16
     }

@@ -1,4 +1,4 @@
-//! What a step of a proof needs, so that it stays within its spans.
+//! Checks of a step of a proof, so that it stays within its spans.
 
 use veil_math::Ring;
 

@@ -1,10 +1,10 @@
 //! Proofs that products of bits were computed rightly: what the parties of a three-party protocol compute to prove and to verify.
 //!
 //! A *gate* is a product in a row. Of its operands (u, u'), (w, w') with masks ρ, ρ' and messages r of this party and r' of the party
-//! before it (components as in [`Form::replicated`](crate::Form::replicated)), each party has two halves of its own statement and one
-//! half of each other party's, [`Side`]. A half is three bits (x, y, s), which stand for four numbers modulo 2^61 - 1,
-//! (1 - 2s)(x y, y, x, 1), those of one half times (-2, 1, 1, -1/2). The inner product of both halves of a gate is -1/2 if it is right,
-//! 1/2 if not; so that of the vectors of all gates says whether all are right (Boneh, Boyle, Corrigan-Gibbs, Gilboa, Ishai, "Zero-Knowledge
+//! before it (components as in [`Form::replicated`](crate::Form::replicated)), each party has two halves of its own statement and one half
+//! of each other party's, [`Side`]. A half is three bits (x, y, s), which stand for four numbers modulo 2^61 - 1, (1 - 2s)(x y, y, x, 1),
+//! the numbers of one half times (-2, 1, 1, -1/2). The inner product of both halves of a gate is -1/2 if it is right, 1/2 if not; so the
+//! inner product of the vectors of all gates says whether all are right (Boneh, Boyle, Corrigan-Gibbs, Gilboa, Ishai, "Zero-Knowledge
 //! Proofs on Secret-Shared Data via Fully Linear PCPs", 2019; the relation: Li et al., "Efficient 3PC for Binary Circuits", 2023).
 //!
 //! The vectors are folded level by level, [`factor`] values into one: the first level folds the four numbers of a gate, the second
@@ -19,7 +19,7 @@ pub(crate) use check::check;
 pub(crate) use scalar::{BASE, Table, basis_of, fold, gram};
 pub(crate) use steps::{Elements, put_share, step};
 
-/// Which half of whose statement, of those that a party has.
+/// One of the halves of statements that a party holds.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Side {
     /// Of its own, what the next party has as well: (u, w, r + ρ), where r is what it should have sent.
@@ -42,8 +42,8 @@ impl Side {
     }
 }
 
-/// A step of a proof. Elements are items of 64 bits, as of `One(Z64)`; what a peer sent is read modulo the prime, what is written is below
-/// it. Spans of gates are the trace of all products (see [`Op::Product`](crate::Op::Product)) and what was received of them.
+/// A step of a proof. Elements are items of 64 bits, as of `One(Z64)`; elements of a peer are read modulo the prime, written elements are
+/// below it. Spans of gates are the trace of all products (see [`Op::Product`](crate::Op::Product)) and the messages received of them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Proof {
     /// dst 0 = elements of draw 0, a block each: `from` + (128 bits modulo 2^61 - 1 - `from`).

@@ -27,7 +27,7 @@ pub(super) struct Reader<R> {
     digest: [u8; 32],
     /// Number of the step that is read.
     pub(super) step: u64,
-    /// Forms met so far. They live as long as the process, as those of protocols do: there are few.
+    /// Forms met so far. They live as long as the process, as forms of protocols do: there are few.
     forms: Vec<&'static Form>,
 }
 

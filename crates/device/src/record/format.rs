@@ -35,7 +35,7 @@ pub enum Damage {
     Nonsense {
         /// Number of the step.
         step: u64,
-        /// What is wrong.
+        /// The defect.
         what: &'static str,
     },
     /// The file cannot be read.
@@ -43,7 +43,7 @@ pub enum Damage {
     Unreadable {
         /// Number of the step.
         step: u64,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
 }

@@ -1,11 +1,10 @@
 //! Recording what one party's device is told and what it answers, and replaying it on another device.
 //!
-//! **What it is for.** Whoever builds a device can drive it with the real traffic of one party, alone, and have every byte compared
-//! that the host looked at: [`Recording`] wraps a device during a run and writes everything that crosses the [`Device`] interface;
-//! [`replay()`] reads it back and drives any device.
+//! A device can be driven with the real traffic of one party, alone, and every byte compared that the host looked at: [`Recording`] wraps a
+//! device during a run and writes everything that crosses the [`Device`] interface; [`replay()`] reads it back and drives any device.
 //!
-//! **Who may use it.** Whoever owns the data: a record holds the keys, the shares and the values of its party. It is for generated
-//! data and for data of one's own.
+//! The owner of the data alone may use a record: it holds the keys, the shares and the values of its party. It is for generated data and
+//! for data of one's own.
 //!
 //! ```
 //! use veil_device::record::{Recording, Tape, replay};

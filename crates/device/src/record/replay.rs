@@ -18,7 +18,7 @@ const MOST_BYTES: u64 = 1 << 32;
 /// How long a device may think about one batch.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What a replay came to.
+/// The totals of a replay.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Replayed {
     /// The device that the record was made with.
@@ -81,7 +81,7 @@ pub enum ReplayError {
     /// The record cannot be read.
     #[error(transparent)]
     Damaged(#[from] Damage),
-    /// Other bytes than those recorded.
+    /// Other bytes than the recorded ones.
     #[error("{0}")]
     Differs(Box<Difference>),
     /// A batch ended in another way than recorded.
@@ -93,9 +93,9 @@ pub enum ReplayError {
         step: u64,
         /// Name of the batch.
         tag: u64,
-        /// What was recorded.
+        /// The recorded outcome.
         want: Outcome,
-        /// What happened now; nothing if the batch did not end in a minute.
+        /// The outcome now; nothing if the batch did not end in a minute.
         got: Option<Outcome>,
     },
     /// The device refused what the recorded one did.
@@ -103,12 +103,17 @@ pub enum ReplayError {
     Fault {
         /// Step of the record.
         step: u64,
-        /// What the device says.
+        /// The device's fault.
         fault: Fault,
     },
 }
 
 /// Drives `device`, which must be fresh, with a record alone, and compares every byte and every outcome that the recorded one gave.
+///
+/// # Errors
+/// [`ReplayError::Damaged`] if the record cannot be read or a step is none that a recorder writes; [`ReplayError::Differs`] at
+/// the first byte that differs; [`ReplayError::Outcome`] if a batch ends otherwise than recorded, or not within a minute;
+/// [`ReplayError::Fault`] if the device refuses a call. The device is wiped in every case.
 pub fn replay(record: impl Read, device: &mut dyn Device) -> Result<Replayed, ReplayError> {
     replay_within(record, device, MOST_BYTES)
 }
@@ -172,7 +177,7 @@ struct Open {
     bytes: u64,
     frame: Frame,
     batches: u64,
-    /// What was written, by which batch and command.
+    /// Spans that were written, by which batch and command.
     written: Vec<(Span, u64, usize, &'static str)>,
 }
 

@@ -27,7 +27,7 @@ enum To {
     Writer(Box<dyn Write + Send>),
 }
 
-/// What was written.
+/// The length of a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Summary {
     /// Calls.
@@ -70,7 +70,10 @@ impl Tape {
         inner.step = bytes;
     }
 
-    /// Writes the end, and says what is wrong if the record is not complete. What was recorded into memory is returned.
+    /// Writes the end of the record, and returns the bytes of a record in memory.
+    ///
+    /// # Errors
+    /// The first error of the writer, after which nothing was recorded, or that of the last flush. A record in memory has none.
     pub fn finish(&self) -> io::Result<Vec<u8>> {
         let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         inner.frame(&[]);
@@ -83,7 +86,7 @@ impl Tape {
         }
     }
 
-    /// What was written so far.
+    /// The length of the record so far.
     pub fn summary(&self) -> Summary {
         let inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         Summary {

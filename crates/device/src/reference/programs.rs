@@ -55,7 +55,7 @@ struct Running<'a> {
     cells: usize,
     /// `[temp][part][cell]`.
     temps: Vec<u128>,
-    /// Drawn for products of rows, and for those that are summed: packed, `[draw][item][row]`.
+    /// Drawn for products of rows, and for summed products: packed, `[draw][item][row]`.
     drawn: [Vec<Zeroizing<Vec<u8>>>; 2],
 }
 

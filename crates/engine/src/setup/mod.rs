@@ -40,7 +40,7 @@ const TRANSFERS: u32 = 7;
 const HELLO: usize = 96;
 const PROOF: usize = 64;
 
-/// What the transport knows about the ends of its connections. Empty in memory.
+/// The transport's knowledge of the ends of its connections. Empty in memory.
 #[derive(Clone, Default)]
 pub struct Binding {
     /// Identities (key fingerprints) of the parties, by index. Nothing in memory.
@@ -273,7 +273,7 @@ pub(crate) fn longest(protocol: &dyn Protocol) -> u64 {
     protocol.transfers().map_or(0, transfers::longest)
 }
 
-/// What the handshake costs a participant: a hello and a proof to each peer, seeds from an owner, and the comparison of orders.
+/// The cost of the handshake for a participant: a hello and a proof to each peer, seeds from an owner, and the comparison of orders.
 pub fn handshake_cost(plan: &Plan, protocol: &dyn Protocol) -> Cost {
     let peers = protocol.peers().len() as u64;
     let mut cost = Cost {

@@ -1,5 +1,5 @@
-//! What makes a session of participants that know each other: its name from all nonces, a secret of each pair, and the proof that both
-//! ends have the same.
+//! The making of a session among participants that know each other: its name from all nonces, a secret of each pair, and the proof that
+//! both ends have the same.
 
 use std::collections::BTreeMap;
 

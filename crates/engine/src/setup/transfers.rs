@@ -1,9 +1,9 @@
 //! The set-up of oblivious transfers, as steps of the handshake: two messages that cross, and one more. Where both ends have kept transfers
 //! from the run before ([`Kept`]), one message in the place of the first two.
 //!
-//! What an end has kept it says beside its proof of the keys: nothing as it keeps none, nothing yet, or a claim that the end with the same
-//! transfers alone can make and check. Where claims do not match there are curves, and both have wiped what they had. A peer that claims
-//! what it has not cannot go on: its messages fail their checks, as those of any other liar in the set-up.
+//! With its proof of the keys, each end states its kept transfers: that it keeps none, none yet, or a claim that only the end with the same
+//! transfers can make and check. If the claims do not match, both ends wipe what they had and run the base OT on curves. A peer that claims
+//! transfers which it lacks cannot go on: its messages fail their checks, like any Byzantine party's in the set-up.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ const SOME: u8 = 2;
 /// What this participant has to do with transfers.
 pub(super) struct SetUp {
     transfers: Transfers,
-    /// Place of the first step, among those of the handshake.
+    /// Number of the first step within the handshake.
     place: u32,
     /// What it will draw: the session is not known yet.
     random: Zeroizing<Vec<u8>>,

@@ -5,8 +5,8 @@
 //! ends. This lays open every intermediate value; it is for generated data and for data of one's own, and there is no way to it for
 //! a run over a network.
 //!
-//! What is compared: products per row and sums of products of every layer, and every opened value. An input that is shared wrongly
-//! shows at the first of them that reads it.
+//! The twin compares products per row and sums of products of every layer, and every opened value. An input that is shared wrongly shows at
+//! the first of them that reads it.
 
 mod ends;
 mod report;
@@ -70,6 +70,11 @@ struct Going {
 
 impl Shadow {
     /// A shadow of a run of `plan` with these values. `protocol` is any party's.
+    ///
+    /// # Errors
+    /// [`NoShadow`] if the plan has values that no clear value stands for: conversions, random gates or a circuit on totals
+    /// ([`NoShadow::Mixed`]), cycles ([`NoShadow::Sequential`]), MACs ([`NoShadow::Coded`]), or stored shares
+    /// ([`NoShadow::Stored`]); [`NoShadow::Missing`] if `sources` lacks a holder of a block.
     pub fn new(
         plan: &Arc<Plan>,
         protocol: Arc<dyn Protocol>,
@@ -136,7 +141,10 @@ impl Shadow {
         })
     }
 
-    /// What was compared, or where it differed.
+    /// The counts of compared values, or the first difference.
+    ///
+    /// # Errors
+    /// [`Divergence`] for the first value that differed.
     pub fn verdict(&self) -> Result<Compared, Divergence> {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         match &state.verdict {

@@ -1,4 +1,4 @@
-//! What a shadow says: what differs and what was compared.
+//! Reports of a shadow: the first difference, and counts of compared values.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use veil_session::Peer;
 /// Where the shares first differ from the clear values.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Divergence {
-    /// What differs.
+    /// The kind of value that differs.
     pub what: Diverged,
     /// Name of the block; nothing for values that all rows share.
     pub block: Option<String>,
@@ -15,16 +15,16 @@ pub struct Divergence {
     pub row: u64,
     /// The clear value.
     pub expected: u128,
-    /// What the shares add up to.
+    /// The sum of the shares.
     pub actual: u128,
 }
 
-/// What differs from its twin.
+/// The kind of value that differs from its twin.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Diverged {
     /// A product, one element per row.
     Product {
-        /// Layer, from 0; those of the set-up follow those of the rows.
+        /// Layer, from 0; layers of the set-up follow layers of the rows.
         layer: usize,
         /// Which of the layer's products.
         index: usize,
@@ -68,7 +68,7 @@ impl fmt::Display for Divergence {
     }
 }
 
-/// What was compared.
+/// Counts of compared values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Compared {
     /// Layers with products.
@@ -93,7 +93,7 @@ pub enum NoShadow {
         "the job converts between integers and bits, which is done on shares alone: no clear value has the products of that, and a shadow needs them"
     )]
     Mixed,
-    /// Values are computed in a larger ring, beside codes of them.
+    /// Values are computed in a larger ring, together with their MACs.
     #[error(
         "integers have codes that are products with a key that nobody knows: no clear value has them, and a shadow needs them; compare a semi-honest run"
     )]
@@ -103,7 +103,7 @@ pub enum NoShadow {
         "the circuit has registers or cycles: a shadow is of circuits that compute every layer once"
     )]
     Sequential,
-    /// Somebody brings nothing.
+    /// An owner brings no values to this process.
     #[error("{0} brings no values to this process: a shadow needs the values of all owners")]
     Missing(Peer),
 }

@@ -27,7 +27,7 @@ use quiet::Quiet;
 /// Between two looks at links of which one has ended, while the last words of others are under way.
 const BEAR: Duration = Duration::from_millis(5);
 
-/// What came of a step.
+/// The result of a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
     /// Something moved: step again.
@@ -84,7 +84,7 @@ pub struct Worker {
     idle: bool,
     /// The others were told that this lane waits.
     noted: bool,
-    /// The last words are said and heard: whoever leaves now takes nothing from this participant.
+    /// The last words are said and heard: a peer that leaves now takes nothing from this participant.
     settled: bool,
     waited: Duration,
     busy: Duration,
@@ -169,6 +169,10 @@ impl Worker {
     }
 
     /// Goes on as far as it can without waiting. After an error the lane is wiped, its peers are told, and it stays finished.
+    ///
+    /// # Errors
+    /// [`Abort`] for which the lane, or another lane of the participant before it, gave up: a failed check, link, device, source
+    /// or sink, a peer that gave up, or nothing that moved for [`Settings::timeout`](crate::Settings::timeout).
     pub fn step(&mut self) -> Result<Step, Abort> {
         if let Stage::Done = self.stage {
             return Ok(Step::Done);
@@ -231,6 +235,9 @@ impl Worker {
     }
 
     /// Blocks until something may have changed, for at most `longest`.
+    ///
+    /// # Errors
+    /// [`Abort`] if the link failed and the run cannot go on without it.
     pub fn wait(&mut self, longest: Duration) -> Result<Woken, Abort> {
         // Other lanes do not wake the link: look at them often while they are what is waited for.
         let longest = match self.stage {
@@ -284,7 +291,7 @@ impl Worker {
         })
     }
 
-    /// What this lane waits for now.
+    /// The messages that this lane waits for now.
     pub fn waits(&self) -> Vec<Wait> {
         match &self.stage {
             Stage::Handshake(handshake) => handshake.waits(),

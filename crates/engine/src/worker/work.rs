@@ -1,4 +1,4 @@
-//! What a lane does in each stage: banks are opened and filled, stepped, and read.
+//! The work of a lane in each stage: banks are opened and filled, stepped, and read.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -1,4 +1,4 @@
-//! The TLS connection beside a ring: hellos, last words, and the end of the peer.
+//! The TLS connection that accompanies a ring: hellos, last words, and the end of the peer.
 
 use std::net::{IpAddr, Shutdown};
 

@@ -1,4 +1,4 @@
-//! What peers tell each other over TLS before the first packet: where their rings are.
+//! Hellos of peers over TLS before the first packet: the addresses of their rings.
 //!
 //! Little-endian, 152 bytes: version (1), length of the address (1), zeros (6), base (8), key (8), the address in the provider's form
 //! and zeros (128). Later comes at most one last word of 9 bytes: its kind, 1 for abort and 2 for the end, and how many

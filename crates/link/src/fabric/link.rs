@@ -11,8 +11,11 @@ use crate::{Bounds, Link, LinkError, LinkFault, Provider, frame};
 pub struct FabricLink(Lines<FabricWire>);
 
 impl FabricLink {
-    /// A link by `provider` to the peers of `connections`, all of the same lane. It waits for none of them: what is posted before a peer has
-    /// said where its ring is leaves afterwards.
+    /// A link by `provider` to the peers of `connections`, all of the same lane. It waits for none of them: messages posted before a peer
+    /// has sent the address of its ring leave afterwards.
+    ///
+    /// # Errors
+    /// [`LinkFault::Local`] if libfabric or the provider cannot be used on this machine for one of the peers.
     pub fn open(
         connections: Vec<Connected>,
         provider: Provider,

@@ -1,13 +1,13 @@
 //! Links over libfabric: peers who met over TLS write into each other's memory.
 //!
-//! Each peer of a link has an endpoint of its own, with a ring of [`SLOTS`] places for packets. The sender seals a packet (AES-GCM,
-//! under keys that only the two ends of the TLS connection know, numbered per direction), writes it into the next place by
-//! `fi_writedata`, and rings with place and length as completion data. The receiver copies the packet out, opens the copy, and
-//! after [`EVERY`] packets gives as much credit back, which is sealed, too. Nothing is ever written over what was not
-//! taken, and no peer makes this side hold more than the ring and what [`crate::Bounds`] says.
+//! Each peer of a link has an endpoint of its own, with a ring of [`SLOTS`] places for packets. The sender seals a packet (AES-GCM, under
+//! keys that only the two ends of the TLS connection know, numbered per direction), writes it into the next place by `fi_writedata`, and
+//! rings with place and length as completion data. The receiver copies the packet out, opens the copy, and after [`EVERY`] packets gives as
+//! much credit back, which is sealed, too. No packet is ever written over one that was not taken, and no peer makes this side hold more
+//! than the ring and the limit of [`crate::Bounds`].
 //!
-//! The TLS connection stays: it has carried the addresses and keys of the rings, tells an abort ahead of everything, and
-//! its end is the end of the peer. Frames, limits and faults are those of [`crate::tls::TlsLink`].
+//! The TLS connection stays: it has carried the addresses and keys of the rings, tells an abort ahead of everything, and its end is the end
+//! of the peer. Frames, limits and faults are the same as of [`crate::tls::TlsLink`].
 //!
 //! The feature `fabric` brings it, where libfabric's headers are found when this is built; the library itself is looked for when a
 //! link is opened.
@@ -47,12 +47,18 @@ pub const SLOT: usize = 64 * 1024;
 pub const EVERY: usize = 4;
 
 /// Whether this build, on this machine, has links over `provider`. If not, why, and what to do.
+///
+/// # Errors
+/// The reason and the remedy, in words: libfabric does not load, or offers nothing over this provider here.
 #[cfg(libfabric)]
 pub fn available(provider: Provider) -> Result<(), String> {
     sys::available(&provider)
 }
 
 /// Whether this build, on this machine, has links over `provider`. If not, why, and what to do.
+///
+/// # Errors
+/// The remedy, in words: this build has no links over libfabric.
 #[cfg(not(libfabric))]
 pub fn available(provider: Provider) -> Result<(), String> {
     let how = if cfg!(feature = "fabric") {

@@ -1,8 +1,8 @@
-//! What lies where, and what ringing means.
+//! The layout of a ring, and the completion data that ring for it.
 //!
-//! The completion data of a write are 32 bits, as little as any provider carries. Of a packet: its place, times 2^16, and its length
-//! less one. Of a credit: 2^31 and its place. Packets lie 64 KiB apart, [`SLOTS`] of them, then credits 64 bytes apart, [`CREDITS`] of
-//! them: at most `SLOTS / EVERY` credits are under way, since each needs packets that were only sent after those before it came.
+//! The completion data of a write are 32 bits, as little as any provider carries. Of a packet: its place, times 2^16, and its length less
+//! one. Of a credit: 2^31 and its place. Packets lie 64 KiB apart, [`SLOTS`] of them, then credits 64 bytes apart, [`CREDITS`] of them: at
+//! most `SLOTS / EVERY` credits are under way, since each needs packets that were only sent after earlier credits came.
 
 use super::seal::TAG;
 use super::sys::Extent;

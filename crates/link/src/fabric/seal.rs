@@ -1,8 +1,8 @@
 //! Packets of one direction, sealed and numbered: AES-128-GCM (NIST SP 800-38D) under keys that are derived from one secret.
 //!
 //! The nonce is the packet's number, which is not sent: a packet that was changed, cut, swapped, repeated or left out does not open. A key
-//! seals 2^20 packets of 2^12 blocks, so that the chance to tell its ciphertexts from random bits stays below 2^-64; the next key,
-//! and the secret after it, come of the last secret by HKDF-SHA256 (RFC 5869), so that what is held now opens nothing of before.
+//! seals 2^20 packets of 2^12 blocks, so that the chance to tell its ciphertexts from random bits stays below 2^-64; the next key, and the
+//! secret after it, come of the last secret by HKDF-SHA256 (RFC 5869), so that the present secret opens no earlier packet.
 
 use aws_lc_rs::aead::{AES_128_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use aws_lc_rs::hkdf::{HKDF_SHA256, KeyType, Prk};

@@ -38,9 +38,9 @@ pub(crate) struct FabricWire {
     control: Control,
     ours: Hello,
     met: bool,
-    /// What this side sends packets by, and the credits that it gets for them.
+    /// The half that sends packets, and gets credits for them.
     out: Half,
-    /// What it gets packets by, and the credits that it gives for them.
+    /// The half that receives packets, and gives credits for them.
     into: Half,
     /// Writes under way: packets, then credits.
     busy: [bool; EXTENT.writes],

@@ -61,7 +61,7 @@ enum Incoming {
         left: usize,
         body: Vec<u8>,
     },
-    /// A payload that nobody wants any more.
+    /// A payload that is no longer wanted.
     Skip {
         left: usize,
     },

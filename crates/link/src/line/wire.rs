@@ -1,4 +1,4 @@
-//! What a line needs of whatever moves its bytes: plaintext in, plaintext out, in order, from the peer that TLS authenticated.
+//! Requirements of a line on the wire that moves its bytes: plaintext in, plaintext out, in order, from the peer that TLS authenticated.
 
 use std::io::IoSlice;
 use std::time::Duration;

@@ -11,8 +11,14 @@ use super::{ControlError, config};
 /// Nobody ends a control call but its deadline.
 const NEVER: fn() -> bool = || false;
 
-/// Sends `request` to the port at `address`, whose key must be `pinned`, and returns the reply. Tries again until `until` while
-/// nobody answers there; a request that was sent is not sent again.
+/// Sends `request` to the port at `address`, whose key must be `pinned`, and returns the reply. Tries again until `until` while no port
+/// answers there; a request that was sent is not sent again.
+///
+/// # Errors
+/// [`ControlError::TooLong`] for a request beyond the limit; [`ControlError::Unreachable`] or [`ControlError::Busy`] if the port
+/// did not answer, or had too many callers, until `until`; [`ControlError::WrongKey`], [`ControlError::OurKey`] and
+/// [`ControlError::Tls`] if TLS ends at once with that; [`ControlError::Version`] and [`ControlError::Refused`] if the port
+/// answers with them, or with a reply beyond the limit; [`ControlError::Local`] if this machine fails.
 pub fn control(
     identity: &Identity,
     pinned: Fingerprint,
@@ -23,7 +29,10 @@ pub fn control(
     control_slow(identity, pinned, address, request, until, Duration::ZERO)
 }
 
-/// [`control`], where whoever is there before `until` has so much time for the reply, and at least until then.
+/// [`control`], where a port that answers before `until` has so much time for the reply, and at least until then.
+///
+/// # Errors
+/// [`ControlError`] as of [`control`]; [`ControlError::Unreachable`] also if the reply is not complete in time.
 pub fn control_slow(
     identity: &Identity,
     pinned: Fingerprint,

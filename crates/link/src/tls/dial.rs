@@ -26,8 +26,14 @@ pub(super) const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// A SYN without answer for so long was dropped by a firewall or the machine is down; another attempt may fare better.
 const CONNECT: Duration = Duration::from_secs(3);
 
-/// Dials `peer` at `address` for `lane`, again and again until it answers or `until` has passed. What cannot become better by
-/// waiting (another key or version, or a peer that has no other plan than its own) fails at once.
+/// Dials `peer` at `address` for `lane`, again and again until it answers or `until` has passed. Failures that waiting cannot mend (another
+/// key or version, or a peer that has no other plan than its own) end it at once.
+///
+/// # Errors
+/// [`SetupError::NoPin`] if `terms` have no key of `peer`; [`SetupError::TimedOut`] if the peer did not answer until `until`,
+/// with what went wrong last; at once [`SetupError::WrongKey`], [`SetupError::OurKey`] and [`SetupError::Tls`] if TLS refuses,
+/// [`SetupError::Version`], [`SetupError::Plan`], [`SetupError::Link`] and [`SetupError::Refused`] if the peer does;
+/// [`SetupError::Local`] if this machine fails.
 pub fn dial(
     identity: &Identity,
     terms: &Terms,

@@ -14,10 +14,10 @@ pub enum SetupError {
     Listen {
         /// The declared address.
         address: String,
-        /// What the system says, and what to do.
+        /// The system's error, and what to do.
         why: String,
     },
-    /// Somebody did not turn up.
+    /// A peer did not turn up.
     #[error("waited for {} until the time was over{}", list(peers), if hint.is_empty() { String::new() } else { format!("; {hint}") })]
     TimedOut {
         /// Who is missing.
@@ -25,7 +25,7 @@ pub enum SetupError {
         /// The last thing that went wrong meanwhile, empty if nothing did.
         hint: String,
     },
-    /// At the peer's address somebody else answers.
+    /// Another key answers at the peer's address.
     #[error(
         "{peer} at {address} shows the key {shown}, pinned is {pinned}: correct the fingerprint or the address, or somebody is in between"
     )]
@@ -121,7 +121,7 @@ pub enum SetupError {
         /// The plan.
         plan: PlanHash,
     },
-    /// This side was told to stop before everybody was there.
+    /// This side was told to stop before all peers were there.
     #[error("stopped while it waited for {}", list(peers))]
     Stopped {
         /// Who was missing.
@@ -150,23 +150,23 @@ impl SetupError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ControlError {
-    /// Nobody answers there.
+    /// No port answers there.
     #[error(
         "{address} cannot be reached: {why}; is `veil serve` running there, and does a firewall let this machine through?"
     )]
     Unreachable {
         /// Where.
         address: String,
-        /// What went wrong last.
+        /// The last failure.
         why: String,
     },
-    /// Whoever is wanted answers there, and has too many callers.
+    /// The wanted participant answers there, and has too many callers.
     #[error("{address} is up, and has too many callers: ask again later")]
     Busy {
         /// Where.
         address: String,
     },
-    /// Somebody else answers there.
+    /// Another key answers there.
     #[error(
         "{address} shows the key {shown}, pinned is {pinned}: correct the member's address, take its rotated key, or somebody is in between"
     )]
@@ -234,7 +234,7 @@ pub enum ControlError {
 }
 
 impl ControlError {
-    /// Whether it is an answer of whoever was called, by the key that is pinned for it.
+    /// Whether it is an answer of the called participant, by the key that is pinned for it.
     pub const fn is_answer(&self) -> bool {
         matches!(
             self,

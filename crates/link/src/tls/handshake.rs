@@ -21,7 +21,7 @@ const PROBES: u32 = 3;
 pub(crate) enum Progress {
     /// It waits for the other side.
     Waiting,
-    /// What was asked for is complete.
+    /// The requested bytes are complete.
     Complete,
 }
 

@@ -98,7 +98,7 @@ pub enum IdentityError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// Others on this machine can read the key.
@@ -112,7 +112,7 @@ pub enum IdentityError {
     NoKey {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The defect.
         why: String,
     },
     /// The system's source of randomness or the provider of cryptography failed.
@@ -129,6 +129,9 @@ pub struct Identity {
 
 impl Identity {
     /// A new Ed25519 key pair.
+    ///
+    /// # Errors
+    /// [`IdentityError::Provider`] if the system's randomness or the cryptography provider fails.
     pub fn generate() -> Result<Self, IdentityError> {
         let provider = |e: rcgen::Error| IdentityError::Provider(e.to_string());
         let key = rcgen::KeyPair::generate_for(&rcgen::PKCS_ED25519).map_err(provider)?;
@@ -136,6 +139,9 @@ impl Identity {
     }
 
     /// Writes the private key to a new file that only its owner can read. An existing file is never overwritten.
+    ///
+    /// # Errors
+    /// [`IdentityError::Io`] if the file exists or cannot be written; no part of it stays then.
     pub fn save(&self, path: &Path) -> Result<(), IdentityError> {
         let err = |source| IdentityError::Io {
             path: path.to_owned(),
@@ -158,6 +164,10 @@ impl Identity {
     }
 
     /// Reads a file that [`Identity::save`] wrote. Refuses one that others can read.
+    ///
+    /// # Errors
+    /// [`IdentityError::Io`] if the file cannot be read, [`IdentityError::Permissions`] if its group or others may,
+    /// [`IdentityError::NoKey`] if it holds no private key in PEM form.
     pub fn load(path: &Path) -> Result<Self, IdentityError> {
         let err = |source| IdentityError::Io {
             path: path.to_owned(),
@@ -182,13 +192,16 @@ impl Identity {
             })
     }
 
-    /// What others pin.
+    /// The fingerprint that others pin.
     pub const fn fingerprint(&self) -> Fingerprint {
         self.fingerprint
     }
 
     /// The same key in a new certificate, for a process that runs for long. Peers check the key alone: a certificate of any
     /// age will do, and this one only keeps its dates sensible.
+    ///
+    /// # Errors
+    /// [`IdentityError::Provider`] if the certificate cannot be made or signed.
     pub fn renewed(&self) -> Result<Self, IdentityError> {
         rcgen::KeyPair::from_pem(&self.pem)
             .map_err(|e| e.to_string())

@@ -48,7 +48,7 @@ pub use preface::fuzz_preface;
 pub use sign::verify;
 use socket::hung_up;
 
-/// What two participants must agree on before they talk.
+/// Terms that two participants must agree on before they talk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Terms {
     /// This participant.
@@ -57,23 +57,23 @@ pub struct Terms {
     pub plan: PlanHash,
     /// Whose key is which.
     pub pins: BTreeMap<Peer, Fingerprint>,
-    /// What carries the bytes of the job, once its participants have met.
+    /// The kind of link that carries the bytes of the job, once its participants have met.
     pub link: LinkKind,
-    /// The other stages of the same job, if it has several: whoever comes for one of them is told which of them this side is at.
+    /// The other stages of the same job, if it has several: a peer that comes for one of them is told at which stage this side is.
     pub others: Vec<OtherStage>,
 }
 
 /// The stage of a job at which a participant is not.
 ///
-/// Parties that meet for different stages disagree about what is done already, and the earlier one has to be done again. Whoever is at the
-/// later one is told by [`SetupError::Plan`], which ends its meeting, whether it calls or is called; whoever is at the earlier one waits
+/// Parties that meet for different stages disagree about the finished ones, and the earlier stage has to be done again. The party at the
+/// later stage is told by [`SetupError::Plan`], which ends its meeting, whether it calls or is called; the party at the earlier stage waits
 /// for it to come back. An owner that comes for another stage is told the same, and the meeting goes on without it. A recipient comes again
 /// later, or is told if the stage is over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OtherStage {
     /// Its plan.
     pub plan: PlanHash,
-    /// Whose key is which. Whoever is not here and comes for it is told nothing.
+    /// The key of each peer of that stage. A caller with another key that comes for it is told nothing.
     pub pins: BTreeMap<Peer, Fingerprint>,
     /// Whether it comes before the stage at which this side is.
     pub over: bool,
@@ -124,7 +124,7 @@ impl Connected {
         self.lane
     }
 
-    /// What is to carry the bytes.
+    /// The kind of link that will carry the bytes.
     pub const fn link(&self) -> LinkKind {
         self.link
     }
@@ -153,8 +153,13 @@ pub struct Meeting<'a> {
 /// Meets all peers of this participant: dials some, awaits the others on `port`. The result has one entry per lane with one
 /// connection per peer, in the order of [`Meeting::dial`], then [`Meeting::from`].
 ///
-/// Who dials whom is up to the caller, the same for all: parties dial parties of lower index, owners and recipients dial all
-/// parties. The first failure ends the meeting, and so does `stop`; whoever is missing when the time is over is named.
+/// The caller decides who dials whom, the same way at all participants: parties dial parties of lower index, owners and recipients dial all
+/// parties. The first failure ends the meeting, and so does `stop`; peers that are missing when the time is over are named.
+///
+/// # Errors
+/// The weightiest [`SetupError`] of all peers: one that no waiting mends, as of [`dial()`] and [`Port::accept`], before
+/// [`SetupError::Stopped`] and [`SetupError::TimedOut`], which name every peer that is missing. [`SetupError::Local`] if peers
+/// are awaited and `port` is none.
 pub fn meet(
     identity: &Identity,
     terms: &Terms,
@@ -175,7 +180,7 @@ pub type Moved<'a> = dyn Fn(Peer) -> Option<String> + Sync + 'a;
 /// Hears who is missing.
 pub type Misses<'a> = dyn Fn(&[Peer]) + Sync + 'a;
 
-/// What a meeting asks and says while it goes on.
+/// Callbacks of a meeting while it goes on.
 #[derive(Clone, Copy)]
 pub struct Around<'a> {
     /// Asked before every attempt: a peer that is not there yet is found where it has moved to.
@@ -184,7 +189,10 @@ pub struct Around<'a> {
     pub missing: &'a Misses<'a>,
 }
 
-/// [`meet`], with whoever wants to know how it goes.
+/// [`meet`], with functions that follow its progress.
+///
+/// # Errors
+/// [`SetupError`] as of [`meet`].
 pub fn meet_at(
     identity: &Identity,
     terms: &Terms,

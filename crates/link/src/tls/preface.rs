@@ -55,11 +55,11 @@ pub(super) enum Refusal {
     Plan,
     /// The caller is not awaited here.
     Stranger,
-    /// The caller wanted somebody else.
+    /// The caller wanted another participant.
     WrongNumber,
     /// That lane is connected already, or does not exist.
     Lane,
-    /// The key that was shown is pinned for somebody else.
+    /// The key that was shown is pinned for another participant.
     Key,
     /// No such job awaits the caller, now: it may later.
     NotYet,
@@ -71,7 +71,7 @@ pub(super) enum Refusal {
     Kind,
     /// Another link.
     Link,
-    /// The key that was shown is nobody's here.
+    /// The key that was shown is unknown here.
     Unknown,
 }
 
@@ -104,7 +104,7 @@ pub(super) struct Answer {
 /// What is wrong with a call that cannot be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Garbled {
-    /// It does not begin like one of ours, or names nobody.
+    /// It does not begin like a preface, or names no participant.
     NotOurs,
     /// It is of this version.
     Version(u8),
@@ -212,7 +212,7 @@ impl Answer {
 ///
 /// # Panics
 ///
-/// If what was read does not encode to the bytes that it was read from.
+/// If a decoded preface does not encode to the same bytes.
 pub fn fuzz_preface(bytes: &[u8]) {
     if let Some(bytes) = bytes.first_chunk::<CALL>()
         && let Ok(call) = Call::decode(bytes)

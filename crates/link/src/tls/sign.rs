@@ -25,6 +25,9 @@ impl Fingerprint {
 
 impl Identity {
     /// The public key: an Ed25519 SubjectPublicKeyInfo of 44 bytes, whose hash is the fingerprint.
+    ///
+    /// # Errors
+    /// [`IdentityError::Provider`] if the certificate cannot be parsed.
     pub fn public_key(&self) -> Result<Vec<u8>, IdentityError> {
         let error = |e: rustls::Error| IdentityError::Provider(e.to_string());
         let certified = self.certified();
@@ -34,6 +37,9 @@ impl Identity {
     }
 
     /// Signs `message` for the use `context`, a constant of the caller: a signature for one use means nothing in another.
+    ///
+    /// # Errors
+    /// [`IdentityError::Provider`] if the key is no Ed25519 key or the signature fails.
     pub fn sign(&self, context: &str, message: &[u8]) -> Result<[u8; 64], IdentityError> {
         let certified = self.certified();
         let signer = certified.key.choose_scheme(&[SignatureScheme::ED25519]);

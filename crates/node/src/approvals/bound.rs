@@ -1,4 +1,4 @@
-//! The data files of this participant: where its own people say that they are, and what was read of them.
+//! The data files of this participant: paths that its own people give, and the digests of the files that were read.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -18,7 +18,7 @@ use crate::log::{Bound, Event};
 const AT_ONCE: usize = 1 << 18;
 
 impl Binding {
-    /// Binds a file to what it holds: where it is, without links, how long, and the digest of what is in it.
+    /// Binds a path to its file: the path without links, its length, and the digest of its contents.
     ///
     /// # Errors
     /// If it is no file that can be read.
@@ -79,7 +79,7 @@ impl Home {
         data
     }
 
-    /// Says where this participant's data are that nobody bound to this job, as its settings do for jobs like this.
+    /// Adds the paths that this participant's settings have for jobs like this, where none is bound to this job.
     pub fn bind(&self, job: &mut Job) {
         let settings = self.settings();
         let name = job.lowered().name.clone();
@@ -111,7 +111,7 @@ impl Home {
         (!options.is_empty()).then(|| options.join(" "))
     }
 
-    /// What is missing of this participant's data: the options that would say where it is, if any is needed.
+    /// The missing data of this participant: the options that would say where it is, if any is needed.
     pub fn unbound(&self, job: &Job) -> Option<String> {
         let missing = self
             .asked(job)
@@ -160,7 +160,7 @@ impl Home {
 }
 
 impl Home {
-    /// Logs what was read of this participant's data for a run that begins, and whether it is what was there when the job was approved.
+    /// Logs the files of this participant that were read for a run that begins, and whether they are the files of the approval.
     ///
     /// # Errors
     /// If that cannot be logged.

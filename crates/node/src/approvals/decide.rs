@@ -19,9 +19,9 @@ use crate::time::Time;
 pub struct Request<'a> {
     /// The plan that would run: that of the job, or of one of its stages.
     pub plan: PlanHash,
-    /// What the job does.
+    /// The public facts of the job.
     pub facts: &'a Facts,
-    /// The member who asks; nobody, if this participant does.
+    /// The member who asks; nothing, if this participant does.
     pub asked_by: Option<&'a str>,
     /// As what this participant takes part: [`roles_of`](crate::roles_of).
     pub roles: BTreeSet<String>,
@@ -37,14 +37,15 @@ impl Request<'_> {
     }
 }
 
-/// What begins.
+/// The run that begins.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Begins<'a> {
     /// The name of the stage, if it is another one than that of the job.
     pub stage: Option<&'a str>,
     /// Whether it runs without approval: `--yes`.
     pub yes: bool,
-    /// Which stage it is. Rules that count runs count the one that opens something, and at whoever only brings data the one that takes them.
+    /// Which stage it is. Rules that count runs count the stage that opens something, and at a participant that only brings data the stage
+    /// that takes them.
     pub at: Stage,
 }
 
@@ -52,7 +53,7 @@ pub struct Begins<'a> {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Decision {
-    /// It may: somebody approved it.
+    /// It may: a person approved it.
     Approved {
         /// When.
         at: Time,
@@ -64,18 +65,18 @@ pub enum Decision {
         /// The rule.
         rule: String,
     },
-    /// It may: whoever started this process said `--yes`, and nobody was asked.
+    /// It may: this process was started with `--yes`, and no person was asked.
     Unasked,
-    /// Not yet: somebody has to approve it.
+    /// Not yet: a person has to approve it.
     Pending {
         /// Why no rule allows it.
         why: Vec<String>,
     },
-    /// Not yet: what it takes to decide cannot be read, or what is decided cannot be logged.
+    /// Not yet: a file that decides cannot be read, or the decision cannot be logged.
     Held {
-        /// What anybody with a part in the job may read of it.
+        /// The sentence that any participant of the job may read.
         all: &'static str,
-        /// What exactly is in the way.
+        /// The obstacle, in full.
         here: String,
     },
     /// It may not.
@@ -132,12 +133,19 @@ impl std::fmt::Display for Decision {
 
 impl Home {
     /// The policy; nothing, if there is none.
+    ///
+    /// # Errors
+    /// [`HomeError::File`] if `policy.toml` is there and cannot be read or understood.
     pub fn policy(&self) -> Result<Option<Policy>, HomeError> {
         let loaded = Policy::load(&self.path().join("policy.toml"))?;
         Ok(loaded.map(|(policy, _)| policy))
     }
 
     /// Decides whether a job may run, and changes nothing.
+    ///
+    /// # Errors
+    /// [`HomeError::File`] if the policy or the filed job cannot be read; [`HomeError::LogFault`] if the runs of an approval cannot be
+    /// counted.
     pub fn decide(&self, request: &Request<'_>) -> Result<Decision, HomeError> {
         let policy = self.policy()?.unwrap_or_default();
         self.decide_by(&policy, request, None, None)
@@ -146,6 +154,10 @@ impl Home {
     /// Decides, and if the job may run, logs that a run begins and what decided it: together, so that two runs cannot both be the last
     /// one that a rule allows, and none begins that is not in the log. A refusal is logged too. Call it once for every run of every
     /// stage, when its participants have met.
+    ///
+    /// # Errors
+    /// [`HomeError`] as of [`Home::decide`]; [`HomeError::Unlogged`] if the home cannot be locked or the decision not be logged:
+    /// then nothing may run.
     pub fn start(&self, request: &Request<'_>, begins: Begins<'_>) -> Result<Decision, HomeError> {
         let unlogged = |error| HomeError::Unlogged(Box::new(error));
         let lock = self.lock().map_err(unlogged)?;

@@ -1,4 +1,4 @@
-//! What the filed jobs of a home are, without reading again what did not change.
+//! The filed jobs of a home, read again only where they changed.
 //!
 //! Each proposal asks for them: whether its plan is known, and what its member has filed. A home with thousands of jobs is looked
 //! through in milliseconds, since a file is opened only if its stamp is another one than when it was read.
@@ -68,6 +68,9 @@ fn bytes_in(folder: &Path) -> Result<u64, FileError> {
 
 impl Home {
     /// The filed job with this plan, or with a stage of this plan.
+    ///
+    /// # Errors
+    /// [`HomeError::File`] if the folder of jobs cannot be listed, or a filed job cannot be read or understood.
     pub fn filed(&self, plan: PlanHash) -> Result<Option<Filed>, HomeError> {
         if let Some(filed) = Filed::load(self.job_folder(plan))? {
             return Ok(Some(filed));
@@ -79,6 +82,9 @@ impl Home {
     }
 
     /// All filed jobs, the oldest first. Folders that hold none are passed over.
+    ///
+    /// # Errors
+    /// [`HomeError::File`] if the folder of jobs cannot be listed, or a filed job cannot be read or understood.
     pub fn all_filed(&self) -> Result<Vec<Filed>, HomeError> {
         let mut all: Vec<_> =
             self.look_through(|jobs| jobs.map(|known| known.filed.clone()).collect())?;

@@ -1,4 +1,4 @@
-//! Consent: the jobs that are filed in a home, which of them somebody approved, and whether one may run.
+//! Consent: the jobs that are filed in a home, their approvals, and whether one may run.
 
 mod bound;
 mod decide;
@@ -51,9 +51,9 @@ pub struct Filing<'a> {
     pub data: &'a [Binding],
     /// The file of the key under which this participant compares the order of rows with other owners.
     pub align_key: Option<&'a Path>,
-    /// The circuit that the job names, if it names one: the simple name of its file, and what is in it.
+    /// The circuit that the job names, if it names one: the simple name of its file, and its contents.
     pub files: &'a [(String, Vec<u8>)],
-    /// The member who asks for it; nobody, if this participant does.
+    /// The member who asks for it; nothing, if this participant does.
     pub asked_by: Option<&'a str>,
 }
 
@@ -70,7 +70,7 @@ pub struct Binding {
     /// How long it was then, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
-    /// SHA-256 of what was in it then.
+    /// SHA-256 of its contents then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
 }
@@ -86,7 +86,7 @@ pub struct Filed {
     pub name: String,
     /// The number of lanes that it is planned for.
     pub lanes: u16,
-    /// Who asks for it; nobody, if this participant does.
+    /// The member who asks for it; nothing, if this participant does.
     pub asked_by: Option<String>,
     /// Since when it is filed.
     pub since: Time,
@@ -98,7 +98,7 @@ pub struct Filed {
     pub approved: Option<Approval>,
     /// Its folder in the home.
     pub folder: PathBuf,
-    /// Whether a former release filed it, beside whose copy of the text its other files are not.
+    /// Whether a former release filed it, which kept the text without the job's other files.
     former: bool,
 }
 
@@ -122,7 +122,7 @@ pub enum FiledError {
     },
 }
 
-/// That somebody approved a job.
+/// A person's approval of a job.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Approval {
@@ -184,7 +184,7 @@ impl std::fmt::Display for Term {
     }
 }
 
-/// How somebody approves.
+/// How a person approves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum How {
     /// By an answer on a terminal.
@@ -228,11 +228,14 @@ struct Raw {
 
 impl Filed {
     /// The text of the job file.
+    ///
+    /// # Errors
+    /// [`FileError`] if the file cannot be read.
     pub fn job(&self) -> Result<String, FileError> {
         file::read(&self.folder.join(JOB))
     }
 
-    /// Whether the text of the job file names somebody as owner, party or recipient: what can be said before it is planned.
+    /// Whether the text of the job file names a participant as owner, party or recipient: known before the job is planned.
     pub fn names(&self, name: &str) -> bool {
         let table = self
             .job()
@@ -243,7 +246,10 @@ impl Filed {
         lists.flatten().any(|named| named.as_str() == Some(name))
     }
 
-    /// What was shown to whoever approved it.
+    /// The explanation that was shown for the approval.
+    ///
+    /// # Errors
+    /// [`FileError`] if the file cannot be read.
     pub fn explained(&self) -> Result<String, FileError> {
         file::read(&self.folder.join(EXPLAINED))
     }
@@ -259,8 +265,12 @@ impl Filed {
         self.data.iter().map(binding).collect()
     }
 
-    /// The text of the job and what it says, from what is filed of it alone: with the circuit that was sent along with it, and data where
-    /// this participant's own people said that they are, in the approval or, before that, in `more`.
+    /// The text of the job and the parsed job, from its filed copy alone: with the circuit that was sent along with it, and data at the
+    /// paths that this participant's own people gave, in the approval or, before that, in `more`.
+    ///
+    /// # Errors
+    /// [`FiledError::Former`] if a former release filed the job, [`FiledError::File`] if one of its files cannot be read,
+    /// [`FiledError::Job`] if the text is no job.
     pub fn read(&self, more: Files) -> Result<(String, Job), FiledError> {
         if self.former {
             let name = self.name.clone();
@@ -300,6 +310,9 @@ impl Filed {
     }
 
     /// The key under which this participant compares the order of rows, if the approval says where it is.
+    ///
+    /// # Errors
+    /// [`AlignKeyError`] as of [`AlignKey::read`].
     pub fn align_key(&self) -> Result<Option<AlignKey>, AlignKeyError> {
         self.align_key.as_deref().map(AlignKey::read).transpose()
     }
@@ -387,8 +400,12 @@ pub fn plan_of(digits: &str) -> Option<PlanHash> {
 }
 
 impl Home {
-    /// Files a job, so that it can be looked at and approved. What is filed of a plan stands whoever asks for it again: only this
+    /// Files a job, so that it can be looked at and approved. A filed plan stands when any member asks for it again: only this
     /// participant's own people replace its text, which says the same, by theirs.
+    ///
+    /// # Errors
+    /// [`HomeError::Busy`] if another process holds the home's lock; [`HomeError::File`] if a file cannot be written, or a file of `filing`
+    /// has a name with a folder in it, or one that the home uses.
     pub fn file_job(&self, filing: &Filing<'_>) -> Result<Filed, HomeError> {
         let lock = self.lock()?;
         self.file_under(&lock, filing)
@@ -450,8 +467,11 @@ impl Home {
         Ok(filed)
     }
 
-    /// Files a job and approves it. A rule of the policy that refuses it stands above any approval, and is named by the
-    /// error.
+    /// Files a job and approves it. A rule of the policy that refuses the job stands above any approval: [`Home::decide`] names it.
+    ///
+    /// # Errors
+    /// [`HomeError`] as of [`Home::file_job`], and as of [`Log::append`](crate::log::Log::append) if the approval cannot be
+    /// logged: then it does not count.
     pub fn approve(&self, filing: &Filing<'_>, how: How, term: Term) -> Result<Filed, HomeError> {
         let lock = self.lock()?;
         let mut filed = self.file_under(&lock, filing)?;
@@ -478,6 +498,10 @@ impl Home {
     }
 
     /// Takes an approval back. Whether there was one.
+    ///
+    /// # Errors
+    /// [`HomeError::Busy`] if another process holds the home's lock, [`HomeError::File`] if the filed job cannot be read or written, else
+    /// as of [`Log::append`](crate::log::Log::append). The approval is gone even if that cannot be logged.
     pub fn withdraw(&self, plan: PlanHash) -> Result<bool, HomeError> {
         let lock = self.lock()?;
         let Some(mut filed) = Filed::load(self.job_folder(plan))? else {

@@ -12,7 +12,7 @@ use crate::file::FileError;
 /// Longest file that goes with a proposal, in bytes: a circuit of some hundred thousand gates.
 const LONGEST_FILE: usize = 12 << 20;
 
-/// A job that somebody proposes: all that a party needs to plan it. Data never travel this way.
+/// A proposed job: all that a party needs to plan it. Data never travel this way.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Proposal {
@@ -31,7 +31,7 @@ pub enum ProposalError {
     /// A file cannot be read or written.
     #[error(transparent)]
     File(#[from] FileError),
-    /// Not a file beside the job file.
+    /// Not a file in the folder of the job file.
     #[error(
         "the job names the circuit file `{0}`: only a file beside the job file can be proposed, so move it there"
     )]
@@ -63,6 +63,10 @@ struct NamedCircuit {
 
 impl Proposal {
     /// Reads a job file, and what it needs.
+    ///
+    /// # Errors
+    /// [`ProposalError::File`] if the job file or its circuit cannot be read, [`ProposalError::Path`] if the circuit is not in the folder
+    /// of the job file, [`ProposalError::TooLong`] if one of them is too long to send.
     pub fn read(job: &Path, lanes: u16) -> Result<Self, ProposalError> {
         let text = read(job)?;
         let mut files = BTreeMap::new();

@@ -24,7 +24,7 @@ pub struct Entry {
     pub seq: u64,
     /// When it was written, by this machine's clock.
     pub time: Time,
-    /// What happened, in a word.
+    /// The kind of event, in a word.
     pub kind: String,
     /// The rest of it.
     pub fields: Map<String, Value>,

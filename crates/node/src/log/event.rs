@@ -1,4 +1,4 @@
-//! What is logged.
+//! Logged events.
 
 use serde::Serialize;
 use veil_session::PlanHash;
@@ -18,14 +18,14 @@ pub enum Event {
     Init {
         /// Name of this participant.
         name: String,
-        /// What it is.
+        /// Its role.
         role: Role,
         /// Its key's fingerprint.
         fingerprint: String,
         /// Its public key, whose signatures follow: SubjectPublicKeyInfo in hexadecimal digits.
         key: String,
     },
-    /// Somebody was invited.
+    /// A participant was invited.
     Invitation {
         /// Who.
         name: String,
@@ -34,7 +34,7 @@ pub enum Event {
         /// Until when.
         expires: Time,
     },
-    /// Somebody became a member.
+    /// A participant became a member.
     Member {
         /// Who.
         name: String,
@@ -51,7 +51,7 @@ pub enum Event {
         name: String,
         /// Its key.
         fingerprint: String,
-        /// Why, in somebody's words.
+        /// The reason, in the words of the person who revoked it.
         reason: String,
     },
     /// A member that was revoked is let in again.
@@ -60,7 +60,7 @@ pub enum Event {
         name: String,
         /// The key that was revoked.
         old: String,
-        /// The one that it has now: nobody but whoever said so here vouches for it.
+        /// The key that it has now: only the person who gave it here vouches for it.
         new: String,
     },
     /// A member has a new key.
@@ -105,7 +105,7 @@ pub enum Event {
         job: String,
         /// The participants whose messages contradict each other.
         one_of: Vec<String>,
-        /// What was compared.
+        /// The compared values, in words.
         what: String,
     },
     /// A job was approved.
@@ -129,10 +129,10 @@ pub enum Event {
         plan: String,
         /// The job's name.
         job: String,
-        /// Which file, and what was read of it.
+        /// The file, and its length and digest when it was read.
         #[serde(flatten)]
         read: Bound,
-        /// SHA-256 of what was in it at the approval, if that was something else.
+        /// SHA-256 of its contents at the approval, if they were others.
         approved_sha256: Option<String>,
     },
     /// An approval was taken back.
@@ -148,7 +148,7 @@ pub enum Event {
         plan: String,
         /// Its name.
         job: String,
-        /// Who asked; nobody, if this participant did.
+        /// The member who asked; nothing, if this participant did.
         asked_by: Option<String>,
         /// The rule that refused it, if one did.
         rule: Option<String>,
@@ -161,11 +161,11 @@ pub enum Event {
         plan: String,
         /// The job's name.
         job: String,
-        /// Who asked; nobody, if this participant did.
+        /// The member who asked; nothing, if this participant did.
         asked_by: Option<String>,
         /// The rule that allowed it, if rules that count runs are to count this one.
         rule: Option<String>,
-        /// What decided that it may run.
+        /// The decision by which it may run.
         decided: Decided,
         /// The stage of the job: `run`, if it has one alone.
         stage: String,
@@ -187,7 +187,7 @@ pub enum Event {
         /// How long it took.
         seconds: u64,
     },
-    /// A result was written for somebody at this participant.
+    /// A result was written for a role of this participant.
     ResultPublished {
         /// The plan.
         plan: String,
@@ -195,7 +195,7 @@ pub enum Event {
         job: String,
         /// The run's trace id.
         trace: Option<String>,
-        /// How many files. Their hashes are in the receipt beside them, not here: a hash of few bits tells them.
+        /// How many files. Their hashes are in the receipt in their folder, not here: a hash of few bits tells them.
         files: u64,
     },
 }
@@ -211,7 +211,7 @@ pub struct Bound {
     pub file: String,
     /// How long it is, in bytes.
     pub bytes: Option<u64>,
-    /// SHA-256 of what is in it.
+    /// SHA-256 of its contents.
     pub sha256: Option<String>,
 }
 
@@ -227,12 +227,12 @@ impl From<&Binding> for Bound {
     }
 }
 
-/// What decided that a run may begin.
+/// The decision by which a run may begin.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(tag = "by", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Decided {
-    /// Somebody approved it.
+    /// A person approved it.
     Person {
         /// `answered` on a terminal, or `--yes` of `veil approve`.
         how: String,
@@ -244,7 +244,7 @@ pub enum Decided {
         /// Its name.
         rule: String,
     },
-    /// Whoever started this process, by `--yes`: nobody looked at the job.
+    /// This process was started with `--yes`: no person looked at the job.
     Yes,
 }
 

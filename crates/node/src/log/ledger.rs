@@ -1,4 +1,4 @@
-//! What the entries of a log come to, each of them checked once: what was read before is remembered, and what follows is checked from there.
+//! Sums over the entries of a log, each entry checked once: the entries read before are remembered, and later ones are checked from there.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;

@@ -49,6 +49,10 @@ impl<'a> Log<'a> {
     }
 
     /// Adds an entry. It is on the disk when this returns; if it cannot be written, the log is as it was.
+    ///
+    /// # Errors
+    /// [`HomeError::Busy`] if another process holds the home's lock, [`HomeError::LogDamaged`] if the log does not end as its
+    /// head says, [`HomeError::Identity`] if the entry cannot be signed, [`HomeError::File`] if it cannot be written.
     pub fn append(&self, event: Event) -> Result<(), HomeError> {
         let lock = self.home.lock()?;
         self.append_under(&lock, event)
@@ -116,6 +120,9 @@ impl<'a> Log<'a> {
     }
 
     /// Checks the whole log against itself, its head and the home's key. `known` are heads from elsewhere.
+    ///
+    /// # Errors
+    /// [`LogFault`] as of [`verify()`]; [`LogFault::OtherKey`] if the last entry's key is not the home's.
     pub fn verify(&self, known: &[Head]) -> Result<Verified, LogFault> {
         let mut known = known.to_vec();
         known.extend(head(&self.head_path()));
@@ -131,6 +138,10 @@ impl<'a> Log<'a> {
     }
 
     /// Hands out the entries in order, unchecked.
+    ///
+    /// # Errors
+    /// [`LogFault::Read`] if the log cannot be read, [`LogFault::Entry`] with the first line that is no entry. A last line
+    /// without an end is passed over.
     pub fn for_each(&self, mut take: impl FnMut(Entry)) -> Result<(), LogFault> {
         let log = match File::open(self.path()) {
             Ok(log) => log,
@@ -171,6 +182,10 @@ impl<'a> Log<'a> {
     }
 
     /// Whether an entry could be added now: the log ends as it was left, and there is room for some more.
+    ///
+    /// # Errors
+    /// [`HomeError::LogDamaged`] if the log does not end as its head says, [`HomeError::File`] if it cannot be opened or the disk
+    /// has no room.
     pub fn writable(&self) -> Result<(), HomeError> {
         writable(&self.path(), &self.head_path())
     }

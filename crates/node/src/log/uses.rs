@@ -1,4 +1,4 @@
-//! What the approval of a plan was used for since it was given, from the entries that follow it.
+//! Uses of a plan's approval since it was given, from the entries that follow it.
 
 use super::Entry;
 use crate::stages::Stage;

@@ -1,4 +1,4 @@
-//! Checking a log: each entry by itself, each against the one before, and the end against what is known of it.
+//! Checking a log: each entry by itself, each against the one before, and the end against known heads.
 
 use std::io::{self, BufRead, BufReader, Read};
 
@@ -7,7 +7,7 @@ use veil_link::tls::Fingerprint;
 use super::entry::{Entry, LONGEST, NOTHING};
 use crate::home::hex;
 
-/// What a log is known to have reached.
+/// The last known entry of a log.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Head {
     /// Number of the entry.
@@ -160,6 +160,10 @@ pub enum LogFault {
 }
 
 /// Checks a log from its first byte to its last, in memory for one line. `known` are heads that it once had.
+///
+/// # Errors
+/// [`LogFault`] with the first line that breaks a rule; [`LogFault::Empty`] if there is none; [`LogFault::Cut`] and
+/// [`LogFault::Replaced`] if the log lacks an entry of `known` or has another in its place.
 pub fn verify(log: impl Read, known: &[Head]) -> Result<Verified, LogFault> {
     let mut checker = Checker::default();
     for_each_line(log, 1, |_, bytes| checker.take(bytes, known).map(drop))?;

@@ -1,4 +1,4 @@
-//! What a planning process is told, and what it answers.
+//! The request to a planning process, and its answer.
 
 use std::collections::BTreeSet;
 
@@ -90,7 +90,7 @@ impl Planned {
 pub(super) enum Answer {
     /// It could be planned.
     Planned(Box<Planned>),
-    /// It cannot be: why, in words that whoever sent it may read.
+    /// It is refused: why, in words that the sender may read.
     Refused {
         /// Why.
         why: String,

@@ -16,12 +16,12 @@ const UNCONFINED: i32 = 77;
 /// More bytes than this no errand has: a request of the longest kind, and terms.
 const LONGEST_ERRAND: u64 = 17 << 20;
 
-/// What the command line of a planning process says.
+/// The command line of a planning process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Asked {
-    /// What has to confine it.
+    /// The least confinement of the child process.
     pub require: Require,
-    /// What it may take.
+    /// Its limits.
     pub limits: Limits,
 }
 

@@ -39,13 +39,13 @@ const LARGE: usize = 5;
 /// Why a proposal was not planned.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Refusal {
-    /// The job makes no sense, or does not fit here: in words that whoever sent it may read.
+    /// The job makes no sense, or does not fit here: in words that the sender may read.
     Job(String),
-    /// Whoever sent it has used up its quota.
+    /// The sender has used up its quota.
     Quota(String),
     /// Planning it took more than it may.
     Limit(Limit, String),
-    /// Nobody can plan for others here.
+    /// Proposals cannot be planned here.
     Unconfined(String),
     /// The planning process ended otherwise: for the operator alone.
     Crashed(String),

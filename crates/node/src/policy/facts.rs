@@ -1,4 +1,4 @@
-//! What a policy judges: the public facts of a job.
+//! The public facts of a job, which a policy judges.
 
 use std::collections::BTreeSet;
 
@@ -11,18 +11,18 @@ use veil_session::Peer;
 
 use crate::home::hex;
 
-/// What a job would do. All of it is under the plan hash.
+/// The public facts of a job. All of them are under the plan hash.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Facts {
-    /// Name of the job. Whoever writes the job chooses it.
+    /// Name of the job. The job's author chooses it.
     pub job: String,
-    /// What is computed: the kinds of its analyses, `circuit`, or `reshare`.
+    /// The operations: the kinds of its analyses, `circuit`, or `reshare`.
     pub operations: BTreeSet<String>,
     /// The circuit of a circuit job: its name if `veil` makes it, and `sha256:` with the hash of the circuit that runs.
     pub circuits: BTreeSet<String>,
-    /// Columns that are computed on, grouped by, kept, or given to other parties; of a circuit those that are read from CSV files.
+    /// Columns that are computed on, grouped by, kept, or given to other parties; of a circuit the columns that are read from CSV files.
     pub columns: BTreeSet<String>,
-    /// Inputs of a circuit that are read from something else than a column of a CSV file, so that nobody can say which columns they are.
+    /// Inputs of a circuit that are read from something else than a column of a CSV file, so that their columns are unknown.
     pub unnamed: BTreeSet<String>,
     /// Every input: whose, which column or port, how it is read, and what becomes of it.
     pub inputs: Vec<InputFact>,
@@ -30,7 +30,7 @@ pub struct Facts {
     pub datasets: BTreeSet<String>,
     /// Whether the parties keep shares of something.
     pub keeps: bool,
-    /// Names of those to whom something is opened.
+    /// Names of the participants to whom something is opened.
     pub to: BTreeSet<String>,
     /// Names of the computing parties.
     pub parties: BTreeSet<String>,
@@ -51,7 +51,7 @@ pub struct Facts {
     /// Of a job against a malicious party: a cheat gets away with probability 2 to the minus this, where the protocol has such a
     /// parameter.
     pub statistical: Option<u8>,
-    /// What becomes of the result if somebody cheats or is lost, `abort` or `guaranteed`.
+    /// The delivery of the result if a party cheats or is lost, `abort` or `guaranteed`.
     pub delivery: String,
 }
 

@@ -11,15 +11,15 @@ use super::{Effect, Facts, ME, Policy, Rule};
 pub struct Asked<'a> {
     /// The job.
     pub facts: &'a Facts,
-    /// The member who asks; nobody, if this participant does.
+    /// The member who asks; nothing, if this participant does.
     pub by: Option<&'a str>,
     /// As what this participant takes part.
     pub roles: &'a BTreeSet<String>,
-    /// Runs so far: by rule, in the last 24 hours, and by rule of jobs of this name, ever. Nothing, if nobody can say.
+    /// Runs so far: by rule, in the last 24 hours, and by rule of jobs of this name, ever. Nothing, if they cannot be counted.
     pub runs: &'a dyn Fn(&str) -> Option<(u64, u64)>,
 }
 
-/// What a policy says of a job.
+/// A policy's judgement of a job.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Judgement {
     /// The rule that decided, and what; nothing, if none fits.

@@ -1,8 +1,9 @@
 //! `policy.toml`: what may run without asking a person again, and what may not run at all.
 //!
-//! Rules are tried in order, and the first that fits a job decides. A rule that allows fits if *everything* the job does is
-//! within it; a rule that refuses fits if the job does *anything* that it lists. If none fits, a person decides. What a rule cannot see counts
-//! against the job: a rule that lists columns allows no job that reads something else than columns with names, and refuses it if it refuses.
+//! Rules are tried in order, and the first that fits a job decides. A rule that allows fits if *everything* the job does is within it; a
+//! rule that refuses fits if the job does *anything* that it lists. If none fits, a person decides. Properties that a rule cannot see count
+//! against the job: a rule that lists columns allows no job that reads something else than columns with names, and refuses it if it
+//! refuses.
 
 mod facts;
 mod judge;
@@ -24,7 +25,7 @@ pub struct Policy {
     pub rules: Vec<Rule>,
 }
 
-/// What a rule decides.
+/// The effect of a rule.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Effect {
@@ -42,7 +43,7 @@ pub enum Effect {
 pub struct Rule {
     /// Its name, for decisions and the log.
     pub name: String,
-    /// What it decides.
+    /// Its effect.
     pub effect: Effect,
     /// Who asks: names of members, or `me`.
     pub asked_by: Option<BTreeSet<String>>,
@@ -80,7 +81,7 @@ pub struct Rule {
     pub adversary: Option<String>,
     /// A cheat gets away with probability 2 to the minus this at most, where the protocol has such a parameter.
     pub statistical: Option<u64>,
-    /// What is promised of the result, at least.
+    /// The least promise about the result.
     pub delivery: Option<String>,
 }
 

@@ -70,6 +70,9 @@ impl Policy {
     }
 
     /// Reads the text of a policy that is, or could be, at `path`.
+    ///
+    /// # Errors
+    /// [`FileError::Syntax`] at the place in the text that is not understood, [`FileError::Version`] if another release wrote it.
     pub fn parse(path: &Path, text: &str) -> Result<Self, FileError> {
         let raw: Raw = file::parse(path, text, VERSION)?;
         let mut policy = Policy::default();

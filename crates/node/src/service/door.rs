@@ -1,4 +1,4 @@
-//! Who is let in, and what is answered to questions.
+//! Admission of callers, and answers to their questions.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};

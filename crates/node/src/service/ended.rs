@@ -1,4 +1,4 @@
-//! How a run of a job ended, if not well: for logs, for those with a part in the job, and for what comes next.
+//! How a run of a job ended, if not well: for logs, for the job's participants, and for the next attempt.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub(super) enum Failed {
     Run(RunError),
     /// This participant cannot take part.
     Here(String),
-    /// Somebody of the job is not known here.
+    /// A participant of the job is not known here.
     Part(PartError),
     /// Its own data cannot be read, or its results not be written.
     Data(Arc<DataError>),
@@ -31,9 +31,9 @@ pub(super) enum Failed {
     Kept(Decision),
     /// Other jobs ran for too long: what it waited for.
     Full(String),
-    /// Whoever asked for it has used up a quota.
+    /// The member that asked for it has used up a quota.
     Quota(String),
-    /// What the other parties say of where they are.
+    /// The stages that the other parties report.
     Seen(Seen),
     /// The others ran without this party, and nothing came of it.
     Rested,

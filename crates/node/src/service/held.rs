@@ -1,4 +1,4 @@
-//! What holds participants up that are to come for a job, as they say and as others read it.
+//! Reasons that hold up the participants of a job, as they give them and as others read them.
 
 use std::time::Duration;
 

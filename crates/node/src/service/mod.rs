@@ -1,8 +1,8 @@
 //! A computing party as a service: one port, many jobs, until it is asked to stop.
 //!
-//! The thread that calls [`Service::run`] decides: which job is made ready, whose key is no longer known, when it is over. The
-//! port has a thread of its own, questions are answered in two others, and every job that is made ready gets one, which meets
-//! the participants and runs the job with its own session, keys and limits. What happens to one job happens to no other.
+//! The thread that calls [`Service::run`] decides: which job is made ready, whose key is no longer known, when it is over. The port has a
+//! thread of its own, questions are answered in two others, and every job that is made ready gets one, which meets the participants and
+//! runs the job with its own session, keys and limits. Jobs do not affect each other.
 
 mod attempt;
 mod door;
@@ -77,11 +77,11 @@ pub struct Options {
     pub wait: Option<Duration>,
     /// Without any progress for so long, a run is given up.
     pub timeout: Option<Duration>,
-    /// What carries the bytes of jobs.
+    /// The kind of link that carries the bytes of jobs.
     pub link: LinkKind,
     /// The network to imitate.
     pub net: Option<shape::Profile>,
-    /// Approves every job of a member without asking anybody.
+    /// Approves every job of a member without asking a person.
     pub yes: bool,
     /// The program that plans proposals, started as `PROGRAM inner plan`, where it calls [`inner`](crate::planner::inner); this one, if
     /// nothing is said.
@@ -101,7 +101,7 @@ pub enum ServiceError {
     /// Its port cannot be had.
     #[error(transparent)]
     Setup(#[from] SetupError),
-    /// What it computes on does not start.
+    /// Its device does not start.
     #[error(transparent)]
     Device(#[from] Fault),
     /// Its certificate cannot be renewed.
@@ -114,7 +114,7 @@ pub enum ServiceError {
     NoParty {
         /// Its name.
         name: String,
-        /// What it is.
+        /// Its role.
         role: Role,
     },
     /// It does not know where to listen.
@@ -145,7 +145,7 @@ struct Desk {
     places: places::Places,
     planner: Planner,
     usage: Usage,
-    /// What was not said of each member's proposals.
+    /// Log lines about each member's proposals that were held back.
     unsaid: Mutex<BTreeMap<String, door::Unsaid>>,
     /// Plans that are looked for among the filed jobs.
     recalling: Mutex<BTreeSet<PlanHash>>,
@@ -182,12 +182,17 @@ pub struct Service {
     members: Arc<Members>,
     /// Why the home could not be read again, when this thread last looked.
     unread: String,
-    /// What was in the way of jobs then.
+    /// The obstacles to jobs at the last look.
     unready: ready::Said,
 }
 
 impl Service {
     /// Binds the port of a party's home. Jobs are taken when [`Service::run`] is called.
+    ///
+    /// # Errors
+    /// [`ServiceError::NoParty`] if the home is an owner's or a recipient's, [`ServiceError::NoListen`] if neither options nor settings say
+    /// where to listen, [`ServiceError::Device`] if the device does not start, [`ServiceError::File`] if the record of used quotas cannot
+    /// be read, [`ServiceError::Setup`] and [`ServiceError::Admin`] if a port cannot be bound.
     pub fn start(
         home: Home,
         options: Options,

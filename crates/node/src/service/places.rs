@@ -50,9 +50,9 @@ struct Taken {
     running: BTreeMap<PlanHash, Running>,
     /// Plans of jobs that are met or wait for a place: whose, and how many bytes.
     plans: BTreeMap<PlanHash, (Option<String>, u64)>,
-    /// Those that wait for a place, in the order in which they came.
+    /// Jobs that wait for a place, in the order in which they came.
     waiting: Vec<Waiting>,
-    /// The share of the machine that each member's jobs have had, in work divided by weight: whoever had least is next.
+    /// The share of the machine that each member's jobs have had, in work divided by weight: the member that had least is next.
     had: BTreeMap<Option<String>, u64>,
     /// The share that was had by the job that started last: members who were away begin there, and not at zero.
     now: u64,

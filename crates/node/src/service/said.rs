@@ -1,5 +1,5 @@
-//! What others read of why a job waits, was refused or failed here: sentences that say nothing of this machine, its files and its rules
-//! (rule R3). What is behind them, this participant's people read with `veil jobs` here.
+//! The sentences that others read of why a job waits, was refused or failed here: they say nothing of this machine, its files and its rules
+//! (rule R3). This participant's people read the full reason with `veil jobs` here.
 
 use veil_engine::Abort;
 use veil_link::tls::SetupError;

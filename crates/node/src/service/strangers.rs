@@ -1,4 +1,4 @@
-//! Keys that nobody here knows: each is named in the log lines, once a minute however often it comes, and counted.
+//! Unknown keys: each is named in the log lines, once a minute however often it comes, and counted.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,7 +18,7 @@ const TOLD_APART: usize = 32;
 /// Who came that nobody knows.
 #[derive(Default)]
 pub(super) struct Strangers {
-    /// Those that were let in to join, and asked for something else.
+    /// Callers that were let in to join, and asked for something else.
     asked: AtomicU64,
     seen: Mutex<Seen>,
 }
@@ -27,7 +27,7 @@ pub(super) struct Strangers {
 struct Seen {
     /// When each was named, and how often it came since.
     keys: BTreeMap<Fingerprint, (Instant, u64)>,
-    /// The same of those that were too many.
+    /// The same of the keys beyond the limit.
     others: Option<(Instant, u64)>,
 }
 

@@ -18,7 +18,7 @@ pub use quota::{Admission, Quota, Quotas};
 pub struct Settings {
     /// Name of this participant, as jobs write it.
     pub name: String,
-    /// What it is.
+    /// Its role.
     pub role: Role,
     /// Where it listens, `host:port` with a numeric host; only parties do.
     pub listen: Option<SocketAddr>,
@@ -28,21 +28,21 @@ pub struct Settings {
     pub admin: Option<SocketAddr>,
     /// How much it takes on.
     pub limits: Limits,
-    /// What it lets in.
+    /// Its limits on proposals.
     pub admission: Admission,
-    /// What each member may ask of it.
+    /// Limits of each member.
     pub quotas: Quotas,
     /// How long it waits.
     pub timeouts: Timeouts,
-    /// What it keeps between runs.
+    /// The oblivious transfers that it keeps between runs.
     pub transfers: Transfers,
-    /// What it writes to standard error.
+    /// Its log on standard error.
     pub log: LogSettings,
     /// Where its own data are, for jobs that ask for them.
     pub data: Vec<OwnData>,
 }
 
-/// Where data of this participant are, whoever's job asks for them: what approvals say of one job, said of many.
+/// Paths of this participant's data for any member's jobs: an approval gives them for one job, settings for many.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OwnData {
     /// The block or the input port that asks for them.
@@ -64,7 +64,7 @@ impl OwnData {
     }
 }
 
-/// What a party keeps of oblivious transfers.
+/// Settings for oblivious transfers between runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Transfers {
     /// Whether they are kept in memory, so that the next run with the same party begins without curves.
@@ -95,7 +95,7 @@ pub struct Timeouts {
     pub grace: Duration,
 }
 
-/// What goes to standard error.
+/// Settings of the log on standard error.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LogSettings {
     /// In which form.
@@ -145,7 +145,7 @@ pub enum SettingsError {
         "`{0}` is no address that others can dial: write a host and a port, such as mpc.example.org:7000"
     )]
     Address(String),
-    /// Somebody who only dials out.
+    /// An owner or recipient, which only dials out, listens or has an address.
     #[error("an {0} only dials out: leave `{1}` away; only a party listens")]
     OnlyParties(Role, &'static str),
 }
@@ -188,6 +188,9 @@ impl Default for LogSettings {
 
 impl Settings {
     /// Settings of a participant that listens nowhere yet.
+    ///
+    /// # Errors
+    /// [`SettingsError::Name`] for a bad name.
     pub fn new(name: &str, role: Role) -> Result<Self, SettingsError> {
         names::check(name)?;
         Ok(Settings {
@@ -221,6 +224,10 @@ impl Settings {
     }
 
     /// Whether the fields fit each other.
+    ///
+    /// # Errors
+    /// [`SettingsError::Name`] and [`SettingsError::Address`] for a bad name or address, [`SettingsError::OnlyParties`] if an
+    /// owner or recipient listens or has an address.
     pub fn check(&self) -> Result<(), SettingsError> {
         names::check(&self.name)?;
         if let Some(address) = &self.address {

@@ -1,10 +1,10 @@
-//! What each member may ask of a party, and what the party keeps for itself.
+//! Quotas of members at a party, and the party's own reserve.
 
 use std::collections::BTreeMap;
 
 use veil_sandbox::Require;
 
-/// What a member may ask of a party, beside what the party's limits allow anybody.
+/// A member's limits at a party, in addition to the party's limits for all.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Quota {
     /// Proposals in an hour; one that was planned before is none.
@@ -46,7 +46,7 @@ impl Default for Quota {
 /// The quotas of a party.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Quotas {
-    /// Of whoever has none of its own.
+    /// The quota of members that have none of their own.
     pub each: Quota,
     /// Of some members, by name.
     pub member: BTreeMap<String, Quota>,
@@ -59,10 +59,10 @@ impl Quotas {
     }
 }
 
-/// What a party lets in.
+/// Admission of proposals at a party.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Admission {
-    /// What has to confine the planning of proposals.
+    /// The least confinement for the planning of proposals.
     pub sandbox: Require,
     /// Processes that plan at once.
     pub planners: u64,

@@ -32,6 +32,10 @@ impl Settings {
     }
 
     /// Reads the text of a settings file that is, or could be, at `path`.
+    ///
+    /// # Errors
+    /// [`FileError::Syntax`] at the place in the text that is not understood or out of range, [`FileError::Version`] if another
+    /// release wrote it.
     pub fn parse(path: &Path, text: &str) -> Result<Self, FileError> {
         let raw: Raw = file::parse(path, text, VERSION)?;
         let wrong = |span, what: String| FileError::at(path, text, span, what);

@@ -1,4 +1,4 @@
-//! What the parties of a durable job say of its inputs, to an owner that asks whether it is needed.
+//! Answers of a durable job's parties about its inputs, to an owner that asks whether it is needed.
 
 use super::turns::{ANSWER, ENOUGH, ask_all};
 use super::{Stage, Stages};
@@ -7,10 +7,10 @@ use crate::control::{Reply, Request};
 use crate::home::hex;
 use crate::jobs::State;
 
-/// What a party says of the inputs.
+/// A party's answer about the inputs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Said {
-    /// It does not answer; parties in the foreground answer nobody.
+    /// It does not answer; parties in the foreground answer no questions.
     Nothing,
     /// It is not at the job, or has given it up.
     Away,
@@ -22,14 +22,14 @@ pub enum Said {
     Done,
 }
 
-/// What the parties say, to an owner that asks again and again.
+/// The parties' latest answers, to an owner that asks again and again.
 ///
-/// Of so many parties as `ENOUGH` one at least is honest, so no single one that lies makes an owner leave whose values the others still
-/// want, whether they contradict it or are silent. A party that is done may be so since a former run: it is believed to be done with what the owner came for if enough of the
-/// parties were at the job since.
+/// Of so many parties as `ENOUGH` one at least is honest, so no single corrupt party makes an owner leave whose values the others still
+/// want, whether they contradict it or are silent. A party that is done may be so since a former run: it is believed to be done with what
+/// the owner came for if enough of the parties were at the job since.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Inputs {
-    /// What each party said last.
+    /// The last answer of each party.
     said: Vec<Said>,
     /// Whether it was at the job since the owner came.
     seen: Vec<bool>,
@@ -51,15 +51,15 @@ impl Inputs {
         seen >= ENOUGH.min(self.seen.len())
     }
 
-    /// Whether all parties have kept them, or have had them since the owner came: nobody asks for them again.
+    /// Whether all parties have kept them, or have had them since the owner came: no party asks for them again.
     pub fn are_kept(&self) -> bool {
         let over = |said: &Said| matches!(said, Said::Kept | Said::Done);
         !self.said.is_empty() && self.said.iter().all(over) && self.is_recent()
     }
 
-    /// Whether no party says that it wants them or is not at the job, and enough of them that they have kept them, or have had them since the
-    /// owner came. Of those that do not answer, `past` are the ones that were called, each by itself, and take only who comes for a later
-    /// stage.
+    /// Whether no party says that it wants them or is not at the job, and enough of them that they have kept them, or have had them since
+    /// the owner came. Of the parties that do not answer, `past` marks the ones that were called, each by itself, and take only callers for
+    /// a later stage.
     pub fn are_wanted_by_nobody(&self, past: &[bool]) -> bool {
         let over = self
             .said

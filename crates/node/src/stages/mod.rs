@@ -26,7 +26,7 @@ pub(crate) use shelf::{Kept, Note};
 pub(crate) use turns::{ANSWER, ENOUGH, agreed, ask_all};
 pub use turns::{At, TURNS, now};
 
-/// Attempts at a stage of a durable job, after the first. Whoever comes back after the last one asks for the job again.
+/// Attempts at a stage of a durable job, after the first. A participant that comes back after the last one asks for the job again.
 pub const AGAIN: u32 = 8;
 
 /// The pause before the second attempt; each next one is twice as long.
@@ -96,7 +96,7 @@ pub struct Stages {
 
 /// The parties of a job disagree about which stage it is at.
 pub struct Disagreement {
-    /// What it is about.
+    /// The reason.
     pub why: String,
     /// At which stage the other one is.
     pub theirs: Stage,
@@ -104,6 +104,9 @@ pub struct Disagreement {
 
 impl Stages {
     /// Plans the stages of `job`, which is planned as `plan`, for the same lanes.
+    ///
+    /// # Errors
+    /// [`PlanError`] as of [`Plan::new`], for any stage.
     pub fn new(job: &Job, plan: &Arc<Plan>) -> Result<Self, PlanError> {
         let make = |stage: JobSpec| {
             let options = Options {
@@ -150,7 +153,8 @@ impl Stages {
         stages.map(|plan| plan.hash).collect()
     }
 
-    /// Whether the parties may go on at another stage than this one, by themselves: whoever cannot meet one of them asks where they are.
+    /// Whether the parties may go on at another stage than this one, by themselves: a participant that cannot meet one of them asks at
+    /// which stage they are.
     pub fn goes_on(&self, stage: Stage) -> bool {
         self.are_guaranteed() && matches!(stage, Stage::Compute | Stage::Finish(_))
     }
@@ -170,7 +174,7 @@ impl Stages {
         &self.whole.job.parties[party.index()]
     }
 
-    /// What a run of a stage without one of the parties is worth, if it is one.
+    /// The guarantee of a run without one of the parties, if the stage is one.
     pub fn finished(&self, stage: Stage) -> Option<Guarantee> {
         let out = self.without(stage)?;
         Some(Guarantee::finished(self.plan(stage).job.security, out))
@@ -235,6 +239,9 @@ impl Stages {
 
     /// Whom `me` meets at a stage, by the members of its home. Where output is guaranteed, a party that comes for another stage ends no
     /// meeting: the parties ask each other where they are, and believe none of them alone.
+    ///
+    /// # Errors
+    /// [`PartError`] as of [`Neighbours::find`].
     pub fn neighbours(
         &self,
         stage: Stage,
@@ -278,7 +285,7 @@ impl Stages {
         Some(Disagreement { why, theirs })
     }
 
-    /// What a party at this stage waits for; nothing to say of a job that runs at once.
+    /// The event that a party at this stage waits for; nothing for a job that runs at once.
     pub fn awaits(&self, stage: Stage) -> Option<String> {
         match stage {
             Stage::Whole => None,

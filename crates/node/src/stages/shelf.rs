@@ -1,4 +1,4 @@
-//! What a party loads and keeps in the stages of a job, and what it notes about that.
+//! Shares that a party loads and keeps in the stages of a job, and its note about them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -29,14 +29,14 @@ pub fn inputs_name(job: &str, input: PlanHash) -> String {
     job[..cut].to_owned() + &end
 }
 
-/// What a participant brings from its store to one run, and keeps of it there.
+/// A participant's sources and sinks of shares in one run.
 #[derive(Clone, Default)]
 pub struct Ends {
-    /// What it supplies, of a dataset that goes to other parties.
+    /// Its supply, of a dataset that goes to other parties.
     pub source: Option<Arc<dyn Source>>,
-    /// What is loaded.
+    /// The shares that are loaded.
     pub stored: Option<Arc<dyn ShareSource>>,
-    /// Where what is kept goes.
+    /// The sink of kept shares.
     pub keeps: Option<Arc<dyn ShareSink>>,
 }
 
@@ -44,11 +44,11 @@ pub struct Ends {
 pub struct Shelf<'a> {
     /// As a party of the job; nothing of others, nor where the job neither loads nor keeps shares.
     store: Option<Store>,
-    /// As one of those who have the dataset that the job gives to other parties.
+    /// The store of a party that has the dataset which the job gives to other parties.
     old: Option<Store>,
     job: &'a Job,
     stages: &'a Stages,
-    /// Where the note about what is kept is, if the output is guaranteed, and what it says.
+    /// The path of the note about kept inputs, if the output is guaranteed.
     note: Option<PathBuf>,
     kept: Option<Kept>,
 }
@@ -100,6 +100,9 @@ impl Note {
 
 impl<'a> Shelf<'a> {
     /// Of the participant of a home.
+    ///
+    /// # Errors
+    /// [`HomeError`] as of [`Home::store`].
     pub fn of_home(home: &Home, job: &'a Job, stages: &'a Stages) -> Result<Self, HomeError> {
         let name = &home.settings().name;
         let shelf = Self::new(job, stages, name, |parties, party| {
@@ -134,7 +137,10 @@ impl<'a> Shelf<'a> {
         })
     }
 
-    /// Of the participant `name`, whose store for what is shared among some parties, and as which of them, `open` opens.
+    /// The stages of the participant `name`; `open` opens its store for shares among some parties, as one of them.
+    ///
+    /// # Errors
+    /// The error of `open`, unchanged.
     pub fn new<E>(
         job: &'a Job,
         stages: &'a Stages,
@@ -165,8 +171,12 @@ impl<'a> Shelf<'a> {
         )
     }
 
-    /// At which stage this party is: at the second one if it has kept the inputs of the first. What it has kept and cannot use is told
-    /// by the second value; the first stage replaces it.
+    /// At which stage this party is: at the second one if it has kept the inputs of the first. The second value says why kept inputs cannot
+    /// be used; the first stage replaces them.
+    ///
+    /// # Errors
+    /// [`StoreError`] if kept inputs cannot be looked at and it is not known that they are useless: another process writes them,
+    /// or the system refuses.
     pub fn stage(&self) -> Result<(Stage, Option<StoreError>), StoreError> {
         let Some(store) = self.store.as_ref().filter(|_| self.stages.are_two()) else {
             return Ok((Stage::Whole, None));
@@ -207,7 +217,11 @@ impl<'a> Shelf<'a> {
         Ok(Arc::new(store.resume(compute, &self.inputs(), input)?))
     }
 
-    /// What comes from the store in a stage, and what is kept. What is kept is made here: an attempt that is given up removes it again.
+    /// The source and sink of shares in a stage. The dataset of kept shares is made here: an attempt that is given up removes it again.
+    ///
+    /// # Errors
+    /// [`StoreError`] as of [`Store::loads`], [`Store::resume`] and [`Store::supplies`] for loaded shares, and as of [`Store::keeps`] for
+    /// kept ones.
     pub fn ends(&self, stage: Stage) -> Result<Ends, StoreError> {
         let old = self.old.as_ref().zip(self.job.resharing());
         let source = old.map(|(store, of)| supplies(store, of)).transpose()?;
@@ -249,6 +263,9 @@ impl<'a> Shelf<'a> {
     }
 
     /// Removes the inputs that were kept between the stages.
+    ///
+    /// # Errors
+    /// [`StoreError`] as of [`veil_store::remove`]. Inputs that are not there are no error.
     pub fn forget(&self) -> Result<(), StoreError> {
         let Some(store) = &self.store else {
             return Ok(());
@@ -285,6 +302,9 @@ pub fn supplies(store: &Store, of: &Resharing) -> Result<OldShares, StoreError> 
 
 impl Home {
     /// The durable jobs that were interrupted here: their inputs are kept, all or some. The oldest first.
+    ///
+    /// # Errors
+    /// [`HomeError::File`] if the store's secret or a filed job cannot be read.
     pub fn interrupted(&self) -> Result<Vec<PlanHash>, HomeError> {
         let key = StoreKey::derive(self.store_secret()?.as_slice());
         let there = |name: &str| veil_store::dataset(&self.shares(), name, &key).is_ok();

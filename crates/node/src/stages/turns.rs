@@ -1,9 +1,9 @@
 //! Which of its plans a job whose output is guaranteed runs next, and how the parties tell each other.
 //!
-//! A *turn* is a run on the inputs that are kept, with a plan that follows from its number alone. A run that fails is the end of its turn,
-//! and the next one follows: first all four parties, then the four plans without one of them. These are secure against a malicious
-//! party, so a turn without the one that lies gives the result, and every other turn at worst fails. Nobody has to know who it was. A party
-//! that all others find missing is left out at once, and in every other turn: should it be missing by the doing of one that lies, that one
+//! A *turn* is a run on the kept inputs, with a plan that follows from its number alone. A run that fails is the end of its turn, and the
+//! next one follows: first all four parties, then the four plans without one of them. These are secure against a malicious party, so a turn
+//! without the malicious party gives the result, and every other turn at worst fails. No party has to know which one it was. A party that
+//! all others find missing is left out at once, and in every other turn: should it be missing by the doing of a malicious party, that one
 //! is left out in the turns between.
 
 use std::thread;
@@ -25,7 +25,7 @@ const OF_ALL: u32 = 2;
 /// How often each of the four parties is left out: a run without the one that lies can be interrupted by chance too.
 const OF_EACH: u32 = 2;
 
-/// Turns of a job; whoever has seen so many fail gives it up.
+/// Turns of a job; a participant that has seen so many fail gives it up.
 pub const TURNS: u32 = OF_ALL + OF_EACH * PartyId::FOUR.len() as u32;
 
 /// How long each of the parties has to say where it is.

@@ -18,7 +18,7 @@ use veil_job::{Audience, Holder};
 pub use sink::FileSink;
 pub use source::FileSource;
 
-/// What to do with a last record that is not complete.
+/// The treatment of a last record that is not complete.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Pad {
     /// Refuse it.
@@ -67,7 +67,7 @@ pub struct Input {
     pub holder: Holder,
     /// How they are written.
     pub format: InputFormat,
-    /// What they make together with those of other inputs of the port, if there are any.
+    /// How they combine with other inputs of the port, if there are any.
     pub combine: Option<Combine>,
     /// Where, if the job says so.
     pub file: Option<PathBuf>,

@@ -1,4 +1,4 @@
-//! From the text of a circuit job to what is opened and where it goes.
+//! From the text of a circuit job to opened values and their audiences.
 
 use std::{
     collections::HashSet,

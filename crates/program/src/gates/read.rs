@@ -1,4 +1,4 @@
-//! What a circuit job reads, as all participants must know it: whose values, from which column or file, in which form, for which port.
+//! The reads of a circuit job, as all participants must know them: whose values, from which column or file, in which form, for which port.
 
 use veil_circuit::Per;
 

@@ -33,7 +33,7 @@ pub struct FileSink {
 struct Port {
     width: u32,
     format: OutputFormat,
-    /// For positioned writes beside the staged file itself.
+    /// For positioned writes into the staged file.
     file: std::fs::File,
     path: PathBuf,
     bytes: Option<u64>,

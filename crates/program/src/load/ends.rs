@@ -75,7 +75,7 @@ impl Job {
         holders
     }
 
-    /// Says where data files are that are not named yet, by those who gave others when the job was read.
+    /// Adds paths of data files that have none yet; the caller that gave the first paths when the job was read gives these.
     pub fn add_files(&mut self, more: Files) {
         for (what, file) in more {
             self.given.entry(what).or_insert(file);
@@ -88,11 +88,19 @@ impl Job {
     }
 
     /// Reads and checks all data of one holder.
+    ///
+    /// # Errors
+    /// [`DataError::NoFile`] if neither the job nor the given files say where a file of the holder is; [`DataError::FromStore`]
+    /// for a job that shares a dataset again; another [`DataError`] with file, line and column if the data do not fit what the
+    /// job declares.
     pub fn source(&self, holder: Holder) -> Result<Box<dyn Source>, DataError> {
         self.source_watched(holder, &|_, _| {})
     }
 
     /// [`Job::source`], telling how far each file is read.
+    ///
+    /// # Errors
+    /// [`DataError`] as of [`Job::source`].
     pub fn source_watched(
         &self,
         holder: Holder,
@@ -154,8 +162,8 @@ impl Job {
         Ok(path.ok_or_else(missing)?)
     }
 
-    /// Checks all data of one holder, and goes on where a file is wrong: what is known of each good table, and every
-    /// problem. The files of a circuit job are only checked.
+    /// Checks all data of one holder, and goes on where a file is wrong: the report of each good table, and every problem. The files of a
+    /// circuit job are only checked.
     pub fn check_data(
         &self,
         holder: Holder,
@@ -180,6 +188,10 @@ impl Job {
     }
 
     /// The end of `peer`, whose results appear in `folder` when everything is complete.
+    ///
+    /// # Errors
+    /// [`DataError::Io`] if `folder` or a file in it cannot be written, or the file whose length an output takes cannot be looked
+    /// at; [`DataError::NoFile`] if it is not known where that file is.
     pub fn sink(&self, peer: Peer, folder: &Path) -> Result<Output, DataError> {
         match &self.kind {
             Kind::Stats(stats) => {
@@ -211,9 +223,11 @@ impl Job {
         }
     }
 
-    /// The statistics that `peer` should get, from all owners' files on this machine, by counting and adding in the
-    /// clear: what a result is compared with where that is allowed. Nothing for a circuit job, nor where shares are
-    /// loaded, of which nobody has the values.
+    /// The statistics that `peer` should get, from all owners' files on this machine, by counting and adding in the clear: the figures that
+    /// a result is compared with where that is allowed. Nothing for a circuit job, nor where shares are loaded, whose values no owner has.
+    ///
+    /// # Errors
+    /// [`DataError`] as of [`Job::source`], for any holder.
     pub fn clear_statistics(&self, peer: Peer) -> Result<Option<StatsResult>, DataError> {
         let Kind::Stats(stats) = &self.kind else {
             return Ok(None);

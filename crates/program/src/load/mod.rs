@@ -33,8 +33,7 @@ const LONGEST_JOB: u64 = 1 << 20;
 /// What the text of a job is called that is in no file of whoever reads of it.
 const SENT: &str = "the job file";
 
-/// Files of this machine that replace those named in a job, or add to them: by owner and by what they hold, the name
-/// of a block or of an input port.
+/// Files of this machine that replace those named in a job, or add to them: by owner and by the name of a block or of an input port.
 pub type Files = BTreeMap<(String, String), PathBuf>;
 
 /// A data file of a job.
@@ -50,7 +49,7 @@ pub struct DataFile {
     pub path: Option<PathBuf>,
 }
 
-/// What kind of job it is.
+/// The kind of a job.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Kind {
@@ -74,13 +73,16 @@ pub struct Job {
     durable: bool,
     given: Files,
     align: Option<AlignKey>,
-    /// What the file says of its security, and what was chosen beside it.
+    /// The file's words about its security, and the words of the command line.
     said: Words,
     chosen: Words,
 }
 
 impl Job {
-    /// Reads a job file. Paths in it are relative to its folder; those in `given` replace them.
+    /// Reads a job file. Paths in it are relative to its folder; paths in `given` replace them.
+    ///
+    /// # Errors
+    /// [`JobProblem::Read`] if the file cannot be read; another [`JobError`] as of [`Job::parse`].
     pub fn load(file: &Path, given: Files) -> Result<Self, JobError> {
         let unread = |error| JobError::new(file, None, JobProblem::Read(error));
         let handle = File::open(file).map_err(unread)?;
@@ -93,16 +95,22 @@ impl Job {
     }
 
     /// Reads the text of a job file that is, or could be, at `file`.
+    ///
+    /// # Errors
+    /// [`JobError`] at the place in the text where the job is not understood, contradicts itself or asks for what no protocol
+    /// does; without a place if the text is longer than 1 MiB ([`JobProblem::TooLong`]). [`JobProblem::Circuit`] if the circuit
+    /// cannot be read or made; [`JobProblem::Data`], [`JobProblem::RowsDiffer`] and [`JobProblem::RowsUnknown`] if the number of
+    /// rows has to come from data files and does not.
     pub fn parse(text: &str, file: &Path, given: Files) -> Result<Self, JobError> {
         let folder = file.parent().unwrap_or(Path::new(""));
         Self::read(text, file, Beside::Folder(folder), false, given)
     }
 
-    /// Reads a job that somebody else sends, with the files that came with it, and touches no file of this machine: its circuit is among
-    /// those files, its rows are declared, no path in it leads out of its folder, and none is followed.
+    /// Reads a foreign job, with the files that came with it, and touches no file of this machine: its circuit is among those files, its
+    /// rows are declared, no path in it leads out of its folder, and none is followed.
     ///
     /// # Errors
-    /// As for a job file; whoever sent it may read [`JobError::for_sender`].
+    /// [`JobError`] as of [`Job::parse`], and for a path that leads out of the job; the sender may read [`JobError::for_sender`].
     pub fn sent(text: &str, files: &Sent) -> Result<Self, JobError> {
         Self::read(
             text,
@@ -122,7 +130,7 @@ impl Job {
         Self::read(text, Path::new(SENT), Beside::Sent(files), false, given)
     }
 
-    /// The circuit file that the text of a job names, if it does: what has to be sent or kept with it.
+    /// The circuit file that the text of a job names, if it does: it has to be sent or kept with the job.
     pub fn circuit_file(text: &str) -> Option<String> {
         beside::circuit_file(text)
     }
@@ -356,7 +364,7 @@ impl Job {
         &self.roles
     }
 
-    /// What is asked.
+    /// The kind of the job: statistics, a circuit, or resharing.
     pub fn kind(&self) -> &Kind {
         &self.kind
     }

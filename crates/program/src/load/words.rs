@@ -1,4 +1,4 @@
-//! What a job says of its security, in the file and beside it.
+//! A job's words about its security, in the file and on the command line.
 
 use std::sync::Arc;
 
@@ -72,18 +72,18 @@ impl Job {
         Ok(())
     }
 
-    /// What the file says of the job's security, and what was chosen beside it.
+    /// The file's words about the job's security, and the words of the command line.
     pub fn words(&self) -> [Words; 2] {
         [self.said, self.chosen]
     }
 
-    /// Whether the job garbles, and neither its file nor what was chosen beside it says in which order: who garbles may say so.
+    /// Whether the job garbles, and neither its file nor the command line says in which order: the garbler may say so.
     pub fn leaves_schedule(&self) -> bool {
         let said = self.words().iter().any(|words| words.schedule.is_some());
         self.lowered.security.protocol == ProtocolKind::Yao && !said
     }
 
-    /// The same job with gates in this order, chosen beside what else was.
+    /// The same job with gates in this order, as if the command line had said so too.
     ///
     /// # Errors
     /// As [`Job::choose`] says.
@@ -145,7 +145,7 @@ impl Job {
         Ok(())
     }
 
-    /// The text of the job's file, with what was chosen beside it: for whoever reads only this.
+    /// The text of the job's file, with the words of the command line in it: for readers that see only this text.
     pub fn written(&self, text: &str) -> String {
         // Whatever is before the first section may stand at the top.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);

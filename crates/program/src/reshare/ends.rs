@@ -8,7 +8,7 @@ use veil_session::PartyId;
 use super::{Copies, Resharing};
 use veil_job::{DataError, ShareSource, Sink, Slice, Source};
 
-/// What an old party supplies: the components that it has of all ports, from its store.
+/// The supply of an old party: the components that it has of all ports, from its store.
 pub struct OldShares {
     party: PartyId,
     copies: Copies,

@@ -1,10 +1,10 @@
 //! From one set of parties to another: a dataset at rest is shared again.
 //!
-//! The new parties compute; the old ones take part as owners, or as parties where they are in both sets. Of every old component all its
-//! holders supply what they have: the new parties add the first copies of the components, which is free, keep the result, and open the
-//! differences of the first copy to the others to themselves, which are zero. So whatever one old party changed in its store, or supplies
-//! wrongly, is found before anything becomes visible; two of them together could change values, as they could read them. Nobody learns more
-//! than it knew: an old party supplies what it has, as fresh shares, and a new party sees shares and zeros.
+//! The new parties compute; the old ones take part as owners, or as parties where they are in both sets. Every holder of an old component
+//! supplies its copy: the new parties add the first copies of the components, which is free, keep the result, and open the differences of
+//! the first copy to the others to themselves, which are zero. So a change by one old party, in its store or in its supply, is found before
+//! anything becomes visible; two of them together could change values, as they could read them. No party learns more than it knew: an old
+//! party supplies its components as fresh shares, and a new party sees shares and zeros.
 //!
 //! Either set has three parties or four, whatever the other has.
 
@@ -38,7 +38,7 @@ pub struct Resharing {
     pub ports: Vec<(String, u32)>,
     /// Names and rows of its blocks.
     pub blocks: Vec<(String, u64)>,
-    /// What its columns mean, in the words of the job that kept them.
+    /// The meaning of its columns, in the words of the job that kept them.
     pub schema: String,
     /// The parties that have it, in their order: three or four.
     pub old: Vec<String>,

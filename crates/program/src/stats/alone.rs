@@ -1,4 +1,4 @@
-//! Answers that the parties computed: what was opened of a group is the answer, and nothing else of it was opened.
+//! Answers that the parties computed: the value opened of a group is the answer, and nothing else of it was opened.
 
 use super::{
     Analysis, AnalysisResult, End, Estimate, Figure, Group, Statistic, Stats, derive::SUPPRESSED,

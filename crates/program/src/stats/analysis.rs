@@ -1,4 +1,4 @@
-//! Questions: what is computed of which rows, and who gets the answer.
+//! Analyses: the statistic, its rows, and its audience.
 
 use super::Column;
 use veil_job::Audience;
@@ -32,7 +32,7 @@ impl End {
     }
 }
 
-/// What is computed of a group of rows. Columns are numbered as in the job.
+/// A statistic of a group of rows. Columns are numbered as in the job.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Statistic {
@@ -59,7 +59,7 @@ pub enum Statistic {
     Correlation(usize, usize),
     /// Least squares with an intercept. A category column stands for an indicator of each of its values but the first.
     Regression {
-        /// What is explained.
+        /// The explained column.
         of: usize,
         /// By what.
         on: Vec<usize>,
@@ -108,7 +108,7 @@ impl Statistic {
 pub struct Analysis {
     /// Name in reports.
     pub name: String,
-    /// What is computed.
+    /// The statistic.
     pub statistic: Statistic,
     /// Category columns whose values make the groups; none for one group of all rows.
     pub by: Vec<usize>,

@@ -1,7 +1,7 @@
-//! Smallest and largest values: every owner finds those of its own rows, and the parties compare them.
+//! Smallest and largest values: every owner finds the extremes of its own rows, and the parties compare them.
 //!
 //! An owner supplies one number for each group: 0 if none of its rows is in the group, else 1 more than the steps from the far end of the
-//! column's declared range. So the largest of these numbers is what is asked, of smallest values as well.
+//! column's declared range. So the largest of these numbers is the answer, for smallest values as well.
 
 use super::{Analysis, Column, End, Stats};
 use crate::table::{Cells, Chunk, Table};

@@ -1,4 +1,4 @@
-//! What parties keep of a job's columns, and load in another: names, ports, and what the columns mean.
+//! Columns that parties keep in one job and load in another: names, ports, and meanings.
 
 use std::fmt::Write as _;
 
@@ -16,7 +16,7 @@ use crate::{
 const WIDE: u16 = 128;
 const NARROW: u16 = 64;
 
-/// What a job keeps of all its columns.
+/// The kept columns of a job.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Keeping {
     /// Name of the dataset.
@@ -52,8 +52,8 @@ pub(crate) fn ring_of(bits: &Spanned<u16>) -> Result<Ring, Fault> {
 }
 
 impl Stats {
-    /// What the columns mean, wherever their shares are: two jobs with the same text can use the same dataset. It says
-    /// nothing of blocks, holders and analyses, nor of how files write a value.
+    /// The meaning of the columns, wherever their shares are: two jobs with the same text can use the same dataset. It says nothing of
+    /// blocks, holders and analyses, nor of how files write a value.
     pub fn schema(&self) -> String {
         let mut text = String::new();
         for column in &self.columns {

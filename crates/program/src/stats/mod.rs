@@ -1,4 +1,4 @@
-//! Statistics over tables of several owners: what is asked, and on which columns.
+//! Statistics over tables of several owners: analyses, and their columns.
 
 mod alone;
 mod analysis;
@@ -34,7 +34,7 @@ use crate::{date, number::Scaled};
 pub(crate) use lower::Opening;
 use veil_job::{Holder, Order};
 
-/// What to do with an empty cell.
+/// The treatment of an empty cell.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Missing {
     /// It is an error at the owner: every cell must have a value.
@@ -89,7 +89,7 @@ impl fmt::Display for Marks {
     }
 }
 
-/// What the cells of a column are.
+/// The type of a column's cells.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ColumnKind {
     /// Numbers in units of `10^-scale`.
@@ -125,7 +125,7 @@ pub struct Column {
     pub name: String,
     /// Numbers or categories.
     pub kind: ColumnKind,
-    /// What an empty cell means.
+    /// The treatment of an empty cell.
     pub missing: Missing,
 }
 
@@ -217,7 +217,7 @@ pub struct Alignment {
 pub enum Pairing {
     /// Nothing is said: one owner holds all columns, or they are stored.
     Unsaid,
-    /// The owners have agreed on the order beforehand, and nobody compares it.
+    /// The owners have agreed on the order beforehand, and it is not compared.
     Agreed,
     /// The owners compare the order of a key column.
     Compared(Alignment),
@@ -264,7 +264,7 @@ pub struct StatsBlock {
 }
 
 impl StatsBlock {
-    /// What is between the cells of a CSV file of `holder`.
+    /// The delimiter of cells in a CSV file of `holder`.
     pub fn delimiter(&self, holder: Holder) -> u8 {
         let given = self.delimiters.iter().find(|given| given.0 == holder);
         given.map_or(b',', |given| given.1)
@@ -280,7 +280,7 @@ pub struct Stats {
     pub blocks: Vec<StatsBlock>,
     /// Questions.
     pub analyses: Vec<Analysis>,
-    /// What the parties keep of all columns.
+    /// The columns that the parties keep.
     pub keep: Option<Keeping>,
 }
 

@@ -1,4 +1,4 @@
-//! Products of cells of one row: what is summed over the rows.
+//! Products of cells of one row, to be summed over the rows.
 
 use num_bigint::BigInt;
 use num_traits::One;

@@ -1,9 +1,8 @@
 //! In which order to multiply.
 //!
-//! A product that is only summed over the rows costs almost nothing: the parties sum the local terms of all rows and
-//! send one element. A product that is a factor of another one costs an element per row. So every product is split
-//! into two parts, each an input or a product that exists anyway, and as few parts as possible are made: those that
-//! many products can use come first.
+//! A product that is only summed over the rows costs almost nothing: the parties sum the local terms of all rows and send one element. A
+//! product that is a factor of another one costs an element per row. So every product is split into two parts, each an input or a product
+//! that exists anyway, and as few parts as possible are made: parts that many products can use come first.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

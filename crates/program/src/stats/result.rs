@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 use crate::{Paired, date, number::Scaled};
 use veil_job::Guarantee;
 
-/// What one recipient learns.
+/// The result of one recipient.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct StatsResult {
     /// Name of the job.
@@ -21,7 +21,7 @@ pub struct StatsResult {
     /// Why the rows of several owners are rows of the same people, for each block that has several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub paired: Vec<Paired>,
-    /// What the run was worth; nothing, if it was computed in the clear.
+    /// The guarantee of the run; nothing, if it was computed in the clear.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub security: Option<Guarantee>,
 }
@@ -29,7 +29,7 @@ pub struct StatsResult {
 /// An opened number.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Opened {
-    /// What it is.
+    /// The opened value, in words.
     pub what: String,
     /// The number, exactly; nothing where a mean or an extreme has no rows, or fewer than its group needs.
     #[serde(serialize_with = "exact_or_nothing")]
@@ -41,16 +41,16 @@ pub struct Opened {
 pub struct AnalysisResult {
     /// Name in the job.
     pub name: String,
-    /// What was computed: `mean`, `regression` …
+    /// The statistic: `mean`, `regression` …
     pub statistic: &'static str,
-    /// What it is about, in words.
+    /// The subject, in words.
     pub about: String,
     /// Columns that make the groups.
     pub by: Vec<String>,
     /// Rows that a group needs to be shown, if there is such a bound.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_count: Option<u64>,
-    /// Rows that count in some group that is shown: those where nothing that is needed is missing. Nothing if that is not opened.
+    /// Rows that count in some group that is shown: rows in which no needed value is missing. Nothing if that is not opened.
     pub rows_used: Option<u64>,
     /// One answer for each group.
     pub groups: Vec<Group>,
@@ -68,7 +68,7 @@ pub struct Group {
 /// One number of an answer.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Figure {
-    /// What it is: `count`, `mean`, a regressor …
+    /// The figure's name: `count`, `mean`, a regressor …
     pub name: String,
     /// Its value.
     #[serde(flatten)]

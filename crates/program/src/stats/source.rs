@@ -19,7 +19,7 @@ pub struct StatsSource {
     tables: Vec<Option<Table>>,
     /// Column of the job behind each of the first ports, and its wires.
     ports: Vec<(usize, u32)>,
-    /// What is supplied in the others, once for the job; empty where others do.
+    /// Values of the other ports, once for the job; empty where other owners supply them.
     extremes: Vec<Vec<u64>>,
     ring: Ring,
 }
@@ -66,7 +66,7 @@ impl StatsSource {
         self.tables.get(block)?.as_ref()
     }
 
-    /// What is known of the tables.
+    /// Reports of the checked tables.
     pub fn reports(&self) -> impl Iterator<Item = &TableReport> {
         self.tables.iter().flatten().map(Table::report)
     }

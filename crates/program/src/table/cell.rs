@@ -14,13 +14,13 @@ pub struct CellProblem {
     pub row: u64,
     /// Column; nothing if the row is at fault as a whole.
     pub column: Option<String>,
-    /// What the cell says, shortened.
+    /// The text of the cell, shortened.
     pub value: String,
-    /// What is wrong with it.
+    /// The defect.
     pub fault: CellFault,
 }
 
-/// What is wrong with a cell.
+/// A defect of a cell.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CellFault {

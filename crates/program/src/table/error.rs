@@ -28,7 +28,7 @@ pub enum InputError {
         owner: String,
         /// Which data.
         what: String,
-        /// What there is.
+        /// The names that there are.
         known: Vec<String>,
     },
     /// A table without a header.
@@ -41,7 +41,7 @@ pub enum InputError {
         .0.display()
     )]
     NotAFile(PathBuf),
-    /// A file whose name does not say what is in it.
+    /// A file whose name does not tell its format.
     #[error(
         "{}: tables are CSV (.csv, .txt, .tsv), Parquet (.parquet) or Arrow IPC files (.arrow, .feather), and are read \
          as their name says; rename the file",
@@ -59,11 +59,11 @@ pub enum InputError {
     Magic {
         /// The file.
         file: PathBuf,
-        /// What it looks like.
+        /// The format that it looks like.
         looks: &'static str,
-        /// What it should be.
+        /// The format that it should have.
         wanted: &'static str,
-        /// What to do.
+        /// The remedy.
         advice: &'static str,
     },
     /// A file in one of the binary formats that cannot be read.
@@ -71,7 +71,7 @@ pub enum InputError {
     Damaged {
         /// The file.
         file: PathBuf,
-        /// What its reader says.
+        /// The reader's error.
         reason: String,
     },
     /// A column of a type that does not fit the declared one.
@@ -85,7 +85,7 @@ pub enum InputError {
         found: String,
         /// Its type in the job.
         declared: String,
-        /// What to do.
+        /// The remedy.
         advice: String,
     },
     /// Text that is not UTF-8, or no text at all.
@@ -96,7 +96,7 @@ pub enum InputError {
     Encoding {
         /// The file.
         file: PathBuf,
-        /// What it looks like.
+        /// The encoding that it looks like.
         looks: &'static str,
     },
     /// Another delimiter than the job says.
@@ -133,7 +133,7 @@ pub enum InputError {
         file: PathBuf,
         /// The column.
         column: String,
-        /// What the header names.
+        /// The columns of the header.
         found: Vec<String>,
     },
     /// A column that the header names twice.
@@ -151,7 +151,7 @@ pub enum InputError {
         file: PathBuf,
         /// Line, from 1.
         line: u64,
-        /// What is wrong and what to do.
+        /// The defect, and what to do about it.
         reason: String,
     },
     /// Cells that cannot be used.
@@ -174,7 +174,7 @@ pub enum InputError {
     Rows {
         /// The file.
         file: PathBuf,
-        /// What it is the data of.
+        /// The block or input of the data.
         what: String,
         /// Rows found.
         found: u64,
@@ -182,7 +182,7 @@ pub enum InputError {
         declared: u64,
         /// Whether no other owner has columns of these rows.
         alone: bool,
-        /// What may be the reason, after a semicolon; empty if nothing is known.
+        /// A possible reason, after a semicolon; empty if nothing is known.
         note: String,
     },
     /// A file of records that ends within one.

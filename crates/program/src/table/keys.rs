@@ -1,7 +1,7 @@
 //! Whether a key names one row: a key column in which two rows have the same cell says nothing about the order of these two.
 //!
-//! Of every cell 64 bits are kept, and of a long table those of a part of all cells at a time, in as many readings as there are parts. So
-//! memory does not depend on the length of a file. Whether two cells with the same bits are the same is found in one more reading.
+//! Of every cell 64 bits are kept, and of a long table the bits of a part of all cells at a time, in as many readings as there are parts.
+//! So memory does not depend on the length of a file. Whether two cells with the same bits are the same is found in one more reading.
 
 use std::{
     collections::HashMap,
@@ -19,7 +19,7 @@ const LOOKED_AT: usize = 1 << 10;
 
 /// The keys of a table.
 pub(super) struct Keys {
-    /// Two hashes that nobody can foresee: the first finds cells that may be equal, both together tell whether they are.
+    /// Two unpredictable hashes: the first finds cells that may be equal, both together tell whether they are.
     hashers: [RandomState; 2],
     parts: u64,
     doing: Doing,

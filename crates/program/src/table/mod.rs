@@ -90,7 +90,7 @@ pub(crate) struct Order<'a> {
 /// How far a reading is: bytes read of bytes in all.
 pub type Watch<'a> = &'a (dyn Fn(u64, u64) + Sync);
 
-/// What is known of a table once it is checked.
+/// The report of a checked table.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TableReport {
     /// The block.
@@ -171,7 +171,7 @@ struct Mark {
 #[derive(Debug, Default)]
 struct Notes {
     problems: Problems,
-    /// What the key column is read for, in a first reading.
+    /// The purpose of the key column, in a first reading.
     key: KeyNotes,
     /// Rows are only counted.
     quiet: bool,
@@ -215,7 +215,7 @@ pub(crate) struct Table {
     part: usize,
     index: Vec<Entry>,
     digests: Vec<[u8; 32]>,
-    /// Readers that nobody uses now, wherever they are.
+    /// Idle readers, wherever they are in the file.
     readers: Mutex<Vec<Box<dyn Rows>>>,
     cache: Cache,
     report: TableReport,

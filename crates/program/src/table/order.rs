@@ -1,4 +1,4 @@
-//! The order of a key column, compared by those who hold the columns of a block.
+//! The order of a key column, compared by the holders of a block's columns.
 //!
 //! Owners that hold different columns of the same people must have them in the same order. They agree on a key, and
 //! each makes a chain of digests of the key column under it: part `c` of `every` rows is
@@ -29,7 +29,7 @@ const PREFIX: &str = "vwk1:";
 /// Bytes that guard against a slip of the hand.
 const CHECK: usize = 4;
 
-/// A key that the owners of aligned tables have in common, and nobody else. Not printed, and wiped.
+/// A key that only the owners of aligned tables share. Not printed, and wiped.
 #[derive(Clone)]
 pub struct AlignKey(Zeroizing<[u8; 32]>);
 
@@ -40,7 +40,7 @@ pub enum AlignKeyError {
     /// The file cannot be read or written.
     #[error("cannot {doing} the alignment key {}: {source}", file.display())]
     Io {
-        /// What was tried.
+        /// The operation that was refused.
         doing: &'static str,
         /// The file.
         file: PathBuf,
@@ -70,6 +70,9 @@ impl AlignKey {
     }
 
     /// Reads the text form.
+    ///
+    /// # Errors
+    /// [`AlignKeyError::Text`] if this is not the text of a key, [`AlignKeyError::Check`] if its check digits do not fit.
     pub fn parse(text: &str) -> Result<Self, AlignKeyError> {
         let text = text
             .trim()
@@ -97,7 +100,11 @@ impl AlignKey {
         Zeroizing::new(format!("{PREFIX}{}", encoded.to_ascii_lowercase()))
     }
 
-    /// Reads a key file that nobody else can read.
+    /// Reads a key file that its owner alone can read.
+    ///
+    /// # Errors
+    /// [`AlignKeyError::Io`] if the file cannot be read, [`AlignKeyError::Readable`] if its group or others may read it; else as
+    /// of [`AlignKey::parse`].
     pub fn read(file: &Path) -> Result<Self, AlignKeyError> {
         let io = |source| AlignKeyError::Io {
             doing: "read",
@@ -113,7 +120,10 @@ impl AlignKey {
         Self::parse(&text)
     }
 
-    /// Writes a key file that nobody else can read. An existing file stays as it is, and is an error.
+    /// Writes a key file that its owner alone can read. An existing file stays as it is, and is an error.
+    ///
+    /// # Errors
+    /// [`AlignKeyError::Io`] if the file exists or cannot be written.
     pub fn write(&self, file: &Path) -> Result<(), AlignKeyError> {
         let io = |source| AlignKeyError::Io {
             doing: "write",
@@ -133,7 +143,7 @@ impl AlignKey {
             .map_err(io)
     }
 
-    /// What owners read to each other to be sure that they have the same key.
+    /// The fingerprint that owners read to each other to be sure that they have the same key.
     pub fn fingerprint(&self) -> String {
         HEXLOWER.encode(&self.digest("veilworks alignment key fingerprint")[..16])
     }

@@ -1,4 +1,4 @@
-//! What is found wrong in a table while it is read.
+//! Problems of a table, collected while it is read.
 
 use std::path::Path;
 

@@ -7,8 +7,8 @@
 //! say. An error has probability 2^-s at most of each of three kinds: too many wrong circuits escape, two inputs of the garbler
 //! have one sum, the encoding of the evaluator's inputs is too light.
 //!
-//! From: Frederiksen, Nielsen, "Fast and Maliciously Secure Two-Party Computation Using the GPU", ACNS 2013, which is not sound as it is printed. What differs: see
-//! `docs/protocol-cut.md`.
+//! From: Frederiksen, Nielsen, "Fast and Maliciously Secure Two-Party Computation Using the GPU", ACNS 2013, which is not sound as it is
+//! printed. The differences are in `docs/protocol-cut.md`.
 //!
 //! A chunk is one row of the job. Its bank has a row for each circuit of a half ([`veil_device::cut`]).
 
@@ -88,10 +88,10 @@ const MEMBER: &str = "labels of inputs in circuits that are evaluated";
 const TABLES: &str = "a circuit that is evaluated";
 const SUMS: &str = "the garbler's inputs in all circuits";
 
-/// What a message is, but for tables and transfers.
+/// The kind of a message, except for tables and transfers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CutMessage {
-    /// What the garbler commits to.
+    /// The garbler's commitments.
     Commitments,
     /// The key of the sum over the garbler's inputs.
     Matrix,
@@ -105,17 +105,17 @@ pub enum CutMessage {
     Coin,
     /// The evaluator's coin.
     Opened,
-    /// What hid it.
+    /// The nonce that hid it.
     Nonce,
     /// Seeds of the circuits that are opened.
     Seeds,
-    /// What it takes to evaluate the others.
+    /// The labels for the evaluation of the other circuits.
     Shown,
     /// Colours of the sums over the garbler's inputs.
     Colours,
 }
 
-/// What a message of this protocol is.
+/// The kind of a message of this protocol.
 pub fn cut_message(of: &Transfer) -> Option<CutMessage> {
     let shape = |span: Span| (span.region, span.first);
     let coins = regions::coins();

@@ -5,8 +5,7 @@
 //! r_c = bG − H(i, 1−c, r_{1−c}). The keys are k_j = K(i, j, A, r_0, r_1, a (r_j + H(i, 1−j, r_{1−j}))), of which the receiver knows
 //! k_c = K(…, b A). Both messages are sent at once. H and K have the session and both ends in them.
 //!
-//! Whoever lies may choose what its own keys are, not more: what they are used for here masks keys that nobody else chose
-//! ([`trees`](super::trees)).
+//! A Byzantine end may choose its own keys, not more: here they mask keys that it did not choose ([`trees`](super::trees)).
 
 use std::num::NonZero;
 use std::sync::{LazyLock, Mutex, PoisonError};
@@ -58,6 +57,10 @@ impl BaseSender {
     }
 
     /// Both keys of each transfer, from the receiver's message ([`RECEIVER_MESSAGE`]).
+    ///
+    /// # Errors
+    /// [`Cheat::Length`] and [`Cheat::Stranger`] if this is no receiver's message of these ends and this session,
+    /// [`Cheat::Twice`] if two points are the same, [`Cheat::Point`] if one does not decode or is the identity.
     pub fn finish(self, message: &[u8]) -> Result<Vec<[Secret; 2]>, Cheat> {
         let body = open(&self.ends, For::BaseReceiver, RECEIVER_MESSAGE, message)?;
         let encoded: &[[u8; 32]] = body.as_chunks().0;
@@ -127,6 +130,10 @@ impl BaseReceiver {
     }
 
     /// The chosen key of each transfer, from the sender's message ([`SENDER_MESSAGE`]).
+    ///
+    /// # Errors
+    /// [`Cheat::Length`] and [`Cheat::Stranger`] if this is no sender's message of these ends and this session, [`Cheat::Point`]
+    /// if the point does not decode, [`Cheat::Twice`] if it is one of the receiver's own.
     pub fn finish(self, message: &[u8]) -> Result<Vec<Secret>, Cheat> {
         let body = open(&self.ends, For::BaseSender, SENDER_MESSAGE, message)?;
         let encoded: [u8; 32] = body.try_into().map_err(|_| Cheat::Length)?;

@@ -1,23 +1,25 @@
 //! Many transfers from the leaves of a set-up, as rounds: the choices of a chunk become labels T at the receiver and Q = T ⊕ x Δ at the
 //! sender, and the sender has checked that the receiver sent corrections of one x (see `veil_device::ot`).
 //!
-//! The sender's labels are not to be used before the last of these rounds has passed: they depend on what is checked in it. No other
-//! message leaves the sender before (rule R1), as the engine starts the next round only then.
+//! The sender's labels must not be used before the last of these rounds has passed: they depend on values that it checks. No other message
+//! leaves the sender before (rule R1), as the engine starts the next round only then.
 //!
 //! # The challenge
 //!
 //! Folds of columns are polynomials at the challenge χ, of degree B where there are B blocks: two different strings have the same fold
 //! at B of 2^128 challenges at most.
 //!
-//! - [`Challenge::Coin`]: the sender draws χ when the corrections are here, and sends it. A receiver that lies passes with probability
-//!   n (n − 1) / 2 · B / 2^128 for n trees, beside what it guesses of Δ. Three flights.
-//! - [`Challenge::Hash`]: χ is the beginning of SHA-256 of session, chunk, first counter of the leaves and corrections (Fiat, Shamir, "How To Prove Yourself", 1986).
-//!   One flight. A receiver can try corrections until it likes the challenge, each time with the probability above: for a chunk of 2^20
-//!   transfers, 2^13 blocks, it needs about 2^103 trials. What it guesses of Δ it cannot improve so: Δ is not in the hash.
+//! - [`Challenge::Coin`]: the sender draws χ when the corrections are here, and sends it. A Byzantine receiver passes with probability n (n
+//!   − 1) / 2 · B / 2^128 for n trees, in addition to its guesses of bits of Δ. Three flights.
+//! - [`Challenge::Hash`]: χ is the beginning of SHA-256 of session, chunk, first counter of the leaves and corrections (Fiat, Shamir, "How
+//!   To Prove Yourself", 1986). One flight. A receiver can try corrections until it likes the challenge, each time with the probability
+//!   above: for a chunk of 2^20 transfers, 2^13 blocks, it needs about 2^103 trials. Its guesses of Δ do not improve by that: Δ is not in
+//!   the hash.
 //!
 //! Either way a receiver whose corrections differ in c trees has to guess k c bits of Δ (one less if the first tree is among them, whose
-//! bit 0 is 1), and if it is caught everything ends: offset, leaves and base transfers are wiped, and a new session has others. What it
-//! has guessed and survived, it knows; so the sender's offset is worth 127 bits less those, with the probability that they were guessed.
+//! bit 0 is 1), and if it is caught everything ends: offset, leaves and base transfers are wiped, and a new session has others. A receiver
+//! that has survived a guess knows those bits; so the sender's offset is worth 127 bits less them, with the probability that they were
+//! guessed.
 
 use veil_device::ot::{COLUMNS, Ot, column_bytes};
 use veil_device::{Command, Draw, Item, KeyId, Layout, Op, Place, Region, Span, Trees};

@@ -23,8 +23,8 @@ enum Message {
 }
 
 /// For fuzzing: changes a message of an honest set-up as `bytes` say, and hands it to its end. The first byte says which message it is and
-/// whether its seal is made anew; of the rest two bytes are a place and one is what is added there, and a change at the end of the message
-/// makes it shorter or longer. Returns whether the end took it.
+/// whether its seal is made anew; of the rest two bytes are a place and one is added there, and a change at the end of the message makes it
+/// shorter or longer. Returns whether the end took it.
 ///
 /// # Panics
 ///

@@ -38,7 +38,7 @@ pub(super) enum For {
     BaseSender = 3,
     /// The message of the base transfers' receiver.
     BaseReceiver = 4,
-    /// What proves that leaves are right.
+    /// Digests that prove leaves right.
     Leaves = 5,
     /// The message with the trees.
     Trees = 6,
@@ -50,7 +50,7 @@ pub(super) enum For {
     Turned = 9,
     /// The message that turns transfers.
     Turn = 10,
-    /// What says that an end has kept transfers.
+    /// Claims that an end has kept transfers.
     Claim = 11,
 }
 

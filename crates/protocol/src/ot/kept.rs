@@ -1,6 +1,6 @@
-//! What both ends keep after a session, so that the next one begins without base transfers: 128 transfers that nobody has used, in the other
-//! direction than the session's own ([`turn`](super::turn)). In the next session they are turned again, to its base transfers. They are used
-//! up so, whatever comes of that session; if all goes well it leaves others.
+//! The transfers that both ends keep after a session, so that the next one begins without base transfers: 128 unused transfers, in the
+//! other direction than the session's own ([`turn`](super::turn)). The next session reverses them again, into its base transfers. That uses
+//! them up, however that session ends; if it ends well it leaves new ones.
 
 use sha2::digest::Update;
 use sha2::{Digest, Sha256};
@@ -10,12 +10,12 @@ use super::Ends;
 use super::hash::{For, start};
 use super::turn::Choices;
 
-/// What the sender of a session keeps: both keys of each transfer. Wiped on drop.
+/// The kept transfers of a session's sender: both keys of each transfer. Wiped on drop.
 pub struct KeptSender {
     pub(super) pairs: Vec<[Secret; 2]>,
 }
 
-/// What the receiver of a session keeps: its choices, and the keys that it chose. Wiped on drop.
+/// The kept transfers of a session's receiver: its choices, and the keys that it chose. Wiped on drop.
 pub struct KeptReceiver {
     pub(super) choices: Choices,
     pub(super) keys: Vec<Secret>,
@@ -24,8 +24,8 @@ pub struct KeptReceiver {
 /// Bytes of a [`claim`].
 pub const CLAIM: usize = 32;
 
-/// What `from`, one of the ends, says in a session if it has kept transfers under `key`, a key that both ends and nobody else had in the session that left
-/// them. Who does not have the key cannot say it, and learns nothing from hearing it; that of one session is none of another.
+/// The claim of `from`, one of the ends, in a session that it has kept transfers under `key`, which only both ends had in the session that
+/// left them. Without the key it cannot be made, and tells nothing; a claim of one session is worthless in another.
 pub fn claim(ends: &Ends, from: Peer, key: &Secret) -> [u8; CLAIM] {
     let mut hash: Sha256 = start(ends, For::Claim);
     Update::update(&mut hash, &from.to_bytes());

@@ -5,11 +5,11 @@
 //!   "SoftSpokenOT: Communication-Computation Tradeoffs in OT Extension", 2022). [`SenderSetUp`] and [`ReceiverSetUp`] are both
 //!   steps as machines: messages in and out as bytes of fixed length, no I/O.
 //!
-//! - [`turn`]: transfers in the other direction from those that there are, and [`kept`]: what the next session between the same two
-//!   begins with instead of curves.
+//! - [`turn`]: reverses transfers, from one direction to the other, and [`kept`] holds transfers for the next session between the same two
+//!   ends, which then needs no curves.
 //!
-//! Roles are those of the transfers that are wanted in the end: the *receiver* chooses, the *sender* does not learn what. In the
-//! base transfers, and only there, they change places.
+//! Roles are named after the final transfers: the *receiver* chooses, the *sender* does not learn the choice. In the base transfers, and
+//! only there, they change places.
 //!
 //! ```
 //! use veil_device::Trees;
@@ -58,11 +58,11 @@ pub use fuzz::fuzz_set_up;
 pub use hash::Ends;
 pub use set_up::{Random, ReceiverSetUp, SenderSetUp, SenderTrees};
 
-/// Number of a leaf among those of all trees ([`Trees::index`](veil_device::Trees::index)), and the leaf.
+/// Number of a leaf among the leaves of all trees ([`Trees::index`](veil_device::Trees::index)), and the leaf.
 pub type Leaf = (u16, veil_session::Secret);
 
-/// The other end of a set-up did not follow the protocol. The session is over: whoever tried may have guessed bits of the offset, so
-/// no key of this set-up is used for anything (rule R3).
+/// The other end of a set-up did not follow the protocol. The session is over: the other end may have guessed bits of the offset, so no key
+/// of this set-up is used for anything (rule R3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Cheat {
@@ -87,7 +87,7 @@ pub enum Cheat {
 }
 
 impl Cheat {
-    /// What the other end did.
+    /// The other end's deviation, in words.
     pub const fn what(self) -> &'static str {
         match self {
             Cheat::Length => "sent a message of oblivious transfer of another length than agreed",

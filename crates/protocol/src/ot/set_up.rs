@@ -14,7 +14,7 @@
 //!
 //! If both keep something for the next session, the receiver turns the base transfers of this one in the message with the trees.
 //!
-//! What went wrong is the peer's doing: lengths, encodings and digests are all its own.
+//! Every error is the peer's doing: lengths, encodings and digests are all its own.
 
 use veil_device::Trees;
 use veil_session::Secret;
@@ -53,6 +53,9 @@ impl ReceiverSetUp {
     }
 
     /// The receiver, and its first message ([`SenderSetUp::EXPECTS`]). Draws 64 bytes, and 16 for each tree.
+    ///
+    /// # Errors
+    /// The error of `random`, unchanged.
     pub fn start<E>(
         ends: &Ends,
         trees: Trees,
@@ -71,6 +74,9 @@ impl ReceiverSetUp {
     }
 
     /// The receiver that has kept transfers. It sends nothing first, and waits for [`turn::MESSAGE`] bytes. Draws 16 bytes for each tree.
+    ///
+    /// # Errors
+    /// The error of `random`, unchanged.
     pub fn again<E>(
         ends: &Ends,
         trees: Trees,
@@ -86,6 +92,9 @@ impl ReceiverSetUp {
     }
 
     /// The sender's message is here: the message with the trees, which has [`trees::message_length`] bytes, and all leaves.
+    ///
+    /// # Errors
+    /// [`Cheat`] as of [`BaseSender::finish`] or, with kept transfers, of [`turn::offer`].
     pub fn finish(self, message: &[u8]) -> Result<(Vec<u8>, Vec<Leaf>), Cheat> {
         let (message, leaves, _) = self.grown(message)?;
         Ok((message, leaves))
@@ -93,6 +102,9 @@ impl ReceiverSetUp {
 
     /// As [`ReceiverSetUp::finish`], and turns the base transfers by these choices: [`turn::MESSAGE`] bytes follow in the message, and there is
     /// something to keep. Choices are new random bits, used for nothing else.
+    ///
+    /// # Errors
+    /// [`Cheat`] as of [`ReceiverSetUp::finish`].
     pub fn finish_and_keep(
         self,
         message: &[u8],
@@ -147,6 +159,9 @@ impl SenderSetUp {
 
     /// The sender, and its first message ([`ReceiverSetUp::EXPECTS`]). Draws 16 bytes, which become the offset but for bit 0 of byte 0, which
     /// is 1; and 128 for each base transfer.
+    ///
+    /// # Errors
+    /// The error of `random`, unchanged.
     pub fn start<E>(
         ends: &Ends,
         trees: Trees,
@@ -167,6 +182,9 @@ impl SenderSetUp {
     }
 
     /// The sender that has kept transfers, and its message ([`turn::MESSAGE`]). Draws 16 bytes, as [`SenderSetUp::start`].
+    ///
+    /// # Errors
+    /// The error of `random`, unchanged.
     pub fn again<E>(
         ends: &Ends,
         trees: Trees,
@@ -188,6 +206,9 @@ impl SenderSetUp {
     }
 
     /// The receiver's first message is here; it sends another one.
+    ///
+    /// # Errors
+    /// [`Cheat`] as of [`BaseReceiver::finish`].
     pub fn base(self, message: &[u8]) -> Result<SenderTrees, Cheat> {
         let keys = self.base.finish(message)?;
         Ok(SenderTrees {
@@ -215,12 +236,18 @@ impl SenderTrees {
 
     /// The offset Δ (little-endian; bit 0 is 1) and all leaves but one of each tree, numbered as [`trees::puncture`] does, if the message passes
     /// its check. Before this nothing may be made with the offset.
+    ///
+    /// # Errors
+    /// [`Cheat`] as of [`trees::puncture`].
     pub fn finish(self, message: &[u8]) -> Result<(Secret, Vec<Leaf>), Cheat> {
         let leaves = trees::puncture(&self.ends, self.trees, &self.offset, &self.keys, message)?;
         Ok((self.offset, leaves))
     }
 
-    /// As [`SenderTrees::finish`], of a message that [`turn::MESSAGE`] bytes follow, and what is kept for the next session.
+    /// As [`SenderTrees::finish`], of a message that [`turn::MESSAGE`] bytes follow, and the transfers to keep for the next session.
+    ///
+    /// # Errors
+    /// [`Cheat::Length`] if the message is too short, else [`Cheat`] as of [`trees::puncture`] and [`turn::offer`].
     pub fn finish_and_keep(self, message: &[u8]) -> Result<(Secret, Vec<Leaf>, KeptSender), Cheat> {
         let Some((message, turned)) = message.split_at_checked(self.expects()) else {
             return Err(Cheat::Length);

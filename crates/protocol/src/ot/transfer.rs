@@ -1,4 +1,4 @@
-//! What becomes of labels T and Q = T ⊕ x Δ: random, correlated and chosen transfers.
+//! Transfers from labels T and Q = T ⊕ x Δ: random, correlated and chosen.
 //!
 //! The labels themselves are transfers whose two messages differ by Δ in all of them: what garbled circuits take as the labels of an
 //! input. [`keys`] makes random transfers of them: two keys per transfer that have nothing to do with each other, of which the
@@ -16,8 +16,8 @@ use veil_session::Peer;
 use crate::round::{Round, Transfer};
 
 /// Random transfers: the keys of `labels`. The receiver, without an offset, has one item of keys for each item of labels in `to`; the
-/// sender two, those of choice 0 and those of choice 1. `start` is a key that both have, and `first` the number of the first item: no
-/// two items of labels in a chunk have the same.
+/// sender two, the keys of choice 0 and of choice 1. `start` is a key that both have, and `first` the number of the first item: no two
+/// items of labels in a chunk have the same.
 pub fn keys(
     labels: Span,
     to: &[Span],

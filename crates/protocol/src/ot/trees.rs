@@ -6,9 +6,9 @@
 //! it has all nodes of the level but the one on the path.
 //!
 //! A receiver that sends wrong sums would learn from what happens next which leaf the sender lacks. So each leaf has a check value of 256
-//! bits, and the receiver sends their sum in each tree and a digest of all of them (Roy, "SoftSpokenOT", 2022, section 5): the
-//! sender finds the value of the leaf that it lacks by the sum, and compares digests. Who lies is caught unless it has guessed
-//! the bits of the path that its lie depends on.
+//! bits, and the receiver sends their sum in each tree and a digest of all of them (Roy, "SoftSpokenOT", 2022, section 5): the sender finds
+//! the value of the leaf that it lacks by the sum, and compares digests. A Byzantine receiver is caught unless it has guessed the bits of
+//! the path that its deviation depends on.
 //!
 //! The sender counts nodes by the XOR with the path: its node 0 of a level is the one that it does not know. So nothing that it reads
 //! or writes depends on the path but the contents.
@@ -86,7 +86,7 @@ pub fn grow(
     (message, leaves)
 }
 
-/// The choices of the base transfers for an offset: the complement of its bits, those of a tree from the most significant one on.
+/// The choices of the base transfers for an offset: the complement of its bits, for each tree from the most significant bit on.
 pub fn choices(trees: Trees, offset: &Secret) -> Zeroizing<[u8; TRANSFERS]> {
     let mut choices = Zeroizing::new([0; TRANSFERS]);
     for (transfer, choice) in choices.iter_mut().enumerate() {
@@ -95,8 +95,12 @@ pub fn choices(trees: Trees, offset: &Secret) -> Zeroizing<[u8; TRANSFERS]> {
     choices
 }
 
-/// All leaves but those that belong to the offset, from the receiver's message and the chosen key of each base transfer. Leaf y of a tree is
-/// the receiver's leaf y XOR the tree's bits of the offset; there is no leaf 0.
+/// All leaves except the one of each tree that belongs to the offset, from the receiver's message and the chosen key of each base transfer.
+/// Leaf y of a tree is the receiver's leaf y XOR the tree's bits of the offset; there is no leaf 0.
+///
+/// # Errors
+/// [`Cheat::Length`] and [`Cheat::Stranger`] if this is no message with trees of these ends and this session, [`Cheat::Trees`] if
+/// the leaves do not hash to the receiver's digest.
 pub fn puncture(
     ends: &Ends,
     trees: Trees,

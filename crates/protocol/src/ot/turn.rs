@@ -14,7 +14,7 @@
 //! H(r, Q_r ⊕ Δ), of which the first end has H(r, T_r). Every H has the session, both ends and what it is for, so that a pair of ends can
 //! turn the same transfers in two sessions and has nothing in common in both.
 //!
-//! A first end that lies has to guess a bit of Δ for each transfer in which its d_i is of another x, and is caught if it is wrong.
+//! A Byzantine first end has to guess a bit of Δ for each transfer in which its d_i is of another x, and is caught if it is wrong.
 
 use sha2::digest::Update;
 use sha2::{Digest, Sha256};
@@ -90,6 +90,10 @@ pub fn choose(
 ///
 /// # Panics
 /// If there are not 128 keys.
+///
+/// # Errors
+/// [`Cheat::Length`] and [`Cheat::Stranger`] if this is no such message of these ends and this session, [`Cheat::Turned`] if the
+/// folds do not fit: the corrections are of several choices.
 pub fn offer(
     ends: &Ends,
     choices: &[u8; TRANSFERS],

@@ -1,9 +1,10 @@
-//! Values with codes: beside every value x that a product depends on the parties compute r x, for one shared r that nobody knows.
+//! Values with MACs, called codes in names: for every value x that a product depends on, the parties also compute r x, for one shared key r
+//! that no party knows.
 //!
-//! A code of an input, or of what is converted from bits, is a product with r; codes of linear gates are linear gates; and the code of
-//! x y is the product (r x) y. Whoever adds something to the message of a product or of its code makes a value and a code that do not
-//! fit, and has to know r to make them fit again (Chida, Genkin, Hamada, Ikarashi, Kikuchi, Lindell, Nof, *Fast Large-Scale Honest-
-//! Majority MPC for Malicious Adversaries*, CRYPTO 2018). `docs/protocol-rep3.md` has the check.
+//! The MAC of an input, or of a value converted from bits, is a product with r; MACs of linear gates are linear gates; and the MAC of x y
+//! is the product (r x) y. A party that adds an error to the message of a product or of its MAC makes a value and a MAC that do not fit,
+//! and has to know r to make them fit again (Chida, Genkin, Hamada, Ikarashi, Kikuchi, Lindell, Nof, *Fast Large-Scale Honest- Majority MPC
+//! for Malicious Adversaries*, CRYPTO 2018). `docs/protocol-rep3.md` has the check.
 
 use std::collections::HashMap;
 

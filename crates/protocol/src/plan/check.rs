@@ -1,4 +1,4 @@
-//! What a job has to be for there to be a plan.
+//! Rules of a job that can be planned.
 
 use veil_circuit::{Circuit, OutputPort, Per, Reduce};
 use veil_job::{Audience, Block, Delivery, Holder, JobSpec};

@@ -1,10 +1,10 @@
-//! Sequential circuits: the circuit of one cycle, whose layers are repeated, and what is moved between cycles.
+//! Sequential circuits: the circuit of one cycle, whose layers are repeated, and the copies between cycles.
 //!
-//! The planner sees a circuit without registers. Wires that are others in every cycle, inputs and registers, are those of one more input
-//! port, the *sources*; what registers take next is one more output port. Before a cycle, the next values of the cycle before it are copied
-//! into the sources, all at once: what a register takes may be another register. Inputs of every cycle are shared for a *window* of cycles at
-//! once, and copied from there. So neither the plan nor the memory of inputs and registers depends on the number of cycles; only outputs of
-//! every cycle do, which are shares until all cycles are checked (rule R2).
+//! The planner sees a circuit without registers. Wires that differ from cycle to cycle, inputs and registers, belong to one more input
+//! port, the *sources*; the registers' next values are one more output port. Before a cycle, the next values of the cycle before it are
+//! copied into the sources, all at once: a register may take the value of another register. Inputs of every cycle are shared for a *window*
+//! of cycles at once, and copied from there. So neither the plan nor the memory of inputs and registers depends on the number of cycles;
+//! only outputs of every cycle do, which are shares until all cycles are checked (rule R2).
 
 use std::ops::Range;
 
@@ -21,21 +21,21 @@ const WINDOW: u64 = 256;
 /// Slots that a row's outputs of all cycles may take.
 const MOST_KEPT: u64 = 1 << 28;
 
-/// What a plan says about cycles.
+/// The cycles of a plan.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CyclesPlan {
     /// How often the layers are computed.
     pub count: u64,
     /// Cycles whose inputs are shared at once.
     pub window: u64,
-    /// Of each input port with a value in every cycle: first slot of a window of them, first slot of those of the cycle, wires of a cycle.
+    /// Of each input port with a value in every cycle: first slot of a window of them, first slot of the cycle's, wires of a cycle.
     pub inputs: Vec<(u32, u32, u32)>,
     /// Registers: first slot of their next values, first slot of their values, how many there are.
     pub registers: (u32, u32, u32),
     /// Index in [`Plan::programs`](super::Plan::programs) of what gives registers their first values.
     pub initial: usize,
-    /// Of each output port with a value in every cycle: first slot of those of the cycle, first slot of those of all, wires of a cycle. What is
-    /// garbled has no slots for those of all: parties keep their shares of them, bits, where they are opened.
+    /// Of each output port with a value in every cycle: first slot of the cycle's, first slot of all cycles', wires of a cycle. Garbled
+    /// circuits have no slots for all cycles: parties keep their shares of these outputs, bits, in the place where they are opened.
     pub outputs: Vec<(u32, u32, u32)>,
     /// Counters that a cycle takes of every use.
     pub counters: u64,

@@ -1,4 +1,4 @@
-//! What depends on no row is computed once: gates over values that all rows share go into the set-up.
+//! Hoisting: gates that depend on no row are computed once, in the set-up.
 //!
 //! A key schedule over a key that the whole batch uses is the case that matters.
 

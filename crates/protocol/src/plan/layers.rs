@@ -1,17 +1,17 @@
 //! From a circuit to layers over slots: the schedule `layers`.
 //!
-//! Layer k holds the products of multiplicative depth k, and before each product the linear gates that it needs and that were not
-//! computed yet, depth first, so that their values are still in registers or the first cache when they are used. A value that is
-//! read only in the layer that makes it is a temp; others get a slot, which is free again after the last layer that reads it. A sum
-//! of products that nobody else reads is one product: it is masked and sent once.
+//! Layer k holds the products of multiplicative depth k, and before each product the linear gates that it needs and that were not computed
+//! yet, depth first, so that their values are still in registers or the first cache when they are used. A value that is read only in the
+//! layer that makes it is a temp; others get a slot, which is free again after the last layer that reads it. A sum of products that are
+//! read only there is one product: it is masked and sent once.
 //!
-//! A circuit of integers and bits has two programs in a layer, one for each, whose messages move in one round. What it converts
-//! (`mixed`) is converted when a layer begins, from slots to slots. Random values are drawn there too. What is opened behind a mask goes
-//! with the messages of a layer's products, and has a slot when they have theirs. If a value to be converted is computed by linear gates, they come in
-//! a layer before, which has no products then and is no round.
+//! A circuit of integers and bits has two programs in a layer, one for each, whose messages move in one round. Conversions (`mixed`) happen
+//! when a layer begins, from slots to slots. Random values are drawn there too. Masked openings go with the messages of a layer's products,
+//! and have their slots at the same time. If a value to be converted is computed by linear gates, they come in a layer before, which has no
+//! products then and is no round.
 //!
-//! Where a round may have no more than so many products in a layer, it has several layers: garbled tables wait for nobody, and neither party
-//! holds more of them than those of a layer.
+//! Where a round may have no more than so many products in a layer, it has several layers: garbled tables need no answer, and neither party
+//! holds more than one layer's tables.
 //!
 //! Where a round has an order of its own (`list`), every product is a layer until the end.
 

@@ -1,9 +1,10 @@
 //! The schedule `list(N)`: products of a garbled circuit in the order in which hardware of N rows starts them.
 //!
-//! The gates of a cycle are put on the rows by [`veil_circuit::schedule`](mod@veil_circuit::schedule), where values of registers are values of cycles before. That gives
-//! products their numbers, and these are those of gates and tables on every device. Each product is then a layer of its own, as results of
-//! labels are complete at once: so what is linear comes right before the product that needs it first, and a slot is free again after the
-//! last product that reads it. In the end as many of these layers are one program as a message has tables.
+//! The gates of a cycle are put on the garbling engines by [`veil_circuit::schedule`](mod@veil_circuit::schedule), where values of
+//! registers are values of cycles before. That gives products their numbers, which number gates and tables on every device. Each product is
+//! then a layer of its own, as results of labels are complete at once: so linear gates come right before the product that needs them first,
+//! and a slot is free again after the last product that reads it. In the end as many of these layers are one program as a message has
+//! tables.
 
 use std::ops::Range;
 
@@ -41,9 +42,9 @@ impl List {
 enum Value {
     /// There when a cycle begins, whichever it is.
     Given,
-    /// What a node makes in this cycle, or made so many ago.
+    /// The value that a node makes in this cycle, or made so many ago.
     Made(Read),
-    /// What a register has, so many cycles ago.
+    /// The value of a register, so many cycles ago.
     Held { register: u32, distance: u32 },
 }
 

@@ -29,6 +29,13 @@ const MOST_PROVED_CYCLES: u64 = 1 << 29;
 
 impl Plan {
     /// Plans `job`.
+    ///
+    /// # Errors
+    /// [`PlanError::Circuit`] and [`PlanError::Job`] if circuit or job break a rule; [`PlanError::NoProtocol`],
+    /// [`PlanError::TooWide`], [`PlanError::BitsOnly`], [`PlanError::NoShares`], [`PlanError::Fit`] and [`PlanError::Random`] if
+    /// no protocol computes this job as its security asks; [`PlanError::NoOrder`] if its gates cannot be scheduled;
+    /// [`PlanError::TooManyRows`], [`PlanError::TooManyLabels`], [`PlanError::TooManyDigests`], [`PlanError::TooManyKept`] and
+    /// [`PlanError::TooManyDraws`] if it exceeds a bound.
     pub fn new(job: Arc<JobSpec>, options: Options) -> Result<Plan, PlanError> {
         check::job(&job)?;
         let orders = order::of(&job)?;
@@ -257,7 +264,7 @@ struct Making {
     words: Ring,
     /// Counters that a product of the circuit's ring takes, and one of bits.
     strides: [u64; 2],
-    /// Programs over the circuit's ring, and those over bits in a circuit of integers.
+    /// Programs over the circuit's ring, and over bits in a circuit of integers.
     programs: [Vec<Arc<Program>>; 2],
     /// Counters that a frame takes, over all schedules.
     draws: u64,

@@ -1,9 +1,9 @@
-//! Conversions between integers and bits, lowered to what is local, to products, and to openings of masked values.
+//! Conversions between integers and bits, lowered to local operations, products, and openings of masked values.
 //!
-//! A shared integer is x = Σ u_c, and everybody but one party has u_c. So bit j of u_c is a shared bit without any message: its component c
-//! is that bit, and its others are zero. The bits of x are those of the sum of the u_c, by an adder over bits. In the same way component c
+//! A shared integer is x = Σ u_c, and all parties but one hold u_c. So bit j of u_c is a shared bit without any message: its component c is
+//! that bit, and its others are zero. The bits of x are the bits of the sum of the u_c, by an adder over bits. In the same way component c
 //! of a shared bit is a shared integer, and the bit, which is the XOR of its components, is an integer after products
-//! (`docs/conversions.md`). Nobody can cheat in what is local, and the rest are products as all others.
+//! (`docs/conversions.md`). No party can cheat in a local operation, and the rest are ordinary products.
 //!
 //! Two conversions open something: the sum of a value and of one that is drawn for it. This is the only place where a gate that opens is made,
 //! and its mask is made with it.
@@ -48,9 +48,9 @@ struct Lowering<'a> {
     bits: HashMap<u32, Vec<Wire>>,
     /// Random values, by their gates.
     randoms: HashMap<Gate, Wire>,
-    /// Groups of what is opened together.
+    /// Groups of values that are opened together.
     groups: u32,
-    /// What is computed of all components, by what it is.
+    /// The circuits that are computed of all components, by their function.
     made: HashMap<Of, Circuit>,
     /// Gates of single components that there are.
     known: HashMap<(Node, u8), Wire>,

@@ -67,13 +67,13 @@ pub enum PlanError {
          `adversary` and `delivery` out"
     )]
     NoProtocol(Security),
-    /// What the protocol does not compute on.
+    /// A ring that the protocol does not compute on.
     #[error(
         "{0} computes on bits and on integers modulo 2^64: integers modulo 2^128 need four parties (rep4), or \
          `adversary = \"semi-honest\"`"
     )]
     TooWide(Security),
-    /// What garbled circuits do not compute on.
+    /// A ring that garbled circuits do not compute on.
     #[error(
         "{0} computes on bits: integers need three parties or four; or write a circuit of bits that computes on their bits"
     )]
@@ -92,24 +92,24 @@ pub enum PlanError {
     /// No order of so many gates.
     #[error("the gates have no order `{}`: {error}; or leave `schedule` out", schedule.word())]
     NoOrder {
-        /// What was asked for.
+        /// The order that was asked for.
         schedule: Schedule,
         /// Why there is none.
         error: ScheduleError,
     },
-    /// What cut-and-choose does not do.
+    /// A property of the job that cut-and-choose does not support.
     #[error("{0} computes {1} only, and the job has others")]
     Fit(Security, &'static str),
-    /// What two parties do not do with shares.
+    /// A job of two parties that keeps or loads shares.
     #[error("{0} keeps no shares and loads none: name three parties, or four")]
     NoShares(Security),
-    /// What the protocol checks by codes has none: a defect of the planner.
+    /// Products that the protocol checks by MACs have none: a defect of the planner.
     #[error("layer {layer} of the plan has products without codes: report this circuit")]
     NoCodes {
         /// The layer.
         layer: usize,
     },
-    /// Several runs of one job would have different results, and somebody might see more than one of them.
+    /// Several runs of one job would have different results, and a participant might see more than one of them.
     #[error(
         "the circuit draws or rounds at random, and a job with `delivery = \"guaranteed\"` may take several runs, each with another \
          result: leave `delivery` out, or truncate exactly"
@@ -171,9 +171,9 @@ pub struct Plan {
     pub slots: u32,
     /// Slots of bits of the same, in a circuit of integers.
     pub bit_slots: u32,
-    /// Slots of the bank of the set-up, and of that of the totals: of the circuit's ring, and of bits beside it.
+    /// Slots of the bank of the set-up, and of the bank of the totals: of the circuit's ring, and of bits in addition to it.
     pub job_slots: [u32; 2],
-    /// Values that all rows use: those that are supplied, then those that are derived from them.
+    /// Values that all rows use: supplied values, then values derived from them.
     pub uniforms: u32,
     /// Which of these have codes, in the rows.
     pub coded_uniforms: CodedUniforms,
@@ -183,15 +183,15 @@ pub struct Plan {
     pub inputs: Vec<PortPlan>,
     /// Output ports, in order.
     pub outputs: Vec<OutputPlan>,
-    /// Programs, one per layer, then those of the set-up; then those over bits in a circuit of integers.
+    /// Programs, one per layer, then the set-up's; then the programs over bits in a circuit of integers.
     pub programs: Vec<Arc<Program>>,
-    /// What is derived from values that all rows use.
+    /// Computation on the values that all rows use.
     pub job_plan: Option<JobPlan>,
-    /// What is derived from the sums.
+    /// Computation on the sums over all rows.
     pub totals_plan: Option<TotalsPlan>,
-    /// Layers in order, of one cycle; the last one has no products and computes what is linear after the others.
+    /// Layers in order, of one cycle; the last one has no products and computes the linear gates after the others.
     pub layers: Vec<LayerPlan>,
-    /// How often they are computed, and what is moved in between, if the circuit is sequential.
+    /// How often the layers are computed, and the copies in between, if the circuit is sequential.
     pub cycles: Option<CyclesPlan>,
     /// Multiplicative depth, of one cycle.
     pub depth: u32,
@@ -221,7 +221,7 @@ impl Plan {
         parties(&self.job)
     }
 
-    /// Layers of the rows, then those of the set-up, then those of the totals.
+    /// Layers of the rows, then of the set-up, then of the totals.
     pub fn all_layers(&self) -> impl Iterator<Item = &LayerPlan> {
         self.layers_of(BankOf::Rows)
             .chain(self.layers_of(BankOf::Job))
@@ -234,7 +234,7 @@ impl Plan {
         self.layers.iter_mut().chain(of_set_up).chain(of_totals)
     }
 
-    /// Layers of the rows, or those of which there is one row: of the set-up, then of the totals.
+    /// Layers of the rows, or the layers on one row: of the set-up, then of the totals.
     pub fn layers_of(&self, of: BankOf) -> impl Iterator<Item = &LayerPlan> {
         let of_set_up = self.job_plan.as_ref().map_or(&[][..], |j| &j.layers);
         let of_totals = self.totals_plan.as_ref().map_or(&[][..], |t| &t.layers);
@@ -244,7 +244,7 @@ impl Plan {
         }
     }
 
-    /// In which banks each program runs: in those of chunks, or in those of the set-up and the totals.
+    /// In which banks each program runs: banks of chunks, or banks of the set-up and the totals.
     pub fn banks_of_programs(&self) -> Vec<BankOf> {
         let mut banks = vec![BankOf::Job; self.programs.len()];
         for layer in &self.layers {

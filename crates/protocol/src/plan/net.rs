@@ -28,15 +28,15 @@ pub(super) enum Gate {
     ShiftRight(Wire, u32),
     /// A uniform value: every component is drawn under the key of its holders.
     Random,
-    /// Opened to everybody, when all of its group are known. What a group opens is the sum of something and a value that is drawn for
-    /// this, and that nothing else that is opened depends on but by way of this.
+    /// Opened to all parties, when all of its group are known. A group opens the sum of a value and a mask drawn for this opening, on which
+    /// no other opened value depends except through this one.
     Open {
         from: Wire,
         group: u32,
     },
     /// One component, with zeros as all others.
     Take(Wire),
-    /// Every component of an integer times what was opened.
+    /// Every component of an integer times the opened value.
     Scale(Wire, Wire),
 }
 

@@ -28,11 +28,11 @@ pub struct LayerPlan {
     pub first_draw: u64,
     /// Counter of sum 0 among the draws of sums.
     pub first_sum_draw: u64,
-    /// What is converted between integers and bits before anything else, in order.
+    /// Conversions between integers and bits, which come before anything else, in order.
     pub conversions: Vec<ConversionPlan>,
-    /// What it computes on bits in a circuit of integers.
+    /// The layer's computation on bits, in a circuit of integers.
     pub bits: Option<BitsPlan>,
-    /// What is opened behind masks, with the messages of products: of the circuit's ring, and of bits beside it.
+    /// Masked openings, with the messages of products: of the circuit's ring, and of bits in addition to it.
     pub opened: [OpenedPlan; 2],
     /// Which of its products have codes.
     pub coded: CodedPlan,
@@ -59,9 +59,9 @@ impl LayerPlan {
 /// Masked values that a layer opens to all parties.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct OpenedPlan {
-    /// First slot of what is opened.
+    /// First slot of the masked values.
     pub from: u32,
-    /// First slot of what was opened: it is in the place of every component.
+    /// First slot of the opened values: each stands in the place of every component.
     pub to: u32,
     /// How many there are.
     pub count: u32,
@@ -88,7 +88,7 @@ pub struct CodedUniforms {
     pub first: u32,
 }
 
-/// What a layer computes on bits, beside integers.
+/// The part of a layer that computes on bits, in a circuit of integers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BitsPlan {
     /// Index in [`Plan::programs`](super::Plan::programs).
@@ -99,11 +99,11 @@ pub struct BitsPlan {
     pub first_draw: u64,
 }
 
-/// What begins a layer: conversions of components, and draws of random values. Of one component they make what is shared with zeros for
-/// all others.
+/// The beginning of a layer: conversions of components, and draws of random values. A conversion of one component makes a shared value
+/// whose other components are zero.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ConversionPlan {
-    /// What is done.
+    /// The operation.
     pub how: Conversion,
     /// First slot of bits that are lifted, or the slot or uniform of the integer that is converted.
     pub from: u32,
@@ -117,7 +117,7 @@ pub struct ConversionPlan {
     pub bits: bool,
 }
 
-/// What is done to components.
+/// An operation on components.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Conversion {
     /// Bits of one component are taken.
@@ -142,7 +142,7 @@ pub enum Conversion {
         /// The component.
         component: u8,
     },
-    /// Every component is multiplied by what was opened.
+    /// Every component is multiplied by the opened value.
     Scale {
         /// Slot of that.
         by: u32,
@@ -194,7 +194,7 @@ pub struct OutputPlan {
     pub width: u32,
 }
 
-/// What is computed once, in the set-up, from values that all rows share: on one row, over the same slots.
+/// The computation that the set-up does once on values that all rows share: on one row, over the same slots.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct JobPlan {
     /// First uniform, first slot and width of each port with a value per job.
@@ -209,7 +209,7 @@ pub struct JobPlan {
     pub layers: Vec<LayerPlan>,
 }
 
-/// What is computed once of the sums over all rows, before they are opened: on one row, over the same slots.
+/// The computation that is done once on the sums over all rows, before they are opened: on one row, over the same slots.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TotalsPlan {
     /// First slot of the sums.

@@ -17,7 +17,7 @@ pub struct Chunk {
     pub first: u64,
 }
 
-/// What a bank holds.
+/// The contents of a bank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BankOf {
     /// The rows of a chunk.
@@ -68,7 +68,7 @@ impl Plan {
         }
     }
 
-    /// What the bank of a frame holds.
+    /// The contents of a frame's bank.
     pub fn bank_of(&self, frame: Frame) -> BankOf {
         let is_chunk = (1..=self.chunks()).contains(&frame.chunk);
         if is_chunk { BankOf::Rows } else { BankOf::Job }

@@ -12,7 +12,7 @@ pub(super) enum Of {
     Sum(u32),
     /// Whether it is -1.
     IsMinusOne(u32),
-    /// What the sum of the `low` lowest bits of words carries, and what that of words of `width` bits does: two bits each; then the highest
+    /// The carries of the sum of the `low` lowest bits of words, and of the sum of words of `width` bits: two bits each; then the highest
     /// bit of their sum.
     Carries { low: u32, width: u32 },
     /// The sum of words of so many bits and of one more that has so many, is known last, and comes behind them.

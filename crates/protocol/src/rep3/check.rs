@@ -1,8 +1,9 @@
 //! The check that the products of integers of a chunk are right: values fit their codes.
 //!
-//! Beside every value x there is a code r x, and a wrong product does not fit its code unless somebody knows r (`plan::authenticate`).
-//! Of all pairs of a chunk, of the set-up or of the totals the parties compute Σ w x and Σ w r x with weights w that are random and that nobody knows, each
-//! as one product of long vectors, to which every layer adds its part, and of these the difference T = Σ w r x - r Σ w x, which is 0 if nobody has cheated.
+//! Every value x has a MAC r x, and a wrong product does not fit its MAC unless a party knows r (`plan::authenticate`). Of all pairs of a
+//! chunk, of the set-up or of the totals the parties compute Σ w x and Σ w r x with random weights w that no party knows, each as one
+//! product of long vectors, to which every layer adds its part, and of these the difference T = Σ w r x - r Σ w x, which is 0 if no party
+//! has cheated.
 //!
 //! Each party is sent the component of T that it lacks by both others, and goes on if they sent the same and T is 0. If it is not, T tells nothing but what
 //! follows from the errors and from r, which is used for one chunk.
@@ -22,7 +23,7 @@ use crate::replicated::regions::{
 use crate::replicated::{CheckOf, Coded, Frame, check, combine, look, random, transfer};
 use crate::round::{Cost, Round, Transfer};
 
-/// A message of a check, or of what is only there to be checked.
+/// A message of a check, or of a value that exists only to be checked.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum CheckMessage {
     /// A party's part of the codes of values that all rows share.

@@ -29,7 +29,7 @@ pub enum ProofMessage {
     Challenge,
     /// The challenge that the prover was told, to the other verifier.
     Echo,
-    /// What a verifier found, to the other one.
+    /// A verifier's findings, to the other one.
     Findings,
 }
 

@@ -1,11 +1,10 @@
 //! Layers of products: six joint messages, one round.
 //!
-//! The product is the sum of six terms, each of components that some pair of parties both hold. For each term t the pair has a *joint
-//! message* m = t - ρ to a third party, the receiver; ρ is drawn from the key that everybody but the receiver has. One of the pair sends
-//! m, the other vouches for it. Component `receiver` of the product grows by ρ, and component `outsider` by m.
+//! The product is the sum of six terms, each of components that one pair of parties holds. For each term t the pair has a *joint message* m
+//! = t - ρ to a third party, the receiver; ρ is drawn from the key that all parties but the receiver hold. One of the pair sends m, the
+//! other vouches for it. Component `receiver` of the product grows by ρ, and component `outsider` by m.
 //!
-//! In odd chunks sender and voucher change places, so that everybody sends as much. Where everybody is taken to follow the protocol,
-//! nobody vouches.
+//! In odd chunks sender and voucher change places, so that all parties send as much. Against semi-honest parties there is no voucher.
 
 use veil_device::{Command, Draw, Form, Op, Span};
 use veil_prss::Use;

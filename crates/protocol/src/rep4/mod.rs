@@ -2,9 +2,9 @@
 //!
 //! Functionality: the arithmetic black box over Z_2, Z_2^64 or Z_2^128: input, linear gates, products, sums, opening.
 //!
-//! Model: four parties, at most one corrupt; keys of three parties and of pairs; encrypted, authenticated links. Whatever a party sends in
-//! a product somebody else computes as well, and vouches for: the receiver checks it in the same round, before anything that depends on
-//! it leaves (rule R1). Against a semi-honest party the same messages go without codes.
+//! Model: four parties, at most one corrupt; keys of three parties and of pairs; encrypted, authenticated links. Every message of a product
+//! is computed by a second party, too, which vouches for it: the receiver checks it in the same round, before anything that depends on it
+//! leaves (rule R1). Against a semi-honest party the same messages go without MACs.
 //!
 //! From: Dalskov, Escudero, Keller, "Fantastic Four: Honest-Majority Four-Party Secure Computation With Malicious Security", USENIX
 //! Security 2021. Where we differ: checks are never deferred; who vouches sends an authentication code of Carter and Wegman, under a

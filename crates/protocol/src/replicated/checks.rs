@@ -1,4 +1,4 @@
-//! What is said about products after they were sent: proofs of batches of layers, and one check of the codes of all layers.
+//! Checks of products after they were sent: proofs of batches of layers, and one check of the MACs of all layers.
 
 use veil_math::Ring;
 use veil_session::PartyId;
@@ -65,11 +65,11 @@ pub(crate) struct CheckOf {
 /// Layers that are computed one after the other, on the same values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Frame {
-    /// Those of a chunk.
+    /// Products of a chunk.
     Rows,
-    /// Those of the set-up.
+    /// Products of the set-up.
     SetUp,
-    /// Those of the totals.
+    /// Products of the totals.
     Totals,
 }
 

@@ -1,4 +1,4 @@
-//! What begins a layer: conversions of what is known to all holders of a component, and draws under their keys.
+//! The beginning of a layer: conversions of components by all their holders, and draws under their keys.
 
 use veil_device::{Command, Op, Span};
 use veil_math::Ring;

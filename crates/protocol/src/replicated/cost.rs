@@ -1,4 +1,4 @@
-//! What tasks cost, by formula: see "Cost" in the protocols' documentation.
+//! Costs of tasks, by formula: see "Cost" in the protocols' documentation.
 
 use veil_circuit::Per;
 use veil_job::{Audience, Holder};

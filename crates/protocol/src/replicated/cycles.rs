@@ -1,9 +1,9 @@
 //! The layers of a sequential circuit, cycle by cycle.
 //!
-//! The rounds of a cycle are those of the plan's layers, with the number of the cycle in the names of their messages, and with all counters
-//! advanced by those that the cycles before have taken. Inputs of a window of cycles are shared before the first of them; registers are
-//! copied before every cycle; outputs of every cycle are copied after it, to where they wait for the end. Products of bits of several
-//! cycles are proved together, as long as their batch takes no more memory than one of a single cycle may.
+//! The rounds of a cycle are the rounds of the plan's layers, with the number of the cycle in the names of their messages, and with all
+//! counters advanced past the earlier cycles. Inputs of a window of cycles are shared before the first of them; registers are copied before
+//! every cycle; outputs of every cycle are copied after it, to slots that are opened at the end. Products of bits of several cycles are
+//! proved together, as long as their batch takes no more memory than one of a single cycle may.
 
 use std::ops::Range;
 use std::sync::Arc;

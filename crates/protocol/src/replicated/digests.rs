@@ -1,4 +1,4 @@
-//! Where a participant keeps digests: its own, and those that others send.
+//! Slots of digests: a participant's own, and its peers'.
 
 use veil_circuit::Per;
 use veil_device::Span;

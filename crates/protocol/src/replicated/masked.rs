@@ -1,7 +1,8 @@
 //! Openings in the middle of a computation: of values that a mask hides, with the messages of a layer's products, and checked in its round.
 //!
-//! Nothing that depends on an opened value leaves before the check (rule R1). No agreement comes before it (rule R2): what is opened is
-//! uniform, whatever the value is and whatever was done to it, since its mask is drawn for this opening alone (`docs/conversions.md`).
+//! Nothing that depends on an opened value leaves before the check (rule R1). No agreement comes before it (rule R2): the opened value is
+//! uniformly random, whatever the masked value is and whatever was done to it, since its mask is drawn for this opening alone
+//! (`docs/conversions.md`).
 
 use veil_device::Span;
 use veil_math::Ring;

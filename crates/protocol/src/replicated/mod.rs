@@ -1,5 +1,5 @@
-//! What all protocols over replicated sharing have in common: inputs, openings, agreement, stored shares, and the order of it all. They
-//! differ in who holds what, and in how they multiply: [`Scheme`].
+//! The common part of all protocols over replicated sharing: inputs, openings, agreement, stored shares, and their order. The protocols
+//! differ in the holders of components, and in how they multiply: [`Scheme`].
 
 mod checks;
 mod convert;

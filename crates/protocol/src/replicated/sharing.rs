@@ -4,8 +4,8 @@
 //! keys that their holders have. A consistent sharing of whatever the party sent: with two other holders, they compare what they got.
 //!
 //! An owner draws all components but the last from a seed each, which the component's holders have, and sends the last to its holders.
-//! Holders of the same seed compare digests of it once, and holders of the last component digests of every chunk of it, before they use
-//! it (attack case A4). What differs is refused, never repaired.
+//! Holders of the same seed compare digests of it once, and holders of the last component digests of every chunk of it, before they use it
+//! (attack case A4). A difference is refused, never repaired.
 
 use veil_circuit::Per;
 use veil_device::{Command, Op, Span};

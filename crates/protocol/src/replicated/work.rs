@@ -1,4 +1,4 @@
-//! What a layer computes, and where its messages are.
+//! The work of a layer, and the places of its messages.
 
 use veil_device::{Command, Op, ProgramId, Span};
 use veil_math::Ring;

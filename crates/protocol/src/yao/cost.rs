@@ -1,4 +1,4 @@
-//! What tasks cost, by formula: see "Cost" in the protocol's documentation.
+//! Costs of tasks, by formula: see "Cost" in the protocol's documentation.
 
 use veil_device::Garbling;
 use veil_job::Holder;

@@ -2,8 +2,8 @@
 //!
 //! No message and no hash goes into that: both parties copy the labels that they have, all at once (Songhori, Hussain, Sadeghi, Schneider,
 //! Koushanfar, "TinyGarble: Highly Compressed and Scalable Sequential Garbled Circuits", 2015). A gate has a number of its own in every
-//! cycle, behind those of the cycles before. Cycles of few gates are a round together, with one message. Inputs of a window of cycles get their labels before the first of them. Of outputs of every
-//! cycle the colours are kept until the end, which are shares of them.
+//! cycle, after the numbers of earlier cycles. Cycles of few gates are a round together, with one message. Inputs of a window of cycles get
+//! their labels before the first of them. Of outputs of every cycle the colours are kept until the end, which are shares of them.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! Layers: tables of one or more of them go to the evaluator in one message.
 //!
-//! The garbler waits for nobody, and is ahead by as much as its connection takes. Layers of few gates share a message, so that a deep
+//! The garbler waits for no answer, and is ahead by as much as its connection takes. Layers of few gates share a message, so that a deep
 //! circuit of one row costs a message per few thousand gates instead of one per layer.
 
 use std::ops::Range;

@@ -42,11 +42,11 @@ pub const GARBLER: PartyId = PartyId::TWO[0];
 /// Who evaluates.
 pub const EVALUATOR: PartyId = PartyId::TWO[1];
 
-/// What the two parties draw together: active labels of the garbler's inputs, and where a chunk's hash starts.
+/// The key of the two parties' common draws: active labels of the garbler's inputs, and the start point of a chunk's hash.
 pub const COMMON: KeyId = KeyId(0);
 /// The offset between the two labels of a wire, at the garbler.
 pub const OFFSET: KeyId = KeyId(1);
-/// What only the garbler draws.
+/// The key of the garbler's own draws.
 pub const PRIVATE: KeyId = KeyId(2);
 /// The seed of owner 0, at the owner and at the evaluator; those of others follow.
 const FIRST_SEED: u16 = 16;
@@ -70,7 +70,7 @@ mod place {
 pub struct Yao {
     plan: Arc<Plan>,
     me: Peer,
-    /// Of the banks of chunks, and of those of one row.
+    /// Layouts of the banks of chunks, and of the banks of one row.
     layouts: [Layout; 2],
     spans: Spans,
     messages: layers::Messages,

@@ -1,4 +1,4 @@
-//! What there is.
+//! The catalogue.
 
 use veil_math::Ring;
 

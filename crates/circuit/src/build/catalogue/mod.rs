@@ -18,7 +18,7 @@ pub struct CatalogueEntry {
     pub name: &'static str,
     /// Whether it takes a width: 1 to 256 bits, of integers in a ring 1 to 128.
     pub takes_width: bool,
-    /// What it computes, in a line.
+    /// The function, in a line.
     pub summary: &'static str,
     make: Make,
 }
@@ -92,6 +92,11 @@ pub fn catalogue() -> &'static [CatalogueEntry] {
 /// assert!(veil_circuit::make("adder:0").is_err());
 /// # Ok::<(), veil_circuit::MakeError>(())
 /// ```
+///
+/// # Errors
+/// [`MakeError::Unknown`] if no entry has the name; [`MakeError::WidthMissing`], [`MakeError::BadWidth`] and
+/// [`MakeError::BadShape`] if the entry takes a width or a shape and the specification has none that is in range;
+/// [`MakeError::NoWidth`] if it has one and the entry takes none.
 pub fn make(specification: &str) -> Result<Circuit, MakeError> {
     let (name, width) = match specification.split_once(':') {
         Some((name, width)) => (name, Some(width)),

@@ -192,6 +192,10 @@ pub struct Plan {
 
 impl Plan {
     /// Lists of a circuit for units that have `limits`.
+    ///
+    /// # Errors
+    /// [`Unfit::Sequential`] if the circuit has cycles or outputs summed over the rows, [`Unfit::Integers`] if it is not of bits,
+    /// [`Unfit::Rows`] if a column is too long for the units.
     pub fn new(circuit: &Circuit, rows: u32, limits: Limits, site: Site) -> Result<Self, Unfit> {
         if circuit.is_sequential()
             || circuit

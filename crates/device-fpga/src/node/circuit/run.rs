@@ -13,13 +13,23 @@ const SLOT: u8 = 0;
 pub trait Circuits {
     /// Writes the components of an input wire, which lie at `at`, at all nodes: `components[c]` is component c, of three parties that of party c,
     /// of four the one that party c lacks.
+    ///
+    /// # Errors
+    /// [`NodeError::Memory`] if an address is not in a node's memory.
     fn put_in(&mut self, at: &[u64], components: &[&[u8]]) -> Result<(), NodeError>;
 
     /// Leaves the list of a circuit in the memory of each node, and arms it at all but node 0, whose host then starts it. What it draws is used,
     /// whatever becomes of it.
+    ///
+    /// # Errors
+    /// [`NodeError::Memory`] if the list does not lie in a node's memory.
     fn arm_circuit(&mut self, plan: &Plan) -> Result<Armed, NodeError>;
 
     /// Runs a circuit whose inputs are there. They are there once: columns are used again.
+    ///
+    /// # Errors
+    /// As of [`Circuits::arm_circuit`]; [`NodeError::Failed`], [`NodeError::Silent`] and [`NodeError::Completion`] if a node does
+    /// not run the circuit to its end.
     fn circuit(&mut self, start: Start, plan: &Plan) -> Result<(), NodeError>;
 }
 
@@ -98,6 +108,9 @@ fn planned(
 
 impl Trio {
     /// A circuit for these nodes: their memory is its alone from now on, and has its constants. What lay there as values is lost.
+    ///
+    /// # Errors
+    /// [`Unfit`] as of [`Plan::new`]. The inner [`NodeError`] is that of a node that does not take its windows or constants.
     pub fn plan(&mut self, circuit: &Circuit, rows: u32) -> Result<Result<Plan, NodeError>, Unfit> {
         planned(self, Parties::Three, circuit, rows)
     }
@@ -105,6 +118,9 @@ impl Trio {
 
 impl Quartet {
     /// The same for four nodes, whose messages have codes or not.
+    ///
+    /// # Errors
+    /// As of [`Trio::plan`].
     pub fn plan(
         &mut self,
         circuit: &Circuit,

@@ -315,7 +315,7 @@ unsafe fn any_products<V: Vector, R: RingOps<V>>(
     }
 }
 
-/// The draws of row products for a group of vectors, by value; those that the form does not have are zero.
+/// The draws of row products for a group of vectors, by value; draws that the form does not have are zero.
 #[inline(always)]
 unsafe fn draws_of<V: Vector, R: RingOps<V>>(
     run: &Run<'_>,

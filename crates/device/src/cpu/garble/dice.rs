@@ -19,7 +19,7 @@ const BLOCK: usize = 16;
 
 /// The dice of a batch of products.
 pub(super) struct Dice {
-    /// `[product]`, each of whole blocks: bits 2 r and 2 r + 1 are those of row r.
+    /// `[product]`, each of whole blocks: bits 2 r and 2 r + 1 belong to row r.
     bytes: Zeroizing<Vec<u8>>,
     /// Bytes from a product to the next.
     pitch: usize,

@@ -21,7 +21,7 @@ pub struct HashRate {
 }
 
 impl Cpu {
-    /// What bounds garbling by `scheme` on this device. Measured for about `budget`.
+    /// The rates that bound garbling by `scheme` on this device. Measured for about `budget`.
     pub fn hash_rate(&self, scheme: Garbling, budget: Duration) -> HashRate {
         let rate = |labels: u64| best(budget / 2, |round| self.hash_round(scheme, labels, round));
         HashRate {

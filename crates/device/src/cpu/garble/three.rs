@@ -7,8 +7,8 @@
 
 use super::blocks::{Blocks, Constants, each, hashes};
 
-/// What control bit r adds to a result, and control bit r': of labels A and B the halves
-/// (A_L ⊕ A_R ⊕ B_L, A_L ⊕ B_R) and (A_L ⊕ B_R, A_R ⊕ B_L ⊕ B_R).
+/// The terms that control bits r and r' add to a result: of labels A and B the halves (A_L ⊕ A_R ⊕ B_L, A_L ⊕ B_R) and (A_L ⊕ B_R, A_R ⊕
+/// B_L ⊕ B_R).
 #[inline(always)]
 unsafe fn controlled<B: Blocks>(a: B, b: B) -> [B; 2] {
     // SAFETY: the caller's instruction set.

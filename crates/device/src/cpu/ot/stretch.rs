@@ -149,7 +149,7 @@ unsafe fn put<V: Vector, const K: usize, const N: usize>(
     }
 }
 
-/// `N` vectors of all leaves: their sum, and the sum of those whose bit p is 1.
+/// `N` vectors of all leaves: their sum, and the sum of the leaves whose bit p is 1.
 #[inline(always)]
 unsafe fn leaves<V: Vector, const K: usize, const N: usize>(
     tree: &Tree<'_>,

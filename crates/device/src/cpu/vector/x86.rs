@@ -390,7 +390,7 @@ unsafe fn mul64_256(a: __m256i, b: __m256i) -> __m256i {
     }
 }
 
-/// -1 in high words beside low words of which a is less than b.
+/// -1 in high words whose low words have a less than b.
 #[inline(always)]
 unsafe fn carries(a: __m256i, b: __m256i) -> __m256i {
     // SAFETY: the caller's instruction set.

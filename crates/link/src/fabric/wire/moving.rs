@@ -1,4 +1,4 @@
-//! What a line asks of a ring: plaintext in and out, and when to look again.
+//! Requests of a line to a ring: plaintext in and out, and when to look again.
 
 use std::io::IoSlice;
 use std::sync::OnceLock;

@@ -45,7 +45,7 @@ enum Stage {
         body: Vec<u8>,
         have: usize,
     },
-    /// The answer leaves; then the connection belongs to a job, or to nobody.
+    /// The answer leaves; then the connection belongs to a job, or is closed.
     Answer(Option<Verdict>),
 }
 
@@ -63,7 +63,7 @@ pub(super) enum Outcome {
     Lane(Promise),
     /// It asked something.
     Question(Caller, Vec<u8>),
-    /// It was turned away, for a reason that those who wait for somebody may want to know.
+    /// It was turned away, for a reason that a waiting job reports.
     Away(Away, String),
 }
 

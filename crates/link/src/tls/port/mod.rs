@@ -1,9 +1,9 @@
 //! The side that is called: one declared port for all jobs, peers, lanes and questions, and any number of strangers who get
 //! nowhere.
 //!
-//! One thread accepts, shakes hands and looks at what a caller wants. A lane goes to the job that awaits it, by plan and key;
-//! a question goes to the handler, in one of a few threads. Nobody waits for anybody else: a caller that is slow costs its
-//! place among the pending, who opens or asks much loses only its own, a job that fails or ends takes its own connections with it, and all others never notice.
+//! One thread accepts, shakes hands and reads a caller's request. A lane goes to the job that awaits it, by plan and key; a question goes
+//! to the handler, in one of a few threads. No caller waits for another one: a slow caller costs its own place among the pending, one that
+//! opens or asks much loses only its own, a job that fails or ends takes its own connections with it, and other callers never notice.
 
 mod caller;
 mod places;
@@ -52,9 +52,9 @@ const SHORTAGE: Duration = Duration::from_millis(100);
 pub enum Admission {
     /// A member: its lanes reach the jobs that await them, its questions the handler.
     Member,
-    /// Somebody who may have been invited: short questions only.
+    /// An unknown key that may have been invited: short questions only.
     Joiner,
-    /// Nobody: the handshake ends, and tells nothing.
+    /// An unknown key: the handshake ends, and tells nothing.
     Stranger,
 }
 
@@ -73,7 +73,7 @@ pub struct Caller {
 /// Answers questions. Runs in a thread of the port; what takes long delays other questions, and nothing else.
 pub type Handler = Arc<dyn Fn(Caller, &[u8]) -> Vec<u8> + Send + Sync>;
 
-/// Where a question waits for its answer: questions of one lane never wait for those of another.
+/// Where a question waits for its answer: questions of one lane never wait for questions of another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Lane {
     /// It is answered in no time.
@@ -82,7 +82,7 @@ pub enum Lane {
     Own,
     /// Any other.
     Usual,
-    /// It takes long: somebody proposes a job.
+    /// Long questions: proposals of jobs.
     Slow,
 }
 
@@ -102,10 +102,10 @@ impl Lane {
 /// Says in which lane a question waits. Runs in the thread of the port.
 pub type Lanes = Arc<dyn Fn(&Caller, &[u8]) -> Lane + Send + Sync>;
 
-/// Hears of members that come for a plan in which nobody here awaits them now. Runs in the thread of the port: it must not wait.
+/// Hears of members that come for a plan which does not await them here now. Runs in the thread of the port: it must not wait.
 pub type Knock = Arc<dyn Fn(Fingerprint, PlanHash) + Send + Sync>;
 
-/// Hears of keys that nobody knows, and of where they came from. Runs in the thread of the port: it must not wait.
+/// Hears of unknown keys, and of the addresses that they came from. Runs in the thread of the port: it must not wait.
 pub type Noticed = Arc<dyn Fn(&Fingerprint, SocketAddr) + Send + Sync>;
 
 /// How a port treats its callers.
@@ -132,8 +132,8 @@ impl Reception {
         }
     }
 
-    /// Lets in the holders of `keys`, for the one job at a time that the port is made for: whoever is awaited and comes with
-    /// another plan is told so at once, on both sides.
+    /// Lets in the holders of `keys`, for the one job at a time that the port is made for: a peer that is awaited and comes with another
+    /// plan ends the meeting at once, with an error on both sides.
     pub fn sole(keys: impl IntoIterator<Item = Fingerprint>) -> Self {
         let keys: Vec<Fingerprint> = keys.into_iter().collect();
         let admit = move |key: &Fingerprint| {
@@ -149,7 +149,7 @@ impl Reception {
         }
     }
 
-    /// Answers questions with `handler`; those that a port for one job is asked are short.
+    /// Answers questions with `handler`; questions to a port for one job are short.
     #[must_use]
     pub fn with_handler(mut self, handler: Handler) -> Self {
         self.handler = Some(handler);
@@ -163,14 +163,14 @@ impl Reception {
         self
     }
 
-    /// Tells `knock` who comes for what is not awaited: a service may make ready what it was asked for.
+    /// Tells `knock` which members come for a plan that is not awaited: a service may then prepare it.
     #[must_use]
     pub fn with_knock(mut self, knock: Knock) -> Self {
         self.knock = Some(knock);
         self
     }
 
-    /// Tells `noticed` of every key that was refused since nobody knows it.
+    /// Tells `noticed` of every key that was refused because it is unknown.
     #[must_use]
     pub fn with_noticed(mut self, noticed: Noticed) -> Self {
         self.noticed = Some(noticed);
@@ -181,7 +181,7 @@ impl Reception {
 /// How many callers were turned away since the port was bound, and why.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Turned {
-    /// Keys that nobody knows, and what never finished a handshake.
+    /// Unknown keys, and connections that never finished a handshake.
     pub strangers: u64,
     /// Members that were refused for good: another name, plan, version or lane.
     pub refused: u64,
@@ -220,6 +220,10 @@ enum Away {
 
 impl Port {
     /// Listens on `address`, such as `0.0.0.0:7000`; port 0 lets the system choose.
+    ///
+    /// # Errors
+    /// [`SetupError::Listen`] if the address cannot be bound, [`SetupError::Local`] if this machine has no certificate, event or
+    /// thread for the port.
     pub fn bind(
         identity: &Identity,
         address: &str,
@@ -277,6 +281,11 @@ impl Port {
     /// Accepts `lanes` connections from each of `peers`. Strangers are turned away and change nothing; a peer of the job that
     /// proved its key and calls wrongly (another name or version, a lane twice) ends the wait at once, with an error on both
     /// sides.
+    ///
+    /// # Errors
+    /// [`SetupError::NoPin`] if `terms` lack the key of a peer; [`SetupError::Twice`] if the plan already waits on this port;
+    /// [`SetupError::TimedOut`] with the missing peers; [`SetupError::Version`], [`SetupError::Plan`], [`SetupError::Link`] and
+    /// [`SetupError::Refused`] if a peer calls with other terms; [`SetupError::Dropped`] if a peer's key was revoked meanwhile.
     pub fn accept(
         &self,
         terms: &Terms,
@@ -303,13 +312,16 @@ impl Port {
         self.desk.slots.gather(terms, peers, lanes, within, lacks)
     }
 
-    /// Ends every meeting that awaits the holder of `key`, which was revoked or replaced. Runs that have met are ended by
-    /// whoever runs them; new calls of the key are refused by the admission that forgot it.
+    /// Ends every meeting that awaits the holder of `key`, which was revoked or replaced. Runs that have met are ended by their own engine;
+    /// new calls of the key are refused by the admission that forgot it.
     pub fn drop_key(&self, key: &Fingerprint) {
         self.desk.slots.drop_key(key);
     }
 
     /// Shows `identity` to callers from here on: a new certificate, or a new key.
+    ///
+    /// # Errors
+    /// [`SetupError::Local`] if TLS refuses the certificate. The port keeps the former one then.
     pub fn renew(&self, identity: &Identity) -> Result<(), SetupError> {
         let config = server_config(identity, &self.desk.admit)
             .map_err(|e| SetupError::Local(e.to_string()))?;

@@ -23,7 +23,7 @@ const BYTES: usize = 2 * LONGEST_REQUEST;
 pub(super) enum Holder {
     /// It showed the key of a member.
     Member(Fingerprint),
-    /// It showed none, or that of somebody who is no member: keys are free, places in a network less so.
+    /// It showed no key, or one that is no member's: keys are free, addresses in a network less so.
     Unknown(Place),
 }
 

@@ -1,4 +1,4 @@
-//! The jobs that await somebody on a port, and who has come for them.
+//! The jobs that await peers on a port, and the peers that have come.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -19,7 +19,7 @@ pub(super) struct Slots {
     by_plan: Mutex<BTreeMap<PlanHash, Arc<Slot>>>,
     /// Only one job at a time is ever met here.
     sole: bool,
-    /// What went wrong before that job awaited anybody: whoever was turned away may not come again.
+    /// Failures from before the job awaited its peers: a peer that was turned away may not come again.
     early: Mutex<String>,
 }
 
@@ -37,7 +37,7 @@ struct State {
     taken: BTreeSet<Seat>,
     connected: Vec<Connected>,
     failed: Option<SetupError>,
-    /// The last thing that went wrong with somebody.
+    /// The last failure of a caller.
     hint: String,
 }
 

@@ -1,4 +1,4 @@
-//! Groups that are shown only if they are large enough: decided on shares, so that a small count is opened to nobody.
+//! Groups that are shown only if they are large enough: decided on shares, so that a small count is never opened.
 
 use veil_circuit::{
     Builder, Wire,

@@ -1,9 +1,9 @@
-//! From questions to one circuit: what is multiplied, and what is opened to whom.
+//! From analyses to one circuit: its products, and the audiences of its outputs.
 //!
-//! A number column is an input port of two wires, value and validity; a category column is a port of one membership
-//! bit for each of its values. Columns that no analysis uses are not inputs, so they are never shared. Every output is
-//! summed over the rows, so that nothing about a single row is ever opened but an extreme, which somebody asks for. Products of rows may wrap around in the
-//! ring without harm: sums modulo 2^k are right wherever the true sum fits, and that is what is checked.
+//! A number column is an input port of two wires, value and validity; a category column is a port of one membership bit for each of its
+//! values. Columns that no analysis uses are not inputs, so they are never shared. Every output is summed over the rows, so that nothing
+//! about a single row is ever opened but an extreme, if an analysis asks for it. Products of rows may wrap around in the ring without harm:
+//! sums modulo 2^k are right wherever the true sum fits, and the lowering checks that it does.
 
 mod builder;
 mod division;

@@ -1,4 +1,4 @@
-//! What is opened, and the ring that holds it.
+//! Opened values, and the ring that holds them.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! What is opened in a port: to whom, of what, and what must hold or it is nothing.
+//! The opened value of a port: its audience, its analysis, and the condition without which it is empty.
 
 use veil_math::Ring;
 

@@ -1,4 +1,4 @@
-//! What is computed of the sums over all rows, once, before anything is opened.
+//! The circuit on totals: computed once on the sums over all rows, before anything is opened.
 
 use std::collections::HashMap;
 

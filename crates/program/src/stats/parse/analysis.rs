@@ -1,4 +1,4 @@
-//! What a job asks of its columns.
+//! Reading of analyses.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! What a job says about a column.
+//! Reading of columns.
 
 use std::ops::Range;
 
