@@ -4,7 +4,7 @@
 set -euo pipefail
 
 # Edition 2024 and the workspace need it; keep equal to rust-version in Cargo.toml.
-readonly RUST_AT_LEAST=1.89
+readonly RUST_AT_LEAST=1.95
 
 export PATH="${CARGO_HOME:-$HOME/.cargo}/bin:$PATH"
 
