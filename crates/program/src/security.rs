@@ -48,7 +48,7 @@ pub enum Tables {
     ThreeHalves,
 }
 
-/// The statistical parameter s of cut-and-choose: a cheating garbler is not found with probability 2^-s. More circuits take more time.
+/// The statistical parameter s of cut-and-choose: a cheat goes undetected with probability 2^-s. More circuits take more time.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Statistical(u8);
 
