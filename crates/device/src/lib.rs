@@ -158,7 +158,7 @@ pub trait Device: Send {
     /// Loads a key. It is wiped with [`Device::wipe`] or on drop.
     ///
     /// # Errors
-    /// [`Fault::Card`] or [`Fault::NoRoom`] if a card does not take it. Devices of the host have none.
+    /// [`Fault::Unknown`] if a card has no room for the key, [`Fault::Card`] if it fails. Devices of the host have no error.
     fn load_key(&mut self, id: KeyId, key: &Secret) -> Result<(), Fault>;
 
     /// Loads a program that will run on banks of `layout` that are opened after this; may compile it.

@@ -36,7 +36,7 @@ impl Default for Limits {
     }
 }
 
-/// A record, durable beyond this memory, that kept transfers were used.
+/// A record of the use of kept transfers that outlives this memory.
 pub trait Marks: Send + Sync {
     /// Writes down for good that something is used from now on. False if that cannot be written, or if somebody else has written since this
     /// memory last did: then it is a copy of one that went on, or was set back, and nothing that it keeps may be used.

@@ -1,7 +1,7 @@
 //! Links: messages between peers, by name. Bytes, never shares; nothing here blocks except [`Link::wait`] and [`Link::close`].
 //!
 //! A [`Link`] is one participant's end of its connections to all its peers, for one lane. A message has a name, a
-//! [`Channel`](veil_session::Channel): the receiver announces it with its length, and the link lands it once, whole, whatever arrives before
+//! [`Channel`]: the receiver announces it with its length, and the link lands it once, whole, whatever arrives before
 //! it. The engine that runs a plan uses links, and so does the code that connects its participants; protocols are sans-I/O and do not.
 //!
 //! ```text

@@ -23,7 +23,7 @@
 //! std::io::stdout().write_all(&(text.len() as u64).to_le_bytes())?;
 //!
 //! // In the service:
-//! let reply = run("/proc/self/exe".as_ref(), &["count"], b"what somebody sent", &Limits::default());
+//! let reply = run("/proc/self/exe".as_ref(), &["count"], b"text of a member", &Limits::default());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!

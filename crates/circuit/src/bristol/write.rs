@@ -59,9 +59,9 @@ pub enum WriteError {
 /// so there a constant is computed from wire 0.
 ///
 /// # Errors
-/// [`WriteError::NotBits`] and [`WriteError::NotIntegers`] if the format is not one of the circuit's ring;
-/// [`WriteError::Circuit`] if [`Circuit::validate`] refuses the circuit. [`WriteError::Random`], [`WriteError::Sequential`] and
-/// [`WriteError::Summed`] for random gates, registers and outputs summed over the rows in a format without them;
+/// [`WriteError::NotBits`] and [`WriteError::NotIntegers`] if the format is not one of the circuit's ring; [`WriteError::Circuit`] if
+/// [`Circuit::validate`] refuses the circuit. [`WriteError::Random`] and [`WriteError::Summed`] for random gates and outputs summed over
+/// the rows, which no format has; [`WriteError::Sequential`] for registers or cycles in another format than [`Flavour::Sequential`];
 /// [`WriteError::Name`] for a port name with white space at an end in [`Flavour::Sequential`]; [`WriteError::OldInputs`] and
 /// [`WriteError::OldOutputs`] for ports that [`Flavour::Old`] has no room for. [`WriteError::Io`] if `to` cannot be written.
 pub fn write(

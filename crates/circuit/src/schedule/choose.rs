@@ -32,8 +32,8 @@ pub fn schedule(nodes: &[Node], machine: &Machine, cycles: u64) -> Result<Schedu
 /// nodes do not matter.
 ///
 /// # Errors
-/// As of [`schedule`]; [`ScheduleError::Numbers`] if `numbers` does not number the products from 0, each once;
-/// [`ScheduleError::Order`] if a product has to wait for room behind one of a larger number that it feeds.
+/// As of [`schedule`]; [`ScheduleError::Numbers`] if `numbers` does not number the products from 0, each once; [`ScheduleError::Order`] if
+/// a product depends on one of so much larger a number that the buffer has no room for the latter's table first.
 pub fn schedule_numbered(
     nodes: &[Node],
     machine: &Machine,

@@ -157,9 +157,8 @@ pub struct Meeting<'a> {
 /// parties. The first failure ends the meeting, and so does `stop`; peers that are missing when the time is over are named.
 ///
 /// # Errors
-/// The weightiest [`SetupError`] of all peers: one that no waiting mends, as of [`dial()`] and [`Port::accept`], before
-/// [`SetupError::Stopped`] and [`SetupError::TimedOut`], which name every peer that is missing. [`SetupError::Local`] if peers
-/// are awaited and `port` is none.
+/// The first [`SetupError`] that no waiting mends, as of [`dial()`] and [`Port::accept`]; else [`SetupError::Stopped`] or
+/// [`SetupError::TimedOut`] with every peer that is missing. [`SetupError::Local`] if peers are awaited and `port` is none.
 pub fn meet(
     identity: &Identity,
     terms: &Terms,
