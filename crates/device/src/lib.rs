@@ -2,7 +2,7 @@
 //!
 //! A device knows rings, forms and bytes, and no protocol. The scalar [`Reference`] *defines* what each operation means, keeps
 //! the ledger of draws, and is slow; [`Cpu`] gives the same bytes with SIMD. [`conformance`] is the suite that every device must
-//! pass, and `veil device check` runs it.
+//! pass, and `veil-lab device check` runs it.
 //!
 //! ```
 //! use veil_device::{Cpu, Device, Frame, Item, Layout, Place, Region};

@@ -5,6 +5,7 @@
     reason = "a test that unwraps says what it expects by failing there"
 )]
 
+pub(crate) mod between;
 pub(crate) mod deployment;
 pub(crate) mod faithless;
 pub(crate) mod homes;
@@ -148,7 +149,7 @@ impl Folder {
 
 /// The command.
 pub(crate) fn veil() -> Command {
-    Command::new(assert_cmd::cargo::cargo_bin!("veil"))
+    Command::new(crate::PROGRAM)
 }
 
 pub(crate) fn text(bytes: &[u8]) -> String {
