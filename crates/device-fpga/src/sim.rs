@@ -125,7 +125,7 @@ impl Simulated {
     /// A card whose garbler has `rows` rows, just switched on.
     pub fn new(rows: u32, stalls: Stalls) -> Result<Self, Absent> {
         if MODELS.is_empty() {
-            return Err(Absent::NoVerilator);
+            return Err(crate::NONE);
         }
         let model = MODELS.iter().find(|model| model.rows == rows);
         let model = model.ok_or(Absent::NotBuilt { rows })?;

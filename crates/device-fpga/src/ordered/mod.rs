@@ -160,7 +160,7 @@ impl Ordered {
     /// A core of `rows` rows, just switched on.
     pub fn new(rows: u32, stalls: Stalls) -> Result<Self, Absent> {
         if MODELS.is_empty() && crate::Simulated::built().is_empty() {
-            return Err(Absent::NoVerilator);
+            return Err(crate::NONE);
         }
         let model = MODELS.iter().find(|model| model.rows == rows);
         let model = model.ok_or(Absent::NotBuilt { rows })?;
