@@ -4,14 +4,14 @@ source "$(dirname "$0")/lib.sh"
 
 mkdir -p "$target/bench"
 with_gpus
-run cargo build --release --locked --package veil-cli
+run cargo build --release --locked --package veil-cli --package veil-lab
 for name in and mul64 mul128 aes a2b b2a rep4-mul garble yao ot; do
-  say "veil bench $name"
-  "$target/release/veil" bench "$name" --json --svg "$target/bench/$name.svg" | tee "$target/bench/$name.jsonl"
+  say "veil-lab bench $name"
+  "$target/release/veil-lab" bench "$name" --json --svg "$target/bench/$name.svg" | tee "$target/bench/$name.jsonl"
 done
 
 say "a billion ANDs between two parties, over cycles and over a batch, in less than 64 MB each"
-"$target/release/veil" bench yao --ands 1e9 --json | tee "$target/bench/yao-stream.jsonl"
+"$target/release/veil-lab" bench yao --ands 1e9 --json | tee "$target/bench/yao-stream.jsonl"
 
 say "reading tables, and shares at rest, on one core"
 run cargo run --release --locked --package veil-program --example csv_rate | tee "$target/bench/csv_rate.txt"

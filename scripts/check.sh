@@ -6,6 +6,7 @@ run cargo fmt --all --check
 run cargo clippy --workspace --all-targets --all-features --locked -- -D warnings
 run env RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items --locked --quiet
 run cargo xtask layers
+scripts/lean.sh
 run cargo xtask links
 run cargo xtask words
 run cargo xtask gen --check

@@ -19,7 +19,7 @@ run cmp "$folder/results/newspaper/result.csv" "$folder/results-four/newspaper/r
 say "That was one machine. Next:"
 cat <<END
     $target/release/veil stats $folder/job.toml --processes   a process per participant, over TLS
-    $target/release/veil bench aes                            how fast this machine is
+    cargo run --release --package veil-lab -- bench aes       how fast this machine is
     examples/README.md                                        other jobs; README.md has one of your own in ten lines
     make test                                                 every check and every test
 END

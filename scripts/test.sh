@@ -2,7 +2,7 @@
 # Every check and every test; stops at the first that fails.
 source "$(dirname "$0")/lib.sh"
 
-# Tests of veil-cli start processes that kill, stall and wait for each other. One that fails may do so for want of a processor: it is
+# Tests of veil-cli and veil-lab start processes that kill, stall and wait for each other. One that fails may do so for want of a processor: it is
 # repeated alone, and said to have failed. Everything else has one chance.
 tests() {
   local log status=0
@@ -14,7 +14,7 @@ tests() {
   names=$(sed -nE 's/^test (.+) \.\.\. FAILED$/\1/p' "$log" | sort -u)
   rm "$log"
   ((status == 0)) && return
-  [[ -n $targets ]] && ! grep -qvE '^-p veil-cli --test [a-z_]+$' <<<"$targets" || return "$status"
+  [[ -n $targets ]] && ! grep -qvE '^-p veil-(cli|lab) --test [a-z_]+$' <<<"$targets" || return "$status"
   mapfile -t again < <(grep -oE -- '--test [a-z_]+' <<<"$targets" | tr ' ' '\n')
   say "failed once, and has a second chance alone:" $names
   run cargo test --workspace --all-features --locked "${again[@]}" -- --test-threads 1 --exact $names

@@ -1,4 +1,4 @@
-//! Builds the emulator and all kernels for the CPU, and takes the kernels for GPUs in, if a build made them: `VEIL_CUDA_FATBIN` is the path of a
+//! Builds the emulator and all kernels for the CPU, if the feature `emulator` asks for them, and takes the kernels for GPUs in, if a build made them: `VEIL_CUDA_FATBIN` is the path of a
 //! file with the code for all generations (`scripts/cuda.sh`). Where it is not set the crate has no GPUs, and says so when it is asked for one.
 
 use std::env;
@@ -7,6 +7,24 @@ use std::path::{Path, PathBuf};
 fn main() {
     println!("cargo::rerun-if-env-changed=VEIL_CUDA_FATBIN");
     println!("cargo::rustc-check-cfg=cfg(veil_fatbin)");
+    if env::var_os("CARGO_FEATURE_EMULATOR").is_some() {
+        emulator();
+    }
+    let Some(fatbin) = env::var_os("VEIL_CUDA_FATBIN").filter(|path| !path.is_empty()) else {
+        return;
+    };
+    match PathBuf::from(fatbin).canonicalize() {
+        Ok(fatbin) if fatbin.is_file() => {
+            println!("cargo::rerun-if-changed={}", fatbin.display());
+            println!("cargo::rustc-env=VEIL_CUDA_FATBIN={}", fatbin.display());
+            println!("cargo::rustc-cfg=veil_fatbin");
+        }
+        _ => println!("cargo::warning=VEIL_CUDA_FATBIN names no file: this build has no GPUs"),
+    }
+}
+
+/// The emulator, with all kernels as functions of this processor.
+fn emulator() {
     let kernels = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../kernels");
     println!("cargo::rerun-if-changed={}", kernels.display());
     let mut build = cc::Build::new();
@@ -51,15 +69,4 @@ fn main() {
         build.define("EMULATOR_PROBES", None);
     }
     build.compile("veil_emulator");
-    let Some(fatbin) = env::var_os("VEIL_CUDA_FATBIN").filter(|path| !path.is_empty()) else {
-        return;
-    };
-    match PathBuf::from(fatbin).canonicalize() {
-        Ok(fatbin) if fatbin.is_file() => {
-            println!("cargo::rerun-if-changed={}", fatbin.display());
-            println!("cargo::rustc-env=VEIL_CUDA_FATBIN={}", fatbin.display());
-            println!("cargo::rustc-cfg=veil_fatbin");
-        }
-        _ => println!("cargo::warning=VEIL_CUDA_FATBIN names no file: this build has no GPUs"),
-    }
 }

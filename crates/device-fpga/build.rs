@@ -1,11 +1,11 @@
-//! Makes the RTL into C++ by Verilator and builds it, where Verilator is there. Where it is not, the crate has no simulated cards, and says so
-//! when it is asked for one.
+//! Makes the RTL into C++ by Verilator and builds it, if the feature `simulated` asks for it and Verilator is there. Where either is not, the crate
+//! has no simulated cards, and says so when it is asked for one.
 //!
 //! `VEIL_RTL_ROWS` says for how many rows garblers are made: numbers with commas between them, `2` if it is not set. `2:4:1` is a garbler of two
 //! rows that takes four labels in a cycle, two if that is not said, and has a register behind its memories of labels, none if that is not. Cards are
 //! of a power of two; the core that takes gates in the order of the netlist is made for at most four rows, as its memories grow with their square.
 //!
-//! If `VEIL_RTL_FOLDED` is set, the first stage of four parties is made a second time, folded, for `veil bench fpga-share`.
+//! If `VEIL_RTL_FOLDED` is set, the first stage of four parties is made a second time, folded, for `veil-lab bench fpga-share`.
 
 use std::env;
 use std::ffi::OsStr;
@@ -234,6 +234,14 @@ const CORES: [Core; 8] = [
 ];
 
 fn main() {
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo says where to build"));
+    if env::var_os("CARGO_FEATURE_SIMULATED").is_none() {
+        println!("cargo::rerun-if-changed=build.rs");
+        for core in &CORES {
+            table(&out, core, "");
+        }
+        return;
+    }
     for name in ["VEIL_RTL_ROWS", "VEIL_RTL_FOLDED", "VERILATOR"] {
         println!("cargo::rerun-if-env-changed={name}");
     }
@@ -243,7 +251,6 @@ fn main() {
         println!("cargo::rerun-if-changed={}", rtl.join(folder).display());
     }
     let verilator = env::var_os("VERILATOR").unwrap_or_else(|| "verilator".into());
-    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo says where to build"));
     let rows = env::var("VEIL_RTL_ROWS").unwrap_or_else(|_| "2".to_owned());
     let shapes: Vec<Shape> = rows.split(',').filter_map(Shape::parse).collect();
     let root = root_of(&verilator).filter(|_| rtl.is_dir());
@@ -266,9 +273,7 @@ fn main() {
                 }
             }
         }
-        let file = out.join(format!("{}.rs", core.table));
-        let text = format!("{}! {{\n{models}}}\n", core.table);
-        fs::write(file, text).expect("cargo's folder can be written");
+        table(&out, core, &models);
     }
     match root {
         Some(root) if any => runtime(&root),
@@ -279,6 +284,13 @@ fn main() {
             println!("cargo::warning=no Verilator: this build has no simulated cards");
         }
     }
+}
+
+/// Writes the table of the models of a core.
+fn table(out: &Path, core: &Core, models: &str) {
+    let file = out.join(format!("{}.rs", core.table));
+    let text = format!("{}! {{\n{models}}}\n", core.table);
+    fs::write(file, text).expect("cargo's folder can be written");
 }
 
 /// Where Verilator keeps its C++, if it is there and runs.

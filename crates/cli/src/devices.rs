@@ -1,60 +1,109 @@
 //! Devices by name: which there are, and which one a participant computes on.
+//!
+//! Every program offers the devices of the processor and the GPU. What it offers beside them is a [`Registry`], which the program gives in:
+//! `veil` has [`Plain`], `veil-lab` one with simulated devices.
 
-use std::collections::BTreeMap;
+use std::fmt;
 use std::str::FromStr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use veil_device::{Cpu, Device, Fault, Isa, Reference};
 use veil_device_cuda::Cuda;
-use veil_device_cuda::backend::{Emulator, Order};
-use veil_device_fpga::node::{Carrier, PLACES};
-use veil_device_fpga::{Assembled, Clock, Fpga};
-use veil_engine::{DeviceFactory, Settings};
-use veil_job::{Rows, Tables};
-use veil_protocol::Plan;
-use veil_session::Peer;
+use veil_engine::DeviceFactory;
+use veil_job::Rows;
+use veil_link::Link;
+use veil_protocol::{Plan, Protocol};
+use veil_session::{PartyId, Peer};
 
 use crate::failure::{Code, Failure};
+use crate::launch::Crossed;
 
 /// The fastest device of the processor.
 const CPU: &str = "cpu";
 
-/// The device with simulated cores.
-const FPGA: &str = "fpga-sim";
+/// Devices that `veil-lab` alone offers, by name.
+const SIMULATED: [&str; 2] = ["cuda-sim", "fpga-sim"];
+
+/// Where simulated devices are, for whoever names one elsewhere.
+pub(crate) const IN_LAB: &str = "simulated devices are in `veil-lab`";
+
+/// Makes a device, or says why it is not here.
+pub type Maker = Arc<dyn Fn() -> Result<Box<dyn Device>, String> + Send + Sync>;
 
 /// A device that could be here.
-pub(crate) struct Candidate {
-    pub(crate) name: &'static str,
-    pub(crate) what: &'static str,
-    /// Makes it, or says why it is not here.
-    pub(crate) make: Box<dyn FnOnce() -> Result<Box<dyn Device>, String>>,
+pub struct Candidate {
+    /// As `--device` takes it.
+    pub name: &'static str,
+    /// What it is, in a line.
+    pub what: &'static str,
+    /// Makes it.
+    pub make: Maker,
 }
 
-/// A fresh device of this name, which takes programs that are assembled already, and says on the clock what its cores do.
-pub(crate) fn make(
-    name: &str,
-    assembled: &Assembled,
-    clock: &Clock,
-) -> Result<Box<dyn Device>, Failure> {
-    let names = || candidates(assembled, clock).into_iter().map(|it| it.name);
-    if name != CPU && !names().any(|known| known == name) {
-        let names: Vec<&str> = [CPU].into_iter().chain(names()).collect();
-        let help = format!("--device takes one of: {}", names.join(", "));
-        return Err(Failure::new(Code::Usage, format!("there is no device `{name}`")).help(help));
+/// What a program offers beside the devices of the processor and the GPU.
+///
+/// The methods that have a body say of such a device that it is like any other.
+pub trait Registry: Send + Sync {
+    /// Its devices.
+    fn candidates(&self) -> Vec<Candidate>;
+
+    /// What makes the devices of a party of this name for a run, a device for every lane, where it is not the candidate's maker.
+    fn of_party(&self, _device: &str, _party: &str) -> Option<Maker> {
+        None
     }
-    start(name, assembled, clock)
-        .map_err(|why| Failure::new(Code::Device, format!("{name} is not here: {why}")))
+
+    /// Cycles that the cores of a party have run, if it computes on some.
+    fn cycles(&self, _party: &str) -> Option<u64> {
+        None
+    }
+
+    /// Refuses a device that does not do what a party of this plan is to do, for a reason other than room.
+    fn suits(&self, _device: &str, _plan: &Plan, _protocol: &dyn Protocol) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    /// Whether it has a network of nodes in simulation.
+    fn has_network(&self) -> bool {
+        false
+    }
+
+    /// A network of nodes in simulation, one for each party.
+    fn network(&self, _wanted: &Wanted<'_>) -> Result<Box<dyn Network>, Failure> {
+        Err(Failure::new(Code::Usage, IN_LAB))
+    }
 }
 
-/// The same, or why it does not start.
-fn start(name: &str, assembled: &Assembled, clock: &Clock) -> Result<Box<dyn Device>, String> {
-    if name == CPU {
-        return Ok(Box::new(Cpu::detect()));
-    }
-    let mut candidates = candidates(assembled, clock).into_iter();
-    match candidates.find(|candidate| candidate.name == name) {
-        Some(candidate) => (candidate.make)(),
-        None => Err("there is no such device".into()),
+/// What a run wants of a network in simulation.
+pub struct Wanted<'a> {
+    /// The plan.
+    pub plan: &'a Plan,
+    /// The devices that were named for its parties.
+    pub devices: Vec<Option<&'a str>>,
+    /// Whether somebody looks at messages, or at what devices are told.
+    pub looks: bool,
+    /// Whether nodes are to compute circuits without their hosts.
+    pub headless: bool,
+}
+
+/// Nodes in simulation, and the network between them.
+pub trait Network: Send + Sync {
+    /// The link of a participant, beside those of the others.
+    fn link(&self, me: Peer, inner: Box<dyn Link>) -> Box<dyn Link>;
+
+    /// What makes the devices of a party that compute at its node, if products are made there. `name`: of the party.
+    fn of_party(&self, party: PartyId, name: &str) -> Option<Maker>;
+
+    /// What has crossed it.
+    fn crossed(&self) -> Crossed;
+}
+
+/// The registry of a program that offers nothing more.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Plain;
+
+impl Registry for Plain {
+    fn candidates(&self) -> Vec<Candidate> {
+        Vec::new()
     }
 }
 
@@ -66,23 +115,22 @@ pub(crate) fn lacking(isa: Isa) -> Vec<&'static str> {
         .collect()
 }
 
-/// Every device that there can be.
-pub(crate) fn candidates(assembled: &Assembled, clock: &Clock) -> Vec<Candidate> {
-    let (assembled, clock) = (assembled.clone(), clock.clone());
+/// Every device that there can be, where this registry is.
+pub fn candidates(registry: &dyn Registry) -> Vec<Candidate> {
     let cpu = |name, what, isa: Isa| {
         let make = move || match &lacking(isa)[..] {
             [] => Ok(Box::new(Cpu::with(isa)) as Box<dyn Device>),
             missing => Err(format!("this processor lacks {}", missing.join(", "))),
         };
-        let make = Box::new(make);
+        let make = Arc::new(make);
         Candidate { name, what, make }
     };
     let reference = Candidate {
         name: "reference",
         what: "defines every operation, and is slow",
-        make: Box::new(|| Ok(Box::new(Reference::default()))),
+        make: Arc::new(|| Ok(Box::new(Reference::default()))),
     };
-    vec![
+    let mut all = vec![
         reference,
         cpu(
             "cpu-avx512",
@@ -102,43 +150,77 @@ pub(crate) fn candidates(assembled: &Assembled, clock: &Clock) -> Vec<Candidate>
         Candidate {
             name: "cuda",
             what: "the first GPU of NVIDIA, by kernels that this program brings along",
-            make: Box::new(|| match Cuda::open(0) {
+            make: Arc::new(|| match Cuda::open(0) {
                 Ok(gpu) => Ok(Box::new(gpu)),
                 Err(absent) => Err(absent.to_string()),
             }),
         },
-        Candidate {
-            name: "cuda-sim",
-            what: "the same kernels, each thread of which this processor imitates: slow, for tests",
-            make: Box::new(|| {
-                let emulator = Emulator::new(Order::Forward);
-                Ok(Box::new(Cuda::on(Box::new(emulator))))
-            }),
-        },
-        Candidate {
-            name: FPGA,
-            what: "cores on an FPGA that garble, two rows of gates, and compute on shares, simulated cycle by cycle",
-            make: Box::new(move || match Fpga::simulated() {
-                Ok(fpga) => Ok(Box::new(fpga.sharing(&assembled).counting(&clock))),
-                Err(absent) => Err(absent.to_string()),
-            }),
-        },
-    ]
+    ];
+    all.extend(registry.candidates());
+    all
+}
+
+/// A fresh device of this name, for no party of a run.
+pub fn make(name: &str, registry: &dyn Registry) -> Result<Box<dyn Device>, Failure> {
+    let candidates = candidates(registry);
+    let is = |candidate: &Candidate| candidate.name == name;
+    if name != CPU && !candidates.iter().any(is) {
+        let message = format!("there is no device `{name}`");
+        let help = if SIMULATED.contains(&name) {
+            IN_LAB.to_owned()
+        } else {
+            let names = candidates.iter().map(|candidate| candidate.name);
+            let names: Vec<&str> = [CPU].into_iter().chain(names).collect();
+            format!("--device takes one of: {}", names.join(", "))
+        };
+        return Err(Failure::new(Code::Usage, message).help(help));
+    }
+    start(name, registry)
+        .map_err(|why| Failure::new(Code::Device, format!("{name} is not here: {why}")))
+}
+
+/// The same, or why it does not start.
+fn start(name: &str, registry: &dyn Registry) -> Result<Box<dyn Device>, String> {
+    if name == CPU {
+        return Ok(Box::new(Cpu::detect()));
+    }
+    let mut candidates = candidates(registry).into_iter();
+    match candidates.find(|candidate| candidate.name == name) {
+        Some(candidate) => (candidate.make)(),
+        None => Err("there is no such device".into()),
+    }
 }
 
 /// On which devices the parties of a run compute.
 #[derive(clap::Args, Debug, Clone, Default)]
-pub(crate) struct DevicesArgs {
+pub struct DevicesArgs {
     /// The device that parties compute on, of `veil device list`: of all parties, or of one [default: the fastest CPU device]. Parties are
     /// called as in the job, or `garbler` and `evaluator`, if there are two.
     #[arg(long = "device", value_name = "[PARTY=]DEVICE")]
     devices: Vec<Choice>,
-    /// What a check has assembled, for the devices of the run.
-    #[arg(skip)]
-    assembled: Assembled,
-    /// What the cores of each party have done, by its name.
-    #[arg(skip)]
-    clocks: Arc<Mutex<BTreeMap<String, Clock>>>,
+}
+
+impl DevicesArgs {
+    /// The choices, among what a registry offers.
+    pub(crate) fn among(&self, registry: &Arc<dyn Registry>) -> Devices {
+        Devices {
+            choices: self.devices.clone(),
+            registry: Arc::clone(registry),
+        }
+    }
+}
+
+/// The devices of a run: what was chosen, and what there is to choose from.
+#[derive(Clone)]
+pub(crate) struct Devices {
+    choices: Vec<Choice>,
+    registry: Arc<dyn Registry>,
+}
+
+impl fmt::Debug for Devices {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Devices").field(&self.choices).finish()
+    }
 }
 
 /// One `--device`.
@@ -164,7 +246,7 @@ impl FromStr for Choice {
 /// The name of the role of each of two parties.
 const ROLES: [&str; 2] = ["garbler", "evaluator"];
 
-impl DevicesArgs {
+impl Devices {
     /// The device of a participant, if one was named for it.
     pub(crate) fn named(&self, plan: &Plan, peer: Peer) -> Option<&str> {
         let Peer::Party(party) = peer else {
@@ -178,19 +260,25 @@ impl DevicesArgs {
             party.is_none_or(|party| party == name || Some(party) == role)
         };
         // The last one counts, and one for a party more than one for all.
-        let choices = self.devices.iter().filter(is);
+        let choices = self.choices.iter().filter(is);
         let choice = choices.max_by_key(|choice| choice.party.is_some());
         choice.map(|choice| choice.device.as_str())
     }
 
-    /// Whether all parties of a plan compute on shares on simulated cores, so that nodes can do rounds of theirs.
-    pub(crate) fn join(&self, plan: &Plan) -> bool {
-        let mut parties = plan.parties().iter().map(|party| Peer::Party(*party));
-        // As many products at once as nodes have places for.
-        let lanes = u32::from(plan.lanes) * Settings::default().window as u32;
-        plan.parties().len() > 2
-            && lanes <= PLACES
-            && parties.all(|peer| self.named(plan, peer) == Some(FPGA))
+    /// Nodes in simulation for the parties of a plan, on these devices.
+    pub(crate) fn network(
+        &self,
+        plan: &Plan,
+        looks: bool,
+        headless: bool,
+    ) -> Result<Box<dyn Network>, Failure> {
+        let parties = plan.parties().iter().map(|party| Peer::Party(*party));
+        self.registry.network(&Wanted {
+            plan,
+            devices: parties.map(|peer| self.named(plan, peer)).collect(),
+            looks,
+            headless,
+        })
     }
 
     /// Makes the devices of a participant. Those of parties that are nodes have the node of theirs. A device was there when the run was
@@ -199,37 +287,31 @@ impl DevicesArgs {
         &self,
         plan: &Plan,
         peer: Peer,
-        nodes: Option<&Carrier>,
+        network: Option<&dyn Network>,
     ) -> DeviceFactory {
         let Some(name) = self.named(plan, peer).map(str::to_owned) else {
             return Arc::new(|| Ok(Box::new(Cpu::detect())));
         };
-        let (assembled, clock) = (self.assembled.clone(), Clock::default());
-        if name == FPGA {
-            let who = veil_engine::name_of(plan, peer).to_owned();
-            let mut clocks = self.clocks.lock().unwrap_or_else(PoisonError::into_inner);
-            clocks.insert(who, clock.clone());
-        }
-        let node = (peer.party().zip(nodes)).map(|(party, nodes)| nodes.node(party.index() as u8));
+        let who = veil_engine::name_of(plan, peer);
+        let node = (peer.party().zip(network)).and_then(|(party, all)| all.of_party(party, who));
+        let own = node.or_else(|| self.registry.of_party(&name, who));
+        let registry = Arc::clone(&self.registry);
         Arc::new(move || {
-            let absent = |why: String| Fault::Absent {
+            let made = match &own {
+                Some(own) => own(),
+                None => start(&name, &*registry),
+            };
+            made.map_err(|why| Fault::Absent {
                 device: name.clone(),
                 why,
-            };
-            let Some(node) = &node else {
-                return start(&name, &assembled, &clock).map_err(absent);
-            };
-            let fpga = Fpga::simulated().map_err(|why| absent(why.to_string()))?;
-            let fpga = fpga.sharing(&assembled).counting(&clock);
-            Ok(Box::new(fpga.joined(node.user())))
+            })
         })
     }
 
     /// Cycles that the cores of a participant have run, if it computes on some.
     pub(crate) fn cycles(&self, plan: &Plan, peer: Peer) -> Option<u64> {
-        let clocks = self.clocks.lock().unwrap_or_else(PoisonError::into_inner);
-        let clock = clocks.get(veil_engine::name_of(plan, peer));
-        clock.filter(|_| peer.party().is_some()).map(Clock::cycles)
+        peer.party()?;
+        self.registry.cycles(veil_engine::name_of(plan, peer))
     }
 
     /// The order of gates at which the device of a participant is best, if one was named for it that has such an order: which device,
@@ -242,9 +324,7 @@ impl DevicesArgs {
         let Some(name) = self.named(plan, peer) else {
             return Ok(None);
         };
-        let rows = make(name, &self.assembled, &Clock::default())?
-            .rows()
-            .and_then(Rows::of);
+        let rows = make(name, &*self.registry)?.rows().and_then(Rows::of);
         Ok(rows.map(|rows| (name, rows)))
     }
 
@@ -254,7 +334,7 @@ impl DevicesArgs {
         let names: Vec<&str> = parties
             .map(|peer| veil_engine::name_of(plan, peer))
             .collect();
-        for choice in &self.devices {
+        for choice in &self.choices {
             let known = |party: &String| {
                 names.contains(&party.as_str())
                     || (names.len() == 2 && ROLES.contains(&party.as_str()))
@@ -290,24 +370,9 @@ impl DevicesArgs {
 
     /// Whether a device does what a party of this plan is to do.
     fn fits(&self, name: &str, plan: &Arc<Plan>, peer: Peer) -> Result<(), Failure> {
-        let mut device = make(name, &self.assembled, &Clock::default())?;
+        let mut device = make(name, &*self.registry)?;
         let protocol = veil_protocol::protocol(Arc::clone(plan), peer);
-        if name == FPGA && protocol.name() == "yao" {
-            if peer != Peer::Party(plan.parties()[0]) {
-                let who = veil_engine::name_of(plan, peer);
-                let message = format!(
-                    "{name} garbles, and {who} does not in this job, which runs by {}",
-                    protocol.name()
-                );
-                let help = format!("`--device garbler={name}`");
-                return Err(Failure::new(Code::Usage, message).help(help));
-            }
-            if plan.job.security.tables != Tables::HalfGates {
-                let message = format!("{name} makes tables of half-gates, and this job has others");
-                return Err(Failure::new(Code::Usage, message)
-                    .help("leave out --tables, or write `--tables half-gates`"));
-            }
-        }
+        self.registry.suits(name, plan, &*protocol)?;
         let programs = protocol.programs().iter().zip(plan.banks_of_programs());
         for (program, of) in programs {
             match device.load(program, protocol.layout(of)) {
@@ -353,17 +418,17 @@ output = [{ port = "out", to = "bob", format = "hex", file = "sum.hex" }]
         let job = Job::parse(JOB, Path::new("job.toml"), Files::default()).unwrap();
         let plan = Plan::new(job.shared(), Options::default()).unwrap();
         let peer = Peer::Party(plan.parties()[0]);
-        let here = |name: &str| start(name, &Assembled::default(), &Clock::default());
-        let candidates = candidates(&Assembled::default(), &Clock::default());
+        let here = |name: &str| start(name, &Plain);
+        let candidates = candidates(&Plain);
         let names = candidates.iter().map(|candidate| candidate.name);
         let mut absent = 0;
         for name in names.chain([CPU, "one-that-has-gone"]) {
             let Ok(choice) = name.parse();
             let args = DevicesArgs {
                 devices: vec![choice],
-                ..DevicesArgs::default()
             };
-            let device = args.factory(&plan, peer, None)();
+            let registry: Arc<dyn Registry> = Arc::new(Plain);
+            let device = args.among(&registry).factory(&plan, peer, None)();
             match (device, here(name)) {
                 (Ok(device), Ok(same)) => assert_eq!(device.name(), same.name()),
                 (Err(fault), Err(why)) => {

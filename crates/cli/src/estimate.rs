@@ -15,7 +15,7 @@ use veil_link::shape::Profile;
 use veil_protocol::{Options, Plan};
 use veil_session::{PartyId, Peer};
 
-use crate::commands::bench;
+use crate::loopback::{self, Nowhere, Pattern};
 
 /// Measuring ends after this, unless a single chunk takes longer.
 const LONGEST: Duration = Duration::from_millis(400);
@@ -111,11 +111,12 @@ fn run(plan: &Plan, rows: u64) -> Option<f64> {
     };
     let short = Arc::new(Plan::new(Arc::new(job), options).ok()?);
     let data = |_: Peer| Data {
-        source: Some(Arc::new(bench::Pattern)),
-        sink: Some(Arc::new(bench::Nowhere)),
+        source: Some(Arc::new(Pattern)),
+        sink: Some(Arc::new(Nowhere)),
         ..Data::default()
     };
-    let reports = bench::over_tls(&short, &veil_engine::Settings::default(), &data, None).ok()?;
+    let reports =
+        loopback::over_tls(&short, &veil_engine::Settings::default(), &data, None).ok()?;
     let slowest = reports.values().map(|report| report.elapsed).max()?;
     Some(slowest.as_secs_f64())
 }

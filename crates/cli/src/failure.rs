@@ -14,7 +14,7 @@ use veil_store::StoreError;
 
 /// What an exit code means. 0 is success.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Code {
+pub enum Code {
     /// Anything else: a signal, an output that cannot be written.
     Other = 1,
     /// The command line makes no sense. `clap` uses the same.
@@ -48,7 +48,7 @@ impl Code {
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
 #[error("{}", .0.message)]
-pub(crate) struct Failure(Box<Inner>);
+pub struct Failure(Box<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -61,7 +61,7 @@ struct Inner {
 
 impl Failure {
     /// A failure with a message that says where, what, and what to do.
-    pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
         Failure(Box::new(Inner {
             code,
             message: message.into(),
@@ -71,18 +71,15 @@ impl Failure {
     }
 
     /// Adds what to do.
-    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
         self.0.help = Some(help.into()).filter(|help: &String| !help.is_empty());
         self
     }
 
     /// Shows a part of the file at fault.
-    pub(crate) fn showing(
-        mut self,
-        name: &str,
-        text: String,
-        span: std::ops::Range<usize>,
-    ) -> Self {
+    #[must_use]
+    pub fn showing(mut self, name: &str, text: String, span: std::ops::Range<usize>) -> Self {
         let end = text.len();
         let span = span.start.min(end)..span.end.min(end);
         self.0.source = Some((NamedSource::new(name, text), span));
@@ -90,7 +87,7 @@ impl Failure {
     }
 
     /// The exit code.
-    pub(crate) fn code(&self) -> Code {
+    pub fn code(&self) -> Code {
         self.0.code
     }
 
@@ -266,7 +263,7 @@ impl Diagnostic for Failure {
 }
 
 /// Failures are printed in colour where there is a terminal, and never broken within a line: scripts search in them.
-pub(crate) fn install_reporter() {
+pub fn install_reporter() {
     let handler = |_: &_| -> Box<dyn miette::ReportHandler> {
         Box::new(
             MietteHandlerOpts::new()

@@ -4,17 +4,18 @@ use std::str::FromStr;
 
 use veil_link::{LinkKind, NoLink};
 
+use crate::devices::{IN_LAB, Registry};
 use crate::failure::{Code, Failure};
 
 /// Name of the network of nodes in simulation.
-pub(crate) const NODES: &str = "fpga-sim";
+pub const NODES: &str = "fpga-sim";
 
 /// What carries the bytes.
 #[derive(clap::Args, Debug, Clone, Default)]
-pub(crate) struct LinkArgs {
+pub struct LinkArgs {
     /// What carries the bytes between participants. Between processes, the same at all of them: tls, or `fabric[:PROVIDER]` by libfabric, where
-    /// PROVIDER is tcp, shm, `verbs;ofi_rxm`, efa or another of `fi_info -l` [default: tls; of fabric: tcp]. Of a run in one process: fpga-sim,
-    /// packets between cards in simulation, a 100 Gb/s network apart [default: memory]
+    /// PROVIDER is tcp, shm, `verbs;ofi_rxm`, efa or another of `fi_info -l` [default: tls; of fabric: tcp]. Of a run of `veil-lab` in one
+    /// process: fpga-sim, packets between cards in simulation, a 100 Gb/s network apart [default: memory]
     #[arg(long = "link", value_name = "LINK")]
     choice: Option<Choice>,
 }
@@ -57,7 +58,7 @@ impl LinkArgs {
     pub(crate) fn check(&self) -> Result<(), Failure> {
         if self.nodes() {
             let message = format!(
-                "--link {NODES} is for parties in one process: `veil run` and `veil stats`"
+                "--link {NODES} is for parties in one process: `veil-lab run` and `veil-lab stats`"
             );
             return Err(
                 Failure::new(Code::Usage, message).help("leave it out, or name tls or fabric")
@@ -68,9 +69,17 @@ impl LinkArgs {
     }
 
     /// The same for a run on this machine, whose participants have links of their own only as processes.
-    pub(crate) fn check_local(&self, processes: bool) -> Result<(), Failure> {
+    pub(crate) fn check_local(
+        &self,
+        processes: bool,
+        registry: &dyn Registry,
+    ) -> Result<(), Failure> {
         match self.choice {
-            Some(Choice::Nodes) if !processes => return Ok(()),
+            Some(Choice::Nodes) if !processes && registry.has_network() => return Ok(()),
+            Some(Choice::Nodes) if !processes => {
+                let message = format!("--link {NODES} is no link of this program");
+                return Err(Failure::new(Code::Usage, message).help(IN_LAB));
+            }
             Some(Choice::Processes(_)) if !processes => {
                 let message = "this --link is between processes, and this run has links in memory";
                 return Err(Failure::new(Code::Usage, message).help("add --processes"));

@@ -8,7 +8,7 @@ use veil_program::Job;
 use veil_protocol::Plan;
 use veil_session::{PartyId, Peer};
 
-use crate::devices::DevicesArgs;
+use crate::devices::Devices;
 use crate::failure::{Code, Failure};
 use crate::prepare;
 
@@ -80,7 +80,7 @@ pub(crate) const GARBLER: Peer = Peer::Party(PartyId::TWO[0]);
 pub(crate) fn plan(
     job: Job,
     lanes: Option<u16>,
-    devices: &DevicesArgs,
+    devices: &Devices,
     own: Option<&str>,
 ) -> Result<Planned, Failure> {
     let plan = prepare::plan(&job, lanes)?;
@@ -116,7 +116,7 @@ pub(crate) fn plan(
 pub(crate) fn known(
     job: &Job,
     plan: &Arc<Plan>,
-    devices: &DevicesArgs,
+    devices: &Devices,
     own: &str,
 ) -> Result<Known, Failure> {
     if !job.leaves_schedule() {
@@ -136,7 +136,7 @@ fn on_rows(
     job: &Job,
     list: Schedule,
     lanes: Option<u16>,
-    devices: &DevicesArgs,
+    devices: &Devices,
     own: Option<&str>,
 ) -> Result<(Job, Arc<Plan>), Failure> {
     let job = as_stated(job, list)?;

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::failure::{Code, Failure};
 
 /// Prints text to standard output. A reader that has seen enough, such as `head`, is no failure.
-pub(crate) fn print(text: &str) -> Result<(), Failure> {
+pub fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::new(
@@ -21,7 +21,7 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
 }
 
 /// Prints one JSON object.
-pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
+pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(value).map_err(|error| {
         Failure::new(
             Code::Other,
@@ -32,7 +32,7 @@ pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
 }
 
 /// A number of bytes for people.
-pub(crate) fn bytes(count: u64) -> String {
+pub fn bytes(count: u64) -> String {
     const UNITS: [(&str, f64); 4] = [("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)];
     match UNITS.into_iter().find(|(_, size)| count as f64 >= *size) {
         Some((unit, size)) => format!("{:.1} {unit}", count as f64 / size),
@@ -41,17 +41,17 @@ pub(crate) fn bytes(count: u64) -> String {
 }
 
 /// Bytes as lower-case hexadecimal digits.
-pub(crate) fn hex(bytes: &[u8]) -> String {
+pub fn hex(bytes: &[u8]) -> String {
     data_encoding::HEXLOWER.encode(bytes)
 }
 
 /// A number of things: `1 row`, `2 rows`.
-pub(crate) fn count(number: u64, one: &str) -> String {
+pub fn count(number: u64, one: &str) -> String {
     format!("{number} {one}{}", if number == 1 { "" } else { "s" })
 }
 
 /// A time for people.
-pub(crate) fn seconds(time: f64) -> String {
+pub fn seconds(time: f64) -> String {
     match time {
         t if t < 0.01 => format!("{:.2} ms", t * 1e3),
         t if t < 1.0 => format!("{:.0} ms", t * 1e3),
@@ -61,7 +61,7 @@ pub(crate) fn seconds(time: f64) -> String {
 }
 
 /// Rows of cells in columns of equal width.
-pub(crate) fn columns(rows: &[Vec<String>]) -> String {
+pub fn columns(rows: &[Vec<String>]) -> String {
     let width = |column: usize| {
         rows.iter()
             .filter_map(|row| row.get(column))

@@ -18,21 +18,22 @@ use crate::failure::Failure;
 
 /// The job of a command line.
 #[derive(clap::Args, Debug, Clone)]
-pub(crate) struct JobArgs {
+pub struct JobArgs {
     /// The job file.
     #[arg(value_name = "JOB.toml")]
-    pub(crate) job: PathBuf,
+    pub job: PathBuf,
     /// Take a data file from elsewhere; WHAT is the block, or the input port.
     #[arg(long, value_name = "OWNER:WHAT=FILE", value_parser = replacement)]
-    pub(crate) data: Vec<Replacement>,
+    pub data: Vec<Replacement>,
     /// Key under which the owners of a block compare the order of its rows; `veil data key new` makes one.
     #[arg(long, value_name = "FILE")]
-    pub(crate) align_key: Option<PathBuf>,
+    pub align_key: Option<PathBuf>,
     /// Lanes: parts of the rows that run in parallel [default: as many as cores; 1 where others take part]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub(crate) lanes: Option<u16>,
+    pub lanes: Option<u16>,
+    /// Where the job leaves it open.
     #[command(flatten)]
-    pub(crate) security: SecurityArgs,
+    pub security: SecurityArgs,
 }
 
 /// What a command line says of a job's security where the job file leaves it open.
@@ -40,25 +41,25 @@ pub(crate) struct JobArgs {
 #[command(
     next_help_heading = "Security, where the job leaves it open (all participants must give the same)"
 )]
-pub(crate) struct SecurityArgs {
+pub struct SecurityArgs {
     /// The protocol: rep3, rep4 or yao [default: by the number of parties]
     #[arg(long, value_name = "NAME")]
-    pub(crate) protocol: Option<ProtocolKind>,
+    pub protocol: Option<ProtocolKind>,
     /// Against one party that is semi-honest or malicious; yao: malicious-cutchoose [default: rep3 and yao semi-honest, rep4 malicious]
     #[arg(long, value_name = "WHICH")]
-    pub(crate) adversary: Option<Adversary>,
+    pub adversary: Option<Adversary>,
     /// What a cheat or a lost party makes of the run: abort, or guaranteed output [default: abort]
     #[arg(long, value_name = "WHICH")]
-    pub(crate) output: Option<Delivery>,
+    pub output: Option<Delivery>,
     /// How yao garbles gates: half-gates, or three-halves for slow links [default: half-gates]
     #[arg(long, value_name = "WHICH")]
-    pub(crate) tables: Option<Tables>,
+    pub tables: Option<Tables>,
     /// Order of yao's gates and tables: layers, or list(N) as hardware of 1, 2, 4, 8 or 16 rows starts them [default: what the garbler's device is best at, else layers]
     #[arg(long, value_name = "WHICH")]
-    pub(crate) schedule: Option<Schedule>,
+    pub schedule: Option<Schedule>,
     /// A cheat of cut-and-choose gets away with probability 2^-S: 9, 19, 29, 39, 40, 49, 59, 64, 69, 79, 80, 89, 99, 109 or 119 [default: 40]
     #[arg(long, value_name = "S")]
-    pub(crate) statistical: Option<Statistical>,
+    pub statistical: Option<Statistical>,
 }
 
 impl SecurityArgs {
@@ -77,10 +78,13 @@ impl SecurityArgs {
 
 /// A data file that is elsewhere than the job says.
 #[derive(Clone, Debug)]
-pub(crate) struct Replacement {
-    pub(crate) owner: String,
-    pub(crate) what: String,
-    pub(crate) file: PathBuf,
+pub struct Replacement {
+    /// Whose.
+    pub owner: String,
+    /// The block, or the input port.
+    pub what: String,
+    /// Where it is.
+    pub file: PathBuf,
 }
 
 fn replacement(text: &str) -> Result<Replacement, String> {

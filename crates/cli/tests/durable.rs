@@ -178,7 +178,7 @@ fn keeps(folder: &Folder, party: &str, file: &str) -> bool {
 /// Starts the job and kills it once it has come to what `reached` says. Over the imitated network of two cities, forty
 /// rounds take seconds.
 fn kill_once(folder: &Folder, reached: impl Fn() -> bool) {
-    let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin!("veil"))
+    let mut child = std::process::Command::new(crate::PROGRAM)
         .args(["run", "job.toml", "--net", "wan", "--out", "killed"])
         .current_dir(folder.path())
         .stderr(std::process::Stdio::null())

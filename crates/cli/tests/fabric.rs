@@ -123,7 +123,7 @@ fn a_process_that_is_killed_ends_the_run_and_what_it_left_is_swept() {
     }
     folder.replace("job.toml", "rows = 4096", "rows = 40000000");
     let run = "run job.toml --lanes 1 --processes --link fabric:shm";
-    let started = Command::new(assert_cmd::cargo::cargo_bin!("veil"))
+    let started = Command::new(crate::PROGRAM)
         .args(run.split(' '))
         .current_dir(folder.path())
         .stdout(Stdio::null())

@@ -59,7 +59,7 @@ struct Service(Child);
 impl Service {
     fn start(folder: &Folder, name: &str) -> Self {
         let log = std::fs::File::create(folder.at(&format!("{name}.said"))).unwrap();
-        let process = Command::new(assert_cmd::cargo::cargo_bin!("veil"))
+        let process = Command::new(crate::PROGRAM)
             .args(["serve", "--home", name])
             .current_dir(folder.path())
             .stderr(log)
@@ -109,7 +109,7 @@ fn good(folder: &Folder, home: &str, arguments: &str) -> String {
 
 /// The same in the background.
 fn begin(folder: &Folder, home: &str, arguments: &str) -> Child {
-    Command::new(assert_cmd::cargo::cargo_bin!("veil"))
+    Command::new(crate::PROGRAM)
         .args(arguments.split_whitespace())
         .args(["--home", home])
         .current_dir(folder.path())

@@ -354,7 +354,7 @@ fn processes_that_write_at_once_lose_no_entry() {
     let folder = members();
     let writers: Vec<_> = (0..6)
         .map(|n| {
-            Command::new(env!("CARGO_BIN_EXE_veil"))
+            Command::new(crate::PROGRAM)
                 .args(["invite", &format!("x{n}"), "--role", "owner", "--home", "a"])
                 .current_dir(folder.path())
                 .stdout(std::process::Stdio::null())
@@ -395,7 +395,7 @@ fn a_full_disk_leaves_the_log_as_it_was() {
     );
     let script = format!(
         "ulimit -f {blocks}; trap '' XFSZ; exec {} members revoke dave --reason {grown} --home a",
-        env!("CARGO_BIN_EXE_veil")
+        crate::PROGRAM
     );
     // A POSIX shell counts blocks of 512 bytes.
     let output = Command::new("dash")

@@ -632,7 +632,7 @@ fn confinement_costs_little() {
     folder.write("request", &request);
     let terms = br#"{"name":"a","rows":1048576,"lanes":4,"memory_mib":256,"window":4,"link":"tls","kept":false}"#;
     let errand = [&(terms.len() as u32).to_le_bytes()[..], terms, &request].concat();
-    let program = assert_cmd::cargo::cargo_bin!("veil");
+    let program = crate::PROGRAM;
     let words = ["inner", "plan", "--memory-mib=2048", "--cpu=60"];
     let (mut here, mut unconfined, mut confined) = (0, 0, 0);
     for _ in 0..TIMES {

@@ -457,7 +457,7 @@ fn a_signal_ends_a_run_in_order() {
     folder.replace("job.toml", "rows = 4096", "rows = 200000");
     let before = folder.everything();
     for how in [&[][..], &["--processes"]] {
-        let mut run = std::process::Command::new(assert_cmd::cargo::cargo_bin!("veil"))
+        let mut run = std::process::Command::new(crate::PROGRAM)
             .args(["run", "job.toml", "--net", "wan"])
             .args(how)
             .current_dir(folder.path())
@@ -512,7 +512,7 @@ fn settled_children(of: u32) -> Vec<String> {
 fn a_process_that_is_killed_ends_the_run() {
     let folder = Folder::blocks();
     let before = folder.everything();
-    let run = std::process::Command::new(assert_cmd::cargo::cargo_bin!("veil"))
+    let run = std::process::Command::new(crate::PROGRAM)
         .args([
             "run",
             "job.toml",

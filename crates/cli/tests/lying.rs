@@ -122,7 +122,7 @@ impl Liar {
             wait: Some(Duration::from_secs(PATIENCE)),
             timeout: Some(Duration::from_secs(site.timeout)),
             // This program is a test.
-            planner: Some(assert_cmd::cargo::cargo_bin!("veil").into()),
+            planner: Some(crate::PROGRAM.into()),
             ..service::Options::default()
         };
         let device: veil_engine::DeviceFactory =

@@ -6,12 +6,10 @@
 
 mod adverse;
 mod bad_input;
-mod bench;
 mod binding;
 mod commands;
 mod common;
 mod data;
-mod devices;
 mod durable;
 mod fabric;
 mod faithless;
@@ -27,7 +25,6 @@ mod limits;
 mod lying;
 mod meeting;
 mod network;
-mod nodes;
 mod operator;
 mod own_data;
 mod party;
@@ -39,5 +36,7 @@ mod serve;
 mod shares;
 mod soak;
 mod stages;
-mod traces;
 mod two;
+
+/// The program that is tested.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_veil");

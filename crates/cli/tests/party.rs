@@ -51,7 +51,7 @@ fn start(
     how: How,
     connected: &std::sync::mpsc::Sender<()>,
 ) -> Player {
-    let mut process = Command::new(assert_cmd::cargo::cargo_bin!("veil"))
+    let mut process = Command::new(crate::PROGRAM)
         // Rounds that take long enough to be killed in.
         .args(["party", job, "--home", name, "--out", "out", "--yes"])
         .args(["--net", "wan", "--timeout", &how.timeout.to_string()])

@@ -141,7 +141,7 @@ fn cut_and_choose_is_as_strong_as_its_parameter() {
         let said = ann.refused(&job(&format!("statistical = \"{few}\"\n")));
         let want = format!(
             "job.toml:7:15: `statistical` is \"{few}\": a cheat would get away with probability 2^-{few}; write \"40\" or more, less is for \
-             `veil bench cut` alone"
+             `veil-lab bench cut` alone"
         );
         let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(said.contains(&want), "{said}");

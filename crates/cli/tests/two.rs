@@ -5,9 +5,9 @@ use std::process::Stdio;
 use std::sync::Arc;
 
 use crate::common::Folder;
+use crate::common::between::{JOB, NAMES, chain, rows, with_other};
 use crate::common::deployment::{
-    At, PATIENT, Place, Service, at, end, expected, submit, succeed, take_part, take_part_at, turn,
-    wait,
+    At, Place, Service, at, end, expected, submit, succeed, take_part, take_part_at, turn, wait,
 };
 use crate::common::faithless::{Round, Site};
 use crate::common::homes::homes;
@@ -16,44 +16,8 @@ use veil_node::Home;
 use veil_node::control::{self, Reply};
 use veil_testkit::Kind;
 
-/// Everybody: the garbler, the evaluator, the owner, the recipient.
-const NAMES: &[&str] = &["a", "b", "ann", "eve"];
 const GARBLER: usize = 0;
 const EVALUATOR: usize = 1;
-
-const JOB: &str = r#"version = 1
-kind = "circuit"
-name = "between two"
-owners = ["ann"]
-parties = ["a", "b"]
-recipients = ["eve"]
-circuit = { file = "chain.txt", rows = 40 }
-input = [{ port = "in0", owner = "ann", format = "hex", file = "rows.hex" },
-         { port = "in1", owner = "ann", per = "job", format = "hex", file = "job.hex" }]
-output = [{ port = "out0", to = "eve", format = "hex", file = "all.hex" },
-          { port = "out1", to = "INSIDE", format = "hex", file = "own.hex" }]
-"#;
-
-/// Bits of a row, of which there are `width`, and the product of two of the job, multiplied one after the other: tables of several messages.
-fn chain(width: u32) -> String {
-    const PRODUCTS: u32 = 250;
-    let key = width + 2;
-    let mut last = key + 1;
-    let mut gates = format!("2 1 {width} {} {key} AND\n2 1 0 1 {last} AND\n", width + 1);
-    for k in 0..PRODUCTS {
-        let (sum, product) = (last + 1, last + 2);
-        let gate = |a, b, out, kind| format!("2 1 {a} {b} {out} {kind}\n");
-        gates.push_str(&gate(last, key, sum, "XOR"));
-        gates.push_str(&gate(sum, k % 2, product, "AND"));
-        last = product;
-    }
-    let count = 2 + 2 * PRODUCTS;
-    format!("{count} {}\n2 {width} 2\n2 1 1\n\n{gates}", last + 1)
-}
-
-fn rows() -> String {
-    "00\n01\n02\n03\n".repeat(10)
-}
 
 fn site() -> Site {
     let files = [
@@ -189,22 +153,6 @@ fn a_service_that_is_killed_among_tables_is_named_and_comes_again() {
     }
 }
 
-/// A folder with the job as all have it, and as one has it that is changed by `change`.
-fn with_other(change: impl Fn(&Folder)) -> Folder {
-    let folder = Folder::new();
-    folder.write("rows.hex", rows());
-    folder.write("job.hex", "03\n");
-    folder.write("chain.txt", chain(2));
-    folder.write("other.txt", chain(2));
-    folder.write("job.toml", JOB.replace("INSIDE", "a"));
-    folder.write(
-        "other.toml",
-        JOB.replace("INSIDE", "a").replace("chain.txt", "other.txt"),
-    );
-    change(&folder);
-    folder
-}
-
 /// What it is called, who has the job as it is and who has the other one, and how that differs.
 type Change<'a> = (&'a str, [&'a str; 2], &'a dyn Fn(&Folder));
 
@@ -241,7 +189,7 @@ fn participants_with_other_circuits_say_so_at_both_ends() {
     for (what, [name, other], change) in changes {
         let folder = with_other(change);
         homes(folder.path(), NAMES);
-        folder.succeed("circuit check other.txt");
+        folder.succeed("circuit info other.txt");
         let parts = [(name, "job.toml"), (other, "other.toml")];
         let parts = parts.map(|(name, job)| take_part(&folder, job, name));
         for (part, blamed) in parts.into_iter().zip([other, name]) {
@@ -276,65 +224,6 @@ fn what_does_not_fit_is_said_before_anybody_is_called() {
     let parts = ["keeps no shares and loads none", "name three parties"];
     folder.fail("party other.toml --home a --yes --wait 1", 3, &parts);
     folder.fail("explain other.toml", 3, &parts);
-}
-
-/// A garbler on a core states its order to everybody else; approvals are of the job, in whichever order.
-#[test]
-fn everybody_garbles_in_the_order_that_the_garbler_states() {
-    let _turn = turn();
-    let folder = with_other(|_| ());
-    homes(folder.path(), NAMES);
-    let listed = folder.succeed("device list");
-    let device = listed.lines().find(|line| line.contains("fpga-sim"));
-    if !device.unwrap().contains("present") {
-        println!("skipped: {}", device.unwrap());
-        return;
-    }
-    let part = |name: &str, more: &[&str]| {
-        let more = [&PATIENT[2..], more].concat();
-        take_part_at(&Place::HERE, &folder, "job.toml", name, &more)
-    };
-    let run = |device: &[&str], others: &[&str]| {
-        let garbler = [device, others].concat();
-        let options = |name: &str| if name == "a" { &garbler } else { others };
-        let parts = NAMES.iter().map(|name| (*name, part(name, options(name))));
-        let parts: Vec<_> = parts.collect();
-        let said = parts.into_iter().map(|(name, part)| (name, succeed(part)));
-        let said: Vec<(&str, String)> = said.collect();
-        let plans: Vec<String> = said
-            .iter()
-            .map(|(_, said)| {
-                let plan = said.lines().find_map(|line| line.strip_prefix("plan "));
-                plan.unwrap().to_owned()
-            })
-            .collect();
-        assert!(plans.iter().all(|plan| *plan == plans[0]), "{plans:?}");
-        let result = std::fs::read_to_string(folder.at("out-job.toml/all.hex")).unwrap();
-        (plans[0].clone(), said, result)
-    };
-    let (plan, said, result) = run(&["--device", "a=fpga-sim"], &[]);
-    for (name, said) in said {
-        let why = if name == "a" {
-            "fpga-sim, on which `a` garbles, has 2 rows"
-        } else {
-            "`a`, who garbles, has stated it"
-        };
-        let line = format!("gates in the order list(2): {why}");
-        assert!(said.contains(&line), "{name}: {said}");
-    }
-    let named = run(&[], &["--schedule", "list(2)"]);
-    assert_eq!((&named.0, &named.2), (&plan, &result));
-    let usual = run(&[], &[]);
-    assert!(usual.0 != plan && usual.2 == result);
-    // Whoever names an order is not asked, and the other one has to have the same.
-    let parts = [
-        part("a", &["--device", "a=fpga-sim"]),
-        part("b", &["--schedule", "layers"]),
-    ];
-    for part in parts {
-        let (code, said) = end(part);
-        assert!(code == Some(3) && said.contains("runs plan"), "{said}");
-    }
 }
 
 /// Plays the garbler, who states this to a participant of this name, and lets nobody in.

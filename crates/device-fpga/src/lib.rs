@@ -3,7 +3,7 @@
 //! A garbler of `rtl/garble` does the garbling commands of a party: its driver makes a program of a layer into bundles, and the core garbles one
 //! row of the bank after the other, or one cycle of a netlist, several gates in every cycle. Cores of `rtl/share` run the programs of parties that
 //! compute on replicated shares ([`share`]). All other commands, and the banks themselves, are the host's
-//! ([`veil_device::Cpu`]). Where Verilator was there when this was built, the cores are simulated, cycle by cycle; a board would be one more
+//! ([`veil_device::Cpu`]). With the feature `simulated`, where Verilator was there when this was built, the cores are simulated, cycle by cycle; a board would be one more
 //! transport below the same driver. The core of `rtl/ordered`, which is there for comparison, is simulated by [`ordered`].
 //!
 //! ```
@@ -36,6 +36,13 @@ pub use device::{Clock, Fpga};
 pub use driver::{CardError, Garbler, Run, Streams};
 pub use sim::{Simulated, Stalls};
 
+/// Why there are no simulated cards at all.
+const NONE: Absent = if cfg!(feature = "simulated") {
+    Absent::NoVerilator
+} else {
+    Absent::NotSimulated
+};
+
 /// There is no such card.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -45,6 +52,9 @@ pub enum Absent {
         "Verilator was not there when this was built: install it (`make deps` does) and build again"
     )]
     NoVerilator,
+    /// No simulated cards were asked for.
+    #[error("this was built without simulated cards, which are the feature `simulated`")]
+    NotSimulated,
     /// Not with so many rows.
     #[error("no garbler of {rows} rows was built: build again with VEIL_RTL_ROWS={rows}")]
     NotBuilt {

@@ -128,7 +128,7 @@ impl Simulated {
     /// [`Absent::NoVerilator`] if no cards were built in, [`Absent::NotBuilt`] if none of `rows` rows was.
     pub fn new(rows: u32, stalls: Stalls) -> Result<Self, Absent> {
         if MODELS.is_empty() {
-            return Err(Absent::NoVerilator);
+            return Err(crate::NONE);
         }
         let model = MODELS.iter().find(|model| model.rows == rows);
         let model = model.ok_or(Absent::NotBuilt { rows })?;

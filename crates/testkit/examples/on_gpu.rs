@@ -1,5 +1,5 @@
 //! Protocols on the first GPU of this machine: whether messages are those of the reference device, how fast what devices do is, and how long both parties
-//! of cut-and-choose take. It is what a machine without anything but a driver is given (`make gpu-bundle`); elsewhere `veil bench gpu` does the last two.
+//! of cut-and-choose take. It is what a machine without anything but a driver is given (`make gpu-bundle`); elsewhere `veil-lab bench gpu` does the last two.
 //!
 //!     on_gpu [--look | --emulator] [--json FILE]
 //!

@@ -1,7 +1,6 @@
-//! `veil circuit`: looking at circuits, making, converting and checking them.
+//! `veil circuit`: looking at circuits, making and converting them.
 
-mod compare;
-mod verilog;
+pub mod verilog;
 
 use std::fs::Permissions;
 use std::io::{Read, Write};
@@ -15,32 +14,46 @@ use veil_circuit::{
 };
 use veil_math::Ring;
 
+use crate::commands::moved::{self, Moved};
 use crate::failure::{Code, Failure};
 use crate::output::{self, columns};
 
-/// Looks at circuits, makes, converts and checks them.
-#[derive(clap::Subcommand, Debug)]
-#[command(after_help = "Examples:
+/// What is said after the help of a command that takes circuits.
+pub const AFTER_HELP: &str = "Examples:
   veil circuit list                                  what `make` knows
   veil circuit info adder.txt                        gates, depth, ports, hash
   veil circuit make adder:64 --out adder.txt
   veil circuit make int-lt:32 --out less.txt         with integers: a format like Bristol Fashion
   veil circuit convert adder.txt --to old --out adder-old.txt
-  veil circuit check adder.txt make:adder:64         do they compute the same?
+  veil-lab circuit check adder.txt make:adder:64     do they compute the same?
   veil circuit info sum.scd --cycles 32              a netlist of TinyGarble, which does not say how long it runs
   veil circuit convert sum.scd --cycles 32 --out sum.txt
   veil circuit compile design.v --out design.txt     Verilog, combinational or clocked
-  veil circuit check design.txt design.v             is the netlist what a simulator makes of the Verilog?
+  veil-lab circuit check design.txt design.v         is the netlist what a simulator makes of the Verilog?
 
 A CIRCUIT is a file: Bristol of either flavour, or our formats like it with integers or registers, SCD (`.scd`), or Verilog (`.v`,
-`.sv`); or `make:` and a name of the catalogue.")]
-pub(crate) enum CircuitCommand {
+`.sv`); or `make:` and a name of the catalogue.";
+
+/// What `veil circuit` takes.
+#[derive(clap::Subcommand, Debug)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) enum Circuits {
+    #[command(flatten)]
+    Circuit(CircuitCommand),
+    #[command(hide = true, disable_help_flag = true)]
+    Check(Moved),
+}
+
+/// Looks at circuits, makes and converts them.
+#[derive(clap::Subcommand, Debug)]
+pub enum CircuitCommand {
     /// List the circuits that can be made
     List,
     /// Print gates, depth, ports and hash
     Info {
         /// The circuit.
         circuit: String,
+        /// What its file leaves open.
         #[command(flatten)]
         clocked: Clocked,
         /// Print one JSON object.
@@ -62,6 +75,7 @@ pub(crate) enum CircuitCommand {
     Convert {
         /// The circuit.
         circuit: String,
+        /// What its file leaves open.
         #[command(flatten)]
         clocked: Clocked,
         /// The file.
@@ -76,23 +90,11 @@ pub(crate) enum CircuitCommand {
     },
     /// Make a netlist with few ANDs of Verilog, by Yosys
     Compile(verilog::Compile),
-    /// Validate a circuit; with a second one, compare what they compute; of Verilog, simulate it, too
-    Check {
-        /// The circuit.
-        circuit: String,
-        /// Another one.
-        other: Option<String>,
-        #[command(flatten)]
-        clocked: Clocked,
-        /// Random inputs to compare on; few inputs are all tried.
-        #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-        cases: u32,
-    },
 }
 
 /// What files of sequential circuits leave open.
 #[derive(clap::Args, Clone, Debug)]
-pub(crate) struct Clocked {
+pub struct Clocked {
     /// Cycles of a sequential circuit [default: what its file says, or 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     cycles: Option<u64>,
@@ -108,7 +110,7 @@ pub(crate) struct Clocked {
 
 /// A format of files.
 #[derive(ValueEnum, Clone, Copy, Debug)]
-pub(crate) enum To {
+pub enum To {
     /// Bristol Fashion.
     Fashion,
     /// The older Bristol Format.
@@ -130,7 +132,15 @@ impl From<To> for Flavour {
     }
 }
 
-pub(crate) fn run(command: &CircuitCommand) -> Result<(), Failure> {
+pub(crate) fn run(command: &Circuits) -> Result<(), Failure> {
+    match command {
+        Circuits::Circuit(command) => run_one(command),
+        Circuits::Check(_) => Err(moved::to("circuit check")),
+    }
+}
+
+/// Runs the command.
+pub fn run_one(command: &CircuitCommand) -> Result<(), Failure> {
     match command {
         CircuitCommand::List => list(),
         CircuitCommand::Info {
@@ -154,12 +164,6 @@ pub(crate) fn run(command: &CircuitCommand) -> Result<(), Failure> {
             let circuit = if *better { optimise(&circuit) } else { circuit };
             write(&circuit, *to, out)
         }
-        CircuitCommand::Check {
-            circuit,
-            other,
-            clocked,
-            cases,
-        } => check(circuit, other.as_deref(), clocked, *cases),
     }
 }
 
@@ -261,39 +265,6 @@ fn info(name: &str, clocked: &Clocked, json: bool) -> Result<(), Failure> {
     output::print(&columns(&rows))
 }
 
-fn check(name: &str, other: Option<&str>, clocked: &Clocked, cases: u32) -> Result<(), Failure> {
-    let circuit = load(name, clocked)?;
-    let simulated = |verilog: &str, circuit: &Circuit, what: &str| {
-        if !verilog::is_verilog(verilog) {
-            return Ok(());
-        }
-        let made = verilog::load(verilog, clocked)?;
-        output::print(&verilog::simulate(&made, circuit, what, cases)?)
-    };
-    let Some(other) = other else {
-        simulated(name, &circuit, "its circuit")?;
-        return output::print(&format!("{name} is a valid circuit: {}\n", circuit.stats()));
-    };
-    let second = load(other, clocked)?;
-    let verdict = compare::compare(&circuit, &second, cases)?;
-    if matches!(verdict, compare::Verdict::Same { .. }) {
-        simulated(name, &second, other)?;
-        simulated(other, &circuit, name)?;
-    }
-    match verdict {
-        compare::Verdict::Same { cases, all: true } => output::print(&format!(
-            "the same: {name} and {other} agree on all {cases} inputs\n"
-        )),
-        compare::Verdict::Same { cases, all: false } => output::print(&format!(
-            "no difference found: {name} and {other} agree on {cases} random inputs\n"
-        )),
-        compare::Verdict::Differ(how) => Err(Failure::new(
-            Code::Check,
-            format!("{name} and {other} differ: {how}"),
-        )),
-    }
-}
-
 fn made(name: &str) -> Result<Circuit, Failure> {
     make(name).map_err(|error| {
         Failure::new(Code::Input, error.to_string()).help("`veil circuit list` shows all")
@@ -304,7 +275,7 @@ fn made(name: &str) -> Result<Circuit, Failure> {
 const LONGEST: u64 = 1 << 30;
 
 /// A circuit of the catalogue, or of a file, with as many cycles as asked for.
-fn load(name: &str, clocked: &Clocked) -> Result<Circuit, Failure> {
+pub fn load(name: &str, clocked: &Clocked) -> Result<Circuit, Failure> {
     let mut circuit = loaded(name, clocked)?;
     if let Some(cycles) = clocked.cycles.filter(|c| *c != circuit.clock.cycles) {
         let failed = |error: CircuitError| Failure::new(Code::Input, format!("{name}: {error}"));

@@ -11,13 +11,14 @@ use crate::output;
 #[command(after_help = "Examples:
   veil completions bash > ~/.local/share/bash-completion/completions/veil
   veil completions zsh > ~/.zfunc/_veil")]
-pub(crate) struct CompletionsArgs {
+pub struct CompletionsArgs {
     /// The shell.
     shell: Shell,
 }
 
-pub(crate) fn run(args: &CompletionsArgs) -> Result<(), Failure> {
+/// Runs the command, for a program of this name whose arguments are `P`.
+pub fn run<P: CommandFactory>(args: &CompletionsArgs, name: &str) -> Result<(), Failure> {
     let mut text = Vec::new();
-    clap_complete::generate(args.shell, &mut crate::Cli::command(), "veil", &mut text);
+    clap_complete::generate(args.shell, &mut P::command(), name, &mut text);
     output::print(&String::from_utf8_lossy(&text))
 }

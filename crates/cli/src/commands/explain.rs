@@ -17,7 +17,7 @@ use veil_program::{Job, Kind, Paired};
 use veil_protocol::{Cost, Plan, Protocol, Task};
 use veil_session::{Frame, PartyId, Peer};
 
-use crate::devices::DevicesArgs;
+use crate::devices::{DevicesArgs, Registry};
 use crate::estimate::{Measured, Rounds, Traffic};
 use crate::failure::Failure;
 use crate::ordered::{self, Ordered, Planned};
@@ -30,13 +30,14 @@ use crate::prepare::{self, JobArgs};
   veil explain job.toml
   veil explain job.toml --lanes 4 --json
   veil explain job.toml --net wan
-  veil explain job.toml --device garbler=fpga-sim    in the order of gates that the device asks for
+  veil-lab explain job.toml --device garbler=fpga-sim
+                                                     in the order of gates that the device asks for
 
 Bytes are exact: payload is what the protocol says, framed is what a run's summary counts, with message headers (40 bytes
 each), the handshake and the last words, before TLS. Times are from the first message to the last. They are measured: a few chunks of
 made-up values run through the job's own layers over TLS on loopback, for less than half a second; a network adds the
 delay of every round that is waited for, and its rate. No data file is read.")]
-pub(crate) struct ExplainArgs {
+pub struct ExplainArgs {
     #[command(flatten)]
     job: JobArgs,
     #[command(flatten)]
@@ -146,9 +147,11 @@ struct Opened {
     values: u64,
 }
 
-pub(crate) fn run(args: &ExplainArgs) -> Result<(), Failure> {
+/// Runs the command.
+pub fn run(args: &ExplainArgs, registry: &Arc<dyn Registry>) -> Result<(), Failure> {
     let job = args.job.load()?;
-    let planned = ordered::plan(job, args.job.lanes, &args.devices, None)?;
+    let devices = args.devices.among(registry);
+    let planned = ordered::plan(job, args.job.lanes, &devices, None)?;
     let Planned { job, plan, ordered } = planned;
     let explanation = explain(&job, &plan, &Stages::new(&job, &plan)?, args.net, ordered);
     if args.json {

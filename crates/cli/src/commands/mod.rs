@@ -1,13 +1,12 @@
-//! The commands, one per file.
+//! The commands of `veil`, one per file. Those that `veil-lab` has, too, are public.
 
 mod approve;
-pub(crate) mod bench;
-mod circuit;
-mod completions;
+pub mod circuit;
+pub mod completions;
 mod data;
-mod device;
+pub mod device;
 mod doctor;
-pub(crate) mod explain;
+pub mod explain;
 mod identity;
 mod init;
 pub(crate) mod inner;
@@ -16,15 +15,18 @@ mod jobs;
 mod join;
 mod log;
 mod members;
-mod party;
+mod moved;
+pub mod party;
 mod policy;
-pub(crate) mod run;
+pub mod run;
 mod serve;
 mod shares;
-mod stats;
+pub mod stats;
 mod submit;
-mod trace;
 
+use std::sync::Arc;
+
+use crate::devices::Registry;
 use crate::failure::Failure;
 
 /// What `veil` can do.
@@ -69,18 +71,18 @@ pub(crate) enum Command {
     /// Check an owner's tables before anything is sent, and make the key for comparing the order of rows
     #[command(subcommand)]
     Data(data::DataCommand),
-    /// Look at circuits, make, convert and check them
+    /// Look at circuits, make and convert them
     #[command(subcommand)]
-    Circuit(circuit::CircuitCommand),
-    /// List the devices of this machine, or check them against the reference
+    Circuit(circuit::Circuits),
+    /// List the devices of this machine
     #[command(subcommand)]
     Device(device::DeviceCommand),
     /// Say what this machine has, what is missing, and how to get it
     Doctor(doctor::DoctorArgs),
-    /// Draw what a run did and when, from its traces
-    Trace(trace::TraceArgs),
-    /// Measure speed against the bound of this machine
-    Bench(bench::BenchArgs),
+    #[command(hide = true, disable_help_flag = true)]
+    Trace(moved::Moved),
+    #[command(hide = true, disable_help_flag = true)]
+    Bench(moved::Moved),
     /// Print the completions of a shell
     Completions(completions::CompletionsArgs),
     /// What a service starts for what others wrote
@@ -90,13 +92,13 @@ pub(crate) enum Command {
 
 impl Command {
     /// Runs the command.
-    pub(crate) fn run(self, verbose: bool) -> Result<(), Failure> {
+    pub(crate) fn run(self, verbose: bool, registry: &Arc<dyn Registry>) -> Result<(), Failure> {
         match self {
-            Command::Run(args) => run::run(&args, verbose),
-            Command::Stats(args) => stats::run(&args, verbose),
+            Command::Run(args) => run::run(&args, verbose, registry),
+            Command::Stats(args) => stats::run(&args, verbose, registry),
             Command::Serve(args) => serve::run(&args),
             Command::Submit(args) => submit::run(&args),
-            Command::Party(args) => party::run(&args, verbose),
+            Command::Party(args) => party::run(&args, registry),
             Command::Jobs(args) => jobs::run(&args),
             Command::Init(args) => init::run(&args),
             Command::Invite(args) => invite::run(&args),
@@ -107,14 +109,14 @@ impl Command {
             Command::Policy(command) => policy::run(&command),
             Command::Log(command) => log::run(&command),
             Command::Shares(command) => shares::run(&command),
-            Command::Explain(args) => explain::run(&args),
+            Command::Explain(args) => explain::run(&args, registry),
             Command::Data(command) => data::run(&command),
             Command::Circuit(command) => circuit::run(&command),
-            Command::Device(command) => device::run(&command),
+            Command::Device(command) => device::run(&command, &**registry),
             Command::Doctor(args) => doctor::run(&args),
-            Command::Trace(args) => trace::run(&args),
-            Command::Bench(args) => Ok(bench::run(&args)?),
-            Command::Completions(args) => completions::run(&args),
+            Command::Trace(_) => Err(moved::to("trace")),
+            Command::Bench(_) => Err(moved::to("bench")),
+            Command::Completions(args) => completions::run::<crate::Cli>(&args, "veil"),
             Command::Inner(command) => {
                 inner::run(&command);
                 Ok(())

@@ -13,7 +13,7 @@ use veil_node::Home;
 use veil_node::meeting::Foreground;
 use veil_node::stages::{Stage, Stages};
 
-use crate::devices::DevicesArgs;
+use crate::devices::{Devices, DevicesArgs, Registry};
 use crate::failure::{Code, Failure};
 use crate::launch::Outcome;
 use crate::launch::participant::{self, Engagement};
@@ -39,7 +39,7 @@ pub(crate) const LANES: u16 = 1;
 The participant is the one of the home (`veil init`); the others are its members. Owners and recipients dial the parties;
 a party dials those before it in the job's list. All participants must give the same --lanes. SIGINT or SIGTERM ends the
 run at everybody.")]
-pub(crate) struct PartyArgs {
+pub struct PartyArgs {
     #[command(flatten)]
     job: JobArgs,
     /// The home of this participant [default: $VEIL_HOME, else ~/.veil]
@@ -64,7 +64,7 @@ pub(crate) struct PartyArgs {
     link: LinkArgs,
     #[command(flatten)]
     devices: DevicesArgs,
-    /// Write down every round here: times, messages and waits, never a value. `veil trace` draws it.
+    /// Write down every round here: times, messages and waits, never a value. `veil-lab trace` draws it.
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
     /// Approve this run without being asked; a rule of the policy that refuses it stands.
@@ -81,14 +81,17 @@ pub(crate) struct PartyArgs {
     child: bool,
 }
 
-pub(crate) fn run(args: &PartyArgs, _verbose: bool) -> Result<(), Failure> {
+/// Runs the command.
+pub fn run(args: &PartyArgs, registry: &Arc<dyn Registry>) -> Result<(), Failure> {
     let stop = Stop::install()?;
+    let devices = args.devices.among(registry);
     if args.child {
-        return as_child(args, &stop);
+        return as_child(args, &devices, &stop);
     }
     let meter = Meter::new();
     let outcome = take_part(
         args,
+        &devices,
         &stop,
         &|progress| meter.show(&Snapshot::from(&progress)),
         &|line| eprintln!("{line}"),
@@ -103,6 +106,7 @@ pub(crate) fn run(args: &PartyArgs, _verbose: bool) -> Result<(), Failure> {
 
 fn take_part(
     args: &PartyArgs,
+    devices: &Devices,
     stop: &Stop,
     progress: &(dyn Fn(Progress) + Sync),
     say: &(dyn Fn(&str) + Sync),
@@ -111,7 +115,7 @@ fn take_part(
     args.link.check()?;
     let mut job = args.job.load()?;
     let plan = prepare::plan(&job, Some(args.job.lanes.unwrap_or(LANES)))?;
-    let known = ordered::known(&job, &plan, &args.devices, &home.settings().name)?;
+    let known = ordered::known(&job, &plan, devices, &home.settings().name)?;
     prepare::as_approved(&mut job, &plan, &args.job, &home)?;
     // Of a durable job, the stage that computes is written down.
     let traced = Stages::new(&job, &plan)?.plan(Stage::Compute).clone();
@@ -133,7 +137,7 @@ fn take_part(
         timeout: args.timeout.map_or(timeouts.stall, Duration::from_secs),
         link: args.link.kind(),
         net: args.net,
-        devices: &args.devices,
+        devices,
         trace: trace.as_ref(),
         again: !args.child,
         yes: args.yes,
@@ -183,7 +187,7 @@ fn print(outcome: &Outcome) -> Result<(), Failure> {
 const BETWEEN_WORDS: Duration = Duration::from_millis(200);
 
 /// Says everything in lines that the parent understands.
-fn as_child(args: &PartyArgs, stop: &Stop) -> Result<(), Failure> {
+fn as_child(args: &PartyArgs, devices: &Devices, stop: &Stop) -> Result<(), Failure> {
     let last = Mutex::new(BTreeMap::new());
     let progress = |progress: Progress| {
         let mut last = last
@@ -198,7 +202,7 @@ fn as_child(args: &PartyArgs, stop: &Stop) -> Result<(), Failure> {
             _ => drop(say(&Word::Progress(Snapshot::from(&progress)))),
         }
     };
-    match take_part(args, stop, &progress, &|_| ()) {
+    match take_part(args, devices, stop, &progress, &|_| ()) {
         Ok(outcome) => say(&Word::Done(outcome)),
         Err(failure) => {
             let help = failure.advice().to_owned();

@@ -7,13 +7,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use veil_device_fpga::node::CLOCK_MHZ;
 use veil_link::shape;
 use veil_program::{Job, Kind};
 use veil_protocol::{Plan, Protocol};
 use veil_session::Peer;
 
-use crate::devices::DevicesArgs;
+use crate::devices::{DevicesArgs, Registry};
 use crate::failure::{Code, Failure};
 use crate::launch::inspect::InspectArgs;
 use crate::launch::threads::Site;
@@ -33,65 +32,71 @@ use crate::views::Views;
   veil run job.toml --processes --link fabric:shm
                                        the same, over libfabric
   veil run job.toml --net wan          as it would feel between two cities
-  veil run job.toml --trace run.jsonl  what every round did, for `veil trace`
+  veil run job.toml --trace run.jsonl  what every round did, for `veil-lab trace`
   veil run job.toml --watch --net wan  every participant live
-  veil run job.toml --protocol yao --device garbler=fpga-sim
+  veil-lab run job.toml --protocol yao --device garbler=fpga-sim
                                        one party garbles on a core that is simulated
-  veil run job.toml --protocol rep3 --device fpga-sim
+  veil-lab run job.toml --protocol rep3 --device fpga-sim
                                        all multiply shares on such cores
-  veil run job.toml --link fpga-sim --device fpga-sim --headless
+  veil-lab run job.toml --link fpga-sim --device fpga-sim --headless
                                        cards with a network between them, one of which has a host that does something
   veil run job.toml --shadow --data-are-mine
                                        every layer compared with the clear computation
   veil run job.toml --data ann:north=/data/pay.csv --out results")]
-pub(crate) struct RunArgs {
+pub struct RunArgs {
     #[command(flatten)]
     pub(crate) local: LocalArgs,
 }
 
 /// How a job runs on this machine.
 #[derive(clap::Args, Debug, Clone)]
-pub(crate) struct LocalArgs {
+pub struct LocalArgs {
+    /// The job.
     #[command(flatten)]
-    pub(crate) job: JobArgs,
+    pub job: JobArgs,
     /// Give up when nothing moves for so many seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=86400))]
-    pub(crate) timeout: u64,
+    pub timeout: u64,
     /// Imitate the delay and the rate of a network: lan or wan.
     #[arg(long, value_name = "NET")]
-    pub(crate) net: Option<shape::Profile>,
+    pub net: Option<shape::Profile>,
     /// A process per participant, over TLS on loopback, with keys that are made for this run.
     #[arg(long)]
-    pub(crate) processes: bool,
+    pub processes: bool,
+    /// What carries the bytes.
     #[command(flatten)]
-    pub(crate) link: LinkArgs,
+    pub link: LinkArgs,
     /// Parties that are nodes compute circuits of bits without their hosts: the host of the first party's node starts each circuit at all nodes.
     /// With `--link fpga-sim --device fpga-sim`
     #[arg(long)]
-    pub(crate) headless: bool,
+    pub headless: bool,
     /// Folder for results, one folder in it per recipient [default: `results` beside a circuit job; statistics are only
     /// printed]
     #[arg(long, value_name = "DIR")]
-    pub(crate) out: Option<PathBuf>,
+    pub out: Option<PathBuf>,
     /// Folder in which the parties of a run on this machine keep shares, a folder for each [default: `.veil-run` beside
     /// the job]
     #[arg(long, value_name = "DIR")]
-    pub(crate) stores: Option<PathBuf>,
+    pub stores: Option<PathBuf>,
+    /// What parties compute on.
     #[command(flatten)]
-    pub(crate) devices: DevicesArgs,
+    pub devices: DevicesArgs,
+    /// What is looked at meanwhile.
     #[command(flatten)]
-    pub(crate) inspect: InspectArgs,
+    pub inspect: InspectArgs,
     /// Print one JSON object.
     #[arg(long)]
-    pub(crate) json: bool,
+    pub json: bool,
 }
 
 /// A run that succeeded.
-pub(crate) struct Finished {
+pub struct Finished {
     pub(crate) job: Job,
-    pub(crate) plan: Arc<Plan>,
+    /// Its plan.
+    pub plan: Arc<Plan>,
     ordered: Option<Ordered>,
-    pub(crate) outcome: Outcome,
+    /// What it came to.
+    pub outcome: Outcome,
     link: String,
     seconds: f64,
 }
@@ -119,8 +124,9 @@ struct Printed<'a> {
     network: Option<&'a Crossed>,
 }
 
-pub(crate) fn run(args: &RunArgs, verbose: bool) -> Result<(), Failure> {
-    let finished = execute(&args.local, None, verbose)?;
+/// Runs the command.
+pub fn run(args: &RunArgs, verbose: bool, registry: &Arc<dyn Registry>) -> Result<(), Failure> {
+    let finished = execute(&args.local, verbose, registry)?;
     if args.local.json {
         finished.print_json(None)
     } else {
@@ -128,21 +134,32 @@ pub(crate) fn run(args: &RunArgs, verbose: bool) -> Result<(), Failure> {
     }
 }
 
-/// Runs the job; `views` collects what participants see.
-pub(crate) fn execute(
+/// Runs the job.
+pub fn execute(
+    args: &LocalArgs,
+    verbose: bool,
+    registry: &Arc<dyn Registry>,
+) -> Result<Finished, Failure> {
+    execute_seen(args, None, verbose, registry)
+}
+
+/// The same; `views` collects what participants see.
+pub(crate) fn execute_seen(
     args: &LocalArgs,
     views: Option<Views>,
     verbose: bool,
+    registry: &Arc<dyn Registry>,
 ) -> Result<Finished, Failure> {
     args.inspect.check(args.processes)?;
-    args.link.check_local(args.processes)?;
+    args.link.check_local(args.processes, &**registry)?;
     if args.headless && !args.link.nodes() {
         let message = "--headless is for parties that are nodes, and these are not";
         let help = "add --link fpga-sim --device fpga-sim";
         return Err(Failure::new(Code::Usage, message).help(help));
     }
     let job = args.job.load()?;
-    let planned = ordered::plan(job, args.job.lanes, &args.devices, None)?;
+    let devices = args.devices.among(registry);
+    let planned = ordered::plan(job, args.job.lanes, &devices, None)?;
     let Planned { job, plan, ordered } = planned;
     if verbose {
         let (rows, slots, lanes) = (plan.chunk_rows, plan.slots, plan.lanes);
@@ -183,7 +200,7 @@ pub(crate) fn execute(
         kept,
         views,
         stop: &stop,
-        devices: &args.devices,
+        devices: &devices,
         inspect: &args.inspect,
     };
     durable::check(&job, args)?;
@@ -296,9 +313,10 @@ impl Finished {
                 )
             });
             format!(
-                "network: {} cycles, {} at {CLOCK_MHZ} MHz, {} with headers, seals and answers\n{headless}",
+                "network: {} cycles, {} at {} MHz, {} with headers, seals and answers\n{headless}",
                 network.cycles,
-                output::seconds(network.cycles as f64 / (CLOCK_MHZ * 1e6)),
+                output::seconds(network.cycles as f64 / (network.clock_mhz * 1e6)),
+                network.clock_mhz,
                 output::bytes(16 * network.words)
             )
         });

@@ -3,10 +3,12 @@
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
+use std::sync::Arc;
 
 use veil_program::{Kind, Paired};
 
-use crate::commands::run::{Finished, LocalArgs, execute};
+use crate::commands::run::{Finished, LocalArgs, execute_seen};
+use crate::devices::Registry;
 use crate::failure::{Code, Failure};
 use crate::output;
 use crate::prepare;
@@ -19,7 +21,7 @@ use crate::views::Views;
   veil stats job.toml --check           compare with the clear computation over everybody's data
   veil stats job.toml --show-views      show what each participant saw
   veil stats job.toml --out results     result.txt, .csv, .json and .svg for each recipient")]
-pub(crate) struct StatsArgs {
+pub struct StatsArgs {
     #[command(flatten)]
     local: LocalArgs,
     /// Compute the same in the clear, from all owners' files, and compare.
@@ -30,14 +32,15 @@ pub(crate) struct StatsArgs {
     show_views: bool,
 }
 
-pub(crate) fn run(args: &StatsArgs, verbose: bool) -> Result<(), Failure> {
+/// Runs the command.
+pub fn run(args: &StatsArgs, verbose: bool, registry: &Arc<dyn Registry>) -> Result<(), Failure> {
     let job = args.local.job.load()?;
     if !matches!(job.kind(), Kind::Stats(_)) {
         let message = format!("{} is no statistics job", args.local.job.job.display());
         return Err(Failure::new(Code::Usage, message).help("`veil run` runs jobs of any kind"));
     }
     let views = args.show_views.then(Views::default);
-    let finished = execute(&args.local, views.clone(), verbose)?;
+    let finished = execute_seen(&args.local, views.clone(), verbose, registry)?;
     let checked = if args.check {
         Some(check(&finished)?)
     } else {

@@ -1,7 +1,7 @@
 //! Looking into a run of this machine: its trace, a record of one participant's device, a cleartext twin.
 
 use std::collections::BTreeMap;
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, BufWriter};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -22,26 +22,26 @@ use crate::trace::write::TraceFile;
 
 /// What is looked at while a job runs on this machine.
 #[derive(clap::Args, Debug, Clone, Default)]
-pub(crate) struct InspectArgs {
-    /// Write down every round: times, messages and waits, never a value. `veil trace` draws it.
+pub struct InspectArgs {
+    /// Write down every round: times, messages and waits, never a value. `veil-lab trace` draws it.
     #[arg(long, value_name = "FILE")]
-    pub(crate) trace: Option<PathBuf>,
+    pub trace: Option<PathBuf>,
     /// Show every participant live: phase, rate, bytes, who waits for whom.
     #[arg(long)]
-    pub(crate) watch: bool,
-    /// Write all that one participant's device is told and answers into a new folder, for `veil device replay`. It holds keys,
+    pub watch: bool,
+    /// Write all that one participant's device is told and answers into a new folder, for `veil-lab device replay`. It holds keys,
     /// shares and values.
     #[arg(long, value_name = "DIR")]
-    pub(crate) record: Option<PathBuf>,
+    pub record: Option<PathBuf>,
     /// Whose device is recorded [default: the first party]
     #[arg(long, value_name = "NAME", requires = "record")]
-    pub(crate) party: Option<String>,
+    pub party: Option<String>,
     /// Compare every layer with the clear computation on the same values, and name the first that differs.
     #[arg(long)]
-    pub(crate) shadow: bool,
+    pub shadow: bool,
     /// The data are generated, or all my own. --record and --shadow lay them open, and do nothing without this.
     #[arg(long)]
-    pub(crate) data_are_mine: bool,
+    pub data_are_mine: bool,
 }
 
 impl InspectArgs {
@@ -154,7 +154,7 @@ impl Inspection {
                 ),
                 Err(divergence) => {
                     return Err(Failure::new(Code::Check, format!("shadow: {divergence}")).help(
-                        "a device or the protocol computes wrongly: `veil device check` compares the devices, and `--record` keeps what one was told",
+                        "a device or the protocol computes wrongly: `veil-lab device check` compares the devices, and `--record` keeps what one was told",
                     ));
                 }
             }
@@ -258,7 +258,7 @@ impl Record {
                 .help("make room and run again; the result is not affected"));
         }
         eprintln!(
-            "recorded {}: {} of its device, {} in {}; veil device replay {}",
+            "recorded {}: {} of its device, {} in {}; veil-lab device replay {}",
             veil_engine::name_of(plan, self.of),
             output::count(steps, "call"),
             output::bytes(bytes),
@@ -267,22 +267,4 @@ impl Record {
         );
         Ok(())
     }
-}
-
-/// The files of a record, in order.
-pub(crate) fn files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let wrong = |what: &str| {
-        Failure::new(Code::Input, format!("{}: {what}", folder.display()))
-            .help("a record is made by `veil run JOB --record DIR --data-are-mine`")
-    };
-    let listed = fs::read_dir(folder).map_err(|error| wrong(&error.to_string()))?;
-    let mut files: Vec<PathBuf> = listed
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.extension().is_some_and(|ext| ext == "record"))
-        .collect();
-    files.sort();
-    if files.is_empty() {
-        return Err(wrong("there is no record in this folder"));
-    }
-    Ok(files)
 }

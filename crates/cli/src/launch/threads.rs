@@ -4,7 +4,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use veil_device_fpga::node::{Carrier, Shape};
 use veil_engine::Settings;
 use veil_engine::local::{self, Conditions};
 use veil_link::{Link, LinkKind, shape};
@@ -12,12 +11,11 @@ use veil_node::{Receipt, Time};
 use veil_program::Job;
 use veil_protocol::Plan;
 
-use crate::devices::DevicesArgs;
-use crate::failure::{Code, Failure};
+use crate::devices::{Devices, Network};
+use crate::failure::Failure;
 use crate::launch::inspect::{InspectArgs, Inspection};
 use crate::launch::stores::Shares;
-use crate::launch::{Answer, Crossed, Headless, Outcome, Took};
-use crate::links::NODES;
+use crate::launch::{Answer, Outcome, Took};
 use crate::output::Folders;
 use crate::prepare;
 use crate::progress::{Meter, Snapshot};
@@ -46,7 +44,7 @@ pub(crate) struct Site<'a> {
     /// Ends the run.
     pub(crate) stop: &'a Stop,
     /// What parties compute on.
-    pub(crate) devices: &'a DevicesArgs,
+    pub(crate) devices: &'a Devices,
     /// What is looked at meanwhile.
     pub(crate) inspect: &'a InspectArgs,
 }
@@ -86,25 +84,13 @@ pub(crate) fn run(
     let inspection = Inspection::new(site.inspect, plan, pairs)?;
     // Whoever looks at messages, or at what devices are told, sees none of those that nodes move by themselves.
     let looks = site.views.is_some() || inspection.looks();
-    let joins = site.nodes && !looks && site.devices.join(plan);
-    if site.headless && !joins {
-        let message = "--headless needs three parties or four that all compute on fpga-sim, in 8 lanes at most, and whose messages nobody looks at";
-        let help =
-            "add --device fpga-sim; leave out --record, --shadow, --watch and views of messages";
-        return Err(Failure::new(Code::Usage, message).help(help));
-    }
-    let carrier = site.nodes.then(|| nodes(plan, joins)).transpose()?;
-    let carrier = carrier.map(|carrier| {
-        if site.headless {
-            carrier.compute_headless()
-        } else {
-            carrier
-        }
-    });
-    let joined = carrier.as_ref().filter(|_| joins);
+    let network = (site.nodes)
+        .then(|| site.devices.network(plan, looks, site.headless))
+        .transpose()?;
+    let network = network.as_deref();
     // One factory per participant: it is called once for each lane.
     let devices: Vec<_> = (peers.iter())
-        .map(|&peer| inspection.device(peer, site.devices.factory(plan, peer, joined)))
+        .map(|&peer| inspection.device(peer, site.devices.factory(plan, peer, network)))
         .collect();
     let mut folders = Folders::new();
     let mut sinks = Vec::new();
@@ -138,9 +124,10 @@ pub(crate) fn run(
         ..Settings::default()
     };
     let wrap = |me, _: u16, link| -> Box<dyn Link> {
-        let inner: Box<dyn Link> = match &carrier {
-            Some(carrier) => Box::new(carrier.link(me, link)),
-            None => Box::new(link),
+        let inner: Box<dyn Link> = Box::new(link);
+        let inner = match network {
+            Some(network) => network.link(me, inner),
+            None => inner,
         };
         let inner: Box<dyn Link> = match site.net {
             Some(profile) => Box::new(shape::Shaped::new(inner, profile)),
@@ -198,44 +185,6 @@ pub(crate) fn run(
         answers: answers.collect(),
         participants: participants.collect(),
         ordered: None,
-        network: carrier.map(|carrier| Crossed {
-            cycles: carrier.cycles(),
-            words: (0..plan.parties().len() as u8)
-                .map(|node| carrier.sent(node))
-                .sum(),
-            headless: site.headless.then(|| {
-                let done = carrier.headless();
-                let hosts = done.hosts[..plan.parties().len()].iter();
-                Headless {
-                    circuits: done.circuits,
-                    rounds: done.rounds,
-                    cycles: done.cycles,
-                    hosts: hosts.map(|of| [of.commands, of.completions]).collect(),
-                }
-            }),
-        }),
+        network: network.map(Network::crossed),
     })
-}
-
-/// A node in simulation for each party, with keys of this run. `joins`: they compute on shares.
-fn nodes(plan: &Plan, joins: bool) -> Result<Carrier, Failure> {
-    let here = |why: String| Failure::new(Code::Link, format!("--link {NODES} is not here: {why}"));
-    let mut failed = None;
-    let mut random = |bytes: &mut [u8]| {
-        if let Err(error) = getrandom::fill(bytes) {
-            failed = Some(error);
-        }
-    };
-    let parties = plan.parties().len() as u8;
-    let shape = Shape {
-        four: joins && parties == 4,
-        ..Shape::new(parties)
-    };
-    let made = Carrier::new(shape, &mut random);
-    match (failed, made) {
-        (Some(error), _) => Err(here(format!("this machine gives no randomness: {error}"))),
-        (None, Ok(Ok(carrier))) => Ok(carrier),
-        (None, Ok(Err(error))) => Err(here(error.to_string())),
-        (None, Err(absent)) => Err(here(absent.to_string())),
-    }
 }

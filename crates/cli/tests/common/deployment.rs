@@ -90,7 +90,7 @@ impl Place {
 
     /// `veil` there, in this folder.
     pub(crate) fn veil(&self, folder: &Path) -> Command {
-        let mut command = self.command(assert_cmd::cargo::cargo_bin!("veil"));
+        let mut command = self.command(crate::PROGRAM);
         command.current_dir(folder);
         command
     }

@@ -1,6 +1,7 @@
 //! A folder with a job, and the command in it.
 #![allow(dead_code, reason = "each test binary uses its part")]
 
+pub(crate) mod between;
 pub(crate) mod deployment;
 pub(crate) mod faithless;
 pub(crate) mod homes;
@@ -144,7 +145,7 @@ impl Folder {
 
 /// The command.
 pub(crate) fn veil() -> Command {
-    Command::new(assert_cmd::cargo::cargo_bin!("veil"))
+    Command::new(crate::PROGRAM)
 }
 
 pub(crate) fn text(bytes: &[u8]) -> String {

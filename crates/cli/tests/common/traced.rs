@@ -61,7 +61,7 @@ impl Trace {
     pub(crate) fn opened(&self, folder: &Path, home: &str) -> (usize, BTreeMap<PathBuf, String>) {
         let text = std::fs::read_to_string(&self.0).unwrap();
         let folder = folder.canonicalize().unwrap();
-        let program = Path::new(assert_cmd::cargo::cargo_bin!("veil")).to_owned();
+        let program = Path::new(crate::PROGRAM).to_owned();
         let (mut calls, mut outside) = (0, BTreeMap::new());
         for line in text.lines() {
             // `PID call(AT_FDCWD, "path", …`; what a call of two paths changes is the last.

@@ -5,6 +5,7 @@
 //! before it is free.
 //!
 //! ```
+//! # #[cfg(feature = "emulator")] {
 //! use veil_device_cuda::backend::{Arg, Backend, Emulator, Launch, Order};
 //! use veil_device_cuda::kernels::AES_SCHEDULE;
 //!
@@ -16,10 +17,12 @@
 //! let mut words = [0; 176];
 //! emulator.read(&schedule, 0, &mut words)?;
 //! assert_eq!(words[16], 0x62); // the first round key of the key of zeros (FIPS 197)
+//! # }
 //! # Ok::<(), veil_device_cuda::backend::Error>(())
 //! ```
 
 mod driver;
+#[cfg(feature = "emulator")]
 mod emulator;
 mod order;
 #[cfg(feature = "probes")]
@@ -29,6 +32,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 pub use driver::{Absent, Driver};
+#[cfg(feature = "emulator")]
 pub use emulator::{Emulator, Order};
 pub use order::Stream;
 #[cfg(feature = "probes")]

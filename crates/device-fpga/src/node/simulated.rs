@@ -205,7 +205,7 @@ impl Network {
     pub fn new(shape: Shape) -> Result<Self, Absent> {
         assert!((2..=MOST_NODES).contains(&shape.nodes), "two to four nodes");
         let models = if shape.four { fours::models() } else { MODELS };
-        let model = models.first().ok_or(Absent::NoVerilator)?;
+        let model = models.first().ok_or(crate::NONE)?;
         let of = NetworkShape {
             nodes: shape.nodes.into(),
             rate: shape.stalls.rate.into(),

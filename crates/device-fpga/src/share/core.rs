@@ -178,7 +178,7 @@ pub(super) struct Rep3Core {
 impl Rep3Core {
     /// The core of this build, just switched on.
     pub(super) fn new(stalls: Stalls) -> Result<Self, Absent> {
-        let model = MODELS.first().ok_or(Absent::NoVerilator)?;
+        let model = MODELS.first().ok_or(crate::NONE)?;
         // SAFETY: the function has these arguments, and makes a core, which is freed by no other.
         let core = unsafe {
             let core = (model.new)(stalls.seed, stalls.rate.into());

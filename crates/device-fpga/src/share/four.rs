@@ -177,7 +177,7 @@ impl Rep4Local {
             FOLDED => folded::models(),
             _ => &[],
         };
-        let model = models.first().ok_or(Absent::NoVerilator)?;
+        let model = models.first().ok_or(crate::NONE)?;
         // SAFETY: the function has these arguments, and makes a core, which is freed by no other.
         let core = unsafe {
             let core = (model.new)(stalls.seed, stalls.rate.into());
@@ -333,7 +333,7 @@ pub(super) struct Rep4Join {
 impl Rep4Join {
     /// The core of this build, just switched on.
     pub(super) fn new(stalls: Stalls) -> Result<Self, Absent> {
-        let model = JOIN_MODELS.first().ok_or(Absent::NoVerilator)?;
+        let model = JOIN_MODELS.first().ok_or(crate::NONE)?;
         // SAFETY: the function has these arguments, and makes a core, which is freed by no other.
         let core = unsafe {
             let core = (model.new)(stalls.seed, stalls.rate.into());

@@ -1,4 +1,4 @@
-//! How many cycles cores take for products when commands, operands and room for results are always there: what `veil bench fpga-share` tells.
+//! How many cycles cores take for products when commands, operands and room for results are always there: what `veil-lab bench fpga-share` tells.
 //! Cycles do not depend on values: all operands are zero.
 
 use veil_device::{Draw, KeyId};

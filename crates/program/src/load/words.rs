@@ -104,7 +104,7 @@ impl Job {
         if security.adversary == Adversary::CutAndChoose && bits < Statistical::LEAST.bits() {
             let least = Statistical::LEAST.word();
             let reason = format!(
-                "a cheat would get away with probability 2^-{bits}; write \"{least}\" or more, less is for `veil bench cut` alone"
+                "a cheat would get away with probability 2^-{bits}; write \"{least}\" or more, less is for `veil-lab bench cut` alone"
             );
             return Err(JobProblem::Word {
                 field: Statistical::FIELD,
@@ -244,7 +244,7 @@ mod tests {
             }
             let want = format!(
                 "`statistical` is \"{word}\": a cheat would get away with probability 2^-{bits}; write \"40\" or more, less is for \
-                 `veil bench cut` alone"
+                 `veil-lab bench cut` alone"
             );
             assert_eq!(
                 said.unwrap_err().to_string(),

@@ -21,7 +21,7 @@ use veil_protocol::Plan;
 use veil_session::{PartyId, Peer};
 
 use super::At;
-use crate::devices::DevicesArgs;
+use crate::devices::Devices;
 use crate::failure::{Code, Failure};
 use crate::launch::stores;
 use crate::ordered::{self, GARBLER, Known, Ordered};
@@ -52,7 +52,7 @@ pub(crate) struct Engagement<'a> {
     pub(crate) link: LinkKind,
     pub(crate) net: Option<shape::Profile>,
     /// What it computes on, if it is a party.
-    pub(crate) devices: &'a DevicesArgs,
+    pub(crate) devices: &'a Devices,
     /// Tries a durable job again when a run is interrupted.
     pub(crate) again: bool,
     /// Approves the job without asking anybody.

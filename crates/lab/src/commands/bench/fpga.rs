@@ -1,4 +1,4 @@
-//! `veil bench fpga-garble`: cycles that garbling cores take for the netlists of a paper, on simulated cards, and what these take of an FPGA.
+//! `veil-lab bench fpga-garble`: cycles that garbling cores take for the netlists of a paper, on simulated cards, and what these take of an FPGA.
 //!
 //! Table 3 of R. Oishi, J. Kadomoto, H. Irie, S. Sakai, "FPGA-based Garbling Accelerator with Parallel Pipeline Processing" (its systems: FASE,
 //! which has one pipeline, and two pipelines over a live-value table), beside our core of that design, and beside cores that are scheduled by their

@@ -1,4 +1,4 @@
-//! `veil bench yao --ands N`: so many ANDs over the cycles of a netlist, then over the rows of a batch, each party a process of its own that reads
+//! `veil-lab bench yao --ands N`: so many ANDs over the cycles of a netlist, then over the rows of a batch, each party a process of its own that reads
 //! its values from files, over TLS on loopback; and how much memory each of them took.
 
 use std::fs::{self, File};
@@ -9,6 +9,11 @@ use std::sync::Arc;
 use miette::{IntoDiagnostic, Result, miette};
 use veil_circuit::generate::{Aim, aes128_encrypt, aes128_expand_key};
 use veil_circuit::{Builder, Circuit, Flavour, Initial, Per, bristol};
+use veil_cli::commands::run::{Finished, LocalArgs, execute};
+use veil_cli::devices::{DevicesArgs, Registry};
+use veil_cli::launch::inspect::InspectArgs;
+use veil_cli::links::LinkArgs;
+use veil_cli::prepare::{JobArgs, SecurityArgs};
 use veil_engine::{Memory, Settings};
 use veil_job::Word;
 use veil_link::LinkKind;
@@ -16,11 +21,6 @@ use veil_math::Ring;
 use veil_session::Peer;
 
 use super::{BenchArgs, short};
-use crate::commands::run::{Finished, LocalArgs, execute};
-use crate::devices::DevicesArgs;
-use crate::launch::inspect::InspectArgs;
-use crate::links::LinkArgs;
-use crate::prepare::{JobArgs, SecurityArgs};
 
 /// What a party may take, in MB, however many ANDs there are.
 const MOST_MB: f64 = 64.0;
@@ -71,14 +71,14 @@ enum Part {
 }
 
 /// Measures, and prints a row for each part.
-pub(super) fn run(args: &BenchArgs) -> Result<()> {
+pub(super) fn run(args: &BenchArgs, registry: &Arc<dyn Registry>) -> Result<()> {
     let blocks = args.ands.unwrap_or(BLOCK).div_ceil(BLOCK);
     if !args.json {
         println!("{HEADER}");
     }
     let mut over = None;
     for part in [Part::Cycles, Part::Batch] {
-        let row = measure(part, blocks, args)?;
+        let row = measure(part, blocks, args, registry)?;
         if args.json {
             println!("{}", serde_json::to_string(&row).into_diagnostic()?);
         } else {
@@ -166,7 +166,7 @@ fn write(part: Part, blocks: u64, folder: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-fn measure(part: Part, blocks: u64, args: &BenchArgs) -> Result<Row> {
+fn measure(part: Part, blocks: u64, args: &BenchArgs, registry: &Arc<dyn Registry>) -> Result<Row> {
     let folder = tempfile::tempdir().into_diagnostic()?;
     write(part, blocks, folder.path()).into_diagnostic()?;
     let local = LocalArgs {
@@ -191,7 +191,7 @@ fn measure(part: Part, blocks: u64, args: &BenchArgs) -> Result<Row> {
         inspect: InspectArgs::default(),
         json: false,
     };
-    let Finished { plan, outcome, .. } = execute(&local, None, false)?;
+    let Finished { plan, outcome, .. } = execute(&local, false, registry)?;
     let took = |name: &str| {
         let mut all = outcome.participants.iter();
         let own = all.find(|took| took.name == name);

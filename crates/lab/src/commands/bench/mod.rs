@@ -1,4 +1,4 @@
-//! `veil bench`: how fast, at what part of the bound, with how many bytes and how much memory.
+//! `veil-lab bench`: how fast, at what part of the bound, with how many bytes and how much memory.
 
 mod chart;
 mod cut;
@@ -14,38 +14,37 @@ mod stream;
 mod workload;
 
 use std::path::PathBuf;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use miette::{IntoDiagnostic, Result, miette};
+use veil_cli::devices::Registry;
 use veil_job::{Adversary, ProtocolKind, Statistical, Tables};
 use veil_link::shape;
 use veil_program::Words;
 
-pub(crate) use measure::over_tls;
 use measure::{Carrier, Row, Setup, measure};
 use workload::Name;
-pub(crate) use workload::{Nowhere, Pattern};
 
 /// Measures a protocol on this machine.
 #[derive(clap::Args, Debug, Clone)]
 #[command(after_help = "Examples:
-  veil bench and                       ANDs in process and over TLS on loopback
-  veil bench aes --cores 1..2          AES blocks per second against cores
-  veil bench aes --batch 1             the latency of one block
-  veil bench mul128 --protocol rep4    products among four parties, checked
-  veil bench garble --svg fig.svg      ANDs garbled and evaluated on one core, against the rows of a chunk
-  veil bench yao --svg yao.svg         ANDs garbled and evaluated, in process and over TLS; then against the link
-  veil bench yao --ands 1e9            so many over cycles and over a batch, and what a party's memory is
-  veil bench cut --svg cut.svg         AES-128 against a malicious party, against the statistical parameter
-  veil bench rep4-mul --svg fig3.svg   cores that fill 10 and 100 Gb/s, semi-honest and malicious
-  veil bench a2b --cores 2             a million integers taken apart into bits
-  veil bench fpga-garble --circuits netlists --svg fpga.svg
+  veil-lab bench and                       ANDs in process and over TLS on loopback
+  veil-lab bench aes --cores 1..2          AES blocks per second against cores
+  veil-lab bench aes --batch 1             the latency of one block
+  veil-lab bench mul128 --protocol rep4    products among four parties, checked
+  veil-lab bench garble --svg fig.svg      ANDs garbled and evaluated on one core, against the rows of a chunk
+  veil-lab bench yao --svg yao.svg         ANDs garbled and evaluated, in process and over TLS; then against the link
+  veil-lab bench yao --ands 1e9            so many over cycles and over a batch, and what a party's memory is
+  veil-lab bench cut --svg cut.svg         AES-128 against a malicious party, against the statistical parameter
+  veil-lab bench rep4-mul --svg fig3.svg   cores that fill 10 and 100 Gb/s, semi-honest and malicious
+  veil-lab bench a2b --cores 2             a million integers taken apart into bits
+  veil-lab bench fpga-garble --circuits netlists --svg fpga.svg
                                        clock cycles of garbling cores, simulated, for a paper's netlists
-  veil bench fpga-share --svg fpga.svg cores of replicated sharing, simulated, beside two papers (three plots: fpga-*.svg)
-  veil bench gpu                       what a GPU can do, then each primitive alone, with copies, and end to end
-  veil bench cut --device cuda         both parties on a GPU, and how long its kernels take
-  veil bench ot --svg ot.svg           random oblivious transfers between two parties
-  veil bench mul64 --net wan --json    over a link of 40 ms and 1 Gb/s, as JSON lines
+  veil-lab bench fpga-share --svg fpga.svg cores of replicated sharing, simulated, beside two papers (three plots: fpga-*.svg)
+  veil-lab bench gpu                       what a GPU can do, then each primitive alone, with copies, and end to end
+  veil-lab bench cut --device cuda         both parties on a GPU, and how long its kernels take
+  veil-lab bench ot --svg ot.svg           random oblivious transfers between two parties
+  veil-lab bench mul64 --net wan --json    over a link of 40 ms and 1 Gb/s, as JSON lines
 
 The unit is operations per CPU-second of all participants together; the bound is what this machine's AES allows if
 nothing but the masks is made, measured in the same run.")]
@@ -183,12 +182,12 @@ fn print_json(row: &impl serde::Serialize) -> Result<()> {
 }
 
 /// Runs the command.
-pub(crate) fn run(args: &BenchArgs) -> Result<()> {
+pub(crate) fn run(args: &BenchArgs, registry: &Arc<dyn Registry>) -> Result<()> {
     let name = match args.name {
-        What::Job(Name::Yao) if args.ands.is_some() => return stream::run(args),
+        What::Job(Name::Yao) if args.ands.is_some() => return stream::run(args, registry),
         _ if args.ands.is_some() => {
             return Err(miette!(
-                help = "`veil bench yao --ands 1e9`; others take `--batch`",
+                help = "`veil-lab bench yao --ands 1e9`; others take `--batch`",
                 "--ands is of yao"
             ));
         }

@@ -1,4 +1,4 @@
-//! `veil bench garble`: how fast this machine garbles and evaluates, without a link, against the rows of a chunk; and which scheme a link
+//! `veil-lab bench garble`: how fast this machine garbles and evaluates, without a link, against the rows of a chunk; and which scheme a link
 //! wants.
 
 use std::sync::Arc;

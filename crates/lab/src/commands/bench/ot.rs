@@ -1,4 +1,4 @@
-//! `veil bench ot`: random oblivious transfers per second of one core of each party, secure against a malicious one, for trees of every size.
+//! `veil-lab bench ot`: random oblivious transfers per second of one core of each party, secure against a malicious one, for trees of every size.
 
 use std::time::{Duration, Instant};
 
@@ -67,7 +67,7 @@ struct Row {
 pub(super) fn run(args: &BenchArgs) -> Result<()> {
     if args.protocol.is_some() || args.adversary.is_some() || args.net.is_some() {
         return Err(miette!(
-            help = "`veil bench ot` takes --batch, --repeat, --json and --svg",
+            help = "`veil-lab bench ot` takes --batch, --repeat, --json and --svg",
             "transfers are between two parties in this process, one of which may be malicious"
         ));
     }

@@ -316,3 +316,36 @@ fn what_a_device_cannot_do_is_refused_before_the_run() {
         folder.fail(&large, 6, &["does not fit fpga-sim", "docs/sequential.md"]);
     }
 }
+
+#[test]
+fn devices_are_listed_and_checked() {
+    let folder = Folder::new();
+    let listed = folder.succeed("device list");
+    let names = [
+        "reference",
+        "cpu-avx512",
+        "cpu-avx2",
+        "cpu-portable",
+        "cuda",
+        "cuda-sim",
+        "fpga-sim",
+    ];
+    for name in names {
+        assert!(listed.contains(name), "{listed}");
+    }
+    let checked: serde_json::Value =
+        serde_json::from_str(&folder.succeed("device check --cases 5 --seed 1 --json")).unwrap();
+    let devices = checked["devices"].as_array().unwrap();
+    assert_eq!(devices.len(), names.len());
+    for device in devices {
+        // One that is not here is skipped, never passed.
+        let name = device["name"].as_str();
+        let absent = (listed.lines())
+            .any(|line| line.split_whitespace().next() == name && line.contains("absent"));
+        assert_eq!(
+            device["state"],
+            if absent { "skipped" } else { "passed" },
+            "{device}"
+        );
+    }
+}

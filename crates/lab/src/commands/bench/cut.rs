@@ -1,4 +1,4 @@
-//! `veil bench cut`: oblivious AES-128 between two parties of whom one cheats, by cut-and-choose: time by phase of both parties against the
+//! `veil-lab bench cut`: oblivious AES-128 between two parties of whom one cheats, by cut-and-choose: time by phase of both parties against the
 //! statistical parameter, beside what was published (Frederiksen, Nielsen 2013, tables 1 and 2 and figure 1).
 
 use std::collections::BTreeMap;
@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use miette::{IntoDiagnostic, Result};
 use plotters::prelude::*;
+use veil_cli::loopback::over_tls;
 use veil_device::{Cpu, Device, Fault};
 use veil_device_cuda::Seconds;
 use veil_engine::{Recorder, RoundEvent, Settings, TraceId};
@@ -15,7 +16,7 @@ use veil_protocol::{Options, Plan, Task};
 use veil_session::{PartyId, Peer};
 
 use super::chart::{self, Drawn, Line};
-use super::measure::{Carrier, data, over_tls};
+use super::measure::{Carrier, data};
 use super::workload::Name;
 use super::{BenchArgs, gpu, print_json};
 

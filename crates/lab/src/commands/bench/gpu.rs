@@ -1,4 +1,4 @@
-//! `veil bench gpu`: what a GPU can do at most, then what devices do by it, as three rates beside the bounds that follow from it.
+//! `veil-lab bench gpu`: what a GPU can do at most, then what devices do by it, as three rates beside the bounds that follow from it.
 
 use miette::{IntoDiagnostic, Result, miette};
 use veil_device_cuda::Cuda;

@@ -1,10 +1,11 @@
-//! `veil trace`: what a run did, as a picture.
+//! `veil-lab trace`: what a run did, as a picture.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use crate::failure::{Code, Failure};
-use crate::output;
+use veil_cli::failure::{Code, Failure};
+use veil_cli::output;
+
 use crate::trace::summary::{Summary, summarise};
 use crate::trace::{draw, merge, read};
 
@@ -12,10 +13,10 @@ use crate::trace::{draw, merge, read};
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   veil run job.toml --trace run.jsonl
-  veil trace run.jsonl                          draws run.svg, and sums it up
-  veil trace a.jsonl b.jsonl c.jsonl --out run.svg
+  veil-lab trace run.jsonl                          draws run.svg, and sums it up
+  veil-lab trace a.jsonl b.jsonl c.jsonl --out run.svg
                                                 traces of three parties on one time axis
-  veil trace run.jsonl --json                   busy, waiting and bytes of each participant
+  veil-lab trace run.jsonl --json                   busy, waiting and bytes of each participant
 
 Clocks of several machines are taken as they are unless a message would land before it was posted. Then they are moved
 such that the shortest journeys in both directions take equally long, and the summary says by how much.")]

@@ -3,9 +3,8 @@
 use std::fmt::Write;
 
 use veil_circuit::{Circuit, Per};
+use veil_cli::failure::{Code, Failure};
 use veil_math::Ring;
-
-use crate::failure::{Code, Failure};
 
 /// Inputs of so many bits are all tried: a million cases.
 const EXHAUSTIVE: u64 = 20;

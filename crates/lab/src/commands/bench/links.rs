@@ -1,4 +1,4 @@
-//! `veil bench yao --svg FILE`: ANDs per second from end to end against the rate of the link, by both ways to garble: where three halves pay.
+//! `veil-lab bench yao --svg FILE`: ANDs per second from end to end against the rate of the link, by both ways to garble: where three halves pay.
 
 use std::time::Duration;
 

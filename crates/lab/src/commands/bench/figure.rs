@@ -1,4 +1,4 @@
-//! `veil bench rep4-mul`: how much of a network products in Z_2^128 among four parties fill, against the size of a batch.
+//! `veil-lab bench rep4-mul`: how much of a network products in Z_2^128 among four parties fill, against the size of a batch.
 //!
 //! Figure 3 of Patel, Haghi, Jain, Kot, Krishnan, Varia, Herbordt, *Distributed Hardware Accelerated Secure Joint Computation on the
 //! COPA Framework*, HPEC 2022, redrawn for cores in the place of accelerators.
@@ -53,7 +53,7 @@ static PUBLISHED: [Published; 2] = [
 pub(super) fn run(args: &BenchArgs) -> Result<()> {
     if args.protocol == Some(ProtocolKind::Rep3) {
         return Err(miette!(
-            help = "`veil bench mul128` measures any protocol",
+            help = "`veil-lab bench mul128` measures any protocol",
             "rep4-mul is of four parties"
         ));
     }

@@ -7,7 +7,7 @@ use super::merge::Run;
 /// How many of the longest waits are told.
 const LONGEST: usize = 5;
 
-/// What `veil trace --json` prints.
+/// What `veil-lab trace --json` prints.
 #[derive(Serialize, Debug)]
 pub(crate) struct Summary {
     pub(crate) job: String,

@@ -5,9 +5,9 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
 use serde::Deserialize;
+use veil_cli::failure::{Code, Failure};
 
 use super::{Event, Header, VERSION};
-use crate::failure::{Code, Failure};
 
 /// Longest line: a header with two thousand participants.
 const LONGEST: u64 = 1 << 20;
@@ -161,8 +161,8 @@ fn check_event(event: &Event, header: &Header) -> Result<(), &'static str> {
 pub(crate) mod tests {
     use std::path::PathBuf;
 
-    use super::super::Participant;
     use super::*;
+    use veil_cli::trace::Participant;
 
     pub(crate) fn header() -> Header {
         let participant = |name: &str| Participant {

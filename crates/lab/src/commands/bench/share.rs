@@ -1,4 +1,4 @@
-//! `veil bench fpga-share`: what cores of replicated sharing compute in a second, simulated cycle by cycle, and what they take of an FPGA.
+//! `veil-lab bench fpga-share`: what cores of replicated sharing compute in a second, simulated cycle by cycle, and what they take of an FPGA.
 //!
 //! Beside table II and figure 4 of P.-F. Wolfe, R. Patel, R. Munafo, M. Varia, M. Herbordt, "Secret Sharing MPC on FPGAs in the Datacenter",
 //! FPL 2020, for three parties; beside figure 3 and table I of R. Patel, P. Haghi, S. Jain, A. Kot, V. Krishnan, M. Varia, M. Herbordt,

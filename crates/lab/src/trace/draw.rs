@@ -2,9 +2,10 @@
 
 use std::fmt::Write;
 
+use veil_cli::output;
+
 use super::merge::Run;
 use super::summary::{Doing, Spent, Stretch, Summary, lanes, stretches};
-use crate::output;
 
 /// Pixels: the whole width, names at the left, the margin at the right.
 const WIDTH: f64 = 1200.0;

@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use veil_circuit::{Builder, Circuit, Gate, InputPort, OutputPort, Per, Reduce, Wire, generate};
-use veil_job::{
-    Audience, Block, DataError, Holder, JobSpec, ProtocolKind, Security, Sink, Slice, Source,
-};
+use veil_job::{Audience, Block, Holder, JobSpec, ProtocolKind, Security};
 use veil_math::Ring;
 use veil_protocol::{Options, Plan};
 use veil_session::PartyId;
@@ -221,39 +219,5 @@ fn chain(ring: Ring, width: u32, layers: u32) -> Circuit {
             reduce: Reduce::None,
         }],
         clock: veil_circuit::Clock::default(),
-    }
-}
-
-/// Values that follow from their place; the protocol works the same on any.
-pub(crate) struct Pattern;
-
-impl Source for Pattern {
-    fn fill(&self, port: usize, slice: Slice, into: &mut [u8]) -> Result<(), DataError> {
-        let mut x = slice
-            .first
-            .wrapping_add(port as u64)
-            .wrapping_mul(0x9e37_79b9_7f4a_7c15)
-            | 1;
-        for word in into.chunks_mut(8) {
-            x ^= x << 13;
-            x ^= x >> 7;
-            x ^= x << 17;
-            word.copy_from_slice(&x.to_le_bytes()[..word.len()]);
-        }
-        Ok(())
-    }
-}
-
-/// Takes results and forgets them.
-pub(crate) struct Nowhere;
-
-impl Sink for Nowhere {
-    fn put(&self, _port: usize, _slice: Slice, values: &[u8]) -> Result<(), DataError> {
-        std::hint::black_box(values);
-        Ok(())
-    }
-
-    fn finish(&self) -> Result<(), DataError> {
-        Ok(())
     }
 }

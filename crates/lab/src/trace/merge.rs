@@ -7,9 +7,10 @@
 
 use std::collections::HashMap;
 
+use veil_cli::failure::{Code, Failure};
+
 use super::read::Section;
 use super::{Event, Header};
-use crate::failure::{Code, Failure};
 
 /// All that is known of a run, on one time axis.
 #[derive(Debug)]

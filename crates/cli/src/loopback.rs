@@ -1,0 +1,187 @@
+//! A plan on made-up values: all participants in threads of this process, over TLS on loopback.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use miette::{IntoDiagnostic, Result, miette};
+use veil_engine::{Binding, Data, Report, Settings, bounds, participants, party};
+use veil_job::{DataError, Sink, Slice, Source};
+use veil_link::tls::{Identity, Meeting, Port, Reception, Terms, TlsLink, meet};
+use veil_link::{Link, shape};
+use veil_protocol::Plan;
+use veil_session::Peer;
+
+/// What a run took at each participant.
+pub type Reports = BTreeMap<Peer, Report>;
+
+/// The key of each participant.
+pub struct Keys(BTreeMap<Peer, Identity>);
+
+impl Keys {
+    /// Made for one run, or for several.
+    pub fn new(plan: &Plan) -> Result<Self> {
+        let peers = participants(plan).into_iter();
+        let keys = peers.map(|p| Ok((p, Identity::generate()?)));
+        let keys = keys.collect::<Result<_, veil_link::tls::IdentityError>>();
+        Ok(Keys(keys.into_diagnostic()?))
+    }
+}
+
+/// Every participant in threads of its own, with keys made for this run.
+pub fn over_tls(
+    plan: &Arc<Plan>,
+    settings: &Settings,
+    data: &(dyn Fn(Peer) -> Data + Sync),
+    net: Option<shape::Profile>,
+) -> Result<Reports> {
+    over_tls_as(plan, &Keys::new(plan)?, settings, data, net)
+}
+
+/// The same with these keys.
+pub fn over_tls_as(
+    plan: &Arc<Plan>,
+    Keys(identities): &Keys,
+    settings: &Settings,
+    data: &(dyn Fn(Peer) -> Data + Sync),
+    net: Option<shape::Profile>,
+) -> Result<Reports> {
+    let peers = participants(plan);
+    let pins: BTreeMap<_, _> = identities
+        .iter()
+        .map(|(p, i)| (*p, i.fingerprint()))
+        .collect();
+    let mut ports = BTreeMap::new();
+    for party in plan.parties().iter().copied().map(Peer::Party) {
+        let reception = Reception::sole(pins.values().copied());
+        let port = Port::bind(&identities[&party], "127.0.0.1:0", reception);
+        ports.insert(party, port.into_diagnostic()?);
+    }
+    let stop = AtomicBool::new(false);
+    let results: Vec<(Peer, Result<Report>)> = std::thread::scope(|scope| {
+        let handles: Vec<_> = peers
+            .iter()
+            .map(|me| {
+                let (pins, ports, stop) = (&pins, &ports, &stop);
+                let run = move || {
+                    one(
+                        plan,
+                        (*me, data(*me), settings),
+                        &identities[me],
+                        pins,
+                        ports,
+                        net,
+                        stop,
+                    )
+                };
+                (*me, scope.spawn(run))
+            })
+            .collect();
+        let join = |h: std::thread::ScopedJoinHandle<'_, Result<Report>>| {
+            h.join()
+                .unwrap_or_else(|_| Err(miette!("a participant panicked")))
+        };
+        handles.into_iter().map(|(me, h)| (me, join(h))).collect()
+    });
+    results
+        .into_iter()
+        .map(|(peer, r)| Ok((peer, r?)))
+        .collect()
+}
+
+fn one(
+    plan: &Arc<Plan>,
+    (me, data, settings): (Peer, Data, &Settings),
+    identity: &Identity,
+    pins: &BTreeMap<Peer, veil_link::tls::Fingerprint>,
+    ports: &BTreeMap<Peer, Port>,
+    net: Option<shape::Profile>,
+    stop: &AtomicBool,
+) -> Result<Report> {
+    let protocol = veil_protocol::protocol(Arc::clone(plan), me);
+    let terms = Terms {
+        me,
+        plan: plan.hash,
+        pins: pins.clone(),
+        link: veil_link::LinkKind::Tls,
+        others: Vec::new(),
+    };
+    // Parties dial parties of lower index; owners and recipients dial all parties.
+    let dials = |peer: &Peer| peer.party().is_some() && *peer < me;
+    let (dial, from): (Vec<Peer>, Vec<Peer>) = protocol.peers().into_iter().partition(dials);
+    let dial: Vec<_> = dial
+        .into_iter()
+        .map(|p| (p, ports[&p].address().to_string()))
+        .collect();
+    let meeting = Meeting {
+        dial: &dial,
+        from: &from,
+        lanes: plan.lanes,
+        until: Instant::now() + Duration::from_secs(30),
+    };
+    let lanes = meet(identity, &terms, ports.get(&me), &meeting, stop).into_diagnostic()?;
+    let mut binding = Binding {
+        identities: (plan.parties().iter())
+            .map(|p| *pins[&Peer::Party(*p)].as_bytes())
+            .collect(),
+        ..Binding::default()
+    };
+    for connected in lanes.first().into_iter().flatten() {
+        let secret = connected.exporter(b"EXPORTER-veilworks pair", &plan.hash.0);
+        binding.exporters.insert(connected.peer(), secret.to_vec());
+    }
+    let limits = bounds(plan, &*protocol);
+    let link = |connections| -> Box<dyn Link> {
+        let link = TlsLink::new(connections, limits);
+        match net {
+            Some(profile) => Box::new(shape::Shaped::new(link, profile)),
+            None => Box::new(link),
+        }
+    };
+    let links = lanes.into_iter().map(link).collect();
+    party::run(
+        plan,
+        &protocol,
+        settings,
+        (data, binding),
+        links,
+        stop,
+        &|_| (),
+    )
+    .into_diagnostic()
+}
+
+/// Values that follow from their place; the protocol works the same on any.
+pub struct Pattern;
+
+impl Source for Pattern {
+    fn fill(&self, port: usize, slice: Slice, into: &mut [u8]) -> Result<(), DataError> {
+        let mut x = slice
+            .first
+            .wrapping_add(port as u64)
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            | 1;
+        for word in into.chunks_mut(8) {
+            x ^= x << 13;
+            x ^= x >> 7;
+            x ^= x << 17;
+            word.copy_from_slice(&x.to_le_bytes()[..word.len()]);
+        }
+        Ok(())
+    }
+}
+
+/// Takes results and forgets them.
+pub struct Nowhere;
+
+impl Sink for Nowhere {
+    fn put(&self, _port: usize, _slice: Slice, values: &[u8]) -> Result<(), DataError> {
+        std::hint::black_box(values);
+        Ok(())
+    }
+
+    fn finish(&self) -> Result<(), DataError> {
+        Ok(())
+    }
+}
