@@ -2,16 +2,22 @@
 
 export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
 .DEFAULT_GOAL := help
-.PHONY: help release gpu-bundle demo test test-rtl test-soak test-cuda cuda check bench synth deps tools
+.PHONY: help release gpu-bundle demo quick test tiers test-rtl test-soak test-cuda cuda check bench synth deps tools
 
 help: ## What there is to make
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
-demo: deps ## Three parties compute a pay-gap study that none of them could alone (10 minutes at most)
+demo: deps ## Three parties compute a pay-gap study that none of them could alone (minutes, from nothing)
 	@scripts/demo.sh
+
+quick: deps ## Unit tests, golden vectors and one job over TLS: after each change (minutes)
+	@scripts/quick.sh
 
 test: tools ## Every check and every test (half an hour on two cores)
 	@scripts/test.sh
+
+tiers: ## Which long tiers of tests have changed inputs; scripts/tiers.sh NAME runs one
+	@scripts/tiers.sh
 
 test-rtl: tools ## Lint, proofs and long benches of the hardware (an hour or two)
 	@scripts/test-rtl.sh

@@ -4,8 +4,14 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 target=${CARGO_TARGET_DIR:-$PWD/target}
 
 say() { printf '\033[1m==> %s\033[0m\n' "$*"; }
-# Shows a command, then runs it.
-run() { say "$*"; "$@"; }
+# Shows a command, runs it, and says how long it took if that is worth a line.
+run() {
+  local began=$SECONDS status=0
+  say "$*"
+  "$@" || status=$?
+  ((SECONDS - began < 5)) || say "$((SECONDS - began)) s: $1 ${2:-} ${3:-}"
+  return "$status"
+}
 # Builds the program as the tests do, which is nothing after them: another choice of packages has other features, and builds all anew.
 build_veil() { cargo test --quiet --workspace --all-features --locked --no-run; }
 # Stops where fewer than so many GiB are free for what cargo builds: a linker without room fails with half a sentence.

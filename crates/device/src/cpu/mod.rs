@@ -35,11 +35,11 @@ use crate::layout::{Layout, Place, Region, Span};
 use crate::program::{Needs, Program};
 use crate::{Bank, Device, Fault};
 
-/// Features of a processor, and whether this one has them.
+/// Features of a processor, and whether this one has them. A build with `--cfg veil_portable` is for a processor that has none.
 #[cfg(target_arch = "x86_64")]
 macro_rules! needs {
     ($($feature:tt),*) => {
-        vec![$(($feature, is_x86_feature_detected!($feature))),*]
+        vec![$(($feature, cfg!(not(veil_portable)) && is_x86_feature_detected!($feature))),*]
     };
 }
 

@@ -17,7 +17,8 @@ const LANES: usize = VECTOR / 8;
 
 /// Whether this machine has the instructions.
 pub(super) fn is_there() -> bool {
-    is_x86_feature_detected!("avx512f")
+    cfg!(not(veil_portable))
+        && is_x86_feature_detected!("avx512f")
         && is_x86_feature_detected!("avx512bw")
         && is_x86_feature_detected!("avx512dq")
         && is_x86_feature_detected!("avx512vpopcntdq")
