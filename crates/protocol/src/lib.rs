@@ -42,7 +42,10 @@
 //!     blocks: vec![Block { name: "all".into(), rows: 1000, holders: vec![Holder::Owner(0), Holder::Owner(1)], stored: None, order: veil_job::Order::Unsaid }],
 //!     audiences: vec![Audience::Recipient(0)],
 //!     opened: vec!["z of every row".into()],
-//!, inputs: Vec::new(), datasets: Vec::new(), keep: None };
+//!     inputs: Vec::new(),
+//!     datasets: Vec::new(),
+//!     keep: None,
+//! };
 //! let plan = Plan::new(Arc::new(job), Options::default()).unwrap();
 //! assert_eq!(plan.layers.len(), 2); // one round of products, and what is linear after it
 //! ```
