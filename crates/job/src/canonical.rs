@@ -5,7 +5,7 @@
 //! of its fields, then those. Since a decoder that knows no types could tell from each prefix what follows, two values with one encoding are
 //! equal.
 //!
-//! [`canonical!`] writes the encoding of a type from a list of its fields. It destructures the type without `..` and matches it without `_`:
+//! `canonical!` writes the encoding of a type from a list of its fields. It destructures the type without `..` and matches it without `_`:
 //! a field or a variant that is missing in the list is an error of the compiler, and so are two variants with one number.
 
 use sha2::{Digest, Sha256};
@@ -124,7 +124,7 @@ impl Canonical for Circuit {
     }
 }
 
-/// Implements [`Canonical`](crate::canonical::Canonical) for structs and enums, from all their fields and variants.
+/// Implements [`Canonical`] for structs and enums, from all their fields and variants.
 ///
 /// ```
 /// use veil_job::canonical;
@@ -195,7 +195,7 @@ macro_rules! canonical {
     };
 }
 
-/// Encodes a struct or a variant. For [`canonical!`] alone.
+/// Encodes a struct or a variant. For `canonical!` alone.
 #[doc(hidden)]
 pub fn fields(name: &str, variant: Option<u64>, fields: &[&dyn Canonical], into: &mut dyn Encoder) {
     name.encode(into);

@@ -26,7 +26,7 @@ pub trait Source: Send + Sync {
     ///
     /// # Errors
     /// [`DataError`] if the values cannot be read: [`DataError::OutOfReach`] for a port or rows that the source does not have,
-    /// [`DataError::Changed`] if its file is not the one that was checked.
+    /// [`DataError::Own`] if its file is not the one that was checked.
     fn fill(&self, port: usize, slice: Slice, into: &mut [u8]) -> Result<(), DataError>;
 
     /// Writes the values that input port `port` has in these of so many cycles, as [`Source::fill`] does.
@@ -87,7 +87,7 @@ pub trait ShareSource: Send + Sync {
     /// one value per job is loaded as one row of block 0.
     ///
     /// # Errors
-    /// [`DataError::Stored`] if the store cannot be read, or holds other shares than were written.
+    /// [`DataError::Own`] if the store cannot be read, or holds other shares than were written.
     fn load(
         &self,
         port: usize,
@@ -103,7 +103,7 @@ pub trait ShareSink: Send + Sync {
     /// bits beyond the last row are zero.
     ///
     /// # Errors
-    /// [`DataError::Stored`] if the store cannot be written, or has been given these shares before.
+    /// [`DataError::Own`] if the store cannot be written, or has been given these shares before.
     fn keep(
         &self,
         port: usize,
@@ -116,7 +116,7 @@ pub trait ShareSink: Send + Sync {
     /// that, nothing is.
     ///
     /// # Errors
-    /// [`DataError::Stored`] if shares are missing or the store cannot be written.
+    /// [`DataError::Own`] if shares are missing or the store cannot be written.
     fn finish(&self) -> Result<(), DataError>;
 }
 

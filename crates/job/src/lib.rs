@@ -1,7 +1,7 @@
 //! The contract: what a job computes, on whose values, for whom. All participants consent to the same one.
 //!
 //! A [`JobSpec`] names owners, parties and recipients, the circuit, who supplies each input and how it is read, to whom each output is
-//! opened, and the protocol with what it holds against. Its canonical encoding ([`canonical`]) is part of every plan hash, so that two
+//! opened, and the protocol with what it holds against. Its canonical encoding ([mod@canonical]) is part of every plan hash, so that two
 //! participants that compare one hash have agreed to all of it.
 //!
 //! ```text
@@ -26,7 +26,7 @@
 //!
 //! # Promises
 //!
-//! - Two specs with one encoding are equal. Each type in a spec is encoded by [`canonical!`], which destructures it exhaustively: a field or a
+//! - Two specs with one encoding are equal. Each type in a spec is encoded by `canonical!`, which destructures it exhaustively: a field or a
 //!   variant that is not encoded does not compile.
 //! - [`evaluate`] defines what a job means: parties compute the same bytes.
 //!

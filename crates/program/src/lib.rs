@@ -44,7 +44,7 @@
 //! - Files never cause a panic, an overflow or an allocation that their own size does not justify.
 //! - A number that is opened is exact, or the job is refused.
 //! - All values of an owner are checked before the first is handed out.
-//! - [`Lowered::opened`] is exactly the list of opened values, and results appear complete or not at all.
+//! - [`JobSpec::opened`](veil_job::JobSpec::opened) is exactly the list of opened values, and results appear complete or not at all.
 //!
 //! # Limits
 //!

@@ -220,7 +220,7 @@ impl<'a> Shelf<'a> {
     /// The source and sink of shares in a stage. The dataset of kept shares is made here: an attempt that is given up removes it again.
     ///
     /// # Errors
-    /// [`StoreError`] as of [`Store::loads`], [`Store::resume`] and [`Store::supplies`] for loaded shares, and as of [`Store::keeps`] for
+    /// [`StoreError`] as of [`Store::loads`], [`Store::resume`] and [`Store::whole`] for loaded shares, and as of [`Store::keeps`] for
     /// kept ones.
     pub fn ends(&self, stage: Stage) -> Result<Ends, StoreError> {
         let old = self.old.as_ref().zip(self.job.resharing());

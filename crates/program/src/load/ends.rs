@@ -90,7 +90,7 @@ impl Job {
     /// Reads and checks all data of one holder.
     ///
     /// # Errors
-    /// [`DataError::NoFile`] if neither the job nor the given files say where a file of the holder is; [`DataError::FromStore`]
+    /// [`InputError::NoFile`] if neither the job nor the given files say where a file of the holder is; [`InputError::FromStore`]
     /// for a job that shares a dataset again; another [`DataError`] with file, line and column if the data do not fit what the
     /// job declares.
     pub fn source(&self, holder: Holder) -> Result<Box<dyn Source>, DataError> {
@@ -191,7 +191,7 @@ impl Job {
     ///
     /// # Errors
     /// [`DataError::Io`] if `folder` or a file in it cannot be written, or the file whose length an output takes cannot be looked
-    /// at; [`DataError::NoFile`] if it is not known where that file is.
+    /// at; [`InputError::NoFile`] if it is not known where that file is.
     pub fn sink(&self, peer: Peer, folder: &Path) -> Result<Output, DataError> {
         match &self.kind {
             Kind::Stats(stats) => {

@@ -159,7 +159,7 @@ impl Batches for ParquetBatches {
     }
 }
 
-/// Reads an [`Input`] from its own place: readers do not move each other, unlike clones of a [`File`].
+/// Reads an [`Input`] from its own place: readers do not move each other, unlike clones of a `File`.
 #[derive(Clone, Debug)]
 pub(crate) struct InputReader {
     input: Input,
