@@ -105,14 +105,14 @@ pub struct JobSpec {
     pub name: String,
     /// Outside owners: owners that are not computing parties.
     pub owners: Vec<String>,
-    /// The computing parties: three or four.
+    /// The computing parties: two, three or four.
     pub parties: Vec<String>,
     /// Outside recipients: recipients that are not computing parties.
     pub recipients: Vec<String>,
     /// The protocol, and what it holds against.
     pub security: Security,
     /// The meaning of the values, as all participants must read them: of statistics scales, ranges, categories, the treatment of missing
-    /// values; of a circuit the columns or files that feed its ports. Empty where the circuit says it all.
+    /// values; of a dataset that is shared again where it comes from. Empty for a circuit, whose [`inputs`](Self::inputs) say it all.
     pub schema: String,
     /// The circuit that is computed in every row, whose outputs may be summed over the rows.
     pub circuit: Circuit,

@@ -1,7 +1,6 @@
 //! No two jobs have one encoding, and every field of a job is under the plan hash: any jobs, any change of one field.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use proptest::prelude::*;
 use veil_circuit::{Circuit, Clock, Gate, InputPort, OutputPort, Per, Reduce, Wire};
@@ -11,8 +10,9 @@ use veil_job::{
     ProtocolKind, Rows, Schedule, Security, Statistical, Tables, Word,
 };
 use veil_math::Ring;
-use veil_protocol::{Options, Plan};
 use veil_session::{PartyId, PlanHash};
+
+use crate::hashes::{hash, job as product};
 
 /// Texts that run into each other where a length is missing.
 fn text() -> impl Strategy<Value = String> {
@@ -263,13 +263,6 @@ fn variants_have_encodings_of_their_own() {
 #[test]
 fn the_plan_hash_has_every_field() {
     type Change = fn(&mut JobSpec);
-    let hash = |job: JobSpec| -> PlanHash {
-        let options = Options {
-            lanes: 1,
-            chunk_rows: Some(64),
-        };
-        Plan::new(Arc::new(job), options).expect("a plan").hash
-    };
     let input = |holder| InputSpec {
         holder,
         block: None,
@@ -277,42 +270,10 @@ fn the_plan_hash_has_every_field() {
         port: Some("x".into()),
         format: "an integer".into(),
     };
-    let port = |name: &str| InputPort {
-        name: name.into(),
-        width: 1,
-        per: Per::Row,
-    };
-    let job = |parties: usize| JobSpec {
-        name: "job".into(),
-        owners: vec!["ann".into(), "bob".into()],
-        parties: (0..parties).map(|party| format!("p{party}")).collect(),
-        recipients: vec!["eve".into()],
-        security: Security::among(parties),
-        schema: "s".into(),
-        circuit: Circuit {
-            ring: Ring::Bits,
-            inputs: vec![port("x"), port("y")],
-            gates: vec![Gate::Mul(Wire(0), Wire(1))],
-            outputs: vec![OutputPort {
-                name: "z".into(),
-                wires: vec![Wire(2)],
-                reduce: Reduce::None,
-            }],
-            clock: Clock::default(),
-        },
-        totals: None,
-        blocks: vec![Block {
-            name: "all".into(),
-            rows: 100,
-            holders: vec![Holder::Owner(0), Holder::Owner(1)],
-            stored: None,
-            order: Order::Agreed,
-        }],
-        audiences: vec![Audience::Recipient(0)],
-        opened: vec!["z".into()],
-        inputs: vec![input(Holder::Owner(0)), input(Holder::Owner(1))],
-        datasets: Vec::new(),
-        keep: None,
+    let owners = [Holder::Owner(0), Holder::Owner(1)];
+    let job = |parties| JobSpec {
+        inputs: owners.map(input).into(),
+        ..product(parties, owners, Audience::Recipient(0))
     };
     let dataset = || DatasetRef {
         name: "old".into(),
@@ -363,7 +324,8 @@ fn the_plan_hash_has_every_field() {
     for parties in 2..=4 {
         let mut add = |what: &str, job: JobSpec| {
             let what = format!("{parties} parties, {what}");
-            if let Some(other) = seen.insert(hash(job), what.clone()) {
+            let hash = hash(job).unwrap();
+            if let Some(other) = seen.insert(hash, what.clone()) {
                 panic!("one plan: {other}, and {what}");
             }
         };

@@ -12,7 +12,7 @@ use veil_protocol::{Options, Plan, PlanError};
 use veil_session::{PartyId, PlanHash};
 
 /// The product of two bits, one of each holder.
-fn job(parties: usize, holders: [Holder; 2], audience: Audience) -> JobSpec {
+pub(crate) fn job(parties: usize, holders: [Holder; 2], audience: Audience) -> JobSpec {
     let port = |name: &str| InputPort {
         name: name.into(),
         width: 1,
@@ -54,7 +54,7 @@ fn job(parties: usize, holders: [Holder; 2], audience: Audience) -> JobSpec {
     }
 }
 
-fn hash(job: JobSpec) -> Result<PlanHash, PlanError> {
+pub(crate) fn hash(job: JobSpec) -> Result<PlanHash, PlanError> {
     let options = Options {
         lanes: 1,
         chunk_rows: Some(64),

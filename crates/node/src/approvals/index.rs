@@ -24,6 +24,12 @@ struct Known {
     bytes: u64,
 }
 
+impl Known {
+    fn is_asked_by(&self, member: &str) -> bool {
+        self.filed.asked_by.as_deref() == Some(member)
+    }
+}
+
 /// The filed jobs by their plans.
 #[derive(Debug, Default)]
 pub(crate) struct Index(BTreeMap<[u8; 32], Known>);
@@ -95,7 +101,7 @@ impl Home {
     /// Bytes that the filed jobs of a member take, but for what was published of them.
     pub(crate) fn filed_bytes(&self, asked_by: &str) -> Result<u64, HomeError> {
         self.look_through(|jobs| {
-            let own = jobs.filter(|known| known.filed.asked_by.as_deref() == Some(asked_by));
+            let own = jobs.filter(|known| known.is_asked_by(asked_by));
             own.map(|known| known.bytes).sum()
         })
     }
@@ -103,7 +109,7 @@ impl Home {
     /// The plans of the jobs that a member asked for, and of their stages.
     pub(crate) fn plans_asked_by(&self, asked_by: &str) -> Result<Vec<PlanHash>, HomeError> {
         self.look_through(|jobs| {
-            let own = jobs.filter(|known| known.filed.asked_by.as_deref() == Some(asked_by));
+            let own = jobs.filter(|known| known.is_asked_by(asked_by));
             let plans = |filed: &Filed| [&[filed.plan], filed.stages.as_slice()].concat();
             own.flat_map(|known| plans(&known.filed)).collect()
         })
