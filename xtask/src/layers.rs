@@ -45,6 +45,7 @@ pub(crate) fn run() -> Result<String, Failure> {
 fn short(name: &str) -> Option<&str> {
     match name {
         "veil" => Some("cli"),
+        "veilworks" => Some("veilworks"),
         _ => name.strip_prefix("veil-"),
     }
 }

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use veil_node::policy::Facts;
-use veil_node::stages::Stages;
 use veil_node::{Home, Request, roles_of};
 use veil_program::Job;
 use veil_protocol::Plan;
+use veil_runtime::Stages;
 use veil_session::{PartyId, Peer};
 
 use crate::commands::explain;
@@ -47,7 +47,7 @@ impl Planned {
     pub(crate) fn of(job: &Job, text: String, lanes: u16) -> Result<Self, Failure> {
         let plan = prepare::plan(job, Some(lanes))?;
         let protocol = veil_protocol::protocol(Arc::clone(&plan), Peer::Party(PartyId::TWO[0]));
-        let stages = Stages::new(job, &plan)?;
+        let stages = veil_node::stages::of(job, &plan)?;
         let facts = Facts::of(job, &plan, &*protocol).against(stages.adversary());
         let ordered = Ordered::approved(job, &plan);
         Ok(Planned {

@@ -6,89 +6,74 @@ use miette::{Diagnostic, LabeledSpan, MietteHandlerOpts, NamedSource, SourceCode
 use veil_engine::{Abort, local};
 use veil_job::DataError;
 use veil_link::tls::{IdentityError, SetupError};
-use veil_node::participant::{PartError, who_is_who};
 use veil_program::{AlignKeyError, JobError};
 use veil_protocol::{Plan, PlanError};
+use veil_runtime::PartError;
 use veil_session::Peer;
 use veil_store::StoreError;
+use veilworks::{Error, Excerpt};
 
 /// What an exit code means. 0 is success.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Code {
-    /// Anything else: a signal, an output that cannot be written.
-    Other = 1,
-    /// The command line makes no sense. `clap` uses the same.
-    Usage = 2,
-    /// A job, party, circuit or data file is wrong.
-    Input = 3,
-    /// A participant cheated, a key was another than the pinned one, or a comparison failed.
-    Check = 4,
-    /// A link failed, or a time-out passed.
-    Link = 5,
-    /// A device failed, or is not there.
-    Device = 6,
+pub use veilworks::Code;
+
+/// The code that another process ended with.
+pub(crate) fn code_of(number: u8) -> Code {
+    let all = [
+        Code::Usage,
+        Code::Input,
+        Code::Check,
+        Code::Link,
+        Code::Device,
+    ];
+    all.into_iter()
+        .find(|code| *code as u8 == number)
+        .unwrap_or(Code::Other)
 }
 
-impl Code {
-    /// The code that another process ended with.
-    pub(crate) fn from_number(number: u8) -> Self {
-        let all = [
-            Code::Usage,
-            Code::Input,
-            Code::Check,
-            Code::Link,
-            Code::Device,
-        ];
-        all.into_iter()
-            .find(|code| *code as u8 == number)
-            .unwrap_or(Code::Other)
-    }
-}
-
-/// Why a command failed.
+/// Why a command failed: an [`Error`] of the library, as a terminal shows it.
 #[derive(Debug, thiserror::Error)]
-#[error("{}", .0.message)]
+#[error("{}", .0.error)]
 pub struct Failure(Box<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    code: Code,
-    message: String,
-    help: Option<String>,
-    /// The file at fault and the bytes of it to show.
-    source: Option<(NamedSource<String>, std::ops::Range<usize>)>,
+    error: Error,
+    /// The file at fault, to show a part of it.
+    source: Option<NamedSource<String>>,
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let source = error.excerpt();
+        let source = source.map(|excerpt| NamedSource::new(&excerpt.file, excerpt.text.clone()));
+        Failure(Box::new(Inner { error, source }))
+    }
 }
 
 impl Failure {
     /// A failure with a message that says where, what, and what to do.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
-        Failure(Box::new(Inner {
-            code,
-            message: message.into(),
-            help: None,
-            source: None,
-        }))
+        Error::new(code, message).into()
     }
 
     /// Adds what to do.
     #[must_use]
-    pub fn help(mut self, help: impl Into<String>) -> Self {
-        self.0.help = Some(help.into()).filter(|help: &String| !help.is_empty());
-        self
+    pub fn help(self, help: impl Into<String>) -> Self {
+        self.0.error.with_help(help).into()
     }
 
     /// Shows a part of the file at fault.
     #[must_use]
-    pub fn showing(mut self, name: &str, text: String, span: std::ops::Range<usize>) -> Self {
+    pub fn showing(self, name: &str, text: String, span: std::ops::Range<usize>) -> Self {
         let end = text.len();
         let span = span.start.min(end)..span.end.min(end);
-        self.0.source = Some((NamedSource::new(name, text), span));
-        self
+        let file = name.to_owned();
+        self.0.error.showing(Excerpt { file, text, span }).into()
     }
 
     /// The exit code.
     pub fn code(&self) -> Code {
-        self.0.code
+        self.0.error.code()
     }
 
     /// A word for the cause, for logs.
@@ -104,7 +89,7 @@ impl Failure {
 
     /// What to do, if the message does not say.
     pub(crate) fn advice(&self) -> &str {
-        self.0.help.as_deref().unwrap_or_default()
+        self.0.error.help()
     }
 
     /// What happened, and what to do, without a break.
@@ -125,41 +110,41 @@ impl Failure {
 
     /// A run failed at a participant of `plan`.
     pub(crate) fn abort(plan: &Plan, at: Peer, abort: &Abort) -> Self {
-        let code = match abort {
-            Abort::Cheated { .. } | Abort::SetUp { .. } => Code::Check,
-            Abort::Device(_) => Code::Device,
-            Abort::Data(_) | Abort::Misaligned { .. } => Code::Input,
-            Abort::Told { .. } | Abort::Link(_) | Abort::Stalled { .. } => Code::Link,
-            _ => Code::Other,
-        };
-        let message = format!("{}: {abort}", veil_engine::name_of(plan, at));
-        let help = who_is_who(plan, &message);
-        Self::new(code, message).help(help)
+        Error::abort(plan, at, abort).into()
     }
 
     /// All participants were in this process, and the run failed.
     pub(crate) fn local(plan: &Plan, failure: &local::Failure) -> Self {
-        let (peer, abort) = failure.first();
-        Self::abort(plan, peer, abort)
+        Error::local(plan, failure).into()
     }
 
     /// Participants could not be connected.
     pub(crate) fn setup(plan: &Plan, error: &SetupError) -> Self {
-        let code = match error {
-            SetupError::WrongKey { .. } | SetupError::OurKey { .. } => Code::Check,
-            SetupError::NoPin { .. } | SetupError::Plan { .. } | SetupError::Link { .. } => {
-                Code::Input
-            }
-            _ => Code::Link,
-        };
-        let message = error.to_string();
-        let help = who_is_who(plan, &message);
-        Self::new(code, message).help(help)
+        Error::setup(plan, error).into()
     }
 }
 
-impl From<PartError> for Failure {
-    fn from(error: PartError) -> Self {
+/// What the library has words for.
+macro_rules! in_words_of_the_library {
+    ($($error:ty),*) => {$(
+        impl From<$error> for Failure {
+            fn from(error: $error) -> Self {
+                Error::from(error).into()
+            }
+        }
+    )*};
+}
+in_words_of_the_library!(
+    PartError,
+    JobError,
+    DataError,
+    AlignKeyError,
+    PlanError,
+    IdentityError
+);
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
         Self::new(Code::Input, error.to_string())
     }
 }
@@ -173,65 +158,6 @@ impl From<veil_node::FiledError> for Failure {
     }
 }
 
-impl From<JobError> for Failure {
-    fn from(error: JobError) -> Self {
-        let failure = Self::new(Code::Input, error.to_string());
-        match (&error.place, std::fs::read_to_string(&error.file)) {
-            (Some(place), Ok(text)) => {
-                failure.showing(&error.file.display().to_string(), text, place.span.clone())
-            }
-            _ => failure,
-        }
-    }
-}
-
-impl From<DataError> for Failure {
-    fn from(error: DataError) -> Self {
-        Self::new(Code::Input, error.to_string())
-    }
-}
-
-impl From<StoreError> for Failure {
-    fn from(error: StoreError) -> Self {
-        Self::new(Code::Input, error.to_string())
-    }
-}
-
-impl From<AlignKeyError> for Failure {
-    fn from(error: AlignKeyError) -> Self {
-        let exists = matches!(&error, AlignKeyError::Io { source, .. } if source.kind() == std::io::ErrorKind::AlreadyExists);
-        let help = if exists {
-            "a key is never overwritten: choose another file, or use the key that is there"
-        } else {
-            ""
-        };
-        Self::new(Code::Input, error.to_string()).help(help)
-    }
-}
-
-impl From<PlanError> for Failure {
-    fn from(error: PlanError) -> Self {
-        Self::new(Code::Input, format!("the job cannot be planned: {error}"))
-    }
-}
-
-impl From<IdentityError> for Failure {
-    fn from(error: IdentityError) -> Self {
-        let code = if matches!(error, IdentityError::Provider(_)) {
-            Code::Other
-        } else {
-            Code::Input
-        };
-        let missing = matches!(&error, IdentityError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound);
-        let help = if missing {
-            "put the key back from a copy of the home; without one, make a new home and be invited again"
-        } else {
-            ""
-        };
-        Self::new(code, error.to_string()).help(help)
-    }
-}
-
 impl From<miette::Report> for Failure {
     fn from(report: miette::Report) -> Self {
         let chain: Vec<String> = report.chain().map(ToString::to_string).collect();
@@ -241,23 +167,19 @@ impl From<miette::Report> for Failure {
 
 impl Diagnostic for Failure {
     fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        self.0
-            .help
-            .as_ref()
-            .map(|help| Box::new(help) as Box<dyn fmt::Display>)
+        let help = Some(self.advice()).filter(|help| !help.is_empty());
+        help.map(|help| Box::new(help) as Box<dyn fmt::Display>)
     }
 
     fn source_code(&self) -> Option<&dyn SourceCode> {
-        self.0
-            .source
-            .as_ref()
-            .map(|(text, _)| text as &dyn SourceCode)
+        let source = self.0.source.as_ref();
+        source.map(|text| text as &dyn SourceCode)
     }
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        let (_, span) = self.0.source.as_ref()?;
+        let excerpt = self.0.error.excerpt()?;
         Some(Box::new(std::iter::once(LabeledSpan::underline(
-            span.clone(),
+            excerpt.span.clone(),
         ))))
     }
 }

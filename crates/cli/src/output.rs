@@ -123,7 +123,7 @@ impl Folders {
     }
 
     /// The run succeeded.
-    pub(crate) fn keep(mut self) {
+    pub(crate) fn keep(&mut self) {
         self.keep = true;
     }
 }

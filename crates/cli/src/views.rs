@@ -3,10 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use veil_link::{Link, LinkError, LinkFault};
+use veil_link::{Link, LinkError};
 use veil_session::{Channel, Peer};
-
-use crate::signals::Stop;
 
 /// Bytes of a sample: a line of a terminal.
 const SAMPLE: usize = 16;
@@ -67,11 +65,10 @@ impl Views {
     }
 }
 
-/// A link whose owner can be stopped, and watched.
+/// A link whose owner can be watched.
 pub(crate) struct Watched {
     pub(crate) inner: Box<dyn Link>,
     pub(crate) me: Peer,
-    pub(crate) stop: Stop,
     pub(crate) views: Option<Views>,
 }
 
@@ -85,17 +82,5 @@ impl Link for Watched {
         Ok(landed)
     }
 
-    fn poll(&mut self) -> Result<bool, LinkError> {
-        if self.stop.asked() {
-            let fault = LinkFault::Closed("this process was told to stop".into());
-            return Err(LinkError {
-                peer: self.me,
-                at: None,
-                fault,
-            });
-        }
-        self.inner.poll()
-    }
-
-    veil_link::forward!(self, self.inner, bind post expect wait abort under_way close meters);
+    veil_link::forward!(self, self.inner, bind post expect poll wait abort under_way close meters);
 }

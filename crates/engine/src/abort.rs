@@ -95,6 +95,11 @@ pub enum Abort {
 }
 
 impl Abort {
+    /// The caller ended the run.
+    pub(crate) fn stopped() -> Self {
+        Abort::Missing("stopped by a signal".into())
+    }
+
     /// The same reason, as a lane sees it that waits for `waits`.
     pub(crate) fn seen_with(self, waits: Vec<Wait>) -> Self {
         match self {

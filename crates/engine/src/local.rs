@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
@@ -89,6 +90,7 @@ pub fn run_on(
     let conditions = Conditions {
         settings: &|_| settings.clone(),
         wrap: &wrap,
+        stop: None,
     };
     run_with(plan, data, progress, &conditions)
 }
@@ -114,6 +116,8 @@ pub struct Conditions<'a> {
     pub settings: &'a dyn Fn(Peer) -> Settings,
     /// Wraps each participant's link of each lane.
     pub wrap: &'a dyn Fn(Peer, u16, memory::MemoryLink) -> Box<dyn Link>,
+    /// Ends the run at all participants once it is set.
+    pub stop: Option<&'a AtomicBool>,
 }
 
 /// A run whose nonces, key shares and seeds are what `randomness(participant, bytes)` writes: **for tests alone**, which see the same bytes
@@ -197,11 +201,12 @@ fn run_under(
         return Err(Failure(failed));
     }
     let (over, ended) = mpsc::channel();
+    let stop = conditions.stop;
     std::thread::scope(|scope| {
         for workers in lanes {
             let over = over.clone();
             scope.spawn(move || {
-                let failures = step_all(workers);
+                let failures = step_all(workers, stop);
                 // The receiver lives as long as the scope.
                 let _ = over.send(failures);
             });
@@ -249,11 +254,16 @@ fn run_under(
         .collect())
 }
 
-/// Steps the participants of one lane in turn until all are done or have failed.
-fn step_all(mut workers: Vec<(Peer, Worker)>) -> Vec<(Peer, Abort)> {
+/// Steps the participants of one lane in turn until all are done or have failed, or are stopped.
+fn step_all(mut workers: Vec<(Peer, Worker)>, stop: Option<&AtomicBool>) -> Vec<(Peer, Abort)> {
     let mut failures = Vec::new();
     let mut idle = 0u32;
     while !workers.is_empty() {
+        if stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
+            let stopped = workers.iter_mut();
+            failures.extend(stopped.map(|(peer, worker)| (*peer, worker.stop(Abort::stopped()))));
+            break;
+        }
         let mut moved = false;
         workers.retain_mut(|(peer, worker)| match worker.step() {
             Ok(Step::Moved) => {

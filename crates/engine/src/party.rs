@@ -105,7 +105,7 @@ fn drive(mut worker: Worker, stop: &AtomicBool) -> Result<(), Abort> {
             }
         }
         if stop.load(Ordering::Relaxed) {
-            return Err(worker.stop(Abort::Missing("stopped by a signal".into())));
+            return Err(worker.stop(Abort::stopped()));
         }
     }
 }

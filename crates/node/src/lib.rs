@@ -61,7 +61,6 @@ mod names;
 pub mod notify;
 pub mod order;
 mod pairing;
-pub mod participant;
 pub mod planner;
 pub mod policy;
 pub mod receipt;

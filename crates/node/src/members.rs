@@ -5,8 +5,10 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 use veil_link::tls::Fingerprint;
+use veil_runtime::Roster;
 
 use crate::file::{self, FileError};
+use crate::home::Home;
 use crate::names::{self, Role};
 use crate::settings::check_address;
 use crate::time::Time;
@@ -81,6 +83,29 @@ impl Member {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Members {
     list: Vec<Member>,
+}
+
+impl Roster for Members {
+    fn key(&self, name: &str) -> Option<Fingerprint> {
+        Some(self.by_name(name)?.fingerprint)
+    }
+
+    fn address(&self, name: &str) -> Option<String> {
+        self.by_name(name)?.address.clone()
+    }
+}
+
+/// Whether every one of the participants of a job is a member of this party's home; else who is not, for the member that proposes the job and
+/// has named it there.
+pub(crate) fn all_known(names: &[String], home: &Home) -> Result<(), String> {
+    let (members, own) = (home.members(), &home.settings().name);
+    let mut names = names.iter();
+    let stranger = names.find(|name| *name != own && members.by_name(name).is_none());
+    stranger.map_or(Ok(()), |name| {
+        Err(format!(
+            "`{name}`, which takes part in the job, is no member of this party"
+        ))
+    })
 }
 
 impl Members {

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use tempfile::TempDir;
 use veil_node::log::Event;
 use veil_node::policy::Facts;
-use veil_node::stages::Stage;
 use veil_node::{
     Begins, Binding, Decision, Filing, Home, How, Receipt, Request, Role, Settings, Term, Time,
     plan_of, receipt, roles_of,
@@ -15,6 +14,7 @@ use veil_node::{
 use veil_program::{Files, Job};
 use veil_protocol::Replicated;
 use veil_protocol::{Options, Plan};
+use veil_runtime::Stage;
 use veil_session::{PartyId, Peer, PlanHash};
 
 const JOB: &str = r#"

@@ -204,6 +204,7 @@ impl World {
         let conditions = Conditions {
             settings: &settings,
             wrap: &wrap,
+            stop: None,
         };
         let mut numbers = BTreeMap::new();
         #[expect(clippy::disallowed_methods, reason = "this is the test randomness")]

@@ -53,6 +53,7 @@ fn shadowed(job: JobSpec, wrong: Option<(Peer, u32)>) -> (Result<Compared, Diver
     let conditions = Conditions {
         settings: &settings,
         wrap: &|me, _, link| shadow.link(me, Box::new(link)),
+        stop: None,
     };
     let ended = local::run_with(&plan, data, &|_| (), &conditions);
     (shadow.verdict(), ended.is_ok())

@@ -12,9 +12,9 @@ use veil_engine::{Memory, Settings};
 use veil_job::{Audience, Block, Guarantee, Holder};
 use veil_link::LinkKind;
 use veil_link::shape::Profile;
-use veil_node::stages::{Stage, Stages};
 use veil_program::{Job, Kind, Paired};
 use veil_protocol::{Cost, Plan, Protocol, Task};
+use veil_runtime::{Stage, Stages};
 use veil_session::{Frame, PartyId, Peer};
 
 use crate::devices::{DevicesArgs, Registry};
@@ -153,7 +153,13 @@ pub fn run(args: &ExplainArgs, registry: &Arc<dyn Registry>) -> Result<(), Failu
     let devices = args.devices.among(registry);
     let planned = ordered::plan(job, args.job.lanes, &devices, None)?;
     let Planned { job, plan, ordered } = planned;
-    let explanation = explain(&job, &plan, &Stages::new(&job, &plan)?, args.net, ordered);
+    let explanation = explain(
+        &job,
+        &plan,
+        &veil_node::stages::of(&job, &plan)?,
+        args.net,
+        ordered,
+    );
     if args.json {
         output::print_json(&explanation)
     } else {

@@ -11,7 +11,7 @@ use veil_engine::{Phase, Progress};
 use veil_link::shape;
 use veil_node::Home;
 use veil_node::meeting::Foreground;
-use veil_node::stages::{Stage, Stages};
+use veil_runtime::Stage;
 
 use crate::devices::{Devices, DevicesArgs, Registry};
 use crate::failure::{Code, Failure};
@@ -118,7 +118,9 @@ fn take_part(
     let known = ordered::known(&job, &plan, devices, &home.settings().name)?;
     prepare::as_approved(&mut job, &plan, &args.job, &home)?;
     // Of a durable job, the stage that computes is written down.
-    let traced = Stages::new(&job, &plan)?.plan(Stage::Compute).clone();
+    let traced = veil_node::stages::of(&job, &plan)?
+        .plan(Stage::Compute)
+        .clone();
     let trace = args
         .trace
         .as_ref()

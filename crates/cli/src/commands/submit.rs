@@ -8,7 +8,7 @@ use serde::Serialize;
 use veil_node::control::{self, Proposal, Reply, Request};
 use veil_node::jobs::{State, Status};
 use veil_node::log::Event;
-use veil_node::{Home, Member, participant};
+use veil_node::{Home, Member};
 
 use crate::commands::jobs;
 use crate::commands::party::LANES;
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &SubmitArgs) -> Result<(), Failure> {
     let lanes = args.job.lanes.unwrap_or(LANES);
     let plan = prepare::plan(&job, Some(lanes))?;
     let me = &home.settings().name;
-    participant::roles(&plan, me)?;
+    veil_runtime::roles(&plan, me)?;
     let mut proposal = Proposal::read(&args.job.job, lanes)
         .map_err(|error| Failure::new(Code::Input, error.to_string()))?;
     proposal.job = job.written(&proposal.job);

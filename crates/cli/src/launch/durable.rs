@@ -6,9 +6,11 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use veil_program::Job;
 use veil_protocol::Plan;
+use veil_runtime::{As, Because, Course, Ended, Heard, Participant, Stage, Step};
 
 use crate::commands::run::LocalArgs;
 use crate::failure::{Code, Failure};
@@ -53,42 +55,86 @@ pub(crate) fn run(
     let (input, compute) = job.lowered().stages();
     let input = prepare::plan_of(input, lanes)?;
     let compute = prepare::plan_of(compute, lanes)?;
-    let stored = if let Some(stored) = stores.resume(&compute.job, &input)? {
-        eprintln!(
-            "the inputs are kept from a run that was interrupted: their owners are not asked again"
-        );
-        stored
-    } else {
-        stores.forget(&input.job.name)?;
-        let shares = Shares {
-            stored: stores.loads(job)?,
-            keeps: stores.input(&input)?,
-            ..Shares::default()
-        };
-        // What is written down is the stage that computes.
-        let inspect = InspectArgs {
-            watch: site.inspect.watch,
-            ..InspectArgs::default()
-        };
-        let site = Site {
-            inspect: &inspect,
-            ..site.clone()
-        };
-        threads::run(job, &input, &site, &shares)?;
-        stores.resume(&compute.job, &input)?.ok_or_else(|| {
-            Failure::new(
-                Code::Other,
-                "the inputs were kept, and are gone: run the job again",
-            )
-        })?
+    // All parties are here, and are at the same stage.
+    let course = Course {
+        me: As::Party { serves: false },
+        two: true,
+        guaranteed: false,
+        wait: Duration::ZERO,
     };
-    let shares = Shares {
-        stored,
-        keeps: stores.keeps(job, &compute)?,
-        ..Shares::default()
+    let mut stored = None;
+    let mut outcome = Outcome::default();
+    let (mut parties, mut step) = Participant::<Failure>::new(course, Instant::now());
+    loop {
+        let heard = match step {
+            Step::Locate => {
+                stored = stores.resume(&compute.job, &input)?;
+                Heard::At(if stored.is_some() {
+                    Stage::Compute
+                } else {
+                    Stage::Input
+                })
+            }
+            Step::Run(Stage::Input) => {
+                stores.forget(&input.job.name)?;
+                let shares = Shares {
+                    stored: stores.loads(job)?,
+                    keeps: stores.input(&input)?,
+                    ..Shares::default()
+                };
+                // What is written down is the stage that computes.
+                let inspect = InspectArgs {
+                    watch: site.inspect.watch,
+                    ..InspectArgs::default()
+                };
+                let site = Site {
+                    inspect: &inspect,
+                    ..site.clone()
+                };
+                ended(threads::run(job, &input, &site, &shares).map(drop))
+            }
+            Step::Run(_) => {
+                let shares = Shares {
+                    stored: stored.take().unwrap_or_default(),
+                    keeps: stores.keeps(job, &compute)?,
+                    ..Shares::default()
+                };
+                let ran = threads::run(job, &compute, site, &shares);
+                ended(ran.map(|ran| outcome = ran))
+            }
+            Step::Prepare(Stage::Compute, Because::Course) if parties.is_resumed() => {
+                eprintln!(
+                    "the inputs are kept from a run that was interrupted: their owners are not asked again"
+                );
+                Heard::Ready
+            }
+            Step::Forget => {
+                stores.forget(&input.job.name)?;
+                Heard::Ready
+            }
+            Step::Finished => return Ok(outcome),
+            Step::GivenUp(given) => {
+                let gone = "the inputs were kept, and are gone: run the job again";
+                let failure = given.failure;
+                return Err(failure.unwrap_or_else(|| Failure::new(Code::Other, gone)));
+            }
+            // The first failure ends the command, and no other participant has to be asked.
+            Step::Prepare(..)
+            | Step::Rest { .. }
+            | Step::AskDone
+            | Step::AskKept
+            | Step::AskWanted
+            | Step::AskStage => Heard::Ready,
+        };
+        step = parties.next(heard, Instant::now());
+    }
+}
+
+/// How a run of a stage ended.
+fn ended(ran: Result<(), Failure>) -> Heard<Failure> {
+    let ended = match ran {
+        Ok(()) => Ended::Done,
+        Err(failure) => Ended::Failed(failure),
     };
-    let outcome = threads::run(job, &compute, site, &shares)?;
-    drop(shares);
-    stores.forget(&input.job.name)?;
-    Ok(outcome)
+    Heard::Ended { ended, void: false }
 }

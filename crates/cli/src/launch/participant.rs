@@ -8,16 +8,16 @@ mod roles;
 use std::cell::OnceCell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
+use veil_engine::Report;
 use veil_link::tls::{Identity, Port};
 use veil_node::Time;
 use veil_node::log::Event;
 use veil_node::meeting::HeldFor;
-use veil_node::participant;
-use veil_node::stages::{self, Shelf, Stage, Stages};
+use veil_node::stages::{self, Shelf};
 use veil_protocol::Plan;
+use veil_runtime::{Again, As, Because, Course, Ended, Heard, Participant, Stage, Stages, Step};
 
 pub(crate) use engagement::Engagement;
 use lobby::Lobby;
@@ -39,12 +39,6 @@ struct At<'a> {
     identity: &'a Identity,
 }
 
-/// An owner whose values a party says to have keeps calling for so long, if not all do: they may find out that one of them has not.
-const LINGER: Duration = Duration::from_secs(5);
-
-/// Between two meetings of parties that disagree on whether the inputs are kept.
-const PAUSE: Duration = Duration::from_millis(300);
-
 /// Takes part. Everything that can be checked on this machine is checked before anybody is called.
 pub(crate) fn run(engagement: &Engagement<'_>) -> Result<Outcome, Failure> {
     let Engagement {
@@ -55,8 +49,8 @@ pub(crate) fn run(engagement: &Engagement<'_>) -> Result<Outcome, Failure> {
         ..
     } = *engagement;
     let name = &home.settings().name;
-    let mine = participant::roles(plan, name)?;
-    let stages = Stages::new(job, plan)?;
+    let mine = veil_runtime::roles(plan, name)?;
+    let stages = veil_node::stages::of(job, plan)?;
     let party = mine.iter().find_map(|me| me.party());
     if party.is_some() && stages.are_guaranteed() {
         let message = "a party of a job whose output is guaranteed answers the others for as long as the job is there, and this command does not";
@@ -64,118 +58,139 @@ pub(crate) fn run(engagement: &Engagement<'_>) -> Result<Outcome, Failure> {
             .help("run `veil serve` at every party, or write `delivery = \"abort\"`"));
     }
     let shelf = engagement.shelf(&stages)?;
-    let mut at = At {
-        stages: &stages,
-        stage: if stages.are_two() {
-            Stage::Input
-        } else {
-            Stage::Whole
-        },
-        plan,
-        port: None,
-        identity: &home.identity(),
-    };
-    if party.is_some() {
-        let (stage, unusable) = shelf.stage()?;
-        at.stage = stage;
-        if let Some(error) = unusable {
-            say(&format!("the inputs that are kept cannot be used: {error}"));
-        }
-    }
     let consents = engagement.consent(&stages, None);
     consents.inspect_err(|_| engagement.held(HeldFor::Approval))?;
+    let takes_part = |stage| {
+        let plan = stages.plan(stage);
+        let mut peers = veil_engine::participants(plan).into_iter();
+        peers.any(|peer| veil_engine::name_of(plan, peer) == *name)
+    };
+    let course = Course {
+        me: match party {
+            Some(_) => As::Party { serves: false },
+            None => As::Guest {
+                input: takes_part(Stage::Input),
+                compute: takes_part(Stage::Compute),
+            },
+        },
+        two: stages.are_two(),
+        guaranteed: stages.are_guaranteed(),
+        wait: engagement.wait,
+    };
     let (port, agreed) = (OnceCell::new(), OnceCell::new());
-    let mut outcome = Outcome::default();
     let until = Instant::now() + engagement.wait;
-    let mut failures = 0;
+    // The plan that runs and the port on which a party is reached, once this side's data are checked.
+    let reach = |stage: Stage| {
+        // Jobs that garble have one stage; the plans of others are those of their stages.
+        let (plan, _) = if let Some(agreed) = agreed.get() {
+            agreed
+        } else {
+            let found = engagement.agreed(until)?;
+            agreed.get_or_init(|| found)
+        };
+        let port = if let Some(port) = port.get() {
+            port
+        } else {
+            let open = engagement.open(&mine, plan)?;
+            port.get_or_init(|| open)
+        };
+        let plan = match stage {
+            Stage::Whole => plan,
+            _ => stages.plan(stage),
+        };
+        Ok::<_, Failure>((plan, port.as_ref()))
+    };
+    let identity = home.identity();
+    let mut attendance = None;
+    let mut outcome = Outcome::default();
+    let (mut me, mut step) = Participant::<Failure>::new(course, Instant::now());
     loop {
-        at.plan = stages.plan(at.stage);
-        let last = at.stage != Stage::Input;
-        let has_part = veil_engine::participants(at.plan)
-            .into_iter()
-            .any(|peer| veil_engine::name_of(at.plan, peer) == *name);
-        if !has_part {
-            if last {
+        let heard = match step {
+            Step::Locate => {
+                let (stage, unusable) = shelf.stage()?;
+                if let Some(error) = unusable {
+                    say(&format!("the inputs that are kept cannot be used: {error}"));
+                }
+                Heard::At(stage)
+            }
+            Step::Prepare(stage, because) => {
+                say_why(&stages, (stage, because), party.is_some(), say);
+                // What the stage before held is let go first.
+                drop(attendance.take());
+                let at = At {
+                    stages: &stages,
+                    stage,
+                    plan: stages.plan(stage),
+                    port: None,
+                    identity: &identity,
+                };
+                attendance = Some(Attendance::new(engagement, at, &shelf, &reach)?);
+                Heard::Ready
+            }
+            Step::Run(_) => match &mut attendance {
+                Some(attendance) => attendance.run(&mut outcome)?,
+                None => Heard::Ready,
+            },
+            Step::AskKept => Heard::Yes(asked(attendance.as_ref(), Owner::is_over)),
+            Step::AskWanted => {
+                let first = attendance.as_ref().and_then(|here| here.ready.first());
+                let over = |owner: &Owner<'_>| owner.is_wanted_by_nobody(first);
+                Heard::Yes(asked(attendance.as_ref(), over))
+            }
+            Step::AskStage => Heard::Parties(stages::now(home, &stages)),
+            Step::Rest {
+                pause,
+                attempt,
+                why,
+            } => {
+                if let (Some(failure), Some((attempt, of))) = (why, attempt) {
+                    let (why, seconds) = (failure.in_a_line(), pause.as_secs());
+                    say(&format!(
+                        "{why}; again in {seconds} s, attempt {attempt} of {of}"
+                    ));
+                }
+                engagement.rest(pause)?;
+                Heard::Ready
+            }
+            Step::Forget => {
+                shelf.forget()?;
+                Heard::Ready
+            }
+            Step::Finished => {
+                if me.because() == Because::Kept {
+                    say(NOT_ASKED);
+                }
+                outcome.ordered = agreed.get().and_then(|(_, ordered)| ordered.clone());
                 return Ok(outcome);
             }
-            at.stage = Stage::Compute;
-            continue;
-        }
-        if let (Some(awaits), Some(_)) = (stages.awaits(at.stage), party) {
-            say(&awaits);
-        }
-        let (stage, stage_plan) = (at.stage, at.plan);
-        let reach = || {
-            // Jobs that garble have one stage; the plans of others are those of their stages.
-            let (plan, _) = if let Some(agreed) = agreed.get() {
-                agreed
-            } else {
-                let found = engagement.agreed(until)?;
-                agreed.get_or_init(|| found)
-            };
-            let port = if let Some(port) = port.get() {
-                port
-            } else {
-                let open = engagement.open(&mine, plan)?;
-                port.get_or_init(|| open)
-            };
-            let whole = stage == Stage::Whole;
-            Ok((if whole { plan } else { stage_plan }, port.as_ref()))
+            Step::GivenUp(given) => return Err(given.failure.unwrap_or_else(gone)),
+            // Parties in the foreground answer no questions, and ask none.
+            Step::AskDone => Heard::Yes(false),
         };
-        match one_stage(engagement, at, &shelf, until, &reach)? {
-            Ended::Done(done) => {
-                let known = |took: &Took| done.participants.iter().any(|new| new.role == took.role);
-                outcome.participants.retain(|took| !known(took));
-                outcome.participants.extend(done.participants);
-                outcome.answers.extend(done.answers);
-                outcome.ordered = agreed.get().and_then(|(_, ordered)| ordered.clone());
-                if last {
-                    shelf.forget()?;
-                    return Ok(outcome);
-                }
-                at.stage = Stage::Compute;
-                failures = 0;
-            }
-            Ended::Interrupted(failure) => {
-                let (pause, most) = stages.pause(failures);
-                let Some(pause) = pause else {
-                    return Err(failure);
-                };
-                failures += 1;
-                let seconds = pause.as_secs();
-                say(&format!(
-                    "{}; again in {seconds} s, attempt {failures} of {most}",
-                    failure.in_a_line()
-                ));
-                engagement.rest(pause)?;
-                if party.is_some() {
-                    at.stage = shelf.stage()?.0;
-                } else if last && stages.are_guaranteed() {
-                    let now = stages::now(home, &stages);
-                    at.stage = moved(&stages, at.stage, now.unwrap_or(at.stage), say);
-                }
-            }
-            Ended::Disagreed(why) => {
-                say(&why);
-                shelf.forget()?;
-                at.stage = Stage::Input;
-                thread::sleep(PAUSE);
-            }
-            Ended::Moved(stage) => at.stage = moved(&stages, at.stage, stage, say),
-            Ended::NotAsked => {
-                say("the parties have kept the inputs: this owner's data are not asked for again");
-                at.stage = Stage::Compute;
-            }
-        }
+        step = me.next(heard, Instant::now());
     }
 }
 
-/// Says it, if the parties go on without one of them, or without another one than before.
-fn moved(stages: &Stages, from: Stage, to: Stage, say: &dyn Fn(&str)) -> Stage {
-    if let Some(out) = stages.without(to).filter(|_| from != to) {
+/// To an owner whose part is over.
+const NOT_ASKED: &str =
+    "the parties have kept the inputs: this owner's data are not asked for again";
+
+/// Says why the job goes on at a stage, where that is news.
+fn say_why(
+    stages: &Stages,
+    (stage, because): (Stage, Because),
+    is_party: bool,
+    say: &dyn Fn(&str),
+) {
+    if because == Because::Kept {
+        say(NOT_ASKED);
+    }
+    if let (Because::Moved, Some(out)) = (because, stages.without(stage)) {
         say(&format!("the other parties finish without `{out}`"));
     }
-    to
+    if let Some(awaits) = stages.awaits(stage).filter(|_| is_party) {
+        say(&awaits);
+    }
 }
 
 fn disagreed(why: &str) -> Failure {
@@ -183,148 +198,162 @@ fn disagreed(why: &str) -> Failure {
     Failure::new(Code::Link, message)
 }
 
-/// How a stage ended that did not fail.
-enum Ended {
-    Done(Outcome),
-    /// The run of a durable job was interrupted from outside, and may be tried again.
-    Interrupted(Failure),
-    /// The parties disagree on whether the inputs are kept.
-    Disagreed(String),
-    /// The parties are at the stage after this one.
-    NotAsked,
-    /// The parties go on at this stage.
-    Moved(Stage),
+/// The inputs were kept, and cannot be read again.
+fn gone() -> Failure {
+    let message = "the inputs were kept, and are gone when the next stage is to begin";
+    Failure::new(Code::Input, message)
+        .help("`veil shares list` shows what is there; run the job again")
 }
 
-/// Takes part in one stage. `reach` gives the plan that runs and the port on which a party is reached, once this side's data are checked.
-fn one_stage<'a>(
-    engagement: &Engagement<'_>,
-    mut at: At<'a>,
-    shelf: &Shelf<'_>,
-    until: Instant,
-    reach: &dyn Fn() -> Result<(&'a Arc<Plan>, Option<&'a Port>), Failure>,
-) -> Result<Ended, Failure> {
-    let Engagement { home, job, out, .. } = *engagement;
-    let members = home.members();
-    // Before the sinks, so that it is dropped after them: a folder is removed when it is empty.
-    let mut folders = Folders::new();
-    let mut ready = Vec::new();
-    for me in participant::roles(at.plan, &home.settings().name)? {
-        let neighbours = at.stages.neighbours(at.stage, me, &members)?;
-        let supplies = prepare::supplies(at.plan, me);
-        let (mut source, mut read) = (None, Vec::new());
-        if let Some(holder) = prepare::holder(job, me).filter(|_| supplies) {
-            let brings = home.reading(job, || job.source(holder));
-            let (brings, of) = brings.inspect_err(|_| engagement.held(HeldFor::Data))?;
-            (source, read) = (Some(Arc::from(brings)), of);
-        }
-        let shares = shelf.ends(at.stage)?;
-        let mut sink = None;
-        if prepare::receives(at.plan, me) {
-            let made = folders.make(out).and_then(|()| {
-                let finished = at.stages.finished(at.stage);
-                prepare::sink(job, me, out, finished)
+/// The answer of the parties to an owner; no, for others.
+fn asked<'a>(here: Option<&Attendance<'a>>, ask: impl FnOnce(&Owner<'a>) -> bool) -> bool {
+    here.and_then(|here| here.owner.as_ref()).is_some_and(ask)
+}
+
+/// A participant at one stage, with what it brings and takes.
+struct Attendance<'a> {
+    engagement: &'a Engagement<'a>,
+    at: At<'a>,
+    ready: Vec<Role>,
+    lobby: Lobby<'a>,
+    owner: Option<Owner<'a>>,
+    /// Whether the run has begun.
+    began: Mutex<bool>,
+    start: Instant,
+    started: Time,
+    /// Dropped after the sinks: a folder is removed when it is empty.
+    folders: Folders,
+}
+
+/// The plan that runs, and the port on which a party is reached.
+type Reach<'a> = dyn Fn(Stage) -> Result<(&'a Arc<Plan>, Option<&'a Port>), Failure> + 'a;
+
+impl<'a> Attendance<'a> {
+    /// Makes ready what this participant brings and takes; then it can be reached.
+    fn new(
+        engagement: &'a Engagement<'a>,
+        mut at: At<'a>,
+        shelf: &Shelf<'_>,
+        reach: &Reach<'a>,
+    ) -> Result<Self, Failure> {
+        let Engagement { home, job, out, .. } = *engagement;
+        let members = home.members();
+        let mut folders = Folders::new();
+        let mut ready = Vec::new();
+        for me in veil_runtime::roles(at.plan, &home.settings().name)? {
+            let neighbours = at.stages.neighbours(at.stage, me, &*members)?;
+            let supplies = prepare::supplies(at.plan, me);
+            let (mut source, mut read) = (None, Vec::new());
+            if let Some(holder) = prepare::holder(job, me).filter(|_| supplies) {
+                let brings = home.reading(job, || job.source(holder));
+                let (brings, of) = brings.inspect_err(|_| engagement.held(HeldFor::Data))?;
+                (source, read) = (Some(Arc::from(brings)), of);
+            }
+            let shares = shelf.ends(at.stage)?;
+            let mut sink = None;
+            if prepare::receives(at.plan, me) {
+                let made = folders.make(out).and_then(|()| {
+                    let finished = at.stages.finished(at.stage);
+                    prepare::sink(job, me, out, finished)
+                });
+                sink = Some(made.inspect_err(|_| engagement.held(HeldFor::Disk))?);
+            }
+            ready.push(Role {
+                me,
+                neighbours,
+                source: source.or_else(|| shares.source.clone()),
+                read,
+                sink,
+                shares,
             });
-            sink = Some(made.inspect_err(|_| engagement.held(HeldFor::Disk))?);
         }
-        ready.push(Role {
-            me,
-            neighbours,
-            source: source.or_else(|| shares.source.clone()),
-            read,
-            sink,
-            shares,
-        });
+        (at.plan, at.port) = reach(at.stage)?;
+        let is_party = ready.iter().any(|role| role.me.party().is_some());
+        engagement.opened.store(false, Ordering::Relaxed);
+        Ok(Attendance {
+            engagement,
+            at,
+            ready,
+            lobby: Lobby::new(engagement, at.plan),
+            owner: (at.stage == Stage::Input && !is_party).then(|| Owner::new(engagement, at)),
+            began: Mutex::new(false),
+            start: Instant::now(),
+            started: Time::now(),
+            folders,
+        })
     }
-    (at.plan, at.port) = reach()?;
-    let lobby = Lobby::new(engagement, at.plan);
-    let start = Instant::now();
-    let started = Time::now();
-    let began = Mutex::new(false);
-    engagement.opened.store(false, Ordering::Relaxed);
-    let is_party = ready.iter().any(|role| role.me.party().is_some());
-    let owner = (at.stage == Stage::Input && !is_party).then(|| Owner::new(engagement, at));
-    let has_begun = || *began.lock().unwrap_or_else(PoisonError::into_inner);
-    let ran = loop {
-        let all = |halt: &AtomicBool| roles::all(engagement, at, &ready, &lobby, &began, halt);
-        let ran = match &owner {
-            Some(owner) => owner.unless_over(&has_begun, all),
+
+    fn has_begun(&self) -> bool {
+        *self.began.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Meets the others and runs; what came of it is added to `outcome`.
+    fn run(&mut self, outcome: &mut Outcome) -> Result<Heard<Failure>, Failure> {
+        let (engagement, at) = (self.engagement, self.at);
+        let all = |halt: &AtomicBool| {
+            roles::all(engagement, at, &self.ready, &self.lobby, &self.began, halt)
+        };
+        let ran = match &self.owner {
+            Some(owner) => owner.unless_over(&|| self.has_begun(), all),
             None => Some(all(engagement.stop.flag())),
         };
         let Some(ran) = ran else {
-            return Ok(Ended::NotAsked);
+            let (ended, void) = (Ended::Kept, false);
+            return Ok(Heard::Ended { ended, void });
         };
-        match (ran, &owner) {
-            (Err(Stopped::Disagree(other)), _) if is_party => {
-                return Ok(Ended::Disagreed(other.why));
-            }
-            // An owner's part is over, if no party comes for it any more.
-            (Err(Stopped::Disagree(other)), Some(owner)) => {
-                let late = Instant::now() >= until;
-                if (late || start.elapsed() >= LINGER) && owner.is_wanted_by_nobody(ready.first()) {
-                    return Ok(Ended::NotAsked);
-                }
-                if late && start.elapsed() >= engagement.wait {
-                    return Err(disagreed(&other.why));
-                }
-                engagement.rest(PAUSE)?;
-            }
-            (Err(Stopped::Unmet(_)), Some(owner)) if owner.is_over() => {
-                return Ok(Ended::NotAsked);
-            }
-            (Err(Stopped::Unmet(failure)), _) if is_party => break Err((failure, false)),
-            (Err(stopped @ (Stopped::Disagree(_) | Stopped::Unmet(_))), None) => {
-                // It believes two of the parties, or a verdict, and not the one that says so first.
-                match (stages::now(home, at.stages), stopped) {
-                    (Some(stage), _) if stage != at.stage => return Ok(Ended::Moved(stage)),
-                    (_, Stopped::Disagree(other)) if start.elapsed() >= engagement.wait => {
-                        return Err(disagreed(&other.why));
-                    }
-                    (_, Stopped::Unmet(failure)) if start.elapsed() >= engagement.wait => {
-                        break Err((failure, false));
-                    }
-                    _ => engagement.rest(PAUSE)?,
-                }
-            }
-            (Err(Stopped::Unmet(failure)), Some(_)) | (Err(Stopped::Failed(failure)), _) => {
-                break Err((failure, false));
-            }
-            (Err(Stopped::Interrupted(failure)), _) => break Err((failure, true)),
-            (Ok(reports), _) => break Ok(reports),
-        }
-    };
-    if has_begun() {
-        let trace = ran.as_ref().ok().and_then(|reports| reports.first());
-        home.log().append(Event::RunEnded {
-            plan: Event::plan(engagement.plan.hash),
-            job: at.plan.job.name.clone(),
-            stage: at.stage.name().to_owned(),
-            opened: engagement.opened.load(Ordering::Relaxed),
-            trace: trace.map(|report| report.trace.to_string()),
-            cause: ran
-                .as_ref()
-                .map_or_else(|(failure, _)| failure.cause(), |_| "done")
-                .to_owned(),
-            seconds: start.elapsed().as_secs(),
-        })?;
-    }
-    let reports = match ran {
-        Ok(reports) => reports,
-        Err((failure, true)) => return Ok(Ended::Interrupted(failure)),
-        Err((failure, false)) => return Err(failure),
-    };
-    let mut outcome = Outcome::default();
-    for (role, report) in ready.iter().zip(reports) {
-        outcome.participants.push(Took {
-            peak_bytes: peak::bytes(),
-            ..Took::new(at.plan, role.me, &report, engagement.devices)
+        let is_party = self.ready.iter().any(|role| role.me.party().is_some());
+        let void = is_party && matches!(ran, Err(Stopped::Disagree(_)));
+        let ran = ran.map_err(|stopped| match stopped {
+            Stopped::Disagree(other) => (Some(Again::Disagreed), disagreed(&other.why)),
+            Stopped::Unmet(failure) => (Some(Again::Unmet).filter(|_| !is_party), failure),
+            Stopped::Interrupted(failure) => (Some(Again::Interrupted), failure),
+            Stopped::Failed(failure) => (None, failure),
         });
-        if let Some(sink) = &role.sink {
-            roles::write_receipt(engagement, at, role, &report, started)?;
-            let answer = Answer::new(at.plan, role.me, Some(out.to_owned()), sink);
-            outcome.answers.extend(answer);
+        if self.has_begun() {
+            let trace = ran.as_ref().ok().and_then(|reports| reports.first());
+            engagement.home.log().append(Event::RunEnded {
+                plan: Event::plan(engagement.plan.hash),
+                job: at.plan.job.name.clone(),
+                stage: at.stage.name().to_owned(),
+                opened: engagement.opened.load(Ordering::Relaxed),
+                trace: trace.map(|report| report.trace.to_string()),
+                cause: ran
+                    .as_ref()
+                    .map_or_else(|(_, failure)| failure.cause(), |_| "done")
+                    .to_owned(),
+                seconds: self.start.elapsed().as_secs(),
+            })?;
         }
+        let ended = match ran {
+            Ok(reports) => {
+                self.done(&reports, outcome)?;
+                Ended::Done
+            }
+            Err((Some(again), failure)) => Ended::Again(again, failure),
+            Err((None, failure)) => Ended::Failed(failure),
+        };
+        Ok(Heard::Ended { ended, void })
     }
-    folders.keep();
-    Ok(Ended::Done(outcome))
+
+    /// Writes receipts, and adds what the stage took and gave to `outcome`, in the place of what an earlier stage took in the same role.
+    fn done(&mut self, reports: &[Report], outcome: &mut Outcome) -> Result<(), Failure> {
+        let (engagement, at) = (self.engagement, self.at);
+        for (role, report) in self.ready.iter().zip(reports) {
+            let took = Took {
+                peak_bytes: peak::bytes(),
+                ..Took::new(at.plan, role.me, report, engagement.devices)
+            };
+            outcome.participants.retain(|known| known.role != took.role);
+            outcome.participants.push(took);
+            if let Some(sink) = &role.sink {
+                roles::write_receipt(engagement, at, role, report, self.started)?;
+                let out = Some(engagement.out.to_owned());
+                outcome
+                    .answers
+                    .extend(Answer::new(at.plan, role.me, out, sink));
+            }
+        }
+        self.folders.keep();
+        Ok(())
+    }
 }

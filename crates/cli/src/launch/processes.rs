@@ -13,13 +13,14 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 use veil_job::Delivery;
-use veil_node::stages::{Shelf, Stage, Stages};
+use veil_node::stages::Shelf;
 use veil_node::{Home, Role, Settings};
 use veil_program::Job;
 use veil_protocol::Plan;
+use veil_runtime::Stage;
 use veil_session::Peer;
 
-use crate::failure::{Code, Failure};
+use crate::failure::{self, Code, Failure};
 use crate::launch::Outcome;
 use crate::launch::stores;
 use crate::launch::threads::Site;
@@ -67,9 +68,7 @@ impl Player {
                 message,
                 help,
             } => {
-                self.ended = Some(Err(
-                    Failure::new(Code::from_number(code), message).help(help)
-                ));
+                self.ended = Some(Err(Failure::new(failure::code_of(code), message).help(help)));
             }
         }
     }
@@ -175,7 +174,7 @@ fn prepare_stores(job: &Job, plan: &Arc<Plan>, root: &Path) -> Result<Option<boo
     if !job.needs_stores() {
         return Ok(None);
     }
-    let stages = Stages::new(job, plan)?;
+    let stages = veil_node::stages::of(job, plan)?;
     let mut kept = true;
     for party in plan.parties().iter().copied() {
         let name = &job.lowered().parties[party.index()];

@@ -136,7 +136,6 @@ pub(crate) fn run(
         let watched = Box::new(Watched {
             inner,
             me,
-            stop: site.stop.clone(),
             views: site.views.clone(),
         });
         match shadow {
@@ -147,6 +146,7 @@ pub(crate) fn run(
     let conditions = Conditions {
         settings: &settings,
         wrap: &wrap,
+        stop: Some(site.stop.flag()),
     };
     let meter = site.meter(plan);
     let progress = |progress| meter.show(&Snapshot::from(&progress));

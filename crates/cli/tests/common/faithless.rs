@@ -15,9 +15,9 @@ use veil_link::Link;
 use veil_link::tap::{Fate, Tapped};
 use veil_link::tls::{Port, Reception};
 use veil_node::Home;
-use veil_node::participant::{Neighbours, Part};
 use veil_program::Job;
 use veil_protocol::{Options, Plan};
+use veil_runtime::{Neighbours, Part};
 use veil_session::{PartyId, Peer};
 use veil_testkit::{Kind, Kinds, Seen, flipped};
 
@@ -136,7 +136,7 @@ impl Site {
     ) -> Option<Abort> {
         let home = &self.homes[inside];
         let me = self.peer(inside);
-        let neighbours = Neighbours::find(plan, me, &home.members()).unwrap();
+        let neighbours = Neighbours::find(plan, me, &*home.members()).unwrap();
         let listen = home.settings().listen.unwrap().to_string();
         let keys = Reception::sole(neighbours.pins.values().copied());
         let port = Port::bind(&home.identity(), &listen, keys).unwrap();

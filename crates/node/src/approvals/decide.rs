@@ -11,8 +11,8 @@ use crate::home::{Home, HomeError, Lock, hex};
 use crate::log::{Decided, Event, Run};
 use crate::names::Role;
 use crate::policy::{Asked, Effect, Facts, Policy};
-use crate::stages::Stage;
 use crate::time::Time;
+use veil_runtime::Stage;
 
 /// Who asks for what.
 #[derive(Clone, Debug)]

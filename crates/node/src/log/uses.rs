@@ -1,7 +1,7 @@
 //! Uses of a plan's approval since it was given, from the entries that follow it.
 
 use super::Entry;
-use crate::stages::Stage;
+use veil_runtime::Stage;
 
 /// The stages by their names in the log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -13,9 +13,8 @@ use super::{Planned, Terms};
 use crate::approvals::roles_of;
 use crate::jobs::mib;
 use crate::log::Event;
-use crate::participant;
 use crate::policy::Facts;
-use crate::stages::{Stage, Stages};
+use veil_runtime::{Stage, Stages};
 
 /// A job that is planned and could run.
 pub(crate) struct Prepared {
@@ -47,7 +46,7 @@ pub(crate) fn prepare(job: Job, lanes: u16, terms: &Terms) -> Result<Prepared, S
     };
     let unplanned = |error: PlanError| format!("the job cannot be planned: {error}");
     let plan = Plan::new(job.shared(), options).map_err(unplanned)?;
-    let mine = participant::roles(&plan, &terms.name).map_err(|error| error.to_string())?;
+    let mine = veil_runtime::roles(&plan, &terms.name).map_err(|error| error.to_string())?;
     let me = mine.iter().find_map(|peer| peer.party());
     let me = me.ok_or_else(|| format!("`{}` is no computing party of the job", terms.name))?;
     let link = terms.link.parse().unwrap_or_default();
@@ -71,7 +70,7 @@ impl Prepared {
         (terms, link): (&Terms, LinkKind),
     ) -> Result<Self, PlanError> {
         let plan = Arc::new(plan);
-        let stages = Stages::new(&job, &plan)?;
+        let stages = crate::stages::of(&job, &plan)?;
         let protocol =
             |plan: &Arc<Plan>| veil_protocol::protocol(Arc::clone(plan), Peer::Party(me));
         let facts = Facts::of(&job, &plan, &*protocol(&plan)).against(stages.adversary());

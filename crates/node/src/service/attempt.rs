@@ -23,8 +23,9 @@ use crate::jobs::{Entry, State, Status, Why};
 use crate::log::Event;
 use crate::planner::Prepared;
 use crate::receipt::{self, Receipt};
-use crate::stages::{Shelf, Stage};
+use crate::stages::Shelf;
 use crate::time::Time;
+use veil_runtime::Stage;
 
 /// Where a job goes on.
 pub(super) struct Place<'a> {
@@ -50,7 +51,7 @@ pub(super) fn begin<'a>(desk: &Desk, prepared: &'a Prepared) -> Result<Place<'a>
     let text = |error: &dyn std::fmt::Display| error.to_string();
     let name = &desk.home.settings().name;
     let as_party = |plan: &Plan| {
-        let roles = crate::participant::roles(plan, name).map_err(|e| text(&e))?;
+        let roles = veil_runtime::roles(plan, name).map_err(|e| text(&e))?;
         let party = roles.into_iter().find_map(Peer::party);
         party.ok_or_else(|| "this participant is no party of the job".to_owned())
     };
@@ -127,7 +128,7 @@ pub(super) fn attempt(
     let plan = stages.plan(stage);
     // Whoever is no member is known before any table is read.
     let members = desk.home.members();
-    let known = stages.neighbours(stage, me, &members);
+    let known = stages.neighbours(stage, me, &*members);
     known.map_err(|error| (false, Failed::Part(error)))?;
     let folder = desk.home.job_folder(job).join("results");
     let Ends { data, sink, read } =

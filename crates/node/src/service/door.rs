@@ -17,12 +17,13 @@ use crate::home::HomeError;
 use crate::jobs::{Entry, State, Status};
 use crate::log::Event;
 use crate::members::Standing;
-use crate::participant;
+use crate::members::all_known;
 use crate::planner::{Planned, Prepared, Refusal, Terms, prepare};
 use crate::roll::Missing;
 use crate::settings::Quota;
-use crate::stages::{At, Stage};
+use crate::stages::At;
 use crate::time::Time;
+use veil_runtime::Stage;
 
 /// The most that meetings take: threads, and places at the port. Each member has its part of them.
 pub(super) const MEETINGS: usize = 256;
@@ -238,7 +239,7 @@ impl Desk {
                 "`{asked_by}` has no part in the job: only its participants may propose it"
             ));
         }
-        participant::all_known(&planned.participants, &self.home)?;
+        all_known(&planned.participants, &self.home)?;
         let hash = planned.hash().ok_or("the plan has no hash")?;
         let digits = planned.plan.clone();
         if self.jobs.with(hash, |entry| entry.status.state.active()) == Some(true) {

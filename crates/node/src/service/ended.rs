@@ -5,6 +5,7 @@ use std::sync::Arc;
 use veil_engine::Abort;
 use veil_job::DataError;
 use veil_link::tls::SetupError;
+use veil_runtime::{Again, PartError, RunError, Stage};
 use veil_session::Peer;
 
 use super::Desk;
@@ -14,9 +15,7 @@ use super::said::{FULL, NOT_HERE, OWN_FILES, QUOTA, of_run, public_reason, with_
 use crate::approvals::Decision;
 use crate::jobs::{State, Why};
 use crate::log::Event;
-use crate::participant::{PartError, RunError};
 use crate::planner::Prepared;
-use crate::stages::Stage;
 
 /// Why a run did not come to its end.
 pub(super) enum Failed {
@@ -64,6 +63,13 @@ impl GivenUp {
         }
     }
 
+    /// The inputs were kept, and are gone when the next stage is to begin.
+    pub(super) fn gone() -> Self {
+        let here =
+            "the inputs were kept and cannot be read again; `veil shares list` shows what is there";
+        GivenUp::failed(NOT_HERE, Some(here.to_owned()), None)
+    }
+
     /// Why, after some words, for those who have a part in the job.
     pub(super) fn says_with(&self, before: &str) -> Why {
         let all = format!("{before}{}", self.why);
@@ -78,23 +84,6 @@ impl GivenUp {
         let here = self.here.as_ref().filter(|_| !self.quotes);
         here.unwrap_or(&self.why)
     }
-}
-
-/// Why a stage is tried again.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Again {
-    /// Its run was interrupted.
-    Interrupted,
-    /// The parties were not at the same stage, and are next time. Their owners wait for that, so it comes soon.
-    Disagreed,
-    /// A run has failed, and the parties go on at this turn.
-    Turn(u32),
-    /// The others are at this turn.
-    Follow(u32),
-    /// The parties are elsewhere than this one thought.
-    Seen,
-    /// Only recipients were missing.
-    Recipients,
 }
 
 /// The code of a failure, why, and whether to try again. A turn that has failed is over from here on.

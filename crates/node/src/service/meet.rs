@@ -16,9 +16,9 @@ use super::ended::Failed;
 use super::roll::{Seen, Watch};
 use crate::home::Home;
 use crate::jobs::{Meeting, State};
-use crate::participant::{Connections, Neighbours, Part};
 use crate::planner::Prepared;
 use crate::stages;
+use veil_runtime::{Connections, Neighbours, Part};
 
 /// By which keys a run is met.
 pub(super) struct Here {
@@ -96,7 +96,7 @@ pub(super) fn meet(
     let until = Instant::now() + wait;
     loop {
         let stages = prepared.stages.clone();
-        let find = move |home: &Home| stages.neighbours(stage, me, &home.members());
+        let find = move |home: &Home| stages.neighbours(stage, me, &*home.members());
         let neighbours = find(&desk.home).map_err(Failed::Part)?;
         let identity = desk.home.identity();
         let (pins, others) = (neighbours.pins.clone(), neighbours.others.clone());

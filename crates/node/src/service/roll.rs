@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use veil_runtime::{Stage, TURNS};
 use veil_session::{PartyId, PlanHash};
 
 use super::Desk;
@@ -13,7 +14,7 @@ use crate::control::{Reply, Request};
 use crate::log::Event;
 use crate::planner::Prepared;
 use crate::roll::{Missing, TOGETHER};
-use crate::stages::{self, ANSWER, At, ENOUGH, Kept, Note, Stage, TURNS, agreed, ask_all};
+use crate::stages::{self, ANSWER, At, ENOUGH, Kept, Note, agreed, ask_all};
 
 /// How often the others are asked.
 const BETWEEN: Duration = Duration::from_millis(500);
@@ -88,7 +89,7 @@ pub(super) fn turn(desk: &Desk, job: PlanHash) -> Option<u32> {
 pub(super) fn now(desk: &Desk, prepared: &Prepared) -> Option<(u32, Stage)> {
     let known = |kept: &mut Kept| (kept.turn, kept.roll.out());
     let (turn, out) = desk.rolls.with(prepared.plan.hash, known)?;
-    Some((turn, prepared.stages.at_turn(turn, out)))
+    Some((turn, Stage::at_turn(turn, out)))
 }
 
 /// The run at this turn is given up: the next one follows. At which turn this party is now.
@@ -249,7 +250,7 @@ impl<'a> Watch<'a> {
         if !told {
             write_down(desk, job);
         }
-        let now = self.prepared.stages.at_turn(self.place.turn?, Some(out));
+        let now = Stage::at_turn(self.place.turn?, Some(out));
         (self.place.stage != now).then_some(Seen::Out(out))
     }
 

@@ -4,15 +4,16 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tracing::field::Empty;
 use veil_engine::TraceId;
+use veil_runtime::{As, Course, Ended, Heard, Participant, RunError, Stage, Step};
 use veil_session::PlanHash;
 
 use super::attempt::{Place, attempt, begin, forget, rest};
 use super::door::{Consent, MEETINGS};
-use super::ended::{Again, Failed, GivenUp, explain};
+use super::ended::{Failed, GivenUp, explain};
 use super::roll::{Closes, Seen, enough};
 use super::said::{NO_MEMORY, NOT_HERE, OWN_FILES, public_reason};
 use super::{Desk, News};
@@ -20,9 +21,8 @@ use crate::approvals::Decision;
 use crate::control::{Reply, Request};
 use crate::jobs::{Entry, State, Status, Why};
 use crate::log::Event;
-use crate::participant::RunError;
 use crate::planner::{Planned, Prepared};
-use crate::stages::{self, AGAIN, ANSWER, GLANCE, Stage, TURNS, ask_all};
+use crate::stages::{self, ANSWER, ask_all};
 
 /// Room for planning and for what an engine does in the thread of its caller; lanes have threads of their own.
 const STACK: usize = 2 << 20;
@@ -147,101 +147,105 @@ fn with_plan(
     whole(desk, &prepared, asked_by, stop);
 }
 
-/// How often the runs of a job have failed, since the inputs were kept.
-#[derive(Default)]
-struct Failures {
-    /// Runs that were interrupted. They alone make pauses longer: all parties see the same runs end, and come back at the same time.
-    interrupted: u32,
-    /// Meetings of parties that were not at the same stage, since the last run: some parties have more of them than others.
-    disagreed: u32,
-    /// Since when only recipients have been missing.
-    waits: Option<Instant>,
-}
-
-impl Failures {
-    /// The pause before the next run; `None` if that is enough.
-    fn pause(&mut self, again: Again, wait: Duration) -> Option<Duration> {
-        let at_once = Some(GLANCE);
-        if again != Again::Recipients {
-            self.waits = None;
-        }
-        match again {
-            Again::Interrupted => {
-                self.disagreed = 0;
-                self.interrupted += 1;
-                stages::pause(self.interrupted - 1)
-            }
-            Again::Disagreed => {
-                self.disagreed += 1;
-                stages::pause(self.disagreed - 1).and(stages::pause(0))
-            }
-            Again::Turn(turn) => stages::pause(0).filter(|_| turn < TURNS),
-            Again::Follow(turn) => at_once.filter(|_| turn < TURNS),
-            Again::Seen => at_once,
-            Again::Recipients => {
-                let since = *self.waits.get_or_insert_with(Instant::now);
-                at_once.filter(|_| since.elapsed() < wait)
-            }
-        }
-    }
-}
-
-/// From the first call to the last word: one run, or the stages of a durable job, each of them until it succeeds or has failed too often.
+/// From the first call to the last word: one run, or the stages of a durable job, as the machine of a participant has it.
 fn whole(desk: &Desk, prepared: &Prepared, asked_by: Option<&str>, stop: &AtomicBool) {
     let job = prepared.plan.hash;
     let _closes = Closes(desk, job);
-    let mut failures = Failures::default();
+    let course = Course {
+        me: As::Party { serves: true },
+        two: prepared.stages.are_two(),
+        guaranteed: prepared.stages.are_guaranteed(),
+        wait: desk.wait(),
+    };
+    let (mut me, mut step) = Participant::<GivenUp>::new(course, Instant::now());
+    let mut place = None;
     let mut before = None;
-    // The inputs were kept a moment ago: nobody can have finished the job without this party.
-    let mut together = false;
     loop {
-        if !together && done_without_us(desk, prepared) {
-            desk.jobs.set(job, State::Done, None);
-            return;
-        }
-        let given = match one_run(desk, prepared, asked_by, stop, before.take()) {
-            Ok(Stage::Input) => {
-                (failures, together) = (Failures::default(), true);
-                continue;
+        let heard = match step {
+            Step::AskDone => Heard::Yes(done_without_us(desk, prepared, &mut place)),
+            Step::Locate => match located(desk, prepared) {
+                Ok(found) => {
+                    let stage = found.stage;
+                    place = Some(found);
+                    Heard::At(stage)
+                }
+                Err(given) => Heard::failed(given),
+            },
+            Step::Run(_) => match &place {
+                Some(place) => one_run(desk, prepared, place, (asked_by, before.take()), stop),
+                None => Heard::Ready,
+            },
+            Step::Forget => {
+                if let Some(place) = &place {
+                    forget(&place.shelf);
+                }
+                desk.jobs.with(job, |entry| entry.status.kept = Some(false));
+                Heard::Ready
             }
-            Ok(Stage::Whole | Stage::Compute | Stage::Finish(_)) => {
-                desk.jobs.set(job, State::Done, None);
-                return;
+            Step::Rest {
+                pause,
+                attempt,
+                why,
+            } => {
+                let seconds = pause.as_secs();
+                let (attempt, of) = attempt.unwrap_or_default();
+                tracing::info!(plan = %job, attempt, of, seconds, "armed again");
+                if let Some(given) = why {
+                    let why = given.says_with(&format!("again in {seconds} s: "));
+                    desk.jobs.set(job, State::Meeting, Some(why));
+                    before = Some(given.why);
+                }
+                stages::nap(pause, stop);
+                Heard::Ready
             }
-            Err(given) => given,
+            Step::Finished => return desk.jobs.set(job, State::Done, None),
+            Step::GivenUp(given) => {
+                return give_up(desk, prepared, given.failure, given.again.is_some());
+            }
+            // Its data are made ready with the run, and no guest's questions are a party's.
+            Step::Prepare(..) | Step::AskKept | Step::AskWanted | Step::AskStage => Heard::Ready,
         };
-        let again = given.again.filter(|_| !stop.load(Ordering::Relaxed));
-        let pause = again.and_then(|again| failures.pause(again, desk.wait()));
-        let Some(pause) = pause else {
-            let why = given.says_with("");
-            desk.holds_up(&prepared.plan, &given.why);
-            desk.jobs.set(job, given.state, Some(why));
-            if again.is_some() && prepared.stages.are_guaranteed() {
-                // Parties go on by themselves for so long and no longer, whichever of them asks.
-                desk.jobs.with(job, |entry| entry.spent = true);
-            }
-            return;
-        };
-        together = false;
-        let seconds = pause.as_secs();
-        let attempt = failures.interrupted + failures.disagreed;
-        tracing::info!(plan = %job, attempt, of = AGAIN, seconds, "armed again");
-        let why = given.says_with(&format!("again in {seconds} s: "));
-        desk.jobs.set(job, State::Meeting, Some(why));
-        before = Some(given.why);
-        stages::nap(pause, stop);
+        step = me.next(heard, Instant::now());
     }
 }
 
+/// The job is given up here; `again`: another attempt would have followed, if fewer had failed.
+fn give_up(desk: &Desk, prepared: &Prepared, given: Option<GivenUp>, again: bool) {
+    let job = prepared.plan.hash;
+    let given = given.unwrap_or_else(GivenUp::gone);
+    let why = given.says_with("");
+    desk.holds_up(&prepared.plan, &given.why);
+    desk.jobs.set(job, given.state, Some(why));
+    if again && prepared.stages.are_guaranteed() {
+        // Parties go on by themselves for so long and no longer, whichever of them asks.
+        desk.jobs.with(job, |entry| entry.spent = true);
+    }
+}
+
+/// Where this party is in the job, and what it says of that.
+fn located<'a>(desk: &Desk, prepared: &'a Prepared) -> Result<Place<'a>, GivenUp> {
+    let place = begin(desk, prepared).map_err(|why| {
+        let (code, given) = explain(desk, prepared, None, &Failed::Here(why));
+        tracing::warn!(code, why = given.logged(), "given up");
+        desk.metrics.ended(code);
+        given
+    })?;
+    if prepared.stages.are_two() {
+        let kept = place.stage != Stage::Input;
+        desk.jobs
+            .with(prepared.plan.hash, |entry| entry.status.kept = Some(kept));
+    }
+    Ok(place)
+}
+
 /// Whether the other parties have finished the job while this one was away with the inputs it has kept: what is left is to remove them.
-/// Those who have not are told that this party goes on. Where one of them may lie and the output is guaranteed, two have to say so.
-fn done_without_us(desk: &Desk, prepared: &Prepared) -> bool {
+/// Those that have not are told that this party goes on. Where one of them may lie and the output is guaranteed, two have to say so.
+fn done_without_us<'a>(desk: &Desk, prepared: &'a Prepared, place: &mut Option<Place<'a>>) -> bool {
     let plan = prepared.plan.hash;
     // Why a stage cannot begin is said when it does.
-    let Ok(place) = begin(desk, prepared) else {
-        return false;
-    };
-    if !matches!(place.stage, Stage::Compute | Stage::Finish(_)) {
+    *place = begin(desk, prepared).ok();
+    let stage = place.as_ref().map(|place| place.stage);
+    if !matches!(stage, Some(Stage::Compute | Stage::Finish(_))) {
         return false;
     }
     let (identity, members) = (desk.home.identity(), desk.home.members());
@@ -266,7 +270,6 @@ fn done_without_us(desk: &Desk, prepared: &Prepared) -> bool {
     }
     let by = said.join(", ");
     tracing::info!(%plan, by, "the job was finished without this party: the inputs that it kept are removed");
-    forget(&place.shelf);
     true
 }
 
@@ -274,61 +277,52 @@ fn done_without_us(desk: &Desk, prepared: &Prepared) -> bool {
 fn one_run(
     desk: &Desk,
     prepared: &Prepared,
-    asked_by: Option<&str>,
+    place: &Place<'_>,
+    (asked_by, before): (Option<&str>, Option<String>),
     stop: &AtomicBool,
-    before: Option<String>,
-) -> Result<Stage, GivenUp> {
-    let (job, stages) = (prepared.plan.hash, &prepared.stages);
+) -> Heard<GivenUp> {
+    let (job, stages, stage) = (prepared.plan.hash, &prepared.stages, place.stage);
     let name = &prepared.plan.job.name;
     let span = tracing::info_span!("job", plan = %job, name = %name, stage = Empty, trace = Empty);
     let _entered = span.enter();
     let start = Instant::now();
-    let place = match begin(desk, prepared) {
-        Ok(place) => place,
-        Err(why) => {
-            let (code, given) = explain(desk, prepared, None, &Failed::Here(why));
-            tracing::warn!(code, why = given.logged(), "given up");
-            desk.metrics.ended(code);
-            return Err(given);
-        }
-    };
-    let stage = place.stage;
     desk.jobs.with(job, |entry| entry.opened = false);
-    let kept = |kept| desk.jobs.with(job, |entry| entry.status.kept = Some(kept));
     if stages.are_two() {
         span.record("stage", stage.name());
-        kept(stage != Stage::Input);
     }
     let ended = if place.is_left_out() {
-        Err((false, rest(desk, prepared, &place, stop)))
+        Err((false, rest(desk, prepared, place, stop)))
     } else {
-        attempt(desk, prepared, &place, (asked_by, before), stop, &span)
+        attempt(desk, prepared, place, (asked_by, before), stop, &span)
     };
-    if forgets(prepared, &place, &ended) {
-        forget(&place.shelf);
-        kept(false);
-    }
+    let void = void(prepared, place, &ended);
     if let Err((_, Failed::Seen(Seen::Over))) = &ended {
         tracing::info!(
             "two others have finished the job: the inputs that this party kept are removed"
         );
-        return Ok(stage);
+        let ended = Ended::Done;
+        return Heard::Ended { ended, void };
     }
     let began = !matches!(ended, Err((false, _)));
     let trace = ended.as_ref().ok().map(|report| report.trace);
     let ended = ended.map_err(|(_, failed)| failed);
-    let (code, given) = match ended {
+    let (code, ended) = match ended {
         Ok(report) => {
             let (seconds, sent) = (report.elapsed.as_secs_f64(), report.meters.payload_sent);
             tracing::info!(seconds, sent, "done");
             desk.metrics.done(&report, prepared.plan.lanes);
-            ("done", Ok(stage))
+            ("done", Ended::Done)
         }
         Err(failed) => {
-            let (code, given) = explain(desk, prepared, Some(&place), &failed);
+            let (code, given) = explain(desk, prepared, Some(place), &failed);
             tracing::warn!(code, why = given.logged(), "given up");
             desk.metrics.ended(code);
-            (code, Err(given))
+            let again = given.again.filter(|_| !stop.load(Ordering::Relaxed));
+            let ended = match again {
+                Some(again) => Ended::Again(again, given),
+                None => Ended::Failed(given),
+            };
+            (code, ended)
         }
     };
     if began {
@@ -344,14 +338,15 @@ fn one_run(
             seconds: start.elapsed().as_secs(),
         });
     }
-    given
+    Heard::Ended { ended, void }
 }
 
 /// Whether the inputs that are kept are of no use any more.
-fn forgets<T>(prepared: &Prepared, place: &Place<'_>, ended: &Result<T, (bool, Failed)>) -> bool {
+fn void<T>(prepared: &Prepared, place: &Place<'_>, ended: &Result<T, (bool, Failed)>) -> bool {
     let (stages, stage) = (&prepared.stages, place.stage);
     match ended {
-        Ok(_) => matches!(stage, Stage::Compute | Stage::Finish(_)),
+        // The machine removes them when the job is done.
+        Ok(_) => false,
         // Where one of them may lie and the output is guaranteed, no single party is believed.
         Err((_, Failed::Run(RunError::Setup(error)))) if !stages.are_guaranteed() => {
             let other = stages.disagree(stage, error).map(|other| other.theirs);
@@ -360,40 +355,5 @@ fn forgets<T>(prepared: &Prepared, place: &Place<'_>, ended: &Result<T, (bool, F
         Err((_, Failed::Seen(Seen::Out(out)))) => place.party == *out && place.turn.is_none(),
         Err((_, Failed::Seen(Seen::Lost | Seen::Over))) => true,
         Err(_) => false,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_job_is_tried_so_often_and_no_more() {
-        let wait = Duration::from_secs(60);
-        for again in [Again::Interrupted, Again::Disagreed] {
-            let mut failures = Failures::default();
-            for _ in 0..AGAIN {
-                assert!(failures.pause(again, wait).is_some(), "{again:?}");
-            }
-            assert_eq!(failures.pause(again, wait), None);
-        }
-        // Whoever has disagreed with more of the others than they have is back as soon as they are.
-        let mut failures = Failures::default();
-        for interrupted in 0..AGAIN {
-            for _ in 0..AGAIN {
-                let pause = failures.pause(Again::Disagreed, wait);
-                assert_eq!(pause, stages::pause(0));
-            }
-            let pause = failures.pause(Again::Interrupted, wait);
-            assert_eq!(pause, stages::pause(interrupted));
-        }
-        let mut failures = Failures::default();
-        assert!(failures.pause(Again::Turn(TURNS - 1), wait).is_some());
-        for again in [Again::Turn(TURNS), Again::Follow(TURNS)] {
-            assert_eq!(failures.pause(again, wait), None);
-        }
-        // Recipients have as long as whoever has to turn up.
-        assert!(failures.pause(Again::Recipients, wait).is_some());
-        assert_eq!(failures.pause(Again::Recipients, Duration::ZERO), None);
     }
 }

@@ -10,8 +10,8 @@ use crate::approvals::Decision;
 use crate::home::HomeError;
 use crate::jobs::Why;
 use crate::pairing::JoinError;
-use crate::participant::{RunError, who_is_who};
 use crate::renewal::RotationError;
+use veil_runtime::{RunError, who_is_who};
 
 pub(super) use crate::meeting::OWN_FILES;
 

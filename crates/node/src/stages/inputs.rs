@@ -1,7 +1,8 @@
 //! Answers of a durable job's parties about its inputs, to an owner that asks whether it is needed.
 
+use veil_runtime::{Stage, Stages};
+
 use super::turns::{ANSWER, ENOUGH, ask_all};
-use super::{Stage, Stages};
 use crate::Home;
 use crate::control::{Reply, Request};
 use crate::home::hex;
@@ -84,7 +85,7 @@ pub fn inputs(home: &Home, stages: &Stages) -> Vec<Said> {
     let (identity, members) = (home.identity(), home.members());
     let parties = &stages.plan(Stage::Whole).job.parties;
     let names = parties.iter().map(String::as_str);
-    let plan = hex(&stages.whole.hash.0);
+    let plan = hex(&stages.whole().hash.0);
     let replies = ask_all(&identity, &members, names, &Request::Jobs {}, ANSWER).into_iter();
     let said = replies.map(|reply| {
         let Ok(Reply::Jobs { jobs }) = reply else {

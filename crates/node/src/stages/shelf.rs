@@ -6,10 +6,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use veil_job::{ShareSink, ShareSource, Source};
 use veil_program::{Job, OldShares, Resharing};
+use veil_runtime::{Stage, Stages, TURNS};
 use veil_session::{PartyId, PlanHash};
 use veil_store::{Store, StoreError, StoreKey, Whole};
 
-use super::{Stage, Stages, TURNS};
 use crate::file::{self, FileError};
 use crate::home::hex;
 use crate::roll::{Checkpoint, Missing, Roll};
@@ -111,9 +111,9 @@ impl<'a> Shelf<'a> {
         if !stages.are_guaranteed() || shelf.store.is_none() {
             return Ok(shelf);
         }
-        let path = home.note_file(stages.whole.hash);
+        let path = home.note_file(stages.whole().hash);
         let kept = Note::read(&path)
-            .zip(stages.party_keys(home))
+            .zip(super::party_keys(stages, home))
             .map(|(note, keys)| {
                 let plan = stages.plan(Stage::Compute).hash;
                 let mut roll = Roll::new(
@@ -184,7 +184,7 @@ impl<'a> Shelf<'a> {
         match (self.load(store), &self.note, &self.kept) {
             // The run ended before it was written down which one it was: nobody can say whether others have the same.
             (Ok(_), Some(_), None) => Ok((Stage::Input, None)),
-            (Ok(_), _, Some(kept)) => Ok((self.stages.at_turn(kept.turn, kept.roll.out()), None)),
+            (Ok(_), _, Some(kept)) => Ok((Stage::at_turn(kept.turn, kept.roll.out()), None)),
             (Ok(_), None, None) => Ok((Stage::Compute, None)),
             (Err(error), ..) => Self::unusable(error),
         }

@@ -11,22 +11,13 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use veil_link::tls::Identity;
-use veil_session::PartyId;
+use veil_runtime::{Stage, Stages};
 
-use super::{AGAIN, Stage, Stages};
+use super::party_keys;
 use crate::control::{self, CallError, Reply, Request};
 use crate::home::hex;
 use crate::roll::{Checkpoint, Missing, Roll};
 use crate::{Home, Members};
-
-/// Turns in which all take part: a run that was interrupted by chance is repeated once before somebody is left out.
-const OF_ALL: u32 = 2;
-
-/// How often each of the four parties is left out: a run without the one that lies can be interrupted by chance too.
-const OF_EACH: u32 = 2;
-
-/// Turns of a job; a participant that has seen so many fail gives it up.
-pub const TURNS: u32 = OF_ALL + OF_EACH * PartyId::FOUR.len() as u32;
 
 /// How long each of the parties has to say where it is.
 pub(crate) const ANSWER: Duration = Duration::from_secs(2);
@@ -54,28 +45,6 @@ pub enum At {
     Done,
 }
 
-impl Stages {
-    /// The pause before a recipient comes again that has seen so many runs fail, `None` if that is enough, and how often it does.
-    pub fn pause(&self, failures: u32) -> (Option<Duration>, u32) {
-        if self.are_guaranteed() {
-            // The parties come to the next turn at once.
-            return (super::pause(0).filter(|_| failures < TURNS), TURNS);
-        }
-        (super::pause(failures), AGAIN)
-    }
-
-    /// The stage that runs at a turn, if `out` is out.
-    pub fn at_turn(&self, turn: u32, out: Option<PartyId>) -> Stage {
-        let one_of = |k: u32| Stage::Finish(PartyId::FOUR[k as usize % PartyId::FOUR.len()]);
-        match (out, turn.checked_sub(OF_ALL)) {
-            (Some(_), Some(after)) if after % 2 == 1 => one_of(after / 2),
-            (Some(out), _) => Stage::Finish(out),
-            (None, Some(after)) => one_of(after),
-            (None, None) => Stage::Compute,
-        }
-    }
-}
-
 /// What was said about the inputs of a run that two parties say to have kept, and at which turn one honest party is at least.
 pub(crate) fn agreed(
     stages: &Stages,
@@ -100,7 +69,7 @@ pub(crate) fn agreed(
         plan: stages.plan(Stage::Compute).hash,
         run: run.clone(),
     };
-    let mut roll = Roll::new(of, stages.party_keys(home)?);
+    let mut roll = Roll::new(of, party_keys(stages, home)?);
     for (said, _) in replies {
         roll.hear(said);
     }
@@ -112,10 +81,10 @@ pub(crate) fn agreed(
 pub fn now(home: &Home, stages: &Stages) -> Option<Stage> {
     let (identity, members) = (home.identity(), home.members());
     let request = Request::Roll {
-        plan: hex(&stages.whole.hash.0),
+        plan: hex(&stages.whole().hash.0),
         said: Vec::new(),
     };
-    let names = stages.whole.job.parties.iter().map(String::as_str);
+    let names = stages.whole().job.parties.iter().map(String::as_str);
     let replies = ask_all(&identity, &members, names, &request, ANSWER).into_iter();
     let replies: Vec<_> = replies
         .filter_map(|reply| match reply {
@@ -124,7 +93,7 @@ pub fn now(home: &Home, stages: &Stages) -> Option<Stage> {
         })
         .collect();
     let (roll, turn) = agreed(stages, home, &replies)?;
-    Some(stages.at_turn(turn, roll.out()))
+    Some(Stage::at_turn(turn, roll.out()))
 }
 
 /// Asks members the same at once; what each of them answers within so much time.
@@ -163,6 +132,8 @@ mod tests {
     use veil_job::Adversary;
     use veil_program::{Files, Job};
     use veil_protocol::{Options, Plan};
+    use veil_runtime::TURNS;
+    use veil_session::PartyId;
 
     use super::*;
 
@@ -187,10 +158,10 @@ output = [{ port = "out", to = "eve", format = "binary", file = "blocks" }]
             chunk_rows: None,
         };
         let plan = Plan::new(Arc::new(job.lowered().clone()), options).unwrap();
-        let stages = Stages::new(&job, &Arc::new(plan)).unwrap();
+        let stages = super::super::of(&job, &Arc::new(plan)).unwrap();
         assert!(stages.are_guaranteed());
         assert_eq!(stages.adversary(), Adversary::Malicious);
-        let turns: Vec<Stage> = (0..TURNS).map(|turn| stages.at_turn(turn, None)).collect();
+        let turns: Vec<Stage> = (0..TURNS).map(|turn| Stage::at_turn(turn, None)).collect();
         assert_eq!(turns[..2], [Stage::Compute; 2]);
         for (turn, stage) in turns[2..].iter().enumerate() {
             assert_eq!(*stage, Stage::Finish(PartyId::FOUR[turn % 4]));
@@ -198,7 +169,7 @@ output = [{ port = "out", to = "eve", format = "binary", file = "blocks" }]
         assert_eq!(turns.len(), 2 + 2 * 4);
         // Without whoever is out first; but all others are left out too, since it may be an honest party that is out.
         for out in PartyId::FOUR {
-            let at = |turn| stages.at_turn(turn, Some(out));
+            let at = |turn| Stage::at_turn(turn, Some(out));
             for turn in [0, 1, 2, 4, 6, 8] {
                 assert_eq!(at(turn), Stage::Finish(out));
             }
@@ -207,11 +178,6 @@ output = [{ port = "out", to = "eve", format = "binary", file = "blocks" }]
             }
         }
         // Whatever a note says.
-        assert!(matches!(stages.at_turn(u32::MAX, None), Stage::Finish(_)));
-        let (pauses, most) = (0..TURNS)
-            .map(|failures| stages.pause(failures))
-            .unzip::<_, _, Vec<_>, Vec<_>>();
-        assert!(pauses.iter().all(Option::is_some) && most.iter().all(|most| *most == TURNS));
-        assert_eq!(stages.pause(TURNS).0, None);
+        assert!(matches!(Stage::at_turn(u32::MAX, None), Stage::Finish(_)));
     }
 }

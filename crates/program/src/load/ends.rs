@@ -187,6 +187,29 @@ impl Job {
         (reports, problems)
     }
 
+    /// The end of the recipient `peer` of a statistics job that keeps its result in memory alone; nothing for other jobs.
+    ///
+    /// # Errors
+    /// [`DataError`] as of [`Job::sink`].
+    pub fn statistics_sink(&self, peer: Peer) -> Result<Option<Output>, DataError> {
+        match &self.kind {
+            Kind::Stats(stats) => Ok(Some(self.statistics(stats, peer, None)?)),
+            Kind::Circuit(_) | Kind::Reshare(_) => Ok(None),
+        }
+    }
+
+    fn statistics(
+        &self,
+        stats: &Stats,
+        peer: Peer,
+        folder: Option<&Path>,
+    ) -> Result<Output, DataError> {
+        let (name, opening) = (&self.lowered.name, self.opening());
+        let job = (name.as_str(), self.lowered.security);
+        let sink = StatsSink::new(job, &self.roles, stats, opening, peer, folder)?;
+        Ok(Output::Stats(Box::new(sink)))
+    }
+
     /// The end of `peer`, whose results appear in `folder` when everything is complete.
     ///
     /// # Errors
@@ -194,12 +217,7 @@ impl Job {
     /// at; [`InputError::NoFile`] if it is not known where that file is.
     pub fn sink(&self, peer: Peer, folder: &Path) -> Result<Output, DataError> {
         match &self.kind {
-            Kind::Stats(stats) => {
-                let (name, opening) = (&self.lowered.name, self.opening());
-                let job = (name.as_str(), self.lowered.security);
-                let sink = StatsSink::new(job, &self.roles, stats, opening, peer, Some(folder))?;
-                Ok(Output::Stats(Box::new(sink)))
-            }
+            Kind::Stats(stats) => self.statistics(stats, peer, Some(folder)),
             Kind::Circuit(gates) => {
                 let length = |port: &str| {
                     let input = gates.inputs.iter().find(|input| input.port == port);

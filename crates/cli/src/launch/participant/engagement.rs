@@ -12,12 +12,13 @@ use veil_link::tls::{Port, Reception, SetupError};
 use veil_link::{LinkKind, shape};
 use veil_node::meeting::{Foreground, HeldFor, Parties};
 use veil_node::order::{self, Heard};
-use veil_node::participant::Neighbours;
 use veil_node::policy::Facts;
-use veil_node::stages::{self, Shelf, Stage, Stages};
+use veil_node::stages::{self, Shelf};
 use veil_node::{Begins, Home, Request, roles_of};
 use veil_program::Job;
 use veil_protocol::Plan;
+use veil_runtime::Neighbours;
+use veil_runtime::{Stage, Stages};
 use veil_session::{PartyId, Peer};
 
 use super::At;
@@ -203,7 +204,7 @@ impl<'a> Engagement<'a> {
         let members = self.home.members();
         let mut known = BTreeSet::new();
         for me in mine {
-            known.extend(Neighbours::find(plan, *me, &members)?.pins.into_values());
+            known.extend(Neighbours::find(plan, *me, &*members)?.pins.into_values());
         }
         let listen = self.listen.map(str::to_owned);
         let listen =

@@ -60,15 +60,12 @@ impl<'a> Owner<'a> {
         self.ask(|inputs| inputs.are_wanted_by_nobody(&past.unwrap_or_default()))
     }
 
-    /// Takes part, with what ends its meeting; nothing, if all parties say before it is let in that the inputs are kept.
+    /// Takes part, with what ends its meeting; nothing, if all parties say meanwhile, and before it is let in, that the inputs are kept.
     pub(super) fn unless_over<T, E>(
         &self,
         began: &(dyn Fn() -> bool + Sync),
         take_part: impl FnOnce(&AtomicBool) -> Result<T, E>,
     ) -> Option<Result<T, E>> {
-        if self.is_over() {
-            return None;
-        }
         let (halt, done) = (AtomicBool::new(false), AtomicBool::new(false));
         thread::scope(|scope| {
             let watcher =

@@ -11,10 +11,11 @@ use veil_job::Source;
 use veil_link::tls::{Around, SetupError};
 use veil_node::log::Event;
 use veil_node::meeting::HeldFor;
-use veil_node::participant::{Neighbours, Part, RunError};
-use veil_node::stages::{Disagreement, Ends, Stage};
+use veil_node::stages::Ends;
 use veil_node::{Binding, Receipt, Time, receipt};
 use veil_program::Output;
+use veil_runtime::{Disagreement, Stage};
+use veil_runtime::{Neighbours, Part, RunError};
 use veil_session::Peer;
 
 use super::lobby::Lobby;
@@ -221,7 +222,6 @@ fn one(
         let abort = match RunError::from(abort) {
             RunError::Setup(error) => return unmet(error),
             RunError::Abort(abort) => abort,
-            error => return Stopped::Failed(Failure::new(Code::Other, error.to_string())),
         };
         if matches!(&abort, Abort::Data(error) if error.is_own()) {
             engagement.held(HeldFor::Data);

@@ -13,9 +13,14 @@ use veil_link::{Link, LinkKind, shape};
 use veil_protocol::Plan;
 use veil_session::{PartyId, Peer};
 
-use crate::home::Home;
-use crate::members::Members;
-use crate::names::Role;
+/// The keys and addresses of a job's participants, by name: whom a participant trusts to be who.
+pub trait Roster {
+    /// The key of a participant; nothing of one that is not known.
+    fn key(&self, name: &str) -> Option<Fingerprint>;
+
+    /// Where it is called, if that is known.
+    fn address(&self, name: &str) -> Option<String>;
+}
 
 /// Label of the secret that a TLS connection gives to the key schedule.
 const EXPORTER: &[u8] = b"EXPORTER-veilworks-pair-1";
@@ -56,17 +61,16 @@ pub enum PartError {
 }
 
 /// A role as commands take it.
-fn word(peer: Peer) -> Role {
+const fn word(peer: Peer) -> &'static str {
     match peer {
-        Peer::Party(_) => Role::Party,
-        Peer::Owner(_) => Role::Owner,
-        Peer::Recipient(_) => Role::Recipient,
+        Peer::Party(_) => "party",
+        Peer::Owner(_) => "owner",
+        Peer::Recipient(_) => "recipient",
     }
 }
 
 /// A run at one participant failed.
 #[derive(Clone, Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum RunError {
     /// The others could not be met.
     #[error(transparent)]
@@ -128,12 +132,12 @@ pub struct Neighbours {
 }
 
 impl Neighbours {
-    /// The peers that `me` meets, by the members of its home: every party dials the parties of lower number, owners and recipients dial all
+    /// The peers that `me` meets, by its roster: every party dials the parties of lower number, owners and recipients dial all
     /// parties.
     ///
     /// # Errors
-    /// [`PartError::NoMember`] if a peer's name is not a member's, [`PartError::NoAddress`] if a party that is dialled has none.
-    pub fn find(plan: &Plan, me: Peer, members: &Members) -> Result<Self, PartError> {
+    /// [`PartError::NoMember`] if the roster has no key for a peer's name, [`PartError::NoAddress`] if a party that is dialled has none.
+    pub fn find(plan: &Plan, me: Peer, members: &dyn Roster) -> Result<Self, PartError> {
         let mut neighbours = Neighbours {
             pins: BTreeMap::new(),
             dial: Vec::new(),
@@ -143,13 +147,13 @@ impl Neighbours {
         let linked = |peer: &Peer| *peer != me && (peer.party().is_some() || me.party().is_some());
         for peer in participants(plan).into_iter().filter(linked) {
             let name = name_of(plan, peer);
-            let member = members.by_name(name).ok_or_else(|| PartError::NoMember {
+            let key = members.key(name).ok_or_else(|| PartError::NoMember {
                 peer,
                 name: name.to_owned(),
             })?;
-            neighbours.pins.insert(peer, member.fingerprint);
+            neighbours.pins.insert(peer, key);
             if peer.party().is_some() && peer < me {
-                let address = member.address.clone();
+                let address = members.address(name);
                 let address = address.ok_or_else(|| PartError::NoAddress {
                     peer,
                     name: name.to_owned(),
@@ -167,11 +171,11 @@ impl Neighbours {
     pub fn with_other(
         mut self,
         other: &Plan,
-        members: &Members,
+        members: &dyn Roster,
         over: bool,
         parties: bool,
     ) -> Self {
-        let pin = |peer| Some((peer, members.by_name(name_of(other, peer))?.fingerprint));
+        let pin = |peer| Some((peer, members.key(name_of(other, peer))?));
         let told = participants(other).into_iter();
         let told = told.filter(|peer| parties || peer.party().is_none());
         self.others.push(OtherStage {
@@ -304,19 +308,6 @@ impl Part<'_> {
             exporters: connections.iter().map(exporter).collect(),
         }
     }
-}
-
-/// Whether every one of the participants of a job is a member of this party's home; else who is not, for whoever proposes the job and has
-/// named it there.
-pub(crate) fn all_known(names: &[String], home: &Home) -> Result<(), String> {
-    let (members, own) = (home.members(), &home.settings().name);
-    let mut names = names.iter();
-    let stranger = names.find(|name| *name != own && members.by_name(name).is_none());
-    stranger.map_or(Ok(()), |name| {
-        Err(format!(
-            "`{name}`, which takes part in the job, is no member of this party"
-        ))
-    })
 }
 
 /// Says which names are behind the numbered participants of a message.

@@ -1,0 +1,183 @@
+//! What participants bring to a run and take from it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use veil_engine::{Data, Report};
+use veil_job::{Sink, Source};
+use veil_program::Output;
+use veil_program::stats::StatsResult;
+use veil_session::Peer;
+
+use crate::error::{Code, Error};
+use crate::job::Job;
+use crate::values::{Opened, Values};
+
+/// The ends of some participants, by name.
+#[derive(Clone, Default)]
+pub(crate) struct Ends {
+    values: BTreeMap<String, Values>,
+    sources: BTreeMap<String, Arc<dyn Source>>,
+    sinks: BTreeMap<String, Arc<dyn Sink>>,
+    /// Where results of a job file go that are files.
+    out: Option<PathBuf>,
+}
+
+/// The ends of one role, ready.
+pub(crate) struct Ready {
+    pub(crate) data: Data,
+    output: Option<Taken>,
+}
+
+/// Where what is opened to a role is found afterwards.
+enum Taken {
+    Program(Arc<Output>),
+    Opened(Opened),
+}
+
+impl Ends {
+    pub(crate) fn values(&mut self, name: String, values: Values) {
+        self.values.insert(name, values);
+    }
+
+    pub(crate) fn source(&mut self, name: String, source: Arc<dyn Source>) {
+        self.sources.insert(name, source);
+    }
+
+    pub(crate) fn sink(&mut self, name: String, sink: Arc<dyn Sink>) {
+        self.sinks.insert(name, sink);
+    }
+
+    pub(crate) fn out(&mut self, folder: PathBuf) {
+        self.out = Some(folder);
+    }
+
+    /// Refuses ends for names that the job has not.
+    pub(crate) fn check(&self, job: &Job) -> Result<(), Error> {
+        let names = self.values.keys().chain(self.sources.keys());
+        for name in names.chain(self.sinks.keys()) {
+            job.roles(name)?;
+        }
+        Ok(())
+    }
+
+    /// What a role brings and takes: what was given for its name, else what the job file says.
+    pub(crate) fn ready(&self, job: &Job, peer: Peer) -> Result<Ready, Error> {
+        let name = veil_engine::name_of(job.plan(), peer);
+        let mut data = Data::default();
+        if job.supplies(peer) {
+            data.source = Some(self.brings(job, peer, name)?);
+        }
+        let mut output = None;
+        if job.receives(peer) {
+            let (sink, taken) = self.takes(job, peer, name)?;
+            (data.sink, output) = (Some(sink), taken);
+        }
+        Ok(Ready { data, output })
+    }
+
+    fn brings(&self, job: &Job, peer: Peer, name: &str) -> Result<Arc<dyn Source>, Error> {
+        if let Some(source) = self.sources.get(name) {
+            return Ok(Arc::clone(source));
+        }
+        if let Some(values) = self.values.get(name) {
+            return values.clone().source(job.spec());
+        }
+        if let Some(file) = job.file() {
+            let mut holders = file.holders().into_iter();
+            if let Some(holder) = holders.find(|holder| holder.peer() == Some(peer)) {
+                return Ok(Arc::from(file.source(holder)?));
+            }
+        }
+        let message = format!("`{name}` supplies values, and none were given for it");
+        Err(Error::new(Code::Usage, message)
+            .with_help("give them with `values`, or a source of your own with `source`"))
+    }
+
+    fn takes(
+        &self,
+        job: &Job,
+        peer: Peer,
+        name: &str,
+    ) -> Result<(Arc<dyn Sink>, Option<Taken>), Error> {
+        if let Some(sink) = self.sinks.get(name) {
+            return Ok((Arc::clone(sink), None));
+        }
+        let Some(file) = job.file() else {
+            let opened = Opened::of(job.spec());
+            return Ok((Arc::new(opened.clone()), Some(Taken::Opened(opened))));
+        };
+        let folder = self.out.as_deref().map(|out| out.join(Path::new(name)));
+        let output = match &folder {
+            Some(folder) => {
+                std::fs::create_dir_all(folder).map_err(|error| {
+                    let message = format!("cannot create {}: {error}", folder.display());
+                    Error::new(Code::Input, message)
+                })?;
+                file.sink(peer, folder)?
+            }
+            None => match file.statistics_sink(peer)? {
+                Some(output) => output,
+                None => {
+                    let opened = Opened::of(job.spec());
+                    return Ok((Arc::new(opened.clone()), Some(Taken::Opened(opened))));
+                }
+            },
+        };
+        let output = Arc::new(output);
+        Ok((
+            Arc::clone(&output) as Arc<dyn Sink>,
+            Some(Taken::Program(output)),
+        ))
+    }
+}
+
+/// What a run came to.
+#[derive(Default)]
+pub struct Outcome {
+    taken: BTreeMap<String, Taken>,
+    reports: Vec<(String, Report)>,
+}
+
+impl fmt::Debug for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Outcome")
+            .field("recipients", &self.taken.keys())
+            .field("reports", &self.reports)
+            .finish()
+    }
+}
+
+impl Outcome {
+    pub(crate) fn add(&mut self, name: &str, ready: Ready, report: Report) {
+        if let Some(taken) = ready.output {
+            self.taken.insert(name.to_owned(), taken);
+        }
+        self.reports.push((name.to_owned(), report));
+    }
+
+    /// The statistics that the recipient of this name got. They print as `veil stats` prints them, and are `Serialize`.
+    pub fn statistics(&self, recipient: &str) -> Option<&StatsResult> {
+        match self.taken.get(recipient)? {
+            Taken::Program(output) => output.statistics(),
+            Taken::Opened(_) => None,
+        }
+    }
+
+    /// The values that were opened to the recipient of this name, where neither a sink of its own took them nor files.
+    pub fn opened(&self, recipient: &str) -> Option<&Opened> {
+        match self.taken.get(recipient)? {
+            Taken::Opened(opened) => Some(opened),
+            Taken::Program(_) => None,
+        }
+    }
+
+    /// What the run took at each participant of this process: time, messages, bytes.
+    pub fn reports(&self) -> impl Iterator<Item = (&str, &Report)> {
+        self.reports
+            .iter()
+            .map(|(name, report)| (name.as_str(), report))
+    }
+}

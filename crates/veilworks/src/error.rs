@@ -1,0 +1,204 @@
+//! How a run fails: what happened, where, and what to do.
+
+use std::ops::Range;
+
+use veil_engine::{Abort, local};
+use veil_job::DataError;
+use veil_link::tls::{IdentityError, SetupError};
+use veil_program::{AlignKeyError, JobError};
+use veil_protocol::{Plan, PlanError};
+use veil_runtime::{PartError, RunError, who_is_who};
+use veil_session::Peer;
+
+/// The kind of an [`Error`]; the command `veil` ends with it as its exit code.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Code {
+    /// Anything else: the run was stopped, an output cannot be written.
+    Other = 1,
+    /// The call makes no sense: of the command, its command line.
+    Usage = 2,
+    /// A job, party, circuit or data file is wrong.
+    Input = 3,
+    /// A participant cheated, a key was another than the pinned one, or a comparison failed.
+    Check = 4,
+    /// A link failed, or a time-out passed.
+    Link = 5,
+    /// A device failed, or is not there.
+    Device = 6,
+}
+
+/// Why a call failed: the message says where and what, [`Error::help`] what to do.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{}", .0.message)]
+pub struct Error(Box<Inner>);
+
+#[derive(Clone, Debug)]
+struct Inner {
+    code: Code,
+    message: String,
+    help: String,
+    excerpt: Option<Excerpt>,
+}
+
+/// The part of a file that is at fault.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Excerpt {
+    /// The file.
+    pub file: String,
+    /// Its text.
+    pub text: String,
+    /// The bytes of the text that are at fault.
+    pub span: Range<usize>,
+}
+
+impl Error {
+    /// An error with a message that says where and what.
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Error(Box::new(Inner {
+            code,
+            message: message.into(),
+            help: String::new(),
+            excerpt: None,
+        }))
+    }
+
+    /// Adds what to do.
+    #[must_use]
+    pub fn with_help(mut self, help: impl Into<String>) -> Self {
+        self.0.help = help.into();
+        self
+    }
+
+    /// Adds a part of the file at fault.
+    #[must_use]
+    pub fn showing(mut self, excerpt: Excerpt) -> Self {
+        self.0.excerpt = Some(excerpt);
+        self
+    }
+
+    /// The kind.
+    pub fn code(&self) -> Code {
+        self.0.code
+    }
+
+    /// What to do; empty if the message says it.
+    pub fn help(&self) -> &str {
+        &self.0.help
+    }
+
+    /// The part of the file at fault, if there is one.
+    pub fn excerpt(&self) -> Option<&Excerpt> {
+        self.0.excerpt.as_ref()
+    }
+
+    /// A run failed at a participant of `plan`.
+    pub fn abort(plan: &Plan, at: Peer, abort: &Abort) -> Self {
+        let code = match abort {
+            Abort::Cheated { .. } | Abort::SetUp { .. } => Code::Check,
+            Abort::Device(_) => Code::Device,
+            Abort::Data(_) | Abort::Misaligned { .. } => Code::Input,
+            Abort::Told { .. } | Abort::Link(_) | Abort::Stalled { .. } => Code::Link,
+            _ => Code::Other,
+        };
+        let message = format!("{}: {abort}", veil_engine::name_of(plan, at));
+        let help = who_is_who(plan, &message);
+        Self::new(code, message).with_help(help)
+    }
+
+    /// All participants were in this process, and the run failed.
+    pub fn local(plan: &Plan, failure: &local::Failure) -> Self {
+        let (peer, abort) = failure.first();
+        Self::abort(plan, peer, abort)
+    }
+
+    /// Participants could not be connected.
+    pub fn setup(plan: &Plan, error: &SetupError) -> Self {
+        let code = match error {
+            SetupError::WrongKey { .. } | SetupError::OurKey { .. } => Code::Check,
+            SetupError::NoPin { .. } | SetupError::Plan { .. } | SetupError::Link { .. } => {
+                Code::Input
+            }
+            _ => Code::Link,
+        };
+        let message = error.to_string();
+        let help = who_is_who(plan, &message);
+        Self::new(code, message).with_help(help)
+    }
+
+    /// A run failed at the participant `at`, before or after all had met.
+    pub fn run(plan: &Plan, at: Peer, error: &RunError) -> Self {
+        match error {
+            RunError::Setup(error) => Self::setup(plan, error),
+            RunError::Abort(abort) => Self::abort(plan, at, abort),
+        }
+    }
+
+    /// The run was stopped by [`Running::stop`](crate::Running::stop).
+    pub(crate) fn stopped() -> Self {
+        Self::new(
+            Code::Other,
+            "stopped; the other participants were told, nothing was published",
+        )
+    }
+}
+
+impl From<JobError> for Error {
+    fn from(error: JobError) -> Self {
+        let failure = Self::new(Code::Input, error.to_string());
+        match (&error.place, std::fs::read_to_string(&error.file)) {
+            (Some(place), Ok(text)) => failure.showing(Excerpt {
+                file: error.file.display().to_string(),
+                text,
+                span: place.span.clone(),
+            }),
+            _ => failure,
+        }
+    }
+}
+
+impl From<PartError> for Error {
+    fn from(error: PartError) -> Self {
+        Self::new(Code::Input, error.to_string())
+    }
+}
+
+impl From<DataError> for Error {
+    fn from(error: DataError) -> Self {
+        Self::new(Code::Input, error.to_string())
+    }
+}
+
+impl From<PlanError> for Error {
+    fn from(error: PlanError) -> Self {
+        Self::new(Code::Input, format!("the job cannot be planned: {error}"))
+    }
+}
+
+impl From<AlignKeyError> for Error {
+    fn from(error: AlignKeyError) -> Self {
+        let exists = matches!(&error, AlignKeyError::Io { source, .. } if source.kind() == std::io::ErrorKind::AlreadyExists);
+        let help = if exists {
+            "a key is never overwritten: choose another file, or use the key that is there"
+        } else {
+            ""
+        };
+        Self::new(Code::Input, error.to_string()).with_help(help)
+    }
+}
+
+impl From<IdentityError> for Error {
+    fn from(error: IdentityError) -> Self {
+        let code = if matches!(error, IdentityError::Provider(_)) {
+            Code::Other
+        } else {
+            Code::Input
+        };
+        let missing = matches!(&error, IdentityError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound);
+        let help = if missing {
+            "put the key back from a copy of the home; without one, make a new home and be invited again"
+        } else {
+            ""
+        };
+        Self::new(code, error.to_string()).with_help(help)
+    }
+}

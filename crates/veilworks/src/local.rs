@@ -1,0 +1,128 @@
+//! All participants of a job in this process.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use veil_engine::local::{self, Conditions};
+use veil_engine::{DeviceFactory, Settings};
+use veil_job::{Sink, Source};
+use veil_link::Link;
+
+use crate::ends::{Ends, Outcome};
+use crate::error::{Code, Error};
+use crate::job::Job;
+use crate::running::{Running, Shared};
+use crate::values::Values;
+
+/// A run of all participants of a job in this process, over links in memory: to try a job, to test a circuit.
+///
+/// Nothing is hidden from whoever runs it: it has all inputs.
+#[derive(Clone)]
+pub struct Local {
+    job: Job,
+    ends: Ends,
+    settings: Settings,
+}
+
+impl Local {
+    /// Of this job, whose data are where its file says, unless they are given here.
+    pub fn of(job: &Job) -> Self {
+        Local {
+            job: job.clone(),
+            ends: Ends::default(),
+            settings: Settings::default(),
+        }
+    }
+
+    /// The values of a participant.
+    #[must_use]
+    pub fn values(mut self, name: impl Into<String>, values: Values) -> Self {
+        self.ends.values(name.into(), values);
+        self
+    }
+
+    /// A source of a participant's values.
+    #[must_use]
+    pub fn source(mut self, name: impl Into<String>, source: Arc<dyn Source>) -> Self {
+        self.ends.source(name.into(), source);
+        self
+    }
+
+    /// A sink of what is opened to a participant. Without one, statistics and values are in the [`Outcome`].
+    #[must_use]
+    pub fn sink(mut self, name: impl Into<String>, sink: Arc<dyn Sink>) -> Self {
+        self.ends.sink(name.into(), sink);
+        self
+    }
+
+    /// A folder for the result files of a job file; each recipient has one of its name in it.
+    #[must_use]
+    pub fn out(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.ends.out(folder.into());
+        self
+    }
+
+    /// What all parties compute on; without it the fastest device of the processor.
+    #[must_use]
+    pub fn device(mut self, device: DeviceFactory) -> Self {
+        self.settings.device = device;
+        self
+    }
+
+    /// Gives the run up when nothing moves for so long; without it 30 seconds.
+    #[must_use]
+    pub const fn timeout(mut self, timeout: Duration) -> Self {
+        self.settings.timeout = timeout;
+        self
+    }
+
+    /// Runs the job.
+    ///
+    /// # Errors
+    /// An [`Error`] of [`Code::Usage`] if values are missing or given for no participant, of [`Code::Input`] if data are wrong, else what ended
+    /// the run.
+    pub fn run(self) -> Result<Outcome, Error> {
+        self.start().join()
+    }
+
+    /// Runs the job in the background.
+    pub fn start(self) -> Running {
+        Running::start(move |shared| self.go(shared))
+    }
+
+    fn go(&self, shared: &Shared) -> Result<Outcome, Error> {
+        let (job, plan) = (&self.job, self.job.plan());
+        self.ends.check(job)?;
+        let peers = veil_engine::participants(plan);
+        let mut ready = Vec::new();
+        for peer in &peers {
+            ready.push(self.ends.ready(job, *peer)?);
+        }
+        let data = |peer| {
+            let index = peers.iter().position(|other| *other == peer);
+            index.map_or_else(Default::default, |index| ready[index].data.clone())
+        };
+        let conditions = Conditions {
+            settings: &|_| self.settings.clone(),
+            wrap: &|_, _, link| -> Box<dyn Link> { Box::new(link) },
+            stop: Some(shared.stop()),
+        };
+        let ran = local::run_with(plan, data, &|progress| shared.goes(progress), &conditions);
+        let mut reports = ran.map_err(|failure| {
+            if shared.stop().load(std::sync::atomic::Ordering::Relaxed) {
+                return Error::stopped();
+            }
+            Error::local(plan, &failure)
+        })?;
+        let mut outcome = Outcome::default();
+        for (peer, ready) in peers.iter().zip(ready) {
+            let name = veil_engine::name_of(plan, *peer);
+            let report = reports.remove(peer).ok_or_else(|| {
+                Error::new(Code::Other, format!("the run has no report of `{name}`"))
+            })?;
+            outcome.add(name, ready, report);
+        }
+        Ok(outcome)
+    }
+}
