@@ -3,10 +3,18 @@
 source "$(dirname "$0")/lib.sh"
 
 run cargo fmt --all --check
-run cargo clippy --workspace --all-targets --all-features --locked -- -D warnings
+run cargo clippy "${WORKSPACE[@]}" --all-targets -- -D warnings
 run env RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items --locked --quiet
 run cargo xtask layers
 scripts/lean.sh
+say "tests that are left out say the tier that has them"
+of_tier() { grep -rnE '#\[ignore|, ignore' "${@:2}" --include='*.rs' | grep -v "\"tier $1: "; }
+if of_tier processes crates/cli | grep -vE 'make test-soak|started by' ||
+  of_tier long crates/{testkit,protocol,circuit} || of_tier cores crates/lab ||
+  of_tier none $(ls -d crates/* | grep -vE '/(cli|testkit|protocol|circuit|lab)$') | grep -v '```'; then
+  echo "error: scripts/tiers.sh would not run the above" >&2
+  exit 1
+fi
 run cargo xtask links
 run cargo xtask words
 run cargo xtask gen --check

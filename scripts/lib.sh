@@ -12,8 +12,31 @@ run() {
   ((SECONDS - began < 5)) || say "$((SECONDS - began)) s: $1 ${2:-} ${3:-}"
   return "$status"
 }
-# Builds the program as the tests do, which is nothing after them: another choice of packages has other features, and builds all anew.
-build_veil() { cargo test --quiet --workspace --all-features --locked --no-run; }
+# What all builds for tests have in common: another choice of packages or features builds libraries anew. Simulated cores, which Verilator takes
+# minutes to make, are not among it: the tier "cores" has them.
+readonly FEATURES=veil-cli/columnar,veil-cli/fabric,veil-lab/fabric,veil-link/fabric,veil-program/columnar,veilworks/columnar,veil-device-cuda/probes
+readonly WORKSPACE=(--workspace --no-default-features --features "$FEATURES" --locked)
+# Builds the program as the tests do, which is nothing after them.
+build_veil() { cargo test --quiet "${WORKSPACE[@]}" --no-run; }
+
+# Skips that any machine may have: no GPU, no folder of netlists or circuits that are no part of this project.
+readonly EXPECTED='^skipped: (VEIL_(NETLISTS|CIRCUITS) names no folder|cuda +absent|.* is not there$)'
+# Shows what tests print that passed: their skips alone. A skip that was not expected fails.
+shown() {
+  local log status=0
+  log=$(mktemp)
+  "$@" 2>&1 | tee "$log" |
+    awk '/^successes:$/ { quiet = 1 } /^failures:$/ { quiet = 0 } /^test result:/ { quiet = 0 } !quiet || /^skipped:/' || status=$?
+  if grep -E '^skipped:' "$log" | grep -vE "$EXPECTED"; then
+    echo "error: the above was skipped, and this machine should have what it takes (make tools installs it)" >&2
+    status=1
+  fi
+  rm "$log"
+  return "$status"
+}
+# Tests by `cargo test` with these arguments; by a test program with these.
+run_tests() { shown run cargo test "$@" -- --show-output; }
+run_program() { shown run "$1" --show-output "${@:2}"; }
 # Stops where fewer than so many GiB are free for what cargo builds: a linker without room fails with half a sentence.
 room() {
   local free

@@ -2,4 +2,4 @@
 # Two hostile members against a party, while an honest member's jobs run: ten minutes, or VEIL_SOAK_SECONDS.
 source "$(dirname "$0")/lib.sh"
 
-run cargo test --workspace --all-features --locked --test tests soak:: -- --ignored --nocapture
+run cargo test "${WORKSPACE[@]}" --test tests soak:: -- --ignored --nocapture

@@ -21,8 +21,8 @@ run bash tests/rtl/share.sh --long
 run bash tests/rtl/gcm.sh "1 2 3 4 5" 1500
 run bash tests/rtl/lookaside.sh "$(seq -s ' ' 20)" 100 --long
 # Netlists that are no part of this project are run where VEIL_CIRCUITS names their folder.
-VEIL_RTL_ROWS=1,2,3,4,8 run cargo test --workspace --all-features --locked --test tests -- --nocapture loops:: device:: ordered:: offset::
+VEIL_RTL_ROWS=1,2,3,4,8 run cargo test "${WORKSPACE[@]}" --features veil-lab/simulated --test tests -- --nocapture loops:: device:: ordered:: offset::
 # AES at three nodes.
-VEIL_NODE_CIRCUITS=aes128 run cargo test --workspace --all-features --locked --test tests -- node::circuit
+VEIL_NODE_CIRCUITS=aes128 run cargo test "${WORKSPACE[@]}" --features veil-lab/simulated --test tests -- node::circuit
 # Other latencies, other beats.
-VEIL_RTL_ROWS=2:4:1 run cargo test --workspace --all-features --locked --test tests -- loops:: device::
+VEIL_RTL_ROWS=2:4:1 run cargo test "${WORKSPACE[@]}" --features veil-lab/simulated --test tests -- loops:: device::

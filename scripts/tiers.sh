@@ -5,32 +5,80 @@
 #   scripts/tiers.sh --changed MIN   runs those whose inputs changed since their recorded pass, while MIN minutes last
 source "$(dirname "$0")/lib.sh"
 
+# The test program of a crate, of the build that all tests have, with simulated cores where SIMULATED is set.
+program_of() {
+  cargo test "${WORKSPACE[@]}" ${SIMULATED:+--features veil-lab/simulated} --test tests --no-run --message-format json-render-diagnostics |
+    python3 -c '
+import json, sys
+for line in sys.stdin:
+    said = json.loads(line)
+    if said.get("executable") and "/crates/%s/tests/" % sys.argv[1] in said["target"]["src_path"]:
+        print(said["executable"])
+' "$1"
+}
+# All tests of these crates, or those that `make test` leaves out.
+all_of() {
+  local crate program
+  [[ -n ${only+set} ]] || local -a only=()
+  for crate in "$@"; do
+    program=$(program_of "$crate")
+    [[ -n $program ]] || { echo "error: veil-$crate has no test program" >&2; return 1; }
+    (cd "crates/$crate" && CARGO_MANIFEST_DIR=$PWD run_program "$program" "${only[@]}")
+  done
+}
+# The soak is a tier of its own, and one test is started by another.
+ignored_of() {
+  local -a only=(--ignored --skip soak:: --skip plans_unconfined)
+  all_of "$@"
+}
+
 readonly PASSES=.ci/passes
 # What all tests of the workspace depend on.
-readonly WORKSPACE=(Cargo.toml Cargo.lock rust-toolchain.toml crates xtask)
+readonly SOURCES="Cargo.toml Cargo.lock rust-toolchain.toml crates xtask circuits vectors"
 # Minutes that a tier takes on two cores, what is in it, then the paths of its inputs. The function of the same name runs it.
-declare -A MINUTES=([portable]=25 [rtl]=60 [cuda]=8 [fuzz]=12 [soak]=12)
+declare -A MINUTES=([processes]=15 [long]=8 [cores]=25 [portable]=25 [rtl]=60 [cuda]=10 [fuzz]=20 [soak]=14)
 declare -A WHAT=(
+  [processes]="participants that are killed, stall, lie and wait for each other"
+  [long]="tests that compute for longer than some seconds"
+  [cores]="lint and proofs of the hardware, short benches, and parties on simulated cores"
   [portable]="tests of kernels and protocols in a build without vector instructions"
-  [rtl]="lint, proofs and long benches of the cores"
+  [rtl]="long benches of the cores"
   [cuda]="kernels under sanitizers, and the bundle for GPUs"
-  [fuzz]="a minute of each fuzz target"
+  [fuzz]="half a minute of each fuzz target"
   [soak]="two hostile members against a party for ten minutes"
 )
 declare -A INPUTS=(
-  [portable]="${WORKSPACE[*]} circuits vectors"
+  [processes]="$SOURCES"
+  [long]="$SOURCES"
+  [cores]="$SOURCES rtl tests/rtl"
+  [portable]="$SOURCES"
   [rtl]="rtl tests/rtl scripts/lint-rtl.sh scripts/prove-rtl.sh scripts/test-rtl.sh crates/device-fpga"
   [cuda]="kernels crates/device-cuda crates/device scripts/cuda.sh scripts/emulate-sanitized.sh scripts/gpu-bundle.sh"
-  [fuzz]="${WORKSPACE[*]} fuzz"
-  [soak]="${WORKSPACE[*]}"
+  [fuzz]="$SOURCES fuzz"
+  [soak]="$SOURCES"
 )
-# The cheapest first, so that a short time reaches most of them.
-readonly ORDER=(cuda soak fuzz portable rtl)
+# Those that find most in the least time first, so that a short time reaches most of them.
+readonly ORDER=(processes long cores cuda soak fuzz portable rtl)
+
+# Where tests of each tier are; they say so themselves: #[ignore = "tier NAME: …"] (scripts/check.sh compares).
+processes() { ignored_of cli; }
+long() { ignored_of testkit protocol circuit; }
+cores() {
+  scripts/test-rtl.sh short
+  local script
+  for script in tests/rtl/*.sh; do
+    run bash "$script"
+  done
+  SIMULATED=1
+  run cargo clippy "${WORKSPACE[@]}" --features veil-lab/simulated --all-targets -- -D warnings
+  all_of device-fpga
+  ignored_of lab
+}
 
 portable() {
   # Kernels are chosen at run time: in this build there are those for any processor alone, and AES has no instructions either.
   run env RUSTFLAGS='--cfg veil_portable --cfg aes_backend="soft"' CARGO_TARGET_DIR="$target/portable" \
-    cargo test --locked -p veil-circuit -p veil-device -p veil-engine -p veil-link -p veil-program -p veil-protocol -p veil-prss -p veil-share \
+    cargo test --no-fail-fast --locked -p veil-circuit -p veil-device -p veil-engine -p veil-link -p veil-program -p veil-protocol -p veil-prss -p veil-share \
     -p veil-store -p veil-testkit
 }
 rtl() { scripts/test-rtl.sh; }
@@ -38,7 +86,7 @@ cuda() {
   scripts/emulate-sanitized.sh
   scripts/gpu-bundle.sh --try
 }
-fuzz() { scripts/fuzz.sh 60; }
+fuzz() { scripts/fuzz.sh 30; }
 soak() { scripts/soak.sh; }
 
 # Of the files that git knows, as they are.

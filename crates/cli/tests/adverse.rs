@@ -41,6 +41,7 @@ fn computes(folder: &Folder) -> String {
 }
 
 #[test]
+#[ignore = "tier processes: kills, stalls and waits"]
 fn bytes_that_are_replayed_changed_or_lost_on_the_way_end_the_run_and_open_nothing() {
     let _turn = turn();
     let (folder, homes) = site();
@@ -86,6 +87,7 @@ fn bytes_that_are_replayed_changed_or_lost_on_the_way_end_the_run_and_open_nothi
 }
 
 #[test]
+#[ignore = "tier processes: kills, stalls and waits"]
 fn keys_that_were_exchanged_are_found_by_whoever_has_them_so() {
     let _turn = turn();
     let (folder, homes) = site();
@@ -129,6 +131,7 @@ fn keys_that_were_exchanged_are_found_by_whoever_has_them_so() {
 }
 
 #[test]
+#[ignore = "tier processes: kills, stalls and waits"]
 fn the_old_holder_of_a_key_that_was_replaced_is_out() {
     let _turn = turn();
     let (folder, _homes) = site();

@@ -147,6 +147,7 @@ fn lost(phase: &str, party: &str, lose: impl FnOnce(&mut Site)) -> Site {
 }
 
 #[test]
+#[ignore = "tier processes: kills, stalls and waits"]
 fn three_parties_finish_when_the_fourth_is_killed_in_whatever_round() {
     let killed = |phase, party| {
         let index = Site::index(party);
@@ -171,6 +172,7 @@ fn three_parties_finish_when_the_fourth_is_killed_in_whatever_round() {
 
 /// The recipient has its results, and has not said so: the run is repeated, and gives it the same.
 #[test]
+#[ignore = "tier processes: kills, stalls and waits"]
 fn three_parties_finish_when_the_fourth_is_killed_after_the_opening() {
     let mut site = Site::new();
     site.line.hold();
@@ -189,6 +191,7 @@ fn three_parties_finish_when_the_fourth_is_killed_after_the_opening() {
 }
 
 #[test]
+#[ignore = "tier processes: kills, stalls and waits"]
 fn three_parties_finish_when_the_fourth_stalls() {
     let site = lost("rows", "b", |site| {
         site.services[1].signal(Signal::STOP);
@@ -202,6 +205,7 @@ fn three_parties_finish_when_the_fourth_stalls() {
 }
 
 #[test]
+#[ignore = "tier processes: kills, stalls and waits"]
 fn a_party_that_is_lost_before_the_run_is_not_waited_for() {
     let mut site = Site::new();
     drop(site.services.remove(3));
@@ -211,6 +215,7 @@ fn a_party_that_is_lost_before_the_run_is_not_waited_for() {
 
 /// A circuit of bits is finished by the protocol of three parties that is secure against a malicious one.
 #[test]
+#[ignore = "tier processes: kills, stalls and waits"]
 fn bits_are_finished_against_a_malicious_party() {
     let folder = Folder::blocks();
     let four = "parties = [\"a\", \"b\", \"c\", \"d\"]\ndelivery = \"guaranteed\"";
@@ -310,6 +315,7 @@ fn what_guarantees_nothing_is_refused() {
 
 /// One party that says it has not kept the inputs makes nobody else forget them: it is as good as lost.
 #[test]
+#[ignore = "tier processes: kills, stalls and waits"]
 fn three_parties_finish_when_the_fourth_has_lost_what_it_kept() {
     let mut site = Site::new();
     drop(site.services.remove(1));

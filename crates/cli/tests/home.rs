@@ -168,6 +168,7 @@ fn strings_and_homes_that_do_not_fit_are_refused_with_what_to_do() {
 }
 
 #[test]
+#[ignore = "tier processes: kills, stalls and waits"]
 fn a_new_key_is_taken_with_its_statement() {
     let folder = members();
     let old = folder.succeed("identity show --home b");

@@ -509,6 +509,7 @@ fn settled_children(of: u32) -> Vec<String> {
 }
 
 #[test]
+#[ignore = "tier processes: kills, stalls and waits"]
 fn a_process_that_is_killed_ends_the_run() {
     let folder = Folder::blocks();
     let before = folder.everything();

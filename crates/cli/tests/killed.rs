@@ -13,6 +13,7 @@ use crate::common::line::Line;
 use veil_node::Home;
 
 #[test]
+#[ignore = "tier processes: kills, stalls and waits"]
 fn a_service_that_is_killed_is_named_and_the_job_runs_again_in_another_session() {
     let folder = Folder::blocks();
     let homes = homes(folder.path(), &NAMES);
@@ -224,11 +225,13 @@ impl Site {
 }
 
 #[test]
+#[ignore = "tier processes: kills, stalls and waits"]
 fn a_durable_job_goes_on_by_itself_whenever_a_party_is_killed() {
     goes_on(Site::new(THREE), "b");
 }
 
 #[test]
+#[ignore = "tier processes: kills, stalls and waits"]
 fn a_durable_job_of_four_goes_on_by_itself_whenever_a_party_is_killed() {
     goes_on(Site::new(FOUR), "d");
 }
@@ -266,11 +269,13 @@ fn goes_on(mut site: Site, third: &str) {
 }
 
 #[test]
+#[ignore = "tier processes: kills, stalls and waits"]
 fn a_durable_job_outlives_its_owner_its_recipient_a_cut_line_and_all_parties() {
     outlives(Site::new(THREE));
 }
 
 #[test]
+#[ignore = "tier processes: kills, stalls and waits"]
 fn a_durable_job_of_four_outlives_its_owner_its_recipient_a_cut_line_and_all_parties() {
     outlives(Site::new(FOUR));
 }

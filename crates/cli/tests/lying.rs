@@ -162,6 +162,7 @@ fn lies(liar: &'static str, about: fn(&Op) -> bool, without: &str) {
 }
 
 #[test]
+#[ignore = "tier processes: kills, stalls and waits"]
 fn a_party_that_lies_in_products_is_left_out() {
     let _turn = turn();
     lies("b", |op| matches!(op, Op::Product(_)), "b");
@@ -169,6 +170,7 @@ fn a_party_that_lies_in_products_is_left_out() {
 
 /// Digests of shares that it loads; the input stage, which loads none, is as it should be.
 #[test]
+#[ignore = "tier processes: kills, stalls and waits"]
 fn a_party_that_lies_about_what_it_has_kept_is_left_out() {
     let _turn = turn();
     let loaded = |op: &Op| matches!(op, Op::Hash { label } if (0x5000..0x6001).contains(label));
@@ -178,6 +180,7 @@ fn a_party_that_lies_about_what_it_has_kept_is_left_out() {
 /// Codes are for runs of four: it lies there, and has nothing to lie about in the first run of three. The one that is left out hears that the
 /// job is done.
 #[test]
+#[ignore = "tier processes: kills, stalls and waits"]
 fn a_party_that_lies_where_only_four_can_changes_nothing() {
     let _turn = turn();
     lies("c", |op| matches!(op, Op::Mac), "a");
@@ -240,12 +243,14 @@ fn answers(at_job: impl Fn(String) -> At + Send + Sync + 'static) {
 
 /// It says so to whoever asks, and takes part in nothing.
 #[test]
+#[ignore = "tier processes: kills, stalls and waits"]
 fn one_party_that_says_the_job_is_done_is_not_believed() {
     answers(|_| At::Done);
 }
 
 /// It says that it is ahead of everybody, and takes part in nothing: the others come to the run without it so much the sooner.
 #[test]
+#[ignore = "tier processes: kills, stalls and waits"]
 fn one_party_that_hurries_the_others_is_left_behind() {
     let turn = u32::MAX;
     answers(move |run| At::Kept { run, turn });

@@ -116,16 +116,19 @@ fn missing(folder: &Folder, plan: &str, who: &[&str]) {
 }
 
 #[test]
+#[ignore = "tier processes: kills, stalls and waits"]
 fn a_recipient_comes_long_before_the_owner() {
     late(["eve", "ann"], "owner");
 }
 
 #[test]
+#[ignore = "tier processes: kills, stalls and waits"]
 fn an_owner_comes_long_before_the_recipient() {
     late(["ann", "eve"], "recipient");
 }
 
 #[test]
+#[ignore = "tier processes: kills, stalls and waits"]
 fn an_owner_that_does_not_come_is_named_by_all_who_wait() {
     let _turn = turn();
     let (folder, _homes, services) = deployment();
@@ -167,6 +170,7 @@ fn an_owner_that_does_not_come_is_named_by_all_who_wait() {
 }
 
 #[test]
+#[ignore = "tier processes: kills, stalls and waits"]
 fn parties_in_the_foreground_say_who_is_missing() {
     let _turn = turn();
     let folder = Folder::blocks();
@@ -230,6 +234,7 @@ fn whoever_is_killed_in_the_middle_of_a_run_is_named_by_everybody() {
 }
 
 #[test]
+#[ignore = "tier processes: kills, stalls and waits"]
 fn an_owner_whose_data_are_wrong_is_waited_for_by_name() {
     let _turn = turn();
     let (folder, homes, _services) = deployment();

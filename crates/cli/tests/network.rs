@@ -89,6 +89,7 @@ impl Site {
 }
 
 #[test]
+#[ignore = "tier processes: kills, stalls and waits"]
 fn three_ports_are_all_that_a_deployment_needs() {
     let _turn = turn();
     let Some(site) = Site::new("three ports", &[]) else {
@@ -121,6 +122,7 @@ fn three_ports_are_all_that_a_deployment_needs() {
 
 /// An owner and a recipient at home: parties see one address for both, and can call neither.
 #[test]
+#[ignore = "tier processes: kills, stalls and waits"]
 fn who_is_behind_an_address_translation_takes_part_by_calling_out() {
     let _turn = turn();
     let Some(mut site) = Site::new("an address translation", &[]) else {
@@ -152,6 +154,7 @@ fn who_is_behind_an_address_translation_takes_part_by_calling_out() {
 }
 
 #[test]
+#[ignore = "tier processes: kills, stalls and waits"]
 fn a_line_that_is_cut_is_named_at_both_ends_and_works_again_when_it_is_joined() {
     const TIMEOUT: u64 = 10;
     let _turn = turn();
@@ -200,6 +203,7 @@ fn a_line_that_is_cut_is_named_at_both_ends_and_works_again_when_it_is_joined() 
 }
 
 #[test]
+#[ignore = "tier processes: kills, stalls and waits"]
 fn a_line_that_was_cut_for_a_moment_holds_up_a_run_and_does_not_end_it() {
     let _turn = turn();
     let options = ["--timeout", "60"];
@@ -223,6 +227,7 @@ fn a_line_that_was_cut_for_a_moment_holds_up_a_run_and_does_not_end_it() {
 }
 
 #[test]
+#[ignore = "tier processes: kills, stalls and waits"]
 fn a_narrow_line_slows_a_job_down_and_nothing_else() {
     let _turn = turn();
     let Some(site) = Site::new("a narrow line", &["--timeout", "60"]) else {

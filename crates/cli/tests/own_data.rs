@@ -33,6 +33,7 @@ fn pay(last: &[&str; 2]) -> String {
 }
 
 #[test]
+#[ignore = "tier processes: kills, stalls and waits"]
 fn a_service_brings_an_aligned_block_and_says_at_home_what_is_wrong_with_it() {
     let _turn = turn();
     let folder = Folder::new();

@@ -211,6 +211,7 @@ fn fall(victim: &'static str, after: Duration, signal: Signal) {
 }
 
 #[test]
+#[ignore = "tier processes: kills, stalls and waits"]
 fn a_party_is_killed_at_the_start() {
     fall("b", Duration::ZERO, Signal::KILL);
 }
@@ -236,6 +237,7 @@ fn an_owner_is_killed() {
 }
 
 #[test]
+#[ignore = "tier processes: kills, stalls and waits"]
 fn a_party_hangs() {
     fall("b", Duration::from_millis(500), Signal::STOP);
 }
@@ -261,6 +263,7 @@ fn a_party_is_told_to_stop() {
 }
 
 #[test]
+#[ignore = "tier processes: kills, stalls and waits"]
 fn somebody_does_not_turn_up() {
     let folder = deployment();
     let how = How { wait: WAIT, ..HOW };
@@ -277,6 +280,7 @@ fn somebody_does_not_turn_up() {
 }
 
 #[test]
+#[ignore = "tier processes: kills, stalls and waits"]
 fn a_key_is_another_than_the_pinned_one() {
     let folder = deployment();
     std::fs::remove_file(folder.at("b/identity.key")).unwrap();
@@ -302,6 +306,7 @@ fn a_key_is_another_than_the_pinned_one() {
 }
 
 #[test]
+#[ignore = "tier processes: kills, stalls and waits"]
 fn jobs_differ() {
     let folder = deployment();
     let job = std::fs::read_to_string(folder.at("job.toml")).unwrap();

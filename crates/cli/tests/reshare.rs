@@ -153,6 +153,7 @@ fn is_kept(folder: &Folder, party: &str, name: &str) -> bool {
 }
 
 #[test]
+#[ignore = "tier processes: kills, stalls and waits"]
 fn others_compute_the_same_on_what_they_were_given() {
     let folder = Folder::new();
     jobs(&folder);
@@ -192,6 +193,7 @@ fn quoted(names: &[&str]) -> String {
 
 /// From three to four, from there to other four, and back to three: the values stay.
 #[test]
+#[ignore = "tier processes: kills, stalls and waits"]
 fn a_dataset_goes_to_four_parties_and_back() {
     let folder = Folder::new();
     jobs(&folder);

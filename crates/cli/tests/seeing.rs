@@ -58,6 +58,7 @@ fn everybody_can_be_watched() {
 }
 
 #[test]
+#[ignore = "tier processes: kills, stalls and waits"]
 fn explain_foretells_bytes_and_time_over_processes() {
     for (folder, job) in [(Folder::blocks(), "job.toml"), (large(), "large.toml")] {
         let mut ratios = Vec::new();

@@ -130,6 +130,7 @@ fn a_job_is_proposed_approved_run_and_seen() {
 }
 
 #[test]
+#[ignore = "tier processes: kills, stalls and waits"]
 fn two_jobs_at_once_one_fails_and_a_stranger_knocks() {
     let _turn = turn();
     let (folder, homes, services, line) = halting(&["--yes"]);
@@ -229,6 +230,7 @@ fn a_revoked_member_is_out_at_once_also_of_what_runs() {
 }
 
 #[test]
+#[ignore = "tier processes: kills, stalls and waits"]
 fn a_service_that_is_stopped_gives_up_after_its_grace() {
     let _turn = turn();
     let (folder, _homes, mut services, _line) = halting(&["--yes", "--grace", "0"]);
@@ -254,6 +256,7 @@ fn a_service_that_is_stopped_gives_up_after_its_grace() {
 }
 
 #[test]
+#[ignore = "tier processes: kills, stalls and waits"]
 fn a_second_signal_ends_a_service_that_waits_for_running_jobs() {
     let _turn = turn();
     let folder = Folder::blocks();
@@ -345,6 +348,7 @@ fn proposals_that_are_wrong_are_refused_with_a_reason() {
 }
 
 #[test]
+#[ignore = "tier processes: kills, stalls and waits"]
 fn members_that_change_reach_a_job_that_is_being_met() {
     let _turn = turn();
     let folder = Folder::blocks();
@@ -404,6 +408,7 @@ fn members_that_change_reach_a_job_that_is_being_met() {
 }
 
 #[test]
+#[ignore = "tier processes: kills, stalls and waits"]
 fn a_rotated_key_is_taken_and_the_old_one_is_out() {
     let _turn = turn();
     let (folder, homes, services) = deployment(&["--yes"]);

@@ -53,6 +53,7 @@ fn assert_result(folder: &Folder) {
 }
 
 #[test]
+#[ignore = "tier processes: kills, stalls and waits"]
 fn a_durable_job_outlives_its_parties_and_needs_its_owner_once() {
     let _turn = turn();
     let (folder, mut services) = served();
@@ -80,6 +81,7 @@ fn a_durable_job_outlives_its_parties_and_needs_its_owner_once() {
 }
 
 #[test]
+#[ignore = "tier processes: kills, stalls and waits"]
 fn a_party_that_comes_back_late_wakes_those_who_have_given_up() {
     let _turn = turn();
     let folder = durable();
@@ -146,6 +148,7 @@ analysis = [{ name = "mean wage", kind = "mean", of = "wage", to = "eve" }]
 "#;
 
 #[test]
+#[ignore = "tier processes: kills, stalls and waits"]
 fn columns_are_kept_in_one_job_and_loaded_in_another() {
     let _turn = turn();
     let folder = Folder::new();
@@ -179,6 +182,7 @@ fn columns_are_kept_in_one_job_and_loaded_in_another() {
 }
 
 #[test]
+#[ignore = "tier processes: kills, stalls and waits"]
 fn parties_in_the_foreground_go_on_where_they_were() {
     let _turn = turn();
     let folder = durable();

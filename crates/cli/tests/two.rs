@@ -42,6 +42,7 @@ const TABLE: Round = Round::of(Kind::Table, "");
 
 /// Whoever is withheld a message stands in that round: the garbler in all but those of tables, where it waits for nobody.
 #[test]
+#[ignore = "tier processes: kills, stalls and waits"]
 fn a_party_that_is_killed_at_any_round_is_named_at_once() {
     let _turn = turn();
     let site = site();
@@ -59,6 +60,7 @@ fn a_party_that_is_killed_at_any_round_is_named_at_once() {
 }
 
 #[test]
+#[ignore = "tier processes: kills, stalls and waits"]
 fn a_party_that_stands_still_at_any_round_is_named_in_time() {
     let _turn = turn();
     let site = site();
@@ -71,6 +73,7 @@ fn a_party_that_stands_still_at_any_round_is_named_in_time() {
 
 /// All that is checked between two who follow the protocol: the session, the list of inputs, and transfers.
 #[test]
+#[ignore = "tier processes: kills, stalls and waits"]
 fn a_party_that_lies_at_any_round_that_is_checked_is_found_by_the_other() {
     let _turn = turn();
     let site = site();
@@ -93,6 +96,7 @@ fn a_party_that_lies_at_any_round_that_is_checked_is_found_by_the_other() {
 /// Services of two parties, one of which is killed among tables that would take hours to send. It is named, and when it is there again it takes
 /// part in the next job: two parties keep nothing of a run.
 #[test]
+#[ignore = "tier processes: kills, stalls and waits"]
 fn a_service_that_is_killed_among_tables_is_named_and_comes_again() {
     let _turn = turn();
     let folder = Folder::blocks();
@@ -159,6 +163,7 @@ type Change<'a> = (&'a str, [&'a str; 2], &'a dyn Fn(&Folder));
 /// One gate is another one, a port has another width, tables are of another kind or in another order, or there are more rows: whoever meets somebody with another
 /// job says so, at both ends, before anything is sent that depends on an input.
 #[test]
+#[ignore = "tier processes: kills, stalls and waits"]
 fn participants_with_other_circuits_say_so_at_both_ends() {
     let _turn = turn();
     let gate = |folder: &Folder| folder.replace("other.txt", "2 1 2 3 4 AND", "2 1 2 3 4 XOR");
@@ -247,6 +252,7 @@ type Stated<'a> = (&'a str, [Vec<u8>; 2], &'a [&'a str]);
 
 /// A garbler that states what is no order, or not the same to all, or answers with anything else: everybody ends, and says why.
 #[test]
+#[ignore = "tier processes: kills, stalls and waits"]
 fn what_a_garbler_states_is_an_order_for_all_or_none() {
     let _turn = turn();
     let word = |word: &str| {

@@ -3,6 +3,7 @@
 use crate::common::{Folder, text};
 
 #[test]
+#[ignore = "tier cores: simulated, or minutes"]
 fn figures_of_four_parties_are_of_both_adversaries() {
     let folder = Folder::new();
     let printed = folder.succeed("bench rep4-mul --batch 60 --repeat 1 --json --svg figure.svg");
@@ -49,6 +50,7 @@ fn figures_of_four_parties_are_of_both_adversaries() {
 }
 
 #[test]
+#[ignore = "tier cores: simulated, or minutes"]
 fn garbling_is_measured_against_its_hash() {
     let folder = Folder::new();
     let printed = folder.succeed("bench garble --batch 5 --json --svg garble.svg");
@@ -126,6 +128,7 @@ fn memory_grows_neither_with_cycles_nor_with_rows() {
 }
 
 #[test]
+#[ignore = "tier cores: simulated, or minutes"]
 fn both_ways_to_garble_are_measured_against_the_link() {
     let folder = Folder::new();
     let printed =
@@ -159,6 +162,7 @@ fn both_ways_to_garble_are_measured_against_the_link() {
 
 /// A netlist of the name of a published one, and the serial adder that it is.
 #[test]
+#[ignore = "tier cores: simulated, or minutes"]
 fn cores_are_measured_beside_the_published_ones() {
     let folder = Folder::new();
     let adder = "0 0 1 1 1 1 5\n0 1 3 0 2\n2 2 4 4 5\n6 6 8 6 6\n6\n7\n-2\n";
@@ -217,6 +221,7 @@ fn cores_are_measured_beside_the_published_ones() {
 }
 
 #[test]
+#[ignore = "tier cores: simulated, or minutes"]
 fn cores_of_sharing_are_measured_beside_the_published_ones() {
     let folder = Folder::new();
     let printed = folder.veil("bench fpga-share --json --svg fig.svg");

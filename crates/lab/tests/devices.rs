@@ -40,6 +40,7 @@ fn simulated(folder: &Folder) -> bool {
 }
 
 #[test]
+#[ignore = "tier cores: simulated, or minutes"]
 fn a_party_garbles_on_a_core() {
     let folder = folder();
     if !simulated(&folder) {
@@ -117,6 +118,7 @@ fn results(folder: &Folder, command: &str, files: &[&str]) -> (String, Vec<Vec<u
 }
 
 #[test]
+#[ignore = "tier cores: simulated, or minutes"]
 fn parties_compute_on_shares_by_cores() {
     let folder = folder();
     if !simulated(&folder) {
@@ -141,6 +143,7 @@ fn parties_compute_on_shares_by_cores() {
 
 /// Kernels for GPUs, on the CPU and, where there is one, on a GPU: in one process and in several, whatever the others compute on.
 #[test]
+#[ignore = "tier cores: simulated, or minutes"]
 fn parties_compute_by_kernels() {
     let folder = folder();
     for device in ["cuda-sim", "cuda"] {
@@ -186,6 +189,7 @@ fn parties_compute_by_kernels() {
 }
 
 #[test]
+#[ignore = "tier cores: simulated, or minutes"]
 fn statistics_are_those_of_processors() {
     let folder = Folder::wages();
     if !simulated(&folder) {
@@ -217,6 +221,7 @@ fn ordered(folder: &Folder, command: &str) -> [String; 3] {
 }
 
 #[test]
+#[ignore = "tier cores: simulated, or minutes"]
 fn a_garbler_on_a_core_chooses_the_order_where_nobody_names_one() {
     let folder = folder();
     let usual = ordered(&folder, "run job.toml --device bob=reference");
@@ -274,6 +279,7 @@ fn a_garbler_on_a_core_chooses_the_order_where_nobody_names_one() {
 
 /// What fits layer by layer and not as a whole is garbled layer by layer.
 #[test]
+#[ignore = "tier cores: simulated, or minutes"]
 fn a_core_takes_layers_where_it_has_no_room_for_more() {
     let folder = folder();
     if !simulated(&folder) {
@@ -292,6 +298,7 @@ fn a_core_takes_layers_where_it_has_no_room_for_more() {
 }
 
 #[test]
+#[ignore = "tier cores: simulated, or minutes"]
 fn what_a_device_cannot_do_is_refused_before_the_run() {
     let folder = folder();
     let run = |options: &str| format!("run job.toml --device {options}");

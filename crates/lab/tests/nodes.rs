@@ -47,6 +47,7 @@ fn is_absent(folder: &Folder) -> bool {
 }
 
 #[test]
+#[ignore = "tier cores: simulated, or minutes"]
 fn two_three_and_four_parties_have_the_same_results_over_it() {
     let folder = Folder::new();
     folder.write("adder.txt", ADDER);
@@ -113,6 +114,7 @@ fn at_nodes(folder: &Folder, run: &str, result: &str, made: bool) {
 }
 
 #[test]
+#[ignore = "tier cores: simulated, or minutes"]
 fn nodes_multiply_what_their_parties_share() {
     let folder = Folder::new();
     if is_absent(&folder) {
@@ -160,6 +162,7 @@ fn nodes_multiply_what_their_parties_share() {
 
 /// One host starts a circuit, and those of the other nodes do nothing until it has ended.
 #[test]
+#[ignore = "tier cores: simulated, or minutes"]
 fn one_host_starts_a_circuit() {
     let folder = Folder::new();
     if is_absent(&folder) {

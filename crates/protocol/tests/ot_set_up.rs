@@ -264,6 +264,7 @@ fn a_wrong_check_is_caught() {
 
 /// Case D3: who guesses c bits of the offset stays unseen with probability 2^-c.
 #[test]
+#[ignore = "tier long: seconds of one processor"]
 fn guesses_cost_a_half_each() {
     let (trees, trials) = (Trees::default(), 2000);
     for guesses in 1..=4 {

@@ -175,16 +175,19 @@ fn everybody_cheats(job: JobSpec, seeds: u64, unchecked: &[Kind]) {
 }
 
 #[test]
+#[ignore = "tier long: seconds of one processor"]
 fn whatever_one_participant_sends_the_others_end_and_get_nothing_wrong() {
     everybody_cheats(everything(Ring::Z64, &[13, 9]), 100, &UNCHECKED);
 }
 
 #[test]
+#[ignore = "tier long: seconds of one processor"]
 fn whatever_one_of_four_parties_changes_the_others_get_nothing_wrong() {
     everybody_cheats(among_four(everything(Ring::Z64, &[13, 9])), 50, &[]);
 }
 
 #[test]
+#[ignore = "tier long: seconds of one processor"]
 fn whatever_one_of_two_parties_changes_of_what_is_checked_the_others_get_nothing_wrong() {
     let job = between_two(everything(Ring::Bits, &[13, 9]));
     everybody_cheats(job, 100, &UNCHECKED_BETWEEN_TWO);

@@ -194,6 +194,7 @@ fn escape(wrong: u32) -> f64 {
 const TRIES: u32 = 120;
 
 #[test]
+#[ignore = "tier long: seconds of one processor"]
 fn wrong_circuits_escape_as_often_as_counted_and_change_no_result() {
     for wrong in [1, 2, 3] {
         let mut escaped = 0;
@@ -212,6 +213,7 @@ fn wrong_circuits_escape_as_often_as_counted_and_change_no_result() {
 
 /// Half of those that are evaluated: what the statistical parameter is about. More cannot escape.
 #[test]
+#[ignore = "tier long: seconds of one processor"]
 fn enough_wrong_circuits_to_change_a_result_are_found() {
     let wrong = half().div_ceil(2);
     let mut changed = 0;
@@ -232,6 +234,7 @@ fn enough_wrong_circuits_to_change_a_result_are_found() {
 
 /// Whether the evaluator gives up over a garbage label follows from its encoding, which is random whatever its input is.
 #[test]
+#[ignore = "tier long: seconds of one processor"]
 fn a_garbage_branch_tells_nothing_of_the_input() {
     for y in [0, 1, 2, 3] {
         let mut gave_up = 0;
@@ -250,6 +253,7 @@ fn a_garbage_branch_tells_nothing_of_the_input() {
 /// Another input in half of the circuits: of those evaluated some have it but with a negligible probability, and the sums differ but in one
 /// of 2^9 cases.
 #[test]
+#[ignore = "tier long: seconds of one processor"]
 fn another_input_in_some_circuits_is_found() {
     let mut passed = 0;
     for seed in 0..TRIES {

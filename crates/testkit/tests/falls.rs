@@ -114,6 +114,7 @@ fn whoever_is_killed_is_named_in_one_process() {
 }
 
 #[test]
+#[ignore = "tier long: seconds of one processor"]
 fn whoever_is_killed_is_named_by_each() {
     for world in [world(1), world(2), four(), two(), cut_and_chosen()] {
         let world = world.timeout(PATIENCE);
@@ -126,6 +127,7 @@ fn whoever_is_killed_is_named_by_each() {
 }
 
 #[test]
+#[ignore = "tier long: seconds of one processor"]
 fn whoever_stands_still_is_named_in_one_process() {
     for world in [world(1), four(), two()] {
         at_every_message(&world, |world, who, after| {
@@ -141,6 +143,7 @@ fn whoever_stands_still_is_named_in_one_process() {
 }
 
 #[test]
+#[ignore = "tier long: seconds of one processor"]
 fn whoever_stands_still_is_named_by_each() {
     for world in [world(2), two(), cut_and_chosen()] {
         at_every_message(&world, |world, who, after| {

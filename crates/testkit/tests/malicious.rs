@@ -26,6 +26,7 @@ fn world(blocks: &[u64], chunk_rows: u32, lanes: u16) -> World {
 
 /// Layers of 64 products in 4096 rows: two of them are proved together, and a wrong bit in any is found.
 #[test]
+#[ignore = "tier long: seconds of one processor"]
 fn long_circuits_are_proved_in_several_batches() {
     let mut b = Builder::new(Ring::Bits);
     let mut x = b.input("x", 64, Per::Row);

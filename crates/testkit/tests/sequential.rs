@@ -154,6 +154,7 @@ fn one_block(circuit: Circuit, rows: u64) -> JobSpec {
 }
 
 #[test]
+#[ignore = "tier long: seconds of one processor"]
 fn windows_of_inputs_and_batches_of_proofs_come_to_their_ends() {
     // 700 cycles: two windows of 256 bits and a rest; and with 4096 rows batches of 128 cycles and a rest.
     for (name, of) in PROTOCOLS {

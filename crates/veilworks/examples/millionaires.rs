@@ -8,43 +8,45 @@
 //! `KEYS` is a folder that both read: each puts its fingerprint and its address there, and waits for the other's. People who do not share a folder
 //! give each other these lines by hand.
 
+use std::error::Error;
 use std::path::Path;
 use std::{fs, thread, time::Duration};
 
-use veilworks::{Computation, Identity, Participant, Values, make};
+use veilworks::{Computation, Identity, Job, Participant, Values, make};
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> Result<(), Box<dyn Error>> {
     let [me, address, keys, fortune] = arguments()?;
-    let job = Computation::new("millionaires", make("lt:64")?)
-        .parties(["ann", "bob"])
-        .input("x", "ann")
-        .input("y", "bob")
-        .output("out", "ann", "whether ann has less than bob")
-        .job()?;
-
-    let identity = Identity::generate()?;
-    let mine = format!("{}\n{address}\n", identity.fingerprint());
-    fs::write(Path::new(&keys).join(&me), mine)?;
     let (other, port) = if me == "ann" {
         ("bob", "x")
     } else {
         ("ann", "y")
     };
+    let (job, identity) = (comparison()?, Identity::generate()?);
+    let mine = format!("{}\n{address}\n", identity.fingerprint());
+    fs::write(Path::new(&keys).join(&me), mine)?;
     let (key, theirs) = other_end(&Path::new(&keys).join(other))?;
     let outcome = Participant::new(&job, &me, identity)
         .knows(other, key.parse()?, Some(&theirs))
         .listen(address)
         .values(Values::new().integers(port, [fortune.parse::<u64>()?]))
         .run()?;
-    match outcome
-        .opened("ann")
-        .and_then(|opened| opened.integers("out"))
-    {
+    let opened = outcome.opened("ann");
+    match opened.and_then(|opened| opened.integers("out")) {
         Some(less) if less == [1] => println!("ann has less"),
         Some(_) => println!("ann has as much or more"),
         None => println!("ann knows"),
     }
     Ok(())
+}
+
+/// One comparison of 64 bits, whose result ann alone gets.
+fn comparison() -> Result<Job, Box<dyn Error>> {
+    let job = Computation::new("millionaires", make("lt:64")?)
+        .parties(["ann", "bob"])
+        .input("x", "ann")
+        .input("y", "bob")
+        .output("out", "ann", "whether ann has less than bob");
+    Ok(job.job()?)
 }
 
 fn arguments() -> Result<[String; 4], String> {

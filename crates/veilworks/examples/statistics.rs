@@ -9,12 +9,10 @@ use veilworks::{Error, Job, Local};
 fn main() -> Result<(), Error> {
     let job = Job::read(std::env::args().nth(1).unwrap_or_else(|| "job.toml".into()))?;
     let outcome = Local::of(&job).run()?;
-    for statistics in job
-        .participants()
-        .iter()
-        .filter_map(|name| outcome.statistics(name))
-    {
-        println!("{statistics}");
+    for name in job.participants() {
+        if let Some(statistics) = outcome.statistics(name) {
+            println!("{statistics}");
+        }
     }
     Ok(())
 }

@@ -161,7 +161,7 @@ fn a_party_has_an_address_and_knows_the_others() {
     assert!(
         error
             .to_string()
-            .starts_with("party 1 of the job, `a`, is no member here"),
+            .starts_with("party 0 of the job, `a`, is no member here"),
         "{error}"
     );
     let known = ["a", "b", "ann", "eve"]

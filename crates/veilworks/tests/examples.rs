@@ -35,7 +35,7 @@ fn statistics_of_a_job_file_take_less_than_ten_lines() {
     std::fs::write(folder.path().join("pay.csv"), "pay\n10\n20\n60\n").unwrap();
     let job = "version = 1\nkind = \"stats\"\nname = \"pay\"\nparties = [\"a\", \"b\", \"c\"]\nowners = [\"mill\"]\nrecipients = [\"eve\"]\n\
                [[column]]\nname = \"pay\"\ntype = \"integer\"\nmin = 0\nmax = 1000\n\
-               [[block]]\nname = \"mill\"\nholds = { mill = [\"pay\"] }\nfiles = { mill = \"pay.csv\" }\n\
+               [[block]]\nname = \"mill\"\nrows = 3\nholds = { mill = [\"pay\"] }\nfiles = { mill = \"pay.csv\" }\n\
                [[analysis]]\nname = \"mean pay\"\nkind = \"mean\"\nof = \"pay\"\nto = \"eve\"\n";
     std::fs::write(folder.path().join("job.toml"), job).unwrap();
     let mut command = example("statistics");
@@ -47,7 +47,7 @@ fn statistics_of_a_job_file_take_less_than_ten_lines() {
 #[test]
 fn two_processes_compare_their_numbers() {
     let of_two = include_str!("../examples/millionaires.rs");
-    assert!(body(of_two) <= 25, "{}", body(of_two));
+    assert!(body(of_two) <= 20, "{}", body(of_two));
     for (ann, bob, expected) in [(3, 4, "ann has less"), (4, 4, "ann has as much or more")] {
         let keys = tempfile::tempdir().unwrap();
         let free = || std::net::TcpListener::bind("127.0.0.1:0").unwrap();

@@ -267,17 +267,17 @@ fn a_job_file_gives_statistics_and_files() {
     };
     table("north.csv", &[10, 20, 30, 40]);
     table("south.csv", &[50, 60]);
-    let block = |name: &str| {
+    let block = |name: &str, rows: u64| {
         format!(
-            "[[block]]\nname = \"{name}\"\nholds = {{ {name} = [\"pay\"] }}\nfiles = {{ {name} = \"{name}.csv\" }}\n"
+            "[[block]]\nname = \"{name}\"\nrows = {rows}\nholds = {{ {name} = [\"pay\"] }}\nfiles = {{ {name} = \"{name}.csv\" }}\n"
         )
     };
     let job = format!(
         "version = 1\nkind = \"stats\"\nname = \"pay\"\nparties = [\"a\", \"b\", \"c\"]\nowners = [\"north\", \"south\"]\n\
          recipients = [\"eve\"]\n[[column]]\nname = \"pay\"\ntype = \"integer\"\nmin = 0\nmax = 1000\n{}{}\
          [[analysis]]\nname = \"mean pay\"\nkind = \"mean\"\nof = \"pay\"\nto = \"eve\"\n",
-        block("north"),
-        block("south")
+        block("north", 4),
+        block("south", 2)
     );
     std::fs::write(folder.path().join("job.toml"), job).unwrap();
     let job = Job::read(folder.path().join("job.toml")).unwrap();

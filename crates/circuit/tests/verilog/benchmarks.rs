@@ -381,6 +381,7 @@ fn rotations() {
 }
 
 #[test]
+#[ignore = "tier long: seconds of one processor"]
 fn aes_is_aes() {
     let Some(made) = checked("aes.v", "AES_128_11", 40) else {
         return;
@@ -404,6 +405,7 @@ fn aes_is_aes() {
 }
 
 #[test]
+#[ignore = "tier long: seconds of one processor"]
 fn sha256_is_sha256() {
     let Some(made) = checked("sha256.v", "SHA_256_1", 20) else {
         return;

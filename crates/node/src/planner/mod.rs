@@ -7,6 +7,7 @@
 
 mod errand;
 mod inner;
+mod known;
 mod pool;
 mod prepare;
 
@@ -14,5 +15,8 @@ pub(crate) use errand::{Planned, Terms};
 #[doc(hidden)]
 pub use inner::fuzz_proposal;
 pub use inner::{Asked, confinement, inner};
+pub(crate) use known::Known;
 pub(crate) use pool::{Planner, Refusal};
-pub(crate) use prepare::{Prepared, prepare};
+pub(crate) use prepare::Prepared;
+#[cfg(test)]
+pub(crate) use prepare::prepare;

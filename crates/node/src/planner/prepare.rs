@@ -89,10 +89,8 @@ impl Prepared {
         };
         let needs: Vec<Memory> = stages.all().into_iter().filter_map(need).collect();
         let most = |of: fn(&Memory) -> u64| needs.iter().map(of).max().unwrap_or_default();
-        let asks = job.data().into_iter();
-        let asks = asks.filter(|data| data.owner == terms.name);
         let planned = Planned {
-            asks: asks.map(|data| data.what).collect(),
+            asks: asks(&job, terms),
             plan: Event::plan(plan.hash),
             stages: stages.hashes().into_iter().map(Event::plan).collect(),
             name: plan.job.name.clone(),
@@ -114,6 +112,13 @@ impl Prepared {
             planned: Arc::new(planned),
         })
     }
+}
+
+/// What the job asks this party's own people for.
+pub(super) fn asks(job: &Job, terms: &Terms) -> Vec<String> {
+    let asks = job.data().into_iter();
+    let asks = asks.filter(|data| data.owner == terms.name);
+    asks.map(|data| data.what).collect()
 }
 
 fn names(plan: &Plan) -> Vec<String> {

@@ -18,7 +18,7 @@ use crate::jobs::{Entry, State, Status};
 use crate::log::Event;
 use crate::members::Standing;
 use crate::members::all_known;
-use crate::planner::{Planned, Prepared, Refusal, Terms, prepare};
+use crate::planner::{Planned, Prepared, Refusal, Terms};
 use crate::roll::Missing;
 use crate::settings::Quota;
 use crate::stages::At;
@@ -463,7 +463,7 @@ impl Desk {
         let read = filed.read(Files::new());
         let (_, mut job) = read.map_err(|error| error.to_string())?;
         self.home.bind(&mut job);
-        let prepared = prepare(job, filed.lanes, &self.terms(true))?;
+        let prepared = self.known.prepare(job, filed.lanes, &self.terms(true))?;
         if prepared.plan.hash != plan {
             return Err("its circuit or this program is another than when it was filed: propose or approve it again".into());
         }

@@ -45,7 +45,7 @@ use crate::members::Members;
 use crate::metrics::Metrics;
 use crate::names::Role;
 use crate::notify::{self, notify};
-use crate::planner::{Asked, Planner};
+use crate::planner::{Asked, Known, Planner};
 use crate::settings::Admission;
 use crate::usage::Usage;
 
@@ -144,6 +144,7 @@ struct Desk {
     jobs: Jobs,
     places: places::Places,
     planner: Planner,
+    known: Known,
     usage: Usage,
     /// Log lines about each member's proposals that were held back.
     unsaid: Mutex<BTreeMap<String, door::Unsaid>>,
@@ -214,6 +215,7 @@ impl Service {
         let desk = Arc::new(Desk {
             jobs: Jobs::new(Arc::clone(&metrics)),
             places: places::Places::new(settings.limits),
+            known: Known::default(),
             planner: planner(&settings.admission, options.planner.as_deref()),
             usage: Usage::open(home.path())?,
             unsaid: Mutex::default(),

@@ -215,6 +215,7 @@ fn on_all_inputs(job: (Tables, [Holder; 2], Audience), together: bool) -> [[Seen
 }
 
 #[test]
+#[ignore = "tier long: seconds of one processor"]
 fn what_either_of_two_parties_sees_does_not_depend_on_the_inputs() {
     for tables in SCHEMES {
         for holders in HOLDERS {

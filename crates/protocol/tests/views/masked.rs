@@ -202,6 +202,7 @@ fn hidden(under: Under) {
 }
 
 #[test]
+#[ignore = "tier long: seconds of one processor"]
 fn what_is_opened_behind_masks_does_not_depend_on_the_inputs() {
     hidden(Under::Honest);
 }
@@ -214,6 +215,7 @@ fn errors_in_products_do_not_unmask_what_is_opened() {
 
 /// The statistics have power: without a mask, what is opened tells the inputs apart.
 #[test]
+#[ignore = "tier long: seconds of one processor"]
 fn openings_without_masks_are_noticed() {
     compare(Under::NoMasks, |[a, b], what| {
         assert!(!alike(&a.opened, &b.opened, 256), "{what}");
