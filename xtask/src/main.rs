@@ -1,10 +1,11 @@
-//! Checks of the project itself: `cargo xtask layers|links|words|gen|counts`.
+//! Checks of the project itself: `cargo xtask layers|links|words|gen|counts`; and its release notes: `cargo xtask changelog`.
 //!
 //! For whoever changes the project; `make test` runs all of them, `make check` all but the last. Each prints what it looked at, or
 //! every finding with its file and line, and then exits with 1.
 //!
-//! Promises to read only what git tracks or would track, and to change nothing but the baselines and what is generated, where it is told to.
+//! Promises to read only what git tracks or would track, and to change nothing but the baselines, release notes and what is generated, where it is told to.
 
+mod changelog;
 mod counts;
 mod generate;
 mod layers;
@@ -23,6 +24,9 @@ Commands:
   counts  instructions per element of the device's hot loops; --check compares them with bench/instructions.toml,
           --write records them there (takes valgrind)
   gen     writes what is made from the descriptions of registers; --check compares it with what is there
+  changelog
+          the notes of what is not released, joined from news/; --release VERSION writes them into CHANGELOG.md and removes
+          the fragments
   words   no file holds a leftover: a path of one machine, a marker of unfinished work";
 
 fn main() -> ExitCode {
@@ -31,6 +35,8 @@ fn main() -> ExitCode {
         ["layers"] => layers::run(),
         ["links"] => links::run(),
         ["words"] => words::run(),
+        ["changelog"] => changelog::print(),
+        ["changelog", "--release", version] => changelog::release(version),
         ["gen"] => generate::write(),
         ["gen", "--check"] => generate::check(),
         ["counts"] => counts::print(),

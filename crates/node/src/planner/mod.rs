@@ -17,6 +17,4 @@ pub use inner::fuzz_proposal;
 pub use inner::{Asked, confinement, inner};
 pub(crate) use known::Known;
 pub(crate) use pool::{Planner, Refusal};
-pub(crate) use prepare::Prepared;
-#[cfg(test)]
-pub(crate) use prepare::prepare;
+pub(crate) use prepare::{Prepared, prepare};
