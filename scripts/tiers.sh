@@ -78,6 +78,7 @@ cores() {
   done
   SIMULATED=1
   run cargo clippy "${WORKSPACE[@]}" --features veil-lab/simulated --all-targets -- -D warnings
+  run cargo test "${WORKSPACE[@]}" --features veil-lab/simulated --lib a_wipe_leaves_no_key
   all_of device-fpga
   ignored_of lab
 }

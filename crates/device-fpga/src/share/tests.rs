@@ -168,6 +168,7 @@ fn secret(key: u8, id: KeyId) -> Secret {
 
 /// After a wipe no core has a key, and no command with masks is theirs until keys are loaded; a key that is loaded again is not the old one.
 #[test]
+#[cfg_attr(not(feature = "simulated"), ignore = "tier cores: simulated")]
 fn a_wipe_leaves_no_key() {
     let Ok(mut cores) = Cores::simulated(Stalls::default()) else {
         eprintln!("skipped: no Verilator");

@@ -98,10 +98,10 @@ mod tests {
 
     fn job(rows: u32, durable: bool) -> Job {
         let text = format!(
-            "version = 1\nkind = \"circuit\"\nname = \"sum\"\nowners = [\"ann\"]\nparties = [\"a\", \"b\", \"c\"]\nrecipients = [\"eve\"]\n\
+            "version = 1\nkind = \"circuit\"\nname = \"sum\"\nowners = [\"ann\", \"bob\"]\nparties = [\"a\", \"b\", \"c\"]\nrecipients = [\"eve\"]\n\
              durable = {durable}\ncircuit = {{ make = \"adder:8\", rows = {rows} }}\n\
              input = [{{ port = \"x\", owner = \"ann\", format = \"hex\", file = \"x.hex\" }},\n\
-                      {{ port = \"y\", owner = \"a\", format = \"hex\", file = \"y.hex\" }}]\n\
+                      {{ port = \"y\", owner = \"bob\", format = \"hex\", file = \"y.hex\" }}]\n\
              output = [{{ port = \"out\", to = \"eve\", format = \"hex\", file = \"sum.hex\" }}]\n"
         );
         Job::parse(&text, Path::new("job.toml"), Files::new()).unwrap()
