@@ -10,7 +10,7 @@
 
 use std::error::Error;
 use std::path::Path;
-use std::{fs, thread, time::Duration};
+use std::{fs, io, thread, time::Duration};
 
 use veilworks::{Computation, Identity, Job, Participant, Values, make};
 
@@ -23,15 +23,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let (job, identity) = (comparison()?, Identity::generate()?);
     let mine = format!("{}\n{address}\n", identity.fingerprint());
-    fs::write(Path::new(&keys).join(&me), mine)?;
-    let (key, theirs) = other_end(&Path::new(&keys).join(other))?;
+    let (key, theirs) = exchange(Path::new(&keys), (&me, mine), other)?;
     let outcome = Participant::new(&job, &me, identity)
         .knows(other, key.parse()?, Some(&theirs))
         .listen(address)
         .values(Values::new().integers(port, [fortune.parse::<u64>()?]))
         .run()?;
-    let opened = outcome.opened("ann");
-    match opened.and_then(|opened| opened.integers("out")) {
+    match outcome.opened("ann").and_then(|ann| ann.integers("out")) {
         Some(less) if less == [1] => println!("ann has less"),
         Some(_) => println!("ann has as much or more"),
         None => println!("ann knows"),
@@ -55,10 +53,11 @@ fn arguments() -> Result<[String; 4], String> {
         .map_err(|_| "usage: millionaires ann|bob ADDRESS KEYS FORTUNE".to_owned())
 }
 
-/// The fingerprint and the address of the other end, once they are there.
-fn other_end(file: &Path) -> std::io::Result<(String, String)> {
+/// Leaves what this end says of itself, and takes the fingerprint and the address of the other end, once they are there.
+fn exchange(keys: &Path, (me, mine): (&str, String), other: &str) -> io::Result<(String, String)> {
+    fs::write(keys.join(me), mine)?;
     loop {
-        let text = fs::read_to_string(file).unwrap_or_default();
+        let text = fs::read_to_string(keys.join(other)).unwrap_or_default();
         if let [key, address] = text.lines().collect::<Vec<_>>()[..]
             && text.ends_with('\n')
         {
