@@ -293,7 +293,7 @@ fn messages(memory: &Memory, tape: &Tape, spans: &[Span], crosses: usize) -> [Of
     messages
 }
 
-/// The kernels once per instruction set: everything below them is inlined into these functions.
+/// The kernels once per instruction set: everything below them is inlined into these functions, but for what is outlined again.
 #[cfg(target_arch = "x86_64")]
 macro_rules! kernels {
     ($vector:ty, $features:literal, $run:ident, $scatter:ident, $random:ident, $accumulate:ident) => {

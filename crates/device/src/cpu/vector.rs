@@ -93,14 +93,28 @@ pub(crate) struct Domain {
     pub(crate) j: u32,
 }
 
+/// What is compiled as a function of its own: LLVM's work on a function grows faster than its size. A type and not a closure, which would not
+/// have the instruction set.
+pub(crate) trait Kernel {
+    /// Its arguments.
+    type Args<'a>;
+    /// Does it. Always inlined, into a function that enables the instruction set.
+    ///
+    /// # Safety
+    /// The instruction set is present, and arguments are as the kernel says.
+    unsafe fn run(args: Self::Args<'_>);
+}
+
 /// 512 bits.
 ///
 /// # Safety
 /// Methods of an implementation may be called only where its instruction set is present, and are always inlined into a
-/// function that enables it. They use loops, not closures: a closure is a function of its own, without the instruction set. `load` and `store` need 64 bytes behind the pointer, of any alignment.
+/// function that enables it, but for `outlined`, which is such a function. They use loops, not closures: a closure is a function of its own, without the instruction set. `load` and `store` need 64 bytes behind the pointer, of any alignment.
 pub(crate) trait Vector: Copy {
     /// How it works on elements of Z_2^128.
     type Wide: Wide<Self>;
+    /// Runs a kernel in a function of its own, which enables the instruction set.
+    unsafe fn outlined<K: Kernel>(args: K::Args<'_>);
     unsafe fn load(from: *const u8) -> Self;
     unsafe fn store(self, to: *mut u8);
     unsafe fn splat(value: u64) -> Self;
@@ -193,6 +207,11 @@ impl Portable {
 impl Vector for Portable {
     type Wide = Scalars;
 
+    #[inline(never)]
+    unsafe fn outlined<K: Kernel>(args: K::Args<'_>) {
+        // SAFETY: the caller's.
+        unsafe { K::run(args) }
+    }
     #[inline(always)]
     unsafe fn load(from: *const u8) -> Self {
         // SAFETY: 64 bytes are readable, by the trait's contract; any bytes are a `[u64; 8]`.

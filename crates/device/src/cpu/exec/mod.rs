@@ -13,11 +13,13 @@ mod ring;
 mod terms;
 pub(super) mod xor;
 
+use std::marker::PhantomData;
+
 use veil_math::Ring;
 
-use super::bank::Memory;
+use super::bank::{Memory, Place512};
 use super::tape::{NO_ROW, NO_UNIFORM, Product, Tape, TapeOp};
-use super::vector::{Domain, GROUP, RoundKeys, VECTOR, Vector};
+use super::vector::{Domain, GROUP, Kernel, RoundKeys, VECTOR, Vector};
 use crate::Form;
 use crate::layout::Span;
 use dot::{dot64, dot128};
@@ -105,6 +107,16 @@ impl Rows {
     }
 }
 
+/// Where operations find rows, uniforms and sums.
+#[derive(Clone, Copy)]
+struct Bank {
+    rows: Rows,
+    /// Components of a row.
+    parts: usize,
+    uniforms: Place512,
+    sums: Place512,
+}
+
 /// Runs the tape.
 ///
 /// # Safety
@@ -123,7 +135,12 @@ pub(super) unsafe fn run<V: Vector>(memory: &mut Memory, run: &Run<'_>) {
         packed: place.packed,
     };
     let uniforms = memory.places[tape.uniforms as usize];
-    let sums = memory.places[tape.sums_region as usize];
+    let bank = Bank {
+        rows,
+        parts,
+        uniforms,
+        sums: memory.places[tape.sums_region as usize],
+    };
     for op in &tape.ops {
         // SAFETY: rows, uniforms and sums named by the tape exist (caller), and every access below stays within one of them.
         unsafe {
@@ -163,6 +180,41 @@ pub(super) unsafe fn run<V: Vector>(memory: &mut Memory, run: &Run<'_>) {
                         );
                     }
                 }
+                TapeOp::Products { start, len } => {
+                    let products = &tape.products[start as usize..][..len as usize];
+                    match tape.ring {
+                        Ring::Bits => products_of::<V, BitOps>(rows, run, products),
+                        Ring::Z64 => products_of::<V, Z64Ops>(rows, run, products),
+                        Ring::Z128 => products_of::<V, Z128Ops>(rows, run, products),
+                    }
+                }
+                TapeOp::ProductSum { at } => {
+                    V::outlined::<SumOfProducts<V>>((bank, run, &tape.sums[at as usize]));
+                }
+                _ => V::outlined::<OfRing<V>>((bank, run, op)),
+            }
+        }
+    }
+}
+
+/// An operation on whole rows of the ring.
+struct OfRing<V>(PhantomData<V>);
+
+impl<V: Vector> Kernel for OfRing<V> {
+    type Args<'a> = (Bank, &'a Run<'a>, &'a TapeOp);
+
+    #[inline(always)]
+    unsafe fn run((bank, run, op): Self::Args<'_>) {
+        let (tape, parts) = (run.tape, bank.parts);
+        let Bank {
+            rows,
+            uniforms,
+            sums,
+            ..
+        } = bank;
+        // SAFETY: as `run`.
+        unsafe {
+            match *op {
                 TapeOp::Add { a, b, out } => zip::<V>(tape.ring, rows, a, b, out, false),
                 TapeOp::Sub { a, b, out } => zip::<V>(tape.ring, rows, a, b, out, true),
                 TapeOp::Plus { a, c, out } => {
@@ -220,54 +272,58 @@ pub(super) unsafe fn run<V: Vector>(memory: &mut Memory, run: &Run<'_>) {
                         set_element(tape.ring, rows.base.add(to), total);
                     }
                 }
-                TapeOp::Products { start, len } => {
-                    let products = &tape.products[start as usize..][..len as usize];
-                    let Some(form) = run.form else { continue };
-                    match tape.ring {
-                        Ring::Bits => products_of::<V, BitOps>(rows, run, form, products),
-                        Ring::Z64 => products_of::<V, Z64Ops>(rows, run, form, products),
-                        Ring::Z128 => products_of::<V, Z128Ops>(rows, run, form, products),
-                    }
+                // Done by `run`.
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Σ over rows and pairs of a form.
+struct SumOfProducts<V>(PhantomData<V>);
+
+impl<V: Vector> Kernel for SumOfProducts<V> {
+    type Args<'a> = (Bank, &'a Run<'a>, &'a Product);
+
+    #[inline(always)]
+    unsafe fn run((bank, run, product): Self::Args<'_>) {
+        let (tape, Bank { rows, sums, .. }) = (run.tape, bank);
+        let Some(form) = run.form else { return };
+        // SAFETY: as `run`.
+        unsafe {
+            let mut drawn = [0u128; Form::MOST_DRAWS];
+            for (d, mask) in run.draws[1].iter().enumerate() {
+                let mut bytes = [0; VECTOR];
+                let ctr = mask.first + u64::from(product.index);
+                V::prf(mask.key, mask.domain, [ctr; GROUP])[0].store(bytes.as_mut_ptr());
+                drawn[d] = element(tape.ring, bytes.as_ptr());
+            }
+            let mut result = [0u128; Form::MOST_PARTS];
+            for (c, cross) in form.crosses.iter().enumerate() {
+                let mut m = match tape.ring {
+                    Ring::Z64 => u128::from(dot64::<V>(rows, run, cross.terms, product)),
+                    Ring::Bits | Ring::Z128 => dot128(rows, run.tape, cross.terms, product),
+                };
+                for &(d, minus) in cross.masks {
+                    m = if minus {
+                        tape.ring.sub(m, drawn[d as usize])
+                    } else {
+                        tape.ring.add(m, drawn[d as usize])
+                    };
                 }
-                TapeOp::ProductSum { at } => {
-                    let Some(form) = run.form else { continue };
-                    let product = &tape.sums[at as usize];
-                    let mut drawn = [0u128; Form::MOST_DRAWS];
-                    for (d, mask) in run.draws[1].iter().enumerate() {
-                        let mut bytes = [0; VECTOR];
-                        let ctr = mask.first + u64::from(product.index);
-                        V::prf(mask.key, mask.domain, [ctr; GROUP])[0].store(bytes.as_mut_ptr());
-                        drawn[d] = element(tape.ring, bytes.as_ptr());
-                    }
-                    let mut result = [0u128; Form::MOST_PARTS];
-                    for (c, cross) in form.crosses.iter().enumerate() {
-                        let mut m = match tape.ring {
-                            Ring::Z64 => u128::from(dot64::<V>(rows, run, cross.terms, product)),
-                            Ring::Bits | Ring::Z128 => dot128(rows, run.tape, cross.terms, product),
-                        };
-                        for &(d, minus) in cross.masks {
-                            m = if minus {
-                                tape.ring.sub(m, drawn[d as usize])
-                            } else {
-                                tape.ring.add(m, drawn[d as usize])
-                            };
-                        }
-                        let message = run.messages[1][c] + product.index as usize * sums.packed;
-                        set_element(tape.ring, rows.base.add(message), m);
-                        let to = &mut result[cross.to as usize];
-                        *to = tape.ring.add(*to, m);
-                    }
-                    for &(d, to) in form.keeps {
-                        let to = &mut result[to as usize];
-                        *to = tape.ring.add(*to, drawn[d as usize]);
-                    }
-                    for part in 0..Form::MOST_PARTS {
-                        if run.writes >> part & 1 == 1 {
-                            let to =
-                                sums.offset + part * sums.part + product.out as usize * sums.item;
-                            set_element(tape.ring, rows.base.add(to), result[part]);
-                        }
-                    }
+                let message = run.messages[1][c] + product.index as usize * sums.packed;
+                set_element(tape.ring, rows.base.add(message), m);
+                let to = &mut result[cross.to as usize];
+                *to = tape.ring.add(*to, m);
+            }
+            for &(d, to) in form.keeps {
+                let to = &mut result[to as usize];
+                *to = tape.ring.add(*to, drawn[d as usize]);
+            }
+            for part in 0..Form::MOST_PARTS {
+                if run.writes >> part & 1 == 1 {
+                    let to = sums.offset + part * sums.part + product.out as usize * sums.item;
+                    set_element(tape.ring, rows.base.add(to), result[part]);
                 }
             }
         }

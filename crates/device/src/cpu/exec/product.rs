@@ -1,8 +1,10 @@
 //! Products of shares with their masks, and the scattering of what came back.
 
+use std::marker::PhantomData;
+
 use super::super::bank::Memory;
 use super::super::tape::{Product, Tape};
-use super::super::vector::{At, GROUP, MOST_VECTORS, VECTOR, Vector};
+use super::super::vector::{At, GROUP, Kernel, MOST_VECTORS, VECTOR, Vector};
 use super::groups::Groups;
 use super::ring::{RingOps, accumulate, after};
 use super::terms::{Shape, bilinear, fourfold, replicated};
@@ -95,26 +97,47 @@ unsafe fn store_message<V: Vector, R: RingOps<V>>(
     }
 }
 
+/// Kernels of a batch of products, each of one form over one ring.
+macro_rules! kernels {
+    ($($kernel:ident, $products:ident;)*) => {$(
+        struct $kernel<V, R>(PhantomData<(V, R)>);
+
+        impl<V: Vector, R: RingOps<V>> Kernel for $kernel<V, R> {
+            type Args<'a> = (Rows, &'a Run<'a>, &'a [Product]);
+
+            #[inline(always)]
+            unsafe fn run((rows, run, products): Self::Args<'_>) {
+                // SAFETY: as `products_of`.
+                unsafe { $products::<V, R>(rows, run, products) }
+            }
+        }
+    )*};
+}
+kernels! {
+    Replicated, replicated_products;
+    Traced, traced_products;
+    Fourfold, fourfold_products;
+    Any, any_products;
+}
+
 /// A batch of products, `GROUP` vectors at a time.
 #[inline(always)]
 pub(super) unsafe fn products_of<V: Vector, R: RingOps<V>>(
     rows: Rows,
     run: &Run<'_>,
-    form: &Form,
     products: &[Product],
 ) {
+    let batch = (rows, run, products);
     // SAFETY: the caller's instruction set; rows of the products exist; messages have room (checked by the caller of `run`).
     unsafe {
         match run.shape {
             // Bits alone have a trace; this was checked.
             Shape::Replicated if R::BITS && run.trace.is_some() => {
-                traced_products::<V, R>(rows, run, products);
+                V::outlined::<Traced<V, R>>(batch);
             }
-            Shape::Replicated => replicated_products::<V, R>(rows, run, products),
-            Shape::Fourfold { swapped } => {
-                fourfold_products::<V, R>(rows, run, swapped, products);
-            }
-            Shape::Any => any_products::<V, R>(rows, run, form, products),
+            Shape::Replicated => V::outlined::<Replicated<V, R>>(batch),
+            Shape::Fourfold { .. } => V::outlined::<Fourfold<V, R>>(batch),
+            Shape::Any => V::outlined::<Any<V, R>>(batch),
         }
     }
 }
@@ -232,9 +255,9 @@ unsafe fn traced_products<V: Vector, R: RingOps<V>>(
 unsafe fn fourfold_products<V: Vector, R: RingOps<V>>(
     rows: Rows,
     run: &Run<'_>,
-    swapped: bool,
     products: &[Product],
 ) {
+    let swapped = run.shape == Shape::Fourfold { swapped: true };
     let mut groups = Groups::new::<V, R>(products, rows.part / VECTOR);
     while let Some(group) = groups.next(run.stride) {
         // SAFETY: as `products_of`.
@@ -269,12 +292,8 @@ unsafe fn fourfold_products<V: Vector, R: RingOps<V>>(
 }
 
 #[inline(always)]
-unsafe fn any_products<V: Vector, R: RingOps<V>>(
-    rows: Rows,
-    run: &Run<'_>,
-    form: &Form,
-    products: &[Product],
-) {
+unsafe fn any_products<V: Vector, R: RingOps<V>>(rows: Rows, run: &Run<'_>, products: &[Product]) {
+    let Some(form) = run.form else { return };
     let mut groups = Groups::new::<V, R>(products, rows.part / VECTOR);
     while let Some(group) = groups.next(run.stride) {
         // SAFETY: as `products_of`.

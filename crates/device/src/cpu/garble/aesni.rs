@@ -6,6 +6,7 @@
     reason = "everything is inlined into the function that enables the instruction set, and closures would not be"
 )]
 
+use super::super::vector::Kernel;
 use super::blocks::{Blocks, LANES};
 #[allow(
     clippy::wildcard_imports,
@@ -62,6 +63,12 @@ impl Blocks for Xmm {
     /// All bits of a lane.
     type Bits = Self;
 
+    #[target_feature(enable = "avx2,aes")]
+    #[inline(never)]
+    unsafe fn outlined<K: Kernel>(args: K::Args<'_>) {
+        // SAFETY: the caller's.
+        unsafe { K::run(args) }
+    }
     #[inline(always)]
     unsafe fn load(from: *const u8) -> Self {
         // SAFETY: by the trait's contract, here and below.

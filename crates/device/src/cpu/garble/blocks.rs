@@ -6,6 +6,8 @@
     reason = "everything is inlined into the function that enables the instruction set, and closures would not be"
 )]
 
+use super::super::vector::Kernel;
+
 /// The body for each number below a count, which is at most 4, one after the other: a loop of this size would not be unrolled, and what it works on
 /// would be in memory instead of registers.
 macro_rules! each {
@@ -42,9 +44,12 @@ pub(crate) const RCON: [u8; 10] = [1, 2, 4, 8, 16, 32, 64, 128, 0x1b, 0x36];
 /// # Safety
 /// Methods may be called only where the instruction set of the implementation is present, and are always inlined into a function that
 /// enables it. Pointers are to as many labels as are read or written, of any alignment.
-pub(crate) trait Blocks: Copy {
+pub(crate) trait Blocks: Copy + 'static {
     /// A bit for each lane.
     type Bits: Copy;
+
+    /// As [`Vector::outlined`](super::super::vector::Vector::outlined).
+    unsafe fn outlined<K: Kernel>(args: K::Args<'_>);
 
     unsafe fn load(from: *const u8) -> Self;
     unsafe fn store(self, to: *mut u8);

@@ -232,7 +232,7 @@ impl Cpu {
 /// Rows that a vector of labels has.
 const LANES: usize = 4;
 
-/// The kernels once per instruction set: everything below them is inlined into these functions.
+/// The kernels once per instruction set: everything below them is inlined into these functions, but for what is outlined again.
 #[cfg(target_arch = "x86_64")]
 macro_rules! kernel {
     ($name:ident, $encode:ident, $colour:ident, $features:literal, $vector:ty, $blocks:ty, $half:literal, $three:literal) => {

@@ -63,12 +63,12 @@ impl Four {
     }
 }
 
-/// Half-gates of up to `4 N` products from number `first` of a batch on.
+/// Half-gates of up to `4 N` products from number `first` of a batch on, at the garbler or at the evaluator.
 ///
 /// # Safety
 /// As `run`; products are in order, and there are more than `first`.
 #[inline(always)]
-pub(super) unsafe fn group<B: Blocks, const N: usize>(
+pub(super) unsafe fn group<B: Blocks, const N: usize, const GARBLER: bool>(
     wires: &Wires,
     run: &Run<'_>,
     products: &[Product],
@@ -97,7 +97,7 @@ pub(super) unsafe fn group<B: Blocks, const N: usize>(
         });
         let table = wires.base.wrapping_add(run.tables[0] + 32 * index as usize);
         let left = products.len() - first;
-        if run.offset.is_some() {
+        if GARBLER {
             let out = half::garble(a, b, keys, [fixed.offset.into(); N], &fixed.constants);
             each!(n < N, {
                 let lanes = left.saturating_sub(LANES * n).min(LANES);

@@ -6,10 +6,12 @@
     reason = "everything is inlined into the function that enables the instruction set, and closures would not be"
 )]
 
+use std::marker::PhantomData;
+
 use super::super::bank::Memory;
 use super::super::exec::{self, xor};
 use super::super::tape::{NO_ROW, NO_UNIFORM, Product, Row, TapeOp, Xor};
-use super::super::vector::Vector;
+use super::super::vector::{Kernel, Vector};
 use super::blocks::{Blocks, Constants, LANES, each};
 use super::items::{Item, Items, Wires};
 use super::{Dice, Each, Run, half, narrow, one, three};
@@ -73,7 +75,6 @@ pub(super) unsafe fn run<V: Vector, B: Blocks, const N: usize, const T: usize>(
             let label = wires.base.wrapping_add(at).cast::<[u8; 16]>();
             u128::from_le_bytes(label.read_unaligned())
         };
-        let half = run.scheme == Garbling::HalfGates;
         for op in &tape.ops {
             match *op {
                 TapeOp::Xors { start, len } => {
@@ -97,16 +98,11 @@ pub(super) unsafe fn run<V: Vector, B: Blocks, const N: usize, const T: usize>(
                 TapeOp::Products { start, len } => {
                     let products = &tape.products[start as usize..][..len as usize];
                     dice.throw::<V>(run, products);
-                    if run.each.is_some() {
-                        batch::<B, N, false, true>(&wires, run, products, dice, &fixed);
-                    } else if wires.rows == 1 && half && one::in_order(products) {
-                        row::<B, N>(&wires, run, products, &fixed);
-                    } else if wires.narrow() {
-                        batch::<B, 1, true, false>(&wires, run, products, dice, &fixed);
-                    } else if half {
-                        batch::<B, N, false, false>(&wires, run, products, dice, &fixed);
+                    let gates = (&wires, run, products, &*dice, &fixed);
+                    if run.offset.is_some() {
+                        gates_of::<B, N, T, true>(gates);
                     } else {
-                        batch::<B, T, false, false>(&wires, run, products, dice, &fixed);
+                        gates_of::<B, N, T, false>(gates);
                     }
                 }
                 // Of rings alone.
@@ -177,57 +173,117 @@ unsafe fn add_offsets<B: Blocks>(wires: &Wires, each: &Each, out: Row) {
     }
 }
 
-/// A batch of products.
+/// What a batch of products is done with.
+type Gates<'a, B> = (
+    &'a Wires,
+    &'a Run<'a>,
+    &'a [Product],
+    &'a Dice,
+    &'a Fixed<B>,
+);
+
+/// A batch of products by its kernel, of the garbler or of the evaluator.
 #[inline(always)]
-unsafe fn batch<B: Blocks, const N: usize, const NARROW: bool, const EACH: bool>(
-    wires: &Wires,
-    run: &Run<'_>,
-    products: &[Product],
-    dice: &Dice,
-    fixed: &Fixed<B>,
+unsafe fn gates_of<B: Blocks, const N: usize, const T: usize, const GARBLER: bool>(
+    gates: Gates<'_, B>,
 ) {
-    let mut items = Items::new::<NARROW>(products, &run.tape.pairs, *wires);
+    let (wires, run, products, ..) = gates;
+    let half = run.scheme == Garbling::HalfGates;
     // SAFETY: as `run`.
     unsafe {
-        while items.left::<NARROW>() >= N {
-            let mut group = [items.next::<NARROW>(); N];
-            for n in 1..N {
-                group[n] = items.next::<NARROW>();
-            }
-            group_of::<B, N, NARROW, EACH>(wires, run, &group, dice, fixed);
+        if run.each.is_some() {
+            // Half-gates: no other tables are made of circuits that have a row each.
+            B::outlined::<Batch<B, N, GARBLER, false, true, false>>(gates);
+        } else if wires.rows == 1 && half && one::in_order(products) {
+            B::outlined::<OneRow<B, N, GARBLER>>(gates);
+        } else if wires.narrow() && half {
+            B::outlined::<Batch<B, 1, GARBLER, true, false, false>>(gates);
+        } else if wires.narrow() {
+            B::outlined::<Batch<B, 1, GARBLER, true, false, true>>(gates);
+        } else if half {
+            B::outlined::<Batch<B, N, GARBLER, false, false, false>>(gates);
+        } else {
+            B::outlined::<Batch<B, T, GARBLER, false, false, true>>(gates);
         }
-        while items.left::<NARROW>() > 0 {
-            let group = [items.next::<NARROW>()];
-            group_of::<B, 1, NARROW, EACH>(wires, run, &group, dice, fixed);
+    }
+}
+
+/// A batch of products, `N` times four gates side by side, at the garbler or at the evaluator. `NARROW` where there are fewer rows than lanes, `EACH` where rows have offsets and
+/// start points of their own, `THREE` for three-halves.
+struct Batch<
+    B,
+    const N: usize,
+    const GARBLER: bool,
+    const NARROW: bool,
+    const EACH: bool,
+    const THREE: bool,
+>(PhantomData<B>);
+
+impl<
+    B: Blocks,
+    const N: usize,
+    const GARBLER: bool,
+    const NARROW: bool,
+    const EACH: bool,
+    const THREE: bool,
+> Kernel for Batch<B, N, GARBLER, NARROW, EACH, THREE>
+{
+    type Args<'a> = Gates<'a, B>;
+
+    #[inline(always)]
+    unsafe fn run((wires, run, products, dice, fixed): Gates<'_, B>) {
+        let mut items = Items::new::<NARROW>(products, &run.tape.pairs, *wires);
+        // SAFETY: as `run`.
+        unsafe {
+            while items.left::<NARROW>() >= N {
+                let mut group = [items.next::<NARROW>(); N];
+                for n in 1..N {
+                    group[n] = items.next::<NARROW>();
+                }
+                group_of::<B, N, GARBLER, NARROW, EACH, THREE>(wires, run, &group, dice, fixed);
+            }
+            // One at a time there are none left, and nothing is compiled for them.
+            while N > 1 && items.left::<NARROW>() > 0 {
+                let group = [items.next::<NARROW>()];
+                group_of::<B, 1, GARBLER, NARROW, EACH, THREE>(wires, run, &group, dice, fixed);
+            }
         }
     }
 }
 
 /// A batch of products on one row. More gates than there are cost less than several groups, each of which waits for the rounds of AES.
-#[inline(always)]
-unsafe fn row<B: Blocks, const N: usize>(
-    wires: &Wires,
-    run: &Run<'_>,
-    products: &[Product],
-    fixed: &Fixed<B>,
-) {
-    let mut at = 0;
-    // SAFETY: as `run`.
-    unsafe {
-        while products.len() - at > 2 * LANES && N > 1 {
-            one::group::<B, N>(wires, run, products, at, fixed);
-            at = products.len().min(at + LANES * N);
-        }
-        while at < products.len() {
-            one::group::<B, 1>(wires, run, products, at, fixed);
-            at += LANES;
+struct OneRow<B, const N: usize, const GARBLER: bool>(PhantomData<B>);
+
+impl<B: Blocks, const N: usize, const GARBLER: bool> Kernel for OneRow<B, N, GARBLER> {
+    type Args<'a> = Gates<'a, B>;
+
+    #[inline(always)]
+    unsafe fn run((wires, run, products, _, fixed): Gates<'_, B>) {
+        let mut at = 0;
+        // SAFETY: as `run`.
+        unsafe {
+            while products.len() - at > 2 * LANES && N > 1 {
+                one::group::<B, N, GARBLER>(wires, run, products, at, fixed);
+                at = products.len().min(at + LANES * N);
+            }
+            while at < products.len() {
+                one::group::<B, 1, GARBLER>(wires, run, products, at, fixed);
+                at += LANES;
+            }
         }
     }
 }
 
 /// All operands of a group are read before a result is written: that may be in the place of an operand.
 #[inline(always)]
-unsafe fn group_of<B: Blocks, const N: usize, const NARROW: bool, const EACH: bool>(
+unsafe fn group_of<
+    B: Blocks,
+    const N: usize,
+    const GARBLER: bool,
+    const NARROW: bool,
+    const EACH: bool,
+    const THREE: bool,
+>(
     wires: &Wires,
     run: &Run<'_>,
     group: &[Item; N],
@@ -236,9 +292,10 @@ unsafe fn group_of<B: Blocks, const N: usize, const NARROW: bool, const EACH: bo
 ) {
     // SAFETY: as `run`.
     unsafe {
-        match run.scheme {
-            Garbling::HalfGates => half_gates::<B, N, NARROW, EACH>(wires, run, group, fixed),
-            Garbling::ThreeHalves => three_halves::<B, N, NARROW>(wires, run, group, dice, fixed),
+        if THREE {
+            three_halves::<B, N, GARBLER, NARROW>(wires, run, group, dice, fixed);
+        } else {
+            half_gates::<B, N, GARBLER, NARROW, EACH>(wires, run, group, fixed);
         }
     }
 }
@@ -328,7 +385,13 @@ unsafe fn keys_of_each<B: Blocks, const N: usize>(
 }
 
 #[inline(always)]
-unsafe fn half_gates<B: Blocks, const N: usize, const NARROW: bool, const EACH: bool>(
+unsafe fn half_gates<
+    B: Blocks,
+    const N: usize,
+    const GARBLER: bool,
+    const NARROW: bool,
+    const EACH: bool,
+>(
     wires: &Wires,
     run: &Run<'_>,
     group: &[Item; N],
@@ -346,7 +409,7 @@ unsafe fn half_gates<B: Blocks, const N: usize, const NARROW: bool, const EACH: 
         } else {
             keys::<B, N, 2, NARROW>(run, group, fixed)
         };
-        if run.offset.is_some() {
+        if GARBLER {
             let out = half::garble(a, b, keys, offsets, &fixed.constants);
             each!(n < N, {
                 let (item, [c, garbler, evaluator]) = (&group[n], out[n]);
@@ -372,7 +435,7 @@ unsafe fn half_gates<B: Blocks, const N: usize, const NARROW: bool, const EACH: 
 }
 
 #[inline(always)]
-unsafe fn three_halves<B: Blocks, const N: usize, const NARROW: bool>(
+unsafe fn three_halves<B: Blocks, const N: usize, const GARBLER: bool, const NARROW: bool>(
     wires: &Wires,
     run: &Run<'_>,
     group: &[Item; N],
@@ -383,7 +446,7 @@ unsafe fn three_halves<B: Blocks, const N: usize, const NARROW: bool>(
     unsafe {
         let [a, b] = operands::<B, N, NARROW>(group, fixed);
         let keys = keys::<B, N, 3, NARROW>(run, group, fixed);
-        if run.offset.is_some() {
+        if GARBLER {
             let mut thrown = [[B::bits(0); 2]; N];
             each!(n < N, {
                 let [r, s] = dice.of::<NARROW>(&group[n]);

@@ -5,6 +5,7 @@
     reason = "everything is inlined into the function that enables the instruction set"
 )]
 
+use super::super::vector::Kernel;
 use super::blocks::{Blocks, LANES};
 #[allow(
     clippy::wildcard_imports,
@@ -38,6 +39,12 @@ const LOW: __mmask8 = 0x55;
 impl Blocks for Zmm {
     type Bits = __mmask8;
 
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512ifma,avx512vbmi2,vaes,bmi2,adx")]
+    #[inline(never)]
+    unsafe fn outlined<K: Kernel>(args: K::Args<'_>) {
+        // SAFETY: the caller's.
+        unsafe { K::run(args) }
+    }
     #[inline(always)]
     unsafe fn load(from: *const u8) -> Self {
         // SAFETY: by the trait's contract, here and below.

@@ -1,6 +1,6 @@
 //! The vector on x86-64: AVX-512 with VAES, and AVX2 with AES-NI.
 
-use super::{At, Domain, GROUP, MOST_VECTORS, RoundKeys, Scalars, Vector, Wide, frame_of};
+use super::{At, Domain, GROUP, Kernel, MOST_VECTORS, RoundKeys, Scalars, Vector, Wide, frame_of};
 #[allow(
     clippy::wildcard_imports,
     reason = "intrinsics carry their namespace in their names"
@@ -50,6 +50,12 @@ unsafe fn whitened(key: &RoundKeys, domain: Domain) -> __m512i {
 impl Vector for Avx512 {
     type Wide = Limbs;
 
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512ifma,avx512vbmi2,vaes,bmi2,adx")]
+    #[inline(never)]
+    unsafe fn outlined<K: Kernel>(args: K::Args<'_>) {
+        // SAFETY: the caller's.
+        unsafe { K::run(args) }
+    }
     #[inline(always)]
     unsafe fn load(from: *const u8) -> Self {
         // SAFETY: by the trait's contract, here and below.
@@ -419,6 +425,12 @@ unsafe fn sub128_256(a: __m256i, b: __m256i) -> __m256i {
 impl Vector for Avx2 {
     type Wide = Scalars;
 
+    #[target_feature(enable = "avx2,aes")]
+    #[inline(never)]
+    unsafe fn outlined<K: Kernel>(args: K::Args<'_>) {
+        // SAFETY: the caller's.
+        unsafe { K::run(args) }
+    }
     #[inline(always)]
     unsafe fn load(from: *const u8) -> Self {
         // SAFETY: by the trait's contract, here and below.
