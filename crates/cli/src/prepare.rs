@@ -7,7 +7,7 @@ use std::thread;
 use veil_engine::Data;
 use veil_job::{
     Adversary, Delivery, Guarantee, Holder, JobSpec, ProtocolKind, Schedule, Sink, Source,
-    Statistical, Tables,
+    Statistical, Tables, Technique,
 };
 use veil_node::Home;
 use veil_program::{AlignKey, Files, Job, JobError, Kind, Output, Words};
@@ -45,12 +45,15 @@ pub struct SecurityArgs {
     /// The protocol: rep3, rep4 or yao [default: by the number of parties]
     #[arg(long, value_name = "NAME")]
     pub protocol: Option<ProtocolKind>,
-    /// Against one party that is semi-honest or malicious; yao: malicious-cutchoose [default: rep3 and yao semi-honest, rep4 malicious]
+    /// Against one party that is semi-honest or malicious [default: rep3 and yao semi-honest, rep4 malicious]
     #[arg(long, value_name = "WHICH")]
     pub adversary: Option<Adversary>,
-    /// What a cheat or a lost party makes of the run: abort, or guaranteed output [default: abort]
+    /// How yao holds against a malicious party: cut-and-choose
     #[arg(long, value_name = "WHICH")]
-    pub output: Option<Delivery>,
+    pub technique: Option<Technique>,
+    /// What a cheat or a lost party makes of the run: abort, or guaranteed output [default: abort]
+    #[arg(long, alias = "output", value_name = "WHICH")]
+    pub delivery: Option<Delivery>,
     /// How yao garbles gates: half-gates, or three-halves for slow links [default: half-gates]
     #[arg(long, value_name = "WHICH")]
     pub tables: Option<Tables>,
@@ -68,7 +71,8 @@ impl SecurityArgs {
         Words {
             protocol: self.protocol,
             adversary: self.adversary,
-            delivery: self.output,
+            technique: self.technique,
+            delivery: self.delivery,
             tables: self.tables,
             schedule: self.schedule,
             statistical: self.statistical,

@@ -47,6 +47,7 @@ pub use clear::{ClearError, evaluate};
 pub use ends::{DataError, ShareSink, ShareSource, Sink, Slice, Source};
 pub use schedule::{Rows, Schedule};
 pub use security::{
-    Adversary, Delivery, Guarantee, ProtocolKind, Security, Statistical, Tables, UnknownWord, Word,
+    Adversary, Delivery, Guarantee, ProtocolKind, Security, Statistical, Tables, Technique,
+    UnknownWord, Word,
 };
 pub use spec::{Audience, Block, DatasetRef, Holder, InputSpec, JobSpec, Keep, Order, StoredPort};

@@ -127,6 +127,25 @@ impl Word for Adversary {
     }
 }
 
+/// How a protocol holds against a malicious party, where it can do so in a way that its name does not say.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Technique {
+    /// Many circuits are garbled, half of them are opened and checked: [`Adversary::CutAndChoose`].
+    CutAndChoose,
+}
+
+impl Word for Technique {
+    const FIELD: &'static str = "technique";
+    const OPTION: &'static str = "--technique";
+    const ALL: &'static [Self] = &[Technique::CutAndChoose];
+
+    fn word(self) -> &'static str {
+        match self {
+            Technique::CutAndChoose => "cut-and-choose",
+        }
+    }
+}
+
 /// The values there are: those of the published measurements (Frederiksen, Nielsen 2013), and the customary ones.
 macro_rules! statistical {
     ($($bits:literal)*) => {
@@ -149,7 +168,7 @@ statistical!(9 19 29 39 40 49 59 64 69 79 80 89 99 109 119);
 impl Word for Delivery {
     // `output` is a section of circuit jobs.
     const FIELD: &'static str = "delivery";
-    const OPTION: &'static str = "--output";
+    const OPTION: &'static str = "--delivery";
     const ALL: &'static [Self] = &[Delivery::Abort, Delivery::Guaranteed];
 
     fn word(self) -> &'static str {
@@ -182,6 +201,14 @@ impl FromStr for ProtocolKind {
 }
 
 impl FromStr for Adversary {
+    type Err = UnknownWord;
+
+    fn from_str(text: &str) -> Result<Self, UnknownWord> {
+        Self::parse(text)
+    }
+}
+
+impl FromStr for Technique {
     type Err = UnknownWord;
 
     fn from_str(text: &str) -> Result<Self, UnknownWord> {

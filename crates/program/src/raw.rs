@@ -34,6 +34,7 @@ pub(crate) struct RawJob {
     pub(crate) adversary: Option<Spanned<String>>,
     pub(crate) delivery: Option<Spanned<String>>,
     pub(crate) tables: Option<Spanned<String>>,
+    pub(crate) technique: Option<Spanned<String>>,
     pub(crate) statistical: Option<Spanned<String>>,
     pub(crate) schedule: Option<Spanned<String>>,
     #[serde(default)]

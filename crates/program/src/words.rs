@@ -1,6 +1,8 @@
 //! The protocol and what it holds against, as a job file or a command line says them.
 
-use veil_job::{Adversary, Delivery, ProtocolKind, Schedule, Security, Statistical, Tables, Word};
+use veil_job::{
+    Adversary, Delivery, ProtocolKind, Schedule, Security, Statistical, Tables, Technique, Word,
+};
 
 use crate::error::JobProblem;
 
@@ -11,6 +13,8 @@ pub struct Words {
     pub protocol: Option<ProtocolKind>,
     /// Against whom.
     pub adversary: Option<Adversary>,
+    /// By which technique.
+    pub technique: Option<Technique>,
     /// The delivery of the result.
     pub delivery: Option<Delivery>,
     /// How gates are garbled.
@@ -29,9 +33,24 @@ impl Words {
     pub fn among(self, parties: usize) -> Result<Security, JobProblem> {
         let protocol = self.protocol.unwrap_or(ProtocolKind::among(parties));
         let usual = Security::of(protocol);
+        let adversary = match (self.technique, self.adversary) {
+            (None, said) => said.unwrap_or(usual.adversary),
+            (Some(technique), Some(Adversary::SemiHonest)) => {
+                let reason = "it is against a malicious party; write `adversary = \"malicious\"`, or leave it out";
+                return Err(wrong(technique, reason.to_owned()));
+            }
+            (Some(technique), _) if protocol != ProtocolKind::Yao => {
+                let reason = format!(
+                    "circuits are cut and chosen by yao, and the job's protocol is {}; leave it out, or name two parties",
+                    protocol.word()
+                );
+                return Err(wrong(technique, reason));
+            }
+            (Some(Technique::CutAndChoose), _) => Adversary::CutAndChoose,
+        };
         let security = Security {
             protocol,
-            adversary: self.adversary.unwrap_or(usual.adversary),
+            adversary,
             delivery: self.delivery.unwrap_or(usual.delivery),
             tables: self.tables.unwrap_or(usual.tables),
             schedule: self.schedule.unwrap_or(usual.schedule),
@@ -60,7 +79,7 @@ impl Words {
         }
         let cuts = security.adversary == Adversary::CutAndChoose;
         if let (Some(statistical), false) = (self.statistical, cuts) {
-            let reason = "only `adversary = \"malicious-cutchoose\"` has a statistical parameter; leave it out, or write that";
+            let reason = "only `technique = \"cut-and-choose\"` has a statistical parameter; leave it out, or write that";
             return Err(wrong(statistical, reason.to_owned()));
         }
         if cuts && protocol != ProtocolKind::Yao {
@@ -71,7 +90,7 @@ impl Words {
             return Err(wrong(security.adversary, reason));
         }
         if security.adversary == Adversary::Malicious && protocol == ProtocolKind::Yao {
-            let reason = "garbled circuits hold against such a party by cut-and-choose; write \"malicious-cutchoose\", or name three parties";
+            let reason = "garbled circuits hold against such a party by cut-and-choose; add `technique = \"cut-and-choose\"`, or name three parties";
             return Err(wrong(security.adversary, reason.to_owned()));
         }
         if security.delivery == Delivery::Guaranteed {
@@ -107,6 +126,7 @@ impl Words {
         Ok(Words {
             protocol: both(self.protocol, options.protocol)?,
             adversary: both(self.adversary, options.adversary)?,
+            technique: both(self.technique, options.technique)?,
             delivery: both(self.delivery, options.delivery)?,
             tables: both(self.tables, options.tables)?,
             schedule: both(self.schedule, options.schedule)?,
@@ -120,6 +140,7 @@ impl Words {
         Words {
             protocol: self.protocol.filter(|_| others.protocol.is_none()),
             adversary: self.adversary.filter(|_| others.adversary.is_none()),
+            technique: self.technique.filter(|_| others.technique.is_none()),
             delivery: self.delivery.filter(|_| others.delivery.is_none()),
             tables: self.tables.filter(|_| others.tables.is_none()),
             schedule: self.schedule.filter(|_| others.schedule.is_none()),
@@ -135,6 +156,7 @@ impl Words {
         let all = [
             of(self.protocol),
             of(self.adversary),
+            of(self.technique),
             of(self.delivery),
             of(self.tables),
             of(self.schedule),
@@ -174,6 +196,39 @@ fn both<W: Word>(file: Option<W>, option: Option<W>) -> Result<Option<W>, JobPro
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The technique and the former word for both mean the same.
+    #[test]
+    fn a_technique_says_how_yao_holds_against_a_malicious_party() {
+        let words = |adversary, technique| Words {
+            adversary,
+            technique,
+            ..Words::default()
+        };
+        let cut = Some(Technique::CutAndChoose);
+        let malicious = Some(Adversary::Malicious);
+        let former = words(Some(Adversary::CutAndChoose), None).among(2).unwrap();
+        for said in [None, malicious, Some(Adversary::CutAndChoose)] {
+            assert_eq!(words(said, cut).among(2).unwrap(), former);
+        }
+        assert_eq!(
+            words(malicious, cut).lines(),
+            "adversary = \"malicious\"\ntechnique = \"cut-and-choose\"\n"
+        );
+        let refused = |words: Words, parties| words.among(parties).unwrap_err().to_string();
+        assert_eq!(
+            refused(words(Some(Adversary::SemiHonest), cut), 2),
+            "`technique` is \"cut-and-choose\": it is against a malicious party; write `adversary = \"malicious\"`, or leave it out"
+        );
+        for (parties, protocol) in [(3, "rep3"), (4, "rep4")] {
+            assert_eq!(
+                refused(words(malicious, cut), parties),
+                format!(
+                    "`technique` is \"cut-and-choose\": circuits are cut and chosen by yao, and the job's protocol is {protocol}; leave it out, or name two parties"
+                )
+            );
+        }
+    }
 
     /// Every combination: what is said stands, what is not follows from the number of parties, and what cannot be is refused.
     #[test]

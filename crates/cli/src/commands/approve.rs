@@ -233,7 +233,7 @@ fn load(home: &Home, args: &JobArgs) -> Result<(Job, Planned, Option<Filed>), Fa
         let message =
             format!("the filed job runs by {filed_as}, and the command line asks for {asked}");
         return Err(Failure::new(Code::Usage, problem.unwrap_or(message))
-            .help("leave --protocol, --adversary and --output out: they are in the filed job"));
+            .help("leave --protocol, --adversary and --delivery out: they are in the filed job"));
     }
     let planned = Planned::of(&job, text, filed.lanes)?;
     if planned.plan.hash != filed.plan {

@@ -86,7 +86,7 @@ pub(crate) fn run(
     if job.lowered().security.delivery == Delivery::Guaranteed {
         let message = "the processes of one command answer nobody but each other, and end together: output is guaranteed by parties that serve";
         return Err(Failure::new(Code::Usage, message).help(
-            "`veil serve` runs a party; leave out --processes, or write `--output abort`, to try the job here",
+            "`veil serve` runs a party; leave out --processes, or write `--delivery abort`, to try the job here",
         ));
     }
     let kept = prepare_stores(job, plan, stores)?;

@@ -12,7 +12,8 @@ use crate::{
     raw::{self, RawJob},
 };
 use veil_job::{
-    Adversary, Audience, Delivery, ProtocolKind, Schedule, Security, Statistical, Tables, Word,
+    Adversary, Audience, Delivery, ProtocolKind, Schedule, Security, Statistical, Tables,
+    Technique, Word,
 };
 
 /// The words of a file.
@@ -20,6 +21,7 @@ pub(super) fn of(raw: &RawJob) -> Result<Words, Fault> {
     Ok(Words {
         protocol: word(raw.protocol.as_ref())?,
         adversary: word(raw.adversary.as_ref())?,
+        technique: word(raw.technique.as_ref())?,
         delivery: word(raw.delivery.as_ref())?,
         tables: word(raw.tables.as_ref())?,
         schedule: word(raw.schedule.as_ref())?,
@@ -49,6 +51,7 @@ pub(super) fn meant(raw: &RawJob, words: Words, roles: &Roles) -> Result<Securit
 pub(super) fn at(raw: &RawJob, problem: JobProblem) -> Fault {
     let place = match &problem {
         JobProblem::Word { field, .. } if *field == Delivery::FIELD => &raw.delivery,
+        JobProblem::Word { field, .. } if *field == Technique::FIELD => &raw.technique,
         JobProblem::Word { field, .. } if *field == Tables::FIELD => &raw.tables,
         JobProblem::Word { field, .. } if *field == Schedule::FIELD => &raw.schedule,
         JobProblem::Word { field, .. } if *field == Statistical::FIELD => &raw.statistical,

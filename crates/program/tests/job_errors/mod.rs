@@ -532,7 +532,7 @@ fn mistakes_are_told_in_words_of_a_job() {
     let found = Case::new(&[("job.toml", &two)]).load().unwrap_err();
     assert!(
         found.contains(
-            "garbled circuits hold against such a party by cut-and-choose; write \"malicious-cutchoose\", or name three parties"
+            "garbled circuits hold against such a party by cut-and-choose; add `technique = \"cut-and-choose\"`, or name three parties"
         ),
         "{found}"
     );
