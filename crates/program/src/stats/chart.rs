@@ -1,13 +1,7 @@
 //! A result as a chart: a panel for each analysis, a bar for each group or coefficient.
 
-use plotters::{
-    coord::Shift,
-    prelude::*,
-    style::text_anchor::{HPos, Pos, VPos},
-};
-
+use super::svg::{Colour, Picture, Side, Type};
 use super::{AnalysisResult, Estimate, Figure, StatsResult, report::short, result::day_of};
-use veil_job::DataError;
 
 // Sizes in pixels: a page of a report is about 960 wide.
 const WIDTH: i32 = 960;
@@ -21,17 +15,17 @@ const TITLE: i32 = 58;
 const AXIS: i32 = 38;
 const FOOT: i32 = 34;
 
-const INK: RGBColor = RGBColor(0x22, 0x2b, 0x36);
-const PALE: RGBColor = RGBColor(0x6b, 0x76, 0x84);
-const GRID: RGBColor = RGBColor(0xe3, 0xe7, 0xec);
+const INK: Colour = Colour(0x22, 0x2b, 0x36);
+const PALE: Colour = Colour(0x6b, 0x76, 0x84);
+const GRID: Colour = Colour(0xe3, 0xe7, 0xec);
 /// One for each value of the last grouping column; chosen to differ for the colour-blind too (Okabe and Ito, 2008).
-const BARS: [RGBColor; 6] = [
-    RGBColor(0x00, 0x72, 0xb2),
-    RGBColor(0xe6, 0x9f, 0x00),
-    RGBColor(0x00, 0x9e, 0x73),
-    RGBColor(0xcc, 0x79, 0xa7),
-    RGBColor(0x56, 0xb4, 0xe9),
-    RGBColor(0xd5, 0x5e, 0x00),
+const BARS: [Colour; 6] = [
+    Colour(0x00, 0x72, 0xb2),
+    Colour(0xe6, 0x9f, 0x00),
+    Colour(0x00, 0x9e, 0x73),
+    Colour(0xcc, 0x79, 0xa7),
+    Colour(0x56, 0xb4, 0xe9),
+    Colour(0xd5, 0x5e, 0x00),
 ];
 
 /// Half the width of a 95 % interval, in standard errors, for many rows.
@@ -39,15 +33,13 @@ const NORMAL_95: f64 = 1.96;
 /// Bars in a panel; a chart with more shows nothing.
 const MOST_BARS: usize = 200;
 
-type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-
 /// One bar.
 struct Bar {
     label: String,
     value: Option<f64>,
     shown: String,
     error: Option<f64>,
-    colour: RGBColor,
+    colour: Colour,
 }
 
 struct Panel {
@@ -76,28 +68,25 @@ impl Panel {
 }
 
 /// Draws the chart as SVG.
-pub(super) fn draw(result: &StatsResult) -> Result<String, DataError> {
+pub(super) fn draw(result: &StatsResult) -> String {
     let panels: Vec<Panel> = result.analyses.iter().map(panel).collect();
     let height = MARGIN + panels.iter().map(Panel::height).sum::<i32>() + FOOT;
-    let mut text = String::new();
-    {
-        let area =
-            SVGBackend::with_string(&mut text, (WIDTH as u32, height as u32)).into_drawing_area();
-        paint(&area, &panels, result, height)
-            .map_err(|error| DataError::own(format!("cannot draw the chart: {error}")))?;
-    }
-    Ok(text)
-}
-
-type Drawn<'a> = Result<(), DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>>;
-
-fn paint<'a>(area: &Area<'a>, panels: &[Panel], result: &StatsResult, height: i32) -> Drawn<'a> {
-    area.fill(&WHITE)?;
+    let mut picture = Picture::new(WIDTH, height, &result.job);
     let mut top = MARGIN;
-    for panel in panels {
-        paint_panel(area, panel, top)?;
+    for panel in &panels {
+        paint_panel(&mut picture, panel, top);
         top += panel.height();
     }
+    picture.text(
+        &foot(&panels, result),
+        (MARGIN, height - FOOT / 2),
+        look(13, PALE, Side::Left),
+    );
+    picture.finish()
+}
+
+/// What the chart says below its panels.
+fn foot(panels: &[Panel], result: &StatsResult) -> String {
     let errors = panels
         .iter()
         .flat_map(|panel| &panel.bars)
@@ -114,20 +103,10 @@ fn paint<'a>(area: &Area<'a>, panels: &[Panel], result: &StatsResult, height: i3
     } else {
         ""
     };
-    let foot = format!(
+    format!(
         "{} · {} rows, none of which left its owner in the clear{but}{whiskers}",
         result.job, result.rows
-    );
-    write(
-        area,
-        &foot,
-        (MARGIN, height - FOOT / 2),
-        13,
-        PALE,
-        HPos::Left,
-        false,
-    )?;
-    area.present()
+    )
 }
 
 /// What an analysis shows.
@@ -215,30 +194,25 @@ fn panel(analysis: &AnalysisResult) -> Panel {
     }
 }
 
-fn paint_panel<'a>(area: &Area<'a>, panel: &Panel, top: i32) -> Drawn<'a> {
-    write(
-        area,
+fn paint_panel(picture: &mut Picture, panel: &Panel, top: i32) {
+    picture.text(
         &panel.title,
         (MARGIN, top + 12),
-        21,
-        INK,
-        HPos::Left,
-        true,
-    )?;
+        Type {
+            bold: true,
+            ..look(21, INK, Side::Left)
+        },
+    );
     let more = if panel.more > 0 {
         format!(" ({} more not shown)", panel.more)
     } else {
         String::new()
     };
-    write(
-        area,
+    picture.text(
         &format!("{}{more}", panel.subtitle),
         (MARGIN, top + 34),
-        15,
-        PALE,
-        HPos::Left,
-        false,
-    )?;
+        look(15, PALE, Side::Left),
+    );
 
     let ends = panel.bars.iter().filter_map(|bar| {
         let spread = bar.error.unwrap_or(0.0) * NORMAL_95;
@@ -262,51 +236,32 @@ fn paint_panel<'a>(area: &Area<'a>, panel: &Panel, top: i32) -> Drawn<'a> {
     );
     for tick in axis.ticks() {
         let x = axis.at(tick);
-        area.draw(&PathElement::new([(x, first), (x, last)], GRID))?;
-        write(
-            area,
+        picture.stroke((x, first), (x, last), GRID, 1);
+        picture.text(
             &if days { day_of(tick) } else { axis.label(tick) },
             (x, last + 12),
-            13,
-            PALE,
-            HPos::Center,
-            false,
-        )?;
+            look(13, PALE, Side::Centre),
+        );
     }
     let zero = axis.at(if days { axis.low } else { 0.0 });
     for (index, bar) in panel.bars.iter().enumerate() {
         let middle = top + TITLE + PITCH * index as i32 + PITCH / 2;
         let label_end = MARGIN + LABELS - 12;
-        write(
-            area,
+        picture.text(
             &cut(&bar.label, 34),
             (label_end, middle),
-            15,
-            INK,
-            HPos::Right,
-            false,
-        )?;
+            look(15, INK, Side::Right),
+        );
         let Some(value) = bar.value else {
-            write(
-                area,
-                &bar.shown,
-                (zero + 8, middle),
-                14,
-                PALE,
-                HPos::Left,
-                false,
-            )?;
+            picture.text(&bar.shown, (zero + 8, middle), look(14, PALE, Side::Left));
             continue;
         };
         let end = axis.at(value);
-        let corners = [
-            (zero.min(end), middle - BAR / 2),
-            (zero.max(end), middle + BAR / 2),
-        ];
         if days {
-            area.draw(&Circle::new((end, middle), BAR / 3, bar.colour.filled()))?;
+            picture.circle((end, middle), BAR / 3, bar.colour);
         } else {
-            area.draw(&Rectangle::new(corners, bar.colour.filled()))?;
+            let corner = (zero.min(end), middle - BAR / 2);
+            picture.rectangle(corner, (zero.max(end), middle + BAR / 2), bar.colour);
         }
         let mut right = zero.max(end);
         if let Some(error) = bar.error {
@@ -314,27 +269,15 @@ fn paint_panel<'a>(area: &Area<'a>, panel: &Panel, top: i32) -> Drawn<'a> {
                 axis.at(value - NORMAL_95 * error),
                 axis.at(value + NORMAL_95 * error),
             );
-            let style = INK.stroke_width(2);
-            area.draw(&PathElement::new([(from, middle), (to, middle)], style))?;
+            picture.stroke((from, middle), (to, middle), INK, 2);
             for x in [from, to] {
-                area.draw(&PathElement::new([(x, middle - 4), (x, middle + 4)], style))?;
+                picture.stroke((x, middle - 4), (x, middle + 4), INK, 2);
             }
             right = right.max(to);
         }
-        write(
-            area,
-            &bar.shown,
-            (right + 8, middle),
-            14,
-            INK,
-            HPos::Left,
-            false,
-        )?;
+        picture.text(&bar.shown, (right + 8, middle), look(14, INK, Side::Left));
     }
-    area.draw(&PathElement::new(
-        [(zero, first), (zero, last)],
-        INK.stroke_width(1),
-    ))
+    picture.stroke((zero, first), (zero, last), INK, 1);
 }
 
 /// From values to pixels, with round ticks.
@@ -411,26 +354,13 @@ fn cut(text: &str, longest: usize) -> String {
     text.chars().take(longest - 1).chain(['…']).collect()
 }
 
-fn write<'a>(
-    area: &Area<'a>,
-    text: &str,
-    at: (i32, i32),
-    size: i32,
-    colour: RGBColor,
-    side: HPos,
-    bold: bool,
-) -> Drawn<'a> {
-    let weight = if bold {
-        FontStyle::Bold
-    } else {
-        FontStyle::Normal
-    };
-    // The backend divides sizes by 1.24.
-    let font = FontDesc::new(FontFamily::SansSerif, f64::from(size) * 1.24, weight);
-    let style = TextStyle::from(font)
-        .color(&colour)
-        .pos(Pos::new(side, VPos::Center));
-    area.draw(&Text::new(text.to_owned(), at, style))
+fn look(size: i32, colour: Colour, side: Side) -> Type {
+    Type {
+        size,
+        colour,
+        side,
+        bold: false,
+    }
 }
 
 #[cfg(test)]
@@ -473,8 +403,7 @@ mod tests {
             ("<a&b>", Estimate::Rounded(-1234.5), Some(10.0)),
             ("c", Estimate::Rounded(99.25), None),
             ("d", Estimate::Undefined("no rows"), None),
-        ]))
-        .unwrap();
+        ]));
         for text in [
             "&lt;a&amp;b&gt;",
             "-1234.50",
@@ -495,7 +424,7 @@ mod tests {
             ("c", Estimate::Undefined("no rows"), None),
         ]);
         result.analyses[0].statistic = "mean-only";
-        let svg = draw(&result).unwrap();
+        let svg = draw(&result);
         // Days on the axis, and points: the only rectangle is the page.
         assert!(svg.contains("1990-01-01"), "{svg}");
         assert_eq!(svg.matches("<circle").count(), 2, "{svg}");
@@ -504,7 +433,7 @@ mod tests {
         for day in [0.0, -719_468.0, 1e5] {
             result.analyses[0].groups.truncate(1);
             result.analyses[0].groups[0].figures[0].estimate = Estimate::Date(day);
-            assert!(draw(&result).unwrap().contains("</svg>"));
+            assert!(draw(&result).contains("</svg>"));
         }
     }
 
@@ -513,8 +442,8 @@ mod tests {
         let mut result = result(&[("a", Estimate::Rounded(0.5), None)]);
         result.analyses[0].statistic = "correlation";
         result.analyses[0].groups[0].figures[0].name = "correlation".into();
-        let svg = draw(&result).unwrap();
-        for text in ["-1\n", "1\n", "0.500000"] {
+        let svg = draw(&result);
+        for text in [">-1</text>", ">1</text>", "0.500000"] {
             assert!(svg.contains(text), "{text} is missing from\n{svg}");
         }
     }
@@ -525,7 +454,7 @@ mod tests {
         let foot = |statistic| {
             let mut result = result(&[("a", Estimate::Rounded(0.5), None)]);
             result.analyses[0].statistic = statistic;
-            draw(&result).unwrap()
+            draw(&result)
         };
         let but = "3 rows, none of which left its owner in the clear, but for the smallest and largest values above";
         for extreme in ["min", "max"] {
@@ -541,10 +470,9 @@ mod tests {
                 "a",
                 Estimate::Rounded(value),
                 Some(value.abs()),
-            )]))
-            .unwrap();
+            )]));
             assert!(svg.contains("</svg>"));
         }
-        assert!(draw(&result(&[])).unwrap().contains("</svg>"));
+        assert!(draw(&result(&[])).contains("</svg>"));
     }
 }

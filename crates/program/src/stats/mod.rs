@@ -17,6 +17,7 @@ mod result;
 mod sink;
 mod solve;
 mod source;
+mod svg;
 
 use std::{fmt, path::PathBuf};
 

@@ -171,7 +171,7 @@ impl Sink for StatsSink {
             files.text.append(result.to_string().as_bytes())?;
             files.csv.append(result.to_csv().as_bytes())?;
             files.json.append(result.to_json().as_bytes())?;
-            files.svg.append(chart::draw(&result)?.as_bytes())?;
+            files.svg.append(chart::draw(&result).as_bytes())?;
             publish(vec![files.text, files.csv, files.json, files.svg])?;
         }
         let _ = self.result.set(result);
