@@ -14,6 +14,7 @@ use crate::commands::explain;
 use crate::failure::{Code, Failure};
 use crate::ordered::Ordered;
 use crate::prepare::{self, JobArgs};
+use crate::rates::Found;
 
 /// Lanes of a job in a deployment, unless somebody says otherwise: the plan must not depend on the machine.
 pub(crate) const LANES: u16 = 1;
@@ -98,13 +99,13 @@ impl Planned {
             .any(|peer| veil_engine::name_of(&self.plan, *peer) == home.settings().name)
     }
 
-    /// What `veil explain` says of it.
-    pub(crate) fn explained(&self, file: &Path) -> String {
+    /// What `veil explain` says of it, by this table of rates.
+    pub(crate) fn explained(&self, file: &Path, rates: &Found) -> String {
         explain::text(
             &self.job,
             &self.plan,
             &self.stages,
-            file,
+            (file, rates),
             self.ordered.clone(),
         )
     }

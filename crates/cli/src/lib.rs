@@ -16,7 +16,7 @@
 //!
 //! **What it promises.** Results go to standard output, everything else to standard error; `--json` prints one object. Files
 //! appear complete or not at all. Exit codes mean what [`failure::Code`] says, and every failure says what to do. `veil` has no simulator,
-//! no emulator and no benchmark inside.
+//! no emulator, no benchmark and no plotter inside, and `explain` and `approve` run nothing.
 //!
 //! **What it does not.** The words of messages and tables are for people and may change; JSON fields only grow.
 
@@ -28,17 +28,17 @@
 pub mod commands;
 mod consent;
 pub mod devices;
-mod estimate;
+pub mod estimate;
 pub mod failure;
 mod home;
 pub mod launch;
 pub mod links;
-pub mod loopback;
 mod ordered;
 pub mod output;
 pub mod peak;
 pub mod prepare;
 mod progress;
+pub mod rates;
 mod signals;
 pub mod trace;
 mod views;

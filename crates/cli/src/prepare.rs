@@ -28,7 +28,7 @@ pub struct JobArgs {
     /// Key under which the owners of a block compare the order of its rows; `veil data key new` makes one.
     #[arg(long, value_name = "FILE")]
     pub align_key: Option<PathBuf>,
-    /// Lanes: parts of the rows that run in parallel [default: as many as cores; 1 where others take part]
+    /// Lanes: parts of the rows that run in parallel [default: as many as cores; 1 where others take part, and for explain]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub lanes: Option<u16>,
     /// Where the job leaves it open.

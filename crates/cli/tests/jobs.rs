@@ -126,8 +126,8 @@ fn explain_names_every_opened_value_and_counts_every_byte() {
     ] {
         assert!(said.contains(part), "no `{part}` in {said}");
     }
-    let explained = json(&folder.succeed("explain study.toml --json"));
-    let run = json(&folder.succeed("run study.toml --json"));
+    let explained = json(&folder.succeed("explain study.toml --lanes 2 --json"));
+    let run = json(&folder.succeed("run study.toml --lanes 2 --json"));
     assert_eq!(explained["plan"], run["plan"]);
     let handshake = |role: &str, peers: u64| match role {
         // Nonce, key share and plan hash; session and proof; an owner's four copies of two seeds. 40 bytes of header each.

@@ -11,6 +11,7 @@ mod commands;
 mod common;
 mod data;
 mod durable;
+mod estimates;
 mod fabric;
 mod faithless;
 mod firsttime;

@@ -1,6 +1,6 @@
 //! The `veil-lab` command: what measures, compares and simulates, and what no party needs to run.
 //!
-//! **What it is for.** Benchmarks, checks of devices and circuits, pictures of traces; and runs on devices that are simulated or emulated:
+//! **What it is for.** Benchmarks, rates of estimates, checks of devices and circuits, pictures of traces; and runs on devices that are simulated or emulated:
 //! `run`, `stats`, `party` and `explain` are those of `veil`, with more devices to choose from ([`simulated`]).
 //!
 //! **Who may use it.** People and scripts that develop or judge the system. It is built on the library of `veil`, and has none of its
@@ -8,6 +8,7 @@
 //!
 //! ```text
 //! veil-lab bench aes                                      # how fast this machine is
+//! veil-lab calibrate --out rates.toml                     # what units of work take, for the estimates of `veil explain`
 //! veil-lab device check                                   # every device against the reference
 //! veil-lab run job.toml --device garbler=fpga-sim         # a party garbles on a core that is simulated
 //! ```
@@ -16,6 +17,7 @@
 //! emulated mean nothing.
 
 mod commands;
+mod loopback;
 mod simulated;
 mod trace;
 
@@ -39,6 +41,7 @@ struct Cli {
 
 const AFTER_HELP: &str = "Examples:
   veil-lab bench aes               how fast this machine is
+  veil-lab calibrate               the table of rates of `veil explain`
   veil-lab device check            every device against the reference
   veil-lab trace run.jsonl         what a run did, as a picture
   veil-lab run job.toml --device garbler=fpga-sim

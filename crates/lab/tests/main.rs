@@ -5,6 +5,7 @@
 )]
 
 mod bench;
+mod calibrate;
 mod circuits;
 #[path = "../../cli/tests/common/mod.rs"]
 mod common;

@@ -13,6 +13,7 @@ use crate::failure::{Code, Failure};
 use crate::home::{HomeArgs, note};
 use crate::output;
 use crate::prepare::JobArgs;
+use crate::rates::RatesArgs;
 
 /// Shows a job as `veil explain` does, asks, and remembers the answer for exactly this plan.
 #[derive(clap::Args, Debug)]
@@ -46,6 +47,8 @@ pub(crate) struct ApproveArgs {
     #[arg(long, conflicts_with = "yes")]
     revoke: bool,
     #[command(flatten)]
+    rates: RatesArgs,
+    #[command(flatten)]
     home: HomeArgs,
 }
 
@@ -66,7 +69,7 @@ pub(crate) fn run(args: &ApproveArgs) -> Result<(), Failure> {
     let shown = filed
         .as_ref()
         .map_or_else(|| args.job.job.clone(), Filed::path);
-    let explained = planned.explained(&shown);
+    let explained = planned.explained(&shown, &args.rates.load(home.path())?);
     output::print(&explained)?;
     match home.decide(&request)? {
         Decision::Refused { rule, why } => {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 use std::net::TcpListener;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -23,6 +23,7 @@ use veil_session::{PartyId, Peer, PlanHash};
 use crate::devices;
 use crate::failure::{Code, Failure};
 use crate::output::{self, columns};
+use crate::rates;
 
 /// Says what this machine has.
 #[derive(clap::Args, Debug)]
@@ -104,8 +105,9 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<(), Failure> {
         loopback(),
         fabric(),
     ];
-    findings.extend(args.port.map(port));
     let home = Home::locate(args.home.as_deref());
+    findings.push(rates_of(&home));
+    findings.extend(args.port.map(port));
     if args.home.is_some() || home.join("veil.toml").exists() {
         findings.extend(home::look(&home));
     }
@@ -331,6 +333,30 @@ fn fabric() -> Finding {
             names,
             format!("only `--link fabric` needs it. {why}"),
         ),
+    }
+}
+
+/// The table by which times are estimated.
+fn rates_of(home: &Path) -> Finding {
+    const WHAT: &str = "rates";
+    let measure = format!(
+        "`veil-lab calibrate --out {}` measures this machine",
+        home.join(rates::IN_HOME).display()
+    );
+    let found = match rates::Found::of(home) {
+        Ok(found) => found,
+        Err(error) => {
+            let advice = format!("{measure}; without the file, the table of this program is taken");
+            return Finding::but(WHAT, State::Note, error.to_string(), advice);
+        }
+    };
+    let days = output::count(found.rates.age_days().unsigned_abs(), "day");
+    let said = format!("{found}, {days} ago");
+    if found.rates.machine == rates::machine() {
+        Finding::ok(WHAT, said)
+    } else {
+        let advice = format!("they are of another machine; {measure}");
+        Finding::but(WHAT, State::Note, said, advice)
     }
 }
 

@@ -13,30 +13,35 @@ use veil_job::{Audience, Block, Guarantee, Holder};
 use veil_link::LinkKind;
 use veil_link::shape::Profile;
 use veil_program::{Job, Kind, Paired};
-use veil_protocol::{Cost, Plan, Protocol, Task};
+use veil_protocol::Plan;
 use veil_runtime::{Stage, Stages};
-use veil_session::{Frame, PartyId, Peer};
+use veil_session::{PartyId, Peer};
 
+use crate::consent::LANES;
 use crate::devices::{DevicesArgs, Registry};
-use crate::estimate::{Measured, Rounds, Traffic};
+use crate::estimate::{self, Rounds, Run, Sent};
 use crate::failure::Failure;
+use crate::home::HomeArgs;
 use crate::ordered::{self, Ordered, Planned};
 use crate::output;
 use crate::prepare::{self, JobArgs};
+use crate::rates::{Found, Origin, Rates, RatesArgs};
 
 /// Says what a job costs and opens.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   veil explain job.toml
   veil explain job.toml --lanes 4 --json
+  veil explain job.toml --rates fast.toml            on a machine that was measured
   veil explain job.toml --net wan
   veil-lab explain job.toml --device garbler=fpga-sim
                                                      in the order of gates that the device asks for
 
-Bytes are exact: payload is what the protocol says, framed is what a run's summary counts, with message headers (40 bytes
-each), the handshake and the last words, before TLS. Times are from the first message to the last. They are measured: a few chunks of
-made-up values run through the job's own layers over TLS on loopback, for less than half a second; a network adds the
-delay of every round that is waited for, and its rate. No data file is read.")]
+Nothing is run, and no data file is read. Bytes are exact: payload is what the protocol says, framed is what a run's summary counts,
+with message headers (40 bytes each), the handshake and the last words, before TLS. Times are from the first message to the last. They are
+estimates: the work of each participant, counted from the plan, at the rates of a table that `veil-lab calibrate` has measured; a network
+adds the delay of every round that is waited for, and its rate. The table is that of --rates, else rates.toml of the home, else the one of
+the program; one job and one table give one estimate on every machine, and so the plan is for 1 lane unless --lanes says otherwise.")]
 pub struct ExplainArgs {
     #[command(flatten)]
     job: JobArgs,
@@ -45,6 +50,10 @@ pub struct ExplainArgs {
     /// Estimate the time over this network alone: lan or wan [default: both, and loopback]
     #[arg(long, value_name = "NET")]
     net: Option<Profile>,
+    #[command(flatten)]
+    rates: RatesArgs,
+    #[command(flatten)]
+    home: HomeArgs,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
@@ -75,6 +84,8 @@ struct Explanation {
     rounds: Rounds,
     participants: Vec<Participant>,
     estimates: Vec<Estimate>,
+    /// The table of rates that they are by.
+    rates: Origin,
     inputs: Vec<Supplied>,
     /// Of a circuit job: what each input is read from.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -104,6 +115,8 @@ struct Participant {
     /// Payload and message headers.
     framed: u64,
     memory_bytes: u64,
+    /// Seconds of one core, as estimated.
+    cpu_seconds: f64,
 }
 
 /// How long it takes over a network.
@@ -150,20 +163,18 @@ struct Opened {
 /// Runs the command.
 pub fn run(args: &ExplainArgs, registry: &Arc<dyn Registry>) -> Result<(), Failure> {
     let job = args.job.load()?;
+    let rates = args.rates.load(&args.home.path())?;
     let devices = args.devices.among(registry);
-    let planned = ordered::plan(job, args.job.lanes, &devices, None)?;
+    // A plan must not depend on the machine.
+    let lanes = args.job.lanes.unwrap_or(LANES);
+    let planned = ordered::plan(job, Some(lanes), &devices, None)?;
     let Planned { job, plan, ordered } = planned;
-    let explanation = explain(
-        &job,
-        &plan,
-        &veil_node::stages::of(&job, &plan)?,
-        args.net,
-        ordered,
-    );
+    let stages = veil_node::stages::of(&job, &plan)?;
+    let explanation = explain(&job, &plan, &stages, args.net, &rates.rates, ordered);
     if args.json {
         output::print_json(&explanation)
     } else {
-        output::print(&explanation.text(&args.job.job))
+        output::print(&explanation.text(&args.job.job, &rates))
     }
 }
 
@@ -172,10 +183,10 @@ pub(crate) fn text(
     job: &Job,
     plan: &Arc<Plan>,
     stages: &Stages,
-    file: &Path,
+    (file, rates): (&Path, &Found),
     ordered: Option<Ordered>,
 ) -> String {
-    explain(job, plan, stages, None, ordered).text(file)
+    explain(job, plan, stages, None, &rates.rates, ordered).text(file, rates)
 }
 
 fn explain(
@@ -183,37 +194,26 @@ fn explain(
     plan: &Arc<Plan>,
     stages: &Stages,
     net: Option<Profile>,
+    rates: &Rates,
     ordered: Option<Ordered>,
 ) -> Explanation {
     let job = &plan.job;
-    let protocols: Vec<Arc<dyn Protocol>> = veil_engine::participants(plan)
-        .into_iter()
-        .map(|peer| veil_protocol::protocol(Arc::clone(plan), peer))
-        .collect();
-    let window = Settings::default().window;
-    let mut rounds = Rounds::default();
-    let mut participants = Vec::new();
-    for protocol in &protocols {
-        let [set_up, chunk, totals, all] = costs(plan, &**protocol);
-        let handshake = veil_engine::handshake_cost(plan, &**protocol);
-        rounds.handshake = rounds.handshake.max(handshake.rounds);
-        rounds.set_up = rounds.set_up.max(set_up.rounds);
-        rounds.per_chunk = rounds.per_chunk.max(chunk.rounds);
-        rounds.totals = rounds.totals.max(totals.rounds);
-        participants.push(Participant {
-            name: veil_engine::name_of(plan, protocol.me()).to_owned(),
-            role: prepare::role(protocol.me()),
-            messages: all.messages,
-            bytes: all.bytes,
-            framed: framed(all + handshake + veil_engine::last_words_cost(plan, &**protocol)),
-            memory_bytes: memory(plan, stages, protocol.me()),
-        });
-    }
-    let traffic = Traffic {
-        rounds,
-        in_flight: window as u64 * u64::from(plan.lanes),
-        busiest: participants.iter().map(|p| p.framed).max().unwrap_or(0),
-    };
+    let protocols = estimate::protocols(plan);
+    let sent = protocols.iter().map(|p| estimate::sent(plan, &**p));
+    let sent: Vec<Sent> = sent.collect();
+    let run = Run::new(plan, &protocols, &sent);
+    let cpu = run.cpu_seconds(rates);
+    let participants = protocols.iter().zip(&sent).zip(cpu);
+    let participants = participants.map(|((protocol, sent), cpu_seconds)| Participant {
+        name: veil_engine::name_of(plan, protocol.me()).to_owned(),
+        role: prepare::role(protocol.me()),
+        messages: sent.all.messages,
+        bytes: sent.all.bytes,
+        framed: sent.framed,
+        memory_bytes: memory(plan, stages, protocol.me()),
+        cpu_seconds,
+    });
+    let participants = participants.collect();
     let first = &protocols[0];
     Explanation {
         job: job.name.clone(),
@@ -231,9 +231,10 @@ fn explain(
         lanes: plan.lanes,
         layers: plan.layers.len(),
         ordered,
-        rounds,
+        rounds: run.rounds,
         participants,
-        estimates: estimates(plan, &traffic, net),
+        estimates: estimates(plan, &run, rates, net),
+        rates: rates.origin(),
         inputs: supplied(plan),
         read: read(described),
         paired: described.paired(),
@@ -276,82 +277,17 @@ fn memory(plan: &Arc<Plan>, stages: &Stages, me: Peer) -> u64 {
         .unwrap_or_default()
 }
 
-/// What a participant sends in the set-up, in a full chunk, for the totals, and in all.
-fn costs(plan: &Plan, protocol: &dyn Protocol) -> [Cost; 4] {
-    let set_up_frame = plan.set_up_frame();
-    let mut agree = protocol.flow(Task::Agree, set_up_frame);
-    while agree.next().is_some() {}
-    // The cost of an opening needs the permission to open; a flow of which nothing is sent gives one.
-    let cleared = agree
-        .cleared()
-        .expect("an agreement that was pulled to its end clears");
-    let per_row = plan.opens_rows();
-    let chunk = |block: u32, frame: Frame| {
-        let computed =
-            protocol.cost(Task::Inputs { block }, frame) + protocol.cost(Task::Layers, frame);
-        if per_row {
-            let agree = protocol.cost(Task::Agree, frame);
-            computed + agree + protocol.cost(Task::Open(cleared), frame)
-        } else {
-            computed
-        }
-    };
-    let set_up = protocol.cost(Task::SetUp, set_up_frame);
-    let totals = if plan.has_totals() {
-        let frame = plan.totals_frame();
-        let tasks = [Task::Totals, Task::Agree, Task::OpenTotals(cleared)];
-        tasks.into_iter().fold(Cost::default(), |cost, task| {
-            cost + protocol.cost(task, frame)
-        })
-    } else {
-        Cost::default()
-    };
-    let mut all = set_up + totals;
-    let mut longest = Cost::default();
-    // Set-up is chunk 0.
-    let mut first = 1;
-    for (index, block) in (0..).zip(&plan.job.blocks) {
-        let full = block.rows / u64::from(plan.chunk_rows);
-        let rest = (block.rows % u64::from(plan.chunk_rows)) as u32;
-        let frame = |chunk, rows| Frame {
-            chunk,
-            rows,
-            ..set_up_frame
-        };
-        // Roles may alternate from chunk to chunk: half of the full ones cost as the first does, half as the second.
-        for (chunks, number) in [(full.div_ceil(2), first), (full / 2, first + 1)] {
-            let one = chunk(index, frame(number, plan.chunk_rows));
-            all = all
-                + Cost {
-                    rounds: 0,
-                    messages: one.messages * chunks,
-                    bytes: one.bytes * chunks,
-                };
-            longest.rounds = longest.rounds.max(one.rounds);
-        }
-        first += full as u32;
-        if rest > 0 {
-            all = all + chunk(index, frame(first, rest));
-            first += 1;
-        }
-    }
-    [set_up, longest, totals, all]
-}
-
 /// Products of every row that only their sum over the rows leaves the party: dot products.
 fn summed(plan: &Plan) -> u64 {
     plan.layers.iter().map(|layer| u64::from(layer.sums)).sum()
 }
 
-/// How long it takes on this machine, and over networks.
-fn estimates(plan: &Plan, traffic: &Traffic, net: Option<Profile>) -> Vec<Estimate> {
-    let Some(measured) = Measured::new(plan) else {
-        return Vec::new();
-    };
+/// How long it takes on one machine, and over networks.
+fn estimates(plan: &Plan, run: &Run, rates: &Rates, net: Option<Profile>) -> Vec<Estimate> {
     let over = |name, profile: Profile| Estimate {
         net: name,
-        description: format!("{profile}, a machine like this one per participant"),
-        seconds: measured.over(plan, traffic, profile),
+        description: format!("{profile}, a machine per participant"),
+        seconds: run.over(plan, rates, profile),
     };
     match net {
         Some(Profile::LAN) => vec![over("lan", Profile::LAN)],
@@ -359,18 +295,13 @@ fn estimates(plan: &Plan, traffic: &Traffic, net: Option<Profile>) -> Vec<Estima
         None => vec![
             Estimate {
                 net: "loopback",
-                description: "all participants on this machine, over TLS".into(),
-                seconds: measured.loopback(plan),
+                description: "all participants on one machine, over TLS".into(),
+                seconds: run.loopback(plan, rates),
             },
             over("lan", Profile::LAN),
             over("wan", Profile::WAN),
         ],
     }
-}
-
-/// Bytes with message headers.
-fn framed(cost: Cost) -> u64 {
-    cost.bytes + veil_link::HEADER_BYTES * cost.messages
 }
 
 fn supplied(plan: &Plan) -> Vec<Supplied> {

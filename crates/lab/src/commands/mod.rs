@@ -1,6 +1,7 @@
 //! The commands of `veil-lab`, and those of `veil` that take devices.
 
 mod bench;
+mod calibrate;
 mod circuit;
 mod device;
 mod trace;
@@ -16,6 +17,8 @@ use veil_cli::failure::Failure;
 pub(crate) enum Command {
     /// Measure speed against the bound of this machine
     Bench(bench::BenchArgs),
+    /// Measure the table of rates by which `explain` estimates times
+    Calibrate(calibrate::CalibrateArgs),
     /// List the devices of this machine, check them against the reference, or replay a record of one
     #[command(subcommand)]
     Device(device::DeviceCommand),
@@ -41,6 +44,7 @@ impl Command {
     pub(crate) fn run(self, verbose: bool, registry: &Arc<dyn Registry>) -> Result<(), Failure> {
         match self {
             Command::Bench(args) => Ok(bench::run(&args, registry)?),
+            Command::Calibrate(args) => Ok(calibrate::run(&args)?),
             Command::Device(command) => device::run(&command, &**registry),
             Command::Circuit(command) => circuit::run(&command),
             Command::Trace(args) => trace::run(&args),

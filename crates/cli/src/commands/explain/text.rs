@@ -5,9 +5,10 @@ use std::path::Path;
 
 use super::Explanation;
 use crate::output::{bytes, columns, count, seconds};
+use crate::rates::Found;
 
 impl Explanation {
-    pub(super) fn text(&self, file: &Path) -> String {
+    pub(super) fn text(&self, file: &Path, rates: &Found) -> String {
         let mut facts = vec![
             ("job", format!("{} ({})", self.job, file.display())),
             ("protocol", self.protocol.to_owned()),
@@ -85,11 +86,7 @@ impl Explanation {
             vec![p.name.clone(), p.role.to_owned(), sends, memory]
         });
         text += &columns(&rows.collect::<Vec<_>>());
-        text += if self.estimates.is_empty() {
-            "\nestimated time: unknown, this machine could not be measured over loopback\n"
-        } else {
-            "\nestimated time, from the first message to the last\n"
-        };
+        text += "\nestimated time, from the first message to the last\n";
         let rows = self.estimates.iter().map(|e| {
             vec![
                 e.net.to_owned(),
@@ -98,6 +95,7 @@ impl Explanation {
             ]
         });
         text += &columns(&rows.collect::<Vec<_>>());
+        let _ = writeln!(text, "  by the rates of: {rates}");
         text += "\nsupplied, as shares\n";
         let rows = self.inputs.iter().map(|s| {
             vec![

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use miette::{IntoDiagnostic, Result};
 use plotters::prelude::*;
-use veil_cli::loopback::over_tls;
 use veil_device::{Cpu, Device, Fault};
 use veil_device_cuda::Seconds;
 use veil_engine::{Recorder, RoundEvent, Settings, TraceId};
@@ -19,6 +18,7 @@ use super::chart::{self, Drawn, Line};
 use super::measure::{Carrier, data};
 use super::workload::Name;
 use super::{BenchArgs, gpu, print_json};
+use crate::loopback::over_tls;
 
 /// Published: s, and seconds of the whole run on two desktops with a GTX 670 each and a gigabit link.
 const PAPER: [(u8, f64); 5] = [(9, 0.300), (19, 0.539), (29, 0.83), (59, 1.833), (79, 2.7)];

@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use miette::{IntoDiagnostic, Result};
 use rustix::time::ClockId;
-use veil_cli::loopback::{Keys, Nowhere, Pattern, Reports, over_tls_as};
 use veil_cli::peak;
 use veil_device::{Cpu, Device};
 use veil_engine::{Data, Report, Settings, TransfersFrom, local};
@@ -15,6 +14,7 @@ use veil_protocol::{Options, Plan};
 use veil_session::Peer;
 
 use super::workload::Workload;
+use crate::loopback::{Keys, Nowhere, Pattern, Reports, cpu_time, over_tls_as};
 
 /// Over what messages travel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
@@ -202,12 +202,6 @@ fn in_memory(
         }
     };
     local::run_on(plan, settings, data, &|_| (), wrap).into_diagnostic()
-}
-
-/// User and system time so far, of this thread or of all.
-fn cpu_time(of: ClockId) -> Duration {
-    let time = rustix::time::clock_gettime(of);
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 /// That of this thread.

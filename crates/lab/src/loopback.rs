@@ -1,11 +1,12 @@
 //! A plan on made-up values: all participants in threads of this process, over TLS on loopback.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Barrier, OnceLock};
 use std::time::{Duration, Instant};
 
 use miette::{IntoDiagnostic, Result, miette};
+use rustix::time::ClockId;
 use veil_engine::{Binding, Data, Report, Settings, bounds, participants, party};
 use veil_job::{DataError, Sink, Slice, Source};
 use veil_link::tls::{Identity, Meeting, Port, Reception, Terms, TlsLink, meet};
@@ -14,14 +15,14 @@ use veil_protocol::Plan;
 use veil_session::Peer;
 
 /// What a run took at each participant.
-pub type Reports = BTreeMap<Peer, Report>;
+pub(crate) type Reports = BTreeMap<Peer, Report>;
 
 /// The key of each participant.
-pub struct Keys(BTreeMap<Peer, Identity>);
+pub(crate) struct Keys(BTreeMap<Peer, Identity>);
 
 impl Keys {
     /// Made for one run, or for several.
-    pub fn new(plan: &Plan) -> Result<Self> {
+    pub(crate) fn new(plan: &Plan) -> Result<Self> {
         let peers = participants(plan).into_iter();
         let keys = peers.map(|p| Ok((p, Identity::generate()?)));
         let keys = keys.collect::<Result<_, veil_link::tls::IdentityError>>();
@@ -30,7 +31,7 @@ impl Keys {
 }
 
 /// Every participant in threads of its own, with keys made for this run.
-pub fn over_tls(
+pub(crate) fn over_tls(
     plan: &Arc<Plan>,
     settings: &Settings,
     data: &(dyn Fn(Peer) -> Data + Sync),
@@ -40,12 +41,59 @@ pub fn over_tls(
 }
 
 /// The same with these keys.
-pub fn over_tls_as(
+pub(crate) fn over_tls_as(
+    plan: &Arc<Plan>,
+    keys: &Keys,
+    settings: &Settings,
+    data: &(dyn Fn(Peer) -> Data + Sync),
+    net: Option<shape::Profile>,
+) -> Result<Reports> {
+    among(plan, keys, settings, data, (net, None))
+}
+
+/// The same over an unshaped link, with the CPU time of all participants from when all of them are connected.
+pub(crate) fn timed(
+    plan: &Arc<Plan>,
+    keys: &Keys,
+    settings: &Settings,
+    data: &(dyn Fn(Peer) -> Data + Sync),
+) -> Result<(Reports, Duration)> {
+    let met = Met {
+        barrier: Barrier::new(participants(plan).len()),
+        cpu: OnceLock::new(),
+    };
+    let reports = among(plan, keys, settings, data, (None, Some(&met)))?;
+    let began = met.cpu.get().copied().unwrap_or_default();
+    let spent = cpu_time(ClockId::ProcessCPUTime).saturating_sub(began);
+    Ok((reports, spent))
+}
+
+/// Where participants wait until all are connected, and the CPU time of the process then.
+struct Met {
+    barrier: Barrier,
+    cpu: OnceLock<Duration>,
+}
+
+impl Met {
+    fn wait(&self) {
+        if self.barrier.wait().is_leader() {
+            self.cpu.get_or_init(|| cpu_time(ClockId::ProcessCPUTime));
+        }
+    }
+}
+
+/// User and system time so far, of this thread or of all.
+pub(crate) fn cpu_time(of: ClockId) -> Duration {
+    let time = rustix::time::clock_gettime(of);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+fn among(
     plan: &Arc<Plan>,
     Keys(identities): &Keys,
     settings: &Settings,
     data: &(dyn Fn(Peer) -> Data + Sync),
-    net: Option<shape::Profile>,
+    (net, met): (Option<shape::Profile>, Option<&Met>),
 ) -> Result<Reports> {
     let peers = participants(plan);
     let pins: BTreeMap<_, _> = identities
@@ -71,7 +119,7 @@ pub fn over_tls_as(
                         &identities[me],
                         pins,
                         ports,
-                        net,
+                        (net, met),
                         stop,
                     )
                 };
@@ -96,7 +144,7 @@ fn one(
     identity: &Identity,
     pins: &BTreeMap<Peer, veil_link::tls::Fingerprint>,
     ports: &BTreeMap<Peer, Port>,
-    net: Option<shape::Profile>,
+    (net, met): (Option<shape::Profile>, Option<&Met>),
     stop: &AtomicBool,
 ) -> Result<Report> {
     let protocol = veil_protocol::protocol(Arc::clone(plan), me);
@@ -120,7 +168,12 @@ fn one(
         lanes: plan.lanes,
         until: Instant::now() + Duration::from_secs(30),
     };
-    let lanes = meet(identity, &terms, ports.get(&me), &meeting, stop).into_diagnostic()?;
+    let lanes = meet(identity, &terms, ports.get(&me), &meeting, stop);
+    // A participant that met no others comes here, too: all are waited for.
+    if let Some(met) = met {
+        met.wait();
+    }
+    let lanes = lanes.into_diagnostic()?;
     let mut binding = Binding {
         identities: (plan.parties().iter())
             .map(|p| *pins[&Peer::Party(*p)].as_bytes())
@@ -153,7 +206,7 @@ fn one(
 }
 
 /// Values that follow from their place; the protocol works the same on any.
-pub struct Pattern;
+pub(crate) struct Pattern;
 
 impl Source for Pattern {
     fn fill(&self, port: usize, slice: Slice, into: &mut [u8]) -> Result<(), DataError> {
@@ -173,7 +226,7 @@ impl Source for Pattern {
 }
 
 /// Takes results and forgets them.
-pub struct Nowhere;
+pub(crate) struct Nowhere;
 
 impl Sink for Nowhere {
     fn put(&self, _port: usize, _slice: Slice, values: &[u8]) -> Result<(), DataError> {
